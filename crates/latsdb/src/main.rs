@@ -1,0 +1,2 @@
+//! The one binary: every subcommand, options, logging, metrics, angel.
+fn main() {}

@@ -1,0 +1,1 @@
+//! simulator: being built.

@@ -1,0 +1,53 @@
+//! The deadlines of one module: who wants to be called when.
+//!
+//! A binary heap with lazy deletion: cancelling is forgetting, the owner checks on expiry whether the key still matters.
+//! Invariant: `next()` is never later than the earliest registered deadline.
+
+use crate::Instant;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// Registered deadlines, each with the key that its owner understands.
+#[derive(Clone, Debug)]
+pub struct Deadlines<K: Ord> {
+    heap: BinaryHeap<Reverse<(Instant, K)>>,
+}
+
+impl<K: Ord> Default for Deadlines<K> {
+    fn default() -> Self {
+        Self { heap: BinaryHeap::new() }
+    }
+}
+
+impl<K: Ord> Deadlines<K> {
+    /// Asks to be woken with `key` at `at` or soon after.
+    pub fn register(&mut self, at: Instant, key: K) {
+        self.heap.push(Reverse((at, key)));
+    }
+
+    /// The earliest deadline.
+    #[must_use]
+    pub fn next(&self) -> Option<Instant> {
+        self.heap.peek().map(|Reverse((at, _))| *at)
+    }
+
+    /// Takes the earliest key whose deadline has come.
+    pub fn expired(&mut self, now: Instant) -> Option<K> {
+        if self.next()? > now {
+            return None;
+        }
+        self.heap.pop().map(|Reverse((_, key))| key)
+    }
+
+    /// How many are registered, forgotten ones included.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.heap.len()
+    }
+
+    /// True if nothing is registered.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.heap.is_empty()
+    }
+}

@@ -1,0 +1,43 @@
+//! What the standard library lacks: time as a value, fixed-hash maps, a seeded PRNG, deadlines, checksums,
+//! rings between threads, and the crash helpers `require!` and `jam!`.
+//!
+//! Invariants: nothing here reads a clock, a file, a socket, the environment or a random source.
+//! The one thread-local is the jam ring, which no block reads.
+
+pub mod bounded;
+pub mod deadlines;
+pub mod hash;
+pub mod jam;
+pub mod prng;
+pub mod ring;
+pub mod time;
+
+pub use bounded::BoundedQueue;
+pub use deadlines::Deadlines;
+pub use hash::{FixedHasher, FixedMap, FixedSet, hash64};
+pub use prng::Prng;
+pub use time::{Duration, Instant, Now, WallTime};
+
+/// CRC-32C of `bytes`: the checksum of frames and, later, of log and checkpoint blocks.
+#[must_use]
+pub fn crc32c(bytes: &[u8]) -> u32 {
+    crc32c::crc32c(bytes)
+}
+
+/// Dies when an invariant of ours does not hold; stays on in production.
+///
+/// Never used on bytes that came from a client, a peer or a disk: those are decoded into `Result`.
+/// A node that dies here is replaced by its replica in milliseconds, which is safer than limping on.
+#[macro_export]
+macro_rules! require {
+    ($condition:expr $(,)?) => {
+        if !$condition {
+            $crate::jam::broken(concat!("require failed: ", stringify!($condition)), file!(), line!());
+        }
+    };
+    ($condition:expr, $($argument:tt)+) => {
+        if !$condition {
+            $crate::jam::broken(&format!($($argument)+), file!(), line!());
+        }
+    };
+}

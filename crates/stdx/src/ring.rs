@@ -1,0 +1,1 @@
+//! Rings between threads: being built with the runtime.

@@ -1,0 +1,1 @@
+//! wire_derive: being built.

@@ -1,0 +1,2 @@
+//! xtask: tidy, test, simulate, bench, sysbench.
+fn main() {}
