@@ -11,6 +11,7 @@ pub mod jam;
 pub mod prng;
 pub mod ring;
 pub mod time;
+pub mod wire;
 
 pub use bounded::BoundedQueue;
 pub use deadlines::Deadlines;

@@ -1,0 +1,87 @@
+//! Identifiers, each a type of its own so that one cannot be passed for another.
+
+use wire_derive::Wire;
+
+/// Buckets a partition key hashes into (NDB's hash map size); partitions own ranges of buckets.
+pub const BUCKET_COUNT: u32 = 3_840;
+
+macro_rules! id {
+    ($(#[$meta:meta])* $name:ident($inner:ty)) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Wire)]
+        pub struct $name(pub $inner);
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                self.0.fmt(formatter)
+            }
+        }
+    };
+}
+
+id!(
+    /// A node, as numbered in config.ini: 1 to 255.
+    NodeId(u16)
+);
+id!(
+    /// One life of a node: a process start. Unique per node id, given out by the control plane.
+    Incarnation(u32)
+);
+id!(
+    /// A horizontal slice of every table. Partition 0 holds the system tables and lives on every data node.
+    PartitionId(u32)
+);
+id!(
+    /// A table; never used again after DROP or TRUNCATE.
+    TableId(u32)
+);
+id!(
+    /// An index within its table; 0 is the primary key.
+    IndexId(u32)
+);
+id!(
+    /// A column by position, counted from 0, hidden columns included.
+    ColumnIndex(u16)
+);
+id!(
+    /// Numbered membership and ownership of the cluster; every message between nodes carries it.
+    ViewNumber(u64)
+);
+id!(
+    /// Cluster-wide commit group.
+    Epoch(u64)
+);
+id!(
+    /// The place of a replicated write in its partition's stream, counted from 1.
+    Sequence(u64)
+);
+id!(
+    /// A version of the catalogue; each DDL step makes one.
+    SchemaVersion(u64)
+);
+
+/// A transaction, unique in the cluster: node (8 bits), incarnation (10), sql module (8), counter (36). Always below 2^62.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Wire)]
+pub struct TransactionId(pub u64);
+
+impl TransactionId {
+    /// The `counter`-th transaction of a session module.
+    #[must_use]
+    pub fn new(node: NodeId, incarnation: Incarnation, module: u16, counter: u64) -> Self {
+        stdx::require!(node.0 < 256 && module < 256 && counter < 1 << 36);
+        let incarnation = u64::from(incarnation.0 % 1024);
+        Self(u64::from(node.0) << 54 | incarnation << 44 | u64::from(module) << 36 | counter)
+    }
+
+    /// The node whose session runs it.
+    #[must_use]
+    pub fn node(self) -> NodeId {
+        NodeId(u16::try_from(self.0 >> 54 & 0xff).unwrap_or(0))
+    }
+}
+
+impl std::fmt::Display for TransactionId {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "{:#x}", self.0)
+    }
+}
