@@ -1,1 +1,24 @@
-//! protocol: being built.
+//! Every signal and its bytes, the view of the cluster, the limits, and the `Module` trait that the two drivers
+//! (`runtime` and the simulator) drive.
+//!
+//! A *block* owns data and is a state machine; a *module* is a group of blocks that run together and may call each other;
+//! modules talk only by *signals*. `handle` runs to completion and reads no clock, file, socket or random source.
+//!
+//! Deliberately not here: what any block does.
+
+pub mod address;
+pub mod error;
+pub mod module;
+pub mod program;
+pub mod signal;
+pub mod transport;
+pub mod view;
+
+pub use address::{Address, ModuleKind};
+pub use error::SqlError;
+pub use module::{
+    Budget, CloseReason, ConnectionId, ConnectionKind, Event, Input, Module, Outputs, ReceiveBuffer, RequestToRuntime,
+    RuntimeReport, Severity, ThreadReport,
+};
+pub use signal::{Envelope, Signal};
+pub use view::{GroupView, NodeInfo, NodeRole, PartitionPlace, View};

@@ -215,6 +215,24 @@ impl<T: Wire> Wire for Option<T> {
     }
 }
 
+impl<T: Wire, E: Wire> Wire for Result<T, E> {
+    fn encode(&self, encoder: &mut Encoder<'_>) {
+        match self {
+            Ok(value) => {
+                encoder.bytes.push(0);
+                value.encode(encoder);
+            }
+            Err(error) => {
+                encoder.bytes.push(1);
+                error.encode(encoder);
+            }
+        }
+    }
+    fn decode(decoder: &mut Decoder<'_>) -> Result<Self, WireError> {
+        if bool::decode(decoder)? { E::decode(decoder).map(Err) } else { T::decode(decoder).map(Ok) }
+    }
+}
+
 impl<T: Wire> Wire for Vec<T> {
     fn encode(&self, encoder: &mut Encoder<'_>) {
         encode_count(self.len(), encoder);

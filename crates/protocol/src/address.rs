@@ -1,0 +1,66 @@
+//! Where a signal goes: a module of a node. Blocks within a module are named by ids inside the signals.
+
+use types::NodeId;
+use wire_derive::Wire;
+
+/// The kinds of modules (runtime.md of NDB's heritage: recv and send are what a thread does, not modules).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Wire)]
+pub enum ModuleKind {
+    /// Client sessions.
+    Sql,
+    /// Transaction coordinator.
+    Tc,
+    /// Local data manager: the only writer of its partitions, their locks.
+    Ldm,
+    /// Committed reads and scans on any partition of the node.
+    Query,
+    /// Catalogue, epochs, node map, management verbs.
+    Main,
+    /// Views, control plane, failure reports.
+    Membership,
+}
+
+/// A module of a node.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Wire)]
+pub struct Address {
+    /// The node.
+    pub node: NodeId,
+    /// The kind of module.
+    pub kind: ModuleKind,
+    /// Which of that kind, counted from 0.
+    pub instance: u8,
+}
+
+impl Address {
+    /// The `instance`-th module of `kind` on `node`.
+    #[must_use]
+    pub const fn new(node: NodeId, kind: ModuleKind, instance: u8) -> Self {
+        Self { node, kind, instance }
+    }
+
+    /// The one `main` module of a node.
+    #[must_use]
+    pub const fn main(node: NodeId) -> Self {
+        Self::new(node, ModuleKind::Main, 0)
+    }
+
+    /// The one `membership` module of a node.
+    #[must_use]
+    pub const fn membership(node: NodeId) -> Self {
+        Self::new(node, ModuleKind::Membership, 0)
+    }
+}
+
+impl std::fmt::Display for Address {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let kind = match self.kind {
+            ModuleKind::Sql => "sql",
+            ModuleKind::Tc => "tc",
+            ModuleKind::Ldm => "ldm",
+            ModuleKind::Query => "query",
+            ModuleKind::Main => "main",
+            ModuleKind::Membership => "membership",
+        };
+        write!(formatter, "{}.{kind}{}", self.node, self.instance)
+    }
+}

@@ -1,0 +1,368 @@
+//! What a driver drives: `Module`, its inputs and its outputs.
+//!
+//! Invariants of every implementation: `handle` runs to completion, never blocks, and its effects depend only on the module's state
+//! and its arguments. Nothing borrowed from storage outlives a call. A driver calls `handle(Deadline)` no earlier than `deadline()`
+//! and, unless it is late, soon after; spurious `Deadline` inputs are harmless.
+
+use crate::{Address, Envelope, Signal};
+use stdx::{Duration, FixedMap, Instant, Now};
+use types::NodeId;
+
+/// A group of blocks that one thread runs.
+pub trait Module {
+    /// What the runtime moves between threads of a node without knowing it (`node::Shared`: readers, the node map).
+    type Shared: Send;
+
+    /// Takes one input, changes state, says what should happen.
+    fn handle(&mut self, now: Now, input: Input<'_, Self::Shared>, budget: &mut Budget, outputs: &mut Outputs<Self::Shared>);
+
+    /// When `Input::Deadline` must come at the latest.
+    fn deadline(&self) -> Option<Instant>;
+}
+
+/// A client connection of this thread. Slots are reused, generations are not.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct ConnectionId {
+    /// Index into the thread's connections.
+    pub slot: u32,
+    /// Distinguishes users of one slot.
+    pub generation: u32,
+}
+
+/// Which listener accepted a connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ConnectionKind {
+    /// MySQL protocol over TCP; true if the peer is a loopback address.
+    MySqlTcp {
+        /// The peer's address is a loopback address.
+        loopback: bool,
+    },
+    /// MySQL protocol over a Unix socket.
+    MySqlUnix,
+    /// Management protocol.
+    Management,
+}
+
+/// Why a connection ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CloseReason {
+    /// The peer closed it, or the network failed.
+    Peer,
+    /// The module asked for it.
+    Requested,
+    /// A limit of the runtime (send buffer, TLS failure).
+    Limit,
+}
+
+/// What happened.
+pub enum Input<'a, S> {
+    /// The first input of a module's life: 32 bytes from a cryptographic source (nonces, salts). In the simulator, from the seed.
+    Start {
+        /// Secret randomness.
+        seed: [u8; 32],
+    },
+    /// A signal from a module of this or another node.
+    Signal(Envelope),
+    /// A shared object from a module of this node.
+    Shared {
+        /// Who sent it.
+        from: Address,
+        /// The object.
+        shared: S,
+    },
+    /// A client connected.
+    Opened {
+        /// Its connection.
+        connection: ConnectionId,
+        /// The listener.
+        kind: ConnectionKind,
+        /// For SHOW PROCESSLIST and logs.
+        peer: String,
+    },
+    /// Bytes arrived; what is not consumed comes again with more.
+    Bytes {
+        /// From whom.
+        connection: ConnectionId,
+        /// All unconsumed bytes.
+        buffer: &'a mut ReceiveBuffer,
+    },
+    /// The TLS handshake asked for by `Outputs::start_tls` is done: bytes are plaintext from now on.
+    SecurityChanged {
+        /// Whose.
+        connection: ConnectionId,
+    },
+    /// The connection is gone; its id never comes again.
+    Closed {
+        /// Whose.
+        connection: ConnectionId,
+        /// Why.
+        reason: CloseReason,
+    },
+    /// The send buffer that was above its high mark has drained.
+    Writable {
+        /// Whose.
+        connection: ConnectionId,
+    },
+    /// All links to a node are up (to `membership` only).
+    LinkUp {
+        /// The node.
+        node: NodeId,
+    },
+    /// A link to a node is lost (to `membership` only).
+    LinkDown {
+        /// The node.
+        node: NodeId,
+    },
+    /// The answer to `RequestToRuntime::Report`.
+    Report(Box<RuntimeReport>),
+    /// The operator asked this process to stop (SIGTERM, Ctrl-C); to `main` only.
+    StopRequested,
+    /// The module's deadline has come.
+    Deadline,
+}
+
+/// Bytes received on a connection: contiguous, consumed from the front.
+#[derive(Debug, Default)]
+pub struct ReceiveBuffer {
+    bytes: Vec<u8>,
+    start: usize,
+}
+
+impl ReceiveBuffer {
+    /// The unconsumed bytes.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes[self.start..]
+    }
+
+    /// Forgets the first `count` unconsumed bytes.
+    pub fn consume(&mut self, count: usize) {
+        stdx::require!(count <= self.bytes.len() - self.start);
+        self.start += count;
+        if self.start == self.bytes.len() {
+            self.bytes.clear();
+            self.start = 0;
+        }
+    }
+
+    /// Where a driver appends what arrived; moves unconsumed bytes to the front first when that is cheap.
+    pub fn tail(&mut self) -> &mut Vec<u8> {
+        if self.start > 0 && self.start * 2 >= self.bytes.len() {
+            self.bytes.drain(..self.start);
+            self.start = 0;
+        }
+        &mut self.bytes
+    }
+}
+
+/// How much work a handler may do before it must put `Signal::Continue` behind its module's queue: counted in rows, not time.
+#[derive(Debug)]
+pub struct Budget {
+    /// Rows left in this slice.
+    pub rows: u32,
+}
+
+impl Budget {
+    /// Takes one row from the slice; false when it is spent.
+    #[inline]
+    pub fn spend(&mut self, rows: u32) -> bool {
+        let enough = self.rows >= rows;
+        self.rows = self.rows.saturating_sub(rows);
+        enough
+    }
+
+    /// Nothing is left.
+    #[must_use]
+    pub fn is_spent(&self) -> bool {
+        self.rows == 0
+    }
+}
+
+/// What a driver does to connections after a `handle` call, besides sending.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ConnectionAction {
+    /// Answer the client's TLS handshake (after the bytes appended so far were sent).
+    StartTls,
+    /// Stop reading: the module cannot take more now.
+    PauseReading,
+    /// Read again.
+    ResumeReading,
+    /// Send what is buffered, then close.
+    Close,
+}
+
+/// Questions to the driver and orders that concern the process.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum RequestToRuntime {
+    /// CPU times and queues of all threads: answered by `Input::Report` to this module.
+    Report,
+    /// End the process in an orderly way with this exit code.
+    Exit(u8),
+    /// This node may now accept client connections of every kind.
+    OpenListeners,
+}
+
+/// How loud an event is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Severity {
+    /// For developers.
+    Debug,
+    /// For operators.
+    Info,
+    /// Something needs attention.
+    Warning,
+    /// Something was lost or refused.
+    Error,
+}
+
+/// Something worth a log line. The runtime logs it, the simulator puts it into the transcript.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Event {
+    /// How loud.
+    pub severity: Severity,
+    /// One line.
+    pub message: String,
+}
+
+/// What one thread reports for ndbinfo.threads, threadblocks and cpustat.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ThreadReport {
+    /// `recv`, `ldm`, `main` …
+    pub name: String,
+    /// Modules on it.
+    pub modules: Vec<Address>,
+    /// CPU it is pinned to.
+    pub cpu: Option<u16>,
+    /// CPU time spent in user mode.
+    pub user: Duration,
+    /// CPU time spent in the kernel.
+    pub system: Duration,
+    /// Time asleep in epoll.
+    pub asleep: Duration,
+    /// Loop rounds.
+    pub rounds: u64,
+    /// Signals handled.
+    pub signals: u64,
+    /// System calls made.
+    pub system_calls: u64,
+    /// Wakes of other threads.
+    pub wakes: u64,
+    /// Client connections open on it.
+    pub connections: u32,
+}
+
+/// What the driver knows about this process.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct RuntimeReport {
+    /// One row per thread.
+    pub threads: Vec<ThreadReport>,
+}
+
+/// High mark of a connection's send buffer: above it, `is_congested` is true and a session stops producing until `Writable`.
+pub const SEND_BUFFER_HIGH: usize = 256 * 1024;
+
+/// What a handler wants done. One per thread, reused: signals and actions are drained after each call, send buffers live as long as
+/// their connections and are flushed once per round.
+pub struct Outputs<S> {
+    /// Signals to send, in order.
+    pub signals: Vec<Envelope>,
+    /// Shared objects for modules of this node, in order.
+    pub shared: Vec<(Address, S)>,
+    /// What to do to connections, in order.
+    pub actions: Vec<(ConnectionId, ConnectionAction)>,
+    /// Log lines.
+    pub events: Vec<Event>,
+    /// Questions and orders to the driver.
+    pub requests: Vec<RequestToRuntime>,
+    buffers: FixedMap<ConnectionId, SendBuffer>,
+    dirty: Vec<ConnectionId>,
+}
+
+#[derive(Default)]
+struct SendBuffer {
+    bytes: Vec<u8>,
+    is_dirty: bool,
+    is_congested: bool,
+}
+
+impl<S> Default for Outputs<S> {
+    fn default() -> Self {
+        Self {
+            signals: Vec::new(),
+            shared: Vec::new(),
+            actions: Vec::new(),
+            events: Vec::new(),
+            requests: Vec::new(),
+            buffers: FixedMap::default(),
+            dirty: Vec::new(),
+        }
+    }
+}
+
+impl<S> Outputs<S> {
+    /// Sends a signal; its view and epoch are stamped by the module's wrapper (`node`).
+    pub fn send(&mut self, from: Address, to: Address, signal: Signal) {
+        self.signals.push(Envelope::unstamped(from, to, signal));
+    }
+
+    /// The connection's send buffer: append replies to it. A connection that is gone takes bytes to nowhere.
+    pub fn buffer(&mut self, connection: ConnectionId) -> &mut Vec<u8> {
+        let buffer = self.buffers.entry(connection).or_default();
+        if !buffer.is_dirty {
+            buffer.is_dirty = true;
+            self.dirty.push(connection);
+        }
+        &mut buffer.bytes
+    }
+
+    /// True while the client takes its replies more slowly than the session makes them.
+    #[must_use]
+    pub fn is_congested(&self, connection: ConnectionId) -> bool {
+        self.buffers
+            .get(&connection)
+            .is_some_and(|buffer| buffer.is_congested || buffer.bytes.len() >= SEND_BUFFER_HIGH)
+    }
+
+    /// Asks for an action on a connection.
+    pub fn act(&mut self, connection: ConnectionId, action: ConnectionAction) {
+        self.actions.push((connection, action));
+    }
+
+    /// Reports an event.
+    pub fn event(&mut self, severity: Severity, message: impl Into<String>) {
+        self.events.push(Event { severity, message: message.into() });
+    }
+
+    /// Asks the driver.
+    pub fn request(&mut self, request: RequestToRuntime) {
+        self.requests.push(request);
+    }
+
+    /// For drivers: connections with unsent bytes since the last call.
+    pub fn take_dirty(&mut self) -> Vec<ConnectionId> {
+        let dirty = std::mem::take(&mut self.dirty);
+        for connection in &dirty {
+            if let Some(buffer) = self.buffers.get_mut(connection) {
+                buffer.is_dirty = false;
+            }
+        }
+        dirty
+    }
+
+    /// For drivers: the unsent bytes of a connection, to be drained from the front; does not mark it dirty.
+    pub fn unsent(&mut self, connection: ConnectionId) -> Option<&mut Vec<u8>> {
+        self.buffers.get_mut(&connection).map(|buffer| &mut buffer.bytes)
+    }
+
+    /// For drivers: whether the kernel's buffer is full, so that bytes pile up here.
+    pub fn set_congested(&mut self, connection: ConnectionId, is_congested: bool) {
+        if let Some(buffer) = self.buffers.get_mut(&connection) {
+            buffer.is_congested = is_congested;
+        }
+    }
+
+    /// For drivers: the connection is gone.
+    pub fn forget(&mut self, connection: ConnectionId) {
+        self.buffers.remove(&connection);
+    }
+}

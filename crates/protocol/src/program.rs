@@ -1,0 +1,343 @@
+//! What sessions ask partitions to do with rows: read programs, write operations, and the batches that come back.
+//!
+//! Column slots in all expressions here are column indexes of the stored row. A program names its table by id *and* version: a partition
+//! refuses any but the installed version or the one before, and the session binds again.
+
+use crate::SqlError;
+use expression::aggregate::AggregateCall;
+use expression::Expression;
+use std::ops::Bound;
+use std::sync::Arc;
+use stdx::WallTime;
+use stdx::wire::{Decoder, Encoder, Wire, WireError};
+use types::{ColumnIndex, IndexId, TableId, TransactionId, Value};
+use wire_derive::Wire;
+
+/// Rows one reply to a read carries at most; the session asks again from where it ended.
+pub const BATCH_ROWS_MAX: usize = 1_024;
+/// Bytes after which a reply to a read ends early.
+pub const BATCH_BYTES_MAX: usize = 256 * 1024;
+
+/// A table as a statement was bound to it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Wire)]
+pub struct TableRef {
+    /// Which table.
+    pub id: TableId,
+    /// The definition's version.
+    pub version: u32,
+}
+
+/// What evaluation needs besides rows; the same for all of a statement.
+#[derive(Clone, PartialEq, Debug, Default, Wire)]
+pub struct StatementContext {
+    /// Values of parameter markers.
+    pub parameters: Vec<Value>,
+    /// Microseconds since 1970 at the statement's start (NOW()).
+    pub now_us: u64,
+    /// Session time zone.
+    pub time_zone_offset_s: i32,
+    /// `expression::SqlMode` bits.
+    pub sql_mode: u32,
+}
+
+impl StatementContext {
+    /// The statement's start.
+    #[must_use]
+    pub fn now(&self) -> WallTime {
+        WallTime(self.now_us)
+    }
+}
+
+/// A read as it is done with each row.
+#[derive(Clone, PartialEq, Debug, Wire)]
+pub struct ReadProgram {
+    /// The table.
+    pub table: TableRef,
+    /// Rows for which this is not true are passed over.
+    pub filter: Option<Expression>,
+    /// What comes back.
+    pub output: ReadOutput,
+    /// Each row comes with its primary key bytes.
+    pub with_primary_key: bool,
+    /// Each row comes with the bytes of the index key it was found by (scans; for merging in key order).
+    pub with_index_key: bool,
+    /// Parameters, time, modes.
+    pub context: StatementContext,
+}
+
+/// What a read returns of each row, or of all.
+#[derive(Clone, PartialEq, Debug, Wire)]
+pub enum ReadOutput {
+    /// These columns.
+    Columns(Vec<ColumnIndex>),
+    /// These expressions.
+    Expressions(Vec<Expression>),
+    /// The stored row as it is (one `Value::Bytes`): for writes that the session computes itself.
+    StoredRow,
+    /// One partial aggregate per group: the group's values, then one encoded `AggregateState` (`Value::Bytes`) per call.
+    Aggregate {
+        /// Groups.
+        group_by: Vec<Expression>,
+        /// Aggregates.
+        calls: Vec<AggregateCall>,
+    },
+}
+
+/// A range of index keys.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct KeyRange {
+    /// Where it starts.
+    pub lower: Bound<Box<[u8]>>,
+    /// Where it ends.
+    pub upper: Bound<Box<[u8]>>,
+}
+
+impl KeyRange {
+    /// All keys.
+    #[must_use]
+    pub const fn all() -> Self {
+        Self { lower: Bound::Unbounded, upper: Bound::Unbounded }
+    }
+}
+
+fn encode_bound(bound: &Bound<Box<[u8]>>, encoder: &mut Encoder<'_>) {
+    match bound {
+        Bound::Unbounded => encoder.bytes.push(0),
+        Bound::Included(key) => {
+            encoder.bytes.push(1);
+            key.encode(encoder);
+        }
+        Bound::Excluded(key) => {
+            encoder.bytes.push(2);
+            key.encode(encoder);
+        }
+    }
+}
+
+fn decode_bound(decoder: &mut Decoder<'_>) -> Result<Bound<Box<[u8]>>, WireError> {
+    Ok(match u8::decode(decoder)? {
+        0 => Bound::Unbounded,
+        1 => Bound::Included(Wire::decode(decoder)?),
+        2 => Bound::Excluded(Wire::decode(decoder)?),
+        _ => return Err(WireError::UnknownTag),
+    })
+}
+
+impl Wire for KeyRange {
+    fn encode(&self, encoder: &mut Encoder<'_>) {
+        encode_bound(&self.lower, encoder);
+        encode_bound(&self.upper, encoder);
+    }
+    fn decode(decoder: &mut Decoder<'_>) -> Result<Self, WireError> {
+        Ok(Self { lower: decode_bound(decoder)?, upper: decode_bound(decoder)? })
+    }
+}
+
+/// Which rows of a partition a read visits.
+#[derive(Clone, PartialEq, Debug, Wire)]
+pub enum Access {
+    /// These primary keys, in this order; a key without a row gives nothing.
+    Keys(Vec<Box<[u8]>>),
+    /// An index range.
+    Scan {
+        /// The index.
+        index: IndexId,
+        /// The range left to scan.
+        range: KeyRange,
+        /// From the upper end down.
+        descending: bool,
+        /// Rows wanted at most (after the filter).
+        limit: Option<u64>,
+    },
+}
+
+/// What comes back for a read.
+#[derive(Clone, PartialEq, Debug, Default, Wire)]
+pub struct RowBatch {
+    /// Rows in `bytes`.
+    pub count: u32,
+    /// The rows, encoded by `query::batch`.
+    #[wire(bytes)]
+    pub bytes: Vec<u8>,
+}
+
+/// Where a read stands after a batch.
+#[derive(Clone, PartialEq, Debug, Wire)]
+pub enum ReadProgress {
+    /// All rows were visited.
+    End,
+    /// The batch is full: ask again for the range behind this index key (for `Access::Keys`: the keys from this position on).
+    More {
+        /// The last index key visited.
+        after: Box<[u8]>,
+        /// The next position in `Access::Keys`.
+        position: u32,
+    },
+    /// The next row's newest version is prepared and its outcome not known here: ask its primary for this primary key, then go on behind
+    /// `after`. Never comes from a primary's `ldm`, which waits for the outcome.
+    Undecided {
+        /// The row.
+        primary_key: Box<[u8]>,
+        /// The index key it was found by.
+        after: Box<[u8]>,
+        /// The next position in `Access::Keys`.
+        position: u32,
+    },
+}
+
+/// What INSERT does when the primary key exists.
+#[derive(Clone, PartialEq, Debug, Wire)]
+pub enum OnDuplicate {
+    /// 1062.
+    Fail,
+    /// Nothing (INSERT IGNORE); `OperationResult::Duplicate` says so.
+    Ignore,
+    /// The new row takes the old one's place (REPLACE).
+    Replace,
+    /// ON DUPLICATE KEY UPDATE: slots behind the stored columns are the columns of the new row (VALUES()).
+    Update(Arc<UpdateProgram>),
+}
+
+/// An UPDATE as it is done with one row, after locking it, on its newest version.
+#[derive(Clone, PartialEq, Debug, Wire)]
+pub struct UpdateProgram {
+    /// The row is left alone unless this is true.
+    pub filter: Option<Expression>,
+    /// New values, evaluated from left to right, each seeing the ones before; never of primary key columns.
+    pub assignments: Vec<Assignment>,
+    /// Parameters, time, modes.
+    pub context: StatementContext,
+}
+
+/// One `column = expression`.
+#[derive(Clone, PartialEq, Debug, Wire)]
+pub struct Assignment {
+    /// The column.
+    pub column: ColumnIndex,
+    /// Its new value, brought into the column's type when stored.
+    pub value: Expression,
+}
+
+/// A change of one row. The primary locks the row exclusively first.
+#[derive(Clone, PartialEq, Debug, Wire)]
+pub enum WriteOperation {
+    /// A new row.
+    Insert {
+        /// Its primary key.
+        key: Box<[u8]>,
+        /// Its row bytes.
+        row: Box<[u8]>,
+        /// If the key exists.
+        on_duplicate: OnDuplicate,
+    },
+    /// The row becomes this, whatever it was: the session has locked and read it before.
+    Put {
+        /// Its primary key.
+        key: Box<[u8]>,
+        /// Its new row bytes.
+        row: Box<[u8]>,
+    },
+    /// Evaluated at the primary.
+    Update {
+        /// Its primary key.
+        key: Box<[u8]>,
+        /// What to do.
+        program: Arc<UpdateProgram>,
+    },
+    /// Deleted if the filter (if any) is true for its newest version.
+    Delete {
+        /// Its primary key.
+        key: Box<[u8]>,
+        /// WHERE.
+        filter: Option<Arc<DeleteFilter>>,
+    },
+}
+
+/// The WHERE of a DELETE.
+#[derive(Clone, PartialEq, Debug, Wire)]
+pub struct DeleteFilter {
+    /// Must be true.
+    pub filter: Expression,
+    /// Parameters, time, modes.
+    pub context: StatementContext,
+}
+
+/// What an operation did.
+#[derive(Clone, PartialEq, Debug, Wire)]
+pub enum OperationResult {
+    /// A new row.
+    Inserted,
+    /// The key existed and OnDuplicate::Ignore left it alone.
+    Duplicate,
+    /// REPLACE deleted the old row and inserted the new one.
+    Replaced,
+    /// The row matched and was changed.
+    Updated,
+    /// The row matched and has these values already.
+    Unchanged,
+    /// Deleted.
+    Deleted,
+    /// No such row, or the filter is not true for its newest version.
+    NotMatched,
+    /// Put.
+    Stored,
+}
+
+/// Row locks.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Wire)]
+pub enum LockMode {
+    /// FOR SHARE.
+    Shared,
+    /// FOR UPDATE.
+    Exclusive,
+}
+
+/// What to do about a conflicting lock.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Wire)]
+pub enum LockWait {
+    /// Wait at most this long, then 1205.
+    Wait {
+        /// innodb_lock_wait_timeout.
+        timeout_ms: u32,
+    },
+    /// NOWAIT: 3572.
+    NoWait,
+    /// SKIP LOCKED: the row is passed over.
+    SkipLocked,
+}
+
+/// Why a partition did not do what was asked.
+#[derive(Clone, PartialEq, Debug, Wire)]
+pub enum Refusal {
+    /// The request was made in another view, or this node is not the primary any more: the transaction is doomed if it had state here.
+    WrongView,
+    /// A replica of the partition is lost and no view without it exists: no new writes or locks.
+    ReplicaLost,
+    /// The statement was bound to a version of the table that is not installed: bind again (1412 if it cannot).
+    WrongSchema,
+    /// The row exists (1062).
+    Duplicate {
+        /// The key that exists.
+        key: Box<[u8]>,
+    },
+    /// The wait for a lock took too long (1205); only the statement is undone.
+    LockTimeout,
+    /// NOWAIT (3572).
+    LockNotAvailable,
+    /// Chosen as the victim of a deadlock (1213).
+    Deadlock {
+        /// A transaction of the cycle.
+        other: TransactionId,
+    },
+    /// A memory region is full (1114, or 1297-like abort for TransactionMemory).
+    RegionFull {
+        /// Its name.
+        region: String,
+    },
+    /// Evaluation failed.
+    Error(SqlError),
+    /// The partition does not hold what the commit names: it was lost or rolled back; the transaction aborts.
+    NotHeld,
+    /// The transaction is already decided or being decided here.
+    AlreadyEnding,
+}

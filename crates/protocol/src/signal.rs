@@ -1,0 +1,605 @@
+//! All signals, grouped by pair of talkers. Requests, their `Done` and their refusals come together.
+//!
+//! The write path (replication.md of the design; ARCHITECTURE.md tells it as a story):
+//!
+//! ```text
+//! one primary:      session -> P  Write{commit} or CommitOne        P -> B  Replicate        B -> P  Applied
+//!                   P -> session  WriteDone / CommitDone            P -> B  Decided
+//! several primaries: session -> tc Coordinate     tc -> Pi Prepare  Pi -> Bi Replicate       Pi, Bi -> tc Prepared
+//!                   tc -> session CommitDone      tc -> Pi, Bi Outcome                       Pi, Bi -> tc OutcomeRecorded
+//! ```
+
+use crate::program::{
+    Access, LockMode, LockWait, OperationResult, ReadProgram, ReadProgress, Refusal, RowBatch, TableRef, WriteOperation,
+};
+use crate::view::{NodeRole, View};
+use crate::{Address, SqlError};
+use std::sync::Arc;
+use types::{
+    Epoch, Incarnation, NodeId, PartitionId, SchemaVersion, Sequence, TransactionId, Value, ViewNumber,
+};
+use wire_derive::Wire;
+
+/// A signal on its way.
+#[derive(Clone, PartialEq, Debug, Wire)]
+pub struct Envelope {
+    /// The sender.
+    pub from: Address,
+    /// The receiver.
+    pub to: Address,
+    /// The sender's view: data signals are handled only in the installed view (I2).
+    pub view: ViewNumber,
+    /// The sender's epoch: a receiver adopts a higher one before it handles the signal.
+    pub epoch: Epoch,
+    /// What is said.
+    pub signal: Signal,
+}
+
+impl Envelope {
+    /// An envelope whose view and epoch the module's wrapper fills in.
+    #[must_use]
+    pub const fn unstamped(from: Address, to: Address, signal: Signal) -> Self {
+        Self { from, to, view: ViewNumber(0), epoch: Epoch(0), signal }
+    }
+}
+
+/// Chosen by the requester, echoed by the answerer: names the block and the request within its module.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Wire)]
+pub struct RequestId(pub u64);
+
+/// A read of one partition. With a transaction it runs at the primary and sees that transaction's staged rows.
+#[derive(Clone, PartialEq, Debug, Wire)]
+pub struct ReadRequest {
+    /// Echoed.
+    pub request: RequestId,
+    /// Whose staged rows are visible, and whose locks these are.
+    pub transaction: Option<TransactionId>,
+    /// Lock each row (only with `Access::Keys` and a transaction) and read its newest version.
+    pub lock: Option<(LockMode, LockWait)>,
+    /// Which partition.
+    pub partition: PartitionId,
+    /// What to do with each row.
+    pub program: Arc<ReadProgram>,
+    /// Which rows.
+    pub access: Access,
+}
+
+/// The answer to a read.
+#[derive(Clone, PartialEq, Debug, Wire)]
+pub struct ReadDone {
+    /// From the request.
+    pub request: RequestId,
+    /// Rows, or why not.
+    pub result: Result<ReadBatch, Refusal>,
+}
+
+/// Rows of one partition.
+#[derive(Clone, PartialEq, Debug, Wire)]
+pub struct ReadBatch {
+    /// The rows.
+    pub rows: RowBatch,
+    /// Whether there are more.
+    pub progress: ReadProgress,
+    /// The transaction's number of operations at this participant (locks count).
+    pub operations: u32,
+}
+
+/// Changes of rows of one table in one partition: done completely or not at all.
+#[derive(Clone, PartialEq, Debug, Wire)]
+pub struct WriteRequest {
+    /// Echoed.
+    pub request: RequestId,
+    /// Whose.
+    pub transaction: TransactionId,
+    /// Which partition.
+    pub partition: PartitionId,
+    /// Which table.
+    pub table: TableRef,
+    /// What to do, in this order.
+    pub operations: Vec<WriteOperation>,
+    /// How long to wait for locks.
+    pub wait: LockWait,
+    /// An autocommit statement with one participant carries its commit: stamp no epoch below this.
+    pub commit: Option<Epoch>,
+}
+
+/// The answer to a write.
+#[derive(Clone, PartialEq, Debug, Wire)]
+pub struct WriteDone {
+    /// From the request.
+    pub request: RequestId,
+    /// What was done, or why nothing was.
+    pub result: Result<WriteSummary, WriteFailure>,
+}
+
+/// A write that was done.
+#[derive(Clone, PartialEq, Debug, Wire)]
+pub struct WriteSummary {
+    /// One per operation.
+    pub results: Vec<OperationResult>,
+    /// The transaction's number of operations at this participant.
+    pub operations: u32,
+    /// The epoch of the commit, if the request carried it.
+    pub committed: Option<Epoch>,
+}
+
+/// A write that was not done.
+#[derive(Clone, PartialEq, Debug, Wire)]
+pub struct WriteFailure {
+    /// The operation that failed, counted from 0.
+    pub operation: u32,
+    /// Why.
+    pub refusal: Refusal,
+}
+
+/// Commit at the only participant.
+#[derive(Clone, PartialEq, Debug, Wire)]
+pub struct CommitOneRequest {
+    /// Echoed.
+    pub request: RequestId,
+    /// Whose.
+    pub transaction: TransactionId,
+    /// The participant.
+    pub participant: Participant,
+    /// Stamp no epoch below this.
+    pub epoch_seen: Epoch,
+}
+
+/// A partition in which a transaction has staged writes or holds locks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Wire)]
+pub struct Participant {
+    /// The partition.
+    pub partition: PartitionId,
+    /// How many operations it must hold.
+    pub operations: u32,
+    /// The view in which it took the first.
+    pub view: ViewNumber,
+}
+
+/// Commit over several participants.
+#[derive(Clone, PartialEq, Debug, Wire)]
+pub struct CoordinateRequest {
+    /// Echoed.
+    pub request: RequestId,
+    /// Whose.
+    pub transaction: TransactionId,
+    /// All participants, lock-only ones included.
+    pub participants: Vec<Participant>,
+    /// Stamp no epoch below this.
+    pub epoch_seen: Epoch,
+}
+
+/// The outcome of a commit.
+#[derive(Clone, PartialEq, Debug, Wire)]
+pub struct CommitDone {
+    /// From the request.
+    pub request: RequestId,
+    /// What became of it.
+    pub outcome: CommitOutcome,
+}
+
+/// What became of a commit.
+#[derive(Clone, PartialEq, Debug, Wire)]
+pub enum CommitOutcome {
+    /// All in-sync replicas have it.
+    Committed(Epoch),
+    /// Nothing of it remains.
+    Aborted(Refusal),
+    /// It was sent to a replica that is lost: the outcome is not known here (1180, the connection closes).
+    Unknown,
+}
+
+/// One replicated change: the row's new bytes, or its deletion.
+#[derive(Clone, PartialEq, Debug, Wire)]
+pub struct ReplicatedWrite {
+    /// The table.
+    pub table: TableRef,
+    /// Its primary key.
+    pub key: Box<[u8]>,
+    /// Its new bytes; None deletes it.
+    pub row: Option<Arc<[u8]>>,
+}
+
+/// Writes of a large transaction shipped ahead of its prepare: staged at the backup, outside the numbered stream.
+#[derive(Clone, PartialEq, Debug, Wire)]
+pub struct ReplicateAhead {
+    /// Which partition.
+    pub partition: PartitionId,
+    /// Whose.
+    pub transaction: TransactionId,
+    /// The piece's number, counted from 0.
+    pub piece: u32,
+    /// The changes.
+    pub writes: Vec<ReplicatedWrite>,
+}
+
+/// The place in the partition's stream where a transaction's writes become prepared at a backup.
+#[derive(Clone, PartialEq, Debug, Wire)]
+pub struct Replicate {
+    /// Which partition.
+    pub partition: PartitionId,
+    /// The place.
+    pub sequence: Sequence,
+    /// Whose.
+    pub transaction: TransactionId,
+    /// Stamped by the primary.
+    pub epoch: Epoch,
+    /// The coordinator to answer; None for a one-primary commit, which answers the primary.
+    pub coordinator: Option<Address>,
+    /// All participants of the transaction, for recovery.
+    pub participants: Arc<Vec<PartitionId>>,
+    /// How many pieces went ahead.
+    pub pieces_ahead: u32,
+    /// The (remaining) changes.
+    pub writes: Vec<ReplicatedWrite>,
+}
+
+/// What every in-sync replica tells the coordinator.
+#[derive(Clone, PartialEq, Debug, Wire)]
+pub struct Prepared {
+    /// Whose.
+    pub transaction: TransactionId,
+    /// Which partition.
+    pub partition: PartitionId,
+    /// Stamped by the primary.
+    pub epoch: Epoch,
+    /// Why not.
+    pub refusal: Option<Refusal>,
+}
+
+/// What the coordinator tells every replica of every participant.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Wire)]
+pub struct Outcome {
+    /// Whose.
+    pub transaction: TransactionId,
+    /// Which partition.
+    pub partition: PartitionId,
+    /// The commit epoch, or None for abort.
+    pub committed: Option<Epoch>,
+}
+
+/// A deadlock probe: does `transaction`, for which the initiator waits, wait for the initiator?
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Wire)]
+pub struct Probe {
+    /// Who waits and asks; the victim if the probe comes back.
+    pub initiator: TransactionId,
+    /// Where the initiator waits.
+    pub home: Address,
+    /// Which of its waits: the probe is void once that wait is over.
+    pub wait: u64,
+    /// The transaction in question.
+    pub transaction: TransactionId,
+}
+
+/// A node asks the control plane to be let in.
+#[derive(Clone, PartialEq, Eq, Debug, Wire)]
+pub struct JoinRequest {
+    /// Its role.
+    pub role: NodeRole,
+    /// A number of this process start, told apart from earlier ones of the same node.
+    pub start: u64,
+    /// Host and port, for people.
+    pub host: String,
+    /// Modules.
+    pub ldm_count: u8,
+    /// Modules.
+    pub tc_count: u8,
+    /// Modules.
+    pub query_count: u8,
+    /// Modules.
+    pub sql_count: u8,
+}
+
+/// Tables of ndbinfo that nodes fill from their own state.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Wire)]
+pub enum InfoTable {
+    /// Members and their state.
+    Nodes,
+    /// Threads of each node.
+    Threads,
+    /// Modules on threads.
+    ThreadBlocks,
+    /// CPU use per thread.
+    CpuStat,
+    /// Memory regions.
+    Resources,
+    /// Rows, versions and bytes per fragment.
+    MemoryPerFragment,
+    /// Open transactions.
+    ClusterTransactions,
+    /// Client sessions (SHOW PROCESSLIST).
+    Processes,
+    /// Refused and unusual events, counted.
+    Counters,
+}
+
+/// A digest of the rows of a key range of one fragment (`latsdb check`).
+#[derive(Clone, PartialEq, Eq, Debug, Wire)]
+pub struct ChecksumRequest {
+    /// Echoed.
+    pub request: RequestId,
+    /// Which partition.
+    pub partition: PartitionId,
+    /// Which table.
+    pub table: types::TableId,
+    /// Primary keys behind this one; None from the first.
+    pub after: Option<Box<[u8]>>,
+    /// Rows to digest.
+    pub limit: u32,
+}
+
+/// Digests of rows in key order.
+#[derive(Clone, PartialEq, Eq, Debug, Wire)]
+pub struct ChecksumDone {
+    /// From the request.
+    pub request: RequestId,
+    /// Primary key and a hash of the row's newest committed bytes.
+    pub rows: Vec<(Box<[u8]>, u64)>,
+    /// Rows whose index entries are missing or wrong, as text.
+    pub index_errors: Vec<String>,
+    /// No more rows behind these.
+    pub end: bool,
+}
+
+/// Everything modules say to each other.
+#[derive(Clone, PartialEq, Debug, Wire)]
+pub enum Signal {
+    // ---- a module to itself -------------------------------------------------------------------------------------------
+    /// Go on with the work named by this number after other work had its turn.
+    Continue(u64),
+
+    // ---- session -> ldm or query, and back ----------------------------------------------------------------------------
+    /// Read rows.
+    Read(Box<ReadRequest>),
+    /// Rows.
+    ReadDone(Box<ReadDone>),
+    /// Stage changes.
+    Write(Box<WriteRequest>),
+    /// Staged (and committed, if asked).
+    WriteDone(Box<WriteDone>),
+    /// Undo the operations above `operations` at this participant (savepoint, failed statement).
+    RollbackTo {
+        /// Echoed.
+        request: RequestId,
+        /// Whose.
+        transaction: TransactionId,
+        /// Which partition.
+        partition: PartitionId,
+        /// How many operations stay.
+        operations: u32,
+    },
+    /// Undone; false if the participant does not hold the transaction any more, which is doomed then.
+    RollbackDone {
+        /// From the request.
+        request: RequestId,
+        /// It held it.
+        held: bool,
+    },
+    /// Undo everything of a transaction that is not being committed; no answer.
+    Abort {
+        /// Whose.
+        transaction: TransactionId,
+        /// Which partition.
+        partition: PartitionId,
+    },
+    /// Commit at the only participant.
+    CommitOne(Box<CommitOneRequest>),
+
+    // ---- session -> tc, and back --------------------------------------------------------------------------------------
+    /// Commit over several participants.
+    Coordinate(Box<CoordinateRequest>),
+    /// The outcome, from a tc or from the only participant.
+    CommitDone(CommitDone),
+    /// The session's node knows these outcomes: their markers may go.
+    Confirm {
+        /// The transactions.
+        transactions: Vec<TransactionId>,
+    },
+
+    // ---- tc -> primaries ----------------------------------------------------------------------------------------------
+    /// Make the staged writes durable at all replicas, and answer the coordinator.
+    Prepare {
+        /// Whose.
+        transaction: TransactionId,
+        /// What must be held.
+        participant: Participant,
+        /// Stamp no epoch below this.
+        epoch_seen: Epoch,
+        /// All participants.
+        participants: Arc<Vec<PartitionId>>,
+    },
+    /// A replica has it.
+    Prepared(Box<Prepared>),
+    /// Commit or abort.
+    Outcome(Outcome),
+    /// A replica has recorded the outcome.
+    OutcomeRecorded {
+        /// Whose.
+        transaction: TransactionId,
+        /// Which partition.
+        partition: PartitionId,
+    },
+    /// Every participant has recorded the outcome and the session knows it: markers go.
+    Forget {
+        /// The transactions.
+        transactions: Vec<TransactionId>,
+        /// Which partition.
+        partition: PartitionId,
+    },
+
+    // ---- primary -> backups, and back ---------------------------------------------------------------------------------
+    /// A piece of a large transaction.
+    ReplicateAhead(Box<ReplicateAhead>),
+    /// The next place in the partition's stream.
+    Replicate(Box<Replicate>),
+    /// A one-primary commit is applied at the backup.
+    Applied {
+        /// Which partition.
+        partition: PartitionId,
+        /// Its place.
+        sequence: Sequence,
+    },
+    /// One-primary commits that the primary has published.
+    Decided {
+        /// Which partition.
+        partition: PartitionId,
+        /// Their places.
+        sequences: Vec<Sequence>,
+    },
+    /// Forget the pieces shipped ahead: the transaction aborted before its prepare.
+    DropAhead {
+        /// Which partition.
+        partition: PartitionId,
+        /// Whose.
+        transaction: TransactionId,
+    },
+
+    // ---- deadlock probes ----------------------------------------------------------------------------------------------
+    /// ldm -> session of `transaction`: where does it wait?
+    ProbeSession(Probe),
+    /// session -> ldm where `transaction` waits.
+    ProbeWait(Probe),
+    /// ldm -> the initiator's ldm: it is in a cycle.
+    ProbeHit {
+        /// The victim.
+        initiator: TransactionId,
+        /// Its wait.
+        wait: u64,
+        /// A transaction of the cycle.
+        other: TransactionId,
+    },
+
+    // ---- epochs: main <-> main, main <-> ldm and tc -------------------------------------------------------------------
+    /// A member stamped something in this epoch: it wants to be closed.
+    EpochWanted {
+        /// The epoch.
+        epoch: Epoch,
+    },
+    /// From the master: stamp new prepares `epoch` or higher, drain what was stamped below.
+    EpochOpen {
+        /// The new epoch.
+        epoch: Epoch,
+    },
+    /// From a member (or a module to its main): nothing stamped below `epoch` is undecided here.
+    EpochDrained {
+        /// The opened epoch.
+        epoch: Epoch,
+    },
+    /// From the master: everything in `epoch` and below is decided and applied at every replica.
+    EpochClosed {
+        /// The closed epoch.
+        epoch: Epoch,
+    },
+
+    // ---- catalogue: the node that runs a DDL job -> main of every member ----------------------------------------------
+    /// Read the catalogue rows at this version or newer and install them.
+    SchemaInstall {
+        /// Echoed.
+        request: RequestId,
+        /// The version.
+        version: SchemaVersion,
+    },
+    /// Installed everywhere on this node, and no transaction of the version before last is left.
+    SchemaInstalled {
+        /// From the request.
+        request: RequestId,
+        /// The version.
+        version: SchemaVersion,
+    },
+    /// A node without partitions asks a data node's main for the catalogue.
+    SchemaFetch {
+        /// Echoed.
+        request: RequestId,
+    },
+    /// The encoded `types::Schema`.
+    SchemaFetched {
+        /// From the request.
+        request: RequestId,
+        /// The encoded schema.
+        schema: Box<[u8]>,
+    },
+    /// session -> main: reserve AUTO_INCREMENT values of a table, at least up to `at_least`.
+    SequenceRequest {
+        /// Echoed.
+        request: RequestId,
+        /// The table.
+        table: types::TableId,
+        /// How many values.
+        count: u64,
+        /// Raise the counter to this first.
+        at_least: u64,
+    },
+    /// main -> ldm: build the entries of a new index of every fragment, a slice at a time.
+    BackfillRequest {
+        /// Echoed.
+        request: RequestId,
+        /// The table.
+        table: TableRef,
+        /// The index.
+        index: types::IndexId,
+    },
+    /// Built, or why not.
+    BackfillDone {
+        /// From the request.
+        request: RequestId,
+        /// Why not.
+        refusal: Option<Refusal>,
+    },
+
+    // ---- membership ---------------------------------------------------------------------------------------------------
+    /// A node that starts -> the control plane.
+    Join(Box<JoinRequest>),
+    /// The control plane will not have it; the text is for people.
+    JoinRefused {
+        /// Why.
+        reason: String,
+    },
+    /// The newest committed view.
+    ViewInstall(Arc<View>),
+    /// membership -> all modules of its node: a member is unreachable.
+    PeerLost {
+        /// The node.
+        node: NodeId,
+        /// Its life.
+        incarnation: Incarnation,
+    },
+
+    // ---- management and introspection ---------------------------------------------------------------------------------
+    /// Rows of an ndbinfo table.
+    InfoRequest {
+        /// Echoed.
+        request: RequestId,
+        /// Which table.
+        table: InfoTable,
+    },
+    /// The rows of one node or module.
+    InfoDone {
+        /// From the request.
+        request: RequestId,
+        /// The rows.
+        rows: Vec<Vec<Value>>,
+    },
+    /// Stop this node in an orderly way.
+    StopNode {
+        /// Who asked, for the log.
+        reason: String,
+    },
+    /// End a client's session or its running statement.
+    KillSession {
+        /// The connection's id as clients see it.
+        connection: u64,
+        /// Only the running statement.
+        query_only: bool,
+    },
+    /// Digest rows.
+    Checksum(Box<ChecksumRequest>),
+    /// Digests.
+    ChecksumDone(Box<ChecksumDone>),
+    /// A request could not be done by this module.
+    Failed {
+        /// From the request.
+        request: RequestId,
+        /// Why.
+        error: SqlError,
+    },
+}

@@ -1,0 +1,99 @@
+//! Frames between nodes: the hello of a link, then signals. The runtime moves them; what they carry is in `signal`.
+//!
+//! ```text
+//! frame:  length u32 | checksum u32 (CRC-32C of the payload) | payload
+//! hello:  magic "LATS" | wire version u16 | Hello          (first frame in each direction)
+//! signal: from Address | to Address | view u64 | epoch u64 | Signal
+//! ```
+//! Invariants: a frame is at most [`FRAME_SIZE_MAX`]; a bad one closes that link only; the first frame must be a hello of the same
+//! cluster.
+
+use crate::{Address, Envelope};
+use stdx::wire::{Decoder, Encoder, WIRE_VERSION, Wire, WireError};
+use types::{Incarnation, NodeId};
+use wire_derive::Wire;
+
+/// Largest frame: one row of 64 MiB with room to spare.
+pub const FRAME_SIZE_MAX: usize = 80 * 1024 * 1024;
+/// Bytes before the payload.
+pub const FRAME_HEADER_SIZE: usize = 8;
+const MAGIC: u32 = u32::from_le_bytes(*b"LATS");
+
+/// Who opens a link, and what it may be used for.
+#[derive(Clone, PartialEq, Eq, Debug, Wire)]
+pub struct Hello {
+    /// Name and identity of the cluster: links between clusters are refused.
+    pub cluster: String,
+    /// The sender.
+    pub node: NodeId,
+    /// The sender's life; 0 while the control plane has not given one.
+    pub incarnation: Incarnation,
+    /// The receiver, as the sender believes.
+    pub to: NodeId,
+    /// Index of the sender's thread that owns this link.
+    pub from_thread: u16,
+    /// Index of the receiver's thread that should own this link.
+    pub to_thread: u16,
+    /// For each of the sender's threads, the modules on it: lets the receiver pick the link that ends at a module's owner.
+    pub threads: Vec<Vec<Address>>,
+}
+
+/// Appends the frame that opens a link.
+pub fn encode_hello(hello: &Hello, bytes: &mut Vec<u8>) {
+    frame(bytes, |encoder| {
+        MAGIC.encode(encoder);
+        WIRE_VERSION.encode(encoder);
+        hello.encode(encoder);
+    });
+}
+
+/// Reads the payload of a link's first frame: the peer's wire version and hello.
+pub fn decode_hello(payload: &[u8]) -> Result<(u16, Hello), WireError> {
+    let mut decoder = Decoder::new(payload, WIRE_VERSION);
+    if u32::decode(&mut decoder)? != MAGIC {
+        return Err(WireError::Malformed);
+    }
+    let version = u16::decode(&mut decoder)?;
+    decoder.version = version.min(WIRE_VERSION);
+    Ok((version, Hello::decode(&mut decoder)?))
+}
+
+/// Appends one signal as a frame.
+pub fn encode_envelope(envelope: &Envelope, bytes: &mut Vec<u8>) {
+    frame(bytes, |encoder| envelope.encode(encoder));
+}
+
+/// Reads the payload of a signal frame.
+pub fn decode_envelope(payload: &[u8], version: u16) -> Result<Envelope, WireError> {
+    let mut decoder = Decoder::new(payload, version);
+    let envelope = Envelope::decode(&mut decoder)?;
+    // A newer peer may append fields that this version does not know, but then it writes at our version: leftovers are corruption.
+    if decoder.remaining() == 0 { Ok(envelope) } else { Err(WireError::TrailingBytes) }
+}
+
+/// The payload of the first frame in `bytes` and the frame's whole size; `None` while it is incomplete.
+pub fn next_frame(bytes: &[u8]) -> Result<Option<(&[u8], usize)>, WireError> {
+    let Some((header, rest)) = bytes.split_at_checked(FRAME_HEADER_SIZE) else { return Ok(None) };
+    let mut decoder = Decoder::new(header, WIRE_VERSION);
+    let (length, checksum) = (u32::decode(&mut decoder)? as usize, u32::decode(&mut decoder)?);
+    if length > FRAME_SIZE_MAX {
+        return Err(WireError::TooLarge);
+    }
+    let Some(payload) = rest.get(..length) else { return Ok(None) };
+    if stdx::crc32c(payload) != checksum {
+        return Err(WireError::Malformed);
+    }
+    Ok(Some((payload, FRAME_HEADER_SIZE + length)))
+}
+
+fn frame(bytes: &mut Vec<u8>, write: impl FnOnce(&mut Encoder<'_>)) {
+    let start = bytes.len();
+    bytes.extend_from_slice(&[0; FRAME_HEADER_SIZE]);
+    write(&mut Encoder { bytes, version: WIRE_VERSION });
+    let payload = &bytes[start + FRAME_HEADER_SIZE..];
+    stdx::require!(payload.len() <= FRAME_SIZE_MAX, "a signal exceeds the frame limit");
+    let length = u32::try_from(payload.len()).unwrap_or(u32::MAX);
+    let checksum = stdx::crc32c(payload);
+    bytes[start..start + 4].copy_from_slice(&length.to_le_bytes());
+    bytes[start + 4..start + 8].copy_from_slice(&checksum.to_le_bytes());
+}

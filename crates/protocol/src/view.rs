@@ -1,0 +1,161 @@
+//! The view: numbered membership and ownership of the cluster. It changes only for those, never for schema or epochs.
+//!
+//! Partition 0 holds the system tables: it is a group of its own with a replica on every data node. Partitions 1.. are spread over the
+//! replica groups; each group's primaries are spread over its nodes, and over the `ldm` instances of each node, so that all of them work.
+
+use crate::{Address, ModuleKind};
+use types::{BUCKET_COUNT, Incarnation, NodeId, PartitionId, ViewNumber};
+use wire_derive::Wire;
+
+/// What a node is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Wire)]
+pub enum NodeRole {
+    /// Holds partitions, serves SQL too.
+    Data,
+    /// Serves SQL only.
+    Sql,
+    /// Configuration, management verbs, a voter of the control plane.
+    Management,
+}
+
+/// A node that the view knows.
+#[derive(Clone, PartialEq, Eq, Debug, Wire)]
+pub struct NodeInfo {
+    /// Its id.
+    pub node: NodeId,
+    /// Its life.
+    pub incarnation: Incarnation,
+    /// Its role.
+    pub role: NodeRole,
+    /// Host name and port, for people.
+    pub host: String,
+    /// How many `ldm` modules it has.
+    pub ldm_count: u8,
+    /// How many `tc` modules it has.
+    pub tc_count: u8,
+    /// How many `query` modules it has.
+    pub query_count: u8,
+    /// How many `sql` modules it has.
+    pub sql_count: u8,
+}
+
+/// Nodes that hold the same partitions.
+#[derive(Clone, PartialEq, Eq, Debug, Wire)]
+pub struct GroupView {
+    /// All replicas in configured order.
+    pub replicas: Vec<NodeId>,
+    /// Those that hold everything committed.
+    pub in_sync: Vec<NodeId>,
+}
+
+/// Where a partition lives.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Wire)]
+pub struct PartitionPlace {
+    /// Index into `View::groups`.
+    pub group: u16,
+    /// The primary, a member of the group's `in_sync`.
+    pub primary: NodeId,
+    /// The position of the partition among those of its group with the same primary: chooses the `ldm` instance on each replica.
+    pub rank: u16,
+}
+
+/// Membership and ownership.
+#[derive(Clone, PartialEq, Eq, Debug, Wire)]
+pub struct View {
+    /// Its number; 0 means "no view yet".
+    pub number: ViewNumber,
+    /// All nodes, by id.
+    pub nodes: Vec<NodeInfo>,
+    /// Group 0 is the system partition's, with all data nodes; the others are the replica groups.
+    pub groups: Vec<GroupView>,
+    /// By partition id.
+    pub partitions: Vec<PartitionPlace>,
+}
+
+impl View {
+    /// The view before the first: no partitions, nobody in sync.
+    #[must_use]
+    pub const fn none() -> Self {
+        Self { number: ViewNumber(0), nodes: Vec::new(), groups: Vec::new(), partitions: Vec::new() }
+    }
+
+    /// The first view of a cluster: every configured data node is there and in sync.
+    ///
+    /// `nodes` in order of id; data nodes fill replica groups of `replica_count` in that order, so their number must be a multiple of it.
+    #[must_use]
+    pub fn first(nodes: Vec<NodeInfo>, replica_count: usize, partitions_per_node: usize) -> Self {
+        let data: Vec<NodeId> =
+            nodes.iter().filter(|node| node.role == NodeRole::Data).map(|node| node.node).collect();
+        stdx::require!(replica_count > 0 && !data.is_empty() && data.len().is_multiple_of(replica_count));
+        let group = |members: &[NodeId]| GroupView { replicas: members.to_vec(), in_sync: members.to_vec() };
+        let mut groups = vec![group(&data)];
+        groups.extend(data.chunks(replica_count).map(group));
+        let mut partitions = vec![PartitionPlace { group: 0, primary: data[0], rank: 0 }];
+        for index in 0..partitions_per_node * data.len() {
+            let group_count = groups.len() - 1;
+            let group = 1 + index % group_count;
+            let within = index / group_count;
+            let primary = groups[group].replicas[within % replica_count];
+            let narrow = |number: usize| u16::try_from(number).unwrap_or(u16::MAX);
+            partitions.push(PartitionPlace { group: narrow(group), primary, rank: narrow(within / replica_count) });
+        }
+        Self { number: ViewNumber(1), nodes, groups, partitions }
+    }
+
+    /// The partition that owns a key with this hash, for tables other than system tables.
+    #[must_use]
+    #[inline]
+    pub fn partition_of_hash(&self, hash: u64) -> PartitionId {
+        let count = u32::try_from(self.partitions.len().saturating_sub(1)).unwrap_or(u32::MAX);
+        let bucket = u32::try_from(hash % u64::from(BUCKET_COUNT)).unwrap_or(0);
+        PartitionId(1 + bucket * count / BUCKET_COUNT)
+    }
+
+    /// Where a partition lives.
+    #[must_use]
+    #[inline]
+    pub fn place(&self, partition: PartitionId) -> Option<&PartitionPlace> {
+        self.partitions.get(partition.0 as usize)
+    }
+
+    /// The in-sync replicas of a partition.
+    #[must_use]
+    pub fn in_sync(&self, partition: PartitionId) -> &[NodeId] {
+        self.place(partition).map_or(&[], |place| &self.groups[usize::from(place.group)].in_sync)
+    }
+
+    /// The `ldm` that owns `node`'s replica of a partition.
+    #[must_use]
+    pub fn ldm(&self, partition: PartitionId, node: NodeId) -> Option<Address> {
+        let place = self.place(partition)?;
+        let count = u16::from(self.node(node)?.ldm_count);
+        if count == 0 {
+            return None;
+        }
+        let instance = u8::try_from(place.rank % count).unwrap_or(0);
+        Some(Address::new(node, ModuleKind::Ldm, instance))
+    }
+
+    /// The `ldm` that owns the primary replica of a partition.
+    #[must_use]
+    pub fn primary(&self, partition: PartitionId) -> Option<Address> {
+        self.ldm(partition, self.place(partition)?.primary)
+    }
+
+    /// A node by id.
+    #[must_use]
+    pub fn node(&self, node: NodeId) -> Option<&NodeInfo> {
+        self.nodes.iter().find(|info| info.node == node)
+    }
+
+    /// The node that opens and closes epochs: the lowest in-sync data node.
+    #[must_use]
+    pub fn epoch_master(&self) -> Option<NodeId> {
+        self.groups.first()?.in_sync.iter().min().copied()
+    }
+
+    /// All partitions but the system partition.
+    pub fn user_partitions(&self) -> impl Iterator<Item = PartitionId> + use<> {
+        (1..u32::try_from(self.partitions.len()).unwrap_or(0)).map(PartitionId)
+    }
+}

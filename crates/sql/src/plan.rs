@@ -1,0 +1,429 @@
+//! What a statement will do: the bound, planned form that the executor runs, cached by digest.
+//!
+//! *Row spaces.* Expressions name their inputs by slot. In the **source space** slot `i` is column `i` of the table (hidden columns
+//! included). Behind a grouping the **group space** holds the values of GROUP BY, then one result per aggregate call. `SELECT` items,
+//! HAVING and ORDER BY are in the group space if there is a grouping, else in the source space.
+//!
+//! *Constant expressions* (keys, ranges, LIMIT, VALUES) use no slots, only literals and parameters; they are evaluated once per execution.
+//!
+//! Invariant: a plan is valid for the schema version it was bound to; tables carry their own versions, which partitions check.
+
+use expression::Expression;
+use expression::aggregate::AggregateCall;
+use protocol::program::{LockMode, LockWait};
+use std::sync::Arc;
+use types::{ColumnIndex, IndexId, SchemaVersion, SqlType, TableDefinition};
+
+/// A statement ready to run.
+#[derive(Clone, Debug)]
+pub struct Prepared {
+    /// The schema it was bound to.
+    pub schema: SchemaVersion,
+    /// What to do.
+    pub plan: Plan,
+    /// Types of the parameters it was bound for, in order.
+    pub parameters: Vec<SqlType>,
+    /// Columns of its result set; empty if it has none.
+    pub columns: Arc<Vec<ResultColumn>>,
+}
+
+/// A column of a result set, as the client sees it.
+#[derive(Clone, Debug)]
+pub struct ResultColumn {
+    /// Alias or text of the item.
+    pub name: String,
+    /// Column name in the table; empty for expressions.
+    pub original_name: String,
+    /// Table alias or name; empty for expressions.
+    pub table: String,
+    /// Table name; empty for expressions.
+    pub original_table: String,
+    /// Its database; empty for expressions.
+    pub database: String,
+    /// Type.
+    pub sql_type: SqlType,
+    /// May be NULL.
+    pub nullable: bool,
+    /// Part of the primary key (a flag that drivers show).
+    pub primary_key: bool,
+    /// Part of a unique key.
+    pub unique_key: bool,
+    /// AUTO_INCREMENT.
+    pub auto_increment: bool,
+}
+
+/// Kinds of statements.
+#[derive(Clone, Debug)]
+pub enum Plan {
+    /// SELECT, also without a table.
+    Select(Box<SelectPlan>),
+    /// INSERT, REPLACE.
+    Insert(Box<InsertPlan>),
+    /// UPDATE.
+    Update(Box<UpdatePlan>),
+    /// DELETE.
+    Delete(Box<DeletePlan>),
+    /// EXPLAIN of a plan.
+    Explain(Box<Plan>),
+    /// CREATE, DROP, ALTER … of databases, tables, indexes, users.
+    Ddl(Box<catalogue::DdlRequest>),
+    /// Transaction control.
+    Transaction(TransactionStatement),
+    /// SET.
+    Set(Vec<SetItem>),
+    /// USE.
+    Use(String),
+    /// SHOW, DESCRIBE and the like: rows made from the catalogue or the session, then filtered.
+    Show(Box<ShowPlan>),
+    /// KILL.
+    Kill {
+        /// Connection id.
+        connection: u64,
+        /// KILL QUERY.
+        query_only: bool,
+    },
+    /// Accepted and without effect: LOCK TABLES is not among these.
+    Nothing {
+        /// A warning that says so, if it deserves one.
+        note: Option<String>,
+    },
+}
+
+/// Where a SELECT gets its rows.
+#[derive(Clone, Debug)]
+pub enum Source {
+    /// No table: one row without columns.
+    Nothing,
+    /// A table.
+    Table(TableAccess),
+    /// A table of information_schema, performance_schema, ndbinfo or mysql that is made when read; `filter` is in its own space.
+    Virtual {
+        /// Database and table.
+        table: VirtualTable,
+        /// Its columns.
+        definition: Arc<TableDefinition>,
+        /// WHERE.
+        filter: Option<Expression>,
+    },
+}
+
+/// A virtual table by name (lower case); `show::virtual_tables` knows them all.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct VirtualTable {
+    /// `information_schema`, `performance_schema`, `ndbinfo`.
+    pub database: String,
+    /// Name in lower case.
+    pub name: String,
+}
+
+/// How the rows of a table are found.
+#[derive(Clone, Debug)]
+pub struct TableAccess {
+    /// The table.
+    pub table: Arc<TableDefinition>,
+    /// Its name in the statement.
+    pub alias: String,
+    /// Keys or ranges.
+    pub path: AccessPath,
+    /// The whole WHERE that is not implied by the path, in the source space.
+    pub filter: Option<Expression>,
+}
+
+/// Access by key or by range.
+#[derive(Clone, Debug)]
+pub enum AccessPath {
+    /// Full primary keys: a batch of point reads. Duplicates are read once. A NULL in a key finds nothing.
+    PrimaryKeys(Vec<KeyTemplate>),
+    /// Full unique keys without NULL: through the hidden table, then the primary key.
+    UniqueKeys {
+        /// The unique index.
+        index: IndexId,
+        /// The keys.
+        keys: Vec<KeyTemplate>,
+    },
+    /// Ranges of an ordered index (IndexId(0): the primary key), disjoint and ascending once evaluated (the executor sorts and merges).
+    Ranges {
+        /// The index.
+        index: IndexId,
+        /// At least one; a range without bounds is a full scan.
+        ranges: Vec<RangeTemplate>,
+    },
+    /// WHERE can never be true.
+    Empty,
+}
+
+/// One constant expression per key column, to be brought into the column's type for comparison. If a value cannot be represented in the
+/// column's type, the planner must not use a key path (or must bound it), so that results never differ from evaluating WHERE.
+pub type KeyTemplate = Vec<Expression>;
+
+/// A range: equal in the first columns, bounded in the next.
+#[derive(Clone, Debug, Default)]
+pub struct RangeTemplate {
+    /// Values of the first columns.
+    pub equal: Vec<Expression>,
+    /// Lower bound of the next column, inclusive or not.
+    pub lower: Option<(Expression, Inclusive)>,
+    /// Upper bound of the next column, inclusive or not.
+    pub upper: Option<(Expression, Inclusive)>,
+    /// `column IS NULL` is in this range (by default, a bounded range leaves NULL out).
+    pub with_null: bool,
+}
+
+/// Whether a bound belongs to the range.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Inclusive {
+    /// `<=`, `>=`.
+    Yes,
+    /// `<`, `>`.
+    No,
+}
+
+/// SELECT.
+#[derive(Clone, Debug)]
+pub struct SelectPlan {
+    /// Rows.
+    pub source: Source,
+    /// GROUP BY and aggregates.
+    pub grouping: Option<Grouping>,
+    /// The items.
+    pub projection: Vec<Expression>,
+    /// DISTINCT.
+    pub distinct: bool,
+    /// HAVING, in the group space (or the source space without a grouping).
+    pub having: Option<Expression>,
+    /// ORDER BY.
+    pub order_by: Vec<SortKey>,
+    /// The access path yields rows in this order already (forwards or backwards): no sort, LIMIT ends the scan.
+    pub order_by_index: Option<ScanDirection>,
+    /// LIMIT.
+    pub limit: Limit,
+    /// FOR UPDATE, FOR SHARE.
+    pub lock: Option<(LockMode, LockWait)>,
+}
+
+/// Direction of an index scan.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ScanDirection {
+    /// In key order.
+    Forward,
+    /// Against it.
+    Backward,
+}
+
+/// GROUP BY and aggregates. Without GROUP BY there is one group, also over no rows.
+#[derive(Clone, Debug)]
+pub struct Grouping {
+    /// GROUP BY, in the source space.
+    pub group_by: Vec<Expression>,
+    /// Aggregates, their arguments in the source space.
+    pub calls: Vec<AggregateCall>,
+}
+
+/// One ORDER BY item.
+#[derive(Clone, Debug)]
+pub struct SortKey {
+    /// In the same space as the items.
+    pub expression: Expression,
+    /// DESC.
+    pub descending: bool,
+}
+
+/// LIMIT and OFFSET: constant expressions.
+#[derive(Clone, Debug, Default)]
+pub struct Limit {
+    /// Rows at most.
+    pub count: Option<Expression>,
+    /// Rows passed over first.
+    pub offset: Option<Expression>,
+}
+
+/// INSERT and REPLACE.
+#[derive(Clone, Debug)]
+pub struct InsertPlan {
+    /// The table.
+    pub table: Arc<TableDefinition>,
+    /// The columns that VALUES name, in their order.
+    pub columns: Vec<ColumnIndex>,
+    /// Rows of constant expressions; None is DEFAULT. (A value that names an earlier column of its row uses its slot in the source space.)
+    pub rows: Vec<Vec<Option<Expression>>>,
+    /// IGNORE, REPLACE, ON DUPLICATE KEY UPDATE.
+    pub conflict: InsertConflict,
+}
+
+/// What happens to a row whose primary or unique key exists.
+#[derive(Clone, Debug)]
+pub enum InsertConflict {
+    /// 1062.
+    Fail,
+    /// IGNORE: passed over with a warning; conversion errors become warnings too.
+    Ignore,
+    /// REPLACE: the rows in the way are deleted.
+    Replace,
+    /// ON DUPLICATE KEY UPDATE: slots behind the table's columns are the new row's (VALUES(c), alias.c).
+    Update(Vec<ColumnAssignment>),
+}
+
+/// `column = expression` in the source space; None is DEFAULT.
+#[derive(Clone, Debug)]
+pub struct ColumnAssignment {
+    /// The column.
+    pub column: ColumnIndex,
+    /// Its value.
+    pub value: Option<Expression>,
+}
+
+/// UPDATE.
+#[derive(Clone, Debug)]
+pub struct UpdatePlan {
+    /// Rows.
+    pub access: TableAccess,
+    /// SET, from left to right.
+    pub assignments: Vec<ColumnAssignment>,
+    /// ORDER BY.
+    pub order_by: Vec<SortKey>,
+    /// LIMIT.
+    pub limit: Limit,
+    /// IGNORE.
+    pub ignore: bool,
+}
+
+/// DELETE.
+#[derive(Clone, Debug)]
+pub struct DeletePlan {
+    /// Rows.
+    pub access: TableAccess,
+    /// ORDER BY.
+    pub order_by: Vec<SortKey>,
+    /// LIMIT.
+    pub limit: Limit,
+}
+
+/// Transaction control.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum TransactionStatement {
+    /// BEGIN, START TRANSACTION.
+    Begin {
+        /// READ ONLY.
+        read_only: bool,
+    },
+    /// COMMIT.
+    Commit,
+    /// ROLLBACK.
+    Rollback,
+    /// SAVEPOINT.
+    Savepoint(String),
+    /// ROLLBACK TO.
+    RollbackTo(String),
+    /// RELEASE SAVEPOINT.
+    Release(String),
+}
+
+/// One assignment of SET.
+#[derive(Clone, Debug)]
+pub struct SetItem {
+    /// What is set.
+    pub target: SetTarget,
+    /// To what; None is DEFAULT. A constant expression (bare words arrive as string literals).
+    pub value: Option<Expression>,
+}
+
+/// What SET sets.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum SetTarget {
+    /// A session system variable, lower case.
+    Session(String),
+    /// A global system variable, lower case.
+    Global(String),
+    /// SET NAMES, SET CHARACTER SET.
+    Names,
+    /// The isolation level of this session, or of the next transaction.
+    Isolation {
+        /// Only the next transaction.
+        next_only: bool,
+    },
+}
+
+/// SHOW and DESCRIBE.
+#[derive(Clone, Debug)]
+pub struct ShowPlan {
+    /// What is shown.
+    pub what: Show,
+    /// LIKE pattern.
+    pub like: Option<String>,
+    /// WHERE over the result's columns.
+    pub filter: Option<Expression>,
+}
+
+/// What SHOW shows.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Show {
+    /// SHOW DATABASES.
+    Databases,
+    /// SHOW [FULL] TABLES [FROM database].
+    Tables {
+        /// The database.
+        database: String,
+        /// FULL.
+        full: bool,
+    },
+    /// SHOW [FULL] COLUMNS, DESCRIBE.
+    Columns {
+        /// The table.
+        database: String,
+        /// The table.
+        table: String,
+        /// FULL.
+        full: bool,
+    },
+    /// SHOW INDEX.
+    Indexes {
+        /// The table.
+        database: String,
+        /// The table.
+        table: String,
+    },
+    /// SHOW CREATE TABLE.
+    CreateTable {
+        /// The table.
+        database: String,
+        /// The table.
+        table: String,
+    },
+    /// SHOW CREATE DATABASE.
+    CreateDatabase {
+        /// The database.
+        database: String,
+    },
+    /// SHOW TABLE STATUS.
+    TableStatus {
+        /// The database.
+        database: String,
+    },
+    /// SHOW [SESSION | GLOBAL] VARIABLES.
+    Variables,
+    /// SHOW STATUS.
+    Status,
+    /// SHOW WARNINGS.
+    Warnings,
+    /// SHOW ERRORS.
+    Errors,
+    /// SHOW ENGINES.
+    Engines,
+    /// SHOW CHARACTER SET.
+    CharacterSets,
+    /// SHOW COLLATION.
+    Collations,
+    /// SHOW [FULL] PROCESSLIST.
+    ProcessList,
+    /// SHOW GRANTS.
+    Grants,
+    /// SHOW PRIVILEGES.
+    Privileges,
+    /// SHOW PLUGINS.
+    Plugins,
+    /// SHOW MASTER STATUS and other things that are empty here.
+    Nothing {
+        /// Names of the columns of the empty result.
+        columns: Vec<String>,
+    },
+}
