@@ -4,17 +4,35 @@
 //! Deliberately not here: expressions and conversions with MySQL's coercion rules (`expression`), and anything that
 //! knows where data lives (`query::NodeMap`).
 
+pub mod collation;
+pub mod decimal;
 pub mod definition;
 pub mod ids;
+pub mod key;
+pub mod row;
+pub mod schema;
 pub mod sql_type;
+pub mod store;
+pub mod temporal;
+pub mod text;
 pub mod value;
 
+pub use decimal::{Decimal, DecimalError, DecimalRef, OutOfRange};
 pub use definition::{
-    ColumnDefinition, ColumnFlags, DefaultValue, IndexDefinition, IndexKind, IndexState, KeyPart, TableDefinition, TableKind,
+    ColumnDefinition, ColumnFlags, DefaultValue, IndexDefinition, IndexKind, IndexState, KeyPart,
+    TableDefinition, TableKind,
 };
 pub use ids::{
-    BUCKET_COUNT, ColumnIndex, Epoch, Incarnation, IndexId, NodeId, PartitionId, SchemaVersion, Sequence, TableId,
-    TransactionId, ViewNumber,
+    BUCKET_COUNT, ColumnIndex, Epoch, Incarnation, IndexId, NodeId, PartitionId, SchemaVersion, Sequence,
+    TableId, TransactionId, ViewNumber,
 };
+pub use key::{KeyEncoder, successor_of_prefix};
+pub use row::{RowError, RowLayout};
+pub use schema::{Database, Schema, User};
 pub use sql_type::{BlobSize, Collation, IntegerWidth, SqlType};
+pub use store::{
+    IncorrectKind, StoreError, StoreMode, Stored, TemporalKind, implicit_default, store, store_with_warning,
+};
+pub use temporal::{Date, DateTime, Interval, Parsed, Time, WeekMode};
+pub use text::{format_double, format_float, format_text};
 pub use value::{Value, ValueRef};
