@@ -52,6 +52,10 @@ impl Collation {
     pub fn by_mysql_id(_id: u16) -> Option<Collation> {
         unimplemented!()
     }
+    /// True if sort keys hold no zero byte, so that one ends them.
+    pub(crate) fn has_zero_free_sort_key(self) -> bool {
+        matches!(self, Collation::Utf8mb40900AiCi | Collation::Utf8mb40900AsCs | Collation::Utf8mb4GeneralCi)
+    }
     /// True if trailing spaces do not count.
     #[must_use]
     pub fn is_pad_space(self) -> bool {
