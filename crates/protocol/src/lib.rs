@@ -8,6 +8,7 @@
 
 pub mod address;
 pub mod error;
+pub mod layout;
 pub mod module;
 pub mod program;
 pub mod signal;

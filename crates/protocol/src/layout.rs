@@ -1,0 +1,596 @@
+//! Which modules run on which threads: NDB's `ThreadConfig` and the automatic table, as a pure function.
+//!
+//! ```text
+//! ldm={count=2,cpubind=0,1},query={count=2},tc={count=1},recv={count=2,cpubind=2,3},main={count=1},send={count=0},io={count=1}
+//! ```
+//! A kind with count 0 lives in other threads: `sql` always runs in the receiving threads; `tc`, `ldm` and `query` run there too when they have
+//! no threads of their own (the "receive setup": every receiving thread carries instance *i* of each), and `main` runs in the first of
+//! them. Without `recv` threads the `main` thread receives.
+//!
+//! Invariants of a [`Layout`]: each module is on exactly one thread; `membership` has a thread of its own; the instances of a
+//! kind are numbered from 0 without gaps; no thread is without modules; the result depends on the arguments alone.
+//!
+//! Deliberately not here: what the machine has. Whether a CPU exists and whether a priority is permitted is found out, and only warned
+//! about, by the runtime.
+
+use crate::ModuleKind;
+use std::fmt;
+use stdx::Duration;
+
+#[cfg(test)]
+mod tests;
+
+/// Most threads of one kind.
+pub const THREADS_PER_KIND_MAX: u16 = 128;
+/// Longest `spintime`.
+pub const SPIN_TIME_MAX: Duration = Duration::from_micros(9000);
+/// Highest `thread_prio`.
+pub const THREAD_PRIORITY_MAX: u8 = 10;
+/// Priority of the `membership` thread: its heartbeats and leases must not wait behind work.
+const MEMBERSHIP_PRIORITY: u8 = 10;
+
+/// The kinds of threads that `ThreadConfig` names, and `membership`, which it cannot.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum ThreadKind {
+    /// Catalogue, epochs, node map.
+    Main,
+    /// Change streams.
+    Rep,
+    /// Local data managers.
+    Ldm,
+    /// Committed reads and scans.
+    Query,
+    /// Transaction coordinators.
+    Tc,
+    /// Sends on behalf of others.
+    Send,
+    /// Client sockets and sessions.
+    Recv,
+    /// Disk I/O.
+    Io,
+    /// NDB's watchdog.
+    Watchdog,
+    /// NDB's offline index build.
+    IndexBuild,
+    /// NDB's extra restore threads.
+    Recover,
+    /// Heartbeats, leases, control plane.
+    Membership,
+}
+
+impl ThreadKind {
+    const NAMED: [Self; 11] = [
+        Self::Main,
+        Self::Rep,
+        Self::Ldm,
+        Self::Query,
+        Self::Tc,
+        Self::Send,
+        Self::Recv,
+        Self::Io,
+        Self::Watchdog,
+        Self::IndexBuild,
+        Self::Recover,
+    ];
+
+    /// As `ThreadConfig` spells it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Main => "main",
+            Self::Rep => "rep",
+            Self::Ldm => "ldm",
+            Self::Query => "query",
+            Self::Tc => "tc",
+            Self::Send => "send",
+            Self::Recv => "recv",
+            Self::Io => "io",
+            Self::Watchdog => "watchdog",
+            Self::IndexBuild => "idxbld",
+            Self::Recover => "recover",
+            Self::Membership => "membership",
+        }
+    }
+
+    fn index(self) -> usize {
+        self as usize
+    }
+
+    /// Why threads of this kind are accepted but not started.
+    const fn unused_because(self) -> Option<&'static str> {
+        match self {
+            Self::Main | Self::Ldm | Self::Query | Self::Tc | Self::Recv | Self::Membership => None,
+            Self::Rep => Some("change streams need no thread of their own yet"),
+            Self::Send => Some("each thread sends what it produced"),
+            Self::Io => Some("disk I/O is asked for by modules and needs no thread of its own yet"),
+            Self::Watchdog => Some("the angel watches the process"),
+            Self::IndexBuild => Some("indexes are built by the ldm threads"),
+            Self::Recover => Some("the ldm threads restore their own partitions"),
+        }
+    }
+}
+
+/// One thread to start.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ThreadPlan {
+    /// `recv0`, `ldm1`, `main`, `membership`.
+    pub name: String,
+    /// Its kind.
+    pub kind: ThreadKind,
+    /// Where it may run: nowhere in particular if empty, pinned if one.
+    pub cpus: Vec<u16>,
+    /// The modules on it: kind and instance.
+    pub modules: Vec<(ModuleKind, u8)>,
+    /// How long it spins before it sleeps, if the configuration says so (`spintime`).
+    pub spin: Option<Duration>,
+    /// 0 (lowest) to 10, if the configuration says so (`thread_prio`); 5 is what a process has anyway.
+    pub priority: Option<u8>,
+}
+
+impl ThreadPlan {
+    /// The CPU it is pinned to.
+    #[must_use]
+    pub fn cpu(&self) -> Option<u16> {
+        match self.cpus[..] {
+            [cpu] => Some(cpu),
+            _ => None,
+        }
+    }
+}
+
+/// All threads of a node.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Layout {
+    /// The threads; `membership` is the last.
+    pub threads: Vec<ThreadPlan>,
+    /// What the operator asked for and does not get, one line each, for the log.
+    pub notes: Vec<String>,
+}
+
+/// What a layout is made from.
+#[derive(Clone, Copy, Debug)]
+pub struct LayoutRequest<'a> {
+    /// `ThreadConfig`; `None` means `AutomaticThreadConfig`.
+    pub thread_config: Option<&'a str>,
+    /// `NumCPUs` for the automatic table, at least 1 (what 0 means, the runtime finds out).
+    pub cpu_count: u16,
+    /// The kinds of modules that this node's roles need; `main` and `membership` are always there.
+    pub kinds: &'a [ModuleKind],
+}
+
+/// Why a `ThreadConfig` is refused.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum LayoutError {
+    /// Not `kind={option=value,...},...` at this byte.
+    Syntax {
+        /// Counted from 0.
+        position: usize,
+        /// What should be there.
+        expected: &'static str,
+    },
+    /// No such kind of thread.
+    UnknownKind(String),
+    /// No such option.
+    UnknownOption(String),
+    /// A value that the option cannot have.
+    BadValue {
+        /// The option.
+        option: String,
+        /// The value.
+        value: String,
+        /// What it may be.
+        allowed: &'static str,
+    },
+    /// More threads than a kind may have.
+    TooMany {
+        /// The kind.
+        kind: &'static str,
+        /// How many were asked for.
+        count: u32,
+        /// How many there may be.
+        limit: u16,
+    },
+}
+
+impl fmt::Display for LayoutError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Syntax { position, expected } => {
+                write!(formatter, "ThreadConfig: expected {expected} at character {}", position + 1)
+            }
+            Self::UnknownKind(kind) => {
+                let kinds = ThreadKind::NAMED.map(ThreadKind::name).join(", ");
+                write!(formatter, "ThreadConfig: no thread kind '{kind}' (there are {kinds})")
+            }
+            Self::UnknownOption(option) => {
+                write!(formatter, "ThreadConfig: no option '{option}' (there are {})", OPTIONS.join(", "))
+            }
+            Self::BadValue { option, value, allowed } => {
+                write!(formatter, "ThreadConfig: {option}={value} is not {allowed}")
+            }
+            Self::TooMany { kind, count, limit } => {
+                write!(formatter, "ThreadConfig: {count} {kind} threads, at most {limit} are possible")
+            }
+        }
+    }
+}
+
+impl std::error::Error for LayoutError {}
+
+impl Layout {
+    /// Lays the modules on threads.
+    pub fn plan(request: &LayoutRequest<'_>) -> Result<Self, LayoutError> {
+        let has = |kind| request.kinds.contains(&kind);
+        let mut config = match request.thread_config {
+            Some(text) => parse(text)?,
+            None if has(ModuleKind::Ldm) => automatic(request.cpu_count),
+            None => without_partitions(request.cpu_count),
+        };
+        let mut notes = Vec::new();
+        for kind in ThreadKind::NAMED {
+            let group = &mut config[kind.index()];
+            if group.count > 0
+                && let Some(reason) = kind.unused_because()
+            {
+                if request.thread_config.is_some() {
+                    notes.push(format!("ThreadConfig: no {} thread is started: {reason}", kind.name()));
+                }
+                group.count = 0;
+            }
+        }
+        if !has(ModuleKind::Sql) {
+            // Nothing that could be spread: one thread receives what `main` answers.
+            config[ThreadKind::Recv.index()].count = config[ThreadKind::Recv.index()].count.min(1);
+        }
+        let threads = place(&config, request.kinds);
+        Ok(Self { threads, notes })
+    }
+
+    /// How many modules of a kind there are.
+    #[must_use]
+    pub fn count(&self, kind: ModuleKind) -> u8 {
+        let modules = self.threads.iter().flat_map(|thread| &thread.modules);
+        u8::try_from(modules.filter(|(module, _)| *module == kind).count()).unwrap_or(u8::MAX)
+    }
+
+    /// All modules, in the order of their threads.
+    pub fn modules(&self) -> impl Iterator<Item = (ModuleKind, u8)> {
+        self.threads.iter().flat_map(|thread| thread.modules.iter().copied())
+    }
+}
+
+/// What `ThreadConfig` says about one kind.
+#[derive(Clone, Default, Debug)]
+struct ThreadGroup {
+    count: u16,
+    /// Thread *i* is pinned to CPU *i* of this list, cyclically.
+    bind: Vec<u16>,
+    /// All threads may run on any of these.
+    set: Vec<u16>,
+    spin: Option<Duration>,
+    priority: Option<u8>,
+}
+
+type Groups = [ThreadGroup; ThreadKind::NAMED.len()];
+
+fn place(config: &Groups, kinds: &[ModuleKind]) -> Vec<ThreadPlan> {
+    let mut threads = Vec::new();
+    let mut start = |kind: ThreadKind| {
+        let group = &config[kind.index()];
+        let first = threads.len();
+        for index in 0..group.count {
+            threads.push(plan_one(kind, group, index));
+        }
+        first..threads.len()
+    };
+    let wants = |module: ModuleKind| kinds.contains(&module);
+    let main_threads = start(ThreadKind::Main);
+    let own = |start: &mut dyn FnMut(ThreadKind) -> std::ops::Range<usize>, module, kind| {
+        if wants(module) { start(kind) } else { 0..0 }
+    };
+    let ldm_threads = own(&mut start, ModuleKind::Ldm, ThreadKind::Ldm);
+    let query_threads = own(&mut start, ModuleKind::Query, ThreadKind::Query);
+    let tc_threads = own(&mut start, ModuleKind::Tc, ThreadKind::Tc);
+    let mut recv_threads = start(ThreadKind::Recv);
+    if recv_threads.is_empty() {
+        recv_threads = if main_threads.is_empty() {
+            // Somebody must receive.
+            let at = threads.len();
+            threads.push(plan_one(ThreadKind::Recv, &ThreadGroup { count: 1, ..ThreadGroup::default() }, 0));
+            at..at + 1
+        } else {
+            main_threads.clone()
+        };
+    }
+    let spread = [
+        (ModuleKind::Sql, recv_threads.clone()),
+        (ModuleKind::Tc, tc_threads),
+        (ModuleKind::Ldm, ldm_threads),
+        (ModuleKind::Query, query_threads),
+    ];
+    for (module, own_threads) in spread {
+        if wants(module) {
+            let hosts = if own_threads.is_empty() { recv_threads.clone() } else { own_threads };
+            for (instance, host) in (0_u8..).zip(hosts) {
+                threads[host].modules.push((module, instance));
+            }
+        }
+    }
+    let main_host = if main_threads.is_empty() { recv_threads.start } else { main_threads.start };
+    threads[main_host].modules.push((ModuleKind::Main, 0));
+    threads.push(ThreadPlan {
+        name: ThreadKind::Membership.name().to_owned(),
+        kind: ThreadKind::Membership,
+        cpus: Vec::new(),
+        modules: vec![(ModuleKind::Membership, 0)],
+        spin: Some(Duration::ZERO),
+        priority: Some(MEMBERSHIP_PRIORITY),
+    });
+    threads.retain(|thread| !thread.modules.is_empty());
+    threads
+}
+
+fn plan_one(kind: ThreadKind, group: &ThreadGroup, index: u16) -> ThreadPlan {
+    let name =
+        if kind == ThreadKind::Main { kind.name().to_owned() } else { format!("{}{index}", kind.name()) };
+    let cpus = match group.bind.len() {
+        0 => group.set.clone(),
+        count => vec![group.bind[usize::from(index) % count]],
+    };
+    ThreadPlan { name, kind, cpus, modules: Vec::new(), spin: group.spin, priority: group.priority }
+}
+
+/// `AutomaticThreadConfig`: CPUs, then main, ldm, query, tc, recv (`rep` and `send` threads are not started, see `unused_because`).
+const AUTOMATIC: [(u16, [u16; 5]); 21] = [
+    (1, [0, 0, 0, 0, 1]),
+    (2, [0, 0, 0, 0, 2]),
+    (4, [0, 0, 0, 0, 4]),
+    (5, [1, 2, 0, 0, 1]),
+    (6, [1, 2, 2, 0, 1]),
+    (8, [1, 2, 2, 2, 1]),
+    (10, [1, 3, 3, 2, 1]),
+    (12, [1, 3, 3, 3, 2]),
+    (14, [1, 4, 4, 3, 2]),
+    (16, [1, 4, 4, 4, 2]),
+    (18, [1, 5, 5, 4, 2]),
+    (20, [1, 5, 5, 5, 2]),
+    (24, [1, 6, 6, 5, 3]),
+    (28, [1, 7, 7, 6, 4]),
+    (32, [1, 8, 8, 8, 4]),
+    (40, [1, 10, 10, 10, 5]),
+    (48, [1, 12, 12, 12, 6]),
+    (64, [1, 16, 16, 16, 8]),
+    (96, [1, 24, 24, 24, 12]),
+    (112, [1, 28, 28, 28, 14]),
+    (128, [1, 32, 32, 32, 16]),
+];
+/// Beyond the table: for each further 16 CPUs, this many more ldm, query, tc and recv threads.
+const AUTOMATIC_STEP: (u16, [u16; 5]) = (16, [0, 4, 4, 4, 2]);
+
+fn automatic(cpu_count: u16) -> Groups {
+    let row = AUTOMATIC.iter().rev().find(|(cpus, _)| *cpus <= cpu_count).unwrap_or(&AUTOMATIC[0]);
+    let (last, _) = AUTOMATIC[AUTOMATIC.len() - 1];
+    let steps = cpu_count.saturating_sub(last) / AUTOMATIC_STEP.0;
+    let mut groups = Groups::default();
+    let kinds = [ThreadKind::Main, ThreadKind::Ldm, ThreadKind::Query, ThreadKind::Tc, ThreadKind::Recv];
+    for (place, kind) in kinds.into_iter().enumerate() {
+        let count = row.1[place] + steps.saturating_mul(AUTOMATIC_STEP.1[place]);
+        groups[kind.index()].count = count.min(THREADS_PER_KIND_MAX);
+    }
+    groups
+}
+
+/// A node without partitions has nothing but sessions to spread: one receiving thread per CPU.
+fn without_partitions(cpu_count: u16) -> Groups {
+    let mut groups = Groups::default();
+    groups[ThreadKind::Recv.index()].count = cpu_count.clamp(1, THREADS_PER_KIND_MAX);
+    groups
+}
+
+const OPTIONS: [&str; 9] = [
+    "count",
+    "cpubind",
+    "cpubind_exclusive",
+    "cpuset",
+    "cpuset_exclusive",
+    "realtime",
+    "spintime",
+    "thread_prio",
+    "nosend",
+];
+
+/// Reads `kind={option=value,...},...`; a kind may come several times, which adds threads.
+fn parse(text: &str) -> Result<Groups, LayoutError> {
+    let mut groups = Groups::default();
+    let mut rest = Cursor { text, position: 0 };
+    rest.skip_space();
+    while !rest.is_at_end() {
+        let name = rest.word();
+        if name.is_empty() {
+            return Err(rest.expected("the name of a thread kind"));
+        }
+        let kind = ThreadKind::NAMED
+            .into_iter()
+            .find(|kind| kind.name().eq_ignore_ascii_case(name))
+            .ok_or_else(|| LayoutError::UnknownKind(name.to_owned()))?;
+        let mut count = None;
+        let mut given = ThreadGroup::default();
+        if rest.take('=') {
+            parse_options(&mut rest, &mut given, &mut count)?;
+        }
+        add_group(kind, &mut groups[kind.index()], given, count)?;
+        if !rest.is_at_end() && !rest.take(',') {
+            return Err(rest.expected("',' or the end"));
+        }
+    }
+    Ok(groups)
+}
+
+fn parse_options(
+    rest: &mut Cursor<'_>,
+    group: &mut ThreadGroup,
+    count: &mut Option<u32>,
+) -> Result<(), LayoutError> {
+    if !rest.take('{') {
+        return Err(rest.expected("'{'"));
+    }
+    while !rest.take('}') {
+        let option = rest.word();
+        if option.is_empty() {
+            return Err(rest.expected("the name of an option"));
+        }
+        let option = option.to_ascii_lowercase();
+        if !OPTIONS.contains(&option.as_str()) {
+            return Err(LayoutError::UnknownOption(option));
+        }
+        if !rest.take('=') {
+            return Err(rest.expected("'='"));
+        }
+        let value = rest.value();
+        apply(&option, value, group, count)?;
+        if !rest.take(',') && !rest.is_at('}') {
+            return Err(rest.expected("',' or '}'"));
+        }
+    }
+    Ok(())
+}
+
+fn apply(
+    option: &str,
+    value: &str,
+    group: &mut ThreadGroup,
+    count: &mut Option<u32>,
+) -> Result<(), LayoutError> {
+    let bad = |allowed| LayoutError::BadValue { option: option.to_owned(), value: value.to_owned(), allowed };
+    match option {
+        "count" => *count = Some(value.parse().map_err(|_| bad("a number"))?),
+        "cpubind" | "cpubind_exclusive" => {
+            group.bind = cpu_list(value).ok_or_else(|| bad("a list of CPUs such as 0,1,4-7"))?;
+        }
+        "cpuset" | "cpuset_exclusive" => {
+            group.set = cpu_list(value).ok_or_else(|| bad("a list of CPUs such as 0,1,4-7"))?;
+        }
+        "spintime" => {
+            let spin = value.parse().ok().map(Duration::from_micros).filter(|spin| *spin <= SPIN_TIME_MAX);
+            group.spin = Some(spin.ok_or_else(|| bad("a number of microseconds from 0 to 9000"))?);
+        }
+        "thread_prio" => {
+            let priority = value.parse().ok().filter(|priority| *priority <= THREAD_PRIORITY_MAX);
+            group.priority = Some(priority.ok_or_else(|| bad("a number from 0 to 10"))?);
+        }
+        // `realtime` and `nosend` are accepted for NDB's sake; OPTIONS has admitted nothing else.
+        _ => {
+            if !matches!(value, "0" | "1") {
+                return Err(bad("0 or 1"));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Adds what one `kind={...}` says; without `count`, there are as many threads as CPUs in `cpubind`, or one.
+fn add_group(
+    kind: ThreadKind,
+    group: &mut ThreadGroup,
+    given: ThreadGroup,
+    count: Option<u32>,
+) -> Result<(), LayoutError> {
+    let bound = u32::try_from(given.bind.len()).unwrap_or(u32::MAX);
+    let total = u32::from(group.count).saturating_add(count.unwrap_or(bound.max(1)));
+    let limit = if kind == ThreadKind::Main { 1 } else { THREADS_PER_KIND_MAX };
+    group.count = u16::try_from(total).ok().filter(|total| *total <= limit).ok_or(LayoutError::TooMany {
+        kind: kind.name(),
+        count: total,
+        limit,
+    })?;
+    group.bind.extend(given.bind);
+    group.set.extend(given.set);
+    group.spin = given.spin.or(group.spin);
+    group.priority = given.priority.or(group.priority);
+    Ok(())
+}
+
+fn cpu_list(text: &str) -> Option<Vec<u16>> {
+    const CPU_MAX: u16 = 1023;
+    let mut cpus = Vec::new();
+    for part in text.split(',') {
+        let (first, last) = match part.split_once('-') {
+            Some((first, last)) => (first.trim().parse().ok()?, last.trim().parse().ok()?),
+            None => {
+                let cpu: u16 = part.trim().parse().ok()?;
+                (cpu, cpu)
+            }
+        };
+        if first > last || last > CPU_MAX {
+            return None;
+        }
+        cpus.extend(first..=last);
+    }
+    Some(cpus)
+}
+
+struct Cursor<'a> {
+    text: &'a str,
+    position: usize,
+}
+
+impl<'a> Cursor<'a> {
+    fn rest(&self) -> &'a str {
+        &self.text[self.position..]
+    }
+
+    fn is_at_end(&self) -> bool {
+        self.position == self.text.len()
+    }
+
+    fn is_at(&self, character: char) -> bool {
+        self.rest().starts_with(character)
+    }
+
+    fn skip_space(&mut self) {
+        let rest = self.rest();
+        self.position += rest.len() - rest.trim_start().len();
+    }
+
+    fn take(&mut self, character: char) -> bool {
+        let found = self.is_at(character);
+        if found {
+            self.position += character.len_utf8();
+            self.skip_space();
+        }
+        found
+    }
+
+    fn word(&mut self) -> &'a str {
+        let rest = self.rest();
+        let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(rest.len());
+        self.position += end;
+        self.skip_space();
+        &rest[..end]
+    }
+
+    /// Up to the next `}` or to a `,` that an option's name and `=` follow: values are lists with commas of their own.
+    fn value(&mut self) -> &'a str {
+        let rest = self.rest();
+        let is_option = |behind: &str| {
+            let behind = behind.trim_start();
+            let end = behind.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(behind.len());
+            behind.starts_with(|c: char| c.is_ascii_alphabetic())
+                && behind[end..].trim_start().starts_with('=')
+        };
+        let end = rest
+            .char_indices()
+            .find(|(at, character)| match character {
+                '}' => true,
+                ',' => is_option(&rest[at + 1..]),
+                _ => false,
+            })
+            .map_or(rest.len(), |(at, _)| at);
+        self.position += end;
+        rest[..end].trim()
+    }
+
+    fn expected(&self, expected: &'static str) -> LayoutError {
+        LayoutError::Syntax { position: self.position, expected }
+    }
+}
