@@ -1,0 +1,310 @@
+//! What a DDL statement asks for, as the binder understood it.
+//!
+//! The binder resolves syntax only: missing database names (1046), character set and collation of each string column (column, else table
+//! option, else database), type names, `SERIAL`, column attributes `PRIMARY KEY` and `UNIQUE` (they become [`KeySpec`]s in the order they
+//! were written), and evaluates literal defaults. Whether the request *makes sense* (names, limits, keys, defaults that fit) is decided by
+//! `DdlJob::new` under the cluster-wide DDL lock, with MySQL's errors.
+//!
+//! Numbers that do not fit a field of `SqlType` (DECIMAL(300)) are saturated by the binder; the job refuses the saturated number too.
+//!
+//! Deliberately not here: CHECK constraints, foreign keys, generated columns, partitioning clauses, privileges.
+
+use types::{Collation, SqlType, Value};
+use wire_derive::Wire;
+
+/// Any DDL statement.
+#[derive(Clone, PartialEq, Debug, Wire)]
+pub enum DdlRequest {
+    /// CREATE DATABASE.
+    CreateDatabase {
+        /// Name.
+        name: String,
+        /// IF NOT EXISTS.
+        if_not_exists: bool,
+        /// Default collation of its tables; None: `utf8mb4_0900_ai_ci`.
+        collation: Option<Collation>,
+    },
+    /// DROP DATABASE, with all its tables.
+    DropDatabase {
+        /// Name.
+        name: String,
+        /// IF EXISTS.
+        if_exists: bool,
+    },
+    /// ALTER DATABASE … COLLATE.
+    AlterDatabase {
+        /// Name.
+        name: String,
+        /// Default collation of tables made from now on.
+        collation: Collation,
+    },
+    /// CREATE TABLE.
+    CreateTable(Box<CreateTable>),
+    /// CREATE TABLE … LIKE.
+    CreateTableLike {
+        /// The new table.
+        table: TableName,
+        /// IF NOT EXISTS.
+        if_not_exists: bool,
+        /// The table whose definition is copied.
+        like: TableName,
+    },
+    /// DROP TABLE.
+    DropTables {
+        /// The tables.
+        tables: Vec<TableName>,
+        /// IF EXISTS.
+        if_exists: bool,
+    },
+    /// TRUNCATE TABLE.
+    Truncate {
+        /// The table.
+        table: TableName,
+    },
+    /// RENAME TABLE a TO b, c TO d: from left to right, all or nothing.
+    RenameTables(Vec<(TableName, TableName)>),
+    /// ALTER TABLE; CREATE INDEX and DROP INDEX are ALTER TABLE with one action.
+    AlterTable {
+        /// The table.
+        table: TableName,
+        /// All or nothing: other statements see none of them or all of them.
+        actions: Vec<AlterAction>,
+    },
+    /// CREATE USER.
+    CreateUsers {
+        /// The accounts.
+        users: Vec<UserSpec>,
+        /// IF NOT EXISTS.
+        if_not_exists: bool,
+    },
+    /// DROP USER.
+    DropUsers {
+        /// The accounts.
+        users: Vec<UserName>,
+        /// IF EXISTS.
+        if_exists: bool,
+    },
+    /// ALTER USER … IDENTIFIED BY, SET PASSWORD.
+    AlterUsers {
+        /// The accounts with their new verifiers.
+        users: Vec<UserSpec>,
+        /// IF EXISTS.
+        if_exists: bool,
+    },
+}
+
+/// A table by database and name, both as written.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Wire)]
+pub struct TableName {
+    /// Its database.
+    pub database: String,
+    /// Its name.
+    pub name: String,
+}
+
+impl TableName {
+    /// `database`.`name`.
+    #[must_use]
+    pub fn new(database: impl Into<String>, name: impl Into<String>) -> Self {
+        Self { database: database.into(), name: name.into() }
+    }
+}
+
+impl std::fmt::Display for TableName {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "{}.{}", self.database, self.name)
+    }
+}
+
+/// CREATE TABLE.
+#[derive(Clone, PartialEq, Debug, Wire)]
+pub struct CreateTable {
+    /// The new table.
+    pub table: TableName,
+    /// IF NOT EXISTS.
+    pub if_not_exists: bool,
+    /// Its columns in order.
+    pub columns: Vec<ColumnSpec>,
+    /// Its keys in the order they were written.
+    pub keys: Vec<KeySpec>,
+    /// Table options.
+    pub options: TableOptions,
+}
+
+/// Table options that mean something to us. ENGINE, ROW_FORMAT and the like are accepted by the parser and dropped.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Wire)]
+pub struct TableOptions {
+    /// COMMENT.
+    pub comment: String,
+    /// COLLATE; None: the database's.
+    pub collation: Option<Collation>,
+    /// AUTO_INCREMENT = the first value.
+    pub auto_increment: Option<u64>,
+}
+
+/// NULL or NOT NULL.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Wire)]
+pub enum Nullability {
+    /// Neither was written: NULL, unless a primary key makes it NOT NULL.
+    #[default]
+    Unspecified,
+    /// NULL was written: a primary key refuses it (1171).
+    Null,
+    /// NOT NULL.
+    NotNull,
+}
+
+/// What DEFAULT says.
+#[derive(Clone, PartialEq, Debug, Default, Wire)]
+pub enum DefaultSpec {
+    /// No DEFAULT clause: NULL if the column is nullable, else the column must be named by INSERT.
+    #[default]
+    Unspecified,
+    /// DEFAULT literal, as written (a string stays a string); brought into the column's type with strict rules (1067).
+    /// For TIMESTAMP columns the binder gives a `Value::DateTime` shifted to UTC already.
+    Literal(Value),
+    /// DEFAULT CURRENT_TIMESTAMP(fraction); the fraction must be the column's (1067).
+    CurrentTimestamp {
+        /// Digits of a second.
+        fraction: u8,
+    },
+    /// DEFAULT (expression): an encoded `expression::Expression` bound to the table's columns.
+    Expression(#[wire(bytes)] Vec<u8>),
+}
+
+/// A column of CREATE TABLE or ADD COLUMN.
+#[derive(Clone, PartialEq, Debug, Wire)]
+pub struct ColumnSpec {
+    /// As written.
+    pub name: String,
+    /// Its type, collation resolved.
+    pub sql_type: SqlType,
+    /// NULL or NOT NULL.
+    pub nullability: Nullability,
+    /// DEFAULT.
+    pub default: DefaultSpec,
+    /// AUTO_INCREMENT.
+    pub auto_increment: bool,
+    /// ON UPDATE CURRENT_TIMESTAMP(fraction).
+    pub on_update_now: Option<u8>,
+    /// COMMENT.
+    pub comment: String,
+}
+
+impl ColumnSpec {
+    /// A nullable column without anything else.
+    #[must_use]
+    pub fn new(name: impl Into<String>, sql_type: SqlType) -> Self {
+        Self {
+            name: name.into(),
+            sql_type,
+            nullability: Nullability::Unspecified,
+            default: DefaultSpec::Unspecified,
+            auto_increment: false,
+            on_update_now: None,
+            comment: String::new(),
+        }
+    }
+}
+
+/// PRIMARY, UNIQUE or neither.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Wire)]
+pub enum KeySpecKind {
+    /// PRIMARY KEY.
+    Primary,
+    /// UNIQUE.
+    Unique,
+    /// KEY, INDEX.
+    Ordered,
+}
+
+/// A key of CREATE TABLE, ADD KEY or CREATE INDEX.
+#[derive(Clone, PartialEq, Eq, Debug, Wire)]
+pub struct KeySpec {
+    /// PRIMARY, UNIQUE or neither.
+    pub kind: KeySpecKind,
+    /// As written; None: named after its first column, with `_2`, `_3` … if that is taken. Ignored for a primary key.
+    pub name: Option<String>,
+    /// Its columns in order.
+    pub parts: Vec<KeyPartSpec>,
+}
+
+/// One column of a key.
+#[derive(Clone, PartialEq, Eq, Debug, Wire)]
+pub struct KeyPartSpec {
+    /// The column's name, in any case.
+    pub column: String,
+    /// column(length): characters (bytes for binary types).
+    pub length: Option<u32>,
+    /// DESC.
+    pub descending: bool,
+}
+
+impl KeyPartSpec {
+    /// The whole column, ascending.
+    #[must_use]
+    pub fn new(column: impl Into<String>) -> Self {
+        Self { column: column.into(), length: None, descending: false }
+    }
+}
+
+/// One action of ALTER TABLE.
+#[derive(Clone, PartialEq, Debug, Wire)]
+pub enum AlterAction {
+    /// ADD KEY, ADD UNIQUE, CREATE INDEX. (ADD PRIMARY KEY is refused: it would move every row.)
+    AddIndex(KeySpec),
+    /// DROP KEY, DROP INDEX.
+    DropIndex {
+        /// Its name, in any case.
+        name: String,
+    },
+    /// RENAME INDEX.
+    RenameIndex {
+        /// Its name, in any case.
+        from: String,
+        /// Its new name.
+        to: String,
+    },
+    /// ADD COLUMN behind the last column: rows are not touched, they yield the default. Any other place is refused by the binder.
+    AddColumn(ColumnSpec),
+    /// RENAME COLUMN.
+    RenameColumn {
+        /// Its name, in any case.
+        from: String,
+        /// Its new name.
+        to: String,
+    },
+    /// RENAME TO.
+    RenameTo(TableName),
+    /// COMMENT =.
+    Comment(String),
+    /// COLLATE =: of string columns added from now on.
+    Collation(Collation),
+}
+
+/// An account.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Wire)]
+pub struct UserName {
+    /// Name; empty for the anonymous user.
+    pub name: String,
+    /// Host pattern, `%` if none was written.
+    pub host: String,
+}
+
+impl std::fmt::Display for UserName {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "'{}'@'{}'", self.name, self.host)
+    }
+}
+
+/// An account and how it proves itself.
+#[derive(Clone, PartialEq, Eq, Debug, Wire)]
+pub struct UserSpec {
+    /// The account.
+    pub user: UserName,
+    /// `caching_sha2_password` or `mysql_native_password`.
+    pub plugin: String,
+    /// The stored verifier as the plugin defines it, already hashed; empty: no password.
+    #[wire(bytes)]
+    pub verifier: Vec<u8>,
+}
