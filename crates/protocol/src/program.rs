@@ -5,10 +5,9 @@
 
 use crate::SqlError;
 use expression::aggregate::AggregateCall;
-use expression::Expression;
+use expression::{Context, Expression, Settings};
 use std::ops::Bound;
 use std::sync::Arc;
-use stdx::WallTime;
 use stdx::wire::{Decoder, Encoder, Wire, WireError};
 use types::{ColumnIndex, IndexId, TableId, TransactionId, Value};
 use wire_derive::Wire;
@@ -32,19 +31,15 @@ pub struct TableRef {
 pub struct StatementContext {
     /// Values of parameter markers.
     pub parameters: Vec<Value>,
-    /// Microseconds since 1970 at the statement's start (NOW()).
-    pub now_us: u64,
-    /// Session time zone.
-    pub time_zone_offset_s: i32,
-    /// `expression::SqlMode` bits.
-    pub sql_mode: u32,
+    /// Time, time zone, modes.
+    pub settings: Settings,
 }
 
 impl StatementContext {
-    /// The statement's start.
+    /// What expressions are evaluated with.
     #[must_use]
-    pub fn now(&self) -> WallTime {
-        WallTime(self.now_us)
+    pub fn evaluation(&self) -> Context<'_> {
+        Context { parameters: &self.parameters, ..Context::from_settings(self.settings) }
     }
 }
 

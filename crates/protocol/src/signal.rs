@@ -84,7 +84,8 @@ pub struct ReadBatch {
     pub operations: u32,
 }
 
-/// Changes of rows of one table in one partition: done completely or not at all.
+/// Changes of rows of one table in one partition, done in order up to the first that fails. After a failure the session undoes the
+/// statement by `RollbackTo` or `Abort`; a request that carries its commit is undone by the participant itself.
 #[derive(Clone, PartialEq, Debug, Wire)]
 pub struct WriteRequest {
     /// Echoed.
@@ -108,7 +109,7 @@ pub struct WriteRequest {
 pub struct WriteDone {
     /// From the request.
     pub request: RequestId,
-    /// What was done, or why nothing was.
+    /// What was done, or what failed.
     pub result: Result<WriteSummary, WriteFailure>,
 }
 
@@ -123,7 +124,7 @@ pub struct WriteSummary {
     pub committed: Option<Epoch>,
 }
 
-/// A write that was not done.
+/// A write that failed: the operations before the failed one are staged (unless the request carried its commit).
 #[derive(Clone, PartialEq, Debug, Wire)]
 pub struct WriteFailure {
     /// The operation that failed, counted from 0.
@@ -243,6 +244,8 @@ pub struct Prepared {
     pub partition: PartitionId,
     /// Stamped by the primary.
     pub epoch: Epoch,
+    /// Whether there is anything to replicate: false only from the primary of a partition where the transaction only holds locks.
+    pub has_writes: bool,
     /// Why not.
     pub refusal: Option<Refusal>,
 }
@@ -269,6 +272,8 @@ pub struct Probe {
     pub wait: u64,
     /// The transaction in question.
     pub transaction: TransactionId,
+    /// How many more transactions it may visit: a probe that entered a cycle without its initiator dies out.
+    pub hops_left: u8,
 }
 
 /// A node asks the control plane to be let in.
@@ -432,12 +437,21 @@ pub enum Signal {
     ReplicateAhead(Box<ReplicateAhead>),
     /// The next place in the partition's stream.
     Replicate(Box<Replicate>),
-    /// A one-primary commit is applied at the backup.
+    /// A piece is staged at the backup, or it is not (the transaction will be refused when its prepare comes).
+    AheadApplied {
+        /// Which partition.
+        partition: PartitionId,
+        /// Whose.
+        transaction: TransactionId,
+    },
+    /// A one-primary commit is applied at the backup, or refused.
     Applied {
         /// Which partition.
         partition: PartitionId,
         /// Its place.
         sequence: Sequence,
+        /// Why not.
+        refusal: Option<Refusal>,
     },
     /// One-primary commits that the primary has published.
     Decided {
@@ -528,6 +542,17 @@ pub enum Signal {
         count: u64,
         /// Raise the counter to this first.
         at_least: u64,
+    },
+    /// main -> session: values `first .. first + count` are this node's.
+    SequenceDone {
+        /// From the request.
+        request: RequestId,
+        /// The table.
+        table: types::TableId,
+        /// The first value.
+        first: u64,
+        /// How many.
+        count: u64,
     },
     /// main -> ldm: build the entries of a new index of every fragment, a slice at a time.
     BackfillRequest {

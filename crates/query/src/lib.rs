@@ -1,1 +1,16 @@
-//! query: being built.
+//! What is done with rows, wherever that happens: key reads, scans, filters, projections, partial aggregates and write programs
+//! over storage's read handles. Sessions use it for local reads, `query` modules and `ldm`s for reads that came by signal.
+//!
+//! `NodeMap` is how a session finds a partition: by a reader on this node, or by the address of a module that has one.
+//!
+//! Deliberately not here: locks, transactions and who may read when (`transaction`), and SQL text (`sql`).
+
+pub mod batch;
+pub mod node_map;
+pub mod read;
+pub mod write;
+
+pub use batch::{BatchRow, BatchShape, RowBatchReader, RowBatchWriter};
+pub use node_map::{NodeMap, PublishedReader, Shared, TableAccessInfo};
+pub use read::{ReadRun, ReadStep, RowEvaluator, RowSink, read_row, remaining};
+pub use write::{Evaluated, delete_matches, evaluate_insert_conflict, evaluate_update, now_for, store_value};

@@ -7,6 +7,7 @@
 pub mod bounded;
 pub mod deadlines;
 pub mod hash;
+pub mod id_range;
 pub mod jam;
 pub mod prng;
 pub mod ring;
@@ -16,6 +17,7 @@ pub mod wire;
 pub use bounded::BoundedQueue;
 pub use deadlines::Deadlines;
 pub use hash::{FixedHasher, FixedMap, FixedSet, hash64};
+pub use id_range::IdRange;
 pub use prng::Prng;
 pub use time::{Duration, Instant, Now, WallTime};
 

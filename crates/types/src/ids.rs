@@ -78,6 +78,12 @@ impl TransactionId {
     pub fn node(self) -> NodeId {
         NodeId(u16::try_from(self.0 >> 54 & 0xff).unwrap_or(0))
     }
+
+    /// The instance of the sql module that runs it.
+    #[must_use]
+    pub fn module(self) -> u8 {
+        u8::try_from(self.0 >> 36 & 0xff).unwrap_or(0)
+    }
 }
 
 impl std::fmt::Display for TransactionId {

@@ -1,0 +1,202 @@
+//! The map of the cluster as one node sees it: the view, the schema, readers of the partitions that live here.
+//!
+//! `main` makes a new map whenever the view, the schema or the readers change and sends it to every module; a module uses the newest it
+//! was given and keeps it alive by its `Arc`. Invariant: the parts of one map fit each other: every table of the schema has its access
+//! info, and readers are only there for tables of the schema.
+
+use protocol::{Address, ModuleKind, NodeRole, View};
+use std::sync::Arc;
+use stdx::{FixedMap, IdRange, hash64};
+use storage::Reader;
+use types::{
+    Incarnation, IndexId, KeyEncoder, NodeId, PartitionId, RowLayout, Schema, TableDefinition, TableId, TableKind,
+};
+
+/// What modules of a node send each other by reference.
+#[derive(Clone)]
+pub enum Shared {
+    /// main -> everyone: the newest map.
+    Map(Arc<NodeMap>),
+    /// main -> ldm: the tables that should exist, in an installed view.
+    Tables(Arc<NodeMap>),
+    /// ldm -> main: its fragments are as `version` wants them; readers of all of them.
+    Readers {
+        /// Of the schema that was installed.
+        version: types::SchemaVersion,
+        /// All fragments of this ldm.
+        readers: Vec<PublishedReader>,
+    },
+}
+
+/// A fragment that can be read on this node.
+#[derive(Clone)]
+pub struct PublishedReader {
+    /// Its table.
+    pub table: TableId,
+    /// Its partition.
+    pub partition: PartitionId,
+    /// How to read it.
+    pub reader: Reader,
+}
+
+/// How keys and rows of one table are encoded.
+#[derive(Debug)]
+pub struct TableAccessInfo {
+    /// The table.
+    pub definition: Arc<TableDefinition>,
+    /// Its rows.
+    pub layout: RowLayout,
+    /// Its primary keys.
+    pub primary_key: KeyEncoder,
+    /// Keys of all indexes in order of `definition.indexes`, the primary key included; index entries of the others end with the primary key.
+    pub indexes: Vec<(IndexId, KeyEncoder)>,
+    /// This node's AUTO_INCREMENT values; the same object in all maps of the node.
+    pub auto_increment: Arc<IdRange>,
+}
+
+impl TableAccessInfo {
+    /// The access info of a table.
+    #[must_use]
+    pub fn new(definition: &Arc<TableDefinition>, auto_increment: Arc<IdRange>) -> Self {
+        let encoder = |index: &types::IndexDefinition| (index.id, KeyEncoder::new(definition, &index.parts));
+        Self {
+            layout: RowLayout::of_table(definition),
+            primary_key: KeyEncoder::new(definition, definition.primary_key()),
+            indexes: definition.indexes.iter().map(encoder).collect(),
+            definition: Arc::clone(definition),
+            auto_increment,
+        }
+    }
+
+    /// The encoder of an index.
+    #[must_use]
+    pub fn index(&self, id: IndexId) -> Option<&KeyEncoder> {
+        self.indexes.iter().find(|(index, _)| *index == id).map(|(_, encoder)| encoder)
+    }
+}
+
+/// The map.
+pub struct NodeMap {
+    /// This node.
+    pub node: NodeId,
+    /// Its life.
+    pub incarnation: Incarnation,
+    /// The installed view.
+    pub view: Arc<View>,
+    /// The installed schema.
+    pub schema: Arc<Schema>,
+    /// All tables, hidden and system ones included.
+    pub tables: FixedMap<TableId, Arc<TableAccessInfo>>,
+    /// Readers of the fragments on this node.
+    readers: FixedMap<(TableId, PartitionId), Reader>,
+    /// Members known to be lost; no view without them exists yet.
+    pub lost: Vec<NodeId>,
+}
+
+impl NodeMap {
+    /// A map without view, tables and readers: what a node has when it starts.
+    #[must_use]
+    pub fn empty(node: NodeId, schema: Arc<Schema>) -> Self {
+        Self {
+            node,
+            incarnation: Incarnation(0),
+            view: Arc::new(View::none()),
+            schema,
+            tables: FixedMap::default(),
+            readers: FixedMap::default(),
+            lost: Vec::new(),
+        }
+    }
+
+    /// The map with other parts; access info of tables that did not change is kept.
+    #[must_use]
+    pub fn with(&self, view: Arc<View>, schema: Arc<Schema>, readers: &[PublishedReader], lost: &[NodeId]) -> Self {
+        let mut tables: FixedMap<TableId, Arc<TableAccessInfo>> = FixedMap::default();
+        for (id, definition) in &schema.tables {
+            let old = self.tables.get(id);
+            let info = match old {
+                Some(old) if Arc::ptr_eq(&old.definition, definition) || *old.definition == **definition => Arc::clone(old),
+                _ => {
+                    let range = old.map_or_else(Arc::default, |old| Arc::clone(&old.auto_increment));
+                    Arc::new(TableAccessInfo::new(definition, range))
+                }
+            };
+            tables.insert(*id, info);
+        }
+        let incarnation = view.node(self.node).map_or(self.incarnation, |info| info.incarnation);
+        let readers = readers
+            .iter()
+            .filter(|published| schema.tables.contains_key(&published.table))
+            .map(|published| ((published.table, published.partition), published.reader.clone()))
+            .collect();
+        Self { node: self.node, incarnation, view, schema, tables, readers, lost: lost.to_vec() }
+    }
+
+    /// A table's access info.
+    #[must_use]
+    #[inline]
+    pub fn table(&self, table: TableId) -> Option<&Arc<TableAccessInfo>> {
+        self.tables.get(&table)
+    }
+
+    /// The local reader of a fragment, if this node has a replica.
+    #[must_use]
+    #[inline]
+    pub fn reader(&self, table: TableId, partition: PartitionId) -> Option<&Reader> {
+        self.readers.get(&(table, partition))
+    }
+
+    /// The partition that owns a primary key of a table.
+    #[must_use]
+    #[inline]
+    pub fn partition_of_key(&self, table: &TableDefinition, key: &[u8]) -> PartitionId {
+        match table.kind {
+            TableKind::System => PartitionId(0),
+            TableKind::User | TableKind::UniqueIndex { .. } => self.view.partition_of_hash(hash64(key)),
+        }
+    }
+
+    /// All partitions of a table.
+    #[must_use]
+    pub fn partitions_of(&self, table: &TableDefinition) -> std::ops::Range<u32> {
+        match table.kind {
+            TableKind::System => 0..1,
+            TableKind::User | TableKind::UniqueIndex { .. } => 1..u32::try_from(self.view.partitions.len()).unwrap_or(0),
+        }
+    }
+
+    /// The `ldm` that owns the primary replica of a partition.
+    #[must_use]
+    pub fn primary(&self, partition: PartitionId) -> Option<Address> {
+        self.view.primary(partition)
+    }
+
+    /// A module of another node that can answer a committed read of a partition: a replica that is not lost, spread by partition.
+    #[must_use]
+    pub fn replica_for_read(&self, partition: PartitionId) -> Option<Address> {
+        let replicas = self.view.in_sync(partition);
+        let alive: Vec<NodeId> = replicas.iter().copied().filter(|node| !self.lost.contains(node)).collect();
+        let node = *alive.get((usize::from(self.node.0) + partition.0 as usize) % alive.len().max(1))?;
+        self.view.ldm(partition, node)
+    }
+
+    /// The tc that coordinates for a session on module `instance` of this node: beside it if this is a data node, else on the node that
+    /// owns `first`.
+    #[must_use]
+    pub fn coordinator(&self, instance: u8, first: PartitionId) -> Option<Address> {
+        let here = self.view.node(self.node)?;
+        let (node, tc_count) = if here.role == NodeRole::Data {
+            (self.node, here.tc_count)
+        } else {
+            let primary = self.view.place(first)?.primary;
+            (primary, self.view.node(primary)?.tc_count)
+        };
+        (tc_count > 0).then(|| Address::new(node, ModuleKind::Tc, instance % tc_count))
+    }
+
+    /// Whether a replica of the partition is lost and no view without it exists: new writes and locks are refused.
+    #[must_use]
+    pub fn is_replica_lost(&self, partition: PartitionId) -> bool {
+        !self.lost.is_empty() && self.view.in_sync(partition).iter().any(|node| self.lost.contains(node))
+    }
+}

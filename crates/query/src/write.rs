@@ -1,0 +1,132 @@
+//! Write programs: the new bytes of a row from its newest version, evaluated at the primary that holds the lock.
+//!
+//! Invariant: programs never change primary key columns (sessions turn such an update into a delete and an insert), and a row whose columns
+//! all keep their values is `Unchanged`: nothing is staged or replicated for it.
+
+use crate::TableAccessInfo;
+use crate::read::evaluation_error;
+use expression::{Columns, ColumnSlot, StoredRow};
+use protocol::SqlError;
+use protocol::program::{DeleteFilter, UpdateProgram};
+use types::{StoreMode, TableDefinition, Value, ValueRef};
+
+/// What a write program makes of a row.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Evaluated {
+    /// The filter is not true.
+    NotMatched,
+    /// Every column keeps its value.
+    Unchanged,
+    /// The new row.
+    Changed(Vec<u8>),
+}
+
+/// Columns of the stored row as changed so far, then those of the row that INSERT wanted to write (VALUES()).
+struct UpdateRow<'a> {
+    current: &'a [Value],
+    inserted: Option<StoredRow<'a>>,
+}
+
+impl Columns for UpdateRow<'_> {
+    fn column(&self, slot: ColumnSlot) -> ValueRef<'_> {
+        if let Some(value) = self.current.get(slot.index()) {
+            return value.as_ref();
+        }
+        let behind = u16::try_from(slot.index() - self.current.len()).unwrap_or(u16::MAX);
+        self.inserted.as_ref().map_or(ValueRef::Null, |row| row.column(ColumnSlot(behind)))
+    }
+}
+
+/// UPDATE: the row as `program` changes it.
+pub fn evaluate_update(program: &UpdateProgram, info: &TableAccessInfo, row: &[u8]) -> Result<Evaluated, SqlError> {
+    let context = program.context.evaluation();
+    if let Some(filter) = &program.filter
+        && !filter.is_true(&StoredRow::new(&info.layout, row), &context).map_err(evaluation_error)?
+    {
+        return Ok(Evaluated::NotMatched);
+    }
+    evaluate_assignments(program, info, row, None)
+}
+
+/// ON DUPLICATE KEY UPDATE: the existing row as `program` changes it, `inserted` being the row that INSERT wanted to write.
+pub fn evaluate_insert_conflict(
+    program: &UpdateProgram,
+    info: &TableAccessInfo,
+    row: &[u8],
+    inserted: &[u8],
+) -> Result<Evaluated, SqlError> {
+    evaluate_assignments(program, info, row, Some(inserted))
+}
+
+/// DELETE: whether the row matches.
+pub fn delete_matches(filter: &DeleteFilter, info: &TableAccessInfo, row: &[u8]) -> Result<bool, SqlError> {
+    let context = filter.context.evaluation();
+    filter.filter.is_true(&StoredRow::new(&info.layout, row), &context).map_err(evaluation_error)
+}
+
+fn evaluate_assignments(
+    program: &UpdateProgram,
+    info: &TableAccessInfo,
+    row: &[u8],
+    inserted: Option<&[u8]>,
+) -> Result<Evaluated, SqlError> {
+    let context = program.context.evaluation();
+    let mut values = info.layout.decode(row);
+    let inserted = inserted.map(|inserted| StoredRow::new(&info.layout, inserted));
+    let mut changed = false;
+    for assignment in &program.assignments {
+        let index = usize::from(assignment.column.0);
+        let Some(definition) = info.definition.columns.get(index) else {
+            return Err(SqlError::new(1054, format!("Unknown column {index} of table '{}'", info.definition.name)));
+        };
+        let source = UpdateRow { current: &values, inserted };
+        let value = assignment.value.evaluate(&source, &context).map_err(evaluation_error)?;
+        let mode = if context.sql_mode.strict { StoreMode::Strict } else { StoreMode::Lenient };
+        let value = store_value(value, &info.definition, index, mode)?;
+        if value.is_null() && !definition.flags.nullable {
+            return Err(SqlError::new(1048, format!("Column '{}' cannot be null", definition.name)));
+        }
+        changed |= value != values[index];
+        values[index] = value;
+    }
+    if !changed {
+        return Ok(Evaluated::Unchanged);
+    }
+    touch_timestamps(program, info, &context, &mut values);
+    let references: Vec<ValueRef<'_>> = values.iter().map(Value::as_ref).collect();
+    let mut bytes = Vec::with_capacity(row.len() + 32);
+    info.layout.encode(&references, &mut bytes);
+    Ok(Evaluated::Changed(bytes))
+}
+
+/// ON UPDATE CURRENT_TIMESTAMP: set unless the statement assigns the column itself.
+fn touch_timestamps(
+    program: &UpdateProgram,
+    info: &TableAccessInfo,
+    context: &expression::Context<'_>,
+    values: &mut [Value],
+) {
+    for (index, column) in info.definition.columns.iter().enumerate() {
+        let is_assigned = || program.assignments.iter().any(|assignment| usize::from(assignment.column.0) == index);
+        if column.flags.on_update_now && !is_assigned() {
+            values[index] = now_for(&column.sql_type, context);
+        }
+    }
+}
+
+/// NOW() as a column of this type stores it: TIMESTAMP in UTC, DATETIME in the session's time zone, cut to the column's fraction digits.
+#[must_use]
+pub fn now_for(sql_type: &types::SqlType, context: &expression::Context<'_>) -> Value {
+    match sql_type {
+        types::SqlType::Timestamp { fraction } => Value::DateTime(context.utc_now().truncate(*fraction)),
+        types::SqlType::DateTime { fraction } => Value::DateTime(context.local_now().truncate(*fraction)),
+        _ => Value::DateTime(context.local_now()),
+    }
+}
+
+/// Brings a value into a column's type, or says as MySQL does what is wrong with it.
+pub fn store_value(value: Value, table: &TableDefinition, column: usize, mode: StoreMode) -> Result<Value, SqlError> {
+    let definition = &table.columns[column];
+    types::store(value, &definition.sql_type, mode)
+        .map_err(|error| SqlError::new(error.code(), error.message(&definition.name, 1)))
+}

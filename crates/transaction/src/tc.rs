@@ -1,0 +1,284 @@
+//! The coordinator of commits over several participants.
+//!
+//! ```text
+//! Preparing --all replicas of all participants prepared--> Committed --all recorded, session confirmed--> forgotten
+//!     |  refused by a participant                                                    (Forget to participants)
+//!     +--> Aborting --one whole participant ISR recorded the abort (I8)--> session hears "aborted" --> forgotten
+//!     +--> a replica was lost before the decision: the session hears "unknown"; nothing is decided by guess
+//! ```
+//! Invariants: the decision "commit" is taken exactly when every in-sync replica of every participant with writes, and the primary of every
+//! lock-only participant, has answered Prepared (I1, I8). The commit epoch is the maximum of the primaries' stamps.
+
+use protocol::program::Refusal;
+use protocol::signal::{CommitDone, CommitOutcome, CoordinateRequest, Outcome, Participant, Prepared};
+use protocol::{Address, Envelope, Outputs, Signal};
+use query::NodeMap;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use stdx::FixedMap;
+use types::{Epoch, NodeId, PartitionId, TransactionId};
+
+/// Who has answered for one participant.
+#[derive(Debug)]
+struct Answers {
+    participant: Participant,
+    primary: NodeId,
+    replicas: Vec<NodeId>,
+    prepared: Vec<NodeId>,
+    /// From the primary: whether backups have anything to answer.
+    has_writes: Option<bool>,
+    recorded: Vec<NodeId>,
+}
+
+impl Answers {
+    fn is_prepared(&self) -> bool {
+        match self.has_writes {
+            None => false,
+            Some(false) => true,
+            Some(true) => self.replicas.iter().all(|node| self.prepared.contains(node)),
+        }
+    }
+
+    fn is_recorded(&self) -> bool {
+        self.replicas.iter().all(|node| self.recorded.contains(node))
+    }
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Stage {
+    Preparing,
+    Committed,
+    /// The refusal that the session hears once the abort is recorded.
+    Aborting(Refusal),
+    /// The session heard "aborted"; the remaining replicas are still recording it.
+    Aborted,
+    /// A replica is lost; the outcome cannot be known in this view.
+    Unknown,
+}
+
+#[derive(Debug)]
+struct Coordinated {
+    request: CoordinateRequest,
+    session: Address,
+    answers: Vec<Answers>,
+    epoch: Epoch,
+    stage: Stage,
+}
+
+/// The coordinator block.
+pub struct Tc {
+    address: Address,
+    map: Arc<NodeMap>,
+    open: FixedMap<TransactionId, Coordinated>,
+    /// Transactions per stamped epoch that are not decided and recorded: what draining an epoch waits for.
+    draining: Option<Epoch>,
+    /// Markers to forget, gathered per primary until the queue was worked off.
+    forget: BTreeMap<(Address, PartitionId), Vec<TransactionId>>,
+    is_flush_scheduled: bool,
+}
+
+impl Tc {
+    /// The coordinator at `address`.
+    #[must_use]
+    pub fn new(address: Address, map: Arc<NodeMap>) -> Self {
+        Self { address, map, open: FixedMap::default(), draining: None, forget: BTreeMap::new(), is_flush_scheduled: false }
+    }
+
+    /// Installs a newer map; commits that wait for a replica that is lost now end as unknown.
+    pub fn install<S>(&mut self, map: Arc<NodeMap>, outputs: &mut Outputs<S>) {
+        self.map = map;
+        let lost = &self.map.lost;
+        let mut doomed: Vec<TransactionId> = self
+            .open
+            .iter()
+            .filter(|(_, coordinated)| {
+                matches!(coordinated.stage, Stage::Preparing | Stage::Aborting(_))
+                    && coordinated.answers.iter().any(|answers| answers.replicas.iter().any(|node| lost.contains(node)))
+            })
+            .map(|(transaction, _)| *transaction)
+            .collect();
+        doomed.sort_unstable();
+        for transaction in doomed {
+            if let Some(coordinated) = self.open.get_mut(&transaction) {
+                coordinated.stage = Stage::Unknown;
+                reply(self.address, coordinated, CommitOutcome::Unknown, outputs);
+            }
+        }
+    }
+
+    /// How many commits are being coordinated.
+    #[must_use]
+    pub fn open_count(&self) -> usize {
+        self.open.len()
+    }
+
+    /// Handles a signal.
+    pub fn on_signal<S>(&mut self, envelope: Envelope, outputs: &mut Outputs<S>) {
+        let from = envelope.from;
+        #[expect(clippy::wildcard_enum_match_arm, reason = "signals of other modules; a peer that sends them is only ignored")]
+        match envelope.signal {
+            Signal::Coordinate(request) => self.on_coordinate(from, *request, outputs),
+            Signal::Prepared(prepared) => self.on_prepared(from.node, &prepared, outputs),
+            Signal::OutcomeRecorded { transaction, partition } => {
+                self.on_recorded(from.node, transaction, partition, outputs);
+            }
+            Signal::EpochOpen { epoch } => {
+                self.draining = Some(epoch);
+                self.report_drained(outputs);
+            }
+            Signal::Continue(_) => self.flush_forgets(outputs),
+            _ => {}
+        }
+    }
+
+    fn on_coordinate<S>(&mut self, session: Address, request: CoordinateRequest, outputs: &mut Outputs<S>) {
+        let transaction = request.transaction;
+        let mut answers = Vec::with_capacity(request.participants.len());
+        for participant in &request.participants {
+            let Some(place) = self.map.view.place(participant.partition) else { continue };
+            answers.push(Answers {
+                participant: *participant,
+                primary: place.primary,
+                replicas: self.map.view.in_sync(participant.partition).to_vec(),
+                prepared: Vec::new(),
+                has_writes: None,
+                recorded: Vec::new(),
+            });
+        }
+        let is_whole = answers.len() == request.participants.len() && !answers.is_empty();
+        if !is_whole || self.open.contains_key(&transaction) {
+            let done = CommitDone { request: request.request, outcome: CommitOutcome::Aborted(Refusal::WrongView) };
+            outputs.send(self.address, session, Signal::CommitDone(done));
+            return;
+        }
+        let participants: Arc<Vec<PartitionId>> =
+            Arc::new(request.participants.iter().map(|participant| participant.partition).collect());
+        for answer in &answers {
+            if let Some(primary) = self.map.primary(answer.participant.partition) {
+                let prepare = Signal::Prepare {
+                    transaction,
+                    participant: answer.participant,
+                    epoch_seen: request.epoch_seen,
+                    participants: Arc::clone(&participants),
+                };
+                outputs.send(self.address, primary, prepare);
+            }
+        }
+        let epoch = request.epoch_seen;
+        self.open.insert(transaction, Coordinated { request, session, answers, epoch, stage: Stage::Preparing });
+    }
+
+    fn on_prepared<S>(&mut self, node: NodeId, prepared: &Prepared, outputs: &mut Outputs<S>) {
+        let Some(coordinated) = self.open.get_mut(&prepared.transaction) else { return };
+        if coordinated.stage != Stage::Preparing {
+            return;
+        }
+        let Some(answers) =
+            coordinated.answers.iter_mut().find(|answers| answers.participant.partition == prepared.partition)
+        else {
+            return;
+        };
+        if let Some(refusal) = &prepared.refusal {
+            coordinated.stage = Stage::Aborting(refusal.clone());
+            self.send_outcome(prepared.transaction, None, outputs);
+            return;
+        }
+        if !answers.prepared.contains(&node) {
+            answers.prepared.push(node);
+        }
+        if node == answers.primary {
+            answers.has_writes = Some(prepared.has_writes);
+        }
+        coordinated.epoch = coordinated.epoch.max(prepared.epoch);
+        if coordinated.answers.iter().all(Answers::is_prepared) {
+            coordinated.stage = Stage::Committed;
+            let epoch = coordinated.epoch;
+            reply(self.address, coordinated, CommitOutcome::Committed(epoch), outputs);
+            self.send_outcome(prepared.transaction, Some(epoch), outputs);
+        }
+    }
+
+    fn send_outcome<S>(&self, transaction: TransactionId, committed: Option<Epoch>, outputs: &mut Outputs<S>) {
+        let Some(coordinated) = self.open.get(&transaction) else { return };
+        for answers in &coordinated.answers {
+            let partition = answers.participant.partition;
+            for node in &answers.replicas {
+                if let Some(ldm) = self.map.view.ldm(partition, *node) {
+                    let outcome = Outcome { transaction, partition, committed };
+                    outputs.send(self.address, ldm, Signal::Outcome(outcome));
+                }
+            }
+        }
+    }
+
+    fn on_recorded<S>(
+        &mut self,
+        node: NodeId,
+        transaction: TransactionId,
+        partition: PartitionId,
+        outputs: &mut Outputs<S>,
+    ) {
+        let Some(coordinated) = self.open.get_mut(&transaction) else { return };
+        if let Some(answers) =
+            coordinated.answers.iter_mut().find(|answers| answers.participant.partition == partition)
+            && !answers.recorded.contains(&node)
+        {
+            answers.recorded.push(node);
+        }
+        if let Stage::Aborting(refusal) = &coordinated.stage
+            && coordinated.answers.iter().any(Answers::is_recorded)
+        {
+            let refusal = refusal.clone();
+            coordinated.stage = Stage::Aborted;
+            reply(self.address, coordinated, CommitOutcome::Aborted(refusal), outputs);
+        }
+        let is_over = matches!(coordinated.stage, Stage::Committed | Stage::Aborted);
+        if is_over && coordinated.answers.iter().all(Answers::is_recorded) {
+            self.end(transaction, outputs);
+        }
+    }
+
+    /// Every participant has recorded the outcome: their markers may go. (The reply to the session left before, in order, on a link
+    /// whose loss ends the session's node's view of this one; a session on this node has it by construction.)
+    fn end<S>(&mut self, transaction: TransactionId, outputs: &mut Outputs<S>) {
+        let Some(coordinated) = self.open.remove(&transaction) else { return };
+        for answers in &coordinated.answers {
+            let partition = answers.participant.partition;
+            for node in &answers.replicas {
+                if let Some(ldm) = self.map.view.ldm(partition, *node) {
+                    self.forget.entry((ldm, partition)).or_default().push(transaction);
+                }
+            }
+        }
+        if !self.is_flush_scheduled {
+            self.is_flush_scheduled = true;
+            outputs.send(self.address, self.address, Signal::Continue(0));
+        }
+        self.report_drained(outputs);
+    }
+
+    fn flush_forgets<S>(&mut self, outputs: &mut Outputs<S>) {
+        self.is_flush_scheduled = false;
+        for ((ldm, partition), transactions) in std::mem::take(&mut self.forget) {
+            outputs.send(self.address, ldm, Signal::Forget { transactions, partition });
+        }
+    }
+
+    /// Tells `main` when nothing stamped below the opened epoch is undecided here.
+    fn report_drained<S>(&mut self, outputs: &mut Outputs<S>) {
+        let Some(epoch) = self.draining else { return };
+        let is_drained = !self
+            .open
+            .values()
+            .any(|coordinated| coordinated.epoch < epoch && coordinated.stage != Stage::Unknown);
+        if is_drained {
+            self.draining = None;
+            outputs.send(self.address, Address::main(self.address.node), Signal::EpochDrained { epoch });
+        }
+    }
+}
+
+fn reply<S>(from: Address, coordinated: &Coordinated, outcome: CommitOutcome, outputs: &mut Outputs<S>) {
+    let done = CommitDone { request: coordinated.request.request, outcome };
+    outputs.send(from, coordinated.session, Signal::CommitDone(done));
+}
