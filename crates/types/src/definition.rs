@@ -1,6 +1,14 @@
 //! What a table is: columns, keys, indexes. Definitions are immutable; a DDL step makes a new one with a higher version.
+//!
+//! Invariants of a definition that [`TableDefinition::check`] passed (everything that comes as bytes is checked where it is decoded):
+//! it has columns of valid types with defaults of these types; its first index is the primary key, the only one of that kind, over
+//! columns that are NOT NULL (except in the hidden table of a unique index, whose key bytes must be those of the base table's index,
+//! nullable columns included; rows with a NULL in them have no entry there); all key parts name columns it has.
+//!
+//! Deliberately not here: the limits and messages of DDL (`catalogue`), and expressions (stored encoded).
 
-use crate::{ColumnIndex, IndexId, SqlType, TableId, Value};
+use crate::row::Form;
+use crate::{ColumnIndex, Decimal, IndexId, SqlType, TableId, Value};
 use wire_derive::Wire;
 
 /// What DEFAULT gives.
@@ -136,6 +144,77 @@ pub struct TableDefinition {
     pub collation: crate::Collation,
 }
 
+/// What is wrong with a definition that came as bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum DefinitionError {
+    /// No columns, or more than [`COLUMN_COUNT_MAX`] and the hidden ones.
+    ColumnCount,
+    /// A type with a precision, length or member count that no column can have.
+    ColumnType,
+    /// A default that is not of its column's type.
+    ColumnDefault,
+    /// An index without parts, over columns that are not there, or with the id of another.
+    Index,
+    /// No primary key, two of them, or one over nullable columns.
+    PrimaryKey,
+    /// The AUTO_INCREMENT column is none.
+    AutoIncrement,
+}
+
+/// Columns of a table, hidden ones not counted.
+pub const COLUMN_COUNT_MAX: usize = 4_096;
+/// Columns of a key.
+pub const KEY_PART_COUNT_MAX: usize = 16;
+/// Keys of a table besides the primary key.
+pub const INDEX_COUNT_MAX: usize = 64;
+
+impl SqlType {
+    /// True if a column can be of this type: precision, scale, fraction and members are in their limits.
+    #[must_use]
+    pub fn is_valid_column(&self) -> bool {
+        match self {
+            SqlType::Null => false,
+            SqlType::Decimal { precision, scale, .. } => {
+                (1..=Decimal::PRECISION_MAX).contains(precision)
+                    && *scale <= Decimal::SCALE_MAX.min(*precision)
+            }
+            SqlType::Bit { length } => (1..=64).contains(length),
+            SqlType::Enum { members, .. } => (1..=usize::from(u16::MAX)).contains(&members.len()),
+            SqlType::Set { members, .. } => (1..=64).contains(&members.len()),
+            SqlType::Time { fraction } | SqlType::DateTime { fraction } | SqlType::Timestamp { fraction } => {
+                *fraction <= 6
+            }
+            SqlType::Integer { .. }
+            | SqlType::Float
+            | SqlType::Double
+            | SqlType::Char { .. }
+            | SqlType::VarChar { .. }
+            | SqlType::Binary { .. }
+            | SqlType::VarBinary { .. }
+            | SqlType::Text { .. }
+            | SqlType::Blob { .. }
+            | SqlType::Date
+            | SqlType::Year
+            | SqlType::Json => true,
+        }
+    }
+}
+
+impl ColumnDefinition {
+    fn check(&self) -> Result<(), DefinitionError> {
+        if !self.sql_type.is_valid_column() {
+            return Err(DefinitionError::ColumnType);
+        }
+        let DefaultValue::Literal(value) = &self.default else { return Ok(()) };
+        let is_of_type = Form::of(&self.sql_type).accepts(value.as_ref());
+        if is_of_type && (self.flags.nullable || !value.is_null()) {
+            Ok(())
+        } else {
+            Err(DefinitionError::ColumnDefault)
+        }
+    }
+}
+
 impl TableDefinition {
     /// The primary key's parts. Every table has a primary key: a hidden row id if none was declared.
     #[must_use]
@@ -149,7 +228,100 @@ impl TableDefinition {
         let position = self
             .columns
             .iter()
-            .position(|column| !column.flags.hidden && column.name.to_lowercase() == name.to_lowercase())?;
+            .position(|column| !column.flags.hidden && equal_without_case(&column.name, name))?;
         u16::try_from(position).ok().map(ColumnIndex)
+    }
+
+    /// The definition of a column of this table.
+    #[must_use]
+    pub fn column_at(&self, column: ColumnIndex) -> &ColumnDefinition {
+        &self.columns[usize::from(column.0)]
+    }
+
+    /// The columns that SQL sees, with their positions.
+    pub fn visible_columns(&self) -> impl Iterator<Item = (ColumnIndex, &ColumnDefinition)> {
+        let numbered = (0..).map(ColumnIndex).zip(&self.columns);
+        numbered.filter(|(_, column)| !column.flags.hidden)
+    }
+
+    /// The index with this id.
+    #[must_use]
+    pub fn index(&self, id: IndexId) -> Option<&IndexDefinition> {
+        self.indexes.iter().find(|index| index.id == id)
+    }
+
+    /// The index in use that is called `name`, without regard to case. The primary key over a hidden row id has no name for SQL.
+    #[must_use]
+    pub fn index_by_name(&self, name: &str) -> Option<&IndexDefinition> {
+        self.public_indexes().find(|index| equal_without_case(&index.name, name))
+    }
+
+    /// The indexes that SQL sees and the planner may use: public ones, without the primary key over a hidden row id.
+    pub fn public_indexes(&self) -> impl Iterator<Item = &IndexDefinition> {
+        let visible = |part: &KeyPart| !self.column_at(part.column).flags.hidden;
+        self.indexes
+            .iter()
+            .filter(move |index| index.state == IndexState::Public && index.parts.iter().all(visible))
+    }
+
+    /// True if its rows are keyed by a hidden row id, because no primary key was declared.
+    #[must_use]
+    pub fn has_hidden_row_id(&self) -> bool {
+        self.primary_key().iter().any(|part| self.column_at(part.column).flags.hidden)
+    }
+
+    /// The tables that hold the entries of its unique indexes, in whatever state these are.
+    pub fn hidden_tables(&self) -> impl Iterator<Item = TableId> + '_ {
+        self.indexes.iter().filter_map(|index| match index.kind {
+            IndexKind::Unique { table } => Some(table),
+            IndexKind::Primary | IndexKind::Ordered => None,
+        })
+    }
+
+    /// True if rows draw values from the table's sequence: for an AUTO_INCREMENT column, or for the hidden row id.
+    #[must_use]
+    pub fn has_sequence(&self) -> bool {
+        self.columns.iter().any(|column| column.default == DefaultValue::AutoIncrement)
+    }
+
+    /// Says whether the definition keeps what this file promises.
+    pub fn check(&self) -> Result<(), DefinitionError> {
+        if !(1..=COLUMN_COUNT_MAX + KEY_PART_COUNT_MAX).contains(&self.columns.len()) {
+            return Err(DefinitionError::ColumnCount);
+        }
+        self.columns.iter().try_for_each(ColumnDefinition::check)?;
+        for (position, index) in self.indexes.iter().enumerate() {
+            let is_known = |part: &KeyPart| usize::from(part.column.0) < self.columns.len();
+            let is_repeated = self.indexes[..position].iter().any(|earlier| earlier.id == index.id);
+            if index.parts.is_empty() || !index.parts.iter().all(is_known) || is_repeated {
+                return Err(DefinitionError::Index);
+            }
+            if (index.kind == IndexKind::Primary) != (position == 0) {
+                return Err(DefinitionError::PrimaryKey);
+            }
+        }
+        let primary = self.indexes.first().ok_or(DefinitionError::PrimaryKey)?;
+        let is_nullable = |part: &KeyPart| self.column_at(part.column).flags.nullable;
+        let may_be_nullable = matches!(self.kind, TableKind::UniqueIndex { .. });
+        if primary.id != IndexId(0) || (!may_be_nullable && primary.parts.iter().any(is_nullable)) {
+            return Err(DefinitionError::PrimaryKey);
+        }
+        match self.auto_increment {
+            Some(column) => match self.columns.get(usize::from(column.0)) {
+                Some(column) if column.default == DefaultValue::AutoIncrement => Ok(()),
+                _ => Err(DefinitionError::AutoIncrement),
+            },
+            None => Ok(()),
+        }
+    }
+}
+
+/// How column, index and user variable names compare.
+#[must_use]
+pub fn equal_without_case(left: &str, right: &str) -> bool {
+    if left.is_ascii() && right.is_ascii() {
+        left.eq_ignore_ascii_case(right)
+    } else {
+        left.to_lowercase() == right.to_lowercase()
     }
 }

@@ -19,8 +19,9 @@ pub mod value;
 
 pub use decimal::{Decimal, DecimalError, DecimalRef, OutOfRange};
 pub use definition::{
-    ColumnDefinition, ColumnFlags, DefaultValue, IndexDefinition, IndexKind, IndexState, KeyPart,
-    TableDefinition, TableKind,
+    COLUMN_COUNT_MAX, ColumnDefinition, ColumnFlags, DefaultValue, DefinitionError, INDEX_COUNT_MAX,
+    IndexDefinition, IndexKind, IndexState, KEY_PART_COUNT_MAX, KeyPart, TableDefinition, TableKind,
+    equal_without_case,
 };
 pub use ids::{
     BUCKET_COUNT, ColumnIndex, Epoch, Incarnation, IndexId, NodeId, PartitionId, SchemaVersion, Sequence,
@@ -28,7 +29,7 @@ pub use ids::{
 };
 pub use key::{KeyEncoder, successor_of_prefix};
 pub use row::{RowError, RowLayout};
-pub use schema::{Database, Schema, User};
+pub use schema::{Database, Schema, SchemaError, User};
 pub use sql_type::{BlobSize, Collation, IntegerWidth, SqlType};
 pub use store::{
     IncorrectKind, StoreError, StoreMode, Stored, TemporalKind, implicit_default, store, store_with_warning,

@@ -1,10 +1,20 @@
 //! The catalogue as sessions see it: an immutable snapshot of all databases, tables and users at one schema version.
 //!
-//! `catalogue` makes it from the rows of the system tables; every module of a node holds an `Arc` of the newest installed one.
+//! `catalogue` makes it from the rows of the system tables; every module of a node holds an `Arc` of the newest installed one. Nodes
+//! without partitions get it whole, by `Signal::SchemaFetched`, in the binary form defined here.
+//!
+//! Names: databases and tables compare byte by byte, as on a MySQL server on Linux (`lower_case_table_names = 0`); columns and indexes
+//! compare without case ([`TableDefinition::column`]).
+//!
+//! Invariants (kept by [`Schema::new`] and [`Schema::put_table`], demanded of decoded bytes): every definition passed
+//! [`TableDefinition::check`]; `names` holds exactly the user and system tables of `tables`; each of these is in a database that exists;
+//! no two tables have one id or one name; a unique index's hidden table is there and points back.
 
-use crate::{SchemaVersion, TableDefinition, TableId};
+use crate::definition::DefinitionError;
+use crate::{SchemaVersion, TableDefinition, TableId, TableKind};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use stdx::wire::{Decoder, Encoder, Wire, WireError};
 use wire_derive::Wire;
 
 /// A user that may connect.
@@ -41,15 +51,232 @@ pub struct Schema {
     pub names: BTreeMap<(String, String), TableId>,
     /// All tables by id, system tables and hidden tables included.
     pub tables: BTreeMap<TableId, Arc<TableDefinition>>,
-    /// All users.
+    /// All users, by name and host.
     pub users: Vec<User>,
 }
 
+/// Why databases, tables and users do not make a schema.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum SchemaError {
+    /// A definition is broken.
+    Definition(TableId, DefinitionError),
+    /// Two databases, tables or users have one name or id; the text says which.
+    Duplicate(String),
+    /// A table is in a database that does not exist.
+    UnknownDatabase(TableId),
+    /// A unique index and its hidden table do not name each other.
+    HiddenTable(TableId),
+}
+
 impl Schema {
+    /// A schema without anything.
+    #[must_use]
+    pub const fn empty(version: SchemaVersion) -> Self {
+        Self {
+            version,
+            databases: BTreeMap::new(),
+            names: BTreeMap::new(),
+            tables: BTreeMap::new(),
+            users: Vec::new(),
+        }
+    }
+
+    /// The schema of these databases, tables and users, if they keep this file's invariants.
+    pub fn new(
+        version: SchemaVersion,
+        databases: impl IntoIterator<Item = Database>,
+        tables: impl IntoIterator<Item = Arc<TableDefinition>>,
+        users: impl IntoIterator<Item = User>,
+    ) -> Result<Self, SchemaError> {
+        let mut schema = Self::empty(version);
+        for database in databases {
+            if let Some(other) = schema.databases.insert(database.name.clone(), database) {
+                return Err(SchemaError::Duplicate(other.name));
+            }
+        }
+        for table in tables {
+            table.check().map_err(|error| SchemaError::Definition(table.id, error))?;
+            if table.kind.is_named() {
+                if !schema.databases.contains_key(&table.database) {
+                    return Err(SchemaError::UnknownDatabase(table.id));
+                }
+                if schema.names.insert((table.database.clone(), table.name.clone()), table.id).is_some() {
+                    return Err(SchemaError::Duplicate(table.name.clone()));
+                }
+            }
+            if schema.tables.insert(table.id, Arc::clone(&table)).is_some() {
+                return Err(SchemaError::Duplicate(table.name.clone()));
+            }
+        }
+        schema.check_hidden_tables()?;
+        for user in users {
+            match schema.user_position(&user.name, &user.host) {
+                Ok(_) => return Err(SchemaError::Duplicate(user.name)),
+                Err(position) => schema.users.insert(position, user),
+            }
+        }
+        Ok(schema)
+    }
+
+    fn check_hidden_tables(&self) -> Result<(), SchemaError> {
+        for table in self.tables.values() {
+            let is_paired = |hidden: TableId| match self.tables.get(&hidden).map(|hidden| hidden.kind) {
+                Some(TableKind::UniqueIndex { base, .. }) => base == table.id,
+                _ => false,
+            };
+            if !table.hidden_tables().all(is_paired) {
+                return Err(SchemaError::HiddenTable(table.id));
+            }
+            if let TableKind::UniqueIndex { base, index } = table.kind {
+                let index = self.tables.get(&base).and_then(|base| base.index(index));
+                if index.is_none_or(|index| index.kind != crate::IndexKind::Unique { table: table.id }) {
+                    return Err(SchemaError::HiddenTable(table.id));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The database called `name`.
+    #[must_use]
+    pub fn database(&self, name: &str) -> Option<&Database> {
+        self.databases.get(name)
+    }
+
     /// The table called `database`.`name`.
     #[must_use]
     pub fn table(&self, database: &str, name: &str) -> Option<&Arc<TableDefinition>> {
         let id = self.names.get(&(database.to_owned(), name.to_owned()))?;
         self.tables.get(id)
     }
+
+    /// The table with this id, hidden ones included.
+    #[must_use]
+    pub fn table_by_id(&self, id: TableId) -> Option<&Arc<TableDefinition>> {
+        self.tables.get(&id)
+    }
+
+    /// The visible tables of a database, in order of their names.
+    pub fn tables_of<'a>(&'a self, database: &'a str) -> impl Iterator<Item = &'a Arc<TableDefinition>> {
+        let from = (database.to_owned(), String::new());
+        let of_database = self.names.range(from..).take_while(move |((owner, _), _)| owner == database);
+        of_database.filter_map(|(_, id)| self.tables.get(id))
+    }
+
+    /// Puts a table in, in place of an older version of it.
+    pub fn put_table(&mut self, table: Arc<TableDefinition>) {
+        self.remove_table(table.id);
+        if table.kind.is_named() {
+            self.names.insert((table.database.clone(), table.name.clone()), table.id);
+        }
+        self.tables.insert(table.id, table);
+    }
+
+    /// Takes a table out.
+    pub fn remove_table(&mut self, id: TableId) {
+        if let Some(table) = self.tables.remove(&id)
+            && table.kind.is_named()
+        {
+            self.names.remove(&(table.database.clone(), table.name.clone()));
+        }
+    }
+
+    /// The account `name`@`host`, the host pattern taken as it was written.
+    #[must_use]
+    pub fn user(&self, name: &str, host: &str) -> Option<&User> {
+        self.user_position(name, host).ok().map(|position| &self.users[position])
+    }
+
+    /// Puts an account in, in place of one with its name and host.
+    pub fn put_user(&mut self, user: User) {
+        match self.user_position(&user.name, &user.host) {
+            Ok(position) => self.users[position] = user,
+            Err(position) => self.users.insert(position, user),
+        }
+    }
+
+    /// Takes an account out.
+    pub fn remove_user(&mut self, name: &str, host: &str) {
+        if let Ok(position) = self.user_position(name, host) {
+            self.users.remove(position);
+        }
+    }
+
+    fn user_position(&self, name: &str, host: &str) -> Result<usize, usize> {
+        self.users.binary_search_by(|user| (user.name.as_str(), user.host.as_str()).cmp(&(name, host)))
+    }
+
+    /// The account that a client called `name` gets, who is known by any of `hosts` (`localhost` and `127.0.0.1`, say).
+    ///
+    /// As in MySQL: of the accounts that match, the one with the most specific host, then a named one before the anonymous one. In host
+    /// patterns `%` stands for any characters and `_` for one.
+    #[must_use]
+    pub fn user_of_client(&self, name: &str, hosts: &[&str]) -> Option<&User> {
+        let matches = |user: &&User| {
+            (user.name.is_empty() || user.name == name)
+                && hosts.iter().any(|host| matches_host(user.host.as_bytes(), host.as_bytes()))
+        };
+        // Without a wildcard all of the host is literal; the longer the literal part, the more specific.
+        let specificity = |user: &&User| {
+            let literal = user.host.bytes().position(|byte| byte == b'%' || byte == b'_');
+            (literal.unwrap_or(usize::MAX), !user.name.is_empty())
+        };
+        self.users.iter().filter(matches).max_by_key(specificity)
+    }
 }
+
+/// LIKE without escapes, ASCII case ignored.
+fn matches_host(pattern: &[u8], host: &[u8]) -> bool {
+    // Where to go on if the last `%` has to stand for one character more.
+    let (mut at, mut from, mut retry) = (0, 0, None);
+    while from < host.len() {
+        match pattern.get(at) {
+            Some(b'%') => {
+                retry = Some((at + 1, from + 1));
+                at += 1;
+            }
+            Some(byte) if *byte == b'_' || byte.eq_ignore_ascii_case(&host[from]) => {
+                at += 1;
+                from += 1;
+            }
+            _ => match retry {
+                Some((after_percent, next)) => {
+                    (at, from) = (after_percent, next);
+                    retry = Some((after_percent, next + 1));
+                }
+                None => return false,
+            },
+        }
+    }
+    pattern[at..].iter().all(|byte| *byte == b'%')
+}
+
+impl TableKind {
+    /// True if SQL can name the table.
+    #[must_use]
+    pub const fn is_named(self) -> bool {
+        matches!(self, TableKind::User | TableKind::System)
+    }
+}
+
+/// Version, databases, tables in order of id, users. `names` is made anew.
+impl Wire for Schema {
+    fn encode(&self, encoder: &mut Encoder<'_>) {
+        self.version.encode(encoder);
+        let databases: Vec<Database> = self.databases.values().cloned().collect();
+        databases.encode(encoder);
+        let tables: Vec<Arc<TableDefinition>> = self.tables.values().cloned().collect();
+        tables.encode(encoder);
+        self.users.encode(encoder);
+    }
+    fn decode(decoder: &mut Decoder<'_>) -> Result<Self, WireError> {
+        let version = SchemaVersion::decode(decoder)?;
+        let databases = Vec::<Database>::decode(decoder)?;
+        let tables = Vec::<Arc<TableDefinition>>::decode(decoder)?;
+        let users = Vec::<User>::decode(decoder)?;
+        Schema::new(version, databases, tables, users).map_err(|_| WireError::Malformed)
+    }
+}
+
+#[cfg(test)]
+mod tests;
