@@ -168,8 +168,14 @@ pub enum DefaultSpec {
         /// Digits of a second.
         fraction: u8,
     },
-    /// DEFAULT (expression): an encoded `expression::Expression` bound to the table's columns.
-    Expression(#[wire(bytes)] Vec<u8>),
+    /// DEFAULT (expression).
+    Expression {
+        /// The encoded `expression::Expression`, bound to the table's columns.
+        #[wire(bytes)]
+        encoded: Vec<u8>,
+        /// As SHOW CREATE TABLE shall print it, without the parentheses around it.
+        text: String,
+    },
 }
 
 /// A column of CREATE TABLE or ADD COLUMN.

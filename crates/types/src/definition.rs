@@ -22,8 +22,14 @@ pub enum DefaultValue {
     CurrentTimestamp,
     /// AUTO_INCREMENT, or the hidden row id.
     AutoIncrement,
-    /// DEFAULT (expression), stored encoded (`expression::Expression`).
-    Expression(#[wire(bytes)] Vec<u8>),
+    /// DEFAULT (expression).
+    Expression {
+        /// The encoded `expression::Expression`, bound to the table's columns.
+        #[wire(bytes)]
+        encoded: Vec<u8>,
+        /// As SHOW CREATE TABLE prints it, without the parentheses around it.
+        text: String,
+    },
 }
 
 /// Properties of a column that are on or off.
