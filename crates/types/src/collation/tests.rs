@@ -1,0 +1,157 @@
+use super::*;
+use proptest::prelude::*;
+
+const ALL: [Collation; 6] = [
+    Collation::Binary,
+    Collation::Utf8mb40900AiCi,
+    Collation::Utf8mb40900AsCs,
+    Collation::Utf8mb40900Bin,
+    Collation::Utf8mb4Bin,
+    Collation::Utf8mb4GeneralCi,
+];
+const AI: Collation = Collation::Utf8mb40900AiCi;
+const CS: Collation = Collation::Utf8mb40900AsCs;
+
+fn key(collation: Collation, text: &[u8]) -> Vec<u8> {
+    let mut key = Vec::new();
+    collation.sort_key(text, &mut key);
+    key
+}
+
+fn agree(collation: Collation, left: &[u8], right: &[u8]) {
+    let order = collation.compare(left, right);
+    let (left_key, right_key) = (key(collation, left), key(collation, right));
+    assert_eq!(order, left_key.cmp(&right_key), "{collation:?} {left:?} {right:?}");
+    assert_eq!(order, collation.compare(right, left).reverse());
+    assert_eq!(collation.equal(left, right), order.is_eq());
+    if order.is_eq() {
+        assert_eq!(collation.hash(left), collation.hash(right), "{collation:?} {left:?} {right:?}");
+    }
+    if collation.has_zero_free_sort_key() {
+        assert!(!left_key.contains(&0));
+    }
+}
+
+fn as_icu(left: &[u8], right: &[u8]) {
+    assert_eq!(AI.compare(left, right), PRIMARY.compare_utf8(left, right), "{left:?} {right:?}");
+    assert_eq!(CS.compare(left, right), TERTIARY.compare_utf8(left, right), "{left:?} {right:?}");
+    let mut icu = Vec::new();
+    icu_sort_key(&PRIMARY, left, &mut icu);
+    assert_eq!(key(AI, left), icu, "{left:?}");
+}
+
+#[test]
+fn all_pairs_of_ascii_characters() {
+    for left in 0..128_u8 {
+        for right in 0..128_u8 {
+            as_icu(&[left], &[right]);
+            as_icu(&[left, right], &[right]);
+            as_icu(&[left, right], &[right, left]);
+            as_icu(&[b'x', left, right, b'y'], &[b'X', right, b'y']);
+            for collation in ALL {
+                agree(collation, &[left], &[right]);
+            }
+        }
+    }
+}
+
+#[test]
+fn known_orders() {
+    assert_eq!(AI.compare(b"a", b"A"), Ordering::Equal);
+    assert_eq!(AI.compare("résumé".as_bytes(), b"RESUME"), Ordering::Equal);
+    assert_eq!(AI.compare("ß".as_bytes(), b"ss"), Ordering::Equal);
+    assert_eq!(AI.compare(b"a", b"a "), Ordering::Less);
+    assert_eq!(AI.compare(b"a-b", b"ab"), Ordering::Less);
+    assert_eq!(AI.compare(b"a b", b"ab"), Ordering::Less);
+    assert_eq!(AI.compare(b"10", b"9"), Ordering::Less);
+    assert_eq!(CS.compare(b"a", b"A"), Ordering::Less);
+    assert_eq!(CS.compare(b"Aa", b"ab"), Ordering::Less);
+    assert_eq!(CS.compare("e".as_bytes(), "é".as_bytes()), Ordering::Less);
+    let general = Collation::Utf8mb4GeneralCi;
+    assert_eq!(general.compare(b"a", b"A   "), Ordering::Equal);
+    assert_eq!(general.hash(b"a"), general.hash(b"A   "));
+    assert_eq!(Collation::Utf8mb4Bin.compare(b"a", b"a "), Ordering::Equal);
+    assert_eq!(Collation::Utf8mb40900Bin.compare(b"a", b"a "), Ordering::Less);
+    assert_eq!(Collation::Utf8mb4Bin.compare("\u{ffff}".as_bytes(), "😀".as_bytes()), Ordering::Less);
+}
+
+#[test]
+fn names_and_numbers() {
+    for collation in ALL {
+        assert_eq!(Collation::by_name(collation.name()), Some(collation));
+        assert_eq!(Collation::by_mysql_id(collation.mysql_id()), Some(collation));
+    }
+    for (name, collation) in [
+        ("UTF8MB4_UNICODE_CI", Some(Collation::Utf8mb4GeneralCi)),
+        ("utf8mb4_unicode_520_ci", Some(Collation::Utf8mb4GeneralCi)),
+        ("utf8_general_ci", Some(Collation::Utf8mb4GeneralCi)),
+        ("utf8mb3_bin", Some(Collation::Utf8mb4Bin)),
+        ("latin1_swedish_ci", Some(Collation::Utf8mb4GeneralCi)),
+        ("latin1_general_cs", Some(CS)),
+        ("utf8mb4_de_pb_0900_ai_ci", Some(AI)),
+        ("utf8mb4_uca1400_nopad_ai_ci", Some(AI)),
+        ("uca1400_ai_ci", Some(Collation::Utf8mb4GeneralCi)),
+        ("utf8mb4_nopad_bin", Some(Collation::Utf8mb40900Bin)),
+        ("utf8mb4", None),
+        ("utf8mb4_x", None),
+        ("klingon_general_ci", None),
+        ("", None),
+    ] {
+        assert_eq!(Collation::by_name(name), collation, "{name}");
+    }
+    assert_eq!(Collation::by_character_set("UTF8MB4"), Some(AI));
+    assert_eq!(Collation::by_character_set("latin1"), Some(Collation::Utf8mb4GeneralCi));
+    assert_eq!(Collation::by_character_set("klingon"), None);
+    assert_eq!(Collation::by_mysql_id(9_999), None);
+}
+
+/// Pieces that meet in contractions, expansions, reordering, ignorable characters and malformed UTF-8.
+fn piece() -> impl Strategy<Value = Vec<u8>> {
+    let text = |text: &'static str| Just(text.as_bytes().to_vec());
+    prop_oneof![
+        8 => proptest::collection::vec(prop_oneof![0x20..0x7f_u8, Just(b'l'), Just(b'L'), Just(b' ')], 1..5),
+        1 => (0..0x20_u8).prop_map(|byte| vec![byte]),
+        1 => text("·"), 1 => text("\u{387}"), 1 => text("\u{301}"), 1 => text("\u{323}"), 1 => text("\u{338}"), 1 => text("é"), 1 => text("ß"),
+        1 => text("æ"), 1 => text("\u{fffe}"), 1 => text("\u{ffff}"), 1 => text("\u{fffd}"), 1 => text("เก"), 1 => text("한"), 1 => text("\u{1100}\u{1161}"),
+        1 => text("か"), 1 => text("ー"), 1 => text("\u{3099}"), 1 => text("😀"), 1 => text("中"), 1 => text("\u{f71}\u{f72}"), 1 => text("\u{e0001}"),
+        1 => any::<char>().prop_map(|character| character.to_string().into_bytes()),
+        1 => proptest::collection::vec(any::<u8>(), 1..3),
+        1 => (0x80..=0xff_u8).prop_map(|byte| vec![byte]),
+    ]
+}
+
+fn text() -> impl Strategy<Value = Vec<u8>> {
+    proptest::collection::vec(piece(), 0..6).prop_map(|pieces| pieces.concat())
+}
+
+/// A pair that shares a prefix, or differs only in case or padding.
+fn pair() -> impl Strategy<Value = (Vec<u8>, Vec<u8>)> {
+    prop_oneof![
+        (text(), text()),
+        (text(), text(), text())
+            .prop_map(|(prefix, left, right)| ([&prefix[..], &left].concat(), [prefix, right].concat())),
+        (text(), "[ ]{0,3}").prop_map(|(text, spaces)| (
+            text.clone(),
+            [&text.to_ascii_uppercase()[..], spaces.as_bytes()].concat()
+        )),
+        ("[a-cA-C \\-]{0,90}", "[a-cA-C \\-]{0,90}")
+            .prop_map(|(left, right)| (left.into_bytes(), right.into_bytes())),
+        ("[ -~]{0,140}", "[ -~]{0,140}").prop_map(|(left, right)| (left.into_bytes(), right.into_bytes())),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(4_000))]
+
+    #[test]
+    fn compare_equal_hash_and_sort_key_agree((left, right) in pair()) {
+        for collation in ALL {
+            agree(collation, &left, &right);
+        }
+    }
+
+    #[test]
+    fn fast_paths_say_what_icu_says((left, right) in pair()) {
+        as_icu(&left, &right);
+    }
+}
