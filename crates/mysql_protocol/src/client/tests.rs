@@ -108,9 +108,10 @@ impl Server {
         if step == HandshakeStep::Receive {
             return;
         }
-        let accepted = match &step {
-            HandshakeStep::CheckPassword { password } => password == b"secret",
-            step => *step == HandshakeStep::Accepted,
+        let accepted = if let HandshakeStep::CheckPassword { password } = &step {
+            password == b"secret"
+        } else {
+            step == HandshakeStep::Accepted
         };
         assert!(
             accepted || matches!(step, HandshakeStep::Denied | HandshakeStep::CheckPassword { .. }),
