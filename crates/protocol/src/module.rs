@@ -266,8 +266,8 @@ pub const SEND_BUFFER_HIGH: usize = 256 * 1024;
 pub struct Outputs<S> {
     /// Signals to send, in order.
     pub signals: Vec<Envelope>,
-    /// Shared objects for modules of this node, in order.
-    pub shared: Vec<(Address, S)>,
+    /// Shared objects for modules of this node, in order: sender, receiver, object.
+    pub shared: Vec<(Address, Address, S)>,
     /// What to do to connections, in order.
     pub actions: Vec<(ConnectionId, ConnectionAction)>,
     /// Log lines.
@@ -303,6 +303,11 @@ impl<S> Outputs<S> {
     /// Sends a signal; its view and epoch are stamped by the module's wrapper (`node`).
     pub fn send(&mut self, from: Address, to: Address, signal: Signal) {
         self.signals.push(Envelope::unstamped(from, to, signal));
+    }
+
+    /// Sends a shared object to a module of this node.
+    pub fn share(&mut self, from: Address, to: Address, shared: S) {
+        self.shared.push((from, to, shared));
     }
 
     /// The connection's send buffer: append replies to it. A connection that is gone takes bytes to nowhere.

@@ -293,6 +293,8 @@ pub struct JoinRequest {
     pub query_count: u8,
     /// Modules.
     pub sql_count: u8,
+    /// The view it has installed, if it only lost sight of the control plane.
+    pub view: Option<Arc<View>>,
 }
 
 /// Tables of ndbinfo that nodes fill from their own state.
@@ -574,6 +576,11 @@ pub enum Signal {
     // ---- membership ---------------------------------------------------------------------------------------------------
     /// A node that starts -> the control plane.
     Join(Box<JoinRequest>),
+    /// The control plane has taken the node in, and knows this process start by this number; the view follows when it is complete.
+    JoinAccepted {
+        /// Its life.
+        incarnation: Incarnation,
+    },
     /// The control plane will not have it; the text is for people.
     JoinRefused {
         /// Why.
@@ -581,7 +588,12 @@ pub enum Signal {
     },
     /// The newest committed view.
     ViewInstall(Arc<View>),
-    /// membership -> all modules of its node: a member is unreachable.
+    /// membership -> main: the links to a node are up.
+    PeerFound {
+        /// The node.
+        node: NodeId,
+    },
+    /// membership -> main -> sql modules of its node: a member is unreachable.
     PeerLost {
         /// The node.
         node: NodeId,

@@ -19,6 +19,11 @@ pub enum Shared {
     Map(Arc<NodeMap>),
     /// main -> ldm: the tables that should exist, in an installed view.
     Tables(Arc<NodeMap>),
+    /// Any module -> main: it uses this map from now on.
+    Installed {
+        /// The map's schema.
+        version: types::SchemaVersion,
+    },
     /// ldm -> main: its fragments are as `version` wants them; readers of all of them.
     Readers {
         /// Of the schema that was installed.
@@ -110,7 +115,14 @@ impl NodeMap {
 
     /// The map with other parts; access info of tables that did not change is kept.
     #[must_use]
-    pub fn with(&self, view: Arc<View>, schema: Arc<Schema>, readers: &[PublishedReader], lost: &[NodeId]) -> Self {
+    pub fn with(
+        &self,
+        incarnation: Incarnation,
+        view: Arc<View>,
+        schema: Arc<Schema>,
+        readers: &[PublishedReader],
+        lost: &[NodeId],
+    ) -> Self {
         let mut tables: FixedMap<TableId, Arc<TableAccessInfo>> = FixedMap::default();
         for (id, definition) in &schema.tables {
             let old = self.tables.get(id);
@@ -123,7 +135,6 @@ impl NodeMap {
             };
             tables.insert(*id, info);
         }
-        let incarnation = view.node(self.node).map_or(self.incarnation, |info| info.incarnation);
         let readers = readers
             .iter()
             .filter(|published| schema.tables.contains_key(&published.table))

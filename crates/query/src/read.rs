@@ -204,6 +204,15 @@ impl ReadRun {
         self.rows_left = self.rows_left.saturating_sub(u64::from(rows));
     }
 
+    /// The next step visits the undecided row again, instead of going on behind it.
+    pub fn look_again(&mut self, index_key: &[u8]) {
+        match &mut self.access {
+            Access::Keys(_) => self.position = self.position.saturating_sub(1),
+            Access::Scan { range, descending: false, .. } => range.lower = Bound::Included(index_key.into()),
+            Access::Scan { range, descending: true, .. } => range.upper = Bound::Included(index_key.into()),
+        }
+    }
+
     /// Gives the partial aggregates so far to the sink; the run may go on with empty groups.
     pub fn emit_groups(&mut self, sink: &mut dyn RowSink) -> Result<(), SqlError> {
         for (_, (values, states)) in std::mem::take(&mut self.groups) {

@@ -1,0 +1,432 @@
+//! The local data manager: the only writer of the partitions it owns, and the participant of every transaction that touches them.
+//!
+//! One `Ldm` owns some partitions of its node, as primary of some and backup of others. Its state, by what it is for:
+//!
+//! - `fragments`: the rows. `held`: what open transactions have staged and locked here (primaries only). `applied`: what primaries have
+//!   replicated here (backups only). `outcomes`: commit-ack markers. `locks`, `waits`: row locks and who waits.
+//! - `jobs`: work that is cut into slices (long reads, shipping and publishing of large transactions); each slice is one `Continue`.
+//!
+//! Invariants:
+//! - I1: a one-primary commit is published and answered only when every in-sync backup has said `Applied`.
+//! - Backups apply the numbered stream of a partition in order, each place once; a place refused is consumed too.
+//! - A version is *prepared* exactly while its outcome cannot be known here; it is published or undone only by its coordinator's or its
+//!   primary's word, never by guess.
+//! - Epoch stamps come from primaries only and are never below the highest epoch this module has heard of.
+//!
+//! `writes` stages, `reads` reads, `commit` is the primary's side of both commits, `backup` the other side, `deadlock` finds cycles, `schema`
+//! makes and drops fragments, `inspect` answers ndbinfo and the replica check.
+
+mod backup;
+mod commit;
+mod deadlock;
+mod inspect;
+mod reads;
+mod schema;
+mod waits;
+mod writes;
+
+use crate::locks::{LockKey, Locks, WaitId};
+use backup::{Ahead, Applied};
+use commit::{PendingCommit, Publish, Ship};
+use memory::{Ledger, MemoryManager, Region};
+use protocol::program::Refusal;
+use protocol::signal::Replicate;
+use protocol::{Address, Budget, Envelope, Outputs, Signal};
+use query::{NodeMap, PublishedReader, Shared};
+use reads::PendingRead;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use stdx::{Deadlines, Duration, FixedMap, Instant, Now};
+use storage::{Fragment, RowHandle};
+use types::{Epoch, NodeId, PartitionId, Sequence, TableId, TransactionId, ViewNumber};
+use waits::{WaitAlarm, Waiting};
+
+/// How many quiescent objects a fragment frees after each publish.
+const RECLAIM_PER_PUBLISH: u32 = 64;
+/// What one operation record costs in TransactionMemory.
+const OPERATION_COST: usize = size_of::<Operation>() + 16;
+/// The number of `Continue` that flushes gathered messages; jobs count from 1.
+const FLUSH: u64 = 0;
+
+/// What a transaction did here, in order; its number of operations is the length of the list.
+#[derive(Clone, Debug)]
+enum Operation {
+    /// It staged a version.
+    Staged {
+        table: TableId,
+        /// The table's version that the session was bound to.
+        version: u32,
+        row: RowHandle,
+        /// The first version of this transaction on this row: the row is replicated once.
+        is_first: bool,
+    },
+    /// It locked a key explicitly.
+    Locked(LockKey),
+}
+
+/// Where a transaction stands at this primary.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum HeldStage {
+    /// Statements run.
+    Open,
+    /// Its writes are on their way to the backups; the outcome is not decided.
+    Ending,
+    /// Its outcome is known and being carried out.
+    Publishing,
+}
+
+/// A transaction at this primary.
+#[derive(Debug)]
+struct Held {
+    session: Address,
+    /// The view in which it took its first operation.
+    view: ViewNumber,
+    operations: Vec<Operation>,
+    stage: HeldStage,
+    /// Stamped when it ends.
+    epoch: Epoch,
+    /// Who decides: None for a one-primary commit.
+    coordinator: Option<Address>,
+}
+
+/// A partition that this ldm has a replica of.
+#[derive(Debug, Default)]
+struct Partition {
+    is_primary: bool,
+    /// The ldms of the other in-sync replicas.
+    backups: Vec<Address>,
+    /// A replica is lost, and no view without it exists.
+    is_replica_lost: bool,
+    /// Primary: the last place given out.
+    sequence: Sequence,
+    /// Primary: one-primary commits that wait for backups.
+    pending: BTreeMap<Sequence, PendingCommit>,
+    /// Primary: places published, to be told to the backups when the queue was worked off.
+    decided: Vec<Sequence>,
+    /// Backup: the last place consumed.
+    applied: Sequence,
+    /// Backup: places that came too early.
+    early: BTreeMap<Sequence, (Address, Replicate)>,
+    /// Backup: one-primary transactions by place.
+    undecided: BTreeMap<Sequence, TransactionId>,
+}
+
+/// Work that goes on in slices.
+enum Job {
+    Read(Box<PendingRead>),
+    Publish(Box<Publish>),
+    Backfill(Box<schema::Backfill>),
+}
+
+/// A transaction in a partition.
+type Place = (TransactionId, PartitionId);
+
+/// The block.
+pub struct Ldm {
+    address: Address,
+    map: Arc<NodeMap>,
+    memory: Arc<MemoryManager>,
+    transaction_memory: Ledger,
+    epoch: Epoch,
+    /// The last epoch that `main` was told about.
+    epoch_wanted: Epoch,
+    /// Undecided transactions by epoch stamp, primaries and backups.
+    undecided: BTreeMap<Epoch, u32>,
+    draining: Option<Epoch>,
+    fragments: FixedMap<(TableId, PartitionId), Fragment>,
+    partitions: BTreeMap<PartitionId, Partition>,
+    held: FixedMap<Place, Held>,
+    applied: FixedMap<Place, Applied>,
+    ahead: FixedMap<Place, Ahead>,
+    outcomes: FixedMap<Place, Option<Epoch>>,
+    locks: Locks,
+    waits: FixedMap<WaitId, Waiting>,
+    next_wait: u64,
+    alarms: Deadlines<WaitAlarm>,
+    /// Keys whose waiters may be able to go on; served before `handle` returns.
+    to_serve: VecDeque<LockKey>,
+    /// Reads that wait for the outcome of a prepared transaction.
+    outcome_waits: FixedMap<TransactionId, Vec<PendingRead>>,
+    /// Large transactions that wait for their backups' acknowledgements.
+    shipping: FixedMap<Place, Ship>,
+    jobs: FixedMap<u64, Job>,
+    next_job: u64,
+    is_flush_scheduled: bool,
+}
+
+impl Ldm {
+    /// The ldm at `address`, owning nothing until a map with a view is installed.
+    #[must_use]
+    pub fn new(address: Address, map: Arc<NodeMap>, memory: Arc<MemoryManager>) -> Self {
+        Self {
+            address,
+            map,
+            transaction_memory: Ledger::new(Arc::clone(&memory), Region::TransactionMemory),
+            memory,
+            epoch: Epoch(1),
+            epoch_wanted: Epoch(0),
+            undecided: BTreeMap::new(),
+            draining: None,
+            fragments: FixedMap::default(),
+            partitions: BTreeMap::new(),
+            held: FixedMap::default(),
+            applied: FixedMap::default(),
+            ahead: FixedMap::default(),
+            outcomes: FixedMap::default(),
+            locks: Locks::default(),
+            waits: FixedMap::default(),
+            next_wait: 0,
+            alarms: Deadlines::default(),
+            to_serve: VecDeque::new(),
+            outcome_waits: FixedMap::default(),
+            shipping: FixedMap::default(),
+            jobs: FixedMap::default(),
+            next_job: FLUSH + 1,
+            is_flush_scheduled: false,
+        }
+    }
+
+    /// The highest epoch heard of; the wrapper stamps it on every message and raises it by `adopt`.
+    #[must_use]
+    pub fn epoch(&self) -> Epoch {
+        self.epoch
+    }
+
+    /// A message carried this epoch.
+    pub fn adopt(&mut self, epoch: Epoch) {
+        self.epoch = self.epoch.max(epoch);
+    }
+
+    /// When a lock wait ends or is probed again.
+    #[must_use]
+    pub fn deadline(&self) -> Option<Instant> {
+        self.alarms.next()
+    }
+
+    /// Takes a shared object from `main`.
+    pub fn on_shared(&mut self, shared: Shared, outputs: &mut Outputs<Shared>) {
+        match shared {
+            Shared::Tables(map) => {
+                self.install_tables(map, outputs);
+            }
+            Shared::Map(map) => self.install_map(map, outputs),
+            Shared::Readers { .. } | Shared::Installed { .. } => {}
+        }
+    }
+
+    /// Handles a deadline.
+    pub fn on_deadline(&mut self, now: Now, outputs: &mut Outputs<Shared>) {
+        self.on_alarms(now, outputs);
+        self.serve(now, outputs);
+    }
+
+    /// Handles a signal.
+    pub fn on_signal(&mut self, now: Now, envelope: Envelope, budget: &mut Budget, outputs: &mut Outputs<Shared>) {
+        let from = envelope.from;
+        #[expect(clippy::wildcard_enum_match_arm, reason = "signals of other modules; a peer that sends them is only ignored")]
+        match envelope.signal {
+            Signal::Read(request) => self.on_read(now, from, request, budget, outputs),
+            Signal::Write(request) => self.on_write(now, from, request, outputs),
+            Signal::RollbackTo { request, transaction, partition, operations } => {
+                let held = self.rollback_to((transaction, partition), operations);
+                outputs.send(self.address, from, Signal::RollbackDone { request, held });
+            }
+            Signal::Abort { transaction, partition } => self.on_abort((transaction, partition), outputs),
+            Signal::CommitOne(request) => self.on_commit_one(from, &request, outputs),
+            Signal::Prepare { transaction, participant, epoch_seen, participants } => {
+                self.on_prepare(from, transaction, participant, epoch_seen, participants, outputs);
+            }
+            Signal::Outcome(outcome) => self.on_outcome(from, outcome, outputs),
+            Signal::ReplicateAhead(piece) => self.on_replicate_ahead(from, *piece, outputs),
+            Signal::AheadApplied { partition, transaction } => self.on_ahead_applied((transaction, partition), outputs),
+            Signal::DropAhead { partition, transaction } => self.drop_ahead((transaction, partition)),
+            Signal::Replicate(replicate) => self.on_replicate(from, *replicate, outputs),
+            Signal::Applied { partition, sequence, refusal } => {
+                self.on_applied(from.node, partition, sequence, refusal, outputs);
+            }
+            Signal::OutcomeRecorded { transaction, partition } => {
+                self.on_abort_recorded(from.node, (transaction, partition), outputs);
+            }
+            Signal::Decided { partition, sequences } => self.on_decided(partition, &sequences, outputs),
+            Signal::Forget { transactions, partition } => {
+                for transaction in transactions {
+                    self.outcomes.remove(&(transaction, partition));
+                }
+            }
+            Signal::ProbeWait(probe) => self.on_probe(probe, outputs),
+            Signal::ProbeHit { initiator, wait, other } => self.on_probe_hit(initiator, WaitId(wait), other, outputs),
+            Signal::EpochOpen { epoch } => {
+                self.adopt(epoch);
+                self.draining = Some(epoch);
+                self.report_drained(outputs);
+            }
+            Signal::BackfillRequest { request, table, index } => self.on_backfill(from, request, table, index, outputs),
+            Signal::InfoRequest { request, table } => self.on_info(from, request, table, outputs),
+            Signal::Checksum(request) => self.on_checksum(from, &request, outputs),
+            Signal::Continue(FLUSH) => self.flush(outputs),
+            Signal::Continue(job) => self.on_continue(job, budget, outputs),
+            _ => {}
+        }
+        self.serve(now, outputs);
+    }
+
+    fn on_continue(&mut self, number: u64, budget: &mut Budget, outputs: &mut Outputs<Shared>) {
+        match self.jobs.remove(&number) {
+            None => {}
+            Some(Job::Read(read)) => self.step_read(*read, budget, outputs),
+            Some(Job::Publish(publish)) => self.publish(*publish, outputs),
+            Some(Job::Backfill(backfill)) => self.step_backfill(*backfill, budget, outputs),
+        }
+    }
+
+    /// Goes on with a job after everything that waits in the module's queue.
+    fn later(&mut self, job: Job, outputs: &mut Outputs<Shared>) {
+        let number = self.next_job;
+        self.next_job += 1;
+        self.jobs.insert(number, job);
+        outputs.send(self.address, self.address, Signal::Continue(number));
+    }
+
+    fn schedule_flush(&mut self, outputs: &mut Outputs<Shared>) {
+        if !self.is_flush_scheduled {
+            self.is_flush_scheduled = true;
+            outputs.send(self.address, self.address, Signal::Continue(FLUSH));
+        }
+    }
+
+    /// Sends what was gathered while the queue was worked off: one `Decided` and one `Forget` per backup carry many transactions.
+    fn flush(&mut self, outputs: &mut Outputs<Shared>) {
+        self.is_flush_scheduled = false;
+        for (id, partition) in &mut self.partitions {
+            if partition.decided.is_empty() {
+                continue;
+            }
+            let sequences = std::mem::take(&mut partition.decided);
+            for backup in &partition.backups {
+                let decided = Signal::Decided { partition: *id, sequences: sequences.clone() };
+                outputs.send(self.address, *backup, decided);
+            }
+        }
+    }
+
+    // ---- epochs -------------------------------------------------------------------------------------------------------------------
+
+    /// Stamps a transaction that begins to commit; `main` hears of an epoch's first stamp.
+    fn stamp(&mut self, epoch_seen: Epoch, outputs: &mut Outputs<Shared>) -> Epoch {
+        self.adopt(epoch_seen);
+        let epoch = self.epoch;
+        self.count_undecided(epoch, outputs);
+        epoch
+    }
+
+    fn count_undecided(&mut self, epoch: Epoch, outputs: &mut Outputs<Shared>) {
+        *self.undecided.entry(epoch).or_insert(0) += 1;
+        if epoch > self.epoch_wanted {
+            self.epoch_wanted = epoch;
+            outputs.send(self.address, Address::main(self.address.node), Signal::EpochWanted { epoch });
+        }
+    }
+
+    fn count_decided(&mut self, epoch: Epoch, outputs: &mut Outputs<Shared>) {
+        let Some(count) = self.undecided.get_mut(&epoch) else {
+            stdx::require!(false, "a transaction of epoch {epoch} was decided twice");
+            return;
+        };
+        *count -= 1;
+        if *count == 0 {
+            self.undecided.remove(&epoch);
+            self.report_drained(outputs);
+        }
+    }
+
+    fn report_drained(&mut self, outputs: &mut Outputs<Shared>) {
+        let Some(epoch) = self.draining else { return };
+        if self.undecided.first_key_value().is_none_or(|(lowest, _)| *lowest >= epoch) {
+            self.draining = None;
+            outputs.send(self.address, Address::main(self.address.node), Signal::EpochDrained { epoch });
+        }
+    }
+
+    // ---- shared by the parts ------------------------------------------------------------------------------------------------------
+
+    fn partition(&self, partition: PartitionId) -> Option<&Partition> {
+        self.partitions.get(&partition)
+    }
+
+    /// Whether this ldm may take writes and locks for a partition.
+    fn check_primary(&self, partition: PartitionId) -> Result<(), Refusal> {
+        match self.partition(partition) {
+            Some(state) if state.is_primary && state.is_replica_lost => Err(Refusal::ReplicaLost),
+            Some(state) if state.is_primary => Ok(()),
+            _ => Err(Refusal::WrongView),
+        }
+    }
+
+    /// Whether a statement bound to this version of a table may run: the installed version or the one before.
+    fn check_schema(&self, table: protocol::program::TableRef, partition: PartitionId) -> Result<(), Refusal> {
+        let installed = self.map.table(table.id).map(|info| info.definition.version);
+        let is_known = installed.is_some_and(|installed| table.version <= installed && table.version + 1 >= installed);
+        if is_known && self.fragments.contains_key(&(table.id, partition)) { Ok(()) } else { Err(Refusal::WrongSchema) }
+    }
+
+    /// The transaction at this primary, made when it does its first operation.
+    fn held_mut(&mut self, place: Place, session: Address) -> &mut Held {
+        let view = self.map.view.number;
+        self.held.entry(place).or_insert_with(|| Held {
+            session,
+            view,
+            operations: Vec::new(),
+            stage: HeldStage::Open,
+            epoch: Epoch(0),
+            coordinator: None,
+        })
+    }
+
+    fn operation_count(&self, place: Place) -> u32 {
+        self.held.get(&place).map_or(0, |held| u32::try_from(held.operations.len()).unwrap_or(u32::MAX))
+    }
+
+    fn charge_operation(&mut self) -> Result<(), Refusal> {
+        self.transaction_memory.charge(OPERATION_COST).map_err(|full| region_full(&full))
+    }
+
+    /// Readers of everything here, for `main`.
+    fn published(&self) -> Vec<PublishedReader> {
+        let mut readers: Vec<PublishedReader> = self
+            .fragments
+            .iter()
+            .map(|((table, partition), fragment)| PublishedReader {
+                table: *table,
+                partition: *partition,
+                reader: fragment.reader(),
+            })
+            .collect();
+        readers.sort_by_key(|published| (published.table, published.partition));
+        readers
+    }
+
+    /// Nodes whose loss keeps a transaction of this partition from being decided.
+    fn is_lost(&self, node: NodeId) -> bool {
+        self.map.lost.contains(&node)
+    }
+
+    /// For checks after a run: nothing is held, waited for or undecided.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        self.held.is_empty()
+            && self.applied.is_empty()
+            && self.ahead.is_empty()
+            && self.waits.is_empty()
+            && self.locks.is_empty()
+            && self.jobs.is_empty()
+            && self.shipping.is_empty()
+            && self.outcome_waits.is_empty()
+    }
+}
+
+fn region_full(full: &memory::RegionFull) -> Refusal {
+    Refusal::RegionFull { region: full.name().to_owned() }
+}
+
+/// How soon a waiting transaction looks for deadlocks again.
+const PROBE_INTERVAL: Duration = Duration::from_millis(10);

@@ -1,0 +1,204 @@
+//! The backup's side of commits: what primaries replicate is applied at once, as *prepared*, and published when its outcome is known.
+//!
+//! Invariants: places of a partition's stream are consumed in order, each once; a repeated place is only acknowledged again. A place is
+//! applied completely or refused completely. An abort that arrives before its place leaves a marker, so that the late place cannot revive it.
+
+use super::commit::{After, Publish};
+use super::{Ldm, Place, region_full};
+use protocol::program::Refusal;
+use protocol::signal::{Replicate, ReplicateAhead, ReplicatedWrite};
+use protocol::{Address, Outputs, Signal};
+use query::Shared;
+use storage::RowHandle;
+use types::{Epoch, PartitionId, Sequence, TableId};
+
+/// A transaction that a primary has replicated here.
+#[derive(Debug)]
+pub(super) struct Applied {
+    /// Who decides: the coordinator, or the primary.
+    pub(super) from: Address,
+    rows: Vec<(TableId, RowHandle)>,
+    epoch: Epoch,
+}
+
+/// Pieces of a large transaction that went ahead of their place in the stream.
+#[derive(Debug, Default)]
+pub(super) struct Ahead {
+    rows: Vec<(TableId, RowHandle)>,
+    pieces: u32,
+    refused: Option<Refusal>,
+}
+
+impl Ldm {
+    pub(super) fn on_replicate_ahead(&mut self, from: Address, piece: ReplicateAhead, outputs: &mut Outputs<Shared>) {
+        let place = (piece.transaction, piece.partition);
+        let mut ahead = self.ahead.remove(&place).unwrap_or_default();
+        if piece.piece == ahead.pieces && ahead.refused.is_none() {
+            ahead.pieces += 1;
+            ahead.refused = self.apply(place, &piece.writes, &mut ahead.rows).err();
+        }
+        self.ahead.insert(place, ahead);
+        let applied = Signal::AheadApplied { partition: piece.partition, transaction: piece.transaction };
+        outputs.send(self.address, from, applied);
+    }
+
+    pub(super) fn drop_ahead(&mut self, place: Place) {
+        if let Some(ahead) = self.ahead.remove(&place) {
+            self.undo_applied(place, &ahead.rows);
+        }
+    }
+
+    pub(super) fn on_replicate(&mut self, from: Address, replicate: Replicate, outputs: &mut Outputs<Shared>) {
+        let partition = replicate.partition;
+        let Some(state) = self.partitions.get_mut(&partition) else { return };
+        if state.is_primary {
+            return;
+        }
+        if replicate.sequence <= state.applied {
+            return self.acknowledge_again(from, &replicate, outputs);
+        }
+        state.early.insert(replicate.sequence, (from, replicate));
+        loop {
+            let Some(state) = self.partitions.get_mut(&partition) else { return };
+            let next = Sequence(state.applied.0 + 1);
+            let Some((from, replicate)) = state.early.remove(&next) else { return };
+            state.applied = next;
+            self.consume(from, replicate, outputs);
+        }
+    }
+
+    /// Applies the next place of the stream and answers whoever decides.
+    fn consume(&mut self, from: Address, replicate: Replicate, outputs: &mut Outputs<Shared>) {
+        let place = (replicate.transaction, replicate.partition);
+        self.adopt(replicate.epoch);
+        let result = self.apply_place(place, &replicate);
+        let refusal = match result {
+            Err(refusal) => Some(refusal),
+            Ok(rows) => {
+                self.count_undecided(replicate.epoch, outputs);
+                let decider = replicate.coordinator.unwrap_or(from);
+                self.applied.insert(place, Applied { from: decider, rows, epoch: replicate.epoch });
+                if replicate.coordinator.is_none()
+                    && let Some(state) = self.partitions.get_mut(&replicate.partition)
+                {
+                    state.undecided.insert(replicate.sequence, replicate.transaction);
+                }
+                None
+            }
+        };
+        match replicate.coordinator {
+            Some(coordinator) => self.send_prepared(coordinator, place, replicate.epoch, true, refusal, outputs),
+            None => {
+                let applied =
+                    Signal::Applied { partition: replicate.partition, sequence: replicate.sequence, refusal };
+                outputs.send(self.address, from, applied);
+            }
+        }
+    }
+
+    fn apply_place(&mut self, place: Place, replicate: &Replicate) -> Result<Vec<(TableId, RowHandle)>, Refusal> {
+        let ahead = self.ahead.remove(&place).unwrap_or_default();
+        let mut rows = ahead.rows;
+        let checked = match (self.outcomes.get(&place), ahead.refused) {
+            (Some(_), _) => Err(Refusal::AlreadyEnding),
+            (None, Some(refusal)) => Err(refusal),
+            (None, None) if ahead.pieces != replicate.pieces_ahead => Err(Refusal::NotHeld),
+            (None, None) => Ok(()),
+        };
+        match checked.and_then(|()| self.apply(place, &replicate.writes, &mut rows)) {
+            Ok(()) => Ok(rows),
+            Err(refusal) => {
+                self.undo_applied(place, &rows);
+                Err(refusal)
+            }
+        }
+    }
+
+    /// Applies writes as prepared; what was applied before a failure is in `rows` too.
+    fn apply(
+        &mut self,
+        place: Place,
+        writes: &[ReplicatedWrite],
+        rows: &mut Vec<(TableId, RowHandle)>,
+    ) -> Result<(), Refusal> {
+        for write in writes {
+            let fragment =
+                self.fragments.get_mut(&(write.table.id, place.1)).ok_or(Refusal::WrongSchema)?;
+            let applied = fragment.apply_prepared(&write.key, place.0, write.row.as_deref());
+            rows.push((write.table.id, applied.map_err(|full| region_full(&full))?));
+        }
+        Ok(())
+    }
+
+    fn undo_applied(&mut self, place: Place, rows: &[(TableId, RowHandle)]) {
+        for (table, row) in rows {
+            if let Some(fragment) = self.fragments.get_mut(&(*table, place.1)) {
+                fragment.abort(*row, place.0);
+            }
+        }
+    }
+
+    /// A place that was consumed before: the answer may have been lost with its link.
+    fn acknowledge_again(&self, from: Address, replicate: &Replicate, outputs: &mut Outputs<Shared>) {
+        let place = (replicate.transaction, replicate.partition);
+        match replicate.coordinator {
+            Some(coordinator) if self.applied.contains_key(&place) => {
+                self.send_prepared(coordinator, place, replicate.epoch, true, None, outputs);
+            }
+            Some(_) => {}
+            None => {
+                let applied = Signal::Applied {
+                    partition: replicate.partition,
+                    sequence: replicate.sequence,
+                    refusal: None,
+                };
+                outputs.send(self.address, from, applied);
+            }
+        }
+    }
+
+    /// One-primary commits that their primary has published.
+    pub(super) fn on_decided(&mut self, partition: PartitionId, sequences: &[Sequence], outputs: &mut Outputs<Shared>) {
+        for sequence in sequences {
+            let Some(state) = self.partitions.get_mut(&partition) else { return };
+            let Some(transaction) = state.undecided.remove(sequence) else { continue };
+            let place = (transaction, partition);
+            if let Some(applied) = self.applied.remove(&place) {
+                self.publish_applied(place, applied, None, After::Nothing, outputs);
+            }
+        }
+    }
+
+    pub(super) fn on_outcome_at_backup(
+        &mut self,
+        from: Address,
+        place: Place,
+        outcome: Option<Epoch>,
+        outputs: &mut Outputs<Shared>,
+    ) {
+        self.drop_ahead(place);
+        match self.applied.remove(&place) {
+            None => self.record_outcome(from, place, outputs),
+            Some(applied) => {
+                if let Some(state) = self.partitions.get_mut(&place.1) {
+                    state.undecided.retain(|_, transaction| *transaction != place.0);
+                }
+                self.publish_applied(place, applied, Some(outcome), After::Record(from), outputs);
+            }
+        }
+    }
+
+    /// Publishes at the coordinator's epoch, or at the primary's stamp for a one-primary commit (`outcome` None).
+    fn publish_applied(
+        &mut self,
+        place: Place,
+        applied: Applied,
+        outcome: Option<Option<Epoch>>,
+        then: After,
+        outputs: &mut Outputs<Shared>,
+    ) {
+        let outcome = outcome.unwrap_or(Some(applied.epoch));
+        let publish = Publish { place, rows: applied.rows, next: 0, outcome, stamp: Some(applied.epoch), then };
+        self.publish(publish, outputs);
+    }
+}

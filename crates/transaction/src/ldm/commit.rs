@@ -1,0 +1,570 @@
+//! The primary's side of commits: one-primary commits end here, two-phase commits are prepared here.
+//!
+//! ```text
+//! Open --CommitOne / Write{commit}--> Ending --all backups Applied--> Publishing --> gone     (published, then answered)
+//!   |                                    +--- a backup refused --> abort recorded by all backups --> undone, then answered (I8)
+//!   +--Prepare--> Ending (prepared) --Outcome--> Publishing --> gone                          (marker stays until Forget)
+//! ```
+//! Large transactions ship their rows ahead, in pieces that wait for each other's acknowledgement; only the last, small piece takes an epoch and
+//! a sequence. Publishing is cut into slices too; a one-primary commit is answered after its last slice, so that a read that follows the answer sees it.
+
+use super::{Held, HeldStage, Job, Ldm, Operation, Place, RECLAIM_PER_PUBLISH};
+use crate::locks::LockKey;
+use protocol::program::{OperationResult, Refusal, TableRef};
+use protocol::signal::{
+    CommitDone, CommitOneRequest, CommitOutcome, Outcome, Participant, Prepared, Replicate, ReplicateAhead, ReplicatedWrite,
+    RequestId, WriteDone, WriteFailure, WriteSummary,
+};
+use protocol::{Address, Outputs, Signal};
+use query::Shared;
+use std::sync::Arc;
+use storage::RowHandle;
+use types::{Epoch, NodeId, PartitionId, Sequence, TableId, TransactionId};
+
+/// Rows above which a transaction is shipped ahead of its prepare.
+const AHEAD_ROWS: usize = 1_000;
+/// Rows in a piece.
+const PIECE_ROWS: usize = 500;
+/// Bytes after which a piece ends.
+const PIECE_BYTES: usize = 256 * 1024;
+/// Pieces on their way to a backup at a time.
+const PIECES_IN_FLIGHT: u32 = 4;
+/// Rows published in one slice.
+const PUBLISH_ROWS: usize = 2_000;
+
+/// How the end of a one-primary commit is told.
+pub(super) enum Reply {
+    /// To a statement that carried its commit.
+    Write { to: Address, request: RequestId, results: Vec<OperationResult>, operations: u32 },
+    /// To a COMMIT.
+    Commit { to: Address, request: RequestId },
+}
+
+/// A one-primary commit that waits for its backups.
+pub(super) struct PendingCommit {
+    transaction: TransactionId,
+    missing: Vec<NodeId>,
+    reply: Reply,
+    /// A backup refused it: the abort is being recorded by these nodes.
+    refused: Option<Refusal>,
+}
+
+impl std::fmt::Debug for PendingCommit {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "PendingCommit({} waits for {:?})", self.transaction, self.missing)
+    }
+}
+
+/// How a commit goes on once everything is shipped.
+enum Ending {
+    One(Reply),
+    Two { coordinator: Address, participants: Arc<Vec<PartitionId>> },
+}
+
+/// A large transaction on its way to the backups.
+pub(super) struct Ship {
+    place: Place,
+    ending: Ending,
+    epoch_seen: Epoch,
+    /// Into the transaction's operations.
+    next: usize,
+    pieces: u32,
+    /// Acknowledgements missing for pieces sent.
+    unacknowledged: u32,
+}
+
+/// Rows whose outcome is known and is being carried out.
+pub(super) struct Publish {
+    pub(super) place: Place,
+    pub(super) rows: Vec<(TableId, RowHandle)>,
+    pub(super) next: usize,
+    pub(super) outcome: Option<Epoch>,
+    /// The epoch it was counted in.
+    pub(super) stamp: Option<Epoch>,
+    pub(super) then: After,
+}
+
+/// What follows a publication.
+pub(super) enum After {
+    /// Tell the client, and the backups.
+    Answer { reply: Reply, sequence: Option<Sequence>, refusal: Option<Refusal> },
+    /// Tell the coordinator.
+    Record(Address),
+    /// A backup's part of a one-primary commit.
+    Nothing,
+}
+
+impl Ldm {
+    pub(super) fn on_commit_one(&mut self, from: Address, request: &CommitOneRequest, outputs: &mut Outputs<Shared>) {
+        let place = (request.transaction, request.participant.partition);
+        let reply = Reply::Commit { to: from, request: request.request };
+        match self.check_held(place, &request.participant) {
+            Ok(()) => self.begin(place, Ending::One(reply), request.epoch_seen, outputs),
+            Err(refusal) => {
+                self.undo(place);
+                self.answer(reply, Err(refusal), outputs);
+            }
+        }
+    }
+
+    /// An autocommit statement that carried its commit was staged: this is its only participant.
+    pub(super) fn commit_with_write(
+        &mut self,
+        to: Address,
+        request: RequestId,
+        place: Place,
+        results: Vec<OperationResult>,
+        epoch_seen: Epoch,
+        outputs: &mut Outputs<Shared>,
+    ) {
+        let operations = self.operation_count(place);
+        let reply = Reply::Write { to, request, results, operations };
+        if self.held.contains_key(&place) {
+            self.begin(place, Ending::One(reply), epoch_seen, outputs);
+        } else {
+            // Nothing matched or changed: there is nothing to commit.
+            let epoch = self.epoch.max(epoch_seen);
+            self.answer(reply, Ok(epoch), outputs);
+        }
+    }
+
+    pub(super) fn on_prepare(
+        &mut self,
+        from: Address,
+        transaction: TransactionId,
+        participant: Participant,
+        epoch_seen: Epoch,
+        participants: Arc<Vec<PartitionId>>,
+        outputs: &mut Outputs<Shared>,
+    ) {
+        let place = (transaction, participant.partition);
+        match self.check_held(place, &participant) {
+            Ok(()) => self.begin(place, Ending::Two { coordinator: from, participants }, epoch_seen, outputs),
+            Err(refusal) => {
+                self.undo(place);
+                self.send_prepared(from, place, Epoch(0), true, Some(refusal), outputs);
+            }
+        }
+    }
+
+    /// Whether this primary holds exactly what the commit names, bound to tables that are still as they were.
+    fn check_held(&self, place: Place, participant: &Participant) -> Result<(), Refusal> {
+        self.check_primary(place.1)?;
+        let held = self.held.get(&place).ok_or(Refusal::NotHeld)?;
+        if held.stage != HeldStage::Open {
+            return Err(Refusal::AlreadyEnding);
+        }
+        let operations = u32::try_from(held.operations.len()).unwrap_or(u32::MAX);
+        if operations != participant.operations || held.view != participant.view {
+            return Err(Refusal::NotHeld);
+        }
+        let mut checked: Option<TableRef> = None;
+        for operation in &held.operations {
+            if let Operation::Staged { table, version, .. } = operation {
+                let table = TableRef { id: *table, version: *version };
+                if checked != Some(table) {
+                    self.check_schema(table, place.1)?;
+                    checked = Some(table);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Starts the end of a transaction: at once, or by shipping its rows ahead.
+    fn begin(&mut self, place: Place, ending: Ending, epoch_seen: Epoch, outputs: &mut Outputs<Shared>) {
+        let Some(held) = self.held.get_mut(&place) else { return };
+        held.stage = HeldStage::Ending;
+        let rows = held.operations.iter().filter(|operation| is_first(operation)).count();
+        let has_backups = self.partition(place.1).is_some_and(|state| !state.backups.is_empty());
+        if rows > AHEAD_ROWS && has_backups {
+            let ship = Ship { place, ending, epoch_seen, next: 0, pieces: 0, unacknowledged: 0 };
+            return self.ship(ship, outputs);
+        }
+        self.seal(place, ending, epoch_seen, 0, 0, outputs);
+    }
+
+    /// Takes epoch and sequence, sends what was not shipped ahead, and lets the backups answer.
+    fn seal(
+        &mut self,
+        place: Place,
+        ending: Ending,
+        epoch_seen: Epoch,
+        pieces_ahead: u32,
+        from_operation: usize,
+        outputs: &mut Outputs<Shared>,
+    ) {
+        let writes = self.replicated_writes(place, from_operation, usize::MAX, usize::MAX).0;
+        let has_writes = pieces_ahead > 0 || !writes.is_empty();
+        let epoch = self.stamp(epoch_seen, outputs);
+        let (transaction, partition) = place;
+        if let Some(held) = self.held.get_mut(&place) {
+            held.epoch = epoch;
+        }
+        let Some(state) = self.partitions.get_mut(&partition) else { return };
+        let backups = if has_writes { state.backups.clone() } else { Vec::new() };
+        let (coordinator, participants) = match &ending {
+            Ending::One(_) => (None, Arc::new(vec![partition])),
+            Ending::Two { coordinator, participants } => (Some(*coordinator), Arc::clone(participants)),
+        };
+        let mut sequence = None;
+        if !backups.is_empty() {
+            state.sequence = Sequence(state.sequence.0 + 1);
+            sequence = Some(state.sequence);
+            let replicate = Replicate {
+                partition,
+                sequence: state.sequence,
+                transaction,
+                epoch,
+                coordinator,
+                participants,
+                pieces_ahead,
+                writes,
+            };
+            send_to_all(self.address, &backups, Signal::Replicate(Box::new(replicate)), outputs);
+        }
+        match ending {
+            Ending::One(reply) => match sequence {
+                None => self.finish(place, Some(epoch), After::Answer { reply, sequence: None, refusal: None }, outputs),
+                Some(sequence) => {
+                    let missing = backups.iter().map(|backup| backup.node).collect();
+                    if let Some(state) = self.partitions.get_mut(&partition) {
+                        state.pending.insert(sequence, PendingCommit { transaction, missing, reply, refused: None });
+                    }
+                }
+            },
+            Ending::Two { coordinator, .. } => {
+                self.mark_prepared(place);
+                if let Some(held) = self.held.get_mut(&place) {
+                    held.coordinator = Some(coordinator);
+                }
+                self.send_prepared(coordinator, place, epoch, has_writes, None, outputs);
+            }
+        }
+    }
+
+    /// Staged becomes prepared: readers here wait for the outcome from now on.
+    fn mark_prepared(&mut self, place: Place) {
+        let Some(held) = self.held.get(&place) else { return };
+        for (table, row) in rows_of(held) {
+            if let Some(fragment) = self.fragments.get_mut(&(table, place.1)) {
+                fragment.prepare(row, place.0);
+            }
+        }
+    }
+
+    pub(super) fn send_prepared(
+        &self,
+        coordinator: Address,
+        place: Place,
+        epoch: Epoch,
+        has_writes: bool,
+        refusal: Option<Refusal>,
+        outputs: &mut Outputs<Shared>,
+    ) {
+        let prepared = Prepared { transaction: place.0, partition: place.1, epoch, has_writes, refusal };
+        outputs.send(self.address, coordinator, Signal::Prepared(Box::new(prepared)));
+    }
+
+    /// The transaction's changes from an operation on, up to a number of rows and bytes; also the operation behind the last.
+    fn replicated_writes(
+        &self,
+        place: Place,
+        from_operation: usize,
+        rows: usize,
+        bytes: usize,
+    ) -> (Vec<ReplicatedWrite>, usize) {
+        let (mut writes, mut size) = (Vec::new(), 0);
+        let Some(held) = self.held.get(&place) else { return (writes, from_operation) };
+        for (index, operation) in held.operations.iter().enumerate().skip(from_operation) {
+            if writes.len() >= rows || size >= bytes {
+                return (writes, index);
+            }
+            let Operation::Staged { table, version, row, is_first: true } = operation else { continue };
+            let Some(fragment) = self.fragments.get(&(*table, place.1)) else { continue };
+            let Some(staged) = fragment.staged_row(*row, place.0) else { continue };
+            let key: Box<[u8]> = fragment.key_of(*row).into();
+            size += key.len() + staged.map_or(0, <[u8]>::len);
+            let table = TableRef { id: *table, version: *version };
+            writes.push(ReplicatedWrite { table, key, row: staged.map(Arc::from) });
+        }
+        (writes, held.operations.len())
+    }
+
+    // ---- large transactions -------------------------------------------------------------------------------------------------------
+
+    /// Sends pieces as long as the backups keep up; the last is sealed.
+    pub(super) fn ship(&mut self, mut ship: Ship, outputs: &mut Outputs<Shared>) {
+        if self.held.get(&ship.place).is_none_or(|held| held.stage != HeldStage::Ending) {
+            return;
+        }
+        let (transaction, partition) = ship.place;
+        let backups = self.partition(partition).map_or_else(Vec::new, |state| state.backups.clone());
+        let in_flight_max = PIECES_IN_FLIGHT * u32::try_from(backups.len()).unwrap_or(1);
+        let total = self.held.get(&ship.place).map_or(0, |held| held.operations.len());
+        while ship.next < total && ship.unacknowledged < in_flight_max {
+            let (writes, next) = self.replicated_writes(ship.place, ship.next, PIECE_ROWS, PIECE_BYTES);
+            ship.next = next;
+            let piece = ReplicateAhead { partition, transaction, piece: ship.pieces, writes };
+            ship.pieces += 1;
+            ship.unacknowledged += u32::try_from(backups.len()).unwrap_or(1);
+            send_to_all(self.address, &backups, Signal::ReplicateAhead(Box::new(piece)), outputs);
+        }
+        if ship.next >= total && ship.unacknowledged == 0 {
+            return self.seal(ship.place, ship.ending, ship.epoch_seen, ship.pieces, total, outputs);
+        }
+        self.shipping.insert(ship.place, ship);
+    }
+
+    pub(super) fn on_ahead_applied(&mut self, place: Place, outputs: &mut Outputs<Shared>) {
+        if let Some(mut ship) = self.shipping.remove(&place) {
+            ship.unacknowledged = ship.unacknowledged.saturating_sub(1);
+            self.ship(ship, outputs);
+        }
+    }
+
+    /// The session gave up before the prepare was sent.
+    pub(super) fn stop_shipping(&mut self, place: Place, outputs: &mut Outputs<Shared>) {
+        let Some(_ship) = self.shipping.remove(&place) else { return };
+        if let Some(held) = self.held.get_mut(&place) {
+            held.stage = HeldStage::Open;
+        }
+        self.undo(place);
+        let backups = self.partition(place.1).map_or_else(Vec::new, |state| state.backups.clone());
+        let drop = Signal::DropAhead { partition: place.1, transaction: place.0 };
+        send_to_all(self.address, &backups, drop, outputs);
+    }
+
+    // ---- answers of backups, outcomes ---------------------------------------------------------------------------------------------
+
+    pub(super) fn on_applied(
+        &mut self,
+        node: NodeId,
+        partition: PartitionId,
+        sequence: Sequence,
+        refusal: Option<Refusal>,
+        outputs: &mut Outputs<Shared>,
+    ) {
+        let Some(state) = self.partitions.get_mut(&partition) else { return };
+        let Some(pending) = state.pending.get_mut(&sequence) else { return };
+        if let Some(refusal) = refusal {
+            let is_first = pending.refused.is_none();
+            pending.refused.get_or_insert(refusal);
+            pending.missing = state.backups.iter().map(|backup| backup.node).collect();
+            let outcome = Outcome { transaction: pending.transaction, partition, committed: None };
+            if is_first {
+                let backups = state.backups.clone();
+                send_to_all(self.address, &backups, Signal::Outcome(outcome), outputs);
+            }
+            return;
+        }
+        if pending.refused.is_some() {
+            return;
+        }
+        pending.missing.retain(|missing| *missing != node);
+        if pending.missing.is_empty()
+            && let Some(pending) = state.pending.remove(&sequence)
+        {
+            let place = (pending.transaction, partition);
+            let epoch = self.held.get(&place).map(|held| held.epoch);
+            let after = After::Answer { reply: pending.reply, sequence: Some(sequence), refusal: None };
+            self.finish(place, epoch, after, outputs);
+        }
+    }
+
+    /// A backup has recorded the abort of a one-primary commit that another backup refused.
+    pub(super) fn on_abort_recorded(&mut self, node: NodeId, place: Place, outputs: &mut Outputs<Shared>) {
+        let Some(state) = self.partitions.get_mut(&place.1) else { return };
+        let found = state
+            .pending
+            .iter_mut()
+            .find(|(_, pending)| pending.transaction == place.0 && pending.refused.is_some())
+            .map(|(sequence, pending)| {
+                pending.missing.retain(|missing| *missing != node);
+                (*sequence, pending.missing.is_empty())
+            });
+        if let Some((sequence, true)) = found
+            && let Some(pending) = state.pending.remove(&sequence)
+        {
+            let after = After::Answer { reply: pending.reply, sequence: None, refusal: pending.refused };
+            self.finish(place, None, after, outputs);
+        }
+    }
+
+    /// The coordinator has decided: here as primary or as backup.
+    pub(super) fn on_outcome(&mut self, from: Address, outcome: Outcome, outputs: &mut Outputs<Shared>) {
+        let place = (outcome.transaction, outcome.partition);
+        if self.outcomes.contains_key(&place) {
+            let recorded = Signal::OutcomeRecorded { transaction: place.0, partition: place.1 };
+            outputs.send(self.address, from, recorded);
+            return;
+        }
+        self.outcomes.insert(place, outcome.committed);
+        self.stop_shipping(place, outputs);
+        match self.held.get(&place).map(|held| held.stage) {
+            None => self.on_outcome_at_backup(from, place, outcome.committed, outputs),
+            Some(HeldStage::Open) => {
+                // Never prepared here: an abort because another participant refused.
+                self.undo(place);
+                self.record_outcome(from, place, outputs);
+            }
+            Some(HeldStage::Ending) => self.finish(place, outcome.committed, After::Record(from), outputs),
+            Some(HeldStage::Publishing) => stdx::require!(false, "{} has two outcomes", place.0),
+        }
+    }
+
+    /// Carries out a known outcome of a transaction held here: publishes or undoes its rows, gives its locks back.
+    fn finish(&mut self, place: Place, outcome: Option<Epoch>, then: After, outputs: &mut Outputs<Shared>) {
+        let Some(held) = self.held.get_mut(&place) else { return };
+        held.stage = HeldStage::Publishing;
+        let rows = rows_of(held).collect();
+        let stamp = (held.epoch > Epoch(0)).then_some(held.epoch);
+        self.publish(Publish { place, rows, next: 0, outcome, stamp, then }, outputs);
+    }
+
+    /// Publishes or undoes the next slice of rows.
+    pub(super) fn publish(&mut self, mut publish: Publish, outputs: &mut Outputs<Shared>) {
+        let (transaction, partition) = publish.place;
+        let end = publish.rows.len().min(publish.next + PUBLISH_ROWS);
+        let has_locks = !self.locks.is_empty();
+        for (table, row) in &publish.rows[publish.next..end] {
+            let Some(fragment) = self.fragments.get_mut(&(*table, partition)) else { continue };
+            if has_locks {
+                let key = fragment.key_of(*row).into();
+                self.to_serve.push_back(LockKey { partition, table: *table, key });
+            }
+            match publish.outcome {
+                Some(epoch) => fragment.commit(*row, transaction, epoch),
+                None => fragment.abort(*row, transaction),
+            }
+        }
+        if let Some((table, _)) = publish.rows.get(publish.next)
+            && let Some(fragment) = self.fragments.get_mut(&(*table, partition))
+        {
+            fragment.reclaim(RECLAIM_PER_PUBLISH);
+        }
+        publish.next = end;
+        if end < publish.rows.len() {
+            return self.later(Job::Publish(Box::new(publish)), outputs);
+        }
+        self.conclude(publish, outputs);
+    }
+
+    /// All rows are published or undone: locks go, counts go, everyone hears.
+    fn conclude(&mut self, publish: Publish, outputs: &mut Outputs<Shared>) {
+        let place = publish.place;
+        if let Some(held) = self.take_held(place) {
+            for operation in held.operations {
+                if let Operation::Locked(key) = operation {
+                    self.locks.release(&key, place.0);
+                    self.to_serve.push_back(key);
+                }
+            }
+        }
+        if let Some(stamp) = publish.stamp {
+            self.count_decided(stamp, outputs);
+        }
+        self.wake_reads(place.0, outputs);
+        match publish.then {
+            After::Nothing => {}
+            After::Record(coordinator) => self.record_outcome(coordinator, place, outputs),
+            After::Answer { reply, sequence, refusal } => {
+                if let Some(sequence) = sequence
+                    && let Some(state) = self.partitions.get_mut(&place.1)
+                {
+                    state.decided.push(sequence);
+                    self.schedule_flush(outputs);
+                }
+                let outcome = match (publish.outcome, refusal) {
+                    (Some(epoch), None) => Ok(epoch),
+                    (_, refusal) => Err(refusal.unwrap_or(Refusal::NotHeld)),
+                };
+                self.answer(reply, outcome, outputs);
+            }
+        }
+    }
+
+    pub(super) fn record_outcome(&self, coordinator: Address, place: Place, outputs: &mut Outputs<Shared>) {
+        let recorded = Signal::OutcomeRecorded { transaction: place.0, partition: place.1 };
+        outputs.send(self.address, coordinator, recorded);
+    }
+
+    fn answer(&self, reply: Reply, outcome: Result<Epoch, Refusal>, outputs: &mut Outputs<Shared>) {
+        match reply {
+            Reply::Commit { to, request } => {
+                let outcome = match outcome {
+                    Ok(epoch) => CommitOutcome::Committed(epoch),
+                    Err(refusal) => CommitOutcome::Aborted(refusal),
+                };
+                outputs.send(self.address, to, Signal::CommitDone(CommitDone { request, outcome }));
+            }
+            Reply::Write { to, request, results, operations } => {
+                let result = match outcome {
+                    Ok(epoch) => Ok(WriteSummary { results, operations, committed: Some(epoch) }),
+                    Err(refusal) => Err(WriteFailure { operation: 0, refusal }),
+                };
+                outputs.send(self.address, to, Signal::WriteDone(Box::new(WriteDone { request, result })));
+            }
+        }
+    }
+
+    // ---- a replica is lost --------------------------------------------------------------------------------------------------------
+
+    /// One-primary commits that wait for a lost backup: their outcome is not known any more. The session hears "unknown"; the rows stay
+    /// prepared, so that nobody reads around them.
+    pub(super) fn give_up_on_lost(&mut self, outputs: &mut Outputs<Shared>) {
+        let lost = self.map.lost.clone();
+        let mut given_up = Vec::new();
+        for (id, state) in &mut self.partitions {
+            let sequences: Vec<Sequence> = state
+                .pending
+                .iter()
+                .filter(|(_, pending)| pending.missing.iter().any(|node| lost.contains(node)))
+                .map(|(sequence, _)| *sequence)
+                .collect();
+            for sequence in sequences {
+                if let Some(pending) = state.pending.remove(&sequence) {
+                    given_up.push(((pending.transaction, *id), pending.reply));
+                }
+            }
+        }
+        for (place, reply) in given_up {
+            self.mark_prepared(place);
+            let (to, request) = match reply {
+                Reply::Commit { to, request } | Reply::Write { to, request, .. } => (to, request),
+            };
+            let done = CommitDone { request, outcome: CommitOutcome::Unknown };
+            outputs.send(self.address, to, Signal::CommitDone(done));
+        }
+    }
+
+    /// Whether a prepared transaction waits for a node that is lost.
+    pub(super) fn cannot_be_decided(&self, place: Place) -> bool {
+        match (self.held.get(&place), self.applied.get(&place)) {
+            (Some(held), _) => held.coordinator.is_none_or(|coordinator| self.is_lost(coordinator.node)),
+            (None, Some(applied)) => self.is_lost(applied.from.node),
+            (None, None) => false,
+        }
+    }
+}
+
+fn is_first(operation: &Operation) -> bool {
+    matches!(operation, Operation::Staged { is_first: true, .. })
+}
+
+/// The rows a transaction has staged, each once.
+fn rows_of(held: &Held) -> impl Iterator<Item = (TableId, RowHandle)> + '_ {
+    held.operations.iter().filter_map(|operation| match operation {
+        Operation::Staged { table, row, is_first: true, .. } => Some((*table, *row)),
+        Operation::Staged { .. } | Operation::Locked(_) => None,
+    })
+}
+
+fn send_to_all(from: Address, to: &[Address], signal: Signal, outputs: &mut Outputs<Shared>) {
+    if let Some((last, others)) = to.split_last() {
+        for address in others {
+            outputs.send(from, *address, signal.clone());
+        }
+        outputs.send(from, *last, signal);
+    }
+}

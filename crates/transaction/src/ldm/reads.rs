@@ -1,0 +1,215 @@
+//! Reads that came by signal: committed ones, ones that see a transaction's own staged rows, and locking ones.
+//!
+//! Invariants: a primary never answers from a version older than a prepared one: it waits for the outcome (several primaries); a backup says
+//! `Undecided` and the session asks the primary. A one-primary commit in flight is *staged* at its primary, so the primary answers what it
+//! has published. A locking read locks first and reads the newest version then.
+
+use super::waits::{Run, timeout_of};
+use super::{Job, Ldm, Operation};
+use crate::locks::LockKey;
+use protocol::program::{Access, LockMode, LockWait, ReadProgress, Refusal, RowBatch};
+use protocol::signal::{ReadBatch, ReadDone, ReadRequest};
+use protocol::{Address, Budget, Outputs, Signal};
+use query::batch::BatchShape;
+use query::{ReadRun, ReadStep, RowBatchWriter, Shared, read_row};
+use std::sync::Arc;
+use stdx::Now;
+use storage::{VersionState, Visibility};
+use types::{PartitionId, TransactionId};
+
+/// A read in progress.
+pub(super) struct PendingRead {
+    from: Address,
+    request: Box<ReadRequest>,
+    run: ReadRun,
+    writer: RowBatchWriter,
+}
+
+/// A locking read of keys in progress.
+pub(super) struct LockedRead {
+    pub(super) from: Address,
+    pub(super) request: Box<ReadRequest>,
+    next: usize,
+    batch: RowBatch,
+}
+
+impl Ldm {
+    pub(super) fn on_read(
+        &mut self,
+        now: Now,
+        from: Address,
+        request: Box<ReadRequest>,
+        budget: &mut Budget,
+        outputs: &mut Outputs<Shared>,
+    ) {
+        let is_known = self.partition(request.partition).is_some();
+        let needs_primary = request.transaction.is_some() || request.lock.is_some();
+        let checked = if request.lock.is_some() {
+            self.check_primary(request.partition)
+        } else if needs_primary && !self.is_primary(request.partition) || !is_known {
+            Err(Refusal::WrongView)
+        } else {
+            Ok(())
+        };
+        let checked = checked.and_then(|()| self.check_schema(request.program.table, request.partition));
+        if let Err(refusal) = checked {
+            return self.refuse_read(from, &request, refusal, outputs);
+        }
+        if request.lock.is_some() {
+            let run = LockedRead { from, request, next: 0, batch: RowBatch::default() };
+            return self.run_locked_read(now, run, outputs);
+        }
+        let run = ReadRun::new(Arc::clone(&request.program), request.access.clone());
+        let writer = RowBatchWriter::new(BatchShape::of(&request.program));
+        self.step_read(PendingRead { from, request, run, writer }, budget, outputs);
+    }
+
+    pub(super) fn is_primary(&self, partition: PartitionId) -> bool {
+        self.partition(partition).is_some_and(|state| state.is_primary)
+    }
+
+    fn refuse_read(&self, from: Address, request: &ReadRequest, refusal: Refusal, outputs: &mut Outputs<Shared>) {
+        let done = ReadDone { request: request.request, result: Err(refusal) };
+        outputs.send(self.address, from, Signal::ReadDone(Box::new(done)));
+    }
+
+    /// Goes on with a read until its batch is full or it must wait.
+    pub(super) fn step_read(&mut self, mut read: PendingRead, budget: &mut Budget, outputs: &mut Outputs<Shared>) {
+        let table = read.request.program.table.id;
+        let partition = read.request.partition;
+        let (Some(fragment), Some(info)) = (self.fragments.get(&(table, partition)), self.map.table(table)) else {
+            return self.refuse_read(read.from, &read.request, Refusal::WrongSchema, outputs);
+        };
+        let visibility = read.request.transaction.map_or(Visibility::Committed, Visibility::Transaction);
+        let reader = fragment.reader();
+        let step = match read.run.step(info, &reader, visibility, budget, &mut read.writer) {
+            Ok(step) => step,
+            Err(error) => return self.refuse_read(read.from, &read.request, Refusal::Error(error), outputs),
+        };
+        match step {
+            ReadStep::Spent => self.later(Job::Read(Box::new(read)), outputs),
+            ReadStep::Undecided { primary_key, index_key } if self.is_primary(partition) => {
+                let Some(VersionState::Prepared(owner)) = fragment.newest(&primary_key).state else {
+                    // Decided in the meantime, or covered by this transaction's own staged version: look again.
+                    read.run.look_again(&index_key);
+                    return self.later(Job::Read(Box::new(read)), outputs);
+                };
+                let is_lost = self.partition(partition).is_some_and(|state| state.is_replica_lost);
+                if is_lost && self.cannot_be_decided((owner, partition)) {
+                    return self.refuse_read(read.from, &read.request, Refusal::ReplicaLost, outputs);
+                }
+                read.run.look_again(&index_key);
+                self.outcome_waits.entry(owner).or_default().push(read);
+            }
+            ReadStep::End | ReadStep::Full | ReadStep::Undecided { .. } => self.answer_read(read, step, outputs),
+        }
+    }
+
+    fn answer_read(&mut self, mut read: PendingRead, step: ReadStep, outputs: &mut Outputs<Shared>) {
+        if let Err(error) = read.run.emit_groups(&mut read.writer) {
+            return self.refuse_read(read.from, &read.request, Refusal::Error(error), outputs);
+        }
+        let operations = read.request.transaction.map_or(0, |transaction| {
+            self.operation_count((transaction, read.request.partition))
+        });
+        let progress = read.run.progress(step);
+        let batch = ReadBatch { rows: read.writer.finish(), progress, operations };
+        let done = ReadDone { request: read.request.request, result: Ok(batch) };
+        outputs.send(self.address, read.from, Signal::ReadDone(Box::new(done)));
+    }
+
+    /// An outcome is known: reads that waited for it go on.
+    pub(super) fn wake_reads(&mut self, transaction: TransactionId, outputs: &mut Outputs<Shared>) {
+        if self.outcome_waits.is_empty() {
+            return;
+        }
+        for read in self.outcome_waits.remove(&transaction).unwrap_or_default() {
+            self.later(Job::Read(Box::new(read)), outputs);
+        }
+    }
+
+    /// The outcome of these transactions cannot be known any more: reads that wait for them hear an error.
+    pub(super) fn fail_reads(&mut self, outputs: &mut Outputs<Shared>) {
+        let mut owners: Vec<TransactionId> = self.outcome_waits.keys().copied().collect();
+        owners.sort_unstable();
+        for owner in owners {
+            for read in self.outcome_waits.remove(&owner).unwrap_or_default() {
+                self.later(Job::Read(Box::new(read)), outputs);
+            }
+        }
+    }
+
+    // ---- locking reads ------------------------------------------------------------------------------------------------------------
+
+    /// Locks and reads the keys from where the read stands.
+    pub(super) fn run_locked_read(&mut self, now: Now, mut read: LockedRead, outputs: &mut Outputs<Shared>) {
+        let (Access::Keys(_), Some((mode, wait)), Some(transaction)) =
+            (&read.request.access, read.request.lock, read.request.transaction)
+        else {
+            return self.refuse_read(read.from, &read.request, Refusal::WrongView, outputs);
+        };
+        loop {
+            let Access::Keys(keys) = &read.request.access else { return };
+            let Some(key) = keys.get(read.next) else { break };
+            let lock = LockKey {
+                partition: read.request.partition,
+                table: read.request.program.table.id,
+                key: key.clone(),
+            };
+            if self.blockers(&lock, transaction, mode, None).is_empty() {
+                if let Err(refusal) = self.lock_and_read(&mut read, &lock, transaction, mode) {
+                    return self.refuse_locked_read(read, refusal, outputs);
+                }
+                read.next += 1;
+                continue;
+            }
+            match (wait, timeout_of(wait)) {
+                (LockWait::SkipLocked, _) => read.next += 1,
+                (_, Ok(timeout_ms)) => {
+                    let run = Run::Read(read);
+                    return self.wait_for_lock(now, transaction, lock, mode, timeout_ms, run, outputs);
+                }
+                (_, Err(refusal)) => return self.refuse_locked_read(read, refusal, outputs),
+            }
+        }
+        let operations = self.operation_count((transaction, read.request.partition));
+        let batch = ReadBatch { rows: read.batch, progress: ReadProgress::End, operations };
+        let done = ReadDone { request: read.request.request, result: Ok(batch) };
+        outputs.send(self.address, read.from, Signal::ReadDone(Box::new(done)));
+    }
+
+    pub(super) fn refuse_locked_read(&mut self, read: LockedRead, refusal: Refusal, outputs: &mut Outputs<Shared>) {
+        self.refuse_read(read.from, &read.request, refusal, outputs);
+    }
+
+    /// Reads one key's newest version and keeps the lock if the row matches. An absent key stays locked too, so that nobody inserts it.
+    fn lock_and_read(
+        &mut self,
+        read: &mut LockedRead,
+        lock: &LockKey,
+        transaction: TransactionId,
+        mode: LockMode,
+    ) -> Result<(), Refusal> {
+        let fragment = self.fragments.get(&(lock.table, lock.partition)).ok_or(Refusal::WrongSchema)?;
+        let info = self.map.table(lock.table).ok_or(Refusal::WrongSchema)?;
+        let newest = fragment.newest(&lock.key);
+        let row = match newest.row {
+            Some(row) => Some(read_row(&read.request.program, info, &lock.key, row).map_err(Refusal::Error)?),
+            None => None,
+        };
+        if row.as_ref().is_some_and(|batch| batch.count == 0) {
+            return Ok(());
+        }
+        if !self.locks.is_held(lock, transaction) {
+            self.charge_operation()?;
+            let from = read.from;
+            self.held_mut((transaction, lock.partition), from).operations.push(Operation::Locked(lock.clone()));
+        }
+        self.locks.hold(lock, transaction, mode);
+        if let Some(batch) = row {
+            read.batch.count += batch.count;
+            read.batch.bytes.extend_from_slice(&batch.bytes);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,171 @@
+//! Fragments as the schema and the view want them.
+//!
+//! `main` sends the tables that should exist; this module makes, changes and drops fragments to match and gives `main` readers of all of
+//! them. A dropped table's rows are freed when the last reader is gone; operations of open transactions on it are void, and
+//! their prepare is refused (`check_schema`).
+
+use super::{Job, Ldm, Partition};
+use memory::Guard;
+use protocol::program::{Refusal, TableRef};
+use protocol::signal::RequestId;
+use protocol::{Address, Budget, Outputs, Signal};
+use query::{NodeMap, Shared};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use storage::{BackfillProgress, Fragment, FragmentDefinition};
+use types::{Epoch, IndexId, PartitionId, TableDefinition, TableId, TableKind, TransactionId, ViewNumber};
+
+/// Rows of a backfill that are worked on before its fragment's other users have their turn.
+const BACKFILL_ROWS: u32 = 500;
+
+/// The building of a new index's entries.
+pub(super) struct Backfill {
+    from: Address,
+    request: RequestId,
+    table: TableId,
+    index: IndexId,
+    /// Fragments still to do.
+    partitions: Vec<PartitionId>,
+    after: Option<Box<[u8]>>,
+}
+
+impl Ldm {
+    /// Makes the fragments that `map` wants, and answers with their readers.
+    pub(super) fn install_tables(&mut self, map: Arc<NodeMap>, outputs: &mut Outputs<Shared>) {
+        let is_first_view = self.map.view.number == ViewNumber(0) && map.view.number == ViewNumber(1);
+        self.map = map;
+        self.install_partitions();
+        let schema = Arc::clone(&self.map.schema);
+        self.fragments.retain(|(table, _), _| schema.tables.contains_key(table));
+        let mut made = Vec::new();
+        for definition in schema.tables.values() {
+            for partition in self.partitions_of(definition) {
+                let place = (definition.id, partition);
+                match self.fragments.get_mut(&place) {
+                    Some(fragment) if fragment.version() == definition.version => {}
+                    Some(fragment) => fragment.set_definition(FragmentDefinition::new(definition)),
+                    None => {
+                        let fragment = Fragment::new(FragmentDefinition::new(definition), Arc::clone(&self.memory));
+                        self.fragments.insert(place, fragment);
+                        made.push(place);
+                    }
+                }
+            }
+        }
+        if is_first_view {
+            self.bootstrap(&made);
+        }
+        let readers = Shared::Readers { version: schema.version, readers: self.published() };
+        outputs.share(self.address, Address::main(self.address.node), readers);
+    }
+
+    /// A new cluster begins with the same rows in the system tables of every replica.
+    fn bootstrap(&mut self, made: &[(TableId, PartitionId)]) {
+        let transaction = TransactionId(0);
+        for (table, key, row) in catalogue::bootstrap_rows() {
+            let place = (table, PartitionId(0));
+            let Some(fragment) = self.fragments.get_mut(&place).filter(|_| made.contains(&place)) else { continue };
+            let staged = fragment.stage(&key, transaction, Some(&row));
+            stdx::require!(staged.is_ok(), "the node's memory does not hold the system tables");
+            if let Ok(handle) = staged {
+                fragment.commit(handle, transaction, Epoch(1));
+            }
+        }
+    }
+
+    /// Which of this ldm's partitions a table has a fragment in.
+    fn partitions_of(&self, definition: &TableDefinition) -> Vec<PartitionId> {
+        let is_system = definition.kind == TableKind::System;
+        self.partitions.keys().copied().filter(|partition| (partition.0 == 0) == is_system).collect()
+    }
+
+    fn install_partitions(&mut self) {
+        let view = Arc::clone(&self.map.view);
+        let mut partitions = BTreeMap::new();
+        for id in (0..u32::try_from(view.partitions.len()).unwrap_or(0)).map(PartitionId) {
+            let is_mine = view.ldm(id, self.address.node) == Some(self.address)
+                && view.in_sync(id).contains(&self.address.node);
+            if !is_mine {
+                continue;
+            }
+            let mut state: Partition = self.partitions.remove(&id).unwrap_or_default();
+            state.is_primary = view.primary(id) == Some(self.address);
+            let others = view.in_sync(id).iter().filter(|node| **node != self.address.node);
+            state.backups = others.filter_map(|node| view.ldm(id, *node)).collect();
+            state.is_replica_lost = self.map.is_replica_lost(id);
+            partitions.insert(id, state);
+        }
+        self.partitions = partitions;
+    }
+
+    /// Installs a newer map: lost members end what waits for them.
+    pub(super) fn install_map(&mut self, map: Arc<NodeMap>, outputs: &mut Outputs<Shared>) {
+        let has_lost = map.lost != self.map.lost;
+        self.map = map;
+        for (id, state) in &mut self.partitions {
+            state.is_replica_lost = self.map.is_replica_lost(*id);
+        }
+        if has_lost {
+            self.give_up_on_lost(outputs);
+            self.fail_reads(outputs);
+            self.abort_of_lost_sessions();
+        }
+    }
+
+    /// Sessions of a lost node cannot go on: what they had open here is undone, what is being committed is left to its decider.
+    fn abort_of_lost_sessions(&mut self) {
+        let mut places: Vec<_> =
+            self.held.iter().filter(|(_, held)| self.is_lost(held.session.node)).map(|(place, _)| *place).collect();
+        places.sort_unstable();
+        for place in places {
+            self.undo(place);
+        }
+    }
+
+    // ---- building an index --------------------------------------------------------------------------------------------------------
+
+    pub(super) fn on_backfill(
+        &mut self,
+        from: Address,
+        request: RequestId,
+        table: TableRef,
+        index: IndexId,
+        outputs: &mut Outputs<Shared>,
+    ) {
+        let partitions = self.fragments.keys().filter(|(id, _)| *id == table.id).map(|(_, partition)| *partition);
+        let mut partitions: Vec<PartitionId> = partitions.collect();
+        partitions.sort_unstable();
+        let backfill = Backfill { from, request, table: table.id, index, partitions, after: None };
+        self.later(Job::Backfill(Box::new(backfill)), outputs);
+    }
+
+    pub(super) fn step_backfill(&mut self, mut backfill: Backfill, budget: &mut Budget, outputs: &mut Outputs<Shared>) {
+        while let Some(partition) = backfill.partitions.last() {
+            if !budget.spend(BACKFILL_ROWS.min(budget.rows.max(1))) {
+                return self.later(Job::Backfill(Box::new(backfill)), outputs);
+            }
+            let Some(fragment) = self.fragments.get_mut(&(backfill.table, *partition)) else {
+                return self.end_backfill(&backfill, Some(Refusal::WrongSchema), outputs);
+            };
+            match fragment.backfill(backfill.index, backfill.after.as_deref(), BACKFILL_ROWS) {
+                Ok(BackfillProgress::More(after)) => backfill.after = Some(after),
+                Ok(BackfillProgress::End) => {
+                    backfill.after = None;
+                    backfill.partitions.pop();
+                }
+                Err(full) => return self.end_backfill(&backfill, Some(super::region_full(&full)), outputs),
+            }
+        }
+        self.end_backfill(&backfill, None, outputs);
+    }
+
+    fn end_backfill(&self, backfill: &Backfill, refusal: Option<Refusal>, outputs: &mut Outputs<Shared>) {
+        let done = Signal::BackfillDone { request: backfill.request, refusal };
+        outputs.send(self.address, backfill.from, done);
+    }
+
+    /// A guard for reads on this, the owner's thread.
+    pub(super) fn guard() -> Guard {
+        Guard::enter()
+    }
+}

@@ -1,0 +1,158 @@
+//! Waiting for row locks: requests that stopped at a locked key, and how they go on.
+//!
+//! Invariants: a request waits for one key at a time; it goes on where it stopped; waiters of a key go on in order of arrival, one at a time,
+//! each deciding anew on the row's newest version. Nothing recurses: releases only note keys in `to_serve`, and `serve` works that off.
+
+use super::reads::LockedRead;
+use super::writes::WriteRun;
+use super::{Ldm, PROBE_INTERVAL};
+use crate::locks::{LockKey, WaitId};
+use protocol::Outputs;
+use protocol::program::{LockMode, LockWait, Refusal};
+use query::Shared;
+use stdx::{Duration, Instant, Now};
+use storage::VersionState;
+use types::TransactionId;
+
+/// A request that stopped at a lock.
+pub(super) enum Run {
+    Write(WriteRun),
+    Read(LockedRead),
+}
+
+/// Its wait.
+pub(super) struct Waiting {
+    pub(super) transaction: TransactionId,
+    pub(super) key: LockKey,
+    pub(super) mode: LockMode,
+    pub(super) run: Run,
+    deadline: Instant,
+}
+
+/// What a deadline is for.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) enum WaitAlarm {
+    Timeout(WaitId),
+    Probe(WaitId),
+}
+
+impl Ldm {
+    /// The transaction that owns the newest version of a row while it is not committed.
+    pub(super) fn implicit_owner(&self, key: &LockKey) -> Option<TransactionId> {
+        match self.fragments.get(&(key.table, key.partition))?.newest(&key.key).state? {
+            VersionState::Staged(owner) | VersionState::Prepared(owner) => Some(owner),
+            VersionState::Committed(_) => None,
+        }
+    }
+
+    /// Who keeps `transaction` from locking `key`.
+    pub(super) fn blockers(
+        &self,
+        key: &LockKey,
+        transaction: TransactionId,
+        mode: LockMode,
+        wait: Option<WaitId>,
+    ) -> Vec<TransactionId> {
+        self.locks.conflicts(key, transaction, mode, self.implicit_owner(key), wait)
+    }
+
+    /// Puts a request to wait for a lock.
+    pub(super) fn wait_for_lock(
+        &mut self,
+        now: Now,
+        transaction: TransactionId,
+        key: LockKey,
+        mode: LockMode,
+        timeout_ms: u32,
+        run: Run,
+        outputs: &mut Outputs<Shared>,
+    ) {
+        self.next_wait += 1;
+        let wait = WaitId(self.next_wait);
+        let deadline = now.monotonic + Duration::from_millis(u64::from(timeout_ms));
+        self.locks.wait(&key, wait, transaction, mode);
+        self.alarms.register(deadline, WaitAlarm::Timeout(wait));
+        self.alarms.register(now.monotonic + PROBE_INTERVAL, WaitAlarm::Probe(wait));
+        self.waits.insert(wait, Waiting { transaction, key, mode, run, deadline });
+        self.send_probes(wait, outputs);
+    }
+
+    /// Works off the keys whose locks were released.
+    pub(super) fn serve(&mut self, now: Now, outputs: &mut Outputs<Shared>) {
+        while let Some(key) = self.to_serve.pop_front() {
+            let grantable = self.locks.waiters(&key).into_iter().find(|wait| {
+                let Some(waiting) = self.waits.get(wait) else { return false };
+                self.blockers(&key, waiting.transaction, waiting.mode, Some(*wait)).is_empty()
+            });
+            let Some(wait) = grantable else { continue };
+            if let Some(waiting) = self.stop_waiting(wait) {
+                // Others may be able to go on too: shared locks, or a row that this one leaves alone.
+                self.to_serve.push_back(key);
+                match waiting.run {
+                    Run::Write(run) => self.run_write(now, run, outputs),
+                    Run::Read(run) => self.run_locked_read(now, run, outputs),
+                }
+            }
+        }
+    }
+
+    fn stop_waiting(&mut self, wait: WaitId) -> Option<Waiting> {
+        self.locks.stop_waiting(wait);
+        self.waits.remove(&wait)
+    }
+
+    /// Ends a wait without the lock.
+    pub(super) fn refuse_wait(&mut self, wait: WaitId, refusal: Refusal, outputs: &mut Outputs<Shared>) {
+        let Some(waiting) = self.stop_waiting(wait) else { return };
+        self.to_serve.push_back(waiting.key);
+        match waiting.run {
+            Run::Write(run) => self.refuse_write(run, refusal, outputs),
+            Run::Read(run) => self.refuse_locked_read(run, refusal, outputs),
+        }
+    }
+
+    /// Ends all waits of a transaction in a partition without an answer: it was aborted.
+    pub(super) fn drop_waits(&mut self, place: super::Place) {
+        if self.waits.is_empty() {
+            return;
+        }
+        let mut waits: Vec<WaitId> = self
+            .waits
+            .iter()
+            .filter(|(_, waiting)| waiting.transaction == place.0 && waiting.key.partition == place.1)
+            .map(|(wait, _)| *wait)
+            .collect();
+        waits.sort_unstable();
+        for wait in waits {
+            if let Some(waiting) = self.stop_waiting(wait) {
+                self.to_serve.push_back(waiting.key);
+            }
+        }
+    }
+
+    pub(super) fn on_alarms(&mut self, now: Now, outputs: &mut Outputs<Shared>) {
+        while let Some(alarm) = self.alarms.expired(now.monotonic) {
+            match alarm {
+                WaitAlarm::Timeout(wait) => {
+                    if self.waits.get(&wait).is_some_and(|waiting| waiting.deadline <= now.monotonic) {
+                        self.refuse_wait(wait, Refusal::LockTimeout, outputs);
+                    }
+                }
+                WaitAlarm::Probe(wait) => {
+                    if self.waits.contains_key(&wait) {
+                        self.alarms.register(now.monotonic + PROBE_INTERVAL, WaitAlarm::Probe(wait));
+                        self.send_probes(wait, outputs);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// How long to wait, if at all.
+pub(super) fn timeout_of(wait: LockWait) -> Result<u32, Refusal> {
+    match wait {
+        LockWait::Wait { timeout_ms } => Ok(timeout_ms),
+        LockWait::NoWait | LockWait::SkipLocked => Err(Refusal::LockNotAvailable),
+    }
+}

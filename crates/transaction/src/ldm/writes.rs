@@ -1,0 +1,247 @@
+//! Staging: what INSERT, UPDATE and DELETE do at the primary while statements run.
+//!
+//! A request's operations run in order; each locks its row (implicitly, by staging on it), reads the newest version, evaluates, stages. At
+//! a lock the whole request waits and goes on there. A failure leaves what is staged: the session undoes its statement, except when the
+//! request carries its commit: then this participant is the only one and undoes it here.
+
+use super::waits::{Run, timeout_of};
+use super::{Held, HeldStage, Ldm, Operation, Place, region_full};
+use crate::locks::LockKey;
+use protocol::program::{LockMode, LockWait, OnDuplicate, OperationResult, Refusal, WriteOperation};
+use protocol::signal::{WriteDone, WriteFailure, WriteRequest, WriteSummary};
+use protocol::{Address, Outputs, Signal};
+use query::{Evaluated, Shared, TableAccessInfo, delete_matches, evaluate_insert_conflict, evaluate_update};
+use std::sync::Arc;
+use stdx::Now;
+use storage::{Fragment, VersionState};
+
+/// A write request on its way.
+pub(super) struct WriteRun {
+    pub(super) from: Address,
+    pub(super) request: Box<WriteRequest>,
+    results: Vec<OperationResult>,
+}
+
+/// What becomes of a row.
+enum Change {
+    /// Nothing; this is the result.
+    None(OperationResult),
+    /// The row becomes these bytes (None: it is deleted).
+    Stage(OperationResult, Option<Vec<u8>>),
+}
+
+impl Ldm {
+    pub(super) fn on_write(&mut self, now: Now, from: Address, request: Box<WriteRequest>, outputs: &mut Outputs<Shared>) {
+        let results = Vec::with_capacity(request.operations.len());
+        self.run_write(now, WriteRun { from, request, results }, outputs);
+    }
+
+    /// Runs a request from the operation where it stands.
+    pub(super) fn run_write(&mut self, now: Now, mut run: WriteRun, outputs: &mut Outputs<Shared>) {
+        let place = (run.request.transaction, run.request.partition);
+        let checked = self
+            .check_primary(run.request.partition)
+            .and_then(|()| self.check_schema(run.request.table, run.request.partition))
+            .and_then(|()| self.check_open(place));
+        if let Err(refusal) = checked {
+            return self.refuse_write(run, refusal, outputs);
+        }
+        while run.results.len() < run.request.operations.len() {
+            match self.run_operation(&run) {
+                Ok(result) => run.results.push(result),
+                Err(Stop::Refused(refusal)) => return self.refuse_write(run, refusal, outputs),
+                Err(Stop::Locked(key)) => match (run.request.wait, timeout_of(run.request.wait)) {
+                    (LockWait::SkipLocked, _) => run.results.push(OperationResult::NotMatched),
+                    (_, Ok(timeout_ms)) => {
+                        let transaction = run.request.transaction;
+                        let run = Run::Write(run);
+                        return self.wait_for_lock(now, transaction, key, LockMode::Exclusive, timeout_ms, run, outputs);
+                    }
+                    (_, Err(refusal)) => return self.refuse_write(run, refusal, outputs),
+                },
+            }
+        }
+        self.finish_write(run, outputs);
+    }
+
+    /// Whether the transaction still takes operations here.
+    fn check_open(&self, place: Place) -> Result<(), Refusal> {
+        match self.held.get(&place) {
+            Some(held) if held.stage != HeldStage::Open => Err(Refusal::AlreadyEnding),
+            _ => Ok(()),
+        }
+    }
+
+    fn finish_write(&mut self, run: WriteRun, outputs: &mut Outputs<Shared>) {
+        let place = (run.request.transaction, run.request.partition);
+        if let Some(epoch_seen) = run.request.commit {
+            return self.commit_with_write(run.from, run.request.request, place, run.results, epoch_seen, outputs);
+        }
+        let summary = WriteSummary { results: run.results, operations: self.operation_count(place), committed: None };
+        let done = WriteDone { request: run.request.request, result: Ok(summary) };
+        outputs.send(self.address, run.from, Signal::WriteDone(Box::new(done)));
+    }
+
+    /// Answers a request that cannot be done.
+    pub(super) fn refuse_write(&mut self, run: WriteRun, refusal: Refusal, outputs: &mut Outputs<Shared>) {
+        if run.request.commit.is_some() {
+            self.undo((run.request.transaction, run.request.partition));
+        }
+        let operation = u32::try_from(run.results.len()).unwrap_or(u32::MAX);
+        let failure = WriteFailure { operation, refusal };
+        let done = WriteDone { request: run.request.request, result: Err(failure) };
+        outputs.send(self.address, run.from, Signal::WriteDone(Box::new(done)));
+    }
+
+    /// Locks, evaluates and stages the request's next operation.
+    fn run_operation(&mut self, run: &WriteRun) -> Result<OperationResult, Stop> {
+        let request = &run.request;
+        let operation = &request.operations[run.results.len()];
+        let key = operation_key(operation);
+        let (table, partition) = (request.table.id, request.partition);
+        let fragment = self.fragments.get_mut(&(table, partition)).ok_or(Stop::Refused(Refusal::WrongSchema))?;
+        let info = Arc::clone(self.map.table(table).ok_or(Stop::Refused(Refusal::WrongSchema))?);
+        let owner = match fragment.newest(key).state {
+            Some(VersionState::Staged(owner) | VersionState::Prepared(owner)) => Some(owner),
+            Some(VersionState::Committed(_)) | None => None,
+        };
+        // The usual case: nobody holds an explicit lock here, and the newest version is committed or our own.
+        let is_free = owner.is_none_or(|owner| owner == request.transaction);
+        if !is_free || !self.locks.is_empty() {
+            let lock = LockKey { partition, table, key: key.into() };
+            let blockers = self.locks.conflicts(&lock, request.transaction, LockMode::Exclusive, owner, None);
+            if !blockers.is_empty() {
+                return Err(Stop::Locked(lock));
+            }
+        }
+        match evaluate(operation, fragment, &info).map_err(Stop::Refused)? {
+            Change::None(result) => Ok(result),
+            Change::Stage(result, row) => {
+                self.transaction_memory
+                    .charge(super::OPERATION_COST)
+                    .map_err(|full| Stop::Refused(region_full(&full)))?;
+                let staged = fragment.stage(key, request.transaction, row.as_deref());
+                let Ok(handle) = staged else {
+                    self.transaction_memory.release(super::OPERATION_COST);
+                    return Err(Stop::Refused(Refusal::RegionFull { region: "DataMemory".to_owned() }));
+                };
+                let version = request.table.version;
+                let is_first = owner.is_none();
+                let place = (request.transaction, partition);
+                let held = self.held_mut(place, run.from);
+                held.operations.push(Operation::Staged { table, version, row: handle, is_first });
+                Ok(result)
+            }
+        }
+    }
+
+    /// Undoes a transaction's operations above `operations`; false if it is not open here.
+    pub(super) fn rollback_to(&mut self, place: Place, operations: u32) -> bool {
+        let Some(mut held) = self.held.remove(&place) else { return operations == 0 };
+        if held.stage != HeldStage::Open {
+            self.held.insert(place, held);
+            return false;
+        }
+        while held.operations.len() > operations as usize {
+            let Some(operation) = held.operations.pop() else { break };
+            self.undo_operation(place, operation);
+        }
+        if !held.operations.is_empty() {
+            self.held.insert(place, held);
+        }
+        true
+    }
+
+    /// Undoes everything of a transaction that is open here.
+    pub(super) fn undo(&mut self, place: Place) {
+        self.drop_waits(place);
+        if self.held.get(&place).is_some_and(|held| held.stage == HeldStage::Open) {
+            self.rollback_to(place, 0);
+        }
+    }
+
+    fn undo_operation(&mut self, place: Place, operation: Operation) {
+        self.transaction_memory.release(super::OPERATION_COST);
+        match operation {
+            Operation::Staged { table, row, .. } => {
+                let Some(fragment) = self.fragments.get_mut(&(table, place.1)) else { return };
+                if !self.locks.is_empty() {
+                    let key = fragment.key_of(row).into();
+                    self.to_serve.push_back(LockKey { partition: place.1, table, key });
+                }
+                fragment.unstage(row, place.0);
+            }
+            Operation::Locked(key) => {
+                self.locks.release(&key, place.0);
+                self.to_serve.push_back(key);
+            }
+        }
+    }
+
+    pub(super) fn on_abort(&mut self, place: Place, outputs: &mut Outputs<Shared>) {
+        self.undo(place);
+        self.stop_shipping(place, outputs);
+    }
+
+    /// Takes the transaction out of `held` with its operations, for the end of a commit.
+    pub(super) fn take_held(&mut self, place: Place) -> Option<Held> {
+        let held = self.held.remove(&place)?;
+        self.transaction_memory.release(super::OPERATION_COST * held.operations.len());
+        Some(held)
+    }
+}
+
+/// Why an operation did not run.
+enum Stop {
+    Refused(Refusal),
+    Locked(LockKey),
+}
+
+fn operation_key(operation: &WriteOperation) -> &[u8] {
+    match operation {
+        WriteOperation::Insert { key, .. }
+        | WriteOperation::Put { key, .. }
+        | WriteOperation::Update { key, .. }
+        | WriteOperation::Delete { key, .. } => key,
+    }
+}
+
+/// What an operation makes of its row's newest version.
+fn evaluate(operation: &WriteOperation, fragment: &Fragment, info: &TableAccessInfo) -> Result<Change, Refusal> {
+    match operation {
+        WriteOperation::Insert { key, row, on_duplicate } => match (fragment.newest(key).row, on_duplicate) {
+            (None, _) => Ok(Change::Stage(OperationResult::Inserted, Some(row.to_vec()))),
+            (Some(_), OnDuplicate::Fail) => Err(Refusal::Duplicate { key: key.clone() }),
+            (Some(_), OnDuplicate::Ignore) => Ok(Change::None(OperationResult::Duplicate)),
+            (Some(_), OnDuplicate::Replace) => Ok(Change::Stage(OperationResult::Replaced, Some(row.to_vec()))),
+            (Some(old), OnDuplicate::Update(program)) => {
+                change_of(evaluate_insert_conflict(program, info, old, row).map_err(Refusal::Error)?)
+            }
+        },
+        WriteOperation::Put { row, .. } => Ok(Change::Stage(OperationResult::Stored, Some(row.to_vec()))),
+        WriteOperation::Update { key, program } => match fragment.newest(key).row {
+            None => Ok(Change::None(OperationResult::NotMatched)),
+            Some(old) => change_of(evaluate_update(program, info, old).map_err(Refusal::Error)?),
+        },
+        WriteOperation::Delete { key, filter } => {
+            let Some(old) = fragment.newest(key).row else { return Ok(Change::None(OperationResult::NotMatched)) };
+            let matches = match filter {
+                None => true,
+                Some(filter) => delete_matches(filter, info, old).map_err(Refusal::Error)?,
+            };
+            Ok(if matches {
+                Change::Stage(OperationResult::Deleted, None)
+            } else {
+                Change::None(OperationResult::NotMatched)
+            })
+        }
+    }
+}
+
+fn change_of(evaluated: Evaluated) -> Result<Change, Refusal> {
+    Ok(match evaluated {
+        Evaluated::NotMatched => Change::None(OperationResult::NotMatched),
+        Evaluated::Unchanged => Change::None(OperationResult::Unchanged),
+        Evaluated::Changed(row) => Change::Stage(OperationResult::Updated, Some(row)),
+    })
+}
