@@ -1,0 +1,264 @@
+//! The budget: what each region has, what it may still take, and who is refused.
+//!
+//! A charge first uses the region's own reserve, then shared memory as far as its priority reaches. The priority is looked up from
+//! the region's share of shared memory after the charge (`Region::shares`).
+//!
+//! Invariants, after every call: `used[r] <= maximum[r]`; `shared_used` is the sum over all regions of what they use above their own reserve;
+//! `shared_used <= shared`; thus the sum of all uses never exceeds the total.
+//!
+//! Deliberately not here: queues of those who wait for a fixed region; they belong to the owners of redo and undo buffers.
+
+use crate::exclusive::Exclusive;
+use crate::heap::Heap;
+use crate::pages::{PAGE_BYTES, PagePool};
+use crate::region::{DATA_MEMORY_NORMAL_PERCENT, HIGH_ONLY_PERCENT, HIGHEST_ONLY_PERCENT};
+use crate::{MemoryConfig, Priority, Region, quiescence};
+use std::sync::Arc;
+
+/// No more memory for this purpose.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RegionFull {
+    /// What is full.
+    pub region: Region,
+}
+
+impl RegionFull {
+    /// The region as in config.ini.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        self.region.name()
+    }
+}
+
+impl std::fmt::Display for RegionFull {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "{} is full", self.region.name())
+    }
+}
+
+/// Who asks for DataMemory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Urgency {
+    /// A client's statement.
+    Normal,
+    /// Restart, replication from a primary, reorganisation, giving memory back: may use the last 5 %.
+    Restart,
+}
+
+/// One row of `ndbinfo.resources`, in pages of 32 KiB (rounded up).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ResourceRow {
+    /// The region.
+    pub region: Region,
+    /// Its name.
+    pub name: &'static str,
+    /// Guaranteed.
+    pub reserved: u64,
+    /// In use.
+    pub used: u64,
+    /// Never more.
+    pub maximum: u64,
+    /// The highest use so far.
+    pub high_water: u64,
+    /// What only a restart may use.
+    pub spare: u64,
+}
+
+#[derive(Clone, Default)]
+struct Accounts {
+    used: [u64; Region::COUNT],
+    high_water: [u64; Region::COUNT],
+    shared_used: u64,
+}
+
+/// How deep each priority may reach into shared memory, in bytes.
+#[derive(Clone, Copy, Debug)]
+struct SharedLimits {
+    /// Shared memory without the emergency part: what shares are measured by.
+    base: u64,
+    low: u64,
+    high: u64,
+    highest: u64,
+}
+
+impl SharedLimits {
+    fn of(config: &MemoryConfig) -> Self {
+        let own: u64 =
+            Region::ALL.iter().map(|region| region.own_reserve(config.region(*region).reserved)).sum();
+        let reserved: u64 = Region::ALL.iter().map(|region| config.region(*region).reserved).sum();
+        stdx::require!(reserved <= config.total);
+        let base = config.total - reserved;
+        Self {
+            base,
+            low: base - base * HIGH_ONLY_PERCENT / 100,
+            high: base - base * HIGHEST_ONLY_PERCENT / 100,
+            highest: config.total - own,
+        }
+    }
+
+    const fn of_priority(&self, priority: Priority) -> u64 {
+        match priority {
+            Priority::Low => self.low,
+            Priority::High => self.high,
+            Priority::Highest => self.highest,
+        }
+    }
+
+    /// The priority of a request that brings a region to `share` bytes of shared memory; `None` if it may not have so much.
+    fn priority(&self, region: Region, share: u64) -> Option<Priority> {
+        let shares = region.shares();
+        let (last, _) = shares.last()?;
+        // A whole share includes the emergency part.
+        let bound = |percent: u64| if percent == 100 { self.highest } else { self.base * percent / 100 };
+        if share > bound(*last) {
+            return None;
+        }
+        shares.iter().find(|(percent, _)| share <= bound(*percent)).map(|(_, priority)| *priority)
+    }
+}
+
+/// How many heaps a node has; threads share them by number.
+const HEAP_COUNT: usize = 16;
+
+/// The node's memory; one per node, shared by all its threads.
+pub struct MemoryManager {
+    config: MemoryConfig,
+    limits: SharedLimits,
+    accounts: Exclusive<Accounts>,
+    pages: PagePool,
+    heaps: [Heap; HEAP_COUNT],
+}
+
+impl std::fmt::Debug for MemoryManager {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("MemoryManager").field("total", &self.config.total).finish_non_exhaustive()
+    }
+}
+
+impl MemoryManager {
+    /// A node's memory. No page is taken from the operating system yet.
+    #[must_use]
+    pub fn new(config: MemoryConfig) -> Arc<Self> {
+        Arc::new(Self {
+            limits: SharedLimits::of(&config),
+            config,
+            accounts: Exclusive::new(Accounts::default()),
+            pages: PagePool::new(),
+            heaps: std::array::from_fn(|_| Heap::new()),
+        })
+    }
+
+    /// Takes `bytes` for `region`.
+    pub fn try_charge(&self, region: Region, bytes: u64) -> Result<(), RegionFull> {
+        self.try_charge_with(region, bytes, Urgency::Normal)
+    }
+
+    /// Takes `bytes` for `region`; `urgency` matters for DataMemory.
+    pub fn try_charge_with(&self, region: Region, bytes: u64, urgency: Urgency) -> Result<(), RegionFull> {
+        let config = *self.config.region(region);
+        let is_bounded = region == Region::DataMemory && urgency == Urgency::Normal;
+        let maximum = if is_bounded { normal_part(config.maximum) } else { config.maximum };
+        let own = region.own_reserve(config.reserved);
+        let full = RegionFull { region };
+        self.accounts.with(|accounts| {
+            let before = accounts.used[region.index()];
+            let after = before.checked_add(bytes).ok_or(full)?;
+            if after > maximum {
+                return Err(full);
+            }
+            let share = after.saturating_sub(own);
+            let shared_after = accounts.shared_used + (share - before.saturating_sub(own));
+            if share > 0 {
+                let priority = self.limits.priority(region, share).ok_or(full)?.min(config.priority);
+                if shared_after > self.limits.of_priority(priority) {
+                    return Err(full);
+                }
+            }
+            accounts.shared_used = shared_after;
+            accounts.used[region.index()] = after;
+            let high_water = &mut accounts.high_water[region.index()];
+            *high_water = after.max(*high_water);
+            Ok(())
+        })
+    }
+
+    /// Gives back what was charged.
+    pub fn release(&self, region: Region, bytes: u64) {
+        let own = region.own_reserve(self.config.region(region).reserved);
+        self.accounts.with(|accounts| {
+            let before = accounts.used[region.index()];
+            stdx::require!(bytes <= before, "{} gives back more than it has", region.name());
+            let after = before - bytes;
+            accounts.shared_used -= before.saturating_sub(own) - after.saturating_sub(own);
+            accounts.used[region.index()] = after;
+        });
+    }
+
+    /// Bytes in use by `region`.
+    #[must_use]
+    pub fn used(&self, region: Region) -> u64 {
+        self.accounts.with(|accounts| accounts.used[region.index()])
+    }
+
+    /// Bytes in use by all regions.
+    #[must_use]
+    pub fn used_in_all(&self) -> u64 {
+        self.accounts.with(|accounts| accounts.used.iter().sum())
+    }
+
+    /// The rows of `ndbinfo.resources`.
+    #[must_use]
+    pub fn resources(&self) -> Vec<ResourceRow> {
+        let accounts = self.accounts.with(|accounts| accounts.clone());
+        let pages = |bytes: u64| bytes.div_ceil(PAGE_BYTES as u64);
+        Region::ALL
+            .iter()
+            .map(|region| {
+                let config = self.config.region(*region);
+                let is_data = *region == Region::DataMemory;
+                let spare = if is_data { config.maximum - normal_part(config.maximum) } else { 0 };
+                ResourceRow {
+                    region: *region,
+                    name: region.name(),
+                    reserved: pages(config.reserved),
+                    used: pages(accounts.used[region.index()]),
+                    maximum: pages(config.maximum),
+                    high_water: pages(accounts.high_water[region.index()]),
+                    spare: pages(spare),
+                }
+            })
+            .collect()
+    }
+
+    /// What the node was configured with.
+    #[must_use]
+    pub fn config(&self) -> &MemoryConfig {
+        &self.config
+    }
+
+    /// The pages of DataMemory.
+    #[must_use]
+    pub fn pages(&self) -> &PagePool {
+        &self.pages
+    }
+
+    /// The number of the heap that the calling thread's fragments share.
+    #[must_use]
+    pub fn heap_of_this_thread(&self) -> usize {
+        quiescence::thread_number() % HEAP_COUNT
+    }
+
+    /// A heap by number.
+    #[must_use]
+    #[inline]
+    pub fn heap(&self, number: usize) -> &Heap {
+        &self.heaps[number]
+    }
+}
+
+const fn normal_part(maximum: u64) -> u64 {
+    maximum - maximum / 100 * (100 - DATA_MEMORY_NORMAL_PERCENT)
+}
+
+#[cfg(test)]
+mod tests;
