@@ -1,1 +1,51 @@
-//! expression: being built.
+//! Scalar expressions and aggregates with MySQL 8's semantics: the only place that knows what `'a' = 'A'`, `1/2`,
+//! `'1abc' + 1`, `NULL <=> NULL` or DATE + INTERVAL mean.
+//!
+//! - [`node`]: the tree. [`typing`]: its constructors, which decide types and insert conversions, once.
+//! - [`evaluation`]: the value on a row; `arithmetic`, `comparison`, `conversion`, `pattern` and the `*_functions` do the work.
+//! - [`aggregate`]: aggregate calls and their mergeable states. [`fold`]: constant folding.
+//!
+//! The same code runs in sessions and, for pushed-down conditions, in data nodes: trees and aggregate states have a binary form,
+//! and evaluation needs no catalogue.
+//!
+//! Invariants: nothing here reads a clock, a random source or a global; evaluation never panics, whatever tree and row it is
+//! given; it recurses as deep as the tree, which decoding and [`node::DEPTH_MAX`] bound.
+//!
+//! Deliberately not here: names (columns are slots), subqueries, user variables, VALUES(), window functions.
+
+pub mod aggregate;
+pub mod comparison;
+pub mod context;
+pub mod evaluation;
+pub mod fold;
+pub mod function;
+pub mod interval;
+pub mod node;
+pub mod pattern;
+pub mod typing;
+
+mod arithmetic;
+mod control_functions;
+mod conversion;
+mod session_functions;
+mod text_functions;
+
+pub use aggregate::{AggregateCall, AggregateFunction, AggregateState};
+pub use comparison::{compare_values, hash_value};
+pub use context::{
+    ColumnSlot, Columns, Context, EvaluationError, NoColumns, Settings, SqlMode, StoredRow, TypeError,
+    Warning, Warnings,
+};
+pub use evaluation::Evaluated;
+pub use fold::fold_constants;
+pub use function::Function;
+pub use interval::Direction;
+pub use node::{
+    Arguments, BinaryOperator, CastPurpose, Comparison, DEPTH_MAX, Domain, Expression, InList, IntervalUnit,
+    Node, Test, UnaryOperator,
+};
+pub use pattern::like_prefix;
+pub use typing::{TypingContext, common_type};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,331 @@
+//! Evaluates a tree on a row.
+//!
+//! Two recursive functions carry everything: `value` gives the value of any node, `truth` the three-valued truth of a
+//! condition without making a value of it. Columns, literals and parameters come out borrowed, so filters and projections of
+//! plain columns allocate nothing.
+//!
+//! Invariants: AND and OR stop at the first operand that decides; recursion is as deep as the tree and no deeper; the outermost
+//! evaluation rounds a DECIMAL to its type's scale, inner ones keep the digits that MySQL keeps.
+
+use crate::comparison::{compare_in, compare_numbers, equal_in};
+use crate::context::{Columns, Context, EvaluationError};
+use crate::conversion::{Cast, text_of, truth_of};
+use crate::node::{BinaryOperator, Comparison, Domain, Expression, InList, Node, Test, UnaryOperator};
+use crate::{arithmetic, pattern};
+use std::borrow::Cow;
+use std::cmp::Ordering;
+use types::{Decimal, SqlType, Value, ValueRef};
+
+/// The value of an expression: borrowed from the row, the tree or the parameters where it could be.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Evaluated<'a> {
+    /// Lies elsewhere, or needs no memory.
+    Borrowed(ValueRef<'a>),
+    /// Was made.
+    Owned(Value),
+}
+
+impl<'a> Evaluated<'a> {
+    pub(crate) const NULL: Evaluated<'static> = Evaluated::Borrowed(ValueRef::Null);
+
+    /// Looks at the value.
+    #[must_use]
+    #[inline]
+    #[expect(clippy::should_implement_trait, reason = "`AsRef` cannot give a type with a lifetime")]
+    pub fn as_ref(&self) -> ValueRef<'_> {
+        match self {
+            Self::Borrowed(value) => *value,
+            Self::Owned(value) => value.as_ref(),
+        }
+    }
+
+    /// Keeps the value.
+    #[must_use]
+    pub fn into_value(self) -> Value {
+        match self {
+            Self::Borrowed(value) => value.to_value(),
+            Self::Owned(value) => value,
+        }
+    }
+
+    /// True for NULL.
+    #[must_use]
+    pub fn is_null(&self) -> bool {
+        self.as_ref().is_null()
+    }
+
+    pub(crate) fn from_cow(text: Cow<'a, [u8]>) -> Self {
+        match text {
+            Cow::Borrowed(text) => Self::Borrowed(ValueRef::Bytes(text)),
+            Cow::Owned(text) => Self::Owned(Value::Bytes(text)),
+        }
+    }
+
+    pub(crate) fn from_bytes(text: Vec<u8>) -> Self {
+        Self::Owned(Value::Bytes(text))
+    }
+
+    pub(crate) fn from_decimal(decimal: Decimal) -> Self {
+        Self::Owned(Value::Decimal(Box::new(decimal)))
+    }
+
+    pub(crate) fn from_truth(truth: Option<bool>) -> Self {
+        Self::Borrowed(truth.map_or(ValueRef::Null, |truth| ValueRef::Int(i64::from(truth))))
+    }
+}
+
+impl Expression {
+    /// The value on `row`.
+    pub fn evaluate(&self, row: &dyn Columns, context: &Context<'_>) -> Result<Value, EvaluationError> {
+        self.evaluate_ref(row, context).map(Evaluated::into_value)
+    }
+
+    /// The value on `row`, borrowed where it can be.
+    #[inline]
+    pub fn evaluate_ref<'a>(
+        &'a self,
+        row: &'a dyn Columns,
+        context: &'a Context<'_>,
+    ) -> Result<Evaluated<'a>, EvaluationError> {
+        let value = self.value(row, context)?;
+        match (&value, &self.sql_type) {
+            (Evaluated::Owned(Value::Decimal(decimal)), SqlType::Decimal { scale, .. })
+                if decimal.scale() > *scale =>
+            {
+                let rounded = decimal.round(i32::from(*scale)).unwrap_or(**decimal);
+                Ok(Evaluated::from_decimal(rounded))
+            }
+            _ => Ok(value),
+        }
+    }
+
+    /// True if the value is TRUE: neither FALSE nor unknown. What WHERE, HAVING and ON ask.
+    #[inline]
+    pub fn is_true(&self, row: &dyn Columns, context: &Context<'_>) -> Result<bool, EvaluationError> {
+        Ok(self.truth(row, context)? == Some(true))
+    }
+
+    /// The value with all the digits that inner operations see.
+    pub(crate) fn value<'a>(
+        &'a self,
+        row: &'a dyn Columns,
+        context: &'a Context<'_>,
+    ) -> Result<Evaluated<'a>, EvaluationError> {
+        match &self.node {
+            Node::Literal(value) => Ok(Evaluated::Borrowed(value.as_ref())),
+            Node::Column(slot) => Ok(Evaluated::Borrowed(row.column(*slot))),
+            Node::Parameter(number) => {
+                let value = context.parameters.get(usize::from(*number));
+                Ok(Evaluated::Borrowed(value.map_or(ValueRef::Null, Value::as_ref)))
+            }
+            Node::Unary { operator: UnaryOperator::Not, .. }
+            | Node::Binary { operator: BinaryOperator::Xor, .. }
+            | Node::And(_)
+            | Node::Or(_)
+            | Node::Compare { .. }
+            | Node::Between { .. }
+            | Node::In { .. }
+            | Node::Like { .. }
+            | Node::Is { .. } => Ok(Evaluated::from_truth(self.truth(row, context)?)),
+            Node::Unary { operator, operand } => {
+                let operand = operand.value(row, context)?;
+                arithmetic::unary(*operator, operand.as_ref(), self, context)
+            }
+            Node::Binary { operator, left, right } => {
+                let left = left.value(row, context)?;
+                if left.is_null() {
+                    return Ok(Evaluated::NULL);
+                }
+                let right = right.value(row, context)?;
+                arithmetic::binary(*operator, left.as_ref(), right.as_ref(), self, context)
+            }
+            Node::Case { branches, otherwise } => {
+                for branch in branches.chunks_exact(2) {
+                    if branch[0].is_true(row, context)? {
+                        return branch[1].value(row, context);
+                    }
+                }
+                otherwise.value(row, context)
+            }
+            Node::Cast { operand, purpose } => {
+                let cast = Cast { from: &operand.sql_type, to: &self.sql_type, purpose: *purpose };
+                match operand.value(row, context)? {
+                    Evaluated::Borrowed(value) => cast.apply(value, context),
+                    Evaluated::Owned(value) => {
+                        Ok(Evaluated::Owned(cast.apply(value.as_ref(), context)?.into_value()))
+                    }
+                }
+            }
+            Node::Collate(operand) => operand.value(row, context),
+            Node::Interval { unit, negated, date, amount } => {
+                let date_value = date.value(row, context)?;
+                let amount = amount.value(row, context)?;
+                let addition = crate::interval::Addition { unit: *unit, negated: *negated };
+                addition.apply(date_value.as_ref(), amount.as_ref(), &self.sql_type, context)
+            }
+            Node::Function { function, arguments } => {
+                let call = crate::function::Call { arguments, sql_type: &self.sql_type, row, context };
+                call.evaluate(*function)
+            }
+        }
+    }
+
+    /// TRUE, FALSE or unknown.
+    pub(crate) fn truth(
+        &self,
+        row: &dyn Columns,
+        context: &Context<'_>,
+    ) -> Result<Option<bool>, EvaluationError> {
+        match &self.node {
+            Node::And(operands) => decide(operands, false, row, context),
+            Node::Or(operands) => decide(operands, true, row, context),
+            Node::Unary { operator: UnaryOperator::Not, operand } => {
+                Ok(operand.truth(row, context)?.map(|truth| !truth))
+            }
+            Node::Binary { operator: BinaryOperator::Xor, left, right } => {
+                let Some(left) = left.truth(row, context)? else { return Ok(None) };
+                Ok(right.truth(row, context)?.map(|right| left != right))
+            }
+            Node::Compare { operator, domain, left, right } => {
+                let left = left.value(row, context)?;
+                let right = right.value(row, context)?;
+                Ok(compare(*operator, *domain, left.as_ref(), right.as_ref(), context))
+            }
+            Node::Between { negated, domain, operand, low, high } => {
+                let operand = operand.value(row, context)?;
+                if operand.is_null() {
+                    return Ok(None);
+                }
+                let low = low.value(row, context)?;
+                let above =
+                    compare(Comparison::GreaterOrEqual, *domain, operand.as_ref(), low.as_ref(), context);
+                let inside = if above == Some(false) {
+                    Some(false)
+                } else {
+                    let high = high.value(row, context)?;
+                    let below =
+                        compare(Comparison::LessOrEqual, *domain, operand.as_ref(), high.as_ref(), context);
+                    if below == Some(false) { Some(false) } else { above.and(below) }
+                };
+                Ok(inside.map(|inside| inside != *negated))
+            }
+            Node::In { negated, domain, operand, list } => {
+                let operand = operand.value(row, context)?;
+                let found = is_in(operand.as_ref(), *domain, list, row, context)?;
+                Ok(found.map(|found| found != *negated))
+            }
+            Node::Like { negated, collation, escape, operand, pattern } => {
+                let text = operand.value(row, context)?;
+                if text.is_null() {
+                    return Ok(None);
+                }
+                let like = pattern.value(row, context)?;
+                if like.is_null() {
+                    return Ok(None);
+                }
+                let text = text_of(text.as_ref(), &operand.sql_type);
+                let like = text_of(like.as_ref(), &pattern.sql_type);
+                let mut buffer = [0; 4];
+                let escape = pattern::escape_bytes(*escape, &mut buffer);
+                Ok(Some(pattern::like(&text, &like, escape, *collation) != *negated))
+            }
+            Node::Is { test, operand } => Ok(Some(match test {
+                Test::Null => operand.value(row, context)?.is_null(),
+                Test::NotNull => !operand.value(row, context)?.is_null(),
+                Test::True => operand.truth(row, context)? == Some(true),
+                Test::NotTrue => operand.truth(row, context)? != Some(true),
+                Test::False => operand.truth(row, context)? == Some(false),
+                Test::NotFalse => operand.truth(row, context)? != Some(false),
+            })),
+            Node::Literal(_)
+            | Node::Column(_)
+            | Node::Parameter(_)
+            | Node::Unary { .. }
+            | Node::Binary { .. }
+            | Node::Case { .. }
+            | Node::Cast { .. }
+            | Node::Collate(_)
+            | Node::Interval { .. }
+            | Node::Function { .. } => truth_of(self.value(row, context)?.as_ref(), context),
+        }
+    }
+}
+
+/// AND (`decisive` is false) and OR (`decisive` is true).
+fn decide(
+    operands: &[Expression],
+    decisive: bool,
+    row: &dyn Columns,
+    context: &Context<'_>,
+) -> Result<Option<bool>, EvaluationError> {
+    let mut unknown = false;
+    for operand in operands {
+        match operand.truth(row, context)? {
+            Some(truth) if truth == decisive => return Ok(Some(decisive)),
+            Some(_) => {}
+            None => unknown = true,
+        }
+    }
+    Ok(if unknown { None } else { Some(!decisive) })
+}
+
+#[inline]
+fn compare(
+    operator: Comparison,
+    domain: Domain,
+    left: ValueRef<'_>,
+    right: ValueRef<'_>,
+    context: &Context<'_>,
+) -> Option<bool> {
+    if let (Domain::Number, ValueRef::Int(left), ValueRef::Int(right)) = (domain, left, right) {
+        return Some(operator.holds(left.cmp(&right)));
+    }
+    match (left.is_null(), right.is_null(), operator) {
+        (false, false, Comparison::Equal) => equal_in(domain, left, right, context),
+        (false, false, Comparison::NotEqual) => equal_in(domain, left, right, context).map(|equal| !equal),
+        (false, false, Comparison::NullSafeEqual) => {
+            Some(equal_in(domain, left, right, context).unwrap_or(false))
+        }
+        (false, false, _) => compare_in(domain, left, right, context).map(|order| operator.holds(order)),
+        (left, right, Comparison::NullSafeEqual) => Some(left && right),
+        _ => None,
+    }
+}
+
+fn is_in(
+    operand: ValueRef<'_>,
+    domain: Domain,
+    list: &InList,
+    row: &dyn Columns,
+    context: &Context<'_>,
+) -> Result<Option<bool>, EvaluationError> {
+    if operand.is_null() {
+        return Ok(None);
+    }
+    let mut unknown = false;
+    match list {
+        InList::Sorted { values, has_null } => {
+            let order = |candidate: &Value| match domain {
+                Domain::Number => compare_numbers(candidate.as_ref(), operand),
+                Domain::Text(_) | Domain::DateTime | Domain::Time => {
+                    compare_in(domain, candidate.as_ref(), operand, context).unwrap_or(Ordering::Less)
+                }
+            };
+            if values.binary_search_by(order).is_ok() {
+                return Ok(Some(true));
+            }
+            unknown = *has_null;
+        }
+        InList::Expressions(items) => {
+            for item in items.iter() {
+                let candidate = item.value(row, context)?;
+                match compare(Comparison::Equal, domain, operand, candidate.as_ref(), context) {
+                    Some(true) => return Ok(Some(true)),
+                    Some(false) => {}
+                    None => unknown = true,
+                }
+            }
+        }
+    }
+    Ok(if unknown { None } else { Some(false) })
+}

@@ -1,0 +1,304 @@
+//! Functions by name: which exist, how many arguments they take, what type they give, and where they are evaluated.
+//!
+//! Each topic has its own enum, typing and evaluation (`control_functions`, `numeric_functions`, `text_functions`,
+//! `temporal_functions`, `session_functions`); this file joins them. Functions that are another way to write an operator (IF,
+//! IFNULL, NULLIF, MOD, ADDDATE …) become that operator.
+//!
+//! Invariant: no function reads a clock or a random source; RAND and UUID are not here.
+
+use crate::context::{Columns, Context, EvaluationError, TypeError};
+use crate::control_functions::ControlFunction;
+use crate::conversion::{Number, integer_of};
+use crate::conversion::{date_of, datetime_of, decimal_of, double_of, i64_of, number_of, text_of, time_of};
+use crate::evaluation::Evaluated;
+use crate::interval::Direction;
+use crate::node::{BinaryOperator, Comparison, Expression, IntervalUnit, Node, Test};
+use crate::session_functions::SessionFunction;
+use crate::typing::TypingContext;
+use types::{Date, DateTime, Decimal, SqlType, Time};
+use wire_derive::Wire;
+
+/// Declares the functions of a topic: variant, SQL name, other names, least and most arguments.
+macro_rules! functions {
+    ($(#[$meta:meta])* $topic:ident {
+        $($variant:ident $name:literal $([$($alias:literal),+])? $least:literal..=$most:expr,)+
+    }) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, PartialEq, Eq, Debug, ::wire_derive::Wire)]
+        pub enum $topic { $($variant),+ }
+
+        impl $topic {
+            /// The function of that upper-case name.
+            #[must_use]
+            pub fn by_name(name: &str) -> Option<Self> {
+                match name {
+                    $($name $($(| $alias)+)? => Some(Self::$variant),)+
+                    _ => None,
+                }
+            }
+
+            /// Its first name.
+            #[must_use]
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name),+ }
+            }
+
+            /// How many arguments it takes, least and most.
+            #[must_use]
+            pub fn argument_counts(self) -> (usize, usize) {
+                match self { $(Self::$variant => ($least, $most)),+ }
+            }
+        }
+    };
+}
+pub(crate) use functions;
+
+/// As many arguments as one likes.
+pub(crate) const MANY: usize = usize::MAX;
+
+/// A function of any topic.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Wire)]
+pub enum Function {
+    /// Chooses among its arguments.
+    Control(ControlFunction),
+    /// Tells about the session.
+    Session(SessionFunction),
+}
+
+/// Functions that MySQL has and this version does not.
+const UNSUPPORTED: &[&str] = &[
+    "AES_DECRYPT",
+    "AES_ENCRYPT",
+    "BENCHMARK",
+    "BIN_TO_UUID",
+    "COMPRESS",
+    "CONVERT_TZ",
+    "EXPORT_SET",
+    "EXTRACTVALUE",
+    "GET_LOCK",
+    "GROUPING",
+    "INET6_ATON",
+    "INET6_NTOA",
+    "IS_FREE_LOCK",
+    "IS_IPV4",
+    "IS_IPV6",
+    "IS_USED_LOCK",
+    "IS_UUID",
+    "LOAD_FILE",
+    "MAKE_SET",
+    "MATCH",
+    "NAME_CONST",
+    "RAND",
+    "RANDOM_BYTES",
+    "REGEXP_INSTR",
+    "REGEXP_LIKE",
+    "REGEXP_REPLACE",
+    "REGEXP_SUBSTR",
+    "RELEASE_ALL_LOCKS",
+    "RELEASE_LOCK",
+    "SLEEP",
+    "SOUNDEX",
+    "UNCOMPRESS",
+    "UNCOMPRESSED_LENGTH",
+    "UPDATEXML",
+    "UUID",
+    "UUID_SHORT",
+    "UUID_TO_BIN",
+    "WEIGHT_STRING",
+];
+
+impl Function {
+    /// The function of that name, any case.
+    #[must_use]
+    pub fn by_name(name: &str) -> Option<Self> {
+        let name = name.to_ascii_uppercase();
+        let name = name.as_str();
+        ControlFunction::by_name(name)
+            .map(Self::Control)
+            .or_else(|| SessionFunction::by_name(name).map(Self::Session))
+    }
+
+    /// Its first SQL name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Control(function) => function.name(),
+            Self::Session(function) => function.name(),
+        }
+    }
+
+    fn argument_counts(self) -> (usize, usize) {
+        match self {
+            Self::Control(function) => function.argument_counts(),
+            Self::Session(function) => function.argument_counts(),
+        }
+    }
+}
+
+/// What typing decides about a call.
+pub(crate) struct Typed {
+    /// Converted where the function needs it.
+    pub(crate) arguments: Vec<Expression>,
+    pub(crate) sql_type: SqlType,
+    pub(crate) nullable: bool,
+}
+
+impl Typed {
+    /// NULL only if an argument is.
+    pub(crate) fn strict(arguments: Vec<Expression>, sql_type: SqlType) -> Self {
+        let nullable = arguments.iter().any(|argument| argument.nullable);
+        Self { arguments, sql_type, nullable }
+    }
+
+    /// NULL also for some values.
+    pub(crate) fn nullable(arguments: Vec<Expression>, sql_type: SqlType) -> Self {
+        Self { arguments, sql_type, nullable: true }
+    }
+}
+
+/// A call being evaluated: its arguments are evaluated as they are asked for.
+#[derive(Clone, Copy)]
+pub(crate) struct Call<'a> {
+    pub(crate) arguments: &'a [Expression],
+    pub(crate) sql_type: &'a SqlType,
+    pub(crate) row: &'a dyn Columns,
+    pub(crate) context: &'a Context<'a>,
+}
+
+impl<'a> Call<'a> {
+    pub(crate) fn evaluate(self, function: Function) -> Result<Evaluated<'a>, EvaluationError> {
+        match function {
+            Function::Control(function) => self.evaluate_control(function),
+            Function::Session(function) => Ok(self.evaluate_session(function)),
+        }
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.arguments.len()
+    }
+
+    /// Argument `index`; NULL if a peer sent too few.
+    pub(crate) fn value(&self, index: usize) -> Result<Evaluated<'a>, EvaluationError> {
+        match self.arguments.get(index) {
+            Some(argument) => argument.value(self.row, self.context),
+            None => Ok(Evaluated::NULL),
+        }
+    }
+
+    pub(crate) fn type_of(&self, index: usize) -> &'a SqlType {
+        self.arguments.get(index).map_or(&SqlType::Null, |argument| &argument.sql_type)
+    }
+
+    pub(crate) fn text(&self, index: usize) -> Result<Option<Vec<u8>>, EvaluationError> {
+        let value = self.value(index)?;
+        if value.is_null() {
+            return Ok(None);
+        }
+        Ok(Some(match value {
+            Evaluated::Owned(types::Value::Bytes(text)) => text,
+            value => text_of(value.as_ref(), self.type_of(index)).into_owned(),
+        }))
+    }
+
+    pub(crate) fn number(&self, index: usize) -> Result<Option<Number>, EvaluationError> {
+        number_of(self.value(index)?.as_ref(), self.context)
+    }
+
+    pub(crate) fn double(&self, index: usize) -> Result<Option<f64>, EvaluationError> {
+        double_of(self.value(index)?.as_ref(), self.context)
+    }
+
+    pub(crate) fn decimal(&self, index: usize) -> Result<Option<Decimal>, EvaluationError> {
+        decimal_of(self.value(index)?.as_ref(), self.context)
+    }
+
+    pub(crate) fn integer(&self, index: usize) -> Result<Option<i128>, EvaluationError> {
+        integer_of(self.value(index)?.as_ref(), self.context)
+    }
+
+    pub(crate) fn i64(&self, index: usize) -> Result<Option<i64>, EvaluationError> {
+        i64_of(self.value(index)?.as_ref(), self.context)
+    }
+
+    pub(crate) fn datetime(&self, index: usize) -> Result<Option<DateTime>, EvaluationError> {
+        datetime_of(self.value(index)?.as_ref(), self.context)
+    }
+
+    pub(crate) fn date(&self, index: usize) -> Result<Option<Date>, EvaluationError> {
+        date_of(self.value(index)?.as_ref(), self.context)
+    }
+
+    pub(crate) fn time(&self, index: usize) -> Result<Option<Time>, EvaluationError> {
+        time_of(self.value(index)?.as_ref(), self.context)
+    }
+}
+
+impl Expression {
+    /// A call of the function called `name`, typed.
+    pub fn call(name: &str, arguments: Vec<Self>, typing: &TypingContext) -> Result<Self, TypeError> {
+        let upper = name.to_ascii_uppercase();
+        if let Some(rewritten) = Self::rewritten_call(&upper, &arguments)? {
+            return Ok(rewritten);
+        }
+        let Some(function) = Function::by_name(&upper) else {
+            let known = UNSUPPORTED.contains(&upper.as_str())
+                || ["JSON_", "ST_", "MBR", "GEOM"].iter().any(|prefix| upper.starts_with(prefix));
+            return Err(if known {
+                TypeError::Unsupported(upper)
+            } else {
+                TypeError::UnknownFunction(name.to_owned())
+            });
+        };
+        let (least, most) = function.argument_counts();
+        if arguments.len() < least || arguments.len() > most {
+            return Err(TypeError::WrongArgumentCount(name.to_owned()));
+        }
+        let arguments: Vec<Self> = arguments.into_iter().map(Self::localised).collect();
+        let typed = match function {
+            Function::Control(function) => function.typed(arguments)?,
+            Function::Session(function) => function.typed(typing),
+        };
+        let node = Node::Function { function, arguments: typed.arguments.into() };
+        Ok(Self::new(node, typed.sql_type, typed.nullable))
+    }
+
+    /// Functions that are operators by another name; `None` for all others.
+    fn rewritten_call(name: &str, arguments: &[Self]) -> Result<Option<Self>, TypeError> {
+        let wrong_count = || TypeError::WrongArgumentCount(name.to_owned());
+        let two = || match arguments {
+            [left, right] => Ok((left.clone(), right.clone())),
+            _ => Err(wrong_count()),
+        };
+        Ok(Some(match name {
+            "IF" => match arguments {
+                [condition, then, otherwise] => {
+                    Self::if_else(condition.clone(), then.clone(), otherwise.clone())?
+                }
+                _ => return Err(wrong_count()),
+            },
+            "IFNULL" => {
+                let (left, right) = two()?;
+                Self::call("COALESCE", vec![left, right], &TypingContext::default())?
+            }
+            "NULLIF" => {
+                let (left, right) = two()?;
+                let equal = Self::compare(Comparison::Equal, left.clone(), right)?;
+                Self::case(vec![(equal, Self::null())], Some(left))?
+            }
+            "ISNULL" => match arguments {
+                [operand] => Self::is(Test::Null, operand.clone()),
+                _ => return Err(wrong_count()),
+            },
+            "MOD" => {
+                let (left, right) = two()?;
+                Self::binary(BinaryOperator::Modulo, left, right)?
+            }
+            "ADDDATE" | "SUBDATE" => {
+                let (date, days) = two()?;
+                let direction = if name == "ADDDATE" { Direction::Add } else { Direction::Subtract };
+                Self::interval(date, days, IntervalUnit::Day, direction)?
+            }
+            _ => return Ok(None),
+        }))
+    }
+}

@@ -1,0 +1,89 @@
+//! Whose collation a comparison of strings uses: MySQL's coercibility, 0 (explicit COLLATE) to 6 (NULL). The lower one wins; of
+//! equals, `binary` wins over characters, a `_bin` collation over others, and two others are an illegal mix (1267).
+
+use super::{DEFAULT_COLLATION, collation_of};
+use crate::context::TypeError;
+use crate::node::{CastPurpose, Expression, Node};
+use types::{Collation, SqlType};
+
+const EXPLICIT: u8 = 0;
+const IMPLICIT: u8 = 2;
+const COERCIBLE: u8 = 4;
+const NUMERIC: u8 = 5;
+const IGNORABLE: u8 = 6;
+
+/// The coercibility of an expression, as COERCIBILITY() gives it.
+#[must_use]
+pub fn coercibility(expression: &Expression) -> u8 {
+    if matches!(expression.sql_type, SqlType::Null) {
+        return IGNORABLE;
+    }
+    if collation_of(&expression.sql_type).is_none() {
+        return NUMERIC;
+    }
+    match &expression.node {
+        Node::Collate(_) => EXPLICIT,
+        Node::Column(_) | Node::Cast { purpose: CastPurpose::Explicit, .. } => IMPLICIT,
+        Node::Literal(_) | Node::Parameter(_) => COERCIBLE,
+        Node::Cast { operand, .. } => coercibility(operand),
+        Node::And(_)
+        | Node::Or(_)
+        | Node::Unary { .. }
+        | Node::Binary { .. }
+        | Node::Compare { .. }
+        | Node::Between { .. }
+        | Node::In { .. }
+        | Node::Like { .. }
+        | Node::Is { .. }
+        | Node::Case { .. }
+        | Node::Interval { .. }
+        | Node::Function { .. } => {
+            let strings =
+                expression.operands().into_iter().map(coercibility).filter(|level| *level < NUMERIC).min();
+            strings.unwrap_or(COERCIBLE)
+        }
+    }
+}
+
+fn is_code_point_order(collation: Collation) -> bool {
+    matches!(collation, Collation::Utf8mb40900Bin | Collation::Utf8mb4Bin)
+}
+
+/// The collation of an operation on several strings; operands that are none count as the connection's.
+pub(crate) fn aggregate_collation<'a>(
+    operands: impl Iterator<Item = &'a Expression>,
+    operation: &str,
+) -> Result<Collation, TypeError> {
+    let mut winner: Option<(u8, Collation)> = None;
+    for operand in operands {
+        let level = coercibility(operand);
+        let collation = collation_of(&operand.sql_type).unwrap_or(DEFAULT_COLLATION);
+        winner = Some(match winner {
+            None => (level, collation),
+            Some((best, kept)) if kept == collation => (best.min(level), kept),
+            Some((best, kept)) if best < level => (best, kept),
+            Some((best, _)) if level < best => (level, collation),
+            Some((best, kept)) => (best, equal_rank(best, kept, collation, operation)?),
+        });
+    }
+    Ok(winner.map_or(DEFAULT_COLLATION, |(_, collation)| collation))
+}
+
+fn equal_rank(level: u8, left: Collation, right: Collation, operation: &str) -> Result<Collation, TypeError> {
+    if level >= COERCIBLE {
+        return Ok(if right == Collation::Binary { right } else { left });
+    }
+    if level != EXPLICIT {
+        if left == Collation::Binary || right == Collation::Binary {
+            return Ok(Collation::Binary);
+        }
+        match (is_code_point_order(left), is_code_point_order(right)) {
+            (true, false) => return Ok(left),
+            (false, true) => return Ok(right),
+            (true, true) | (false, false) => {}
+        }
+    }
+    let word = if level == EXPLICIT { "EXPLICIT" } else { "IMPLICIT" };
+    let shown = |collation: Collation| format!("{},{word}", collation.name());
+    Err(TypeError::IllegalCollations(shown(left), shown(right), operation.to_owned()))
+}
