@@ -1,1 +1,39 @@
-//! storage: being built.
+//! Rows in memory: a [`Fragment`] is one table's rows in one partition on one node, with their versions and indexes.
+//!
+//! One thread owns a fragment and is its only writer; any thread of the node reads it through a [`Reader`], without locks, under a
+//! `memory::Guard`.
+//!
+//! | file | what |
+//! | --- | --- |
+//! | `fragment` | the owner's operations: stage, prepare, commit, abort; index entries follow the versions |
+//! | `reader` | lookups and scans, what is visible to whom |
+//! | `version`, `row` | bytes of a version, of a row head and of an index entry |
+//! | `hash_index` | primary key to row: linear hashing, buckets of a cache line |
+//! | `ordered_index` | B+tree over key bytes |
+//! | `arena` | memory of a fragment, and what waits until no reader can see it |
+//! | `slab` | rows that a transaction has versions on, by handle |
+//!
+//! Invariants are at the head of each file. The ones that hold across them:
+//! - a row is in the hash index and in the primary ordered index from before its first version is published until after its last is gone;
+//! - an index has an entry (key, row) from before the first version with that key is published until the last such version is unlinked
+//!   (an index that is being filled may lack entries of versions older than itself);
+//! - memory that a reader may see is freed only when every thread has announced that it holds nothing.
+//!
+//! Deliberately not here: locks, who may write when, epochs and views (`transaction`); types and key encodings (`types`).
+#![expect(unsafe_code, reason = "readers follow pointers that one writer publishes and retires; each block states why it is sound")]
+
+mod arena;
+mod definition;
+mod fragment;
+mod hash_index;
+mod ordered_index;
+mod reader;
+mod row;
+mod slab;
+mod version;
+
+pub use definition::FragmentDefinition;
+pub use fragment::{BackfillProgress, Fragment, FragmentStatistics, Newest, ROW_BYTES_MAX};
+pub use reader::{Cursor, Direction, KeyBounds, Lookup, NoSuchIndex, Reader, ScanItem, Visibility};
+pub use slab::RowHandle;
+pub use version::VersionState;

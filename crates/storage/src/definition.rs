@@ -1,0 +1,91 @@
+//! What a fragment knows of its table: the row layout, the primary key and its ordered indexes.
+//!
+//! Invariant: an index id names the same columns for the table's whole life, so an index keeps the encoder it was made with.
+
+use std::sync::Arc;
+use types::{IndexId, IndexKind, KeyEncoder, KeyPart, RowLayout, TableDefinition};
+
+/// The id of the primary key among a table's indexes.
+pub(crate) fn primary_id(table: &TableDefinition) -> IndexId {
+    table.indexes.first().map_or(IndexId(0), |index| index.id)
+}
+
+/// How one secondary index gets its keys.
+#[derive(Clone, Debug)]
+pub(crate) struct IndexShape {
+    pub(crate) id: IndexId,
+    pub(crate) encoder: KeyEncoder,
+    pub(crate) layout: Arc<RowLayout>,
+    /// Its columns.
+    pub(crate) parts: Vec<KeyPart>,
+}
+
+/// The table of a fragment as storage sees it.
+#[derive(Clone, Debug)]
+pub struct FragmentDefinition {
+    table: Arc<TableDefinition>,
+    layout: Arc<RowLayout>,
+    primary_id: IndexId,
+    primary_key: KeyEncoder,
+    secondary: Vec<IndexShape>,
+}
+
+impl FragmentDefinition {
+    /// The view of `table`: every index of it is kept by the fragment, in whatever state it is (unique ones as an ordered index for
+    /// ranges; their uniqueness is kept by their hidden table).
+    #[must_use]
+    pub fn new(table: &Arc<TableDefinition>) -> Self {
+        let layout = Arc::new(RowLayout::of_table(table));
+        let secondary = table
+            .indexes
+            .iter()
+            .filter(|index| index.kind != IndexKind::Primary)
+            .map(|index| IndexShape {
+                id: index.id,
+                encoder: KeyEncoder::new(table, &index.parts),
+                layout: Arc::clone(&layout),
+                parts: index.parts.clone(),
+            })
+            .collect();
+        Self {
+            primary_id: primary_id(table),
+            primary_key: KeyEncoder::new(table, table.primary_key()),
+            table: Arc::clone(table),
+            layout,
+            secondary,
+        }
+    }
+
+    /// The table.
+    #[must_use]
+    pub fn table(&self) -> &Arc<TableDefinition> {
+        &self.table
+    }
+
+    /// Its rows.
+    #[must_use]
+    pub fn layout(&self) -> &RowLayout {
+        &self.layout
+    }
+
+    /// Its primary keys.
+    #[must_use]
+    pub fn primary_key(&self) -> &KeyEncoder {
+        &self.primary_key
+    }
+
+    /// The primary key's index.
+    #[must_use]
+    pub fn primary_id(&self) -> IndexId {
+        self.primary_id
+    }
+
+    /// The ids of the ordered indexes beside the primary key's.
+    pub fn secondary_indexes(&self) -> impl Iterator<Item = IndexId> {
+        self.secondary.iter().map(|shape| shape.id)
+    }
+
+    pub(crate) fn secondary(&self) -> &[IndexShape] {
+        &self.secondary
+    }
+}
