@@ -276,6 +276,8 @@ pub struct ClientConnection {
     inbox: Inbox,
     output: Vec<u8>,
     columns: Columns,
+    /// Statement and parameter of data sent ahead of the next execute.
+    sent_ahead: Vec<(u32, u16)>,
     /// What [`Self::next_response`] has of a result set.
     collected: Option<ResultSet>,
 }
@@ -295,6 +297,7 @@ impl ClientConnection {
             inbox: Inbox::new(options.payload_size_max),
             output: Vec::new(),
             columns: Columns::default(),
+            sent_ahead: Vec::new(),
             collected: None,
             options,
         }

@@ -10,7 +10,7 @@
 use std::collections::BTreeMap;
 
 use crate::constants::{Capabilities, ColumnType};
-use crate::encoding::Reader;
+use crate::encoding::{Reader, append_lenenc_bytes};
 use crate::error::CommandError;
 use crate::value::ParameterValue;
 
@@ -295,31 +295,50 @@ impl<'a> Iterator for AttributeEntries<'a> {
     }
 }
 
+/// What a client gives for one parameter.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) enum Argument<'a> {
+    Value(ParameterValue<'a>),
+    /// By COM_STMT_SEND_LONG_DATA.
+    SentAhead,
+}
+
+impl Argument<'_> {
+    fn parameter_type(&self) -> ParameterType {
+        match self {
+            Self::Value(value) => value.parameter_type(),
+            Self::SentAhead => ParameterType { column_type: ColumnType::Blob, unsigned: false },
+        }
+    }
+}
+
 /// Appends what [`ExecuteBody::parameters`] and [`QueryAttributes::read`] take, from the NULL bitmap on.
 pub(crate) fn append_parameters<'a>(
     buffer: &mut Vec<u8>,
-    values: impl Iterator<Item = (&'a [u8], ParameterValue<'a>)> + Clone,
+    arguments: impl Iterator<Item = (&'a [u8], Argument<'a>)> + Clone,
     capabilities: Capabilities,
 ) {
     let bitmap_start = buffer.len();
-    for (index, (_, value)) in values.clone().enumerate() {
+    for (index, (_, argument)) in arguments.clone().enumerate() {
         if index % 8 == 0 {
             buffer.push(0);
         }
-        if value == ParameterValue::Null {
+        if argument == Argument::Value(ParameterValue::Null) {
             buffer[bitmap_start + index / 8] |= 1 << (index % 8);
         }
     }
     // Types are sent each time: the client half does not keep what it sent before.
     buffer.push(1);
-    for (name, value) in values.clone() {
-        buffer.extend_from_slice(&value.parameter_type().to_wire().to_le_bytes());
+    for (name, argument) in arguments.clone() {
+        buffer.extend_from_slice(&argument.parameter_type().to_wire().to_le_bytes());
         if capabilities.contains(Capabilities::QUERY_ATTRIBUTES) {
-            crate::encoding::append_lenenc_bytes(buffer, name);
+            append_lenenc_bytes(buffer, name);
         }
     }
-    for (_, value) in values {
-        value.append(buffer);
+    for (_, argument) in arguments {
+        if let Argument::Value(value) = argument {
+            value.append(buffer);
+        }
     }
 }
 

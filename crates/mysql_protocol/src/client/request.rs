@@ -5,7 +5,7 @@ use crate::command::{Cursor, MultiStatements, PARAMETER_COUNT_AVAILABLE, command
 use crate::constants::Capabilities;
 use crate::framing::{OpenPacket, PacketWriter};
 use crate::handshake::ConnectAttributes;
-use crate::parameters::append_parameters;
+use crate::parameters::{Argument, append_parameters};
 use crate::result::RowFormat;
 use crate::value::ParameterValue;
 
@@ -25,7 +25,8 @@ impl ClientConnection {
                 packet.lenenc_integer(attributes.len() as u64);
                 packet.lenenc_integer(1);
                 if !attributes.is_empty() {
-                    append_parameters(packet.buffer(), attributes.iter().copied(), capabilities);
+                    let named = attributes.iter().map(|&(name, value)| (name, Argument::Value(value)));
+                    append_parameters(packet.buffer(), named, capabilities);
                 }
             }
             packet.bytes(text);
@@ -36,10 +37,11 @@ impl ClientConnection {
         self.request(command_byte::STMT_PREPARE, Some(Request::Prepare), |packet| packet.bytes(text));
     }
 
-    /// For a parameter whose data was sent ahead, give NULL: what was sent takes precedence.
+    /// Where a parameter's data was sent ahead, its value here does not matter.
     pub fn execute(&mut self, statement_id: u32, parameters: &[ParameterValue<'_>], cursor: Cursor) {
         let capabilities = self.capabilities;
         let counted = capabilities.contains(Capabilities::QUERY_ATTRIBUTES);
+        let sent_ahead = std::mem::take(&mut self.sent_ahead);
         let cursor_flag = match cursor {
             Cursor::None => 0,
             Cursor::ReadOnly => 1,
@@ -52,14 +54,22 @@ impl ClientConnection {
                 packet.lenenc_integer(parameters.len() as u64);
             }
             if !parameters.is_empty() {
-                let values = parameters.iter().map(|&value| (&[] as &[u8], value));
-                append_parameters(packet.buffer(), values, capabilities);
+                let arguments = parameters.iter().zip(0..).map(|(&value, parameter)| {
+                    let is_sent = sent_ahead.contains(&(statement_id, parameter));
+                    (&[] as &[u8], if is_sent { Argument::SentAhead } else { Argument::Value(value) })
+                });
+                append_parameters(packet.buffer(), arguments, capabilities);
             }
         });
+        self.sent_ahead = sent_ahead;
+        self.forget_sent_ahead(statement_id);
     }
 
     /// Sends (a piece of) a parameter ahead of the execute.
     pub fn send_long_data(&mut self, statement_id: u32, parameter: u16, data: &[u8]) {
+        if !self.sent_ahead.contains(&(statement_id, parameter)) {
+            self.sent_ahead.push((statement_id, parameter));
+        }
         self.request(command_byte::STMT_SEND_LONG_DATA, None, |packet| {
             packet.u32(statement_id);
             packet.u16(parameter);
@@ -76,12 +86,14 @@ impl ClientConnection {
     }
 
     pub fn reset_statement(&mut self, statement_id: u32) {
+        self.forget_sent_ahead(statement_id);
         self.request(command_byte::STMT_RESET, Some(Request::Acknowledged), |packet| {
             packet.u32(statement_id)
         });
     }
 
     pub fn close_statement(&mut self, statement_id: u32) {
+        self.forget_sent_ahead(statement_id);
         self.request(command_byte::STMT_CLOSE, None, |packet| packet.u32(statement_id));
     }
 
@@ -126,7 +138,9 @@ impl ClientConnection {
         });
     }
 
+    /// Statements are gone afterwards.
     pub fn reset_connection(&mut self) {
+        self.sent_ahead.clear();
         self.request(command_byte::RESET_CONNECTION, Some(Request::Acknowledged), |_| {});
     }
 
@@ -159,7 +173,12 @@ impl ClientConnection {
                 packet.lenenc_bytes(&attributes);
             }
         });
+        self.sent_ahead.clear();
         self.stage = Stage::Authenticating;
+    }
+
+    fn forget_sent_ahead(&mut self, statement_id: u32) {
+        self.sent_ahead.retain(|&(statement, _)| statement != statement_id);
     }
 
     fn request(&mut self, command: u8, answer: Option<Request>, body: impl FnOnce(&mut OpenPacket<'_>)) {
