@@ -13,6 +13,7 @@
 mod parse;
 mod wide;
 
+pub(crate) use parse::literal_bounds;
 use std::cmp::Ordering;
 use stdx::wire::{Decoder, Encoder, Wire, WireError};
 use wide::Wide;

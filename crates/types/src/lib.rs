@@ -17,6 +17,7 @@ pub mod temporal;
 pub mod text;
 pub mod value;
 
+pub use collation::COLLATION_VERSION;
 pub use decimal::{Decimal, DecimalError, DecimalRef, OutOfRange};
 pub use definition::{
     COLUMN_COUNT_MAX, ColumnDefinition, ColumnFlags, DefaultValue, DefinitionError, INDEX_COUNT_MAX,
@@ -35,5 +36,5 @@ pub use store::{
     IncorrectKind, StoreError, StoreMode, Stored, TemporalKind, implicit_default, store, store_with_warning,
 };
 pub use temporal::{Date, DateTime, Interval, Parsed, Time, WeekMode};
-pub use text::{format_double, format_float, format_text};
+pub use text::{format_double, format_float, format_text, parse_double};
 pub use value::{Value, ValueRef};

@@ -439,4 +439,4 @@ fn default_of(column: &ColumnDefinition) -> Value {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -174,10 +174,12 @@ impl Schema {
 
     /// Takes a table out.
     pub fn remove_table(&mut self, id: TableId) {
-        if let Some(table) = self.tables.remove(&id)
-            && table.kind.is_named()
-        {
-            self.names.remove(&(table.database.clone(), table.name.clone()));
+        if let Some(table) = self.tables.remove(&id) {
+            let name = (table.database.clone(), table.name.clone());
+            // While tables swap their names, another one may have it already.
+            if self.names.get(&name) == Some(&id) {
+                self.names.remove(&name);
+            }
         }
     }
 

@@ -1,5 +1,22 @@
-//! Bringing a value into a column's type (skeleton: signatures are final).
-use crate::{SqlType, Value};
+//! Bringing a value of any kind into a column's type, by MySQL 8's rules: what INSERT, UPDATE, LOAD DATA and CAST to a column do.
+//!
+//! Every conversion yields the nearest value of the type and, where something was lost, what. Strict mode (MySQL 8's default
+//! sql_mode: STRICT_TRANS_TABLES, NO_ZERO_DATE, NO_ZERO_IN_DATE) makes losses errors; lenient mode (INSERT IGNORE) keeps the value and
+//! reports the loss as a warning. Some losses are only notes in both modes: digits rounded away from a decimal, trailing spaces over
+//! a column's length, the time of day of what becomes a date.
+//!
+//! Invariants: the value that comes out is NULL or of the column's type, so that `RowLayout` and `KeyEncoder` accept it; a value that
+//! already is of the type comes out unchanged (zero dates aside, which strict mode refuses).
+//!
+//! Deliberately not here: the message (its writer knows column and row), NOT NULL (1048), the shift of TIMESTAMP between time zones and
+//! its range afterwards ([`crate::DateTime::is_timestamp`]), TIME to DATETIME (which needs today's date), and text with a time-zone offset:
+//! the caller converts these first; here they are incorrect values.
+
+mod numbers;
+mod strings;
+mod temporals;
+
+use crate::{Date, DateTime, Decimal, SqlType, Time, Value};
 
 /// What a value that is not one of a type was meant to be: the `%s` of "Incorrect %s value".
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -13,6 +30,7 @@ pub enum IncorrectKind {
     /// string
     String,
 }
+
 /// The `%s` of "Incorrect %s value" for temporal types.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TemporalKind {
@@ -23,6 +41,7 @@ pub enum TemporalKind {
     /// datetime
     DateTime,
 }
+
 /// Why a value cannot be stored as it is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum StoreError {
@@ -37,13 +56,36 @@ pub enum StoreError {
     /// 1292 Incorrect … value for column
     IncorrectTemporal(TemporalKind),
 }
+
 impl StoreError {
     /// MySQL's error number.
     #[must_use]
     pub fn code(self) -> u16 {
-        unimplemented!()
+        match self {
+            StoreError::OutOfRange => 1264,
+            StoreError::TooLong => 1406,
+            StoreError::Truncated => 1265,
+            StoreError::Incorrect(_) => 1366,
+            StoreError::IncorrectTemporal(_) => 1292,
+        }
+    }
+
+    /// The type's name in "Incorrect %s value: '…' for column …"; `None` for errors whose message does not show the value.
+    #[must_use]
+    pub fn incorrect_type(self) -> Option<&'static str> {
+        match self {
+            StoreError::OutOfRange | StoreError::TooLong | StoreError::Truncated => None,
+            StoreError::Incorrect(IncorrectKind::Integer) => Some("integer"),
+            StoreError::Incorrect(IncorrectKind::Decimal) => Some("decimal"),
+            StoreError::Incorrect(IncorrectKind::Double) => Some("double"),
+            StoreError::Incorrect(IncorrectKind::String) => Some("string"),
+            StoreError::IncorrectTemporal(TemporalKind::Date) => Some("date"),
+            StoreError::IncorrectTemporal(TemporalKind::Time) => Some("time"),
+            StoreError::IncorrectTemporal(TemporalKind::DateTime) => Some("datetime"),
+        }
     }
 }
+
 /// Whether what does not fit is an error or is adjusted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum StoreMode {
@@ -52,6 +94,7 @@ pub enum StoreMode {
     /// INSERT IGNORE and the like: the nearest value, with a warning.
     Lenient,
 }
+
 /// A value of the column's type, and what was lost on the way.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Stored {
@@ -60,16 +103,99 @@ pub struct Stored {
     /// In lenient mode what strict mode refuses; in both modes a note (a cut trailing space, a rounded decimal).
     pub warning: Option<StoreError>,
 }
+
+/// What a conversion lost.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Loss {
+    Nothing,
+    /// Told, never refused.
+    Note(StoreError),
+    /// Refused in strict mode.
+    Error(StoreError),
+}
+
+/// The nearest value of the type and what was lost.
+type Converted = (Value, Loss);
+
 /// Brings `value` into the type `to`.
 pub fn store(value: Value, to: &SqlType, mode: StoreMode) -> Result<Value, StoreError> {
     store_with_warning(value, to, mode).map(|stored| stored.value)
 }
+
 /// As [`store`], with the warning.
-pub fn store_with_warning(_value: Value, _to: &SqlType, _mode: StoreMode) -> Result<Stored, StoreError> {
-    unimplemented!()
+pub fn store_with_warning(value: Value, to: &SqlType, mode: StoreMode) -> Result<Stored, StoreError> {
+    let (value, loss) = convert(value, to);
+    match loss {
+        Loss::Nothing => Ok(Stored { value, warning: None }),
+        Loss::Error(error) if mode == StoreMode::Strict => Err(error),
+        Loss::Note(error) | Loss::Error(error) => Ok(Stored { value, warning: Some(error) }),
+    }
 }
-/// What a NOT NULL column without DEFAULT gets where MySQL fills it in (lenient INSERT, ADD COLUMN): 0, '', the zero date, the first member.
+
+fn convert(value: Value, to: &SqlType) -> Converted {
+    if value.is_null() {
+        return (Value::Null, Loss::Nothing);
+    }
+    match to {
+        SqlType::Null => (Value::Null, Loss::Nothing),
+        SqlType::Integer { width, unsigned } => numbers::to_integer(&value, *width, *unsigned),
+        SqlType::Float => numbers::to_float(&value),
+        SqlType::Double => numbers::to_double(&value),
+        SqlType::Decimal { precision, scale, unsigned } => {
+            numbers::to_decimal(&value, *precision, *scale, *unsigned)
+        }
+        SqlType::Bit { length } => numbers::to_bit(&value, *length),
+        SqlType::Year => numbers::to_year(&value),
+        SqlType::Char { length, .. } => strings::to_char(value, *length),
+        SqlType::VarChar { length, .. } => strings::to_varchar(value, *length),
+        SqlType::Text { size, .. } => strings::to_text(value, size.bytes_max()),
+        SqlType::Json => strings::to_text(value, crate::BlobSize::Long.bytes_max()),
+        SqlType::Binary { length } => strings::to_binary(value, *length),
+        SqlType::VarBinary { length } => strings::to_varbinary(value, u64::from(*length)),
+        SqlType::Blob { size } => strings::to_varbinary(value, size.bytes_max()),
+        SqlType::Enum { members, collation } => strings::to_enum(&value, members, *collation),
+        SqlType::Set { members, collation } => strings::to_set(&value, members, *collation),
+        SqlType::Date => temporals::to_date(&value),
+        SqlType::Time { fraction } => temporals::to_time(&value, *fraction),
+        SqlType::DateTime { fraction } | SqlType::Timestamp { fraction } => {
+            temporals::to_datetime(&value, *fraction)
+        }
+    }
+}
+
+/// What a NOT NULL column without DEFAULT gets where MySQL fills it in (lenient INSERT, ADD COLUMN): 0, '', the zero date, the first
+/// member.
 #[must_use]
-pub fn implicit_default(_sql_type: &SqlType) -> Value {
-    unimplemented!()
+pub fn implicit_default(sql_type: &SqlType) -> Value {
+    match sql_type {
+        SqlType::Null => Value::Null,
+        SqlType::Integer { unsigned: false, .. } => Value::Int(0),
+        SqlType::Integer { unsigned: true, .. }
+        | SqlType::Bit { .. }
+        | SqlType::Set { .. }
+        | SqlType::Year => Value::UInt(0),
+        SqlType::Enum { .. } => Value::UInt(1),
+        SqlType::Float | SqlType::Double => Value::Double(0.0),
+        SqlType::Decimal { precision, scale, .. } => {
+            Value::Decimal(Box::new(Decimal::ZERO.rescale(*precision, *scale).unwrap_or(Decimal::ZERO)))
+        }
+        SqlType::Binary { length } => Value::Bytes(vec![0; *length as usize]),
+        SqlType::Json => Value::text("null"),
+        SqlType::Char { .. }
+        | SqlType::VarChar { .. }
+        | SqlType::VarBinary { .. }
+        | SqlType::Text { .. }
+        | SqlType::Blob { .. } => Value::Bytes(Vec::new()),
+        SqlType::Date => Value::Date(Date::ZERO),
+        SqlType::Time { .. } => Value::Time(Time::ZERO),
+        SqlType::DateTime { .. } | SqlType::Timestamp { .. } => Value::DateTime(DateTime::ZERO),
+    }
 }
+
+/// True if nothing but spaces is behind the first `consumed` bytes.
+fn is_consumed(text: &[u8], consumed: usize) -> bool {
+    text.get(consumed..).is_none_or(|rest| rest.iter().all(u8::is_ascii_whitespace))
+}
+
+#[cfg(test)]
+mod tests;

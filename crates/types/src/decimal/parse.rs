@@ -8,6 +8,7 @@ struct Literal<'a> {
     integer: &'a [u8],
     fraction: &'a [u8],
     exponent: i64,
+    start: usize,
     consumed: usize,
 }
 
@@ -18,6 +19,7 @@ fn digits(text: &[u8]) -> &[u8] {
 
 fn scan(text: &[u8]) -> Option<Literal<'_>> {
     let mut position = text.iter().take_while(|byte| matches!(byte, b' ' | b'\t'..=b'\r')).count();
+    let start = position;
     let negative = text.get(position) == Some(&b'-');
     if matches!(text.get(position), Some(b'-' | b'+')) {
         position += 1;
@@ -43,7 +45,13 @@ fn scan(text: &[u8]) -> Option<Literal<'_>> {
             position += 1 + sign + digits.len();
         }
     }
-    Some(Literal { negative, integer, fraction, exponent, consumed: position })
+    Some(Literal { negative, integer, fraction, exponent, start, consumed: position })
+}
+
+/// Where the number at the start of `text` starts (behind white space) and ends.
+pub(crate) fn literal_bounds(text: &[u8]) -> Option<(usize, usize)> {
+    let literal = scan(text)?;
+    Some((literal.start, literal.consumed))
 }
 
 pub(super) fn parse(text: &[u8]) -> Option<(Decimal, usize)> {

@@ -226,6 +226,14 @@ impl DateTime {
         DateTime::from_absolute_microseconds(absolute)
     }
 
+    /// True if a TIMESTAMP column can hold the value (in UTC): '1970-01-01 00:00:01' to '2038-01-19 03:14:07', or the zero date.
+    #[must_use]
+    pub fn is_timestamp(self) -> bool {
+        const LAST_SECOND: i64 = 2_147_483_647;
+        let seconds = self.to_unix_microseconds().div_euclid(MICROSECONDS_PER_SECOND);
+        self == DateTime::ZERO || (!self.date().has_zero_part() && (1..=LAST_SECOND).contains(&seconds))
+    }
+
     /// Rounded half up to `fraction` digits of a second, with carry into the date; `None` beyond 9999-12-31 23:59:59.
     #[must_use]
     pub fn round(self, fraction: u8) -> Option<DateTime> {

@@ -1,0 +1,303 @@
+use super::*;
+use crate::{BlobSize, Collation, IntegerWidth, format_text};
+use proptest::prelude::*;
+use std::sync::Arc;
+
+const AI: Collation = Collation::Utf8mb40900AiCi;
+const TINY: SqlType = SqlType::Integer { width: IntegerWidth::Tiny, unsigned: false };
+const TINY_UNSIGNED: SqlType = SqlType::Integer { width: IntegerWidth::Tiny, unsigned: true };
+const INT: SqlType = SqlType::Integer { width: IntegerWidth::Normal, unsigned: false };
+const BIG: SqlType = SqlType::Integer { width: IntegerWidth::Big, unsigned: false };
+const BIG_UNSIGNED: SqlType = SqlType::Integer { width: IntegerWidth::Big, unsigned: true };
+
+fn text(text: &str) -> Value {
+    Value::text(text)
+}
+
+fn number(text: &str) -> Value {
+    Value::Decimal(Box::new(Decimal::parse(text.as_bytes()).unwrap().0))
+}
+
+fn datetime(text: &str) -> Value {
+    Value::DateTime(DateTime::parse(text.as_bytes()).unwrap().value)
+}
+
+fn shown(value: &Value, sql_type: &SqlType) -> String {
+    let mut text = Vec::new();
+    format_text(value.as_ref(), sql_type, &mut text);
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+/// The stored text and the code of a note, or the code of the error and the text that lenient mode stores.
+fn outcome(value: &Value, to: &SqlType) -> String {
+    let lenient = store_with_warning(value.clone(), to, StoreMode::Lenient).unwrap();
+    let kept = shown(&lenient.value, to);
+    match store_with_warning(value.clone(), to, StoreMode::Strict) {
+        Ok(Stored { value, warning: None }) => {
+            assert_eq!((&value, lenient.warning), (&lenient.value, None));
+            kept
+        }
+        Ok(Stored { warning: Some(note), .. }) => format!("{kept} note {}", note.code()),
+        Err(error) => {
+            assert_eq!(lenient.warning, Some(error));
+            format!("{} {kept}", error.code())
+        }
+    }
+}
+
+fn check(cases: &[(Value, &SqlType, &str)]) {
+    for (value, to, expected) in cases {
+        assert_eq!(outcome(value, to), *expected, "{value:?} into {to:?}");
+    }
+}
+
+#[test]
+fn integers() {
+    check(&[
+        (Value::Int(127), &TINY, "127"),
+        (Value::Int(128), &TINY, "1264 127"),
+        (Value::Int(-129), &TINY, "1264 -128"),
+        (Value::Int(-1), &TINY_UNSIGNED, "1264 0"),
+        (Value::UInt(256), &TINY_UNSIGNED, "1264 255"),
+        (Value::UInt(u64::MAX), &BIG, "1264 9223372036854775807"),
+        (Value::UInt(u64::MAX), &BIG_UNSIGNED, "18446744073709551615"),
+        (Value::Int(i64::MIN), &BIG, "-9223372036854775808"),
+        (Value::Double(2.5), &INT, "2"),
+        (Value::Double(3.5), &INT, "4"),
+        (Value::Double(1e30), &INT, "1264 2147483647"),
+        (Value::Double(-1e300), &BIG, "1264 -9223372036854775808"),
+        (number("2.5"), &INT, "3"),
+        (number("-2.5"), &INT, "-3"),
+        (number("18446744073709551615.4"), &BIG_UNSIGNED, "18446744073709551615"),
+        (number("18446744073709551615.5"), &BIG_UNSIGNED, "1264 18446744073709551615"),
+        (text("12"), &INT, "12"),
+        (text(" 12  "), &INT, "12"),
+        (text("1.5"), &INT, "2"),
+        (text("1e3"), &INT, "1000"),
+        (text("12abc"), &INT, "1265 12"),
+        (text("abc"), &INT, "1366 0"),
+        (text(""), &INT, "1366 0"),
+        (text("300abc"), &TINY, "1264 127"),
+        (text("99999999999999999999999"), &BIG, "1264 9223372036854775807"),
+        (datetime("2024-01-02 03:04:05.6"), &BIG, "20240102030406"),
+        (datetime("2024-01-02 03:04:05"), &INT, "1264 2147483647"),
+        (Value::Date(Date::new(2024, 1, 2).unwrap()), &INT, "20240102"),
+        (Value::Time(Time::parse(b"-12:30:00").unwrap().value), &INT, "-123000"),
+    ]);
+    assert_eq!(store(Value::Null, &INT, StoreMode::Strict), Ok(Value::Null));
+}
+
+#[test]
+fn floating_point_and_decimals() {
+    let money = SqlType::Decimal { precision: 5, scale: 2, unsigned: false };
+    let price = SqlType::Decimal { precision: 5, scale: 2, unsigned: true };
+    check(&[
+        (Value::Int(7), &SqlType::Double, "7"),
+        (text("1.5e3"), &SqlType::Double, "1500"),
+        (text("abc"), &SqlType::Double, "1265 0"),
+        (text("1.5abc"), &SqlType::Double, "1265 1.5"),
+        (text("1e999"), &SqlType::Double, "1264 1.7976931348623157e308"),
+        (Value::Double(1e39), &SqlType::Float, "1264 3.40282e38"),
+        (Value::Double(0.1), &SqlType::Float, "0.1"),
+        (datetime("2024-01-02 03:04:05.5"), &SqlType::Double, "20240102030405.5"),
+        (number("1.5"), &SqlType::Double, "1.5"),
+        (number("1.005"), &money, "1.01 note 1265"),
+        (number("1.1"), &money, "1.10"),
+        (number("999.994"), &money, "999.99 note 1265"),
+        (number("999.995"), &money, "1264 999.99"),
+        (number("-1000"), &money, "1264 -999.99"),
+        (number("-1"), &price, "1264 0.00"),
+        (number("-9999"), &price, "1264 0.00"),
+        (number("-0.001"), &price, "0.00 note 1265"),
+        (Value::Double(1e300), &money, "1264 999.99"),
+        (Value::Double(0.1), &money, "0.10"),
+        (Value::Int(7), &money, "7.00"),
+        (text("12.345"), &money, "12.35 note 1265"),
+        (text("12abc"), &money, "1265 12.00"),
+        (text("abc"), &money, "1366 0.00"),
+        (
+            Value::UInt(u64::MAX),
+            &SqlType::Decimal { precision: 20, scale: 0, unsigned: true },
+            "18446744073709551615",
+        ),
+        (
+            datetime("2024-01-02 03:04:05.5"),
+            &SqlType::Decimal { precision: 20, scale: 2, unsigned: false },
+            "20240102030405.50",
+        ),
+    ]);
+    let float = store(Value::Double(0.1), &SqlType::Float, StoreMode::Strict);
+    assert_eq!(float, Ok(Value::Double(f64::from(0.1_f32))));
+}
+
+#[test]
+fn bits_and_years() {
+    let bit = |length| SqlType::Bit { length };
+    let stored = |value, length| store(value, &bit(length), StoreMode::Strict);
+    assert_eq!(stored(Value::Int(5), 3), Ok(Value::UInt(5)));
+    assert_eq!(stored(Value::Int(8), 3), Err(StoreError::TooLong));
+    assert_eq!(stored(Value::Int(-1), 64), Ok(Value::UInt(u64::MAX)));
+    assert_eq!(stored(Value::Int(-1), 8), Err(StoreError::TooLong));
+    assert_eq!(stored(Value::Bytes(vec![0, 0, 1, 2]), 9), Ok(Value::UInt(258)));
+    assert_eq!(stored(Value::Bytes(vec![1; 9]), 64), Err(StoreError::TooLong));
+    assert_eq!(store(Value::Int(8), &bit(3), StoreMode::Lenient), Ok(Value::UInt(7)));
+    check(&[
+        (Value::Int(2024), &SqlType::Year, "2024"),
+        (Value::Int(0), &SqlType::Year, "0000"),
+        (Value::Int(1), &SqlType::Year, "2001"),
+        (Value::Int(70), &SqlType::Year, "1970"),
+        (Value::Int(100), &SqlType::Year, "1264 0000"),
+        (Value::Int(2156), &SqlType::Year, "1264 0000"),
+        (Value::Int(-1), &SqlType::Year, "1264 0000"),
+        (text("0"), &SqlType::Year, "2000"),
+        (text("0000"), &SqlType::Year, "0000"),
+        (text("69"), &SqlType::Year, "2069"),
+        (text("abc"), &SqlType::Year, "1366 0000"),
+        (datetime("2024-01-02"), &SqlType::Year, "2024"),
+    ]);
+}
+
+#[test]
+fn strings() {
+    let (char3, varchar3) =
+        (SqlType::Char { length: 3, collation: AI }, SqlType::VarChar { length: 3, collation: AI });
+    let tiny = SqlType::Text { size: BlobSize::Tiny, collation: AI };
+    let long = "é".repeat(200);
+    check(&[
+        (text("abc"), &char3, "abc"),
+        (text("ab "), &char3, "ab"),
+        (text("abc   "), &char3, "abc"),
+        (text("abcd"), &char3, "1406 abc"),
+        (text("äöü"), &char3, "äöü"),
+        (text("äöüß"), &varchar3, "1406 äöü"),
+        (text("ab "), &varchar3, "ab "),
+        (text("abc   "), &varchar3, "abc note 1265"),
+        (text("abc  d"), &varchar3, "1406 abc"),
+        (Value::Bytes(b"a\xff".to_vec()), &varchar3, "1366 a"),
+        (Value::Int(-12), &varchar3, "-12"),
+        (Value::Int(1234), &varchar3, "1406 123"),
+        (Value::Double(0.5), &varchar3, "0.5"),
+        (text(&long), &tiny, &format!("1406 {}", "é".repeat(127))),
+        (text("abc"), &tiny, "abc"),
+        (text("ab"), &SqlType::Binary { length: 3 }, "ab\0"),
+        (text("abcd"), &SqlType::Binary { length: 3 }, "1406 abc"),
+        (text("abc "), &SqlType::VarBinary { length: 3 }, "1406 abc"),
+        (Value::Bytes(b"\xff".to_vec()), &SqlType::Blob { size: BlobSize::Tiny }, "\u{fffd}"),
+    ]);
+}
+
+#[test]
+fn members() {
+    let members = Arc::new(vec!["small".to_owned(), "big".to_owned(), "7".to_owned()]);
+    let one = SqlType::Enum { members: Arc::clone(&members), collation: AI };
+    let some = SqlType::Set { members, collation: AI };
+    check(&[
+        (text("BIG"), &one, "big"),
+        (text("big  "), &one, "big"),
+        (text("2"), &one, "big"),
+        (text("7"), &one, "7"),
+        (text("9"), &one, "1265 "),
+        (text("huge"), &one, "1265 "),
+        (text(""), &one, "1265 "),
+        (Value::Int(1), &one, "small"),
+        (Value::Int(0), &one, "1265 "),
+        (Value::Int(4), &one, "1265 "),
+        (Value::Double(2.9), &one, "big"),
+        (text(""), &some, ""),
+        (text("big,SMALL"), &some, "small,big"),
+        (text("big,huge"), &some, "1265 big"),
+        (text("5"), &some, "small,7"),
+        (text("7"), &some, "7"),
+        (Value::Int(3), &some, "small,big"),
+        (Value::Int(8), &some, "1265 "),
+        (Value::Int(9), &some, "1265 small"),
+    ]);
+}
+
+#[test]
+fn temporals() {
+    let (seconds, millis) = (SqlType::DateTime { fraction: 0 }, SqlType::Timestamp { fraction: 3 });
+    let (time, time2) = (SqlType::Time { fraction: 0 }, SqlType::Time { fraction: 2 });
+    check(&[
+        (text("2024-01-02"), &SqlType::Date, "2024-01-02"),
+        (text("2024-01-02 03:04:05"), &SqlType::Date, "2024-01-02 note 1265"),
+        (text("2024-02-30"), &SqlType::Date, "1292 0000-00-00"),
+        (text("0000-00-00"), &SqlType::Date, "1292 0000-00-00"),
+        (text("2024-00-10"), &SqlType::Date, "1292 0000-00-00"),
+        (text("abc"), &SqlType::Date, "1292 0000-00-00"),
+        (Value::Int(20_240_102), &SqlType::Date, "2024-01-02"),
+        (Value::Int(0), &SqlType::Date, "1292 0000-00-00"),
+        (Value::Int(-5), &SqlType::Date, "1292 0000-00-00"),
+        (text("2024-01-02 03:04:05.6"), &seconds, "2024-01-02 03:04:06"),
+        (text("2024-01-02 03:04:05.6789"), &millis, "2024-01-02 03:04:05.679"),
+        (text("2024-01-02 03:04:05abc"), &seconds, "1292 2024-01-02 03:04:05"),
+        (text("2024-01-02 03:04:05+01:00"), &seconds, "1292 0000-00-00 00:00:00"),
+        (text("9999-12-31 23:59:59.9"), &seconds, "1292 9999-12-31 23:59:59"),
+        (number("20240102030405.5"), &millis, "2024-01-02 03:04:05.500"),
+        (Value::Double(20_240_102_030_405.5), &millis, "2024-01-02 03:04:05.500"),
+        (Value::Date(Date::new(2024, 1, 2).unwrap()), &seconds, "2024-01-02 00:00:00"),
+        (Value::Time(Time::ZERO), &seconds, "1292 0000-00-00 00:00:00"),
+        (text("12:30"), &time, "12:30:00"),
+        (text("-12:30:45.678"), &time2, "-12:30:45.68"),
+        (text("900:00:00"), &time, "1292 838:59:59"),
+        (text("838:59:59.9"), &time, "1292 838:59:59"),
+        (text("abc"), &time, "1292 00:00:00"),
+        (text("12:30abc"), &time, "1292 12:30:00"),
+        (Value::Int(123_000), &time, "12:30:00"),
+        (Value::Int(-9_999_999), &time, "1292 -838:59:59"),
+        (number("-123000.25"), &time2, "-12:30:00.25"),
+        (datetime("2024-01-02 03:04:05"), &time, "03:04:05 note 1265"),
+    ]);
+    let at = |text: &str| DateTime::parse(text.as_bytes()).unwrap().value.is_timestamp();
+    assert!(at("1970-01-01 00:00:01") && at("2038-01-19 03:14:07.999999") && at("0000-00-00"));
+    assert!(!at("1970-01-01 00:00:00") && !at("2038-01-19 03:14:08"));
+}
+
+#[test]
+fn errors_have_mysqls_names() {
+    let error = |value, to| store(value, to, StoreMode::Strict).unwrap_err().incorrect_type();
+    assert_eq!(error(text("x"), &INT), Some("integer"));
+    assert_eq!(error(text("x"), &SqlType::Date), Some("date"));
+    assert_eq!(error(text("x"), &SqlType::Timestamp { fraction: 0 }), Some("datetime"));
+    assert_eq!(error(Value::Int(1_000), &TINY), None);
+}
+
+fn any_value() -> impl Strategy<Value = Value> {
+    prop_oneof![
+        Just(Value::Null),
+        any::<i64>().prop_map(Value::Int),
+        (-300_i64..300).prop_map(Value::Int),
+        any::<u64>().prop_map(Value::UInt),
+        any::<f64>().prop_map(Value::Double),
+        "-?[0-9]{1,35}(\\.[0-9]{1,30})?".prop_map(|text| number(&text)),
+        proptest::collection::vec(any::<u8>(), 0..20).prop_map(Value::Bytes),
+        "[0-9:. a-z-]{0,20}".prop_map(|text| Value::text(&text)),
+        any::<u32>().prop_filter_map("no date", Date::from_packed).prop_map(Value::Date),
+        any::<i64>()
+            .prop_filter_map("no time", |number| Time::from_microseconds(number / 4_000_000))
+            .prop_map(Value::Time),
+        (366_i64..3_652_424, 0..86_400_i64).prop_map(|(days, seconds)| {
+            let time = Time::from_microseconds(seconds * 1_000_000).unwrap();
+            Value::DateTime(DateTime::from_date_and_duration(Date::from_days(days).unwrap(), time).unwrap())
+        }),
+    ]
+}
+
+fn any_type() -> impl Strategy<Value = SqlType> {
+    crate::row::tests::any_type()
+}
+
+proptest! {
+    #[test]
+    fn what_is_stored_is_of_the_type_and_stays(value in any_value(), to in any_type()) {
+        let form = crate::row::Form::of(&to);
+        let stored = store(value.clone(), &to, StoreMode::Lenient).unwrap();
+        prop_assert!(form.accepts(stored.as_ref()), "{:?}", stored);
+        prop_assert!(form.accepts(implicit_default(&to).as_ref()));
+        if let Ok(strict) = store(value, &to, StoreMode::Strict) {
+            prop_assert_eq!(&strict, &stored);
+            let again = store_with_warning(strict.clone(), &to, StoreMode::Strict);
+            prop_assert_eq!(again, Ok(Stored { value: strict, warning: None }));
+        }
+    }
+}
