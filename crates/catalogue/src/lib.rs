@@ -7,12 +7,30 @@
 //! | file | what |
 //! | --- | --- |
 //! | request.rs | [`DdlRequest`]: what a DDL statement asks for, as the binder understood it |
+//! | job.rs | [`DdlJob`]: the statement as resumable steps; the whole argument why DDL is online and safe |
+//! | plan.rs, alter.rs, table.rs, key.rs | from request to steps, with MySQL's checks and errors (error.rs) |
+//! | system.rs | the system tables, their codecs, and the first rows of a cluster |
+//! | rows.rs | [`SchemaBuilder`]: rows → `Schema`; [`SchemaChange`]: a change of both |
+//! | show.rs | SHOW CREATE TABLE and COLUMN_TYPE texts |
 //!
 //! Deliberately not here: SQL text, sessions, transactions, signals. The session that runs a job does what its steps say.
 
+mod alter;
+mod error;
+pub mod job;
+mod key;
+mod plan;
 pub mod request;
+pub mod rows;
+pub mod show;
+pub mod system;
+mod table;
 
+pub use job::{DdlJob, Ids, JobOutcome, JobStep, Journal, StepWrite};
 pub use request::{
     AlterAction, ColumnSpec, CreateTable, DdlRequest, DefaultSpec, KeyPartSpec, KeySpec, KeySpecKind,
     Nullability, TableName, TableOptions, UserName, UserSpec,
 };
+pub use rows::{CatalogueError, SchemaBuilder, SchemaChange};
+pub use show::{column_default_text, column_type_text, show_create_database, show_create_table};
+pub use system::{RESERVED_DATABASES, SYSTEM_DATABASE, SystemTables, SystemWrite, bootstrap, bootstrap_rows};

@@ -1,0 +1,432 @@
+//! [`DdlJob`]: a DDL statement as a resumable list of steps. Pure: it says what to do next, a session's runner does it.
+//!
+//! # The scheme
+//!
+//! **Lock.** The runner opens a transaction that locks the only row of `ddl_lock` exclusively and keeps it open until the job has ended:
+//! one job at a time in the cluster, others queue (1205 when their wait times out). The lock only keeps runners from stepping on each
+//! other's toes; it is lost when the primary of partition 0 changes, and what keeps the catalogue right is:
+//!
+//! **Compare and set.** [`JobStep::Write`] is *one* transaction on partition 0: lock the `schema_version` row exclusively, compare it with
+//! `expected`, put all `writes` (of which the first raises that row), commit. A runner that lost its lock without knowing finds another
+//! version there and writes nothing. So two runners can never both write step n.
+//!
+//! **Journal.** Every step that is written also puts the job's row in `jobs`: the job as it stands *after* that write. Whoever gets the
+//! lock reads `ids` and `jobs` first ([`Journal`]), and before a job of its own runs the unfinished one that it finds there to its end.
+//! The last write marks the row `done`, or `failed` with the error; it stays for [`JOURNAL_LENGTH`] jobs, so that a runner that lost its
+//! lock or does not know the outcome of its commit (1180) can lock again and look what became of its job ([`Journal::outcome`]).
+//!
+//! **Two versions.** [`JobStep::Install`] sends `SchemaInstall` to `main` of every member and waits until each has installed the version
+//! *and has no transaction left that began under an older one*. The next version is written only then, so that at any moment the
+//! transactions of the cluster live under two neighbouring versions at most (the online schema change of Google's F1). A member that is
+//! gone from the view is not waited for: it reads the rows when it starts. A runner that dies between write and install leaves a version
+//! that not all know; so every runner, once it has the lock, first installs what the version row says.
+//!
+//! # Steps
+//!
+//! | statement | versions |
+//! | --- | --- |
+//! | databases, users, CREATE, LIKE, DROP, RENAME, TRUNCATE | one; TRUNCATE puts an empty table with another id in the table's place |
+//! | ALTER TABLE without indexes | one |
+//! | new indexes | delete-only (with the hidden tables of unique ones) → write-only → **backfill** → public, with all other changes |
+//! | dropped indexes | (with the public step above) write-only → delete-only → gone |
+//!
+//! Backfill, after write-only is installed everywhere: [`JobStep::Backfill`] is done by the `ldm`s of every replica (`BackfillRequest` to
+//! every data node's `main`): the ordered index of the table, for unique indexes too (ranges). [`JobStep::BackfillUnique`] is done by the
+//! runner: batch by batch, each in a transaction of its own, it reads primary keys of the table, locks these rows *shared*, reads their
+//! newest versions, and inserts the entry (unique key columns, then primary key columns) of each row without a NULL in the key into the
+//! hidden table. An entry that is there already with the same primary key is right (a writer was faster, or an earlier run of this
+//! backfill); one with another primary key is a duplicate: [`DdlJob::fail`] with 1062. Both kinds can be run again from the start.
+//!
+//! Failing. Before the public step the job steps back: write-only → delete-only → gone, then [`JobStep::Failed`]. From the public step on
+//! it only goes forward: if the runner cannot go on it reports the error, and the journal's next reader finishes the job.
+//!
+//! **Invariants**: all changes are computed under the lock by [`DdlJob::new`], from the schema at the version row, and nothing else
+//! changes the catalogue while the job is unfinished; every write raises the schema version by one; a table's version is raised by every
+//! step that touches it; no step but a backfill touches rows of users' tables; a job read from any bytes is refused or harmless to decode.
+//!
+//! Deliberately not here: transactions, signals, timeouts and retries.
+
+use crate::plan::{self, Planned};
+use crate::request::DdlRequest;
+use crate::rows::SchemaChange;
+use crate::system::{self, IDS, JOBS, MalformedRow, SystemTables, SystemWrite};
+use crate::table::TableIds;
+use protocol::SqlError;
+use protocol::program::TableRef;
+use types::{IndexId, Schema, SchemaVersion, TableId, Value, ValueRef};
+use wire_derive::Wire;
+
+/// How many ended jobs the journal remembers.
+pub const JOURNAL_LENGTH: u64 = 64;
+/// Bytes of a statement's summary in the journal.
+const SUMMARY_BYTES_MAX: usize = 512;
+/// Bytes of an error's text in the journal.
+const ERROR_BYTES_MAX: usize = 2_048;
+
+/// What the runner does next.
+#[derive(Clone, PartialEq, Debug)]
+pub enum JobStep {
+    /// Write these rows in one transaction, if the schema version is the expected one.
+    Write(Box<StepWrite>),
+    /// Wait until every member has installed this version and has no transaction left that began under an older one.
+    Install(SchemaVersion),
+    /// Have every replica build its ordered index from the rows it has.
+    Backfill {
+        /// The table.
+        table: TableRef,
+        /// Its index, in state `WriteOnly`.
+        index: IndexId,
+    },
+    /// Fill the hidden table of a unique index.
+    BackfillUnique {
+        /// The table.
+        table: TableRef,
+        /// Its index, in state `WriteOnly`.
+        index: IndexId,
+        /// The hidden table.
+        hidden: TableRef,
+    },
+    /// The statement has succeeded.
+    Done,
+    /// The statement has failed; what it did is undone, or will be finished by the journal's next reader.
+    Failed(SqlError),
+}
+
+/// The rows of one step.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct StepWrite {
+    /// What the `schema_version` row must say before; if it says something else, another runner went on with the journal.
+    pub expected: SchemaVersion,
+    /// What it says after.
+    pub version: SchemaVersion,
+    /// All rows, that of `schema_version` first.
+    pub writes: Vec<SystemWrite>,
+}
+
+/// A step as it is planned.
+#[derive(Clone, PartialEq, Debug, Wire)]
+pub(crate) enum Step {
+    Write {
+        changes: Vec<SchemaChange>,
+        /// Where in `undo` to start when a later step fails; None: there is no way back.
+        undo: Option<u32>,
+    },
+    Install,
+    Backfill {
+        table: TableRef,
+        index: IndexId,
+    },
+    BackfillUnique {
+        table: TableRef,
+        index: IndexId,
+        hidden: TableRef,
+    },
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Wire)]
+enum Direction {
+    /// Along `steps`.
+    Forward,
+    /// Along `undo`.
+    Back,
+    /// A runner could not go on; the journal's next reader will.
+    Stuck,
+}
+
+/// A DDL statement on its way.
+#[derive(Clone, PartialEq, Debug, Wire)]
+pub struct DdlJob {
+    id: u64,
+    summary: String,
+    /// The last version that was written (or found, before the first write).
+    version: SchemaVersion,
+    /// The first table id that is free when this job has ended.
+    next_table: TableId,
+    steps: Vec<Step>,
+    undo: Vec<Step>,
+    direction: Direction,
+    /// How many steps of `steps` or `undo` were given to the runner; all but the last of them are done.
+    position: u32,
+    error: Option<SqlError>,
+    notes: Vec<SqlError>,
+    affected_rows: u64,
+}
+
+/// The next ids, as the rows of `ids` say.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Ids {
+    /// The next table's (and index's).
+    pub next_table: TableId,
+    /// The next job's.
+    pub next_job: u64,
+}
+
+impl DdlJob {
+    /// The job that does what `request` asks, or MySQL's error if it makes no sense.
+    ///
+    /// To be called with the DDL lock held, with the schema of the version that the version row shows, and with ids read under the lock.
+    pub fn new(request: &DdlRequest, schema: &Schema, ids: Ids) -> Result<Self, SqlError> {
+        let mut table_ids = TableIds { next: ids.next_table };
+        let Planned { steps, undo, notes, affected_rows } = plan::plan(request, schema, &mut table_ids)?;
+        Ok(Self {
+            id: ids.next_job,
+            summary: first_bytes(&plan::summary(request), SUMMARY_BYTES_MAX).to_owned(),
+            version: schema.version,
+            next_table: table_ids.next,
+            steps,
+            undo,
+            direction: Direction::Forward,
+            position: 0,
+            error: None,
+            notes,
+            affected_rows,
+        })
+    }
+
+    /// Its id: names its row in the journal.
+    #[must_use]
+    pub const fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// What the statement is, in short.
+    #[must_use]
+    pub fn summary(&self) -> &str {
+        &self.summary
+    }
+
+    /// Notes for SHOW WARNINGS: what IF [NOT] EXISTS passed over.
+    #[must_use]
+    pub fn notes(&self) -> &[SqlError] {
+        &self.notes
+    }
+
+    /// The affected rows that the OK packet shows.
+    #[must_use]
+    pub const fn affected_rows(&self) -> u64 {
+        self.affected_rows
+    }
+
+    /// The next step; the one that the last call gave is done.
+    ///
+    /// After [`JobStep::Done`] and [`JobStep::Failed`] it gives the same again.
+    #[must_use]
+    #[expect(clippy::should_implement_trait, reason = "a job has no end of items: its last step repeats")]
+    pub fn next(&mut self) -> JobStep {
+        let steps = match self.direction {
+            Direction::Forward => &self.steps,
+            Direction::Back => &self.undo,
+            Direction::Stuck => return self.end(),
+        };
+        let Some(step) = steps.get(self.position as usize).cloned() else { return self.end() };
+        self.position += 1;
+        match step {
+            Step::Write { changes, .. } => {
+                let expected = self.version;
+                self.version = SchemaVersion(expected.0 + 1);
+                let writes = self.rows(&changes);
+                JobStep::Write(Box::new(StepWrite { expected, version: self.version, writes }))
+            }
+            Step::Install => JobStep::Install(self.version),
+            Step::Backfill { table, index } => JobStep::Backfill { table, index },
+            Step::BackfillUnique { table, index, hidden } => JobStep::BackfillUnique { table, index, hidden },
+        }
+    }
+
+    /// The step that [`Self::next`] gave last cannot be done: go back if there is a way. `next` says how it goes on.
+    ///
+    /// A `Write` that met another version than expected is *not* a failure of the job: the runner looks into the journal.
+    pub fn fail(&mut self, error: SqlError) {
+        self.error.get_or_insert(error);
+        if self.direction != Direction::Forward {
+            self.direction = Direction::Stuck;
+            return;
+        }
+        let failed = (self.position as usize).saturating_sub(1);
+        if let Some(Step::Write { .. }) = self.steps.get(failed) {
+            // It was not written.
+            self.version = SchemaVersion(self.version.0.saturating_sub(1));
+        }
+        let done = self.steps.get(..failed).unwrap_or_default();
+        let written = done.iter().rev().find_map(|step| match step {
+            Step::Write { undo, .. } => Some(*undo),
+            Step::Install | Step::Backfill { .. } | Step::BackfillUnique { .. } => None,
+        });
+        match written {
+            Some(Some(undo)) => {
+                self.direction = Direction::Back;
+                self.position = undo;
+            }
+            // Nothing was written, or there is no way back.
+            None | Some(None) => self.direction = Direction::Stuck,
+        }
+    }
+
+    fn end(&self) -> JobStep {
+        self.error.clone().map_or(JobStep::Done, JobStep::Failed)
+    }
+
+    /// True if no `Write` is left on the way the job goes.
+    fn is_last_write(&self) -> bool {
+        let steps = if self.direction == Direction::Back { &self.undo } else { &self.steps };
+        let rest = steps.get(self.position as usize..).unwrap_or_default();
+        !rest.iter().any(|step| matches!(step, Step::Write { .. }))
+    }
+
+    fn rows(&self, changes: &[SchemaChange]) -> Vec<SystemWrite> {
+        let tables = SystemTables::new();
+        let mut writes = Vec::with_capacity(changes.len() + 5);
+        writes.push(tables.put_schema_version(self.version));
+        writes.push(self.journal_row(&tables));
+        let name = |name: &'static str| ValueRef::Bytes(name.as_bytes());
+        writes.push(tables.put(IDS, &[name(system::TABLE_IDS), ValueRef::UInt(self.next_table.0.into())]));
+        writes.push(tables.put(IDS, &[name(system::JOB_IDS), ValueRef::UInt(self.id + 1)]));
+        if self.id > JOURNAL_LENGTH {
+            writes.push(tables.delete(JOBS, &[ValueRef::UInt(self.id - JOURNAL_LENGTH)]));
+        }
+        writes.extend(changes.iter().map(|change| change.write(&tables)));
+        writes
+    }
+
+    fn journal_row(&self, tables: &SystemTables) -> SystemWrite {
+        let is_last = self.is_last_write();
+        let job = if is_last { Vec::new() } else { system::to_blob(self) };
+        let state = match (is_last, &self.error) {
+            (false, _) => JobState::Running,
+            (true, None) => JobState::Done,
+            (true, Some(_)) => JobState::Failed,
+        };
+        let message = self.error.as_ref().map(|error| first_bytes(&error.message, ERROR_BYTES_MAX));
+        let values = [
+            ValueRef::UInt(self.id),
+            ValueRef::Bytes(state.name().as_bytes()),
+            ValueRef::Bytes(self.summary.as_bytes()),
+            self.error.as_ref().map_or(ValueRef::Null, |error| ValueRef::UInt(error.code.into())),
+            message.map_or(ValueRef::Null, |message| ValueRef::Bytes(message.as_bytes())),
+            ValueRef::Bytes(&job),
+        ];
+        tables.put(JOBS, &values)
+    }
+}
+
+/// The longest start of `text` that has at most so many bytes.
+fn first_bytes(text: &str, limit: usize) -> &str {
+    let mut end = limit.min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}
+
+/// The state of a job in the journal.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum JobState {
+    Running,
+    Done,
+    Failed,
+}
+
+impl JobState {
+    const fn name(self) -> &'static str {
+        match self {
+            JobState::Running => "running",
+            JobState::Done => "done",
+            JobState::Failed => "failed",
+        }
+    }
+}
+
+/// What became of a job, as the journal says.
+#[derive(Clone, PartialEq, Debug)]
+pub enum JobOutcome {
+    /// Another runner may go on with it, or this one, with the job as it stands there.
+    Unfinished(Box<DdlJob>),
+    /// It succeeded; its last version may still have to be installed.
+    Done,
+    /// It failed with this error and left nothing behind.
+    Failed(SqlError),
+}
+
+/// What a runner reads under the DDL lock, before it makes a job: the rows of `ids` and `jobs`.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Journal {
+    next_table: Option<TableId>,
+    next_job: Option<u64>,
+    jobs: Vec<(u64, JobOutcome)>,
+}
+
+impl Journal {
+    /// The tables whose rows it needs, all of them.
+    pub const TABLES: [TableId; 2] = [IDS, JOBS];
+
+    /// Takes one row of one of [`Self::TABLES`].
+    pub fn add(&mut self, system: &SystemTables, table: TableId, row: &[u8]) -> Result<(), MalformedRow> {
+        let values = system.decode(table, row)?;
+        let taken = match table {
+            IDS => self.add_id(&values),
+            JOBS => job_of(&values).map(|job| self.jobs.push(job)),
+            _ => None,
+        };
+        taken.ok_or(MalformedRow { table })
+    }
+
+    fn add_id(&mut self, values: &[Value]) -> Option<()> {
+        let [Value::Bytes(name), Value::UInt(next), ..] = values else { return None };
+        if name == system::TABLE_IDS.as_bytes() {
+            self.next_table = Some(TableId(u32::try_from(*next).ok()?));
+        } else if name == system::JOB_IDS.as_bytes() {
+            self.next_job = Some(*next);
+        }
+        Some(())
+    }
+
+    /// The ids for the next job; None if rows are missing, which only a damaged replica shows.
+    #[must_use]
+    pub fn ids(&self) -> Option<Ids> {
+        Some(Ids { next_table: self.next_table?, next_job: self.next_job? })
+    }
+
+    /// The job that must be run to its end before any other. (There is one at most; the lowest id goes first.)
+    #[must_use]
+    pub fn unfinished(&self) -> Option<&DdlJob> {
+        let running = self.jobs.iter().filter_map(|(_, outcome)| match outcome {
+            JobOutcome::Unfinished(job) => Some(&**job),
+            JobOutcome::Done | JobOutcome::Failed(_) => None,
+        });
+        running.min_by_key(|job| job.id)
+    }
+
+    /// What became of a job; None if the journal does not know it: nothing of it was written, or it is forgotten.
+    #[must_use]
+    pub fn outcome(&self, job: u64) -> Option<&JobOutcome> {
+        self.jobs.iter().find(|(id, _)| *id == job).map(|(_, outcome)| outcome)
+    }
+}
+
+fn job_of(values: &[Value]) -> Option<(u64, JobOutcome)> {
+    let [Value::UInt(id), Value::Bytes(state), _, code, message, Value::Bytes(job), ..] = values else {
+        return None;
+    };
+    let outcome = match std::str::from_utf8(state).ok()? {
+        "running" => {
+            let job: DdlJob = system::from_blob(job)?;
+            if job.id != *id {
+                return None;
+            }
+            JobOutcome::Unfinished(Box::new(job))
+        }
+        "done" => JobOutcome::Done,
+        "failed" => match (code, message) {
+            (Value::UInt(code), Value::Bytes(message)) => {
+                let code = u16::try_from(*code).ok()?;
+                JobOutcome::Failed(SqlError::new(code, String::from_utf8_lossy(message)))
+            }
+            _ => return None,
+        },
+        _ => return None,
+    };
+    Some((*id, outcome))
+}
+
+#[cfg(test)]
+mod tests;

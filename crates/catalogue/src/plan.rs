@@ -1,0 +1,373 @@
+//! From a [`DdlRequest`] to the steps of a job, with MySQL's checks; ALTER TABLE is in alter.rs.
+//!
+//! **Invariant**: a plan's changes, applied in order to the schema it was made from, give a schema that keeps the invariants of
+//! `types::schema` after every step.
+
+use crate::error::{self, Named, check_name};
+use crate::job::Step;
+use crate::request::{CreateTable, DdlRequest, TableName, UserName, UserSpec};
+use crate::rows::SchemaChange;
+use crate::system::is_reserved_database;
+use crate::table::{self, NewTable, TableIds};
+use crate::{alter, request};
+use protocol::SqlError;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use types::{Collation, Database, Schema, TableDefinition, TableId, TableKind, User};
+
+/// Characters of a user's name.
+const USER_NAME_MAX: usize = 32;
+/// Characters of a host pattern.
+const HOST_NAME_MAX: usize = 255;
+/// Authentication plugins that the front door knows.
+const PLUGINS: [&str; 2] = ["caching_sha2_password", "mysql_native_password"];
+
+/// What a job is made of.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub(crate) struct Planned {
+    pub(crate) steps: Vec<Step>,
+    pub(crate) undo: Vec<Step>,
+    pub(crate) notes: Vec<SqlError>,
+    pub(crate) affected_rows: u64,
+}
+
+impl Planned {
+    /// One schema version; none if nothing changes.
+    fn once(changes: Vec<SchemaChange>) -> Self {
+        if changes.is_empty() {
+            return Self::default();
+        }
+        Self { steps: vec![Step::Write { changes, undo: None }, Step::Install], ..Self::default() }
+    }
+
+    /// Nothing to do, and why.
+    fn note(note: SqlError) -> Self {
+        Self { notes: vec![note], ..Self::default() }
+    }
+
+    fn with_notes(self, notes: Vec<SqlError>) -> Self {
+        Self { notes, ..self }
+    }
+}
+
+/// The steps that do what `request` asks.
+pub(crate) fn plan(request: &DdlRequest, schema: &Schema, ids: &mut TableIds) -> Result<Planned, SqlError> {
+    match request {
+        DdlRequest::CreateDatabase { name, if_not_exists, collation } => {
+            create_database(schema, name, *if_not_exists, *collation)
+        }
+        DdlRequest::DropDatabase { name, if_exists } => drop_database(schema, name, *if_exists),
+        DdlRequest::AlterDatabase { name, collation } => {
+            let database = changeable_database(schema, name)?;
+            let changed = Database { collation: *collation, ..database.clone() };
+            Ok(Planned::once(vec![SchemaChange::PutDatabase(changed)]))
+        }
+        DdlRequest::CreateTable(request) => create_table(schema, request, ids),
+        DdlRequest::CreateTableLike { table, if_not_exists, like } => {
+            create_table_like(schema, table, *if_not_exists, like, ids)
+        }
+        DdlRequest::DropTables { tables, if_exists } => drop_tables(schema, tables, *if_exists),
+        DdlRequest::Truncate { table } => truncate(schema, table, ids),
+        DdlRequest::RenameTables(pairs) => rename_tables(schema, pairs),
+        DdlRequest::AlterTable { table, actions } => alter::plan(schema, table, actions, ids),
+        DdlRequest::CreateUsers { users, if_not_exists } => create_users(schema, users, *if_not_exists),
+        DdlRequest::DropUsers { users, if_exists } => drop_users(schema, users, *if_exists),
+        DdlRequest::AlterUsers { users, if_exists } => alter_users(schema, users, *if_exists),
+    }
+}
+
+/// A statement in short, for the journal and for logs; without secrets.
+pub(crate) fn summary(request: &DdlRequest) -> String {
+    fn list<'a, T: std::fmt::Display + 'a>(items: impl IntoIterator<Item = &'a T>) -> String {
+        join(items.into_iter().map(ToString::to_string), ", ")
+    }
+    match request {
+        DdlRequest::CreateDatabase { name, .. } => format!("CREATE DATABASE {name}"),
+        DdlRequest::DropDatabase { name, .. } => format!("DROP DATABASE {name}"),
+        DdlRequest::AlterDatabase { name, .. } => format!("ALTER DATABASE {name}"),
+        DdlRequest::CreateTable(request) => format!("CREATE TABLE {}", request.table),
+        DdlRequest::CreateTableLike { table, like, .. } => format!("CREATE TABLE {table} LIKE {like}"),
+        DdlRequest::DropTables { tables, .. } => format!("DROP TABLE {}", list(tables)),
+        DdlRequest::Truncate { table } => format!("TRUNCATE TABLE {table}"),
+        DdlRequest::RenameTables(pairs) => {
+            let pairs = pairs.iter().map(|(from, to)| format!("{from} TO {to}"));
+            format!("RENAME TABLE {}", join(pairs, ", "))
+        }
+        DdlRequest::AlterTable { table, .. } => format!("ALTER TABLE {table}"),
+        DdlRequest::CreateUsers { users, .. } => {
+            format!("CREATE USER {}", list(users.iter().map(|spec| &spec.user)))
+        }
+        DdlRequest::DropUsers { users, .. } => format!("DROP USER {}", list(users)),
+        DdlRequest::AlterUsers { users, .. } => {
+            format!("ALTER USER {}", list(users.iter().map(|spec| &spec.user)))
+        }
+    }
+}
+
+fn join(items: impl IntoIterator<Item = String>, separator: &str) -> String {
+    items.into_iter().collect::<Vec<_>>().join(separator)
+}
+
+// ---- databases --------------------------------------------------------------------------------------------------------
+
+/// Refuses databases that belong to the server.
+pub(crate) fn check_not_reserved(database: &str) -> Result<(), SqlError> {
+    if is_reserved_database(database) { Err(error::reserved_database(database)) } else { Ok(()) }
+}
+
+fn changeable_database<'a>(schema: &'a Schema, name: &str) -> Result<&'a Database, SqlError> {
+    check_not_reserved(name)?;
+    schema.database(name).ok_or_else(|| error::unknown_database(name))
+}
+
+fn create_database(
+    schema: &Schema,
+    name: &str,
+    if_not_exists: bool,
+    collation: Option<Collation>,
+) -> Result<Planned, SqlError> {
+    check_name(name, Named::Database)?;
+    if schema.database(name).is_some() || is_reserved_database(name) {
+        let exists = error::database_exists(name);
+        return if if_not_exists { Ok(Planned::note(exists)) } else { Err(exists) };
+    }
+    let collation = collation.unwrap_or(Collation::Utf8mb40900AiCi);
+    let created =
+        Planned::once(vec![SchemaChange::PutDatabase(Database { name: name.to_owned(), collation })]);
+    Ok(Planned { affected_rows: 1, ..created })
+}
+
+fn drop_database(schema: &Schema, name: &str, if_exists: bool) -> Result<Planned, SqlError> {
+    check_not_reserved(name)?;
+    if schema.database(name).is_none() {
+        let unknown = error::database_does_not_exist(name);
+        return if if_exists { Ok(Planned::note(unknown)) } else { Err(unknown) };
+    }
+    let tables: Vec<_> = schema.tables_of(name).collect();
+    let mut changes: Vec<SchemaChange> = tables.iter().flat_map(|table| drop_table_changes(table)).collect();
+    changes.push(SchemaChange::DropDatabase { name: name.to_owned() });
+    Ok(Planned { affected_rows: tables.len() as u64, ..Planned::once(changes) })
+}
+
+// ---- tables -----------------------------------------------------------------------------------------------------------
+
+/// The table, if it is there and DDL may touch it.
+pub(crate) fn changeable_table<'a>(
+    schema: &'a Schema,
+    name: &TableName,
+) -> Result<&'a Arc<TableDefinition>, SqlError> {
+    check_not_reserved(&name.database)?;
+    let table = schema.table(&name.database, &name.name).ok_or_else(|| error::no_such_table(name))?;
+    stdx::require!(table.kind == TableKind::User, "a table outside the system database is a user table");
+    Ok(table)
+}
+
+/// Refuses a name under which no new table can come: reserved or unknown database, name that is none, name that is taken.
+pub(crate) fn check_free(schema: &Schema, name: &TableName) -> Result<(), SqlError> {
+    check_name(&name.name, Named::Table)?;
+    check_not_reserved(&name.database)?;
+    if schema.database(&name.database).is_none() {
+        return Err(error::unknown_database(&name.database));
+    }
+    if schema.table(&name.database, &name.name).is_some() {
+        return Err(error::table_exists(&name.name));
+    }
+    Ok(())
+}
+
+fn new_table_changes(new: NewTable, first: u64) -> Vec<SchemaChange> {
+    let sequence = new.definition.has_sequence();
+    let id = new.definition.id;
+    let mut changes = vec![SchemaChange::PutTable(new.definition)];
+    changes.extend(new.hidden.into_iter().map(SchemaChange::PutTable));
+    if sequence {
+        changes.push(SchemaChange::PutSequence { table: id, next: first.max(1) });
+    }
+    changes
+}
+
+fn drop_table_changes(table: &TableDefinition) -> Vec<SchemaChange> {
+    let hidden = table.hidden_tables().map(|table| SchemaChange::DropTable { table });
+    let mut changes = vec![SchemaChange::DropTable { table: table.id }];
+    changes.extend(hidden);
+    if table.has_sequence() {
+        changes.push(SchemaChange::DropSequence { table: table.id });
+    }
+    changes
+}
+
+/// IF NOT EXISTS makes a note of 1050 and nothing else.
+fn unless_exists(checked: Result<(), SqlError>, if_not_exists: bool) -> Result<Option<Planned>, SqlError> {
+    match checked {
+        Ok(()) => Ok(None),
+        Err(exists) if exists.code == 1050 && if_not_exists => Ok(Some(Planned::note(exists))),
+        Err(other) => Err(other),
+    }
+}
+
+fn create_table(schema: &Schema, request: &CreateTable, ids: &mut TableIds) -> Result<Planned, SqlError> {
+    if let Some(exists) = unless_exists(check_free(schema, &request.table), request.if_not_exists)? {
+        return Ok(exists);
+    }
+    let new = table::create(request, schema, ids)?;
+    Ok(Planned::once(new_table_changes(new, request.options.auto_increment.unwrap_or(1))))
+}
+
+fn create_table_like(
+    schema: &Schema,
+    name: &TableName,
+    if_not_exists: bool,
+    like: &TableName,
+    ids: &mut TableIds,
+) -> Result<Planned, SqlError> {
+    let source = schema.table(&like.database, &like.name).ok_or_else(|| error::no_such_table(like))?;
+    if let Some(exists) = unless_exists(check_free(schema, name), if_not_exists)? {
+        return Ok(exists);
+    }
+    Ok(Planned::once(new_table_changes(table::copy(source, name, ids), 1)))
+}
+
+fn drop_tables(schema: &Schema, names: &[TableName], if_exists: bool) -> Result<Planned, SqlError> {
+    let mut dropped = BTreeMap::new();
+    let mut unknown = Vec::new();
+    for name in names {
+        check_not_reserved(&name.database)?;
+        match schema.table(&name.database, &name.name) {
+            Some(table) if dropped.insert(table.id, table).is_none() => {}
+            Some(_) => return Err(SqlError::new(1066, format!("Not unique table/alias: '{}'", name.name))),
+            None => unknown.push(name),
+        }
+    }
+    if !unknown.is_empty() && !if_exists {
+        return Err(error::unknown_table(&join(unknown.iter().map(ToString::to_string), ",")));
+    }
+    let changes = dropped.values().flat_map(|table| drop_table_changes(table)).collect();
+    let notes = unknown.iter().map(|name| error::unknown_table(&name.to_string())).collect();
+    Ok(Planned::once(changes).with_notes(notes))
+}
+
+fn truncate(schema: &Schema, name: &TableName, ids: &mut TableIds) -> Result<Planned, SqlError> {
+    let old = changeable_table(schema, name)?;
+    let mut changes = drop_table_changes(old);
+    changes.extend(new_table_changes(table::copy(old, name, ids), 1));
+    Ok(Planned::once(changes))
+}
+
+fn rename_tables(schema: &Schema, pairs: &[(TableName, TableName)]) -> Result<Planned, SqlError> {
+    let mut working = schema.clone();
+    let mut renamed: BTreeMap<TableId, ()> = BTreeMap::new();
+    for (from, to) in pairs {
+        let table = Arc::clone(changeable_table(&working, from)?);
+        check_free(&working, to)?;
+        for moved in move_table(&working, &table, to) {
+            renamed.insert(moved.id, ());
+            working.put_table(Arc::new(moved));
+        }
+    }
+    let final_version = |id: &TableId| {
+        let (old, new) = (schema.tables.get(id)?, working.tables.get(id)?);
+        Some(SchemaChange::PutTable(TableDefinition { version: old.version + 1, ..(**new).clone() }))
+    };
+    Ok(Planned::once(renamed.keys().filter_map(final_version).collect()))
+}
+
+/// A table and its hidden tables under another name.
+pub(crate) fn move_table(schema: &Schema, table: &TableDefinition, to: &TableName) -> Vec<TableDefinition> {
+    let mut moved = vec![TableDefinition {
+        version: table.version + 1,
+        database: to.database.clone(),
+        name: to.name.clone(),
+        ..table.clone()
+    }];
+    if table.database != to.database {
+        let hidden = table.hidden_tables().filter_map(|id| schema.tables.get(&id));
+        moved.extend(hidden.map(|hidden| TableDefinition {
+            version: hidden.version + 1,
+            database: to.database.clone(),
+            ..(**hidden).clone()
+        }));
+    }
+    moved
+}
+
+// ---- users ------------------------------------------------------------------------------------------------------------
+
+fn check_user(spec: &UserSpec) -> Result<(), SqlError> {
+    let UserName { name, host } = &spec.user;
+    if name.chars().count() > USER_NAME_MAX {
+        return Err(error::user_part_too_long(name, "user name", USER_NAME_MAX));
+    }
+    if host.chars().count() > HOST_NAME_MAX {
+        return Err(error::user_part_too_long(host, "host name", HOST_NAME_MAX));
+    }
+    if PLUGINS.contains(&spec.plugin.as_str()) { Ok(()) } else { Err(error::unknown_plugin(&spec.plugin)) }
+}
+
+fn user_of(spec: &UserSpec) -> User {
+    User {
+        name: spec.user.name.clone(),
+        host: spec.user.host.clone(),
+        plugin: spec.plugin.clone(),
+        verifier: spec.verifier.clone(),
+    }
+}
+
+/// The accounts of a statement: those to work on, and those that are in the way, which make it fail or make notes.
+fn sort_users<'a, T>(
+    operation: &str,
+    items: &'a [T],
+    name: impl Fn(&T) -> &UserName,
+    is_in_the_way: impl Fn(&UserName) -> bool,
+    note: Option<fn(&UserName) -> SqlError>,
+) -> Result<(Vec<&'a T>, Vec<SqlError>), SqlError> {
+    let mut seen = BTreeMap::new();
+    let (mut wanted, mut in_the_way) = (Vec::new(), Vec::new());
+    for item in items {
+        let user = name(item);
+        if is_in_the_way(user) || seen.insert(user.clone(), ()).is_some() {
+            in_the_way.push(user.clone());
+        } else {
+            wanted.push(item);
+        }
+    }
+    match note {
+        _ if in_the_way.is_empty() => Ok((wanted, Vec::new())),
+        Some(note) => Ok((wanted, in_the_way.iter().map(note).collect())),
+        None => {
+            let failed = join(in_the_way.iter().map(ToString::to_string), ",");
+            Err(error::user_operation_failed(operation, &failed))
+        }
+    }
+}
+
+fn exists(schema: &Schema, user: &UserName) -> bool {
+    schema.user(&user.name, &user.host).is_some()
+}
+
+fn create_users(schema: &Schema, users: &[UserSpec], if_not_exists: bool) -> Result<Planned, SqlError> {
+    users.iter().try_for_each(check_user)?;
+    let note: Option<fn(&request::UserName) -> SqlError> =
+        if if_not_exists { Some(error::user_exists) } else { None };
+    let (new, notes) =
+        sort_users("CREATE USER", users, |spec| &spec.user, |user| exists(schema, user), note)?;
+    let changes = new.into_iter().map(|spec| SchemaChange::PutUser(user_of(spec))).collect();
+    Ok(Planned::once(changes).with_notes(notes))
+}
+
+fn drop_users(schema: &Schema, users: &[UserName], if_exists: bool) -> Result<Planned, SqlError> {
+    let note: Option<fn(&UserName) -> SqlError> =
+        if if_exists { Some(error::user_does_not_exist) } else { None };
+    let (known, notes) = sort_users("DROP USER", users, |user| user, |user| !exists(schema, user), note)?;
+    let drop = |user: &UserName| SchemaChange::DropUser { name: user.name.clone(), host: user.host.clone() };
+    Ok(Planned::once(known.into_iter().map(drop).collect()).with_notes(notes))
+}
+
+fn alter_users(schema: &Schema, users: &[UserSpec], if_exists: bool) -> Result<Planned, SqlError> {
+    users.iter().try_for_each(check_user)?;
+    let note: Option<fn(&UserName) -> SqlError> =
+        if if_exists { Some(error::user_does_not_exist) } else { None };
+    let (known, notes) =
+        sort_users("ALTER USER", users, |spec| &spec.user, |user| !exists(schema, user), note)?;
+    let changes = known.into_iter().map(|spec| SchemaChange::PutUser(user_of(spec))).collect();
+    Ok(Planned::once(changes).with_notes(notes))
+}

@@ -1,0 +1,233 @@
+//! System-table rows ⇄ [`Schema`].
+//!
+//! A DDL step is a list of [`SchemaChange`]s. Each has two meanings, and a property test holds them together: [`SchemaChange::apply`]
+//! changes a `Schema` in memory; [`SchemaChange::writes`] changes rows, from which [`SchemaBuilder`] makes the same `Schema`.
+//!
+//! **Reading a whole schema without a lock.** Reads are READ COMMITTED: a DDL step may commit while the rows are scanned. A step's rows
+//! and its `schema_version` row are written by one transaction, the version row first. So: read the version row, scan, read it again; if
+//! both are the same version, no row of a later step had arrived at the replica when the scan ended, and every row of this version was
+//! there when it began. Else [`CatalogueError::Torn`]: scan again.
+//!
+//! Deliberately not here: who reads the rows and when.
+
+use crate::system::{
+    self, DATABASES, FIRST_USER_TABLE, MalformedRow, SystemTables, SystemWrite, TABLES, USERS,
+};
+use std::sync::Arc;
+use types::{
+    Collation, Database, Schema, SchemaError, SchemaVersion, TableDefinition, TableId, TableKind, User,
+    Value, ValueRef,
+};
+use wire_derive::Wire;
+
+/// A logical change of the catalogue. Those that put replace what has the same name or id.
+#[derive(Clone, PartialEq, Debug, Wire)]
+pub enum SchemaChange {
+    /// A new database, or another collation.
+    PutDatabase(Database),
+    /// Its tables are dropped by changes of their own.
+    DropDatabase {
+        /// Its name.
+        name: String,
+    },
+    /// A new table, or a new version of one.
+    PutTable(TableDefinition),
+    /// The table is gone; its id is never used again.
+    DropTable {
+        /// The table.
+        table: TableId,
+    },
+    /// The sequence of a new table starts.
+    PutSequence {
+        /// The table.
+        table: TableId,
+        /// Its next value.
+        next: u64,
+    },
+    /// The sequence goes with its table.
+    DropSequence {
+        /// The table.
+        table: TableId,
+    },
+    /// A new account, or another verifier.
+    PutUser(User),
+    /// The account is gone.
+    DropUser {
+        /// Name.
+        name: String,
+        /// Host pattern.
+        host: String,
+    },
+}
+
+impl SchemaChange {
+    /// What the change means to a schema in memory. (Sequences are not part of it.)
+    pub fn apply(&self, schema: &mut Schema) {
+        match self {
+            SchemaChange::PutDatabase(database) => {
+                schema.databases.insert(database.name.clone(), database.clone());
+            }
+            SchemaChange::DropDatabase { name } => {
+                schema.databases.remove(name);
+            }
+            SchemaChange::PutTable(table) => schema.put_table(Arc::new(table.clone())),
+            SchemaChange::DropTable { table } => schema.remove_table(*table),
+            SchemaChange::PutUser(user) => schema.put_user(user.clone()),
+            SchemaChange::DropUser { name, host } => schema.remove_user(name, host),
+            SchemaChange::PutSequence { .. } | SchemaChange::DropSequence { .. } => {}
+        }
+    }
+
+    /// What the change means to the rows.
+    #[must_use]
+    pub fn write(&self, tables: &SystemTables) -> SystemWrite {
+        let text = Value::text;
+        match self {
+            SchemaChange::PutDatabase(database) => {
+                let (name, collation) = (text(&database.name), text(database.collation.name()));
+                tables.put(DATABASES, &[name.as_ref(), collation.as_ref()])
+            }
+            SchemaChange::DropDatabase { name } => tables.delete(DATABASES, &[text(name).as_ref()]),
+            SchemaChange::PutTable(table) => put_table(tables, table),
+            SchemaChange::DropTable { table } => tables.delete(TABLES, &[ValueRef::UInt(table.0.into())]),
+            SchemaChange::PutSequence { table, next } => tables.put_sequence(*table, *next),
+            SchemaChange::DropSequence { table } => {
+                tables.delete(system::SEQUENCES, &[ValueRef::UInt(table.0.into())])
+            }
+            SchemaChange::PutUser(user) => system::put_user(tables, user),
+            SchemaChange::DropUser { name, host } => {
+                tables.delete(USERS, &[text(name).as_ref(), text(host).as_ref()])
+            }
+        }
+    }
+}
+
+fn put_table(tables: &SystemTables, table: &TableDefinition) -> SystemWrite {
+    let definition = system::to_blob(table);
+    let values = [
+        ValueRef::UInt(table.id.0.into()),
+        ValueRef::Bytes(table.database.as_bytes()),
+        ValueRef::Bytes(table.name.as_bytes()),
+        ValueRef::UInt(table.version.into()),
+        ValueRef::Bytes(&definition),
+    ];
+    tables.put(TABLES, &values)
+}
+
+/// Why rows do not make a schema.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum CatalogueError {
+    /// The version changed while the rows were scanned: scan again.
+    Torn {
+        /// Before the scan.
+        before: SchemaVersion,
+        /// After it.
+        after: SchemaVersion,
+    },
+    /// Bytes that are not a row: this replica is damaged.
+    Row(MalformedRow),
+    /// Rows that contradict each other: this replica is damaged.
+    Schema(SchemaError),
+}
+
+impl CatalogueError {
+    /// True if another scan may succeed.
+    #[must_use]
+    pub const fn is_retryable(&self) -> bool {
+        matches!(self, CatalogueError::Torn { .. })
+    }
+}
+
+impl std::fmt::Display for CatalogueError {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            CatalogueError::Torn { before, after } => {
+                write!(formatter, "the schema changed from version {before} to {after} while it was read")
+            }
+            CatalogueError::Row(row) => write!(formatter, "a row of system table {} is damaged", row.table),
+            CatalogueError::Schema(error) => {
+                write!(formatter, "the system tables contradict each other: {error:?}")
+            }
+        }
+    }
+}
+
+impl From<MalformedRow> for CatalogueError {
+    fn from(row: MalformedRow) -> Self {
+        CatalogueError::Row(row)
+    }
+}
+
+/// Makes a [`Schema`] from the rows of the system tables, in any order.
+#[derive(Debug)]
+pub struct SchemaBuilder<'a> {
+    system: &'a SystemTables,
+    before: SchemaVersion,
+    databases: Vec<Database>,
+    tables: Vec<Arc<TableDefinition>>,
+    users: Vec<User>,
+}
+
+impl<'a> SchemaBuilder<'a> {
+    /// The tables whose rows it needs, all of them.
+    pub const TABLES: [TableId; 3] = [DATABASES, TABLES, USERS];
+
+    /// A builder for the rows that are scanned after the version row was read.
+    #[must_use]
+    pub fn new(system: &'a SystemTables, before: SchemaVersion) -> Self {
+        let tables = system.iter().map(|table| Arc::clone(&table.definition)).collect();
+        Self { system, before, databases: vec![system::system_database()], tables, users: Vec::new() }
+    }
+
+    /// Takes one row of one of [`Self::TABLES`].
+    pub fn add(&mut self, table: TableId, row: &[u8]) -> Result<(), MalformedRow> {
+        let values = self.system.decode(table, row)?;
+        let taken = match table {
+            DATABASES => database_of(&values).map(|database| self.databases.push(database)),
+            TABLES => table_of(values).map(|table| self.tables.push(Arc::new(table))),
+            USERS => user_of(values).map(|user| self.users.push(user)),
+            _ => None,
+        };
+        taken.ok_or(MalformedRow { table })
+    }
+
+    /// The schema, if the version row, read again after the scan, has not changed.
+    pub fn finish(self, after: SchemaVersion) -> Result<Schema, CatalogueError> {
+        if self.before != after {
+            return Err(CatalogueError::Torn { before: self.before, after });
+        }
+        Schema::new(after, self.databases, self.tables, self.users).map_err(CatalogueError::Schema)
+    }
+}
+
+fn bytes_of(value: Value) -> Option<Vec<u8>> {
+    if let Value::Bytes(bytes) = value { Some(bytes) } else { None }
+}
+
+fn text_of(value: Value) -> Option<String> {
+    String::from_utf8(bytes_of(value)?).ok()
+}
+
+fn database_of(values: &[Value]) -> Option<Database> {
+    let [name, collation, ..] = values else { return None };
+    let collation = Collation::by_name(&text_of(collation.clone())?)?;
+    Some(Database { name: text_of(name.clone())?, collation })
+}
+
+fn table_of(values: Vec<Value>) -> Option<TableDefinition> {
+    let mut values = values.into_iter();
+    let id = values.next()?;
+    let definition: TableDefinition = system::from_blob(&bytes_of(values.nth(3)?)?)?;
+    let is_catalogued = definition.kind != TableKind::System && definition.id >= FIRST_USER_TABLE;
+    (is_catalogued && id == Value::UInt(definition.id.0.into())).then_some(definition)
+}
+
+fn user_of(values: Vec<Value>) -> Option<User> {
+    let mut values = values.into_iter();
+    Some(User {
+        name: text_of(values.next()?)?,
+        host: text_of(values.next()?)?,
+        plugin: text_of(values.next()?)?,
+        verifier: bytes_of(values.next()?)?,
+    })
+}
