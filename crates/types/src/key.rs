@@ -79,17 +79,31 @@ impl PartForm {
             SqlType::Binary { .. } | SqlType::VarBinary { .. } | SqlType::Blob { .. } | SqlType::Json => {
                 PartForm::Binary { bytes: prefix }
             }
-            _ => PartForm::Fixed(Form::of(sql_type)),
+            SqlType::Null
+            | SqlType::Integer { .. }
+            | SqlType::Float
+            | SqlType::Double
+            | SqlType::Bit { .. }
+            | SqlType::Enum { .. }
+            | SqlType::Set { .. }
+            | SqlType::Date
+            | SqlType::Time { .. }
+            | SqlType::DateTime { .. }
+            | SqlType::Timestamp { .. }
+            | SqlType::Year => PartForm::Fixed(Form::of(sql_type)),
         }
     }
 
     fn accepts(self, value: ValueRef<'_>) -> bool {
         match self {
             PartForm::Fixed(form) => form.accepts(value),
-            PartForm::Decimal { precision, scale } => match value {
-                ValueRef::Decimal(decimal) => decimal.to_decimal().rescale(precision, scale).is_ok(),
-                other => other.is_null(),
-            },
+            PartForm::Decimal { precision, scale } => {
+                if let ValueRef::Decimal(decimal) = value {
+                    decimal.to_decimal().rescale(precision, scale).is_ok()
+                } else {
+                    value.is_null()
+                }
+            }
             PartForm::Text { .. } | PartForm::Binary { .. } => Form::Bytes.accepts(value),
         }
     }

@@ -327,10 +327,10 @@ impl RowLayout {
             stdx::require!(start < u32::MAX, "a row is below 4 GiB");
             row[slot..slot + start_size].copy_from_slice(&start.to_le_bytes()[..start_size]);
             slot += start_size;
-            match value {
-                ValueRef::Bytes(bytes) => row.extend_from_slice(bytes),
-                ValueRef::Decimal(decimal) => decimal.write_row_bytes(row),
-                _ => {}
+            if let ValueRef::Bytes(bytes) = value {
+                row.extend_from_slice(bytes);
+            } else if let ValueRef::Decimal(decimal) = value {
+                decimal.write_row_bytes(row);
             }
         }
     }
@@ -377,9 +377,10 @@ impl RowLayout {
             }
             None => {
                 let bytes = head.variable(row, column.place as usize)?;
-                Some(match column.form {
-                    Form::Decimal => ValueRef::Decimal(DecimalRef::from_row_bytes(bytes)),
-                    _ => ValueRef::Bytes(bytes),
+                Some(if column.form == Form::Decimal {
+                    ValueRef::Decimal(DecimalRef::from_row_bytes(bytes))
+                } else {
+                    ValueRef::Bytes(bytes)
                 })
             }
         }
@@ -409,10 +410,10 @@ impl RowLayout {
             return Err(RowError);
         }
         for index in 0..known {
-            match self.column_at(head, row, index).ok_or(RowError)? {
-                ValueRef::Decimal(decimal) if !decimal.is_valid() => return Err(RowError),
-                ValueRef::Null if !head.is_null(row, index) => return Err(RowError),
-                _ => {}
+            let value = self.column_at(head, row, index).ok_or(RowError)?;
+            let is_broken = matches!(value, ValueRef::Decimal(decimal) if !decimal.is_valid());
+            if is_broken || (value.is_null() && !head.is_null(row, index)) {
+                return Err(RowError);
             }
         }
         Ok(())
@@ -421,20 +422,24 @@ impl RowLayout {
 
 /// No fewer bytes than the value takes among the variable columns.
 fn variable_bound(value: ValueRef<'_>) -> usize {
-    match value {
-        ValueRef::Bytes(bytes) => bytes.len(),
-        ValueRef::Decimal(_) => Decimal::ROW_BYTES_MAX,
-        _ => 0,
+    if let ValueRef::Bytes(bytes) = value {
+        bytes.len()
+    } else if let ValueRef::Decimal(_) = value {
+        Decimal::ROW_BYTES_MAX
+    } else {
+        0
     }
 }
 
 /// What rows show that were written before the column was added. DDL that adds a column with another kind of default than a literal
 /// writes the rows again.
 fn default_of(column: &ColumnDefinition) -> Value {
-    match &column.default {
-        DefaultValue::Literal(value) => value.clone(),
-        _ if column.flags.nullable => Value::Null,
-        _ => implicit_default(&column.sql_type),
+    if let DefaultValue::Literal(value) = &column.default {
+        value.clone()
+    } else if column.flags.nullable {
+        Value::Null
+    } else {
+        implicit_default(&column.sql_type)
     }
 }
 

@@ -41,7 +41,7 @@ const fn field(packed: u64, shift: u32, bits: u32) -> u32 {
 }
 
 const fn is_leap_year(year: u32) -> bool {
-    year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
+    year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400))
 }
 
 /// Days of a month; 31 for month 0, so that '2024-00-31' is as good as MySQL thinks it.
@@ -207,7 +207,6 @@ impl Time {
 
     /// 0–999999.
     #[must_use]
-    #[expect(clippy::cast_possible_truncation, reason = "below a million")]
     pub const fn microsecond(self) -> u32 {
         (self.0.unsigned_abs() % 1_000_000) as u32
     }

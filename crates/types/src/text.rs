@@ -42,12 +42,14 @@ pub fn format_text(value: ValueRef<'_>, sql_type: &SqlType, text: &mut Vec<u8>) 
 
 /// The type's fraction digits; for other types as many as the value needs.
 fn fraction_digits(sql_type: &SqlType, microsecond: u32) -> u8 {
-    match sql_type {
-        SqlType::Time { fraction } | SqlType::DateTime { fraction } | SqlType::Timestamp { fraction } => {
-            *fraction
-        }
-        _ if microsecond == 0 => 0,
-        _ => 6,
+    if let SqlType::Time { fraction } | SqlType::DateTime { fraction } | SqlType::Timestamp { fraction } =
+        sql_type
+    {
+        *fraction
+    } else if microsecond == 0 {
+        0
+    } else {
+        6
     }
 }
 
@@ -78,7 +80,22 @@ fn format_by_type(number: u64, sql_type: &SqlType, text: &mut Vec<u8>) {
             }
             format_unsigned(number, text);
         }
-        _ => format_unsigned(number, text),
+        SqlType::Null
+        | SqlType::Integer { .. }
+        | SqlType::Float
+        | SqlType::Double
+        | SqlType::Decimal { .. }
+        | SqlType::Char { .. }
+        | SqlType::VarChar { .. }
+        | SqlType::Binary { .. }
+        | SqlType::VarBinary { .. }
+        | SqlType::Text { .. }
+        | SqlType::Blob { .. }
+        | SqlType::Date
+        | SqlType::Time { .. }
+        | SqlType::DateTime { .. }
+        | SqlType::Timestamp { .. }
+        | SqlType::Json => format_unsigned(number, text),
     }
 }
 

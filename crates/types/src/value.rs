@@ -57,7 +57,6 @@ const _: () = assert!(size_of::<ValueRef<'_>>() <= 24);
 impl Value {
     /// Borrows the value.
     #[must_use]
-    #[expect(clippy::should_implement_trait, reason = "`AsRef` cannot give a type with a lifetime")]
     pub fn as_ref(&self) -> ValueRef<'_> {
         match self {
             Value::Null => ValueRef::Null,

@@ -26,6 +26,17 @@ fn table(types: &[(SqlType, bool)]) -> TableDefinition {
     }
 }
 
+fn nullable_table(types: &[SqlType]) -> TableDefinition {
+    table(&types.iter().map(|sql_type| (sql_type.clone(), true)).collect::<Vec<_>>())
+}
+
+fn parts_of(descending: &[bool]) -> Vec<KeyPart> {
+    (0..)
+        .zip(descending)
+        .map(|(column, descending)| KeyPart { descending: *descending, ..part(column) })
+        .collect()
+}
+
 fn part(column: u16) -> KeyPart {
     KeyPart { column: ColumnIndex(column), prefix_length: None, descending: false }
 }
@@ -50,12 +61,16 @@ fn compare(sql_type: &SqlType, left: &Value, right: &Value) -> Ordering {
         (Value::Date(left), Value::Date(right)) => left.cmp(right),
         (Value::Time(left), Value::Time(right)) => left.cmp(right),
         (Value::DateTime(left), Value::DateTime(right)) => left.cmp(right),
-        (Value::Bytes(left), Value::Bytes(right)) => match sql_type {
-            SqlType::Char { collation, .. }
+        (Value::Bytes(left), Value::Bytes(right)) => {
+            if let SqlType::Char { collation, .. }
             | SqlType::VarChar { collation, .. }
-            | SqlType::Text { collation, .. } => collation.compare(left, right),
-            _ => left.cmp(right),
-        },
+            | SqlType::Text { collation, .. } = sql_type
+            {
+                collation.compare(left, right)
+            } else {
+                left.cmp(right)
+            }
+        }
         _ => panic!("{left:?} {right:?}"),
     }
 }
@@ -140,8 +155,8 @@ proptest! {
 
     #[test]
     fn byte_order_is_value_order((types, descending, left, right) in parts_and_rows()) {
-        let table = table(&types.iter().map(|sql_type| (sql_type.clone(), true)).collect::<Vec<_>>());
-        let parts: Vec<_> = (0_u16..).zip(&descending).map(|(column, descending)| KeyPart { descending: *descending, ..part(column) }).collect();
+        let table = nullable_table(&types);
+        let parts = parts_of(&descending);
         let encoder = KeyEncoder::new(&table, &parts);
         let expected = types.iter().zip(&descending).zip(left.iter().zip(&right)).map(|((sql_type, descending), (left, right))| {
             let order = compare(sql_type, left, right);
@@ -154,8 +169,8 @@ proptest! {
 
     #[test]
     fn a_prefix_of_the_parts_is_a_prefix_of_the_key((types, descending, left, right) in parts_and_rows(), count in any::<prop::sample::Index>()) {
-        let table = table(&types.iter().map(|sql_type| (sql_type.clone(), true)).collect::<Vec<_>>());
-        let parts: Vec<_> = (0_u16..).zip(&descending).map(|(column, descending)| KeyPart { descending: *descending, ..part(column) }).collect();
+        let table = nullable_table(&types);
+        let parts = parts_of(&descending);
         let encoder = KeyEncoder::new(&table, &parts);
         let count = count.index(types.len() + 1);
         let prefix = key(&encoder, &left[..count]);
@@ -170,9 +185,10 @@ proptest! {
 
     #[test]
     fn rows_have_the_keys_of_their_values((types, descending, left, _) in parts_and_rows()) {
-        let table = table(&types.iter().map(|sql_type| (sql_type.clone(), true)).collect::<Vec<_>>());
+        let table = nullable_table(&types);
         let layout = RowLayout::of_table(&table);
-        let parts: Vec<_> = (0_u16..).zip(&descending).map(|(column, descending)| KeyPart { descending: *descending, ..part(column) }).rev().collect();
+        let mut parts = parts_of(&descending);
+        parts.reverse();
         let encoder = KeyEncoder::new(&table, &parts);
         let primary = KeyEncoder::new(&table, &[part(0)]);
         let mut row = Vec::new();

@@ -202,17 +202,16 @@ pub(super) fn to_decimal(value: &Value, precision: u8, scale: u8, unsigned: bool
 pub(super) fn to_bit(value: &Value, length: u8) -> Converted {
     let length = u32::from(length.clamp(1, 64));
     let all_ones = u64::MAX >> (64 - length);
-    let bits = match value {
-        Value::Bytes(bytes) => {
-            let start = bytes.iter().position(|byte| *byte != 0).unwrap_or(bytes.len());
-            let significant = &bytes[start..];
-            let join = |number: u64, byte: &u8| number << 8 | u64::from(*byte);
-            (significant.len() <= 8).then(|| significant.iter().fold(0, join))
-        }
-        other => match number(other).value {
+    let bits = if let Value::Bytes(bytes) = value {
+        let start = bytes.iter().position(|byte| *byte != 0).unwrap_or(bytes.len());
+        let significant = &bytes[start..];
+        let join = |number: u64, byte: &u8| number << 8 | u64::from(*byte);
+        (significant.len() <= 8).then(|| significant.iter().fold(0, join))
+    } else {
+        match number(value).value {
             negative @ ..0 => i64::try_from(negative).ok().map(i64::cast_unsigned),
             positive => u64::try_from(positive).ok(),
-        },
+        }
     };
     match bits.filter(|bits| *bits <= all_ones) {
         Some(bits) => (Value::UInt(bits), Loss::Nothing),
@@ -221,10 +220,12 @@ pub(super) fn to_bit(value: &Value, length: u8) -> Converted {
 }
 
 pub(super) fn to_year(value: &Value) -> Converted {
-    let Number { value: number, loss } = match value {
-        Value::Date(date) => exact(i128::from(date.year())),
-        Value::DateTime(datetime) => exact(i128::from(datetime.date().year())),
-        other => number(other),
+    let Number { value: number, loss } = if let Value::Date(date) = value {
+        exact(i128::from(date.year()))
+    } else if let Value::DateTime(datetime) = value {
+        exact(i128::from(datetime.date().year()))
+    } else {
+        number(value)
     };
     // '0' and '00' are 2000; the number 0 and '0000' are the zero year.
     let is_short_text = matches!(value, Value::Bytes(text) if text.len() != 4);

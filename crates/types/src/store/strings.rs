@@ -19,14 +19,12 @@ impl BlobSize {
 
 /// The value's bytes: strings as they are, all else as its text.
 fn into_bytes(value: Value) -> Vec<u8> {
-    match value {
-        Value::Bytes(bytes) => bytes,
-        other => {
-            let mut text = Vec::new();
-            format_text(other.as_ref(), &SqlType::Null, &mut text);
-            text
-        }
+    if let Value::Bytes(bytes) = value {
+        return bytes;
     }
+    let mut text = Vec::new();
+    format_text(value.as_ref(), &SqlType::Null, &mut text);
+    text
 }
 
 /// Text that is UTF-8, else its valid start.
@@ -131,9 +129,10 @@ fn to_u64(number: usize) -> u64 {
 }
 
 pub(super) fn to_enum(value: &Value, members: &[String], collation: Collation) -> Converted {
-    let by_name = match value {
-        Value::Bytes(text) => member(text, members, collation).map(|position| to_u64(position) + 1),
-        _ => None,
+    let by_name = if let Value::Bytes(text) = value {
+        member(text, members, collation).map(|position| to_u64(position) + 1)
+    } else {
+        None
     };
     let index =
         by_name.or_else(|| whole_number(value)).filter(|index| (1..=to_u64(members.len())).contains(index));

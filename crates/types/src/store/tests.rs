@@ -272,10 +272,9 @@ fn any_value() -> impl Strategy<Value = Value> {
         "-?[0-9]{1,35}(\\.[0-9]{1,30})?".prop_map(|text| number(&text)),
         proptest::collection::vec(any::<u8>(), 0..20).prop_map(Value::Bytes),
         "[0-9:. a-z-]{0,20}".prop_map(|text| Value::text(&text)),
-        any::<u32>().prop_filter_map("no date", Date::from_packed).prop_map(Value::Date),
-        any::<i64>()
-            .prop_filter_map("no time", |number| Time::from_microseconds(number / 4_000_000))
-            .prop_map(Value::Time),
+        (0..10_000_u32, 0..13_u32, 0..29_u32)
+            .prop_map(|(year, month, day)| Value::Date(Date::new(year, month, day).unwrap())),
+        any::<i64>().prop_map(|number| Value::Time(Time::from_microseconds_clamped(number / 4_000_000))),
         (366_i64..3_652_424, 0..86_400_i64).prop_map(|(days, seconds)| {
             let time = Time::from_microseconds(seconds * 1_000_000).unwrap();
             Value::DateTime(DateTime::from_date_and_duration(Date::from_days(days).unwrap(), time).unwrap())

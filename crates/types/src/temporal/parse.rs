@@ -60,7 +60,7 @@ impl<'a> Scanner<'a> {
     }
 
     fn skip_spaces(&mut self) {
-        self.skip(|byte| is_space(byte));
+        self.skip(is_space);
     }
 
     fn skip(&mut self, what: impl Fn(u8) -> bool) {
