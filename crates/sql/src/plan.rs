@@ -6,6 +6,19 @@
 //!
 //! *Constant expressions* (keys, ranges, LIMIT, VALUES) use no slots, only literals and parameters; they are evaluated once per execution.
 //!
+//! *Values of keys.* A path is chosen by types, because values are only known when it runs. Each value of a key or bound is brought into
+//! its column's type exactly, never rounded or cut silently ([`crate::front::key_value`] does it):
+//!
+//! - NULL in a key, in `equal` or as a bound finds nothing (`column = NULL` is never true). `with_null` is how NULLs are found.
+//! - A value that the column's type cannot hold (3.5, 70000 or '1abc' in a SMALLINT, 0.1 in a FLOAT, a DATETIME with a time in a DATE)
+//!   equals no row: that key, or that whole range, is left out.
+//! - As a bound, such a value becomes the nearest value of the type inside the range, inclusive; beyond the type's limits the bound falls
+//!   away or the range is empty.
+//! - Strings keep their full length, whatever the column's; for a part with a prefix length the key is cut to it (the encoder does), and
+//!   the planner keeps the condition in the filter and makes the bound inclusive.
+//!
+//! *Session values.* `@@variable`, ROW_COUNT() and the like are parameters behind the statement's own: a plan never holds their values.
+//!
 //! Invariant: a plan is valid for the schema version it was bound to; tables carry their own versions, which partitions check.
 
 use expression::Expression;
@@ -23,8 +36,23 @@ pub struct Prepared {
     pub plan: Plan,
     /// Types of the parameters it was bound for, in order.
     pub parameters: Vec<SqlType>,
+    /// What the session appends to the parameters at each execution, in order.
+    pub session_values: Vec<SessionValue>,
     /// Columns of its result set; empty if it has none.
     pub columns: Arc<Vec<ResultColumn>>,
+}
+
+/// A value of the session that a statement names.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum SessionValue {
+    /// `@@name`, `@@session.name`: the session's value, or the global one if the variable has no other.
+    Variable(String),
+    /// `@@global.name`.
+    GlobalVariable(String),
+    /// ROW_COUNT().
+    RowCount,
+    /// FOUND_ROWS().
+    FoundRows,
 }
 
 /// A column of a result set, as the client sees it.
@@ -63,8 +91,13 @@ pub enum Plan {
     Update(Box<UpdatePlan>),
     /// DELETE.
     Delete(Box<DeletePlan>),
-    /// EXPLAIN of a plan.
-    Explain(Box<Plan>),
+    /// EXPLAIN of a plan: `front::explain::rows` makes the result.
+    Explain {
+        /// What is explained.
+        plan: Box<Plan>,
+        /// How.
+        format: ExplainFormat,
+    },
     /// CREATE, DROP, ALTER … of databases, tables, indexes, users.
     Ddl(Box<catalogue::DdlRequest>),
     /// Transaction control.
@@ -87,6 +120,28 @@ pub enum Plan {
         /// A warning that says so, if it deserves one.
         note: Option<String>,
     },
+}
+
+/// Forms of EXPLAIN.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ExplainFormat {
+    /// MySQL's table.
+    Table,
+    /// FORMAT=TREE.
+    Tree,
+}
+
+/// ANALYZE TABLE and its like: one row per table that says it is well.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TableMaintenance {
+    /// ANALYZE TABLE.
+    Analyze,
+    /// CHECK TABLE.
+    Check,
+    /// OPTIMIZE TABLE.
+    Optimize,
+    /// REPAIR TABLE.
+    Repair,
 }
 
 /// Where a SELECT gets its rows.
@@ -125,7 +180,8 @@ pub struct TableAccess {
     pub alias: String,
     /// Keys or ranges.
     pub path: AccessPath,
-    /// The whole WHERE that is not implied by the path, in the source space.
+    /// What of WHERE the path does not imply, in the source space. Where rows are found by another index than the primary key and then
+    /// locked or changed, or through a unique key's hidden table, it is the whole WHERE: the row may have changed since its key was found.
     pub filter: Option<Expression>,
 }
 
@@ -152,8 +208,7 @@ pub enum AccessPath {
     Empty,
 }
 
-/// One constant expression per key column, to be brought into the column's type for comparison. If a value cannot be represented in the
-/// column's type, the planner must not use a key path (or must bound it), so that results never differ from evaluating WHERE.
+/// One constant expression per key column; how their values become key values is told at the top of this file.
 pub type KeyTemplate = Vec<Expression>;
 
 /// A range: equal in the first columns, bounded in the next.
@@ -421,6 +476,13 @@ pub enum Show {
     Privileges,
     /// SHOW PLUGINS.
     Plugins,
+    /// ANALYZE TABLE and its like: columns Table, Op, Msg_type, Msg_text.
+    Maintenance {
+        /// Which.
+        operation: TableMaintenance,
+        /// Databases and tables.
+        tables: Vec<(String, String)>,
+    },
     /// SHOW MASTER STATUS and other things that are empty here.
     Nothing {
         /// Names of the columns of the empty result.
