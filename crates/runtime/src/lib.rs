@@ -1,1 +1,45 @@
-//! runtime: being built.
+//! Meets the machine: threads, pinning, epoll, sockets, TLS, links between nodes, clocks, crashes. Drives `protocol::Module` and knows no block.
+//!
+//! The binary plans a [`Layout`](protocol::layout::Layout), makes the modules, and calls [`Runtime::start`]; everything after that happens on
+//! the layout's threads, each of which runs the loop described in `worker`. Modules see inputs and outputs as `protocol::module`
+//! defines them; the simulator drives the same modules with the same inputs.
+//!
+//! | file | what |
+//! | --- | --- |
+//! | `runtime` | starting and stopping; what the binary sees |
+//! | `worker`, `worker/clients`, `worker/peers` | one thread's loop; client connections; links |
+//! | `exchange` | rings between threads |
+//! | `wake`, `spin` | sleeping, waking, spinning |
+//! | `connections`, `listeners`, `tls` | clients' sockets |
+//! | `links`, `supervisor` | which links there are, and frames on them |
+//! | `process`, `report` | what threads share; what they count |
+//! | `crash` | traces of a node that dies |
+//! | `machine`, `clock` | CPUs, priorities, time |
+//!
+//! Invariants: a module is handled by one thread only, for its whole life; signals between two modules are handled in the order of sending or,
+//! between nodes, lost from some point on until the link is up again; nothing blocks but the wait in epoll; an idle node makes no system calls
+//! other than for deadlines of its modules.
+//!
+//! Deliberately not here: what signals mean, disk I/O (no module asks for it yet), TLS on links between nodes.
+
+mod clock;
+pub mod config;
+mod connections;
+pub mod crash;
+mod exchange;
+mod links;
+mod listeners;
+pub mod machine;
+mod process;
+mod report;
+mod runtime;
+mod spin;
+mod supervisor;
+mod tls;
+mod wake;
+mod worker;
+
+pub use config::{Limits, Listeners, LogSink, PeerConfig, RuntimeConfig, SpinMethod, StartError};
+pub use crash::install_crash_handler;
+pub use runtime::{BoundAddresses, BoxedModule, Runtime, RuntimeCounters};
+pub use tls::{TlsError, TlsIdentity};

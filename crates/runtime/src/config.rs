@@ -1,0 +1,202 @@
+//! What a runtime is told before it starts, its limits by name, and why it may refuse to start.
+//!
+//! Plain data: whoever reads `config.ini` (the binary) fills it in. Every limit of the runtime is a field of [`Limits`] or a named constant
+//! next to the code that keeps it.
+
+use protocol::{Event, layout::Layout};
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
+use stdx::Duration;
+use types::NodeId;
+
+/// Where events go: the binary decides what a log line looks like.
+pub type LogSink = Arc<dyn Fn(&Event) + Send + Sync>;
+
+/// Everything a runtime needs to know.
+#[derive(Clone)]
+pub struct RuntimeConfig {
+    /// This node.
+    pub node: NodeId,
+    /// Name and identity of the cluster: links to other clusters are refused.
+    pub cluster: String,
+    /// This node's life as the control plane gave it, 0 before; read whenever a link is opened.
+    pub incarnation: Arc<AtomicU32>,
+    /// Which modules run on which threads.
+    pub layout: Layout,
+    /// How threads wait for work.
+    pub spin: SpinMethod,
+    /// Where peers connect (`ServerPort`); port 0 takes a free one.
+    pub cluster_tcp: Option<SocketAddr>,
+    /// Where peers on the same machine connect.
+    pub cluster_unix: Option<PathBuf>,
+    /// The other nodes of the cluster.
+    pub peers: Vec<PeerConfig>,
+    /// Where clients connect.
+    pub listeners: Listeners,
+    /// Certificate for clients that ask for TLS; without one, `StartTls` closes the connection.
+    pub tls: Option<crate::TlsIdentity>,
+    /// Limits by name.
+    pub limits: Limits,
+    /// Where events go.
+    pub log: LogSink,
+}
+
+/// A node to keep links to.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PeerConfig {
+    /// The node.
+    pub node: NodeId,
+    /// Host name or address.
+    pub host: String,
+    /// Its `ServerPort`.
+    pub port: u16,
+    /// Its Unix socket: preferred when it can be connected, that is, when it is on this machine.
+    pub unix: Option<PathBuf>,
+}
+
+/// Where clients connect. Addresses are bound at start, connections are accepted once a module asks `OpenListeners`.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Listeners {
+    /// MySQL protocol over TCP.
+    pub mysql_tcp: Option<SocketAddr>,
+    /// MySQL protocol over a Unix socket.
+    pub mysql_unix: Option<PathBuf>,
+    /// Management protocol over TCP.
+    pub management_tcp: Option<SocketAddr>,
+}
+
+/// `SpinMethod`: what a thread does between running out of work and sleeping.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum SpinMethod {
+    /// Sleeps at once: right when threads outnumber CPUs.
+    NoSpinning,
+    /// Always spins for as long as `spintime` says (50 µs if it does not).
+    StaticSpinning,
+    /// Spins while the waits seen lately promise that it pays.
+    #[default]
+    CostBasedSpinning,
+    /// As cost-based, valuing latency higher than CPU time.
+    LatencyOptimisedSpinning,
+    /// As cost-based, for a machine that does nothing else.
+    DatabaseMachineSpinning,
+}
+
+/// The values that `SpinMethod` may have in a configuration.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct UnknownSpinMethod(String);
+
+impl fmt::Display for UnknownSpinMethod {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            formatter,
+            "SpinMethod '{}' is none of NoSpinning, StaticSpinning, CostBasedSpinning, LatencyOptimisedSpinning, \
+             DatabaseMachineSpinning",
+            self.0
+        )
+    }
+}
+
+impl std::error::Error for UnknownSpinMethod {}
+
+impl std::str::FromStr for SpinMethod {
+    type Err = UnknownSpinMethod;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text.to_ascii_lowercase().as_str() {
+            "nospinning" => Ok(Self::NoSpinning),
+            "staticspinning" => Ok(Self::StaticSpinning),
+            "costbasedspinning" => Ok(Self::CostBasedSpinning),
+            "latencyoptimisedspinning" => Ok(Self::LatencyOptimisedSpinning),
+            "databasemachinespinning" => Ok(Self::DatabaseMachineSpinning),
+            _ => Err(UnknownSpinMethod(text.to_owned())),
+        }
+    }
+}
+
+/// Limits of the runtime, by name.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Limits {
+    /// Client connections of the node; more are closed as they come.
+    pub connections_max: u32,
+    /// Unconsumed bytes of one connection; more close it.
+    pub receive_buffer_max: usize,
+    /// Unsent bytes of one connection; more close it.
+    pub send_buffer_max: usize,
+    /// Unsent bytes of one link above which this thread stops reading its clients.
+    pub link_buffer_high: usize,
+    /// Unsent bytes of one link; more close it, which fails the peer.
+    pub link_buffer_max: usize,
+    /// Slots of each ring between two threads.
+    pub ring_capacity: usize,
+    /// Parcels that may wait behind a full ring: more mean that a thread is stuck, which is a bug.
+    pub ring_spill_max: usize,
+    /// Links between two nodes; with more pairs of threads, several share a link.
+    pub links_per_peer_max: usize,
+    /// Time for a link to be opened, hello included.
+    pub link_open_timeout: Duration,
+    /// First pause before a lost peer is tried again; doubles up to `reconnect_pause_max`.
+    pub reconnect_pause_min: Duration,
+    /// Longest pause between tries.
+    pub reconnect_pause_max: Duration,
+    /// Time for a closed connection's last bytes to be taken by the client.
+    pub close_linger: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            connections_max: 100_000,
+            receive_buffer_max: 128 * 1024 * 1024,
+            send_buffer_max: 256 * 1024 * 1024,
+            link_buffer_high: 8 * 1024 * 1024,
+            link_buffer_max: 512 * 1024 * 1024,
+            ring_capacity: 1024,
+            ring_spill_max: 1_000_000,
+            links_per_peer_max: 256,
+            link_open_timeout: Duration::from_secs(5),
+            reconnect_pause_min: Duration::from_millis(5),
+            reconnect_pause_max: Duration::from_millis(500),
+            close_linger: Duration::from_secs(10),
+        }
+    }
+}
+
+/// Why a runtime does not start: one line for the operator.
+#[derive(Debug)]
+pub enum StartError {
+    /// An address cannot be listened on.
+    Listen {
+        /// `MySQL port`, `cluster port` …
+        what: &'static str,
+        /// The address.
+        address: String,
+        /// Why.
+        error: std::io::Error,
+    },
+    /// The system refused something else.
+    System {
+        /// What was attempted.
+        what: &'static str,
+        /// Why.
+        error: std::io::Error,
+    },
+}
+
+impl fmt::Display for StartError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Listen { what, address, error } if error.kind() == std::io::ErrorKind::AddrInUse => {
+                write!(formatter, "{what} {address} is in use by another process")
+            }
+            Self::Listen { what, address, error } => {
+                write!(formatter, "cannot listen on {what} {address}: {error}")
+            }
+            Self::System { what, error } => write!(formatter, "cannot {what}: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for StartError {}

@@ -1,0 +1,404 @@
+//! Links between nodes, as one thread owns them: sockets, frames, and which link leads to which module.
+//!
+//! Links run thread to thread: a signal for a module of a peer leaves on the sender's own link to the peer's thread that owns the module,
+//! and arrives there. With more pairs of threads than `links_per_peer_max`, pairs share links ([`Pairing`]) and the receiver passes signals on.
+//! The `supervisor` decides which links there are; this file opens, uses and closes them.
+//!
+//! Invariants:
+//! - signals from one thread to one module of a peer always take the same link of a set, so they arrive in order or not at all;
+//! - a link belongs to one *set* of links to its peer; when one link of a set closes, all of them close;
+//! - the first frame each way is a hello; a hello, a bad frame or an envelope that does not fit the link closes it and nothing else;
+//! - before its hello, a stranger can make us hold at most [`HELLO_SIZE_MAX`] bytes.
+
+use crate::process::{ModuleTable, Process};
+use protocol::transport::{self, Hello};
+use protocol::{Address, ModuleKind};
+use rustix::fd::OwnedFd;
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketAddrUnix, connect, sockopt};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use types::{Incarnation, NodeId};
+
+/// Largest first frame: some hundred threads with some modules each.
+pub(crate) const HELLO_SIZE_MAX: usize = 64 * 1024;
+/// Most threads that a peer may have.
+const THREADS_MAX: usize = 1024;
+
+/// A peer's modules on its threads, from its hello.
+pub(crate) struct PeerTable {
+    modules: ModuleTable,
+    pub(crate) thread_count: usize,
+}
+
+impl PeerTable {
+    pub(crate) fn new(hello: &Hello) -> Option<Self> {
+        let thread_count = hello.threads.len();
+        if thread_count == 0 || thread_count > THREADS_MAX {
+            return None;
+        }
+        Some(Self { modules: ModuleTable::new(hello.node, &hello.threads)?, thread_count })
+    }
+
+    fn thread_of(&self, kind: ModuleKind, instance: u8) -> Option<usize> {
+        self.modules.find(kind, instance).map(|(thread, _)| thread)
+    }
+}
+
+/// Which pairs of threads have a link of their own, and which link the other pairs use. Symmetric: both ends compute the same.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Pairing {
+    mine: usize,
+    theirs: usize,
+    /// Threads are paired when they are equal modulo this; 1 pairs all.
+    modulus: usize,
+}
+
+impl Pairing {
+    pub(crate) fn new(mine: usize, theirs: usize, links_max: usize) -> Self {
+        let modulus = if mine * theirs <= links_max { 1 } else { mine.min(theirs) };
+        Self { mine, theirs, modulus }
+    }
+
+    pub(crate) fn has(&self, my_thread: usize, their_thread: usize) -> bool {
+        my_thread < self.mine
+            && their_thread < self.theirs
+            && my_thread % self.modulus == their_thread % self.modulus
+    }
+
+    /// The peer's thread at the end of the link that my thread uses for their thread.
+    pub(crate) fn end_for(&self, my_thread: usize, their_thread: usize) -> usize {
+        if self.has(my_thread, their_thread) { their_thread } else { my_thread % self.modulus }
+    }
+
+    /// All pairs that have a link.
+    pub(crate) fn pairs(self) -> impl Iterator<Item = (usize, usize)> {
+        (0..self.mine)
+            .flat_map(move |mine| (0..self.theirs).map(move |theirs| (mine, theirs)))
+            .filter(move |(mine, theirs)| self.has(*mine, *theirs))
+    }
+}
+
+/// From the supervisor to a thread.
+pub(crate) enum LinkOrder {
+    /// Connect to a thread of a peer. The table is not known for the first link of a set.
+    Open {
+        peer: usize,
+        set: u64,
+        their_thread: usize,
+        addresses: Arc<[SocketAddr]>,
+        table: Option<Arc<PeerTable>>,
+    },
+    /// A peer has connected and said hello: answer, and keep the link.
+    Adopt(AdoptedLink),
+    /// Close all links of this set and older ones.
+    Close { peer: usize, set: u64 },
+}
+
+/// A link that was accepted elsewhere.
+pub(crate) struct AdoptedLink {
+    pub(crate) peer: usize,
+    pub(crate) set: u64,
+    pub(crate) their_thread: usize,
+    pub(crate) socket: OwnedFd,
+    pub(crate) version: u16,
+    /// What came behind the hello.
+    pub(crate) leftover: Vec<u8>,
+    pub(crate) table: Arc<PeerTable>,
+}
+
+/// How far a link is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum LinkStage {
+    /// The connection is being made.
+    Connecting,
+    /// Our hello is on its way, theirs has not come.
+    Greeting,
+    /// Both hellos were exchanged.
+    Open,
+}
+
+/// One link.
+pub(crate) struct Link {
+    pub(crate) socket: Arc<OwnedFd>,
+    farewell_key: u64,
+    pub(crate) peer: usize,
+    pub(crate) set: u64,
+    pub(crate) their_thread: usize,
+    pub(crate) stage: LinkStage,
+    /// The lower of both wire versions.
+    pub(crate) version: u16,
+    /// The beginning of a frame.
+    pub(crate) receive: Vec<u8>,
+    pub(crate) send: Vec<u8>,
+    /// How much of `send` the kernel has taken.
+    pub(crate) sent: usize,
+    pub(crate) is_dirty: bool,
+    pub(crate) is_blocked: bool,
+    pub(crate) is_high: bool,
+    pub(crate) is_queued: bool,
+}
+
+impl Link {
+    pub(crate) fn unsent(&self) -> usize {
+        self.send.len() - self.sent
+    }
+}
+
+struct Slot {
+    generation: u32,
+    link: Option<Link>,
+}
+
+/// How to reach the modules of one peer from this thread.
+#[derive(Default)]
+struct Route {
+    set: u64,
+    table: Option<Arc<PeerTable>>,
+    pairing: Option<Pairing>,
+    /// By thread of the peer: slot of this thread's link there.
+    slots: Vec<Option<u32>>,
+}
+
+/// The links of one thread.
+pub(crate) struct Links {
+    process: Arc<Process>,
+    thread: usize,
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+    routes: Vec<Route>,
+    pub(crate) dirty: Vec<u32>,
+    pub(crate) ready: Vec<u32>,
+    /// Links with more unsent bytes than `link_buffer_high`.
+    pub(crate) high_count: usize,
+}
+
+impl Links {
+    pub(crate) fn new(process: &Arc<Process>, thread: usize) -> Self {
+        let routes = process.peers.iter().map(|_| Route::default()).collect();
+        Self {
+            process: Arc::clone(process),
+            thread,
+            slots: Vec::new(),
+            free: Vec::new(),
+            routes,
+            dirty: Vec::new(),
+            ready: Vec::new(),
+            high_count: 0,
+        }
+    }
+
+    pub(crate) fn get(&mut self, slot: u32) -> Option<&mut Link> {
+        self.slots.get_mut(slot as usize)?.link.as_mut()
+    }
+
+    /// The link that an epoll event means, unless it is gone.
+    pub(crate) fn identify(&self, slot: u32, token_generation: u32) -> Option<u32> {
+        let place = self.slots.get(slot as usize)?;
+        let same = crate::wake::same_generation(token_generation, place.generation);
+        (same && place.link.is_some()).then_some(slot)
+    }
+
+    pub(crate) fn generation(&self, slot: u32) -> u32 {
+        self.slots[slot as usize].generation
+    }
+
+    pub(crate) fn insert(
+        &mut self,
+        socket: OwnedFd,
+        (peer, set, their_thread): (usize, u64, usize),
+        stage: LinkStage,
+    ) -> u32 {
+        let socket = Arc::new(socket);
+        let farewell_key = self.process.remember_link(&socket);
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(Slot { generation: 0, link: None });
+            u32::try_from(self.slots.len() - 1).unwrap_or(u32::MAX)
+        });
+        let place = &mut self.slots[slot as usize];
+        place.generation = place.generation.wrapping_add(1);
+        place.link = Some(Link {
+            socket,
+            farewell_key,
+            peer,
+            set,
+            their_thread,
+            stage,
+            version: stdx::wire::WIRE_VERSION,
+            receive: Vec::new(),
+            send: Vec::new(),
+            sent: 0,
+            is_dirty: false,
+            is_blocked: false,
+            is_high: false,
+            is_queued: false,
+        });
+        let route = &mut self.routes[peer];
+        if route.set != set {
+            *route = Route { set, ..Route::default() };
+        }
+        route.slots.resize(route.slots.len().max(their_thread + 1), None);
+        route.slots[their_thread] = Some(slot);
+        slot
+    }
+
+    /// Learns which of the peer's threads has which modules.
+    pub(crate) fn set_table(&mut self, peer: usize, set: u64, table: Arc<PeerTable>) {
+        let route = &mut self.routes[peer];
+        if route.set == set {
+            let mine = self.process.threads.len();
+            let links_max = self.process.limits.links_per_peer_max;
+            route.pairing = Some(Pairing::new(mine, table.thread_count, links_max));
+            route.table = Some(table);
+        }
+    }
+
+    /// Takes a link out and closes its socket.
+    pub(crate) fn remove(&mut self, slot: u32) -> Option<Link> {
+        let link = self.slots.get_mut(slot as usize)?.link.take()?;
+        self.free.push(slot);
+        self.process.forget_link(link.farewell_key);
+        if link.is_high {
+            self.high_count -= 1;
+        }
+        // The crash handler may hold the socket for a moment: end the connection now, whoever closes the descriptor.
+        let _ = rustix::net::shutdown(&*link.socket, rustix::net::Shutdown::Both);
+        let route = &mut self.routes[link.peer];
+        if let Some(entry) = route.slots.get_mut(link.their_thread)
+            && *entry == Some(slot)
+        {
+            *entry = None;
+        }
+        Some(link)
+    }
+
+    /// The slots of a peer's links of this set and older ones.
+    pub(crate) fn of_peer(&self, peer: usize, set: u64) -> Vec<u32> {
+        let used = (0_u32..).zip(&self.slots);
+        used.filter(|(_, place)| place.link.as_ref().is_some_and(|link| link.peer == peer && link.set <= set))
+            .map(|(slot, _)| slot)
+            .collect()
+    }
+
+    /// The link that leads to a module of a peer.
+    #[inline]
+    pub(crate) fn toward(&self, peer: usize, kind: ModuleKind, instance: u8) -> Option<u32> {
+        let route = &self.routes[peer];
+        let owner = route.table.as_ref()?.thread_of(kind, instance)?;
+        let end = route.pairing?.end_for(self.thread, owner);
+        route.slots.get(end).copied().flatten()
+    }
+
+    /// Has the link written at the next flush.
+    #[inline]
+    pub(crate) fn mark_dirty(&mut self, slot: u32) {
+        if let Some(link) = self.slots[slot as usize].link.as_mut()
+            && !link.is_dirty
+        {
+            link.is_dirty = true;
+            self.dirty.push(slot);
+        }
+    }
+
+    /// Has the link read again in the next round.
+    pub(crate) fn make_ready(&mut self, slot: u32) {
+        if let Some(link) = self.get(slot)
+            && !link.is_queued
+        {
+            link.is_queued = true;
+            self.ready.push(slot);
+        }
+    }
+
+    /// Appends our hello to a link.
+    pub(crate) fn greet(&mut self, slot: u32) {
+        let hello = self.get(slot).map(|link| (link.peer, link.their_thread));
+        if let Some((peer, their_thread)) = hello {
+            let hello = self.process.hello(self.process.peers[peer].config.node, self.thread, their_thread);
+            if let Some(link) = self.get(slot) {
+                transport::encode_hello(&hello, &mut link.send);
+                self.mark_dirty(slot);
+            }
+        }
+    }
+}
+
+impl Process {
+    fn hello(&self, to: NodeId, from_thread: usize, to_thread: usize) -> Hello {
+        let narrow = |thread| u16::try_from(thread).unwrap_or(u16::MAX);
+        Hello {
+            cluster: self.cluster.clone(),
+            node: self.node,
+            incarnation: Incarnation(self.incarnation.load(Ordering::Acquire)),
+            to,
+            from_thread: narrow(from_thread),
+            to_thread: narrow(to_thread),
+            threads: self.threads.iter().map(|thread| thread.modules.clone()).collect(),
+        }
+    }
+
+    /// Why a hello is not from a peer that may talk to us; `None` if it is.
+    pub(crate) fn refuse_hello(&self, hello: &Hello) -> Option<String> {
+        if hello.cluster != self.cluster {
+            Some(format!("cluster '{}' is not ours", hello.cluster.escape_debug()))
+        } else if hello.to != self.node {
+            Some(format!("it looks for node {}", hello.to))
+        } else if self.peer(hello.node).is_none() {
+            Some(format!("node {} is not configured", hello.node))
+        } else if usize::from(hello.to_thread) >= self.threads.len()
+            || usize::from(hello.from_thread) >= hello.threads.len()
+        {
+            Some(format!("node {} names a thread that is not there", hello.node))
+        } else {
+            None
+        }
+    }
+}
+
+/// Starts to connect to a peer: its Unix socket if that answers, else the first TCP address.
+pub(crate) fn connect_to(process: &Process, peer: usize, addresses: &[SocketAddr]) -> Result<OwnedFd, Errno> {
+    if let Some(path) = &process.peers[peer].config.unix
+        && let Ok(address) = SocketAddrUnix::new(path.as_path())
+    {
+        let socket = crate::listeners::new_socket(AddressFamily::UNIX)?;
+        if connect(&socket, &address).is_ok() {
+            return Ok(socket);
+        }
+    }
+    let mut last = Errno::HOSTUNREACH;
+    for address in addresses {
+        let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+        let socket = crate::listeners::new_socket(family)?;
+        sockopt::set_tcp_nodelay(&socket, true)?;
+        match connect(&socket, address) {
+            Ok(()) | Err(Errno::INPROGRESS) => return Ok(socket),
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
+
+/// The length that the header of the first frame in `bytes` claims, header included.
+pub(crate) fn claimed_size(bytes: &[u8]) -> Option<usize> {
+    let length = bytes.first_chunk::<4>()?;
+    Some(transport::FRAME_HEADER_SIZE + usize::try_from(u32::from_le_bytes(*length)).unwrap_or(usize::MAX))
+}
+
+/// Whether a payload is a hello and not an envelope: an envelope begins with a node id far below these bytes.
+pub(crate) fn is_hello(payload: &[u8]) -> bool {
+    payload.starts_with(b"LATS")
+}
+
+/// An envelope may come over a link only from its peer and for us.
+pub(crate) fn fits(from: Address, to: Address, peer: NodeId, me: NodeId) -> bool {
+    from.node == peer && to.node == me
+}
+
+/// A connection to the cluster port whose hello has not come.
+pub(crate) struct Stranger {
+    pub(crate) socket: OwnedFd,
+    pub(crate) generation: u32,
+    pub(crate) receive: Vec<u8>,
+    pub(crate) peer_address: String,
+}

@@ -1,0 +1,101 @@
+//! What the machine offers and permits: CPUs, priorities, descriptors, CPU time, randomness.
+//!
+//! Everything here degrades to "not permitted" without failing the node; the caller decides whether that deserves a line in the log.
+
+use rustix::process::{Resource, Rlimit, getrlimit, setpriority_process, setrlimit};
+use rustix::thread::{CpuSet, gettid, sched_setaffinity, set_current_timer_slack};
+use std::num::NonZeroU64;
+use stdx::Duration;
+
+/// `NumCPUs = 0`: CPUs that this process may use, affinity and cgroup quotas counted.
+#[must_use]
+pub fn cpu_count() -> u16 {
+    let count = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    u16::try_from(count).unwrap_or(u16::MAX)
+}
+
+/// Lets the process open as many descriptors as it is permitted to, and says how many that are.
+#[must_use]
+pub fn raise_open_files_limit() -> u64 {
+    let limit = getrlimit(Resource::Nofile);
+    let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
+    let got = if setrlimit(Resource::Nofile, raised).is_ok() { limit.maximum } else { limit.current };
+    got.unwrap_or(u64::MAX)
+}
+
+/// Binds the calling thread to these CPUs; an error if one of them is not there.
+pub(crate) fn pin_this_thread(cpus: &[u16]) -> rustix::io::Result<()> {
+    let mut set = CpuSet::new();
+    for cpu in cpus {
+        if usize::from(*cpu) >= CpuSet::MAX_CPU {
+            return Err(rustix::io::Errno::INVAL);
+        }
+        set.set(usize::from(*cpu));
+    }
+    sched_setaffinity(None, &set)
+}
+
+/// Gives the calling thread a priority of `ThreadConfig`: 0 is lowest, 10 highest, 5 what it has anyway.
+pub(crate) fn set_priority_of_this_thread(priority: u8) -> rustix::io::Result<()> {
+    let nice = (5 - i32::from(priority)) * 4;
+    setpriority_process(Some(gettid()), nice.clamp(-20, 19))
+}
+
+/// Makes timeouts end when they should and not up to 50 µs later.
+pub(crate) fn sharpen_timers_of_this_thread() {
+    // Not permitted means that deadlines are 50 µs late.
+    let _ = set_current_timer_slack(NonZeroU64::new(1000));
+}
+
+/// 32 bytes from a cryptographic source; `None` if the system has none.
+pub(crate) fn random_seed() -> Option<[u8; 32]> {
+    let mut seed = [0; 32];
+    rustls::crypto::ring::default_provider().secure_random.fill(&mut seed).ok()?;
+    Some(seed)
+}
+
+/// CPU time of the calling thread in user mode and in the kernel.
+pub(crate) fn cpu_time_of_this_thread() -> (Duration, Duration) {
+    let mut usage = ResourceUsage::default();
+    #[expect(unsafe_code, reason = "getrusage is not in rustix")]
+    // SAFETY: `usage` has the layout of `struct rusage` on 64-bit Linux and lives through the call.
+    let result = unsafe { getrusage(RUSAGE_THREAD, &raw mut usage) };
+    if result == 0 {
+        (usage.user.duration(), usage.system.duration())
+    } else {
+        (Duration::ZERO, Duration::ZERO)
+    }
+}
+
+const RUSAGE_THREAD: i32 = 1;
+
+/// `struct rusage` on 64-bit Linux: two times and fourteen counters.
+#[repr(C)]
+#[derive(Default)]
+struct ResourceUsage {
+    user: TimeValue,
+    system: TimeValue,
+    counters: [i64; 14],
+}
+
+#[repr(C)]
+#[derive(Default)]
+struct TimeValue {
+    seconds: i64,
+    microseconds: i64,
+}
+
+impl TimeValue {
+    fn duration(&self) -> Duration {
+        let seconds = Duration::from_secs(u64::try_from(self.seconds).unwrap_or(0));
+        seconds + Duration::from_micros(u64::try_from(self.microseconds).unwrap_or(0))
+    }
+}
+
+#[cfg(not(all(target_os = "linux", target_pointer_width = "64")))]
+compile_error!("the runtime meets 64-bit Linux only: epoll, eventfd, and the layout of struct rusage");
+
+#[expect(unsafe_code, reason = "declares a function of the C library that std links anyway")]
+unsafe extern "C" {
+    fn getrusage(who: i32, usage: *mut ResourceUsage) -> i32;
+}

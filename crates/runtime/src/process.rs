@@ -1,0 +1,280 @@
+//! What the threads of one runtime share: the table of modules, wakers, counters, the inbox for the world outside, how it ends.
+//!
+//! Everything here is written before the threads start, or is an atomic, or sits behind a lock that is taken on rare paths only
+//! (accepting, opening and closing links, stopping). No lock is taken to move a signal.
+
+use crate::config::{Limits, LogSink, PeerConfig, RuntimeConfig};
+use crate::report::ThreadStatistics;
+use crate::wake::Waker;
+use protocol::{Address, Event, ModuleKind, Severity};
+use rustix::fd::OwnedFd;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use stdx::FixedMap;
+use types::NodeId;
+
+/// Thread index that means "no such module".
+const NOWHERE: u16 = u16::MAX;
+const KINDS: usize = 6;
+
+/// Where the modules of one node are: thread and index on that thread, by kind and instance.
+pub(crate) struct ModuleTable {
+    places: Box<[[(u16, u16); 256]; KINDS]>,
+}
+
+impl ModuleTable {
+    /// The table of a node whose threads carry these modules; `None` if a module is on two threads, belongs to another node, or if there are
+    /// more threads than can be.
+    pub(crate) fn new(node: NodeId, threads: &[Vec<Address>]) -> Option<Self> {
+        let mut places = Box::new([[(NOWHERE, 0); 256]; KINDS]);
+        for (thread, modules) in threads.iter().enumerate() {
+            let thread = u16::try_from(thread).ok().filter(|thread| *thread != NOWHERE)?;
+            for (index, module) in modules.iter().enumerate() {
+                let place = &mut places[module.kind as usize][usize::from(module.instance)];
+                if module.node != node || place.0 != NOWHERE {
+                    return None;
+                }
+                *place = (thread, u16::try_from(index).ok()?);
+            }
+        }
+        Some(Self { places })
+    }
+
+    /// Thread and index of a module.
+    pub(crate) fn find(&self, kind: ModuleKind, instance: u8) -> Option<(usize, usize)> {
+        let (thread, index) = self.places[kind as usize][usize::from(instance)];
+        (thread != NOWHERE).then_some((usize::from(thread), usize::from(index)))
+    }
+}
+
+/// What is known to others about one thread.
+pub(crate) struct ThreadShared {
+    pub(crate) name: String,
+    pub(crate) cpu: Option<u16>,
+    pub(crate) modules: Vec<Address>,
+    pub(crate) waker: Waker,
+    pub(crate) statistics: ThreadStatistics,
+    /// From threads that are not the runtime's.
+    inbox: Mutex<Vec<External>>,
+    has_external: AtomicBool,
+}
+
+/// What comes from outside the runtime's threads.
+pub(crate) enum External {
+    /// SIGTERM, Ctrl-C or the embedding program.
+    StopRequested,
+    /// The addresses of a peer's host name, for the supervisor.
+    Resolved { peer: usize, set: u64, addresses: Vec<SocketAddr> },
+}
+
+impl ThreadShared {
+    pub(crate) fn new(name: String, cpu: Option<u16>, modules: Vec<Address>) -> rustix::io::Result<Self> {
+        Ok(Self {
+            name,
+            cpu,
+            modules,
+            waker: Waker::new()?,
+            statistics: ThreadStatistics::default(),
+            inbox: Mutex::new(Vec::new()),
+            has_external: AtomicBool::new(false),
+        })
+    }
+
+    pub(crate) fn tell(&self, external: External) {
+        unpoisoned(&self.inbox).push(external);
+        self.has_external.store(true, Ordering::Release);
+        self.waker.ring();
+    }
+
+    pub(crate) fn has_external(&self) -> bool {
+        self.has_external.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn take_external(&self) -> Vec<External> {
+        if !self.has_external() {
+            return Vec::new();
+        }
+        self.has_external.store(false, Ordering::Release);
+        std::mem::take(&mut *unpoisoned(&self.inbox))
+    }
+}
+
+/// A peer as configured.
+pub(crate) struct Peer {
+    pub(crate) config: PeerConfig,
+    /// Signals that could not be sent because no link was there; `membership` knows the peer is down.
+    pub(crate) dropped: AtomicU64,
+}
+
+/// Things that go wrong without being anybody's bug here.
+#[derive(Default)]
+pub(crate) struct Counters {
+    /// Connections on the cluster port that were not a peer's, and links closed for bad frames.
+    pub(crate) strangers_refused: AtomicU64,
+    /// Signals to modules that are not there.
+    pub(crate) undeliverable: AtomicU64,
+    /// Connections closed because of a limit.
+    pub(crate) connections_refused: AtomicU64,
+}
+
+/// What all threads of a runtime share.
+pub(crate) struct Process {
+    pub(crate) node: NodeId,
+    pub(crate) cluster: String,
+    pub(crate) incarnation: Arc<AtomicU32>,
+    pub(crate) limits: Limits,
+    pub(crate) threads: Vec<ThreadShared>,
+    pub(crate) modules: ModuleTable,
+    pub(crate) peers: Vec<Peer>,
+    /// By node id: index into `peers`.
+    peer_of_node: Vec<Option<u16>>,
+    /// The thread of `membership`: supervises the links.
+    pub(crate) supervisor: usize,
+    /// The `sql` modules (thread, module) that clients are spread over, and how many each has.
+    pub(crate) sql_modules: Vec<(usize, usize, AtomicU32)>,
+    pub(crate) connections: AtomicU32,
+    pub(crate) counters: Counters,
+    pub(crate) tls: Option<Arc<rustls::ServerConfig>>,
+    log: LogSink,
+    /// Sockets of open links, so that a dying process can close them before it writes its trace.
+    links: Mutex<FixedMap<u64, Arc<OwnedFd>>>,
+    next_link: AtomicU64,
+    pub(crate) unix_paths: Mutex<Vec<PathBuf>>,
+    /// A signal asked this node to stop, and `main` has not been told.
+    is_stop_signalled: AtomicBool,
+    /// -1 while running, then the exit code.
+    exit: AtomicI32,
+}
+
+impl Process {
+    pub(crate) fn new(config: &RuntimeConfig, threads: Vec<ThreadShared>) -> Self {
+        let modules: Vec<Vec<Address>> = threads.iter().map(|thread| thread.modules.clone()).collect();
+        let table = ModuleTable::new(config.node, &modules);
+        let Some(table) = table else {
+            panic!("the layout puts a module on two threads: {:?}", config.layout)
+        };
+        let supervisor = table.find(ModuleKind::Membership, 0).map_or(0, |(thread, _)| thread);
+        let sql_modules = (0..=u8::MAX)
+            .map_while(|instance| table.find(ModuleKind::Sql, instance))
+            .map(|(thread, module)| (thread, module, AtomicU32::new(0)))
+            .collect();
+        let mut peer_of_node = Vec::new();
+        for (index, peer) in config.peers.iter().enumerate() {
+            let node = usize::from(peer.node.0);
+            peer_of_node.resize(peer_of_node.len().max(node + 1), None);
+            stdx::require!(
+                peer.node != config.node && peer_of_node[node].is_none(),
+                "node {node} is configured twice"
+            );
+            peer_of_node[node] = u16::try_from(index).ok();
+        }
+        let peers = config.peers.iter().map(|peer| Peer { config: peer.clone(), dropped: AtomicU64::new(0) });
+        Self {
+            node: config.node,
+            cluster: config.cluster.clone(),
+            incarnation: Arc::clone(&config.incarnation),
+            limits: config.limits.clone(),
+            threads,
+            modules: table,
+            peers: peers.collect(),
+            peer_of_node,
+            supervisor,
+            sql_modules,
+            connections: AtomicU32::new(0),
+            counters: Counters::default(),
+            tls: config.tls.as_ref().map(crate::TlsIdentity::server_config),
+            log: Arc::clone(&config.log),
+            links: Mutex::new(FixedMap::default()),
+            next_link: AtomicU64::new(0),
+            unix_paths: Mutex::new(Vec::new()),
+            is_stop_signalled: AtomicBool::new(false),
+            exit: AtomicI32::new(-1),
+        }
+    }
+
+    /// Index into `peers` of a node.
+    #[inline]
+    pub(crate) fn peer(&self, node: NodeId) -> Option<usize> {
+        self.peer_of_node.get(usize::from(node.0)).copied().flatten().map(usize::from)
+    }
+
+    pub(crate) fn log(&self, severity: Severity, message: impl Into<String>) {
+        self.log_event(&Event { severity, message: message.into() });
+    }
+
+    pub(crate) fn log_event(&self, event: &Event) {
+        (self.log)(event);
+    }
+
+    /// Ends all threads after their current round; the first code counts.
+    pub(crate) fn exit(&self, code: u8) {
+        let _ = self.exit.compare_exchange(-1, i32::from(code), Ordering::AcqRel, Ordering::Acquire);
+        self.ring_all();
+    }
+
+    pub(crate) fn ring_all(&self) {
+        for thread in &self.threads {
+            thread.waker.ring();
+        }
+    }
+
+    /// From a signal handler: only an atomic and a write to a descriptor.
+    pub(crate) fn stop_by_signal(&self) {
+        self.is_stop_signalled.store(true, Ordering::Release);
+        self.ring_all();
+    }
+
+    /// True once after a stop signal.
+    #[inline]
+    pub(crate) fn take_stop_signal(&self) -> bool {
+        self.is_stop_signalled.load(Ordering::Relaxed) && self.is_stop_signalled.swap(false, Ordering::AcqRel)
+    }
+
+    /// The exit code once the runtime is ending.
+    #[inline]
+    pub(crate) fn exit_code(&self) -> Option<u8> {
+        u8::try_from(self.exit.load(Ordering::Acquire)).ok()
+    }
+
+    /// Remembers an open link's socket; the key forgets it.
+    pub(crate) fn remember_link(&self, socket: &Arc<OwnedFd>) -> u64 {
+        let key = self.next_link.fetch_add(1, Ordering::Relaxed);
+        unpoisoned(&self.links).insert(key, Arc::clone(socket));
+        key
+    }
+
+    pub(crate) fn forget_link(&self, key: u64) {
+        unpoisoned(&self.links).remove(&key);
+    }
+
+    /// Closes all links at once: what peers notice within microseconds when this process dies.
+    pub(crate) fn close_all_links(&self) {
+        // A thread that died while it held the lock must not keep the process from saying farewell.
+        if let Ok(links) = self.links.try_lock() {
+            for socket in links.values() {
+                let _ = rustix::net::shutdown(socket, rustix::net::Shutdown::Both);
+            }
+        }
+    }
+
+    /// The `sql` module with the fewest connections, and a reservation there.
+    pub(crate) fn reserve_sql(&self) -> usize {
+        let mut best = 0;
+        let mut fewest = u32::MAX;
+        for (index, (_, _, count)) in self.sql_modules.iter().enumerate() {
+            let count = count.load(Ordering::Relaxed);
+            if count < fewest {
+                (best, fewest) = (index, count);
+            }
+        }
+        self.sql_modules[best].2.fetch_add(1, Ordering::Relaxed);
+        best
+    }
+}
+
+/// A lock that a panicking thread held is still a lock: what it protects here is valid after each statement.
+pub(crate) fn unpoisoned<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

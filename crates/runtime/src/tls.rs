@@ -1,0 +1,167 @@
+//! TLS as a filter on a client connection: the module asks `StartTls` and sees plaintext from then on.
+//!
+//! Sans-IO: ciphertext goes in and comes out as byte vectors, the connection's code moves them to and from the socket. The certificate comes
+//! from files or is made at start; clients of a database verify certificates only when told to, so a self-signed one is better than none.
+//!
+//! Deliberately not here: client certificates, and TLS on links between nodes.
+
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
+use rustls::{ServerConfig, ServerConnection};
+use std::fmt;
+use std::io::{Read, Write};
+use std::sync::Arc;
+
+/// A certificate chain and its key, ready to serve.
+#[derive(Clone)]
+pub struct TlsIdentity {
+    config: Arc<ServerConfig>,
+    certificate_pem: String,
+}
+
+/// Why there is no identity.
+#[derive(Debug)]
+pub enum TlsError {
+    /// The certificate file holds no certificate, or none that can be read.
+    Certificate(String),
+    /// The key file holds no key, or none that can be read.
+    Key(String),
+    /// Certificate and key do not fit, or the system has no randomness.
+    Unusable(String),
+}
+
+impl fmt::Display for TlsError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Certificate(why) => write!(formatter, "no usable certificate: {why}"),
+            Self::Key(why) => write!(formatter, "no usable private key: {why}"),
+            Self::Unusable(why) => write!(formatter, "certificate and key cannot be used: {why}"),
+        }
+    }
+}
+
+impl std::error::Error for TlsError {}
+
+impl TlsIdentity {
+    /// A fresh key and a certificate for these host names, signed by itself.
+    pub fn self_signed(names: &[String]) -> Result<Self, TlsError> {
+        let made = rcgen::generate_simple_self_signed(names.to_vec())
+            .map_err(|error| TlsError::Unusable(error.to_string()))?;
+        let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(made.signing_key.serialize_der()));
+        Self::new(vec![made.cert.der().clone()], key, made.cert.pem())
+    }
+
+    /// From the contents of PEM files.
+    pub fn from_pem(certificates: &str, key: &str) -> Result<Self, TlsError> {
+        let chain: Vec<CertificateDer<'static>> = CertificateDer::pem_slice_iter(certificates.as_bytes())
+            .collect::<Result<_, _>>()
+            .map_err(|error| TlsError::Certificate(error.to_string()))?;
+        if chain.is_empty() {
+            return Err(TlsError::Certificate("the file holds none".to_owned()));
+        }
+        let key = PrivateKeyDer::from_pem_slice(key.as_bytes())
+            .map_err(|error| TlsError::Key(error.to_string()))?;
+        Self::new(chain, key, certificates.to_owned())
+    }
+
+    fn new(
+        chain: Vec<CertificateDer<'static>>,
+        key: PrivateKeyDer<'static>,
+        certificate_pem: String,
+    ) -> Result<Self, TlsError> {
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let config = ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .map_err(|error| TlsError::Unusable(error.to_string()))?
+            .with_no_client_auth()
+            .with_single_cert(chain, key)
+            .map_err(|error| TlsError::Unusable(error.to_string()))?;
+        Ok(Self { config: Arc::new(config), certificate_pem })
+    }
+
+    /// The certificate, for clients that want to verify it.
+    #[must_use]
+    pub fn certificate_pem(&self) -> &str {
+        &self.certificate_pem
+    }
+
+    pub(crate) fn server_config(&self) -> Arc<ServerConfig> {
+        Arc::clone(&self.config)
+    }
+}
+
+impl fmt::Debug for TlsIdentity {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("TlsIdentity").finish_non_exhaustive()
+    }
+}
+
+/// One connection's TLS state.
+pub(crate) struct TlsFilter {
+    connection: ServerConnection,
+    /// Ciphertext that the socket has not taken yet.
+    pub(crate) outgoing: Vec<u8>,
+    is_established: bool,
+}
+
+/// What became of received ciphertext.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum TlsProgress {
+    /// Plaintext was appended, or more is needed.
+    Going,
+    /// The handshake has just been completed.
+    Established,
+    /// Not TLS, or the peer broke it off.
+    Failed,
+}
+
+impl TlsFilter {
+    pub(crate) fn new(config: &Arc<ServerConfig>) -> Result<Self, rustls::Error> {
+        let mut connection = ServerConnection::new(Arc::clone(config))?;
+        // The session's send buffer has limits of its own; nothing is buffered here between calls.
+        connection.set_buffer_limit(None);
+        Ok(Self { connection, outgoing: Vec::new(), is_established: false })
+    }
+
+    /// Takes ciphertext, appends plaintext, and queues whatever the handshake answers.
+    pub(crate) fn receive(&mut self, mut raw: &[u8], plain: &mut Vec<u8>) -> TlsProgress {
+        let mut progress = TlsProgress::Going;
+        while !raw.is_empty() {
+            if self.connection.read_tls(&mut raw).is_err() {
+                return TlsProgress::Failed;
+            }
+            let Ok(state) = self.connection.process_new_packets() else {
+                // The alert that says why is worth sending.
+                self.collect();
+                return TlsProgress::Failed;
+            };
+            let start = plain.len();
+            plain.resize(start + state.plaintext_bytes_to_read(), 0);
+            if self.connection.reader().read_exact(&mut plain[start..]).is_err() {
+                return TlsProgress::Failed;
+            }
+        }
+        self.collect();
+        if !self.is_established && !self.connection.is_handshaking() {
+            self.is_established = true;
+            progress = TlsProgress::Established;
+        }
+        progress
+    }
+
+    /// Encrypts all of `plain` into `outgoing`.
+    pub(crate) fn send(&mut self, plain: &mut Vec<u8>) {
+        // Writing into memory without a limit does not fail.
+        let written = self.connection.writer().write_all(plain);
+        stdx::require!(written.is_ok(), "TLS refuses plaintext");
+        plain.clear();
+        self.collect();
+    }
+
+    fn collect(&mut self) {
+        while self.connection.wants_write() {
+            let written = self.connection.write_tls(&mut self.outgoing);
+            stdx::require!(written.is_ok(), "a vector refuses ciphertext");
+        }
+    }
+}

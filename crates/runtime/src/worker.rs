@@ -1,0 +1,641 @@
+//! One thread of a node: takes input, runs modules in slices, flushes once per round, sleeps when there is nothing to do.
+//!
+//! ```text
+//! wait        nothing to do: spin, then sleep in epoll until an event, a wake or the next deadline
+//! take        epoll events, parcels of other threads, links
+//! handle      queued signals; then ready clients, one read each; then what those queued; then deadlines
+//! flush       parcels to other threads (waking those that sleep), cluster frames, client replies: one write per destination
+//! ```
+//! Invariants:
+//! - the signals that one module sends to another on this thread are handled in the order of sending; `Continue` goes behind everything
+//!   that is queued and is handled in the next round at the earliest, so a scan takes one slice per round and a point read never waits
+//!   for more than one;
+//! - a round is bounded: in events, reads, signals and time ([`ROUND_TIME_MAX`]); what is left over is taken up in the next without sleeping;
+//! - the clock is read after the input of a round was taken, after every [`CLOCK_EVERY`] handlers, and before each slice of long work;
+//! - nothing here waits except `wait`; no work means no system call but one `epoll_pwait2`, and no tick.
+//!
+//! Deliberately not here: what any module does. The worker knows kinds of modules only to know who owns clients, stop requests and links.
+
+use crate::clock;
+use crate::config::SpinMethod;
+use crate::connections::{Clients, READ_SIZE};
+use crate::crash;
+use crate::exchange::{Control, Exchange, Parcel};
+use crate::links::{Links, Stranger};
+use crate::listeners::Listener;
+use crate::process::{External, Process, ThreadShared};
+use crate::report::{Counting, report};
+use crate::runtime::BoxedModule;
+use crate::spin::Spinner;
+use crate::supervisor::Supervisor;
+use crate::wake::{Poller, Readiness, Token};
+use protocol::layout::ThreadPlan;
+use protocol::{
+    Address, Budget, ConnectionId, Envelope, Input, ModuleKind, Outputs, ReceiveBuffer, RequestToRuntime,
+    RuntimeReport, Severity, Signal,
+};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use stdx::{Deadlines, Duration, Instant, Now};
+use types::NodeId;
+
+mod clients;
+mod peers;
+
+/// Handlers between two readings of the clock within a round.
+const CLOCK_EVERY: u32 = 16;
+/// A round that takes longer flushes and begins anew.
+const ROUND_TIME_MAX: Duration = Duration::from_micros(300);
+/// Signals handled per round at most.
+const ROUND_SIGNALS_MAX: usize = 1024;
+/// A queue longer than this means that clients must wait.
+const QUEUE_HIGH: usize = 16 * 1024;
+/// Parcels taken from each other thread per round.
+const PARCELS_MAX: usize = 256;
+/// While parcels keep coming, sockets are looked at no more often than this.
+const POLL_INTERVAL: Duration = Duration::from_micros(20);
+/// How long a thread sleeps at most while a ring out of it is full.
+const CONGESTED_PAUSE: Duration = Duration::from_micros(100);
+/// `SchedulerExecutionTimer`: how long a slice of long work should take.
+const SLICE_TIME: Duration = Duration::from_micros(50);
+/// Idle send buffers are given back after this time.
+const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Refused connections to the cluster port are logged no more often than this.
+const STRANGER_LOG_PAUSE: Duration = Duration::from_secs(10);
+
+/// Timers of the runtime itself.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Timer {
+    /// Descriptors were exhausted: accept again.
+    AcceptAgain(u32),
+    /// Give back the memory of idle send buffers.
+    Sweep,
+    /// A closed connection's client has had its time to take the last bytes.
+    Linger(ConnectionId),
+    /// A stranger has had its time to say hello.
+    Stranger(u32, u32),
+}
+
+/// Work queued for a module of this thread.
+struct Work<S> {
+    module: usize,
+    what: What<S>,
+}
+
+enum What<S> {
+    Signal(Envelope),
+    Shared {
+        from: Address,
+        shared: S,
+    },
+    /// An input that borrows nothing and has no sender.
+    Notice(Notice),
+}
+
+enum Notice {
+    LinkUp(NodeId),
+    LinkDown(NodeId),
+    SecurityChanged(ConnectionId),
+    Writable(ConnectionId),
+    Closed(ConnectionId, protocol::CloseReason),
+    Report(Box<RuntimeReport>),
+    StopRequested,
+}
+
+struct ModuleSlot<S> {
+    address: Address,
+    module: BoxedModule<S>,
+    deadline: Option<Instant>,
+}
+
+/// How many rows a slice may take, learnt from how long slices took.
+struct Slice {
+    rows: u32,
+}
+
+impl Slice {
+    const ROWS_MIN: u32 = 16;
+    const ROWS_MAX: u32 = 65_536;
+
+    /// A slice spent its whole budget in this time.
+    fn learn(&mut self, took: Duration) {
+        let took = took.as_nanos().max(1);
+        let fitting = u128::from(self.rows) * SLICE_TIME.as_nanos() / took;
+        let fitting = u32::try_from(fitting).unwrap_or(Self::ROWS_MAX);
+        // A quarter of the way, and at most doubled: one slice that was interrupted must not spoil the measure.
+        let rows = (self.rows / 4 * 3).saturating_add(fitting.min(self.rows.saturating_mul(4)) / 4);
+        self.rows = rows.clamp(Self::ROWS_MIN, Self::ROWS_MAX);
+    }
+}
+
+/// What the runtime prepares for a thread before it starts.
+pub(crate) struct WorkerParts<S> {
+    pub(crate) index: usize,
+    pub(crate) plan: ThreadPlan,
+    pub(crate) process: Arc<Process>,
+    pub(crate) modules: Vec<(Address, BoxedModule<S>)>,
+    pub(crate) exchange: Exchange<S>,
+    pub(crate) listeners: Vec<Listener>,
+    pub(crate) supervisor: Option<Supervisor>,
+    pub(crate) spin: SpinMethod,
+    pub(crate) threads_have_cpus: bool,
+    pub(crate) epoll: rustix::fd::OwnedFd,
+    pub(crate) seeds: Vec<[u8; 32]>,
+}
+
+/// One thread's state.
+pub(crate) struct Worker<S> {
+    index: usize,
+    plan: ThreadPlan,
+    process: Arc<Process>,
+    modules: Vec<ModuleSlot<S>>,
+    outputs: Outputs<S>,
+    exchange: Exchange<S>,
+    listeners: Vec<Listener>,
+    clients: Clients,
+    links: Links,
+    strangers: Vec<Option<Stranger>>,
+    stranger_generation: u32,
+    supervisor: Option<Supervisor>,
+    poller: Poller,
+    readiness: Vec<Readiness>,
+    timers: Deadlines<Timer>,
+    spinner: Spinner,
+    slice: Slice,
+    budget: Budget,
+    now: Now,
+    round_start: Instant,
+    last_poll: Instant,
+    handled_since_clock: u32,
+    got_parcels: bool,
+    queue: VecDeque<Work<S>>,
+    continues: VecDeque<Work<S>>,
+    /// What clients' bytes are read into.
+    scratch: ReceiveBuffer,
+    /// What links' and TLS bytes are read into.
+    raw_scratch: Vec<u8>,
+    counting: Counting,
+    quiescence: memory::ThreadSlot,
+    is_sweep_planned: bool,
+    hosts_main: bool,
+    /// The connection whose bytes a module is being given; none once it resumed reading.
+    reading: Option<ConnectionId>,
+    stranger_log_at: Instant,
+    seeds: Vec<[u8; 32]>,
+}
+
+impl<S: Send + 'static> Worker<S> {
+    pub(crate) fn new(parts: WorkerParts<S>) -> Self {
+        let spinner = Spinner::new(parts.spin, parts.plan.spin, parts.threads_have_cpus);
+        let links = Links::new(&parts.process, parts.index);
+        let slot = |(address, module)| ModuleSlot { address, module, deadline: None };
+        let now = clock::now();
+        let hosts_main = parts.modules.iter().any(|(address, _)| address.kind == ModuleKind::Main);
+        Self {
+            index: parts.index,
+            plan: parts.plan,
+            hosts_main,
+            modules: parts.modules.into_iter().map(slot).collect(),
+            outputs: Outputs::default(),
+            exchange: parts.exchange,
+            listeners: parts.listeners,
+            clients: Clients::default(),
+            links,
+            strangers: Vec::new(),
+            stranger_generation: 0,
+            supervisor: parts.supervisor,
+            poller: Poller::new(parts.epoll),
+            readiness: Vec::new(),
+            timers: Deadlines::default(),
+            spinner,
+            slice: Slice { rows: 64 },
+            budget: Budget { rows: 0 },
+            now,
+            round_start: now.monotonic,
+            last_poll: now.monotonic,
+            handled_since_clock: 0,
+            got_parcels: false,
+            queue: VecDeque::new(),
+            continues: VecDeque::new(),
+            scratch: ReceiveBuffer::default(),
+            raw_scratch: Vec::with_capacity(READ_SIZE),
+            counting: Counting::default(),
+            quiescence: memory::quiescence::register_thread(),
+            is_sweep_planned: false,
+            reading: None,
+            stranger_log_at: Instant(0),
+            process: parts.process,
+            seeds: parts.seeds,
+        }
+    }
+
+    fn shared(&self) -> &ThreadShared {
+        &self.process.threads[self.index]
+    }
+
+    /// Runs until the runtime ends.
+    pub(crate) fn run(mut self) {
+        self.settle_in();
+        while self.process.exit_code().is_none() {
+            self.wait();
+            self.round();
+        }
+        self.leave();
+    }
+
+    /// Everything between two waits.
+    fn round(&mut self) {
+        self.counting.rounds += 1;
+        self.round_start = self.now.monotonic;
+        self.handled_since_clock = 0;
+        self.take_events();
+        self.take_parcels();
+        self.read_ready_links();
+        self.queue.append(&mut self.continues);
+        self.run_queue();
+        self.serve_clients();
+        self.run_queue();
+        self.run_deadlines();
+        self.flush();
+    }
+
+    fn settle_in(&mut self) {
+        crash::begin_trace();
+        crate::machine::sharpen_timers_of_this_thread();
+        let plan = &self.plan;
+        if !plan.cpus.is_empty() && crate::machine::pin_this_thread(&plan.cpus).is_err() {
+            let message = format!("thread {} is not pinned: CPU {:?} is not there", plan.name, plan.cpus);
+            self.process.log(Severity::Warning, message);
+        }
+        if let Some(priority) = plan.priority
+            && crate::machine::set_priority_of_this_thread(priority).is_err()
+        {
+            let message =
+                format!("thread {} keeps its normal priority: {priority} is not permitted", plan.name);
+            self.process.log(Severity::Debug, message);
+        }
+        let wake = self.poller.watch(self.shared().waker.descriptor(), Token::Wake);
+        stdx::require!(wake.is_ok(), "epoll refuses an eventfd");
+        self.open_cluster_listeners();
+        for (module, seed) in std::mem::take(&mut self.seeds).into_iter().enumerate() {
+            self.dispatch(module, Input::Start { seed });
+        }
+        self.flush();
+    }
+
+    fn leave(&mut self) {
+        self.flush();
+        self.counting.publish(self.now.monotonic, &self.process.threads[self.index].statistics);
+    }
+
+    // ---- waiting ----------------------------------------------------------------------------------------------------------
+
+    /// Returns when there is something to do, or may be.
+    fn wait(&mut self) {
+        if crash::is_dying() {
+            crash::leave_trace_and_stop();
+        }
+        self.quiescence.announce();
+        let before = clock::monotonic();
+        self.counting.publish_if_due(before, &self.process.threads[self.index].statistics);
+        let deadline = self.next_deadline();
+        if self.has_work() || deadline.is_some_and(|deadline| deadline <= before) {
+            self.poll(Some(Duration::ZERO));
+        } else if self.got_parcels && before.since(self.last_poll) < POLL_INTERVAL {
+            // More parcels are likely; sockets can wait for some microseconds.
+            self.got_parcels = false;
+        } else {
+            self.spin_then_sleep(before, deadline);
+        }
+        self.now = clock::now();
+    }
+
+    fn has_work(&mut self) -> bool {
+        let queued = !self.queue.is_empty() || !self.continues.is_empty() || !self.links.ready.is_empty();
+        queued
+            || !self.exchange.is_empty()
+            || self.shared().has_external()
+            || (self.clients.ready_count() > 0 && !self.is_congested())
+    }
+
+    fn spin_then_sleep(&mut self, before: Instant, deadline: Option<Instant>) {
+        let spin = self.spinner.spin_time();
+        if spin > Duration::ZERO {
+            let spin_end = before + spin;
+            loop {
+                self.poll(Some(Duration::ZERO));
+                let now = clock::monotonic();
+                if !self.readiness.is_empty() || !self.exchange.is_empty() {
+                    self.spinner.learn(now.since(before));
+                    return;
+                }
+                if now >= spin_end || deadline.is_some_and(|deadline| deadline <= now) {
+                    break;
+                }
+                std::hint::spin_loop();
+            }
+        }
+        let waker = &self.process.threads[self.index].waker;
+        waker.park();
+        if !self.exchange.is_empty() || self.shared().has_external() || self.process.exit_code().is_some() {
+            self.shared().waker.unpark();
+            self.poll(Some(Duration::ZERO));
+            return;
+        }
+        let asleep = clock::monotonic();
+        let mut timeout = deadline.map(|deadline| deadline.since(asleep));
+        if self.exchange.has_spilled() || self.clients.ready_count() > 0 {
+            timeout = Some(timeout.map_or(CONGESTED_PAUSE, |timeout| timeout.min(CONGESTED_PAUSE)));
+        }
+        self.quiescence.park();
+        self.poll(timeout);
+        self.quiescence.unpark();
+        self.shared().waker.unpark();
+        let awake = clock::monotonic();
+        self.counting.asleep += awake.since(asleep);
+        self.spinner.learn(awake.since(before));
+    }
+
+    fn poll(&mut self, timeout: Option<Duration>) {
+        self.counting.system_calls += 1;
+        self.poller.take(timeout, &mut self.readiness);
+        self.last_poll = self.now.monotonic;
+    }
+
+    fn next_deadline(&self) -> Option<Instant> {
+        let modules = self.modules.iter().filter_map(|slot| slot.deadline).min();
+        let own = [modules, self.timers.next(), self.supervisor.as_ref().and_then(Supervisor::deadline)];
+        own.into_iter().flatten().min()
+    }
+
+    // ---- taking -----------------------------------------------------------------------------------------------------------
+
+    fn take_events(&mut self) {
+        self.got_parcels = false;
+        let mut readiness = std::mem::take(&mut self.readiness);
+        for event in readiness.drain(..) {
+            match event.token {
+                Token::Wake => {}
+                Token::Listener(index) => self.accept(index),
+                Token::Client(slot, generation) => self.on_client_event(slot, generation, event),
+                Token::Link(slot, generation) => self.on_link_event(slot, generation, event),
+                Token::Stranger(slot, generation) => self.on_stranger_event(slot, generation),
+            }
+        }
+        self.readiness = readiness;
+    }
+
+    fn take_parcels(&mut self) {
+        let mut controls = Vec::new();
+        let (modules, queue, counters) = (&self.process.modules, &mut self.queue, &self.process.counters);
+        self.got_parcels |= self.exchange.receive(PARCELS_MAX, |parcel| {
+            let (to, what) = match parcel {
+                Parcel::Signal(envelope) => (envelope.to, What::Signal(envelope)),
+                Parcel::Shared { from, to, shared } => (to, What::Shared { from, shared }),
+                Parcel::Control(control) => {
+                    controls.push(*control);
+                    return;
+                }
+            };
+            match modules.find(to.kind, to.instance) {
+                Some((_, module)) => queue.push_back(Work { module, what }),
+                None => {
+                    counters.undeliverable.fetch_add(1, Ordering::Relaxed);
+                }
+            }
+        });
+        for control in controls {
+            match control {
+                Control::Client(client) => self.open_client(client),
+                Control::OpenListeners => self.open_client_listeners(),
+                Control::Link(order) => self.on_link_order(order),
+                Control::News(news) => self.on_link_news(news),
+            }
+        }
+        if self.hosts_main && self.process.take_stop_signal() {
+            self.on_stop_requested();
+        }
+        for external in self.shared().take_external() {
+            match external {
+                External::StopRequested => self.on_stop_requested(),
+                External::Resolved { peer, set, addresses } => self.on_resolved(peer, set, &addresses),
+            }
+        }
+    }
+
+    fn on_stop_requested(&mut self) {
+        let main = self.modules.iter().position(|slot| slot.address.kind == ModuleKind::Main);
+        if let Some(module) = main {
+            self.notify(module, Notice::StopRequested);
+        }
+    }
+
+    // ---- handling ---------------------------------------------------------------------------------------------------------
+
+    fn notify(&mut self, module: usize, notice: Notice) {
+        self.queue.push_back(Work { module, what: What::Notice(notice) });
+    }
+
+    /// Handles queued work until the queue is empty or the round has lasted long enough.
+    fn run_queue(&mut self) {
+        for _ in 0..ROUND_SIGNALS_MAX {
+            let Some(Work { module, what }) = self.queue.pop_front() else { return };
+            match what {
+                What::Signal(envelope) => {
+                    crash::note(self.now.monotonic, &envelope);
+                    if matches!(envelope.signal, Signal::Continue(_)) {
+                        self.run_slice(module, envelope);
+                    } else {
+                        self.dispatch(module, Input::Signal(envelope));
+                    }
+                }
+                What::Shared { from, shared } => self.dispatch(module, Input::Shared { from, shared }),
+                What::Notice(notice) => self.dispatch_notice(module, notice),
+            }
+            if self.handled_since_clock == 0 && self.is_round_over() {
+                return;
+            }
+        }
+    }
+
+    fn dispatch_notice(&mut self, module: usize, notice: Notice) {
+        let input = match notice {
+            Notice::LinkUp(node) => Input::LinkUp { node },
+            Notice::LinkDown(node) => Input::LinkDown { node },
+            Notice::SecurityChanged(connection) => Input::SecurityChanged { connection },
+            Notice::Writable(connection) => Input::Writable { connection },
+            Notice::Closed(connection, reason) => Input::Closed { connection, reason },
+            Notice::Report(report) => Input::Report(report),
+            Notice::StopRequested => Input::StopRequested,
+        };
+        self.dispatch(module, input);
+    }
+
+    /// Long work: measured, so that its budget fits the slice.
+    fn run_slice(&mut self, module: usize, envelope: Envelope) {
+        self.now = clock::now();
+        let start = self.now.monotonic;
+        self.dispatch(module, Input::Signal(envelope));
+        let spent = self.budget.is_spent();
+        self.now = clock::now();
+        self.handled_since_clock = 0;
+        if spent {
+            self.slice.learn(self.now.monotonic.since(start));
+        }
+    }
+
+    fn is_round_over(&self) -> bool {
+        self.now.monotonic.since(self.round_start) >= ROUND_TIME_MAX
+    }
+
+    fn run_deadlines(&mut self) {
+        let now = self.now.monotonic;
+        for module in 0..self.modules.len() {
+            if self.modules[module].deadline.is_some_and(|deadline| deadline <= now) {
+                self.dispatch(module, Input::Deadline);
+            }
+        }
+        while let Some(timer) = self.timers.expired(now) {
+            self.on_timer(timer);
+        }
+        self.supervise_deadline(now);
+        self.run_queue();
+    }
+
+    fn on_timer(&mut self, timer: Timer) {
+        match timer {
+            Timer::AcceptAgain(index) => self.accept_again(index),
+            Timer::Sweep => self.sweep(),
+            Timer::Linger(connection) => self.close_client(connection, protocol::CloseReason::Requested),
+            Timer::Stranger(slot, generation) => self.on_stranger_timeout(slot, generation),
+        }
+    }
+
+    /// Gives one input to a module and does what it wants done.
+    #[inline]
+    fn dispatch(&mut self, module: usize, input: Input<'_, S>) {
+        self.budget.rows = self.slice.rows;
+        self.counting.signals += 1;
+        let slot = &mut self.modules[module];
+        slot.module.handle(self.now, input, &mut self.budget, &mut self.outputs);
+        slot.deadline = slot.module.deadline();
+        self.handled_since_clock += 1;
+        if self.handled_since_clock >= CLOCK_EVERY {
+            self.now = clock::now();
+            self.handled_since_clock = 0;
+            if crash::is_dying() {
+                crash::leave_trace_and_stop();
+            }
+        }
+        self.settle(module);
+    }
+
+    /// Takes the outputs of one `handle` call, apart from bytes for clients, which leave at the flush.
+    #[inline]
+    fn settle(&mut self, module: usize) {
+        if !self.outputs.signals.is_empty() {
+            let mut signals = std::mem::take(&mut self.outputs.signals);
+            for envelope in signals.drain(..) {
+                self.route(envelope);
+            }
+            self.outputs.signals = signals;
+        }
+        if !self.outputs.actions.is_empty() {
+            let mut actions = std::mem::take(&mut self.outputs.actions);
+            for (connection, action) in actions.drain(..) {
+                self.act(connection, action);
+            }
+            self.outputs.actions = actions;
+        }
+        let rare = self.outputs.shared.is_empty()
+            && self.outputs.events.is_empty()
+            && self.outputs.requests.is_empty();
+        if !rare {
+            self.settle_rare(module);
+        }
+    }
+
+    #[cold]
+    fn settle_rare(&mut self, module: usize) {
+        for (from, to, shared) in std::mem::take(&mut self.outputs.shared) {
+            match self.process.modules.find(to.kind, to.instance) {
+                Some((thread, module)) if thread == self.index => {
+                    self.queue.push_back(Work { module, what: What::Shared { from, shared } });
+                }
+                Some((thread, _)) => self.exchange.send(thread, Parcel::Shared { from, to, shared }),
+                None => {
+                    self.process.counters.undeliverable.fetch_add(1, Ordering::Relaxed);
+                }
+            }
+        }
+        for event in std::mem::take(&mut self.outputs.events) {
+            self.process.log_event(&event);
+        }
+        for request in std::mem::take(&mut self.outputs.requests) {
+            match request {
+                RequestToRuntime::Report => {
+                    let statistics = &self.process.threads[self.index].statistics;
+                    self.counting.publish(self.now.monotonic, statistics);
+                    let report = report(&self.process);
+                    self.notify(module, Notice::Report(Box::new(report)));
+                }
+                RequestToRuntime::Exit(code) => self.process.exit(code),
+                RequestToRuntime::OpenListeners => {
+                    for thread in 0..self.process.threads.len() {
+                        if thread == self.index {
+                            self.open_client_listeners();
+                        } else {
+                            self.exchange.send(thread, Parcel::Control(Box::new(Control::OpenListeners)));
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Sends a signal on its way: the queue, another thread's ring, or a link.
+    #[inline]
+    fn route(&mut self, envelope: Envelope) {
+        let to = envelope.to;
+        if to.node != self.process.node {
+            self.send_to_peer(&envelope);
+            return;
+        }
+        match self.process.modules.find(to.kind, to.instance) {
+            Some((thread, module)) if thread == self.index => {
+                let queue = match envelope.signal {
+                    Signal::Continue(_) => &mut self.continues,
+                    _ => &mut self.queue,
+                };
+                queue.push_back(Work { module, what: What::Signal(envelope) });
+            }
+            Some((thread, _)) => self.exchange.send(thread, Parcel::Signal(envelope)),
+            None => {
+                self.process.counters.undeliverable.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Something downstream is full: take no new work from clients.
+    fn is_congested(&mut self) -> bool {
+        self.links.high_count > 0 || self.queue.len() > QUEUE_HIGH || self.exchange.is_congested()
+    }
+
+    // ---- flushing ---------------------------------------------------------------------------------------------------------
+
+    fn flush(&mut self) {
+        self.flush_exchange();
+        self.flush_links();
+        self.flush_clients();
+        // Writing may have failed and closed something, which others want to know.
+        self.flush_exchange();
+    }
+
+    fn flush_exchange(&mut self) {
+        let wakes = self.exchange.flush();
+        self.counting.wakes += wakes;
+        self.counting.system_calls += wakes;
+    }
+}

@@ -1,0 +1,456 @@
+//! Client connections as the worker serves them: accept, read, act, write, close.
+//!
+//! Invariants:
+//! - a module hears `Opened` first, `Closed` last and once, and `Bytes` only in between, while it has not paused reading;
+//! - replies leave in the round in which they were made, in one write per connection; "writable" events are asked for only while the kernel's
+//!   buffer is full;
+//! - `Writable` follows whenever `Outputs::is_congested` may have said yes: after a blocked write or a buffer above the high mark has drained;
+//! - bytes that a module left over come again with more bytes, or after it resumed reading.
+
+use super::{Notice, SWEEP_INTERVAL, Timer, Worker};
+use crate::connections::{
+    IDLE_BUFFER_SIZE, NewClient, READ_SIZE, ReadOutcome, Stage, WriteOutcome, read_once, write_once,
+};
+use crate::exchange::{Control, Parcel};
+use crate::listeners::{Accepted, ListenerKind};
+use crate::tls::{TlsFilter, TlsProgress};
+use crate::wake::{Readiness, Token, Wanted};
+use protocol::module::SEND_BUFFER_HIGH;
+use protocol::{CloseReason, ConnectionId, Input, ModuleKind, ReceiveBuffer, Severity};
+use rustix::io::Errno;
+use std::sync::atomic::Ordering;
+use stdx::Duration;
+
+/// Connections accepted per listener and round.
+const ACCEPTS_PER_ROUND: usize = 32;
+/// Clients served per round.
+const CLIENTS_PER_ROUND: usize = 64;
+/// How long to wait when the process has no descriptor left.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// What one read of a client brought.
+struct Filled {
+    outcome: ReadOutcome,
+    tls: TlsProgress,
+}
+
+impl<S: Send + 'static> Worker<S> {
+    // ---- accepting --------------------------------------------------------------------------------------------------------
+
+    /// This node may now be used: listen, and say so where it fails.
+    pub(super) fn open_client_listeners(&mut self) {
+        for index in 0..self.listeners.len() {
+            if self.listeners[index].kind.is_for_clients() {
+                self.open_listener(index);
+            }
+        }
+    }
+
+    pub(super) fn open_listener(&mut self, index: usize) {
+        let listener = &self.listeners[index];
+        let token = Token::Listener(u32::try_from(index).unwrap_or(u32::MAX));
+        if let Err(error) = listener.open() {
+            // Somebody else took the address between our bind and now: as fatal as finding it taken at start.
+            self.process.log(Severity::Error, error.to_string());
+            self.process.exit(1);
+        } else if self.poller.watch_level(&listener.socket, token).is_ok() {
+            let message = format!("listening on {} {}", listener.kind.name(), listener.address);
+            self.process.log(Severity::Info, message);
+        }
+    }
+
+    pub(super) fn accept(&mut self, index: u32) {
+        for _ in 0..ACCEPTS_PER_ROUND {
+            let listener = &self.listeners[index as usize];
+            self.counting.system_calls += 1;
+            match listener.accept() {
+                Ok(accepted) => self.on_accepted(listener.kind, accepted),
+                Err(Errno::AGAIN) => return,
+                Err(error @ (Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM)) => {
+                    let message = format!("{}: no connection can be accepted: {error}", listener.kind.name());
+                    self.process.log(Severity::Warning, message);
+                    self.poller.forget(&listener.socket);
+                    self.timers.register(self.now.monotonic + ACCEPT_PAUSE, Timer::AcceptAgain(index));
+                    return;
+                }
+                // The connection is gone already.
+                Err(_) => {}
+            }
+        }
+    }
+
+    pub(super) fn accept_again(&mut self, index: u32) {
+        let listener = &self.listeners[index as usize];
+        if self.poller.watch_level(&listener.socket, Token::Listener(index)).is_err() {
+            self.timers.register(self.now.monotonic + ACCEPT_PAUSE, Timer::AcceptAgain(index));
+        }
+    }
+
+    fn on_accepted(&mut self, listener: ListenerKind, accepted: Accepted) {
+        if !listener.is_for_clients() {
+            self.welcome_stranger(accepted);
+            return;
+        }
+        let process = &self.process;
+        if process.connections.fetch_add(1, Ordering::Relaxed) >= process.limits.connections_max {
+            process.connections.fetch_sub(1, Ordering::Relaxed);
+            process.counters.connections_refused.fetch_add(1, Ordering::Relaxed);
+            return;
+        }
+        let (thread, module, sql) = if listener == ListenerKind::Management {
+            let (thread, module) = process.modules.find(ModuleKind::Main, 0).unwrap_or((self.index, 0));
+            (thread, module, None)
+        } else {
+            let sql = process.reserve_sql();
+            (process.sql_modules[sql].0, process.sql_modules[sql].1, Some(sql))
+        };
+        let Accepted { socket, kind, peer } = accepted;
+        let client = NewClient { socket, kind, peer, module, sql };
+        if thread == self.index {
+            self.open_client(client);
+        } else {
+            self.exchange.send(thread, Parcel::Control(Box::new(Control::Client(client))));
+        }
+    }
+
+    pub(super) fn open_client(&mut self, client: NewClient) {
+        let (module, kind, peer) = (client.module, client.kind, client.peer.clone());
+        let connection = self.clients.insert(client);
+        let token = Token::Client(connection.slot, connection.generation);
+        self.counting.system_calls += 1;
+        let watched = match self.clients.get(connection) {
+            Some(client) => self.poller.watch(&client.socket, token).is_ok(),
+            None => false,
+        };
+        if !watched {
+            self.clients.remove(connection, &self.process);
+            return;
+        }
+        self.shared().statistics.connections.fetch_add(1, Ordering::Relaxed);
+        self.dispatch(module, Input::Opened { connection, kind, peer });
+    }
+
+    // ---- reading ----------------------------------------------------------------------------------------------------------
+
+    pub(super) fn on_client_event(&mut self, slot: u32, generation: u32, event: Readiness) {
+        let Some(connection) = self.clients.identify(slot, generation) else { return };
+        let Some(client) = self.clients.get(connection) else { return };
+        client.is_readable |= event.readable;
+        client.is_hung_up |= event.hung_up;
+        if client.is_hung_up && (client.is_paused || client.stage != Stage::Open) {
+            // Nobody will read what is still to come, and the session should hear that its client has left.
+            let reason =
+                if client.stage == Stage::Closing { CloseReason::Requested } else { CloseReason::Peer };
+            self.close_client(connection, reason);
+            return;
+        }
+        let (wants_service, is_blocked) = (client.wants_service(), client.is_blocked);
+        if wants_service {
+            self.clients.make_ready(connection);
+        }
+        if event.writable && is_blocked {
+            self.write_client(connection);
+        }
+    }
+
+    /// Reads ready clients once each, as long as nothing downstream is congested.
+    pub(super) fn serve_clients(&mut self) {
+        let count = self.clients.ready_count().min(CLIENTS_PER_ROUND);
+        for _ in 0..count {
+            if self.is_congested() {
+                return;
+            }
+            let Some(connection) = self.clients.next_ready() else { return };
+            self.read_client(connection);
+            if self.handled_since_clock == 0 && self.is_round_over() {
+                return;
+            }
+        }
+    }
+
+    fn read_client(&mut self, connection: ConnectionId) {
+        let Some(client) = self.clients.get(connection) else { return };
+        if !client.wants_service() {
+            return;
+        }
+        let module = client.module;
+        let owns_buffer = !client.receive.bytes().is_empty();
+        let mut buffer = std::mem::take(if owns_buffer { &mut client.receive } else { &mut self.scratch });
+        let owed = std::mem::take(&mut client.is_owed_bytes);
+        let known = buffer.bytes().len();
+        let filled = self.fill(connection, &mut buffer);
+        if filled.tls == TlsProgress::Established {
+            self.dispatch(module, Input::SecurityChanged { connection });
+        }
+        let received = buffer.bytes().len();
+        if received > known || (owed && received > 0) {
+            self.reading = Some(connection);
+            self.dispatch(module, Input::Bytes { connection, buffer: &mut buffer });
+            let resumed = self.reading.take().is_none();
+            let left = buffer.bytes().len();
+            // Whoever resumes within the call is owed what is left, if the call moved something: else it would never end.
+            if resumed
+                && left < received
+                && let Some(client) = self.clients.get(connection)
+            {
+                client.is_owed_bytes = left > 0;
+            }
+        }
+        let left = buffer.bytes().len();
+        self.put_back(connection, buffer, owns_buffer);
+        if filled.tls == TlsProgress::Failed {
+            self.write_client(connection);
+            self.close_client(connection, CloseReason::Limit);
+        } else if filled.outcome == ReadOutcome::Ended {
+            // Replies to what came before the end still leave.
+            self.write_client(connection);
+            self.close_client(connection, CloseReason::Peer);
+        } else if left > self.process.limits.receive_buffer_max {
+            self.process.counters.connections_refused.fetch_add(1, Ordering::Relaxed);
+            self.close_client(connection, CloseReason::Limit);
+        } else if self.clients.get(connection).is_some_and(|client| client.wants_service()) {
+            self.clients.make_ready(connection);
+        }
+    }
+
+    /// Reads once from the socket, through TLS if there is TLS.
+    fn fill(&mut self, connection: ConnectionId, buffer: &mut ReceiveBuffer) -> Filled {
+        let nothing = Filled { outcome: ReadOutcome::Drained, tls: TlsProgress::Going };
+        let Some(client) = self.clients.get(connection) else { return nothing };
+        if !client.is_readable {
+            return nothing;
+        }
+        self.counting.system_calls += 1;
+        let tail = buffer.tail();
+        let mut filled = nothing;
+        match &mut client.tls {
+            None => {
+                tail.reserve(READ_SIZE);
+                filled.outcome = read_once(&client.socket, tail);
+            }
+            Some(tls) => {
+                self.raw_scratch.clear();
+                filled.outcome = read_once(&client.socket, &mut self.raw_scratch);
+                filled.tls = tls.receive(&self.raw_scratch, tail);
+                if !tls.outgoing.is_empty() {
+                    // Marks it for the flush: the handshake has something to say.
+                    self.outputs.buffer(connection);
+                }
+            }
+        }
+        // After a hang-up the end must still be seen, however short the read was.
+        client.is_readable = filled.outcome == ReadOutcome::More || client.is_hung_up;
+        filled
+    }
+
+    /// Keeps what the module left over with its connection, and the thread's buffer with the thread.
+    fn put_back(&mut self, connection: ConnectionId, mut buffer: ReceiveBuffer, owns_buffer: bool) {
+        let client = self.clients.get(connection);
+        if owns_buffer {
+            if let Some(client) = client
+                && !buffer.bytes().is_empty()
+            {
+                client.receive = buffer;
+            }
+            return;
+        }
+        let left = buffer.bytes().len();
+        if left > 0 {
+            if let Some(client) = client {
+                client.receive.tail().extend_from_slice(buffer.bytes());
+            }
+            buffer.consume(left);
+        }
+        self.scratch = buffer;
+    }
+
+    // ---- what modules ask for ---------------------------------------------------------------------------------------------
+
+    pub(super) fn act(&mut self, connection: ConnectionId, action: protocol::module::ConnectionAction) {
+        use protocol::module::ConnectionAction as Action;
+        let reading_this = self.reading == Some(connection);
+        let Some(client) = self.clients.get(connection) else { return };
+        match action {
+            Action::PauseReading => client.is_paused = true,
+            Action::ResumeReading => {
+                client.is_paused = false;
+                if reading_this {
+                    self.reading = None;
+                } else {
+                    client.is_owed_bytes = !client.receive.bytes().is_empty();
+                    if client.wants_service() {
+                        self.clients.make_ready(connection);
+                    }
+                }
+            }
+            Action::StartTls => {
+                if client.stage == Stage::Open && client.tls.is_none() {
+                    client.stage = Stage::StartingTls;
+                    // Marks it for the flush, which begins TLS once the bytes before it have left.
+                    self.outputs.buffer(connection);
+                }
+            }
+            Action::Close => {
+                if client.stage != Stage::Closing {
+                    client.stage = Stage::Closing;
+                    self.outputs.buffer(connection);
+                    let linger = self.now.monotonic + self.process.limits.close_linger;
+                    self.timers.register(linger, Timer::Linger(connection));
+                }
+            }
+        }
+    }
+
+    fn start_tls(&mut self, connection: ConnectionId) {
+        let filter = self.process.tls.as_ref().and_then(|config| TlsFilter::new(config).ok());
+        let Some(client) = self.clients.get(connection) else { return };
+        let Some(mut filter) = filter else {
+            self.close_client(connection, CloseReason::Limit);
+            return;
+        };
+        // A client may send its first TLS bytes without waiting: they lie behind what the module consumed.
+        let raw = std::mem::take(&mut client.receive);
+        let progress = filter.receive(raw.bytes(), client.receive.tail());
+        let module = client.module;
+        client.tls = Some(Box::new(filter));
+        client.stage = Stage::Open;
+        client.is_owed_bytes = !client.receive.bytes().is_empty();
+        if client.wants_service() {
+            self.clients.make_ready(connection);
+        }
+        match progress {
+            TlsProgress::Going => self.write_client(connection),
+            TlsProgress::Established => {
+                self.notify(module, Notice::SecurityChanged(connection));
+                self.write_client(connection);
+            }
+            TlsProgress::Failed => self.close_client(connection, CloseReason::Limit),
+        }
+    }
+
+    // ---- writing ----------------------------------------------------------------------------------------------------------
+
+    pub(super) fn flush_clients(&mut self) {
+        for connection in self.outputs.take_dirty() {
+            let Some(client) = self.clients.get(connection) else {
+                self.outputs.forget(connection);
+                continue;
+            };
+            if client.is_blocked {
+                let unsent = self.outputs.unsent(connection).map_or(0, |bytes| bytes.len());
+                if unsent > self.process.limits.send_buffer_max {
+                    self.process.counters.connections_refused.fetch_add(1, Ordering::Relaxed);
+                    self.close_client(connection, CloseReason::Limit);
+                }
+            } else {
+                self.write_client(connection);
+            }
+        }
+    }
+
+    /// Writes once what is unsent, then does what waited for the buffer to be empty.
+    fn write_client(&mut self, connection: ConnectionId) {
+        let Some(client) = self.clients.get(connection) else { return };
+        let mut nothing = Vec::new();
+        let plain = self.outputs.unsent(connection).unwrap_or(&mut nothing);
+        let was_high = plain.len() >= SEND_BUFFER_HIGH;
+        let bytes = match &mut client.tls {
+            None => plain,
+            Some(tls) => {
+                if tls.outgoing.is_empty() && !plain.is_empty() {
+                    tls.send(plain);
+                }
+                &mut tls.outgoing
+            }
+        };
+        if !bytes.is_empty() {
+            self.counting.system_calls += 1;
+            match write_once(&client.socket, bytes) {
+                WriteOutcome::Took(count) if count == bytes.len() => bytes.clear(),
+                WriteOutcome::Took(count) => drop(bytes.drain(..count)),
+                WriteOutcome::Broken => {
+                    self.close_client(connection, CloseReason::Peer);
+                    return;
+                }
+            }
+        }
+        let is_blocked = !bytes.is_empty();
+        if is_blocked || client.is_blocked || was_high {
+            self.on_written_partly(connection, is_blocked, was_high);
+        }
+        if !is_blocked {
+            self.on_drained(connection);
+        }
+    }
+
+    #[cold]
+    fn on_written_partly(&mut self, connection: ConnectionId, is_blocked: bool, was_high: bool) {
+        let Some(client) = self.clients.get(connection) else { return };
+        if is_blocked != client.is_blocked {
+            let wanted = if is_blocked { Wanted::Yes } else { Wanted::No };
+            let token = Token::Client(connection.slot, connection.generation);
+            self.counting.system_calls += 1;
+            self.poller.set_writable_wanted(&client.socket, token, wanted);
+            client.is_blocked = is_blocked;
+            self.outputs.set_congested(connection, is_blocked);
+        }
+        client.is_congested |= is_blocked || was_high;
+        if !is_blocked && client.is_congested {
+            client.is_congested = false;
+            let module = client.module;
+            self.notify(module, Notice::Writable(connection));
+        }
+    }
+
+    fn on_drained(&mut self, connection: ConnectionId) {
+        let Some(client) = self.clients.get(connection) else { return };
+        match client.stage {
+            Stage::Open => {}
+            Stage::StartingTls => {
+                self.start_tls(connection);
+                return;
+            }
+            Stage::Closing => {
+                self.close_client(connection, CloseReason::Requested);
+                return;
+            }
+        }
+        if !client.is_swollen
+            && self.outputs.unsent(connection).is_some_and(|bytes| bytes.capacity() > IDLE_BUFFER_SIZE)
+        {
+            client.is_swollen = true;
+            self.clients.swollen.push(connection);
+            if !self.is_sweep_planned {
+                self.is_sweep_planned = true;
+                self.timers.register(self.now.monotonic + SWEEP_INTERVAL, Timer::Sweep);
+            }
+        }
+    }
+
+    /// Gives back the memory of send buffers that are empty now; the busy ones will take it again, once per sweep.
+    pub(super) fn sweep(&mut self) {
+        self.is_sweep_planned = false;
+        for connection in std::mem::take(&mut self.clients.swollen) {
+            let Some(client) = self.clients.get(connection) else { continue };
+            client.is_swollen = false;
+            if let Some(tls) = &mut client.tls
+                && tls.outgoing.is_empty()
+            {
+                tls.outgoing = Vec::new();
+            }
+            if let Some(bytes) = self.outputs.unsent(connection)
+                && bytes.is_empty()
+            {
+                *bytes = Vec::new();
+            }
+        }
+    }
+
+    /// Closes the socket at once; the module hears of it in its turn.
+    pub(super) fn close_client(&mut self, connection: ConnectionId, reason: CloseReason) {
+        let Some(client) = self.clients.remove(connection, &self.process) else { return };
+        self.outputs.forget(connection);
+        self.shared().statistics.connections.fetch_sub(1, Ordering::Relaxed);
+        self.notify(client.module, Notice::Closed(connection, reason));
+    }
+}

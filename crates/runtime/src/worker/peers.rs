@@ -1,0 +1,546 @@
+//! Links to other nodes as the worker uses them, and the supervisor's wishes carried out.
+
+use super::{Timer, Worker};
+use crate::connections::{READ_SIZE, ReadOutcome, WriteOutcome, read_once, write_once};
+use crate::exchange::{Control, Parcel};
+use crate::links::{
+    AdoptedLink, HELLO_SIZE_MAX, LinkOrder, LinkStage, PeerTable, Stranger, claimed_size, connect_to, fits,
+    is_hello,
+};
+use crate::listeners::Accepted;
+use crate::process::External;
+use crate::supervisor::{LinkNews, Step};
+use crate::wake::{Readiness, Token, Wanted};
+use protocol::transport::{self, decode_envelope, decode_hello, next_frame};
+use protocol::{Envelope, ModuleKind, Severity};
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use stdx::Instant;
+use stdx::wire::WIRE_VERSION;
+
+/// Connections on the cluster port that have not said hello.
+const STRANGERS_MAX: usize = 256;
+/// A link's buffer that is larger than this is given back once it is empty.
+const LINK_BUFFER_KEEP: usize = 256 * 1024;
+
+impl<S: Send + 'static> Worker<S> {
+    // ---- sending ----------------------------------------------------------------------------------------------------------
+
+    /// Appends a signal to the link that leads to its receiver. Without a link it is dropped: `membership` knows that the peer is down.
+    pub(super) fn send_to_peer(&mut self, envelope: &Envelope) {
+        let to = envelope.to;
+        let Some(peer) = self.process.peer(to.node) else {
+            self.process.counters.undeliverable.fetch_add(1, Ordering::Relaxed);
+            return;
+        };
+        let Some(slot) = self.links.toward(peer, to.kind, to.instance) else {
+            self.process.peers[peer].dropped.fetch_add(1, Ordering::Relaxed);
+            return;
+        };
+        let limits = &self.process.limits;
+        let (high, max) = (limits.link_buffer_high, limits.link_buffer_max);
+        let Some(link) = self.links.get(slot) else { return };
+        transport::encode_envelope(envelope, &mut link.send);
+        let unsent = link.unsent();
+        if unsent > high && !link.is_high {
+            link.is_high = true;
+            self.links.high_count += 1;
+        }
+        self.links.mark_dirty(slot);
+        if unsent > max {
+            self.close_link(slot, "it takes no more signals");
+        }
+    }
+
+    pub(super) fn flush_links(&mut self) {
+        let mut dirty = std::mem::take(&mut self.links.dirty);
+        for slot in dirty.drain(..) {
+            if let Some(link) = self.links.get(slot) {
+                link.is_dirty = false;
+                if link.stage != LinkStage::Connecting && !link.is_blocked {
+                    self.write_link(slot);
+                }
+            }
+        }
+        // Closing a link while writing may have marked others; they are written in the next round.
+        dirty.append(&mut self.links.dirty);
+        self.links.dirty = dirty;
+    }
+
+    fn write_link(&mut self, slot: u32) {
+        let high = self.process.limits.link_buffer_high;
+        let Some(link) = self.links.get(slot) else { return };
+        while link.unsent() > 0 {
+            let outcome = write_once(&link.socket, &link.send[link.sent..]);
+            self.counting.system_calls += 1;
+            match outcome {
+                WriteOutcome::Took(0) => break,
+                WriteOutcome::Took(count) => link.sent += count,
+                WriteOutcome::Broken => {
+                    self.close_link(slot, "the connection broke");
+                    return;
+                }
+            }
+        }
+        let is_blocked = link.unsent() > 0;
+        if is_blocked {
+            if link.sent * 2 > link.send.len() {
+                link.send.drain(..link.sent);
+                link.sent = 0;
+            }
+        } else {
+            link.sent = 0;
+            link.send.clear();
+            if link.send.capacity() > LINK_BUFFER_KEEP {
+                link.send = Vec::new();
+            }
+        }
+        let eased = link.is_high && link.unsent() <= high / 2;
+        if eased {
+            link.is_high = false;
+        }
+        if is_blocked != link.is_blocked {
+            link.is_blocked = is_blocked;
+            let socket = Arc::clone(&link.socket);
+            let token = Token::Link(slot, self.links.generation(slot));
+            let wanted = if is_blocked { Wanted::Yes } else { Wanted::No };
+            self.counting.system_calls += 1;
+            self.poller.set_writable_wanted(&*socket, token, wanted);
+        }
+        if eased {
+            self.links.high_count -= 1;
+        }
+    }
+
+    // ---- receiving --------------------------------------------------------------------------------------------------------
+
+    pub(super) fn on_link_event(&mut self, slot: u32, generation: u32, event: Readiness) {
+        let Some(slot) = self.links.identify(slot, generation) else { return };
+        let Some(link) = self.links.get(slot) else { return };
+        if link.stage == LinkStage::Connecting {
+            if event.writable || event.hung_up {
+                self.on_connected(slot);
+            }
+        } else if event.writable && link.is_blocked {
+            self.write_link(slot);
+        }
+        if event.readable && self.links.get(slot).is_some_and(|link| link.stage != LinkStage::Connecting) {
+            self.links.make_ready(slot);
+        }
+    }
+
+    /// The connection was made, or was refused.
+    fn on_connected(&mut self, slot: u32) {
+        let Some(link) = self.links.get(slot) else { return };
+        match rustix::net::sockopt::socket_error(&*link.socket) {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) | Err(error) => {
+                self.close_link(slot, &error.to_string());
+                return;
+            }
+        }
+        link.stage = LinkStage::Greeting;
+        // While it was being connected it was watched for "writable", which from now on means "blocked".
+        link.is_blocked = true;
+        self.write_link(slot);
+    }
+
+    pub(super) fn read_ready_links(&mut self) {
+        if self.links.ready.is_empty() {
+            return;
+        }
+        let mut ready = std::mem::take(&mut self.links.ready);
+        for slot in ready.drain(..) {
+            if let Some(link) = self.links.get(slot) {
+                link.is_queued = false;
+                self.read_link(slot);
+            }
+        }
+        ready.append(&mut self.links.ready);
+        self.links.ready = ready;
+    }
+
+    fn read_link(&mut self, slot: u32) {
+        let Some(link) = self.links.get(slot) else { return };
+        let owns_buffer = !link.receive.is_empty();
+        let mut buffer = std::mem::take(if owns_buffer { &mut link.receive } else { &mut self.raw_scratch });
+        if owns_buffer {
+            // A large frame is read in as few pieces as its size allows.
+            let missing = claimed_size(&buffer).map_or(0, |size| size.saturating_sub(buffer.len()));
+            buffer.reserve(missing.clamp(READ_SIZE, transport::FRAME_SIZE_MAX));
+        } else {
+            buffer.clear();
+        }
+        self.counting.system_calls += 1;
+        let outcome = read_once(&link.socket, &mut buffer);
+        let consumed = self.take_frames(slot, &buffer);
+        let rest = buffer.len() - consumed;
+        if let Some(link) = self.links.get(slot)
+            && rest > 0
+        {
+            if owns_buffer {
+                buffer.drain(..consumed);
+                link.receive = buffer;
+            } else {
+                link.receive.extend_from_slice(&buffer[consumed..]);
+                self.raw_scratch = buffer;
+            }
+        } else if !owns_buffer {
+            self.raw_scratch = buffer;
+        }
+        match outcome {
+            ReadOutcome::More => self.links.make_ready(slot),
+            ReadOutcome::Drained => {}
+            ReadOutcome::Ended => self.close_link(slot, "the peer closed it"),
+        }
+    }
+
+    /// Handles the complete frames in `bytes`; how many bytes they take. The link may be gone afterwards.
+    fn take_frames(&mut self, slot: u32, bytes: &[u8]) -> usize {
+        let mut consumed = 0;
+        loop {
+            let Some(link) = self.links.get(slot) else { return bytes.len() };
+            let rest = &bytes[consumed..];
+            if link.stage != LinkStage::Open && claimed_size(rest).is_some_and(|size| size > HELLO_SIZE_MAX) {
+                self.refuse_link(slot, "its first frame is no hello");
+                return bytes.len();
+            }
+            match next_frame(rest) {
+                Ok(Some((payload, size))) => {
+                    consumed += size;
+                    self.take_frame(slot, payload);
+                }
+                Ok(None) => return consumed,
+                Err(error) => {
+                    self.refuse_link(slot, &format!("bad frame: {error}"));
+                    return bytes.len();
+                }
+            }
+        }
+    }
+
+    fn take_frame(&mut self, slot: u32, payload: &[u8]) {
+        let Some(link) = self.links.get(slot) else { return };
+        let (peer, set, version, stage) = (link.peer, link.set, link.version, link.stage);
+        match stage {
+            LinkStage::Open if is_hello(payload) => {
+                self.tell_supervisor(LinkNews::Confirmed { peer, set });
+            }
+            LinkStage::Open => {
+                let node = self.process.peers[peer].config.node;
+                match decode_envelope(payload, version) {
+                    Ok(envelope) if fits(envelope.from, envelope.to, node, self.process.node) => {
+                        self.route(envelope)
+                    }
+                    Ok(_) => self.refuse_link(slot, "a signal that is not from this peer to this node"),
+                    Err(error) => self.refuse_link(slot, &format!("bad signal: {error}")),
+                }
+            }
+            LinkStage::Greeting | LinkStage::Connecting => self.take_answer(slot, payload),
+        }
+    }
+
+    /// The hello that answers ours.
+    fn take_answer(&mut self, slot: u32, payload: &[u8]) {
+        let Some(link) = self.links.get(slot) else { return };
+        let (peer, set, their_thread) = (link.peer, link.set, link.their_thread);
+        let (version, hello) = match decode_hello(payload) {
+            Ok(answer) => answer,
+            Err(error) => return self.refuse_link(slot, &format!("bad hello: {error}")),
+        };
+        if let Some(reason) = self.process.refuse_hello(&hello) {
+            return self.refuse_link(slot, &reason);
+        }
+        if hello.node != self.process.peers[peer].config.node
+            || usize::from(hello.from_thread) != their_thread
+        {
+            return self.refuse_link(slot, "another node or thread answers than was called");
+        }
+        let Some(table) = PeerTable::new(&hello) else {
+            return self.refuse_link(slot, "it has an impossible layout");
+        };
+        link.stage = LinkStage::Open;
+        link.version = version.min(WIRE_VERSION);
+        let table = Arc::new(table);
+        self.links.set_table(peer, set, Arc::clone(&table));
+        self.tell_supervisor(LinkNews::Opened { peer, set, my_thread: self.index, their_thread, table });
+    }
+
+    /// Closes a link whose peer does not keep to the protocol.
+    fn refuse_link(&mut self, slot: u32, reason: &str) {
+        self.process.counters.strangers_refused.fetch_add(1, Ordering::Relaxed);
+        self.close_link(slot, reason);
+    }
+
+    fn close_link(&mut self, slot: u32, reason: &str) {
+        if let Some(link) = self.links.remove(slot) {
+            self.tell_supervisor(LinkNews::Closed {
+                peer: link.peer,
+                set: link.set,
+                reason: reason.to_owned(),
+            });
+        }
+    }
+
+    // ---- the supervisor's orders ------------------------------------------------------------------------------------------
+
+    pub(super) fn on_link_order(&mut self, order: LinkOrder) {
+        match order {
+            LinkOrder::Open { peer, set, their_thread, addresses, table } => {
+                match connect_to(&self.process, peer, &addresses) {
+                    Ok(socket) => {
+                        let slot =
+                            self.links.insert(socket, (peer, set, their_thread), LinkStage::Connecting);
+                        if let Some(table) = table {
+                            self.links.set_table(peer, set, table);
+                        }
+                        self.links.greet(slot);
+                        self.watch_link(slot);
+                    }
+                    Err(error) => {
+                        self.tell_supervisor(LinkNews::Closed { peer, set, reason: error.to_string() });
+                    }
+                }
+            }
+            LinkOrder::Adopt(adopted) => self.adopt_link(adopted),
+            LinkOrder::Close { peer, set } => {
+                for slot in self.links.of_peer(peer, set) {
+                    self.links.remove(slot);
+                }
+            }
+        }
+    }
+
+    fn adopt_link(&mut self, adopted: AdoptedLink) {
+        let AdoptedLink { peer, set, their_thread, socket, version, leftover, table } = adopted;
+        let slot = self.links.insert(socket, (peer, set, their_thread), LinkStage::Open);
+        self.links.set_table(peer, set, table);
+        self.links.greet(slot);
+        if let Some(link) = self.links.get(slot) {
+            link.version = version.min(WIRE_VERSION);
+        }
+        self.watch_link(slot);
+        let consumed = self.take_frames(slot, &leftover);
+        if let Some(link) = self.links.get(slot)
+            && consumed < leftover.len()
+        {
+            link.receive.extend_from_slice(&leftover[consumed..]);
+        }
+    }
+
+    fn watch_link(&mut self, slot: u32) {
+        let token = Token::Link(slot, self.links.generation(slot));
+        let Some(link) = self.links.get(slot) else { return };
+        let watched = if link.stage == LinkStage::Connecting {
+            self.poller.watch_connecting(&*link.socket, token)
+        } else {
+            self.poller.watch(&*link.socket, token)
+        };
+        self.counting.system_calls += 1;
+        if let Err(error) = watched {
+            self.close_link(slot, &error.to_string());
+        }
+    }
+
+    // ---- the supervisor's thread ------------------------------------------------------------------------------------------
+
+    fn tell_supervisor(&mut self, news: LinkNews) {
+        if self.supervisor.is_some() {
+            self.on_link_news(news);
+        } else {
+            let supervisor = self.process.supervisor;
+            self.exchange.send(supervisor, Parcel::Control(Box::new(Control::News(news))));
+        }
+    }
+
+    pub(super) fn on_link_news(&mut self, news: LinkNews) {
+        let now = self.now.monotonic;
+        let mut steps = Vec::new();
+        if let Some(supervisor) = &mut self.supervisor {
+            supervisor.on_news(news, now, &mut steps);
+        }
+        self.take_steps(steps);
+    }
+
+    pub(super) fn on_resolved(&mut self, peer: usize, set: u64, addresses: &[SocketAddr]) {
+        let now = self.now.monotonic;
+        let mut steps = Vec::new();
+        if let Some(supervisor) = &mut self.supervisor {
+            supervisor.on_resolved((peer, set), addresses, now, &mut steps);
+        }
+        self.take_steps(steps);
+    }
+
+    pub(super) fn supervise_deadline(&mut self, now: Instant) {
+        let Some(supervisor) = &mut self.supervisor else { return };
+        if supervisor.deadline().is_some_and(|deadline| deadline <= now) {
+            let mut steps = Vec::new();
+            supervisor.on_deadline(now, &mut steps);
+            self.take_steps(steps);
+        }
+    }
+
+    fn take_steps(&mut self, steps: Vec<Step>) {
+        for step in steps {
+            match step {
+                Step::Order { thread, order } if thread == self.index => self.on_link_order(order),
+                Step::Order { thread, order } => {
+                    self.exchange.send(thread, Parcel::Control(Box::new(Control::Link(order))));
+                }
+                Step::Resolve { peer, set } => self.resolve(peer, set),
+                Step::Confirm { peer } => {
+                    if let Some(slot) = self.links.toward(peer, ModuleKind::Membership, 0) {
+                        self.links.greet(slot);
+                    }
+                }
+                Step::Up(node) => self.notify_membership(super::Notice::LinkUp(node)),
+                Step::Down(node) => self.notify_membership(super::Notice::LinkDown(node)),
+                Step::Log(severity, message) => self.process.log(severity, message),
+            }
+        }
+    }
+
+    fn notify_membership(&mut self, notice: super::Notice) {
+        let module = self.modules.iter().position(|slot| slot.address.kind == ModuleKind::Membership);
+        if let Some(module) = module {
+            self.notify(module, notice);
+        }
+    }
+
+    /// Asks the system's resolver, which may take seconds, on a thread of its own.
+    fn resolve(&mut self, peer: usize, set: u64) {
+        let process = Arc::clone(&self.process);
+        let index = self.index;
+        let look_up = move || {
+            let config = &process.peers[peer].config;
+            let found = (config.host.as_str(), config.port).to_socket_addrs();
+            let addresses = found.map_or_else(|_| Vec::new(), Iterator::collect);
+            process.threads[index].tell(External::Resolved { peer, set, addresses });
+        };
+        if std::thread::Builder::new().name("resolver".to_owned()).spawn(look_up).is_err() {
+            self.on_resolved(peer, set, &[]);
+        }
+    }
+
+    // ---- strangers --------------------------------------------------------------------------------------------------------
+
+    pub(super) fn open_cluster_listeners(&mut self) {
+        for index in 0..self.listeners.len() {
+            if !self.listeners[index].kind.is_for_clients() {
+                self.open_listener(index);
+            }
+        }
+    }
+
+    pub(super) fn welcome_stranger(&mut self, accepted: Accepted) {
+        let free = self.strangers.iter().position(Option::is_none);
+        let slot = match free {
+            Some(slot) => slot,
+            None if self.strangers.len() < STRANGERS_MAX => {
+                self.strangers.push(None);
+                self.strangers.len() - 1
+            }
+            None => {
+                self.process.counters.strangers_refused.fetch_add(1, Ordering::Relaxed);
+                return;
+            }
+        };
+        self.stranger_generation = self.stranger_generation.wrapping_add(1) & 0x00ff_ffff;
+        let generation = self.stranger_generation;
+        let token_slot = u32::try_from(slot).unwrap_or(u32::MAX);
+        if self.poller.watch(&accepted.socket, Token::Stranger(token_slot, generation)).is_ok() {
+            let timeout = self.now.monotonic + self.process.limits.link_open_timeout;
+            self.timers.register(timeout, Timer::Stranger(token_slot, generation));
+            self.strangers[slot] = Some(Stranger {
+                socket: accepted.socket,
+                generation,
+                receive: Vec::new(),
+                peer_address: accepted.peer,
+            });
+        }
+    }
+
+    fn stranger(&mut self, slot: u32, generation: u32) -> Option<&mut Stranger> {
+        self.strangers.get_mut(slot as usize)?.as_mut().filter(|stranger| stranger.generation == generation)
+    }
+
+    pub(super) fn on_stranger_timeout(&mut self, slot: u32, generation: u32) {
+        if self.stranger(slot, generation).is_some() {
+            self.refuse_stranger(slot, "it said nothing");
+        }
+    }
+
+    fn refuse_stranger(&mut self, slot: u32, reason: &str) {
+        self.process.counters.strangers_refused.fetch_add(1, Ordering::Relaxed);
+        if let Some(stranger) = self.strangers.get_mut(slot as usize).and_then(Option::take) {
+            let message =
+                format!("cluster port: connection from {} refused: {reason}", stranger.peer_address);
+            self.log_stranger(message);
+        }
+    }
+
+    /// Anybody can connect, so refusals are logged sparingly.
+    fn log_stranger(&mut self, message: String) {
+        let now = self.now.monotonic;
+        if now >= self.stranger_log_at {
+            self.stranger_log_at = now + super::STRANGER_LOG_PAUSE;
+            self.process.log(Severity::Warning, message);
+        }
+    }
+
+    pub(super) fn on_stranger_event(&mut self, slot: u32, generation: u32) {
+        let Some(stranger) = self.stranger(slot, generation) else { return };
+        let mut outcome = ReadOutcome::More;
+        // Edge-triggered, so read to the end; what is behind a hello is at most what fits the limit.
+        while outcome == ReadOutcome::More && stranger.receive.len() < HELLO_SIZE_MAX {
+            stranger.receive.reserve(4096);
+            outcome = read_once(&stranger.socket, &mut stranger.receive);
+        }
+        let is_too_long = claimed_size(&stranger.receive).is_some_and(|size| size > HELLO_SIZE_MAX);
+        let frame = match next_frame(&stranger.receive) {
+            Ok(Some((payload, size))) if !is_too_long => Ok((decode_hello(payload), size)),
+            Ok(None) if !is_too_long && outcome == ReadOutcome::Drained => return,
+            Ok(None) if !is_too_long => Err("it left before its hello was complete"),
+            _ => Err("its first frame is no hello"),
+        };
+        match frame {
+            Ok((Ok((version, hello)), size)) => match self.admit(slot, version, &hello, size) {
+                Ok(()) => {}
+                Err(reason) => self.refuse_stranger(slot, &reason),
+            },
+            Ok((Err(error), _)) => self.refuse_stranger(slot, &format!("bad hello: {error}")),
+            Err(reason) => self.refuse_stranger(slot, reason),
+        }
+    }
+
+    fn admit(
+        &mut self,
+        slot: u32,
+        version: u16,
+        hello: &transport::Hello,
+        hello_size: usize,
+    ) -> Result<(), String> {
+        if let Some(reason) = self.process.refuse_hello(hello) {
+            return Err(reason);
+        }
+        let peer = self.process.peer(hello.node).ok_or("unknown node")?;
+        let Some(stranger) = self.strangers[slot as usize].take() else { return Ok(()) };
+        self.poller.forget(&stranger.socket);
+        let leftover = stranger.receive[hello_size..].to_vec();
+        let now = self.now.monotonic;
+        let mut steps = Vec::new();
+        let result = match &mut self.supervisor {
+            Some(supervisor) => {
+                supervisor.on_hello(peer, hello, (stranger.socket, version, leftover), now, &mut steps)
+            }
+            None => Err("this thread does not supervise links".to_owned()),
+        };
+        self.take_steps(steps);
+        if let Err(reason) = result {
+            self.process.counters.strangers_refused.fetch_add(1, Ordering::Relaxed);
+            self.log_stranger(format!("cluster port: connection refused: {reason}"));
+        }
+        Ok(())
+    }
+}
