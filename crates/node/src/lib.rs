@@ -1,1 +1,14 @@
-//! node: being built.
+//! Blocks composed into modules, modules into nodes.
+//!
+//! `build` makes all modules of a node from its role and layout; `NodeModule` is the wrapper that both drivers (`runtime` and the
+//! simulator) see: it does for every module what must be the same in all of them: fencing by view (I2), adoption of epochs, stamping of
+//! outgoing signals, and taking new maps.
+
+pub mod build;
+pub mod config;
+pub mod main_module;
+pub mod management;
+pub mod module;
+
+pub use build::{NodeSettings, build};
+pub use module::NodeModule;

@@ -8,7 +8,7 @@
 
 use crate::TableAccessInfo;
 use crate::batch::{BatchShape, RowBatchWriter};
-use expression::aggregate::AggregateState;
+use expression::aggregate::{AggregateCall, AggregateState};
 use expression::{Columns, Context, Expression, StoredRow};
 use memory::Guard;
 use protocol::program::{Access, BATCH_BYTES_MAX, BATCH_ROWS_MAX, KeyRange, ReadOutput, ReadProgram, ReadProgress, RowBatch};
@@ -16,7 +16,7 @@ use protocol::{Budget, SqlError};
 use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
-use storage::{Direction, Lookup, Reader, ScanItem, Visibility};
+use storage::{Direction, KeyBounds, Lookup, Reader, ScanItem, Visibility};
 use types::{Value, ValueRef};
 
 /// Rows a read produced.
@@ -160,7 +160,9 @@ impl ReadRun {
         let direction = if *descending { Direction::Backward } else { Direction::Forward };
         let mut last: Option<Box<[u8]>> = None;
         let step = {
-            let mut cursor = reader.scan(&guard, *index, range, direction, visibility);
+            let Ok(mut cursor) = reader.scan(&guard, *index, bounds_of(range), direction, visibility) else {
+                return Err(SqlError::new(1412, "Table definition has changed, please retry transaction"));
+            };
             loop {
                 if sink.is_full() {
                     break ReadStep::Full;
@@ -233,6 +235,15 @@ impl ReadRun {
             }
         }
     }
+}
+
+/// A range as storage takes it.
+#[must_use]
+pub fn bounds_of(range: &KeyRange) -> KeyBounds<'_> {
+    fn bound(bound: &Bound<Box<[u8]>>) -> Bound<&[u8]> {
+        bound.as_ref().map(|key| &**key)
+    }
+    KeyBounds { lower: bound(&range.lower), upper: bound(&range.upper) }
 }
 
 fn emit_group(values: &[Value], states: &[AggregateState], sink: &mut dyn RowSink) {
@@ -318,7 +329,7 @@ impl<'a> RowEvaluator<'a> {
                 let identity = if values.is_empty() { Vec::new() } else { stdx::wire::to_bytes(&values) };
                 let (_, states) = groups
                     .entry(identity)
-                    .or_insert_with(|| (values, calls.iter().map(AggregateState::new).collect()));
+                    .or_insert_with(|| (values, calls.iter().map(AggregateCall::initial_state).collect()));
                 for (state, call) in states.iter_mut().zip(calls) {
                     state.update(call, &stored, self.context).map_err(evaluation_error)?;
                 }

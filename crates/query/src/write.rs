@@ -8,7 +8,7 @@ use crate::read::evaluation_error;
 use expression::{Columns, ColumnSlot, StoredRow};
 use protocol::SqlError;
 use protocol::program::{DeleteFilter, UpdateProgram};
-use types::{StoreMode, TableDefinition, Value, ValueRef};
+use types::{SqlType, StoreError, StoreMode, TableDefinition, Value, ValueRef};
 
 /// What a write program makes of a row.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -127,6 +127,24 @@ pub fn now_for(sql_type: &types::SqlType, context: &expression::Context<'_>) -> 
 /// Brings a value into a column's type, or says as MySQL does what is wrong with it.
 pub fn store_value(value: Value, table: &TableDefinition, column: usize, mode: StoreMode) -> Result<Value, SqlError> {
     let definition = &table.columns[column];
+    let shown = value.clone();
     types::store(value, &definition.sql_type, mode)
-        .map_err(|error| SqlError::new(error.code(), error.message(&definition.name, 1)))
+        .map_err(|error| store_error(error, &shown, &definition.name, 1))
+}
+
+/// A value that a column does not take, as MySQL says it.
+#[must_use]
+pub fn store_error(error: StoreError, value: &Value, column: &str, row: u64) -> SqlError {
+    let message = match (error, error.incorrect_type()) {
+        (_, Some(kind)) => {
+            let mut text = Vec::new();
+            types::format_text(value.as_ref(), &SqlType::Null, &mut text);
+            let text = String::from_utf8_lossy(&text).into_owned();
+            format!("Incorrect {kind} value: '{text}' for column '{column}' at row {row}")
+        }
+        (StoreError::OutOfRange, None) => format!("Out of range value for column '{column}' at row {row}"),
+        (StoreError::TooLong, None) => format!("Data too long for column '{column}' at row {row}"),
+        (_, None) => format!("Data truncated for column '{column}' at row {row}"),
+    };
+    SqlError::new(error.code(), message)
 }

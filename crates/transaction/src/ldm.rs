@@ -44,7 +44,7 @@ use waits::{WaitAlarm, Waiting};
 /// How many quiescent objects a fragment frees after each publish.
 const RECLAIM_PER_PUBLISH: u32 = 64;
 /// What one operation record costs in TransactionMemory.
-const OPERATION_COST: usize = size_of::<Operation>() + 16;
+const OPERATION_COST: u64 = size_of::<Operation>() as u64 + 16;
 /// The number of `Continue` that flushes gathered messages; jobs count from 1.
 const FLUSH: u64 = 0;
 

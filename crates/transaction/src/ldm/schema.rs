@@ -5,7 +5,6 @@
 //! their prepare is refused (`check_schema`).
 
 use super::{Job, Ldm, Partition};
-use memory::Guard;
 use protocol::program::{Refusal, TableRef};
 use protocol::signal::RequestId;
 use protocol::{Address, Budget, Outputs, Signal};
@@ -42,10 +41,10 @@ impl Ldm {
             for partition in self.partitions_of(definition) {
                 let place = (definition.id, partition);
                 match self.fragments.get_mut(&place) {
-                    Some(fragment) if fragment.version() == definition.version => {}
-                    Some(fragment) => fragment.set_definition(FragmentDefinition::new(definition)),
+                    Some(fragment) if Arc::ptr_eq(fragment.definition().table(), definition) => {}
+                    Some(fragment) => fragment.set_definition(Arc::new(FragmentDefinition::new(definition))),
                     None => {
-                        let fragment = Fragment::new(FragmentDefinition::new(definition), Arc::clone(&self.memory));
+                        let fragment = Fragment::new(Arc::new(FragmentDefinition::new(definition)), Arc::clone(&self.memory));
                         self.fragments.insert(place, fragment);
                         made.push(place);
                     }
@@ -62,10 +61,10 @@ impl Ldm {
     /// A new cluster begins with the same rows in the system tables of every replica.
     fn bootstrap(&mut self, made: &[(TableId, PartitionId)]) {
         let transaction = TransactionId(0);
-        for (table, key, row) in catalogue::bootstrap_rows() {
-            let place = (table, PartitionId(0));
+        for write in catalogue::bootstrap_rows() {
+            let place = (write.table, PartitionId(0));
             let Some(fragment) = self.fragments.get_mut(&place).filter(|_| made.contains(&place)) else { continue };
-            let staged = fragment.stage(&key, transaction, Some(&row));
+            let staged = fragment.stage(&write.key, transaction, write.row.as_deref());
             stdx::require!(staged.is_ok(), "the node's memory does not hold the system tables");
             if let Ok(handle) = staged {
                 fragment.commit(handle, transaction, Epoch(1));
@@ -162,10 +161,5 @@ impl Ldm {
     fn end_backfill(&self, backfill: &Backfill, refusal: Option<Refusal>, outputs: &mut Outputs<Shared>) {
         let done = Signal::BackfillDone { request: backfill.request, refusal };
         outputs.send(self.address, backfill.from, done);
-    }
-
-    /// A guard for reads on this, the owner's thread.
-    pub(super) fn guard() -> Guard {
-        Guard::enter()
     }
 }

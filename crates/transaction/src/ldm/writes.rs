@@ -186,7 +186,7 @@ impl Ldm {
     /// Takes the transaction out of `held` with its operations, for the end of a commit.
     pub(super) fn take_held(&mut self, place: Place) -> Option<Held> {
         let held = self.held.remove(&place)?;
-        self.transaction_memory.release(super::OPERATION_COST * held.operations.len());
+        self.transaction_memory.release(super::OPERATION_COST * held.operations.len() as u64);
         Some(held)
     }
 }

@@ -1,0 +1,122 @@
+//! All modules of a node, from what it is and how its threads are laid out.
+
+use crate::main_module::{MainConfig, MainModule};
+use crate::management::{ConfiguredNode, Management};
+use crate::module::NodeModule;
+use membership::{Membership, MembershipConfig};
+use memory::MemoryManager;
+use protocol::layout::Layout;
+use protocol::signal::JoinRequest;
+use protocol::{Address, ModuleKind, NodeRole};
+use query::NodeMap;
+use sql::{SqlConfig, SqlModule};
+use std::sync::Arc;
+use stdx::Duration;
+use transaction::{Ldm, Tc};
+use types::NodeId;
+
+/// What a node is.
+#[derive(Clone, Debug)]
+pub struct NodeSettings {
+    /// Its id.
+    pub node: NodeId,
+    /// The cluster's name.
+    pub cluster: String,
+    /// Its role.
+    pub role: NodeRole,
+    /// Host and port, for people.
+    pub host: String,
+    /// A number of this process start, told apart from earlier ones of the same node.
+    pub start: u64,
+    /// The whole configured cluster.
+    pub members: Vec<(NodeId, NodeRole)>,
+    /// The same, as `show` prints it.
+    pub configured: Vec<ConfiguredNode>,
+    /// The text of config.ini, which management nodes serve.
+    pub config_text: String,
+    /// NoOfReplicas.
+    pub replica_count: usize,
+    /// PartitionsPerNode.
+    pub partitions_per_node: usize,
+    /// TimeBetweenEpochs.
+    pub time_between_epochs: Duration,
+    /// max_connections.
+    pub max_connections: u32,
+    /// The version, for people.
+    pub version: String,
+}
+
+/// The modules of a node. `layout` says how many of each kind there are; management and SQL nodes have no partitions whatever it says.
+#[must_use]
+pub fn build(settings: &NodeSettings, layout: &Layout, memory: &Arc<MemoryManager>) -> Vec<(Address, NodeModule)> {
+    let kinds: &[ModuleKind] = match settings.role {
+        NodeRole::Data => &[ModuleKind::Main, ModuleKind::Sql, ModuleKind::Tc, ModuleKind::Ldm],
+        NodeRole::Sql => &[ModuleKind::Main, ModuleKind::Sql],
+        NodeRole::Management => &[ModuleKind::Main],
+    };
+    let count = |kind: ModuleKind| if kinds.contains(&kind) { layout.count(kind) } else { 0 };
+    let addresses: Vec<Address> = kinds
+        .iter()
+        .flat_map(|kind| (0..layout.count(*kind)).map(|instance| Address::new(settings.node, *kind, instance)))
+        .collect();
+    let empty = Arc::new(NodeMap::empty(settings.node, Arc::new(catalogue::bootstrap())));
+    let mut modules: Vec<(Address, NodeModule)> = Vec::with_capacity(addresses.len() + 1);
+    for address in &addresses {
+        let module = match address.kind {
+            ModuleKind::Sql => {
+                let config = SqlConfig::new(settings.node, address.instance, settings.max_connections);
+                NodeModule::sql(*address, SqlModule::new(config, Arc::clone(memory)))
+            }
+            ModuleKind::Tc => NodeModule::tc(*address, Tc::new(*address, Arc::clone(&empty))),
+            ModuleKind::Ldm => NodeModule::ldm(*address, Ldm::new(*address, Arc::clone(&empty), Arc::clone(memory))),
+            ModuleKind::Main | ModuleKind::Query | ModuleKind::Membership => {
+                NodeModule::main(*address, main_module(settings, &addresses, memory))
+            }
+        };
+        modules.push((*address, module));
+    }
+    let join = JoinRequest {
+        role: settings.role,
+        start: settings.start,
+        host: settings.host.clone(),
+        ldm_count: count(ModuleKind::Ldm),
+        tc_count: count(ModuleKind::Tc),
+        query_count: 0,
+        sql_count: count(ModuleKind::Sql),
+        view: None,
+    };
+    let membership = MembershipConfig {
+        node: settings.node,
+        join,
+        management_nodes: nodes_of(settings, NodeRole::Management),
+        members: settings.members.clone(),
+        replica_count: settings.replica_count,
+        partitions_per_node: settings.partitions_per_node,
+    };
+    let address = Address::membership(settings.node);
+    modules.push((address, NodeModule::membership(address, Membership::new(membership))));
+    modules
+}
+
+fn nodes_of(settings: &NodeSettings, role: NodeRole) -> Vec<NodeId> {
+    settings.members.iter().filter(|(_, member)| *member == role).map(|(node, _)| *node).collect()
+}
+
+fn main_module(settings: &NodeSettings, modules: &[Address], memory: &Arc<MemoryManager>) -> MainModule {
+    let management = (settings.role == NodeRole::Management).then(|| {
+        Management::new(
+            settings.node,
+            settings.cluster.clone(),
+            settings.version.clone(),
+            settings.config_text.clone(),
+            settings.configured.clone(),
+        )
+    });
+    MainModule::new(MainConfig {
+        node: settings.node,
+        modules: modules.to_vec(),
+        time_between_epochs: settings.time_between_epochs,
+        memory: Arc::clone(memory),
+        management,
+    })
+}

@@ -1,0 +1,371 @@
+//! `main`: the node's map, its catalogue, its epochs; AUTO_INCREMENT ranges; answers about the node.
+//!
+//! How a map is made, in this order, whenever the view, the schema or the lost members change:
+//!
+//! ```text
+//! Tables(map without readers) -> every ldm       each makes its fragments -> Readers
+//! Map(complete map)           -> every module    each uses it             -> Installed
+//! ```
+//! Invariants: one map is on its way at a time, and the next one waits; the first complete map with a view opens the listeners; a schema
+//! version is reported installed only when every module of the node uses it.
+//!
+//! `schema` reads the system tables, `sequences` reserves ids, `information` answers ndbinfo.
+
+mod information;
+mod schema;
+mod sequences;
+
+use crate::management::Management;
+use information::Gathering;
+use memory::MemoryManager;
+use protocol::signal::RequestId;
+use protocol::{
+    Address, ConnectionAction, ConnectionId, Envelope, Input, ModuleKind, Outputs, ReceiveBuffer, RequestToRuntime, Severity,
+    Signal, View,
+};
+use query::{NodeMap, PublishedReader, Shared};
+use schema::SchemaReading;
+use sequences::Sequences;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use stdx::{Instant, Now};
+use transaction::{EpochMember, EpochSignals};
+use types::{Epoch, Incarnation, NodeId, Schema, SchemaVersion};
+
+/// What `main` must know to start.
+pub struct MainConfig {
+    /// This node.
+    pub node: NodeId,
+    /// All modules of this node.
+    pub modules: Vec<Address>,
+    /// TimeBetweenEpochs.
+    pub time_between_epochs: stdx::Duration,
+    /// The node's memory.
+    pub memory: Arc<MemoryManager>,
+    /// On management nodes: the management protocol.
+    pub management: Option<Management>,
+}
+
+/// A map on its way to the modules.
+struct Rollout {
+    map: NodeMap,
+    readers: Vec<PublishedReader>,
+    /// Ldms that have not answered `Tables` yet.
+    tables_missing: Vec<Address>,
+    /// Modules that do not use the map yet.
+    installs_missing: Vec<Address>,
+}
+
+/// The block.
+pub struct MainModule {
+    config: MainConfig,
+    view: Arc<View>,
+    incarnation: Incarnation,
+    lost: Vec<NodeId>,
+    schema: Arc<Schema>,
+    map: Arc<NodeMap>,
+    readers: BTreeMap<Address, Vec<PublishedReader>>,
+    rollout: Option<Rollout>,
+    /// The view, the schema or the lost members changed while a map was on its way.
+    is_stale: bool,
+    is_open: bool,
+    epochs: EpochMember,
+    schema_reading: SchemaReading,
+    sequences: Sequences,
+    gatherings: BTreeMap<u64, Gathering>,
+    next_request: u64,
+    now: Now,
+}
+
+impl MainModule {
+    /// The block of a node that starts.
+    #[must_use]
+    pub fn new(config: MainConfig) -> Self {
+        let schema = Arc::new(catalogue::bootstrap());
+        let stamping = |module: &&Address| matches!(module.kind, ModuleKind::Ldm | ModuleKind::Tc);
+        let stampers = config.modules.iter().filter(stamping).copied().collect();
+        Self {
+            view: Arc::new(View::none()),
+            incarnation: Incarnation(0),
+            lost: Vec::new(),
+            map: Arc::new(NodeMap::empty(config.node, Arc::clone(&schema))),
+            schema,
+            readers: BTreeMap::new(),
+            rollout: None,
+            is_stale: false,
+            is_open: false,
+            epochs: EpochMember::new(config.node, stampers, config.time_between_epochs),
+            schema_reading: SchemaReading::default(),
+            sequences: Sequences::default(),
+            gatherings: BTreeMap::new(),
+            next_request: 0,
+            now: Now::default(),
+            config,
+        }
+    }
+
+    fn me(&self) -> Address {
+        Address::main(self.config.node)
+    }
+
+    /// The highest epoch heard of.
+    #[must_use]
+    pub fn epoch(&self) -> Epoch {
+        self.epochs.open()
+    }
+
+    /// A message carried this epoch.
+    pub fn adopt(&mut self, epoch: Epoch) {
+        self.epochs.adopt(epoch);
+    }
+
+    /// When something is due.
+    #[must_use]
+    pub fn deadline(&self) -> Option<Instant> {
+        [self.epochs.deadline(), self.schema_reading.deadline()].into_iter().flatten().min()
+    }
+
+    fn new_request(&mut self) -> RequestId {
+        self.next_request += 1;
+        RequestId(self.next_request)
+    }
+
+    /// Handles everything but signals and shared objects.
+    pub fn handle(&mut self, now: Now, input: Input<'_, Shared>, outputs: &mut Outputs<Shared>) {
+        self.now = now;
+        #[expect(clippy::wildcard_enum_match_arm, reason = "inputs of other modules")]
+        match input {
+            Input::Deadline => {
+                self.epochs.on_deadline(now, outputs);
+                self.retry_schema(now, outputs);
+            }
+            Input::Start { .. } => {
+                if self.config.management.is_some() {
+                    outputs.request(RequestToRuntime::OpenListeners);
+                }
+            }
+            Input::Bytes { connection, buffer } => self.on_management_bytes(connection, buffer, outputs),
+            Input::Closed { connection, .. } => {
+                if let Some(management) = &mut self.config.management {
+                    management.forget(connection);
+                }
+            }
+            Input::Report(report) => self.on_runtime_report(&report, outputs),
+            Input::StopRequested => outputs.request(RequestToRuntime::Exit(0)),
+            _ => {}
+        }
+    }
+
+    /// Handles a signal.
+    pub fn on_signal(&mut self, now: Now, envelope: Envelope, outputs: &mut Outputs<Shared>) {
+        self.now = now;
+        let from = envelope.from;
+        #[expect(clippy::wildcard_enum_match_arm, reason = "signals of other modules; a peer that sends them is only ignored")]
+        match envelope.signal {
+            Signal::JoinAccepted { incarnation } => {
+                self.incarnation = incarnation;
+                self.changed(outputs);
+            }
+            Signal::ViewInstall(view) if from.node == self.config.node => self.on_view(view, outputs),
+            Signal::PeerLost { node, incarnation } if from.node == self.config.node => {
+                self.on_peer_lost(node, incarnation, outputs);
+            }
+            Signal::PeerFound { node } if from.node == self.config.node => self.on_peer_found(node, outputs),
+            Signal::EpochWanted { epoch } => self.on_epoch(now, from, EpochSignals::Wanted(epoch), outputs),
+            Signal::EpochOpen { epoch } => self.on_epoch(now, from, EpochSignals::Open(epoch), outputs),
+            Signal::EpochDrained { epoch } => self.on_epoch(now, from, EpochSignals::Drained(epoch), outputs),
+            Signal::EpochClosed { epoch } => self.on_epoch(now, from, EpochSignals::Closed(epoch), outputs),
+            Signal::SchemaInstall { request, version } => self.on_schema_install(now, from, request, version, outputs),
+            Signal::SchemaFetch { request } => self.on_schema_fetch(from, request, outputs),
+            Signal::SchemaFetched { schema, .. } => self.on_schema_fetched(&schema, outputs),
+            Signal::SequenceRequest { request, table, count, at_least } => {
+                self.on_sequence_request(from, request, table, count, at_least, outputs);
+            }
+            Signal::ReadDone(done) => self.on_sequence_read(*done, outputs),
+            Signal::WriteDone(done) => self.on_sequence_written(*done, outputs),
+            Signal::CommitDone(done) => self.on_sequence_unknown(&done, outputs),
+            Signal::InfoRequest { request, table } => self.on_info_request(from, request, table, outputs),
+            Signal::InfoDone { request, rows } => self.on_info_done(request, rows, outputs),
+            Signal::StopNode { reason } => {
+                outputs.event(Severity::Info, format!("stopping: {reason}"));
+                outputs.request(RequestToRuntime::Exit(0));
+            }
+            Signal::KillSession { .. } => {
+                for module in self.modules(ModuleKind::Sql) {
+                    outputs.send(self.me(), module, envelope.signal.clone());
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn on_epoch(&mut self, now: Now, from: Address, signal: EpochSignals, outputs: &mut Outputs<Shared>) {
+        self.epochs.on_signal(now, from, signal, outputs);
+    }
+
+    fn modules(&self, kind: ModuleKind) -> Vec<Address> {
+        self.config.modules.iter().copied().filter(|module| module.kind == kind).collect()
+    }
+
+    // ---- members ------------------------------------------------------------------------------------------------------------------
+
+    fn on_view(&mut self, view: Arc<View>, outputs: &mut Outputs<Shared>) {
+        if view.number <= self.view.number {
+            return;
+        }
+        let data_nodes = view.groups.first().map_or_else(Vec::new, |group| group.in_sync.clone());
+        self.epochs.install(data_nodes, view.epoch_master());
+        self.view = view;
+        self.changed(outputs);
+        if self.modules(ModuleKind::Ldm).is_empty() {
+            self.fetch_schema(outputs);
+        }
+    }
+
+    /// A member is out of reach. No view without it is decided yet, so a data node stays lost; sessions of other nodes may come back.
+    fn on_peer_lost(&mut self, node: NodeId, incarnation: Incarnation, outputs: &mut Outputs<Shared>) {
+        if let Some(management) = &mut self.config.management {
+            management.set_up(node, false);
+        }
+        if self.view.node(node).is_none() || self.lost.contains(&node) {
+            return;
+        }
+        outputs.event(Severity::Warning, format!("node {node} is lost"));
+        self.lost.push(node);
+        self.lost.sort_unstable();
+        self.fail_gatherings(node, outputs);
+        self.changed(outputs);
+        for module in self.modules(ModuleKind::Sql) {
+            outputs.send(self.me(), module, Signal::PeerLost { node, incarnation });
+        }
+    }
+
+    fn on_peer_found(&mut self, node: NodeId, outputs: &mut Outputs<Shared>) {
+        if let Some(management) = &mut self.config.management {
+            management.set_up(node, true);
+        }
+        let holds_rows = self.view.in_sync(types::PartitionId(0)).contains(&node);
+        if !holds_rows && self.lost.contains(&node) {
+            self.lost.retain(|lost| *lost != node);
+            self.changed(outputs);
+        }
+        if self.modules(ModuleKind::Ldm).is_empty() && self.view.number.0 > 0 && self.schema_reading.is_fetching() {
+            self.fetch_schema(outputs);
+        }
+    }
+
+    // ---- maps ---------------------------------------------------------------------------------------------------------------------
+
+    /// Something that maps are made of has changed: make a new one, now or after the one that is on its way.
+    fn changed(&mut self, outputs: &mut Outputs<Shared>) {
+        if self.rollout.is_some() {
+            self.is_stale = true;
+            return;
+        }
+        if self.view.number.0 == 0 || self.incarnation == Incarnation(0) {
+            return;
+        }
+        self.is_stale = false;
+        let ldms = self.modules(ModuleKind::Ldm);
+        let map = self.make_map(&[]);
+        let tables = Arc::new(self.make_map(&[]));
+        for ldm in &ldms {
+            outputs.share(self.me(), *ldm, Shared::Tables(Arc::clone(&tables)));
+        }
+        self.rollout = Some(Rollout { map, readers: Vec::new(), tables_missing: ldms, installs_missing: Vec::new() });
+        self.publish_map(outputs);
+    }
+
+    fn make_map(&self, readers: &[PublishedReader]) -> NodeMap {
+        self.map.with(self.incarnation, Arc::clone(&self.view), Arc::clone(&self.schema), readers, &self.lost)
+    }
+
+    /// Takes a shared object from a module.
+    pub fn on_shared(&mut self, now: Now, from: Address, shared: Shared, outputs: &mut Outputs<Shared>) {
+        self.now = now;
+        match shared {
+            Shared::Readers { version, readers } => self.on_readers(from, version, readers, outputs),
+            Shared::Installed { version } => self.on_installed(from, version, outputs),
+            Shared::Map(_) | Shared::Tables(_) => {}
+        }
+    }
+
+    fn on_readers(
+        &mut self,
+        from: Address,
+        version: SchemaVersion,
+        readers: Vec<PublishedReader>,
+        outputs: &mut Outputs<Shared>,
+    ) {
+        self.readers.insert(from, readers);
+        if let Some(rollout) = &mut self.rollout
+            && rollout.map.schema.version == version
+        {
+            rollout.tables_missing.retain(|missing| *missing != from);
+        }
+        self.publish_map(outputs);
+    }
+
+    /// All fragments exist: every module may use them.
+    fn publish_map(&mut self, outputs: &mut Outputs<Shared>) {
+        let Some(rollout) = &mut self.rollout else { return };
+        if !rollout.tables_missing.is_empty() || !rollout.installs_missing.is_empty() {
+            return;
+        }
+        rollout.readers = self.readers.values().flatten().cloned().collect();
+        let map = Arc::new(rollout.map.with(
+            rollout.map.incarnation,
+            Arc::clone(&rollout.map.view),
+            Arc::clone(&rollout.map.schema),
+            &rollout.readers,
+            &rollout.map.lost,
+        ));
+        rollout.installs_missing.clone_from(&self.config.modules);
+        self.map = Arc::clone(&map);
+        for module in &self.config.modules {
+            outputs.share(Address::main(self.config.node), *module, Shared::Map(Arc::clone(&map)));
+        }
+    }
+
+    fn on_installed(&mut self, from: Address, version: SchemaVersion, outputs: &mut Outputs<Shared>) {
+        let Some(rollout) = &mut self.rollout else { return };
+        if rollout.map.schema.version != version {
+            return;
+        }
+        rollout.installs_missing.retain(|missing| *missing != from);
+        if !rollout.installs_missing.is_empty() {
+            return;
+        }
+        self.rollout = None;
+        if self.is_stale {
+            self.changed(outputs);
+        } else {
+            self.report_installed(outputs);
+        }
+        if !self.is_open && self.config.management.is_none() && self.is_schema_known() {
+            self.is_open = true;
+            outputs.event(Severity::Info, format!("node {} started", self.config.node));
+            outputs.request(RequestToRuntime::OpenListeners);
+        }
+    }
+
+    /// A node with partitions knows the schema from the start; another one has to ask first.
+    fn is_schema_known(&self) -> bool {
+        !self.modules(ModuleKind::Ldm).is_empty() || !self.schema_reading.is_fetching()
+    }
+
+    // ---- management ---------------------------------------------------------------------------------------------------------------
+
+    fn on_management_bytes(
+        &mut self,
+        connection: ConnectionId,
+        buffer: &mut ReceiveBuffer,
+        outputs: &mut Outputs<Shared>,
+    ) {
+        let me = self.me();
+        match &mut self.config.management {
+            Some(management) => management.on_bytes(me, connection, buffer, &self.view, outputs),
+            None => outputs.act(connection, ConnectionAction::Close),
+        }
+    }
+}

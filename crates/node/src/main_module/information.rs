@@ -1,0 +1,167 @@
+//! Rows of ndbinfo tables that this node answers for: from its own state, from its driver, or gathered from its modules.
+//!
+//! Columns are in the order of the virtual tables' definitions in `sql::show`.
+
+use super::MainModule;
+use protocol::signal::{InfoTable, RequestId};
+use protocol::{Address, ModuleKind, NodeRole, Outputs, RequestToRuntime, RuntimeReport, Signal};
+use query::Shared;
+use types::{NodeId, Value};
+
+/// Answers being collected for one request.
+pub(super) struct Gathering {
+    from: Address,
+    request: RequestId,
+    table: InfoTable,
+    missing: usize,
+    rows: Vec<Vec<Value>>,
+}
+
+impl MainModule {
+    pub(super) fn on_info_request(
+        &mut self,
+        from: Address,
+        request: RequestId,
+        table: InfoTable,
+        outputs: &mut Outputs<Shared>,
+    ) {
+        match table {
+            InfoTable::Nodes => self.answer_info(from, request, self.node_rows(), outputs),
+            InfoTable::Resources => self.answer_info(from, request, self.resource_rows(), outputs),
+            InfoTable::Counters => self.answer_info(from, request, Vec::new(), outputs),
+            InfoTable::Threads | InfoTable::ThreadBlocks | InfoTable::CpuStat => {
+                self.gather(from, request, table, 1);
+                outputs.request(RequestToRuntime::Report);
+            }
+            InfoTable::MemoryPerFragment | InfoTable::ClusterTransactions => {
+                self.ask_modules(from, request, table, ModuleKind::Ldm, outputs);
+            }
+            InfoTable::Processes => self.ask_modules(from, request, table, ModuleKind::Sql, outputs),
+        }
+    }
+
+    fn answer_info(&self, to: Address, request: RequestId, rows: Vec<Vec<Value>>, outputs: &mut Outputs<Shared>) {
+        outputs.send(self.me(), to, Signal::InfoDone { request, rows });
+    }
+
+    fn gather(&mut self, from: Address, request: RequestId, table: InfoTable, missing: usize) -> RequestId {
+        let own = self.new_request();
+        self.gatherings.insert(own.0, Gathering { from, request, table, missing, rows: Vec::new() });
+        own
+    }
+
+    fn ask_modules(
+        &mut self,
+        from: Address,
+        request: RequestId,
+        table: InfoTable,
+        kind: ModuleKind,
+        outputs: &mut Outputs<Shared>,
+    ) {
+        let modules = self.modules(kind);
+        if modules.is_empty() {
+            return self.answer_info(from, request, Vec::new(), outputs);
+        }
+        let own = self.gather(from, request, table, modules.len());
+        for module in modules {
+            outputs.send(self.me(), module, Signal::InfoRequest { request: own, table });
+        }
+    }
+
+    pub(super) fn on_info_done(&mut self, request: RequestId, rows: Vec<Vec<Value>>, outputs: &mut Outputs<Shared>) {
+        let Some(gathering) = self.gatherings.get_mut(&request.0) else { return };
+        gathering.rows.extend(rows);
+        gathering.missing -= 1;
+        if gathering.missing == 0
+            && let Some(gathering) = self.gatherings.remove(&request.0)
+        {
+            self.answer_info(gathering.from, gathering.request, gathering.rows, outputs);
+        }
+    }
+
+    /// Whoever asked from a lost node does not wait any more.
+    pub(super) fn fail_gatherings(&mut self, node: NodeId, _outputs: &mut Outputs<Shared>) {
+        self.gatherings.retain(|_, gathering| gathering.from.node != node);
+    }
+
+    pub(super) fn on_runtime_report(&mut self, report: &RuntimeReport, outputs: &mut Outputs<Shared>) {
+        let is_about_threads = |table| matches!(table, InfoTable::Threads | InfoTable::ThreadBlocks | InfoTable::CpuStat);
+        let waiting: Vec<u64> = self
+            .gatherings
+            .iter()
+            .filter(|(_, gathering)| is_about_threads(gathering.table))
+            .map(|(request, _)| *request)
+            .collect();
+        for request in waiting {
+            let Some(gathering) = self.gatherings.remove(&request) else { continue };
+            let rows = self.thread_rows(gathering.table, report);
+            self.answer_info(gathering.from, gathering.request, rows, outputs);
+        }
+    }
+
+    fn node_rows(&self) -> Vec<Vec<Value>> {
+        let state = |node: NodeId| if self.lost.contains(&node) { "LOST" } else { "STARTED" };
+        let rows = self.view.nodes.iter().map(|info| {
+            let role = match info.role {
+                NodeRole::Data => "data",
+                NodeRole::Sql => "sql",
+                NodeRole::Management => "management",
+            };
+            vec![
+                Value::UInt(self.config.node.0.into()),
+                Value::UInt(info.node.0.into()),
+                Value::text(role),
+                Value::text(&info.host),
+                Value::text(state(info.node)),
+                Value::UInt(self.view.number.0),
+                Value::UInt(info.incarnation.0.into()),
+                Value::UInt(self.epochs.closed().0),
+            ]
+        });
+        rows.collect()
+    }
+
+    fn resource_rows(&self) -> Vec<Vec<Value>> {
+        let rows = self.config.memory.resources().into_iter().map(|row| {
+            vec![
+                Value::UInt(self.config.node.0.into()),
+                Value::text(row.region.name()),
+                Value::UInt(row.reserved),
+                Value::UInt(row.used),
+                Value::UInt(row.maximum),
+            ]
+        });
+        rows.collect()
+    }
+
+    fn thread_rows(&self, table: InfoTable, report: &RuntimeReport) -> Vec<Vec<Value>> {
+        let node = Value::UInt(self.config.node.0.into());
+        let microseconds = |duration: stdx::Duration| Value::UInt(u64::try_from(duration.as_micros()).unwrap_or(u64::MAX));
+        let mut rows = Vec::new();
+        for (number, thread) in report.threads.iter().enumerate() {
+            let number = Value::UInt(number as u64);
+            if table == InfoTable::ThreadBlocks {
+                for module in &thread.modules {
+                    rows.push(vec![node.clone(), number.clone(), Value::text(&module.to_string())]);
+                }
+            } else if table == InfoTable::Threads {
+                let cpu = thread.cpu.map_or(Value::Null, |cpu| Value::UInt(cpu.into()));
+                let connections = Value::UInt(thread.connections.into());
+                rows.push(vec![node.clone(), number, Value::text(&thread.name), cpu, connections]);
+            } else {
+                rows.push(vec![
+                    node.clone(),
+                    number,
+                    microseconds(thread.user),
+                    microseconds(thread.system),
+                    microseconds(thread.asleep),
+                    Value::UInt(thread.rounds),
+                    Value::UInt(thread.signals),
+                    Value::UInt(thread.system_calls),
+                    Value::UInt(thread.wakes),
+                ]);
+            }
+        }
+        rows
+    }
+}

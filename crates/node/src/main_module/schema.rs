@@ -1,0 +1,177 @@
+//! The catalogue of this node: read from the system tables' local replica, or fetched from a data node by a node without one.
+//!
+//! Invariants: a schema is built from rows that belong to one version (the version row is read before and after; a row that is still being
+//! committed makes the reading start again a little later); a version is reported installed once every module of this node uses it or a newer one.
+
+use super::MainModule;
+use catalogue::{SchemaBuilder, SystemTables};
+use memory::Guard;
+use protocol::signal::RequestId;
+use protocol::{Address, ModuleKind, Outputs, Severity, Signal};
+use query::Shared;
+use std::ops::Bound;
+use std::sync::Arc;
+use stdx::{Duration, Instant, Now};
+use storage::{Direction, KeyBounds, Lookup, ScanItem, Visibility};
+use types::{IndexId, PartitionId, Schema, SchemaVersion, TableId};
+
+/// How soon the system tables are read again when a commit was still under way.
+const READ_AGAIN: Duration = Duration::from_millis(1);
+/// How soon a node without partitions asks again for the catalogue.
+const FETCH_AGAIN: Duration = Duration::from_millis(200);
+
+/// Who waits for which version.
+#[derive(Default)]
+pub(super) struct SchemaReading {
+    system: SystemTables,
+    waiting: Vec<(Address, RequestId, SchemaVersion)>,
+    read_at: Option<Instant>,
+    is_fetching: bool,
+}
+
+impl SchemaReading {
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        self.read_at
+    }
+
+    pub(super) fn is_fetching(&self) -> bool {
+        self.is_fetching
+    }
+}
+
+impl MainModule {
+    /// A DDL job has written a new version.
+    pub(super) fn on_schema_install(
+        &mut self,
+        now: Now,
+        from: Address,
+        request: RequestId,
+        version: SchemaVersion,
+        outputs: &mut Outputs<Shared>,
+    ) {
+        self.schema_reading.waiting.push((from, request, version));
+        if self.schema.version >= version {
+            if self.rollout.is_none() {
+                self.report_installed(outputs);
+            }
+            return;
+        }
+        self.read_or_fetch(now, outputs);
+    }
+
+    pub(super) fn retry_schema(&mut self, now: Now, outputs: &mut Outputs<Shared>) {
+        if self.schema_reading.read_at.is_some_and(|at| at <= now.monotonic) {
+            self.schema_reading.read_at = None;
+            self.read_or_fetch(now, outputs);
+        }
+    }
+
+    fn read_or_fetch(&mut self, now: Now, outputs: &mut Outputs<Shared>) {
+        if self.modules(ModuleKind::Ldm).is_empty() {
+            return self.fetch_schema(outputs);
+        }
+        let wanted = self.schema_reading.waiting.iter().map(|(_, _, version)| *version).max();
+        match self.read_schema() {
+            Some(schema) if Some(schema.version) >= wanted => {
+                self.schema = Arc::new(schema);
+                self.changed(outputs);
+            }
+            _ => self.schema_reading.read_at = Some(now.monotonic + READ_AGAIN),
+        }
+    }
+
+    /// The schema in the local replica of the system tables; None while a commit to them is under way.
+    fn read_schema(&self) -> Option<Schema> {
+        let guard = Guard::enter();
+        let before = self.read_version(&guard)?;
+        let mut builder = SchemaBuilder::new(&self.schema_reading.system, before);
+        for table in SchemaBuilder::TABLES {
+            let reader = self.map.reader(table, PartitionId(0))?;
+            let bounds = KeyBounds { lower: Bound::Unbounded, upper: Bound::Unbounded };
+            let cursor = reader.scan(&guard, IndexId(0), bounds, Direction::Forward, Visibility::Committed).ok()?;
+            for item in cursor {
+                match item {
+                    ScanItem::Undecided { .. } => return None,
+                    ScanItem::Row { row, .. } => {
+                        let added = builder.add(table, row);
+                        stdx::require!(added.is_ok(), "a row of system table {table} is damaged");
+                    }
+                }
+            }
+        }
+        let after = self.read_version(&guard)?;
+        match builder.finish(after) {
+            Ok(schema) => Some(schema),
+            Err(error) => {
+                stdx::require!(error.is_retryable(), "{error}");
+                None
+            }
+        }
+    }
+
+    fn read_version(&self, guard: &Guard) -> Option<SchemaVersion> {
+        let system = &self.schema_reading.system;
+        let reader = self.map.reader(catalogue::system::SCHEMA_VERSION, PartitionId(0))?;
+        match reader.get(guard, &system.schema_version_key(), Visibility::Committed) {
+            Lookup::Found(row) => system.schema_version(row).ok(),
+            Lookup::Absent | Lookup::Undecided => None,
+        }
+    }
+
+    /// Tells DDL jobs that this node has installed what they wait for.
+    pub(super) fn report_installed(&mut self, outputs: &mut Outputs<Shared>) {
+        let version = self.map.schema.version;
+        let me = self.me();
+        self.schema_reading.waiting.retain(|(from, request, wanted)| {
+            if *wanted > version {
+                return true;
+            }
+            outputs.send(me, *from, Signal::SchemaInstalled { request: *request, version });
+            false
+        });
+    }
+
+    // ---- nodes without partitions -------------------------------------------------------------------------------------------------
+
+    pub(super) fn fetch_schema(&mut self, outputs: &mut Outputs<Shared>) {
+        self.schema_reading.is_fetching = true;
+        self.schema_reading.read_at = Some(self.now.monotonic + FETCH_AGAIN);
+        let request = self.new_request();
+        let alive = self.view.in_sync(PartitionId(0)).iter().find(|node| !self.lost.contains(node));
+        if let Some(node) = alive {
+            outputs.send(self.me(), Address::main(*node), Signal::SchemaFetch { request });
+        }
+    }
+
+    pub(super) fn on_schema_fetch(&mut self, from: Address, request: RequestId, outputs: &mut Outputs<Shared>) {
+        if self.modules(ModuleKind::Ldm).is_empty() {
+            return;
+        }
+        if let Some(schema) = self.read_schema() {
+            let schema = stdx::wire::to_bytes(&schema).into();
+            outputs.send(self.me(), from, Signal::SchemaFetched { request, schema });
+        }
+    }
+
+    pub(super) fn on_schema_fetched(&mut self, bytes: &[u8], outputs: &mut Outputs<Shared>) {
+        let Ok(schema) = stdx::wire::from_bytes::<Schema>(bytes) else {
+            outputs.event(Severity::Warning, "a data node sent a catalogue that cannot be read");
+            return;
+        };
+        let wanted = self.schema_reading.waiting.iter().map(|(_, _, version)| *version).max();
+        if Some(schema.version) < wanted {
+            return;
+        }
+        self.schema_reading.is_fetching = false;
+        self.schema_reading.read_at = None;
+        if schema.version > self.schema.version || !self.is_open {
+            self.schema = Arc::new(schema);
+            self.changed(outputs);
+        }
+    }
+
+    /// The table's definition, if it exists.
+    pub(super) fn has_table(&self, table: TableId) -> bool {
+        self.schema.tables.contains_key(&table)
+    }
+}

@@ -1,0 +1,172 @@
+//! The management protocol: what `latsdb mgm` speaks with a management node, and how other nodes fetch their configuration.
+//!
+//! One request per line; the answer is lines of text, ended by a line with a single dot. Verbs are ndb_mgm's:
+//! `show`, `all status`, `N status`, `N stop`, `shutdown`, and `get config` (the text of config.ini).
+//!
+//! Invariants: a line is at most [`LINE_SIZE_MAX`] bytes; anything unknown is answered with an error line, and a line that is too long closes that
+//! connection.
+
+use protocol::{Address, ConnectionAction, ConnectionId, NodeRole, Outputs, ReceiveBuffer, RequestToRuntime, Signal, View};
+use query::Shared;
+use std::collections::BTreeMap;
+use types::NodeId;
+
+/// Longest request.
+pub const LINE_SIZE_MAX: usize = 4_096;
+
+/// A configured node, as `show` prints it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ConfiguredNode {
+    /// Its id.
+    pub node: NodeId,
+    /// Its role.
+    pub role: NodeRole,
+    /// Its host.
+    pub host: String,
+}
+
+/// The management node's side of the protocol.
+pub struct Management {
+    node: NodeId,
+    cluster: String,
+    version: String,
+    config_text: String,
+    nodes: Vec<ConfiguredNode>,
+    up: BTreeMap<NodeId, bool>,
+}
+
+impl Management {
+    /// The protocol of management node `node`, for a cluster described by `config_text`.
+    #[must_use]
+    pub fn new(node: NodeId, cluster: String, version: String, config_text: String, nodes: Vec<ConfiguredNode>) -> Self {
+        Self { node, cluster, version, config_text, nodes, up: BTreeMap::from([(node, true)]) }
+    }
+
+    /// A node's links came up or went down.
+    pub fn set_up(&mut self, node: NodeId, is_up: bool) {
+        self.up.insert(node, is_up);
+    }
+
+    /// A connection is gone. (Nothing is kept per connection.)
+    pub fn forget(&mut self, _connection: ConnectionId) {}
+
+    /// Answers the complete lines that have arrived.
+    pub fn on_bytes(
+        &mut self,
+        me: Address,
+        connection: ConnectionId,
+        buffer: &mut ReceiveBuffer,
+        view: &View,
+        outputs: &mut Outputs<Shared>,
+    ) {
+        while let Some(end) = buffer.bytes().iter().position(|byte| *byte == b'\n') {
+            let line = String::from_utf8_lossy(&buffer.bytes()[..end.min(LINE_SIZE_MAX)]).trim().to_ascii_lowercase();
+            buffer.consume(end + 1);
+            let answer = self.answer(me, &line, view, outputs);
+            let reply = outputs.buffer(connection);
+            for text in answer.lines() {
+                // A line that begins with a dot gets another one, so that the end stays unmistakable.
+                if text.starts_with('.') {
+                    reply.push(b'.');
+                }
+                reply.extend_from_slice(text.as_bytes());
+                reply.push(b'\n');
+            }
+            reply.extend_from_slice(b".\n");
+        }
+        if buffer.bytes().len() > LINE_SIZE_MAX {
+            outputs.act(connection, ConnectionAction::Close);
+        }
+    }
+
+    fn answer(&self, me: Address, line: &str, view: &View, outputs: &mut Outputs<Shared>) -> String {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        match words.as_slice() {
+            ["show"] => self.show(view),
+            ["get", "config"] => self.config_text.clone(),
+            ["all", "status"] => {
+                let nodes = self.nodes.iter().filter(|node| node.role != NodeRole::Management);
+                nodes.map(|node| self.status(node)).collect()
+            }
+            [node, "status"] => match self.find(node) {
+                Some(node) => self.status(node),
+                None => format!("ERROR: no node {node} in config.ini\n"),
+            },
+            [node, "stop"] => match self.find(node) {
+                Some(found) => {
+                    stop(me, found.node, outputs);
+                    format!("Node {}: stop requested\n", found.node)
+                }
+                None => format!("ERROR: no node {node} in config.ini\n"),
+            },
+            ["shutdown"] => {
+                for node in self.nodes.iter().filter(|node| node.node != self.node) {
+                    stop(me, node.node, outputs);
+                }
+                outputs.request(RequestToRuntime::Exit(0));
+                "shutdown requested\n".to_owned()
+            }
+            ["help"] | [] => HELP.to_owned(),
+            [_, "restart"] | ["start" | "abort", "backup", ..] | ["enter" | "exit", "single", ..] => {
+                format!("ERROR: this version of LatsDB does not support '{line}' yet\n")
+            }
+            _ => format!("ERROR: unknown command '{line}'; try 'help'\n"),
+        }
+    }
+
+    fn find(&self, word: &str) -> Option<&ConfiguredNode> {
+        let id: u16 = word.parse().ok()?;
+        self.nodes.iter().find(|node| node.node == NodeId(id))
+    }
+
+    fn is_up(&self, node: NodeId) -> bool {
+        self.up.get(&node).copied().unwrap_or(false)
+    }
+
+    fn status(&self, node: &ConfiguredNode) -> String {
+        let state = if self.is_up(node.node) { "started" } else { "not connected" };
+        format!("Node {}: {state} ({})\n", node.node, self.version)
+    }
+
+    fn show(&self, view: &View) -> String {
+        let mut text = format!("Cluster Configuration\n---------------------\ncluster '{}', view {}\n", self.cluster, view.number);
+        let sections = [
+            (NodeRole::Data, "ndbd(NDB)"),
+            (NodeRole::Management, "ndb_mgmd(MGM)"),
+            (NodeRole::Sql, "mysqld(API)"),
+        ];
+        for (role, title) in sections {
+            let nodes: Vec<&ConfiguredNode> = self.nodes.iter().filter(|node| node.role == role).collect();
+            text.push_str(&format!("[{title}]\t{} node(s)\n", nodes.len()));
+            for node in nodes {
+                text.push_str(&self.show_node(node, view));
+            }
+            text.push('\n');
+        }
+        text
+    }
+
+    fn show_node(&self, node: &ConfiguredNode, view: &View) -> String {
+        if !self.is_up(node.node) {
+            return format!("id={} (not connected, accepting connect from {})\n", node.node, node.host);
+        }
+        let group = view.groups.iter().skip(1).position(|group| group.replicas.contains(&node.node));
+        let place = group.map_or_else(String::new, |group| format!(", Nodegroup: {group}"));
+        let master = if view.epoch_master() == Some(node.node) { ", *" } else { "" };
+        format!("id={}\t@{}  ({}{place}{master})\n", node.node, node.host, self.version)
+    }
+}
+
+fn stop(me: Address, node: NodeId, outputs: &mut Outputs<Shared>) {
+    let reason = format!("requested at management node {}", me.node);
+    outputs.send(me, Address::main(node), Signal::StopNode { reason });
+}
+
+const HELP: &str = "\
+show                 the configured nodes and whether they are connected
+all status           the state of every node
+<id> status          the state of one node
+<id> stop            stop one node (its rows are lost with it: this version keeps rows in memory only)
+shutdown             stop the whole cluster
+get config           the text of config.ini
+";

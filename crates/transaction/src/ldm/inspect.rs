@@ -1,0 +1,146 @@
+//! Answers about what is here: ndbinfo rows, and digests for the comparison of replicas.
+
+use super::{HeldStage, Ldm};
+use memory::Guard;
+use protocol::program::KeyRange;
+use protocol::signal::{ChecksumDone, ChecksumRequest, InfoTable, RequestId};
+use protocol::{Address, Outputs, Signal};
+use query::{Shared, TableAccessInfo, bounds_of};
+use std::ops::Bound;
+use stdx::hash64;
+use storage::{Direction, KeyBounds, Reader, ScanItem, Visibility};
+use types::{IndexId, IndexKind, Value};
+
+/// Rows digested for one answer at most.
+const CHECKSUM_ROWS_MAX: u32 = 2_000;
+
+impl Ldm {
+    pub(super) fn on_info(&self, from: Address, request: RequestId, table: InfoTable, outputs: &mut Outputs<Shared>) {
+        let rows = match table {
+            InfoTable::MemoryPerFragment => self.fragment_rows(),
+            InfoTable::ClusterTransactions => self.transaction_rows(),
+            InfoTable::Nodes
+            | InfoTable::Threads
+            | InfoTable::ThreadBlocks
+            | InfoTable::CpuStat
+            | InfoTable::Resources
+            | InfoTable::Processes
+            | InfoTable::Counters => Vec::new(),
+        };
+        outputs.send(self.address, from, Signal::InfoDone { request, rows });
+    }
+
+    /// node, instance, table id, database, table, partition, primary, rows, versions, data bytes, index bytes.
+    fn fragment_rows(&self) -> Vec<Vec<Value>> {
+        let mut places: Vec<_> = self.fragments.keys().copied().collect();
+        places.sort_unstable();
+        let row = |place: &(types::TableId, types::PartitionId)| {
+            let statistics = self.fragments.get(place)?.statistics();
+            let definition = &self.map.table(place.0)?.definition;
+            Some(vec![
+                Value::UInt(self.address.node.0.into()),
+                Value::UInt(self.address.instance.into()),
+                Value::UInt(place.0.0.into()),
+                Value::text(&definition.database),
+                Value::text(&definition.name),
+                Value::UInt(place.1.0.into()),
+                Value::UInt(u64::from(self.is_primary(place.1))),
+                Value::UInt(statistics.rows),
+                Value::UInt(statistics.versions),
+                Value::UInt(statistics.data_bytes),
+                Value::UInt(statistics.index_bytes),
+            ])
+        };
+        places.iter().filter_map(row).collect()
+    }
+
+    /// node, instance, transaction, partition, session's module, state, operations.
+    fn transaction_rows(&self) -> Vec<Vec<Value>> {
+        let mut places: Vec<_> = self.held.keys().copied().collect();
+        places.sort_unstable();
+        let row = |place: &super::Place| {
+            let held = self.held.get(place)?;
+            let state = match held.stage {
+                HeldStage::Open => "Started",
+                HeldStage::Ending => "Committing",
+                HeldStage::Publishing => "Completing",
+            };
+            Some(vec![
+                Value::UInt(self.address.node.0.into()),
+                Value::UInt(self.address.instance.into()),
+                Value::UInt(place.0.0),
+                Value::UInt(place.1.0.into()),
+                Value::text(&held.session.to_string()),
+                Value::text(state),
+                Value::UInt(held.operations.len() as u64),
+            ])
+        };
+        places.iter().filter_map(row).collect()
+    }
+
+    pub(super) fn on_checksum(&self, from: Address, request: &ChecksumRequest, outputs: &mut Outputs<Shared>) {
+        let place = (request.table, request.partition);
+        let done = match (self.fragments.get(&place), self.map.table(request.table)) {
+            (Some(fragment), Some(info)) => digest(request, &fragment.reader(), info),
+            _ => ChecksumDone {
+                request: request.request,
+                rows: Vec::new(),
+                index_errors: vec![format!("partition {} of table {} is not on {}", place.1, place.0, self.address)],
+                end: true,
+            },
+        };
+        outputs.send(self.address, from, Signal::ChecksumDone(Box::new(done)));
+    }
+}
+
+fn digest(request: &ChecksumRequest, reader: &Reader, info: &TableAccessInfo) -> ChecksumDone {
+    let guard = Guard::enter();
+    let lower = request.after.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
+    let bounds = KeyBounds { lower, upper: Bound::Unbounded };
+    let limit = request.limit.clamp(1, CHECKSUM_ROWS_MAX) as usize;
+    let mut done = ChecksumDone { request: request.request, rows: Vec::new(), index_errors: Vec::new(), end: true };
+    let Ok(cursor) = reader.scan(&guard, IndexId(0), bounds, Direction::Forward, Visibility::Committed) else {
+        return done;
+    };
+    for item in cursor {
+        match item {
+            // Being committed right now: it differs for a moment, and the comparison asks again.
+            ScanItem::Undecided { key, .. } => done.rows.push((key.into(), 0)),
+            ScanItem::Row { key, row, .. } => {
+                done.rows.push((key.into(), hash64(row)));
+                check_entries(reader, &guard, info, key, row, &mut done.index_errors);
+            }
+        }
+        if done.rows.len() >= limit {
+            done.end = false;
+            break;
+        }
+    }
+    done
+}
+
+/// Whether every index leads to this row.
+fn check_entries(
+    reader: &Reader,
+    guard: &Guard,
+    info: &TableAccessInfo,
+    key: &[u8],
+    row: &[u8],
+    errors: &mut Vec<String>,
+) {
+    for index in info.definition.indexes.iter().filter(|index| index.kind != IndexKind::Primary) {
+        let Some(encoder) = info.index(index.id).filter(|_| reader.has_index(index.id)) else { continue };
+        let mut entry = Vec::new();
+        encoder.encode_row_with_primary(&info.primary_key, &info.layout, row, &mut entry);
+        let exactly = KeyRange { lower: Bound::Included(entry.clone().into()), upper: Bound::Included(entry.into()) };
+        let found = reader
+            .scan(guard, index.id, bounds_of(&exactly), Direction::Forward, Visibility::Committed)
+            .is_ok_and(|mut cursor| match cursor.next() {
+                Some(ScanItem::Row { key: found, .. } | ScanItem::Undecided { key: found, .. }) => found == key,
+                None => false,
+            });
+        if !found {
+            errors.push(format!("{}.{}: a row has no entry in {}", info.definition.database, info.definition.name, index.name));
+        }
+    }
+}
