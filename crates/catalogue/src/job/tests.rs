@@ -1,1 +1,848 @@
+//! Jobs are run against rows in a map: every write must find the expected version, every rebuilt schema must be the one that the changes
+//! make logically, and a job that is read back from the journal must go on where it stood.
 
+use super::*;
+use crate::request::{
+    AlterAction, ColumnSpec, CreateTable, DefaultSpec, KeyPartSpec, KeySpec, KeySpecKind, Nullability,
+    TableName, TableOptions, UserName, UserSpec,
+};
+use crate::rows::{CatalogueError, SchemaBuilder};
+use crate::system::{bootstrap, bootstrap_rows};
+use std::collections::BTreeMap;
+use stdx::Prng;
+use types::{Collation, IndexKind, IntegerWidth, SqlType, TableDefinition};
+
+const INT: SqlType = SqlType::Integer { width: IntegerWidth::Normal, unsigned: false };
+
+fn varchar(length: u32) -> SqlType {
+    SqlType::VarChar { length, collation: Collation::Utf8mb40900AiCi }
+}
+
+fn table(name: &str) -> TableName {
+    TableName::new("shop", name)
+}
+
+fn key(kind: KeySpecKind, name: Option<&str>, columns: &[&str]) -> KeySpec {
+    let parts = columns.iter().map(|column| KeyPartSpec::new(*column)).collect();
+    KeySpec { kind, name: name.map(str::to_owned), parts }
+}
+
+fn primary(columns: &[&str]) -> KeySpec {
+    key(KeySpecKind::Primary, None, columns)
+}
+
+fn not_null(name: &str, sql_type: SqlType) -> ColumnSpec {
+    ColumnSpec { nullability: Nullability::NotNull, ..ColumnSpec::new(name, sql_type) }
+}
+
+fn create(name: &str, columns: Vec<ColumnSpec>, keys: Vec<KeySpec>) -> DdlRequest {
+    let options = TableOptions::default();
+    DdlRequest::CreateTable(Box::new(CreateTable {
+        table: table(name),
+        if_not_exists: false,
+        columns,
+        keys,
+        options,
+    }))
+}
+
+fn alter(name: &str, actions: Vec<AlterAction>) -> DdlRequest {
+    DdlRequest::AlterTable { table: table(name), actions }
+}
+
+fn add_unique(name: &str, column: &str) -> AlterAction {
+    AlterAction::AddIndex(key(KeySpecKind::Unique, Some(name), &[column]))
+}
+
+fn add_key(name: &str, column: &str) -> AlterAction {
+    AlterAction::AddIndex(key(KeySpecKind::Ordered, Some(name), &[column]))
+}
+
+fn drop_index(name: &str) -> AlterAction {
+    AlterAction::DropIndex { name: name.to_owned() }
+}
+
+fn create_shop() -> DdlRequest {
+    DdlRequest::CreateDatabase { name: "shop".into(), if_not_exists: false, collation: None }
+}
+
+fn create_item() -> DdlRequest {
+    let columns =
+        vec![not_null("id", INT), ColumnSpec::new("sku", varchar(20)), ColumnSpec::new("price", INT)];
+    create("item", columns, vec![primary(&["id"]), key(KeySpecKind::Unique, None, &["sku"])])
+}
+
+/// The rows of the system tables, and the schema that they mean.
+struct World {
+    system: SystemTables,
+    rows: BTreeMap<(TableId, Box<[u8]>), Box<[u8]>>,
+    schema: Schema,
+}
+
+/// What a run may do besides running.
+#[derive(Clone, Copy, Default)]
+struct Faults<'a> {
+    /// Fails the backfill with this number, counted from 0.
+    backfill: Option<usize>,
+    /// After which step (counted from 0) the runner dies and another one goes on from the journal.
+    crash: Option<&'a dyn Fn(usize) -> bool>,
+}
+
+impl World {
+    fn new() -> Self {
+        let mut world = World { system: SystemTables::new(), rows: BTreeMap::new(), schema: bootstrap() };
+        world.put(bootstrap_rows());
+        assert_eq!(world.rebuilt().as_ref(), Ok(&world.schema));
+        world
+    }
+
+    fn with_item() -> Self {
+        let mut world = World::new();
+        world.run(&create_shop()).expect("a database");
+        world.run(&create_item()).expect("a table");
+        world
+    }
+
+    fn put(&mut self, writes: Vec<SystemWrite>) {
+        for write in writes {
+            match write.row {
+                Some(row) => self.rows.insert((write.table, write.key), row),
+                None => self.rows.remove(&(write.table, write.key)),
+            };
+        }
+    }
+
+    fn version(&self) -> SchemaVersion {
+        let row = &self.rows[&(system::SCHEMA_VERSION, self.system.schema_version_key())];
+        self.system.schema_version(row).expect("a version row")
+    }
+
+    fn rebuilt(&self) -> Result<Schema, CatalogueError> {
+        let mut builder = SchemaBuilder::new(&self.system, self.version());
+        for ((table, _), row) in &self.rows {
+            if SchemaBuilder::TABLES.contains(table) {
+                builder.add(*table, row)?;
+            }
+        }
+        builder.finish(self.version())
+    }
+
+    fn journal(&self) -> Journal {
+        let mut journal = Journal::default();
+        for ((table, _), row) in &self.rows {
+            if Journal::TABLES.contains(table) {
+                journal.add(&self.system, *table, row).expect("a journal row");
+            }
+        }
+        journal
+    }
+
+    fn run(&mut self, request: &DdlRequest) -> Result<Vec<String>, SqlError> {
+        self.run_with(request, Faults::default())
+    }
+
+    /// Runs a statement; gives one line per step.
+    fn run_with(&mut self, request: &DdlRequest, faults: Faults<'_>) -> Result<Vec<String>, SqlError> {
+        let ids = self.journal().ids().expect("rows of ids");
+        let mut job = DdlJob::new(request, &self.schema, ids)?;
+        let mut lines: Vec<String> = job.notes().iter().map(|note| format!("note {}", note.code)).collect();
+        let mut backfills = 0;
+        for step_number in 0..100 {
+            let step = job.next();
+            match &step {
+                JobStep::Write(write) => {
+                    assert_eq!(write.expected, self.version());
+                    assert_eq!(write.writes[0].table, system::SCHEMA_VERSION);
+                    lines.push(self.write(&job, write));
+                }
+                JobStep::Install(version) => {
+                    assert_eq!(*version, self.version());
+                    lines.push(format!("install {version}"));
+                }
+                JobStep::Backfill { table, index } => {
+                    lines.push(format!("backfill {}@{} index {index}", table.id, table.version));
+                }
+                JobStep::BackfillUnique { table, index, hidden } => {
+                    let hidden = hidden.id;
+                    lines
+                        .push(format!("backfill {}@{} index {index} into {hidden}", table.id, table.version));
+                }
+                JobStep::Done => {
+                    lines.push("done".to_owned());
+                    self.check_ended(&job, None);
+                    return Ok(lines);
+                }
+                JobStep::Failed(error) => {
+                    lines.push(format!("failed {}", error.code));
+                    self.check_ended(&job, Some(error));
+                    return Ok(lines);
+                }
+            }
+            if matches!(step, JobStep::Backfill { .. } | JobStep::BackfillUnique { .. }) {
+                if faults.backfill == Some(backfills) {
+                    job.fail(SqlError::new(1062, "Duplicate entry"));
+                }
+                backfills += 1;
+            }
+            if faults.crash.is_some_and(|crash| crash(step_number))
+                && let Some(unfinished) = self.journal().unfinished()
+            {
+                job = unfinished.clone();
+            }
+        }
+        panic!("the job does not end: {lines:?}");
+    }
+
+    /// Does the write, both ways, and compares.
+    fn write(&mut self, job: &DdlJob, write: &StepWrite) -> String {
+        let steps = if job.direction == Direction::Back { &job.undo } else { &job.steps };
+        let Step::Write { changes, .. } = &steps[job.position as usize - 1] else {
+            panic!("a write comes from a write")
+        };
+        changes.iter().for_each(|change| change.apply(&mut self.schema));
+        self.schema.version = write.version;
+        self.put(write.writes.clone());
+        assert_eq!(self.rebuilt().as_ref(), Ok(&self.schema), "rows and changes mean the same");
+        let shown: Vec<String> = changes.iter().map(shown).collect();
+        format!("write {}: {}", write.version, shown.join(", "))
+    }
+
+    fn check_ended(&self, job: &DdlJob, error: Option<&SqlError>) {
+        let journal = self.journal();
+        assert_eq!(journal.unfinished(), None);
+        match (journal.outcome(job.id), error) {
+            (Some(JobOutcome::Done), None) | (None, _) => {}
+            (Some(JobOutcome::Failed(kept)), Some(error)) => assert_eq!(kept, error),
+            (outcome, _) => panic!("the journal says {outcome:?} of a job that ended with {error:?}"),
+        }
+    }
+
+    fn item(&self) -> &TableDefinition {
+        self.schema.table("shop", "item").expect("the table")
+    }
+}
+
+fn shown(change: &SchemaChange) -> String {
+    match change {
+        SchemaChange::PutTable(table) => {
+            let index = |index: &types::IndexDefinition| match index.kind {
+                IndexKind::Unique { table } => {
+                    format!("{}:{}→{table}:{:?}", index.id, index.name, index.state)
+                }
+                IndexKind::Primary | IndexKind::Ordered => {
+                    format!("{}:{}:{:?}", index.id, index.name, index.state)
+                }
+            };
+            let indexes: Vec<String> = table.indexes.iter().map(index).collect();
+            format!(
+                "{}@{} {}.{} [{}]",
+                table.id,
+                table.version,
+                table.database,
+                table.name,
+                indexes.join(" ")
+            )
+        }
+        SchemaChange::PutDatabase(database) => format!("database {}", database.name),
+        SchemaChange::DropDatabase { name } => format!("no database {name}"),
+        SchemaChange::DropTable { table } => format!("no {table}"),
+        SchemaChange::PutSequence { table, next } => format!("{table} from {next}"),
+        SchemaChange::DropSequence { table } => format!("no sequence {table}"),
+        SchemaChange::PutUser(user) => format!("user {}@{}", user.name, user.host),
+        SchemaChange::DropUser { name, host } => format!("no user {name}@{host}"),
+    }
+}
+
+#[track_caller]
+fn check(result: Result<Vec<String>, SqlError>, expected: &str) {
+    let transcript =
+        result.map_or_else(|error| format!("{} {}", error.code, error.message), |lines| lines.join("\n"));
+    let expected: Vec<&str> = expected.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    assert_eq!(transcript, expected.join("\n"), "\n{transcript}");
+}
+
+#[test]
+fn create_drop_database() {
+    let mut world = World::new();
+    check(world.run(&create_shop()), "write 2: database shop\ninstall 2\ndone");
+    check(world.run(&create_shop()), "1007 Can't create database 'shop'; database exists");
+    let again = DdlRequest::CreateDatabase { name: "shop".into(), if_not_exists: true, collation: None };
+    check(world.run(&again), "note 1007\ndone");
+    let reserved = DdlRequest::CreateDatabase { name: "mysql".into(), if_not_exists: false, collation: None };
+    check(world.run(&reserved), "1007 Can't create database 'mysql'; database exists");
+    let drop = |name: &str, if_exists| DdlRequest::DropDatabase { name: name.into(), if_exists };
+    check(world.run(&drop("sys", true)), "3552 Access to system schema 'sys' is rejected.");
+    check(world.run(&drop("Shop", false)), "1008 Can't drop database 'Shop'; database doesn't exist");
+    check(world.run(&drop("Shop", true)), "note 1008\ndone");
+    world.run(&create_item()).expect("a table");
+    check(world.run(&drop("shop", false)), "write 4: no 100, no 101, no database shop\ninstall 4\ndone");
+    check(world.run(&create_item()), "1049 Unknown database 'shop'");
+}
+
+#[test]
+fn create_truncate_drop_table() {
+    let mut world = World::new();
+    world.run(&create_shop()).expect("a database");
+    let columns =
+        vec![ColumnSpec { auto_increment: true, ..not_null("id", INT) }, ColumnSpec::new("sku", varchar(20))];
+    let request = create("item", columns, vec![primary(&["ID"]), key(KeySpecKind::Unique, None, &["sku"])]);
+    check(
+        world.run(&request),
+        "write 3: 100@1 shop.item [0:PRIMARY:Public 1:sku→101:Public], 101@1 shop.$unique_100_1 [0:PRIMARY:Public], 100 from 1
+         install 3
+         done",
+    );
+    check(world.run(&request), "1050 Table 'item' already exists");
+    check(
+        world.run(&DdlRequest::Truncate { table: table("item") }),
+        "write 4: no 100, no 101, no sequence 100, 102@1 shop.item [0:PRIMARY:Public 1:sku→103:Public], 103@1 shop.$unique_102_1 [0:PRIMARY:Public], 102 from 1
+         install 4
+         done",
+    );
+    let like =
+        DdlRequest::CreateTableLike { table: table("copy"), if_not_exists: false, like: table("item") };
+    check(
+        world.run(&like),
+        "write 5: 104@1 shop.copy [0:PRIMARY:Public 1:sku→105:Public], 105@1 shop.$unique_104_1 [0:PRIMARY:Public], 104 from 1
+         install 5
+         done",
+    );
+    let drop =
+        |if_exists| DdlRequest::DropTables { tables: vec![table("a"), table("item"), table("b")], if_exists };
+    check(world.run(&drop(false)), "1051 Unknown table 'shop.a,shop.b'");
+    check(
+        world.run(&drop(true)),
+        "note 1051
+         note 1051
+         write 6: no 102, no 103, no sequence 102
+         install 6
+         done",
+    );
+    check(world.run(&DdlRequest::Truncate { table: table("item") }), "1146 Table 'shop.item' doesn't exist");
+}
+
+#[test]
+fn rename_swaps() {
+    let mut world = World::with_item();
+    world.run(&create("old", vec![ColumnSpec::new("a", INT)], vec![])).expect("a table");
+    let pairs = [("item", "swap"), ("old", "item"), ("swap", "old")];
+    let request = DdlRequest::RenameTables(pairs.iter().map(|(from, to)| (table(from), table(to))).collect());
+    check(
+        world.run(&request),
+        "write 5: 100@2 shop.old [0:PRIMARY:Public 1:sku→101:Public], 102@2 shop.item [0:PRIMARY:Public]
+         install 5
+         done",
+    );
+    let missing = DdlRequest::RenameTables(vec![(table("nothing"), table("something"))]);
+    check(world.run(&missing), "1146 Table 'shop.nothing' doesn't exist");
+    let taken = DdlRequest::RenameTables(vec![(table("old"), table("item"))]);
+    check(world.run(&taken), "1050 Table 'item' already exists");
+    world
+        .run(&DdlRequest::CreateDatabase { name: "b".into(), if_not_exists: false, collation: None })
+        .expect("b");
+    let moved = DdlRequest::RenameTables(vec![(table("old"), TableName::new("b", "x"))]);
+    check(
+        world.run(&moved),
+        "write 7: 100@3 b.x [0:PRIMARY:Public 1:sku→101:Public], 101@2 b.$unique_100_1 [0:PRIMARY:Public]
+         install 7
+         done",
+    );
+}
+
+const ADD_UNIQUE: &str = "
+    write 4: 102@1 shop.$unique_100_102 [0:PRIMARY:Public], 100@2 shop.item [0:PRIMARY:Public 1:sku→101:Public 102:p→102:DeleteOnly]
+    install 4
+    write 5: 100@3 shop.item [0:PRIMARY:Public 1:sku→101:Public 102:p→102:WriteOnly]
+    install 5
+    backfill 100@3 index 102
+    backfill 100@3 index 102 into 102
+";
+
+#[test]
+fn add_unique_index() {
+    let mut world = World::with_item();
+    let expected = format!(
+        "{ADD_UNIQUE}
+         write 6: 100@4 shop.item [0:PRIMARY:Public 1:sku→101:Public 102:p→102:Public]
+         install 6
+         done"
+    );
+    check(world.run(&alter("item", vec![add_unique("p", "price")])), &expected);
+}
+
+#[test]
+fn a_duplicate_steps_back() {
+    let mut world = World::with_item();
+    let before = world.schema.clone();
+    let expected = format!(
+        "{ADD_UNIQUE}
+         write 6: 100@4 shop.item [0:PRIMARY:Public 1:sku→101:Public 102:p→102:DeleteOnly]
+         install 6
+         write 7: 100@5 shop.item [0:PRIMARY:Public 1:sku→101:Public], no 102
+         install 7
+         failed 1062"
+    );
+    let faults = Faults { backfill: Some(1), ..Faults::default() };
+    check(world.run_with(&alter("item", vec![add_unique("p", "price")]), faults), &expected);
+    assert_eq!(world.item().indexes, before.table("shop", "item").expect("a table").indexes);
+    assert_eq!(world.schema.tables.len(), before.tables.len(), "nothing is left behind");
+    assert_eq!(world.journal().outcome(3), Some(&JobOutcome::Failed(SqlError::new(1062, "Duplicate entry"))));
+}
+
+#[test]
+fn a_job_goes_on_after_any_crash() {
+    for crash_at in 0..9 {
+        for backfill in [None, Some(0), Some(1)] {
+            let crash = move |step: usize| step == crash_at;
+            let mut world = World::with_item();
+            let faults = Faults { backfill, crash: Some(&crash) };
+            let request = alter("item", vec![add_unique("p", "price"), drop_index("sku")]);
+            let lines = world.run_with(&request, faults).expect("a job");
+            let is_done = lines.last().expect("a line") == "done";
+            let has_p = world.item().index_by_name("p").is_some();
+            let has_sku = world.item().index_by_name("sku").is_some();
+            assert_eq!((has_p, has_sku), (is_done, !is_done), "all or nothing: {lines:?}");
+            assert_eq!(world.item().indexes.len(), 2);
+        }
+    }
+}
+
+#[test]
+fn drop_and_replace_index() {
+    let mut world = World::with_item();
+    world.run(&alter("item", vec![add_key("p", "price")])).expect("an index");
+    check(
+        world.run(&alter("item", vec![drop_index("sku"), add_key("sku", "sku"), drop_index("P")])),
+        "write 7: 100@5 shop.item [0:PRIMARY:Public 1:sku→101:Public 102:p:Public 103:sku:DeleteOnly]
+         install 7
+         write 8: 100@6 shop.item [0:PRIMARY:Public 1:sku→101:Public 102:p:Public 103:sku:WriteOnly]
+         install 8
+         backfill 100@6 index 103
+         write 9: 100@7 shop.item [0:PRIMARY:Public 103:sku:Public 1:sku→101:WriteOnly 102:p:WriteOnly]
+         install 9
+         write 10: 100@8 shop.item [0:PRIMARY:Public 103:sku:Public 1:sku→101:DeleteOnly 102:p:DeleteOnly]
+         install 10
+         write 11: 100@9 shop.item [0:PRIMARY:Public 103:sku:Public], no 101
+         install 11
+         done",
+    );
+    check(
+        world.run(&alter("item", vec![drop_index("nothing")])),
+        "1091 Can't DROP 'nothing'; check that column/key exists",
+    );
+    check(world.run(&alter("item", vec![add_key("SKU", "price")])), "1061 Duplicate key name 'SKU'");
+    let rename = AlterAction::RenameIndex { from: "sku".into(), to: "s".into() };
+    check(
+        world.run(&alter("item", vec![rename])),
+        "write 12: 100@10 shop.item [0:PRIMARY:Public 103:s:Public]\ninstall 12\ndone",
+    );
+}
+
+#[test]
+fn columns_and_names_change_in_one_version() {
+    let mut world = World::with_item();
+    let weight = ColumnSpec { default: DefaultSpec::Literal(Value::text("7")), ..not_null("weight", INT) };
+    let actions = vec![
+        AlterAction::AddColumn(weight.clone()),
+        AlterAction::RenameColumn { from: "PRICE".into(), to: "cost".into() },
+        AlterAction::Comment("goods".into()),
+        AlterAction::RenameTo(table("goods")),
+    ];
+    check(
+        world.run(&alter("item", actions)),
+        "write 4: 100@2 shop.goods [0:PRIMARY:Public 1:sku→101:Public]\ninstall 4\ndone",
+    );
+    let goods = world.schema.table("shop", "goods").expect("the table");
+    let names: Vec<&str> = goods.columns.iter().map(|column| column.name.as_str()).collect();
+    assert_eq!((names, goods.comment.as_str()), (vec!["id", "sku", "cost", "weight"], "goods"));
+    assert_eq!(goods.columns[3].default, types::DefaultValue::Literal(Value::Int(7)));
+    let twice = alter("goods", vec![AlterAction::AddColumn(weight)]);
+    check(world.run(&twice), "1060 Duplicate column name 'weight'");
+    check(world.run(&alter("goods", vec![])), "done");
+}
+
+#[test]
+fn users() {
+    let mut world = World::new();
+    let user = |name: &str| UserName { name: name.into(), host: "%".into() };
+    let spec =
+        |name: &str, plugin: &str| UserSpec { user: user(name), plugin: plugin.into(), verifier: vec![1, 2] };
+    let sha2 = "caching_sha2_password";
+    let create = |names: &[&str], if_not_exists| DdlRequest::CreateUsers {
+        users: names.iter().map(|name| spec(name, sha2)).collect(),
+        if_not_exists,
+    };
+    check(world.run(&create(&["ann", "bob"], false)), "write 2: user ann@%, user bob@%\ninstall 2\ndone");
+    check(world.run(&create(&["ann", "cat"], false)), "1396 Operation CREATE USER failed for 'ann'@'%'");
+    check(world.run(&create(&["ann", "cat"], true)), "note 3163\nwrite 3: user cat@%\ninstall 3\ndone");
+    let drop = |names: &[&str], if_exists| DdlRequest::DropUsers {
+        users: names.iter().map(|name| user(name)).collect(),
+        if_exists,
+    };
+    check(
+        world.run(&drop(&["ann", "dan", "eve"], false)),
+        "1396 Operation DROP USER failed for 'dan'@'%','eve'@'%'",
+    );
+    check(world.run(&drop(&["ann", "dan"], true)), "note 3162\nwrite 4: no user ann@%\ninstall 4\ndone");
+    let change =
+        DdlRequest::AlterUsers { users: vec![spec("bob", "mysql_native_password")], if_exists: false };
+    check(world.run(&change), "write 5: user bob@%\ninstall 5\ndone");
+    let unknown = DdlRequest::AlterUsers { users: vec![spec("bob", "sha256_password")], if_exists: false };
+    check(world.run(&unknown), "1524 Plugin 'sha256_password' is not loaded");
+    let long = create(&["a name of more than thirty-two letters"], false);
+    let error = world.run(&long).expect_err("too long");
+    assert_eq!(error.code, 1470);
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_with_mysqls_number() {
+    let mut world = World::with_item();
+    let blob = SqlType::Blob { size: types::BlobSize::Normal };
+    let a = || ColumnSpec::new("a", INT);
+    let auto = |name: &str| ColumnSpec { auto_increment: true, ..ColumnSpec::new(name, INT) };
+    let with_default = |sql_type: SqlType, value: Value| ColumnSpec {
+        default: DefaultSpec::Literal(value),
+        ..not_null("a", sql_type)
+    };
+    let long_name = "n".repeat(65);
+    let many_keys =
+        || (0..65).map(|number| key(KeySpecKind::Ordered, Some(&format!("k{number}")), &["a"])).collect();
+    let many_columns: Vec<ColumnSpec> =
+        (0..17).map(|number| ColumnSpec::new(format!("c{number}"), INT)).collect();
+    let many_names: Vec<String> = (0..17).map(|number| format!("c{number}")).collect();
+    let many_names: Vec<&str> = many_names.iter().map(String::as_str).collect();
+    let explicit_null = ColumnSpec { nullability: Nullability::Null, ..a() };
+    let prefix = |column: &str, length| KeySpec {
+        parts: vec![KeyPartSpec { length: Some(length), ..KeyPartSpec::new(column) }],
+        ..key(KeySpecKind::Ordered, None, &[])
+    };
+    let members = |members: &[&str]| SqlType::Enum {
+        members: std::sync::Arc::new(members.iter().map(ToString::to_string).collect()),
+        collation: Collation::Utf8mb40900AiCi,
+    };
+    let ordered = |columns: &[&str]| key(KeySpecKind::Ordered, None, columns);
+    let decimal = |precision, scale| SqlType::Decimal { precision, scale, unsigned: false };
+    let on_update = ColumnSpec { on_update_now: Some(0), ..a() };
+    let cases: Vec<(u16, Vec<ColumnSpec>, Vec<KeySpec>)> = vec![
+        (1113, vec![], vec![]),
+        (1060, vec![a(), ColumnSpec::new("A", INT)], vec![]),
+        (1166, vec![ColumnSpec::new("a ", INT)], vec![]),
+        (1166, vec![ColumnSpec::new("", INT)], vec![]),
+        (1059, vec![ColumnSpec::new(long_name.as_str(), INT)], vec![]),
+        (1068, vec![a()], vec![primary(&["a"]), primary(&["a"])]),
+        (1069, vec![a()], many_keys()),
+        (1070, many_columns, vec![ordered(&many_names)]),
+        (1071, vec![ColumnSpec::new("a", varchar(769))], vec![ordered(&["a"])]),
+        (1072, vec![a()], vec![ordered(&["b"])]),
+        (1072, vec![a()], vec![primary(&["b"])]),
+        (1060, vec![a()], vec![ordered(&["a", "A"])]),
+        (1075, vec![auto("a")], vec![]),
+        (1075, vec![auto("a"), auto("b")], vec![primary(&["a", "b"])]),
+        (1075, vec![auto("a"), not_null("b", INT)], vec![primary(&["b", "a"])]),
+        (1063, vec![ColumnSpec { sql_type: varchar(3), ..auto("a") }], vec![primary(&["a"])]),
+        (
+            1067,
+            vec![ColumnSpec { default: DefaultSpec::Literal(Value::Int(1)), ..auto("a") }],
+            vec![primary(&["a"])],
+        ),
+        (1067, vec![with_default(INT, Value::text("x"))], vec![]),
+        (1067, vec![with_default(INT, Value::Null)], vec![]),
+        (1067, vec![with_default(varchar(2), Value::text("abc"))], vec![]),
+        (1067, vec![with_default(SqlType::Date, Value::text("2024-02-30"))], vec![]),
+        (1067, vec![ColumnSpec { default: DefaultSpec::CurrentTimestamp { fraction: 0 }, ..a() }], vec![]),
+        (1101, vec![with_default(blob.clone(), Value::text("x"))], vec![]),
+        (1294, vec![on_update], vec![]),
+        (1074, vec![ColumnSpec::new("a", varchar(20_000))], vec![]),
+        (1074, vec![ColumnSpec::new("a", SqlType::Binary { length: 256 })], vec![]),
+        (1170, vec![ColumnSpec::new("a", blob)], vec![ordered(&["a"])]),
+        (1171, vec![explicit_null], vec![primary(&["a"])]),
+        (1089, vec![a()], vec![prefix("a", 2)]),
+        (1089, vec![ColumnSpec::new("a", varchar(5))], vec![prefix("a", 6)]),
+        (1391, vec![ColumnSpec::new("a", varchar(5))], vec![prefix("a", 0)]),
+        (1280, vec![a()], vec![key(KeySpecKind::Ordered, Some("primary"), &["a"])]),
+        (
+            1061,
+            vec![a()],
+            vec![key(KeySpecKind::Ordered, Some("k"), &["a"]), key(KeySpecKind::Unique, Some("K"), &["a"])],
+        ),
+        (1425, vec![ColumnSpec::new("a", decimal(40, 31))], vec![]),
+        (1426, vec![ColumnSpec::new("a", decimal(66, 2))], vec![]),
+        (1427, vec![ColumnSpec::new("a", decimal(2, 3))], vec![]),
+        (1426, vec![ColumnSpec::new("a", SqlType::Time { fraction: 7 })], vec![]),
+        (1439, vec![ColumnSpec::new("a", SqlType::Bit { length: 65 })], vec![]),
+        (1291, vec![ColumnSpec::new("a", members(&["x", "X"]))], vec![]),
+    ];
+    for (number, (code, columns, keys)) in cases.into_iter().enumerate() {
+        let error = world.run(&create("t", columns, keys)).expect_err("refused");
+        assert_eq!(error.code, code, "case {number}: {error:?}");
+    }
+    let columns = (0..4_097).map(|number| ColumnSpec::new(format!("c{number}"), INT)).collect();
+    assert_eq!(world.run(&create("t", columns, vec![])).expect_err("refused").code, 1117);
+    assert_eq!(world.run(&create(&long_name, vec![a()], vec![])).expect_err("refused").code, 1059);
+    assert_eq!(world.version(), SchemaVersion(3), "nothing was written");
+}
+
+#[test]
+fn keys_are_named_sorted_and_given_hidden_tables() {
+    let mut world = World::with_item();
+    let columns = vec![ColumnSpec::new("a", varchar(10)), not_null("b", INT), not_null("primary", INT)];
+    let keys = vec![
+        key(KeySpecKind::Ordered, None, &["b"]),
+        key(KeySpecKind::Unique, None, &["a"]),
+        key(KeySpecKind::Unique, None, &["b"]),
+        key(KeySpecKind::Ordered, None, &["primary"]),
+    ];
+    world.run(&create("t", columns, keys)).expect("a table");
+    let table = world.schema.table("shop", "t").expect("the table");
+    let names: Vec<&str> = table.indexes.iter().map(|index| index.name.as_str()).collect();
+    assert_eq!(names, ["PRIMARY", "b_2", "a", "b", "primary_2"]);
+    assert!(table.has_hidden_row_id());
+    let shown: Vec<&str> = table.public_indexes().map(|index| index.name.as_str()).collect();
+    assert_eq!(shown, ["b_2", "a", "b", "primary_2"]);
+    let hidden: Vec<TableId> = table.hidden_tables().collect();
+    let entries = world.schema.table_by_id(hidden[1]).expect("the hidden table");
+    let columns: Vec<(&str, bool)> =
+        entries.columns.iter().map(|column| (column.name.as_str(), column.flags.nullable)).collect();
+    assert_eq!(columns, [("a", true), ("$row_id", false)]);
+    let no_column = ColumnSpec::new("c", INT);
+    let error = world.run(&alter("t", vec![AlterAction::AddColumn(no_column)])).expect_err("not yet");
+    assert_eq!(error.code, 1235);
+}
+
+#[test]
+fn the_journal_forgets_old_jobs() {
+    let mut world = World::new();
+    for number in 0..JOURNAL_LENGTH + 3 {
+        let name = format!("d{number}");
+        world
+            .run(&DdlRequest::CreateDatabase { name, if_not_exists: false, collation: None })
+            .expect("a database");
+    }
+    let journal = world.journal();
+    assert_eq!(journal.jobs.len() as u64, JOURNAL_LENGTH);
+    assert_eq!(journal.outcome(3), None);
+    assert_eq!(journal.outcome(4), Some(&JobOutcome::Done));
+}
+
+#[test]
+fn a_write_that_fails_leaves_nothing_or_the_journal() {
+    let mut world = World::with_item();
+    let ids = world.journal().ids().expect("ids");
+    let full = || SqlError::region_full("tables", "DataMemory");
+    let mut job = DdlJob::new(&create("t", vec![ColumnSpec::new("a", INT)], vec![]), &world.schema, ids)
+        .expect("a job");
+    assert!(matches!(job.next(), JobStep::Write(_)));
+    job.fail(full());
+    assert_eq!(job.next(), JobStep::Failed(full()));
+    // Dropping an index cannot be undone once readers do not see it: the next runner finishes it.
+    let mut job = DdlJob::new(&alter("item", vec![drop_index("sku")]), &world.schema, ids).expect("a job");
+    let JobStep::Write(write) = job.next() else { panic!("a write") };
+    world.write(&job, &write);
+    assert!(matches!(job.next(), JobStep::Install(_)));
+    assert!(matches!(job.next(), JobStep::Write(_)));
+    job.fail(full());
+    assert_eq!(job.next(), JobStep::Failed(full()));
+    assert_eq!(job.next(), JobStep::Failed(full()));
+    let mut resumed = world.journal().unfinished().expect("the job").clone();
+    let mut steps = 0;
+    while let step @ (JobStep::Write(_) | JobStep::Install(_)) = resumed.next() {
+        if let JobStep::Write(write) = step {
+            world.write(&resumed, &write);
+        }
+        steps += 1;
+    }
+    assert_eq!((steps, resumed.next()), (5, JobStep::Done));
+    assert_eq!(world.journal().unfinished(), None);
+    assert_eq!(world.item().indexes.len(), 1);
+}
+
+// ---- random statements ------------------------------------------------------------------------------------------------
+
+fn random_name(random: &mut Prng) -> TableName {
+    let database = ["a", "b", "shop"][random.index(3)];
+    TableName::new(database, ["t", "u", "v", "T"][random.index(4)])
+}
+
+fn random_column(random: &mut Prng) -> ColumnSpec {
+    let sql_type = match random.below(6) {
+        0 => varchar(30),
+        1 => SqlType::Decimal { precision: 10, scale: 2, unsigned: false },
+        2 => SqlType::DateTime { fraction: 3 },
+        3 => SqlType::Blob { size: types::BlobSize::Normal },
+        4 => SqlType::Bit { length: 9 },
+        _ => INT,
+    };
+    let mut column = ColumnSpec::new(["c", "d", "e", "f"][random.index(4)], sql_type);
+    if random.chance(1, 2) {
+        column.nullability = Nullability::NotNull;
+    }
+    if random.chance(1, 4) {
+        column.default = DefaultSpec::Literal(Value::Int(7));
+    }
+    column.auto_increment = random.chance(1, 8);
+    column
+}
+
+fn random_key(random: &mut Prng) -> KeySpec {
+    let kind = [KeySpecKind::Primary, KeySpecKind::Unique, KeySpecKind::Ordered][random.index(3)];
+    let name = [None, Some("k"), Some("l")][random.index(3)];
+    let columns = ["c", "d", "e", "f"];
+    let count = 1 + random.index(2);
+    let columns: Vec<&str> = (0..count).map(|_| columns[random.index(4)]).collect();
+    key(kind, name, &columns)
+}
+
+fn random_action(random: &mut Prng) -> AlterAction {
+    let index = || "k".to_owned();
+    match random.below(8) {
+        0 => AlterAction::DropIndex { name: index() },
+        1 => AlterAction::RenameIndex { from: index(), to: "m".into() },
+        2 => AlterAction::AddColumn(random_column(random)),
+        3 => AlterAction::RenameColumn { from: "c".into(), to: "f".into() },
+        4 => AlterAction::RenameTo(random_name(random)),
+        5 => AlterAction::Comment("changed".into()),
+        _ => AlterAction::AddIndex(random_key(random)),
+    }
+}
+
+fn random_request(random: &mut Prng) -> DdlRequest {
+    let database = |random: &mut Prng| ["a", "b", "shop"][random.index(3)].to_owned();
+    let user =
+        |random: &mut Prng| UserName { name: ["ann", "bob"][random.index(2)].into(), host: "%".into() };
+    let spec = |random: &mut Prng| UserSpec {
+        user: user(random),
+        plugin: "mysql_native_password".into(),
+        verifier: random.next_u64().to_le_bytes().to_vec(),
+    };
+    match random.below(20) {
+        0..=1 => DdlRequest::CreateDatabase { name: database(random), if_not_exists: true, collation: None },
+        2 => DdlRequest::DropDatabase { name: database(random), if_exists: false },
+        3 => DdlRequest::AlterDatabase { name: database(random), collation: Collation::Utf8mb4Bin },
+        4..=8 => {
+            let columns = (0..1 + random.index(3)).map(|_| random_column(random)).collect();
+            let keys = (0..random.index(3)).map(|_| random_key(random)).collect();
+            let (table, options) = (random_name(random), TableOptions::default());
+            DdlRequest::CreateTable(Box::new(CreateTable {
+                table,
+                if_not_exists: false,
+                columns,
+                keys,
+                options,
+            }))
+        }
+        9 => {
+            let (table, like) = (random_name(random), random_name(random));
+            DdlRequest::CreateTableLike { table, if_not_exists: false, like }
+        }
+        10 => {
+            DdlRequest::DropTables { tables: vec![random_name(random), random_name(random)], if_exists: true }
+        }
+        11 => DdlRequest::Truncate { table: random_name(random) },
+        12 => {
+            let pair = |random: &mut Prng| (random_name(random), random_name(random));
+            DdlRequest::RenameTables(vec![pair(random), pair(random)])
+        }
+        13..=16 => {
+            let actions = (0..1 + random.index(3)).map(|_| random_action(random)).collect();
+            DdlRequest::AlterTable { table: random_name(random), actions }
+        }
+        17 => DdlRequest::CreateUsers { users: vec![spec(random)], if_not_exists: true },
+        18 => DdlRequest::DropUsers { users: vec![user(random)], if_exists: false },
+        _ => DdlRequest::AlterUsers { users: vec![spec(random)], if_exists: false },
+    }
+}
+
+#[test]
+fn random_statements_keep_rows_and_schema_together() {
+    let mut done = 0;
+    for seed in 0..60 {
+        let mut random = Prng::new(seed);
+        let mut world = World::new();
+        let mut highest = TableId(0);
+        for _ in 0..60 {
+            let request = random_request(&mut random);
+            let bytes = stdx::wire::to_bytes(&request);
+            assert_eq!(stdx::wire::from_bytes::<DdlRequest>(&bytes).as_ref(), Ok(&request));
+            let before = world.schema.clone();
+            let crash_seed = random.next_u64();
+            let crash = |step: usize| Prng::new(crash_seed ^ step as u64).chance(1, 4);
+            let backfill = random.chance(1, 3).then(|| random.index(3));
+            let faults = Faults { backfill, crash: Some(&crash) };
+            match world.run_with(&request, faults) {
+                Ok(lines) if lines.last().is_some_and(|line| line.starts_with("failed")) => {
+                    assert_eq!(world.schema.names, before.names, "{request:?}");
+                    assert_eq!(world.schema.tables.len(), before.tables.len(), "{request:?}");
+                }
+                Ok(_) => done += 1,
+                Err(_) => assert_eq!(world.schema, before, "what is refused changes nothing"),
+            }
+            let bytes = stdx::wire::to_bytes(&world.schema);
+            assert_eq!(stdx::wire::from_bytes::<Schema>(&bytes).as_ref(), Ok(&world.schema));
+            let newest = world.schema.tables.keys().max().copied().unwrap_or_default();
+            for new in world.schema.tables.keys().filter(|id| !before.tables.contains_key(id)) {
+                assert!(*new > highest, "table ids are never used again");
+            }
+            highest = highest.max(newest);
+            for table in world.schema.tables.values().filter(|table| table.kind == types::TableKind::User) {
+                let text = crate::show_create_table(table);
+                assert!(text.starts_with("CREATE TABLE `"), "{text}");
+                let sequence =
+                    world.rows.contains_key(&(system::SEQUENCES, world.system.sequence_key(table.id)));
+                assert_eq!(sequence, table.has_sequence());
+            }
+        }
+    }
+    assert!(done > 1_000, "only {done} random statements made sense");
+}
+
+#[test]
+fn damaged_bytes_never_panic() {
+    let mut world = World::with_item();
+    world.run(&alter("item", vec![add_unique("p", "price")])).expect("an index");
+    let ids = world.journal().ids().expect("ids");
+    let mut job =
+        DdlJob::new(&alter("item", vec![add_key("q", "price")]), &world.schema, ids).expect("a job");
+    let JobStep::Write(write) = job.next() else { panic!("a write") };
+    world.write(&job, &write);
+    let schema = stdx::wire::to_bytes(&world.schema);
+    let rows: Vec<(TableId, Box<[u8]>)> =
+        world.rows.iter().map(|((table, _), row)| (*table, row.clone())).collect();
+    let mut random = Prng::new(1);
+    let mut damage = |bytes: &[u8]| -> Vec<u8> {
+        let mut damaged = bytes.to_vec();
+        for _ in 0..1 + random.index(3) {
+            let at = random.index(damaged.len());
+            damaged[at] ^= 1 << random.index(8);
+        }
+        if random.chance(1, 4) {
+            damaged.truncate(random.index(damaged.len()));
+        }
+        damaged
+    };
+    for _ in 0..4_000 {
+        if let Ok(schema) = stdx::wire::from_bytes::<Schema>(&damage(&schema)) {
+            for table in schema.tables.values() {
+                let _ =
+                    (types::RowLayout::of_table(table), types::KeyEncoder::new(table, table.primary_key()));
+                let _ = crate::show_create_table(table);
+            }
+        }
+        let mut builder = SchemaBuilder::new(&world.system, world.version());
+        let mut journal = Journal::default();
+        for (table, row) in &rows {
+            let row = damage(row);
+            if SchemaBuilder::TABLES.contains(table) {
+                let _ = builder.add(*table, &row);
+            }
+            if Journal::TABLES.contains(table) {
+                let _ = journal.add(&world.system, *table, &row);
+            }
+        }
+        let _ = builder.finish(world.version());
+        if let Some(job) = journal.unfinished() {
+            let mut job = job.clone();
+            job.fail(SqlError::new(1, "x"));
+            let _ = job.summary();
+        }
+    }
+}
