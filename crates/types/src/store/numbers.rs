@@ -65,12 +65,15 @@ fn number(value: &Value) -> Number {
 }
 
 pub(super) fn to_integer(value: &Value, width: IntegerWidth, unsigned: bool) -> Converted {
+    let is_negative_decimal = matches!(value, Value::Decimal(decimal) if decimal.is_negative());
     let Number { value, loss } = number(value);
     let bits = 8 * u32::from(width.bytes());
     let (low, high) =
         if unsigned { (0, (1_i128 << bits) - 1) } else { (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) };
     let clamped = value.clamp(low, high);
-    let loss = if clamped == value { loss } else { Loss::Error(StoreError::OutOfRange) };
+    // As in MySQL, -0.4 is out of an unsigned column's range as a DECIMAL, but rounds to 0 as a DOUBLE or as text.
+    let is_in_range = clamped == value && !(unsigned && is_negative_decimal);
+    let loss = if is_in_range { loss } else { Loss::Error(StoreError::OutOfRange) };
     let stored = if unsigned {
         Value::UInt(u64::try_from(clamped).unwrap_or(0))
     } else {
@@ -178,7 +181,8 @@ fn decimal(value: &Value) -> (Decimal, Loss) {
 
 pub(super) fn to_decimal(value: &Value, precision: u8, scale: u8, unsigned: bool) -> Converted {
     let (number, loss) = decimal(value);
-    let out_of_range = Loss::Error(StoreError::OutOfRange);
+    // Garbage behind the number is told first.
+    let out_of_range = if let Loss::Error(_) = loss { loss } else { Loss::Error(StoreError::OutOfRange) };
     let (stored, loss) = match number.rescale(precision, scale) {
         Ok(stored) if unsigned && stored.is_negative() => {
             (Decimal::ZERO.rescale(precision, scale).unwrap_or_default(), out_of_range)
@@ -198,17 +202,25 @@ pub(super) fn to_decimal(value: &Value, precision: u8, scale: u8, unsigned: bool
     (Value::Decimal(Box::new(stored)), loss)
 }
 
+/// BIT and YEAR cut doubles instead of rounding them.
+fn cut_double(value: &Value) -> Number {
+    if let Value::Double(double) = value { exact(of_double(double.trunc())) } else { number(value) }
+}
+
 /// BIT takes strings as bytes, most significant first, and negative integers as their 64 bits.
 pub(super) fn to_bit(value: &Value, length: u8) -> Converted {
     let length = u32::from(length.clamp(1, 64));
     let all_ones = u64::MAX >> (64 - length);
+    if matches!(value, Value::Decimal(decimal) if decimal.is_negative()) {
+        return (Value::UInt(0), Loss::Error(StoreError::OutOfRange));
+    }
     let bits = if let Value::Bytes(bytes) = value {
         let start = bytes.iter().position(|byte| *byte != 0).unwrap_or(bytes.len());
         let significant = &bytes[start..];
         let join = |number: u64, byte: &u8| number << 8 | u64::from(*byte);
         (significant.len() <= 8).then(|| significant.iter().fold(0, join))
     } else {
-        match number(value).value {
+        match cut_double(value).value {
             negative @ ..0 => i64::try_from(negative).ok().map(i64::cast_unsigned),
             positive => u64::try_from(positive).ok(),
         }
@@ -225,11 +237,12 @@ pub(super) fn to_year(value: &Value) -> Converted {
     } else if let Value::DateTime(datetime) = value {
         exact(i128::from(datetime.date().year()))
     } else {
-        number(value)
+        cut_double(value)
     };
     // '0' and '00' are 2000; the number 0 and '0000' are the zero year.
     let is_short_text = matches!(value, Value::Bytes(text) if text.len() != 4);
     let year = match number {
+        _ if matches!(value, Value::Decimal(decimal) if decimal.is_negative()) => None,
         0 if !is_short_text || loss != Loss::Nothing => Some(0),
         0..=69 => Some(number + 2_000),
         70..=99 => Some(number + 1_900),

@@ -1,8 +1,8 @@
 //! Values into character and binary strings, ENUM and SET.
 
-use super::{Converted, IncorrectKind, Loss, StoreError, is_consumed};
+use super::{Converted, IncorrectKind, Loss, StoreError};
 use crate::key::{TrimSpaces, first_characters};
-use crate::{BlobSize, Collation, Decimal, SqlType, Value, format_text};
+use crate::{BlobSize, Collation, SqlType, Value, format_text};
 
 impl BlobSize {
     /// Most bytes of a value.
@@ -109,11 +109,8 @@ fn whole_number(value: &Value) -> Option<u64> {
         )]
         Value::Double(number) => (0.0..9e15).contains(number).then_some(*number as u64),
         Value::Decimal(decimal) => decimal.truncate(0).to_u64(),
-        Value::Bytes(text) if text.first().is_some_and(u8::is_ascii_digit) => {
-            let (decimal, consumed) = Decimal::parse(text)?;
-            if is_consumed(text, consumed) { decimal.to_u64() } else { None }
-        }
-        Value::Null | Value::Bytes(_) | Value::Date(_) | Value::Time(_) | Value::DateTime(_) => None,
+        Value::Bytes(text) => std::str::from_utf8(text).ok()?.trim_ascii().parse().ok(),
+        Value::Null | Value::Date(_) | Value::Time(_) | Value::DateTime(_) => None,
     }
 }
 
@@ -164,7 +161,7 @@ pub(super) fn to_set(value: &Value, members: &[String], collation: Collation) ->
 /// The members that 'a,b,c' names, and whether all names are members.
 fn named_members(text: &[u8], members: &[String], collation: Collation) -> (u64, bool) {
     let (mut mask, mut complete) = (0, true);
-    if text.trim_suffix_spaces().is_empty() {
+    if text.is_empty() {
         return (0, true);
     }
     for name in text.split(|byte| *byte == b',') {

@@ -7,42 +7,50 @@ fn incorrect(kind: TemporalKind) -> Loss {
     Loss::Error(StoreError::IncorrectTemporal(kind))
 }
 
-/// The whole number and the microseconds of a DOUBLE or DECIMAL, for the forms like 20240102030405.5.
-fn split_decimal(decimal: &Decimal) -> Option<(i64, u32)> {
-    let rounded = decimal.round(6).ok()?;
+/// A DOUBLE or DECIMAL in the forms like 20240102030405.5, without its sign.
+struct Split {
+    negative: bool,
+    whole: u64,
+    microsecond: u32,
+}
+
+fn split(decimal: &Decimal) -> Option<Split> {
+    let rounded = decimal.round(6).ok()?.abs();
     let whole = rounded.truncate(0);
-    let fraction = rounded.sub(&whole).ok()?.abs().mul(&Decimal::from(1_000_000_u64)).ok()?;
-    Some((whole.to_i64()?, u32::try_from(fraction.to_u64()?).ok()?))
+    let fraction = rounded.sub(&whole).ok()?.mul(&Decimal::from(1_000_000_u64)).ok()?;
+    let microsecond = u32::try_from(fraction.to_u64()?).ok()?;
+    Some(Split { negative: decimal.is_negative(), whole: whole.to_u64()?, microsecond })
+}
+
+fn split_number(value: &Value) -> Option<Split> {
+    let whole = |number: i64| Split { negative: number < 0, whole: number.unsigned_abs(), microsecond: 0 };
+    match value {
+        Value::Int(number) => Some(whole(*number)),
+        Value::UInt(number) => Some(Split { negative: false, whole: *number, microsecond: 0 }),
+        Value::Double(number) => split(&Decimal::from_f64(*number)?),
+        Value::Decimal(decimal) => split(decimal),
+        Value::Null | Value::Bytes(_) | Value::Date(_) | Value::Time(_) | Value::DateTime(_) => None,
+    }
 }
 
 /// A date and time from a value that has one; `None` if it has none.
 fn datetime(value: &Value) -> Option<Parsed<DateTime>> {
-    let of_number = |number: i64, microsecond: u32| {
-        let parsed = DateTime::from_number(u64::try_from(number).ok()?)?;
-        let (date, time) = (parsed.value.date(), parsed.value);
-        let value = DateTime::new(date, time.hour(), time.minute(), time.second(), microsecond)?;
-        Some(parsed.with(value))
-    };
     match value {
-        Value::Int(number) => of_number(*number, 0),
-        Value::UInt(number) => DateTime::from_number(*number),
-        Value::Double(number) => {
-            let (whole, microsecond) = split_decimal(&Decimal::from_f64(*number)?)?;
-            of_number(whole, microsecond)
-        }
-        Value::Decimal(decimal) => {
-            let (whole, microsecond) = split_decimal(decimal)?;
-            of_number(whole, microsecond)
-        }
         Value::Bytes(text) => DateTime::parse(text).filter(|parsed| parsed.offset_minutes.is_none()),
-        Value::Date(date) => {
-            Some(Parsed { has_time: false, ..DateTime::from_number(0)?.with(date.at_midnight()) })
-        }
-        Value::DateTime(datetime) => {
-            Some(Parsed { has_time: true, ..DateTime::from_number(0)?.with(*datetime) })
-        }
+        Value::Date(date) => Some(Parsed::exact(date.at_midnight(), false)),
+        Value::DateTime(datetime) => Some(Parsed::exact(*datetime, true)),
         // The day that a TIME belongs to is today, which the caller knows.
         Value::Null | Value::Time(_) => None,
+        Value::Int(_) | Value::UInt(_) | Value::Double(_) | Value::Decimal(_) => {
+            let Split { negative, whole, microsecond } = split_number(value)?;
+            let parsed = DateTime::from_number(whole).filter(|_| !negative)?;
+            let at = parsed.value;
+            if !parsed.has_time {
+                // A date has no place for a fraction.
+                return Some(Parsed { truncated: microsecond != 0, ..parsed });
+            }
+            Some(parsed.with(DateTime::new(at.date(), at.hour(), at.minute(), at.second(), microsecond)?))
+        }
     }
 }
 
@@ -75,7 +83,9 @@ pub(super) fn to_time(value: &Value, fraction: u8) -> Converted {
     let (parsed, loss) = time(value);
     let loss = match parsed {
         None => incorrect(TemporalKind::Time),
-        Some(parsed) if parsed.truncated || parsed.clamped => incorrect(TemporalKind::Time),
+        Some(parsed) if parsed.truncated || parsed.clamped || parsed.offset_minutes.is_some() => {
+            incorrect(TemporalKind::Time)
+        }
         Some(_) => loss,
     };
     let limit = Time::MAX.truncate(0);
@@ -88,28 +98,22 @@ pub(super) fn to_time(value: &Value, fraction: u8) -> Converted {
 
 fn time(value: &Value) -> (Option<Parsed<Time>>, Loss) {
     let note = Loss::Note(StoreError::Truncated);
-    let with_fraction = |number: i64, microsecond: u32| {
-        let parsed = Time::from_number(number)?;
-        let sign = if number < 0 { -1 } else { 1 };
-        Some(
-            parsed
-                .with(Time::from_microseconds(parsed.value.microseconds() + sign * i64::from(microsecond))?),
-        )
-    };
-    let of_decimal = |decimal: &Decimal| {
-        let (whole, microsecond) = split_decimal(decimal)?;
-        with_fraction(whole, microsecond)
-    };
-    let plain = |time: Time| Time::from_number(0).map(|parsed| parsed.with(time));
     match value {
         Value::Null => (None, Loss::Nothing),
-        Value::Int(number) => (Time::from_number(*number), Loss::Nothing),
-        Value::UInt(number) => (i64::try_from(*number).ok().and_then(Time::from_number), Loss::Nothing),
-        Value::Double(number) => (Decimal::from_f64(*number).as_ref().and_then(of_decimal), Loss::Nothing),
-        Value::Decimal(decimal) => (of_decimal(decimal), Loss::Nothing),
         Value::Bytes(text) => (Time::parse(text), Loss::Nothing),
-        Value::Time(time) => (plain(*time), Loss::Nothing),
-        Value::Date(_) => (plain(Time::ZERO), note),
-        Value::DateTime(datetime) => (plain(datetime.time()), note),
+        Value::Time(time) => (Some(Parsed::exact(*time, true)), Loss::Nothing),
+        Value::Date(_) => (Some(Parsed::exact(Time::ZERO, true)), note),
+        Value::DateTime(datetime) => (Some(Parsed::exact(datetime.time(), true)), note),
+        Value::Int(_) | Value::UInt(_) | Value::Double(_) | Value::Decimal(_) => {
+            (split_number(value).and_then(|split| time_of_number(&split)), Loss::Nothing)
+        }
     }
+}
+
+fn time_of_number(split: &Split) -> Option<Parsed<Time>> {
+    let whole = i64::try_from(split.whole).unwrap_or(i64::MAX);
+    let parsed = Time::from_number(if split.negative { -whole } else { whole })?;
+    let fraction = i64::from(split.microsecond);
+    let microseconds = parsed.value.microseconds() + if split.negative { -fraction } else { fraction };
+    Some(parsed.with(Time::from_microseconds_clamped(microseconds)))
 }

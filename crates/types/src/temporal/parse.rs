@@ -26,7 +26,7 @@ pub struct Parsed<T> {
 }
 
 impl<T> Parsed<T> {
-    fn exact(value: T, has_time: bool) -> Self {
+    pub(crate) fn exact(value: T, has_time: bool) -> Self {
         Self { value, truncated: false, clamped: false, fraction: 0, has_time, offset_minutes: None }
     }
 
@@ -154,6 +154,7 @@ struct Fields {
     microsecond: u32,
     fraction: u8,
     round_up: bool,
+    found_delimiter: bool,
     found_space: bool,
     offset_minutes: Option<i16>,
 }
@@ -192,6 +193,7 @@ impl Fields {
             }
             fields.found_space |= index == DAY && scanner.peek().is_some_and(is_space);
             scanner.skip(|byte| byte.is_ascii_punctuation() || (is_space(byte) && index == DAY));
+            fields.found_delimiter |= scanner.rest.len() < behind_last_field.rest.len();
         }
         *scanner = behind_last_field;
         Some(fields)
@@ -291,11 +293,16 @@ impl Time {
             let mut attempt = scanner;
             if let Some(fields) = Fields::read(&mut attempt)
                 && fields.count > DAY + 1
-                && (fields.found_space || !scanner.rest.contains(&b':'))
+                && (fields.found_space || !fields.found_delimiter)
                 && let Some(value) = fields.value()
             {
                 let parsed = Parsed::exact(value.time(), true);
-                return Some(Parsed { truncated: attempt.has_rest(), fraction: fields.fraction, ..parsed });
+                return Some(Parsed {
+                    truncated: attempt.has_rest(),
+                    fraction: fields.fraction,
+                    offset_minutes: fields.offset_minutes,
+                    ..parsed
+                });
             }
         }
         let negative = scanner.take(b'-');
