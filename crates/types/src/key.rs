@@ -158,8 +158,11 @@ impl Part {
 
 fn encode_fixed(form: Form, value: ValueRef<'_>, key: &mut Vec<u8>) {
     stdx::require!(form.accepts(value), "a value of another type than its key part: {value:?} for {form:?}");
-    let mut tail =
-        |ordered: u64, width: u8| key.extend_from_slice(&ordered.to_be_bytes()[8 - usize::from(width)..]);
+    let mut tail = |ordered: u64, width: u8| match (width, ordered.to_be_bytes()) {
+        (8, bytes) => key.extend_from_slice(&bytes),
+        (4, [.., a, b, c, d]) => key.extend_from_slice(&[a, b, c, d]),
+        (_, bytes) => key.extend_from_slice(&bytes[8 - usize::from(width)..]),
+    };
     match (form, value) {
         (Form::Signed(width), ValueRef::Int(number)) => {
             tail(number.cast_unsigned() ^ 1 << (8 * u32::from(width) - 1), width);

@@ -146,16 +146,16 @@ impl Form {
         row.extend_from_slice(&bits.to_le_bytes()[..usize::from(width)]);
     }
 
-    /// The value of this form in its fixed bytes; `None` if they are none.
+    /// The value of this form at `start`; `None` if there is none.
     #[inline]
-    fn read_fixed(self, bytes: &[u8]) -> Option<ValueRef<'static>> {
-        let mut padded = [0; 8];
-        match bytes.len() {
-            4 => padded[..4].copy_from_slice(bytes),
-            8 => padded.copy_from_slice(bytes),
-            length => padded.get_mut(..length)?.copy_from_slice(bytes),
-        }
-        let bits = u64::from_le_bytes(padded);
+    fn read_fixed(self, row: &[u8], start: usize, width: u32) -> Option<ValueRef<'static>> {
+        let bits = if let Some(Ok(window)) = row.get(start..start + 8).map(<[u8; 8]>::try_from) {
+            // One load and a mask: quicker than copying a few bytes.
+            u64::from_le_bytes(window) & u64::MAX.unbounded_shr(64 - 8 * width)
+        } else {
+            let bytes = row.get(start..start + width as usize)?;
+            bytes.iter().rev().fold(0, |bits, byte| bits << 8 | u64::from(*byte))
+        };
         let sign_extended = |width: u8| {
             let unused = 64 - 8 * u32::from(width);
             bits.cast_signed() << unused >> unused
@@ -371,10 +371,7 @@ impl RowLayout {
             return Some(ValueRef::Null);
         }
         match column.form.fixed_width() {
-            Some(width) => {
-                let start = head.fixed + column.place as usize;
-                column.form.read_fixed(row.get(start..start + width as usize)?)
-            }
+            Some(width) => column.form.read_fixed(row, head.fixed + column.place as usize, width),
             None => {
                 let bytes = head.variable(row, column.place as usize)?;
                 Some(if column.form == Form::Decimal {

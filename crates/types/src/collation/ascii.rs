@@ -57,15 +57,36 @@ impl Tables {
     }
 }
 
-const HIGH_BITS: u64 = 0x8080_8080_8080_8080;
+const ONES: u64 = 0x0101_0101_0101_0101;
+const HIGH_BITS: u64 = 0x80 * ONES;
+
+/// Eight ASCII characters with capital letters made small.
+#[inline]
+const fn small_letters(word: u64) -> u64 {
+    // Adding to each byte sets its high bit from 'A', and from the one behind 'Z', on; no byte carries into the next.
+    let from_a = word + (0x80 - b'A' as u64) * ONES;
+    let behind_z = word + (0x7f - b'Z' as u64) * ONES;
+    word | ((from_a ^ behind_z) & HIGH_BITS) >> 2
+}
+
+/// Whether a common prefix may differ in case.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Case {
+    Counts,
+    Ignored,
+}
 
 /// Length of a common prefix that is ASCII: a multiple of 8, not necessarily the longest.
 #[inline]
-fn common_prefix(left: &[u8], right: &[u8]) -> usize {
+fn common_prefix(left: &[u8], right: &[u8], case: Case) -> usize {
     let mut length = 0;
     for (left, right) in left.chunks_exact(8).zip(right.chunks_exact(8)) {
-        let word: [u8; 8] = left.try_into().unwrap_or_default();
-        if left != right || u64::from_le_bytes(word) & HIGH_BITS != 0 {
+        let word = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().unwrap_or_default());
+        let (left, right) = (word(left), word(right));
+        let is_ascii = (left | right) & HIGH_BITS == 0;
+        if !is_ascii
+            || (left != right && (case == Case::Counts || small_letters(left) != small_letters(right)))
+        {
             break;
         }
         length += 8;
@@ -82,15 +103,15 @@ fn is_ascii_or_end(text: &[u8], position: usize) -> bool {
 /// Where two ASCII strings differ at the primary level.
 enum Walk {
     Decided(Ordering),
-    /// Both are ASCII to the end, and no primary difference; the first place where they differ in case, if any.
+    /// Both are ASCII to the end, and no primary difference; how they differ in case behind the common prefix.
     Same(Ordering),
     Unknown,
 }
 
 #[inline]
-fn walk(left: &[u8], right: &[u8]) -> Walk {
+fn walk(left: &[u8], right: &[u8], case_in_prefix: Case) -> Walk {
     let ranks = &TABLES.ranks;
-    let start = common_prefix(left, right);
+    let start = common_prefix(left, right, case_in_prefix);
     let mut case = Ordering::Equal;
     for (offset, (l, r)) in left[start..].iter().zip(&right[start..]).enumerate() {
         if l == r && l.is_ascii() {
@@ -132,7 +153,7 @@ fn walk(left: &[u8], right: &[u8]) -> Walk {
 /// Compares without case; `None` if ICU4X must be asked.
 #[inline]
 pub(super) fn compare_primary(left: &[u8], right: &[u8]) -> Option<Ordering> {
-    match walk(left, right) {
+    match walk(left, right, Case::Ignored) {
         Walk::Decided(order) => Some(order),
         Walk::Same(_) => Some(Ordering::Equal),
         Walk::Unknown => None,
@@ -142,7 +163,7 @@ pub(super) fn compare_primary(left: &[u8], right: &[u8]) -> Option<Ordering> {
 /// Compares with case as the last resort; `None` if ICU4X must be asked.
 #[inline]
 pub(super) fn compare_tertiary(left: &[u8], right: &[u8]) -> Option<Ordering> {
-    match walk(left, right) {
+    match walk(left, right, Case::Counts) {
         Walk::Decided(order) | Walk::Same(order) => Some(order),
         Walk::Unknown => None,
     }

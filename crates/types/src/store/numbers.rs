@@ -1,8 +1,8 @@
 //! Values into integers, floating point, DECIMAL, BIT and YEAR.
 
 use super::{Converted, IncorrectKind, Loss, StoreError, is_consumed};
-use crate::row::narrow_double;
-use crate::{DateTime, Decimal, IntegerWidth, Time, Value, parse_double};
+use crate::row::{Form, narrow_double};
+use crate::{DateTime, Decimal, IntegerWidth, Time, Value, ValueRef, parse_double};
 
 /// A number that may lie far outside any column: what integer columns clamp.
 struct Number {
@@ -65,6 +65,11 @@ fn number(value: &Value) -> Number {
 }
 
 pub(super) fn to_integer(value: &Value, width: IntegerWidth, unsigned: bool) -> Converted {
+    if let (Value::Int(number), false) = (value, unsigned)
+        && Form::Signed(width.bytes()).accepts(ValueRef::Int(*number))
+    {
+        return (Value::Int(*number), Loss::Nothing);
+    }
     let is_negative_decimal = matches!(value, Value::Decimal(decimal) if decimal.is_negative());
     let Number { value, loss } = number(value);
     let bits = 8 * u32::from(width.bytes());
