@@ -7,10 +7,11 @@
 //! - PAD SPACE: trailing spaces are cut before anything else. (MySQL pads the shorter string with spaces instead; the two differ only
 //!   for strings that go on with characters below the space, such as tab.)
 //!
-//! MySQL's 0900 collations are UCA 9.0, ICU4X is a newer CLDR: letters of scripts and emoji added or moved since 2016 sort differently,
-//! and CLDR's root has spaces, punctuation, symbols and digits in another order than DUCET has. `utf8mb4_general_ci` is *not* MySQL's
-//! single-byte-per-character table but the same order as 0900 with PAD SPACE; likewise every `_ci` collation of another character set
-//! or language that [`Collation::by_name`] accepts.
+//! MySQL's 0900 collations are UCA 9.0, ICU4X is a newer CLDR: characters that Unicode added or moved since 2016 sort differently.
+//! (Measured against MariaDB's `utf8mb4_uca1400_nopad_ai_ci`: ASCII, Latin, Greek, Cyrillic, kana, Han, Hangul and emoji have the same
+//! order and the same equalities; unassigned code points do not.) `utf8mb4_general_ci` is *not* MySQL's one-weight-per-character table
+//! but the same order as 0900 with PAD SPACE; likewise every `_ci` collation of another character set or language that
+//! [`Collation::by_name`] accepts.
 //!
 //! **Invariants**: `compare`, `equal`, `hash` and `sort_key` agree with each other for all byte strings, UTF-8 or not: equal ⟺
 //! compare is Equal ⟺ same sort key, which implies the same hash; sort keys order as `compare` does. The fast paths agree with ICU4X.

@@ -107,3 +107,6 @@ impl ValueRef<'_> {
         matches!(self, ValueRef::Null)
     }
 }
+
+#[cfg(test)]
+mod tests;
