@@ -67,6 +67,8 @@ pub(crate) struct Client {
     pub(crate) is_congested: bool,
     /// Its send buffer is listed for the next sweep.
     pub(crate) is_swollen: bool,
+    /// It is closing, and the time that its client has for the last bytes is running.
+    pub(crate) is_lingering: bool,
     is_queued: bool,
 }
 
@@ -86,6 +88,7 @@ impl Client {
             is_blocked: false,
             is_congested: false,
             is_swollen: false,
+            is_lingering: false,
             is_queued: false,
         }
     }

@@ -249,9 +249,7 @@ pub(crate) fn note(at: Instant, envelope: &Envelope) {
             trace.heads[trace.next] = head;
         }
         trace.next = (trace.next + 1) % TRACE_COUNT;
-        if !trace.names.contains_key(&signal) {
-            trace.names.insert(signal, name_of(&envelope.signal));
-        }
+        trace.names.entry(signal).or_insert_with(|| name_of(&envelope.signal));
     });
 }
 

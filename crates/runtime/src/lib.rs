@@ -39,6 +39,9 @@ mod tls;
 mod wake;
 mod worker;
 
+#[cfg(test)]
+mod tests;
+
 pub use config::{Limits, Listeners, LogSink, PeerConfig, RuntimeConfig, SpinMethod, StartError};
 pub use crash::install_crash_handler;
 pub use runtime::{BoundAddresses, BoxedModule, Runtime, RuntimeCounters};

@@ -273,6 +273,13 @@ impl Links {
         Some(link)
     }
 
+    /// Ends all links, after what was written has left.
+    pub(crate) fn close_all(&mut self) {
+        for slot in 0..self.slots.len() {
+            self.remove(u32::try_from(slot).unwrap_or(u32::MAX));
+        }
+    }
+
     /// The slots of a peer's links of this set and older ones.
     pub(crate) fn of_peer(&self, peer: usize, set: u64) -> Vec<u32> {
         let used = (0_u32..).zip(&self.slots);

@@ -107,9 +107,11 @@ impl Listener {
                 let (socket, peer) = acceptfrom_with(&self.socket, flags)?;
                 let peer = peer.and_then(|peer| SocketAddr::try_from(peer).ok());
                 let loopback = peer.is_some_and(|peer| peer.ip().to_canonical().is_loopback());
-                let kind = match self.kind {
-                    ListenerKind::Management => ConnectionKind::Management,
-                    _ => ConnectionKind::MySqlTcp { loopback },
+                let is_management = self.kind == ListenerKind::Management;
+                let kind = if is_management {
+                    ConnectionKind::Management
+                } else {
+                    ConnectionKind::MySqlTcp { loopback }
                 };
                 let peer = peer.map_or_else(String::new, |peer| {
                     SocketAddr::new(peer.ip().to_canonical(), peer.port()).to_string()

@@ -16,7 +16,9 @@ mod tests;
 /// Longest spin that is chosen without being told.
 pub(crate) const SPIN_MAX: Duration = Duration::from_micros(50);
 /// Spin times to choose from, in microseconds.
-const CANDIDATES_US: [u32; 6] = [3, 7, 12, 20, 35, 50];
+const CANDIDATES_US: [f32; 6] = [3.0, 7.0, 12.0, 20.0, 35.0, 50.0];
+/// The same in nanoseconds.
+const SPINS_NS: [u64; CANDIDATES_US.len()] = [3_000, 7_000, 12_000, 20_000, 35_000, 50_000];
 /// Each wait moves the averages by 1/16: some 16 waits are remembered.
 const MEMORY: f32 = 1.0 / 16.0;
 
@@ -55,7 +57,8 @@ impl Spinner {
             Rule::Fixed(fixed) => fixed,
             Rule::Worth { .. } => Duration::ZERO,
         };
-        Self { rule, hits: [0.0; 6], burnt_us: [1000.0; 6], chosen }
+        // Nothing was seen yet: as if all waits had been long.
+        Self { rule, hits: [0.0; CANDIDATES_US.len()], burnt_us: CANDIDATES_US, chosen }
     }
 
     /// How long to spin now.
@@ -70,12 +73,11 @@ impl Spinner {
         let mut best = 0.0;
         self.chosen = Duration::ZERO;
         for (index, candidate) in CANDIDATES_US.into_iter().enumerate() {
-            let spin = Duration::from_micros(u64::from(candidate));
-            let candidate_us = spin.as_secs_f32() * 1e6;
-            let hit = if waited_us <= candidate_us { 1.0 } else { 0.0 };
+            let hit = if waited_us <= candidate { 1.0 } else { 0.0 };
             self.hits[index] += MEMORY * (hit - self.hits[index]);
-            self.burnt_us[index] += MEMORY * (waited_us.min(candidate_us) - self.burnt_us[index]);
+            self.burnt_us[index] += MEMORY * (waited_us.min(candidate) - self.burnt_us[index]);
             let value = self.hits[index] * worth - self.burnt_us[index];
+            let spin = Duration::from_nanos(SPINS_NS[index]);
             if value > best && spin <= longest {
                 best = value;
                 self.chosen = spin;

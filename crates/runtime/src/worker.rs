@@ -287,6 +287,7 @@ impl<S: Send + 'static> Worker<S> {
 
     fn leave(&mut self) {
         self.flush();
+        self.links.close_all();
         self.counting.publish(self.now.monotonic, &self.process.threads[self.index].statistics);
     }
 
@@ -313,8 +314,10 @@ impl<S: Send + 'static> Worker<S> {
     }
 
     fn has_work(&mut self) -> bool {
-        let queued = !self.queue.is_empty() || !self.continues.is_empty() || !self.links.ready.is_empty();
+        let queued = !self.queue.is_empty() || !self.continues.is_empty();
         queued
+            || !self.links.ready.is_empty()
+            || !self.links.dirty.is_empty()
             || !self.exchange.is_empty()
             || self.shared().has_external()
             || (self.clients.ready_count() > 0 && !self.is_congested())
@@ -605,10 +608,8 @@ impl<S: Send + 'static> Worker<S> {
         }
         match self.process.modules.find(to.kind, to.instance) {
             Some((thread, module)) if thread == self.index => {
-                let queue = match envelope.signal {
-                    Signal::Continue(_) => &mut self.continues,
-                    _ => &mut self.queue,
-                };
+                let goes_behind = matches!(envelope.signal, Signal::Continue(_));
+                let queue = if goes_behind { &mut self.continues } else { &mut self.queue };
                 queue.push_back(Work { module, what: What::Signal(envelope) });
             }
             Some((thread, _)) => self.exchange.send(thread, Parcel::Signal(envelope)),

@@ -294,8 +294,6 @@ impl<S: Send + 'static> Worker<S> {
                 if client.stage != Stage::Closing {
                     client.stage = Stage::Closing;
                     self.outputs.buffer(connection);
-                    let linger = self.now.monotonic + self.process.limits.close_linger;
-                    self.timers.register(linger, Timer::Linger(connection));
                 }
             }
         }
@@ -338,9 +336,12 @@ impl<S: Send + 'static> Worker<S> {
             };
             if client.is_blocked {
                 let unsent = self.outputs.unsent(connection).map_or(0, |bytes| bytes.len());
+                let is_closing = client.stage == Stage::Closing;
                 if unsent > self.process.limits.send_buffer_max {
                     self.process.counters.connections_refused.fetch_add(1, Ordering::Relaxed);
                     self.close_client(connection, CloseReason::Limit);
+                } else if is_closing {
+                    self.linger(connection);
                 }
             } else {
                 self.write_client(connection);
@@ -395,10 +396,25 @@ impl<S: Send + 'static> Worker<S> {
             self.outputs.set_congested(connection, is_blocked);
         }
         client.is_congested |= is_blocked || was_high;
+        if is_blocked && client.stage == Stage::Closing {
+            self.linger(connection);
+            return;
+        }
         if !is_blocked && client.is_congested {
             client.is_congested = false;
             let module = client.module;
             self.notify(module, Notice::Writable(connection));
+        }
+    }
+
+    /// A closing connection's client has some time to take the last bytes.
+    fn linger(&mut self, connection: ConnectionId) {
+        let until = self.now.monotonic + self.process.limits.close_linger;
+        if let Some(client) = self.clients.get(connection)
+            && !client.is_lingering
+        {
+            client.is_lingering = true;
+            self.timers.register(until, Timer::Linger(connection));
         }
     }
 

@@ -1,0 +1,244 @@
+//! Several runtimes in one process, linked.
+
+use super::{Node, PATIENCE, Seen, Setup, connect, loopback};
+use crate::{Limits, PeerConfig};
+use protocol::transport::{Hello, decode_hello, encode_hello, next_frame};
+use std::io::{Read, Write};
+use std::path::PathBuf;
+use types::{Incarnation, NodeId};
+
+/// A port that was free a moment ago.
+fn free_port() -> u16 {
+    std::net::TcpListener::bind(loopback(0)).unwrap().local_addr().unwrap().port()
+}
+
+fn peer(node: u16, port: u16, unix: Option<PathBuf>) -> PeerConfig {
+    PeerConfig { node: NodeId(node), host: "127.0.0.1".to_owned(), port, unix }
+}
+
+fn pair(first: Setup, second: Setup) -> (Setup, Setup) {
+    let ports = (free_port(), free_port());
+    let peers = (
+        vec![peer(2, ports.1, second.cluster_unix.clone())],
+        vec![peer(1, ports.0, first.cluster_unix.clone())],
+    );
+    (
+        Setup { node: 1, cluster_port: ports.0, peers: peers.0, ..first },
+        Setup { node: 2, cluster_port: ports.1, peers: peers.1, ..second },
+    )
+}
+
+fn wait_up(one: &Node, two: &Node) {
+    one.until(|seen| *seen == Seen::LinkUp(NodeId(2)));
+    two.until(|seen| *seen == Seen::LinkUp(NodeId(1)));
+}
+
+/// Every module of the other node can be asked, and answers to the module that asked.
+fn ask_everywhere(node: &Node, other: u16, counts: [u64; 6]) {
+    for _ in 0..2 {
+        let mut client = node.client();
+        let mut number = 0;
+        for (kind, count) in (0..).zip(counts) {
+            for instance in 0..count {
+                number += 1;
+                assert_eq!(
+                    client.ask(&format!("ask {other} {kind} {instance} {number}")),
+                    number.to_string()
+                );
+            }
+        }
+    }
+}
+
+const RECEIVE: Option<&str> = Some("recv={count=2}");
+const PIPELINE: Option<&str> =
+    Some("ldm={count=2},query={count=1},tc={count=1},recv={count=2},main={count=1}");
+const RECEIVE_COUNTS: [u64; 6] = [2, 2, 2, 2, 1, 1];
+const PIPELINE_COUNTS: [u64; 6] = [2, 1, 2, 1, 1, 1];
+
+#[test]
+fn signals_reach_every_module_through_any_pair_of_layouts() {
+    for links_per_peer_max in [256, 1] {
+        let limits = Limits { links_per_peer_max, ..Limits::default() };
+        let (one, two) = pair(
+            Setup { thread_config: RECEIVE, limits: limits.clone(), ..Setup::default() },
+            Setup { thread_config: PIPELINE, limits, ..Setup::default() },
+        );
+        let (one, two) = (one.start(), two.start());
+        wait_up(&one, &two);
+        ask_everywhere(&one, 2, PIPELINE_COUNTS);
+        ask_everywhere(&two, 1, RECEIVE_COUNTS);
+        assert_eq!(one.runtime().counters(), crate::RuntimeCounters::default());
+    }
+}
+
+#[test]
+fn a_unix_socket_is_preferred_and_tcp_taken_without_it() {
+    let path = |name: &str| std::env::temp_dir().join(format!("latsdb-link-{}-{name}", std::process::id()));
+    let (mut one, two) = pair(
+        Setup { cluster_unix: Some(path("one")), ..Setup::default() },
+        Setup { cluster_unix: Some(path("two")), ..Setup::default() },
+    );
+    // The path is known to the other, but only one of the two nodes is there: links must go over TCP once the path is wrong.
+    {
+        let (one, two) = (one.start(), two.start());
+        wait_up(&one, &two);
+        ask_everywhere(&two, 1, RECEIVE_COUNTS);
+    }
+    one.cluster_unix = None;
+    let (one, two) = (one.start(), two.start());
+    wait_up(&one, &two);
+    ask_everywhere(&two, 1, RECEIVE_COUNTS);
+}
+
+#[test]
+fn a_lost_node_is_noticed_and_welcomed_back() {
+    let (one_setup, two_setup) =
+        pair(Setup::default(), Setup { thread_config: PIPELINE, ..Setup::default() });
+    let one = one_setup.start();
+    // Nobody is there yet: what is sent is dropped and counted.
+    one.client().say("ask 2 5 0 999");
+    while one.runtime().counters().dropped == 0 {
+        std::thread::yield_now();
+    }
+    for _ in 0..3 {
+        let two = two_setup.start();
+        wait_up(&one, &two);
+        ask_everywhere(&one, 2, PIPELINE_COUNTS);
+        drop(two);
+        one.until(|seen| *seen == Seen::LinkDown(NodeId(2)));
+    }
+    // The other way round: the node that connects stays.
+    let two = two_setup.start();
+    wait_up(&one, &two);
+    drop(one);
+    two.until(|seen| *seen == Seen::LinkDown(NodeId(1)));
+    let one = one_setup.start();
+    wait_up(&one, &two);
+    ask_everywhere(&two, 1, RECEIVE_COUNTS);
+}
+
+#[test]
+fn three_nodes_and_one_of_them_by_name() {
+    let ports = [free_port(), free_port(), free_port()];
+    let setup = |node: u16| {
+        let others = (1..=3).filter(|other| *other != node);
+        let peers = others.map(|other| {
+            let mut peer = peer(other, ports[usize::from(other) - 1], None);
+            if other == 1 {
+                peer.host = "localhost".to_owned();
+            }
+            peer
+        });
+        Setup { node, cluster_port: ports[usize::from(node) - 1], peers: peers.collect(), ..Setup::default() }
+    };
+    let nodes: Vec<Node> = (1..=3).map(|node| setup(node).start()).collect();
+    for node in &nodes {
+        let mut up = 0;
+        while up < 2 {
+            node.until(|seen| matches!(seen, Seen::LinkUp(_)));
+            up += 1;
+        }
+    }
+    for (index, node) in nodes.iter().enumerate() {
+        for other in (1..=3).filter(|other| usize::from(*other) != index + 1) {
+            ask_everywhere(node, other, RECEIVE_COUNTS);
+        }
+    }
+}
+
+fn hello(cluster: &str, node: u16, to: u16) -> Hello {
+    Hello {
+        cluster: cluster.to_owned(),
+        node: NodeId(node),
+        incarnation: Incarnation(0),
+        to: NodeId(to),
+        from_thread: 0,
+        to_thread: 0,
+        threads: vec![vec![protocol::Address::membership(NodeId(node))]],
+    }
+}
+
+#[test]
+fn garbage_on_the_cluster_port_harms_nobody() {
+    let (one, two) = pair(Setup::default(), Setup::default());
+    let port = one.cluster_port;
+    let (one, two) = (one.start(), two.start());
+    wait_up(&one, &two);
+    let framed = |hello: &Hello| {
+        let mut bytes = Vec::new();
+        encode_hello(hello, &mut bytes);
+        bytes
+    };
+    let mut corrupt = framed(&hello("toys", 2, 1));
+    *corrupt.last_mut().unwrap() ^= 1;
+    let mut truncated = framed(&hello("toys", 2, 1));
+    truncated.truncate(20);
+    let mut bad_thread = hello("toys", 2, 1);
+    bad_thread.to_thread = 9;
+    let mut second_link = hello("toys", 2, 1);
+    second_link.to_thread = 1;
+    let rubbish: Vec<Vec<u8>> = vec![
+        b"GET / HTTP/1.1\r\nHost: you\r\n\r\n".to_vec(),
+        vec![0; 100_000],
+        vec![0xff; 64],
+        Vec::new(),
+        corrupt,
+        truncated,
+        framed(&hello("other", 2, 1)),
+        framed(&hello("toys", 9, 1)),
+        framed(&hello("toys", 2, 7)),
+        framed(&hello("toys", 1, 1)),
+        framed(&bad_thread),
+        framed(&second_link),
+    ];
+    for bytes in &rubbish {
+        let mut stream = connect(loopback(port));
+        let _ = stream.write_all(bytes);
+        let _ = stream.shutdown(std::net::Shutdown::Write);
+        // Refused: the node closes, and says nothing.
+        assert!(matches!(stream.read(&mut [0; 64]), Ok(0) | Err(_)), "{bytes:?}");
+        // An abrupt end as well.
+        drop(connect(loopback(port)));
+    }
+    assert!(one.runtime().counters().strangers_refused >= rubbish.len() as u64);
+    // The real links did not notice.
+    ask_everywhere(&one, 2, RECEIVE_COUNTS);
+    ask_everywhere(&two, 1, RECEIVE_COUNTS);
+    assert!(one.seen.try_iter().chain(two.seen.try_iter()).all(|seen| !matches!(seen, Seen::LinkDown(_))));
+}
+
+#[test]
+fn a_peer_that_breaks_the_protocol_loses_its_links_only() {
+    let port = free_port();
+    let setup = Setup { cluster_port: port, peers: vec![peer(2, free_port(), None)], ..Setup::default() };
+    let node = setup.start();
+    let mut served = node.client();
+    let broken: [&[u8]; 3] = [&[0xff; 32], &[4, 0, 0, 0, 1, 2, 3, 4, 9, 9, 9, 9], &[0; 8]];
+    for bytes in broken {
+        let mut stream = connect(loopback(port));
+        let mut bytes_out = Vec::new();
+        encode_hello(&hello("toys", 2, 1), &mut bytes_out);
+        stream.write_all(&bytes_out).unwrap();
+        let mut answer = Vec::new();
+        let (version, answered) = loop {
+            if let Some((payload, _)) = next_frame(&answer).unwrap() {
+                break decode_hello(payload).unwrap();
+            }
+            let mut bytes = [0; 512];
+            let count = stream.read(&mut bytes).unwrap();
+            assert_ne!(count, 0);
+            answer.extend_from_slice(&bytes[..count]);
+        };
+        assert_eq!(
+            (version, answered.node, answered.threads.len()),
+            (stdx::wire::WIRE_VERSION, NodeId(1), 3)
+        );
+        let refused = node.runtime().counters().strangers_refused;
+        stream.write_all(bytes).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        assert!(matches!(stream.read(&mut [0; 8]), Ok(0) | Err(_)));
+        assert_eq!(node.runtime().counters().strangers_refused, refused + 1);
+        assert_eq!(served.ask("echo still here"), "still here");
+    }
+}
