@@ -1,1 +1,19 @@
-//! simulator: being built.
+//! A whole cluster in one thread, from a seed.
+//!
+//! The same modules that the runtime drives, SQL sessions included, are driven here with a virtual clock, a virtual network and a seeded
+//! scheduler; clients speak MySQL bytes through the client half of `mysql_protocol`. The same seed gives the same transcript, always.
+//!
+//! - `world`: nodes, queues, the clock, the network; what happens next is drawn from the seed.
+//! - `client`: connections, and scripts that talk over them.
+//! - `workload`: what clients do. `check`: what must hold afterwards. `scenario`: a seed becomes shape, workload and faults, and is run.
+//!
+//! Deliberately not here: TLS, real sockets, real time.
+
+pub mod check;
+pub mod client;
+pub mod scenario;
+pub mod transcript;
+pub mod workload;
+pub mod world;
+
+pub use scenario::{Outcome, Scenario, run_seed};

@@ -1,0 +1,7 @@
+//! What must hold after a run.
+//!
+//! - `linearizable`: registers, one key at a time.
+//! - `isolation`: list-append histories, by our own cycle search and by the crate `adya`.
+
+pub mod isolation;
+pub mod linearizable;

@@ -1,0 +1,123 @@
+//! Transfers between accounts: each a transaction over two rows, sometimes rolled back, sometimes with a locking read first, sometimes
+//! through a savepoint. The sum of all balances never changes.
+
+use crate::client::{Action, Answer, Script};
+use stdx::Prng;
+use types::NodeId;
+
+/// Accounts.
+pub const ACCOUNT_COUNT: u64 = 8;
+/// What each has at first.
+pub const FIRST_BALANCE: i64 = 1_000;
+
+/// A client of the bank.
+pub struct Bank {
+    nodes: Vec<NodeId>,
+    left: u32,
+    /// Statements of the running transfer that are not sent yet, last first.
+    statements: Vec<String>,
+    is_running: bool,
+    is_rolling_back: bool,
+    /// Transfers acknowledged.
+    pub committed: u32,
+    /// An answer that no correct server gives.
+    pub failure: Option<String>,
+}
+
+impl Bank {
+    /// A client that makes `count` transfers.
+    #[must_use]
+    pub fn new(nodes: Vec<NodeId>, count: u32) -> Self {
+        Self {
+            nodes,
+            left: count,
+            statements: Vec::new(),
+            is_running: false,
+            is_rolling_back: false,
+            committed: 0,
+            failure: None,
+        }
+    }
+
+    /// The table and its rows.
+    #[must_use]
+    pub fn setup() -> Vec<String> {
+        let rows: Vec<String> = (0..ACCOUNT_COUNT).map(|key| format!("({key}, {FIRST_BALANCE}, 'owner {key}')")).collect();
+        vec![
+            "CREATE TABLE sim.bank (id INT PRIMARY KEY, balance BIGINT NOT NULL, owner VARCHAR(40), KEY (balance))".to_owned(),
+            format!("INSERT INTO sim.bank VALUES {}", rows.join(", ")),
+        ]
+    }
+
+    fn begin(&mut self, prng: &mut Prng) -> Action {
+        if self.left == 0 {
+            return Action::Finish;
+        }
+        self.left -= 1;
+        let (from, to) = (prng.below(ACCOUNT_COUNT), prng.below(ACCOUNT_COUNT));
+        let amount = 1 + prng.below(50);
+        let mut statements = vec!["BEGIN".to_owned()];
+        if prng.chance(1, 3) {
+            statements.push(format!("SELECT balance FROM sim.bank WHERE id = {from} FOR UPDATE"));
+        }
+        statements.push(format!("UPDATE sim.bank SET balance = balance - {amount} WHERE id = {from}"));
+        if prng.chance(1, 4) {
+            let other = prng.below(ACCOUNT_COUNT);
+            statements.push("SAVEPOINT s".to_owned());
+            statements.push(format!("UPDATE sim.bank SET balance = balance + 7 WHERE id = {other}"));
+            statements.push("ROLLBACK TO s".to_owned());
+        }
+        statements.push(format!("UPDATE sim.bank SET balance = balance + {amount} WHERE id = {to}"));
+        statements.push(if prng.chance(1, 8) { "ROLLBACK" } else { "COMMIT" }.to_owned());
+        statements.reverse();
+        self.statements = statements;
+        self.is_running = true;
+        self.go_on()
+    }
+
+    fn go_on(&mut self) -> Action {
+        match self.statements.pop() {
+            Some(statement) => Action::Query(statement),
+            None => Action::Wait(1),
+        }
+    }
+}
+
+impl Script for Bank {
+    fn next(&mut self, _: u64, prng: &mut Prng, answer: Answer) -> Action {
+        match answer {
+            Answer::Ready if !self.is_running => return Action::Connect(self.nodes[prng.index(self.nodes.len())]),
+            Answer::Ready | Answer::Connected => {}
+            Answer::Lost => {
+                self.is_running = false;
+                self.is_rolling_back = false;
+                self.statements.clear();
+                return Action::Wait(5_000_000);
+            }
+            Answer::Done(_) | Answer::Rows(_) => {
+                if !self.statements.is_empty() {
+                    return self.go_on();
+                }
+                self.committed += u32::from(!self.is_rolling_back);
+                self.is_rolling_back = false;
+            }
+            Answer::Error(code, message) => {
+                let is_commit = self.statements.is_empty();
+                if !super::is_certain_failure(code) && !(is_commit && code == 1180) {
+                    self.failure = Some(format!("unexpected error {code} {message}"));
+                    return Action::Finish;
+                }
+                self.statements.clear();
+                if !is_commit {
+                    self.is_rolling_back = true;
+                    return Action::Query("ROLLBACK".to_owned());
+                }
+            }
+        }
+        self.begin(prng)
+    }
+
+    fn as_any(&self) -> &dyn std::any::Any {
+        self
+    }
+}

@@ -1,0 +1,145 @@
+//! DDL that races DML: one client makes and drops an index and other tables, others insert, update and delete rows of the same table.
+
+use crate::client::{Action, Answer, Script};
+use stdx::Prng;
+use types::NodeId;
+
+/// A client that changes the schema.
+pub struct SchemaChanger {
+    node: NodeId,
+    left: u32,
+    has_index: bool,
+    pending: Vec<String>,
+    /// An answer that no correct server gives.
+    pub failure: Option<String>,
+}
+
+impl SchemaChanger {
+    /// A client that runs `count` rounds.
+    #[must_use]
+    pub fn new(node: NodeId, count: u32) -> Self {
+        Self { node, left: count, has_index: false, pending: Vec::new(), failure: None }
+    }
+
+    /// The table.
+    #[must_use]
+    pub fn setup() -> Vec<String> {
+        vec!["CREATE TABLE sim.changing (id INT PRIMARY KEY, a INT NOT NULL, b VARCHAR(30))".to_owned()]
+    }
+
+    fn round(&mut self) -> Action {
+        if self.left == 0 {
+            return Action::Finish;
+        }
+        self.left -= 1;
+        self.pending = if self.has_index {
+            vec!["DROP INDEX by_a ON sim.changing".to_owned()]
+        } else {
+            vec!["CREATE INDEX by_a ON sim.changing (a)".to_owned()]
+        };
+        self.has_index = !self.has_index;
+        self.pending.push("CREATE TABLE sim.passing (x INT PRIMARY KEY)".to_owned());
+        self.pending.push("DROP TABLE sim.passing".to_owned());
+        self.pending.reverse();
+        self.go_on()
+    }
+
+    fn go_on(&mut self) -> Action {
+        match self.pending.last() {
+            Some(statement) => Action::Query(statement.clone()),
+            None => self.round(),
+        }
+    }
+}
+
+impl Script for SchemaChanger {
+    fn next(&mut self, _: u64, _: &mut Prng, answer: Answer) -> Action {
+        match answer {
+            Answer::Ready | Answer::Lost => Action::Connect(self.node),
+            Answer::Connected => self.go_on(),
+            Answer::Done(_) | Answer::Rows(_) => {
+                self.pending.pop();
+                self.go_on()
+            }
+            Answer::Error(code, _) if super::is_certain_failure(code) => self.go_on(),
+            Answer::Error(code, message) => {
+                self.failure = Some(format!("unexpected error {code} {message}"));
+                Action::Finish
+            }
+        }
+    }
+
+    fn as_any(&self) -> &dyn std::any::Any {
+        self
+    }
+}
+
+/// A client that changes rows of that table.
+pub struct RowChanger {
+    nodes: Vec<NodeId>,
+    first: u64,
+    left: u32,
+    statement: String,
+    /// Inserts acknowledged minus deletes acknowledged.
+    pub rows: i64,
+    /// A statement whose outcome is not known was among them.
+    pub is_uncertain: bool,
+    /// An answer that no correct server gives.
+    pub failure: Option<String>,
+}
+
+impl RowChanger {
+    /// A client that runs `count` statements on ids from `first`, which are its own.
+    #[must_use]
+    pub fn new(nodes: Vec<NodeId>, first: u64, count: u32) -> Self {
+        Self { nodes, first, left: count, statement: String::new(), rows: 0, is_uncertain: false, failure: None }
+    }
+
+    fn begin(&mut self, prng: &mut Prng) -> Action {
+        if self.left == 0 {
+            return Action::Finish;
+        }
+        self.left -= 1;
+        let id = self.first + prng.below(20);
+        let a = prng.below(10);
+        self.statement = match prng.below(4) {
+            0 | 1 => format!("INSERT INTO sim.changing VALUES ({id}, {a}, 'b{a}')"),
+            2 => format!("UPDATE sim.changing SET a = {a} WHERE id = {id}"),
+            _ => format!("DELETE FROM sim.changing WHERE id = {id}"),
+        };
+        Action::Query(self.statement.clone())
+    }
+}
+
+impl Script for RowChanger {
+    fn next(&mut self, _: u64, prng: &mut Prng, answer: Answer) -> Action {
+        match answer {
+            Answer::Ready => return Action::Connect(self.nodes[prng.index(self.nodes.len())]),
+            Answer::Connected | Answer::Rows(_) => {}
+            Answer::Lost => {
+                self.is_uncertain = true;
+                return Action::Wait(5_000_000);
+            }
+            Answer::Done(affected) => {
+                let affected = i64::try_from(affected).unwrap_or(0);
+                if self.statement.starts_with("INSERT") {
+                    self.rows += affected;
+                } else if self.statement.starts_with("DELETE") {
+                    self.rows -= affected;
+                }
+            }
+            Answer::Error(1062, _) => {}
+            Answer::Error(1180, _) => self.is_uncertain = true,
+            Answer::Error(code, _) if super::is_certain_failure(code) => {}
+            Answer::Error(code, message) => {
+                self.failure = Some(format!("unexpected error {code} {message} to {}", self.statement));
+                return Action::Finish;
+            }
+        }
+        self.begin(prng)
+    }
+
+    fn as_any(&self) -> &dyn std::any::Any {
+        self
+    }
+}

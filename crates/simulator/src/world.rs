@@ -1,0 +1,601 @@
+//! Nodes, queues, the clock and the network of one simulated cluster.
+//!
+//! Every module has a queue. A step draws one module with work, gives it one input with a drawn budget, and advances its clock a little.
+//! When nobody has work, time jumps to the next delivery or deadline.
+//!
+//! The network delivers signals between two modules in order (as one TCP connection does) and reorders everything else by drawn delays;
+//! client bytes arrive in drawn pieces. A crash of a node drops its modules, its queues and what it has not sent; what is on its way still
+//! arrives; its peers and clients see their connections close a little later.
+//!
+//! Invariants: virtual time never goes back; every choice is drawn from the one generator; nothing depends on addresses or hash seeds.
+
+use crate::client::Client;
+use crate::transcript::Transcript;
+use memory::{MemoryConfig, MemoryManager};
+use node::{NodeModule, NodeSettings, build};
+use protocol::layout::{Layout, LayoutRequest};
+use protocol::module::ConnectionAction;
+use protocol::{
+    Address, Budget, CloseReason, ConnectionId, ConnectionKind, Envelope, Input, Module, ModuleKind, NodeRole, Outputs,
+    ReceiveBuffer, RequestToRuntime,
+};
+use query::Shared;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::sync::Arc;
+use stdx::{Instant, Now, Prng, WallTime};
+use types::NodeId;
+
+/// 2026-01-01 00:00:00 UTC: when virtual time begins, in microseconds.
+const WALL_START_US: u64 = 1_767_225_600_000_000;
+/// The management node's id in every simulated cluster.
+pub const MANAGEMENT: NodeId = NodeId(65);
+
+/// What a cluster looks like.
+#[derive(Clone, Debug)]
+pub struct Shape {
+    /// Data nodes, ids from 1.
+    pub data_nodes: u16,
+    /// NoOfReplicas.
+    pub replicas: usize,
+    /// PartitionsPerNode.
+    pub partitions_per_node: usize,
+    /// SQL nodes, ids from 67.
+    pub sql_nodes: u16,
+    /// ThreadConfig of data nodes.
+    pub thread_config: String,
+    /// Memory of each data node.
+    pub memory: u64,
+    /// Longest delay of a signal between nodes, in microseconds.
+    pub delay_max_us: u64,
+}
+
+/// An input that waits in a module's queue.
+enum Item {
+    Start([u8; 32]),
+    Signal(Box<Envelope>),
+    Shared(Address, Shared),
+    Opened(ConnectionId, String),
+    Bytes(ConnectionId, Vec<u8>),
+    Closed(ConnectionId),
+    LinkUp(NodeId),
+    LinkDown(NodeId),
+}
+
+/// A module with its queue.
+struct Slot {
+    module: NodeModule,
+    queue: VecDeque<Item>,
+    outputs: Outputs<Shared>,
+    receive: BTreeMap<ConnectionId, ReceiveBuffer>,
+    paused: Vec<ConnectionId>,
+}
+
+/// A running node.
+struct Node {
+    role: NodeRole,
+    is_open: bool,
+    slots: BTreeMap<Address, Slot>,
+}
+
+/// Something that will happen at a time.
+enum Delivery {
+    Signal(Box<Envelope>),
+    ToServer { connection: Link, bytes: Vec<u8> },
+    ToClient { client: usize, serial: u32, bytes: Vec<u8> },
+    ClientClosed { client: usize, serial: u32 },
+    ServerClosed { connection: Link },
+    LinkDown { at: NodeId, node: NodeId },
+    WakeClient(usize),
+}
+
+/// One client's connection as the server side knows it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Link {
+    /// The sql module that serves it.
+    pub module: Address,
+    /// Its id there.
+    pub connection: ConnectionId,
+}
+
+struct Timed {
+    at: u64,
+    order: u64,
+    delivery: Delivery,
+}
+
+impl PartialEq for Timed {
+    fn eq(&self, other: &Self) -> bool {
+        (self.at, self.order) == (other.at, other.order)
+    }
+}
+impl Eq for Timed {}
+impl PartialOrd for Timed {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl Ord for Timed {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        (self.at, self.order).cmp(&(other.at, other.order))
+    }
+}
+
+/// A simulated cluster with its clients.
+pub struct World {
+    /// All choices come from here.
+    pub prng: Prng,
+    /// What happened.
+    pub transcript: Transcript,
+    shape: Shape,
+    now: u64,
+    nodes: BTreeMap<NodeId, Node>,
+    deliveries: BinaryHeap<Reverse<Timed>>,
+    next_order: u64,
+    /// Until when each ordered stream is busy: a later message never overtakes.
+    streams: BTreeMap<(Address, Address), u64>,
+    client_streams: BTreeMap<(usize, bool), u64>,
+    clients: Vec<Client>,
+    /// Who is at the other end of a server connection.
+    peers: BTreeMap<Link, (usize, u32)>,
+    next_connection: u32,
+    steps: u64,
+}
+
+impl World {
+    /// A cluster of this shape, about to start.
+    #[must_use]
+    pub fn new(seed: u64, shape: Shape, kept_lines: usize) -> Self {
+        let mut world = Self {
+            prng: Prng::new(seed),
+            transcript: Transcript::new(kept_lines),
+            now: 0,
+            nodes: BTreeMap::new(),
+            deliveries: BinaryHeap::new(),
+            next_order: 0,
+            streams: BTreeMap::new(),
+            client_streams: BTreeMap::new(),
+            clients: Vec::new(),
+            peers: BTreeMap::new(),
+            next_connection: 0,
+            steps: 0,
+            shape,
+        };
+        world.start_nodes();
+        world
+    }
+
+    /// Virtual nanoseconds since the start.
+    #[must_use]
+    pub fn now(&self) -> u64 {
+        self.now
+    }
+
+    /// Steps so far.
+    #[must_use]
+    pub fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    /// The clients.
+    #[must_use]
+    pub fn clients(&self) -> &[Client] {
+        &self.clients
+    }
+
+    /// One client.
+    pub fn client_mut(&mut self, client: usize) -> &mut Client {
+        &mut self.clients[client]
+    }
+
+    /// Nodes that serve SQL, alive or not.
+    #[must_use]
+    pub fn sql_nodes(&self) -> Vec<NodeId> {
+        self.members().into_iter().filter(|(_, role)| *role != NodeRole::Management).map(|(node, _)| node).collect()
+    }
+
+    /// Whether every SQL port accepts connections.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        self.sql_nodes().iter().all(|node| self.nodes.get(node).is_some_and(|node| node.is_open))
+    }
+
+    /// All local data managers that are alive, for checks.
+    pub fn ldms(&self) -> impl Iterator<Item = &transaction::Ldm> {
+        self.nodes.values().flat_map(|node| node.slots.values()).filter_map(|slot| slot.module.as_ldm())
+    }
+
+    fn members(&self) -> Vec<(NodeId, NodeRole)> {
+        let mut members: Vec<(NodeId, NodeRole)> =
+            (1..=self.shape.data_nodes).map(|node| (NodeId(node), NodeRole::Data)).collect();
+        members.push((MANAGEMENT, NodeRole::Management));
+        members.extend((0..self.shape.sql_nodes).map(|index| (NodeId(67 + index), NodeRole::Sql)));
+        members
+    }
+
+    fn start_nodes(&mut self) {
+        let members = self.members();
+        for (node, role) in &members {
+            self.start_node(*node, *role, &members);
+        }
+        for (node, _) in &members {
+            for (other, _) in members.iter().filter(|(other, _)| other != node) {
+                self.enqueue(Address::membership(*node), Item::LinkUp(*other));
+            }
+        }
+    }
+
+    fn start_node(&mut self, node: NodeId, role: NodeRole, members: &[(NodeId, NodeRole)]) {
+        let kinds: &[ModuleKind] = match role {
+            NodeRole::Data => &[ModuleKind::Sql, ModuleKind::Tc, ModuleKind::Ldm],
+            NodeRole::Sql => &[ModuleKind::Sql],
+            NodeRole::Management => &[],
+        };
+        let thread_config = (role == NodeRole::Data).then_some(self.shape.thread_config.as_str());
+        let layout = Layout::plan(&LayoutRequest { thread_config, cpu_count: 1, kinds });
+        stdx::require!(layout.is_ok(), "the shape's ThreadConfig is wrong");
+        let Ok(layout) = layout else { return };
+        let memory = MemoryManager::new(MemoryConfig::with_data_memory(self.shape.memory));
+        let settings = NodeSettings {
+            node,
+            cluster: "simulated".to_owned(),
+            role,
+            host: format!("node{node}"),
+            start: self.prng.next_u64(),
+            members: members.to_vec(),
+            configured: Vec::new(),
+            config_text: String::new(),
+            replica_count: self.shape.replicas,
+            partitions_per_node: self.shape.partitions_per_node,
+            time_between_epochs: transaction::epochs::TIME_BETWEEN_EPOCHS,
+            max_connections: 100,
+            version: "simulated".to_owned(),
+        };
+        let mut slots = BTreeMap::new();
+        for (address, module) in build(&settings, &layout, &memory) {
+            let mut seed = [0; 32];
+            self.prng.fill(&mut seed);
+            let queue = VecDeque::from([Item::Start(seed)]);
+            let slot =
+                Slot { module, queue, outputs: Outputs::default(), receive: BTreeMap::new(), paused: Vec::new() };
+            slots.insert(address, slot);
+        }
+        self.nodes.insert(node, Node { role, is_open: false, slots });
+    }
+
+    // ---- running ------------------------------------------------------------------------------------------------------------------
+
+    /// Does one thing. False if nothing can ever happen again.
+    pub fn step(&mut self) -> bool {
+        self.steps += 1;
+        self.deliver_due();
+        let runnable = self.runnable();
+        if runnable.is_empty() {
+            return self.jump();
+        }
+        let address = runnable[self.prng.index(runnable.len())];
+        self.run_module(address);
+        true
+    }
+
+    /// Steps until `done`, or until a number of virtual milliseconds have passed: then false.
+    pub fn run_until(&mut self, milliseconds: u64, mut done: impl FnMut(&mut Self) -> bool) -> bool {
+        let end = self.now + milliseconds * 1_000_000;
+        while self.now < end {
+            if done(self) {
+                return true;
+            }
+            if !self.step() {
+                return done(self);
+            }
+        }
+        false
+    }
+
+    fn runnable(&self) -> Vec<Address> {
+        let now = Instant(self.now);
+        let slots = self.nodes.values().flat_map(|node| &node.slots);
+        slots
+            .filter(|(_, slot)| !slot.queue.is_empty() || slot.module.deadline().is_some_and(|at| at <= now))
+            .map(|(address, _)| *address)
+            .collect()
+    }
+
+    /// Nobody has work: time goes on to whatever comes next.
+    fn jump(&mut self) -> bool {
+        let delivery = self.deliveries.peek().map(|Reverse(timed)| timed.at);
+        let slots = self.nodes.values().flat_map(|node| node.slots.values());
+        let deadline = slots.filter_map(|slot| slot.module.deadline()).map(|at| at.0).min();
+        let Some(next) = [delivery, deadline].into_iter().flatten().min() else { return false };
+        self.now = self.now.max(next);
+        true
+    }
+
+    fn clock(&self) -> Now {
+        Now { monotonic: Instant(self.now), wall: WallTime(WALL_START_US + self.now / 1_000) }
+    }
+
+    fn slot_mut(&mut self, address: Address) -> Option<&mut Slot> {
+        self.nodes.get_mut(&address.node)?.slots.get_mut(&address)
+    }
+
+    fn enqueue(&mut self, address: Address, item: Item) {
+        if let Some(slot) = self.slot_mut(address) {
+            slot.queue.push_back(item);
+        }
+    }
+
+    fn run_module(&mut self, address: Address) {
+        self.now += 200 + self.prng.below(5_000);
+        let now = self.clock();
+        let mut budget = Budget { rows: u32::try_from(1 + self.prng.below(200)).unwrap_or(1) };
+        let Some(slot) = self.slot_mut(address) else { return };
+        match slot.queue.pop_front() {
+            None => slot.module.handle(now, Input::Deadline, &mut budget, &mut slot.outputs),
+            Some(item) => feed(slot, now, item, &mut budget),
+        }
+        self.take_outputs(address);
+    }
+
+    /// Moves what a handler wanted into queues and the network.
+    fn take_outputs(&mut self, address: Address) {
+        let Some(slot) = self.slot_mut(address) else { return };
+        let signals = std::mem::take(&mut slot.outputs.signals);
+        let shared = std::mem::take(&mut slot.outputs.shared);
+        let actions = std::mem::take(&mut slot.outputs.actions);
+        let events = std::mem::take(&mut slot.outputs.events);
+        let requests = std::mem::take(&mut slot.outputs.requests);
+        let mut replies = Vec::new();
+        for connection in slot.outputs.take_dirty() {
+            if let Some(bytes) = slot.outputs.unsent(connection)
+                && !bytes.is_empty()
+            {
+                replies.push((connection, std::mem::take(bytes)));
+            }
+        }
+        for event in events {
+            self.transcript.push(format!("{} {address} event {}", self.now, event.message));
+        }
+        for envelope in signals {
+            self.send(envelope);
+        }
+        for (from, to, object) in shared {
+            self.enqueue(to, Item::Shared(from, object));
+        }
+        for (connection, bytes) in replies {
+            self.send_to_client(Link { module: address, connection }, bytes);
+        }
+        for (connection, action) in actions {
+            self.act(Link { module: address, connection }, action);
+        }
+        for request in requests {
+            match request {
+                RequestToRuntime::OpenListeners => {
+                    if let Some(node) = self.nodes.get_mut(&address.node) {
+                        node.is_open = node.role != NodeRole::Management;
+                    }
+                }
+                RequestToRuntime::Exit(_) => self.crash(address.node),
+                RequestToRuntime::Report => {}
+            }
+        }
+    }
+
+    // ---- the network --------------------------------------------------------------------------------------------------------------
+
+    fn later(&mut self, at: u64, delivery: Delivery) {
+        self.next_order += 1;
+        self.deliveries.push(Reverse(Timed { at, order: self.next_order, delivery }));
+    }
+
+    fn send(&mut self, envelope: Envelope) {
+        let line = format!("{} {} -> {} {}", self.now, envelope.from, envelope.to, crate::world::name_of(&envelope));
+        self.transcript.push(line);
+        let stream = (envelope.from, envelope.to);
+        let delay = if stream.0.node == stream.1.node { 0 } else { self.draw_delay() };
+        let busy = self.streams.get(&stream).copied().unwrap_or(0);
+        let at = busy.max(self.now + delay);
+        self.streams.insert(stream, at);
+        if delay == 0 {
+            let to = envelope.to;
+            self.enqueue(to, Item::Signal(Box::new(envelope)));
+        } else {
+            self.later(at, Delivery::Signal(Box::new(envelope)));
+        }
+    }
+
+    /// Mostly short, sometimes long.
+    fn draw_delay(&mut self) -> u64 {
+        let usual = 5_000 + self.prng.below(50_000);
+        if self.prng.chance(1, 20) { usual + self.prng.below(self.shape.delay_max_us.max(1) * 1_000) } else { usual }
+    }
+
+    fn client_time(&mut self, client: usize, to_server: bool) -> u64 {
+        let at = self.now + 2_000 + self.prng.below(30_000);
+        let busy = self.client_streams.entry((client, to_server)).or_insert(0);
+        *busy = at.max(*busy);
+        *busy
+    }
+
+    fn deliver_due(&mut self) {
+        while self.deliveries.peek().is_some_and(|Reverse(timed)| timed.at <= self.now) {
+            let Some(Reverse(timed)) = self.deliveries.pop() else { return };
+            match timed.delivery {
+                Delivery::Signal(envelope) => self.enqueue(envelope.to, Item::Signal(envelope)),
+                Delivery::ToServer { connection, bytes } => {
+                    self.enqueue(connection.module, Item::Bytes(connection.connection, bytes));
+                }
+                Delivery::ServerClosed { connection } => {
+                    self.peers.remove(&connection);
+                    self.enqueue(connection.module, Item::Closed(connection.connection));
+                }
+                Delivery::ToClient { client, serial, bytes } => {
+                    self.clients[client].receive(serial, &bytes);
+                    self.run_client(client);
+                }
+                Delivery::ClientClosed { client, serial } => {
+                    self.clients[client].lose(serial);
+                    self.run_client(client);
+                }
+                Delivery::LinkDown { at, node } => self.enqueue(Address::membership(at), Item::LinkDown(node)),
+                Delivery::WakeClient(client) => self.run_client(client),
+            }
+        }
+    }
+
+    // ---- clients ------------------------------------------------------------------------------------------------------------------
+
+    /// Adds a client; it acts when it is run.
+    pub fn add_client(&mut self, client: Client) -> usize {
+        self.clients.push(client);
+        self.clients.len() - 1
+    }
+
+    /// Connects a client to a node: to a drawn sql module of it. False if the node does not accept.
+    pub fn connect(&mut self, client: usize, node: NodeId) -> bool {
+        let Some(found) = self.nodes.get(&node).filter(|found| found.is_open) else { return false };
+        let modules: Vec<Address> =
+            found.slots.keys().copied().filter(|address| address.kind == ModuleKind::Sql).collect();
+        let module = modules[self.prng.index(modules.len())];
+        self.next_connection += 1;
+        let connection = ConnectionId { slot: self.next_connection, generation: 1 };
+        let link = Link { module, connection };
+        let serial = self.clients[client].open(link);
+        self.peers.insert(link, (client, serial));
+        self.enqueue(module, Item::Opened(connection, format!("client{client}")));
+        true
+    }
+
+    /// Sends what a client has to say, in drawn pieces.
+    pub fn run_client(&mut self, client: usize) {
+        let wake = {
+            let now = self.now;
+            self.clients[client].run(now, &mut self.prng)
+        };
+        if let Some(at) = wake {
+            let at = at.max(self.now + 1_000);
+            self.later(at, Delivery::WakeClient(client));
+        }
+        if let Some(node) = self.clients[client].target()
+            && !self.clients[client].wants_close()
+            && !self.connect(client, node)
+        {
+            self.clients[client].refuse();
+            let at = self.now + 1_000_000;
+            self.later(at, Delivery::WakeClient(client));
+        }
+        let Some(link) = self.clients[client].link() else { return };
+        let mut bytes = self.clients[client].take_output();
+        while !bytes.is_empty() {
+            let count = if self.prng.chance(1, 8) { 1 + self.prng.index(bytes.len()) } else { bytes.len() };
+            let rest = bytes.split_off(count);
+            let at = self.client_time(client, true);
+            self.later(at, Delivery::ToServer { connection: link, bytes });
+            bytes = rest;
+        }
+        if self.clients[client].wants_close() {
+            let at = self.client_time(client, true);
+            self.clients[client].closed();
+            self.later(at, Delivery::ServerClosed { connection: link });
+            self.later(at, Delivery::WakeClient(client));
+        }
+    }
+
+    fn send_to_client(&mut self, link: Link, bytes: Vec<u8>) {
+        if let Some((client, serial)) = self.peers.get(&link).copied() {
+            let at = self.client_time(client, false);
+            self.later(at, Delivery::ToClient { client, serial, bytes });
+        }
+    }
+
+    fn act(&mut self, link: Link, action: ConnectionAction) {
+        match action {
+            ConnectionAction::Close => {
+                if let Some((client, serial)) = self.peers.remove(&link) {
+                    let at = self.client_time(client, false);
+                    self.later(at, Delivery::ClientClosed { client, serial });
+                }
+                self.enqueue(link.module, Item::Closed(link.connection));
+            }
+            ConnectionAction::PauseReading => {
+                if let Some(slot) = self.slot_mut(link.module) {
+                    slot.paused.push(link.connection);
+                }
+            }
+            ConnectionAction::ResumeReading => {
+                if let Some(slot) = self.slot_mut(link.module) {
+                    slot.paused.retain(|paused| *paused != link.connection);
+                    slot.queue.push_back(Item::Bytes(link.connection, Vec::new()));
+                }
+            }
+            ConnectionAction::StartTls => stdx::require!(false, "the simulator has no TLS"),
+        }
+    }
+
+    // ---- faults -------------------------------------------------------------------------------------------------------------------
+
+    /// A node dies at once.
+    pub fn crash(&mut self, node: NodeId) {
+        if self.nodes.remove(&node).is_none() {
+            return;
+        }
+        self.transcript.push(format!("{} crash of node {node}", self.now));
+        let others: Vec<NodeId> = self.nodes.keys().copied().collect();
+        for other in others {
+            let at = self.now + 1_000_000 + self.draw_delay() * 4;
+            self.later(at, Delivery::LinkDown { at: other, node });
+        }
+        let links: Vec<Link> = self.peers.keys().copied().filter(|link| link.module.node == node).collect();
+        for link in links {
+            if let Some((client, serial)) = self.peers.remove(&link) {
+                let at = self.client_time(client, false);
+                self.later(at, Delivery::ClientClosed { client, serial });
+            }
+        }
+    }
+}
+
+/// Gives one queued input to its module.
+fn feed(slot: &mut Slot, now: Now, item: Item, budget: &mut Budget) {
+    let input = match item {
+        Item::Start(seed) => Input::Start { seed },
+        Item::Signal(envelope) => Input::Signal(*envelope),
+        Item::Shared(from, shared) => Input::Shared { from, shared },
+        Item::Opened(connection, peer) => {
+            slot.receive.insert(connection, ReceiveBuffer::default());
+            Input::Opened { connection, kind: ConnectionKind::MySqlTcp { loopback: true }, peer }
+        }
+        Item::Bytes(connection, bytes) => {
+            let Some(buffer) = slot.receive.get_mut(&connection) else { return };
+            buffer.tail().extend_from_slice(&bytes);
+            if slot.paused.contains(&connection) {
+                return;
+            }
+            Input::Bytes { connection, buffer }
+        }
+        Item::Closed(connection) => {
+            if slot.receive.remove(&connection).is_none() {
+                return;
+            }
+            slot.outputs.forget(connection);
+            Input::Closed { connection, reason: CloseReason::Peer }
+        }
+        Item::LinkUp(node) => Input::LinkUp { node },
+        Item::LinkDown(node) => Input::LinkDown { node },
+    };
+    slot.module.handle(now, input, budget, &mut slot.outputs);
+}
+
+/// The name of a signal: its variant.
+#[must_use]
+pub fn name_of(envelope: &Envelope) -> String {
+    let text = format!("{:?}", envelope.signal);
+    let end = text.find(['(', ' ', '{']).unwrap_or(text.len());
+    text[..end].to_owned()
+}
+
+/// A memory manager for tests of one node.
+#[must_use]
+pub fn small_memory() -> Arc<MemoryManager> {
+    MemoryManager::new(MemoryConfig::with_data_memory(64 << 20))
+}

@@ -1,0 +1,23 @@
+//! A bounded number of seeds in every test run; long campaigns are run by `cargo xtask simulate`.
+
+use simulator::run_seed;
+
+/// Seeds of the ordinary test run.
+const SEEDS: u64 = 200;
+
+#[test]
+fn seeds_pass() {
+    for seed in 0..SEEDS {
+        let outcome = run_seed(seed);
+        assert!(outcome.failure.is_none(), "seed {seed}: {}\n{}", outcome.failure.unwrap_or_default(), outcome.tail);
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_transcript() {
+    for seed in [1, 7, 42] {
+        let (first, second) = (run_seed(seed), run_seed(seed));
+        assert_eq!(first.digest, second.digest, "seed {seed}");
+        assert_eq!(first.steps, second.steps, "seed {seed}");
+    }
+}
