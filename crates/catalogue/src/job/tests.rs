@@ -72,10 +72,13 @@ fn create_item() -> DdlRequest {
     create("item", columns, vec![primary(&["id"]), key(KeySpecKind::Unique, None, &["sku"])])
 }
 
+/// System table and primary key.
+type RowName = (TableId, Box<[u8]>);
+
 /// The rows of the system tables, and the schema that they mean.
 struct World {
     system: SystemTables,
-    rows: BTreeMap<(TableId, Box<[u8]>), Box<[u8]>>,
+    rows: BTreeMap<RowName, Box<[u8]>>,
     schema: Schema,
 }
 

@@ -1,0 +1,492 @@
+//! The names that `config.ini` may use: NDB's, with their units, defaults and one line of description, and whether they do anything here.
+//!
+//! One table for the parser and for whoever lists parameters (`ndbinfo.config_params`). Names are compared without case, and `-` is `_`.
+//!
+//! **Invariants** (tested): names are unique; defaults can be read by their kind; every parameter without effect says why.
+
+use std::fmt::Write;
+
+const MIB: u64 = 1024 * 1024;
+/// The largest size: 16 TiB.
+const SIZE_MAX: u64 = 16 * 1024 * 1024 * MIB;
+/// The largest count and time.
+const COUNT_MAX: u64 = 0xffff_feff;
+/// A suggestion differs from what was written by at most this part of its length, and by 3 characters in any case.
+const SUGGESTION_PART: usize = 2;
+
+/// Sections in which a parameter may stand.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Sections(u8);
+
+impl Sections {
+    /// `[ndbd]`.
+    pub const DATA: Self = Self(1);
+    /// `[ndb_mgmd]`.
+    pub const MANAGEMENT: Self = Self(2);
+    /// `[mysqld]`.
+    pub const SQL: Self = Self(4);
+    /// `[api]`.
+    pub const API: Self = Self(8);
+    /// `[tcp]`.
+    pub const TCP: Self = Self(16);
+    /// `[shm]`.
+    pub const SHM: Self = Self(32);
+    /// `[system]`.
+    pub const SYSTEM: Self = Self(64);
+    /// All of them.
+    pub const ALL: Self = Self(127);
+
+    /// These and those.
+    #[must_use]
+    pub const fn and(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// True if some section is in both.
+    #[must_use]
+    pub const fn meets(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+
+    /// `[ndbd], [mysqld]`.
+    #[must_use]
+    pub fn names(self) -> String {
+        let all = ["ndbd", "ndb_mgmd", "mysqld", "api", "tcp", "shm", "system"];
+        let mut names = String::new();
+        for (position, name) in all.iter().enumerate().filter(|(position, _)| self.0 >> position & 1 != 0) {
+            let separator = if self.0 & ((1 << position) - 1) == 0 { "" } else { ", " };
+            let written = write!(names, "{separator}[{name}]");
+            stdx::require!(written.is_ok(), "writing to a string cannot fail");
+        }
+        names
+    }
+}
+
+/// What values a parameter takes. Bounds are inclusive.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// Any text.
+    Text,
+    /// 0 or 1, also true/false, yes/no, on/off.
+    Flag,
+    /// A number.
+    Count(u64, u64),
+    /// Bytes, with K, M, G, T for powers of 1024; 0 (automatic) is always allowed.
+    Size(u64, u64),
+    /// Milliseconds.
+    Milliseconds(u64, u64),
+    /// Microseconds.
+    Microseconds(u64, u64),
+    /// A TCP port.
+    Port,
+    /// One of [`SPIN_METHODS`].
+    SpinMethod,
+}
+
+/// Whether a parameter does anything.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Effect {
+    /// It does what it says.
+    Used,
+    /// It is accepted with a warning that says this.
+    None(&'static str),
+}
+
+/// A known name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Parameter {
+    /// As NDB (or mysqld) spells it.
+    pub name: &'static str,
+    /// Where it may stand.
+    pub sections: Sections,
+    /// Its values.
+    pub kind: Kind,
+    /// What holds if it is not set; empty: nothing.
+    pub default: &'static str,
+    /// Whether it does anything.
+    pub effect: Effect,
+    /// What it is.
+    pub description: &'static str,
+}
+
+/// Spellings that are understood, and the method each means.
+pub(super) const SPIN_METHODS: [(&str, &str); 6] = [
+    ("CostBasedSpinning", "CostBasedSpinning"),
+    ("StaticSpinning", "StaticSpinning"),
+    ("LatencyOptimisedSpinning", "LatencyOptimisedSpinning"),
+    ("DatabaseMachineSpinning", "DatabaseMachineSpinning"),
+    ("DatabaseMachine", "DatabaseMachineSpinning"),
+    ("NoSpinning", "NoSpinning"),
+];
+
+/// The spin method that `text` names.
+pub(super) fn spin_method(text: &str) -> Option<&'static str> {
+    SPIN_METHODS.iter().find(|(spelling, _)| spelling.eq_ignore_ascii_case(text)).map(|(_, method)| *method)
+}
+
+impl Kind {
+    /// The value as a number (0 for texts), or what would be right.
+    pub(super) fn read(self, text: &str) -> Result<u64, String> {
+        let within = |number: Option<u64>, low: u64, high: u64, unit: &str| match number {
+            Some(number) if (low..=high).contains(&number) => Ok(number),
+            _ => Err(format!("a number {low}–{high}{unit}")),
+        };
+        match self {
+            Kind::Text => Ok(0),
+            Kind::Flag => flag(text).ok_or_else(|| "0 or 1".to_owned()),
+            Kind::Count(low, high) => within(size(text), low, high, ""),
+            Kind::Milliseconds(low, high) => within(size(text), low, high, " (milliseconds)"),
+            Kind::Microseconds(low, high) => within(size(text), low, high, " (microseconds)"),
+            Kind::Port => within(text.parse().ok(), 1, 65_535, ""),
+            Kind::Size(low, high) => match size(text) {
+                Some(0) => Ok(0),
+                Some(number) if (low..=high).contains(&number) => Ok(number),
+                _ => Err(format!("a size {}–{} (K, M, G, T mean powers of 1024)", shown(low), shown(high))),
+            },
+            Kind::SpinMethod => spin_method(text)
+                .map(|_| 0)
+                .ok_or_else(|| SPIN_METHODS.map(|(spelling, _)| spelling).join(", ")),
+        }
+    }
+}
+
+fn flag(text: &str) -> Option<u64> {
+    let text = text.to_ascii_lowercase();
+    match text.as_str() {
+        "1" | "true" | "yes" | "y" | "on" => Some(1),
+        "0" | "false" | "no" | "n" | "off" => Some(0),
+        _ => None,
+    }
+}
+
+fn size(text: &str) -> Option<u64> {
+    let units = [('k', 10), ('m', 20), ('g', 30), ('t', 40)];
+    let last = text.chars().last()?.to_ascii_lowercase();
+    let (digits, shift) = match units.iter().find(|(unit, _)| *unit == last) {
+        Some((_, shift)) => (&text[..text.len() - 1], *shift),
+        None => (text, 0),
+    };
+    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    digits.parse::<u64>().ok()?.checked_mul(1 << shift)
+}
+
+/// A size with the largest unit that divides it.
+fn shown(size: u64) -> String {
+    let units = [("T", 40), ("G", 30), ("M", 20), ("K", 10)];
+    let whole = units.iter().find(|(_, shift)| size > 0 && size.is_multiple_of(1 << shift));
+    whole.map_or_else(|| size.to_string(), |(unit, shift)| format!("{}{unit}", size >> shift))
+}
+
+/// Numbers that the table's bounds keep in range.
+pub(super) trait Number {
+    fn narrow(number: u64) -> Self;
+}
+
+impl Number for usize {
+    fn narrow(number: u64) -> Self {
+        usize::try_from(number).unwrap_or(usize::MAX)
+    }
+}
+
+impl Number for u32 {
+    fn narrow(number: u64) -> Self {
+        u32::try_from(number).unwrap_or(u32::MAX)
+    }
+}
+
+fn same_name(left: &str, right: &str) -> bool {
+    let folded = |name: &str| name.replace('-', "_").to_ascii_lowercase();
+    folded(left) == folded(right)
+}
+
+/// The parameter called `name` that may stand in one of these sections.
+pub(super) fn find(name: &str, sections: Sections) -> Option<&'static Parameter> {
+    // NDB knows the id by its old name, too.
+    let name = if name.eq_ignore_ascii_case("Id") { "NodeId" } else { name };
+    PARAMETERS.iter().find(|parameter| parameter.sections.meets(sections) && same_name(parameter.name, name))
+}
+
+/// The default of a parameter, which must be in the table.
+pub(super) fn default_text(name: &str) -> &'static str {
+    let found = find(name, Sections::ALL);
+    stdx::require!(found.is_some(), "{name} is not in the table of parameters");
+    found.map_or("", |parameter| parameter.default)
+}
+
+/// The default of a parameter as a number.
+pub(super) fn default_number(name: &str) -> u64 {
+    size(default_text(name)).unwrap_or(0)
+}
+
+/// The name most like `name` that may stand in one of these sections, if one is alike at all.
+pub(super) fn nearest(name: &str, sections: Sections) -> Option<&'static str> {
+    let distances = PARAMETERS
+        .iter()
+        .filter(|parameter| parameter.sections.meets(sections))
+        .map(|parameter| (edit_distance(name, parameter.name), parameter.name));
+    let (distance, nearest) = distances.min()?;
+    (distance <= (nearest.len() / SUGGESTION_PART).max(3)).then_some(nearest)
+}
+
+/// Insertions, deletions and replacements that make one name the other, case aside (Levenshtein).
+fn edit_distance(left: &str, right: &str) -> usize {
+    // Names longer than any known one are like none.
+    let left: Vec<char> = left.chars().take(100).map(|character| character.to_ascii_lowercase()).collect();
+    let right: Vec<char> = right.chars().map(|character| character.to_ascii_lowercase()).collect();
+    let mut row: Vec<usize> = (0..=right.len()).collect();
+    for (index, from) in left.iter().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = index + 1;
+        for (column, to) in right.iter().enumerate() {
+            let replaced = diagonal + usize::from(from != to);
+            diagonal = row[column + 1];
+            row[column + 1] = replaced.min(diagonal + 1).min(row[column] + 1);
+        }
+    }
+    row[right.len()]
+}
+
+const fn parameter(
+    name: &'static str,
+    sections: Sections,
+    kind: Kind,
+    default: &'static str,
+    effect: Effect,
+    description: &'static str,
+) -> Parameter {
+    Parameter { name, sections, kind, default, effect, description }
+}
+
+/// All known names: first those that do something, then NDB's others.
+#[rustfmt::skip]
+pub static PARAMETERS: &[Parameter] = &[
+    parameter("NodeId", Sections::DATA.and(Sections::MANAGEMENT).and(Sections::SQL).and(Sections::API), Kind::Count(1, 255), "", Effect::Used, "The node's number, unique in the cluster."),
+    parameter("HostName", Sections::DATA.and(Sections::MANAGEMENT).and(Sections::SQL).and(Sections::API), Kind::Text, "", Effect::Used, "Name or address of the machine."),
+    parameter("DataDir", Sections::DATA.and(Sections::MANAGEMENT).and(Sections::SQL), Kind::Text, ".", Effect::Used, "Directory of logs, traces and files."),
+    parameter("ServerPort", Sections::DATA.and(Sections::MANAGEMENT).and(Sections::SQL), Kind::Port, "2202 and up", Effect::Used, "Where the other nodes connect."),
+    parameter("PortNumber", Sections::MANAGEMENT, Kind::Port, "1186 and up", Effect::Used, "Where management clients connect."),
+    parameter("NoOfReplicas", Sections::DATA, Kind::Count(1, 4), "2", Effect::Used, "Copies of each partition; data nodes must be a multiple of it."),
+    parameter("PartitionsPerNode", Sections::DATA, Kind::Count(1, 128), "2", Effect::Used, "Partitions of each table per data node."),
+    parameter("TotalMemoryConfig", Sections::DATA, Kind::Size(256 * MIB, SIZE_MAX), "0", Effect::Used, "Memory of all regions; 0: most of what the machine gives."),
+    parameter("DataMemory", Sections::DATA, Kind::Size(MIB, SIZE_MAX), "0", Effect::Used, "Memory of rows and indexes; 0: what remains of TotalMemoryConfig."),
+    parameter("TransactionMemory", Sections::DATA, Kind::Size(0, SIZE_MAX), "0", Effect::Used, "Reserve for open transactions; 0: automatic."),
+    parameter("SharedGlobalMemory", Sections::DATA, Kind::Size(0, SIZE_MAX), "0", Effect::Used, "Memory that regions share; 0: automatic."),
+    parameter("ReplicationMemory", Sections::DATA, Kind::Size(0, SIZE_MAX), "0", Effect::Used, "Reserve for change streams; 0: automatic."),
+    parameter("SchemaMemory", Sections::DATA, Kind::Size(0, SIZE_MAX), "0", Effect::Used, "Reserve for table definitions; 0: automatic."),
+    parameter("DiskPageBufferMemory", Sections::DATA, Kind::Size(0, SIZE_MAX), "0", Effect::Used, "Cache of disk columns; 0: automatic."),
+    parameter("RedoBuffer", Sections::DATA, Kind::Size(0, SIZE_MAX), "0", Effect::Used, "Buffer of the redo log; 0: automatic."),
+    parameter("UndoBuffer", Sections::DATA, Kind::Size(0, SIZE_MAX), "0", Effect::Used, "Buffer of the undo log; 0: automatic."),
+    parameter("TotalSendBufferMemory", Sections::DATA.and(Sections::MANAGEMENT).and(Sections::SQL).and(Sections::API), Kind::Size(0, SIZE_MAX), "0", Effect::Used, "Buffers for signals to other nodes; 0: automatic."),
+    parameter("NumCPUs", Sections::DATA.and(Sections::SQL), Kind::Count(0, 1024), "0", Effect::Used, "CPUs to use; 0: what the process may use."),
+    parameter("ThreadConfig", Sections::DATA.and(Sections::SQL), Kind::Text, "", Effect::Used, "Modules on threads: ldm={count=2},recv={count=2}, and so on."),
+    parameter("AutomaticThreadConfig", Sections::DATA.and(Sections::SQL), Kind::Flag, "1", Effect::Used, "Lay out threads by the number of CPUs."),
+    parameter("SpinMethod", Sections::DATA.and(Sections::SQL), Kind::SpinMethod, "CostBasedSpinning", Effect::Used, "What a thread does before it sleeps."),
+    parameter("SchedulerExecutionTimer", Sections::DATA.and(Sections::SQL), Kind::Microseconds(1, 11000), "50", Effect::Used, "How long one slice of work may take."),
+    parameter("UseShm", Sections::DATA.and(Sections::MANAGEMENT).and(Sections::SQL), Kind::Flag, "1", Effect::Used, "Short ways (Unix sockets) between nodes on one machine."),
+    parameter("TimeBetweenEpochs", Sections::DATA, Kind::Milliseconds(1, 32000), "10", Effect::Used, "How often epochs close."),
+    parameter("HeartbeatIntervalDbDb", Sections::DATA, Kind::Milliseconds(10, COUNT_MAX), "50", Effect::Used, "Time between heartbeats of data nodes."),
+    parameter("TransactionDeadlockDetectionTimeout", Sections::DATA.and(Sections::SQL), Kind::Milliseconds(0, COUNT_MAX), "0", Effect::Used, "Longest wait for a lock; 0: innodb_lock_wait_timeout of the session."),
+    parameter("TransactionInactiveTimeout", Sections::DATA.and(Sections::SQL), Kind::Milliseconds(0, COUNT_MAX), "3600000", Effect::Used, "An open transaction without statements for so long is rolled back; 0: never."),
+    parameter("max_connections", Sections::DATA.and(Sections::SQL), Kind::Count(1, 100000), "1000", Effect::Used, "Client connections of the node."),
+    parameter("port", Sections::DATA.and(Sections::SQL), Kind::Port, "3306 and up", Effect::Used, "Where MySQL clients connect."),
+    parameter("socket", Sections::DATA.and(Sections::SQL), Kind::Text, "", Effect::Used, "Path of the Unix socket for MySQL clients."),
+    parameter("bind_address", Sections::DATA.and(Sections::MANAGEMENT).and(Sections::SQL), Kind::Text, "", Effect::Used, "Address on which MySQL clients are accepted."),
+    parameter("Name", Sections::SYSTEM, Kind::Text, "latsdb", Effect::Used, "The name of the cluster; nodes refuse links to another one."),
+    parameter("Arbitration", Sections::DATA, Kind::Text, "Default", Effect::None("the control plane decides; no arbitrator is needed"), "How a split cluster is decided."),
+    parameter("ArbitrationTimeout", Sections::DATA, Kind::Milliseconds(10, COUNT_MAX), "7500", Effect::None("the control plane decides; no arbitrator is needed"), "Wait for an arbitrator."),
+    parameter("ArbitrationRank", Sections::MANAGEMENT.and(Sections::SQL).and(Sections::API), Kind::Count(0, 2), "1", Effect::None("the control plane decides; no arbitrator is needed"), "Rank as an arbitrator."),
+    parameter("ArbitrationDelay", Sections::MANAGEMENT.and(Sections::SQL).and(Sections::API), Kind::Milliseconds(0, COUNT_MAX), "0", Effect::None("the control plane decides; no arbitrator is needed"), "Delay of an arbitrator."),
+    parameter("ApiFailureHandlingTimeout", Sections::DATA, Kind::Text, "600", Effect::None("it is not adjustable here"), "Wait for the cleaning up after a client."),
+    parameter("AutomaticMemoryConfig", Sections::DATA, Kind::Flag, "1", Effect::None("regions that are not set are always sized automatically"), "Size memory regions automatically."),
+    parameter("BackupDataDir", Sections::DATA, Kind::Text, "", Effect::None("backups do not exist yet"), "Directory of backups."),
+    parameter("BackupDataBufferSize", Sections::DATA, Kind::Size(0, SIZE_MAX), "0", Effect::None("backups do not exist yet"), "A buffer of backups."),
+    parameter("BackupLogBufferSize", Sections::DATA, Kind::Size(0, SIZE_MAX), "0", Effect::None("backups do not exist yet"), "A buffer of backups."),
+    parameter("BackupMemory", Sections::DATA, Kind::Size(0, SIZE_MAX), "0", Effect::None("backups do not exist yet"), "A buffer of backups."),
+    parameter("BackupWriteSize", Sections::DATA, Kind::Size(0, SIZE_MAX), "0", Effect::None("backups do not exist yet"), "A buffer of backups."),
+    parameter("BackupMaxWriteSize", Sections::DATA, Kind::Size(0, SIZE_MAX), "0", Effect::None("backups do not exist yet"), "A buffer of backups."),
+    parameter("BackupDiskWriteSpeedPct", Sections::DATA, Kind::Count(0, 90), "50", Effect::None("backups do not exist yet"), "Share of backups in disk writes."),
+    parameter("BackupReportFrequency", Sections::DATA, Kind::Text, "0", Effect::None("backups do not exist yet"), "Reports of a running backup."),
+    parameter("CompressedBackup", Sections::DATA, Kind::Flag, "0", Effect::None("backups do not exist yet"), "How backups are written."),
+    parameter("EnableMultithreadedBackup", Sections::DATA, Kind::Flag, "0", Effect::None("backups do not exist yet"), "How backups are written."),
+    parameter("RequireEncryptedBackup", Sections::DATA, Kind::Flag, "0", Effect::None("backups do not exist yet"), "How backups are written."),
+    parameter("BatchSizePerLocalScan", Sections::DATA, Kind::Count(1, 992), "256", Effect::None("it is not adjustable here"), "Rows of a batch of a scan."),
+    parameter("BuildIndexThreads", Sections::DATA, Kind::Count(0, 128), "128", Effect::None("indexes are built by the ldm threads"), "Threads that build indexes."),
+    parameter("ClassicFragmentation", Sections::DATA, Kind::Flag, "1", Effect::None("PartitionsPerNode says how many partitions there are"), "Partitions by node groups and ldm threads."),
+    parameter("CompressedLCP", Sections::DATA, Kind::Flag, "0", Effect::None("nothing is written to disk yet"), "How checkpoints are written."),
+    parameter("EnablePartialLcp", Sections::DATA, Kind::Flag, "0", Effect::None("nothing is written to disk yet"), "How checkpoints are written."),
+    parameter("EnableRedoControl", Sections::DATA, Kind::Flag, "0", Effect::None("nothing is written to disk yet"), "How checkpoints are written."),
+    parameter("EncryptedFileSystem", Sections::DATA, Kind::Flag, "0", Effect::None("nothing is written to disk yet"), "How checkpoints are written."),
+    parameter("ODirect", Sections::DATA, Kind::Flag, "0", Effect::None("nothing is written to disk yet"), "How checkpoints are written."),
+    parameter("ODirectSyncFlag", Sections::DATA, Kind::Flag, "0", Effect::None("nothing is written to disk yet"), "How checkpoints are written."),
+    parameter("LateAlloc", Sections::DATA, Kind::Flag, "0", Effect::None("nothing is written to disk yet"), "How checkpoints are written."),
+    parameter("DiskDataUsingSameDisk", Sections::DATA, Kind::Flag, "0", Effect::None("nothing is written to disk yet"), "How checkpoints are written."),
+    parameter("ConnectCheckIntervalDelay", Sections::DATA, Kind::Milliseconds(0, COUNT_MAX), "0", Effect::None("it is not adjustable here"), "Further checks of a silent node."),
+    parameter("CrashOnCorruptedTuple", Sections::DATA, Kind::Flag, "1", Effect::None("a node that finds damage always stops; its replica takes over"), "Stop when a row is damaged."),
+    parameter("DefaultHashMapSize", Sections::DATA.and(Sections::SQL).and(Sections::API), Kind::Count(0, 3840), "3840", Effect::None("tables always have 3840 buckets"), "Buckets of tables."),
+    parameter("DictTrace", Sections::DATA, Kind::Text, "", Effect::None("DDL jobs are in latsdb.jobs"), "Trace of DDL."),
+    parameter("Diskless", Sections::DATA, Kind::Flag, "0", Effect::None("nothing is written to disk yet"), "Keep nothing on disk."),
+    parameter("DiskIOThreadPool", Sections::DATA, Kind::Count(0, COUNT_MAX), "0", Effect::None("nothing is written to disk yet"), "Disk files and threads."),
+    parameter("InitialNoOfOpenFiles", Sections::DATA, Kind::Count(0, COUNT_MAX), "0", Effect::None("nothing is written to disk yet"), "Disk files and threads."),
+    parameter("MaxNoOfOpenFiles", Sections::DATA, Kind::Count(0, COUNT_MAX), "0", Effect::None("nothing is written to disk yet"), "Disk files and threads."),
+    parameter("NoOfFragmentLogFiles", Sections::DATA, Kind::Count(0, COUNT_MAX), "0", Effect::None("nothing is written to disk yet"), "Disk files and threads."),
+    parameter("NoOfFragmentLogParts", Sections::DATA, Kind::Count(0, COUNT_MAX), "0", Effect::None("nothing is written to disk yet"), "Disk files and threads."),
+    parameter("DiskPageBufferEntries", Sections::DATA, Kind::Count(0, COUNT_MAX), "0", Effect::None("nothing is written to disk yet"), "Disk files and threads."),
+    parameter("DiskSyncSize", Sections::DATA, Kind::Size(0, SIZE_MAX), "0", Effect::None("nothing is written to disk yet"), "Speed and size of disk writes."),
+    parameter("FragmentLogFileSize", Sections::DATA, Kind::Size(0, SIZE_MAX), "0", Effect::None("nothing is written to disk yet"), "Speed and size of disk writes."),
+    parameter("MinDiskWriteSpeed", Sections::DATA, Kind::Size(0, SIZE_MAX), "0", Effect::None("nothing is written to disk yet"), "Speed and size of disk writes."),
+    parameter("MaxDiskWriteSpeed", Sections::DATA, Kind::Size(0, SIZE_MAX), "0", Effect::None("nothing is written to disk yet"), "Speed and size of disk writes."),
+    parameter("MaxDiskWriteSpeedOtherNodeRestart", Sections::DATA, Kind::Size(0, SIZE_MAX), "0", Effect::None("nothing is written to disk yet"), "Speed and size of disk writes."),
+    parameter("MaxDiskWriteSpeedOwnRestart", Sections::DATA, Kind::Size(0, SIZE_MAX), "0", Effect::None("nothing is written to disk yet"), "Speed and size of disk writes."),
+    parameter("InitFragmentLogFiles", Sections::DATA, Kind::Text, "", Effect::None("nothing is written to disk yet"), "Where files are."),
+    parameter("InitialLogFileGroup", Sections::DATA, Kind::Text, "", Effect::None("nothing is written to disk yet"), "Where files are."),
+    parameter("InitialTablespace", Sections::DATA, Kind::Text, "", Effect::None("nothing is written to disk yet"), "Where files are."),
+    parameter("FileSystemPath", Sections::DATA, Kind::Text, "", Effect::None("nothing is written to disk yet"), "Where files are."),
+    parameter("FileSystemPathDataFiles", Sections::DATA, Kind::Text, "", Effect::None("nothing is written to disk yet"), "Where files are."),
+    parameter("FileSystemPathDD", Sections::DATA, Kind::Text, "", Effect::None("nothing is written to disk yet"), "Where files are."),
+    parameter("FileSystemPathUndoFiles", Sections::DATA, Kind::Text, "", Effect::None("nothing is written to disk yet"), "Where files are."),
+    parameter("MaxDiskDataLatency", Sections::DATA, Kind::Text, "", Effect::None("nothing is written to disk yet"), "When checkpoints are written."),
+    parameter("LcpScanProgressTimeout", Sections::DATA, Kind::Text, "", Effect::None("nothing is written to disk yet"), "When checkpoints are written."),
+    parameter("MaxLCPStartDelay", Sections::DATA, Kind::Text, "", Effect::None("nothing is written to disk yet"), "When checkpoints are written."),
+    parameter("TimeBetweenGlobalCheckpoints", Sections::DATA, Kind::Text, "", Effect::None("nothing is written to disk yet"), "When checkpoints are written."),
+    parameter("TimeBetweenGlobalCheckpointsTimeout", Sections::DATA, Kind::Text, "", Effect::None("nothing is written to disk yet"), "When checkpoints are written."),
+    parameter("TimeBetweenLocalCheckpoints", Sections::DATA, Kind::Text, "", Effect::None("nothing is written to disk yet"), "When checkpoints are written."),
+    parameter("InsertRecoveryWork", Sections::DATA, Kind::Count(0, COUNT_MAX), "0", Effect::None("nothing is written to disk yet"), "Balance of checkpoints and redo log."),
+    parameter("RecoveryWork", Sections::DATA, Kind::Count(0, COUNT_MAX), "0", Effect::None("nothing is written to disk yet"), "Balance of checkpoints and redo log."),
+    parameter("RedoOverCommitCounter", Sections::DATA, Kind::Count(0, COUNT_MAX), "0", Effect::None("nothing is written to disk yet"), "Balance of checkpoints and redo log."),
+    parameter("RedoOverCommitLimit", Sections::DATA, Kind::Count(0, COUNT_MAX), "0", Effect::None("nothing is written to disk yet"), "Balance of checkpoints and redo log."),
+    parameter("EventLogBufferSize", Sections::DATA.and(Sections::SQL).and(Sections::API), Kind::Size(0, SIZE_MAX), "8192", Effect::None("it is not adjustable here"), "Buffer of cluster events."),
+    parameter("ExecuteOnComputer", Sections::DATA.and(Sections::MANAGEMENT).and(Sections::SQL).and(Sections::API), Kind::Text, "", Effect::None("HostName says which machine it is"), "The machine by a [computer] section."),
+    parameter("ExtraSendBufferMemory", Sections::DATA.and(Sections::MANAGEMENT).and(Sections::SQL).and(Sections::API), Kind::Size(0, SIZE_MAX), "0", Effect::None("send buffers take what they need of the shared memory"), "More send buffers."),
+    parameter("HeartbeatIntervalDbApi", Sections::DATA, Kind::Milliseconds(100, COUNT_MAX), "1500", Effect::None("clients are watched by their connections"), "Time between heartbeats of clients."),
+    parameter("HeartbeatIntervalMgmdMgmd", Sections::MANAGEMENT, Kind::Milliseconds(100, COUNT_MAX), "1500", Effect::None("HeartbeatIntervalDbDb is for all nodes"), "Time between heartbeats of management nodes."),
+    parameter("HeartbeatOrder", Sections::DATA, Kind::Count(0, 65535), "0", Effect::None("heartbeats go from all to all"), "Order of heartbeats."),
+    parameter("HeartbeatThreadPriority", Sections::MANAGEMENT.and(Sections::SQL).and(Sections::API), Kind::Text, "", Effect::None("the membership thread always has a raised priority"), "Priority of heartbeats."),
+    parameter("IndexMemory", Sections::DATA, Kind::Size(0, SIZE_MAX), "0", Effect::None("DataMemory holds the indexes too"), "Memory of hash indexes."),
+    parameter("IndexStatAutoCreate", Sections::DATA, Kind::Flag, "1", Effect::None("index statistics are kept automatically"), "Keep index statistics."),
+    parameter("IndexStatAutoUpdate", Sections::DATA, Kind::Flag, "1", Effect::None("index statistics are kept automatically"), "Keep index statistics."),
+    parameter("IndexStatSaveScale", Sections::DATA, Kind::Count(0, COUNT_MAX), "0", Effect::None("index statistics are kept automatically"), "Upkeep of index statistics."),
+    parameter("IndexStatSaveSize", Sections::DATA, Kind::Count(0, COUNT_MAX), "0", Effect::None("index statistics are kept automatically"), "Upkeep of index statistics."),
+    parameter("IndexStatTriggerPct", Sections::DATA, Kind::Count(0, COUNT_MAX), "0", Effect::None("index statistics are kept automatically"), "Upkeep of index statistics."),
+    parameter("IndexStatTriggerScale", Sections::DATA, Kind::Count(0, COUNT_MAX), "0", Effect::None("index statistics are kept automatically"), "Upkeep of index statistics."),
+    parameter("IndexStatUpdateDelay", Sections::DATA, Kind::Count(0, COUNT_MAX), "0", Effect::None("index statistics are kept automatically"), "Upkeep of index statistics."),
+    parameter("KeepAliveSendInterval", Sections::DATA, Kind::Milliseconds(0, COUNT_MAX), "60000", Effect::None("heartbeats keep links alive"), "Time between signals on idle links."),
+    parameter("LocationDomainId", Sections::DATA.and(Sections::MANAGEMENT).and(Sections::SQL).and(Sections::API), Kind::Count(0, 16), "0", Effect::None("replica groups are formed in order of node ids"), "Availability domain of the machine."),
+    parameter("LockExecuteThreadToCPU", Sections::DATA, Kind::Text, "", Effect::None("ThreadConfig binds threads to CPUs"), "CPUs of threads."),
+    parameter("LockMaintThreadsToCPU", Sections::DATA, Kind::Text, "", Effect::None("ThreadConfig binds threads to CPUs"), "CPUs of threads."),
+    parameter("LockPagesInMainMemory", Sections::DATA, Kind::Count(0, 2), "0", Effect::None("it is not adjustable here"), "Keep memory from being swapped."),
+    parameter("LogLevelCheckpoint", Sections::DATA, Kind::Count(0, 15), "0", Effect::None("log levels are set with --log"), "How much is logged."),
+    parameter("LogLevelCongestion", Sections::DATA, Kind::Count(0, 15), "0", Effect::None("log levels are set with --log"), "How much is logged."),
+    parameter("LogLevelConnection", Sections::DATA, Kind::Count(0, 15), "0", Effect::None("log levels are set with --log"), "How much is logged."),
+    parameter("LogLevelError", Sections::DATA, Kind::Count(0, 15), "0", Effect::None("log levels are set with --log"), "How much is logged."),
+    parameter("LogLevelInfo", Sections::DATA, Kind::Count(0, 15), "0", Effect::None("log levels are set with --log"), "How much is logged."),
+    parameter("LogLevelNodeRestart", Sections::DATA, Kind::Count(0, 15), "0", Effect::None("log levels are set with --log"), "How much is logged."),
+    parameter("LogLevelShutdown", Sections::DATA, Kind::Count(0, 15), "0", Effect::None("log levels are set with --log"), "How much is logged."),
+    parameter("LogLevelStartup", Sections::DATA, Kind::Count(0, 15), "0", Effect::None("log levels are set with --log"), "How much is logged."),
+    parameter("LogLevelStatistic", Sections::DATA, Kind::Count(0, 15), "0", Effect::None("log levels are set with --log"), "How much is logged."),
+    parameter("LogDestination", Sections::MANAGEMENT, Kind::Text, "", Effect::None("log levels are set with --log"), "Where the cluster log goes."),
+    parameter("LongMessageBuffer", Sections::DATA, Kind::Size(0, SIZE_MAX), "64M", Effect::None("it is sized automatically"), "Memory of long signals."),
+    parameter("MaxAllocate", Sections::DATA, Kind::Size(0, SIZE_MAX), "32M", Effect::None("it is sized automatically"), "Most memory taken at once."),
+    parameter("MaxBufferedEpochBytes", Sections::DATA, Kind::Size(0, SIZE_MAX), "26214400", Effect::None("change streams do not exist yet"), "Memory of epochs that wait for subscribers."),
+    parameter("MaxBufferedEpochs", Sections::DATA, Kind::Count(0, COUNT_MAX), "100", Effect::None("change streams do not exist yet"), "Epochs that wait for subscribers."),
+    parameter("MaxNoOfSubscribers", Sections::DATA, Kind::Count(0, COUNT_MAX), "0", Effect::None("change streams do not exist yet"), "Subscribers of changes."),
+    parameter("MaxNoOfSubscriptions", Sections::DATA, Kind::Count(0, COUNT_MAX), "0", Effect::None("change streams do not exist yet"), "Subscribers of changes."),
+    parameter("RestartSubscriberConnectTimeout", Sections::DATA, Kind::Milliseconds(0, COUNT_MAX), "0", Effect::None("change streams do not exist yet"), "Wait for slow subscribers."),
+    parameter("TimeBetweenEpochsTimeout", Sections::DATA, Kind::Milliseconds(0, COUNT_MAX), "0", Effect::None("change streams do not exist yet"), "Wait for slow subscribers."),
+    parameter("MaxDMLOperationsPerTransaction", Sections::DATA, Kind::Count(0, COUNT_MAX), "0", Effect::None("there is no such limit: memory is shared by all"), "A limit of NDB."),
+    parameter("MaxFKBuildBatchSize", Sections::DATA, Kind::Count(0, COUNT_MAX), "0", Effect::None("there is no such limit: memory is shared by all"), "A limit of NDB."),
+    parameter("MaxNoOfAttributes", Sections::DATA, Kind::Count(0, COUNT_MAX), "0", Effect::None("there is no such limit: memory is shared by all"), "A limit of NDB."),
+    parameter("MaxNoOfConcurrentIndexOperations", Sections::DATA, Kind::Count(0, COUNT_MAX), "0", Effect::None("there is no such limit: memory is shared by all"), "A limit of NDB."),
+    parameter("MaxNoOfConcurrentOperations", Sections::DATA, Kind::Count(0, COUNT_MAX), "0", Effect::None("there is no such limit: memory is shared by all"), "A limit of NDB."),
+    parameter("MaxNoOfConcurrentScans", Sections::DATA, Kind::Count(0, COUNT_MAX), "0", Effect::None("there is no such limit: memory is shared by all"), "A limit of NDB."),
+    parameter("MaxNoOfConcurrentSubOperations", Sections::DATA, Kind::Count(0, COUNT_MAX), "0", Effect::None("there is no such limit: memory is shared by all"), "A limit of NDB."),
+    parameter("MaxNoOfConcurrentTransactions", Sections::DATA, Kind::Count(0, COUNT_MAX), "0", Effect::None("there is no such limit: memory is shared by all"), "A limit of NDB."),
+    parameter("MaxNoOfFiredTriggers", Sections::DATA, Kind::Count(0, COUNT_MAX), "0", Effect::None("there is no such limit: memory is shared by all"), "A limit of NDB."),
+    parameter("MaxNoOfLocalOperations", Sections::DATA, Kind::Count(0, COUNT_MAX), "0", Effect::None("there is no such limit: memory is shared by all"), "A limit of NDB."),
+    parameter("MaxNoOfLocalScans", Sections::DATA, Kind::Count(0, COUNT_MAX), "0", Effect::None("there is no such limit: memory is shared by all"), "A limit of NDB."),
+    parameter("MaxNoOfOrderedIndexes", Sections::DATA, Kind::Count(0, COUNT_MAX), "0", Effect::None("there is no such limit: memory is shared by all"), "A limit of NDB."),
+    parameter("MaxNoOfTables", Sections::DATA, Kind::Count(0, COUNT_MAX), "0", Effect::None("there is no such limit: memory is shared by all"), "A limit of NDB."),
+    parameter("MaxNoOfTriggers", Sections::DATA, Kind::Count(0, COUNT_MAX), "0", Effect::None("there is no such limit: memory is shared by all"), "A limit of NDB."),
+    parameter("MaxNoOfUniqueHashIndexes", Sections::DATA, Kind::Count(0, COUNT_MAX), "0", Effect::None("there is no such limit: memory is shared by all"), "A limit of NDB."),
+    parameter("MaxParallelCopyInstances", Sections::DATA, Kind::Count(0, COUNT_MAX), "0", Effect::None("there is no such limit: memory is shared by all"), "A limit of NDB."),
+    parameter("MaxParallelScansPerFragment", Sections::DATA, Kind::Count(0, COUNT_MAX), "0", Effect::None("there is no such limit: memory is shared by all"), "A limit of NDB."),
+    parameter("MaxReorgBuildBatchSize", Sections::DATA, Kind::Count(0, COUNT_MAX), "0", Effect::None("there is no such limit: memory is shared by all"), "A limit of NDB."),
+    parameter("MaxUIBuildBatchSize", Sections::DATA, Kind::Count(0, COUNT_MAX), "0", Effect::None("there is no such limit: memory is shared by all"), "A limit of NDB."),
+    parameter("ReservedConcurrentIndexOperations", Sections::DATA, Kind::Count(0, COUNT_MAX), "0", Effect::None("there is no such limit: memory is shared by all"), "A limit of NDB."),
+    parameter("ReservedConcurrentOperations", Sections::DATA, Kind::Count(0, COUNT_MAX), "0", Effect::None("there is no such limit: memory is shared by all"), "A limit of NDB."),
+    parameter("ReservedConcurrentScans", Sections::DATA, Kind::Count(0, COUNT_MAX), "0", Effect::None("there is no such limit: memory is shared by all"), "A limit of NDB."),
+    parameter("ReservedConcurrentTransactions", Sections::DATA, Kind::Count(0, COUNT_MAX), "0", Effect::None("there is no such limit: memory is shared by all"), "A limit of NDB."),
+    parameter("ReservedFiredTriggers", Sections::DATA, Kind::Count(0, COUNT_MAX), "0", Effect::None("there is no such limit: memory is shared by all"), "A limit of NDB."),
+    parameter("ReservedLocalScans", Sections::DATA, Kind::Count(0, COUNT_MAX), "0", Effect::None("there is no such limit: memory is shared by all"), "A limit of NDB."),
+    parameter("ReservedTransactionBufferMemory", Sections::DATA, Kind::Size(0, SIZE_MAX), "0", Effect::None("there is no such limit: memory is shared by all"), "A memory pool of NDB."),
+    parameter("TransactionBufferMemory", Sections::DATA, Kind::Size(0, SIZE_MAX), "0", Effect::None("there is no such limit: memory is shared by all"), "A memory pool of NDB."),
+    parameter("StringMemory", Sections::DATA, Kind::Size(0, SIZE_MAX), "0", Effect::None("there is no such limit: memory is shared by all"), "A memory pool of NDB."),
+    parameter("UndoDataBuffer", Sections::DATA, Kind::Size(0, SIZE_MAX), "0", Effect::None("there is no such limit: memory is shared by all"), "A memory pool of NDB."),
+    parameter("UndoIndexBuffer", Sections::DATA, Kind::Size(0, SIZE_MAX), "0", Effect::None("there is no such limit: memory is shared by all"), "A memory pool of NDB."),
+    parameter("MaxNoOfSavedMessages", Sections::DATA, Kind::Count(0, COUNT_MAX), "25", Effect::None("it is not adjustable here"), "Traces that are kept."),
+    parameter("MaxNoOfSavedEvents", Sections::MANAGEMENT, Kind::Count(0, COUNT_MAX), "100", Effect::None("it is not adjustable here"), "Events that are kept."),
+    parameter("MaxStartFailRetries", Sections::DATA, Kind::Count(0, COUNT_MAX), "3", Effect::None("nodes are not restarted automatically yet"), "How often a failed start is tried again."),
+    parameter("StartFailRetryDelay", Sections::DATA, Kind::Count(0, COUNT_MAX), "0", Effect::None("nodes are not restarted automatically yet"), "Wait before a failed start is tried again."),
+    parameter("StopOnError", Sections::DATA, Kind::Flag, "1", Effect::None("nodes are not restarted automatically yet"), "Stop, not restart, after an error."),
+    parameter("MemReportFrequency", Sections::DATA, Kind::Count(0, COUNT_MAX), "0", Effect::None("ndbinfo shows it at any time"), "Reports in the log."),
+    parameter("StartupStatusReportFrequency", Sections::DATA, Kind::Count(0, COUNT_MAX), "0", Effect::None("ndbinfo shows it at any time"), "Reports in the log."),
+    parameter("MinFreePct", Sections::DATA, Kind::Count(0, 100), "5", Effect::None("the last 5 % are always kept for restarts"), "DataMemory kept for restarts."),
+    parameter("NodeActive", Sections::DATA.and(Sections::MANAGEMENT).and(Sections::SQL), Kind::Flag, "1", Effect::None("all configured nodes take part"), "The node takes part."),
+    parameter("NodeGroup", Sections::DATA, Kind::Count(0, 65536), "", Effect::None("replica groups are formed in order of node ids"), "The replica group."),
+    parameter("NodeGroupTransporters", Sections::DATA, Kind::Count(0, 32), "0", Effect::None("links run from thread to thread"), "Links within a replica group."),
+    parameter("Numa", Sections::DATA, Kind::Flag, "1", Effect::None("it is not adjustable here"), "Spread memory over the machine."),
+    parameter("RealtimeScheduler", Sections::DATA, Kind::Flag, "0", Effect::None("thread_prio of ThreadConfig sets priorities"), "Run with realtime priority."),
+    parameter("SchedulerResponsiveness", Sections::DATA, Kind::Count(0, 10), "5", Effect::None("SchedulerExecutionTimer sets the slices"), "Speed against throughput."),
+    parameter("SchedulerSpinTimer", Sections::DATA, Kind::Microseconds(0, 500), "0", Effect::None("SpinMethod and spintime of ThreadConfig say how threads spin"), "How long threads spin."),
+    parameter("RequireCertificate", Sections::DATA.and(Sections::MANAGEMENT), Kind::Flag, "0", Effect::None("links between nodes are not encrypted yet"), "Encrypted links."),
+    parameter("RequireTls", Sections::DATA.and(Sections::MANAGEMENT), Kind::Flag, "0", Effect::None("links between nodes are not encrypted yet"), "Encrypted links."),
+    parameter("RestartOnErrorInsert", Sections::DATA, Kind::Count(0, 4), "2", Effect::None("it is for tests of NDB"), "For tests of NDB."),
+    parameter("StartFailureTimeout", Sections::DATA, Kind::Milliseconds(0, COUNT_MAX), "0", Effect::None("a cluster starts when all its data nodes have joined"), "How long a start waits for other nodes."),
+    parameter("StartNoNodeGroupTimeout", Sections::DATA, Kind::Milliseconds(0, COUNT_MAX), "0", Effect::None("a cluster starts when all its data nodes have joined"), "How long a start waits for other nodes."),
+    parameter("StartPartialTimeout", Sections::DATA, Kind::Milliseconds(0, COUNT_MAX), "0", Effect::None("a cluster starts when all its data nodes have joined"), "How long a start waits for other nodes."),
+    parameter("StartPartitionedTimeout", Sections::DATA, Kind::Milliseconds(0, COUNT_MAX), "0", Effect::None("a cluster starts when all its data nodes have joined"), "How long a start waits for other nodes."),
+    parameter("TcpBind_INADDR_ANY", Sections::DATA, Kind::Flag, "0", Effect::None("links are configured by the node sections"), "Accept links on all addresses."),
+    parameter("TimeBetweenInactiveTransactionAbortCheck", Sections::DATA, Kind::Milliseconds(0, COUNT_MAX), "1000", Effect::None("each transaction has its own deadline"), "How often inactive transactions are looked for."),
+    parameter("TimeBetweenWatchDogCheck", Sections::DATA, Kind::Milliseconds(0, COUNT_MAX), "6000", Effect::None("the angel and the executor watch threads"), "How often threads are looked at."),
+    parameter("TimeBetweenWatchDogCheckInitial", Sections::DATA, Kind::Milliseconds(0, COUNT_MAX), "6000", Effect::None("the angel and the executor watch threads"), "How often threads are looked at."),
+    parameter("WatchDogImmediateKill", Sections::DATA, Kind::Flag, "0", Effect::None("the angel and the executor watch threads"), "Kill a stuck process."),
+    parameter("TwoPassInitialNodeRestartCopy", Sections::DATA, Kind::Flag, "1", Effect::None("nothing is written to disk yet"), "Build indexes after copying."),
+    parameter("wan", Sections::MANAGEMENT.and(Sections::SQL).and(Sections::API), Kind::Flag, "0", Effect::None("it is not adjustable here"), "Socket options for long ways."),
+    parameter("PortNumberStats", Sections::MANAGEMENT, Kind::Port, "", Effect::None("statistics come by ndbinfo"), "A port for statistics."),
+    parameter("ApiVerbose", Sections::SQL.and(Sections::API), Kind::Count(0, 100), "", Effect::None("sessions of SQL nodes need no such setting"), "Trace of the NDB API."),
+    parameter("AutoReconnect", Sections::SQL.and(Sections::API), Kind::Flag, "0", Effect::None("sessions of SQL nodes need no such setting"), "Reconnect as another node."),
+    parameter("BatchByteSize", Sections::SQL.and(Sections::API), Kind::Size(0, SIZE_MAX), "0", Effect::None("it is not adjustable here"), "Bytes of a batch."),
+    parameter("MaxScanBatchSize", Sections::SQL.and(Sections::API), Kind::Size(0, SIZE_MAX), "0", Effect::None("it is not adjustable here"), "Bytes of a batch."),
+    parameter("BatchSize", Sections::SQL.and(Sections::API), Kind::Count(1, 992), "256", Effect::None("it is not adjustable here"), "Rows of a batch."),
+    parameter("ConnectBackoffMaxTime", Sections::SQL.and(Sections::API), Kind::Milliseconds(0, COUNT_MAX), "0", Effect::None("it is not adjustable here"), "Pauses between tries to connect."),
+    parameter("StartConnectBackoffMaxTime", Sections::SQL.and(Sections::API), Kind::Milliseconds(0, COUNT_MAX), "0", Effect::None("it is not adjustable here"), "Pauses between tries to connect."),
+    parameter("ConnectionMap", Sections::SQL.and(Sections::API), Kind::Text, "", Effect::None("sessions of SQL nodes need no such setting"), "A setting of the NDB API."),
+    parameter("DefaultOperationRedoProblemAction", Sections::SQL.and(Sections::API), Kind::Text, "", Effect::None("sessions of SQL nodes need no such setting"), "A setting of the NDB API."),
+    parameter("AllowUnresolvedHostNames", Sections::TCP, Kind::Flag, "0", Effect::None("links are configured by the node sections"), "Start with unknown hosts."),
+    parameter("Checksum", Sections::TCP.and(Sections::SHM), Kind::Flag, "0", Effect::None("frames always carry a checksum"), "What signals carry."),
+    parameter("PreSendChecksum", Sections::TCP.and(Sections::SHM), Kind::Flag, "0", Effect::None("frames always carry a checksum"), "What signals carry."),
+    parameter("SendSignalId", Sections::TCP.and(Sections::SHM), Kind::Flag, "0", Effect::None("frames always carry a checksum"), "What signals carry."),
+    parameter("Group", Sections::TCP.and(Sections::SHM), Kind::Count(0, 255), "0", Effect::None("links are configured by the node sections"), "The ends of a link."),
+    parameter("NodeIdServer", Sections::TCP.and(Sections::SHM), Kind::Count(0, 255), "0", Effect::None("links are configured by the node sections"), "The ends of a link."),
+    parameter("NodeId1", Sections::TCP.and(Sections::SHM), Kind::Count(0, 255), "0", Effect::None("links are configured by the node sections"), "The ends of a link."),
+    parameter("NodeId2", Sections::TCP.and(Sections::SHM), Kind::Count(0, 255), "0", Effect::None("links are configured by the node sections"), "The ends of a link."),
+    parameter("HostName1", Sections::TCP, Kind::Text, "", Effect::None("links are configured by the node sections"), "The ends of a link."),
+    parameter("HostName2", Sections::TCP, Kind::Text, "", Effect::None("links are configured by the node sections"), "The ends of a link."),
+    parameter("Proxy", Sections::TCP, Kind::Text, "", Effect::None("links are configured by the node sections"), "The ends of a link."),
+    parameter("OverloadLimit", Sections::TCP.and(Sections::SHM), Kind::Size(0, SIZE_MAX), "0", Effect::None("it is sized automatically"), "Buffers of a link."),
+    parameter("SendBufferMemory", Sections::TCP.and(Sections::SHM), Kind::Size(0, SIZE_MAX), "0", Effect::None("it is sized automatically"), "Buffers of a link."),
+    parameter("ReceiveBufferMemory", Sections::TCP, Kind::Size(0, SIZE_MAX), "0", Effect::None("it is sized automatically"), "Buffers of a link."),
+    parameter("TCP_MAXSEG_SIZE", Sections::TCP, Kind::Size(0, SIZE_MAX), "0", Effect::None("it is sized automatically"), "Buffers of a link."),
+    parameter("TCP_RCV_BUF_SIZE", Sections::TCP, Kind::Size(0, SIZE_MAX), "0", Effect::None("it is sized automatically"), "Buffers of a link."),
+    parameter("TCP_SND_BUF_SIZE", Sections::TCP, Kind::Size(0, SIZE_MAX), "0", Effect::None("it is sized automatically"), "Buffers of a link."),
+    parameter("PreferIPVersion", Sections::TCP, Kind::Count(4, 6), "4", Effect::None("it is not adjustable here"), "How host names are resolved."),
+    parameter("TcpSpinTime", Sections::TCP, Kind::Microseconds(0, 2000), "0", Effect::None("SpinMethod says how threads spin"), "How long receivers spin."),
+    parameter("RequireLinkTls", Sections::TCP, Kind::Flag, "0", Effect::None("links between nodes are not encrypted yet"), "An encrypted link."),
+    parameter("ShmKey", Sections::SHM, Kind::Count(0, COUNT_MAX), "0", Effect::None("nodes on one machine use Unix sockets"), "A shared memory segment."),
+    parameter("ShmSize", Sections::SHM, Kind::Count(0, COUNT_MAX), "0", Effect::None("nodes on one machine use Unix sockets"), "A shared memory segment."),
+    parameter("ShmSpintime", Sections::SHM, Kind::Count(0, COUNT_MAX), "0", Effect::None("nodes on one machine use Unix sockets"), "A shared memory segment."),
+    parameter("SigNum", Sections::SHM, Kind::Count(0, COUNT_MAX), "0", Effect::None("nodes on one machine use Unix sockets"), "A shared memory segment."),
+    parameter("ConfigGenerationNumber", Sections::SYSTEM, Kind::Count(0, COUNT_MAX), "0", Effect::None("it is not adjustable here"), "Number of the configuration."),
+    parameter("PrimaryMGMNode", Sections::SYSTEM, Kind::Count(0, 255), "0", Effect::None("the control plane chooses"), "The first management node."),
+];
