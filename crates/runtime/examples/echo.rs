@@ -1,0 +1,219 @@
+//! What the runtime costs: an echo module behind it, a bare epoll loop beside it, the same clients on both.
+//!
+//! ```text
+//! cargo run --release -p runtime --example echo -- [CLIENTS] [SECONDS] [THREADS] [SPIN_METHOD]
+//! cargo run --release -p runtime --example echo -- idle [SECONDS]
+//! ```
+//! Prints requests per second, server CPU per request, system calls, rounds and wakes per request. Clients send 40 bytes and
+//! wait for 120, which is about a point select; `pipeline` clients keep 64 requests in flight.
+#![expect(clippy::print_stdout, reason = "a tool that prints its measurement")]
+
+use protocol::layout::{Layout, LayoutRequest};
+use protocol::{Address, Budget, Input, Module, ModuleKind, Outputs, RequestToRuntime};
+use runtime::{BoxedModule, Limits, Listeners, Runtime, RuntimeConfig, SpinMethod};
+use rustix::event::epoll;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::time::Instant;
+use stdx::{Duration, Now};
+use types::NodeId;
+
+const REQUEST: [u8; 40] = [b'q'; 40];
+const REPLY: [u8; 120] = [b'r'; 120];
+
+struct Echo {
+    opens: bool,
+}
+
+impl Module for Echo {
+    type Shared = ();
+
+    fn handle(&mut self, _: Now, input: Input<'_, ()>, _: &mut Budget, outputs: &mut Outputs<()>) {
+        match input {
+            Input::Start { .. } if self.opens => outputs.request(RequestToRuntime::OpenListeners),
+            Input::Bytes { connection, buffer } => {
+                let count = buffer.bytes().len() / REQUEST.len();
+                let reply = outputs.buffer(connection);
+                for _ in 0..count {
+                    reply.extend_from_slice(&REPLY);
+                }
+                buffer.consume(count * REQUEST.len());
+            }
+            _ => {}
+        }
+    }
+
+    fn deadline(&self) -> Option<stdx::Instant> {
+        None
+    }
+}
+
+fn start(threads: u16, spin: SpinMethod) -> Option<Runtime> {
+    let kinds = [ModuleKind::Sql, ModuleKind::Main, ModuleKind::Membership];
+    let node = NodeId(1);
+    let layout =
+        Layout::plan(&LayoutRequest { thread_config: None, cpu_count: threads, kinds: &kinds }).ok()?;
+    let modules = layout.modules().map(|(kind, instance)| {
+        let module: BoxedModule<()> = Box::new(Echo { opens: kind == ModuleKind::Main });
+        (Address::new(node, kind, instance), module)
+    });
+    let modules = modules.collect();
+    let config = RuntimeConfig {
+        node,
+        cluster: "echo".to_owned(),
+        incarnation: Arc::new(AtomicU32::new(0)),
+        layout,
+        spin,
+        cluster_tcp: None,
+        cluster_unix: None,
+        peers: Vec::new(),
+        listeners: Listeners {
+            mysql_tcp: Some(SocketAddr::from(([127, 0, 0, 1], 0))),
+            ..Listeners::default()
+        },
+        tls: None,
+        limits: Limits::default(),
+        log: Arc::new(|event| println!("{}", event.message)),
+    };
+    Runtime::start(config, modules).ok()
+}
+
+/// The least that a server can do: one thread, epoll, one read, one write.
+fn floor_server(listener: &TcpListener, stop: &AtomicBool, cpu_ns: &AtomicU64) -> rustix::io::Result<()> {
+    let epoll_fd = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+    let _ = listener.set_nonblocking(true);
+    epoll::add(&epoll_fd, listener, epoll::EventData::new_u64(u64::MAX), epoll::EventFlags::IN)?;
+    let mut streams: Vec<OwnedFd> = Vec::new();
+    let mut events = Vec::with_capacity(128);
+    let mut bytes = vec![0; 65536];
+    let mut reply = Vec::new();
+    while !stop.load(Ordering::Relaxed) {
+        let timeout = rustix::time::Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+        epoll::wait(&epoll_fd, rustix::buffer::spare_capacity(&mut events), Some(&timeout))?;
+        for event in events.drain(..) {
+            let index = event.data.u64();
+            if index == u64::MAX {
+                if let Ok((stream, _)) = listener.accept() {
+                    let _ = stream.set_nodelay(true);
+                    let data = epoll::EventData::new_u64(streams.len() as u64);
+                    epoll::add(&epoll_fd, &stream, data, epoll::EventFlags::IN | epoll::EventFlags::ET)?;
+                    streams.push(stream.into());
+                }
+                continue;
+            }
+            let stream = &streams[usize::try_from(index).unwrap_or(0)];
+            let count = rustix::io::read(stream, &mut bytes[..]).unwrap_or(0);
+            reply.clear();
+            for _ in 0..count / REQUEST.len() {
+                reply.extend_from_slice(&REPLY);
+            }
+            let _ = rustix::io::write(stream, &reply);
+        }
+    }
+    let spent = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    let spent = spent.tv_sec * 1_000_000_000 + spent.tv_nsec;
+    cpu_ns.store(u64::try_from(spent).unwrap_or(0), Ordering::Relaxed);
+    Ok(())
+}
+
+fn client(address: SocketAddr, in_flight: usize, stop: &AtomicBool) -> std::io::Result<u64> {
+    let mut stream = TcpStream::connect(address)?;
+    stream.set_nodelay(true)?;
+    let request: Vec<u8> = REQUEST.repeat(in_flight);
+    let mut reply = vec![0; REPLY.len() * in_flight];
+    let mut done = 0;
+    while !stop.load(Ordering::Relaxed) {
+        stream.write_all(&request)?;
+        stream.read_exact(&mut reply)?;
+        done += in_flight as u64;
+    }
+    let _ = stream.as_raw_fd();
+    Ok(done)
+}
+
+/// Requests done and seconds taken.
+fn load(address: SocketAddr, clients: usize, in_flight: usize, time: Duration) -> (f64, f64) {
+    let stop = AtomicBool::new(false);
+    let start = Instant::now();
+    let done: u64 = std::thread::scope(|scope| {
+        let running: Vec<_> =
+            (0..clients).map(|_| scope.spawn(|| client(address, in_flight, &stop).unwrap_or(0))).collect();
+        std::thread::park_timeout(time);
+        stop.store(true, Ordering::Relaxed);
+        running.into_iter().map(|thread| thread.join().unwrap_or(0)).sum()
+    });
+    #[expect(clippy::cast_precision_loss, reason = "for people")]
+    (done as f64, start.elapsed().as_secs_f64())
+}
+
+#[expect(clippy::cast_precision_loss, reason = "for people")]
+fn measure_runtime(clients: usize, in_flight: usize, time: Duration, threads: u16, spin: SpinMethod) {
+    let Some(runtime) = start(threads, spin) else { return };
+    let address = runtime.addresses().mysql;
+    let Some(address) = address else { return };
+    while TcpStream::connect(address).is_err() {
+        std::thread::yield_now();
+    }
+    let (done, seconds) = load(address, clients, in_flight, time);
+    // Threads publish when they next wake, or every 10 ms while busy.
+    drop(TcpStream::connect(address));
+    std::thread::park_timeout(Duration::from_millis(50));
+    let report = runtime.report();
+    let sum = |count: fn(&protocol::ThreadReport) -> u64| {
+        report.threads.iter().map(count).sum::<u64>() as f64 / done
+    };
+    println!(
+        "runtime: {:>8.0}/s  {:.2} µs CPU ({:.2} user)  {:.2} system calls  {:.2} rounds  {:.2} wakes per request",
+        done / seconds,
+        sum(|thread| u64::try_from((thread.user + thread.system).as_nanos()).unwrap_or(0)) / 1000.0,
+        sum(|thread| u64::try_from(thread.user.as_nanos()).unwrap_or(0)) / 1000.0,
+        sum(|thread| thread.system_calls),
+        sum(|thread| thread.rounds),
+        sum(|thread| thread.wakes),
+    );
+}
+
+#[expect(clippy::cast_precision_loss, reason = "for people")]
+fn measure_floor(clients: usize, in_flight: usize, time: Duration) -> std::io::Result<()> {
+    let listener = TcpListener::bind(("127.0.0.1", 0))?;
+    let address = listener.local_addr()?;
+    let (stop, cpu_ns) = (AtomicBool::new(false), AtomicU64::new(0));
+    let (done, seconds) = std::thread::scope(|scope| {
+        scope.spawn(|| floor_server(&listener, &stop, &cpu_ns));
+        let result = load(address, clients, in_flight, time);
+        stop.store(true, Ordering::Relaxed);
+        result
+    });
+    let cpu = cpu_ns.load(Ordering::Relaxed) as f64 / 1000.0 / done;
+    println!("floor:   {:>8.0}/s  {cpu:.2} µs CPU per request (one thread)", done / seconds);
+    Ok(())
+}
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let number =
+        |index: usize, default| arguments.get(index).and_then(|text| text.parse().ok()).unwrap_or(default);
+    if arguments.first().is_some_and(|first| first == "idle") {
+        let Some(runtime) = start(2, SpinMethod::CostBasedSpinning) else { return };
+        let before = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+        std::thread::park_timeout(Duration::from_secs(number(1, 5)));
+        let after = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+        let spent = (after.tv_sec - before.tv_sec) * 1_000_000 + (after.tv_nsec - before.tv_nsec) / 1000;
+        println!("idle: {spent} µs CPU in {} s, {:?}", number(1, 5), runtime.counters());
+        return;
+    }
+    let (clients, seconds) = (number(0, 1), number(1, 2));
+    let threads = u16::try_from(number(2, 1)).unwrap_or(1);
+    let spin = arguments.get(3).and_then(|text| text.parse().ok()).unwrap_or_default();
+    let (clients, time) = (usize::try_from(clients).unwrap_or(1), Duration::from_secs(seconds));
+    for in_flight in [1, 64] {
+        println!("{clients} clients, {in_flight} in flight each, {threads} threads, {spin:?}");
+        if let Err(error) = measure_floor(clients, in_flight, time) {
+            println!("floor: {error}");
+        }
+        measure_runtime(clients, in_flight, time, threads, spin);
+    }
+}
