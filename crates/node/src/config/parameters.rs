@@ -292,7 +292,7 @@ pub static PARAMETERS: &[Parameter] = &[
     parameter("max_connections", Sections::DATA.and(Sections::SQL), Kind::Count(1, 100000), "1000", Effect::Used, "Client connections of the node."),
     parameter("port", Sections::DATA.and(Sections::SQL), Kind::Port, "3306 and up", Effect::Used, "Where MySQL clients connect."),
     parameter("socket", Sections::DATA.and(Sections::SQL), Kind::Text, "", Effect::Used, "Path of the Unix socket for MySQL clients."),
-    parameter("bind_address", Sections::DATA.and(Sections::MANAGEMENT).and(Sections::SQL), Kind::Text, "", Effect::Used, "Address on which MySQL clients are accepted."),
+    parameter("bind_address", Sections::DATA.and(Sections::SQL), Kind::Text, "", Effect::Used, "Address on which MySQL clients are accepted."),
     parameter("Name", Sections::SYSTEM, Kind::Text, "latsdb", Effect::Used, "The name of the cluster; nodes refuse links to another one."),
     parameter("Arbitration", Sections::DATA, Kind::Text, "Default", Effect::None("the control plane decides; no arbitrator is needed"), "How a split cluster is decided."),
     parameter("ArbitrationTimeout", Sections::DATA, Kind::Milliseconds(10, COUNT_MAX), "7500", Effect::None("the control plane decides; no arbitrator is needed"), "Wait for an arbitrator."),
