@@ -1,11 +1,39 @@
-//! fragment
-use crate::{FragmentDefinition, Reader, RowHandle, VersionState};
-use memory::{MemoryManager, RegionFull};
-use std::sync::Arc;
-use types::{Epoch, IndexId, TransactionId};
+//! A fragment as its owner sees it: the operations of transactions on rows.
+//!
+//! A row's versions form a chain, newest first. On a primary, the row lock lets one transaction at a time have versions that are not committed; it may have
+//! several (one per statement, so that statements and savepoints can be undone). On a backup a transaction may come prepared before the
+//! commit of the one before it is known; so versions of several transactions may be stacked, and each is found by its transaction.
+//!
+//! | operation | effect on the chain |
+//! | --- | --- |
+//! | stage | a staged version on top |
+//! | unstage | the transaction's topmost staged version goes |
+//! | prepare | the transaction's versions become one, prepared |
+//! | commit | the transaction's versions become one, committed; committed versions below that no snapshot needs go |
+//! | abort | the transaction's versions go |
+//!
+//! Invariants: a refused `stage` changed nothing; commit, abort, unstage and prepare never need memory that can be refused; a row in the
+//! indexes shows something to someone or belongs to an open transaction.
+//!
+//! Deliberately not here: locks, order of commits, replication (`transaction`).
+#![expect(
+    unsafe_code,
+    reason = "the fragment is the one that may reach the owner's state; each block says why"
+)]
 
-/// The longest row.
-pub const ROW_BYTES_MAX: usize = (1 << 30) - 1;
+use crate::arena::{Arena, Purpose};
+use crate::hash_index::hash_of;
+use crate::ordered_index::Target;
+use crate::row::{Keyed, Row};
+use crate::shared::{Core, Index, IndexSet, Owner, add_entry, version_of};
+use crate::version::{Version, VersionState};
+use crate::{FragmentDefinition, Reader, RowHandle};
+use memory::{MemoryManager, PAGE_BYTES, RegionFull, Urgency};
+use std::cell::Cell;
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use types::{Epoch, IndexId, TransactionId};
 
 /// The newest version of a key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -28,9 +56,9 @@ pub enum BackfillProgress {
 /// What a fragment holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct FragmentStatistics {
-    /// Row heads, rows whose newest version is a delete included.
+    /// Rows, those that are not committed or deleted but needed included.
     pub rows: u64,
-    /// Versions.
+    /// Versions of all rows.
     pub versions: u64,
     /// Bytes of row heads and versions, as allocated.
     pub data_bytes: u64,
@@ -38,33 +66,295 @@ pub struct FragmentStatistics {
     pub index_bytes: u64,
     /// Bytes that wait until no reader can see them.
     pub retired_bytes: u64,
-    /// All of it in pages, rounded up.
+    /// All of it in pages of 32 KiB, rounded up.
     pub pages: u64,
 }
 
-/// The rows of one table in one partition.
-#[derive(Debug)]
+/// The rows of one table in one partition, for their owner. May be sent to another thread, not shared; [`Fragment::reader`] is for that.
 pub struct Fragment {
-    _core: Reader,
+    core: Arc<Core>,
+    _not_shared: PhantomData<Cell<()>>,
 }
 
-#[expect(unused_variables, clippy::needless_pass_by_value, clippy::needless_pass_by_ref_mut, missing_docs, reason = "signatures for others to compile against; bodies follow")]
-impl Fragment {
-    pub fn new(definition: Arc<FragmentDefinition>, memory: Arc<MemoryManager>) -> Self { std::process::abort() }
-    pub fn reader(&self) -> Reader { std::process::abort() }
-    pub fn definition(&self) -> &Arc<FragmentDefinition> { std::process::abort() }
-    pub fn set_definition(&mut self, definition: Arc<FragmentDefinition>) { std::process::abort() }
-    pub fn backfill(&mut self, index: IndexId, after_key: Option<&[u8]>, rows: u32) -> Result<BackfillProgress, RegionFull> { std::process::abort() }
-    pub fn newest(&self, key: &[u8]) -> Newest<'_> { std::process::abort() }
-    pub fn stage(&mut self, key: &[u8], transaction: TransactionId, row: Option<&[u8]>) -> Result<RowHandle, RegionFull> { std::process::abort() }
-    pub fn unstage(&mut self, handle: RowHandle, transaction: TransactionId) { std::process::abort() }
-    pub fn prepare(&mut self, handle: RowHandle, transaction: TransactionId) { std::process::abort() }
-    pub fn apply_prepared(&mut self, key: &[u8], transaction: TransactionId, row: Option<&[u8]>) -> Result<RowHandle, RegionFull> { std::process::abort() }
-    pub fn commit(&mut self, handle: RowHandle, transaction: TransactionId, epoch: Epoch) { std::process::abort() }
-    pub fn abort(&mut self, handle: RowHandle, transaction: TransactionId) { std::process::abort() }
-    pub fn set_lowest_snapshot(&mut self, epoch: Epoch) { std::process::abort() }
-    pub fn staged_row(&self, handle: RowHandle, transaction: TransactionId) -> Option<Option<&[u8]>> { std::process::abort() }
-    pub fn key_of(&self, handle: RowHandle) -> &[u8] { std::process::abort() }
-    pub fn reclaim(&mut self, limit: u32) -> bool { std::process::abort() }
-    pub fn statistics(&self) -> FragmentStatistics { std::process::abort() }
+impl std::fmt::Debug for Fragment {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Fragment").field("statistics", &self.statistics()).finish_non_exhaustive()
+    }
 }
+
+impl Fragment {
+    /// An empty fragment; takes no DataMemory. It shares pages with the other fragments that the calling thread makes.
+    #[must_use]
+    pub fn new(definition: Arc<FragmentDefinition>, memory: Arc<MemoryManager>) -> Self {
+        Self { core: Arc::new(Core::new(definition, Arena::new(memory))), _not_shared: PhantomData }
+    }
+
+    /// A reader of it.
+    #[must_use]
+    pub fn reader(&self) -> Reader {
+        Reader::new(Arc::clone(&self.core))
+    }
+
+    fn owner(&self) -> &Owner {
+        // SAFETY: this is the fragment, which is not Sync; `&self` excludes `parts`.
+        unsafe { self.core.owner() }
+    }
+
+    fn parts(&mut self) -> (&Core, &mut Owner) {
+        // SAFETY: this is the one fragment of this core (it is not Clone), and `&mut self` is exclusive.
+        let owner = unsafe { self.core.owner_mut() };
+        (&self.core, owner)
+    }
+
+    /// The table as this fragment knows it.
+    #[must_use]
+    pub fn definition(&self) -> &Arc<FragmentDefinition> {
+        &self.owner().definition
+    }
+
+    /// Takes a new definition of the same table: indexes that are new start empty and are kept from now on ([`Fragment::backfill`] adds what is
+    /// there already), indexes that are gone are dropped.
+    pub fn set_definition(&mut self, definition: Arc<FragmentDefinition>) {
+        let (core, owner) = self.parts();
+        stdx::require!(definition.table().id == owner.definition.table().id);
+        // SAFETY: the owner does not reclaim here.
+        let old = unsafe { core.index_set() };
+        let is_empty = core.hash.len() == 0;
+        let indexes = definition
+            .secondary()
+            .iter()
+            .map(|shape| match old.indexes.iter().find(|index| index.shape.id == shape.id) {
+                Some(index) => Arc::clone(index),
+                None => Arc::new(Index::new(shape, is_empty)),
+            })
+            .collect();
+        core.replace_indexes(owner, IndexSet { indexes });
+        owner.definition = definition;
+    }
+
+    /// Adds the entries of up to `rows` rows behind `after_key` to an index. Writes may come between the calls.
+    pub fn backfill(
+        &mut self,
+        index: IndexId,
+        after_key: Option<&[u8]>,
+        rows: u32,
+    ) -> Result<BackfillProgress, RegionFull> {
+        let (core, owner) = self.parts();
+        // SAFETY: the owner does not reclaim here.
+        let set = unsafe { core.index_set() };
+        let Some(index) = set.indexes.iter().find(|candidate| candidate.shape.id == index) else {
+            return Ok(BackfillProgress::End);
+        };
+        let target = after_key.map_or(Target::First, Target::At);
+        // SAFETY: the owner does not reclaim here.
+        let mut leaf = unsafe { core.primary.leaf(target) };
+        let mut start = match (&leaf, after_key) {
+            (Some(leaf), Some(key)) => {
+                let (position, is_there) = leaf.search(key);
+                position + usize::from(is_there)
+            }
+            _ => 0,
+        };
+        let mut left = rows.max(1);
+        while let Some(view) = leaf {
+            for position in start..view.len() {
+                // SAFETY: the primary index holds rows.
+                let row = unsafe { Row::of(view.get(position)) };
+                for bytes in row.versions().filter_map(Version::row) {
+                    add_entry(owner, index, row, bytes, Urgency::Normal)?;
+                }
+                left -= 1;
+                if left == 0 {
+                    return Ok(BackfillProgress::More(row.key().into()));
+                }
+            }
+            start = 0;
+            // SAFETY: the owner does not reclaim here.
+            leaf = view.high.and_then(|high| unsafe { core.primary.leaf(Target::At(high)) });
+        }
+        index.is_complete.store(true, Ordering::Relaxed);
+        Ok(BackfillProgress::End)
+    }
+
+    /// The newest version of a key, whatever its state.
+    #[must_use]
+    pub fn newest(&self, key: &[u8]) -> Newest<'_> {
+        // SAFETY: this is the owner; reclaiming needs `&mut self`.
+        let row = unsafe { self.core.hash.find(hash_of(key), key) };
+        match row.and_then(Row::newest) {
+            Some(version) => Newest { state: Some(version.state()), row: version.row() },
+            None => Newest { state: None, row: None },
+        }
+    }
+
+    /// Puts a version of `transaction` on top of a key's others; `None` deletes. The caller holds the row's lock: no other transaction has an open
+    /// version there. The handle is good until the transaction has no version on the row any more.
+    pub fn stage(
+        &mut self,
+        key: &[u8],
+        transaction: TransactionId,
+        row: Option<&[u8]>,
+    ) -> Result<RowHandle, RegionFull> {
+        if let Some(VersionState::Staged(other) | VersionState::Prepared(other)) = self.newest(key).state {
+            stdx::require!(other == transaction, "{transaction} stages on a row that {other} has locked");
+        }
+        self.put(key, VersionState::Staged(transaction), row, Urgency::Normal)
+    }
+
+    /// What a backup does with a row of a prepare: stage and prepare at once. May use the last 5 % of DataMemory.
+    pub fn apply_prepared(
+        &mut self,
+        key: &[u8],
+        transaction: TransactionId,
+        row: Option<&[u8]>,
+    ) -> Result<RowHandle, RegionFull> {
+        let handle = self.put(key, VersionState::Staged(transaction), row, Urgency::Restart)?;
+        self.prepare(handle, transaction);
+        Ok(handle)
+    }
+
+    fn put(
+        &mut self,
+        key: &[u8],
+        state: VersionState,
+        bytes: Option<&[u8]>,
+        urgency: Urgency,
+    ) -> Result<RowHandle, RegionFull> {
+        let (core, owner) = self.parts();
+        // SAFETY: the owner does not reclaim here.
+        let found = unsafe { core.hash.find(hash_of(key), key) };
+        let previous = found.and_then(Row::newest);
+        let version = Version::allocate(&mut owner.arena, state, bytes, previous, urgency)?;
+        let row = match found {
+            Some(row) => Ok(row),
+            None => core.add_row(owner, key, urgency),
+        };
+        let row = row.and_then(|row| match bytes {
+            None => Ok(row),
+            Some(bytes) => core.add_entries(owner, row, bytes, urgency).map(|()| row).inspect_err(|_| {
+                if found.is_none() {
+                    core.remove_row(owner, row);
+                }
+            }),
+        });
+        match row {
+            Ok(row) => {
+                row.set_newest(Some(version));
+                owner.versions += 1;
+                Ok(owner.slab.insert(row.keyed().as_ptr()))
+            }
+            Err(full) => {
+                let (piece, bytes) = version.piece();
+                // SAFETY: it was never published.
+                unsafe { owner.arena.free(Purpose::Data, piece, bytes) };
+                Err(full)
+            }
+        }
+    }
+
+    /// Takes back the topmost staged version of `transaction` on a row: undoes one `stage`.
+    pub fn unstage(&mut self, handle: RowHandle, transaction: TransactionId) {
+        let (core, owner) = self.parts();
+        let Some(row) = row_of(core, owner, handle) else { return };
+        let Some((above, version)) = version_of(row, transaction) else { return };
+        stdx::require!(
+            matches!(version.state(), VersionState::Staged(_)),
+            "a prepared version is not unstaged"
+        );
+        core.unlink(owner, row, above, version);
+        core.settle(owner, row);
+    }
+
+    /// Makes the versions of `transaction` on a row one, and prepared.
+    pub fn prepare(&mut self, handle: RowHandle, transaction: TransactionId) {
+        let (core, owner) = self.parts();
+        let Some(row) = row_of(core, owner, handle) else { return };
+        let Some((_, version)) = version_of(row, transaction) else { return };
+        collapse(core, owner, row, version, transaction);
+        version.set_state(VersionState::Prepared(transaction));
+    }
+
+    /// Publishes the row of `transaction`.
+    pub fn commit(&mut self, handle: RowHandle, transaction: TransactionId, epoch: Epoch) {
+        let (core, owner) = self.parts();
+        let Some(row) = row_of(core, owner, handle) else { return };
+        let Some((_, version)) = version_of(row, transaction) else { return };
+        collapse(core, owner, row, version, transaction);
+        version.set_state(VersionState::Committed(epoch));
+        core.trim(owner, row);
+        core.settle(owner, row);
+    }
+
+    /// Removes all versions of `transaction` on a row.
+    pub fn abort(&mut self, handle: RowHandle, transaction: TransactionId) {
+        let (core, owner) = self.parts();
+        let Some(row) = row_of(core, owner, handle) else { return };
+        core.unlink_where(owner, row, None, |version| version.state().transaction() == Some(transaction));
+        core.settle(owner, row);
+    }
+
+    /// No snapshot is or will be below `epoch`: older versions that only those would need may go. `Epoch(u64::MAX)`, the initial value, means
+    /// that there are no snapshots.
+    pub fn set_lowest_snapshot(&mut self, epoch: Epoch) {
+        self.parts().1.lowest_snapshot = epoch;
+    }
+
+    /// What `transaction` has on a row: its newest version's bytes (`None` in it for a delete), or `None` if it has no version there.
+    #[must_use]
+    pub fn staged_row(&self, handle: RowHandle, transaction: TransactionId) -> Option<Option<&[u8]>> {
+        let (_, version) = version_of(row_of(&self.core, self.owner(), handle)?, transaction)?;
+        Some(version.row())
+    }
+
+    /// The primary key of a row on which some transaction has a version.
+    #[must_use]
+    pub fn key_of(&self, handle: RowHandle) -> &[u8] {
+        let row = row_of(&self.core, self.owner(), handle);
+        stdx::require!(row.is_some(), "the key of a row that nobody has a version on");
+        row.map(Row::key).unwrap_or_default()
+    }
+
+    /// Frees up to `limit` things that no reader can see any more; true if something is left for later. Once per round of the owner.
+    pub fn reclaim(&mut self, limit: u32) -> bool {
+        let (core, owner) = self.parts();
+        let has_history = core.trim_history(owner, limit);
+        owner.arena.reclaim(limit) || has_history
+    }
+
+    /// What it holds.
+    #[must_use]
+    pub fn statistics(&self) -> FragmentStatistics {
+        let owner = self.owner();
+        let (data_bytes, index_bytes) = (owner.arena.data_bytes(), owner.arena.index_bytes());
+        let retired_bytes = owner.arena.retired_bytes();
+        FragmentStatistics {
+            rows: self.core.hash.len() as u64,
+            versions: owner.versions,
+            data_bytes,
+            index_bytes,
+            retired_bytes,
+            pages: (data_bytes + index_bytes + retired_bytes).div_ceil(PAGE_BYTES as u64),
+        }
+    }
+}
+
+/// The row of a handle. It is alive until the owner reclaims, for which the fragment is borrowed exclusively, or ends: that is while the core is borrowed.
+fn row_of<'a>(_core: &'a Core, owner: &Owner, handle: RowHandle) -> Option<Row<'a>> {
+    let pointer = owner.slab.get(handle)?;
+    // SAFETY: the slab holds rows that have a version which is not committed; such rows are linked.
+    Some(unsafe { Row::of(Keyed::from_ptr(pointer)) })
+}
+
+/// Leaves only the newest version of a transaction on a row.
+fn collapse<'a>(
+    core: &'a Core,
+    owner: &mut Owner,
+    row: Row<'a>,
+    newest: Version<'a>,
+    transaction: TransactionId,
+) {
+    core.unlink_where(owner, row, Some(newest), |version| version.state().transaction() == Some(transaction));
+}
+
+#[cfg(test)]
+mod tests;

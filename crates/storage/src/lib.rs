@@ -5,7 +5,8 @@
 //!
 //! | file | what |
 //! | --- | --- |
-//! | `fragment` | the owner's operations: stage, prepare, commit, abort; index entries follow the versions |
+//! | `fragment` | the owner's operations: stage, prepare, commit, abort |
+//! | `shared` | what owner and readers share; how index entries follow the versions |
 //! | `reader` | lookups and scans, what is visible to whom |
 //! | `version`, `row` | bytes of a version, of a row head and of an index entry |
 //! | `hash_index` | primary key to row: linear hashing, buckets of a cache line |
@@ -20,7 +21,6 @@
 //! - memory that a reader may see is freed only when every thread has announced that it holds nothing.
 //!
 //! Deliberately not here: locks, who may write when, epochs and views (`transaction`); types and key encodings (`types`).
-#![expect(unsafe_code, reason = "readers follow pointers that one writer publishes and retires; each block states why it is sound")]
 
 mod arena;
 mod definition;
@@ -29,11 +29,12 @@ mod hash_index;
 mod ordered_index;
 mod reader;
 mod row;
+mod shared;
 mod slab;
 mod version;
 
 pub use definition::FragmentDefinition;
-pub use fragment::{BackfillProgress, Fragment, FragmentStatistics, Newest, ROW_BYTES_MAX};
+pub use fragment::{BackfillProgress, Fragment, FragmentStatistics, Newest};
 pub use reader::{Cursor, Direction, KeyBounds, Lookup, NoSuchIndex, Reader, ScanItem, Visibility};
 pub use slab::RowHandle;
-pub use version::VersionState;
+pub use version::{ROW_BYTES_MAX, VersionState};

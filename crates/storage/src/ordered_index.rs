@@ -1,1 +1,521 @@
-//! being built.
+//! The ordered index: a B+tree whose leaves point to things with a key (row heads or entries), by one writer for many readers.
+//!
+//! **Leaf**: up to 15 slots, and one word that says which of them are in use in which order (as in Masstree's leaves, Mao et al. 2012). A slot is
+//! written once, before the word that mentions it is stored; so whoever has loaded the word has an immutable sorted list. Inserting is: write
+//! a slot, store the word. Removing is: store the word, which never needs memory. When its slots are used up, a leaf is replaced by a new one of the
+//! right size. All keys of a leaf share the first `prefix` bytes (those that its two separators share); each slot has the two bytes
+//! behind them beside it, so most comparisons do not touch the key.
+//!
+//! **Inner node**: separators and children, immutable but for the child pointers: a child is replaced in place by one for the same range; splits and
+//! merges make a new inner node.
+//!
+//! Readers go down from the root and look at one leaf at a time. To go on, they go down again with the separator that bounded the leaf;
+//! so they need not notice splits and merges.
+//!
+//! Chosen over optimistic validation because readers never read bytes that may change under them: no retry, nothing torn, and no
+//! argument about data races beyond publish and retire.
+//!
+//! Invariants: a node covers `low <= key < high` by the separators above it, and a leaf's `prefix` is at most what they share; an inner node has at
+//! least two children; paths need not be equally long (an inner node that would have one child is replaced by it).
+//!
+//! Deliberately not here: which key belongs to which row, and what of it is visible.
+#![expect(
+    unsafe_code,
+    reason = "nodes are pieces of memory with tails of any length that readers follow; each block states why it is sound"
+)]
+
+use crate::arena::{Arena, Purpose};
+use crate::row::{Entry, Keyed};
+use memory::{RegionFull, Urgency};
+use std::marker::PhantomData;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicU64, Ordering};
+
+mod nodes;
+use nodes::{Inner, LEAF_MAX, Leaf, Node, Order};
+
+/// Children of an inner node.
+const INNER_MAX: usize = 64;
+/// A leaf with no more entries than this looks for a neighbour to merge with.
+const LEAF_LOW: usize = 5;
+/// Two neighbours with no more entries than this together become one.
+const LEAF_MERGED_MAX: usize = 10;
+/// Levels of inner nodes. Each takes 32 children at least to come into being.
+const DEPTH_MAX: usize = 20;
+
+/// The tree.
+pub(crate) struct Tree {
+    root: AtomicPtr<u8>,
+}
+
+/// Which leaf.
+#[derive(Clone, Copy)]
+pub(crate) enum Target<'k> {
+    /// The leftmost.
+    First,
+    /// The rightmost.
+    Last,
+    /// The one whose range has the key.
+    At(&'k [u8]),
+    /// The one whose range has the keys just below the key.
+    Below(&'k [u8]),
+}
+
+/// A leaf as it was when it was looked at.
+pub(crate) struct LeafView<'a> {
+    leaf: Leaf<'a>,
+    order: Order,
+    /// The separator below it.
+    pub(crate) low: Option<&'a [u8]>,
+    /// The separator above it.
+    pub(crate) high: Option<&'a [u8]>,
+}
+
+impl<'a> LeafView<'a> {
+    /// How many entries.
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        self.order.len()
+    }
+
+    /// The entry at a position below `len`.
+    #[inline]
+    pub(crate) fn get(&self, position: usize) -> Keyed<'a> {
+        self.leaf.item(self.order.slot(position))
+    }
+
+    /// The first position whose key is not below `key`, and whether it is there; `key` lies within the leaf's range or is its upper end.
+    #[inline]
+    pub(crate) fn search(&self, key: &[u8]) -> (usize, bool) {
+        self.leaf.search(self.order, key)
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Step<'a> {
+    inner: Inner<'a>,
+    child: usize,
+}
+
+/// The inner nodes above a leaf, from the root on.
+struct Path<'a> {
+    steps: [Option<Step<'a>>; DEPTH_MAX],
+    length: usize,
+}
+
+impl<'a> Path<'a> {
+    const fn new() -> Self {
+        Self { steps: [None; DEPTH_MAX], length: 0 }
+    }
+
+    fn push(&mut self, step: Step<'a>) {
+        stdx::require!(self.length < DEPTH_MAX, "an index deeper than {DEPTH_MAX} levels");
+        self.steps[self.length] = Some(step);
+        self.length += 1;
+    }
+
+    fn last(&self) -> Option<Step<'a>> {
+        self.length.checked_sub(1).and_then(|last| self.steps[last])
+    }
+}
+
+/// Nodes made and replaced by one change, so that it can be taken back until it is published.
+#[derive(Default)]
+struct Change<'a> {
+    made: Vec<Node<'a>>,
+    replaced: Vec<Node<'a>>,
+}
+
+impl<'a> Change<'a> {
+    fn leaf(
+        &mut self,
+        arena: &mut Arena,
+        items: &[Keyed<'_>],
+        range: [Option<&[u8]>; 2],
+        urgency: Urgency,
+    ) -> Result<Leaf<'a>, RegionFull> {
+        let leaf = Leaf::allocate(arena, items, range, urgency)?;
+        self.made.push(Node::Leaf(leaf));
+        Ok(leaf)
+    }
+
+    fn inner(
+        &mut self,
+        arena: &mut Arena,
+        children: &[*mut u8],
+        separators: &[&[u8]],
+        urgency: Urgency,
+    ) -> Result<Inner<'a>, RegionFull> {
+        let inner = Inner::allocate(arena, children, separators, urgency)?;
+        self.made.push(Node::Inner(inner));
+        Ok(inner)
+    }
+
+    /// It is published: what it replaced goes.
+    fn finish(self, arena: &mut Arena) {
+        for node in self.replaced {
+            let (piece, bytes) = node.piece();
+            // SAFETY: it was made with this size and is unlinked.
+            unsafe { arena.retire(Purpose::Index, piece, bytes) };
+        }
+    }
+
+    /// It was not published: what it made goes.
+    fn cancel(self, arena: &mut Arena) {
+        for node in self.made {
+            let (piece, bytes) = node.piece();
+            // SAFETY: it was made with this size, and nobody has seen it.
+            unsafe { arena.free(Purpose::Index, piece, bytes) };
+        }
+    }
+}
+
+impl Tree {
+    pub(crate) const fn new() -> Self {
+        Self { root: AtomicPtr::new(std::ptr::null_mut()) }
+    }
+
+    /// The root, for `Arena::retire_tree` and for freeing.
+    pub(crate) fn root(&self) -> *mut u8 {
+        self.root.load(Ordering::Acquire)
+    }
+
+    /// A leaf, as it is now.
+    ///
+    /// # Safety
+    /// A guard is held for `'a`, or the caller is the owner and does not reclaim during `'a`.
+    #[inline]
+    pub(crate) unsafe fn leaf<'a>(&'a self, target: Target<'_>) -> Option<LeafView<'a>> {
+        // SAFETY: the caller's promise.
+        unsafe { self.descend(target, None) }
+    }
+
+    /// # Safety
+    /// As for `leaf`.
+    #[inline]
+    unsafe fn descend<'a>(
+        &'a self,
+        target: Target<'_>,
+        mut path: Option<&mut Path<'a>>,
+    ) -> Option<LeafView<'a>> {
+        let (mut low, mut high) = (None, None);
+        // SAFETY: what the root and the inner nodes below it point to was linked during 'a; it is retired after it was unlinked.
+        let mut node = unsafe { Node::from_ptr(self.root.load(Ordering::Acquire)) }?;
+        loop {
+            match node {
+                Node::Leaf(leaf) => return Some(LeafView { leaf, order: leaf.order(), low, high }),
+                Node::Inner(inner) => {
+                    let child = match target {
+                        Target::First => 0,
+                        Target::Last => inner.len() - 1,
+                        Target::At(key) => inner.partition_point(|separator| separator <= key),
+                        Target::Below(key) => inner.partition_point(|separator| separator < key),
+                    };
+                    if child > 0 {
+                        low = Some(inner.separator(child - 1));
+                    }
+                    if child + 1 < inner.len() {
+                        high = Some(inner.separator(child));
+                    }
+                    if let Some(path) = &mut path {
+                        path.push(Step { inner, child });
+                    }
+                    // SAFETY: as above.
+                    node = unsafe { Node::from_ptr(inner.child(child).load(Ordering::Acquire)) }?;
+                }
+            }
+        }
+    }
+
+    /// The entry with this key.
+    ///
+    /// # Safety
+    /// As for `leaf`.
+    #[cfg(test)]
+    pub(crate) unsafe fn find<'a>(&'a self, key: &[u8]) -> Option<Keyed<'a>> {
+        // SAFETY: the caller's promise.
+        let view = unsafe { self.leaf(Target::At(key)) }?;
+        let (position, is_found) = view.search(key);
+        is_found.then(|| view.get(position))
+    }
+
+    /// Adds the entry that `make` makes, if there is none with this key; true if it was added.
+    pub(crate) fn insert<'a>(
+        &'a self,
+        arena: &mut Arena,
+        key: &[u8],
+        urgency: Urgency,
+        make: impl FnOnce(&mut Arena) -> Result<Keyed<'a>, RegionFull>,
+        unmake: impl FnOnce(&mut Arena, Keyed<'a>),
+    ) -> Result<bool, RegionFull> {
+        let mut path = Path::new();
+        // SAFETY: `&mut Arena` makes us the owner, who does not reclaim here.
+        let view = unsafe { self.descend(Target::At(key), Some(&mut path)) };
+        let position = match &view {
+            Some(view) => match view.search(key) {
+                (_, true) => return Ok(false),
+                (position, false) => position,
+            },
+            None => 0,
+        };
+        let item = make(arena)?;
+        let result = match view {
+            Some(view) if view.leaf.has_room() => {
+                view.leaf.insert(view.order, position, item);
+                Ok(())
+            }
+            view => {
+                let mut change = Change::default();
+                match self.insert_in_new_leaf(arena, &path, view, (position, item), urgency, &mut change) {
+                    Ok(()) => {
+                        change.finish(arena);
+                        Ok(())
+                    }
+                    Err(full) => {
+                        change.cancel(arena);
+                        Err(full)
+                    }
+                }
+            }
+        };
+        match result {
+            Ok(()) => Ok(true),
+            Err(full) => {
+                unmake(arena, item);
+                Err(full)
+            }
+        }
+    }
+
+    fn insert_in_new_leaf<'a>(
+        &'a self,
+        arena: &mut Arena,
+        path: &Path<'a>,
+        view: Option<LeafView<'a>>,
+        (position, item): (usize, Keyed<'a>),
+        urgency: Urgency,
+        change: &mut Change<'a>,
+    ) -> Result<(), RegionFull> {
+        let Some(view) = view else {
+            let leaf = change.leaf(arena, &[item], [None, None], urgency)?;
+            self.publish(path, 0, Node::Leaf(leaf));
+            return Ok(());
+        };
+        let mut items = [item; LEAF_MAX + 1];
+        let count = view.len() + 1;
+        for (index, place) in items[..count].iter_mut().enumerate() {
+            *place = match index.cmp(&position) {
+                std::cmp::Ordering::Less => view.get(index),
+                std::cmp::Ordering::Equal => item,
+                std::cmp::Ordering::Greater => view.get(index - 1),
+            };
+        }
+        change.replaced.push(Node::Leaf(view.leaf));
+        if count <= LEAF_MAX {
+            let leaf = change.leaf(arena, &items[..count], [view.low, view.high], urgency)?;
+            self.publish(path, path.length, Node::Leaf(leaf));
+            return Ok(());
+        }
+        // Rows that come in ascending order fill their leaves.
+        let is_append = view.high.is_none() && position == LEAF_MAX;
+        let middle = if is_append { LEAF_MAX } else { count / 2 };
+        let separator = separator_between(items[middle - 1].key(), items[middle].key());
+        let left = change.leaf(arena, &items[..middle], [view.low, Some(separator)], urgency)?;
+        let right = change.leaf(arena, &items[middle..count], [Some(separator), view.high], urgency)?;
+        self.split(arena, path, (Node::Leaf(left), separator, Node::Leaf(right)), urgency, change)
+    }
+
+    /// Puts a node where the one was that `path` leads to from its first `level` steps.
+    fn publish(&self, path: &Path<'_>, level: usize, node: Node<'_>) {
+        match level.checked_sub(1).and_then(|above| path.steps[above]) {
+            Some(step) => step.inner.child(step.child).store(node.as_ptr(), Ordering::Release),
+            None => self.root.store(node.as_ptr(), Ordering::Release),
+        }
+    }
+
+    /// Replaces what `path` leads to by two nodes.
+    fn split<'a>(
+        &'a self,
+        arena: &mut Arena,
+        path: &Path<'a>,
+        (left, separator, right): (Node<'a>, &'a [u8], Node<'a>),
+        urgency: Urgency,
+        change: &mut Change<'a>,
+    ) -> Result<(), RegionFull> {
+        let (mut left, mut separator, mut right) = (left, separator, right);
+        let mut level = path.length;
+        while let Some(step) = level.checked_sub(1).and_then(|above| path.steps[above]) {
+            level -= 1;
+            let (mut children, mut separators) = step.inner.parts();
+            children[step.child] = left.as_ptr();
+            children.insert(step.child + 1, right.as_ptr());
+            separators.insert(step.child, separator);
+            change.replaced.push(Node::Inner(step.inner));
+            if children.len() <= INNER_MAX {
+                let inner = change.inner(arena, &children, &separators, urgency)?;
+                self.publish(path, level, Node::Inner(inner));
+                return Ok(());
+            }
+            // At the right edge of ascending keys the left node stays full.
+            let is_append = step.child + 2 == children.len();
+            let middle = if is_append { INNER_MAX - 2 } else { children.len() / 2 };
+            separator = separators[middle - 1];
+            left =
+                Node::Inner(change.inner(arena, &children[..middle], &separators[..middle - 1], urgency)?);
+            right = Node::Inner(change.inner(arena, &children[middle..], &separators[middle..], urgency)?);
+        }
+        let root = change.inner(arena, &[left.as_ptr(), right.as_ptr()], &[separator], urgency)?;
+        self.publish(path, 0, Node::Inner(root));
+        Ok(())
+    }
+
+    /// Removes the entry with this key. Never needs memory; merging neighbours takes some if it is there.
+    pub(crate) fn remove<'a>(&'a self, arena: &mut Arena, key: &[u8]) -> Option<Keyed<'a>> {
+        let mut path = Path::new();
+        // SAFETY: `&mut Arena` makes us the owner, who does not reclaim here.
+        let view = unsafe { self.descend(Target::At(key), Some(&mut path)) }?;
+        let (position, is_found) = view.search(key);
+        if !is_found {
+            return None;
+        }
+        let item = view.get(position);
+        let order = view.leaf.remove(view.order, position);
+        if order.len() <= LEAF_LOW {
+            let view = LeafView { order, ..view };
+            if path.length == 0 {
+                if order.len() == 0 {
+                    self.root.store(std::ptr::null_mut(), Ordering::Release);
+                    Change { made: Vec::new(), replaced: vec![Node::Leaf(view.leaf)] }.finish(arena);
+                }
+            } else {
+                self.merge(arena, &path, &view);
+            }
+        }
+        Some(item)
+    }
+
+    /// Merges a leaf with a neighbour under the same parent, if there is one that fits.
+    fn merge<'a>(&'a self, arena: &mut Arena, path: &Path<'a>, view: &LeafView<'a>) {
+        let Some(step) = path.last() else { return };
+        let neighbours =
+            [Some(step.child + 1).filter(|right| *right < step.inner.len()), step.child.checked_sub(1)];
+        for neighbour in neighbours.into_iter().flatten() {
+            // SAFETY: the child is linked, and only we unlink.
+            let node = unsafe { Node::from_ptr(step.inner.child(neighbour).load(Ordering::Relaxed)) };
+            let Some(Node::Leaf(leaf)) = node else { continue };
+            let count = view.len() + leaf.order().len();
+            if count > LEAF_MERGED_MAX && view.len() > 0 {
+                continue;
+            }
+            let mut change = Change::default();
+            let left = step.child.min(neighbour);
+            let pair = if left == step.child { [view.leaf, leaf] } else { [leaf, view.leaf] };
+            // Giving memory back is worth the last 5 %; without any, the leaf stays.
+            match self.replace_pair(arena, path, (left, pair), view, &mut change) {
+                Ok(()) => change.finish(arena),
+                Err(_) => change.cancel(arena),
+            }
+            return;
+        }
+    }
+
+    /// Replaces children `left` and `left + 1` of the last node of `path` by one leaf; `view` is of one of them.
+    fn replace_pair<'a>(
+        &'a self,
+        arena: &mut Arena,
+        path: &Path<'a>,
+        (left, pair): (usize, [Leaf<'a>; 2]),
+        view: &LeafView<'a>,
+        change: &mut Change<'a>,
+    ) -> Result<(), RegionFull> {
+        let Some(Step { inner, child }) = path.last() else { return Ok(()) };
+        let items: Vec<Keyed<'a>> = pair.iter().flat_map(|leaf| leaf.items()).collect();
+        // The separator on the far side of the neighbour; at the parent's edge it comes from further above and may be wider than
+        // we know: no separator is always right.
+        let low =
+            if left < child { left.checked_sub(1).map(|before| inner.separator(before)) } else { view.low };
+        let after = left + 1;
+        let high = match left < child {
+            true => view.high,
+            false => (after + 1 < inner.len()).then(|| inner.separator(after)),
+        };
+        let merged = change.leaf(arena, &items, [low, high], Urgency::Restart)?;
+        change.replaced.extend(pair.map(Node::Leaf));
+        change.replaced.push(Node::Inner(inner));
+        let level = path.length - 1;
+        if inner.len() == 2 {
+            self.publish(path, level, Node::Leaf(merged));
+            return Ok(());
+        }
+        let (mut children, mut separators) = inner.parts();
+        children.remove(after);
+        children[left] = Node::Leaf(merged).as_ptr();
+        separators.remove(left);
+        let inner = change.inner(arena, &children, &separators, Urgency::Restart)?;
+        self.publish(path, level, Node::Inner(inner));
+        Ok(())
+    }
+}
+
+/// The shortest key above `left` and not above `right`.
+fn separator_between<'a>(left: &[u8], right: &'a [u8]) -> &'a [u8] {
+    let shared = common_prefix(left, right);
+    stdx::require!(shared < right.len(), "keys of an index ascend");
+    &right[..=shared]
+}
+
+#[inline]
+fn common_prefix(left: &[u8], right: &[u8]) -> usize {
+    left.iter().zip(right).take_while(|(left, right)| left == right).count()
+}
+
+/// Frees one node of a secondary index that nobody can see; its children are added to `left`, its entries are freed.
+///
+/// # Safety
+/// The node is a root or came from `left`, nobody can see it, and it is given once.
+pub(crate) unsafe fn demolish(node: *mut u8, arena: &mut Arena, left: &mut Vec<*mut u8>) {
+    // SAFETY: the caller's promise.
+    let Some(node) = (unsafe { Node::from_ptr(node) }) else { return };
+    match node {
+        Node::Leaf(leaf) => {
+            for item in leaf.items() {
+                // SAFETY: secondary indexes hold entries; they belong to the index.
+                unsafe {
+                    let (piece, bytes) = Entry::of(item).piece();
+                    arena.free(Purpose::Index, piece, bytes);
+                }
+            }
+        }
+        Node::Inner(inner) => left.extend(inner.parts().0),
+    }
+    // SAFETY: the caller's promise.
+    unsafe { free_node(arena, node) };
+}
+
+/// # Safety
+/// Nobody can see the node.
+unsafe fn free_node(arena: &mut Arena, node: Node<'_>) {
+    let (piece, bytes) = node.piece();
+    // SAFETY: it was made with this size; the caller's promise.
+    unsafe { arena.free(Purpose::Index, piece, bytes) };
+}
+
+/// Frees the nodes of an index, not what its leaves point to.
+///
+/// # Safety
+/// Nobody can see the index any more, and it is given once.
+pub(crate) unsafe fn free_nodes(root: *mut u8, arena: &mut Arena) {
+    let mut left = vec![root];
+    while let Some(node) = left.pop() {
+        // SAFETY: the caller's promise.
+        let Some(node) = (unsafe { Node::from_ptr(node) }) else { continue };
+        if let Node::Inner(inner) = node {
+            left.extend(inner.parts().0);
+        }
+        // SAFETY: the caller's promise; its children are noted.
+        unsafe { free_node(arena, node) };
+    }
+}
+
+#[cfg(test)]
+mod tests;

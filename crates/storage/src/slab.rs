@@ -1,7 +1,70 @@
-//! slab
+//! The rows that some transaction has a version on, by handle.
+//!
+//! A handle is an index and a generation, not a pointer: a row is in the slab exactly while it has a version that is not committed, and a row
+//! with such a version is never removed. So a handle leads to a row that is alive or, when all is decided, to nothing; a stale or foreign handle can
+//! at worst name another living row, where the transaction has no version.
+//!
+//! Invariant: `by_row` and the occupied places are inverse to each other.
+
+use std::ptr::NonNull;
+use stdx::FixedMap;
+
 /// A row on which a transaction has a version.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct RowHandle {
     index: u32,
     generation: u32,
+}
+
+#[derive(Clone, Copy)]
+struct Place {
+    row: Option<NonNull<u8>>,
+    generation: u32,
+}
+
+/// Rows by handle.
+#[derive(Default)]
+pub(crate) struct Slab {
+    places: Vec<Place>,
+    free: Vec<u32>,
+    by_row: FixedMap<usize, u32>,
+}
+
+impl Slab {
+    /// The handle of a row; the row gets a place if it has none.
+    pub(crate) fn insert(&mut self, row: NonNull<u8>) -> RowHandle {
+        let Self { places, free, by_row } = self;
+        let index = *by_row.entry(row.addr().get()).or_insert_with(|| {
+            let index = free.pop().unwrap_or_else(|| {
+                places.push(Place { row: None, generation: 0 });
+                u32::try_from(places.len() - 1).unwrap_or(u32::MAX)
+            });
+            places[index as usize].row = Some(row);
+            index
+        });
+        RowHandle { index, generation: places[index as usize].generation }
+    }
+
+    /// The row of a handle.
+    #[inline]
+    pub(crate) fn get(&self, handle: RowHandle) -> Option<NonNull<u8>> {
+        let place = self.places.get(handle.index as usize)?;
+        if place.generation == handle.generation { place.row } else { None }
+    }
+
+    /// Forgets a row, if it is there.
+    pub(crate) fn remove(&mut self, row: NonNull<u8>) {
+        if let Some(index) = self.by_row.remove(&row.addr().get()) {
+            let place = &mut self.places[index as usize];
+            place.row = None;
+            place.generation = place.generation.wrapping_add(1);
+            self.free.push(index);
+        }
+    }
+
+    /// How many rows.
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        self.by_row.len()
+    }
 }
