@@ -18,7 +18,7 @@ pub mod view;
 pub use address::{Address, ModuleKind};
 pub use error::SqlError;
 pub use module::{
-    Budget, CloseReason, ConnectionId, ConnectionKind, Event, Input, Module, Outputs, ReceiveBuffer, RequestToRuntime,
+    Budget, CloseReason, ConnectionAction, ConnectionId, ConnectionKind, Event, Input, Module, Outputs, ReceiveBuffer, RequestToRuntime,
     RuntimeReport, Severity, ThreadReport,
 };
 pub use signal::{Envelope, Signal};
