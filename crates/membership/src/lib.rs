@@ -57,7 +57,14 @@ impl Membership {
     #[must_use]
     pub fn new(config: MembershipConfig) -> Self {
         let control_log = (config.join.role == NodeRole::Management).then(|| LocalControlLog::new(&config));
-        Self { config, view: Arc::new(View::none()), incarnation: None, up: Vec::new(), control_log, join_at: None }
+        Self {
+            config,
+            view: Arc::new(View::none()),
+            incarnation: None,
+            up: Vec::new(),
+            control_log,
+            join_at: None,
+        }
     }
 
     fn me(&self) -> Address {
@@ -122,12 +129,19 @@ impl Membership {
     /// Handles a signal.
     pub fn on_signal<S>(&mut self, envelope: Envelope, outputs: &mut Outputs<S>) {
         let from = envelope.from;
-        #[expect(clippy::wildcard_enum_match_arm, reason = "signals of other modules; a peer that sends them is only ignored")]
+        #[expect(
+            clippy::wildcard_enum_match_arm,
+            reason = "signals of other modules; a peer that sends them is only ignored"
+        )]
         match envelope.signal {
             Signal::Join(join) => self.on_join(from, &join, outputs),
             Signal::JoinAccepted { incarnation } => {
                 self.incarnation = Some(incarnation);
-                outputs.send(self.me(), Address::main(self.config.node), Signal::JoinAccepted { incarnation });
+                outputs.send(
+                    self.me(),
+                    Address::main(self.config.node),
+                    Signal::JoinAccepted { incarnation },
+                );
             }
             Signal::JoinRefused { reason } => {
                 outputs.event(Severity::Error, format!("node {} may not join: {reason}", self.config.node));
@@ -162,10 +176,16 @@ impl Membership {
                     Decision::Nothing => {}
                     Decision::View { view, is_new: true } => {
                         for node in &view.nodes {
-                            outputs.send(me, Address::membership(node.node), Signal::ViewInstall(Arc::clone(&view)));
+                            outputs.send(
+                                me,
+                                Address::membership(node.node),
+                                Signal::ViewInstall(Arc::clone(&view)),
+                            );
                         }
                     }
-                    Decision::View { view, is_new: false } => outputs.send(me, from, Signal::ViewInstall(view)),
+                    Decision::View { view, is_new: false } => {
+                        outputs.send(me, from, Signal::ViewInstall(view))
+                    }
                 }
             }
         }

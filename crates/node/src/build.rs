@@ -48,7 +48,11 @@ pub struct NodeSettings {
 
 /// The modules of a node. `layout` says how many of each kind there are; management and SQL nodes have no partitions whatever it says.
 #[must_use]
-pub fn build(settings: &NodeSettings, layout: &Layout, memory: &Arc<MemoryManager>) -> Vec<(Address, NodeModule)> {
+pub fn build(
+    settings: &NodeSettings,
+    layout: &Layout,
+    memory: &Arc<MemoryManager>,
+) -> Vec<(Address, NodeModule)> {
     let kinds: &[ModuleKind] = match settings.role {
         NodeRole::Data => &[ModuleKind::Main, ModuleKind::Sql, ModuleKind::Tc, ModuleKind::Ldm],
         NodeRole::Sql => &[ModuleKind::Main, ModuleKind::Sql],
@@ -57,7 +61,9 @@ pub fn build(settings: &NodeSettings, layout: &Layout, memory: &Arc<MemoryManage
     let count = |kind: ModuleKind| if kinds.contains(&kind) { layout.count(kind) } else { 0 };
     let addresses: Vec<Address> = kinds
         .iter()
-        .flat_map(|kind| (0..layout.count(*kind)).map(|instance| Address::new(settings.node, *kind, instance)))
+        .flat_map(|kind| {
+            (0..layout.count(*kind)).map(|instance| Address::new(settings.node, *kind, instance))
+        })
         .collect();
     let empty = Arc::new(NodeMap::empty(settings.node, Arc::new(catalogue::bootstrap())));
     let mut modules: Vec<(Address, NodeModule)> = Vec::with_capacity(addresses.len() + 1);
@@ -68,7 +74,9 @@ pub fn build(settings: &NodeSettings, layout: &Layout, memory: &Arc<MemoryManage
                 NodeModule::sql(*address, SqlModule::new(config, Arc::clone(memory)))
             }
             ModuleKind::Tc => NodeModule::tc(*address, Tc::new(*address, Arc::clone(&empty))),
-            ModuleKind::Ldm => NodeModule::ldm(*address, Ldm::new(*address, Arc::clone(&empty), Arc::clone(memory))),
+            ModuleKind::Ldm => {
+                NodeModule::ldm(*address, Ldm::new(*address, Arc::clone(&empty), Arc::clone(memory)))
+            }
             ModuleKind::Main | ModuleKind::Query | ModuleKind::Membership => {
                 NodeModule::main(*address, main_module(settings, &addresses, memory))
             }

@@ -20,11 +20,11 @@ use information::Gathering;
 use memory::MemoryManager;
 use protocol::signal::RequestId;
 use protocol::{
-    Address, ConnectionAction, ConnectionId, Envelope, Input, ModuleKind, Outputs, ReceiveBuffer, RequestToRuntime, Severity,
-    Signal, View,
+    Address, ConnectionAction, ConnectionId, Envelope, Input, ModuleKind, Outputs, ReceiveBuffer,
+    RequestToRuntime, Severity, Signal, View,
 };
 use query::{NodeMap, PublishedReader, Shared};
-use schema::SchemaReading;
+use schema::{Backfill, SchemaReading};
 use sequences::Sequences;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -73,6 +73,7 @@ pub struct MainModule {
     schema_reading: SchemaReading,
     sequences: Sequences,
     gatherings: BTreeMap<u64, Gathering>,
+    backfills: BTreeMap<u64, Backfill>,
     next_request: u64,
     now: Now,
 }
@@ -98,6 +99,7 @@ impl MainModule {
             schema_reading: SchemaReading::default(),
             sequences: Sequences::default(),
             gatherings: BTreeMap::new(),
+            backfills: BTreeMap::new(),
             next_request: 0,
             now: Now::default(),
             config,
@@ -139,10 +141,8 @@ impl MainModule {
                 self.epochs.on_deadline(now, outputs);
                 self.retry_schema(now, outputs);
             }
-            Input::Start { .. } => {
-                if self.config.management.is_some() {
-                    outputs.request(RequestToRuntime::OpenListeners);
-                }
+            Input::Start { .. } if self.config.management.is_some() => {
+                outputs.request(RequestToRuntime::OpenListeners)
             }
             Input::Bytes { connection, buffer } => self.on_management_bytes(connection, buffer, outputs),
             Input::Closed { connection, .. } => {
@@ -160,7 +160,10 @@ impl MainModule {
     pub fn on_signal(&mut self, now: Now, envelope: Envelope, outputs: &mut Outputs<Shared>) {
         self.now = now;
         let from = envelope.from;
-        #[expect(clippy::wildcard_enum_match_arm, reason = "signals of other modules; a peer that sends them is only ignored")]
+        #[expect(
+            clippy::wildcard_enum_match_arm,
+            reason = "signals of other modules; a peer that sends them is only ignored"
+        )]
         match envelope.signal {
             Signal::JoinAccepted { incarnation } => {
                 self.incarnation = incarnation;
@@ -175,7 +178,9 @@ impl MainModule {
             Signal::EpochOpen { epoch } => self.on_epoch(now, from, EpochSignals::Open(epoch), outputs),
             Signal::EpochDrained { epoch } => self.on_epoch(now, from, EpochSignals::Drained(epoch), outputs),
             Signal::EpochClosed { epoch } => self.on_epoch(now, from, EpochSignals::Closed(epoch), outputs),
-            Signal::SchemaInstall { request, version } => self.on_schema_install(now, from, request, version, outputs),
+            Signal::SchemaInstall { request, version } => {
+                self.on_schema_install(now, from, request, version, outputs)
+            }
             Signal::SchemaFetch { request } => self.on_schema_fetch(from, request, outputs),
             Signal::SchemaFetched { schema, .. } => self.on_schema_fetched(&schema, outputs),
             Signal::SequenceRequest { request, table, count, at_least } => {
@@ -184,6 +189,10 @@ impl MainModule {
             Signal::ReadDone(done) => self.on_sequence_read(*done, outputs),
             Signal::WriteDone(done) => self.on_sequence_written(*done, outputs),
             Signal::CommitDone(done) => self.on_sequence_unknown(&done, outputs),
+            Signal::BackfillRequest { request, table, index } => {
+                self.on_backfill(from, request, table, index, outputs)
+            }
+            Signal::BackfillDone { request, refusal } => self.on_backfill_done(request, refusal, outputs),
             Signal::InfoRequest { request, table } => self.on_info_request(from, request, table, outputs),
             Signal::InfoDone { request, rows } => self.on_info_done(request, rows, outputs),
             Signal::StopNode { reason } => {
@@ -249,7 +258,10 @@ impl MainModule {
             self.lost.retain(|lost| *lost != node);
             self.changed(outputs);
         }
-        if self.modules(ModuleKind::Ldm).is_empty() && self.view.number.0 > 0 && self.schema_reading.is_fetching() {
+        if self.modules(ModuleKind::Ldm).is_empty()
+            && self.view.number.0 > 0
+            && self.schema_reading.is_fetching()
+        {
             self.fetch_schema(outputs);
         }
     }
@@ -272,7 +284,8 @@ impl MainModule {
         for ldm in &ldms {
             outputs.share(self.me(), *ldm, Shared::Tables(Arc::clone(&tables)));
         }
-        self.rollout = Some(Rollout { map, readers: Vec::new(), tables_missing: ldms, installs_missing: Vec::new() });
+        self.rollout =
+            Some(Rollout { map, readers: Vec::new(), tables_missing: ldms, installs_missing: Vec::new() });
         self.publish_map(outputs);
     }
 

@@ -6,7 +6,9 @@
 //! Invariants: a line is at most [`LINE_SIZE_MAX`] bytes; anything unknown is answered with an error line, and a line that is too long closes that
 //! connection.
 
-use protocol::{Address, ConnectionAction, ConnectionId, NodeRole, Outputs, ReceiveBuffer, RequestToRuntime, Signal, View};
+use protocol::{
+    Address, ConnectionAction, ConnectionId, NodeRole, Outputs, ReceiveBuffer, RequestToRuntime, Signal, View,
+};
 use query::Shared;
 use std::collections::BTreeMap;
 use types::NodeId;
@@ -38,7 +40,13 @@ pub struct Management {
 impl Management {
     /// The protocol of management node `node`, for a cluster described by `config_text`.
     #[must_use]
-    pub fn new(node: NodeId, cluster: String, version: String, config_text: String, nodes: Vec<ConfiguredNode>) -> Self {
+    pub fn new(
+        node: NodeId,
+        cluster: String,
+        version: String,
+        config_text: String,
+        nodes: Vec<ConfiguredNode>,
+    ) -> Self {
         Self { node, cluster, version, config_text, nodes, up: BTreeMap::from([(node, true)]) }
     }
 
@@ -60,7 +68,9 @@ impl Management {
         outputs: &mut Outputs<Shared>,
     ) {
         while let Some(end) = buffer.bytes().iter().position(|byte| *byte == b'\n') {
-            let line = String::from_utf8_lossy(&buffer.bytes()[..end.min(LINE_SIZE_MAX)]).trim().to_ascii_lowercase();
+            let line = String::from_utf8_lossy(&buffer.bytes()[..end.min(LINE_SIZE_MAX)])
+                .trim()
+                .to_ascii_lowercase();
             buffer.consume(end + 1);
             let answer = self.answer(me, &line, view, outputs);
             let reply = outputs.buffer(connection);
@@ -129,7 +139,10 @@ impl Management {
     }
 
     fn show(&self, view: &View) -> String {
-        let mut text = format!("Cluster Configuration\n---------------------\ncluster '{}', view {}\n", self.cluster, view.number);
+        let mut text = format!(
+            "Cluster Configuration\n---------------------\ncluster '{}', view {}\n",
+            self.cluster, view.number
+        );
         let sections = [
             (NodeRole::Data, "ndbd(NDB)"),
             (NodeRole::Management, "ndb_mgmd(MGM)"),

@@ -86,7 +86,13 @@ impl NodeModule {
         }
     }
 
-    fn handle_signal(&mut self, now: Now, envelope: Envelope, budget: &mut Budget, outputs: &mut Outputs<Shared>) {
+    fn handle_signal(
+        &mut self,
+        now: Now,
+        envelope: Envelope,
+        budget: &mut Budget,
+        outputs: &mut Outputs<Shared>,
+    ) {
         if is_fenced(&envelope.signal) && envelope.from != self.address {
             if envelope.view < self.view {
                 return;
@@ -116,7 +122,14 @@ impl NodeModule {
         }
     }
 
-    fn handle_shared(&mut self, now: Now, from: Address, shared: Shared, budget: &mut Budget, outputs: &mut Outputs<Shared>) {
+    fn handle_shared(
+        &mut self,
+        now: Now,
+        from: Address,
+        shared: Shared,
+        budget: &mut Budget,
+        outputs: &mut Outputs<Shared>,
+    ) {
         let installed = match &shared {
             Shared::Map(map) => Some(Arc::clone(map)),
             Shared::Tables(_) | Shared::Readers { .. } | Shared::Installed { .. } => None,
@@ -154,7 +167,13 @@ impl NodeModule {
 impl Module for NodeModule {
     type Shared = Shared;
 
-    fn handle(&mut self, now: Now, input: Input<'_, Shared>, budget: &mut Budget, outputs: &mut Outputs<Shared>) {
+    fn handle(
+        &mut self,
+        now: Now,
+        input: Input<'_, Shared>,
+        budget: &mut Budget,
+        outputs: &mut Outputs<Shared>,
+    ) {
         let first = outputs.signals.len();
         match input {
             Input::Signal(envelope) => self.handle_signal(now, envelope, budget, outputs),

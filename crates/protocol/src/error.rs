@@ -36,7 +36,10 @@ impl SqlError {
     /// 1213: the transaction was rolled back; the text says why.
     #[must_use]
     pub fn deadlock(reason: &str) -> Self {
-        Self::new(1213, format!("Deadlock found when trying to get lock; try restarting transaction ({reason})"))
+        Self::new(
+            1213,
+            format!("Deadlock found when trying to get lock; try restarting transaction ({reason})"),
+        )
     }
 
     /// 1114: a memory region is full.

@@ -18,8 +18,8 @@ pub mod view;
 pub use address::{Address, ModuleKind};
 pub use error::SqlError;
 pub use module::{
-    Budget, CloseReason, ConnectionAction, ConnectionId, ConnectionKind, Event, Input, Module, Outputs, ReceiveBuffer, RequestToRuntime,
-    RuntimeReport, Severity, ThreadReport,
+    Budget, CloseReason, ConnectionAction, ConnectionId, ConnectionKind, Event, Input, Module, Outputs,
+    ReceiveBuffer, RequestToRuntime, RuntimeReport, Severity, ThreadReport,
 };
 pub use signal::{Envelope, Signal};
 pub use view::{GroupView, NodeInfo, NodeRole, PartitionPlace, View};

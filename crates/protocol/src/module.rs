@@ -14,7 +14,13 @@ pub trait Module {
     type Shared: Send;
 
     /// Takes one input, changes state, says what should happen.
-    fn handle(&mut self, now: Now, input: Input<'_, Self::Shared>, budget: &mut Budget, outputs: &mut Outputs<Self::Shared>);
+    fn handle(
+        &mut self,
+        now: Now,
+        input: Input<'_, Self::Shared>,
+        budget: &mut Budget,
+        outputs: &mut Outputs<Self::Shared>,
+    );
 
     /// When `Input::Deadline` must come at the latest.
     fn deadline(&self) -> Option<Instant>;

@@ -10,7 +10,8 @@
 //! ```
 
 use crate::program::{
-    Access, LockMode, LockWait, OperationResult, ReadProgram, ReadProgress, Refusal, RowBatch, TableRef, WriteOperation,
+    Access, LockMode, LockWait, OperationResult, ReadProgram, ReadProgress, Refusal, RowBatch, TableRef,
+    WriteOperation,
 };
 use crate::view::{NodeRole, View};
 use crate::{Address, SqlError};

@@ -97,7 +97,11 @@ impl View {
             let within = index / group_count;
             let primary = groups[group].replicas[within % replica_count];
             let narrow = |number: usize| u16::try_from(number).unwrap_or(u16::MAX);
-            partitions.push(PartitionPlace { group: narrow(group), primary, rank: narrow(within / replica_count) });
+            partitions.push(PartitionPlace {
+                group: narrow(group),
+                primary,
+                rank: narrow(within / replica_count),
+            });
         }
         Self { number: ViewNumber(1), nodes, groups, partitions }
     }

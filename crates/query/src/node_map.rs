@@ -9,7 +9,8 @@ use std::sync::Arc;
 use stdx::{FixedMap, IdRange, hash64};
 use storage::Reader;
 use types::{
-    Incarnation, IndexId, KeyEncoder, NodeId, PartitionId, RowLayout, Schema, TableDefinition, TableId, TableKind,
+    Incarnation, IndexId, KeyEncoder, NodeId, PartitionId, RowLayout, Schema, TableDefinition, TableId,
+    TableKind,
 };
 
 /// What modules of a node send each other by reference.
@@ -127,7 +128,9 @@ impl NodeMap {
         for (id, definition) in &schema.tables {
             let old = self.tables.get(id);
             let info = match old {
-                Some(old) if Arc::ptr_eq(&old.definition, definition) || *old.definition == **definition => Arc::clone(old),
+                Some(old) if Arc::ptr_eq(&old.definition, definition) || *old.definition == **definition => {
+                    Arc::clone(old)
+                }
                 _ => {
                     let range = old.map_or_else(Arc::default, |old| Arc::clone(&old.auto_increment));
                     Arc::new(TableAccessInfo::new(definition, range))
@@ -172,7 +175,9 @@ impl NodeMap {
     pub fn partitions_of(&self, table: &TableDefinition) -> std::ops::Range<u32> {
         match table.kind {
             TableKind::System => 0..1,
-            TableKind::User | TableKind::UniqueIndex { .. } => 1..u32::try_from(self.view.partitions.len()).unwrap_or(0),
+            TableKind::User | TableKind::UniqueIndex { .. } => {
+                1..u32::try_from(self.view.partitions.len()).unwrap_or(0)
+            }
         }
     }
 

@@ -11,7 +11,9 @@ use crate::batch::{BatchShape, RowBatchWriter};
 use expression::aggregate::{AggregateCall, AggregateState};
 use expression::{Columns, Context, Expression, StoredRow};
 use memory::Guard;
-use protocol::program::{Access, BATCH_BYTES_MAX, BATCH_ROWS_MAX, KeyRange, ReadOutput, ReadProgram, ReadProgress, RowBatch};
+use protocol::program::{
+    Access, BATCH_BYTES_MAX, BATCH_ROWS_MAX, KeyRange, ReadOutput, ReadProgram, ReadProgress, RowBatch,
+};
 use protocol::{Budget, SqlError};
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -79,7 +81,15 @@ impl ReadRun {
             Access::Keys(_) => u64::MAX,
             Access::Scan { limit, .. } => limit.unwrap_or(u64::MAX),
         };
-        Self { program, access, position: 0, after: Box::default(), rows_left, groups: Groups::new(), is_done: false }
+        Self {
+            program,
+            access,
+            position: 0,
+            after: Box::default(),
+            rows_left,
+            groups: Groups::new(),
+            is_done: false,
+        }
     }
 
     /// The program.
@@ -156,7 +166,9 @@ impl ReadRun {
         sink: &mut dyn RowSink,
     ) -> Result<ReadStep, SqlError> {
         let guard = Guard::enter();
-        let Access::Scan { index, range, descending, .. } = &mut self.access else { return Ok(ReadStep::End) };
+        let Access::Scan { index, range, descending, .. } = &mut self.access else {
+            return Ok(ReadStep::End);
+        };
         let direction = if *descending { Direction::Backward } else { Direction::Forward };
         let mut last: Option<Box<[u8]>> = None;
         let step = {
@@ -258,7 +270,9 @@ fn emit_group(values: &[Value], states: &[AggregateState], sink: &mut dyn RowSin
 pub fn remaining(access: &Access, progress: &ReadProgress, rows_received: u64) -> Option<Access> {
     let (after, position) = match progress {
         ReadProgress::End => return None,
-        ReadProgress::More { after, position } | ReadProgress::Undecided { after, position, .. } => (after, position),
+        ReadProgress::More { after, position } | ReadProgress::Undecided { after, position, .. } => {
+            (after, position)
+        }
     };
     Some(match access {
         Access::Keys(keys) => Access::Keys(keys.get(*position as usize..).unwrap_or_default().to_vec()),
@@ -313,7 +327,8 @@ impl<'a> RowEvaluator<'a> {
                     }
                     sink.row(primary_key, index_key, &values[..columns.len()]);
                 } else {
-                    let values: Vec<_> = columns.iter().map(|column| self.info.layout.column(row, *column)).collect();
+                    let values: Vec<_> =
+                        columns.iter().map(|column| self.info.layout.column(row, *column)).collect();
                     sink.row(primary_key, index_key, &values);
                 }
             }
@@ -347,7 +362,12 @@ impl<'a> RowEvaluator<'a> {
 }
 
 /// Does with one row what a program says, and gives the batch (locked reads, rows resolved at their primary).
-pub fn read_row(program: &ReadProgram, info: &TableAccessInfo, key: &[u8], row: &[u8]) -> Result<RowBatch, SqlError> {
+pub fn read_row(
+    program: &ReadProgram,
+    info: &TableAccessInfo,
+    key: &[u8],
+    row: &[u8],
+) -> Result<RowBatch, SqlError> {
     let context = program.context.evaluation();
     let mut groups = Groups::new();
     let mut writer = RowBatchWriter::new(BatchShape::of(program));

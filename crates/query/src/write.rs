@@ -5,7 +5,7 @@
 
 use crate::TableAccessInfo;
 use crate::read::evaluation_error;
-use expression::{Columns, ColumnSlot, StoredRow};
+use expression::{ColumnSlot, Columns, StoredRow};
 use protocol::SqlError;
 use protocol::program::{DeleteFilter, UpdateProgram};
 use types::{SqlType, StoreError, StoreMode, TableDefinition, Value, ValueRef};
@@ -38,7 +38,11 @@ impl Columns for UpdateRow<'_> {
 }
 
 /// UPDATE: the row as `program` changes it.
-pub fn evaluate_update(program: &UpdateProgram, info: &TableAccessInfo, row: &[u8]) -> Result<Evaluated, SqlError> {
+pub fn evaluate_update(
+    program: &UpdateProgram,
+    info: &TableAccessInfo,
+    row: &[u8],
+) -> Result<Evaluated, SqlError> {
     let context = program.context.evaluation();
     if let Some(filter) = &program.filter
         && !filter.is_true(&StoredRow::new(&info.layout, row), &context).map_err(evaluation_error)?
@@ -77,7 +81,10 @@ fn evaluate_assignments(
     for assignment in &program.assignments {
         let index = usize::from(assignment.column.0);
         let Some(definition) = info.definition.columns.get(index) else {
-            return Err(SqlError::new(1054, format!("Unknown column {index} of table '{}'", info.definition.name)));
+            return Err(SqlError::new(
+                1054,
+                format!("Unknown column {index} of table '{}'", info.definition.name),
+            ));
         };
         let source = UpdateRow { current: &values, inserted };
         let value = assignment.value.evaluate(&source, &context).map_err(evaluation_error)?;
@@ -107,7 +114,8 @@ fn touch_timestamps(
     values: &mut [Value],
 ) {
     for (index, column) in info.definition.columns.iter().enumerate() {
-        let is_assigned = || program.assignments.iter().any(|assignment| usize::from(assignment.column.0) == index);
+        let is_assigned =
+            || program.assignments.iter().any(|assignment| usize::from(assignment.column.0) == index);
         if column.flags.on_update_now && !is_assigned() {
             values[index] = now_for(&column.sql_type, context);
         }
@@ -116,16 +124,23 @@ fn touch_timestamps(
 
 /// NOW() as a column of this type stores it: TIMESTAMP in UTC, DATETIME in the session's time zone, cut to the column's fraction digits.
 #[must_use]
+#[expect(clippy::wildcard_enum_match_arm, reason = "two types of many")]
 pub fn now_for(sql_type: &types::SqlType, context: &expression::Context<'_>) -> Value {
     match sql_type {
         types::SqlType::Timestamp { fraction } => Value::DateTime(context.utc_now().truncate(*fraction)),
         types::SqlType::DateTime { fraction } => Value::DateTime(context.local_now().truncate(*fraction)),
+        // Only these two types have CURRENT_TIMESTAMP; anything else is brought into its type when stored.
         _ => Value::DateTime(context.local_now()),
     }
 }
 
 /// Brings a value into a column's type, or says as MySQL does what is wrong with it.
-pub fn store_value(value: Value, table: &TableDefinition, column: usize, mode: StoreMode) -> Result<Value, SqlError> {
+pub fn store_value(
+    value: Value,
+    table: &TableDefinition,
+    column: usize,
+    mode: StoreMode,
+) -> Result<Value, SqlError> {
     let definition = &table.columns[column];
     let shown = value.clone();
     types::store(value, &definition.sql_type, mode)

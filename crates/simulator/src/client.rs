@@ -208,7 +208,13 @@ fn answer_of(response: Response) -> Answer {
             let text = |value: Value| match value {
                 Value::Bytes(bytes) => Some(String::from_utf8_lossy(&bytes).into_owned()),
                 Value::Null => None,
-                other => Some(format!("{other:?}")),
+                Value::Int(_)
+                | Value::UInt(_)
+                | Value::Float(_)
+                | Value::Double(_)
+                | Value::Date(_)
+                | Value::DateTime(_)
+                | Value::Time(_) => Some(format!("{value:?}")),
             };
             Answer::Rows(set.rows.into_iter().map(|row| row.into_iter().map(text).collect()).collect())
         }

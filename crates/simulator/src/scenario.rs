@@ -61,7 +61,8 @@ impl Scenario {
     #[must_use]
     pub fn from_seed(seed: u64) -> Self {
         let mut prng = Prng::new(seed ^ 0x5ce4_a210);
-        let (data_nodes, replicas) = [(2, 2), (2, 2), (2, 2), (1, 1), (3, 3), (4, 2), (4, 4), (2, 1)][prng.index(8)];
+        let (data_nodes, replicas) =
+            [(2, 2), (2, 2), (2, 2), (1, 1), (3, 3), (4, 2), (4, 4), (2, 1)][prng.index(8)];
         let thread_config = [
             "recv={count=1}",
             "recv={count=2}",
@@ -158,7 +159,8 @@ fn drive(scenario: &Scenario, world: &mut World) -> Result<(), String> {
     }
     let is_done = |world: &mut World| world.clients()[first..].iter().all(Client::is_finished);
     if !world.run_until(WORK_MS, is_done) {
-        let stuck: Vec<usize> = (first..world.clients().len()).filter(|client| !world.clients()[*client].is_finished()).collect();
+        let stuck: Vec<usize> =
+            (first..world.clients().len()).filter(|client| !world.clients()[*client].is_finished()).collect();
         return Err(format!("clients {stuck:?} did not end"));
     }
     check_scripts(world)?;
@@ -170,7 +172,11 @@ fn drive(scenario: &Scenario, world: &mut World) -> Result<(), String> {
 }
 
 /// Runs statements one after the other; the rows of the last.
-fn run_setup(world: &mut World, node: NodeId, statements: Vec<String>) -> Result<Vec<Vec<Option<String>>>, String> {
+fn run_setup(
+    world: &mut World,
+    node: NodeId,
+    statements: Vec<String>,
+) -> Result<Vec<Vec<Option<String>>>, String> {
     let client = world.add_client(Client::new(Box::new(Setup::new(node, statements))));
     world.run_client(client);
     let is_done = world.run_until(WORK_MS, |world| world.clients()[client].is_finished());

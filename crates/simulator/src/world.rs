@@ -16,8 +16,8 @@ use node::{NodeModule, NodeSettings, build};
 use protocol::layout::{Layout, LayoutRequest};
 use protocol::module::ConnectionAction;
 use protocol::{
-    Address, Budget, CloseReason, ConnectionId, ConnectionKind, Envelope, Input, Module, ModuleKind, NodeRole, Outputs,
-    ReceiveBuffer, RequestToRuntime,
+    Address, Budget, CloseReason, ConnectionId, ConnectionKind, Envelope, Input, Module, ModuleKind,
+    NodeRole, Outputs, ReceiveBuffer, RequestToRuntime,
 };
 use query::Shared;
 use std::cmp::Reverse;
@@ -191,7 +191,11 @@ impl World {
     /// Nodes that serve SQL, alive or not.
     #[must_use]
     pub fn sql_nodes(&self) -> Vec<NodeId> {
-        self.members().into_iter().filter(|(_, role)| *role != NodeRole::Management).map(|(node, _)| node).collect()
+        self.members()
+            .into_iter()
+            .filter(|(_, role)| *role != NodeRole::Management)
+            .map(|(node, _)| node)
+            .collect()
     }
 
     /// Whether every SQL port accepts connections.
@@ -256,8 +260,13 @@ impl World {
             let mut seed = [0; 32];
             self.prng.fill(&mut seed);
             let queue = VecDeque::from([Item::Start(seed)]);
-            let slot =
-                Slot { module, queue, outputs: Outputs::default(), receive: BTreeMap::new(), paused: Vec::new() };
+            let slot = Slot {
+                module,
+                queue,
+                outputs: Outputs::default(),
+                receive: BTreeMap::new(),
+                paused: Vec::new(),
+            };
             slots.insert(address, slot);
         }
         self.nodes.insert(node, Node { role, is_open: false, slots });
@@ -389,7 +398,8 @@ impl World {
     }
 
     fn send(&mut self, envelope: Envelope) {
-        let line = format!("{} {} -> {} {}", self.now, envelope.from, envelope.to, crate::world::name_of(&envelope));
+        let line =
+            format!("{} {} -> {} {}", self.now, envelope.from, envelope.to, crate::world::name_of(&envelope));
         self.transcript.push(line);
         let stream = (envelope.from, envelope.to);
         let delay = if stream.0.node == stream.1.node { 0 } else { self.draw_delay() };
@@ -407,7 +417,11 @@ impl World {
     /// Mostly short, sometimes long.
     fn draw_delay(&mut self) -> u64 {
         let usual = 5_000 + self.prng.below(50_000);
-        if self.prng.chance(1, 20) { usual + self.prng.below(self.shape.delay_max_us.max(1) * 1_000) } else { usual }
+        if self.prng.chance(1, 20) {
+            usual + self.prng.below(self.shape.delay_max_us.max(1) * 1_000)
+        } else {
+            usual
+        }
     }
 
     fn client_time(&mut self, client: usize, to_server: bool) -> u64 {
@@ -437,7 +451,9 @@ impl World {
                     self.clients[client].lose(serial);
                     self.run_client(client);
                 }
-                Delivery::LinkDown { at, node } => self.enqueue(Address::membership(at), Item::LinkDown(node)),
+                Delivery::LinkDown { at, node } => {
+                    self.enqueue(Address::membership(at), Item::LinkDown(node))
+                }
                 Delivery::WakeClient(client) => self.run_client(client),
             }
         }

@@ -9,7 +9,12 @@ const SEEDS: u64 = 200;
 fn seeds_pass() {
     for seed in 0..SEEDS {
         let outcome = run_seed(seed);
-        assert!(outcome.failure.is_none(), "seed {seed}: {}\n{}", outcome.failure.unwrap_or_default(), outcome.tail);
+        assert!(
+            outcome.failure.is_none(),
+            "seed {seed}: {}\n{}",
+            outcome.failure.unwrap_or_default(),
+            outcome.tail
+        );
     }
 }
 

@@ -140,7 +140,11 @@ impl EpochMember {
     }
 
     fn schedule(&mut self, now: Now) {
-        if self.is_master() && self.round.is_none() && self.next_open_at.is_none() && self.wanted > self.closed {
+        if self.is_master()
+            && self.round.is_none()
+            && self.next_open_at.is_none()
+            && self.wanted > self.closed
+        {
             self.next_open_at = Some(now.monotonic + self.time_between_epochs);
         }
     }

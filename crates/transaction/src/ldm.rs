@@ -221,9 +221,18 @@ impl Ldm {
     }
 
     /// Handles a signal.
-    pub fn on_signal(&mut self, now: Now, envelope: Envelope, budget: &mut Budget, outputs: &mut Outputs<Shared>) {
+    pub fn on_signal(
+        &mut self,
+        now: Now,
+        envelope: Envelope,
+        budget: &mut Budget,
+        outputs: &mut Outputs<Shared>,
+    ) {
         let from = envelope.from;
-        #[expect(clippy::wildcard_enum_match_arm, reason = "signals of other modules; a peer that sends them is only ignored")]
+        #[expect(
+            clippy::wildcard_enum_match_arm,
+            reason = "signals of other modules; a peer that sends them is only ignored"
+        )]
         match envelope.signal {
             Signal::Read(request) => self.on_read(now, from, request, budget, outputs),
             Signal::Write(request) => self.on_write(now, from, request, outputs),
@@ -238,7 +247,9 @@ impl Ldm {
             }
             Signal::Outcome(outcome) => self.on_outcome(from, outcome, outputs),
             Signal::ReplicateAhead(piece) => self.on_replicate_ahead(from, *piece, outputs),
-            Signal::AheadApplied { partition, transaction } => self.on_ahead_applied((transaction, partition), outputs),
+            Signal::AheadApplied { partition, transaction } => {
+                self.on_ahead_applied((transaction, partition), outputs)
+            }
             Signal::DropAhead { partition, transaction } => self.drop_ahead((transaction, partition)),
             Signal::Replicate(replicate) => self.on_replicate(from, *replicate, outputs),
             Signal::Applied { partition, sequence, refusal } => {
@@ -254,13 +265,17 @@ impl Ldm {
                 }
             }
             Signal::ProbeWait(probe) => self.on_probe(probe, outputs),
-            Signal::ProbeHit { initiator, wait, other } => self.on_probe_hit(initiator, WaitId(wait), other, outputs),
+            Signal::ProbeHit { initiator, wait, other } => {
+                self.on_probe_hit(initiator, WaitId(wait), other, outputs)
+            }
             Signal::EpochOpen { epoch } => {
                 self.adopt(epoch);
                 self.draining = Some(epoch);
                 self.report_drained(outputs);
             }
-            Signal::BackfillRequest { request, table, index } => self.on_backfill(from, request, table, index, outputs),
+            Signal::BackfillRequest { request, table, index } => {
+                self.on_backfill(from, request, table, index, outputs)
+            }
             Signal::InfoRequest { request, table } => self.on_info(from, request, table, outputs),
             Signal::Checksum(request) => self.on_checksum(from, &request, outputs),
             Signal::Continue(FLUSH) => self.flush(outputs),
@@ -363,10 +378,19 @@ impl Ldm {
     }
 
     /// Whether a statement bound to this version of a table may run: the installed version or the one before.
-    fn check_schema(&self, table: protocol::program::TableRef, partition: PartitionId) -> Result<(), Refusal> {
+    fn check_schema(
+        &self,
+        table: protocol::program::TableRef,
+        partition: PartitionId,
+    ) -> Result<(), Refusal> {
         let installed = self.map.table(table.id).map(|info| info.definition.version);
-        let is_known = installed.is_some_and(|installed| table.version <= installed && table.version + 1 >= installed);
-        if is_known && self.fragments.contains_key(&(table.id, partition)) { Ok(()) } else { Err(Refusal::WrongSchema) }
+        let is_known =
+            installed.is_some_and(|installed| table.version <= installed && table.version + 1 >= installed);
+        if is_known && self.fragments.contains_key(&(table.id, partition)) {
+            Ok(())
+        } else {
+            Err(Refusal::WrongSchema)
+        }
     }
 
     /// The transaction at this primary, made when it does its first operation.

@@ -61,7 +61,8 @@ impl Locks {
             implicit_owner.filter(|owner| *owner != transaction).into_iter().collect();
         let Some(entry) = self.entries.get(key) else { return blockers };
         let is_incompatible = |other: LockMode| mode == LockMode::Exclusive || other == LockMode::Exclusive;
-        let holds = implicit_owner == Some(transaction) || entry.holders.iter().any(|(holder, _)| *holder == transaction);
+        let holds = implicit_owner == Some(transaction)
+            || entry.holders.iter().any(|(holder, _)| *holder == transaction);
         for (holder, held) in &entry.holders {
             if *holder != transaction && is_incompatible(*held) {
                 blockers.push(*holder);
@@ -97,7 +98,9 @@ impl Locks {
     /// Whether the transaction holds an explicit lock on the key.
     #[must_use]
     pub fn is_held(&self, key: &LockKey, transaction: TransactionId) -> bool {
-        self.entries.get(key).is_some_and(|entry| entry.holders.iter().any(|(holder, _)| *holder == transaction))
+        self.entries
+            .get(key)
+            .is_some_and(|entry| entry.holders.iter().any(|(holder, _)| *holder == transaction))
     }
 
     /// Gives an explicit lock back; the caller then serves the key's waiters.
@@ -126,7 +129,9 @@ impl Locks {
     /// Who waits for a key, first come first: candidates to run again after a release.
     #[must_use]
     pub fn waiters(&self, key: &LockKey) -> Vec<WaitId> {
-        self.entries.get(key).map_or_else(Vec::new, |entry| entry.waiters.iter().map(|waiter| waiter.wait).collect())
+        self.entries
+            .get(key)
+            .map_or_else(Vec::new, |entry| entry.waiters.iter().map(|waiter| waiter.wait).collect())
     }
 
     /// Whether nobody holds or waits for anything: the usual case, checked before building keys.

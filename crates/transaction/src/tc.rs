@@ -81,7 +81,14 @@ impl Tc {
     /// The coordinator at `address`.
     #[must_use]
     pub fn new(address: Address, map: Arc<NodeMap>) -> Self {
-        Self { address, map, open: FixedMap::default(), draining: None, forget: BTreeMap::new(), is_flush_scheduled: false }
+        Self {
+            address,
+            map,
+            open: FixedMap::default(),
+            draining: None,
+            forget: BTreeMap::new(),
+            is_flush_scheduled: false,
+        }
     }
 
     /// Installs a newer map; commits that wait for a replica that is lost now end as unknown.
@@ -93,7 +100,10 @@ impl Tc {
             .iter()
             .filter(|(_, coordinated)| {
                 matches!(coordinated.stage, Stage::Preparing | Stage::Aborting(_))
-                    && coordinated.answers.iter().any(|answers| answers.replicas.iter().any(|node| lost.contains(node)))
+                    && coordinated
+                        .answers
+                        .iter()
+                        .any(|answers| answers.replicas.iter().any(|node| lost.contains(node)))
             })
             .map(|(transaction, _)| *transaction)
             .collect();
@@ -115,7 +125,10 @@ impl Tc {
     /// Handles a signal.
     pub fn on_signal<S>(&mut self, envelope: Envelope, outputs: &mut Outputs<S>) {
         let from = envelope.from;
-        #[expect(clippy::wildcard_enum_match_arm, reason = "signals of other modules; a peer that sends them is only ignored")]
+        #[expect(
+            clippy::wildcard_enum_match_arm,
+            reason = "signals of other modules; a peer that sends them is only ignored"
+        )]
         match envelope.signal {
             Signal::Coordinate(request) => self.on_coordinate(from, *request, outputs),
             Signal::Prepared(prepared) => self.on_prepared(from.node, &prepared, outputs),
@@ -147,7 +160,8 @@ impl Tc {
         }
         let is_whole = answers.len() == request.participants.len() && !answers.is_empty();
         if !is_whole || self.open.contains_key(&transaction) {
-            let done = CommitDone { request: request.request, outcome: CommitOutcome::Aborted(Refusal::WrongView) };
+            let done =
+                CommitDone { request: request.request, outcome: CommitOutcome::Aborted(Refusal::WrongView) };
             outputs.send(self.address, session, Signal::CommitDone(done));
             return;
         }
@@ -165,7 +179,8 @@ impl Tc {
             }
         }
         let epoch = request.epoch_seen;
-        self.open.insert(transaction, Coordinated { request, session, answers, epoch, stage: Stage::Preparing });
+        self.open
+            .insert(transaction, Coordinated { request, session, answers, epoch, stage: Stage::Preparing });
     }
 
     fn on_prepared<S>(&mut self, node: NodeId, prepared: &Prepared, outputs: &mut Outputs<S>) {
@@ -173,8 +188,10 @@ impl Tc {
         if coordinated.stage != Stage::Preparing {
             return;
         }
-        let Some(answers) =
-            coordinated.answers.iter_mut().find(|answers| answers.participant.partition == prepared.partition)
+        let Some(answers) = coordinated
+            .answers
+            .iter_mut()
+            .find(|answers| answers.participant.partition == prepared.partition)
         else {
             return;
         };
@@ -198,7 +215,12 @@ impl Tc {
         }
     }
 
-    fn send_outcome<S>(&self, transaction: TransactionId, committed: Option<Epoch>, outputs: &mut Outputs<S>) {
+    fn send_outcome<S>(
+        &self,
+        transaction: TransactionId,
+        committed: Option<Epoch>,
+        outputs: &mut Outputs<S>,
+    ) {
         let Some(coordinated) = self.open.get(&transaction) else { return };
         for answers in &coordinated.answers {
             let partition = answers.participant.partition;

@@ -40,7 +40,13 @@ impl MainModule {
         }
     }
 
-    fn answer_info(&self, to: Address, request: RequestId, rows: Vec<Vec<Value>>, outputs: &mut Outputs<Shared>) {
+    fn answer_info(
+        &self,
+        to: Address,
+        request: RequestId,
+        rows: Vec<Vec<Value>>,
+        outputs: &mut Outputs<Shared>,
+    ) {
         outputs.send(self.me(), to, Signal::InfoDone { request, rows });
     }
 
@@ -68,7 +74,12 @@ impl MainModule {
         }
     }
 
-    pub(super) fn on_info_done(&mut self, request: RequestId, rows: Vec<Vec<Value>>, outputs: &mut Outputs<Shared>) {
+    pub(super) fn on_info_done(
+        &mut self,
+        request: RequestId,
+        rows: Vec<Vec<Value>>,
+        outputs: &mut Outputs<Shared>,
+    ) {
         let Some(gathering) = self.gatherings.get_mut(&request.0) else { return };
         gathering.rows.extend(rows);
         gathering.missing -= 1;
@@ -85,7 +96,8 @@ impl MainModule {
     }
 
     pub(super) fn on_runtime_report(&mut self, report: &RuntimeReport, outputs: &mut Outputs<Shared>) {
-        let is_about_threads = |table| matches!(table, InfoTable::Threads | InfoTable::ThreadBlocks | InfoTable::CpuStat);
+        let is_about_threads =
+            |table| matches!(table, InfoTable::Threads | InfoTable::ThreadBlocks | InfoTable::CpuStat);
         let waiting: Vec<u64> = self
             .gatherings
             .iter()
@@ -136,7 +148,8 @@ impl MainModule {
 
     fn thread_rows(&self, table: InfoTable, report: &RuntimeReport) -> Vec<Vec<Value>> {
         let node = Value::UInt(self.config.node.0.into());
-        let microseconds = |duration: stdx::Duration| Value::UInt(u64::try_from(duration.as_micros()).unwrap_or(u64::MAX));
+        let microseconds =
+            |duration: stdx::Duration| Value::UInt(u64::try_from(duration.as_micros()).unwrap_or(u64::MAX));
         let mut rows = Vec::new();
         for (number, thread) in report.threads.iter().enumerate() {
             let number = Value::UInt(number as u64);

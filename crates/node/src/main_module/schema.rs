@@ -6,6 +6,7 @@
 use super::MainModule;
 use catalogue::{SchemaBuilder, SystemTables};
 use memory::Guard;
+use protocol::program::{Refusal, TableRef};
 use protocol::signal::RequestId;
 use protocol::{Address, ModuleKind, Outputs, Severity, Signal};
 use query::Shared;
@@ -27,6 +28,14 @@ pub(super) struct SchemaReading {
     waiting: Vec<(Address, RequestId, SchemaVersion)>,
     read_at: Option<Instant>,
     is_fetching: bool,
+}
+
+/// A new index whose entries the ldms of this node are building.
+pub(super) struct Backfill {
+    from: Address,
+    request: RequestId,
+    missing: usize,
+    refusal: Option<Refusal>,
 }
 
 impl SchemaReading {
@@ -88,7 +97,8 @@ impl MainModule {
         for table in SchemaBuilder::TABLES {
             let reader = self.map.reader(table, PartitionId(0))?;
             let bounds = KeyBounds { lower: Bound::Unbounded, upper: Bound::Unbounded };
-            let cursor = reader.scan(&guard, IndexId(0), bounds, Direction::Forward, Visibility::Committed).ok()?;
+            let cursor =
+                reader.scan(&guard, IndexId(0), bounds, Direction::Forward, Visibility::Committed).ok()?;
             for item in cursor {
                 match item {
                     ScanItem::Undecided { .. } => return None,
@@ -131,6 +141,48 @@ impl MainModule {
         });
     }
 
+    // ---- building an index --------------------------------------------------------------------------------------------------------
+
+    /// A DDL job wants a new index's entries: every ldm of this node builds those of its fragments.
+    pub(super) fn on_backfill(
+        &mut self,
+        from: Address,
+        request: RequestId,
+        table: TableRef,
+        index: IndexId,
+        outputs: &mut Outputs<Shared>,
+    ) {
+        let ldms = self.modules(ModuleKind::Ldm);
+        let own = self.new_request();
+        for ldm in &ldms {
+            outputs.send(self.me(), *ldm, Signal::BackfillRequest { request: own, table, index });
+        }
+        self.backfills.insert(own.0, Backfill { from, request, missing: ldms.len(), refusal: None });
+        if ldms.is_empty() {
+            self.end_backfill(own, outputs);
+        }
+    }
+
+    pub(super) fn on_backfill_done(
+        &mut self,
+        request: RequestId,
+        refusal: Option<Refusal>,
+        outputs: &mut Outputs<Shared>,
+    ) {
+        let Some(backfill) = self.backfills.get_mut(&request.0) else { return };
+        backfill.missing -= 1;
+        backfill.refusal = backfill.refusal.take().or(refusal);
+        if backfill.missing == 0 {
+            self.end_backfill(request, outputs);
+        }
+    }
+
+    fn end_backfill(&mut self, request: RequestId, outputs: &mut Outputs<Shared>) {
+        if let Some(Backfill { from, request, refusal, .. }) = self.backfills.remove(&request.0) {
+            outputs.send(self.me(), from, Signal::BackfillDone { request, refusal });
+        }
+    }
+
     // ---- nodes without partitions -------------------------------------------------------------------------------------------------
 
     pub(super) fn fetch_schema(&mut self, outputs: &mut Outputs<Shared>) {
@@ -143,7 +195,12 @@ impl MainModule {
         }
     }
 
-    pub(super) fn on_schema_fetch(&mut self, from: Address, request: RequestId, outputs: &mut Outputs<Shared>) {
+    pub(super) fn on_schema_fetch(
+        &mut self,
+        from: Address,
+        request: RequestId,
+        outputs: &mut Outputs<Shared>,
+    ) {
         if self.modules(ModuleKind::Ldm).is_empty() {
             return;
         }

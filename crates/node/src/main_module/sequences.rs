@@ -12,8 +12,8 @@ use protocol::program::{
 };
 use protocol::signal::{CommitDone, ReadDone, ReadRequest, RequestId, WriteDone, WriteRequest};
 use protocol::{Address, Outputs, Signal, SqlError};
-use query::batch::{BatchShape, RowBatchReader};
 use query::Shared;
+use query::batch::{BatchShape, RowBatchReader};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use types::{Epoch, PartitionId, TableId, TransactionId, Value};
@@ -115,7 +115,8 @@ impl MainModule {
         });
         let next = stored.map_or(1, |(_, next)| next);
         reservation.first = next.max(reservation.wanted.at_least.saturating_add(1));
-        let write = system.put_sequence(reservation.table, reservation.first.saturating_add(reservation.wanted.count));
+        let write = system
+            .put_sequence(reservation.table, reservation.first.saturating_add(reservation.wanted.count));
         let request = self.new_request();
         let write = WriteRequest {
             request,

@@ -44,7 +44,9 @@ fn lost_or_doubled(history: &[Transaction], final_lists: &BTreeMap<u64, Vec<u64>
             let is_there = final_lists.get(key).is_some_and(|list| list.contains(value));
             match transaction.end {
                 End::Committed if !is_there => {
-                    return Some(format!("acknowledged append of {value} to list {key} is lost: {transaction:?}"));
+                    return Some(format!(
+                        "acknowledged append of {value} to list {key} is lost: {transaction:?}"
+                    ));
                 }
                 End::Aborted if is_there => {
                     return Some(format!("aborted append of {value} is in list {key}: {transaction:?}"));
@@ -62,12 +64,16 @@ fn wrong_reads(
     final_lists: &BTreeMap<u64, Vec<u64>>,
     writer: &BTreeMap<u64, usize>,
 ) -> Option<String> {
-    for (index, transaction) in history.iter().enumerate().filter(|(_, transaction)| transaction.end == End::Committed) {
+    for (index, transaction) in
+        history.iter().enumerate().filter(|(_, transaction)| transaction.end == End::Committed)
+    {
         for step in &transaction.steps {
             let Step::Read(key, Some(read)) = step else { continue };
             let list = final_lists.get(key).map_or(&[][..], Vec::as_slice);
             if !list.starts_with(read) {
-                return Some(format!("read of list {key} is no prefix of what it became: {read:?} of {list:?}"));
+                return Some(format!(
+                    "read of list {key} is no prefix of what it became: {read:?} of {list:?}"
+                ));
             }
             let Some(last) = read.last().and_then(|value| writer.get(value)) else { continue };
             if *last != index && is_intermediate(&history[*last], *key, read.last().copied()) {
@@ -105,7 +111,9 @@ fn cycle(
             edge(pair[0], pair[1]);
         }
     }
-    for (index, transaction) in history.iter().enumerate().filter(|(_, transaction)| transaction.end == End::Committed) {
+    for (index, transaction) in
+        history.iter().enumerate().filter(|(_, transaction)| transaction.end == End::Committed)
+    {
         for step in &transaction.steps {
             if let Step::Read(_, Some(read)) = step
                 && let Some(source) = read.last().and_then(|value| writer.get(value))

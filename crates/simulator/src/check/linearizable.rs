@@ -26,7 +26,11 @@ pub fn check(events: &[Event]) -> Option<String> {
     }
     let stuck = search.deepest;
     let near: Vec<String> = events.iter().map(|event| format!("{event:?}")).collect();
-    Some(format!("not linearizable: at most {stuck} of {} operations fit; history:\n{}", events.len(), near.join("\n")))
+    Some(format!(
+        "not linearizable: at most {stuck} of {} operations fit; history:\n{}",
+        events.len(),
+        near.join("\n")
+    ))
 }
 
 /// Which operations are done.

@@ -42,7 +42,8 @@ impl Bank {
     /// The table and its rows.
     #[must_use]
     pub fn setup() -> Vec<String> {
-        let rows: Vec<String> = (0..ACCOUNT_COUNT).map(|key| format!("({key}, {FIRST_BALANCE}, 'owner {key}')")).collect();
+        let rows: Vec<String> =
+            (0..ACCOUNT_COUNT).map(|key| format!("({key}, {FIRST_BALANCE}, 'owner {key}')")).collect();
         vec![
             "CREATE TABLE sim.bank (id INT PRIMARY KEY, balance BIGINT NOT NULL, owner VARCHAR(40), KEY (balance))".to_owned(),
             format!("INSERT INTO sim.bank VALUES {}", rows.join(", ")),
@@ -86,7 +87,9 @@ impl Bank {
 impl Script for Bank {
     fn next(&mut self, _: u64, prng: &mut Prng, answer: Answer) -> Action {
         match answer {
-            Answer::Ready if !self.is_running => return Action::Connect(self.nodes[prng.index(self.nodes.len())]),
+            Answer::Ready if !self.is_running => {
+                return Action::Connect(self.nodes[prng.index(self.nodes.len())]);
+            }
             Answer::Ready | Answer::Connected => {}
             Answer::Lost => {
                 self.is_running = false;
@@ -103,7 +106,8 @@ impl Script for Bank {
             }
             Answer::Error(code, message) => {
                 let is_commit = self.statements.is_empty();
-                if !super::is_certain_failure(code) && !(is_commit && code == 1180) {
+                let is_expected = super::is_certain_failure(code) || is_commit && code == 1180;
+                if !is_expected {
                     self.failure = Some(format!("unexpected error {code} {message}"));
                     return Action::Finish;
                 }

@@ -143,7 +143,8 @@ impl Lists {
 
     fn on_rows(&mut self, rows: &[Vec<Option<String>>]) {
         let text = rows.first().and_then(|row| row.first().cloned().flatten()).unwrap_or_default();
-        let list = text.split(',').filter(|part| !part.is_empty()).filter_map(|part| part.parse().ok()).collect();
+        let list =
+            text.split(',').filter(|part| !part.is_empty()).filter_map(|part| part.parse().ok()).collect();
         if let Some(Step::Read(_, read)) = self.steps.get_mut(self.position) {
             *read = Some(list);
         }
@@ -176,7 +177,9 @@ impl Script for Lists {
             (Answer::Done(_), Stage::Commit) => self.end(now, End::Committed),
             (Answer::Done(_), Stage::Rollback) => self.end(now, End::Aborted),
             (Answer::Error(1180, _), Stage::Commit) => self.end(now, End::Unknown),
-            (Answer::Error(code, _), Stage::Commit) if super::is_certain_failure(code) => self.end(now, End::Aborted),
+            (Answer::Error(code, _), Stage::Commit) if super::is_certain_failure(code) => {
+                self.end(now, End::Aborted)
+            }
             (Answer::Error(..), Stage::Steps) => {
                 self.stage = Stage::Rollback;
                 return Action::Query("ROLLBACK".to_owned());

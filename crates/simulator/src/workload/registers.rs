@@ -73,8 +73,9 @@ impl Registers {
         let (operation, text) = match prng.below(8) {
             0..=3 => (Operation::Read(None), format!("SELECT v FROM sim.registers WHERE k = {key}")),
             4 | 5 => {
-                let text =
-                    format!("INSERT INTO sim.registers VALUES ({key}, {value}) ON DUPLICATE KEY UPDATE v = VALUES(v)");
+                let text = format!(
+                    "INSERT INTO sim.registers VALUES ({key}, {value}) ON DUPLICATE KEY UPDATE v = VALUES(v)"
+                );
                 (Operation::Write(value), text)
             }
             6 => {
@@ -106,12 +107,19 @@ impl Script for Registers {
             }
             (Answer::Lost, None) => return Action::Wait(5_000_000),
             (Answer::Rows(rows), Some(Operation::Read(_))) => {
-                let value = rows.first().and_then(|row| row.first().cloned().flatten()).and_then(|text| text.parse().ok());
+                let value = rows
+                    .first()
+                    .and_then(|row| row.first().cloned().flatten())
+                    .and_then(|text| text.parse().ok());
                 self.end(Some(now), Operation::Read(value));
             }
             (Answer::Done(_), Some(operation @ Operation::Write(_))) => self.end(Some(now), operation),
-            (Answer::Done(rows), Some(Operation::Update(value, _))) => self.end(Some(now), Operation::Update(value, rows > 0)),
-            (Answer::Done(rows), Some(Operation::Delete(_))) => self.end(Some(now), Operation::Delete(rows > 0)),
+            (Answer::Done(rows), Some(Operation::Update(value, _))) => {
+                self.end(Some(now), Operation::Update(value, rows > 0))
+            }
+            (Answer::Done(rows), Some(Operation::Delete(_))) => {
+                self.end(Some(now), Operation::Delete(rows > 0))
+            }
             (Answer::Error(code, _), Some(_)) if super::is_certain_failure(code) => self.running = None,
             (Answer::Error(1180, _), Some(operation)) => self.end(None, operation),
             (other, running) => {

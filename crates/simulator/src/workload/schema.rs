@@ -92,7 +92,15 @@ impl RowChanger {
     /// A client that runs `count` statements on ids from `first`, which are its own.
     #[must_use]
     pub fn new(nodes: Vec<NodeId>, first: u64, count: u32) -> Self {
-        Self { nodes, first, left: count, statement: String::new(), rows: 0, is_uncertain: false, failure: None }
+        Self {
+            nodes,
+            first,
+            left: count,
+            statement: String::new(),
+            rows: 0,
+            is_uncertain: false,
+            failure: None,
+        }
     }
 
     fn begin(&mut self, prng: &mut Prng) -> Action {

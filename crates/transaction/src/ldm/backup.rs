@@ -30,7 +30,12 @@ pub(super) struct Ahead {
 }
 
 impl Ldm {
-    pub(super) fn on_replicate_ahead(&mut self, from: Address, piece: ReplicateAhead, outputs: &mut Outputs<Shared>) {
+    pub(super) fn on_replicate_ahead(
+        &mut self,
+        from: Address,
+        piece: ReplicateAhead,
+        outputs: &mut Outputs<Shared>,
+    ) {
         let place = (piece.transaction, piece.partition);
         let mut ahead = self.ahead.remove(&place).unwrap_or_default();
         if piece.piece == ahead.pieces && ahead.refused.is_none() {
@@ -48,7 +53,12 @@ impl Ldm {
         }
     }
 
-    pub(super) fn on_replicate(&mut self, from: Address, replicate: Replicate, outputs: &mut Outputs<Shared>) {
+    pub(super) fn on_replicate(
+        &mut self,
+        from: Address,
+        replicate: Replicate,
+        outputs: &mut Outputs<Shared>,
+    ) {
         let partition = replicate.partition;
         let Some(state) = self.partitions.get_mut(&partition) else { return };
         if state.is_primary {
@@ -87,7 +97,9 @@ impl Ldm {
             }
         };
         match replicate.coordinator {
-            Some(coordinator) => self.send_prepared(coordinator, place, replicate.epoch, true, refusal, outputs),
+            Some(coordinator) => {
+                self.send_prepared(coordinator, place, replicate.epoch, true, refusal, outputs)
+            }
             None => {
                 let applied =
                     Signal::Applied { partition: replicate.partition, sequence: replicate.sequence, refusal };
@@ -96,7 +108,11 @@ impl Ldm {
         }
     }
 
-    fn apply_place(&mut self, place: Place, replicate: &Replicate) -> Result<Vec<(TableId, RowHandle)>, Refusal> {
+    fn apply_place(
+        &mut self,
+        place: Place,
+        replicate: &Replicate,
+    ) -> Result<Vec<(TableId, RowHandle)>, Refusal> {
         let ahead = self.ahead.remove(&place).unwrap_or_default();
         let mut rows = ahead.rows;
         let checked = match (self.outcomes.get(&place), ahead.refused) {
@@ -122,8 +138,7 @@ impl Ldm {
         rows: &mut Vec<(TableId, RowHandle)>,
     ) -> Result<(), Refusal> {
         for write in writes {
-            let fragment =
-                self.fragments.get_mut(&(write.table.id, place.1)).ok_or(Refusal::WrongSchema)?;
+            let fragment = self.fragments.get_mut(&(write.table.id, place.1)).ok_or(Refusal::WrongSchema)?;
             let applied = fragment.apply_prepared(&write.key, place.0, write.row.as_deref());
             rows.push((write.table.id, applied.map_err(|full| region_full(&full))?));
         }
@@ -158,7 +173,12 @@ impl Ldm {
     }
 
     /// One-primary commits that their primary has published.
-    pub(super) fn on_decided(&mut self, partition: PartitionId, sequences: &[Sequence], outputs: &mut Outputs<Shared>) {
+    pub(super) fn on_decided(
+        &mut self,
+        partition: PartitionId,
+        sequences: &[Sequence],
+        outputs: &mut Outputs<Shared>,
+    ) {
         for sequence in sequences {
             let Some(state) = self.partitions.get_mut(&partition) else { return };
             let Some(transaction) = state.undecided.remove(sequence) else { continue };
@@ -198,7 +218,8 @@ impl Ldm {
         outputs: &mut Outputs<Shared>,
     ) {
         let outcome = outcome.unwrap_or(Some(applied.epoch));
-        let publish = Publish { place, rows: applied.rows, next: 0, outcome, stamp: Some(applied.epoch), then };
+        let publish =
+            Publish { place, rows: applied.rows, next: 0, outcome, stamp: Some(applied.epoch), then };
         self.publish(publish, outputs);
     }
 }

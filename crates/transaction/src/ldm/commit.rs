@@ -12,8 +12,8 @@ use super::{Held, HeldStage, Job, Ldm, Operation, Place, RECLAIM_PER_PUBLISH};
 use crate::locks::LockKey;
 use protocol::program::{OperationResult, Refusal, TableRef};
 use protocol::signal::{
-    CommitDone, CommitOneRequest, CommitOutcome, Outcome, Participant, Prepared, Replicate, ReplicateAhead, ReplicatedWrite,
-    RequestId, WriteDone, WriteFailure, WriteSummary,
+    CommitDone, CommitOneRequest, CommitOutcome, Outcome, Participant, Prepared, Replicate, ReplicateAhead,
+    ReplicatedWrite, RequestId, WriteDone, WriteFailure, WriteSummary,
 };
 use protocol::{Address, Outputs, Signal};
 use query::Shared;
@@ -95,7 +95,12 @@ pub(super) enum After {
 }
 
 impl Ldm {
-    pub(super) fn on_commit_one(&mut self, from: Address, request: &CommitOneRequest, outputs: &mut Outputs<Shared>) {
+    pub(super) fn on_commit_one(
+        &mut self,
+        from: Address,
+        request: &CommitOneRequest,
+        outputs: &mut Outputs<Shared>,
+    ) {
         let place = (request.transaction, request.participant.partition);
         let reply = Reply::Commit { to: from, request: request.request };
         match self.check_held(place, &request.participant) {
@@ -225,11 +230,18 @@ impl Ldm {
         }
         match ending {
             Ending::One(reply) => match sequence {
-                None => self.finish(place, Some(epoch), After::Answer { reply, sequence: None, refusal: None }, outputs),
+                None => self.finish(
+                    place,
+                    Some(epoch),
+                    After::Answer { reply, sequence: None, refusal: None },
+                    outputs,
+                ),
                 Some(sequence) => {
                     let missing = backups.iter().map(|backup| backup.node).collect();
                     if let Some(state) = self.partitions.get_mut(&partition) {
-                        state.pending.insert(sequence, PendingCommit { transaction, missing, reply, refused: None });
+                        state
+                            .pending
+                            .insert(sequence, PendingCommit { transaction, missing, reply, refused: None });
                     }
                 }
             },

@@ -35,7 +35,11 @@ impl Ldm {
         let Some(hops_left) = probe.hops_left.checked_sub(1) else { return };
         for blocker in self.blockers(&waiting.key, waiting.transaction, waiting.mode, Some(wait)) {
             if blocker == probe.initiator {
-                let hit = Signal::ProbeHit { initiator: probe.initiator, wait: probe.wait, other: waiting.transaction };
+                let hit = Signal::ProbeHit {
+                    initiator: probe.initiator,
+                    wait: probe.wait,
+                    other: waiting.transaction,
+                };
                 outputs.send(self.address, probe.home, hit);
             } else if blocker < probe.initiator {
                 let session = Address::new(blocker.node(), ModuleKind::Sql, blocker.module());

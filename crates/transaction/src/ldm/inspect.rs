@@ -15,7 +15,13 @@ use types::{IndexId, IndexKind, Value};
 const CHECKSUM_ROWS_MAX: u32 = 2_000;
 
 impl Ldm {
-    pub(super) fn on_info(&self, from: Address, request: RequestId, table: InfoTable, outputs: &mut Outputs<Shared>) {
+    pub(super) fn on_info(
+        &self,
+        from: Address,
+        request: RequestId,
+        table: InfoTable,
+        outputs: &mut Outputs<Shared>,
+    ) {
         let rows = match table {
             InfoTable::MemoryPerFragment => self.fragment_rows(),
             InfoTable::ClusterTransactions => self.transaction_rows(),
@@ -78,14 +84,22 @@ impl Ldm {
         places.iter().filter_map(row).collect()
     }
 
-    pub(super) fn on_checksum(&self, from: Address, request: &ChecksumRequest, outputs: &mut Outputs<Shared>) {
+    pub(super) fn on_checksum(
+        &self,
+        from: Address,
+        request: &ChecksumRequest,
+        outputs: &mut Outputs<Shared>,
+    ) {
         let place = (request.table, request.partition);
         let done = match (self.fragments.get(&place), self.map.table(request.table)) {
             (Some(fragment), Some(info)) => digest(request, &fragment.reader(), info),
             _ => ChecksumDone {
                 request: request.request,
                 rows: Vec::new(),
-                index_errors: vec![format!("partition {} of table {} is not on {}", place.1, place.0, self.address)],
+                index_errors: vec![format!(
+                    "partition {} of table {} is not on {}",
+                    place.1, place.0, self.address
+                )],
                 end: true,
             },
         };
@@ -98,8 +112,10 @@ fn digest(request: &ChecksumRequest, reader: &Reader, info: &TableAccessInfo) ->
     let lower = request.after.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
     let bounds = KeyBounds { lower, upper: Bound::Unbounded };
     let limit = request.limit.clamp(1, CHECKSUM_ROWS_MAX) as usize;
-    let mut done = ChecksumDone { request: request.request, rows: Vec::new(), index_errors: Vec::new(), end: true };
-    let Ok(cursor) = reader.scan(&guard, IndexId(0), bounds, Direction::Forward, Visibility::Committed) else {
+    let mut done =
+        ChecksumDone { request: request.request, rows: Vec::new(), index_errors: Vec::new(), end: true };
+    let Ok(cursor) = reader.scan(&guard, IndexId(0), bounds, Direction::Forward, Visibility::Committed)
+    else {
         return done;
     };
     for item in cursor {
@@ -132,15 +148,21 @@ fn check_entries(
         let Some(encoder) = info.index(index.id).filter(|_| reader.has_index(index.id)) else { continue };
         let mut entry = Vec::new();
         encoder.encode_row_with_primary(&info.primary_key, &info.layout, row, &mut entry);
-        let exactly = KeyRange { lower: Bound::Included(entry.clone().into()), upper: Bound::Included(entry.into()) };
+        let exactly =
+            KeyRange { lower: Bound::Included(entry.clone().into()), upper: Bound::Included(entry.into()) };
         let found = reader
             .scan(guard, index.id, bounds_of(&exactly), Direction::Forward, Visibility::Committed)
             .is_ok_and(|mut cursor| match cursor.next() {
-                Some(ScanItem::Row { key: found, .. } | ScanItem::Undecided { key: found, .. }) => found == key,
+                Some(ScanItem::Row { key: found, .. } | ScanItem::Undecided { key: found, .. }) => {
+                    found == key
+                }
                 None => false,
             });
         if !found {
-            errors.push(format!("{}.{}: a row has no entry in {}", info.definition.database, info.definition.name, index.name));
+            errors.push(format!(
+                "{}.{}: a row has no entry in {}",
+                info.definition.database, info.definition.name, index.name
+            ));
         }
     }
 }

@@ -68,16 +68,28 @@ impl Ldm {
         self.partition(partition).is_some_and(|state| state.is_primary)
     }
 
-    fn refuse_read(&self, from: Address, request: &ReadRequest, refusal: Refusal, outputs: &mut Outputs<Shared>) {
+    fn refuse_read(
+        &self,
+        from: Address,
+        request: &ReadRequest,
+        refusal: Refusal,
+        outputs: &mut Outputs<Shared>,
+    ) {
         let done = ReadDone { request: request.request, result: Err(refusal) };
         outputs.send(self.address, from, Signal::ReadDone(Box::new(done)));
     }
 
     /// Goes on with a read until its batch is full or it must wait.
-    pub(super) fn step_read(&mut self, mut read: PendingRead, budget: &mut Budget, outputs: &mut Outputs<Shared>) {
+    pub(super) fn step_read(
+        &mut self,
+        mut read: PendingRead,
+        budget: &mut Budget,
+        outputs: &mut Outputs<Shared>,
+    ) {
         let table = read.request.program.table.id;
         let partition = read.request.partition;
-        let (Some(fragment), Some(info)) = (self.fragments.get(&(table, partition)), self.map.table(table)) else {
+        let (Some(fragment), Some(info)) = (self.fragments.get(&(table, partition)), self.map.table(table))
+        else {
             return self.refuse_read(read.from, &read.request, Refusal::WrongSchema, outputs);
         };
         let visibility = read.request.transaction.map_or(Visibility::Committed, Visibility::Transaction);
@@ -101,7 +113,9 @@ impl Ldm {
                 read.run.look_again(&index_key);
                 self.outcome_waits.entry(owner).or_default().push(read);
             }
-            ReadStep::End | ReadStep::Full | ReadStep::Undecided { .. } => self.answer_read(read, step, outputs),
+            ReadStep::End | ReadStep::Full | ReadStep::Undecided { .. } => {
+                self.answer_read(read, step, outputs)
+            }
         }
     }
 
@@ -109,9 +123,10 @@ impl Ldm {
         if let Err(error) = read.run.emit_groups(&mut read.writer) {
             return self.refuse_read(read.from, &read.request, Refusal::Error(error), outputs);
         }
-        let operations = read.request.transaction.map_or(0, |transaction| {
-            self.operation_count((transaction, read.request.partition))
-        });
+        let operations = read
+            .request
+            .transaction
+            .map_or(0, |transaction| self.operation_count((transaction, read.request.partition)));
         let progress = read.run.progress(step);
         let batch = ReadBatch { rows: read.writer.finish(), progress, operations };
         let done = ReadDone { request: read.request.request, result: Ok(batch) };
@@ -167,7 +182,7 @@ impl Ldm {
                 (LockWait::SkipLocked, _) => read.next += 1,
                 (_, Ok(timeout_ms)) => {
                     let run = Run::Read(read);
-                    return self.wait_for_lock(now, transaction, lock, mode, timeout_ms, run, outputs);
+                    return self.wait_for_lock(now, lock, mode, timeout_ms, run, outputs);
                 }
                 (_, Err(refusal)) => return self.refuse_locked_read(read, refusal, outputs),
             }
@@ -178,7 +193,12 @@ impl Ldm {
         outputs.send(self.address, read.from, Signal::ReadDone(Box::new(done)));
     }
 
-    pub(super) fn refuse_locked_read(&mut self, read: LockedRead, refusal: Refusal, outputs: &mut Outputs<Shared>) {
+    pub(super) fn refuse_locked_read(
+        &mut self,
+        read: LockedRead,
+        refusal: Refusal,
+        outputs: &mut Outputs<Shared>,
+    ) {
         self.refuse_read(read.from, &read.request, refusal, outputs);
     }
 
@@ -203,7 +223,9 @@ impl Ldm {
         if !self.locks.is_held(lock, transaction) {
             self.charge_operation()?;
             let from = read.from;
-            self.held_mut((transaction, lock.partition), from).operations.push(Operation::Locked(lock.clone()));
+            self.held_mut((transaction, lock.partition), from)
+                .operations
+                .push(Operation::Locked(lock.clone()));
         }
         self.locks.hold(lock, transaction, mode);
         if let Some(batch) = row {

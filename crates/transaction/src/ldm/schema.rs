@@ -44,7 +44,10 @@ impl Ldm {
                     Some(fragment) if Arc::ptr_eq(fragment.definition().table(), definition) => {}
                     Some(fragment) => fragment.set_definition(Arc::new(FragmentDefinition::new(definition))),
                     None => {
-                        let fragment = Fragment::new(Arc::new(FragmentDefinition::new(definition)), Arc::clone(&self.memory));
+                        let fragment = Fragment::new(
+                            Arc::new(FragmentDefinition::new(definition)),
+                            Arc::clone(&self.memory),
+                        );
                         self.fragments.insert(place, fragment);
                         made.push(place);
                     }
@@ -63,7 +66,9 @@ impl Ldm {
         let transaction = TransactionId(0);
         for write in catalogue::bootstrap_rows() {
             let place = (write.table, PartitionId(0));
-            let Some(fragment) = self.fragments.get_mut(&place).filter(|_| made.contains(&place)) else { continue };
+            let Some(fragment) = self.fragments.get_mut(&place).filter(|_| made.contains(&place)) else {
+                continue;
+            };
             let staged = fragment.stage(&write.key, transaction, write.row.as_deref());
             stdx::require!(staged.is_ok(), "the node's memory does not hold the system tables");
             if let Ok(handle) = staged {
@@ -113,8 +118,12 @@ impl Ldm {
 
     /// Sessions of a lost node cannot go on: what they had open here is undone, what is being committed is left to its decider.
     fn abort_of_lost_sessions(&mut self) {
-        let mut places: Vec<_> =
-            self.held.iter().filter(|(_, held)| self.is_lost(held.session.node)).map(|(place, _)| *place).collect();
+        let mut places: Vec<_> = self
+            .held
+            .iter()
+            .filter(|(_, held)| self.is_lost(held.session.node))
+            .map(|(place, _)| *place)
+            .collect();
         places.sort_unstable();
         for place in places {
             self.undo(place);
@@ -131,14 +140,20 @@ impl Ldm {
         index: IndexId,
         outputs: &mut Outputs<Shared>,
     ) {
-        let partitions = self.fragments.keys().filter(|(id, _)| *id == table.id).map(|(_, partition)| *partition);
+        let partitions =
+            self.fragments.keys().filter(|(id, _)| *id == table.id).map(|(_, partition)| *partition);
         let mut partitions: Vec<PartitionId> = partitions.collect();
         partitions.sort_unstable();
         let backfill = Backfill { from, request, table: table.id, index, partitions, after: None };
         self.later(Job::Backfill(Box::new(backfill)), outputs);
     }
 
-    pub(super) fn step_backfill(&mut self, mut backfill: Backfill, budget: &mut Budget, outputs: &mut Outputs<Shared>) {
+    pub(super) fn step_backfill(
+        &mut self,
+        mut backfill: Backfill,
+        budget: &mut Budget,
+        outputs: &mut Outputs<Shared>,
+    ) {
         while let Some(partition) = backfill.partitions.last() {
             if !budget.spend(BACKFILL_ROWS.min(budget.rows.max(1))) {
                 return self.later(Job::Backfill(Box::new(backfill)), outputs);

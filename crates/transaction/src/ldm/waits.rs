@@ -20,6 +20,15 @@ pub(super) enum Run {
     Read(LockedRead),
 }
 
+impl Run {
+    fn transaction(&self) -> TransactionId {
+        match self {
+            Self::Write(run) => run.request.transaction,
+            Self::Read(run) => run.request.transaction.unwrap_or_default(),
+        }
+    }
+}
+
 /// Its wait.
 pub(super) struct Waiting {
     pub(super) transaction: TransactionId,
@@ -60,13 +69,13 @@ impl Ldm {
     pub(super) fn wait_for_lock(
         &mut self,
         now: Now,
-        transaction: TransactionId,
         key: LockKey,
         mode: LockMode,
         timeout_ms: u32,
         run: Run,
         outputs: &mut Outputs<Shared>,
     ) {
+        let transaction = run.transaction();
         self.next_wait += 1;
         let wait = WaitId(self.next_wait);
         let deadline = now.monotonic + Duration::from_millis(u64::from(timeout_ms));

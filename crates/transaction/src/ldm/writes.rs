@@ -31,7 +31,13 @@ enum Change {
 }
 
 impl Ldm {
-    pub(super) fn on_write(&mut self, now: Now, from: Address, request: Box<WriteRequest>, outputs: &mut Outputs<Shared>) {
+    pub(super) fn on_write(
+        &mut self,
+        now: Now,
+        from: Address,
+        request: Box<WriteRequest>,
+        outputs: &mut Outputs<Shared>,
+    ) {
         let results = Vec::with_capacity(request.operations.len());
         self.run_write(now, WriteRun { from, request, results }, outputs);
     }
@@ -53,9 +59,8 @@ impl Ldm {
                 Err(Stop::Locked(key)) => match (run.request.wait, timeout_of(run.request.wait)) {
                     (LockWait::SkipLocked, _) => run.results.push(OperationResult::NotMatched),
                     (_, Ok(timeout_ms)) => {
-                        let transaction = run.request.transaction;
                         let run = Run::Write(run);
-                        return self.wait_for_lock(now, transaction, key, LockMode::Exclusive, timeout_ms, run, outputs);
+                        return self.wait_for_lock(now, key, LockMode::Exclusive, timeout_ms, run, outputs);
                     }
                     (_, Err(refusal)) => return self.refuse_write(run, refusal, outputs),
                 },
@@ -75,9 +80,17 @@ impl Ldm {
     fn finish_write(&mut self, run: WriteRun, outputs: &mut Outputs<Shared>) {
         let place = (run.request.transaction, run.request.partition);
         if let Some(epoch_seen) = run.request.commit {
-            return self.commit_with_write(run.from, run.request.request, place, run.results, epoch_seen, outputs);
+            return self.commit_with_write(
+                run.from,
+                run.request.request,
+                place,
+                run.results,
+                epoch_seen,
+                outputs,
+            );
         }
-        let summary = WriteSummary { results: run.results, operations: self.operation_count(place), committed: None };
+        let summary =
+            WriteSummary { results: run.results, operations: self.operation_count(place), committed: None };
         let done = WriteDone { request: run.request.request, result: Ok(summary) };
         outputs.send(self.address, run.from, Signal::WriteDone(Box::new(done)));
     }
@@ -99,7 +112,8 @@ impl Ldm {
         let operation = &request.operations[run.results.len()];
         let key = operation_key(operation);
         let (table, partition) = (request.table.id, request.partition);
-        let fragment = self.fragments.get_mut(&(table, partition)).ok_or(Stop::Refused(Refusal::WrongSchema))?;
+        let fragment =
+            self.fragments.get_mut(&(table, partition)).ok_or(Stop::Refused(Refusal::WrongSchema))?;
         let info = Arc::clone(self.map.table(table).ok_or(Stop::Refused(Refusal::WrongSchema))?);
         let owner = match fragment.newest(key).state {
             Some(VersionState::Staged(owner) | VersionState::Prepared(owner)) => Some(owner),
@@ -207,13 +221,19 @@ fn operation_key(operation: &WriteOperation) -> &[u8] {
 }
 
 /// What an operation makes of its row's newest version.
-fn evaluate(operation: &WriteOperation, fragment: &Fragment, info: &TableAccessInfo) -> Result<Change, Refusal> {
+fn evaluate(
+    operation: &WriteOperation,
+    fragment: &Fragment,
+    info: &TableAccessInfo,
+) -> Result<Change, Refusal> {
     match operation {
         WriteOperation::Insert { key, row, on_duplicate } => match (fragment.newest(key).row, on_duplicate) {
             (None, _) => Ok(Change::Stage(OperationResult::Inserted, Some(row.to_vec()))),
             (Some(_), OnDuplicate::Fail) => Err(Refusal::Duplicate { key: key.clone() }),
             (Some(_), OnDuplicate::Ignore) => Ok(Change::None(OperationResult::Duplicate)),
-            (Some(_), OnDuplicate::Replace) => Ok(Change::Stage(OperationResult::Replaced, Some(row.to_vec()))),
+            (Some(_), OnDuplicate::Replace) => {
+                Ok(Change::Stage(OperationResult::Replaced, Some(row.to_vec())))
+            }
             (Some(old), OnDuplicate::Update(program)) => {
                 change_of(evaluate_insert_conflict(program, info, old, row).map_err(Refusal::Error)?)
             }
@@ -224,7 +244,9 @@ fn evaluate(operation: &WriteOperation, fragment: &Fragment, info: &TableAccessI
             Some(old) => change_of(evaluate_update(program, info, old).map_err(Refusal::Error)?),
         },
         WriteOperation::Delete { key, filter } => {
-            let Some(old) = fragment.newest(key).row else { return Ok(Change::None(OperationResult::NotMatched)) };
+            let Some(old) = fragment.newest(key).row else {
+                return Ok(Change::None(OperationResult::NotMatched));
+            };
             let matches = match filter {
                 None => true,
                 Some(filter) => delete_matches(filter, info, old).map_err(Refusal::Error)?,

@@ -20,8 +20,11 @@ fn accepts_what_is_linearizable() {
 
 #[test]
 fn refuses_a_stale_read() {
-    let history =
-        [event(0, 10, Operation::Write(1)), event(11, 20, Operation::Write(2)), event(21, 30, Operation::Read(Some(1)))];
+    let history = [
+        event(0, 10, Operation::Write(1)),
+        event(11, 20, Operation::Write(2)),
+        event(21, 30, Operation::Read(Some(1))),
+    ];
     assert!(check(&history).is_some());
 }
 
@@ -38,8 +41,16 @@ fn refuses_reads_that_go_back() {
 
 #[test]
 fn an_unknown_write_may_be_seen_late_but_not_undone() {
-    let seen = [event(0, 0, Operation::Write(1)), event(5, 10, Operation::Read(None)), event(20, 30, Operation::Read(Some(1)))];
+    let seen = [
+        event(0, 0, Operation::Write(1)),
+        event(5, 10, Operation::Read(None)),
+        event(20, 30, Operation::Read(Some(1))),
+    ];
     assert_eq!(check(&seen), None);
-    let undone = [event(0, 0, Operation::Write(1)), event(5, 10, Operation::Read(Some(1))), event(20, 30, Operation::Read(None))];
+    let undone = [
+        event(0, 0, Operation::Write(1)),
+        event(5, 10, Operation::Read(Some(1))),
+        event(20, 30, Operation::Read(None)),
+    ];
     assert!(check(&undone).is_some());
 }
