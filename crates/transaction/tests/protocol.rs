@@ -1,0 +1,399 @@
+//! The commit protocols between real blocks, without SQL: two nodes with an ldm and a tc each, signals delivered one at a time.
+
+use memory::{MemoryConfig, MemoryManager};
+use protocol::program::{
+    Access, LockMode, LockWait, OnDuplicate, OperationResult, ReadOutput, ReadProgram, Refusal, StatementContext, TableRef,
+    WriteOperation,
+};
+use protocol::signal::{
+    CommitDone, CommitOneRequest, CommitOutcome, CoordinateRequest, Participant, ReadDone, ReadRequest, RequestId, WriteDone,
+    WriteRequest,
+};
+use protocol::{Address, Budget, Envelope, ModuleKind, NodeInfo, NodeRole, Outputs, Signal, View};
+use query::batch::{BatchShape, RowBatchReader};
+use query::{NodeMap, Shared};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use stdx::Now;
+use transaction::{Ldm, Tc};
+use types::{
+    ColumnDefinition, ColumnFlags, ColumnIndex, DefaultValue, Epoch, Incarnation, IndexDefinition, IndexId, IndexKind,
+    IndexState, IntegerWidth, KeyPart, NodeId, PartitionId, Schema, SqlType, TableDefinition, TableId, TableKind,
+    TransactionId, Value, ValueRef, ViewNumber,
+};
+
+const TABLE: TableId = TableId(200);
+const SESSION: Address = Address::new(NodeId(1), ModuleKind::Sql, 0);
+
+fn table() -> TableDefinition {
+    let column = |name: &str| ColumnDefinition {
+        name: name.to_owned(),
+        sql_type: SqlType::Integer { width: IntegerWidth::Normal, unsigned: false },
+        default: DefaultValue::Missing,
+        flags: ColumnFlags::default(),
+        comment: String::new(),
+    };
+    TableDefinition {
+        id: TABLE,
+        version: 1,
+        database: "d".to_owned(),
+        name: "t".to_owned(),
+        kind: TableKind::User,
+        columns: vec![column("id"), column("v")],
+        indexes: vec![IndexDefinition {
+            id: IndexId(0),
+            name: "PRIMARY".to_owned(),
+            kind: IndexKind::Primary,
+            parts: vec![KeyPart { column: ColumnIndex(0), prefix_length: None, descending: false }],
+            state: IndexState::Public,
+        }],
+        auto_increment: None,
+        comment: String::new(),
+        collation: types::Collation::Binary,
+    }
+}
+
+fn view() -> View {
+    let node = |id: u16| NodeInfo {
+        node: NodeId(id),
+        incarnation: Incarnation(u32::from(id)),
+        role: NodeRole::Data,
+        host: String::new(),
+        ldm_count: 1,
+        tc_count: 1,
+        query_count: 0,
+        sql_count: 1,
+    };
+    View::first(vec![node(1), node(2)], 2, 1)
+}
+
+/// Two nodes; signals to the session pile up in `answers`.
+struct Cluster {
+    maps: Vec<Arc<NodeMap>>,
+    ldms: Vec<Ldm>,
+    tcs: Vec<Tc>,
+    queue: VecDeque<Envelope>,
+    answers: Vec<Signal>,
+    /// Signals to this node are lost.
+    cut: Option<NodeId>,
+}
+
+impl Cluster {
+    fn new() -> Self {
+        let memory = MemoryManager::new(MemoryConfig::with_data_memory(64 << 20));
+        let mut schema: Schema = catalogue::bootstrap();
+        schema.tables.insert(TABLE, Arc::new(table()));
+        let (schema, view) = (Arc::new(schema), Arc::new(view()));
+        let mut cluster =
+            Self { maps: Vec::new(), ldms: Vec::new(), tcs: Vec::new(), queue: VecDeque::new(), answers: Vec::new(), cut: None };
+        for id in 1..=2 {
+            let node = NodeId(id);
+            let empty = NodeMap::empty(node, Arc::clone(&schema));
+            let map =
+                Arc::new(empty.with(Incarnation(u32::from(id)), Arc::clone(&view), Arc::clone(&schema), &[], &[]));
+            let mut ldm = Ldm::new(Address::new(node, ModuleKind::Ldm, 0), Arc::new(empty), Arc::clone(&memory));
+            let mut tc = Tc::new(Address::new(node, ModuleKind::Tc, 0), Arc::clone(&map));
+            let mut outputs = Outputs::default();
+            ldm.on_shared(Shared::Tables(Arc::clone(&map)), &mut outputs);
+            ldm.on_shared(Shared::Map(Arc::clone(&map)), &mut outputs);
+            tc.install(Arc::clone(&map), &mut outputs);
+            cluster.maps.push(map);
+            cluster.ldms.push(ldm);
+            cluster.tcs.push(tc);
+        }
+        cluster
+    }
+
+    fn key(&self, id: i64) -> Box<[u8]> {
+        let mut key = Vec::new();
+        self.maps[0].table(TABLE).expect("the table").primary_key.encode_values(&[ValueRef::Int(id)], &mut key);
+        key.into()
+    }
+
+    fn row(&self, id: i64, v: i64) -> Box<[u8]> {
+        let mut row = Vec::new();
+        self.maps[0].table(TABLE).expect("the table").layout.encode(&[ValueRef::Int(id), ValueRef::Int(v)], &mut row);
+        row.into()
+    }
+
+    /// An id whose row's primary is on a node.
+    fn id_at(&self, node: u16, from: i64) -> i64 {
+        (from..).find(|id| self.primary(*id).node == NodeId(node)).expect("an id")
+    }
+
+    fn partition(&self, id: i64) -> PartitionId {
+        self.maps[0].partition_of_key(&table(), &self.key(id))
+    }
+
+    fn primary(&self, id: i64) -> Address {
+        self.maps[0].primary(self.partition(id)).expect("a primary")
+    }
+
+    fn send(&mut self, to: Address, signal: Signal) {
+        self.queue.push_back(Envelope { from: SESSION, to, view: ViewNumber(1), epoch: Epoch(1), signal });
+    }
+
+    /// Delivers everything.
+    fn run(&mut self) -> Vec<Signal> {
+        while let Some(envelope) = self.queue.pop_front() {
+            if self.cut == Some(envelope.to.node) && envelope.from.node != envelope.to.node {
+                continue;
+            }
+            let index = usize::from(envelope.to.node.0) - 1;
+            let mut outputs: Outputs<Shared> = Outputs::default();
+            match envelope.to.kind {
+                ModuleKind::Ldm => {
+                    self.ldms[index].on_signal(Now::default(), envelope, &mut Budget { rows: 100 }, &mut outputs);
+                }
+                ModuleKind::Tc => self.tcs[index].on_signal(envelope, &mut outputs),
+                _ if envelope.to == SESSION => self.answers.push(envelope.signal),
+                _ => {}
+            }
+            self.queue.extend(outputs.signals);
+        }
+        std::mem::take(&mut self.answers)
+    }
+
+    fn write(&mut self, transaction: u64, id: i64, operation: WriteOperation, commit: bool) -> WriteDone {
+        let request = WriteRequest {
+            request: RequestId(1),
+            transaction: TransactionId(transaction),
+            partition: self.partition(id),
+            table: TableRef { id: TABLE, version: 1 },
+            operations: vec![operation],
+            wait: LockWait::NoWait,
+            commit: commit.then_some(Epoch(0)),
+        };
+        let to = self.primary(id);
+        self.send(to, Signal::Write(Box::new(request)));
+        match self.run().pop() {
+            Some(Signal::WriteDone(done)) => *done,
+            other => panic!("no answer to a write: {other:?}"),
+        }
+    }
+
+    fn insert(&mut self, transaction: u64, id: i64, v: i64, commit: bool) -> WriteDone {
+        let operation =
+            WriteOperation::Insert { key: self.key(id), row: self.row(id, v), on_duplicate: OnDuplicate::Fail };
+        self.write(transaction, id, operation, commit)
+    }
+
+    fn participant(&self, id: i64, operations: u32) -> Participant {
+        Participant { partition: self.partition(id), operations, view: ViewNumber(1) }
+    }
+
+    fn read_request(&self, id: i64, transaction: Option<u64>, lock: Option<(LockMode, LockWait)>) -> ReadRequest {
+        ReadRequest {
+            request: RequestId(9),
+            transaction: transaction.map(TransactionId),
+            lock,
+            partition: self.partition(id),
+            program: Arc::new(ReadProgram {
+                table: TableRef { id: TABLE, version: 1 },
+                filter: None,
+                output: ReadOutput::Columns(vec![ColumnIndex(1)]),
+                with_primary_key: false,
+                with_index_key: false,
+                context: StatementContext::default(),
+            }),
+            access: Access::Keys(vec![self.key(id)]),
+        }
+    }
+
+    /// Reads at the primary.
+    fn read(&mut self, id: i64, transaction: Option<u64>) -> Option<i64> {
+        let request = self.read_request(id, transaction, None);
+        let to = self.primary(id);
+        self.send(to, Signal::Read(Box::new(request)));
+        match self.run().pop() {
+            Some(Signal::ReadDone(done)) => value_of(&done),
+            other => panic!("no answer to a read: {other:?}"),
+        }
+    }
+}
+
+fn value_of(done: &ReadDone) -> Option<i64> {
+    let batch = done.result.as_ref().expect("rows");
+    let shape = BatchShape { with_primary_key: false, with_index_key: false };
+    let row = RowBatchReader::new(shape, &batch.rows).next()?.expect("a row");
+    match row.values[0] {
+        Value::Int(value) => Some(value),
+        _ => None,
+    }
+}
+
+#[test]
+fn one_primary_commit_is_applied_everywhere() {
+    let mut cluster = Cluster::new();
+    let done = cluster.insert(1, 7, 70, true);
+    let summary = done.result.expect("committed");
+    assert_eq!(summary.results, vec![OperationResult::Inserted]);
+    assert!(summary.committed.is_some());
+    assert_eq!(cluster.read(7, None), Some(70));
+    assert!(cluster.ldms.iter().all(Ldm::is_idle));
+}
+
+#[test]
+fn nothing_is_answered_before_the_backup_has_applied() {
+    let mut cluster = Cluster::new();
+    let id = cluster.id_at(1, 1);
+    cluster.cut = Some(NodeId(2));
+    let operation = WriteOperation::Insert { key: cluster.key(id), row: cluster.row(id, 5), on_duplicate: OnDuplicate::Fail };
+    let request = WriteRequest {
+        request: RequestId(1),
+        transaction: TransactionId(1),
+        partition: cluster.partition(id),
+        table: TableRef { id: TABLE, version: 1 },
+        operations: vec![operation],
+        wait: LockWait::NoWait,
+        commit: Some(Epoch(0)),
+    };
+    let to = cluster.primary(id);
+    cluster.send(to, Signal::Write(Box::new(request)));
+    assert_eq!(cluster.run(), Vec::new());
+    assert_eq!(cluster.read(id, None), None);
+}
+
+#[test]
+fn two_primaries_commit_together() {
+    let mut cluster = Cluster::new();
+    let (first, second) = (cluster.id_at(1, 1), cluster.id_at(2, 1));
+    assert!(cluster.insert(5, first, 1, false).result.is_ok());
+    assert!(cluster.insert(5, second, 2, false).result.is_ok());
+    assert_eq!(cluster.read(first, None), None);
+    assert_eq!(cluster.read(first, Some(5)), Some(1));
+    let request = CoordinateRequest {
+        request: RequestId(2),
+        transaction: TransactionId(5),
+        participants: vec![cluster.participant(first, 1), cluster.participant(second, 1)],
+        epoch_seen: Epoch(3),
+    };
+    cluster.send(Address::new(NodeId(1), ModuleKind::Tc, 0), Signal::Coordinate(Box::new(request)));
+    let answers = cluster.run();
+    let committed = CommitDone { request: RequestId(2), outcome: CommitOutcome::Committed(Epoch(3)) };
+    assert_eq!(answers, vec![Signal::CommitDone(committed)]);
+    assert_eq!((cluster.read(first, None), cluster.read(second, None)), (Some(1), Some(2)));
+    assert!(cluster.ldms.iter().all(Ldm::is_idle));
+    assert_eq!(cluster.tcs[0].open_count(), 0);
+}
+
+#[test]
+fn a_participant_that_does_not_hold_the_operations_aborts_all() {
+    let mut cluster = Cluster::new();
+    let (first, second) = (cluster.id_at(1, 1), cluster.id_at(2, 1));
+    assert!(cluster.insert(5, first, 1, false).result.is_ok());
+    assert!(cluster.insert(5, second, 2, false).result.is_ok());
+    let request = CoordinateRequest {
+        request: RequestId(2),
+        transaction: TransactionId(5),
+        participants: vec![cluster.participant(first, 1), cluster.participant(second, 2)],
+        epoch_seen: Epoch(0),
+    };
+    cluster.send(Address::new(NodeId(2), ModuleKind::Tc, 0), Signal::Coordinate(Box::new(request)));
+    let aborted = CommitDone { request: RequestId(2), outcome: CommitOutcome::Aborted(Refusal::NotHeld) };
+    assert_eq!(cluster.run(), vec![Signal::CommitDone(aborted)]);
+    assert_eq!((cluster.read(first, None), cluster.read(second, None)), (None, None));
+    assert!(cluster.ldms.iter().all(Ldm::is_idle));
+}
+
+#[test]
+fn a_second_writer_waits_and_goes_on_after_the_first() {
+    let mut cluster = Cluster::new();
+    let id = cluster.id_at(1, 1);
+    assert!(cluster.insert(1, id, 1, false).result.is_ok());
+    let refused = cluster.insert(2, id, 2, true).result.expect_err("locked");
+    assert_eq!(refused.refusal, Refusal::LockNotAvailable);
+    let operation = WriteOperation::Put { key: cluster.key(id), row: cluster.row(id, 3) };
+    let request = WriteRequest {
+        request: RequestId(3),
+        transaction: TransactionId(3),
+        partition: cluster.partition(id),
+        table: TableRef { id: TABLE, version: 1 },
+        operations: vec![operation],
+        wait: LockWait::Wait { timeout_ms: 1_000 },
+        commit: Some(Epoch(0)),
+    };
+    let to = cluster.primary(id);
+    cluster.send(to, Signal::Write(Box::new(request)));
+    let asked: Vec<Signal> = cluster.run();
+    assert!(asked.iter().all(|signal| matches!(signal, Signal::ProbeSession(_))), "{asked:?}");
+    let commit = CommitOneRequest {
+        request: RequestId(4),
+        transaction: TransactionId(1),
+        participant: cluster.participant(id, 1),
+        epoch_seen: Epoch(0),
+    };
+    cluster.send(to, Signal::CommitOne(Box::new(commit)));
+    assert_eq!(cluster.run().len(), 2);
+    assert_eq!(cluster.read(id, None), Some(3));
+    assert!(cluster.ldms.iter().all(Ldm::is_idle));
+}
+
+#[test]
+fn a_locking_read_keeps_writers_out_until_the_end() {
+    let mut cluster = Cluster::new();
+    let id = cluster.id_at(2, 1);
+    assert!(cluster.insert(1, id, 1, true).result.is_ok());
+    let request = cluster.read_request(id, Some(8), Some((LockMode::Shared, LockWait::NoWait)));
+    let to = cluster.primary(id);
+    cluster.send(to, Signal::Read(Box::new(request)));
+    let answers = cluster.run();
+    let Some(Signal::ReadDone(done)) = answers.first() else { panic!("no rows: {answers:?}") };
+    assert_eq!(value_of(done), Some(1));
+    let refused = cluster.insert(2, id, 2, true).result.expect_err("locked");
+    assert_eq!(refused.refusal, Refusal::LockNotAvailable);
+    cluster.send(to, Signal::Abort { transaction: TransactionId(8), partition: cluster.partition(id) });
+    assert_eq!(cluster.run(), Vec::new());
+    let refused = cluster.insert(2, id, 2, true).result.expect_err("a duplicate");
+    assert!(matches!(refused.refusal, Refusal::Duplicate { .. }));
+    assert!(cluster.ldms.iter().all(Ldm::is_idle));
+}
+
+#[test]
+fn savepoints_undo_exactly() {
+    let mut cluster = Cluster::new();
+    let id = cluster.id_at(1, 1);
+    assert!(cluster.insert(4, id, 1, false).result.is_ok());
+    let put = WriteOperation::Put { key: cluster.key(id), row: cluster.row(id, 2) };
+    assert_eq!(cluster.write(4, id, put, false).result.expect("staged").operations, 2);
+    assert_eq!(cluster.read(id, Some(4)), Some(2));
+    let back = Signal::RollbackTo {
+        request: RequestId(6),
+        transaction: TransactionId(4),
+        partition: cluster.partition(id),
+        operations: 1,
+    };
+    let to = cluster.primary(id);
+    cluster.send(to, back);
+    assert_eq!(cluster.run(), vec![Signal::RollbackDone { request: RequestId(6), held: true }]);
+    assert_eq!(cluster.read(id, Some(4)), Some(1));
+    cluster.send(to, Signal::Abort { transaction: TransactionId(4), partition: cluster.partition(id) });
+    cluster.run();
+    assert_eq!(cluster.read(id, None), None);
+    assert!(cluster.ldms.iter().all(Ldm::is_idle));
+}
+
+#[test]
+fn a_large_transaction_is_shipped_ahead_and_commits() {
+    let mut cluster = Cluster::new();
+    let partition = cluster.partition(1);
+    let ids: Vec<i64> = (1..20_000).filter(|id| cluster.partition(*id) == partition).collect();
+    let operations = ids.iter().map(|id| WriteOperation::Put { key: cluster.key(*id), row: cluster.row(*id, *id) }).collect();
+    let request = WriteRequest {
+        request: RequestId(1),
+        transaction: TransactionId(1),
+        partition,
+        table: TableRef { id: TABLE, version: 1 },
+        operations,
+        wait: LockWait::NoWait,
+        commit: Some(Epoch(0)),
+    };
+    let to = cluster.primary(1);
+    cluster.send(to, Signal::Write(Box::new(request)));
+    let answers = cluster.run();
+    assert!(matches!(answers.as_slice(), [Signal::WriteDone(done)] if done.result.is_ok()));
+    for id in [ids[0], ids[ids.len() / 2], ids[ids.len() - 1]] {
+        assert_eq!(cluster.read(id, None), Some(id));
+    }
+    assert!(cluster.ldms.iter().all(Ldm::is_idle));
+}
