@@ -32,17 +32,16 @@ impl Module for Echo {
     type Shared = ();
 
     fn handle(&mut self, _: Now, input: Input<'_, ()>, _: &mut Budget, outputs: &mut Outputs<()>) {
-        match input {
-            Input::Start { .. } if self.opens => outputs.request(RequestToRuntime::OpenListeners),
-            Input::Bytes { connection, buffer } => {
-                let count = buffer.bytes().len() / REQUEST.len();
-                let reply = outputs.buffer(connection);
-                for _ in 0..count {
-                    reply.extend_from_slice(&REPLY);
-                }
-                buffer.consume(count * REQUEST.len());
+        if self.opens && matches!(input, Input::Start { .. }) {
+            outputs.request(RequestToRuntime::OpenListeners);
+        }
+        if let Input::Bytes { connection, buffer } = input {
+            let count = buffer.bytes().len() / REQUEST.len();
+            let reply = outputs.buffer(connection);
+            for _ in 0..count {
+                reply.extend_from_slice(&REPLY);
             }
-            _ => {}
+            buffer.consume(count * REQUEST.len());
         }
     }
 
@@ -192,17 +191,44 @@ fn measure_floor(clients: usize, in_flight: usize, time: Duration) -> std::io::R
     Ok(())
 }
 
+/// Memory of 1000 connections that have been used once, and CPU time while nothing happens.
+fn measure_idle(seconds: u64) {
+    let Some(runtime) = start(2, SpinMethod::CostBasedSpinning) else { return };
+    let Some(address) = runtime.addresses().mysql else { return };
+    while TcpStream::connect(address).is_err() {
+        std::thread::yield_now();
+    }
+    let before = resident_kib();
+    let mut streams = Vec::new();
+    for _ in 0..1000 {
+        let Ok(mut stream) = TcpStream::connect(address) else { return };
+        let _ = stream.write_all(&REQUEST.repeat(100));
+        let _ = stream.read_exact(&mut [0; REPLY.len() * 100]);
+        streams.push(stream);
+    }
+    std::thread::park_timeout(Duration::from_secs(2));
+    println!("1000 idle connections: {} KiB", resident_kib().saturating_sub(before));
+    let cpu_us = || {
+        let spent = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+        spent.tv_sec * 1_000_000 + spent.tv_nsec / 1000
+    };
+    let before = cpu_us();
+    std::thread::park_timeout(Duration::from_secs(seconds));
+    println!("idle: {} µs CPU in {seconds} s", cpu_us() - before);
+}
+
+fn resident_kib() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find(|line| line.starts_with("VmRSS:"));
+    line.and_then(|line| line.split_whitespace().nth(1)?.parse().ok()).unwrap_or(0)
+}
+
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let number =
         |index: usize, default| arguments.get(index).and_then(|text| text.parse().ok()).unwrap_or(default);
     if arguments.first().is_some_and(|first| first == "idle") {
-        let Some(runtime) = start(2, SpinMethod::CostBasedSpinning) else { return };
-        let before = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
-        std::thread::park_timeout(Duration::from_secs(number(1, 5)));
-        let after = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
-        let spent = (after.tv_sec - before.tv_sec) * 1_000_000 + (after.tv_nsec - before.tv_nsec) / 1000;
-        println!("idle: {spent} µs CPU in {} s, {:?}", number(1, 5), runtime.counters());
+        measure_idle(number(1, 5));
         return;
     }
     let (clients, seconds) = (number(0, 1), number(1, 2));

@@ -137,6 +137,9 @@ pub struct Limits {
     pub links_per_peer_max: usize,
     /// Time for a link to be opened, hello included.
     pub link_open_timeout: Duration,
+    /// A TCP link whose peer acknowledges nothing for this long is closed, so that it can be opened anew as soon as the network is back
+    /// instead of waiting for ever longer retransmissions.
+    pub link_silence_timeout: Duration,
     /// First pause before a lost peer is tried again; doubles up to `reconnect_pause_max`.
     pub reconnect_pause_min: Duration,
     /// Longest pause between tries.
@@ -157,6 +160,7 @@ impl Default for Limits {
             ring_spill_max: 1_000_000,
             links_per_peer_max: 256,
             link_open_timeout: Duration::from_secs(5),
+            link_silence_timeout: Duration::from_secs(3),
             reconnect_pause_min: Duration::from_millis(5),
             reconnect_pause_max: Duration::from_millis(500),
             close_linger: Duration::from_secs(10),

@@ -138,6 +138,8 @@ pub(crate) struct Link {
     pub(crate) is_blocked: bool,
     pub(crate) is_high: bool,
     pub(crate) is_queued: bool,
+    /// The peer will send nothing more: read until the end shows, for no further edge will come.
+    pub(crate) is_hung_up: bool,
 }
 
 impl Link {
@@ -210,6 +212,9 @@ impl Links {
         (peer, set, their_thread): (usize, u64, usize),
         stage: LinkStage,
     ) -> u32 {
+        let silence = u32::try_from(self.process.limits.link_silence_timeout.as_millis()).unwrap_or(u32::MAX);
+        // Fails on Unix sockets, which lose nothing.
+        let _ = sockopt::set_tcp_user_timeout(&socket, silence);
         let socket = Arc::new(socket);
         let farewell_key = self.process.remember_link(&socket);
         let slot = self.free.pop().unwrap_or_else(|| {
@@ -233,6 +238,7 @@ impl Links {
             is_blocked: false,
             is_high: false,
             is_queued: false,
+            is_hung_up: false,
         });
         let route = &mut self.routes[peer];
         if route.set != set {

@@ -1,7 +1,7 @@
 //! What threads count about themselves, and the report made of it (ndbinfo.threads, threadblocks, cpustat).
 //!
-//! Each thread counts in plain fields and publishes them at most every [`PUBLISH_INTERVAL`], always before it sleeps long enough
-//! for anybody to notice; a report reads what was published and costs the other threads nothing.
+//! Each thread counts in plain fields and publishes them every [`PUBLISH_INTERVAL`] while it works, and once more that long after it
+//! fell asleep; a report reads what was published and costs the other threads nothing.
 
 use crate::machine;
 use crate::process::Process;
@@ -9,8 +9,8 @@ use protocol::{RuntimeReport, ThreadReport};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use stdx::{Duration, Instant};
 
-/// How old published figures of a busy thread may be.
-const PUBLISH_INTERVAL: Duration = Duration::from_millis(10);
+/// How old published figures may be.
+pub(crate) const PUBLISH_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Published by one thread, read by all.
 #[derive(Default)]
@@ -34,9 +34,15 @@ pub(crate) struct Counting {
     pub(crate) system_calls: u64,
     pub(crate) wakes: u64,
     published: Instant,
+    signals_published: u64,
 }
 
 impl Counting {
+    /// Something was handled since figures were published.
+    pub(crate) fn is_unpublished(&self) -> bool {
+        self.signals != self.signals_published
+    }
+
     /// Publishes if the last time is long enough ago.
     #[inline]
     pub(crate) fn publish_if_due(&mut self, now: Instant, statistics: &ThreadStatistics) {
@@ -48,6 +54,7 @@ impl Counting {
     #[cold]
     pub(crate) fn publish(&mut self, now: Instant, statistics: &ThreadStatistics) {
         self.published = now;
+        self.signals_published = self.signals;
         let (user, system) = machine::cpu_time_of_this_thread();
         let store = |cell: &AtomicU64, value: u128| {
             cell.store(u64::try_from(value).unwrap_or(u64::MAX), Ordering::Relaxed);

@@ -84,7 +84,7 @@ impl Toy {
             "echo" => {
                 self.handled_at_echo.store(self.handled.load(Ordering::SeqCst), Ordering::SeqCst);
                 let reply = outputs.buffer(connection);
-                reply.extend_from_slice(line[5..].as_bytes());
+                reply.extend_from_slice(&line.as_bytes()[5..]);
                 reply.push(b'\n');
             }
             "ask" => {
@@ -166,6 +166,7 @@ impl Toy {
         }
     }
 
+    #[expect(clippy::wildcard_enum_match_arm, reason = "toys know three words")]
     fn on_signal(&mut self, envelope: &protocol::Envelope, budget: &mut Budget, outputs: &mut Outputs<u64>) {
         match envelope.signal {
             Signal::EpochWanted { epoch } => {
@@ -260,7 +261,7 @@ impl Module for Toy {
 
 /// A node of toys.
 pub(crate) struct Node {
-    runtime: Option<Runtime>,
+    pub(crate) runtime: Option<Runtime>,
     seen: Receiver<Seen>,
     handled_at_echo: Arc<AtomicU64>,
     gate: Arc<std::sync::Mutex<()>>,
@@ -357,7 +358,7 @@ impl Setup {
 }
 
 impl Node {
-    fn runtime(&self) -> &Runtime {
+    pub(crate) fn runtime(&self) -> &Runtime {
         self.runtime.as_ref().unwrap()
     }
 

@@ -24,7 +24,7 @@ use crate::exchange::{Control, Exchange, Parcel};
 use crate::links::{Links, Stranger};
 use crate::listeners::Listener;
 use crate::process::{External, Process, ThreadShared};
-use crate::report::{Counting, report};
+use crate::report::{Counting, PUBLISH_INTERVAL, report};
 use crate::runtime::BoxedModule;
 use crate::spin::Spinner;
 use crate::supervisor::Supervisor;
@@ -60,7 +60,7 @@ const CONGESTED_PAUSE: Duration = Duration::from_micros(100);
 /// `SchedulerExecutionTimer`: how long a slice of long work should take.
 const SLICE_TIME: Duration = Duration::from_micros(50);
 /// Idle send buffers are given back after this time.
-const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
+const SWEEP_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Refused connections to the cluster port are logged no more often than this.
 const STRANGER_LOG_PAUSE: Duration = Duration::from_secs(10);
@@ -324,33 +324,37 @@ impl<S: Send + 'static> Worker<S> {
     }
 
     fn spin_then_sleep(&mut self, before: Instant, deadline: Option<Instant>) {
+        let mut asleep = before;
         let spin = self.spinner.spin_time();
         if spin > Duration::ZERO {
             let spin_end = before + spin;
             loop {
                 self.poll(Some(Duration::ZERO));
-                let now = clock::monotonic();
+                asleep = clock::monotonic();
                 if !self.readiness.is_empty() || !self.exchange.is_empty() {
-                    self.spinner.learn(now.since(before));
+                    self.spinner.learn(asleep.since(before));
                     return;
                 }
-                if now >= spin_end || deadline.is_some_and(|deadline| deadline <= now) {
+                if asleep >= spin_end || deadline.is_some_and(|deadline| deadline <= asleep) {
                     break;
                 }
                 std::hint::spin_loop();
             }
         }
-        let waker = &self.process.threads[self.index].waker;
-        waker.park();
+        self.shared().waker.park();
         if !self.exchange.is_empty() || self.shared().has_external() || self.process.exit_code().is_some() {
             self.shared().waker.unpark();
             self.poll(Some(Duration::ZERO));
             return;
         }
-        let asleep = clock::monotonic();
         let mut timeout = deadline.map(|deadline| deadline.since(asleep));
+        let mut sleep_at_most =
+            |longest| timeout = Some(timeout.map_or(longest, |timeout| timeout.min(longest)));
         if self.exchange.has_spilled() || self.clients.ready_count() > 0 {
-            timeout = Some(timeout.map_or(CONGESTED_PAUSE, |timeout| timeout.min(CONGESTED_PAUSE)));
+            sleep_at_most(CONGESTED_PAUSE);
+        }
+        if self.counting.is_unpublished() {
+            sleep_at_most(PUBLISH_INTERVAL);
         }
         self.quiescence.park();
         self.poll(timeout);
@@ -384,7 +388,7 @@ impl<S: Send + 'static> Worker<S> {
                 Token::Listener(index) => self.accept(index),
                 Token::Client(slot, generation) => self.on_client_event(slot, generation, event),
                 Token::Link(slot, generation) => self.on_link_event(slot, generation, event),
-                Token::Stranger(slot, generation) => self.on_stranger_event(slot, generation),
+                Token::Stranger(slot, generation) => self.on_stranger_event(slot, generation, event),
             }
         }
         self.readiness = readiness;

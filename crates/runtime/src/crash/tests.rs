@@ -72,3 +72,36 @@ fn a_dying_process_leaves_its_traces() {
     }
     std::fs::remove_dir_all(directory).unwrap();
 }
+
+/// As [`VICTIM`], for [`waits_for_a_signal`].
+const WAITER: &str = "LATSDB_TEST_WAITS_FOR_SIGNAL";
+
+#[test]
+fn waits_for_a_signal() {
+    if std::env::var(WAITER).is_err() {
+        return;
+    }
+    let mut node = crate::tests::Setup::default().start();
+    node.runtime().stop_on_signals();
+    println!("ready");
+    // A toy `main` answers a stop request with this exit code.
+    assert_eq!(node.runtime.take().unwrap().wait(), 7);
+    println!("stopped");
+}
+
+#[test]
+fn sigterm_asks_main_to_stop() {
+    use std::io::{BufRead, BufReader};
+    let mut child = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "crash::tests::waits_for_a_signal", "--nocapture"])
+        .env(WAITER, "1")
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    assert!(lines.any(|line| line == "ready"));
+    let process = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(process, rustix::process::Signal::TERM).unwrap();
+    assert!(lines.any(|line| line == "stopped"));
+    assert!(child.wait().unwrap().success());
+}

@@ -118,6 +118,7 @@ impl<S: Send + 'static> Worker<S> {
     pub(super) fn on_link_event(&mut self, slot: u32, generation: u32, event: Readiness) {
         let Some(slot) = self.links.identify(slot, generation) else { return };
         let Some(link) = self.links.get(slot) else { return };
+        link.is_hung_up |= event.hung_up;
         if link.stage == LinkStage::Connecting {
             if event.writable || event.hung_up {
                 self.on_connected(slot);
@@ -191,7 +192,11 @@ impl<S: Send + 'static> Worker<S> {
         }
         match outcome {
             ReadOutcome::More => self.links.make_ready(slot),
-            ReadOutcome::Drained => {}
+            ReadOutcome::Drained => {
+                if self.links.get(slot).is_some_and(|link| link.is_hung_up) {
+                    self.links.make_ready(slot);
+                }
+            }
             ReadOutcome::Ended => self.close_link(slot, "the peer closed it"),
         }
     }
@@ -489,11 +494,14 @@ impl<S: Send + 'static> Worker<S> {
         }
     }
 
-    pub(super) fn on_stranger_event(&mut self, slot: u32, generation: u32) {
+    pub(super) fn on_stranger_event(&mut self, slot: u32, generation: u32, event: Readiness) {
         let Some(stranger) = self.stranger(slot, generation) else { return };
         let mut outcome = ReadOutcome::More;
-        // Edge-triggered, so read to the end; what is behind a hello is at most what fits the limit.
-        while outcome == ReadOutcome::More && stranger.receive.len() < HELLO_SIZE_MAX {
+        // Edge-triggered, so read to the end (also to the end of a connection that hung up); what is behind a hello is at most what fits the
+        // limit.
+        let goes_on =
+            |outcome| outcome == ReadOutcome::More || (outcome == ReadOutcome::Drained && event.hung_up);
+        while goes_on(outcome) && stranger.receive.len() < HELLO_SIZE_MAX {
             stranger.receive.reserve(4096);
             outcome = read_once(&stranger.socket, &mut stranger.receive);
         }
