@@ -2,12 +2,12 @@
 
 use memory::{MemoryConfig, MemoryManager};
 use protocol::program::{
-    Access, LockMode, LockWait, OnDuplicate, OperationResult, ReadOutput, ReadProgram, Refusal, StatementContext, TableRef,
-    WriteOperation,
+    Access, LockMode, LockWait, OnDuplicate, OperationResult, ReadOutput, ReadProgram, Refusal,
+    StatementContext, TableRef, WriteOperation,
 };
 use protocol::signal::{
-    CommitDone, CommitOneRequest, CommitOutcome, CoordinateRequest, Participant, ReadDone, ReadRequest, RequestId, WriteDone,
-    WriteRequest,
+    CommitDone, CommitOneRequest, CommitOutcome, CoordinateRequest, Participant, ReadDone, ReadRequest,
+    RequestId, WriteDone, WriteRequest,
 };
 use protocol::{Address, Budget, Envelope, ModuleKind, NodeInfo, NodeRole, Outputs, Signal, View};
 use query::batch::{BatchShape, RowBatchReader};
@@ -17,9 +17,9 @@ use std::sync::Arc;
 use stdx::Now;
 use transaction::{Ldm, Tc};
 use types::{
-    ColumnDefinition, ColumnFlags, ColumnIndex, DefaultValue, Epoch, Incarnation, IndexDefinition, IndexId, IndexKind,
-    IndexState, IntegerWidth, KeyPart, NodeId, PartitionId, Schema, SqlType, TableDefinition, TableId, TableKind,
-    TransactionId, Value, ValueRef, ViewNumber,
+    ColumnDefinition, ColumnFlags, ColumnIndex, DefaultValue, Epoch, Incarnation, IndexDefinition, IndexId,
+    IndexKind, IndexState, IntegerWidth, KeyPart, NodeId, PartitionId, Schema, SqlType, TableDefinition,
+    TableId, TableKind, TransactionId, Value, ValueRef, ViewNumber,
 };
 
 const TABLE: TableId = TableId(200);
@@ -84,14 +84,26 @@ impl Cluster {
         let mut schema: Schema = catalogue::bootstrap();
         schema.tables.insert(TABLE, Arc::new(table()));
         let (schema, view) = (Arc::new(schema), Arc::new(view()));
-        let mut cluster =
-            Self { maps: Vec::new(), ldms: Vec::new(), tcs: Vec::new(), queue: VecDeque::new(), answers: Vec::new(), cut: None };
+        let mut cluster = Self {
+            maps: Vec::new(),
+            ldms: Vec::new(),
+            tcs: Vec::new(),
+            queue: VecDeque::new(),
+            answers: Vec::new(),
+            cut: None,
+        };
         for id in 1..=2 {
             let node = NodeId(id);
             let empty = NodeMap::empty(node, Arc::clone(&schema));
-            let map =
-                Arc::new(empty.with(Incarnation(u32::from(id)), Arc::clone(&view), Arc::clone(&schema), &[], &[]));
-            let mut ldm = Ldm::new(Address::new(node, ModuleKind::Ldm, 0), Arc::new(empty), Arc::clone(&memory));
+            let map = Arc::new(empty.with(
+                Incarnation(u32::from(id)),
+                Arc::clone(&view),
+                Arc::clone(&schema),
+                &[],
+                &[],
+            ));
+            let mut ldm =
+                Ldm::new(Address::new(node, ModuleKind::Ldm, 0), Arc::new(empty), Arc::clone(&memory));
             let mut tc = Tc::new(Address::new(node, ModuleKind::Tc, 0), Arc::clone(&map));
             let mut outputs = Outputs::default();
             ldm.on_shared(Shared::Tables(Arc::clone(&map)), &mut outputs);
@@ -106,13 +118,21 @@ impl Cluster {
 
     fn key(&self, id: i64) -> Box<[u8]> {
         let mut key = Vec::new();
-        self.maps[0].table(TABLE).expect("the table").primary_key.encode_values(&[ValueRef::Int(id)], &mut key);
+        self.maps[0]
+            .table(TABLE)
+            .expect("the table")
+            .primary_key
+            .encode_values(&[ValueRef::Int(id)], &mut key);
         key.into()
     }
 
     fn row(&self, id: i64, v: i64) -> Box<[u8]> {
         let mut row = Vec::new();
-        self.maps[0].table(TABLE).expect("the table").layout.encode(&[ValueRef::Int(id), ValueRef::Int(v)], &mut row);
+        self.maps[0]
+            .table(TABLE)
+            .expect("the table")
+            .layout
+            .encode(&[ValueRef::Int(id), ValueRef::Int(v)], &mut row);
         row.into()
     }
 
@@ -139,14 +159,22 @@ impl Cluster {
             if self.cut == Some(envelope.to.node) && envelope.from.node != envelope.to.node {
                 continue;
             }
+            if envelope.to.kind == ModuleKind::Sql {
+                self.answers.push(envelope.signal);
+                continue;
+            }
             let index = usize::from(envelope.to.node.0) - 1;
             let mut outputs: Outputs<Shared> = Outputs::default();
             match envelope.to.kind {
                 ModuleKind::Ldm => {
-                    self.ldms[index].on_signal(Now::default(), envelope, &mut Budget { rows: 100 }, &mut outputs);
+                    self.ldms[index].on_signal(
+                        Now::default(),
+                        envelope,
+                        &mut Budget { rows: 100 },
+                        &mut outputs,
+                    );
                 }
                 ModuleKind::Tc => self.tcs[index].on_signal(envelope, &mut outputs),
-                _ if envelope.to == SESSION => self.answers.push(envelope.signal),
                 _ => {}
             }
             self.queue.extend(outputs.signals);
@@ -173,8 +201,11 @@ impl Cluster {
     }
 
     fn insert(&mut self, transaction: u64, id: i64, v: i64, commit: bool) -> WriteDone {
-        let operation =
-            WriteOperation::Insert { key: self.key(id), row: self.row(id, v), on_duplicate: OnDuplicate::Fail };
+        let operation = WriteOperation::Insert {
+            key: self.key(id),
+            row: self.row(id, v),
+            on_duplicate: OnDuplicate::Fail,
+        };
         self.write(transaction, id, operation, commit)
     }
 
@@ -182,7 +213,12 @@ impl Cluster {
         Participant { partition: self.partition(id), operations, view: ViewNumber(1) }
     }
 
-    fn read_request(&self, id: i64, transaction: Option<u64>, lock: Option<(LockMode, LockWait)>) -> ReadRequest {
+    fn read_request(
+        &self,
+        id: i64,
+        transaction: Option<u64>,
+        lock: Option<(LockMode, LockWait)>,
+    ) -> ReadRequest {
         ReadRequest {
             request: RequestId(9),
             transaction: transaction.map(TransactionId),
@@ -238,7 +274,11 @@ fn nothing_is_answered_before_the_backup_has_applied() {
     let mut cluster = Cluster::new();
     let id = cluster.id_at(1, 1);
     cluster.cut = Some(NodeId(2));
-    let operation = WriteOperation::Insert { key: cluster.key(id), row: cluster.row(id, 5), on_duplicate: OnDuplicate::Fail };
+    let operation = WriteOperation::Insert {
+        key: cluster.key(id),
+        row: cluster.row(id, 5),
+        on_duplicate: OnDuplicate::Fail,
+    };
     let request = WriteRequest {
         request: RequestId(1),
         transaction: TransactionId(1),
@@ -378,7 +418,10 @@ fn a_large_transaction_is_shipped_ahead_and_commits() {
     let mut cluster = Cluster::new();
     let partition = cluster.partition(1);
     let ids: Vec<i64> = (1..20_000).filter(|id| cluster.partition(*id) == partition).collect();
-    let operations = ids.iter().map(|id| WriteOperation::Put { key: cluster.key(*id), row: cluster.row(*id, *id) }).collect();
+    let operations = ids
+        .iter()
+        .map(|id| WriteOperation::Put { key: cluster.key(*id), row: cluster.row(*id, *id) })
+        .collect();
     let request = WriteRequest {
         request: RequestId(1),
         transaction: TransactionId(1),
