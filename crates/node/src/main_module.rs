@@ -11,11 +11,13 @@
 //!
 //! `schema` reads the system tables, `sequences` reserves ids, `information` answers ndbinfo.
 
+mod check;
 mod information;
 mod schema;
 mod sequences;
 
-use crate::management::Management;
+use crate::management::{Management, ManagementRequest};
+use check::Check;
 use information::Gathering;
 use memory::MemoryManager;
 use protocol::signal::RequestId;
@@ -61,6 +63,9 @@ pub struct MainModule {
     config: MainConfig,
     view: Arc<View>,
     incarnation: Incarnation,
+    /// Nodes whose links are up.
+    found: Vec<NodeId>,
+    /// Data nodes of the view whose links went down.
     lost: Vec<NodeId>,
     schema: Arc<Schema>,
     map: Arc<NodeMap>,
@@ -74,6 +79,7 @@ pub struct MainModule {
     sequences: Sequences,
     gatherings: BTreeMap<u64, Gathering>,
     backfills: BTreeMap<u64, Backfill>,
+    check: Option<Check>,
     next_request: u64,
     now: Now,
 }
@@ -88,6 +94,7 @@ impl MainModule {
         Self {
             view: Arc::new(View::none()),
             incarnation: Incarnation(0),
+            found: Vec::new(),
             lost: Vec::new(),
             map: Arc::new(NodeMap::empty(config.node, Arc::clone(&schema))),
             schema,
@@ -100,6 +107,7 @@ impl MainModule {
             sequences: Sequences::default(),
             gatherings: BTreeMap::new(),
             backfills: BTreeMap::new(),
+            check: None,
             next_request: 0,
             now: Now::default(),
             config,
@@ -124,7 +132,8 @@ impl MainModule {
     /// When something is due.
     #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
-        [self.epochs.deadline(), self.schema_reading.deadline()].into_iter().flatten().min()
+        let check = self.check.as_ref().and_then(Check::deadline);
+        [self.epochs.deadline(), self.schema_reading.deadline(), check].into_iter().flatten().min()
     }
 
     fn new_request(&mut self) -> RequestId {
@@ -140,6 +149,7 @@ impl MainModule {
             Input::Deadline => {
                 self.epochs.on_deadline(now, outputs);
                 self.retry_schema(now, outputs);
+                self.continue_check(now, outputs);
             }
             Input::Start { .. } if self.config.management.is_some() => {
                 outputs.request(RequestToRuntime::OpenListeners)
@@ -195,6 +205,7 @@ impl MainModule {
             Signal::BackfillDone { request, refusal } => self.on_backfill_done(request, refusal, outputs),
             Signal::InfoRequest { request, table } => self.on_info_request(from, request, table, outputs),
             Signal::InfoDone { request, rows } => self.on_info_done(request, rows, outputs),
+            Signal::ChecksumDone(done) => self.on_checksum_done(now, from.node, *done, outputs),
             Signal::StopNode { reason } => {
                 outputs.event(Severity::Info, format!("stopping: {reason}"));
                 outputs.request(RequestToRuntime::Exit(0));
@@ -231,18 +242,23 @@ impl MainModule {
         }
     }
 
-    /// A member is out of reach. No view without it is decided yet, so a data node stays lost; sessions of other nodes may come back.
+    /// A member is out of reach. No view without it is decided yet, so a data node stays lost; other nodes may come back.
     fn on_peer_lost(&mut self, node: NodeId, incarnation: Incarnation, outputs: &mut Outputs<Shared>) {
         if let Some(management) = &mut self.config.management {
             management.set_up(node, false);
         }
-        if self.view.node(node).is_none() || self.lost.contains(&node) {
+        self.found.retain(|found| *found != node);
+        if self.view.node(node).is_none() {
             return;
         }
         outputs.event(Severity::Warning, format!("node {node} is lost"));
-        self.lost.push(node);
-        self.lost.sort_unstable();
+        if self.holds_rows(node) && !self.lost.contains(&node) {
+            self.lost.push(node);
+        }
         self.fail_gatherings(node, outputs);
+        if self.holds_rows(node) {
+            self.fail_check(node, outputs);
+        }
         self.changed(outputs);
         for module in self.modules(ModuleKind::Sql) {
             outputs.send(self.me(), module, Signal::PeerLost { node, incarnation });
@@ -253,17 +269,37 @@ impl MainModule {
         if let Some(management) = &mut self.config.management {
             management.set_up(node, true);
         }
-        let holds_rows = self.view.in_sync(types::PartitionId(0)).contains(&node);
-        if !holds_rows && self.lost.contains(&node) {
-            self.lost.retain(|lost| *lost != node);
-            self.changed(outputs);
+        if !self.found.contains(&node) {
+            self.found.push(node);
         }
+        self.changed(outputs);
         if self.modules(ModuleKind::Ldm).is_empty()
             && self.view.number.0 > 0
             && self.schema_reading.is_fetching()
         {
             self.fetch_schema(outputs);
         }
+    }
+
+    fn holds_rows(&self, node: NodeId) -> bool {
+        self.view.in_sync(types::PartitionId(0)).contains(&node)
+    }
+
+    /// Members that nobody can wait for: lost data nodes, and other nodes that are not connected.
+    fn unreachable(&self) -> Vec<NodeId> {
+        let nodes = self.view.nodes.iter().map(|info| info.node).filter(|node| *node != self.config.node);
+        nodes
+            .filter(|node| {
+                if self.holds_rows(*node) { self.lost.contains(node) } else { !self.found.contains(node) }
+            })
+            .collect()
+    }
+
+    /// Whether this node reaches every data node that is not lost: what it sends them arrives.
+    fn is_connected(&self) -> bool {
+        let others =
+            self.view.in_sync(types::PartitionId(0)).iter().filter(|node| **node != self.config.node);
+        others.clone().all(|node| self.found.contains(node) || self.lost.contains(node))
     }
 
     // ---- maps ---------------------------------------------------------------------------------------------------------------------
@@ -290,7 +326,13 @@ impl MainModule {
     }
 
     fn make_map(&self, readers: &[PublishedReader]) -> NodeMap {
-        self.map.with(self.incarnation, Arc::clone(&self.view), Arc::clone(&self.schema), readers, &self.lost)
+        self.map.with(
+            self.incarnation,
+            Arc::clone(&self.view),
+            Arc::clone(&self.schema),
+            readers,
+            &self.unreachable(),
+        )
     }
 
     /// Takes a shared object from a module.
@@ -355,7 +397,9 @@ impl MainModule {
         } else {
             self.report_installed(outputs);
         }
-        if !self.is_open && self.config.management.is_none() && self.is_schema_known() {
+        let is_ready =
+            self.is_schema_known() && self.is_connected() && !self.is_stale && self.rollout.is_none();
+        if !self.is_open && self.config.management.is_none() && is_ready {
             self.is_open = true;
             outputs.event(Severity::Info, format!("node {} started", self.config.node));
             outputs.request(RequestToRuntime::OpenListeners);
@@ -376,9 +420,18 @@ impl MainModule {
         outputs: &mut Outputs<Shared>,
     ) {
         let me = self.me();
-        match &mut self.config.management {
-            Some(management) => management.on_bytes(me, connection, buffer, &self.view, outputs),
-            None => outputs.act(connection, ConnectionAction::Close),
+        let Some(management) = &mut self.config.management else {
+            return outputs.act(connection, ConnectionAction::Close);
+        };
+        for request in management.on_bytes(me, connection, buffer, &self.view, outputs) {
+            match request {
+                ManagementRequest::Check => self.start_check(connection, outputs),
+            }
         }
+    }
+
+    /// The answer to a request that took some time.
+    fn answer_management(&self, connection: ConnectionId, text: &str, outputs: &mut Outputs<Shared>) {
+        crate::management::write_answer(text, outputs.buffer(connection));
     }
 }

@@ -1,7 +1,7 @@
 //! The management protocol: what `latsdb mgm` speaks with a management node, and how other nodes fetch their configuration.
 //!
 //! One request per line; the answer is lines of text, ended by a line with a single dot. Verbs are ndb_mgm's:
-//! `show`, `all status`, `N status`, `N stop`, `shutdown`, and `get config` (the text of config.ini).
+//! `show`, `all status`, `N status`, `N stop`, `shutdown`; and ours: `check` (compare replicas) and `get config` (the text of config.ini).
 //!
 //! Invariants: a line is at most [`LINE_SIZE_MAX`] bytes; anything unknown is answered with an error line, and a line that is too long closes that
 //! connection.
@@ -25,6 +25,25 @@ pub struct ConfiguredNode {
     pub role: NodeRole,
     /// Its host.
     pub host: String,
+}
+
+/// A request that `main` answers later.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ManagementRequest {
+    /// Compare replicas.
+    Check,
+}
+
+/// Appends an answer: its lines, then a line with a single dot. A line that begins with a dot gets another one.
+pub fn write_answer(text: &str, reply: &mut Vec<u8>) {
+    for line in text.lines() {
+        if line.starts_with('.') {
+            reply.push(b'.');
+        }
+        reply.extend_from_slice(line.as_bytes());
+        reply.push(b'\n');
+    }
+    reply.extend_from_slice(b".\n");
 }
 
 /// The management node's side of the protocol.
@@ -58,7 +77,7 @@ impl Management {
     /// A connection is gone. (Nothing is kept per connection.)
     pub fn forget(&mut self, _connection: ConnectionId) {}
 
-    /// Answers the complete lines that have arrived.
+    /// Answers the complete lines that have arrived; gives those that `main` has to answer.
     pub fn on_bytes(
         &mut self,
         me: Address,
@@ -66,27 +85,24 @@ impl Management {
         buffer: &mut ReceiveBuffer,
         view: &View,
         outputs: &mut Outputs<Shared>,
-    ) {
+    ) -> Vec<ManagementRequest> {
+        let mut requests = Vec::new();
         while let Some(end) = buffer.bytes().iter().position(|byte| *byte == b'\n') {
             let line = String::from_utf8_lossy(&buffer.bytes()[..end.min(LINE_SIZE_MAX)])
                 .trim()
                 .to_ascii_lowercase();
             buffer.consume(end + 1);
-            let answer = self.answer(me, &line, view, outputs);
-            let reply = outputs.buffer(connection);
-            for text in answer.lines() {
-                // A line that begins with a dot gets another one, so that the end stays unmistakable.
-                if text.starts_with('.') {
-                    reply.push(b'.');
-                }
-                reply.extend_from_slice(text.as_bytes());
-                reply.push(b'\n');
+            if line == "check" {
+                requests.push(ManagementRequest::Check);
+                continue;
             }
-            reply.extend_from_slice(b".\n");
+            let answer = self.answer(me, &line, view, outputs);
+            write_answer(&answer, outputs.buffer(connection));
         }
         if buffer.bytes().len() > LINE_SIZE_MAX {
             outputs.act(connection, ConnectionAction::Close);
         }
+        requests
     }
 
     fn answer(&self, me: Address, line: &str, view: &View, outputs: &mut Outputs<Shared>) -> String {
@@ -181,5 +197,6 @@ all status           the state of every node
 <id> status          the state of one node
 <id> stop            stop one node (its rows are lost with it: this version keeps rows in memory only)
 shutdown             stop the whole cluster
+check                compare the replicas of all tables, and index entries with rows, online
 get config           the text of config.ini
 ";

@@ -39,6 +39,14 @@ impl<K: Ord> Deadlines<K> {
         self.heap.pop().map(|Reverse((_, key))| key)
     }
 
+    /// Forgets deadlines whose key does not matter any more, when they outnumber `live` keys by far: call it where keys end early.
+    pub fn prune(&mut self, live: usize, matters: impl Fn(&K) -> bool) {
+        const SLACK: usize = 1_024;
+        if self.heap.len() > SLACK + 4 * live {
+            self.heap.retain(|Reverse((_, key))| matters(key));
+        }
+    }
+
     /// How many are registered, forgotten ones included.
     #[must_use]
     pub fn len(&self) -> usize {

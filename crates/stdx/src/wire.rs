@@ -89,7 +89,10 @@ impl<'a> Decoder<'a> {
     }
 
     /// Runs `read` one level deeper.
-    pub fn nested<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T, WireError>) -> Result<T, WireError> {
+    pub fn nested<T>(
+        &mut self,
+        read: impl FnOnce(&mut Self) -> Result<T, WireError>,
+    ) -> Result<T, WireError> {
         if self.depth >= DEPTH_MAX {
             return Err(WireError::TooDeep);
         }

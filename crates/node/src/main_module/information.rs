@@ -112,7 +112,8 @@ impl MainModule {
     }
 
     fn node_rows(&self) -> Vec<Vec<Value>> {
-        let state = |node: NodeId| if self.lost.contains(&node) { "LOST" } else { "STARTED" };
+        let unreachable = self.unreachable();
+        let state = |node: NodeId| if unreachable.contains(&node) { "NOT CONNECTED" } else { "STARTED" };
         let rows = self.view.nodes.iter().map(|info| {
             let role = match info.role {
                 NodeRole::Data => "data",

@@ -83,6 +83,10 @@ impl Ldm {
         self.alarms.register(deadline, WaitAlarm::Timeout(wait));
         self.alarms.register(now.monotonic + PROBE_INTERVAL, WaitAlarm::Probe(wait));
         self.waits.insert(wait, Waiting { transaction, key, mode, run, deadline });
+        let waits = &self.waits;
+        self.alarms.prune(2 * waits.len(), |alarm| match alarm {
+            WaitAlarm::Timeout(wait) | WaitAlarm::Probe(wait) => waits.contains_key(wait),
+        });
         self.send_probes(wait, outputs);
     }
 

@@ -1,0 +1,195 @@
+//! `check`: compares the replicas of every fragment and checks index entries against rows, while the cluster works.
+//!
+//! Each fragment is walked in primary key order, a range at a time: all in-sync replicas digest the range, the digests are compared. Rows being
+//! committed differ for a moment, so a range that differs is asked for again, up to [`TRIES`] times, before it counts as a difference.
+//!
+//! Invariants: one check at a time; every fragment of every table is walked to its end; a replica that is lost ends the check with an error.
+
+use super::MainModule;
+use protocol::signal::{ChecksumDone, ChecksumRequest, RequestId};
+use protocol::{ConnectionId, Outputs, Signal};
+use query::Shared;
+use std::collections::BTreeMap;
+use stdx::{Duration, Instant, Now};
+use types::{NodeId, PartitionId, TableId};
+
+/// How often a range that differs is asked for again.
+const TRIES: u32 = 50;
+/// How soon.
+const TRY_AGAIN: Duration = Duration::from_millis(20);
+/// Rows in a range.
+const RANGE_ROWS: u32 = 1_000;
+/// Differences that are told one by one.
+const ERRORS_MAX: usize = 100;
+
+/// A check under way.
+pub(super) struct Check {
+    connection: ConnectionId,
+    /// Fragments still to walk.
+    fragments: Vec<(TableId, PartitionId)>,
+    after: Option<Box<[u8]>>,
+    request: RequestId,
+    answers: BTreeMap<NodeId, ChecksumDone>,
+    tries: u32,
+    again_at: Option<Instant>,
+    rows: u64,
+    walked: u64,
+    errors: Vec<String>,
+}
+
+impl Check {
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        self.again_at
+    }
+}
+
+impl MainModule {
+    pub(super) fn start_check(&mut self, connection: ConnectionId, outputs: &mut Outputs<Shared>) {
+        if self.check.is_some() {
+            return self.answer_management(connection, "ERROR: a check is under way already\n", outputs);
+        }
+        if self.view.number.0 == 0 || self.schema_reading.is_fetching() {
+            return self.answer_management(connection, "ERROR: the cluster has not started\n", outputs);
+        }
+        let mut fragments: Vec<(TableId, PartitionId)> = Vec::new();
+        for table in self.schema.tables.values() {
+            let partitions = self.map.partitions_of(table);
+            fragments.extend(partitions.map(|partition| (table.id, PartitionId(partition))));
+        }
+        self.check = Some(Check {
+            connection,
+            fragments,
+            after: None,
+            request: RequestId(0),
+            answers: BTreeMap::new(),
+            tries: 0,
+            again_at: None,
+            rows: 0,
+            walked: 0,
+            errors: Vec::new(),
+        });
+        self.ask_range(outputs);
+    }
+
+    /// Asks all replicas of the current fragment for the next range.
+    fn ask_range(&mut self, outputs: &mut Outputs<Shared>) {
+        let (request, me) = (self.new_request(), self.me());
+        let Some(check) = &mut self.check else { return };
+        let Some((table, partition)) = check.fragments.last().copied() else {
+            return self.end_check(outputs);
+        };
+        check.request = request;
+        check.answers.clear();
+        for node in self.view.in_sync(partition) {
+            let Some(ldm) = self.view.ldm(partition, *node) else { continue };
+            let ask =
+                ChecksumRequest { request, partition, table, after: check.after.clone(), limit: RANGE_ROWS };
+            outputs.send(me, ldm, Signal::Checksum(Box::new(ask)));
+        }
+    }
+
+    pub(super) fn on_checksum_done(
+        &mut self,
+        now: Now,
+        from: NodeId,
+        done: ChecksumDone,
+        outputs: &mut Outputs<Shared>,
+    ) {
+        let Some(check) = &mut self.check else { return };
+        if done.request != check.request {
+            return;
+        }
+        check.answers.insert(from, done);
+        let Some((table, partition)) = check.fragments.last().copied() else { return };
+        if self.view.in_sync(partition).iter().any(|node| !check.answers.contains_key(node)) {
+            return;
+        }
+        let name = self.schema.tables.get(&table).map_or_else(String::new, |table| {
+            format!("{}.{} partition {partition}", table.database, table.name)
+        });
+        let range = compare(&check.answers);
+        let is_clean = range.differences.is_empty();
+        if !is_clean && check.tries < TRIES {
+            check.tries += 1;
+            check.again_at = Some(now.monotonic + TRY_AGAIN);
+            return;
+        }
+        check.tries = 0;
+        check.rows += range.rows;
+        for difference in range.differences {
+            if check.errors.len() < ERRORS_MAX {
+                check.errors.push(format!("{name}: {difference}"));
+            }
+        }
+        check.after = range.last;
+        if check.after.is_none() {
+            check.fragments.pop();
+            check.walked += 1;
+        }
+        self.ask_range(outputs);
+    }
+
+    pub(super) fn continue_check(&mut self, now: Now, outputs: &mut Outputs<Shared>) {
+        if let Some(check) = &mut self.check
+            && check.again_at.is_some_and(|at| at <= now.monotonic)
+        {
+            check.again_at = None;
+            self.ask_range(outputs);
+        }
+    }
+
+    /// A replica that is asked is lost: there is nothing to compare with.
+    pub(super) fn fail_check(&mut self, node: NodeId, outputs: &mut Outputs<Shared>) {
+        if let Some(check) = self.check.take() {
+            let text = format!("ERROR: node {node} was lost while its replicas were compared\n");
+            self.answer_management(check.connection, &text, outputs);
+        }
+    }
+
+    fn end_check(&mut self, outputs: &mut Outputs<Shared>) {
+        let Some(check) = self.check.take() else { return };
+        let mut text = String::new();
+        for error in &check.errors {
+            text.push_str(&format!("DIFFERENCE: {error}\n"));
+        }
+        let verdict = if check.errors.is_empty() {
+            "the replicas are equal and index entries match rows".to_owned()
+        } else {
+            format!("{} differences", check.errors.len())
+        };
+        text.push_str(&format!("checked {} rows in {} fragments: {verdict}\n", check.rows, check.walked));
+        self.answer_management(check.connection, &text, outputs);
+    }
+}
+
+/// What a range showed.
+struct Range {
+    rows: u64,
+    differences: Vec<String>,
+    /// Where it ended; None at the end of the fragment.
+    last: Option<Box<[u8]>>,
+}
+
+/// Compares what all replicas answered, up to the last key that all of them have reached.
+fn compare(answers: &BTreeMap<NodeId, ChecksumDone>) -> Range {
+    let reached = answers.values().filter(|done| !done.end);
+    let last = reached.filter_map(|done| done.rows.last().map(|(key, _)| key.clone())).min();
+    let within = |key: &[u8]| last.as_deref().is_none_or(|last| key <= last);
+    let mut differences: Vec<String> = Vec::new();
+    let mut rows: Option<(NodeId, Vec<&(Box<[u8]>, u64)>)> = None;
+    for (node, done) in answers {
+        differences.extend(done.index_errors.iter().map(|error| format!("node {node}: {error}")));
+        let own: Vec<&(Box<[u8]>, u64)> = done.rows.iter().filter(|(key, _)| within(key)).collect();
+        match &rows {
+            None => rows = Some((*node, own)),
+            Some((first, expected)) if *expected != own => {
+                let (left, right) = (expected.len(), own.len());
+                differences.push(format!(
+                    "nodes {first} and {node} hold different rows ({left} and {right} in this range)"
+                ));
+            }
+            Some(_) => {}
+        }
+    }
+    Range { rows: rows.map_or(0, |(_, rows)| rows.len() as u64), differences, last }
+}
