@@ -1,4 +1,5 @@
 //! The commit protocols between real blocks, without SQL: two nodes with an ldm and a tc each, signals delivered one at a time.
+#![expect(clippy::wildcard_enum_match_arm, reason = "tests look at the answers they expect")]
 
 use memory::{MemoryConfig, MemoryManager};
 use protocol::program::{

@@ -162,6 +162,9 @@ impl MainModule {
     }
 }
 
+/// Primary key and digest.
+type DigestedRow = (Box<[u8]>, u64);
+
 /// What a range showed.
 struct Range {
     rows: u64,
@@ -176,10 +179,10 @@ fn compare(answers: &BTreeMap<NodeId, ChecksumDone>) -> Range {
     let last = reached.filter_map(|done| done.rows.last().map(|(key, _)| key.clone())).min();
     let within = |key: &[u8]| last.as_deref().is_none_or(|last| key <= last);
     let mut differences: Vec<String> = Vec::new();
-    let mut rows: Option<(NodeId, Vec<&(Box<[u8]>, u64)>)> = None;
+    let mut rows: Option<(NodeId, Vec<&DigestedRow>)> = None;
     for (node, done) in answers {
         differences.extend(done.index_errors.iter().map(|error| format!("node {node}: {error}")));
-        let own: Vec<&(Box<[u8]>, u64)> = done.rows.iter().filter(|(key, _)| within(key)).collect();
+        let own: Vec<&DigestedRow> = done.rows.iter().filter(|(key, _)| within(key)).collect();
         match &rows {
             None => rows = Some((*node, own)),
             Some((first, expected)) if *expected != own => {
