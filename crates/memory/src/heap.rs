@@ -196,6 +196,11 @@ impl Classes {
         let header = unsafe { &mut *page.as_ptr() };
         let class = header.class as usize;
         let was_full = header.free == 0 && header.fresh as usize + class_bytes(class) > PAGE_BYTES;
+        #[cfg(debug_assertions)]
+        // SAFETY: the slot has so many bytes and is free now. Who still reads it shall notice.
+        unsafe {
+            slot.write_bytes(0xdb, class_bytes(class));
+        }
         // SAFETY: the slot has at least 8 bytes and is free now.
         unsafe { slot.cast::<u32>().write(header.free) };
         header.free = u32::try_from(offset).unwrap_or(0);

@@ -1,6 +1,6 @@
-//! Pages of 32 KiB, aligned to their size, cut out of chunks of 1 MiB that come from the operating system.
+//! Pages of 32 KiB, aligned to their size, cut out of chunks of 2 MiB (a huge page, where the operating system gives those) that come from the operating system.
 //!
-//! A page is taken from the fullest-known chunk in address order, so that chunks at the end run empty and go back; one empty chunk is
+//! A page is taken from the first chunk in address order that has one, so that chunks at the end run empty and go back; one empty chunk is
 //! kept so that a page taken and freed in turn does not visit the operating system.
 //!
 //! Invariants: a page is in use or its bit is set in its chunk's mask, never both; pages in use are charged to DataMemory;
@@ -16,16 +16,16 @@ use std::ptr::NonNull;
 
 /// Size and alignment of a page.
 pub const PAGE_BYTES: usize = 32 * 1024;
-const CHUNK_BYTES: usize = 1 << 20;
+const CHUNK_BYTES: usize = 2 << 20;
 const PAGES_IN_CHUNK: usize = CHUNK_BYTES / PAGE_BYTES;
-const ALL_FREE: u32 = u32::MAX;
+const ALL_FREE: u64 = u64::MAX;
 
-const _: () = assert!(PAGES_IN_CHUNK == u32::BITS as usize);
+const _: () = assert!(PAGES_IN_CHUNK == u64::BITS as usize);
 
 struct Chunk {
     start: NonNull<u8>,
     /// A bit per free page.
-    free: u32,
+    free: u64,
 }
 
 #[derive(Default)]
@@ -86,7 +86,7 @@ impl Chunks {
 
     fn give_back(&mut self, page: NonNull<u8>) {
         let address = page.addr().get() & !(CHUNK_BYTES - 1);
-        let bit = 1_u32 << ((page.addr().get() - address) / PAGE_BYTES);
+        let bit = 1_u64 << ((page.addr().get() - address) / PAGE_BYTES);
         let Some(chunk) = self.chunks.get_mut(&address) else {
             stdx::require!(false, "a page that is not of this pool");
             return;

@@ -171,7 +171,7 @@ impl Region {
     #[must_use]
     pub const fn own_reserve(self, reserved: u64) -> u64 {
         if matches!(self, Region::JobBuffer | Region::SendBuffers) {
-            reserved - reserved / 100 * EMERGENCY_RESERVE_PERCENT
+            reserved - reserved * EMERGENCY_RESERVE_PERCENT / 100
         } else {
             reserved
         }

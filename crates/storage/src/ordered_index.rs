@@ -227,18 +227,6 @@ impl Tree {
         }
     }
 
-    /// The entry with this key.
-    ///
-    /// # Safety
-    /// As for `leaf`.
-    #[cfg(test)]
-    pub(crate) unsafe fn find<'a>(&'a self, key: &[u8]) -> Option<Keyed<'a>> {
-        // SAFETY: the caller's promise.
-        let view = unsafe { self.leaf(Target::At(key)) }?;
-        let (position, is_found) = view.search(key);
-        is_found.then(|| view.get(position))
-    }
-
     /// Adds the entry that `make` makes, if there is none with this key; true if it was added.
     pub(crate) fn insert<'a>(
         &'a self,
@@ -516,6 +504,3 @@ pub(crate) unsafe fn free_nodes(root: *mut u8, arena: &mut Arena) {
         unsafe { free_node(arena, node) };
     }
 }
-
-#[cfg(test)]
-mod tests;

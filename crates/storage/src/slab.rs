@@ -61,10 +61,4 @@ impl Slab {
             self.free.push(index);
         }
     }
-
-    /// How many rows.
-    #[cfg(test)]
-    pub(crate) fn len(&self) -> usize {
-        self.by_row.len()
-    }
 }

@@ -1,1 +1,738 @@
+//! Fragments against a model that keeps plain lists of versions, and what the design promises about memory.
 
+use crate::*;
+use memory::{Guard, MemoryConfig, MemoryManager, Region};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
+use std::sync::Arc;
+use stdx::Prng;
+use types::*;
+
+mod concurrent;
+
+const PRIMARY: IndexId = IndexId(0);
+const BY_K: IndexId = IndexId(1);
+/// A quick look under Miri, a long one otherwise.
+const EFFORT: u64 = if cfg!(miri) { 1 } else { 40 };
+
+fn column(name: &str, sql_type: SqlType) -> ColumnDefinition {
+    ColumnDefinition {
+        name: name.into(),
+        sql_type,
+        default: DefaultValue::Missing,
+        flags: ColumnFlags::default(),
+        comment: String::new(),
+    }
+}
+
+fn index(id: u32, name: &str, kind: IndexKind, column: u16) -> IndexDefinition {
+    let parts = vec![KeyPart { column: ColumnIndex(column), prefix_length: None, descending: false }];
+    IndexDefinition { id: IndexId(id), name: name.into(), kind, parts, state: IndexState::Public }
+}
+
+/// `t (id INT PRIMARY KEY, k INT, pad VARBINARY)`, with or without an index on `k`.
+fn definition(with_index: bool) -> Arc<FragmentDefinition> {
+    let int = || SqlType::Integer { width: IntegerWidth::Normal, unsigned: false };
+    let mut indexes = vec![index(0, "PRIMARY", IndexKind::Primary, 0)];
+    if with_index {
+        indexes.push(index(1, "k", IndexKind::Ordered, 1));
+    }
+    Arc::new(FragmentDefinition::new(&Arc::new(TableDefinition {
+        id: TableId(1),
+        version: 1,
+        database: "test".into(),
+        name: "t".into(),
+        kind: TableKind::User,
+        columns: vec![
+            column("id", int()),
+            column("k", int()),
+            column("pad", SqlType::VarBinary { length: u32::MAX >> 1 }),
+        ],
+        indexes,
+        auto_increment: None,
+        comment: String::new(),
+        collation: Collation::Binary,
+    })))
+}
+
+fn memory(mib: u64) -> Arc<MemoryManager> {
+    MemoryManager::new(MemoryConfig::with_data_memory(mib << 20))
+}
+
+fn key(id: i64) -> Vec<u8> {
+    let mut key = Vec::new();
+    definition(false).primary_key().encode_values(&[ValueRef::Int(id)], &mut key);
+    key
+}
+
+fn k_bytes(k: i64) -> Vec<u8> {
+    key(k)
+}
+
+fn row(id: i64, k: i64, pad: &[u8]) -> Vec<u8> {
+    let mut row = Vec::new();
+    definition(false).layout().encode(&[ValueRef::Int(id), ValueRef::Int(k), ValueRef::Bytes(pad)], &mut row);
+    row
+}
+
+fn reclaim_all(fragment: &mut Fragment) {
+    // Other tests of this process read, too: what they hold back is freed when they are done.
+    while fragment.reclaim(u32::MAX) {
+        std::thread::yield_now();
+    }
+}
+
+fn commit_row(fragment: &mut Fragment, id: i64, bytes: Option<&[u8]>, epoch: u64) {
+    let transaction = TransactionId(epoch);
+    let handle = fragment.stage(&key(id), transaction, bytes).unwrap();
+    fragment.commit(handle, transaction, Epoch(epoch));
+}
+
+#[derive(Clone, PartialEq, Debug)]
+struct ModelVersion {
+    state: VersionState,
+    /// `k` and the row.
+    row: Option<(i64, Vec<u8>)>,
+}
+
+/// Versions, newest first.
+type Chain = Vec<ModelVersion>;
+
+struct Model {
+    fragment: Fragment,
+    rows: BTreeMap<i64, Chain>,
+    handles: BTreeMap<(u64, i64), RowHandle>,
+    epoch: u64,
+    lowest: u64,
+    prng: Prng,
+    indexed: bool,
+}
+
+fn owner_of(version: &ModelVersion) -> Option<u64> {
+    version.state.transaction().map(|transaction| transaction.0)
+}
+
+impl Model {
+    fn new(seed: u64, indexed: bool) -> Self {
+        Self {
+            fragment: Fragment::new(definition(indexed), memory(64)),
+            rows: BTreeMap::new(),
+            handles: BTreeMap::new(),
+            epoch: 10,
+            lowest: u64::MAX,
+            prng: Prng::new(seed),
+            indexed,
+        }
+    }
+
+    fn bytes(&mut self, id: i64) -> Option<(i64, Vec<u8>)> {
+        if self.prng.chance(1, 4) {
+            return None;
+        }
+        let k = i64::try_from(self.prng.below(6)).unwrap() - 2;
+        let pad = vec![7; self.prng.index(40)];
+        Some((k, row(id, k, &pad)))
+    }
+
+    /// Drops what no snapshot needs and rows that show nothing, as far as scans can tell.
+    fn tidy(&mut self, id: i64) {
+        let chain = self.rows.entry(id).or_default();
+        let lowest = self.lowest;
+        let mut is_covered = false;
+        chain.retain(|version| match version.state {
+            VersionState::Committed(epoch) => {
+                let is_kept = !is_covered;
+                is_covered |= epoch.0 <= lowest;
+                is_kept
+            }
+            VersionState::Staged(_) | VersionState::Prepared(_) => true,
+        });
+        if chain.len() == 1 && chain[0].row.is_none() && owner_of(&chain[0]).is_none() {
+            chain.clear();
+        }
+        if chain.is_empty() {
+            self.rows.remove(&id);
+        }
+    }
+
+    fn step(&mut self) {
+        let id = i64::try_from(self.prng.below(12)).unwrap();
+        let transaction = 1 + self.prng.below(4);
+        let chain = self.rows.entry(id).or_default().clone();
+        let is_mine = |version: &ModelVersion| owner_of(version) == Some(transaction);
+        let is_free = chain.iter().all(|version| owner_of(version).is_none_or(|owner| owner == transaction));
+        let handle = self.handles.get(&(transaction, id)).copied();
+        match (self.prng.below(10), handle) {
+            (0..4, _) if is_free && !chain.iter().any(|v| matches!(v.state, VersionState::Prepared(_))) => {
+                let row = self.bytes(id);
+                let bytes = row.as_ref().map(|(_, bytes)| bytes.as_slice());
+                let handle = self.fragment.stage(&key(id), TransactionId(transaction), bytes).unwrap();
+                self.handles.insert((transaction, id), handle);
+                let state = VersionState::Staged(TransactionId(transaction));
+                self.rows.entry(id).or_default().insert(0, ModelVersion { state, row });
+            }
+            // A backup: on top of whatever others have prepared.
+            (4, _) if !chain.iter().any(is_mine) && !has_staged(&chain) => {
+                let row = self.bytes(id);
+                let bytes = row.as_ref().map(|(_, bytes)| bytes.as_slice());
+                let handle =
+                    self.fragment.apply_prepared(&key(id), TransactionId(transaction), bytes).unwrap();
+                self.handles.insert((transaction, id), handle);
+                let state = VersionState::Prepared(TransactionId(transaction));
+                self.rows.entry(id).or_default().insert(0, ModelVersion { state, row });
+            }
+            (5, Some(handle)) if !chain.iter().any(|v| v.state == prepared(transaction)) => {
+                self.fragment.unstage(handle, TransactionId(transaction));
+                let chain = self.rows.entry(id).or_default();
+                if let Some(position) = chain.iter().position(is_mine) {
+                    chain.remove(position);
+                }
+            }
+            (6, Some(handle)) => {
+                self.fragment.prepare(handle, TransactionId(transaction));
+                self.collapse(id, transaction, prepared(transaction));
+            }
+            (7 | 8, Some(handle)) => {
+                self.epoch += self.prng.below(2);
+                self.fragment.commit(handle, TransactionId(transaction), Epoch(self.epoch));
+                self.collapse(id, transaction, VersionState::Committed(Epoch(self.epoch)));
+            }
+            (9, Some(handle)) => {
+                self.fragment.abort(handle, TransactionId(transaction));
+                self.rows.entry(id).or_default().retain(|version| !is_mine(version));
+            }
+            _ => {}
+        }
+        self.tidy(id);
+        if self.prng.chance(1, 8) {
+            self.fragment.reclaim(u32::try_from(self.prng.below(9)).unwrap());
+        }
+    }
+
+    fn collapse(&mut self, id: i64, transaction: u64, state: VersionState) {
+        let chain = self.rows.entry(id).or_default();
+        let mut is_first = true;
+        chain.retain_mut(|version| {
+            if owner_of(version) != Some(transaction) {
+                return true;
+            }
+            version.state = state;
+            std::mem::replace(&mut is_first, false)
+        });
+    }
+
+    fn visible(chain: &Chain, visibility: Visibility) -> Option<Result<(i64, Vec<u8>), ()>> {
+        for version in chain {
+            let own = match visibility {
+                Visibility::Transaction(own) => Some(own.0),
+                Visibility::Committed | Visibility::Snapshot(_) => None,
+            };
+            match (version.state, visibility) {
+                (VersionState::Committed(epoch), Visibility::Snapshot(snapshot)) if epoch > snapshot => {}
+                (VersionState::Committed(_), _) => return version.row.clone().map(Ok),
+                _ if own.is_some() && owner_of(version) == own => return version.row.clone().map(Ok),
+                (VersionState::Prepared(_), _) => return Some(Err(())),
+                (VersionState::Staged(_), _) => {}
+            }
+        }
+        None
+    }
+
+    fn check(&mut self) {
+        let mut visibilities = vec![Visibility::Committed];
+        visibilities.extend((1..5).map(|own| Visibility::Transaction(TransactionId(own))));
+        if self.lowest < u64::MAX {
+            visibilities.extend((self.lowest..=self.epoch).map(|epoch| Visibility::Snapshot(Epoch(epoch))));
+        }
+        for visibility in visibilities {
+            self.check_visibility(visibility);
+        }
+        for (id, chain) in &self.rows {
+            let newest = self.fragment.newest(&key(*id));
+            assert_eq!(newest.state, chain.first().map(|version| version.state));
+            let bytes = chain.first().and_then(|version| version.row.as_ref()).map(|row| row.1.as_slice());
+            assert_eq!(newest.row, bytes);
+            for transaction in 1..5 {
+                let top = chain.iter().find(|version| owner_of(version) == Some(transaction));
+                if let (Some(top), Some(handle)) = (top, self.handles.get(&(transaction, *id))) {
+                    assert_eq!(self.fragment.key_of(*handle), key(*id));
+                    let expected = Some(top.row.as_ref().map(|row| row.1.as_slice()));
+                    assert_eq!(self.fragment.staged_row(*handle, TransactionId(transaction)), expected);
+                }
+            }
+        }
+    }
+
+    fn check_visibility(&mut self, visibility: Visibility) {
+        let reader = self.fragment.reader();
+        let guard = Guard::enter();
+        let mut by_id = BTreeMap::new();
+        let mut by_k = BTreeMap::new();
+        for id in 0..12 {
+            let chain = self.rows.get(&id).cloned().unwrap_or_default();
+            let visible = Self::visible(&chain, visibility);
+            match (&visible, reader.get(&guard, &key(id), visibility)) {
+                (None, Lookup::Absent) | (Some(Err(())), Lookup::Undecided) => {}
+                (Some(Ok((_, expected))), Lookup::Found(found)) => assert_eq!(found, expected),
+                (expected, found) => panic!("{id} {visibility:?}: {expected:?} but {found:?}"),
+            }
+            match visible {
+                Some(Ok((k, bytes))) => {
+                    by_k.insert([k_bytes(k), key(id)].concat(), Some(bytes.clone()));
+                    by_id.insert(key(id), Some(bytes));
+                }
+                Some(Err(())) => {
+                    by_id.insert(key(id), None);
+                    for (k, _) in chain.iter().filter_map(|version| version.row.as_ref()) {
+                        by_k.insert([k_bytes(*k), key(id)].concat(), None);
+                    }
+                }
+                None => {}
+            }
+        }
+        let mut indexes = vec![(PRIMARY, by_id)];
+        // With snapshots, the model keeps no account of which older versions are still linked.
+        if self.indexed && self.lowest == u64::MAX {
+            indexes.push((BY_K, by_k));
+        }
+        for (index, expected) in indexes {
+            let lower = self.bound(index);
+            let upper = self.bound(index);
+            let bounds = KeyBounds { lower: as_slice(&lower), upper: as_slice(&upper) };
+            let collect = |direction| -> Vec<(Vec<u8>, Option<Vec<u8>>)> {
+                let cursor = reader.scan(&guard, index, bounds, direction, visibility).unwrap();
+                cursor.map(entry_of).collect()
+            };
+            let within: Vec<_> =
+                expected.into_iter().filter(|(key, _)| is_within(key, &lower, &upper)).collect();
+            assert_eq!(collect(Direction::Forward), within, "{index:?} {visibility:?} {bounds:?}");
+            let mut backward = collect(Direction::Backward);
+            backward.reverse();
+            assert_eq!(backward, within);
+        }
+    }
+
+    fn bound(&mut self, index: IndexId) -> Bound<Vec<u8>> {
+        let value = i64::try_from(self.prng.below(14)).unwrap() - 2;
+        let mut bytes = key(value);
+        if index == BY_K && self.prng.chance(1, 2) {
+            bytes.extend(key(i64::try_from(self.prng.below(12)).unwrap()));
+        }
+        match self.prng.below(3) {
+            0 => Bound::Unbounded,
+            1 => Bound::Included(bytes),
+            _ => Bound::Excluded(bytes),
+        }
+    }
+
+    /// Everything is decided and deleted: nothing is left.
+    fn finish(mut self) {
+        self.fragment.set_lowest_snapshot(Epoch(u64::MAX));
+        for ((transaction, _), handle) in std::mem::take(&mut self.handles) {
+            self.fragment.abort(handle, TransactionId(transaction));
+        }
+        for id in 0..12 {
+            commit_row(&mut self.fragment, id, None, self.epoch + 1);
+        }
+        reclaim_all(&mut self.fragment);
+        let statistics = self.fragment.statistics();
+        assert_eq!((statistics.rows, statistics.versions), (0, 0));
+        assert_eq!((statistics.data_bytes, statistics.retired_bytes), (0, 0));
+        assert!(statistics.index_bytes < 512, "{statistics:?}");
+    }
+}
+
+fn prepared(transaction: u64) -> VersionState {
+    VersionState::Prepared(TransactionId(transaction))
+}
+
+fn has_staged(chain: &Chain) -> bool {
+    chain.iter().any(|version| matches!(version.state, VersionState::Staged(_)))
+}
+
+fn as_slice(bound: &Bound<Vec<u8>>) -> Bound<&[u8]> {
+    match bound {
+        Bound::Unbounded => Bound::Unbounded,
+        Bound::Included(key) => Bound::Included(key),
+        Bound::Excluded(key) => Bound::Excluded(key),
+    }
+}
+
+fn is_within(key: &Vec<u8>, lower: &Bound<Vec<u8>>, upper: &Bound<Vec<u8>>) -> bool {
+    let is_above = match lower {
+        Bound::Unbounded => true,
+        Bound::Included(bound) => key >= bound,
+        Bound::Excluded(bound) => key > bound,
+    };
+    let is_below = match upper {
+        Bound::Unbounded => true,
+        Bound::Included(bound) => key <= bound,
+        Bound::Excluded(bound) => key < bound,
+    };
+    is_above && is_below
+}
+
+fn entry_of(item: ScanItem<'_>) -> (Vec<u8>, Option<Vec<u8>>) {
+    match item {
+        ScanItem::Row { index_key, key, row } => {
+            assert!(index_key.ends_with(key));
+            (index_key.to_vec(), Some(row.to_vec()))
+        }
+        ScanItem::Undecided { index_key, key } => {
+            assert!(index_key.ends_with(key));
+            (index_key.to_vec(), None)
+        }
+    }
+}
+
+#[test]
+fn behaves_as_the_model_without_snapshots() {
+    for seed in 0..EFFORT {
+        let mut model = Model::new(seed, true);
+        for _ in 0..300 {
+            model.step();
+            if model.prng.chance(1, 4) {
+                model.check();
+            }
+        }
+        model.finish();
+    }
+}
+
+#[test]
+fn behaves_as_the_model_with_snapshots() {
+    for seed in 0..EFFORT {
+        let mut model = Model::new(1000 + seed, true);
+        model.lowest = model.epoch;
+        model.fragment.set_lowest_snapshot(Epoch(model.lowest));
+        for _ in 0..300 {
+            model.step();
+            if model.prng.chance(1, 4) {
+                model.check();
+            }
+            if model.prng.chance(1, 16) {
+                model.lowest += model.prng.below(model.epoch - model.lowest + 1);
+                model.fragment.set_lowest_snapshot(Epoch(model.lowest));
+                let ids: Vec<i64> = model.rows.keys().copied().collect();
+                ids.into_iter().for_each(|id| model.tidy(id));
+                model.fragment.reclaim(1000);
+            }
+        }
+        model.finish();
+    }
+}
+
+#[test]
+fn many_rows_in_and_out_give_the_memory_back() {
+    let memory = memory(64);
+    let mut fragment = Fragment::new(definition(true), Arc::clone(&memory));
+    let count = if cfg!(miri) { 150 } else { 20_000 };
+    let mut ids: Vec<i64> = (0..count).collect();
+    let mut prng = Prng::new(5);
+    for order in 0..3 {
+        if order == 2 {
+            for position in (1..ids.len()).rev() {
+                ids.swap(position, prng.index(position + 1));
+            }
+        }
+        for (epoch, id) in (1..).zip(&ids) {
+            commit_row(&mut fragment, *id, Some(&row(*id, id % 97, b"some bytes")), epoch);
+            if epoch % 64 == 0 {
+                fragment.reclaim(1000);
+            }
+        }
+        let reader = fragment.reader();
+        let guard = Guard::enter();
+        for index in [PRIMARY, BY_K] {
+            let scan = |direction| {
+                reader.scan(&guard, index, KeyBounds::ALL, direction, Visibility::Committed).unwrap()
+            };
+            let forward: Vec<_> = scan(Direction::Forward).map(|item| entry_of(item).0).collect();
+            assert_eq!(forward.len(), ids.len());
+            assert!(forward.is_sorted());
+            assert!(scan(Direction::Backward).map(|item| entry_of(item).0).eq(forward.into_iter().rev()));
+        }
+        for id in &ids {
+            assert!(matches!(reader.get(&guard, &key(*id), Visibility::Committed), Lookup::Found(_)));
+        }
+        drop(guard);
+        if order == 1 {
+            ids.reverse();
+        }
+        for (epoch, id) in (1_000_000..).zip(&ids) {
+            commit_row(&mut fragment, *id, None, epoch);
+            if epoch % 64 == 0 {
+                fragment.reclaim(1000);
+            }
+        }
+        reclaim_all(&mut fragment);
+        let statistics = fragment.statistics();
+        assert_eq!((statistics.rows, statistics.data_bytes, statistics.retired_bytes), (0, 0, 0));
+        assert!(statistics.index_bytes < 4096, "{statistics:?}");
+    }
+    // A few nearly empty pages of size classes may stay: the kept one, and what the index's last bytes are in.
+    let used = memory.used(Region::DataMemory) / memory::PAGE_BYTES as u64;
+    assert!(used <= 6, "{used} pages");
+    drop(fragment);
+    assert!(memory.used(Region::DataMemory) <= memory::PAGE_BYTES as u64);
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "much memory")]
+fn overhead_of_a_row_of_100_bytes_is_at_most_64_bytes() {
+    let mut prng = Prng::new(3);
+    let mut shuffled: Vec<i64> = (0..100_000).collect();
+    for position in (1..shuffled.len()).rev() {
+        shuffled.swap(position, prng.index(position + 1));
+    }
+    let spread = shuffled.iter().map(|id| id * 20_011 - 1_000_000_000).collect();
+    for (name, ids) in [("ascending", (0..100_000).collect::<Vec<i64>>()), ("random", spread)] {
+        let memory = memory(64);
+        let mut fragment = Fragment::new(definition(false), Arc::clone(&memory));
+        for (epoch, id) in (1..).zip(&ids) {
+            let mut bytes = row(*id, 1, &[]);
+            bytes.resize(100, 0);
+            commit_row(&mut fragment, *id, Some(&bytes), epoch);
+            if epoch % 64 == 0 {
+                fragment.reclaim(u32::MAX);
+            }
+        }
+        reclaim_all(&mut fragment);
+        let statistics = fragment.statistics();
+        let counted = statistics.data_bytes + statistics.index_bytes;
+        let per_row = |bytes: u64| bytes as f64 / ids.len() as f64 - 100.0;
+        println!(
+            "{name}: {:.1} data, {:.1} index, {:.1} with pages",
+            per_row(statistics.data_bytes),
+            statistics.index_bytes as f64 / ids.len() as f64,
+            per_row(memory.used(Region::DataMemory))
+        );
+        assert!(per_row(counted) <= 64.0, "{name}: {} bytes above the row", per_row(counted));
+        assert!(per_row(memory.used(Region::DataMemory)) <= 64.0);
+    }
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "much memory")]
+fn large_rows_come_and_go() {
+    let memory = memory(256);
+    let mut fragment = Fragment::new(definition(true), Arc::clone(&memory));
+    for size in [10_000, 11_000, 32_700, 32_768, 40_000, 20 << 20, 64 << 20] {
+        let bytes = row(1, 2, &vec![9; size]);
+        commit_row(&mut fragment, 1, Some(&bytes), 5);
+        let reader = fragment.reader();
+        let guard = Guard::enter();
+        assert_eq!(reader.get(&guard, &key(1), Visibility::Committed), Lookup::Found(&bytes));
+        drop(guard);
+        reclaim_all(&mut fragment);
+        assert_eq!(fragment.statistics().rows, 1);
+    }
+    assert!(memory.used(Region::DataMemory) > 64 << 20);
+    commit_row(&mut fragment, 1, None, 6);
+    reclaim_all(&mut fragment);
+    assert!(memory.used(Region::DataMemory) < 1 << 20);
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "much memory")]
+fn full_memory_refuses_and_changes_nothing() {
+    let memory = memory(2);
+    let mut fragment = Fragment::new(definition(true), Arc::clone(&memory));
+    let transaction = TransactionId(1);
+    let mut handles = Vec::new();
+    let mut id = 0;
+    let refused = loop {
+        id += 1;
+        match fragment.stage(&key(id), transaction, Some(&row(id, id % 5, &[1; 100]))) {
+            Ok(handle) => handles.push(handle),
+            Err(full) => break full,
+        }
+    };
+    assert_eq!(refused.name(), "DataMemory");
+    let before = fragment.statistics();
+    assert_eq!(before.rows, handles.len() as u64);
+    for size in [100, 1000, 100_000] {
+        for other in id..id + 20 {
+            let bytes = row(other, 3, &vec![1; size]);
+            if fragment.stage(&key(other), transaction, Some(&bytes)).is_ok() {
+                let handle = fragment.stage(&key(other), transaction, None);
+                handle.into_iter().for_each(|handle| fragment.abort(handle, transaction));
+            }
+        }
+    }
+    reclaim_all(&mut fragment);
+    assert_eq!(fragment.statistics().rows, before.rows);
+    assert_eq!(fragment.statistics().data_bytes, before.data_bytes);
+    // A backup goes on with the last 5 %, and what is there can be committed and deleted.
+    let handle = fragment.apply_prepared(&key(-1), transaction, Some(&row(-1, 1, &[1; 2000]))).unwrap();
+    fragment.commit(handle, transaction, Epoch(1));
+    for handle in handles {
+        fragment.commit(handle, transaction, Epoch(1));
+    }
+    let reader = fragment.reader();
+    let guard = Guard::enter();
+    let scan = reader.scan(&guard, BY_K, KeyBounds::ALL, Direction::Forward, Visibility::Committed).unwrap();
+    assert_eq!(scan.count() as u64, before.rows + 1);
+    drop(guard);
+    for id in -1..id {
+        if id != 0 {
+            let handle = fragment.apply_prepared(&key(id), transaction, None).unwrap();
+            fragment.commit(handle, transaction, Epoch(2));
+        }
+        fragment.reclaim(100);
+    }
+    reclaim_all(&mut fragment);
+    assert_eq!(fragment.statistics().rows, 0);
+    fragment.stage(&key(1), transaction, Some(&row(1, 1, &[1; 100_000]))).unwrap();
+}
+
+#[test]
+fn an_index_is_added_filled_and_dropped_under_writes() {
+    let mut fragment = Fragment::new(definition(false), memory(64));
+    let count: i64 = if cfg!(miri) { 40 } else { 3000 };
+    for id in 0..count {
+        commit_row(&mut fragment, id, Some(&row(id, id % 10, b"x")), 1);
+    }
+    let open = fragment.stage(&key(5), TransactionId(77), Some(&row(5, 1000, b"open"))).unwrap();
+    let reader = fragment.reader();
+    assert!(reader.has_index(PRIMARY) && !reader.has_index(BY_K));
+    fragment.set_definition(definition(true));
+    assert!(reader.has_index(BY_K));
+    let mut after: Option<Box<[u8]>> = None;
+    let mut epoch = 10;
+    let mut prng = Prng::new(1);
+    loop {
+        match fragment.backfill(BY_K, after.as_deref(), 7).unwrap() {
+            BackfillProgress::End => break,
+            BackfillProgress::More(last) => after = Some(last),
+        }
+        for _ in 0..5 {
+            epoch += 1;
+            let id = i64::try_from(prng.below(count.unsigned_abs())).unwrap();
+            if id == 5 {
+                continue;
+            }
+            let bytes = row(id, i64::try_from(prng.below(20)).unwrap(), b"y");
+            commit_row(&mut fragment, id, prng.chance(3, 4).then_some(&bytes[..]), epoch);
+        }
+        fragment.reclaim(10);
+    }
+    fragment.abort(open, TransactionId(77));
+    {
+        let guard = Guard::enter();
+        let scan = |index| {
+            reader.scan(&guard, index, KeyBounds::ALL, Direction::Forward, Visibility::Committed).unwrap()
+        };
+        let rows = |index| -> BTreeSet<Vec<u8>> { scan(index).filter_map(|item| entry_of(item).1).collect() };
+        assert_eq!(rows(BY_K), rows(PRIMARY));
+        assert_eq!(scan(BY_K).count(), scan(PRIMARY).count());
+    }
+    let with_index = fragment.statistics().index_bytes;
+    fragment.set_definition(definition(false));
+    assert!(!reader.has_index(BY_K));
+    reclaim_all(&mut fragment);
+    assert!(fragment.statistics().index_bytes < with_index * 2 / 3);
+}
+
+#[test]
+fn stale_and_foreign_handles_do_nothing() {
+    let mut fragment = Fragment::new(definition(false), memory(64));
+    let (one, two) = (TransactionId(1), TransactionId(2));
+    let handle = fragment.stage(&key(1), one, Some(&row(1, 1, b"a"))).unwrap();
+    assert_eq!(fragment.stage(&key(1), one, Some(&row(1, 1, b"b"))).unwrap(), handle);
+    fragment.commit(handle, two, Epoch(1));
+    fragment.abort(handle, two);
+    fragment.unstage(handle, two);
+    assert_eq!(fragment.staged_row(handle, two), None);
+    assert_eq!(fragment.statistics().versions, 2);
+    fragment.commit(handle, one, Epoch(1));
+    fragment.commit(handle, one, Epoch(9));
+    fragment.abort(handle, one);
+    assert_eq!(fragment.staged_row(handle, one), None);
+    assert_eq!(fragment.newest(&key(1)).state, Some(VersionState::Committed(Epoch(1))));
+    let other = fragment.stage(&key(2), one, Some(&row(2, 1, b"a"))).unwrap();
+    assert_ne!(other, handle);
+    fragment.abort(handle, one);
+    assert_eq!(fragment.statistics().versions, 2);
+}
+
+#[test]
+fn what_was_read_stays_while_the_guard_lives() {
+    let mut fragment = Fragment::new(definition(true), memory(64));
+    commit_row(&mut fragment, 1, Some(&row(1, 1, b"before")), 1);
+    let reader = fragment.reader();
+    let guard = Guard::enter();
+    let Lookup::Found(bytes) = reader.get(&guard, &key(1), Visibility::Committed) else { panic!() };
+    let mut cursor =
+        reader.scan(&guard, BY_K, KeyBounds::ALL, Direction::Forward, Visibility::Committed).unwrap();
+    for epoch in 2..100 {
+        commit_row(&mut fragment, 1, Some(&row(1, 1, b"after!")), epoch);
+        commit_row(&mut fragment, 1, None, epoch);
+        assert!(fragment.reclaim(1000));
+    }
+    assert_eq!(bytes, row(1, 1, b"before"));
+    assert!(cursor.next().is_none());
+    drop(guard);
+    reclaim_all(&mut fragment);
+    assert_eq!(fragment.statistics().retired_bytes, 0);
+}
+
+/// Prints what operations cost; meant for `--release`.
+#[test]
+#[cfg_attr(miri, ignore = "measures")]
+#[expect(clippy::disallowed_methods, clippy::disallowed_types, reason = "measures time")]
+fn costs_of_operations() {
+    let count: i64 = if cfg!(debug_assertions) { 2_000 } else { 1_000_000 };
+    for with_index in [false, true] {
+        let mut fragment = Fragment::new(definition(with_index), memory(1024));
+        let keys: Vec<Vec<u8>> = (0..count).map(key).collect();
+        let rows: Vec<Vec<u8>> = (0..count).map(|id| row(id, id * 7 % 1000, &[5; 90])).collect();
+        let updated: Vec<Vec<u8>> = (0..count).map(|id| row(id, id * 7 % 1000, &[6; 90])).collect();
+        let mut order: Vec<usize> = (0..keys.len()).collect();
+        let mut prng = Prng::new(1);
+        for position in (1..order.len()).rev() {
+            order.swap(position, prng.index(position + 1));
+        }
+        let mut epoch = 0;
+        let mut run = |name: &str, work: &mut dyn FnMut(usize, u64)| {
+            let start = std::time::Instant::now();
+            for number in 0..keys.len() {
+                epoch += 1;
+                work(number, epoch);
+            }
+            println!("index {with_index}: {name}: {} ns", start.elapsed().as_nanos() / keys.len() as u128);
+        };
+        let put = |fragment: &mut Fragment, number: usize, row: Option<&[u8]>, epoch: u64| {
+            let handle = fragment.stage(&keys[number], TransactionId(epoch), row).unwrap();
+            fragment.commit(handle, TransactionId(epoch), Epoch(epoch));
+            if epoch.is_multiple_of(32) {
+                fragment.reclaim(256);
+            }
+        };
+        run("insert ascending", &mut |n, epoch| put(&mut fragment, n, Some(&rows[n]), epoch));
+        run("update random", &mut |n, epoch| put(&mut fragment, order[n], Some(&updated[order[n]]), epoch));
+        run("update of 1000 hot rows", &mut |n, epoch| {
+            put(&mut fragment, n % 1000, Some(&rows[n % 1000]), epoch)
+        });
+        let reader = fragment.reader();
+        let guard = Guard::enter();
+        let mut found = 0;
+        run("get random", &mut |n, _| {
+            let lookup = reader.get(&guard, &keys[order[n]], Visibility::Committed);
+            found += usize::from(matches!(lookup, Lookup::Found(_)));
+        });
+        run("get of 1000 hot rows", &mut |n, _| {
+            let lookup = reader.get(&guard, &keys[n % 1000], Visibility::Committed);
+            found += usize::from(matches!(lookup, Lookup::Found(_)));
+        });
+        let mut cursor =
+            reader.scan(&guard, PRIMARY, KeyBounds::ALL, Direction::Forward, Visibility::Committed).unwrap();
+        run("scan per row", &mut |_, _| found += usize::from(cursor.next().is_some()));
+        assert_eq!(found, keys.len() * 3);
+        drop(cursor);
+        drop(guard);
+        drop(reader);
+        run("delete random", &mut |n, epoch| put(&mut fragment, order[n], None, epoch));
+        run("insert random", &mut |n, epoch| put(&mut fragment, order[n], Some(&rows[order[n]]), epoch));
+    }
+}

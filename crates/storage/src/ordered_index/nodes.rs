@@ -99,13 +99,12 @@ fn hint_of(key: &[u8], prefix: usize) -> u16 {
 
 /// Slots for a leaf that starts with so many entries.
 const fn capacity_for(count: usize) -> usize {
-    let capacity = count + count / 4 + 1;
-    if capacity < 4 {
-        4
-    } else if capacity > LEAF_MAX {
-        LEAF_MAX
-    } else {
-        capacity
+    // Few sizes, so that the pages of one size are filled again by leaves of that size.
+    match count {
+        0..=2 => 4,
+        3..=5 => 7,
+        6..=9 => 11,
+        _ => LEAF_MAX,
     }
 }
 
@@ -242,6 +241,11 @@ impl<'a> Leaf<'a> {
     }
 }
 
+/// The size of an inner node. Inner nodes are replaced whenever they get a child: in steps, so that their pages are used again by the next.
+const fn inner_bytes(children: usize, separators: usize) -> usize {
+    (INNER_HEAD + 8 * children + 4 * (children - 1) + separators).next_multiple_of(128)
+}
+
 /// An inner node that stays in memory for `'a`.
 #[derive(Clone, Copy)]
 pub(super) struct Inner<'a> {
@@ -260,8 +264,7 @@ impl<'a> Inner<'a> {
         stdx::require!(children.len() == separators.len() + 1 && children.len() >= 2);
         let bytes: usize = separators.iter().map(|separator| separator.len()).sum();
         stdx::require!(u32::try_from(bytes).is_ok(), "separators of more than 4 GiB");
-        let size = INNER_HEAD + 8 * children.len() + 4 * separators.len() + bytes;
-        let pointer = arena.allocate(Purpose::Index, size, urgency)?;
+        let pointer = arena.allocate(Purpose::Index, inner_bytes(children.len(), bytes), urgency)?;
         // SAFETY: the piece has room for head, children, ends and bytes in this order; it is aligned to 8 and ours alone.
         unsafe {
             pointer.cast::<u32>().write(u32::try_from(children.len()).unwrap_or(0));
@@ -372,8 +375,7 @@ impl Node<'_> {
             Self::Inner(inner) => {
                 // SAFETY: the node is alive; this never changes.
                 let text = unsafe { inner.pointer.add(4).cast::<u32>().read() as usize };
-                let count = inner.len();
-                (inner.pointer, INNER_HEAD + 8 * count + 4 * (count - 1) + text)
+                (inner.pointer, inner_bytes(inner.len(), text))
             }
         }
     }

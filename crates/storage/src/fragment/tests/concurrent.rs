@@ -1,0 +1,116 @@
+//! One writer and two readers on real threads, for a bounded number of rounds.
+
+use super::*;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// Rows that are always there: readers must find every one in every scan and lookup, while others come and go around them.
+const LASTING: i64 = if cfg!(miri) { 12 } else { 200 };
+const ROUNDS: u64 = if cfg!(miri) { 60 } else { 30_000 };
+
+/// A row whose bytes tell whether they were torn.
+fn checked_row(id: i64, k: i64, epoch: u64) -> Vec<u8> {
+    let length = 8 + usize::try_from(epoch % 50).unwrap();
+    let mut pad = epoch.to_le_bytes().to_vec();
+    pad.resize(length, u8::try_from(epoch % 251).unwrap());
+    row(id, k, &pad)
+}
+
+fn epoch_of(layout: &RowLayout, bytes: &[u8]) -> u64 {
+    let ValueRef::Bytes(pad) = layout.column(bytes, ColumnIndex(2)) else { panic!() };
+    let epoch = u64::from_le_bytes(pad[..8].try_into().unwrap());
+    assert_eq!(pad.len(), 8 + usize::try_from(epoch % 50).unwrap());
+    assert!(pad[8..].iter().all(|byte| u64::from(*byte) == epoch % 251));
+    epoch
+}
+
+/// Odd ids last.
+const fn lasting(number: i64) -> i64 {
+    number * 2 + 1
+}
+
+fn read(reader: &Reader, newest: &[AtomicU64], is_done: &AtomicBool, seed: u64, is_registered: bool) {
+    let slot = is_registered.then(memory::quiescence::register_thread);
+    let definition = definition(true);
+    let mut prng = Prng::new(seed);
+    let mut rounds = 0_u64;
+    while !is_done.load(Ordering::Relaxed) || rounds < 3 {
+        rounds += 1;
+        let guard = Guard::enter();
+        for _ in 0..50 {
+            let number = prng.below(LASTING.unsigned_abs());
+            let id = lasting(i64::try_from(number).unwrap());
+            let at_least = newest[usize::try_from(number).unwrap()].load(Ordering::Acquire);
+            let Lookup::Found(bytes) = reader.get(&guard, &key(id), Visibility::Committed) else {
+                panic!("row {id} lasts");
+            };
+            assert!(epoch_of(definition.layout(), bytes) >= at_least, "a read went back in time");
+        }
+        for index in [PRIMARY, BY_K] {
+            let direction = if prng.chance(1, 2) { Direction::Forward } else { Direction::Backward };
+            let cursor =
+                reader.scan(&guard, index, KeyBounds::ALL, direction, Visibility::Committed).unwrap();
+            let mut previous: Option<&[u8]> = None;
+            let mut found = 0;
+            for item in cursor {
+                let ScanItem::Row { index_key, key, row } = item else { panic!("nothing is prepared") };
+                if let Some(previous) = previous {
+                    assert_eq!(previous < index_key, direction == Direction::Forward);
+                }
+                previous = Some(index_key);
+                epoch_of(definition.layout(), row);
+                found += i64::from(key[3] % 2 == 1);
+            }
+            // An update that moves a row in the index may be met before and after, or not at all.
+            assert!(index == BY_K || found == LASTING, "{found} of {LASTING}");
+        }
+        drop(guard);
+        if let Some(slot) = &slot {
+            slot.announce();
+        }
+    }
+}
+
+#[test]
+fn one_writer_two_readers() {
+    let memory = memory(64);
+    let mut fragment = Fragment::new(definition(true), memory);
+    let newest: Vec<AtomicU64> = (0..LASTING).map(|_| AtomicU64::new(1)).collect();
+    for number in 0..LASTING {
+        commit_row(&mut fragment, lasting(number), Some(&checked_row(lasting(number), 1, 1)), 1);
+    }
+    let is_done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for seed in 0..2 {
+            let (reader, newest, is_done) = (fragment.reader(), &newest, &is_done);
+            scope.spawn(move || read(&reader, newest, is_done, seed, seed == 0));
+        }
+        let mut prng = Prng::new(99);
+        let mut present = BTreeSet::new();
+        for epoch in 2..ROUNDS {
+            let number = prng.below(LASTING.unsigned_abs());
+            let id = lasting(i64::try_from(number).unwrap());
+            let k = i64::try_from(prng.below(5)).unwrap();
+            let transaction = TransactionId(epoch);
+            let handle = fragment.stage(&key(id), transaction, Some(&checked_row(id, k, epoch))).unwrap();
+            if prng.chance(1, 4) {
+                fragment.abort(handle, transaction);
+            } else {
+                fragment.commit(handle, transaction, Epoch(epoch));
+                newest[usize::try_from(number).unwrap()].store(epoch, Ordering::Release);
+            }
+            // Waves of other rows, so that all indexes grow, split, merge and shrink.
+            let grows = epoch / 1000 % 2 == 0;
+            let other = i64::try_from(prng.below(1000)).unwrap() * 2;
+            if grows {
+                commit_row(&mut fragment, other, Some(&checked_row(other, k, epoch)), epoch);
+                present.insert(other);
+            } else if let Some(other) = present.pop_first() {
+                commit_row(&mut fragment, other, None, epoch);
+            }
+            fragment.reclaim(16);
+        }
+        is_done.store(true, Ordering::Relaxed);
+    });
+    reclaim_all(&mut fragment);
+    assert_eq!(fragment.statistics().retired_bytes, 0);
+}
