@@ -1,1 +1,4 @@
 //! sql: being built.
+
+pub mod front;
+pub mod plan;

@@ -7,7 +7,7 @@
 //! *Constant expressions* (keys, ranges, LIMIT, VALUES) use no slots, only literals and parameters; they are evaluated once per execution.
 //!
 //! *Values of keys.* A path is chosen by types, because values are only known when it runs. Each value of a key or bound is brought into
-//! its column's type exactly, never rounded or cut silently ([`crate::front::key_value`] does it):
+//! its column's type exactly, never rounded or cut silently (`execute::access` does it):
 //!
 //! - NULL in a key, in `equal` or as a bound finds nothing (`column = NULL` is never true). `with_null` is how NULLs are found.
 //! - A value that the column's type cannot hold (3.5, 70000 or '1abc' in a SMALLINT, 0.1 in a FLOAT, a DATETIME with a time in a DATE)
@@ -211,7 +211,8 @@ pub enum AccessPath {
 /// One constant expression per key column; how their values become key values is told at the top of this file.
 pub type KeyTemplate = Vec<Expression>;
 
-/// A range: equal in the first columns, bounded in the next.
+/// A range: equal in the first columns, bounded in the next. Without bounds it is everything that is equal in the first columns, NULLs in
+/// the next included; with `with_null` and no bounds it is only the NULLs in the next.
 #[derive(Clone, Debug, Default)]
 pub struct RangeTemplate {
     /// Values of the first columns.
@@ -220,7 +221,7 @@ pub struct RangeTemplate {
     pub lower: Option<(Expression, Inclusive)>,
     /// Upper bound of the next column, inclusive or not.
     pub upper: Option<(Expression, Inclusive)>,
-    /// `column IS NULL` is in this range (by default, a bounded range leaves NULL out).
+    /// NULL in the next column is in this range (a bounded range leaves it out by default).
     pub with_null: bool,
 }
 

@@ -1,0 +1,109 @@
+//! From text to plan.
+//!
+//! ```text
+//! text ─ lexer ─ normalize ─────────────► digest, text with markers, parameters      (every statement; finds a cached plan)
+//!           └─── limits ─ tokens ─ parse ─► Statement ─ bind ─► typed parts ─ planner ─► Prepared   (once per digest)
+//! ```
+//!
+//! | file | what |
+//! | --- | --- |
+//! | `lexer`, `limits`, `normalize`, `syntax` | tokens; bounds on them; literals to parameters; 1064 |
+//! | `tokens`, `dialect`, `reserved`, `cursor` | what the sqlparser crate needs to read MySQL exactly |
+//! | `statement`, `parse/` | the statement as written |
+//! | `bind/` | names, types, clauses: every MySQL error about meaning |
+//! | `planner/` | which keys or ranges of which index find the rows |
+//! | `explain` | plans for people |
+//!
+//! *Invariants.* Nothing here touches rows, transactions or the network; the result depends only on the arguments. What is not understood
+//! is refused: 1064 if MySQL has no such syntax, else 1235 with the feature's name, never passed over. Total on any text: bounded work,
+//! bounded stack.
+//!
+//! *How a session uses it.* `normalize` each text. If it `is_cacheable`, look for a plan by digest and text, else `prepare` the text with
+//! markers for the parameter types and keep it; if *that* fails, `prepare` the original text and report its error (or run its plan,
+//! unkept). If it is not cacheable, `prepare` the original.
+
+pub mod explain;
+pub mod limits;
+pub mod normalize;
+
+mod bind;
+mod cursor;
+mod dialect;
+mod lexer;
+mod parse;
+mod planner;
+mod reserved;
+mod statement;
+mod syntax;
+mod tokens;
+
+#[cfg(test)]
+mod tests;
+
+pub use limits::TextLimits;
+pub use normalize::{Normalized, digest, normalize, normalize_into, split_statements};
+
+use crate::plan::{Prepared, ResultColumn, SessionValue, Show};
+use expression::TypingContext;
+use protocol::SqlError;
+use std::sync::Arc;
+use types::{Schema, SqlType, TableDefinition, Value};
+
+/// What a statement is bound to besides the catalogue: facts that belong to the session and to the parts of the server behind it.
+pub trait Surroundings {
+    /// The present value of what a statement names; only its kind matters to a plan. None: there is no such variable (1193).
+    fn session_value(&self, name: &SessionValue) -> Option<Value>;
+    /// A table of information_schema, performance_schema, ndbinfo or mysql that is made when read; names in lower case.
+    fn virtual_table(&self, database: &str, name: &str) -> Option<Arc<TableDefinition>>;
+    /// Names and types of the columns that a SHOW statement gives.
+    fn show_columns(&self, show: &Show) -> Vec<(String, SqlType)>;
+    /// The plugin's name and the stored verifier of a password; an empty password has an empty verifier.
+    fn password_verifier(&self, plugin: Option<&str>, password: &str) -> Result<(String, Vec<u8>), SqlError>;
+}
+
+/// What a statement is bound to.
+#[derive(Clone, Copy)]
+pub struct BindContext<'a> {
+    /// The catalogue.
+    pub schema: &'a Schema,
+    /// The current database.
+    pub database: Option<&'a str>,
+    /// CURRENT_USER(): name and host pattern.
+    pub user: (&'a str, &'a str),
+    /// The connection's collation and the parts of sql_mode that types depend on.
+    pub typing: TypingContext,
+    /// ONLY_FULL_GROUP_BY in sql_mode.
+    pub only_full_group_by: bool,
+    /// The session's time zone: literal defaults of TIMESTAMP columns are kept in UTC.
+    pub time_zone_offset_s: i32,
+    /// Limits on text.
+    pub limits: &'a TextLimits,
+    /// The rest.
+    pub surroundings: &'a dyn Surroundings,
+}
+
+/// What COM_STMT_PREPARE answers.
+#[derive(Clone, Debug)]
+pub struct Description {
+    /// How many `?` the statement has.
+    pub parameter_count: usize,
+    /// The columns of its result.
+    pub columns: Arc<Vec<ResultColumn>>,
+}
+
+/// Parses, binds and plans one statement whose `?` have the given types.
+pub fn prepare(text: &str, context: &BindContext<'_>, parameter_types: &[SqlType]) -> Result<Prepared, SqlError> {
+    let parsed = parse::parse(text, context.limits)?;
+    bind::bind(text, &parsed.statement, context, parameter_types)
+}
+
+/// Parses and binds a statement before the types of its parameters are known: they count as texts.
+pub fn describe(text: &str, context: &BindContext<'_>) -> Result<Description, SqlError> {
+    let parsed = parse::parse(text, context.limits)?;
+    if parsed.marker_count > usize::from(u16::MAX) {
+        return Err(SqlError::new(1390, "Prepared statement contains too many placeholders"));
+    }
+    let types = vec![normalize::text_parameter_type(); parsed.marker_count];
+    let prepared = bind::bind(text, &parsed.statement, context, &types)?;
+    Ok(Description { parameter_count: parsed.marker_count, columns: prepared.columns })
+}

@@ -1,0 +1,255 @@
+//! Statements to plans: names become columns, expressions get types, clauses are checked as MySQL checks them.
+//!
+//! - `scope`: which column a name means. `expression/`: expressions and calls. `grouping`: GROUP BY and aggregates.
+//! - `select`, `insert`, `modify`, `session`, `ddl`: the statements.
+//!
+//! Invariant: a bound statement names only columns and indexes of the schema it was bound to, and every expression in it is typed.
+
+mod ddl;
+mod expression;
+mod grouping;
+mod insert;
+mod item_names;
+mod modify;
+mod scope;
+mod select;
+mod session;
+
+use super::BindContext;
+use super::statement::{Statement, TableName};
+use crate::plan::{Plan, Prepared, ResultColumn, SessionValue, VirtualTable};
+use ::expression::Expression;
+use protocol::SqlError;
+use sqlparser::ast::{Expr, Value as AstValue};
+use std::sync::Arc;
+use types::{Collation, IntegerWidth, SqlType, TableDefinition, TableKind, Value};
+
+/// The clause that an expression stands in, for messages.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Clause {
+    FieldList,
+    Where,
+    GroupBy,
+    Having,
+    OrderBy,
+    Limit,
+    Default,
+}
+
+impl Clause {
+    /// As MySQL names it.
+    pub(crate) fn text(self) -> &'static str {
+        match self {
+            Self::FieldList => "field list",
+            Self::Where => "where clause",
+            Self::GroupBy => "group statement",
+            Self::Having => "having clause",
+            Self::OrderBy => "order clause",
+            Self::Limit => "limit clause",
+            Self::Default => "default value expression",
+        }
+    }
+}
+
+/// Binds one statement.
+pub(crate) struct Binder<'a> {
+    pub(crate) text: &'a str,
+    pub(crate) context: &'a BindContext<'a>,
+    pub(crate) parameter_types: &'a [SqlType],
+    pub(crate) session_values: Vec<SessionValue>,
+}
+
+/// A plan and the columns of its result.
+pub(crate) struct Bound {
+    pub(crate) plan: Plan,
+    pub(crate) columns: Vec<ResultColumn>,
+}
+
+impl Bound {
+    /// A statement without a result set.
+    pub(crate) fn without_rows(plan: Plan) -> Self {
+        Self { plan, columns: Vec::new() }
+    }
+}
+
+/// A table that a statement names.
+pub(crate) enum NamedTable {
+    Stored(Arc<TableDefinition>),
+    Virtual(VirtualTable, Arc<TableDefinition>),
+}
+
+/// Binds a statement whose `?` have the given types.
+pub(crate) fn bind(
+    text: &str,
+    statement: &Statement,
+    context: &BindContext<'_>,
+    parameter_types: &[SqlType],
+) -> Result<Prepared, SqlError> {
+    let mut binder = Binder { text, context, parameter_types, session_values: Vec::new() };
+    let bound = binder.statement(statement)?;
+    Ok(Prepared {
+        schema: context.schema.version,
+        plan: bound.plan,
+        parameters: parameter_types.to_vec(),
+        session_values: binder.session_values,
+        columns: Arc::new(bound.columns),
+    })
+}
+
+impl Binder<'_> {
+    fn statement(&mut self, statement: &Statement) -> Result<Bound, SqlError> {
+        match statement {
+            Statement::Select(select) => self.select(select),
+            Statement::Insert(insert) => self.insert(insert),
+            Statement::Update(update) => self.update(update),
+            Statement::Delete(delete) => self.delete(delete),
+            Statement::Explain(format, explained) => {
+                let plan = Box::new(self.statement(explained)?.plan);
+                let columns = super::explain::columns(*format);
+                Ok(Bound { plan: Plan::Explain { plan, format: *format }, columns: explain_columns(&columns) })
+            }
+            Statement::Ddl(ddl) => self.ddl(ddl),
+            Statement::Transaction(transaction) => Ok(Bound::without_rows(Plan::Transaction(transaction.clone()))),
+            Statement::Set(items) => self.set(items),
+            Statement::Use(database) => {
+                self.known_database(database)?;
+                Ok(Bound::without_rows(Plan::Use(database.clone())))
+            }
+            Statement::Show(show) => self.show(show),
+            Statement::Maintenance(operation, tables) => self.maintenance(*operation, tables),
+            Statement::Kill { connection, query_only } => self.kill(connection, *query_only),
+            Statement::Nothing(note) => Ok(Bound::without_rows(Plan::Nothing { note: note.clone() })),
+        }
+    }
+
+    /// The current database, or 1046.
+    pub(crate) fn current_database(&self) -> Result<&str, SqlError> {
+        self.context.database.ok_or_else(|| SqlError::new(1046, "No database selected"))
+    }
+
+    /// 1049 unless the database exists; databases of virtual tables do.
+    pub(crate) fn known_database(&self, database: &str) -> Result<(), SqlError> {
+        if self.context.schema.database(database).is_some() || is_virtual_database(database) {
+            return Ok(());
+        }
+        Err(SqlError::new(1049, format!("Unknown database '{database}'")))
+    }
+
+    /// The table of that name: 1046, 1049, 1146.
+    pub(crate) fn named_table(&self, name: &TableName) -> Result<NamedTable, SqlError> {
+        let database = match &name.database {
+            Some(database) => database.as_str(),
+            None => self.current_database()?,
+        };
+        if let Some(table) = self.context.schema.table(database, &name.name) {
+            return Ok(NamedTable::Stored(Arc::clone(table)));
+        }
+        if is_virtual_database(database) {
+            let table =
+                VirtualTable { database: database.to_ascii_lowercase(), name: name.name.to_ascii_lowercase() };
+            if let Some(definition) = self.context.surroundings.virtual_table(&table.database, &table.name) {
+                return Ok(NamedTable::Virtual(table, definition));
+            }
+            if table.database == "information_schema" {
+                let upper = name.name.to_ascii_uppercase();
+                return Err(SqlError::new(1109, format!("Unknown table '{upper}' in information_schema")));
+            }
+        }
+        self.known_database(database)?;
+        Err(SqlError::new(1146, format!("Table '{database}.{}' doesn't exist", name.name)))
+    }
+
+    /// A table that may be changed.
+    pub(crate) fn stored_table(&self, name: &TableName) -> Result<Arc<TableDefinition>, SqlError> {
+        match self.named_table(name)? {
+            NamedTable::Stored(table) if table.kind == TableKind::User => Ok(table),
+            NamedTable::Stored(table) => Err(SqlError::new(
+                3554,
+                format!("Access to system table '{}.{}' is rejected.", table.database, table.name),
+            )),
+            NamedTable::Virtual(table, _) => {
+                let (user, host) = self.context.user;
+                Err(SqlError::new(
+                    1044,
+                    format!("Access denied for user '{user}'@'{host}' to database '{}'", table.database),
+                ))
+            }
+        }
+    }
+
+    /// A value of the session as a parameter behind the statement's own.
+    pub(crate) fn session_value(&mut self, value: SessionValue, name: &str) -> Result<Expression, SqlError> {
+        let Some(present) = self.context.surroundings.session_value(&value) else {
+            return Err(SqlError::new(1193, format!("Unknown system variable '{name}'")));
+        };
+        let position = match self.session_values.iter().position(|known| *known == value) {
+            Some(position) => position,
+            None => {
+                self.session_values.push(value);
+                self.session_values.len() - 1
+            }
+        };
+        let number = u16::try_from(self.parameter_types.len() + position)
+            .map_err(|_| SqlError::new(1390, "Prepared statement contains too many placeholders"))?;
+        Ok(Expression::parameter(number, type_of_value(&present)))
+    }
+
+    /// LIMIT or OFFSET: an unsigned integer or a parameter.
+    pub(crate) fn limit_number(&mut self, expr: &Expr) -> Result<Expression, SqlError> {
+        let refused = || SqlError::new(1064, "LIMIT and OFFSET take an unsigned integer or a parameter");
+        let Expr::Value(value) = expr else { return Err(refused()) };
+        match &value.value {
+            AstValue::Number(digits, _) if digits.bytes().all(|byte| byte.is_ascii_digit()) => {
+                Ok(Expression::unsigned(digits.parse().unwrap_or(u64::MAX)))
+            }
+            AstValue::Placeholder(_) => {
+                let scope = scope::Scope::default();
+                self.expression(expr, &mut expression::Place::new(&scope, Clause::Limit))
+            }
+            _ => Err(refused()),
+        }
+    }
+}
+
+/// Databases whose tables are made when read.
+pub(crate) fn is_virtual_database(database: &str) -> bool {
+    ["information_schema", "performance_schema", "ndbinfo", "mysql", "sys"]
+        .iter()
+        .any(|name| database.eq_ignore_ascii_case(name))
+}
+
+fn type_of_value(value: &Value) -> SqlType {
+    match value {
+        Value::Null | Value::Bytes(_) => SqlType::VarChar { length: 1_024, collation: Collation::Utf8mb4GeneralCi },
+        Value::Int(_) => SqlType::Integer { width: IntegerWidth::Big, unsigned: false },
+        Value::UInt(_) => SqlType::Integer { width: IntegerWidth::Big, unsigned: true },
+        Value::Double(_) => SqlType::Double,
+        Value::Decimal(decimal) => {
+            SqlType::Decimal { precision: decimal.precision(), scale: decimal.scale(), unsigned: false }
+        }
+        Value::Date(_) => SqlType::Date,
+        Value::Time(_) => SqlType::Time { fraction: 6 },
+        Value::DateTime(_) => SqlType::DateTime { fraction: 6 },
+    }
+}
+
+/// A column of a result that no table has.
+pub(crate) fn computed_column(name: impl Into<String>, sql_type: SqlType, nullable: bool) -> ResultColumn {
+    ResultColumn {
+        name: name.into(),
+        original_name: String::new(),
+        table: String::new(),
+        original_table: String::new(),
+        database: String::new(),
+        sql_type,
+        nullable,
+        primary_key: false,
+        unique_key: false,
+        auto_increment: false,
+    }
+}
+
+fn explain_columns(columns: &[(&'static str, SqlType)]) -> Vec<ResultColumn> {
+    columns.iter().map(|(name, sql_type)| computed_column(*name, sql_type.clone(), true)).collect()
+}
+

@@ -1,0 +1,363 @@
+//! DDL statements to requests of the catalogue: names completed, types and collations resolved, defaults evaluated. Whether a request
+//! makes sense is the catalogue's to say.
+
+use super::expression::{Place, named_collation};
+use super::scope::Scope;
+use super::{Binder, Bound, Clause};
+use crate::front::statement::{
+    Account, AccountWithPassword, AlterClause, CollationClause, ColumnClause, CreateTableStatement, DdlStatement,
+    DefaultClause, Password, TableName as WrittenName, TableOptionsClause, TypeClause,
+};
+use crate::plan::Plan;
+use catalogue::{
+    AlterAction, ColumnSpec, CreateTable, DdlRequest, DefaultSpec, TableName, TableOptions, UserName, UserSpec,
+};
+use expression::{Context, Expression, NoColumns};
+use protocol::SqlError;
+use std::sync::Arc;
+use stdx::wire::to_bytes;
+use types::{
+    BlobSize, Collation, ColumnDefinition, ColumnFlags, DefaultValue, IntegerWidth, SqlType, TableDefinition, TableId,
+    TableKind, Value,
+};
+
+impl Binder<'_> {
+    pub(crate) fn ddl(&mut self, ddl: &DdlStatement) -> Result<Bound, SqlError> {
+        let request = match ddl {
+            DdlStatement::CreateDatabase { name, if_not_exists, collation } => DdlRequest::CreateDatabase {
+                name: name.clone(),
+                if_not_exists: *if_not_exists,
+                collation: resolved(collation)?,
+            },
+            DdlStatement::DropDatabase { name, if_exists } => {
+                DdlRequest::DropDatabase { name: name.clone(), if_exists: *if_exists }
+            }
+            DdlStatement::AlterDatabase { name, collation } => DdlRequest::AlterDatabase {
+                name: match name {
+                    Some(name) => name.clone(),
+                    None => self.current_database()?.to_owned(),
+                },
+                collation: resolved(collation)?.unwrap_or(Collation::Utf8mb40900AiCi),
+            },
+            DdlStatement::CreateTable(create) => DdlRequest::CreateTable(Box::new(self.create_table(create)?)),
+            DdlStatement::CreateTableLike { table, if_not_exists, like } => DdlRequest::CreateTableLike {
+                table: self.full_name(table)?,
+                if_not_exists: *if_not_exists,
+                like: self.full_name(like)?,
+            },
+            DdlStatement::DropTables { tables, if_exists } => {
+                DdlRequest::DropTables { tables: self.full_names(tables)?, if_exists: *if_exists }
+            }
+            DdlStatement::Truncate(table) => DdlRequest::Truncate { table: self.full_name(table)? },
+            DdlStatement::RenameTables(renames) => {
+                let mut named = Vec::with_capacity(renames.len());
+                for (from, to) in renames {
+                    named.push((self.full_name(from)?, self.full_name(to)?));
+                }
+                DdlRequest::RenameTables(named)
+            }
+            DdlStatement::AlterTable { table, actions } => self.alter_table(table, actions)?,
+            DdlStatement::CreateUsers { users, if_not_exists } => {
+                DdlRequest::CreateUsers { users: self.users(users)?, if_not_exists: *if_not_exists }
+            }
+            DdlStatement::DropUsers { users, if_exists } => DdlRequest::DropUsers {
+                users: users.iter().map(|account| self.user_name(account)).collect(),
+                if_exists: *if_exists,
+            },
+            DdlStatement::AlterUsers { users, if_exists } => {
+                DdlRequest::AlterUsers { users: self.users(users)?, if_exists: *if_exists }
+            }
+        };
+        Ok(Bound::without_rows(Plan::Ddl(Box::new(request))))
+    }
+
+    fn full_name(&self, name: &WrittenName) -> Result<TableName, SqlError> {
+        let database = match &name.database {
+            Some(database) => database.clone(),
+            None => self.current_database()?.to_owned(),
+        };
+        Ok(TableName { database, name: name.name.clone() })
+    }
+
+    fn full_names(&self, names: &[WrittenName]) -> Result<Vec<TableName>, SqlError> {
+        names.iter().map(|name| self.full_name(name)).collect()
+    }
+
+    /// The collation of a new table's columns that name none.
+    fn table_collation(&self, database: &str, options: &TableOptionsClause) -> Result<Collation, SqlError> {
+        if let Some(collation) = resolved(&options.collation)? {
+            return Ok(collation);
+        }
+        let database = self.context.schema.database(database);
+        Ok(database.map_or(Collation::Utf8mb40900AiCi, |database| database.collation))
+    }
+
+    fn create_table(&mut self, create: &CreateTableStatement) -> Result<CreateTable, SqlError> {
+        let table = self.full_name(&create.table)?;
+        let collation = self.table_collation(&table.database, &create.options)?;
+        let mut columns = Vec::with_capacity(create.columns.len());
+        for column in &create.columns {
+            columns.push(self.column(column, collation, &create.columns)?);
+        }
+        let options = TableOptions {
+            comment: create.options.comment.clone().unwrap_or_default(),
+            collation: resolved(&create.options.collation)?,
+            auto_increment: create.options.auto_increment,
+        };
+        Ok(CreateTable { table, if_not_exists: create.if_not_exists, columns, keys: create.keys.clone(), options })
+    }
+
+    /// A column; `siblings` are the columns that an expression default may name.
+    fn column(
+        &mut self,
+        column: &ColumnClause,
+        table_collation: Collation,
+        siblings: &[ColumnClause],
+    ) -> Result<ColumnSpec, SqlError> {
+        let sql_type = column_type(column, table_collation)?;
+        let default = match &column.default {
+            DefaultClause::Missing => DefaultSpec::Unspecified,
+            DefaultClause::CurrentTimestamp { fraction } => DefaultSpec::CurrentTimestamp { fraction: *fraction },
+            DefaultClause::Literal(expr) => {
+                let scope = Scope::default();
+                let value = self.expression(expr, &mut Place::new(&scope, Clause::Default))?;
+                DefaultSpec::Literal(self.default_value(&value, &sql_type, &column.name)?)
+            }
+            DefaultClause::Expression(expr, text) => {
+                let siblings = sibling_table(siblings, table_collation)?;
+                let scope = Scope::of_table(Arc::new(siblings), None);
+                let expression = self.expression(expr, &mut Place::new(&scope, Clause::Default))?;
+                if !self.session_values.is_empty() {
+                    return Err(SqlError::new(
+                        3772,
+                        format!("Default value expression of column '{}' cannot refer user or system variables.", column.name),
+                    ));
+                }
+                DefaultSpec::Expression { encoded: to_bytes(&expression), text: text.clone() }
+            }
+        };
+        Ok(ColumnSpec {
+            name: column.name.clone(),
+            sql_type,
+            nullability: column.nullability,
+            default,
+            auto_increment: column.auto_increment,
+            on_update_now: column.on_update_now,
+            comment: column.comment.clone(),
+        })
+    }
+
+    /// The value of a literal default; that of a TIMESTAMP in UTC.
+    fn default_value(&self, expression: &Expression, sql_type: &SqlType, column: &str) -> Result<Value, SqlError> {
+        let invalid = || SqlError::new(1067, format!("Invalid default value for '{column}'"));
+        let context = Context::default();
+        let value = expression.evaluate(&NoColumns, &context).map_err(|_| invalid())?;
+        let SqlType::Timestamp { .. } = sql_type else { return Ok(value) };
+        if value.is_null() {
+            return Ok(value);
+        }
+        let stored = types::store(value, sql_type, types::StoreMode::Strict).map_err(|_| invalid())?;
+        let Value::DateTime(local) = stored else { return Err(invalid()) };
+        let offset_us = i64::from(self.context.time_zone_offset_s) * 1_000_000;
+        if local.date().has_zero_part() {
+            // The zero timestamp is the same everywhere.
+            return Ok(Value::DateTime(local));
+        }
+        let utc = types::DateTime::from_unix_microseconds(local.to_unix_microseconds() - offset_us);
+        utc.map(Value::DateTime).ok_or_else(invalid)
+    }
+
+    fn alter_table(&mut self, table: &WrittenName, clauses: &[AlterClause]) -> Result<DdlRequest, SqlError> {
+        let existing = self.stored_table(table)?;
+        let name = self.full_name(table)?;
+        let mut actions = Vec::with_capacity(clauses.len());
+        for clause in clauses {
+            actions.push(match clause {
+                AlterClause::AddColumn(column) => {
+                    if matches!(column.default, DefaultClause::Expression(..)) {
+                        return Err(SqlError::unsupported("ALTER TABLE ... ADD COLUMN with an expression default"));
+                    }
+                    AlterAction::AddColumn(self.column(column, existing.collation, &[])?)
+                }
+                AlterClause::AddKey(key) => AlterAction::AddIndex(key.clone()),
+                AlterClause::DropKey(name) => AlterAction::DropIndex { name: name.clone() },
+                AlterClause::RenameKey { from, to } => AlterAction::RenameIndex { from: from.clone(), to: to.clone() },
+                AlterClause::RenameColumn { from, to } => {
+                    AlterAction::RenameColumn { from: from.clone(), to: to.clone() }
+                }
+                AlterClause::RenameTo(to) => AlterAction::RenameTo(self.full_name(to)?),
+                AlterClause::Comment(comment) => AlterAction::Comment(comment.clone()),
+                AlterClause::Collation(collation) => {
+                    AlterAction::Collation(resolved(collation)?.unwrap_or(Collation::Utf8mb40900AiCi))
+                }
+                AlterClause::Accepted => continue,
+            });
+        }
+        Ok(DdlRequest::AlterTable { table: name, actions })
+    }
+
+    fn user_name(&self, account: &Account) -> UserName {
+        match account {
+            Account::Current => {
+                let (name, host) = self.context.user;
+                UserName { name: name.to_owned(), host: host.to_owned() }
+            }
+            Account::Named { name, host } => UserName { name: name.clone(), host: host.clone() },
+        }
+    }
+
+    fn users(&self, accounts: &[AccountWithPassword]) -> Result<Vec<UserSpec>, SqlError> {
+        let mut users = Vec::with_capacity(accounts.len());
+        for AccountWithPassword { account, plugin, password } in accounts {
+            let text = match password {
+                Some(Password::Text(text)) => text.as_str(),
+                Some(Password::Verifier(_)) | None => "",
+            };
+            let (plugin, mut verifier) = self.context.surroundings.password_verifier(plugin.as_deref(), text)?;
+            if let Some(Password::Verifier(stored)) = password {
+                verifier.clone_from(stored);
+            }
+            users.push(UserSpec { user: self.user_name(account), plugin, verifier });
+        }
+        Ok(users)
+    }
+}
+
+/// The collation of a clause; COLLATE says more than CHARACTER SET.
+fn resolved(clause: &CollationClause) -> Result<Option<Collation>, SqlError> {
+    if let Some(name) = &clause.collation {
+        return named_collation(name).map(Some);
+    }
+    match &clause.character_set {
+        None => Ok(None),
+        Some(name) => match Collation::by_character_set(name) {
+            Some(collation) => Ok(Some(collation)),
+            None => Err(SqlError::new(1115, format!("Unknown character set: '{name}'"))),
+        },
+    }
+}
+
+/// A table of the columns being made, so that expression defaults can be bound.
+fn sibling_table(columns: &[ColumnClause], collation: Collation) -> Result<TableDefinition, SqlError> {
+    let mut definitions = Vec::with_capacity(columns.len());
+    for column in columns {
+        definitions.push(ColumnDefinition {
+            name: column.name.clone(),
+            sql_type: column_type(column, collation)?,
+            default: DefaultValue::Missing,
+            flags: ColumnFlags { nullable: true, ..ColumnFlags::default() },
+            comment: String::new(),
+        });
+    }
+    Ok(TableDefinition {
+        id: TableId(0),
+        version: 0,
+        database: String::new(),
+        name: String::new(),
+        kind: TableKind::User,
+        columns: definitions,
+        indexes: Vec::new(),
+        auto_increment: None,
+        comment: String::new(),
+        collation,
+    })
+}
+
+fn first_number(data_type: &TypeClause) -> Option<u64> {
+    data_type.numbers.first().copied()
+}
+
+/// The type of a column; numbers that do not fit are saturated, the catalogue refuses them.
+fn column_type(column: &ColumnClause, table_collation: Collation) -> Result<SqlType, SqlError> {
+    let data_type = &column.data_type;
+    let mut collation = resolved(&column.collation)?.unwrap_or(table_collation);
+    if data_type.binary && column.collation.collation.is_none() {
+        collation = Collation::Utf8mb4Bin;
+    }
+    let byte = |number: u64| u8::try_from(number).unwrap_or(u8::MAX);
+    let length = |default: u64| u32::try_from(first_number(data_type).unwrap_or(default)).unwrap_or(u32::MAX);
+    let fraction = byte(first_number(data_type).unwrap_or(0));
+    let unsigned = data_type.unsigned;
+    let is_binary = collation == Collation::Binary;
+    check_type_arguments(data_type)?;
+    Ok(match data_type.name.as_str() {
+        "BOOL" | "BOOLEAN" => SqlType::Integer { width: IntegerWidth::Tiny, unsigned: false },
+        "SERIAL" => SqlType::Integer { width: IntegerWidth::Big, unsigned: true },
+        "TINYINT" => SqlType::Integer { width: IntegerWidth::Tiny, unsigned },
+        "SMALLINT" => SqlType::Integer { width: IntegerWidth::Small, unsigned },
+        "MEDIUMINT" => SqlType::Integer { width: IntegerWidth::Medium, unsigned },
+        "INT" => SqlType::Integer { width: IntegerWidth::Normal, unsigned },
+        "BIGINT" => SqlType::Integer { width: IntegerWidth::Big, unsigned },
+        "DECIMAL" => {
+            let precision = byte(first_number(data_type).unwrap_or(10));
+            let scale = byte(data_type.numbers.get(1).copied().unwrap_or(0));
+            SqlType::Decimal { precision, scale, unsigned }
+        }
+        // FLOAT(25) and above is a DOUBLE; FLOAT(7,4) is a FLOAT.
+        "FLOAT" if data_type.numbers.len() == 1 && first_number(data_type) > Some(24) => SqlType::Double,
+        "FLOAT" => SqlType::Float,
+        "DOUBLE" => SqlType::Double,
+        "BIT" => SqlType::Bit { length: byte(first_number(data_type).unwrap_or(1)) },
+        "CHAR" if is_binary => SqlType::Binary { length: length(1) },
+        "CHAR" => SqlType::Char { length: length(1), collation },
+        "VARCHAR" if is_binary => SqlType::VarBinary { length: length(0) },
+        "VARCHAR" => SqlType::VarChar { length: length(0), collation },
+        "BINARY" => SqlType::Binary { length: length(1) },
+        "VARBINARY" => SqlType::VarBinary { length: length(0) },
+        "ENUM" => SqlType::Enum { members: Arc::new(trimmed(&data_type.members)), collation },
+        "SET" => SqlType::Set { members: Arc::new(trimmed(&data_type.members)), collation },
+        "DATE" => SqlType::Date,
+        "TIME" => SqlType::Time { fraction },
+        "DATETIME" => SqlType::DateTime { fraction },
+        "TIMESTAMP" => SqlType::Timestamp { fraction },
+        "YEAR" => SqlType::Year,
+        name => large_type(name, first_number(data_type), collation)?,
+    })
+}
+
+/// The TEXT and BLOB families; TEXT(n) is the smallest that holds n.
+fn large_type(name: &str, length: Option<u64>, collation: Collation) -> Result<SqlType, SqlError> {
+    let size = match name {
+        "TINYTEXT" | "TINYBLOB" => BlobSize::Tiny,
+        "MEDIUMTEXT" | "MEDIUMBLOB" => BlobSize::Medium,
+        "LONGTEXT" | "LONGBLOB" => BlobSize::Long,
+        "TEXT" | "BLOB" => match length {
+            None => BlobSize::Normal,
+            Some(..=255) => BlobSize::Tiny,
+            Some(..=65_535) => BlobSize::Normal,
+            Some(..=16_777_215) => BlobSize::Medium,
+            Some(_) => BlobSize::Long,
+        },
+        _ => return Err(SqlError::unsupported(&format!("column type {name}"))),
+    };
+    if name.ends_with("BLOB") || collation == Collation::Binary {
+        return Ok(SqlType::Blob { size });
+    }
+    Ok(SqlType::Text { size, collation })
+}
+
+/// Members lose their trailing spaces.
+fn trimmed(members: &[String]) -> Vec<String> {
+    members.iter().map(|member| member.trim_end_matches(' ').to_owned()).collect()
+}
+
+/// What stands in the parentheses must be what the type takes.
+fn check_type_arguments(data_type: &TypeClause) -> Result<(), SqlError> {
+    let numbers = data_type.numbers.len();
+    let (least, most) = match data_type.name.as_str() {
+        "VARCHAR" | "VARBINARY" => (1, 1),
+        "DECIMAL" | "FLOAT" | "DOUBLE" => (0, 2),
+        "BOOL" | "BOOLEAN" | "SERIAL" | "DATE" | "ENUM" | "SET" | "TINYTEXT" | "MEDIUMTEXT" | "LONGTEXT" | "TINYBLOB"
+        | "MEDIUMBLOB" | "LONGBLOB" => (0, 0),
+        _ => (0, 1),
+    };
+    let takes_members = matches!(data_type.name.as_str(), "ENUM" | "SET");
+    let takes_sign = matches!(
+        data_type.name.as_str(),
+        "TINYINT" | "SMALLINT" | "MEDIUMINT" | "INT" | "BIGINT" | "DECIMAL" | "FLOAT" | "DOUBLE" | "SERIAL"
+    );
+    let fits = (least..=most).contains(&numbers)
+        && takes_members != data_type.members.is_empty()
+        && (takes_sign || !data_type.unsigned);
+    if fits { Ok(()) } else { Err(SqlError::new(1064, format!("wrong arguments of column type {}", data_type.name))) }
+}

@@ -1,0 +1,329 @@
+//! Calls: functions, aggregates, and the forms that only look like calls (VALUES, DEFAULT, TIMESTAMPDIFF's unit).
+
+use super::{Aggregates, Place, interval_unit};
+use crate::front::bind::{Binder, Clause};
+use crate::plan::SessionValue;
+use expression::aggregate::{AggregateOrder, GROUP_CONCAT_SIZE_MAX};
+use expression::{AggregateCall, AggregateFunction, BinaryOperator, Direction, Expression, IntervalUnit};
+use protocol::SqlError;
+use sqlparser::ast::{
+    DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArgumentList,
+    FunctionArguments, ObjectNamePart, OrderBySort, Value as AstValue,
+};
+use types::{Collation, DefaultValue, SqlType, Value};
+
+fn wrong_count(name: &str) -> SqlError {
+    SqlError::new(1582, format!("Incorrect parameter count in the call to native function '{name}'"))
+}
+
+impl Binder<'_> {
+    /// A call of a function by name.
+    pub(crate) fn call(&mut self, name: &str, arguments: Vec<Expression>) -> Result<Expression, SqlError> {
+        let called = Expression::call(name, arguments, &self.context.typing);
+        self.typed(called)
+    }
+
+    pub(super) fn function(&mut self, function: &Function, place: &mut Place<'_>) -> Result<Expression, SqlError> {
+        let Function { name, uses_odbc_syntax, parameters, args, within_group, filter, null_treatment, over } = function;
+        if over.is_some() {
+            return Err(SqlError::unsupported("window functions"));
+        }
+        if *uses_odbc_syntax
+            || *parameters != FunctionArguments::None
+            || !within_group.is_empty()
+            || filter.is_some()
+            || null_treatment.is_some()
+        {
+            return Err(SqlError::unsupported("this form of a function call"));
+        }
+        let [ObjectNamePart::Identifier(name)] = name.0.as_slice() else {
+            return Err(SqlError::unsupported("stored functions"));
+        };
+        let name = name.value.as_str();
+        let list = match args {
+            FunctionArguments::None => None,
+            FunctionArguments::List(list) => Some(list),
+            FunctionArguments::Subquery(_) => return Err(SqlError::unsupported("subqueries")),
+        };
+        let upper = name.to_ascii_uppercase();
+        if let (Some(function), Some(list)) = (AggregateFunction::by_name(&upper), list) {
+            return self.aggregate(function, list, place);
+        }
+        let arguments = plain_arguments(list)?;
+        if let Some(special) = self.special(&upper, &arguments, place)? {
+            return Ok(special);
+        }
+        let mut bound = Vec::with_capacity(arguments.len());
+        for argument in arguments {
+            bound.push(self.bound(argument, place)?);
+        }
+        self.call(name, bound)
+    }
+
+    /// Calls whose arguments are not all expressions; None for the rest.
+    fn special(&mut self, name: &str, arguments: &[&Expr], place: &mut Place<'_>) -> Result<Option<Expression>, SqlError> {
+        Ok(Some(match (name, arguments) {
+            ("ROW_COUNT", []) => self.session_value(SessionValue::RowCount, "row_count")?,
+            ("FOUND_ROWS", []) => self.session_value(SessionValue::FoundRows, "found_rows")?,
+            ("VALUES", [argument]) => self.values_of(argument, place)?,
+            ("DEFAULT", [argument]) => self.default_of(argument, place)?,
+            ("DATE_ADD" | "ADDDATE" | "DATE_SUB" | "SUBDATE", [date, Expr::Interval(interval)]) => {
+                let direction = if name.ends_with("SUB") || name.starts_with("SUB") { Direction::Subtract } else { Direction::Add };
+                let date = self.bound(date, place)?;
+                self.interval(date, interval, direction, place)?
+            }
+            ("DATE_ADD" | "DATE_SUB", [_, _]) => return Err(SqlError::unsupported("DATE_ADD without INTERVAL")),
+            ("TIMESTAMPADD", [unit, amount, date]) => {
+                let unit = interval_unit(unit_name(unit)?)?;
+                let (amount, date) = (self.bound(amount, place)?, self.bound(date, place)?);
+                self.typed(Expression::interval(date, amount, unit, Direction::Add))?
+            }
+            ("TIMESTAMPDIFF", [unit, from, to]) => {
+                let unit = interval_unit(unit_name(unit)?)?;
+                let unit = Expression::text(unit.name().as_bytes(), Collation::Utf8mb40900AiCi);
+                let (from, to) = (self.bound(from, place)?, self.bound(to, place)?);
+                self.call("TIMESTAMPDIFF", vec![unit, from, to])?
+            }
+            ("GET_FORMAT", _) => return Err(SqlError::unsupported("GET_FORMAT")),
+            ("CHARSET" | "COLLATION" | "COERCIBILITY", [argument]) => {
+                let argument = self.bound(argument, place)?;
+                string_property(name, &argument)
+            }
+            _ => return Ok(None),
+        }))
+    }
+
+    /// VALUES(column) in ON DUPLICATE KEY UPDATE: the column of the new row. Elsewhere it is NULL, as in MySQL.
+    fn values_of(&mut self, argument: &Expr, place: &mut Place<'_>) -> Result<Expression, SqlError> {
+        let mut column = self.bound(argument, place)?;
+        let Some(slot) = column.as_column() else {
+            return Err(SqlError::new(1064, "VALUES() needs a column"));
+        };
+        match place.new_row {
+            Some(first) if slot.0 < first => {
+                column = Expression::column(expression::ColumnSlot(first + slot.0), column.sql_type, column.nullable);
+                Ok(column)
+            }
+            Some(_) => Ok(column),
+            None => Ok(Expression::literal(Value::Null, column.sql_type)),
+        }
+    }
+
+    /// DEFAULT(column).
+    fn default_of(&mut self, argument: &Expr, place: &mut Place<'_>) -> Result<Expression, SqlError> {
+        let column = self.bound(argument, place)?;
+        let (Some(slot), Some(table)) = (column.as_column(), place.scope.table()) else {
+            return Err(SqlError::new(1064, "DEFAULT() needs a column"));
+        };
+        let Some(definition) = table.definition.columns.get(slot.index()) else {
+            return Err(SqlError::unsupported("DEFAULT() of the new row"));
+        };
+        match &definition.default {
+            DefaultValue::Literal(value) => Ok(Expression::literal(value.clone(), definition.sql_type.clone())),
+            DefaultValue::CurrentTimestamp => self.call("NOW", Vec::new()),
+            DefaultValue::Missing if definition.flags.nullable => {
+                Ok(Expression::literal(Value::Null, definition.sql_type.clone()))
+            }
+            DefaultValue::Missing => {
+                Err(SqlError::new(1364, format!("Field '{}' doesn't have a default value", definition.name)))
+            }
+            DefaultValue::AutoIncrement => Ok(Expression::integer(0)),
+            DefaultValue::Expression { .. } => Err(SqlError::unsupported("DEFAULT() of an expression default")),
+        }
+    }
+
+    /// EXTRACT(unit FROM value): composite units are the simple ones side by side in decimal.
+    pub(super) fn extract(&mut self, unit: &str, operand: Expression) -> Result<Expression, SqlError> {
+        use IntervalUnit::{
+            Day, DayHour, DayMicrosecond, DayMinute, DaySecond, Hour, HourMicrosecond, HourMinute, HourSecond, Microsecond,
+            Minute, MinuteMicrosecond, MinuteSecond, Month, Quarter, Second, SecondMicrosecond, Week, Year, YearMonth,
+        };
+        let parts: &[&str] = match interval_unit(unit)? {
+            Year => &["YEAR"],
+            Quarter => &["QUARTER"],
+            Month => &["MONTH"],
+            Week => &["WEEK"],
+            Day => &["DAYOFMONTH"],
+            Hour => &["HOUR"],
+            Minute => &["MINUTE"],
+            Second => &["SECOND"],
+            Microsecond => &["MICROSECOND"],
+            YearMonth => &["YEAR", "MONTH"],
+            DayHour => &["DAYOFMONTH", "HOUR"],
+            DayMinute => &["DAYOFMONTH", "HOUR", "MINUTE"],
+            DaySecond => &["DAYOFMONTH", "HOUR", "MINUTE", "SECOND"],
+            DayMicrosecond => &["DAYOFMONTH", "HOUR", "MINUTE", "SECOND", "MICROSECOND"],
+            HourMinute => &["HOUR", "MINUTE"],
+            HourSecond => &["HOUR", "MINUTE", "SECOND"],
+            HourMicrosecond => &["HOUR", "MINUTE", "SECOND", "MICROSECOND"],
+            MinuteSecond => &["MINUTE", "SECOND"],
+            MinuteMicrosecond => &["MINUTE", "SECOND", "MICROSECOND"],
+            SecondMicrosecond => &["SECOND", "MICROSECOND"],
+        };
+        let mut total: Option<Expression> = None;
+        for part in parts {
+            let value = self.call(part, vec![operand.clone()])?;
+            total = Some(match total {
+                None => value,
+                Some(total) => {
+                    let scale = if *part == "MICROSECOND" { 1_000_000 } else { 100 };
+                    let shifted = self.typed(Expression::binary(BinaryOperator::Multiply, total, Expression::integer(scale)))?;
+                    self.typed(Expression::binary(BinaryOperator::Add, shifted, value))?
+                }
+            });
+        }
+        total.ok_or_else(|| SqlError::unsupported("EXTRACT"))
+    }
+
+    fn aggregate(
+        &mut self,
+        function: AggregateFunction,
+        list: &FunctionArgumentList,
+        place: &mut Place<'_>,
+    ) -> Result<Expression, SqlError> {
+        let invalid_use = || SqlError::new(1111, "Invalid use of group function");
+        // Taken out while the arguments are bound: aggregates do not nest.
+        let Some(aggregates) = place.aggregates.take() else { return Err(invalid_use()) };
+        let aliases = place.aliases.take();
+        let call = self.aggregate_call(function, list, place);
+        place.aliases = aliases;
+        let placed = call.and_then(|call| placed_call(aggregates, call));
+        place.aggregates = Some(aggregates);
+        placed
+    }
+
+    fn aggregate_call(
+        &mut self,
+        function: AggregateFunction,
+        list: &FunctionArgumentList,
+        place: &mut Place<'_>,
+    ) -> Result<AggregateCall, SqlError> {
+        let FunctionArgumentList { duplicate_treatment, args, clauses } = list;
+        let distinct = *duplicate_treatment == Some(DuplicateTreatment::Distinct);
+        if let [FunctionArg::Unnamed(FunctionArgExpr::Wildcard)] = args.as_slice() {
+            if function == AggregateFunction::Count && !distinct && clauses.is_empty() {
+                return Ok(AggregateCall::count_rows());
+            }
+            return Err(SqlError::new(1064, format!("* is not an argument of {}", function.name())));
+        }
+        let mut arguments = Vec::with_capacity(args.len());
+        for argument in args {
+            arguments.push(self.bound(plain_argument(argument)?, place)?);
+        }
+        if function != AggregateFunction::GroupConcat {
+            if !clauses.is_empty() {
+                return Err(SqlError::unsupported("this clause in an aggregate"));
+            }
+            return self.typed(AggregateCall::new(function, arguments, distinct));
+        }
+        let mut order_by = Vec::new();
+        let mut separator = b",".to_vec();
+        for clause in clauses {
+            match clause {
+                FunctionArgumentClause::OrderBy(items) => {
+                    for item in items {
+                        let descending = matches!(item.options.sort, Some(OrderBySort::Desc));
+                        let expression = self.group_concat_order(&item.expr, &arguments, place)?;
+                        order_by.push(AggregateOrder { expression, descending });
+                    }
+                }
+                FunctionArgumentClause::Separator(value) => match &value.value {
+                    AstValue::SingleQuotedString(text) => separator = text.clone().into_bytes(),
+                    _ => return Err(SqlError::unsupported("this SEPARATOR")),
+                },
+                FunctionArgumentClause::IgnoreOrRespectNulls(_)
+                | FunctionArgumentClause::Where(_)
+                | FunctionArgumentClause::Limit(_)
+                | FunctionArgumentClause::OnOverflow(_)
+                | FunctionArgumentClause::Having(_)
+                | FunctionArgumentClause::JsonNullClause(_)
+                | FunctionArgumentClause::JsonReturningClause(_) => {
+                    return Err(SqlError::unsupported("this clause in GROUP_CONCAT"));
+                }
+            }
+        }
+        let size_max = self.group_concat_size_max();
+        self.typed(AggregateCall::group_concat(arguments, distinct, order_by, separator, size_max))
+    }
+
+    /// An ORDER BY item of GROUP_CONCAT: an ordinal means an argument.
+    fn group_concat_order(
+        &mut self,
+        expr: &Expr,
+        arguments: &[Expression],
+        place: &mut Place<'_>,
+    ) -> Result<Expression, SqlError> {
+        if let Expr::Value(value) = expr
+            && let AstValue::Number(digits, _) = &value.value
+        {
+            let argument = digits.parse::<usize>().ok().and_then(|ordinal| arguments.get(ordinal.checked_sub(1)?));
+            return argument.cloned().ok_or_else(|| {
+                SqlError::new(1054, format!("Unknown column '{digits}' in '{}'", Clause::OrderBy.text()))
+            });
+        }
+        self.bound(expr, place)
+    }
+
+    fn group_concat_size_max(&self) -> u32 {
+        let name = SessionValue::Variable("group_concat_max_len".to_owned());
+        match self.context.surroundings.session_value(&name) {
+            Some(Value::Int(size)) => u32::try_from(size).unwrap_or(GROUP_CONCAT_SIZE_MAX),
+            Some(Value::UInt(size)) => u32::try_from(size).unwrap_or(u32::MAX),
+            _ => GROUP_CONCAT_SIZE_MAX,
+        }
+    }
+}
+
+/// The call's column in the mixed space; equal calls share one.
+fn placed_call(aggregates: &mut Aggregates, call: AggregateCall) -> Result<Expression, SqlError> {
+    let position = match aggregates.calls.iter().position(|known| *known == call) {
+        Some(position) => position,
+        None => {
+            aggregates.calls.push(call);
+            aggregates.calls.len() - 1
+        }
+    };
+    let call = &aggregates.calls[position];
+    let slot = u16::try_from(position).ok().and_then(|position| aggregates.first_slot.checked_add(position));
+    let slot = slot.ok_or_else(|| SqlError::new(1117, "Too many columns"))?;
+    Ok(Expression::column(expression::ColumnSlot(slot), call.sql_type.clone(), call.nullable))
+}
+
+fn plain_argument(argument: &FunctionArg) -> Result<&Expr, SqlError> {
+    match argument {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Ok(expr),
+        _ => Err(SqlError::unsupported("named arguments and wildcards")),
+    }
+}
+
+fn plain_arguments(list: Option<&FunctionArgumentList>) -> Result<Vec<&Expr>, SqlError> {
+    let Some(FunctionArgumentList { duplicate_treatment, args, clauses }) = list else { return Ok(Vec::new()) };
+    if duplicate_treatment.is_some() || !clauses.is_empty() {
+        return Err(SqlError::unsupported("DISTINCT and other clauses in a function call"));
+    }
+    args.iter().map(plain_argument).collect()
+}
+
+fn unit_name(unit: &Expr) -> Result<&str, SqlError> {
+    match unit {
+        Expr::Identifier(ident) => Ok(&ident.value),
+        _ => Err(wrong_count("TIMESTAMPDIFF")),
+    }
+}
+
+/// CHARSET, COLLATION, COERCIBILITY: known from the type alone.
+fn string_property(name: &str, argument: &Expression) -> Expression {
+    let collation = match &argument.sql_type {
+        SqlType::Char { collation, .. }
+        | SqlType::VarChar { collation, .. }
+        | SqlType::Text { collation, .. }
+        | SqlType::Enum { collation, .. }
+        | SqlType::Set { collation, .. } => *collation,
+        _ => Collation::Binary,
+    };
+    match name {
+        "CHARSET" => Expression::text(collation.character_set().as_bytes(), Collation::Utf8mb40900AiCi),
+        "COLLATION" => Expression::text(collation.name().as_bytes(), Collation::Utf8mb40900AiCi),
+        _ => Expression::integer(i64::from(expression::typing::coercibility(argument))),
+    }
+}

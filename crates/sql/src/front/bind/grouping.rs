@@ -1,0 +1,248 @@
+//! From the mixed space (columns, then aggregates) to the group space (values of GROUP BY, then aggregates).
+//!
+//! A column that GROUP BY determines (it holds a whole key of the table, or WHERE fixes the column to a constant) is added to the group's
+//! values: that changes no group. Any other bare column is 1055 or 1140 under ONLY_FULL_GROUP_BY; without it, ANY_VALUE.
+//!
+//! Invariant: after [`Groups::finish`] every slot of an adopted expression is below `group_by.len() + calls.len()`.
+
+use super::expression::{Aggregates, Place};
+use super::scope::{Scope, ScopeTable};
+use super::{Binder, Clause};
+use crate::plan::Grouping;
+use expression::{AggregateCall, AggregateFunction, ColumnSlot, Comparison, Expression, Node};
+use protocol::SqlError;
+use sqlparser::ast::{Expr, Value as AstValue};
+use types::{ColumnIndex, IndexKind, SqlType};
+
+/// Slots of aggregates until all values of GROUP BY are known.
+const AGGREGATE_SLOTS: u16 = 1 << 15;
+
+/// A grouping in the making.
+pub(crate) struct Groups<'a> {
+    table: Option<&'a ScopeTable>,
+    /// What the statement groups by, then what it determines.
+    group_by: Vec<Expression>,
+    written: usize,
+    first_aggregate: u16,
+    calls: Vec<AggregateCall>,
+    /// Columns that each group has one value of.
+    determined: Vec<ColumnIndex>,
+    only_full_group_by: bool,
+}
+
+/// Which expression is being adopted, for messages.
+#[derive(Clone, Copy)]
+pub(crate) enum Adopted {
+    Item(usize),
+    OrderBy(usize),
+    Having,
+}
+
+impl<'a> Groups<'a> {
+    pub(crate) fn new(
+        scope: &'a Scope,
+        group_by: Vec<Expression>,
+        aggregates: Aggregates,
+        selection: Option<&Expression>,
+        only_full_group_by: bool,
+    ) -> Self {
+        let table = scope.table();
+        let column_count = table.map_or(0, |table| table.definition.columns.len());
+        let mut determined: Vec<ColumnIndex> =
+            group_by.iter().filter_map(Expression::as_column).map(|slot| ColumnIndex(slot.0)).collect();
+        if !group_by.is_empty() {
+            determined.extend(selection.map(constant_columns).unwrap_or_default());
+        }
+        if let Some(table) = table
+            && holds_key(table, &determined)
+        {
+            determined = (0..column_count).filter_map(|column| u16::try_from(column).ok().map(ColumnIndex)).collect();
+        }
+        Self {
+            table,
+            written: group_by.len(),
+            group_by,
+            first_aggregate: aggregates.first_slot,
+            calls: aggregates.calls,
+            determined,
+            only_full_group_by,
+        }
+    }
+
+    /// Brings an expression into the group space (aggregates still at [`AGGREGATE_SLOTS`]).
+    pub(crate) fn adopt(&mut self, expression: &mut Expression, adopted: Adopted) -> Result<(), SqlError> {
+        if let Some(position) = self.group_by.iter().position(|group| group == expression) {
+            *expression = group_column(position, expression)?;
+            return Ok(());
+        }
+        let Some(slot) = expression.as_column() else {
+            for operand in expression.operands_mut() {
+                self.adopt(operand, adopted)?;
+            }
+            return Ok(());
+        };
+        if slot.0 >= self.first_aggregate {
+            *expression = aggregate_column(slot.0 - self.first_aggregate, expression)?;
+            return Ok(());
+        }
+        if self.determined.contains(&ColumnIndex(slot.0)) {
+            self.group_by.push(expression.clone());
+            *expression = group_column(self.group_by.len() - 1, expression)?;
+            return Ok(());
+        }
+        if self.only_full_group_by {
+            return Err(self.bare_column(slot, adopted));
+        }
+        let any = AggregateCall::new(AggregateFunction::AnyValue, vec![expression.clone()], false)
+            .map_err(|error| super::expression::type_error(&error, None))?;
+        let position = match self.calls.iter().position(|call| *call == any) {
+            Some(position) => position,
+            None => {
+                self.calls.push(any);
+                self.calls.len() - 1
+            }
+        };
+        *expression = aggregate_column(u16::try_from(position).unwrap_or(u16::MAX), expression)?;
+        Ok(())
+    }
+
+    fn bare_column(&self, slot: ColumnSlot, adopted: Adopted) -> SqlError {
+        let column = self.table.map_or_else(String::new, |table| {
+            let definition = &table.definition;
+            let name = definition.columns.get(slot.index()).map_or("", |column| &column.name);
+            format!("{}.{}.{name}", definition.database, table.alias)
+        });
+        let place = match adopted {
+            Adopted::Item(number) => format!("#{} of SELECT list", number + 1),
+            Adopted::OrderBy(number) => format!("#{} of ORDER BY", number + 1),
+            Adopted::Having => "#1 of HAVING clause".to_owned(),
+        };
+        if self.written == 0 {
+            return SqlError::new(
+                1140,
+                format!(
+                    "In aggregated query without GROUP BY, expression {place} contains nonaggregated column '{column}'; this is \
+                     incompatible with sql_mode=only_full_group_by"
+                ),
+            );
+        }
+        SqlError::new(
+            1055,
+            format!(
+                "Expression {place} is not in GROUP BY clause and contains nonaggregated column '{column}' which is not \
+                 functionally dependent on columns in GROUP BY clause; this is incompatible with sql_mode=only_full_group_by"
+            ),
+        )
+    }
+
+    /// The grouping; `adopted` are all expressions that were adopted.
+    pub(crate) fn finish<'e>(self, adopted: impl Iterator<Item = &'e mut Expression>) -> Grouping {
+        let first = u16::try_from(self.group_by.len()).unwrap_or(AGGREGATE_SLOTS);
+        for expression in adopted {
+            settle(expression, first);
+        }
+        Grouping { group_by: self.group_by, calls: self.calls }
+    }
+}
+
+fn settle(expression: &mut Expression, first: u16) {
+    if let Node::Column(slot) = &mut expression.node {
+        if slot.0 >= AGGREGATE_SLOTS {
+            slot.0 = slot.0 - AGGREGATE_SLOTS + first;
+        }
+        return;
+    }
+    for operand in expression.operands_mut() {
+        settle(operand, first);
+    }
+}
+
+fn group_column(position: usize, expression: &Expression) -> Result<Expression, SqlError> {
+    let slot = u16::try_from(position).ok().filter(|slot| *slot < AGGREGATE_SLOTS);
+    let slot = slot.ok_or_else(|| SqlError::new(1117, "Too many columns"))?;
+    Ok(Expression::column(ColumnSlot(slot), expression.sql_type.clone(), expression.nullable))
+}
+
+fn aggregate_column(position: u16, expression: &Expression) -> Result<Expression, SqlError> {
+    let slot = AGGREGATE_SLOTS.checked_add(position).ok_or_else(|| SqlError::new(1117, "Too many columns"))?;
+    Ok(Expression::column(ColumnSlot(slot), expression.sql_type.clone(), expression.nullable))
+}
+
+/// Columns that WHERE fixes. Texts are left out: equal under a collation is not the same.
+fn constant_columns(selection: &Expression) -> Vec<ColumnIndex> {
+    selection
+        .clone()
+        .into_conjuncts()
+        .iter()
+        .filter_map(|condition| match &condition.node {
+            Node::Compare { operator: Comparison::Equal, left, right, .. } => {
+                let (column, constant) = if left.as_column().is_some() { (left, right) } else { (right, left) };
+                let is_text = matches!(
+                    column.sql_type,
+                    SqlType::Char { .. } | SqlType::VarChar { .. } | SqlType::Text { .. }
+                );
+                let slot = column.as_column()?;
+                (constant.is_constant() && !is_text).then_some(ColumnIndex(slot.0))
+            }
+            _ => None,
+        })
+        .collect()
+}
+
+/// Whether the columns hold all of a key without NULL.
+fn holds_key(table: &ScopeTable, columns: &[ColumnIndex]) -> bool {
+    let definition = &table.definition;
+    definition.public_indexes().any(|index| {
+        !matches!(index.kind, IndexKind::Ordered)
+            && index.parts.iter().all(|part| {
+                part.prefix_length.is_none()
+                    && columns.contains(&part.column)
+                    && !definition.column_at(part.column).flags.nullable
+            })
+    })
+}
+
+impl Binder<'_> {
+    /// GROUP BY items: ordinals, columns, aliases, expressions.
+    pub(crate) fn group_by(
+        &mut self,
+        items: &[Expr],
+        scope: &Scope,
+        select: &[(String, Expression)],
+        has_aggregate: impl Fn(&Expression) -> bool,
+    ) -> Result<Vec<Expression>, SqlError> {
+        let mut group_by = Vec::with_capacity(items.len());
+        for item in items {
+            let bound = match ordinal(item) {
+                Some(digits) => {
+                    let position = digits.parse::<usize>().ok().and_then(|ordinal| ordinal.checked_sub(1));
+                    let (_, expression) = position.and_then(|position| select.get(position)).ok_or_else(|| {
+                        SqlError::new(1054, format!("Unknown column '{digits}' in '{}'", Clause::GroupBy.text()))
+                    })?;
+                    expression.clone()
+                }
+                None => {
+                    let mut place = Place::new(scope, Clause::GroupBy);
+                    place.aliases = Some(super::expression::Aliases { items: select, first: false });
+                    self.expression(item, &mut place)?
+                }
+            };
+            if has_aggregate(&bound) {
+                return Err(SqlError::new(1056, format!("Can't group on '{item}'")));
+            }
+            if !group_by.contains(&bound) {
+                group_by.push(bound);
+            }
+        }
+        Ok(group_by)
+    }
+}
+
+/// The digits of an item that is only an unsigned integer.
+pub(crate) fn ordinal(item: &Expr) -> Option<&str> {
+    let Expr::Value(value) = item else { return None };
+    match &value.value {
+        AstValue::Number(digits, _) if digits.bytes().all(|byte| byte.is_ascii_digit()) => Some(digits),
+        _ => None,
+    }
+}

@@ -1,0 +1,133 @@
+//! SET, SHOW, KILL, ANALYZE TABLE.
+
+use super::expression::Place;
+use super::scope::Scope;
+use super::{Binder, Bound, Clause, computed_column};
+use crate::front::statement::{SetStatementItem, ShowStatement, TableName};
+use crate::plan::{Plan, SetItem, Show, ShowPlan, TableMaintenance};
+use protocol::SqlError;
+use sqlparser::ast::{Expr, Value as AstValue};
+use std::sync::Arc;
+use types::{
+    Collation, ColumnDefinition, ColumnFlags, DefaultValue, TableDefinition, TableId, TableKind,
+};
+
+impl Binder<'_> {
+    pub(crate) fn set(&mut self, items: &[SetStatementItem]) -> Result<Bound, SqlError> {
+        let scope = Scope::default();
+        let mut bound = Vec::with_capacity(items.len());
+        for item in items {
+            let value = match &item.value {
+                Some(value) => Some(self.expression(value, &mut Place::new(&scope, Clause::FieldList))?),
+                None => None,
+            };
+            bound.push(SetItem { target: item.target.clone(), value });
+        }
+        Ok(Bound::without_rows(Plan::Set(bound)))
+    }
+
+    pub(crate) fn kill(&mut self, connection: &Expr, query_only: bool) -> Result<Bound, SqlError> {
+        let number = match connection {
+            Expr::Value(value) => match &value.value {
+                AstValue::Number(digits, _) => digits.parse().ok(),
+                _ => None,
+            },
+            _ => None,
+        };
+        let connection = number.ok_or_else(|| SqlError::unsupported("KILL of anything but a literal connection id"))?;
+        Ok(Bound::without_rows(Plan::Kill { connection, query_only }))
+    }
+
+    pub(crate) fn show(&mut self, show: &ShowStatement) -> Result<Bound, SqlError> {
+        let mut what = show.what.clone();
+        if let Some(database) = shown_database(&mut what) {
+            if show.database_missing {
+                self.current_database()?.clone_into(database);
+            }
+            self.known_database(database)?;
+        }
+        if let Show::Columns { database, table, .. }
+        | Show::Indexes { database, table }
+        | Show::CreateTable { database, table } = &what
+        {
+            self.named_table(&TableName { database: Some(database.clone()), name: table.clone() })?;
+        }
+        let columns = self.context.surroundings.show_columns(&what);
+        let filter = match &show.filter {
+            Some(filter) => {
+                let scope = Scope::of_table(Arc::new(result_table(&columns)), None);
+                Some(self.expression(filter, &mut Place::new(&scope, Clause::Where))?)
+            }
+            None => None,
+        };
+        let columns = columns.into_iter().map(|(name, sql_type)| computed_column(name, sql_type, true)).collect();
+        let plan = ShowPlan { what, like: show.like.clone(), filter };
+        Ok(Bound { plan: Plan::Show(Box::new(plan)), columns })
+    }
+
+    pub(crate) fn maintenance(&mut self, operation: TableMaintenance, tables: &[TableName]) -> Result<Bound, SqlError> {
+        let mut named = Vec::with_capacity(tables.len());
+        for table in tables {
+            let database = match &table.database {
+                Some(database) => database.clone(),
+                None => self.current_database()?.to_owned(),
+            };
+            named.push((database, table.name.clone()));
+        }
+        let what = Show::Maintenance { operation, tables: named };
+        let columns = self.context.surroundings.show_columns(&what);
+        let columns = columns.into_iter().map(|(name, sql_type)| computed_column(name, sql_type, true)).collect();
+        Ok(Bound { plan: Plan::Show(Box::new(ShowPlan { what, like: None, filter: None })), columns })
+    }
+}
+
+/// The database that a SHOW is about.
+fn shown_database(what: &mut Show) -> Option<&mut String> {
+    match what {
+        Show::Tables { database, .. }
+        | Show::Columns { database, .. }
+        | Show::Indexes { database, .. }
+        | Show::CreateTable { database, .. }
+        | Show::CreateDatabase { database }
+        | Show::TableStatus { database } => Some(database),
+        Show::Databases
+        | Show::Variables
+        | Show::Status
+        | Show::Warnings
+        | Show::Errors
+        | Show::Engines
+        | Show::CharacterSets
+        | Show::Collations
+        | Show::ProcessList
+        | Show::Grants
+        | Show::Privileges
+        | Show::Plugins
+        | Show::Maintenance { .. }
+        | Show::Nothing { .. } => None,
+    }
+}
+
+/// The result of a SHOW as a table, for its WHERE.
+fn result_table(columns: &[(String, types::SqlType)]) -> TableDefinition {
+    TableDefinition {
+        id: TableId(0),
+        version: 0,
+        database: String::new(),
+        name: String::new(),
+        kind: TableKind::User,
+        columns: columns
+            .iter()
+            .map(|(name, sql_type)| ColumnDefinition {
+                name: name.clone(),
+                sql_type: sql_type.clone(),
+                default: DefaultValue::Missing,
+                flags: ColumnFlags { nullable: true, ..ColumnFlags::default() },
+                comment: String::new(),
+            })
+            .collect(),
+        indexes: Vec::new(),
+        auto_increment: None,
+        comment: String::new(),
+        collation: Collation::Utf8mb40900AiCi,
+    }
+}

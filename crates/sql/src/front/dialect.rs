@@ -1,0 +1,359 @@
+//! The parser crate's MySQL dialect, made exact.
+//!
+//! `MySqlDialect` takes its precedences from PostgreSQL (`a = 1 XOR b = 2` would mean `a = (1 XOR b) = 2`) and lets a prefix be parsed by
+//! trial and error. This dialect gives MySQL's table of precedences and parses every prefix itself by looking at no more than two tokens;
+//! only forms with a grammar of their own (CASE, CAST, TRIM …) are left to the crate.
+//!
+//! Invariant: what is not in the table of precedences does not continue an expression, so that an operator MySQL does not have is a syntax
+//! error at that operator.
+
+use super::reserved::is_reserved;
+use sqlparser::ast::{
+    CastKind, DataType, DateTimeField, Expr, ExtractSyntax, Function, FunctionArguments, Ident, Interval,
+    ObjectName, TypedString, UnaryOperator,
+};
+use sqlparser::dialect::{Dialect, MySqlDialect, Precedence};
+use sqlparser::keywords::Keyword;
+use sqlparser::parser::{Parser, ParserError};
+use sqlparser::tokenizer::{Span, Token, Word};
+use std::any::TypeId;
+
+/// The dialect.
+#[derive(Debug)]
+pub(crate) struct LatsDialect;
+
+/// Binding strengths, loosest first.
+mod precedence {
+    pub(super) const NONE: u8 = 0;
+    pub(super) const ASSIGN: u8 = 2;
+    pub(super) const OR: u8 = 5;
+    pub(super) const XOR: u8 = 7;
+    pub(super) const AND: u8 = 10;
+    pub(super) const NOT: u8 = 15;
+    /// `=`, `<`, IS and the like.
+    pub(super) const COMPARISON: u8 = 18;
+    /// IN, BETWEEN, LIKE, REGEXP: tighter than comparisons.
+    pub(super) const PREDICATE: u8 = 20;
+    pub(super) const BIT_OR: u8 = 22;
+    pub(super) const BIT_AND: u8 = 24;
+    pub(super) const SHIFT: u8 = 26;
+    pub(super) const ADD: u8 = 30;
+    pub(super) const MULTIPLY: u8 = 40;
+    pub(super) const BIT_XOR: u8 = 44;
+    pub(super) const UNARY: u8 = 46;
+    pub(super) const BANG: u8 = 48;
+    pub(super) const PERIOD: u8 = 100;
+}
+
+impl Dialect for LatsDialect {
+    fn dialect(&self) -> TypeId {
+        TypeId::of::<MySqlDialect>()
+    }
+    fn is_identifier_start(&self, character: char) -> bool {
+        MySqlDialect {}.is_identifier_start(character)
+    }
+    fn is_identifier_part(&self, character: char) -> bool {
+        MySqlDialect {}.is_identifier_part(character)
+    }
+    fn supports_limit_comma(&self) -> bool {
+        true
+    }
+    fn supports_select_modifiers(&self) -> bool {
+        true
+    }
+    fn supports_table_hints(&self) -> bool {
+        true
+    }
+    fn supports_match_against(&self) -> bool {
+        true
+    }
+    fn supports_group_by_with_modifier(&self) -> bool {
+        true
+    }
+    fn supports_bitwise_shift_operators(&self) -> bool {
+        true
+    }
+    fn supports_double_ampersand_operator(&self) -> bool {
+        true
+    }
+    fn is_select_item_alias(&self, explicit: bool, _: &Keyword, parser: &mut Parser<'_>) -> bool {
+        explicit || is_alias(&parser.get_current_token().token)
+    }
+    fn is_table_factor_alias(&self, explicit: bool, _: &Keyword, parser: &mut Parser<'_>) -> bool {
+        explicit || is_alias(&parser.get_current_token().token)
+    }
+
+    fn prec_value(&self, precedence: Precedence) -> u8 {
+        match precedence {
+            Precedence::Period => precedence::PERIOD,
+            Precedence::MulDivModOp => precedence::MULTIPLY,
+            Precedence::PlusMinus => precedence::ADD,
+            Precedence::Xor => precedence::XOR,
+            Precedence::Ampersand => precedence::BIT_AND,
+            Precedence::Caret => precedence::BIT_XOR,
+            Precedence::Pipe => precedence::BIT_OR,
+            Precedence::Between | Precedence::Like => precedence::PREDICATE,
+            Precedence::Eq | Precedence::Is => precedence::COMPARISON,
+            Precedence::UnaryNot => precedence::NOT,
+            Precedence::And => precedence::AND,
+            Precedence::Or => precedence::OR,
+            Precedence::DoubleColon | Precedence::AtTz | Precedence::Colon | Precedence::PgOther => precedence::NONE,
+        }
+    }
+
+    fn get_next_precedence(&self, parser: &Parser<'_>) -> Option<Result<u8, ParserError>> {
+        Some(Ok(infix_precedence(parser)))
+    }
+
+    fn parse_prefix(&self, parser: &mut Parser<'_>) -> Option<Result<Expr, ParserError>> {
+        parse_prefix(parser).transpose()
+    }
+
+    fn parse_infix(&self, parser: &mut Parser<'_>, left: &Expr, level: u8) -> Option<Result<Expr, ParserError>> {
+        let Token::Word(word) = &parser.peek_token_ref().token else { return None };
+        let operator = match word.keyword {
+            Keyword::DIV => sqlparser::ast::BinaryOperator::MyIntegerDivide,
+            Keyword::MOD => sqlparser::ast::BinaryOperator::Modulo,
+            _ => return None,
+        };
+        parser.advance_token();
+        Some(parser.parse_subexpr(level).map(|right| Expr::BinaryOp {
+            left: Box::new(left.clone()),
+            op: operator,
+            right: Box::new(right),
+        }))
+    }
+}
+
+/// Whether a word may be an alias without AS.
+fn is_alias(token: &Token) -> bool {
+    matches!(token, Token::Word(word) if word.quote_style.is_some() || !is_reserved(&word.value) && !word.value.starts_with('@'))
+}
+
+fn infix_precedence(parser: &Parser<'_>) -> u8 {
+    use precedence::{
+        ADD, AND, ASSIGN, BIT_AND, BIT_OR, BIT_XOR, COMPARISON, MULTIPLY, NONE, OR, PERIOD, PREDICATE, SHIFT, XOR,
+    };
+    #[expect(clippy::wildcard_enum_match_arm, reason = "tokens of other dialects never continue an expression")]
+    match &parser.peek_token_ref().token {
+        Token::Word(word) if word.quote_style.is_none() => match word.keyword {
+            Keyword::OR => OR,
+            Keyword::XOR => XOR,
+            Keyword::AND => AND,
+            Keyword::IS => COMPARISON,
+            Keyword::IN | Keyword::BETWEEN | Keyword::LIKE | Keyword::REGEXP | Keyword::RLIKE => PREDICATE,
+            Keyword::NOT => match &parser.peek_nth_token_ref(1).token {
+                Token::Word(next)
+                    if matches!(
+                        next.keyword,
+                        Keyword::IN | Keyword::BETWEEN | Keyword::LIKE | Keyword::REGEXP | Keyword::RLIKE
+                    ) =>
+                {
+                    PREDICATE
+                }
+                _ => NONE,
+            },
+            Keyword::DIV | Keyword::MOD => MULTIPLY,
+            _ => NONE,
+        },
+        Token::Assignment => ASSIGN,
+        Token::StringConcat => OR,
+        Token::Overlap => AND,
+        Token::Eq | Token::Spaceship | Token::Neq | Token::Lt | Token::LtEq | Token::Gt | Token::GtEq => COMPARISON,
+        Token::Pipe => BIT_OR,
+        Token::Ampersand => BIT_AND,
+        Token::ShiftLeft | Token::ShiftRight => SHIFT,
+        Token::Plus | Token::Minus => ADD,
+        Token::Mul | Token::Div | Token::Mod => MULTIPLY,
+        Token::Caret => BIT_XOR,
+        Token::Arrow | Token::LongArrow => BIT_XOR,
+        Token::Period => PERIOD,
+        _ => NONE,
+    }
+}
+
+/// The expression that starts here; None leaves it to the crate.
+fn parse_prefix(parser: &mut Parser<'_>) -> Result<Option<Expr>, ParserError> {
+    let unary = |parser: &mut Parser<'_>, operator: UnaryOperator, level: u8| {
+        parser.advance_token();
+        let expr = Box::new(parser.parse_subexpr(level)?);
+        Ok(Some(Expr::UnaryOp { op: operator, expr }))
+    };
+    let token = parser.peek_token_ref();
+    let span = token.span;
+    #[expect(clippy::wildcard_enum_match_arm, reason = "no other token starts an expression")]
+    match &token.token {
+        Token::Minus => unary(parser, UnaryOperator::Minus, precedence::UNARY),
+        Token::Plus => unary(parser, UnaryOperator::Plus, precedence::UNARY),
+        Token::Tilde => unary(parser, UnaryOperator::BitwiseNot, precedence::UNARY),
+        Token::ExclamationMark => unary(parser, UnaryOperator::BangNot, precedence::BANG),
+        Token::Number(..) | Token::SingleQuotedString(_) | Token::Placeholder(_) | Token::HexStringLiteral(_) => {
+            parser.parse_value().map(|value| Some(Expr::Value(value)))
+        }
+        Token::LParen => parse_parenthesized(parser),
+        Token::Word(word) => {
+            let word = word.clone();
+            parse_word(parser, word, span)
+        }
+        _ => parser.expected_ref("an expression", token),
+    }
+}
+
+fn parse_parenthesized(parser: &mut Parser<'_>) -> Result<Option<Expr>, ParserError> {
+    if let Token::Word(word) = &parser.peek_nth_token_ref(1).token
+        && matches!(word.keyword, Keyword::SELECT | Keyword::WITH)
+    {
+        return Ok(None);
+    }
+    parser.advance_token();
+    let mut expressions = parser.parse_comma_separated(Parser::parse_expr)?;
+    parser.expect_token(&Token::RParen)?;
+    Ok(Some(match expressions.pop() {
+        Some(only) if expressions.is_empty() => Expr::Nested(Box::new(only)),
+        last => Expr::Tuple(expressions.into_iter().chain(last).collect()),
+    }))
+}
+
+fn parse_word(parser: &mut Parser<'_>, word: Word, span: Span) -> Result<Option<Expr>, ParserError> {
+    #[expect(clippy::wildcard_enum_match_arm, reason = "only what may follow a word matters")]
+    match &parser.peek_nth_token_ref(1).token {
+        Token::LParen if !has_own_grammar(&word) => {
+            parser.advance_token();
+            return parser.parse_function(ObjectName::from(vec![word.into_ident(span)])).map(Some);
+        }
+        Token::SingleQuotedString(_) | Token::HexStringLiteral(_) if word.quote_style.is_none() => {
+            if let Some(typed) = parse_typed_text(parser, &word, span)? {
+                return Ok(Some(typed));
+            }
+        }
+        _ => {}
+    }
+    if word.quote_style.is_some() {
+        parser.advance_token();
+        return Ok(Some(Expr::Identifier(word.into_ident(span))));
+    }
+    // CAST, TRIM and the like are only words unless they are called.
+    let is_called = parser.peek_nth_token_ref(1).token == Token::LParen;
+    match word.keyword {
+        Keyword::INTERVAL => parse_interval(parser).map(Some),
+        Keyword::EXTRACT if is_called => parse_extract(parser).map(Some),
+        Keyword::BINARY => {
+            parser.advance_token();
+            let expr = Box::new(parser.parse_subexpr(precedence::BANG)?);
+            Ok(Some(Expr::Cast {
+                kind: CastKind::Cast,
+                expr,
+                data_type: DataType::Binary(None),
+                format: None,
+            }))
+        }
+        _ if has_own_grammar(&word) && (is_called || is_reserved(&word.value)) => Ok(None),
+        _ if is_function_without_parentheses(&word.value) => {
+            parser.advance_token();
+            Ok(Some(Expr::Function(call_without_arguments(word.into_ident(span)))))
+        }
+        _ if is_reserved(&word.value) => parser.expected_ref("an expression", parser.peek_token_ref()),
+        _ => {
+            parser.advance_token();
+            Ok(Some(Expr::Identifier(word.into_ident(span))))
+        }
+    }
+}
+
+/// Words whose arguments (or lack of them) have a grammar of their own, which the crate has or which follows here.
+fn has_own_grammar(word: &Word) -> bool {
+    word.quote_style.is_none()
+        && matches!(
+            word.keyword,
+            Keyword::CASE
+                | Keyword::CAST
+                | Keyword::CONVERT
+                | Keyword::EXISTS
+                | Keyword::EXTRACT
+                | Keyword::INTERVAL
+                | Keyword::MATCH
+                | Keyword::NOT
+                | Keyword::NULL
+                | Keyword::TRUE
+                | Keyword::FALSE
+                | Keyword::BINARY
+                | Keyword::POSITION
+                | Keyword::SUBSTR
+                | Keyword::SUBSTRING
+                | Keyword::TRIM
+        )
+}
+
+fn is_function_without_parentheses(word: &str) -> bool {
+    const NAMES: [&str; 9] = [
+        "CURRENT_DATE",
+        "CURRENT_TIME",
+        "CURRENT_TIMESTAMP",
+        "CURRENT_USER",
+        "LOCALTIME",
+        "LOCALTIMESTAMP",
+        "UTC_DATE",
+        "UTC_TIME",
+        "UTC_TIMESTAMP",
+    ];
+    NAMES.iter().any(|name| word.eq_ignore_ascii_case(name))
+}
+
+fn call_without_arguments(name: Ident) -> Function {
+    Function {
+        name: ObjectName::from(vec![name]),
+        uses_odbc_syntax: false,
+        parameters: FunctionArguments::None,
+        args: FunctionArguments::None,
+        within_group: Vec::new(),
+        filter: None,
+        null_treatment: None,
+        over: None,
+    }
+}
+
+/// `DATE '…'`, `_utf8mb4'…'`.
+fn parse_typed_text(parser: &mut Parser<'_>, word: &Word, span: Span) -> Result<Option<Expr>, ParserError> {
+    let data_type = match word.keyword {
+        Keyword::DATE => Some(DataType::Date),
+        Keyword::TIME => Some(DataType::Time(None, sqlparser::ast::TimezoneInfo::None)),
+        Keyword::TIMESTAMP => Some(DataType::Timestamp(None, sqlparser::ast::TimezoneInfo::None)),
+        _ => None,
+    };
+    if let Some(data_type) = data_type {
+        parser.advance_token();
+        let value = parser.parse_value()?;
+        return Ok(Some(Expr::TypedString(TypedString { data_type, value, uses_odbc_syntax: false })));
+    }
+    if word.value.starts_with('_') {
+        parser.advance_token();
+        let value = Box::new(Expr::Value(parser.parse_value()?));
+        return Ok(Some(Expr::Prefixed { prefix: word.clone().into_ident(span), value }));
+    }
+    Ok(None)
+}
+
+/// `INTERVAL amount unit`.
+fn parse_interval(parser: &mut Parser<'_>) -> Result<Expr, ParserError> {
+    parser.advance_token();
+    let value = Box::new(parser.parse_expr()?);
+    let unit = parser.parse_identifier()?;
+    Ok(Expr::Interval(Interval {
+        value,
+        leading_field: Some(DateTimeField::Custom(unit)),
+        leading_precision: None,
+        last_field: None,
+        fractional_seconds_precision: None,
+    }))
+}
+
+/// `EXTRACT(unit FROM …)`.
+fn parse_extract(parser: &mut Parser<'_>) -> Result<Expr, ParserError> {
+    parser.advance_token();
+    parser.expect_token(&Token::LParen)?;
+    let unit = parser.parse_identifier()?;
+    parser.expect_keyword(Keyword::FROM)?;
+    let expr = Box::new(parser.parse_expr()?);
+    parser.expect_token(&Token::RParen)?;
+    Ok(Expr::Extract { field: DateTimeField::Custom(unit), syntax: ExtractSyntax::From, expr })
+}

@@ -1,0 +1,492 @@
+//! Plans for people: EXPLAIN's table and its tree.
+//!
+//! The tree shows one step per line, the step that feeds it indented below; access paths show their keys and ranges with the constants as
+//! they are bound (`?` for parameters). The table has MySQL's columns; `rows` is known for lookups by key only, there are no statistics.
+
+use crate::plan::{
+    AccessPath, ColumnAssignment, DeletePlan, ExplainFormat, Inclusive, InsertConflict, InsertPlan, Limit, Plan, RangeTemplate,
+    ScanDirection, SelectPlan, SortKey, Source, TableAccess, UpdatePlan,
+};
+use expression::{AggregateCall, ColumnSlot, Expression};
+use protocol::program::LockMode;
+use std::fmt::Write;
+use types::{BlobSize, Collation, IndexDefinition, IndexId, IntegerWidth, SqlType, TableDefinition, Value};
+
+/// Names and types of the result's columns.
+pub(crate) fn columns(format: ExplainFormat) -> Vec<(&'static str, SqlType)> {
+    let text = |length| SqlType::VarChar { length, collation: Collation::Utf8mb40900AiCi };
+    let number = SqlType::Integer { width: IntegerWidth::Big, unsigned: true };
+    match format {
+        ExplainFormat::Tree => vec![("EXPLAIN", text(65_535))],
+        ExplainFormat::Table => vec![
+            ("id", number.clone()),
+            ("select_type", text(19)),
+            ("table", text(64)),
+            ("partitions", text(1_024)),
+            ("type", text(10)),
+            ("possible_keys", text(4_096)),
+            ("key", text(64)),
+            ("key_len", text(4_096)),
+            ("ref", text(1_024)),
+            ("rows", number),
+            ("filtered", SqlType::Double),
+            ("Extra", text(255)),
+        ],
+    }
+}
+
+/// The rows of EXPLAIN.
+#[must_use]
+pub fn rows(plan: &Plan, format: ExplainFormat) -> Vec<Vec<Value>> {
+    match format {
+        ExplainFormat::Tree => vec![vec![Value::text(&tree(plan))]],
+        ExplainFormat::Table => vec![table_row(plan)],
+    }
+}
+
+/// The plan as a tree, one step per line.
+#[must_use]
+pub fn tree(plan: &Plan) -> String {
+    let mut tree = Tree { text: String::new(), depth: 0 };
+    match plan {
+        Plan::Select(select) => tree.select(select),
+        Plan::Insert(insert) => tree.insert(insert),
+        Plan::Update(update) => tree.update(update),
+        Plan::Delete(delete) => tree.delete(delete),
+        Plan::Explain { plan, .. } => return self::tree(plan),
+        Plan::Ddl(_)
+        | Plan::Transaction(_)
+        | Plan::Set(_)
+        | Plan::Use(_)
+        | Plan::Show(_)
+        | Plan::Kill { .. }
+        | Plan::Nothing { .. } => tree.step("No rows"),
+    }
+    tree.text
+}
+
+/// An expression over a table's columns; slots behind them are the new row's.
+fn shown(expression: &Expression, table: Option<&TableDefinition>) -> String {
+    let name_of = |slot: ColumnSlot| {
+        let Some(table) = table else { return format!("#{}", slot.0) };
+        match table.columns.get(slot.index()) {
+            Some(column) => column.name.clone(),
+            None => table
+                .columns
+                .get(slot.index() - table.columns.len())
+                .map_or_else(|| format!("#{}", slot.0), |column| format!("values({})", column.name)),
+        }
+    };
+    expression.shown(name_of).to_string()
+}
+
+fn shown_list(expressions: &[Expression], table: Option<&TableDefinition>) -> String {
+    expressions.iter().map(|expression| shown(expression, table)).collect::<Vec<_>>().join(", ")
+}
+
+/// An aggregate call over a table's columns.
+fn shown_call(call: &AggregateCall, table: Option<&TableDefinition>) -> String {
+    let distinct = if call.distinct { "distinct " } else { "" };
+    let arguments = if call.arguments.is_empty() { "*".to_owned() } else { shown_list(&call.arguments, table) };
+    format!("{}({distinct}{arguments})", call.function.name())
+}
+
+/// What a slot of the group space means.
+fn shown_group(expression: &Expression, select: &SelectPlan, table: Option<&TableDefinition>) -> String {
+    let Some(grouping) = &select.grouping else { return shown(expression, table) };
+    let name_of = |slot: ColumnSlot| match grouping.group_by.get(slot.index()) {
+        Some(group) => shown(group, table),
+        None => grouping
+            .calls
+            .get(slot.index().wrapping_sub(grouping.group_by.len()))
+            .map_or_else(|| format!("#{}", slot.0), |call| shown_call(call, table)),
+    };
+    expression.shown(name_of).to_string()
+}
+
+/// The items of a SELECT as expressions over its table.
+#[must_use]
+pub fn projection(select: &SelectPlan) -> Vec<String> {
+    let table = source_table(&select.source);
+    select.projection.iter().map(|item| shown_group(item, select, table)).collect()
+}
+
+fn source_table(source: &Source) -> Option<&TableDefinition> {
+    match source {
+        Source::Nothing => None,
+        Source::Table(access) => Some(&access.table),
+        Source::Virtual { definition, .. } => Some(definition),
+    }
+}
+
+struct Tree {
+    text: String,
+    depth: usize,
+}
+
+impl Tree {
+    /// One more step, fed by what comes next.
+    fn step(&mut self, line: impl AsRef<str>) {
+        let indent = self.depth * 4;
+        // Writing to a String cannot fail.
+        let _ = writeln!(self.text, "{:indent$}-> {}", "", line.as_ref());
+        self.depth += 1;
+    }
+
+    fn limit(&mut self, limit: &Limit) {
+        let Some(count) = &limit.count else { return };
+        let offset = limit.offset.as_ref().map(|offset| format!(", offset {}", shown(offset, None))).unwrap_or_default();
+        self.step(format!("Limit: {} row(s){offset}", shown(count, None)));
+    }
+
+    fn sort(&mut self, keys: &[SortKey], show: impl Fn(&Expression) -> String) {
+        let keys: Vec<String> = keys
+            .iter()
+            .map(|key| format!("{}{}", show(&key.expression), if key.descending { " DESC" } else { "" }))
+            .collect();
+        self.step(format!("Sort: {}", keys.join(", ")));
+    }
+
+    fn select(&mut self, select: &SelectPlan) {
+        let table = source_table(&select.source);
+        self.limit(&select.limit);
+        if !select.order_by.is_empty() && select.order_by_index.is_none() {
+            self.sort(&select.order_by, |expression| shown_group(expression, select, table));
+        }
+        if select.distinct {
+            self.step("Distinct");
+        }
+        if let Some(having) = &select.having {
+            self.step(format!("Filter: {}", shown_group(having, select, table)));
+        }
+        if let Some(grouping) = &select.grouping {
+            let calls: Vec<String> = grouping.calls.iter().map(|call| shown_call(call, table)).collect();
+            let calls = calls.join(", ");
+            self.step(match grouping.group_by.is_empty() {
+                true => format!("Aggregate: {calls}"),
+                false => format!("Group by {}: {calls}", shown_list(&grouping.group_by, table)),
+            });
+        }
+        if let Some((mode, _)) = &select.lock {
+            self.step(if *mode == LockMode::Exclusive { "Lock exclusively" } else { "Lock shared" });
+        }
+        match &select.source {
+            Source::Nothing => self.step("Rows fetched before execution"),
+            Source::Table(access) => self.access(access, select.order_by_index),
+            Source::Virtual { table, definition, filter } => {
+                if let Some(filter) = filter {
+                    self.step(format!("Filter: {}", shown(filter, Some(definition))));
+                }
+                self.step(format!("Table scan on {}.{}", table.database, table.name));
+            }
+        }
+    }
+
+    fn access(&mut self, access: &TableAccess, direction: Option<ScanDirection>) {
+        if let Some(filter) = &access.filter {
+            self.step(format!("Filter: {}", shown(filter, Some(&access.table))));
+        }
+        self.step(path_line(access, direction));
+    }
+
+    fn insert(&mut self, insert: &InsertPlan) {
+        let verb = match &insert.conflict {
+            InsertConflict::Fail => "Insert into",
+            InsertConflict::Ignore => "Insert, unless it exists, into",
+            InsertConflict::Replace => "Replace in",
+            InsertConflict::Update(_) => "Insert or update in",
+        };
+        let columns: Vec<&str> =
+            insert.columns.iter().map(|column| insert.table.column_at(*column).name.as_str()).collect();
+        let update = match &insert.conflict {
+            InsertConflict::Update(assignments) => format!(" set {}", shown_assignments(assignments, &insert.table)),
+            InsertConflict::Fail | InsertConflict::Ignore | InsertConflict::Replace => String::new(),
+        };
+        self.step(format!("{verb} {} ({}){update}", insert.table.name, columns.join(", ")));
+        self.step(format!("{} row(s)", insert.rows.len()));
+    }
+
+    fn update(&mut self, update: &UpdatePlan) {
+        let table = &update.access.table;
+        self.step(format!("Update {} set {}", update.access.alias, shown_assignments(&update.assignments, table)));
+        self.rows_to_change(&update.access, &update.order_by, &update.limit);
+    }
+
+    fn delete(&mut self, delete: &DeletePlan) {
+        self.step(format!("Delete from {}", delete.access.alias));
+        self.rows_to_change(&delete.access, &delete.order_by, &delete.limit);
+    }
+
+    fn rows_to_change(&mut self, access: &TableAccess, order_by: &[SortKey], limit: &Limit) {
+        self.limit(limit);
+        if !order_by.is_empty() {
+            self.sort(order_by, |expression| shown(expression, Some(&access.table)));
+        }
+        self.access(access, None);
+    }
+}
+
+fn shown_assignments(assignments: &[ColumnAssignment], table: &TableDefinition) -> String {
+    let shown: Vec<String> = assignments
+        .iter()
+        .map(|assignment| {
+            let value = assignment.value.as_ref().map_or_else(|| "DEFAULT".to_owned(), |value| shown(value, Some(table)));
+            format!("{} = {value}", table.column_at(assignment.column).name)
+        })
+        .collect();
+    shown.join(", ")
+}
+
+fn index_of(table: &TableDefinition, id: IndexId) -> Option<&IndexDefinition> {
+    table.index(id)
+}
+
+fn index_name(table: &TableDefinition, id: IndexId) -> &str {
+    index_of(table, id).map_or("?", |index| &index.name)
+}
+
+fn shown_keys(keys: &[Vec<Expression>]) -> String {
+    let keys: Vec<String> = keys.iter().map(|key| format!("({})", shown_list(key, None))).collect();
+    keys.join(" ")
+}
+
+fn path_line(access: &TableAccess, direction: Option<ScanDirection>) -> String {
+    let table = &access.table;
+    let alias = &access.alias;
+    let reverse = if direction == Some(ScanDirection::Backward) { " (reverse)" } else { "" };
+    match &access.path {
+        AccessPath::Empty => "Zero rows (Impossible WHERE)".to_owned(),
+        AccessPath::PrimaryKeys(keys) => format!("Lookup on {alias} using PRIMARY {}", shown_keys(keys)),
+        AccessPath::UniqueKeys { index, keys } => {
+            format!("Lookup on {alias} using {} {}", index_name(table, *index), shown_keys(keys))
+        }
+        AccessPath::Ranges { index, ranges } => {
+            let name = index_name(table, *index);
+            match ranges.as_slice() {
+                [range] if is_whole(range) && *index == IndexId(0) && direction.is_none() => {
+                    format!("Table scan on {alias}")
+                }
+                [range] if is_whole(range) => format!("Index scan on {alias} using {name}{reverse}"),
+                ranges => {
+                    let shown: Vec<String> = ranges.iter().map(|range| shown_range(range, table, *index)).collect();
+                    format!("Index range scan on {alias} using {name} over {}{reverse}", shown.join(" OR "))
+                }
+            }
+        }
+    }
+}
+
+fn is_whole(range: &RangeTemplate) -> bool {
+    range.equal.is_empty() && range.lower.is_none() && range.upper.is_none() && !range.with_null
+}
+
+fn shown_range(range: &RangeTemplate, table: &TableDefinition, index: IndexId) -> String {
+    let parts = index_of(table, index).map(|index| index.parts.as_slice()).unwrap_or_default();
+    let name = |position: usize| parts.get(position).map_or("?", |part| &table.column_at(part.column).name);
+    let mut terms: Vec<String> = range
+        .equal
+        .iter()
+        .enumerate()
+        .map(|(position, value)| format!("{} = {}", name(position), shown(value, None)))
+        .collect();
+    let next = name(range.equal.len());
+    let sign = |inclusive: Inclusive| if inclusive == Inclusive::Yes { "<=" } else { "<" };
+    let lower = range.lower.as_ref().map(|(value, inclusive)| format!("{} {} ", shown(value, None), sign(*inclusive)));
+    let upper = range.upper.as_ref().map(|(value, inclusive)| format!(" {} {}", sign(*inclusive), shown(value, None)));
+    if lower.is_some() || upper.is_some() {
+        terms.push(format!("{}{next}{}", lower.unwrap_or_default(), upper.unwrap_or_default()));
+    }
+    if range.with_null {
+        terms.push(format!("{next} is null"));
+    }
+    format!("({})", terms.join(", "))
+}
+
+/// What a plan reads and how, for EXPLAIN's table.
+struct Facts<'p> {
+    select_type: &'static str,
+    access: Option<&'p TableAccess>,
+    /// The table's name, where there is no access.
+    name: Option<String>,
+    extra: Vec<&'static str>,
+}
+
+fn facts(plan: &Plan) -> Facts<'_> {
+    let nothing = |select_type| Facts { select_type, access: None, name: None, extra: Vec::new() };
+    match plan {
+        Plan::Select(select) => select_facts(select),
+        Plan::Insert(insert) => {
+            let select_type = if matches!(insert.conflict, InsertConflict::Replace) { "REPLACE" } else { "INSERT" };
+            Facts { name: Some(insert.table.name.clone()), ..nothing(select_type) }
+        }
+        Plan::Update(update) => change_facts("UPDATE", &update.access, &update.order_by),
+        Plan::Delete(delete) => change_facts("DELETE", &delete.access, &delete.order_by),
+        Plan::Explain { plan, .. } => facts(plan),
+        Plan::Ddl(_)
+        | Plan::Transaction(_)
+        | Plan::Set(_)
+        | Plan::Use(_)
+        | Plan::Show(_)
+        | Plan::Kill { .. }
+        | Plan::Nothing { .. } => nothing("SIMPLE"),
+    }
+}
+
+fn select_facts(select: &SelectPlan) -> Facts<'_> {
+    let mut facts = Facts { select_type: "SIMPLE", access: None, name: None, extra: Vec::new() };
+    match &select.source {
+        Source::Nothing => facts.extra.push("No tables used"),
+        Source::Virtual { table, filter, .. } => {
+            facts.name = Some(table.name.clone());
+            facts.extra.extend(filter.as_ref().map(|_| "Using where"));
+        }
+        Source::Table(access) => {
+            facts.access = Some(access);
+            facts.extra.extend(access.filter.as_ref().map(|_| "Using where"));
+        }
+    }
+    let groups = select.grouping.as_ref().is_some_and(|grouping| !grouping.group_by.is_empty());
+    if groups || select.distinct {
+        facts.extra.push("Using temporary");
+    }
+    if !select.order_by.is_empty() && select.order_by_index.is_none() {
+        facts.extra.push("Using filesort");
+    }
+    if select.order_by_index == Some(ScanDirection::Backward) {
+        facts.extra.push("Backward index scan");
+    }
+    facts
+}
+
+fn change_facts<'p>(select_type: &'static str, access: &'p TableAccess, order_by: &[SortKey]) -> Facts<'p> {
+    let mut extra: Vec<&'static str> = access.filter.iter().map(|_| "Using where").collect();
+    if !order_by.is_empty() {
+        extra.push("Using filesort");
+    }
+    Facts { select_type, access: Some(access), name: None, extra }
+}
+
+fn table_row(plan: &Plan) -> Vec<Value> {
+    let mut facts = facts(plan);
+    let text = |text: Option<String>| text.map_or(Value::Null, |text| Value::text(&text));
+    let mut access_type = None;
+    let mut key = None;
+    let mut key_length = None;
+    let mut reference = None;
+    let mut row_count = Value::Null;
+    let name = facts.access.map(|access| access.alias.clone()).or(facts.name);
+    match facts.access.map(|access| (access, &access.path)) {
+        None => {
+            if name.is_some() {
+                access_type = Some("ALL");
+            }
+        }
+        Some((_, AccessPath::Empty)) => facts.extra = vec!["Impossible WHERE"],
+        Some((access, AccessPath::PrimaryKeys(keys))) => {
+            (access_type, key) = (Some(if keys.len() == 1 { "const" } else { "range" }), Some(IndexId(0)));
+            row_count = Value::UInt(keys.len() as u64);
+            (key_length, reference) = key_use(&access.table, IndexId(0), keys.first().map_or(0, Vec::len), keys.len() == 1);
+        }
+        Some((access, AccessPath::UniqueKeys { index, keys })) => {
+            (access_type, key) = (Some(if keys.len() == 1 { "const" } else { "range" }), Some(*index));
+            row_count = Value::UInt(keys.len() as u64);
+            (key_length, reference) = key_use(&access.table, *index, keys.first().map_or(0, Vec::len), keys.len() == 1);
+        }
+        Some((access, AccessPath::Ranges { index, ranges })) => {
+            let used = ranges.iter().map(used_parts).max().unwrap_or(0);
+            let is_reference = matches!(ranges.as_slice(), [range] if used > 0 && range.equal.len() == used);
+            access_type = Some(match (used, *index) {
+                (0, IndexId(0)) if !facts.extra.contains(&"Backward index scan") => "ALL",
+                (0, _) => "index",
+                _ if is_reference => "ref",
+                _ => "range",
+            });
+            if used > 0 || *index != IndexId(0) {
+                key = Some(*index);
+                let parts = if used > 0 { used } else { usize::MAX };
+                (key_length, reference) = key_use(&access.table, *index, parts, is_reference);
+            }
+        }
+    }
+    let key = key.zip(facts.access).map(|(key, access)| index_name(&access.table, key).to_owned());
+    let extra = if facts.extra.is_empty() { None } else { Some(facts.extra.join("; ")) };
+    vec![
+        Value::UInt(1),
+        Value::text(facts.select_type),
+        text(name),
+        Value::Null,
+        text(access_type.map(str::to_owned)),
+        text(key.clone()),
+        text(key),
+        text(key_length.map(|length| length.to_string())),
+        text(reference),
+        row_count,
+        if access_type.is_some() { Value::Double(100.0) } else { Value::Null },
+        text(extra),
+    ]
+}
+
+fn used_parts(range: &RangeTemplate) -> usize {
+    let is_bounded = range.lower.is_some() || range.upper.is_some() || range.with_null;
+    range.equal.len() + usize::from(is_bounded)
+}
+
+/// key_len and ref of the first `used` parts.
+fn key_use(table: &TableDefinition, index: IndexId, used: usize, is_reference: bool) -> (Option<u64>, Option<String>) {
+    let Some(index) = index_of(table, index) else { return (None, None) };
+    let used = used.min(index.parts.len());
+    let length = index.parts[..used]
+        .iter()
+        .map(|part| {
+            let column = table.column_at(part.column);
+            key_length(&column.sql_type, part.prefix_length) + u64::from(column.flags.nullable)
+        })
+        .sum();
+    (Some(length), is_reference.then(|| vec!["const"; used].join(",")))
+}
+
+/// Bytes of a column in a key, as MySQL counts them.
+fn key_length(sql_type: &SqlType, prefix: Option<u32>) -> u64 {
+    let fraction = |fraction: u8| u64::from(fraction).div_ceil(2);
+    let characters = |length: u32| u64::from(prefix.unwrap_or(length)) * 4;
+    match sql_type {
+        SqlType::Null => 0,
+        SqlType::Integer { width, .. } => match width {
+            IntegerWidth::Tiny => 1,
+            IntegerWidth::Small => 2,
+            IntegerWidth::Medium => 3,
+            IntegerWidth::Normal => 4,
+            IntegerWidth::Big => 8,
+        },
+        SqlType::Float => 4,
+        SqlType::Double => 8,
+        SqlType::Decimal { precision, scale, .. } => {
+            let digits = |count: u8| u64::from(count / 9) * 4 + u64::from(count % 9).div_ceil(2);
+            digits(precision.saturating_sub(*scale)) + digits(*scale)
+        }
+        SqlType::Bit { length } => u64::from(*length).div_ceil(8),
+        SqlType::Char { length, .. } => characters(*length),
+        SqlType::VarChar { length, .. } => characters(*length) + 2,
+        SqlType::Binary { length } => u64::from(prefix.unwrap_or(*length)),
+        SqlType::VarBinary { length } => u64::from(prefix.unwrap_or(*length)) + 2,
+        SqlType::Text { size, .. } => characters(blob_size(*size)) + 2,
+        SqlType::Blob { size } => u64::from(prefix.unwrap_or(blob_size(*size))) + 2,
+        SqlType::Enum { members, .. } => if members.len() > 255 { 2 } else { 1 },
+        SqlType::Set { members, .. } => (members.len() as u64).div_ceil(8).next_power_of_two(),
+        SqlType::Date => 3,
+        SqlType::Time { fraction: digits } => 3 + fraction(*digits),
+        SqlType::DateTime { fraction: digits } => 5 + fraction(*digits),
+        SqlType::Timestamp { fraction: digits } => 4 + fraction(*digits),
+        SqlType::Year => 1,
+        SqlType::Json => 0,
+    }
+}
+
+fn blob_size(size: BlobSize) -> u32 {
+    match size {
+        BlobSize::Tiny => 255,
+        BlobSize::Normal => 65_535,
+        BlobSize::Medium => 16_777_215,
+        BlobSize::Long => u32::MAX,
+    }
+}

@@ -1,0 +1,181 @@
+//! What a statement's text may be at most, checked on its tokens before a parser sees it.
+//!
+//! Parsing, binding and dropping a tree recurse, so the depth of any tree that can come out of the tokens is bounded here. The bound is
+//! on the *path*: the sum, over the open parentheses (and CASEs) around a token, of the operators before it in its list item. A chain of
+//! AND and OR is counted apart because it may be long in honest statements and becomes one flat node.
+//!
+//! Invariant: a statement that passes [`check`] nests at most `nesting_depth_max + operator_path_max + connective_path_max` deep.
+
+use super::lexer::{Lexer, Symbol, TokenKind};
+use super::syntax::syntax_error;
+use protocol::SqlError;
+
+/// Limits on the text of one statement.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TextLimits {
+    /// Bytes.
+    pub text_size_max: usize,
+    /// Tokens.
+    pub token_count_max: usize,
+    /// Parentheses and CASEs within one another.
+    pub nesting_depth_max: usize,
+    /// Operators on one path other than AND, OR, XOR; unary ones too.
+    pub operator_path_max: usize,
+    /// AND, OR, XOR on one path.
+    pub connective_path_max: usize,
+    /// Literals replaced by parameters; a statement with more is not cached.
+    pub parameter_count_max: usize,
+}
+
+impl Default for TextLimits {
+    fn default() -> Self {
+        Self {
+            text_size_max: 64 << 20,
+            token_count_max: 4_000_000,
+            nesting_depth_max: 100,
+            operator_path_max: 250,
+            connective_path_max: 2_000,
+            parameter_count_max: 1_000,
+        }
+    }
+}
+
+/// The part of a path within one pair of parentheses.
+#[derive(Clone, Copy, Default)]
+struct Level {
+    operators: usize,
+    connectives: usize,
+    is_case: bool,
+}
+
+/// Refuses a statement that exceeds a limit, or that does not lex.
+pub(crate) fn check(text: &str, limits: &TextLimits) -> Result<(), SqlError> {
+    if text.len() > limits.text_size_max {
+        return Err(SqlError::new(
+            1153,
+            format!("Got a packet bigger than 'max_allowed_packet' bytes ({} > {})", text.len(), limits.text_size_max),
+        ));
+    }
+    let mut lexer = Lexer::new(text);
+    let mut path = Path { levels: vec![Level::default()], operators: 0, connectives: 0 };
+    let mut count = 0;
+    loop {
+        let token = lexer.next_token().map_err(|error| syntax_error(text, error.offset))?;
+        match token.kind {
+            TokenKind::End => return Ok(()),
+            TokenKind::Symbol(symbol) => path.symbol(symbol),
+            TokenKind::Word => path.word(token.text(text)),
+            _ => {}
+        }
+        count += 1;
+        exceeds("token_count_max", count, limits.token_count_max)?;
+        exceeds("nesting_depth_max", path.levels.len() - 1, limits.nesting_depth_max)?;
+        exceeds("operator_path_max", path.operators, limits.operator_path_max)?;
+        exceeds("connective_path_max", path.connectives, limits.connective_path_max)?;
+    }
+}
+
+fn exceeds(name: &str, value: usize, limit: usize) -> Result<(), SqlError> {
+    if value <= limit {
+        return Ok(());
+    }
+    Err(SqlError::new(1436, format!("Statement too complex: {name} ({limit}) exceeded; simplify the statement")))
+}
+
+struct Path {
+    levels: Vec<Level>,
+    operators: usize,
+    connectives: usize,
+}
+
+impl Path {
+    fn open(&mut self, is_case: bool) {
+        self.levels.push(Level { is_case, ..Level::default() });
+    }
+
+    fn close(&mut self, is_case: bool) {
+        if self.levels.len() > 1 && self.levels.last().is_some_and(|level| level.is_case == is_case) {
+            self.restart();
+            self.levels.pop();
+        }
+    }
+
+    /// A new list item begins: what it contains hangs from the list, not from the item before.
+    fn restart(&mut self) {
+        if let Some(level) = self.levels.last_mut() {
+            self.operators -= level.operators;
+            self.connectives -= level.connectives;
+            level.operators = 0;
+            level.connectives = 0;
+        }
+    }
+
+    fn operator(&mut self) {
+        if let Some(level) = self.levels.last_mut() {
+            level.operators += 1;
+            self.operators += 1;
+        }
+    }
+
+    /// A connective's right operand starts a path of its own but for the connectives.
+    fn connective(&mut self) {
+        if let Some(level) = self.levels.last_mut() {
+            self.operators -= level.operators;
+            level.operators = 0;
+            level.connectives += 1;
+            self.connectives += 1;
+        }
+    }
+
+    fn symbol(&mut self, symbol: Symbol) {
+        match symbol {
+            Symbol::LeftParenthesis => self.open(false),
+            Symbol::RightParenthesis => self.close(false),
+            Symbol::Comma | Symbol::Semicolon => self.restart(),
+            Symbol::DoubleAmpersand | Symbol::DoublePipe => self.connective(),
+            Symbol::Period | Symbol::Colon | Symbol::Other => {}
+            Symbol::Equal
+            | Symbol::NullSafeEqual
+            | Symbol::NotEqual
+            | Symbol::Less
+            | Symbol::LessOrEqual
+            | Symbol::Greater
+            | Symbol::GreaterOrEqual
+            | Symbol::ShiftLeft
+            | Symbol::ShiftRight
+            | Symbol::Plus
+            | Symbol::Minus
+            | Symbol::Star
+            | Symbol::Slash
+            | Symbol::Percent
+            | Symbol::Caret
+            | Symbol::Ampersand
+            | Symbol::Pipe
+            | Symbol::Tilde
+            | Symbol::Exclamation
+            | Symbol::Assign
+            | Symbol::Arrow
+            | Symbol::LongArrow => self.operator(),
+        }
+    }
+
+    fn word(&mut self, word: &str) {
+        const CONNECTIVES: [&str; 3] = ["AND", "OR", "XOR"];
+        const OPERATORS: [&str; 14] = [
+            "NOT", "DIV", "MOD", "IS", "LIKE", "IN", "BETWEEN", "REGEXP", "RLIKE", "COLLATE", "BINARY", "INTERVAL", "UNION",
+            "JOIN",
+        ];
+        if word.len() < 2 || word.len() > 9 {
+            return;
+        }
+        if word.eq_ignore_ascii_case("CASE") {
+            self.open(true);
+        } else if word.eq_ignore_ascii_case("END") {
+            self.close(true);
+        } else if CONNECTIVES.iter().any(|connective| word.eq_ignore_ascii_case(connective)) {
+            self.connective();
+        } else if OPERATORS.iter().any(|operator| word.eq_ignore_ascii_case(operator)) {
+            self.operator();
+        }
+    }
+}

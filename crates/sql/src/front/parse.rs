@@ -1,0 +1,305 @@
+//! Text to [`Statement`]: a dispatcher on the first words, and the grammar of INSERT, REPLACE, UPDATE and DELETE.
+//!
+//! Queries and expressions are parsed by the sqlparser crate (with our tokens and our dialect); every other statement is a fixed sequence
+//! of words and names and is parsed here and in `parse/`: the crate's grammar for them is a union of all dialects, and it lacks a good part
+//! of MySQL's.
+//!
+//! Invariant: a clause that is not understood is an error, never passed over: 1064 if MySQL does not have it either, else 1235 with its
+//! name.
+
+mod ddl;
+mod session;
+
+pub(crate) use session::split_system_variable;
+
+use super::cursor::Cursor;
+use super::limits::{self, TextLimits};
+use super::statement::{
+    Assignment, ColumnName, DeleteStatement, InsertKind, InsertStatement, OrderItem, RowAlias, SelectStatement,
+    Statement, TableReference, UpdateStatement, ValueOrDefault,
+};
+use crate::plan::ExplainFormat;
+use protocol::SqlError;
+use sqlparser::ast::{Expr, Value as AstValue};
+use sqlparser::tokenizer::{Span, Token};
+
+/// A parsed statement.
+#[derive(Debug)]
+pub(crate) struct Parsed {
+    /// What it says.
+    pub(crate) statement: Statement,
+    /// How many `?` it has.
+    pub(crate) marker_count: usize,
+}
+
+/// Parses one statement (a last semicolon is allowed).
+pub(crate) fn parse(text: &str, limits: &TextLimits) -> Result<Parsed, SqlError> {
+    limits::check(text, limits)?;
+    let mut cursor = Cursor::new(text)?;
+    if cursor.at_end() {
+        return Err(SqlError::new(1065, "Query was empty"));
+    }
+    let statement = statement(&mut cursor)?;
+    cursor.expect_end()?;
+    Ok(Parsed { statement, marker_count: cursor.marker_count() })
+}
+
+fn statement(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
+    if matches!(cursor.peek(), Token::LParen) || cursor.is_word("SELECT") || cursor.is_word("WITH") {
+        return select(cursor);
+    }
+    for verb in ["VALUES", "TABLE"] {
+        if cursor.is_word(verb) {
+            return Err(SqlError::unsupported(&format!("{verb} statement")));
+        }
+    }
+    if cursor.take_words("INSERT") {
+        return insert(cursor, InsertKind::Insert);
+    }
+    if cursor.take_words("REPLACE") {
+        return insert(cursor, InsertKind::Replace);
+    }
+    if cursor.take_words("UPDATE") {
+        return update(cursor);
+    }
+    if cursor.take_words("DELETE") {
+        return delete(cursor);
+    }
+    if let Some(verb) = cursor.take_one_of(&["EXPLAIN", "DESCRIBE", "DESC"]) {
+        return explain(cursor, verb);
+    }
+    if let Some(statement) = ddl::statement(cursor)? {
+        return Ok(statement);
+    }
+    session::statement(cursor)
+}
+
+fn select(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
+    let query = cursor.query()?;
+    let lock_in_share_mode = cursor.take_words("LOCK IN SHARE MODE");
+    if cursor.is_word("INTO") {
+        return Err(SqlError::unsupported("SELECT ... INTO"));
+    }
+    Ok(Statement::Select(Box::new(SelectStatement { query, lock_in_share_mode })))
+}
+
+fn explain(cursor: &mut Cursor<'_>, verb: &str) -> Result<Statement, SqlError> {
+    if cursor.take_words("ANALYZE") {
+        return Err(SqlError::unsupported("EXPLAIN ANALYZE"));
+    }
+    cursor.take_words("EXTENDED");
+    let mut format = ExplainFormat::Table;
+    if cursor.take_words("FORMAT") {
+        cursor.expect(&Token::Eq)?;
+        let name = cursor.identifier_or_text()?;
+        format = match name.to_ascii_uppercase().as_str() {
+            "TRADITIONAL" => ExplainFormat::Table,
+            "TREE" => ExplainFormat::Tree,
+            "JSON" => return Err(SqlError::unsupported("EXPLAIN FORMAT=JSON")),
+            _ => return Err(SqlError::new(1791, format!("Unknown EXPLAIN format name: '{name}'"))),
+        };
+    }
+    let explainable = ["SELECT", "INSERT", "REPLACE", "UPDATE", "DELETE", "WITH", "TABLE", "VALUES"];
+    if matches!(cursor.peek(), Token::LParen) || explainable.iter().any(|word| cursor.is_word(word)) {
+        let explained = statement(cursor)?;
+        return Ok(Statement::Explain(format, Box::new(explained)));
+    }
+    if cursor.is_word("FOR") {
+        return Err(SqlError::unsupported("EXPLAIN FOR CONNECTION"));
+    }
+    stdx::require!(matches!(verb, "EXPLAIN" | "DESCRIBE" | "DESC"));
+    session::describe(cursor)
+}
+
+/// `DEFAULT`, or an expression.
+fn value_or_default(cursor: &mut Cursor<'_>) -> Result<ValueOrDefault, SqlError> {
+    if cursor.is_word("DEFAULT") && *cursor.peek_ahead(1) != Token::LParen {
+        cursor.next();
+        return Ok(ValueOrDefault::Default);
+    }
+    // Literals make up nearly all of a bulk load: they need no expression parser.
+    let ends = matches!(cursor.peek_ahead(1), Token::Comma | Token::RParen);
+    let literal = match cursor.peek() {
+        Token::Number(digits, _) if ends => Some(AstValue::Number(digits.clone(), false)),
+        Token::SingleQuotedString(text) if ends => Some(AstValue::SingleQuotedString(text.clone())),
+        Token::Placeholder(name) if ends => Some(AstValue::Placeholder(name.clone())),
+        _ => None,
+    };
+    if let Some(value) = literal {
+        cursor.next();
+        return Ok(ValueOrDefault::Value(Expr::Value(value.with_span(Span::empty()))));
+    }
+    cursor.expression().map(ValueOrDefault::Value)
+}
+
+fn column_name(cursor: &mut Cursor<'_>) -> Result<ColumnName, SqlError> {
+    let mut name = cursor.identifier()?;
+    let mut qualifier = Vec::new();
+    while cursor.take(&Token::Period) {
+        qualifier.push(std::mem::replace(&mut name, cursor.identifier_part()?));
+        if qualifier.len() > 2 {
+            return Err(cursor.unexpected());
+        }
+    }
+    Ok(ColumnName { qualifier, name })
+}
+
+fn assignment(cursor: &mut Cursor<'_>) -> Result<Assignment, SqlError> {
+    let column = column_name(cursor)?;
+    if !cursor.take(&Token::Eq) {
+        cursor.expect(&Token::Assignment)?;
+    }
+    let value = value_or_default(cursor)?;
+    Ok(Assignment { column, value })
+}
+
+fn insert(cursor: &mut Cursor<'_>, verb: InsertKind) -> Result<Statement, SqlError> {
+    let mut kind = verb;
+    cursor.take_one_of(&["LOW_PRIORITY", "DELAYED", "HIGH_PRIORITY"]);
+    if verb == InsertKind::Insert && cursor.take_words("IGNORE") {
+        kind = InsertKind::Ignore;
+    }
+    cursor.take_words("INTO");
+    let table = cursor.table_name()?;
+    if cursor.is_word("PARTITION") {
+        return Err(SqlError::unsupported("PARTITION clause"));
+    }
+    let mut insert = InsertStatement {
+        table,
+        kind,
+        columns: None,
+        rows: Vec::new(),
+        row_alias: None,
+        on_duplicate: Vec::new(),
+    };
+    if cursor.take_words("SET") {
+        let (columns, values) = cursor.list(assignment)?.into_iter().map(|set| (set.column, set.value)).unzip();
+        insert.columns = Some(columns);
+        insert.rows = vec![values];
+    } else {
+        insert_columns_and_rows(cursor, &mut insert)?;
+    }
+    if verb == InsertKind::Insert {
+        insert_tail(cursor, &mut insert)?;
+    }
+    Ok(Statement::Insert(Box::new(insert)))
+}
+
+fn insert_columns_and_rows(cursor: &mut Cursor<'_>, insert: &mut InsertStatement) -> Result<(), SqlError> {
+    let is_query = |cursor: &Cursor<'_>, ahead: usize| {
+        ["SELECT", "WITH", "TABLE"].iter().any(|word| cursor.is_word_ahead(ahead, word))
+    };
+    if *cursor.peek() == Token::LParen && !is_query(cursor, 1) {
+        cursor.next();
+        let mut columns = Vec::new();
+        if !cursor.take(&Token::RParen) {
+            columns = cursor.list(column_name)?;
+            cursor.expect(&Token::RParen)?;
+        }
+        insert.columns = Some(columns);
+    }
+    if is_query(cursor, 0) || *cursor.peek() == Token::LParen && is_query(cursor, 1) {
+        return Err(SqlError::unsupported("INSERT ... SELECT"));
+    }
+    if cursor.take_one_of(&["VALUES", "VALUE"]).is_none() {
+        return Err(cursor.unexpected());
+    }
+    insert.rows = cursor.list(insert_row)?;
+    Ok(())
+}
+
+fn insert_row(cursor: &mut Cursor<'_>) -> Result<Vec<ValueOrDefault>, SqlError> {
+    cursor.take_words("ROW");
+    cursor.expect(&Token::LParen)?;
+    if cursor.take(&Token::RParen) {
+        return Ok(Vec::new());
+    }
+    let values = cursor.list(value_or_default)?;
+    cursor.expect(&Token::RParen)?;
+    Ok(values)
+}
+
+/// `[AS alias [(columns)]] [ON DUPLICATE KEY UPDATE …]`.
+fn insert_tail(cursor: &mut Cursor<'_>, insert: &mut InsertStatement) -> Result<(), SqlError> {
+    if cursor.take_words("AS") {
+        let name = cursor.identifier()?;
+        let mut columns = Vec::new();
+        if cursor.take(&Token::LParen) {
+            columns = cursor.list(Cursor::identifier)?;
+            cursor.expect(&Token::RParen)?;
+        }
+        insert.row_alias = Some(RowAlias { name, columns });
+    }
+    if cursor.take_words("ON") {
+        cursor.expect_words("DUPLICATE KEY UPDATE")?;
+        insert.on_duplicate = cursor.list(assignment)?;
+    }
+    Ok(())
+}
+
+/// One table: several are refused by name.
+fn single_table(cursor: &mut Cursor<'_>, verb: &str) -> Result<TableReference, SqlError> {
+    let name = cursor.table_name()?;
+    if cursor.is_word("PARTITION") {
+        return Err(SqlError::unsupported("PARTITION clause"));
+    }
+    let alias = cursor.alias()?;
+    let joins = ["JOIN", "INNER", "LEFT", "RIGHT", "CROSS", "NATURAL", "STRAIGHT_JOIN"];
+    if *cursor.peek() == Token::Comma || joins.iter().any(|word| cursor.is_word(word)) {
+        return Err(SqlError::unsupported(&format!("multi-table {verb}")));
+    }
+    Ok(TableReference { name, alias })
+}
+
+fn selection(cursor: &mut Cursor<'_>) -> Result<Option<Expr>, SqlError> {
+    if cursor.take_words("WHERE") { cursor.expression().map(Some) } else { Ok(None) }
+}
+
+fn order_by(cursor: &mut Cursor<'_>) -> Result<Vec<OrderItem>, SqlError> {
+    if !cursor.take_words("ORDER") {
+        return Ok(Vec::new());
+    }
+    cursor.expect_words("BY")?;
+    cursor.list(|cursor| {
+        let expression = cursor.expression()?;
+        let descending = cursor.take_one_of(&["ASC", "DESC"]) == Some("DESC");
+        Ok(OrderItem { expression, descending })
+    })
+}
+
+fn limit(cursor: &mut Cursor<'_>) -> Result<Option<Expr>, SqlError> {
+    if cursor.take_words("LIMIT") { cursor.expression().map(Some) } else { Ok(None) }
+}
+
+fn update(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
+    cursor.take_words("LOW_PRIORITY");
+    let ignore = cursor.take_words("IGNORE");
+    let table = single_table(cursor, "UPDATE")?;
+    cursor.expect_words("SET")?;
+    let assignments = cursor.list(assignment)?;
+    let selection = selection(cursor)?;
+    let order_by = order_by(cursor)?;
+    let limit = limit(cursor)?;
+    Ok(Statement::Update(Box::new(UpdateStatement { table, assignments, selection, order_by, limit, ignore })))
+}
+
+fn delete(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
+    while cursor.take_one_of(&["LOW_PRIORITY", "QUICK", "IGNORE"]).is_some() {}
+    if !cursor.take_words("FROM") {
+        // DELETE t1, t2 FROM …
+        cursor.table_name()?;
+        return Err(match cursor.peek() {
+            Token::Comma | Token::Period => SqlError::unsupported("multi-table DELETE"),
+            _ if cursor.is_word("FROM") => SqlError::unsupported("multi-table DELETE"),
+            _ => cursor.unexpected(),
+        });
+    }
+    let table = single_table(cursor, "DELETE")?;
+    if cursor.is_word("USING") {
+        return Err(SqlError::unsupported("multi-table DELETE"));
+    }
+    let selection = selection(cursor)?;
+    let order_by = order_by(cursor)?;
+    let limit = limit(cursor)?;
+    Ok(Statement::Delete(Box::new(DeleteStatement { table, selection, order_by, limit })))
+}

@@ -1,0 +1,120 @@
+//! How the rows of one table are found.
+//!
+//! `conditions` takes from WHERE what an index can use: conjuncts about one column and constants, as intervals of that column's values.
+//! Each index then gives a candidate: equal in as many leading columns as there are conditions, then a range in the next. The candidate
+//! with the lowest cost is the path, the conjuncts it implies leave the filter.
+//!
+//! There are no statistics yet, so cost is by rank: a whole primary key, a whole unique key, then estimated shares of the table. An index
+//! that only gives the wanted order is used under LIMIT when no condition can use any index.
+//!
+//! *Invariants.* A path never misses a row for which WHERE is true, whatever the constants turn out to be: only comparisons in the
+//! column's own kind and collation are used, see `conditions`. A conjunct leaves the filter only if the path implies it exactly.
+
+mod candidates;
+mod conditions;
+mod order;
+
+use crate::plan::{AccessPath, RangeTemplate, ScanDirection, SortKey, TableAccess};
+use candidates::Candidate;
+use conditions::Condition;
+use expression::{Expression, Node};
+use std::sync::Arc;
+use types::{IndexId, IndexKind, TableDefinition, Value};
+
+/// What happens to the rows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Purpose {
+    /// They are read as they are.
+    Read,
+    /// They are locked or changed: what found them is asked again under the lock.
+    Lock,
+}
+
+/// What a statement wants besides the rows.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wanted<'a> {
+    /// ORDER BY in the source space; empty if the order of rows does not matter.
+    pub(crate) order_by: &'a [SortKey],
+    /// There is a LIMIT.
+    pub(crate) is_limited: bool,
+    pub(crate) purpose: Purpose,
+}
+
+/// The best access, and the direction in which it gives the wanted order, if it does.
+pub(crate) fn access(
+    table: Arc<TableDefinition>,
+    alias: String,
+    selection: Option<Expression>,
+    wanted: &Wanted<'_>,
+) -> (TableAccess, Option<ScanDirection>) {
+    let mut conjuncts: Vec<Expression> = selection.map(Expression::into_conjuncts).unwrap_or_default();
+    conjuncts.retain(|conjunct| !is_literally(conjunct, true));
+    if conjuncts.iter().any(|conjunct| is_literally(conjunct, false) || conditions::is_never_true(conjunct)) {
+        return (TableAccess { table, alias, path: AccessPath::Empty, filter: None }, None);
+    }
+    let conditions: Vec<Condition> = conjuncts
+        .iter()
+        .enumerate()
+        .filter_map(|(position, conjunct)| conditions::condition(position, conjunct, &table))
+        .collect();
+    let chosen = choose(&table, &conditions, wanted);
+    let direction = chosen.direction;
+    let keeps_all = match &chosen.path {
+        AccessPath::UniqueKeys { .. } => true,
+        AccessPath::Ranges { index, .. } => wanted.purpose == Purpose::Lock && *index != IndexId(0),
+        AccessPath::PrimaryKeys(_) | AccessPath::Empty => false,
+    };
+    let mut position = 0;
+    conjuncts.retain(|_| {
+        position += 1;
+        keeps_all || !chosen.implied.contains(&(position - 1))
+    });
+    let filter = if conjuncts.is_empty() { None } else { Some(Expression::and(conjuncts)) };
+    (TableAccess { table, alias, path: chosen.path, filter }, direction)
+}
+
+/// A literal that is true, or one that is false or NULL.
+fn is_literally(expression: &Expression, truth: bool) -> bool {
+    match &expression.node {
+        Node::Literal(Value::Null) => !truth,
+        Node::Literal(Value::Int(number)) => (*number != 0) == truth,
+        Node::Literal(Value::UInt(number)) => (*number != 0) == truth,
+        _ => false,
+    }
+}
+
+fn choose(table: &TableDefinition, conditions: &[Condition], wanted: &Wanted<'_>) -> Candidate {
+    let mut best: Option<Candidate> = None;
+    for index in table.public_indexes() {
+        for mut candidate in candidates::of_index(table, index, conditions) {
+            candidate.direction = order::direction(table, index, &candidate, wanted.order_by);
+            if candidate.direction.is_some() {
+                // No sort, and LIMIT ends the scan early.
+                candidate.cost *= if wanted.is_limited { 0.3 } else { 0.7 };
+            }
+            if best.as_ref().is_none_or(|best| candidate.cost < best.cost) {
+                best = Some(candidate);
+            }
+        }
+    }
+    best.unwrap_or_else(|| scan(table, wanted))
+}
+
+/// A scan of everything, by the index that gives the order if a LIMIT makes that worth it, else by the primary key.
+fn scan(table: &TableDefinition, wanted: &Wanted<'_>) -> Candidate {
+    let whole = |index: IndexId| Candidate {
+        path: AccessPath::Ranges { index, ranges: vec![RangeTemplate::default()] },
+        implied: Vec::new(),
+        single_points: Vec::new(),
+        cost: 1.0,
+        direction: None,
+    };
+    for index in table.public_indexes() {
+        let mut candidate = whole(index.id);
+        candidate.direction = order::direction(table, index, &candidate, wanted.order_by);
+        if candidate.direction.is_some() && (wanted.is_limited || index.kind == IndexKind::Primary) {
+            return candidate;
+        }
+    }
+    whole(IndexId(0))
+}

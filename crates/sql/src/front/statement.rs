@@ -1,0 +1,281 @@
+//! A statement as it was written: what the parser gives and the binder reads. Names are not resolved, expressions are the parser crate's.
+
+use crate::plan::{ExplainFormat, Show, TableMaintenance, TransactionStatement};
+use sqlparser::ast::{Expr, Query};
+
+/// Any statement.
+#[derive(Clone, Debug)]
+pub(crate) enum Statement {
+    /// SELECT.
+    Select(Box<SelectStatement>),
+    /// INSERT, REPLACE.
+    Insert(Box<InsertStatement>),
+    /// UPDATE.
+    Update(Box<UpdateStatement>),
+    /// DELETE.
+    Delete(Box<DeleteStatement>),
+    /// EXPLAIN of another.
+    Explain(ExplainFormat, Box<Statement>),
+    /// CREATE, DROP, ALTER, RENAME, TRUNCATE.
+    Ddl(Box<DdlStatement>),
+    /// Transaction control.
+    Transaction(TransactionStatement),
+    /// SET.
+    Set(Vec<SetStatementItem>),
+    /// USE.
+    Use(String),
+    /// SHOW, DESCRIBE.
+    Show(Box<ShowStatement>),
+    /// ANALYZE, CHECK, OPTIMIZE TABLE.
+    Maintenance(TableMaintenance, Vec<TableName>),
+    /// KILL.
+    Kill {
+        /// Connection id.
+        connection: Expr,
+        /// KILL QUERY.
+        query_only: bool,
+    },
+    /// Accepted, without effect.
+    Nothing(Option<String>),
+}
+
+/// `[database.]table`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct TableName {
+    pub(crate) database: Option<String>,
+    pub(crate) name: String,
+}
+
+/// A table and its alias.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct TableReference {
+    pub(crate) name: TableName,
+    pub(crate) alias: Option<String>,
+}
+
+/// SELECT.
+#[derive(Clone, Debug)]
+pub(crate) struct SelectStatement {
+    pub(crate) query: Box<Query>,
+    /// LOCK IN SHARE MODE.
+    pub(crate) lock_in_share_mode: bool,
+}
+
+/// A value that may be DEFAULT.
+#[derive(Clone, Debug)]
+pub(crate) enum ValueOrDefault {
+    Default,
+    Value(Expr),
+}
+
+/// `column = value`.
+#[derive(Clone, Debug)]
+pub(crate) struct Assignment {
+    pub(crate) column: ColumnName,
+    pub(crate) value: ValueOrDefault,
+}
+
+/// `[[database.]table.]column`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct ColumnName {
+    pub(crate) qualifier: Vec<String>,
+    pub(crate) name: String,
+}
+
+/// INSERT, REPLACE.
+#[derive(Clone, Debug)]
+pub(crate) struct InsertStatement {
+    pub(crate) table: TableName,
+    pub(crate) kind: InsertKind,
+    /// None: all columns.
+    pub(crate) columns: Option<Vec<ColumnName>>,
+    pub(crate) rows: Vec<Vec<ValueOrDefault>>,
+    /// `AS new(a, b)`.
+    pub(crate) row_alias: Option<RowAlias>,
+    pub(crate) on_duplicate: Vec<Assignment>,
+}
+
+/// The name of the new row in ON DUPLICATE KEY UPDATE.
+#[derive(Clone, Debug)]
+pub(crate) struct RowAlias {
+    pub(crate) name: String,
+    pub(crate) columns: Vec<String>,
+}
+
+/// Kinds of INSERT.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum InsertKind {
+    Insert,
+    Ignore,
+    Replace,
+}
+
+/// One ORDER BY item.
+#[derive(Clone, Debug)]
+pub(crate) struct OrderItem {
+    pub(crate) expression: Expr,
+    pub(crate) descending: bool,
+}
+
+/// UPDATE.
+#[derive(Clone, Debug)]
+pub(crate) struct UpdateStatement {
+    pub(crate) table: TableReference,
+    pub(crate) assignments: Vec<Assignment>,
+    pub(crate) selection: Option<Expr>,
+    pub(crate) order_by: Vec<OrderItem>,
+    pub(crate) limit: Option<Expr>,
+    pub(crate) ignore: bool,
+}
+
+/// DELETE.
+#[derive(Clone, Debug)]
+pub(crate) struct DeleteStatement {
+    pub(crate) table: TableReference,
+    pub(crate) selection: Option<Expr>,
+    pub(crate) order_by: Vec<OrderItem>,
+    pub(crate) limit: Option<Expr>,
+}
+
+/// SHOW.
+#[derive(Clone, Debug)]
+pub(crate) struct ShowStatement {
+    pub(crate) what: Show,
+    pub(crate) like: Option<String>,
+    pub(crate) filter: Option<Expr>,
+    /// The table is named without its database: the current one is meant.
+    pub(crate) database_missing: bool,
+}
+
+/// One assignment of SET.
+#[derive(Clone, Debug)]
+pub(crate) struct SetStatementItem {
+    pub(crate) target: crate::plan::SetTarget,
+    /// None: DEFAULT.
+    pub(crate) value: Option<Expr>,
+}
+
+/// An account in CREATE USER and the like.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Account {
+    /// CURRENT_USER().
+    Current,
+    /// `'name'@'host'`.
+    Named {
+        name: String,
+        host: String,
+    },
+}
+
+/// DDL, with types and defaults as they were written.
+#[derive(Clone, Debug)]
+pub(crate) enum DdlStatement {
+    CreateDatabase { name: String, if_not_exists: bool, collation: CollationClause },
+    DropDatabase { name: String, if_exists: bool },
+    AlterDatabase { name: Option<String>, collation: CollationClause },
+    CreateTable(CreateTableStatement),
+    CreateTableLike { table: TableName, if_not_exists: bool, like: TableName },
+    DropTables { tables: Vec<TableName>, if_exists: bool },
+    Truncate(TableName),
+    RenameTables(Vec<(TableName, TableName)>),
+    AlterTable { table: TableName, actions: Vec<AlterClause> },
+    CreateUsers { users: Vec<AccountWithPassword>, if_not_exists: bool },
+    DropUsers { users: Vec<Account>, if_exists: bool },
+    AlterUsers { users: Vec<AccountWithPassword>, if_exists: bool },
+}
+
+/// An account and its IDENTIFIED clause.
+#[derive(Clone, Debug)]
+pub(crate) struct AccountWithPassword {
+    pub(crate) account: Account,
+    /// IDENTIFIED WITH.
+    pub(crate) plugin: Option<String>,
+    /// None: no password.
+    pub(crate) password: Option<Password>,
+}
+
+/// What IDENTIFIED says.
+#[derive(Clone, Debug)]
+pub(crate) enum Password {
+    /// BY 'text'.
+    Text(String),
+    /// AS 'stored verifier'.
+    Verifier(Vec<u8>),
+}
+
+/// CHARACTER SET and COLLATE, as written.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct CollationClause {
+    pub(crate) character_set: Option<String>,
+    pub(crate) collation: Option<String>,
+}
+
+/// CREATE TABLE.
+#[derive(Clone, Debug)]
+pub(crate) struct CreateTableStatement {
+    pub(crate) table: TableName,
+    pub(crate) if_not_exists: bool,
+    pub(crate) columns: Vec<ColumnClause>,
+    pub(crate) keys: Vec<catalogue::KeySpec>,
+    pub(crate) options: TableOptionsClause,
+}
+
+/// Table options that mean something.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct TableOptionsClause {
+    pub(crate) comment: Option<String>,
+    pub(crate) collation: CollationClause,
+    pub(crate) auto_increment: Option<u64>,
+}
+
+/// A column with its options.
+#[derive(Clone, Debug)]
+pub(crate) struct ColumnClause {
+    pub(crate) name: String,
+    pub(crate) data_type: TypeClause,
+    pub(crate) collation: CollationClause,
+    pub(crate) nullability: catalogue::Nullability,
+    pub(crate) default: DefaultClause,
+    pub(crate) auto_increment: bool,
+    pub(crate) on_update_now: Option<u8>,
+    pub(crate) comment: String,
+    /// PRIMARY KEY, UNIQUE.
+    pub(crate) key: Option<catalogue::KeySpecKind>,
+}
+
+/// DEFAULT as written.
+#[derive(Clone, Debug)]
+pub(crate) enum DefaultClause {
+    Missing,
+    CurrentTimestamp { fraction: u8 },
+    /// A literal, perhaps with a sign.
+    Literal(Expr),
+    /// In parentheses; with its text.
+    Expression(Expr, String),
+}
+
+/// A column type as written: its name in upper case and what is in the parentheses.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct TypeClause {
+    pub(crate) name: String,
+    pub(crate) numbers: Vec<u64>,
+    pub(crate) members: Vec<String>,
+    pub(crate) unsigned: bool,
+    /// BINARY, or CHARACTER SET binary: see `collation` too.
+    pub(crate) binary: bool,
+}
+
+/// One clause of ALTER TABLE.
+#[derive(Clone, Debug)]
+pub(crate) enum AlterClause {
+    AddColumn(ColumnClause),
+    AddKey(catalogue::KeySpec),
+    DropKey(String),
+    RenameKey { from: String, to: String },
+    RenameColumn { from: String, to: String },
+    RenameTo(TableName),
+    Comment(String),
+    Collation(CollationClause),
+    /// ENGINE and the like.
+    Accepted,
+}

@@ -1,0 +1,270 @@
+//! Our tokens as the parser crate's, with byte offsets as locations.
+//!
+//! sqlparser knows the keywords of thirty dialects; only those that mean something in MySQL are marked as keywords here, all other words
+//! are plain identifiers. Texts arrive unescaped, adjacent ones joined; `?` arrives numbered.
+//!
+//! Invariant: a token's `span.start.column` is its byte offset in the text plus one (line is always 1).
+
+use super::lexer::{Lexer, Symbol, Token as RawToken, TokenKind, bit_bytes, unquote};
+use super::syntax::syntax_error;
+use protocol::SqlError;
+use sqlparser::keywords::Keyword;
+use sqlparser::tokenizer::{Location, Span, Token, TokenWithSpan, Word};
+
+/// The tokens of a statement, without a last semicolon, and how many `?` there are.
+pub(crate) fn parser_tokens(text: &str) -> Result<(Vec<TokenWithSpan>, usize), SqlError> {
+    let mut lexer = Lexer::new(text);
+    let mut tokens: Vec<TokenWithSpan> = Vec::with_capacity(text.len() / 4 + 8);
+    let mut markers = 0;
+    let mut end_at = None;
+    loop {
+        let raw = lexer.next_token().map_err(|error| syntax_error(text, error.offset))?;
+        match raw.kind {
+            TokenKind::End => return Ok((tokens, markers)),
+            TokenKind::Symbol(Symbol::Semicolon) => {
+                end_at = Some(raw.start);
+                continue;
+            }
+            _ => {}
+        }
+        if end_at.is_some() {
+            return Err(syntax_error(text, raw.start));
+        }
+        if raw.kind == TokenKind::Marker {
+            markers += 1;
+        }
+        if raw.kind == TokenKind::Text
+            && let Some(Token::SingleQuotedString(before)) = tokens.last_mut().map(|token| &mut token.token)
+        {
+            before.push_str(&unquote(raw.text(text)));
+            continue;
+        }
+        let token = parser_token(raw, text, markers)?;
+        tokens.push(TokenWithSpan::new(token, span(raw)));
+    }
+}
+
+/// The byte offset of a location.
+pub(crate) fn offset_of(location: Location) -> usize {
+    usize::try_from(location.column.saturating_sub(1)).unwrap_or(usize::MAX)
+}
+
+fn span(raw: RawToken) -> Span {
+    Span::new(Location::new(1, raw.start as u64 + 1), Location::new(1, raw.end as u64 + 1))
+}
+
+fn parser_token(raw: RawToken, text: &str, markers: usize) -> Result<Token, SqlError> {
+    let content = raw.text(text);
+    Ok(match raw.kind {
+        TokenKind::Word => word(content),
+        TokenKind::QuotedWord => Token::make_word(&unquote(content), Some('`')),
+        TokenKind::Integer | TokenKind::Decimal | TokenKind::Float => Token::Number(content.to_owned(), false),
+        TokenKind::Text => Token::SingleQuotedString(unquote(content)),
+        TokenKind::NationalText => Token::SingleQuotedString(unquote(&content[1..])),
+        TokenKind::HexText => hex_token(&content[2..content.len() - 1], raw, text)?,
+        TokenKind::HexNumber => Token::HexStringLiteral(content[2..].to_owned()),
+        TokenKind::BitText => bit_token(&content[2..content.len() - 1], raw, text)?,
+        TokenKind::BitNumber => bit_token(&content[2..], raw, text)?,
+        TokenKind::SystemVariable | TokenKind::UserVariable => {
+            Token::Word(Word { value: content.to_owned(), quote_style: None, keyword: Keyword::NoKeyword })
+        }
+        TokenKind::Marker => Token::Placeholder(format!("?{}", markers - 1)),
+        TokenKind::Symbol(symbol) => symbol_token(symbol, content),
+        TokenKind::End => Token::EOF,
+    })
+}
+
+/// `x'…'` needs whole bytes.
+fn hex_token(digits: &str, raw: RawToken, text: &str) -> Result<Token, SqlError> {
+    if digits.len() % 2 == 1 || !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return Err(syntax_error(text, raw.start));
+    }
+    Ok(Token::HexStringLiteral(digits.to_owned()))
+}
+
+/// A bit literal as the hexadecimal literal of the same bytes: MySQL treats them alike.
+fn bit_token(digits: &str, raw: RawToken, text: &str) -> Result<Token, SqlError> {
+    let bytes = bit_bytes(digits).ok_or_else(|| syntax_error(text, raw.start))?;
+    Ok(Token::HexStringLiteral(bytes.iter().map(|byte| format!("{byte:02x}")).collect()))
+}
+
+fn word(content: &str) -> Token {
+    let token = Token::make_word(content, None);
+    match token {
+        Token::Word(word) if !KEYWORDS.contains(&word.keyword) => {
+            Token::Word(Word { keyword: Keyword::NoKeyword, ..word })
+        }
+        token => token,
+    }
+}
+
+fn symbol_token(symbol: Symbol, content: &str) -> Token {
+    match symbol {
+        Symbol::LeftParenthesis => Token::LParen,
+        Symbol::RightParenthesis => Token::RParen,
+        Symbol::Comma => Token::Comma,
+        Symbol::Semicolon => Token::SemiColon,
+        Symbol::Period => Token::Period,
+        Symbol::Equal => Token::Eq,
+        Symbol::NullSafeEqual => Token::Spaceship,
+        Symbol::NotEqual => Token::Neq,
+        Symbol::Less => Token::Lt,
+        Symbol::LessOrEqual => Token::LtEq,
+        Symbol::Greater => Token::Gt,
+        Symbol::GreaterOrEqual => Token::GtEq,
+        Symbol::ShiftLeft => Token::ShiftLeft,
+        Symbol::ShiftRight => Token::ShiftRight,
+        Symbol::Plus => Token::Plus,
+        Symbol::Minus => Token::Minus,
+        Symbol::Star => Token::Mul,
+        Symbol::Slash => Token::Div,
+        Symbol::Percent => Token::Mod,
+        Symbol::Caret => Token::Caret,
+        Symbol::Ampersand => Token::Ampersand,
+        Symbol::DoubleAmpersand => Token::Overlap,
+        Symbol::Pipe => Token::Pipe,
+        Symbol::DoublePipe => Token::StringConcat,
+        Symbol::Tilde => Token::Tilde,
+        Symbol::Exclamation => Token::ExclamationMark,
+        Symbol::Assign => Token::Assignment,
+        Symbol::Arrow => Token::Arrow,
+        Symbol::LongArrow => Token::LongArrow,
+        Symbol::Colon | Symbol::Other => Token::Char(content.chars().next().unwrap_or('?')),
+    }
+}
+
+/// The words that the grammar of queries and expressions gives a meaning.
+const KEYWORDS: &[Keyword] = &[
+    Keyword::AGAINST,
+    Keyword::ALL,
+    Keyword::AND,
+    Keyword::ANY,
+    Keyword::AS,
+    Keyword::ASC,
+    Keyword::BETWEEN,
+    Keyword::BIGINT,
+    Keyword::BINARY,
+    Keyword::BOTH,
+    Keyword::BY,
+    Keyword::CASE,
+    Keyword::CAST,
+    Keyword::CHAR,
+    Keyword::CHARACTER,
+    Keyword::COLLATE,
+    Keyword::CONVERT,
+    Keyword::CROSS,
+    Keyword::CURRENT,
+    Keyword::CURRENT_DATE,
+    Keyword::CURRENT_TIME,
+    Keyword::CURRENT_TIMESTAMP,
+    Keyword::CURRENT_USER,
+    Keyword::DATE,
+    Keyword::DATETIME,
+    Keyword::DEC,
+    Keyword::DECIMAL,
+    Keyword::DELETE,
+    Keyword::DESC,
+    Keyword::DISTINCT,
+    Keyword::DISTINCTROW,
+    Keyword::DIV,
+    Keyword::DOUBLE,
+    Keyword::ELSE,
+    Keyword::END,
+    Keyword::ESCAPE,
+    Keyword::EXCEPT,
+    Keyword::EXISTS,
+    Keyword::EXTRACT,
+    Keyword::FALSE,
+    Keyword::FLOAT,
+    Keyword::FOLLOWING,
+    Keyword::FOR,
+    Keyword::FORCE,
+    Keyword::FROM,
+    Keyword::GROUP,
+    Keyword::HAVING,
+    Keyword::HIGH_PRIORITY,
+    Keyword::IGNORE,
+    Keyword::IN,
+    Keyword::INDEX,
+    Keyword::INNER,
+    Keyword::INSERT,
+    Keyword::INT,
+    Keyword::INTEGER,
+    Keyword::INTERSECT,
+    Keyword::INTERVAL,
+    Keyword::INTO,
+    Keyword::IS,
+    Keyword::JOIN,
+    Keyword::JSON,
+    Keyword::KEY,
+    Keyword::LATERAL,
+    Keyword::LEADING,
+    Keyword::LEFT,
+    Keyword::LIKE,
+    Keyword::LIMIT,
+    Keyword::LOCALTIME,
+    Keyword::LOCALTIMESTAMP,
+    Keyword::LOCKED,
+    Keyword::MATCH,
+    Keyword::MOD,
+    Keyword::NATURAL,
+    Keyword::NOT,
+    Keyword::NOWAIT,
+    Keyword::NULL,
+    Keyword::OF,
+    Keyword::OFFSET,
+    Keyword::ON,
+    Keyword::OR,
+    Keyword::ORDER,
+    Keyword::OUTER,
+    Keyword::OVER,
+    Keyword::PARTITION,
+    Keyword::POSITION,
+    Keyword::PRECEDING,
+    Keyword::PRECISION,
+    Keyword::RANGE,
+    Keyword::REAL,
+    Keyword::RECURSIVE,
+    Keyword::REGEXP,
+    Keyword::RIGHT,
+    Keyword::RLIKE,
+    Keyword::ROLLUP,
+    Keyword::ROW,
+    Keyword::ROWS,
+    Keyword::SELECT,
+    Keyword::SEPARATOR,
+    Keyword::SET,
+    Keyword::SHARE,
+    Keyword::SIGNED,
+    Keyword::SKIP,
+    Keyword::SOME,
+    Keyword::SQL_BIG_RESULT,
+    Keyword::SQL_BUFFER_RESULT,
+    Keyword::SQL_CALC_FOUND_ROWS,
+    Keyword::SQL_NO_CACHE,
+    Keyword::SQL_SMALL_RESULT,
+    Keyword::STRAIGHT_JOIN,
+    Keyword::SUBSTR,
+    Keyword::SUBSTRING,
+    Keyword::TABLE,
+    Keyword::THEN,
+    Keyword::TIME,
+    Keyword::TIMESTAMP,
+    Keyword::TRAILING,
+    Keyword::TRIM,
+    Keyword::TRUE,
+    Keyword::UNBOUNDED,
+    Keyword::UNION,
+    Keyword::UNKNOWN,
+    Keyword::UNSIGNED,
+    Keyword::UPDATE,
+    Keyword::USE,
+    Keyword::USING,
+    Keyword::VALUES,
+    Keyword::WHEN,
+    Keyword::WHERE,
+    Keyword::WINDOW,
+    Keyword::WITH,
+    Keyword::XOR,
+    Keyword::YEAR,
+];
