@@ -8,7 +8,7 @@ use memory::MemoryManager;
 use protocol::layout::Layout;
 use protocol::signal::JoinRequest;
 use protocol::{Address, ModuleKind, NodeRole};
-use query::NodeMap;
+use query::{NodeMap, Query};
 use sql::{SqlConfig, SqlModule};
 use std::sync::Arc;
 use stdx::Duration;
@@ -54,7 +54,9 @@ pub fn build(
     memory: &Arc<MemoryManager>,
 ) -> Vec<(Address, NodeModule)> {
     let kinds: &[ModuleKind] = match settings.role {
-        NodeRole::Data => &[ModuleKind::Main, ModuleKind::Sql, ModuleKind::Tc, ModuleKind::Ldm],
+        NodeRole::Data => {
+            &[ModuleKind::Main, ModuleKind::Sql, ModuleKind::Tc, ModuleKind::Ldm, ModuleKind::Query]
+        }
         NodeRole::Sql => &[ModuleKind::Main, ModuleKind::Sql],
         NodeRole::Management => &[ModuleKind::Main],
     };
@@ -77,7 +79,8 @@ pub fn build(
             ModuleKind::Ldm => {
                 NodeModule::ldm(*address, Ldm::new(*address, Arc::clone(&empty), Arc::clone(memory)))
             }
-            ModuleKind::Main | ModuleKind::Query | ModuleKind::Membership => {
+            ModuleKind::Query => NodeModule::query(*address, Query::new(*address, Arc::clone(&empty))),
+            ModuleKind::Main | ModuleKind::Membership => {
                 NodeModule::main(*address, main_module(settings, &addresses, memory))
             }
         };
@@ -89,7 +92,7 @@ pub fn build(
         host: settings.host.clone(),
         ldm_count: count(ModuleKind::Ldm),
         tc_count: count(ModuleKind::Tc),
-        query_count: 0,
+        query_count: count(ModuleKind::Query),
         sql_count: count(ModuleKind::Sql),
         view: None,
     };

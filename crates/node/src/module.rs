@@ -8,7 +8,7 @@
 use crate::main_module::MainModule;
 use membership::Membership;
 use protocol::{Address, Budget, Envelope, Input, Module, Outputs, Signal};
-use query::{NodeMap, Shared};
+use query::{NodeMap, Query, Shared};
 use sql::SqlModule;
 use std::sync::Arc;
 use stdx::{Instant, Now};
@@ -23,6 +23,7 @@ enum Block {
     Sql(Box<SqlModule>),
     Tc(Box<Tc>),
     Ldm(Box<Ldm>),
+    Query(Box<Query>),
     Main(Box<MainModule>),
     Membership(Box<Membership>),
 }
@@ -59,6 +60,12 @@ impl NodeModule {
         Self::new(address, Block::Ldm(Box::new(ldm)))
     }
 
+    /// A module of committed reads.
+    #[must_use]
+    pub fn query(address: Address, query: Query) -> Self {
+        Self::new(address, Block::Query(Box::new(query)))
+    }
+
     /// The main module.
     #[must_use]
     pub fn main(address: Address, main: MainModule) -> Self {
@@ -82,7 +89,7 @@ impl NodeModule {
     pub fn as_ldm(&self) -> Option<&Ldm> {
         match &self.block {
             Block::Ldm(ldm) => Some(ldm),
-            Block::Sql(_) | Block::Tc(_) | Block::Main(_) | Block::Membership(_) => None,
+            Block::Sql(_) | Block::Tc(_) | Block::Query(_) | Block::Main(_) | Block::Membership(_) => None,
         }
     }
 
@@ -108,6 +115,7 @@ impl NodeModule {
             Block::Sql(sql) => sql.handle(now, Input::Signal(envelope), budget, outputs),
             Block::Tc(tc) => tc.on_signal(envelope, outputs),
             Block::Ldm(ldm) => ldm.on_signal(now, envelope, budget, outputs),
+            Block::Query(query) => query.on_signal(envelope, budget, outputs),
             Block::Main(main) => main.on_signal(now, envelope, outputs),
             Block::Membership(membership) => membership.on_signal(envelope, outputs),
         }
@@ -118,7 +126,7 @@ impl NodeModule {
         match &mut self.block {
             Block::Ldm(ldm) => ldm.adopt(epoch),
             Block::Main(main) => main.adopt(epoch),
-            Block::Sql(_) | Block::Tc(_) | Block::Membership(_) => {}
+            Block::Sql(_) | Block::Tc(_) | Block::Query(_) | Block::Membership(_) => {}
         }
     }
 
@@ -142,6 +150,11 @@ impl NodeModule {
                 }
             }
             Block::Ldm(ldm) => ldm.on_shared(shared, outputs),
+            Block::Query(query) => {
+                if let Shared::Map(map) = shared {
+                    query.install(map);
+                }
+            }
             Block::Main(main) => main.on_shared(now, from, shared, outputs),
             Block::Membership(_) => {}
         }
@@ -197,13 +210,13 @@ impl Module for NodeModule {
                     }
                 }
                 Block::Membership(membership) => handle_membership(membership, now, &input, outputs),
-                Block::Tc(_) => {}
+                Block::Tc(_) | Block::Query(_) => {}
             },
         }
         let epoch = match &self.block {
             Block::Ldm(ldm) => ldm.epoch(),
             Block::Main(main) => main.epoch(),
-            Block::Sql(_) | Block::Tc(_) | Block::Membership(_) => self.epoch,
+            Block::Sql(_) | Block::Tc(_) | Block::Query(_) | Block::Membership(_) => self.epoch,
         };
         self.epoch = self.epoch.max(epoch);
         for envelope in &mut outputs.signals[first..] {
@@ -215,7 +228,7 @@ impl Module for NodeModule {
     fn deadline(&self) -> Option<Instant> {
         match &self.block {
             Block::Sql(sql) => sql.deadline(),
-            Block::Tc(_) => None,
+            Block::Tc(_) | Block::Query(_) => None,
             Block::Ldm(ldm) => ldm.deadline(),
             Block::Main(main) => main.deadline(),
             Block::Membership(membership) => membership.deadline(),

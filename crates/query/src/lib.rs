@@ -6,11 +6,13 @@
 //! Deliberately not here: locks, transactions and who may read when (`transaction`), and SQL text (`sql`).
 
 pub mod batch;
+pub mod module;
 pub mod node_map;
 pub mod read;
 pub mod write;
 
 pub use batch::{BatchRow, BatchShape, RowBatchReader, RowBatchWriter};
+pub use module::Query;
 pub use node_map::{NodeMap, PublishedReader, Shared, TableAccessInfo};
 pub use read::{ReadRun, ReadStep, RowEvaluator, RowSink, bounds_of, read_row, remaining};
 pub use write::{

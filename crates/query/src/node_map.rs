@@ -193,7 +193,12 @@ impl NodeMap {
         let replicas = self.view.in_sync(partition);
         let alive: Vec<NodeId> = replicas.iter().copied().filter(|node| !self.lost.contains(node)).collect();
         let node = *alive.get((usize::from(self.node.0) + partition.0 as usize) % alive.len().max(1))?;
-        self.view.ldm(partition, node)
+        let query_count = self.view.node(node)?.query_count;
+        if query_count == 0 {
+            return self.view.ldm(partition, node);
+        }
+        let instance = u8::try_from(partition.0 % u32::from(query_count)).unwrap_or(0);
+        Some(Address::new(node, ModuleKind::Query, instance))
     }
 
     /// The tc that coordinates for a session on module `instance` of this node: beside it if this is a data node, else on the node that

@@ -231,7 +231,7 @@ impl World {
 
     fn start_node(&mut self, node: NodeId, role: NodeRole, members: &[(NodeId, NodeRole)]) {
         let kinds: &[ModuleKind] = match role {
-            NodeRole::Data => &[ModuleKind::Sql, ModuleKind::Tc, ModuleKind::Ldm],
+            NodeRole::Data => &[ModuleKind::Sql, ModuleKind::Tc, ModuleKind::Ldm, ModuleKind::Query],
             NodeRole::Sql => &[ModuleKind::Sql],
             NodeRole::Management => &[],
         };

@@ -1,0 +1,102 @@
+//! The `query` module: committed reads and scans of any partition of this node, for sessions of other threads and nodes.
+//!
+//! It owns no rows: it reads through the node map's readers. A row whose outcome is not known here is answered `Undecided`; the session asks
+//! the primary.
+
+use crate::batch::BatchShape;
+use crate::{NodeMap, ReadRun, ReadStep, RowBatchWriter, Shared};
+use protocol::program::Refusal;
+use protocol::signal::{ReadBatch, ReadDone, ReadRequest};
+use protocol::{Address, Budget, Envelope, Outputs, Signal};
+use std::sync::Arc;
+use stdx::FixedMap;
+use storage::Visibility;
+
+/// A read in progress.
+struct Pending {
+    from: Address,
+    request: Box<ReadRequest>,
+    run: ReadRun,
+    writer: RowBatchWriter,
+}
+
+/// The block.
+pub struct Query {
+    address: Address,
+    map: Arc<NodeMap>,
+    jobs: FixedMap<u64, Pending>,
+    next_job: u64,
+}
+
+impl Query {
+    /// The query module at `address`.
+    #[must_use]
+    pub fn new(address: Address, map: Arc<NodeMap>) -> Self {
+        Self { address, map, jobs: FixedMap::default(), next_job: 0 }
+    }
+
+    /// Installs a newer map.
+    pub fn install(&mut self, map: Arc<NodeMap>) {
+        self.map = map;
+    }
+
+    /// Handles a signal.
+    pub fn on_signal(&mut self, envelope: Envelope, budget: &mut Budget, outputs: &mut Outputs<Shared>) {
+        let from = envelope.from;
+        #[expect(
+            clippy::wildcard_enum_match_arm,
+            reason = "signals of other modules; a peer that sends them is only ignored"
+        )]
+        match envelope.signal {
+            Signal::Read(request) if request.transaction.is_none() && request.lock.is_none() => {
+                let run = ReadRun::new(Arc::clone(&request.program), request.access.clone());
+                let writer = RowBatchWriter::new(BatchShape::of(&request.program));
+                self.step(Pending { from, request, run, writer }, budget, outputs);
+            }
+            Signal::Read(request) => self.refuse(from, &request, Refusal::WrongView, outputs),
+            Signal::Continue(job) => {
+                if let Some(pending) = self.jobs.remove(&job) {
+                    self.step(pending, budget, outputs);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn refuse(&self, to: Address, request: &ReadRequest, refusal: Refusal, outputs: &mut Outputs<Shared>) {
+        let done = ReadDone { request: request.request, result: Err(refusal) };
+        outputs.send(self.address, to, Signal::ReadDone(Box::new(done)));
+    }
+
+    fn step(&mut self, mut pending: Pending, budget: &mut Budget, outputs: &mut Outputs<Shared>) {
+        let table = pending.request.program.table;
+        let info = self.map.table(table.id).filter(|info| {
+            let installed = info.definition.version;
+            table.version <= installed && table.version + 1 >= installed
+        });
+        let reader = self.map.reader(table.id, pending.request.partition);
+        let (Some(info), Some(reader)) = (info, reader) else {
+            return self.refuse(pending.from, &pending.request, Refusal::WrongSchema, outputs);
+        };
+        let stepped = pending.run.step(info, reader, Visibility::Committed, budget, &mut pending.writer);
+        match stepped {
+            Err(error) => self.refuse(pending.from, &pending.request, Refusal::Error(error), outputs),
+            Ok(ReadStep::Spent) => {
+                self.next_job += 1;
+                self.jobs.insert(self.next_job, pending);
+                outputs.send(self.address, self.address, Signal::Continue(self.next_job));
+            }
+            Ok(step) => self.answer(pending, step, outputs),
+        }
+    }
+
+    fn answer(&self, mut pending: Pending, step: ReadStep, outputs: &mut Outputs<Shared>) {
+        if let Err(error) = pending.run.emit_groups(&mut pending.writer) {
+            return self.refuse(pending.from, &pending.request, Refusal::Error(error), outputs);
+        }
+        let progress = pending.run.progress(step);
+        let batch = ReadBatch { rows: pending.writer.finish(), progress, operations: 0 };
+        let done = ReadDone { request: pending.request.request, result: Ok(batch) };
+        outputs.send(self.address, pending.from, Signal::ReadDone(Box::new(done)));
+    }
+}
