@@ -1,2 +1,68 @@
-//! xtask: tidy, test, simulate, bench, sysbench.
-fn main() {}
+//! xtask: what developers and CI run. `cargo xtask help` lists the commands.
+//!
+//! It depends on no crate of the project and on nothing else, so that it builds in seconds and can judge a tree that does not compile.
+//! What it needs of the machine (sysbench, MariaDB, Python packages, Go modules) it installs when it may, else it says what to install.
+//!
+//! **Invariants.** Every program that it starts has a time limit, and is ended when xtask ends. Servers listen on loopback, on free
+//! ports, with data below the target directory.
+//!
+//! **What it deliberately does not do**: decide whether a benchmark is good enough. Figures are reported beside their targets.
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool")]
+
+mod arguments;
+mod benchmark;
+mod cluster;
+mod peers;
+mod processes;
+mod simulate;
+mod suite;
+mod sysbench;
+mod tidy;
+mod tools;
+
+use arguments::Arguments;
+use processes::{Failure, Workspace};
+use std::process::ExitCode;
+
+const HELP: &str = "\
+cargo xtask COMMAND
+
+  test [--only STEP]... [--list]      all that is bounded: format, clippy, tidy, unit tests, simulation seeds, real clients
+  tidy                                the rules of the house that no compiler checks
+  simulate [--seed N] [--seeds N]     one simulation seed, printed; or the first N seeds
+           [--first N]                where to begin with --seeds
+  sysbench [--threads 1,8,64] [--time SECONDS] [--tables 4] [--table-size 10000] [--workload NAME]...
+           [--host HOST --port PORT] [--binary LATSDB] [--report FILE]
+                                      Debian's sysbench, unmodified, against `latsdb dev`; writes docs/sysbench.md
+  bench [--workload NAME]... [--list] [--time SECONDS] [--rounds 3] [--tables 4] [--table-size 250000]
+        [--binary LATSDB] [--no-record]
+                                      LatsDB, MariaDB and the floor in turn; writes docs/benchmarks.jsonl and .md
+";
+
+fn main() -> ExitCode {
+    let mut words = std::env::args().skip(1);
+    let command = words.next().unwrap_or_else(|| "help".to_owned());
+    match run(&command, Arguments::new(words)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("xtask: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(command: &str, arguments: Arguments) -> Result<(), Failure> {
+    if matches!(command, "help" | "--help" | "-h") {
+        print!("{HELP}");
+        return Ok(());
+    }
+    let workspace = Workspace::find()?;
+    match command {
+        "test" => suite::command(&workspace, arguments),
+        "tidy" => tidy::command(&workspace, arguments),
+        "simulate" => simulate::command(&workspace, arguments),
+        "sysbench" => sysbench::command(&workspace, arguments),
+        "bench" => benchmark::command(&workspace, arguments),
+        _ => Err(Failure::new(format!("there is no command {command:?}; `cargo xtask help` lists them"))),
+    }
+}

@@ -1,0 +1,337 @@
+//! `cargo xtask test`: everything that is bounded, cheapest first, closed by one line that counts.
+//!
+//! A step passes, fails, or is skipped with a reason (only for want of a program that could not be installed). Steps go on after a
+//! failure, so that one run tells all; only steps that need the binary are not tried when it can't be built. Runners print what they
+//! print. Processes are started from the same build that the unit tests use (profile `simulation`: optimised, with assertions), so
+//! that dependencies are built once.
+
+use crate::arguments::Arguments;
+use crate::cluster::{Cluster, Shape, sql, test_binary};
+use crate::processes::{Failure, Profile, Server, Workspace, between, free_ports, output_of, run};
+use crate::sysbench::{Campaign, create_database};
+use crate::tidy;
+use crate::tools::{self, Missing, Tool};
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+/// A client program on a busy machine.
+const CLIENT_LIMIT: Duration = Duration::from_secs(300);
+
+/// Building and running all unit tests, from nothing.
+const CARGO_LIMIT: Duration = Duration::from_secs(2_400);
+
+/// How a step ended, if it did not fail.
+enum Passed {
+    Done,
+    Skipped(String),
+}
+
+type Step = fn(&Workspace) -> Result<Passed, Failure>;
+
+/// In the order of running: name, what it shows, how. Those from `build` on need the binary.
+const STEPS: &[(&str, &str, Step)] = &[
+    ("format", "cargo fmt --check", format),
+    ("clippy", "no warnings in any target", clippy),
+    ("tidy", "the rules of the house", tidy_step),
+    ("unit", "unit tests, transcripts and simulation seeds", unit),
+    ("build", "the binary, as the tests start it", build),
+    ("first-session", "the mariadb client writes on one data node and reads on the other", first_session),
+    ("dev", "any free ports, a port in use, and a clean end", dev),
+    ("python", "PyMySQL and SQLAlchemy Core", python),
+    ("go", "go-sql-driver", go),
+    ("sysbench", "all workloads, briefly", sysbench_short),
+    ("bad-input", "no input makes a node die or disturbs others", bad_input),
+    ("kill", "kill -9 of a data node loses no acknowledged write", kill),
+    ("groups", "four data nodes in two replica groups, and a separate SQL node", groups),
+];
+
+/// `cargo xtask test`.
+pub(crate) fn command(workspace: &Workspace, mut arguments: Arguments) -> Result<(), Failure> {
+    if arguments.flag("--list") {
+        arguments.finish()?;
+        for (name, what, _) in STEPS {
+            println!("{name:<14} {what}");
+        }
+        return Ok(());
+    }
+    let only = arguments.values("--only")?;
+    arguments.finish()?;
+    if let Some(unknown) = only.iter().find(|name| STEPS.iter().all(|(known, _, _)| known != name)) {
+        return Err(Failure::new(format!(
+            "there is no step {unknown:?}; `cargo xtask test --list` lists them"
+        )));
+    }
+    let begun = Instant::now();
+    let mut tally = Tally::default();
+    let mut has_binary = true;
+    for (name, what, step) in STEPS {
+        if !only.is_empty() && !only.iter().any(|wanted| wanted == name) && !needs_build(name, &only) {
+            continue;
+        }
+        if !has_binary {
+            tally.fail(name, "there is no binary");
+            continue;
+        }
+        println!("\n=== {name}: {what}");
+        let started = Instant::now();
+        let result = step(workspace);
+        let seconds = started.elapsed().as_secs();
+        match result {
+            Ok(Passed::Done) => tally.pass(name, seconds),
+            Ok(Passed::Skipped(reason)) => tally.skip(name, &reason),
+            Err(failure) => {
+                has_binary = *name != "build";
+                tally.fail(name, &failure.to_string());
+            }
+        }
+    }
+    tally.close(begun.elapsed().as_secs())
+}
+
+/// A step that starts the binary builds it, even when it was asked for alone.
+fn needs_build(name: &str, only: &[String]) -> bool {
+    let place = |wanted: &str| STEPS.iter().position(|(known, _, _)| *known == wanted);
+    name == "build" && only.iter().any(|wanted| place(wanted) > place("build"))
+}
+
+#[derive(Default)]
+struct Tally {
+    passed: u32,
+    failed: Vec<String>,
+    skipped: u32,
+}
+
+impl Tally {
+    fn pass(&mut self, name: &str, seconds: u64) {
+        println!("--- {name}: passed in {seconds} s");
+        self.passed += 1;
+    }
+
+    fn skip(&mut self, name: &str, reason: &str) {
+        println!("--- {name}: skipped: {reason}");
+        self.skipped += 1;
+    }
+
+    fn fail(&mut self, name: &str, reason: &str) {
+        println!("--- {name}: FAILED: {reason}");
+        self.failed.push(name.to_owned());
+    }
+
+    fn close(self, seconds: u64) -> Result<(), Failure> {
+        println!("\n{} s in all", seconds);
+        let skipped = if self.skipped > 0 { format!(", {} skipped", self.skipped) } else { String::new() };
+        println!("{} passed, {} failed{skipped}", self.passed, self.failed.len());
+        if self.failed.is_empty() {
+            Ok(())
+        } else {
+            Err(Failure::new(format!("failed: {}", self.failed.join(", "))))
+        }
+    }
+}
+
+fn format(workspace: &Workspace) -> Result<Passed, Failure> {
+    run(workspace.cargo().args(["fmt", "--all", "--check"]), Duration::from_secs(120))?;
+    Ok(Passed::Done)
+}
+
+/// In the profile of the tests, so that build scripts and macros are built once.
+fn clippy(workspace: &Workspace) -> Result<Passed, Failure> {
+    let mut clippy = workspace.cargo();
+    clippy.args([
+        "clippy",
+        "--quiet",
+        "--workspace",
+        "--all-targets",
+        "--profile",
+        Profile::Simulation.name(),
+    ]);
+    run(clippy.args(["--", "-D", "warnings"]), CARGO_LIMIT)?;
+    Ok(Passed::Done)
+}
+
+fn tidy_step(workspace: &Workspace) -> Result<Passed, Failure> {
+    tidy::check(workspace)?;
+    Ok(Passed::Done)
+}
+
+fn unit(workspace: &Workspace) -> Result<Passed, Failure> {
+    let mut test = workspace.cargo();
+    test.args(["test", "--quiet", "--workspace", "--no-fail-fast", "--profile", Profile::Simulation.name()]);
+    run(&mut test, CARGO_LIMIT)?;
+    Ok(Passed::Done)
+}
+
+fn build(workspace: &Workspace) -> Result<Passed, Failure> {
+    workspace.build_latsdb(Profile::Simulation)?;
+    Ok(Passed::Done)
+}
+
+/// For steps that need a program: without it they are skipped.
+macro_rules! or_skip {
+    ($tool:expr) => {
+        match $tool {
+            Ok(found) => found,
+            Err(Missing(reason)) => return Ok(Passed::Skipped(reason)),
+        }
+    };
+}
+
+/// Ends a test of a cluster: replicas and indexes agree, and it stops when asked.
+fn close(cluster: Cluster) -> Result<Passed, Failure> {
+    println!("{}", cluster.check()?.trim_end());
+    cluster.stop()?;
+    Ok(Passed::Done)
+}
+
+fn first_session(workspace: &Workspace) -> Result<Passed, Failure> {
+    or_skip!(Tool::MariadbClient.ensure());
+    let cluster = Cluster::for_test(workspace, "first-session")?;
+    let (first, second) = (cluster.mysql_ports[0], cluster.mysql_ports[1]);
+    sql(
+        first,
+        "CREATE DATABASE shop; USE shop;
+         CREATE TABLE item (id INT PRIMARY KEY, name VARCHAR(40) NOT NULL, price DECIMAL(8,2), KEY (name));
+         INSERT INTO item VALUES (1, 'lamp', 29.90), (2, 'chair', 120.00), (3, 'käse 🧀', NULL)",
+    )?;
+    let rows = sql(second, "SELECT id, name, price FROM shop.item ORDER BY id")?;
+    let expected = "1\tlamp\t29.90\n2\tchair\t120.00\n3\tkäse 🧀\tNULL\n";
+    if rows != expected {
+        return Err(Failure::new(format!("expected {expected:?} on the other node, got {rows:?}")));
+    }
+    let absent = sql(second, "SELECT * FROM shop.nothing");
+    match absent {
+        Err(failure) if failure.to_string().contains("1146") => {
+            println!("write here, read there: as it should be")
+        }
+        other => return Err(Failure::new(format!("expected error 1146, got {other:?}"))),
+    }
+    close(cluster)
+}
+
+/// Ports, errors and the end of `latsdb dev` itself.
+fn dev(workspace: &Workspace) -> Result<Passed, Failure> {
+    let binary = test_binary(workspace);
+    let directory = workspace.scratch("dev")?;
+    let start = |data: &str, ports: [u16; 4], log: &str| {
+        let mut command = Command::new(&binary);
+        command.arg("dev").arg("--dir").arg(directory.join(data));
+        for (name, port) in
+            ["--mysql-port", "--management-port", "--data-port", "--http-port"].iter().zip(ports)
+        {
+            command.arg(name).arg(port.to_string());
+        }
+        Server::start(&mut command, "latsdb dev", &directory.join(log))
+    };
+    let mut free = start("free", [0; 4], "free.log")?;
+    free.wait_until(Duration::from_secs(60), crate::cluster::is_ready)?;
+    let log = free.log();
+    let ready = log.lines().find(|line| line.starts_with("ready:")).unwrap_or_default().to_owned();
+    let port = between(&ready, "-P ", " ").and_then(|text| text.parse::<u16>().ok());
+    let port = port.ok_or_else(|| Failure::new(format!("no `-P PORT` to type in {ready:?}")))?;
+    or_skip!(Tool::MariadbClient.ensure());
+    sql(port, "SELECT 1")?;
+    port_in_use(&binary, &directory, port)?;
+    let status = free.stop()?;
+    if !status.success() {
+        return Err(free.failure(&format!("SIGTERM should end it with exit code 0, not {status}")));
+    }
+    println!("{ready}");
+    Ok(Passed::Done)
+}
+
+/// A port in use is one line of error, soon.
+fn port_in_use(binary: &Path, directory: &Path, port: u16) -> Result<(), Failure> {
+    let mut second = Command::new(binary);
+    second.arg("dev").arg("--dir").arg(directory.join("second")).args(["--mysql-port", &port.to_string()]);
+    let others = free_ports(5)?;
+    for (name, port) in
+        ["--management-port", "--data-port", "--http-port"].iter().zip([others, others + 1, others + 4])
+    {
+        second.arg(name).arg(port.to_string());
+    }
+    let (status, text) = output_of(&mut second, Duration::from_secs(30))?;
+    let errors = text.lines().filter(|line| line.contains(&port.to_string())).count();
+    if status.success() || errors != 1 {
+        return Err(Failure::new(format!(
+            "port {port} is in use: expected one line of error, got {status}:\n{text}"
+        )));
+    }
+    Ok(())
+}
+
+/// Runs a client program of this repository against both SQL ports.
+fn client(cluster: &Cluster, mut program: Command) -> Result<(), Failure> {
+    program.args(["--write-port", &cluster.mysql_ports[0].to_string()]);
+    program.args(["--read-port", &cluster.mysql_ports[1].to_string()]);
+    run(&mut program, CLIENT_LIMIT)
+}
+
+/// A program of `tests/clients/python` with the interpreter that has its packages.
+fn python_program(workspace: &Workspace, name: &str) -> Result<Command, Missing> {
+    let folder = workspace.root.join("tests/clients/python");
+    let mut program = Command::new(tools::python(workspace, &folder.join("requirements.txt"))?);
+    program.env("PYTHONDONTWRITEBYTECODE", "1").env("PYTHONUNBUFFERED", "1").arg(folder.join(name));
+    Ok(program)
+}
+
+fn python(workspace: &Workspace) -> Result<Passed, Failure> {
+    let program = or_skip!(python_program(workspace, "client.py"));
+    let cluster = Cluster::for_test(workspace, "python")?;
+    client(&cluster, program)?;
+    close(cluster)
+}
+
+fn go(workspace: &Workspace) -> Result<Passed, Failure> {
+    let binary = or_skip!(tools::go_program(workspace, &workspace.root.join("tests/clients/go")));
+    let cluster = Cluster::for_test(workspace, "go")?;
+    client(&cluster, Command::new(binary))?;
+    close(cluster)
+}
+
+fn sysbench_short(workspace: &Workspace) -> Result<Passed, Failure> {
+    or_skip!(Tool::Sysbench.ensure());
+    or_skip!(Tool::MariadbClient.ensure());
+    let cluster = Cluster::for_test(workspace, "sysbench-short")?;
+    create_database(cluster.mysql_ports[0])?;
+    Campaign::short().run("127.0.0.1", cluster.mysql_ports[0])?;
+    close(cluster)
+}
+
+fn bad_input(workspace: &Workspace) -> Result<Passed, Failure> {
+    let mut program = or_skip!(python_program(workspace, "bad_input.py"));
+    let cluster = Cluster::for_test(workspace, "bad-input")?;
+    program.args(["--pid", &cluster.server.pid().to_string()]);
+    program.args(["--management-port", &cluster.management_port.to_string()]);
+    for port in &cluster.data_ports {
+        program.args(["--cluster-port", &port.to_string()]);
+    }
+    client(&cluster, program)?;
+    close(cluster)
+}
+
+fn kill(workspace: &Workspace) -> Result<Passed, Failure> {
+    let mut program = or_skip!(python_program(workspace, "kill.py"));
+    let cluster = Cluster::for_test(workspace, "kill")?;
+    let pids = cluster.data_node_pids();
+    let [_, victim] = pids[..] else {
+        return Err(Failure::new(format!("expected two data nodes below `dev`, found processes {pids:?}")));
+    };
+    program.args(["--victim", &victim.to_string()]);
+    program.args(["--survivor-port", &cluster.mysql_ports[0].to_string()]);
+    program.args(["--victim-port", &cluster.mysql_ports[1].to_string()]);
+    run(&mut program, CLIENT_LIMIT)?;
+    // What is left of the cluster may end as it likes: a member of it was killed.
+    Ok(Passed::Done)
+}
+
+fn groups(workspace: &Workspace) -> Result<Passed, Failure> {
+    or_skip!(Tool::Sysbench.ensure());
+    or_skip!(Tool::MariadbClient.ensure());
+    let shape = Shape { data_nodes: 4, ..Shape::default() };
+    let cluster = Cluster::start(workspace, &test_binary(workspace), "groups", &shape)?;
+    create_database(cluster.mysql_ports[0])?;
+    let campaign = Campaign { threads: vec![8], ..Campaign::short() };
+    campaign.run("127.0.0.1", cluster.mysql_ports[3])?;
+    close(cluster)
+}

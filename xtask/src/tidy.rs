@@ -1,0 +1,169 @@
+//! The rules of the house that no compiler checks: the code read as data.
+//!
+//! Every file that git knows or would add is read once; each rule is a pure function from its path and text to remarks. A remark names
+//! the file, the line and the rule. A rule that no longer holds is deleted, not switched off for a file.
+
+mod dependencies;
+
+use crate::arguments::Arguments;
+use crate::processes::{Failure, Workspace, capture};
+use std::fs;
+use std::time::Duration;
+
+/// Longer files must be cut where they have a joint.
+const LINE_COUNT_MAX: usize = 1_500;
+
+/// Names that say nothing about what is inside.
+const EMPTY_NAMES: &[&str] = &["util", "utils", "common", "helper", "helpers", "manager", "misc", "data2"];
+
+/// What must not stand in any file, and why. Written in two halves, so that this file obeys its own rule.
+const FORBIDDEN_TEXT: &[(&str, &str)] = &[
+    (concat!("/wo", "rk/"), "a path of one machine"),
+    (concat!("../", "shared/"), "a path outside of the repository"),
+];
+
+/// What must not stand in Rust code, and why.
+const FORBIDDEN_CODE: &[(&str, &str)] = &[
+    (concat!("todo", "!("), "unfinished code"),
+    (concat!("unimplemented", "!("), "unfinished code"),
+    (concat!("#[ign", "ore"), "a test that is not run proves nothing"),
+    (concat!("dbg", "!("), "a trace left behind"),
+];
+
+/// What must not stand in tests, and why.
+const FORBIDDEN_IN_TESTS: &[(&str, &str)] =
+    &[(concat!("thread::", "sleep"), "a test that sleeps is slow on one machine and fails on another")];
+
+/// What is wrong, and where.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Remark {
+    pub(crate) path: String,
+    /// From 1; 0 is the whole file.
+    pub(crate) line: usize,
+    pub(crate) text: String,
+}
+
+impl Remark {
+    fn new(path: &str, line: usize, text: impl Into<String>) -> Self {
+        Self { path: path.to_owned(), line, text: text.into() }
+    }
+}
+
+/// `cargo xtask tidy`.
+pub(crate) fn command(workspace: &Workspace, arguments: Arguments) -> Result<(), Failure> {
+    arguments.finish()?;
+    check(workspace)
+}
+
+/// Reads all files; prints what is wrong.
+pub(crate) fn check(workspace: &Workspace) -> Result<(), Failure> {
+    let mut list = std::process::Command::new("git");
+    list.current_dir(&workspace.root).args(["ls-files", "--cached", "--others", "--exclude-standard", "-z"]);
+    let names = capture(&mut list, Duration::from_secs(60))?;
+    let mut remarks = Vec::new();
+    let mut file_count = 0;
+    for name in names.split('\0').filter(|name| !name.is_empty()) {
+        // A file that is listed but deleted, or is not text, is nothing to read.
+        let Ok(text) = fs::read_to_string(workspace.root.join(name)) else { continue };
+        file_count += 1;
+        remarks.extend(remarks_on(name, &text));
+    }
+    for remark in &remarks {
+        println!("{}:{}: {}", remark.path, remark.line, remark.text);
+    }
+    match remarks.len() {
+        0 => {
+            println!("tidy: {file_count} files read, nothing to remark");
+            Ok(())
+        }
+        count => Err(Failure::new(format!("tidy: {count} remarks"))),
+    }
+}
+
+/// All rules on one file.
+fn remarks_on(path: &str, text: &str) -> Vec<Remark> {
+    let mut remarks = names(path);
+    remarks.extend(forbidden(path, text, FORBIDDEN_TEXT));
+    if let Some(crate_name) = path.strip_suffix("/Cargo.toml") {
+        remarks.extend(dependency_edges(path, crate_name, text));
+    }
+    if has_extension(path, &["rs", "py", "go", "lua"]) {
+        let line_count = text.lines().count();
+        if line_count > LINE_COUNT_MAX {
+            remarks.push(Remark::new(path, 0, format!("{line_count} lines; at most {LINE_COUNT_MAX}")));
+        }
+    }
+    if has_extension(path, &["rs"]) {
+        // The tests of foo.rs are explained by foo.rs.
+        if !text.starts_with("//!") && !path.ends_with("/tests.rs") {
+            remarks.push(Remark::new(
+                path,
+                1,
+                "begins without `//!`: what is it, how does it work, what must hold?",
+            ));
+        }
+        remarks.extend(forbidden(path, text, FORBIDDEN_CODE));
+        if is_test(path) {
+            remarks.extend(forbidden(path, text, FORBIDDEN_IN_TESTS));
+        }
+    }
+    remarks
+}
+
+fn has_extension(path: &str, extensions: &[&str]) -> bool {
+    path.rsplit_once('.').is_some_and(|(_, extension)| extensions.contains(&extension))
+}
+
+fn is_test(path: &str) -> bool {
+    path.ends_with("tests.rs") || path.contains("/tests/")
+}
+
+fn names(path: &str) -> Vec<Remark> {
+    let mut remarks = Vec::new();
+    let file = path.rsplit('/').next().unwrap_or(path);
+    if file == "mod.rs" {
+        remarks.push(Remark::new(path, 0, "write foo.rs beside foo/ instead of foo/mod.rs"));
+    }
+    let stems = path.split('/').map(|part| part.split('.').next().unwrap_or(part));
+    for stem in stems.filter(|stem| EMPTY_NAMES.contains(stem)) {
+        remarks.push(Remark::new(path, 0, format!("{stem:?} says nothing about what is inside")));
+    }
+    remarks
+}
+
+fn forbidden(path: &str, text: &str, table: &[(&str, &str)]) -> Vec<Remark> {
+    let mut remarks = Vec::new();
+    for (index, line) in text.lines().enumerate() {
+        for (words, why) in table {
+            if line.contains(words) {
+                remarks.push(Remark::new(path, index + 1, format!("{words:?}: {why}")));
+            }
+        }
+    }
+    remarks
+}
+
+/// The manifest of a crate: its edges are in the table, and the lints of the workspace hold for it.
+fn dependency_edges(path: &str, folder: &str, manifest: &str) -> Vec<Remark> {
+    let name = folder.rsplit('/').next().unwrap_or(folder);
+    let Some((_, allowed)) = dependencies::TABLE.iter().find(|(known, _)| *known == name) else {
+        return vec![Remark::new(path, 0, format!("crate {name:?} is not in the dependency table of xtask"))];
+    };
+    let mut remarks = Vec::new();
+    for (line, to) in dependencies::edges(manifest) {
+        if !allowed.contains(&to.as_str()) {
+            remarks.push(Remark::new(path, line, format!("{name} may not depend on {to}")));
+        }
+    }
+    if !manifest.contains("[lints]\nworkspace = true") {
+        remarks.push(Remark::new(
+            path,
+            0,
+            "the lints of the workspace do not hold: add `[lints] workspace = true`",
+        ));
+    }
+    remarks
+}
+
+#[cfg(test)]
+mod tests;

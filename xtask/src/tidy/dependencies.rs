@@ -1,0 +1,87 @@
+//! Which crate may depend on which: the table of ARCHITECTURE.md as data.
+//!
+//! An entry is a permission, not a need. A new edge is architecture: it is added here and in ARCHITECTURE.md in one commit that says why.
+
+/// Below every crate that meets values: named once, because many rows repeat it.
+const ALL_BLOCKS: &[&str] = &[
+    "stdx",
+    "types",
+    "expression",
+    "wire_derive",
+    "protocol",
+    "memory",
+    "storage",
+    "query",
+    "catalogue",
+    "membership",
+    "transaction",
+    "mysql_protocol",
+    "sql",
+];
+
+/// A crate and the crates of the project that it may depend on.
+pub(super) const TABLE: &[(&str, &[&str])] = &[
+    ("stdx", &[]),
+    ("wire_derive", &[]),
+    ("types", &["stdx", "wire_derive"]),
+    ("expression", &["stdx", "types", "wire_derive"]),
+    ("protocol", &["stdx", "types", "expression", "wire_derive"]),
+    ("memory", &["stdx"]),
+    ("storage", &["stdx", "types", "memory"]),
+    ("query", &["stdx", "types", "expression", "protocol", "memory", "storage"]),
+    ("catalogue", &["stdx", "types", "expression", "wire_derive", "protocol", "memory"]),
+    ("durability", &["stdx", "types", "protocol", "memory"]),
+    ("membership", &["stdx", "types", "protocol"]),
+    ("transaction", &["stdx", "types", "protocol", "memory", "storage", "query", "catalogue", "durability"]),
+    ("mysql_protocol", &["stdx"]),
+    ("sql", &["stdx", "types", "expression", "protocol", "memory", "query", "catalogue", "mysql_protocol"]),
+    ("node", ALL_BLOCKS),
+    ("runtime", &["stdx", "types", "protocol", "memory"]),
+    (
+        "simulator",
+        &[
+            "stdx",
+            "types",
+            "expression",
+            "wire_derive",
+            "protocol",
+            "memory",
+            "storage",
+            "query",
+            "catalogue",
+            "membership",
+            "transaction",
+            "mysql_protocol",
+            "sql",
+            "node",
+        ],
+    ),
+    ("client", &["stdx", "types", "protocol"]),
+    ("bench", &["stdx", "protocol", "mysql_protocol", "runtime", "client"]),
+    ("latsdb", &["stdx", "types", "protocol", "memory", "runtime", "node", "client", "bench"]),
+    ("xtask", &[]),
+];
+
+/// The crates of the project that a manifest names as dependencies of any kind, with the line of each.
+///
+/// A manifest of the project writes each dependency on a line of its own, below a heading that ends in `dependencies]`.
+pub(super) fn edges(manifest: &str) -> Vec<(usize, String)> {
+    let mut edges = Vec::new();
+    let mut is_dependencies = false;
+    for (index, line) in manifest.lines().enumerate() {
+        let line = line.trim();
+        if line.starts_with('[') {
+            is_dependencies = line.ends_with("dependencies]");
+            continue;
+        }
+        if !is_dependencies || line.starts_with('#') {
+            continue;
+        }
+        let name: String =
+            line.chars().take_while(|c| c.is_alphanumeric() || matches!(c, '_' | '-')).collect();
+        if TABLE.iter().any(|(known, _)| *known == name) {
+            edges.push((index + 1, name));
+        }
+    }
+    edges
+}

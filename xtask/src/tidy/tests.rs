@@ -1,0 +1,73 @@
+//! Each rule finds what it is there to find, and the table itself runs downwards.
+
+use super::{dependencies, remarks_on};
+
+/// What is remarked on a file, a line each.
+fn remarks(path: &str, text: &str) -> Vec<String> {
+    remarks_on(path, text).into_iter().map(|remark| format!("{}: {}", remark.line, remark.text)).collect()
+}
+
+const MANIFEST: &str =
+    "[package]\nname = \"x\"\n\n[dependencies]\nstdx.workspace = true\n\n[lints]\nworkspace = true\n";
+
+#[test]
+fn good_files_pass() {
+    assert!(remarks("crates/stdx/src/ring.rs", "//! A ring.\n").is_empty());
+    assert!(remarks("crates/memory/Cargo.toml", MANIFEST).is_empty());
+    assert!(remarks("docs/glossary.md", "words\n").is_empty());
+}
+
+#[test]
+fn names_say_what_is_inside() {
+    assert_eq!(remarks("crates/stdx/src/ring/mod.rs", "//! x\n").len(), 1);
+    assert_eq!(remarks("crates/stdx/src/util.rs", "//! x\n").len(), 1);
+    assert_eq!(remarks("crates/sql/src/helpers/name.rs", "//! x\n").len(), 1);
+}
+
+#[test]
+fn code_is_finished_and_headed() {
+    assert_eq!(remarks("crates/stdx/src/a.rs", "fn a() {}\n").len(), 1);
+    let unfinished = format!("//! x\nfn a() {{ todo{}) }}\n", "!(");
+    assert_eq!(
+        remarks("crates/stdx/src/a.rs", &unfinished),
+        [format!("2: \"todo{}\": unfinished code", "!(")]
+    );
+    assert_eq!(remarks("crates/stdx/src/a.rs", &format!("//! x\n{}", "\n".repeat(1_500))).len(), 1);
+}
+
+#[test]
+fn tests_run_and_do_not_sleep() {
+    let sleeping = format!("//! x\nthread::{}(a);\n", "sleep");
+    assert_eq!(remarks("crates/runtime/src/worker.rs", &sleeping).len(), 0);
+    assert_eq!(remarks("crates/runtime/src/worker/tests.rs", &sleeping).len(), 1);
+    let ignored = format!("//! x\n#[ign{}]\n", "ore");
+    assert_eq!(remarks("crates/runtime/src/worker.rs", &ignored).len(), 1);
+}
+
+#[test]
+fn machine_paths_stay_outside() {
+    assert_eq!(remarks("docs/a.md", &format!("see /wo{}x\n", "rk/")).len(), 1);
+}
+
+#[test]
+fn edges_outside_of_the_table_are_found() {
+    let upwards = MANIFEST.replace("stdx", "node");
+    assert_eq!(remarks("crates/storage/Cargo.toml", &upwards), ["5: storage may not depend on node"]);
+    assert_eq!(remarks("crates/unknown/Cargo.toml", MANIFEST).len(), 1);
+    assert_eq!(remarks("crates/memory/Cargo.toml", &MANIFEST.replace("[lints]", "[lint]")).len(), 1);
+}
+
+/// No crate may, through others, come back to itself.
+#[test]
+fn the_table_has_no_cycle() {
+    let mut placed: Vec<&str> = Vec::new();
+    while placed.len() < dependencies::TABLE.len() {
+        let before = placed.len();
+        for (name, allowed) in dependencies::TABLE {
+            if !placed.contains(name) && allowed.iter().all(|below| placed.contains(below)) {
+                placed.push(name);
+            }
+        }
+        assert!(placed.len() > before, "a cycle above {placed:?}");
+    }
+}
