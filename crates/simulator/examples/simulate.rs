@@ -3,7 +3,6 @@
     clippy::print_stdout,
     clippy::disallowed_methods,
     clippy::disallowed_types,
-    clippy::exit,
     reason = "a program that drives the simulator; the simulator itself knows no clock and no thread"
 )]
 
