@@ -259,6 +259,9 @@ impl MainModule {
         if self.holds_rows(node) {
             self.fail_check(node, outputs);
         }
+        if self.view.place(types::PartitionId(0)).is_some_and(|place| place.primary == node) {
+            self.fail_reservations(outputs);
+        }
         self.changed(outputs);
         for module in self.modules(ModuleKind::Sql) {
             outputs.send(self.me(), module, Signal::PeerLost { node, incarnation });

@@ -154,6 +154,13 @@ impl MainModule {
         }
     }
 
+    /// The primary of the system tables is lost: whatever was asked of it stays without an answer.
+    pub(super) fn fail_reservations(&mut self, outputs: &mut Outputs<Shared>) {
+        for reservation in std::mem::take(&mut self.sequences.running).into_values() {
+            self.fail_reservation(reservation, "the primary of the system tables is lost", outputs);
+        }
+    }
+
     fn fail_reservation(&mut self, reservation: Reservation, why: &str, outputs: &mut Outputs<Shared>) {
         if let Some(primary) = self.map.primary(PartitionId(0)) {
             let abort = Signal::Abort { transaction: reservation.transaction, partition: PartitionId(0) };

@@ -16,7 +16,7 @@ use types::{Epoch, PartitionId, Sequence, TableId};
 #[derive(Debug)]
 pub(super) struct Applied {
     /// Who decides: the coordinator, or the primary.
-    pub(super) from: Address,
+    from: Address,
     rows: Vec<(TableId, RowHandle)>,
     epoch: Epoch,
 }

@@ -550,13 +550,9 @@ impl Ldm {
         }
     }
 
-    /// Whether a prepared transaction waits for a node that is lost.
-    pub(super) fn cannot_be_decided(&self, place: Place) -> bool {
-        match (self.held.get(&place), self.applied.get(&place)) {
-            (Some(held), _) => held.coordinator.is_none_or(|coordinator| self.is_lost(coordinator.node)),
-            (None, Some(applied)) => self.is_lost(applied.from.node),
-            (None, None) => false,
-        }
+    /// A data node is lost: what is prepared may never be decided in this view, so nobody waits for it.
+    pub(super) fn has_lost_replicas(&self) -> bool {
+        self.map.view.in_sync(PartitionId(0)).iter().any(|node| self.is_lost(*node))
     }
 }
 

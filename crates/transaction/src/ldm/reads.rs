@@ -106,8 +106,7 @@ impl Ldm {
                     read.run.look_again(&index_key);
                     return self.later(Job::Read(Box::new(read)), outputs);
                 };
-                let is_lost = self.partition(partition).is_some_and(|state| state.is_replica_lost);
-                if is_lost && self.cannot_be_decided((owner, partition)) {
+                if self.has_lost_replicas() {
                     return self.refuse_read(read.from, &read.request, Refusal::ReplicaLost, outputs);
                 }
                 read.run.look_again(&index_key);

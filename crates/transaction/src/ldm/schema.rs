@@ -112,6 +112,7 @@ impl Ldm {
         if has_lost {
             self.give_up_on_lost(outputs);
             self.fail_reads(outputs);
+            self.refuse_waits_of_lost(outputs);
             self.abort_of_lost_sessions();
         }
     }

@@ -143,6 +143,18 @@ impl Ldm {
         }
     }
 
+    /// Partitions that lost a replica grant no locks any more.
+    pub(super) fn refuse_waits_of_lost(&mut self, outputs: &mut Outputs<Shared>) {
+        let is_lost =
+            |key: &LockKey| self.partition(key.partition).is_some_and(|state| state.is_replica_lost);
+        let mut waits: Vec<WaitId> =
+            self.waits.iter().filter(|(_, waiting)| is_lost(&waiting.key)).map(|(wait, _)| *wait).collect();
+        waits.sort_unstable();
+        for wait in waits {
+            self.refuse_wait(wait, Refusal::ReplicaLost, outputs);
+        }
+    }
+
     pub(super) fn on_alarms(&mut self, now: Now, outputs: &mut Outputs<Shared>) {
         while let Some(alarm) = self.alarms.expired(now.monotonic) {
             match alarm {
