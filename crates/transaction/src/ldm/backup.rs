@@ -15,8 +15,6 @@ use types::{Epoch, PartitionId, Sequence, TableId};
 /// A transaction that a primary has replicated here.
 #[derive(Debug)]
 pub(super) struct Applied {
-    /// Who decides: the coordinator, or the primary.
-    from: Address,
     rows: Vec<(TableId, RowHandle)>,
     epoch: Epoch,
 }
@@ -86,8 +84,7 @@ impl Ldm {
             Err(refusal) => Some(refusal),
             Ok(rows) => {
                 self.count_undecided(replicate.epoch, outputs);
-                let decider = replicate.coordinator.unwrap_or(from);
-                self.applied.insert(place, Applied { from: decider, rows, epoch: replicate.epoch });
+                self.applied.insert(place, Applied { rows, epoch: replicate.epoch });
                 if replicate.coordinator.is_none()
                     && let Some(state) = self.partitions.get_mut(&replicate.partition)
                 {
