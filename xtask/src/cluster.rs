@@ -1,7 +1,12 @@
 //! `latsdb dev` for tests and benchmarks: on free ports, with a folder of its own, stopped when dropped.
+//!
+//! A plain cluster is started with `dev`'s options and finds its ports itself; one that options can't describe is started from a
+//! config.ini written here. Either way the ports are then read from the config.ini that the cluster runs with.
 
 use crate::processes::{Failure, Profile, Server, Workspace, capture, command_line, free_ports, tree};
 use crate::tools::Tool;
+use std::fmt::Write as _;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -14,13 +19,17 @@ const START_LIMIT: Duration = Duration::from_secs(60);
 pub(crate) struct Shape {
     pub(crate) data_nodes: u16,
     pub(crate) replicas: u16,
+    /// Nodes that only serve SQL.
+    pub(crate) sql_nodes: u16,
     /// The server's own default if not given.
     pub(crate) max_connections: Option<u32>,
+    /// ThreadConfig of the data nodes; by the number of CPUs if not given.
+    pub(crate) thread_config: Option<&'static str>,
 }
 
 impl Default for Shape {
     fn default() -> Self {
-        Self { data_nodes: 2, replicas: 2, max_connections: None }
+        Self { data_nodes: 2, replicas: 2, sql_nodes: 0, max_connections: None, thread_config: None }
     }
 }
 
@@ -28,10 +37,11 @@ impl Default for Shape {
 pub(crate) struct Cluster {
     pub(crate) server: Server,
     binary: PathBuf,
-    /// One per data node.
+    /// One per data node, then those of SQL nodes.
     pub(crate) mysql_ports: Vec<u16>,
     pub(crate) management_port: u16,
-    pub(crate) data_ports: Vec<u16>,
+    /// Where nodes listen for each other.
+    pub(crate) server_ports: Vec<u16>,
 }
 
 impl Cluster {
@@ -43,46 +53,51 @@ impl Cluster {
         shape: &Shape,
     ) -> Result<Self, Failure> {
         let directory = workspace.scratch(&format!("{name}-cluster"))?;
-        let count = shape.data_nodes;
-        let first = free_ports(2 * count + 2)?;
-        let (management_port, data_port, http_port) =
-            (first + count, first + count + 1, first + 2 * count + 1);
         let mut command = Command::new(binary);
         command.arg("dev").arg("--dir").arg(&directory);
-        let mut option = |name: &str, value: u32| {
-            command.args([name.to_owned(), value.to_string()]);
+        let config = directory.join("config.ini");
+        let config = if shape.sql_nodes > 0 || shape.thread_config.is_some() {
+            let config = directory.join("cluster.ini");
+            fs::write(&config, config_text(shape, &directory)?)
+                .map_err(Failure::while_doing(config.display()))?;
+            command.arg("--config").arg(&config);
+            config
+        } else {
+            command.args(["--mysql-port=0", "--management-port=0", "--data-port=0"]);
+            command
+                .arg(format!("--data-nodes={}", shape.data_nodes))
+                .arg(format!("--replicas={}", shape.replicas));
+            if let Some(connections) = shape.max_connections {
+                command.arg(format!("--max-connections={connections}"));
+            }
+            config
         };
-        option("--mysql-port", first.into());
-        option("--management-port", management_port.into());
-        option("--data-port", data_port.into());
-        option("--http-port", http_port.into());
-        option("--data-nodes", count.into());
-        option("--replicas", shape.replicas.into());
-        if let Some(connections) = shape.max_connections {
-            option("--max-connections", connections);
-        }
         let log = workspace.target.join("xtask").join(format!("{name}-cluster.log"));
-        let server = Server::start(&mut command, "latsdb dev", &log)?;
-        let mut cluster = Self {
+        let mut server = Server::start(&mut command, "latsdb dev", &log)?;
+        server.wait_until(START_LIMIT, is_ready)?;
+        let text = fs::read_to_string(&config).map_err(Failure::while_doing(config.display()))?;
+        let management_port = ports(&text, "PortNumber").first().copied();
+        Ok(Self {
             server,
             binary: binary.to_path_buf(),
-            mysql_ports: (first..first + count).collect(),
-            management_port,
-            data_ports: (data_port..data_port + count).collect(),
-        };
-        cluster.server.wait_until(START_LIMIT, is_ready)?;
-        Ok(cluster)
+            mysql_ports: ports(&text, "port"),
+            management_port: management_port.ok_or_else(|| Failure::new("config.ini has no PortNumber"))?,
+            server_ports: ports(&text, "ServerPort"),
+        })
     }
 
-    /// Starts the cluster that tests use: two data nodes, two replicas, the build with assertions.
+    /// Starts the cluster that tests use: the build with assertions.
     pub(crate) fn for_test(workspace: &Workspace, name: &str) -> Result<Self, Failure> {
         Self::start(workspace, &test_binary(workspace), name, &Shape::default())
     }
 
-    /// The processes of its data nodes.
+    /// The processes of its data nodes, and the MySQL port of each.
     pub(crate) fn data_node_pids(&self) -> Vec<u32> {
         let is_data_node = |pid: &u32| command_line(*pid).get(1).is_some_and(|word| word == "data");
-        tree(self.server.pid()).into_iter().filter(is_data_node).collect()
+        let mut pids: Vec<u32> = tree(self.server.pid()).into_iter().filter(is_data_node).collect();
+        // Each names its node id on its command line; ports are in the same order.
+        pids.sort_by_key(|pid| node_id(&command_line(*pid)));
+        pids
     }
 
     /// `latsdb check`: replicas are equal, and indexes match rows.
@@ -99,6 +114,47 @@ impl Cluster {
     }
 }
 
+fn node_id(words: &[String]) -> Option<u16> {
+    let place = words.iter().position(|word| word == "--ndb-nodeid")?;
+    words.get(place + 1)?.parse().ok()
+}
+
+/// A config.ini with free ports.
+fn config_text(shape: &Shape, directory: &Path) -> Result<String, Failure> {
+    let node_count = 1 + shape.data_nodes + shape.sql_nodes;
+    let mut next_port = free_ports(2 * node_count)?..;
+    let mut port = || next_port.next().unwrap_or_default();
+    let mut text = format!("[system]\nName=test\n\n[ndbd default]\nNoOfReplicas={}\n", shape.replicas);
+    // An eighth of a small machine each; tests need little.
+    text.push_str("TotalMemoryConfig=512M\n");
+    if let Some(threads) = shape.thread_config {
+        // Writing into a String can't fail, here and below.
+        let _ = writeln!(text, "ThreadConfig={threads}");
+    }
+    if let Some(connections) = shape.max_connections {
+        let _ = writeln!(text, "max_connections={connections}");
+    }
+    for node in 1..=node_count {
+        let (section, parameter) = match node {
+            1 => ("ndb_mgmd", "PortNumber"),
+            _ if node <= 1 + shape.data_nodes => ("ndbd", "port"),
+            _ => ("mysqld", "port"),
+        };
+        let _ = writeln!(text, "\n[{section}]\nNodeId={node}\nHostName=127.0.0.1\nServerPort={}", port());
+        let _ = writeln!(text, "{parameter}={}\nDataDir={}/node{node}", port(), directory.display());
+    }
+    Ok(text)
+}
+
+/// The values of a parameter, in the order of the file.
+fn ports(config: &str, parameter: &str) -> Vec<u16> {
+    let values = config.lines().filter_map(|line| line.split_once('='));
+    values
+        .filter(|(name, _)| name.trim() == parameter)
+        .filter_map(|(_, value)| value.trim().parse().ok())
+        .collect()
+}
+
 /// The line that `dev` prints when clients can connect.
 pub(crate) fn is_ready(log: &str) -> bool {
     log.lines().any(|line| line.starts_with("ready:"))
@@ -112,7 +168,8 @@ pub(crate) fn test_binary(workspace: &Workspace) -> PathBuf {
 /// What the mariadb client prints for SQL text, tab-separated and without headings.
 pub(crate) fn sql(port: u16, text: &str) -> Result<String, Failure> {
     let mut client = Command::new(Tool::MariadbClient.ensure()?);
-    client.args(["--no-defaults", "--batch", "--skip-column-names", "--host=127.0.0.1", "--user=root"]);
+    client.args(["--no-defaults", "--batch", "--skip-column-names", "--default-character-set=utf8mb4"]);
+    client.args(["--host=127.0.0.1", "--user=root"]);
     client.arg(format!("--port={port}")).arg(format!("--execute={text}"));
     capture(&mut client, Duration::from_secs(300))
 }

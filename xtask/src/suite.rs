@@ -7,7 +7,7 @@
 
 use crate::arguments::Arguments;
 use crate::cluster::{Cluster, Shape, sql, test_binary};
-use crate::processes::{Failure, Profile, Server, Workspace, between, free_ports, output_of, run};
+use crate::processes::{Failure, Profile, Server, Workspace, between, output_of, run};
 use crate::sysbench::{Campaign, create_database};
 use crate::tidy;
 use crate::tools::{self, Missing, Tool};
@@ -44,6 +44,7 @@ const STEPS: &[(&str, &str, Step)] = &[
     ("bad-input", "no input makes a node die or disturbs others", bad_input),
     ("kill", "kill -9 of a data node loses no acknowledged write", kill),
     ("groups", "four data nodes in two replica groups, and a separate SQL node", groups),
+    ("layouts", "modules on threads in the Receive and the LDM setup", layouts),
 ];
 
 /// `cargo xtask test`.
@@ -211,25 +212,18 @@ fn first_session(workspace: &Workspace) -> Result<Passed, Failure> {
 
 /// Ports, errors and the end of `latsdb dev` itself.
 fn dev(workspace: &Workspace) -> Result<Passed, Failure> {
+    or_skip!(Tool::MariadbClient.ensure());
     let binary = test_binary(workspace);
     let directory = workspace.scratch("dev")?;
-    let start = |data: &str, ports: [u16; 4], log: &str| {
-        let mut command = Command::new(&binary);
-        command.arg("dev").arg("--dir").arg(directory.join(data));
-        for (name, port) in
-            ["--mysql-port", "--management-port", "--data-port", "--http-port"].iter().zip(ports)
-        {
-            command.arg(name).arg(port.to_string());
-        }
-        Server::start(&mut command, "latsdb dev", &directory.join(log))
-    };
-    let mut free = start("free", [0; 4], "free.log")?;
+    let mut command = Command::new(&binary);
+    command.arg("dev").arg("--dir").arg(directory.join("free"));
+    command.args(["--mysql-port=0", "--management-port=0", "--data-port=0"]);
+    let mut free = Server::start(&mut command, "latsdb dev", &directory.join("free.log"))?;
     free.wait_until(Duration::from_secs(60), crate::cluster::is_ready)?;
     let log = free.log();
-    let ready = log.lines().find(|line| line.starts_with("ready:")).unwrap_or_default().to_owned();
-    let port = between(&ready, "-P ", " ").and_then(|text| text.parse::<u16>().ok());
+    let ready = log.lines().find(|line| line.starts_with("ready:")).unwrap_or_default();
+    let port = between(ready, "-P ", " ").and_then(|text| text.parse::<u16>().ok());
     let port = port.ok_or_else(|| Failure::new(format!("no `-P PORT` to type in {ready:?}")))?;
-    or_skip!(Tool::MariadbClient.ensure());
     sql(port, "SELECT 1")?;
     port_in_use(&binary, &directory, port)?;
     let status = free.stop()?;
@@ -243,13 +237,8 @@ fn dev(workspace: &Workspace) -> Result<Passed, Failure> {
 /// A port in use is one line of error, soon.
 fn port_in_use(binary: &Path, directory: &Path, port: u16) -> Result<(), Failure> {
     let mut second = Command::new(binary);
-    second.arg("dev").arg("--dir").arg(directory.join("second")).args(["--mysql-port", &port.to_string()]);
-    let others = free_ports(5)?;
-    for (name, port) in
-        ["--management-port", "--data-port", "--http-port"].iter().zip([others, others + 1, others + 4])
-    {
-        second.arg(name).arg(port.to_string());
-    }
+    second.arg("dev").arg("--dir").arg(directory.join("second"));
+    second.arg(format!("--mysql-port={port}")).args(["--management-port=0", "--data-port=0"]);
     let (status, text) = output_of(&mut second, Duration::from_secs(30))?;
     let errors = text.lines().filter(|line| line.contains(&port.to_string())).count();
     if status.success() || errors != 1 {
@@ -303,7 +292,7 @@ fn bad_input(workspace: &Workspace) -> Result<Passed, Failure> {
     let cluster = Cluster::for_test(workspace, "bad-input")?;
     program.args(["--pid", &cluster.server.pid().to_string()]);
     program.args(["--management-port", &cluster.management_port.to_string()]);
-    for port in &cluster.data_ports {
+    for port in &cluster.server_ports {
         program.args(["--cluster-port", &port.to_string()]);
     }
     client(&cluster, program)?;
@@ -326,12 +315,29 @@ fn kill(workspace: &Workspace) -> Result<Passed, Failure> {
 }
 
 fn groups(workspace: &Workspace) -> Result<Passed, Failure> {
+    let shape = Shape { data_nodes: 4, sql_nodes: 1, ..Shape::default() };
+    on_shape(workspace, "groups", &shape)
+}
+
+/// The two set-ups of the thread pipeline study, scaled to two threads.
+fn layouts(workspace: &Workspace) -> Result<Passed, Failure> {
+    for (name, threads) in [("receive", "recv={count=2}"), ("ldm", "ldm={count=1},recv={count=1}")] {
+        let shape = Shape { thread_config: Some(threads), ..Shape::default() };
+        if let Passed::Skipped(reason) = on_shape(workspace, &format!("layout-{name}"), &shape)? {
+            return Ok(Passed::Skipped(reason));
+        }
+    }
+    Ok(Passed::Done)
+}
+
+/// All of sysbench, briefly, through the last SQL port of a cluster: if it has SQL nodes, through one of these.
+fn on_shape(workspace: &Workspace, name: &str, shape: &Shape) -> Result<Passed, Failure> {
     or_skip!(Tool::Sysbench.ensure());
     or_skip!(Tool::MariadbClient.ensure());
-    let shape = Shape { data_nodes: 4, ..Shape::default() };
-    let cluster = Cluster::start(workspace, &test_binary(workspace), "groups", &shape)?;
+    let cluster = Cluster::start(workspace, &test_binary(workspace), name, shape)?;
     create_database(cluster.mysql_ports[0])?;
     let campaign = Campaign { threads: vec![8], ..Campaign::short() };
-    campaign.run("127.0.0.1", cluster.mysql_ports[3])?;
+    let last = cluster.mysql_ports.last().copied().unwrap_or_default();
+    campaign.run("127.0.0.1", last)?;
     close(cluster)
 }
