@@ -1,0 +1,178 @@
+//! What can be read that is not a table: SHOW, and the virtual tables of `information_schema`, `performance_schema`, `mysql` and `ndbinfo`.
+//!
+//! Names, columns, types and contents are MySQL 8's, because drivers and tools depend on them to the letter; `ndbinfo` is NDB's.
+//!
+//! | file | what |
+//! | --- | --- |
+//! | `layout` | how virtual tables are declared, and the registry of them all |
+//! | `information_schema`, `performance_schema`, `mysql`, `ndbinfo` | their declarations |
+//! | `schema_rows` | rows about databases, tables, columns and keys |
+//! | `server_rows` | rows about everything else: character sets, engines, variables, privileges … |
+//! | `pruning` | which tables a WHERE can be about |
+//! | `statement` | columns and rows of every SHOW |
+//!
+//! *How a session uses it.* The binder asks [`virtual_table`] and [`columns`]; the executor asks [`rows`] or [`show`] and gets either the rows
+//! or the question that it must send to nodes ([`VirtualRows::Ask`]). What comes back are rows of the table, values behind its columns to be
+//! passed over. WHERE is the caller's: rows may come that do not match it.
+//!
+//! Invariants: the result depends only on the arguments; a row has as many values as its table has columns, each of its column's type or
+//! NULL where the column is nullable; rows come in a fixed order.
+//!
+//! Deliberately not here: privileges. Every account sees everything.
+
+mod information_schema;
+mod layout;
+mod mysql;
+mod ndbinfo;
+mod performance_schema;
+mod pruning;
+mod schema_rows;
+mod server_rows;
+mod statement;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use layout::Respondents;
+pub(crate) use statement::{columns, show};
+
+use crate::plan::VirtualTable;
+use crate::variables::SessionVariables;
+use layout::Origin;
+use protocol::signal::InfoTable;
+use pruning::Pruning;
+use query::NodeMap;
+use std::sync::Arc;
+use types::{Schema, TableDefinition, Value};
+
+/// What a session knows that may be shown.
+#[derive(Clone, Copy)]
+pub(crate) struct ShowContext<'a> {
+    /// The catalogue.
+    pub(crate) schema: &'a Schema,
+    /// The session's variables.
+    pub(crate) variables: &'a SessionVariables,
+    /// CURRENT_USER(): name and host pattern.
+    pub(crate) account: (&'a str, &'a str),
+    /// Status variables.
+    pub(crate) status: &'a Status<'a>,
+    /// Of the statement before.
+    pub(crate) diagnostics: &'a [Diagnostic<'a>],
+    /// About how many rows a table has; None: not known here. See [`estimated_row_count`].
+    pub(crate) row_count: &'a dyn Fn(&TableDefinition) -> Option<u64>,
+}
+
+/// What SHOW STATUS shows; counts are since the node started.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Status<'a> {
+    pub(crate) uptime_s: u64,
+    pub(crate) questions: u64,
+    /// Connections ever made, or tried.
+    pub(crate) connections: u64,
+    /// Connections there are.
+    pub(crate) threads_connected: u64,
+    /// Connections refused.
+    pub(crate) aborted_connects: u64,
+    pub(crate) selects: u64,
+    pub(crate) inserts: u64,
+    pub(crate) updates: u64,
+    pub(crate) deletes: u64,
+    pub(crate) commits: u64,
+    pub(crate) rollbacks: u64,
+    /// TLS version of this connection, `TLSv1.3`; empty without TLS.
+    pub(crate) tls_version: &'a str,
+    /// TLS cipher of this connection; empty without TLS.
+    pub(crate) tls_cipher: &'a str,
+}
+
+/// How grave it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Level {
+    Note,
+    Warning,
+    Error,
+}
+
+/// A line of SHOW WARNINGS.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Diagnostic<'a> {
+    pub(crate) level: Level,
+    pub(crate) code: u16,
+    pub(crate) message: &'a str,
+}
+
+/// A session as SHOW PROCESSLIST shows it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Process<'a> {
+    pub(crate) connection_id: u64,
+    pub(crate) user: &'a str,
+    /// Host and port of the client.
+    pub(crate) host: &'a str,
+    pub(crate) database: Option<&'a str>,
+    /// `Sleep`, `Query`, `Execute`, …
+    pub(crate) command: &'a str,
+    /// How long it has been in this state.
+    pub(crate) seconds: u64,
+    pub(crate) state: &'a str,
+    /// The statement that runs.
+    pub(crate) statement: Option<&'a str>,
+}
+
+/// Rows, or where they are.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) enum VirtualRows {
+    /// All of them.
+    Now(Vec<Vec<Value>>),
+    /// Ask the `main` modules of these nodes by `Signal::InfoRequest`; the rows are all answers in order of nodes.
+    Ask(InfoTable, Respondents),
+}
+
+/// The virtual table of that name, in any case.
+pub(crate) fn virtual_table(database: &str, name: &str) -> Option<Arc<TableDefinition>> {
+    layout::known(database, name).map(|known| Arc::clone(&known.definition))
+}
+
+/// The rows of a virtual table. With a filter over its columns, rows that do not match it may be missing.
+pub(crate) fn rows(
+    table: &VirtualTable,
+    filter: Option<(&expression::Expression, &expression::Context<'_>)>,
+    context: &ShowContext<'_>,
+) -> VirtualRows {
+    let Some(known) = layout::known(&table.database, &table.name) else {
+        return VirtualRows::Now(Vec::new());
+    };
+    match known.layout.origin {
+        Origin::Nowhere => VirtualRows::Now(Vec::new()),
+        Origin::Asked(question, of) => VirtualRows::Ask(question, of),
+        Origin::Made(make) => {
+            let pruning = match filter {
+                Some((filter, evaluation)) => Pruning::of(filter, &known.definition, evaluation),
+                None => Pruning::none(),
+            };
+            VirtualRows::Now(make(context, &pruning))
+        }
+    }
+}
+
+/// What a module answers about one of its sessions when asked for [`InfoTable::Processes`].
+pub(crate) fn process_row(process: &Process<'_>) -> Vec<Value> {
+    vec![
+        Value::UInt(process.connection_id),
+        layout::text(process.user),
+        layout::text(process.host),
+        layout::optional_text(process.database),
+        layout::text(process.command),
+        Value::Int(i64::try_from(process.seconds).unwrap_or(i64::MAX)),
+        layout::text(process.state),
+        layout::optional_text(process.statement),
+    ]
+}
+
+/// About how many rows a table has: those on this node, and as many again for each partition that is not here.
+pub(crate) fn estimated_row_count(map: &NodeMap, table: &TableDefinition) -> Option<u64> {
+    let partitions = map.partitions_of(table);
+    let partition_count = u64::from(partitions.end.saturating_sub(partitions.start));
+    let local = partitions.filter_map(|partition| map.reader(table.id, types::PartitionId(partition)));
+    let (count, rows) =
+        local.fold((0, 0), |(count, rows): (u64, u64), reader| (count + 1, rows + reader.row_count()));
+    if count == 0 { None } else { Some(rows * partition_count / count) }
+}

@@ -1,0 +1,95 @@
+//! `ndbinfo`: what nodes tell about themselves. Table names are NDB's; columns are as the nodes answer, in that order.
+
+use super::layout::{Column, Kind, Layout, NAME as TEXT, Origin, Respondents, column, nullable};
+use protocol::signal::InfoTable;
+
+pub(super) const NAME: &str = "ndbinfo";
+
+const fn asked(name: &'static str, columns: &'static [Column], table: InfoTable, of: Respondents) -> Layout {
+    Layout { database: NAME, name, columns, origin: Origin::Asked(table, of) }
+}
+
+const NODES: &[Column] = &[
+    column("reporting_node_id", Kind::UnsignedInt),
+    column("node_id", Kind::UnsignedInt),
+    column("node_type", Kind::Text(16)),
+    column("host", Kind::Text(255)),
+    column("status", Kind::Text(16)),
+    column("view_number", Kind::UnsignedBigInt),
+    column("incarnation", Kind::UnsignedBigInt),
+    column("closed_epoch", Kind::UnsignedBigInt),
+];
+
+const THREADS: &[Column] = &[
+    column("node_id", Kind::UnsignedInt),
+    column("thr_no", Kind::UnsignedInt),
+    column("thread_name", TEXT),
+    nullable("cpu", Kind::UnsignedInt),
+    column("connections", Kind::UnsignedInt),
+];
+
+const THREAD_BLOCKS: &[Column] =
+    &[column("node_id", Kind::UnsignedInt), column("thr_no", Kind::UnsignedInt), column("block_name", TEXT)];
+
+/// Since the thread began; times in microseconds.
+const CPU_STATISTICS: &[Column] = &[
+    column("node_id", Kind::UnsignedInt),
+    column("thr_no", Kind::UnsignedInt),
+    column("user_us", Kind::UnsignedBigInt),
+    column("system_us", Kind::UnsignedBigInt),
+    column("sleeping_us", Kind::UnsignedBigInt),
+    column("rounds", Kind::UnsignedBigInt),
+    column("signals", Kind::UnsignedBigInt),
+    column("system_calls", Kind::UnsignedBigInt),
+    column("wakes", Kind::UnsignedBigInt),
+];
+
+/// In bytes.
+const RESOURCES: &[Column] = &[
+    column("node_id", Kind::UnsignedInt),
+    column("resource_name", TEXT),
+    column("reserved", Kind::UnsignedBigInt),
+    column("used", Kind::UnsignedBigInt),
+    column("max", Kind::UnsignedBigInt),
+];
+
+const MEMORY_PER_FRAGMENT: &[Column] = &[
+    column("node_id", Kind::UnsignedInt),
+    column("block_instance", Kind::UnsignedInt),
+    column("table_id", Kind::UnsignedInt),
+    column("database_name", Kind::Identifier),
+    column("table_name", Kind::Identifier),
+    column("fragment_num", Kind::UnsignedInt),
+    column("is_primary", Kind::UnsignedInt),
+    column("row_count", Kind::UnsignedBigInt),
+    column("version_count", Kind::UnsignedBigInt),
+    column("data_bytes", Kind::UnsignedBigInt),
+    column("index_bytes", Kind::UnsignedBigInt),
+];
+
+const CLUSTER_TRANSACTIONS: &[Column] = &[
+    column("node_id", Kind::UnsignedInt),
+    column("block_instance", Kind::UnsignedInt),
+    column("transid", Kind::UnsignedBigInt),
+    column("fragment_num", Kind::UnsignedInt),
+    column("client_block_ref", TEXT),
+    column("state", Kind::Text(16)),
+    column("count_operations", Kind::UnsignedBigInt),
+];
+
+pub(super) const TABLES: &[Layout] = &[
+    asked(
+        "cluster_transactions",
+        CLUSTER_TRANSACTIONS,
+        InfoTable::ClusterTransactions,
+        Respondents::AllNodes,
+    ),
+    asked("cpustat", CPU_STATISTICS, InfoTable::CpuStat, Respondents::AllNodes),
+    // The same question to every node shows whether they agree.
+    asked("membership", NODES, InfoTable::Nodes, Respondents::AllNodes),
+    asked("memory_per_fragment", MEMORY_PER_FRAGMENT, InfoTable::MemoryPerFragment, Respondents::AllNodes),
+    asked("nodes", NODES, InfoTable::Nodes, Respondents::OwnNode),
+    asked("resources", RESOURCES, InfoTable::Resources, Respondents::AllNodes),
+    asked("threadblocks", THREAD_BLOCKS, InfoTable::ThreadBlocks, Respondents::AllNodes),
+    asked("threads", THREADS, InfoTable::Threads, Respondents::AllNodes),
+];

@@ -1,0 +1,456 @@
+//! Rows about databases, tables, columns and keys: of the catalogue, and of the virtual tables themselves.
+//!
+//! A row's first values are MySQL's: catalogue `def`, database, table. Tables come by database and name, virtual ones in their place.
+
+use super::ShowContext;
+use super::layout::{self, VIRTUAL_DATABASES, count, optional_number, optional_text, text, yes_or_no};
+use super::pruning::Pruning;
+use catalogue::{column_default_text, column_type_text};
+use std::collections::BTreeMap;
+use types::{
+    BlobSize, Collation, ColumnDefinition, ColumnIndex, DefaultValue, IndexDefinition, IndexKind,
+    IntegerWidth, SqlType, TableDefinition, Value,
+};
+
+/// MySQL's only catalogue.
+const CATALOG: &str = "def";
+
+/// A table that can be shown.
+#[derive(Clone, Copy)]
+pub(super) struct ShownTable<'a> {
+    pub(super) definition: &'a TableDefinition,
+    pub(super) is_virtual: bool,
+}
+
+/// The visible tables that pass, by database and name.
+fn tables_that<'a>(
+    context: &'a ShowContext<'_>,
+    passes: impl Fn(&TableDefinition) -> bool,
+) -> Vec<ShownTable<'a>> {
+    let stored = context.schema.names.values().filter_map(|id| context.schema.table_by_id(*id));
+    let stored = stored.map(|table| ShownTable { definition: table, is_virtual: false });
+    let made =
+        layout::all_known().map(|known| ShownTable { definition: &known.definition, is_virtual: true });
+    let shown = stored.chain(made).filter(|table| passes(table.definition));
+    let by_name =
+        |table: ShownTable<'a>| ((table.definition.database.as_str(), table.definition.name.as_str()), table);
+    shown.map(by_name).collect::<BTreeMap<_, _>>().into_values().collect()
+}
+
+fn wanted_tables<'a>(context: &'a ShowContext<'_>, pruning: &Pruning<'_>) -> Vec<ShownTable<'a>> {
+    tables_that(context, |table| pruning.wants_table(&table.database, &table.name))
+}
+
+/// The tables of one database; names of virtual databases are taken in any case.
+pub(super) fn tables_of<'a>(context: &'a ShowContext<'_>, database: &str) -> Vec<ShownTable<'a>> {
+    let name = virtual_database(database).unwrap_or(database);
+    tables_that(context, |table| table.database == name)
+}
+
+/// The name of a virtual database, in any case.
+pub(super) fn virtual_database(name: &str) -> Option<&'static str> {
+    VIRTUAL_DATABASES.into_iter().find(|known| known.eq_ignore_ascii_case(name))
+}
+
+/// A table by name.
+pub(super) fn table<'a>(context: &'a ShowContext<'_>, database: &str, name: &str) -> Option<ShownTable<'a>> {
+    let stored = context.schema.table(database, name);
+    let stored = stored.map(|table| ShownTable { definition: table, is_virtual: false });
+    let made = || {
+        layout::known(database, name)
+            .map(|known| ShownTable { definition: &known.definition, is_virtual: true })
+    };
+    stored.or_else(made)
+}
+
+/// All databases with their collations, by name.
+pub(super) fn databases<'a>(context: &'a ShowContext<'_>) -> BTreeMap<&'a str, Collation> {
+    let stored =
+        context.schema.databases.values().map(|database| (database.name.as_str(), database.collation));
+    VIRTUAL_DATABASES.into_iter().map(|name| (name, Collation::Utf8mb4GeneralCi)).chain(stored).collect()
+}
+
+impl ShownTable<'_> {
+    pub(super) fn table_type(self) -> &'static str {
+        if self.is_virtual { "SYSTEM VIEW" } else { "BASE TABLE" }
+    }
+
+    fn privileges(self) -> &'static str {
+        if self.is_virtual { "select" } else { "select,insert,update,references" }
+    }
+
+    /// `def`, database, table.
+    fn place(self) -> [Value; 3] {
+        [text(CATALOG), text(&self.definition.database), text(&self.definition.name)]
+    }
+
+    /// Engine, version, row format, rows, sizes, next AUTO_INCREMENT value, times, collation, checksum, options, comment.
+    pub(super) fn status(self, context: &ShowContext<'_>) -> Vec<Value> {
+        let mut values = Vec::with_capacity(17);
+        if self.is_virtual {
+            values.extend([Value::Null, Value::Int(10), Value::Null]);
+        } else {
+            values.extend([text(catalogue::show::ENGINE), Value::Int(10), text("Dynamic")]);
+        }
+        values.push(optional_number((context.row_count)(self.definition).filter(|_| !self.is_virtual)));
+        // Average row length, sizes of data and indexes, AUTO_INCREMENT, times: no node knows them for the whole cluster.
+        values.extend(std::iter::repeat_n(Value::Null, 9));
+        values.extend([
+            text(self.definition.collation.name()),
+            Value::Null,
+            text(""),
+            text(&self.definition.comment),
+        ]);
+        values
+    }
+}
+
+pub(super) fn schemata(context: &ShowContext<'_>, pruning: &Pruning<'_>) -> Vec<Vec<Value>> {
+    let row = |(name, collation): (&str, Collation)| {
+        let set = collation.character_set();
+        vec![text(CATALOG), text(name), text(set), text(collation.name()), Value::Null, text("NO")]
+    };
+    databases(context).into_iter().filter(|(name, _)| pruning.wants_database(name)).map(row).collect()
+}
+
+pub(super) fn tables(context: &ShowContext<'_>, pruning: &Pruning<'_>) -> Vec<Vec<Value>> {
+    let row = |table: ShownTable<'_>| {
+        let mut row = table.place().to_vec();
+        row.push(text(table.table_type()));
+        row.extend(table.status(context));
+        row
+    };
+    wanted_tables(context, pruning).into_iter().map(row).collect()
+}
+
+/// Tables are spread by hash without a PARTITION clause: for MySQL's clients they are not partitioned.
+pub(super) fn partitions(context: &ShowContext<'_>, pruning: &Pruning<'_>) -> Vec<Vec<Value>> {
+    let row = |table: ShownTable<'_>| {
+        let mut row = table.place().to_vec();
+        row.extend(std::iter::repeat_n(Value::Null, 9));
+        row.push(optional_number((context.row_count)(table.definition)));
+        row.extend(std::iter::repeat_n(Value::Null, 9));
+        row.extend([text(""), Value::Null, Value::Null]);
+        row
+    };
+    wanted_tables(context, pruning).into_iter().filter(|table| !table.is_virtual).map(row).collect()
+}
+
+pub(super) fn columns(context: &ShowContext<'_>, pruning: &Pruning<'_>) -> Vec<Vec<Value>> {
+    let mut rows = Vec::new();
+    for table in wanted_tables(context, pruning) {
+        for (position, (index, column)) in table.definition.visible_columns().enumerate() {
+            rows.push(column_row(table, position, index, column));
+        }
+    }
+    rows
+}
+
+fn column_row(
+    table: ShownTable<'_>,
+    position: usize,
+    index: ColumnIndex,
+    column: &ColumnDefinition,
+) -> Vec<Value> {
+    let signed = |number: Option<u32>| number.map_or(Value::Null, |number| Value::Int(number.into()));
+    let facts = TypeFacts::of(&column.sql_type);
+    let type_text = column_type_text(&column.sql_type);
+    let base_type = type_text.split(['(', ' ']).next().unwrap_or_default();
+    let collation = collation_of(&column.sql_type);
+    let mut row = table.place().to_vec();
+    row.extend([
+        text(&column.name),
+        count(position + 1),
+        optional_text(column_default_text(column).as_deref()),
+        yes_or_no(column.flags.nullable),
+        text(base_type),
+        signed(facts.characters),
+        signed(facts.bytes),
+        optional_number(facts.precision.map(u64::from)),
+        optional_number(facts.scale.map(u64::from)),
+        optional_number(facts.fraction.map(u64::from)),
+        optional_text(collation.map(Collation::character_set)),
+        optional_text(collation.map(Collation::name)),
+        text(&type_text),
+        text(column_key(table.definition, index)),
+        text(&extra(column)),
+        text(table.privileges()),
+        text(&column.comment),
+        text(""),
+        Value::Null,
+    ]);
+    row
+}
+
+/// SHOW COLUMNS: Field, Type, Null, Key, Default, Extra; with `full` also Collation, Privileges, Comment, in MySQL's order.
+pub(super) fn shown_columns(table: ShownTable<'_>, full: bool) -> Vec<Vec<Value>> {
+    let row = |(index, column): (ColumnIndex, &ColumnDefinition)| {
+        let mut row = vec![text(&column.name), text(&column_type_text(&column.sql_type))];
+        if full {
+            row.push(optional_text(collation_of(&column.sql_type).map(Collation::name)));
+        }
+        row.extend([
+            yes_or_no(column.flags.nullable),
+            text(column_key(table.definition, index)),
+            optional_text(column_default_text(column).as_deref()),
+            text(&extra(column)),
+        ]);
+        if full {
+            row.extend([text(table.privileges()), text(&column.comment)]);
+        }
+        row
+    };
+    table.definition.visible_columns().map(row).collect()
+}
+
+/// PRI, UNI, MUL or nothing. As in MySQL, a unique key without NULLs stands in for a missing primary key.
+fn column_key(table: &TableDefinition, column: ColumnIndex) -> &'static str {
+    let is_unique = |index: &&IndexDefinition| matches!(index.kind, IndexKind::Unique { .. });
+    let is_whole = |index: &&IndexDefinition| {
+        index
+            .parts
+            .iter()
+            .all(|part| part.prefix_length.is_none() && !table.column_at(part.column).flags.nullable)
+    };
+    let declared = table.public_indexes().find(|index| index.kind == IndexKind::Primary);
+    let primary =
+        declared.or_else(|| table.public_indexes().find(|index| is_unique(index) && is_whole(index)));
+    if primary.is_some_and(|index| index.parts.iter().any(|part| part.column == column)) {
+        return "PRI";
+    }
+    let leads = |index: &&IndexDefinition| index.parts.first().is_some_and(|part| part.column == column);
+    let is_alone = |index: &IndexDefinition| is_unique(&index) && index.parts.len() == 1;
+    match table.public_indexes().filter(leads).map(is_alone).max() {
+        Some(true) => "UNI",
+        Some(false) => "MUL",
+        None => "",
+    }
+}
+
+/// What SHOW COLUMNS prints behind the default.
+fn extra(column: &ColumnDefinition) -> String {
+    let default = match &column.default {
+        DefaultValue::AutoIncrement => "auto_increment",
+        DefaultValue::CurrentTimestamp | DefaultValue::Expression { .. } => "DEFAULT_GENERATED",
+        DefaultValue::Missing | DefaultValue::Literal(_) => "",
+    };
+    if !column.flags.on_update_now {
+        return default.to_owned();
+    }
+    let update = match &column.sql_type {
+        SqlType::DateTime { fraction } | SqlType::Timestamp { fraction } if *fraction > 0 => {
+            format!("on update CURRENT_TIMESTAMP({fraction})")
+        }
+        _ => "on update CURRENT_TIMESTAMP".to_owned(),
+    };
+    if default.is_empty() { update } else { format!("{default} {update}") }
+}
+
+/// The keys that are constraints: the primary key and unique keys.
+fn constraints(table: &TableDefinition) -> impl Iterator<Item = &IndexDefinition> {
+    table.public_indexes().filter(|index| index.kind != IndexKind::Ordered)
+}
+
+pub(super) fn table_constraints(context: &ShowContext<'_>, pruning: &Pruning<'_>) -> Vec<Vec<Value>> {
+    let mut rows = Vec::new();
+    for table in wanted_tables(context, pruning) {
+        let (database, name) = (&table.definition.database, &table.definition.name);
+        rows.extend(constraints(table.definition).map(|index| {
+            let kind = if index.kind == IndexKind::Primary { "PRIMARY KEY" } else { "UNIQUE" };
+            let constraint = [text(CATALOG), text(database), text(&index.name)];
+            constraint.into_iter().chain([text(database), text(name), text(kind), text("YES")]).collect()
+        }));
+    }
+    rows
+}
+
+pub(super) fn key_column_usage(context: &ShowContext<'_>, pruning: &Pruning<'_>) -> Vec<Vec<Value>> {
+    let mut rows = Vec::new();
+    for table in wanted_tables(context, pruning) {
+        for index in constraints(table.definition) {
+            for (position, part) in index.parts.iter().enumerate() {
+                let mut row = vec![text(CATALOG), text(&table.definition.database), text(&index.name)];
+                row.extend(table.place());
+                row.extend([text(&table.definition.column_at(part.column).name), count(position + 1)]);
+                row.extend(std::iter::repeat_n(Value::Null, 4));
+                rows.push(row);
+            }
+        }
+    }
+    rows
+}
+
+pub(super) fn statistics(context: &ShowContext<'_>, pruning: &Pruning<'_>) -> Vec<Vec<Value>> {
+    let mut rows = Vec::new();
+    for table in wanted_tables(context, pruning) {
+        for part in index_parts(table, context) {
+            let mut row = table.place().to_vec();
+            row.extend([
+                part.non_unique,
+                text(&table.definition.database),
+                part.key_name,
+                part.position,
+                part.column,
+            ]);
+            row.extend([part.order, part.cardinality, part.prefix, Value::Null, part.nullable]);
+            row.extend([text(INDEX_TYPE), text(""), text(""), text("YES"), Value::Null]);
+            rows.push(row);
+        }
+    }
+    rows
+}
+
+/// SHOW INDEX.
+pub(super) fn shown_indexes(table: ShownTable<'_>, context: &ShowContext<'_>) -> Vec<Vec<Value>> {
+    let row = |part: IndexPart| {
+        let mut row =
+            vec![text(&table.definition.name), part.non_unique, part.key_name, part.position, part.column];
+        row.extend([part.order, part.cardinality, part.prefix, Value::Null, part.nullable]);
+        row.extend([text(INDEX_TYPE), text(""), text(""), text("YES"), Value::Null]);
+        row
+    };
+    index_parts(table, context).map(row).collect()
+}
+
+/// MySQL's name for an ordered index.
+const INDEX_TYPE: &str = "BTREE";
+
+/// A column of an index.
+struct IndexPart {
+    non_unique: Value,
+    key_name: Value,
+    position: Value,
+    column: Value,
+    /// A: ascending, D: descending.
+    order: Value,
+    cardinality: Value,
+    prefix: Value,
+    nullable: Value,
+}
+
+fn index_parts<'a>(table: ShownTable<'a>, context: &ShowContext<'_>) -> impl Iterator<Item = IndexPart> + 'a {
+    let row_count = (context.row_count)(table.definition).filter(|_| !table.is_virtual);
+    let rows = row_count.map_or(Value::Null, |rows| Value::Int(i64::try_from(rows).unwrap_or(i64::MAX)));
+    table.definition.public_indexes().flat_map(move |index| {
+        let rows = rows.clone();
+        index.parts.iter().enumerate().map(move |(position, part)| {
+            let column = table.definition.column_at(part.column);
+            let is_unique = index.kind != IndexKind::Ordered;
+            // Only of whole unique keys it is known how many values there are: as many as rows.
+            let is_complete = is_unique && position + 1 == index.parts.len();
+            IndexPart {
+                non_unique: Value::Int(i64::from(!is_unique)),
+                key_name: text(&index.name),
+                position: count(position + 1),
+                column: text(&column.name),
+                order: text(if part.descending { "D" } else { "A" }),
+                cardinality: if is_complete { rows.clone() } else { Value::Null },
+                prefix: part.prefix_length.map_or(Value::Null, |length| Value::Int(length.into())),
+                nullable: text(if column.flags.nullable { "YES" } else { "" }),
+            }
+        })
+    })
+}
+
+/// What `information_schema.COLUMNS` says about a type.
+#[derive(Clone, Copy, Default)]
+struct TypeFacts {
+    characters: Option<u32>,
+    bytes: Option<u32>,
+    precision: Option<u8>,
+    scale: Option<u8>,
+    /// Digits of a second.
+    fraction: Option<u8>,
+}
+
+/// Bytes of one character at most.
+const CHARACTER_SIZE: u32 = 4;
+
+impl TypeFacts {
+    fn of(sql_type: &SqlType) -> Self {
+        match sql_type {
+            SqlType::Integer { width, unsigned } => {
+                let precision = match width {
+                    IntegerWidth::Tiny => 3,
+                    IntegerWidth::Small => 5,
+                    IntegerWidth::Medium => 7,
+                    IntegerWidth::Normal => 10,
+                    IntegerWidth::Big => 19 + u8::from(*unsigned),
+                };
+                Self::number(precision, Some(0))
+            }
+            SqlType::Float => Self::number(12, None),
+            SqlType::Double => Self::number(22, None),
+            SqlType::Decimal { precision, scale, .. } => Self::number(*precision, Some(*scale)),
+            SqlType::Bit { length } => Self::number(*length, None),
+            SqlType::Char { length, .. } | SqlType::VarChar { length, .. } => Self::characters(*length),
+            SqlType::Binary { length } | SqlType::VarBinary { length } => Self::bytes(*length),
+            SqlType::Text { size, .. } | SqlType::Blob { size } => Self::bytes(size_max(*size)),
+            SqlType::Enum { members, .. } => {
+                Self::characters(members.iter().map(|member| length_of(member)).max().unwrap_or(0))
+            }
+            SqlType::Set { members, .. } => {
+                let all: u32 = members.iter().map(|member| length_of(member) + 1).sum();
+                Self::characters(all.saturating_sub(1))
+            }
+            SqlType::Time { fraction } | SqlType::DateTime { fraction } | SqlType::Timestamp { fraction } => {
+                Self { fraction: Some(*fraction), ..Self::default() }
+            }
+            SqlType::Null | SqlType::Date | SqlType::Year | SqlType::Json => Self::default(),
+        }
+    }
+
+    fn number(precision: u8, scale: Option<u8>) -> Self {
+        Self { precision: Some(precision), scale, ..Self::default() }
+    }
+
+    fn characters(length: u32) -> Self {
+        Self {
+            characters: Some(length),
+            bytes: Some(length.saturating_mul(CHARACTER_SIZE)),
+            ..Self::default()
+        }
+    }
+
+    fn bytes(length: u32) -> Self {
+        Self { characters: Some(length), bytes: Some(length), ..Self::default() }
+    }
+}
+
+fn length_of(text: &str) -> u32 {
+    u32::try_from(text.chars().count()).unwrap_or(u32::MAX)
+}
+
+fn size_max(size: BlobSize) -> u32 {
+    match size {
+        BlobSize::Tiny => 255,
+        BlobSize::Normal => 65_535,
+        BlobSize::Medium => 16_777_215,
+        BlobSize::Long => u32::MAX,
+    }
+}
+
+fn collation_of(sql_type: &SqlType) -> Option<Collation> {
+    match sql_type {
+        SqlType::Char { collation, .. }
+        | SqlType::VarChar { collation, .. }
+        | SqlType::Text { collation, .. }
+        | SqlType::Enum { collation, .. }
+        | SqlType::Set { collation, .. } => Some(*collation),
+        SqlType::Null
+        | SqlType::Integer { .. }
+        | SqlType::Float
+        | SqlType::Double
+        | SqlType::Decimal { .. }
+        | SqlType::Bit { .. }
+        | SqlType::Binary { .. }
+        | SqlType::VarBinary { .. }
+        | SqlType::Blob { .. }
+        | SqlType::Date
+        | SqlType::Time { .. }
+        | SqlType::DateTime { .. }
+        | SqlType::Timestamp { .. }
+        | SqlType::Year
+        | SqlType::Json => None,
+    }
+}

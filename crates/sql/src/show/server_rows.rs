@@ -1,0 +1,241 @@
+//! Rows about the server: character sets, collations, engines, plugins, privileges, variables, counters.
+//!
+//! Character sets and collations are listed by every name that CREATE TABLE and SET NAMES take, although some mean the same thing here
+//! ([`Collation::by_name`] says which).
+
+use super::ShowContext;
+use super::layout::{text, yes_or_no};
+use crate::variables::{Scope, TABLE};
+use mysql_protocol::charset;
+use types::{Collation, User, Value};
+
+/// A character set: name, default collation, description, bytes of a character at most.
+const CHARACTER_SETS: [(&str, &str, &str, u64); 5] = [
+    ("ascii", "ascii_general_ci", "US ASCII", 1),
+    ("binary", "binary", "Binary pseudo charset", 1),
+    ("latin1", "latin1_swedish_ci", "cp1252 West European", 1),
+    ("utf8mb3", "utf8mb3_general_ci", "UTF-8 Unicode", 3),
+    ("utf8mb4", "utf8mb4_0900_ai_ci", "UTF-8 Unicode", 4),
+];
+
+/// Every privilege of MySQL that is not dynamic: name as SHOW PRIVILEGES prints it, what it is about, what it allows.
+const PRIVILEGES: [(&str, &str, &str); 30] = [
+    ("Alter", "Tables", "To alter the table"),
+    ("Alter routine", "Functions,Procedures", "To alter or drop stored functions/procedures"),
+    ("Create", "Databases,Tables,Indexes", "To create new databases and tables"),
+    ("Create routine", "Databases", "To use CREATE FUNCTION/PROCEDURE"),
+    ("Create role", "Server Admin", "To create new roles"),
+    ("Create temporary tables", "Databases", "To use CREATE TEMPORARY TABLE"),
+    ("Create view", "Tables", "To create new views"),
+    ("Create user", "Server Admin", "To create new users"),
+    ("Delete", "Tables", "To delete existing rows"),
+    ("Drop", "Databases,Tables", "To drop databases, tables, and views"),
+    ("Drop role", "Server Admin", "To drop roles"),
+    ("Event", "Server Admin", "To create, alter, drop and execute events"),
+    ("Execute", "Functions,Procedures", "To execute stored routines"),
+    ("File", "File access on server", "To read and write files on the server"),
+    ("Index", "Tables", "To create or drop indexes"),
+    ("Insert", "Tables", "To insert data into tables"),
+    ("Lock tables", "Databases", "To use LOCK TABLES (together with SELECT privilege)"),
+    ("Process", "Server Admin", "To view the plain text of currently executing queries"),
+    ("References", "Databases,Tables", "To have references on tables"),
+    ("Reload", "Server Admin", "To reload or refresh tables, logs and privileges"),
+    ("Replication client", "Server Admin", "To ask where the slave or master servers are"),
+    ("Replication slave", "Server Admin", "To read binary log events from the master"),
+    ("Select", "Tables", "To retrieve rows from table"),
+    ("Show databases", "Server Admin", "To see all databases with SHOW DATABASES"),
+    ("Show view", "Tables", "To see views with SHOW CREATE VIEW"),
+    ("Shutdown", "Server Admin", "To shut down the server"),
+    ("Super", "Server Admin", "To use KILL thread, SET GLOBAL, CHANGE MASTER, etc."),
+    ("Trigger", "Tables", "To use triggers"),
+    ("Create tablespace", "Server Admin", "To create/alter/drop tablespaces"),
+    ("Update", "Tables", "To update existing rows"),
+];
+
+/// Name, type, description.
+const PLUGINS: [(&str, &str, &str); 3] = [
+    ("caching_sha2_password", "AUTHENTICATION", "Caching sha2 authentication"),
+    (catalogue::show::ENGINE, "STORAGE ENGINE", ENGINE_COMMENT),
+    ("mysql_native_password", "AUTHENTICATION", "Native MySQL authentication"),
+];
+
+const ENGINE_COMMENT: &str = "In memory, shared nothing, replicated synchronously";
+
+/// CHARACTER_SETS.
+pub(super) fn character_sets() -> Vec<Vec<Value>> {
+    let row = |(name, collation, description, size): (&str, &str, &str, u64)| {
+        vec![text(name), text(collation), text(description), Value::UInt(size)]
+    };
+    CHARACTER_SETS.map(row).into()
+}
+
+/// SHOW CHARACTER SET, which has the columns in another order.
+pub(super) fn shown_character_sets() -> Vec<Vec<Value>> {
+    let mut rows = character_sets();
+    for row in &mut rows {
+        row.swap(1, 2);
+    }
+    rows
+}
+
+fn known_collations() -> impl Iterator<Item = charset::Collation> {
+    let is_known = |collation: &charset::Collation| {
+        CHARACTER_SETS.iter().any(|(name, ..)| *name == collation.charset)
+            && Collation::by_name(collation.name).is_some()
+    };
+    charset::collations().filter(is_known)
+}
+
+/// COLLATIONS and SHOW COLLATION, by name.
+pub(super) fn collations() -> Vec<Vec<Value>> {
+    let row = |collation: charset::Collation| {
+        let is_default = CHARACTER_SETS.iter().any(|(_, default, ..)| *default == collation.name);
+        let is_no_pad = Collation::by_name(collation.name).is_some_and(|known| !known.is_pad_space());
+        vec![
+            text(collation.name),
+            text(collation.charset),
+            Value::UInt(collation.id.into()),
+            text(if is_default { "Yes" } else { "" }),
+            text("Yes"),
+            Value::UInt(sort_length(collation.name)),
+            text(if is_no_pad { "NO PAD" } else { "PAD SPACE" }),
+        ]
+    };
+    let mut all: Vec<charset::Collation> = known_collations().collect();
+    all.sort_unstable_by_key(|collation| collation.name);
+    all.into_iter().map(row).collect()
+}
+
+/// MySQL's measure of the memory that sorting needs.
+fn sort_length(collation: &str) -> u64 {
+    let is_uca = collation.starts_with("utf8mb")
+        && !["_bin", "_general_ci", "_tolower_ci", "_mysql500_ci"].iter().any(|end| collation.ends_with(end));
+    match (is_uca, collation.contains("_0900_")) {
+        (true, true) => 0,
+        (true, false) => 8,
+        (false, _) => 1,
+    }
+}
+
+/// COLLATION_CHARACTER_SET_APPLICABILITY.
+pub(super) fn collation_character_sets() -> Vec<Vec<Value>> {
+    known_collations().map(|collation| vec![text(collation.name), text(collation.charset)]).collect()
+}
+
+/// ENGINES and SHOW ENGINES.
+pub(super) fn engines() -> Vec<Vec<Value>> {
+    let (transactions, xa, savepoints) = (yes_or_no(true), yes_or_no(false), yes_or_no(true));
+    vec![vec![
+        text(catalogue::show::ENGINE),
+        text("DEFAULT"),
+        text(ENGINE_COMMENT),
+        transactions,
+        xa,
+        savepoints,
+    ]]
+}
+
+/// PLUGINS.
+pub(super) fn plugins() -> Vec<Vec<Value>> {
+    let row = |(name, kind, description): (&str, &str, &str)| {
+        vec![
+            text(name),
+            text("1.0"),
+            text("ACTIVE"),
+            text(kind),
+            text("1.0"),
+            Value::Null,
+            Value::Null,
+            Value::Null,
+            text(description),
+            text(env!("CARGO_PKG_LICENSE")),
+            text("FORCE"),
+        ]
+    };
+    PLUGINS.map(row).into()
+}
+
+/// SHOW PLUGINS: Name, Status, Type, Library, License.
+pub(super) fn shown_plugins() -> Vec<Vec<Value>> {
+    let row = |(name, kind, _): (&str, &str, &str)| {
+        vec![text(name), text("ACTIVE"), text(kind), Value::Null, text(env!("CARGO_PKG_LICENSE"))]
+    };
+    PLUGINS.map(row).into()
+}
+
+/// SHOW PRIVILEGES.
+pub(super) fn privileges() -> Vec<Vec<Value>> {
+    PRIVILEGES.map(|(name, context, comment)| vec![text(name), text(context), text(comment)]).into()
+}
+
+/// USER_PRIVILEGES: every account has them all.
+pub(super) fn user_privileges(context: &ShowContext<'_>) -> Vec<Vec<Value>> {
+    let of_user = |user: &User| {
+        let grantee = format!("'{}'@'{}'", user.name, user.host);
+        PRIVILEGES.map(|(name, ..)| {
+            vec![text(&grantee), text("def"), text(&name.to_ascii_uppercase()), yes_or_no(true)]
+        })
+    };
+    context.schema.users.iter().flat_map(of_user).collect()
+}
+
+/// SHOW GRANTS.
+pub(super) fn grants(context: &ShowContext<'_>) -> Vec<Vec<Value>> {
+    let (user, host) = context.account;
+    let quoted = |name: &str| name.replace('`', "``");
+    let grant =
+        format!("GRANT ALL PRIVILEGES ON *.* TO `{}`@`{}` WITH GRANT OPTION", quoted(user), quoted(host));
+    vec![vec![text(&grant)]]
+}
+
+/// System variables by name.
+pub(super) fn variables(context: &ShowContext<'_>, scope: Scope) -> Vec<Vec<Value>> {
+    TABLE
+        .iter()
+        .map(|definition| vec![text(definition.name), text(&context.variables.text(definition, scope))])
+        .collect()
+}
+
+/// Status variables by name.
+pub(super) fn status(context: &ShowContext<'_>) -> Vec<Vec<Value>> {
+    let status = context.status;
+    let numbers = [
+        ("Aborted_connects", status.aborted_connects),
+        ("Com_commit", status.commits),
+        ("Com_delete", status.deletes),
+        ("Com_insert", status.inserts),
+        ("Com_rollback", status.rollbacks),
+        ("Com_select", status.selects),
+        ("Com_update", status.updates),
+        ("Connections", status.connections),
+        ("Queries", status.questions),
+        ("Questions", status.questions),
+        ("Threads_connected", status.threads_connected),
+        ("Uptime", status.uptime_s),
+    ];
+    let texts = [("Ssl_cipher", status.tls_cipher), ("Ssl_version", status.tls_version)];
+    let mut rows: Vec<Vec<Value>> =
+        numbers.iter().map(|(name, number)| vec![text(name), text(&number.to_string())]).collect();
+    rows.extend(texts.iter().map(|(name, shown)| vec![text(name), text(shown)]));
+    rows.sort_by(|left, right| match (&left[0], &right[0]) {
+        (Value::Bytes(left), Value::Bytes(right)) => left.cmp(right),
+        _ => std::cmp::Ordering::Equal,
+    });
+    rows
+}
+
+/// SHOW WARNINGS: Level, Code, Message.
+pub(super) fn diagnostics(
+    context: &ShowContext<'_>,
+    passes: impl Fn(super::Level) -> bool,
+) -> Vec<Vec<Value>> {
+    let row = |diagnostic: &super::Diagnostic<'_>| {
+        let level = match diagnostic.level {
+            super::Level::Note => "Note",
+            super::Level::Warning => "Warning",
+            super::Level::Error => "Error",
+        };
+        vec![text(level), Value::UInt(diagnostic.code.into()), text(diagnostic.message)]
+    };
+    context.diagnostics.iter().filter(|diagnostic| passes(diagnostic.level)).map(row).collect()
+}

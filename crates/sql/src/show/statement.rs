@@ -1,0 +1,336 @@
+//! SHOW, DESCRIBE, ANALYZE TABLE and their like: MySQL 8's columns and rows.
+//!
+//! LIKE is applied here, to the first column, as MySQL does: byte by byte where names of databases and tables are, else without case.
+
+use super::layout::{Column, Kind, NAME as TEXT, Respondents, column, nullable, text};
+use super::schema_rows::{self, ShownTable};
+use super::{Level, ShowContext, VirtualRows, information_schema, server_rows};
+use crate::plan::{Show, TableMaintenance};
+use crate::variables::Scope;
+use expression::{Context, Expression, NoColumns, Node};
+use protocol::SqlError;
+use protocol::signal::InfoTable;
+use types::{BlobSize, Collation, IntegerWidth, SqlType, Value};
+
+const LONG: Kind = Kind::LongText(BlobSize::Long);
+
+/// Names and types of the columns of a SHOW; `account` is CURRENT_USER().
+pub(crate) fn columns(what: &Show, account: (&str, &str)) -> Vec<(String, SqlType)> {
+    let fixed: &[Column] = match what {
+        Show::Tables { database, full } => {
+            let mut columns = vec![(format!("Tables_in_{database}"), Kind::Identifier.sql_type())];
+            if *full {
+                columns.push(("Table_type".to_owned(), Kind::Text(11).sql_type()));
+            }
+            return columns;
+        }
+        Show::Grants => {
+            let (user, host) = account;
+            return vec![(format!("Grants for {user}@{host}"), Kind::Text(1024).sql_type())];
+        }
+        Show::Nothing { columns } => {
+            return columns.iter().map(|name| (name.clone(), TEXT.sql_type())).collect();
+        }
+        Show::Databases => DATABASES,
+        Show::Columns { full: false, .. } => COLUMNS,
+        Show::Columns { full: true, .. } => FULL_COLUMNS,
+        Show::Indexes { .. } => INDEXES,
+        Show::CreateTable { .. } => CREATE_TABLE,
+        Show::CreateDatabase { .. } => CREATE_DATABASE,
+        Show::TableStatus { .. } => TABLE_STATUS,
+        Show::Variables | Show::Status => VARIABLES,
+        Show::Warnings | Show::Errors => DIAGNOSTICS,
+        Show::Engines => ENGINES,
+        Show::CharacterSets => CHARACTER_SETS,
+        Show::Collations => COLLATIONS,
+        Show::ProcessList => return process_list(),
+        Show::Privileges => PRIVILEGES,
+        Show::Plugins => PLUGINS,
+        Show::Maintenance { .. } => MAINTENANCE,
+    };
+    fixed.iter().map(|column| (column.name.to_owned(), column.kind.sql_type())).collect()
+}
+
+/// The rows of a SHOW; WHERE is the caller's. 1049 and 1146 if what is shown has gone since the statement was bound.
+pub(crate) fn show(
+    what: &Show,
+    like: Option<&str>,
+    context: &ShowContext<'_>,
+) -> Result<VirtualRows, SqlError> {
+    let rows = match what {
+        Show::ProcessList => return Ok(VirtualRows::Ask(InfoTable::Processes, Respondents::AllNodes)),
+        Show::Databases => schema_rows::databases(context).into_keys().map(|name| vec![text(name)]).collect(),
+        Show::Tables { database, full } => tables(context, database, *full),
+        Show::Columns { database, table, full } => {
+            schema_rows::shown_columns(known_table(context, database, table)?, *full)
+        }
+        Show::Indexes { database, table } => {
+            schema_rows::shown_indexes(known_table(context, database, table)?, context)
+        }
+        Show::CreateTable { database, table } => {
+            let table = known_table(context, database, table)?.definition;
+            vec![vec![text(&table.name), text(&catalogue::show_create_table(table))]]
+        }
+        Show::CreateDatabase { database } => create_database(context, database)?,
+        Show::TableStatus { database } => table_status(context, database),
+        Show::Variables => server_rows::variables(context, Scope::Session),
+        Show::Status => server_rows::status(context),
+        Show::Warnings => server_rows::diagnostics(context, |_| true),
+        Show::Errors => server_rows::diagnostics(context, |level| level == Level::Error),
+        Show::Engines => server_rows::engines(),
+        Show::CharacterSets => server_rows::shown_character_sets(),
+        Show::Collations => server_rows::collations(),
+        Show::Grants => server_rows::grants(context),
+        Show::Privileges => server_rows::privileges(),
+        Show::Plugins => server_rows::shown_plugins(),
+        Show::Maintenance { operation, tables } => maintenance(context, *operation, tables),
+        Show::Nothing { .. } => Vec::new(),
+    };
+    Ok(VirtualRows::Now(match like {
+        Some(pattern) => like_rows(rows, pattern, like_collation(what)),
+        None => rows,
+    }))
+}
+
+fn known_table<'a>(
+    context: &'a ShowContext<'_>,
+    database: &str,
+    name: &str,
+) -> Result<ShownTable<'a>, SqlError> {
+    let missing = || SqlError::new(1146, format!("Table '{database}.{name}' doesn't exist"));
+    schema_rows::table(context, database, name).ok_or_else(missing)
+}
+
+fn tables(context: &ShowContext<'_>, database: &str, full: bool) -> Vec<Vec<Value>> {
+    let row = |table: ShownTable<'_>| {
+        let mut row = vec![text(&table.definition.name)];
+        if full {
+            row.push(text(table.table_type()));
+        }
+        row
+    };
+    schema_rows::tables_of(context, database).into_iter().map(row).collect()
+}
+
+fn table_status(context: &ShowContext<'_>, database: &str) -> Vec<Vec<Value>> {
+    let row = |table: ShownTable<'_>| {
+        let name = text(&table.definition.name);
+        std::iter::once(name).chain(table.status(context)).collect()
+    };
+    schema_rows::tables_of(context, database).into_iter().map(row).collect()
+}
+
+fn create_database(context: &ShowContext<'_>, database: &str) -> Result<Vec<Vec<Value>>, SqlError> {
+    let name = schema_rows::virtual_database(database).unwrap_or(database);
+    let databases = schema_rows::databases(context);
+    let Some(collation) = databases.get(name) else {
+        return Err(SqlError::new(1049, format!("Unknown database '{database}'")));
+    };
+    let shown = types::Database { name: name.to_owned(), collation: *collation };
+    Ok(vec![vec![text(name), text(&catalogue::show_create_database(&shown))]])
+}
+
+/// What the operations would do is either always done or never needed; only what cannot be done here is said.
+fn maintenance(
+    context: &ShowContext<'_>,
+    operation: TableMaintenance,
+    tables: &[(String, String)],
+) -> Vec<Vec<Value>> {
+    let (name, outcome) = match operation {
+        TableMaintenance::Analyze => ("analyze", ("status", "OK")),
+        TableMaintenance::Optimize => ("optimize", ("status", "OK")),
+        TableMaintenance::Check => {
+            ("check", ("note", "The storage engine for the table doesn't support check"))
+        }
+        TableMaintenance::Repair => {
+            ("repair", ("note", "The storage engine for the table doesn't support repair"))
+        }
+    };
+    let mut rows = Vec::new();
+    for (database, table) in tables {
+        let full_name = format!("{database}.{table}");
+        let mut row = |kind: &str, message: &str| {
+            rows.push(vec![text(&full_name), text(name), text(kind), text(message)])
+        };
+        if schema_rows::table(context, database, table).is_some() {
+            row(outcome.0, outcome.1);
+        } else {
+            row("Error", &format!("Table '{full_name}' doesn't exist"));
+            row("status", "Operation failed");
+        }
+    }
+    rows
+}
+
+fn like_collation(what: &Show) -> Collation {
+    match what {
+        Show::Databases | Show::Tables { .. } | Show::TableStatus { .. } => Collation::Utf8mb4Bin,
+        Show::Columns { .. }
+        | Show::Indexes { .. }
+        | Show::CreateTable { .. }
+        | Show::CreateDatabase { .. }
+        | Show::Variables
+        | Show::Status
+        | Show::Warnings
+        | Show::Errors
+        | Show::Engines
+        | Show::CharacterSets
+        | Show::Collations
+        | Show::ProcessList
+        | Show::Grants
+        | Show::Privileges
+        | Show::Plugins
+        | Show::Maintenance { .. }
+        | Show::Nothing { .. } => Collation::Utf8mb4GeneralCi,
+    }
+}
+
+/// The rows whose first value matches.
+fn like_rows(rows: Vec<Vec<Value>>, pattern: &str, collation: Collation) -> Vec<Vec<Value>> {
+    let context = Context::default();
+    let matches = |row: &Vec<Value>| {
+        let Some(Value::Bytes(shown)) = row.first() else { return false };
+        let node = Node::Like {
+            negated: false,
+            collation,
+            escape: Some(u32::from('\\')),
+            operand: Box::new(Expression::text(shown.clone(), collation)),
+            pattern: Box::new(Expression::text(pattern, collation)),
+        };
+        let sql_type = SqlType::Integer { width: IntegerWidth::Big, unsigned: false };
+        let like = Expression { node, sql_type, nullable: false };
+        like.is_true(&NoColumns, &context).unwrap_or(false)
+    };
+    rows.into_iter().filter(matches).collect()
+}
+
+const DATABASES: &[Column] = &[column("Database", Kind::Identifier)];
+
+const COLUMNS: &[Column] = &[
+    column("Field", TEXT),
+    column("Type", Kind::LongText(BlobSize::Medium)),
+    column("Null", Kind::Text(3)),
+    column("Key", Kind::Text(3)),
+    nullable("Default", Kind::LongText(BlobSize::Normal)),
+    nullable("Extra", Kind::Text(256)),
+];
+
+const FULL_COLUMNS: &[Column] = &[
+    column("Field", TEXT),
+    column("Type", Kind::LongText(BlobSize::Medium)),
+    nullable("Collation", TEXT),
+    column("Null", Kind::Text(3)),
+    column("Key", Kind::Text(3)),
+    nullable("Default", Kind::LongText(BlobSize::Normal)),
+    nullable("Extra", Kind::Text(256)),
+    nullable("Privileges", Kind::Text(154)),
+    column("Comment", Kind::LongText(BlobSize::Normal)),
+];
+
+const INDEXES: &[Column] = &[
+    column("Table", Kind::Identifier),
+    column("Non_unique", Kind::Int),
+    nullable("Key_name", TEXT),
+    column("Seq_in_index", Kind::UnsignedInt),
+    nullable("Column_name", TEXT),
+    nullable("Collation", Kind::Text(1)),
+    nullable("Cardinality", Kind::BigInt),
+    nullable("Sub_part", Kind::BigInt),
+    nullable("Packed", Kind::Text(10)),
+    column("Null", Kind::Text(3)),
+    column("Index_type", Kind::Text(11)),
+    column("Comment", Kind::Text(8)),
+    column("Index_comment", Kind::Text(2048)),
+    column("Visible", Kind::Text(3)),
+    nullable("Expression", LONG),
+];
+
+const CREATE_TABLE: &[Column] = &[column("Table", Kind::Identifier), column("Create Table", LONG)];
+const CREATE_DATABASE: &[Column] =
+    &[column("Database", Kind::Identifier), column("Create Database", Kind::Text(1024))];
+
+const TABLE_STATUS: &[Column] = &[
+    column("Name", Kind::Identifier),
+    nullable("Engine", TEXT),
+    nullable("Version", Kind::Int),
+    nullable("Row_format", Kind::Text(10)),
+    nullable("Rows", Kind::UnsignedBigInt),
+    nullable("Avg_row_length", Kind::UnsignedBigInt),
+    nullable("Data_length", Kind::UnsignedBigInt),
+    nullable("Max_data_length", Kind::UnsignedBigInt),
+    nullable("Index_length", Kind::UnsignedBigInt),
+    nullable("Data_free", Kind::UnsignedBigInt),
+    nullable("Auto_increment", Kind::UnsignedBigInt),
+    nullable("Create_time", Kind::Timestamp),
+    nullable("Update_time", Kind::DateTime),
+    nullable("Check_time", Kind::DateTime),
+    nullable("Collation", TEXT),
+    nullable("Checksum", Kind::BigInt),
+    nullable("Create_options", Kind::Text(256)),
+    nullable("Comment", Kind::LongText(BlobSize::Normal)),
+];
+
+const VARIABLES: &[Column] = &[column("Variable_name", TEXT), nullable("Value", Kind::Text(1024))];
+
+const DIAGNOSTICS: &[Column] =
+    &[column("Level", Kind::Text(7)), column("Code", Kind::UnsignedInt), column("Message", Kind::Text(512))];
+
+const ENGINES: &[Column] = &[
+    column("Engine", TEXT),
+    column("Support", Kind::Text(8)),
+    column("Comment", Kind::Text(80)),
+    nullable("Transactions", Kind::Text(3)),
+    nullable("XA", Kind::Text(3)),
+    nullable("Savepoints", Kind::Text(3)),
+];
+
+const CHARACTER_SETS: &[Column] = &[
+    column("Charset", TEXT),
+    column("Description", Kind::Text(2048)),
+    column("Default collation", TEXT),
+    column("Maxlen", Kind::UnsignedInt),
+];
+
+const COLLATIONS: &[Column] = &[
+    column("Collation", TEXT),
+    column("Charset", TEXT),
+    column("Id", Kind::UnsignedBigInt),
+    column("Default", Kind::Text(3)),
+    column("Compiled", Kind::Text(3)),
+    column("Sortlen", Kind::UnsignedInt),
+    column("Pad_attribute", Kind::Text(9)),
+];
+
+const PRIVILEGES: &[Column] = &[
+    column("Privilege", Kind::Text(25)),
+    column("Context", Kind::Text(25)),
+    column("Comment", Kind::Text(80)),
+];
+
+const PLUGINS: &[Column] = &[
+    column("Name", TEXT),
+    column("Status", Kind::Text(10)),
+    column("Type", Kind::Text(80)),
+    nullable("Library", TEXT),
+    nullable("License", Kind::Text(80)),
+];
+
+const MAINTENANCE: &[Column] = &[
+    column("Table", Kind::Text(128)),
+    column("Op", Kind::Text(10)),
+    column("Msg_type", Kind::Text(10)),
+    column("Msg_text", LONG),
+];
+
+/// PROCESSLIST's columns, as SHOW writes their names.
+fn process_list() -> Vec<(String, SqlType)> {
+    let shown = |column: &Column| {
+        let (first, rest) = column.name.split_at(1);
+        let name = match column.name {
+            "DB" => "db".to_owned(),
+            _ => format!("{first}{}", rest.to_ascii_lowercase()),
+        };
+        (name, column.kind.sql_type())
+    };
+    information_schema::PROCESS_LIST.iter().map(shown).collect()
+}
