@@ -38,7 +38,10 @@ fn one(seed: u64) -> u64 {
 fn report(seed: u64, outcome: &Outcome) {
     let verdict = outcome.failure.as_deref().unwrap_or("passed");
     let milliseconds = outcome.virtual_time / 1_000_000;
-    println!("seed {seed}: {verdict} ({} steps, {milliseconds} virtual ms, digest {:016x})", outcome.steps, outcome.digest);
+    println!(
+        "seed {seed}: {verdict} ({} steps, {milliseconds} virtual ms, digest {:016x})",
+        outcome.steps, outcome.digest
+    );
 }
 
 fn campaign(first: u64, count: u64) -> u64 {

@@ -10,6 +10,7 @@
 pub mod epochs;
 pub mod ldm;
 pub mod locks;
+pub mod mutants;
 pub mod tc;
 
 pub use epochs::{EpochMember, EpochSignals};

@@ -9,6 +9,7 @@
 //! Invariants: the decision "commit" is taken exactly when every in-sync replica of every participant with writes, and the primary of every
 //! lock-only participant, has answered Prepared (I1, I8). The commit epoch is the maximum of the primaries' stamps.
 
+use crate::mutants::{self, Mutant};
 use protocol::program::Refusal;
 use protocol::signal::{CommitDone, CommitOutcome, CoordinateRequest, Outcome, Participant, Prepared};
 use protocol::{Address, Envelope, Outputs, Signal};
@@ -207,7 +208,12 @@ impl Tc {
             answers.has_writes = Some(prepared.has_writes);
         }
         coordinated.epoch = coordinated.epoch.max(prepared.epoch);
-        if coordinated.answers.iter().all(Answers::is_prepared) {
+        let is_decided = if mutants::is(Mutant::CommitOnPartialPrepare) {
+            coordinated.answers.iter().any(Answers::is_prepared)
+        } else {
+            coordinated.answers.iter().all(Answers::is_prepared)
+        };
+        if is_decided {
             coordinated.stage = Stage::Committed;
             let epoch = coordinated.epoch;
             reply(self.address, coordinated, CommitOutcome::Committed(epoch), outputs);

@@ -24,6 +24,7 @@ pub fn own(history: &[Transaction], final_lists: &BTreeMap<u64, Vec<u64>>) -> Op
         }
     }
     lost_or_doubled(history, final_lists)
+        .or_else(|| unseen_own(history))
         .or_else(|| wrong_reads(history, final_lists, &writer))
         .or_else(|| cycle(history, final_lists, &writer))
 }
@@ -52,6 +53,28 @@ fn lost_or_doubled(history: &[Transaction], final_lists: &BTreeMap<u64, Vec<u64>
                     return Some(format!("aborted append of {value} is in list {key}: {transaction:?}"));
                 }
                 End::Committed | End::Aborted | End::Unknown => {}
+            }
+        }
+    }
+    None
+}
+
+/// A transaction sees what it has appended itself.
+fn unseen_own(history: &[Transaction]) -> Option<String> {
+    for transaction in history.iter().filter(|transaction| transaction.end == End::Committed) {
+        let mut own: Vec<(u64, u64)> = Vec::new();
+        for step in &transaction.steps {
+            match step {
+                Step::Append(key, value) => own.push((*key, *value)),
+                Step::Read(key, Some(read)) => {
+                    let missing = own.iter().find(|(list, value)| list == key && !read.contains(value));
+                    if let Some((_, value)) = missing {
+                        return Some(format!(
+                            "own append of {value} to list {key} was not seen: {transaction:?}"
+                        ));
+                    }
+                }
+                Step::Read(_, None) => {}
             }
         }
     }

@@ -16,6 +16,10 @@ pub struct Bank {
     left: u32,
     /// Statements of the running transfer that are not sent yet, last first.
     statements: Vec<String>,
+    /// The balances that locking reads of this transfer have shown, in order of the reads.
+    balances: Vec<i64>,
+    /// With locked balances known, the updates write absolute values: (account, change).
+    absolute: Vec<(u64, i64)>,
     is_running: bool,
     is_rolling_back: bool,
     /// Transfers acknowledged.
@@ -32,6 +36,8 @@ impl Bank {
             nodes,
             left: count,
             statements: Vec::new(),
+            balances: Vec::new(),
+            absolute: Vec::new(),
             is_running: false,
             is_rolling_back: false,
             committed: 0,
@@ -58,17 +64,28 @@ impl Bank {
         let (from, to) = (prng.below(ACCOUNT_COUNT), prng.below(ACCOUNT_COUNT));
         let amount = 1 + prng.below(50);
         let mut statements = vec!["BEGIN".to_owned()];
-        if prng.chance(1, 3) {
-            statements.push(format!("SELECT balance FROM sim.bank WHERE id = {from} FOR UPDATE"));
+        self.balances.clear();
+        self.absolute.clear();
+        if from != to && prng.chance(1, 3) {
+            // Read under lock, in order of accounts, then write absolute values: wrong at once if a lock is lost.
+            let change = i64::try_from(amount).unwrap_or(0);
+            self.absolute = vec![(from, -change), (to, change)];
+            self.absolute.sort_unstable();
+            for (account, _) in &self.absolute {
+                statements.push(format!("SELECT balance FROM sim.bank WHERE id = {account} FOR UPDATE"));
+            }
+            statements.push(ABSOLUTE.to_owned());
+            statements.push(ABSOLUTE.to_owned());
+        } else {
+            statements.push(format!("UPDATE sim.bank SET balance = balance - {amount} WHERE id = {from}"));
+            if prng.chance(1, 4) {
+                let other = prng.below(ACCOUNT_COUNT);
+                statements.push("SAVEPOINT s".to_owned());
+                statements.push(format!("UPDATE sim.bank SET balance = balance + 7 WHERE id = {other}"));
+                statements.push("ROLLBACK TO s".to_owned());
+            }
+            statements.push(format!("UPDATE sim.bank SET balance = balance + {amount} WHERE id = {to}"));
         }
-        statements.push(format!("UPDATE sim.bank SET balance = balance - {amount} WHERE id = {from}"));
-        if prng.chance(1, 4) {
-            let other = prng.below(ACCOUNT_COUNT);
-            statements.push("SAVEPOINT s".to_owned());
-            statements.push(format!("UPDATE sim.bank SET balance = balance + 7 WHERE id = {other}"));
-            statements.push("ROLLBACK TO s".to_owned());
-        }
-        statements.push(format!("UPDATE sim.bank SET balance = balance + {amount} WHERE id = {to}"));
         statements.push(if prng.chance(1, 8) { "ROLLBACK" } else { "COMMIT" }.to_owned());
         statements.reverse();
         self.statements = statements;
@@ -78,14 +95,34 @@ impl Bank {
 
     fn go_on(&mut self) -> Action {
         match self.statements.pop() {
+            Some(statement) if statement == ABSOLUTE => Action::Query(self.absolute_update()),
             Some(statement) => Action::Query(statement),
             None => Action::Wait(1),
         }
     }
 }
 
+/// Stands for an update whose value comes from the locking reads before it.
+const ABSOLUTE: &str = "absolute";
+
+impl Bank {
+    fn absolute_update(&mut self) -> String {
+        let (account, change) = self.absolute.remove(0);
+        let balance = if self.balances.is_empty() { 0 } else { self.balances.remove(0) };
+        format!("UPDATE sim.bank SET balance = {} WHERE id = {account}", balance + change)
+    }
+
+    fn keep_balance(&mut self, answer: &Answer) {
+        if let Answer::Rows(rows) = answer {
+            let balance = rows.first().and_then(|row| row.first()?.as_deref()?.parse().ok());
+            self.balances.push(balance.unwrap_or(0));
+        }
+    }
+}
+
 impl Script for Bank {
     fn next(&mut self, _: u64, prng: &mut Prng, answer: Answer) -> Action {
+        self.keep_balance(&answer);
         match answer {
             Answer::Ready if !self.is_running => {
                 return Action::Connect(self.nodes[prng.index(self.nodes.len())]);

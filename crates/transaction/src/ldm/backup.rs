@@ -5,6 +5,7 @@
 
 use super::commit::{After, Publish};
 use super::{Ldm, Place, region_full};
+use crate::mutants::{self, Mutant};
 use protocol::program::Refusal;
 use protocol::signal::{Replicate, ReplicateAhead, ReplicatedWrite};
 use protocol::{Address, Outputs, Signal};
@@ -136,7 +137,11 @@ impl Ldm {
     ) -> Result<(), Refusal> {
         for write in writes {
             let fragment = self.fragments.get_mut(&(write.table.id, place.1)).ok_or(Refusal::WrongSchema)?;
-            let applied = fragment.apply_prepared(&write.key, place.0, write.row.as_deref());
+            let applied = if mutants::is(Mutant::BackupFallsBack) {
+                fragment.stage(&write.key, place.0, write.row.as_deref())
+            } else {
+                fragment.apply_prepared(&write.key, place.0, write.row.as_deref())
+            };
             rows.push((write.table.id, applied.map_err(|full| region_full(&full))?));
         }
         Ok(())
@@ -196,6 +201,10 @@ impl Ldm {
         self.drop_ahead(place);
         match self.applied.remove(&place) {
             None => self.record_outcome(from, place, outputs),
+            Some(applied) if mutants::is(Mutant::BackupDropsOutcome) => {
+                self.applied.insert(place, applied);
+                self.record_outcome(from, place, outputs);
+            }
             Some(applied) => {
                 if let Some(state) = self.partitions.get_mut(&place.1) {
                     state.undecided.retain(|_, transaction| *transaction != place.0);

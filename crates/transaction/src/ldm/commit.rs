@@ -10,6 +10,7 @@
 
 use super::{Held, HeldStage, Job, Ldm, Operation, Place, RECLAIM_PER_PUBLISH};
 use crate::locks::LockKey;
+use crate::mutants::{self, Mutant};
 use protocol::program::{OperationResult, Refusal, TableRef};
 use protocol::signal::{
     CommitDone, CommitOneRequest, CommitOutcome, Outcome, Participant, Prepared, Replicate, ReplicateAhead,
@@ -214,7 +215,8 @@ impl Ldm {
         };
         let mut sequence = None;
         if !backups.is_empty() {
-            state.sequence = Sequence(state.sequence.0 + 1);
+            let reused = mutants::is(Mutant::SequenceReused) && state.sequence.0 % 7 == 6;
+            state.sequence = Sequence(state.sequence.0 + u64::from(!reused));
             sequence = Some(state.sequence);
             let replicate = Replicate {
                 partition,
@@ -230,6 +232,14 @@ impl Ldm {
         }
         match ending {
             Ending::One(reply) => match sequence {
+                _ if mutants::is(Mutant::AckBeforeBackup) => {
+                    self.finish(
+                        place,
+                        Some(epoch),
+                        After::Answer { reply, sequence, refusal: None },
+                        outputs,
+                    );
+                }
                 None => self.finish(
                     place,
                     Some(epoch),
@@ -429,7 +439,10 @@ impl Ldm {
     fn finish(&mut self, place: Place, outcome: Option<Epoch>, then: After, outputs: &mut Outputs<Shared>) {
         let Some(held) = self.held.get_mut(&place) else { return };
         held.stage = HeldStage::Publishing;
-        let rows = rows_of(held).collect();
+        let mut rows: Vec<(TableId, RowHandle)> = rows_of(held).collect();
+        if mutants::is(Mutant::PublishSkipsLast) && rows.len() > 1 {
+            rows.pop();
+        }
         let stamp = (held.epoch > Epoch(0)).then_some(held.epoch);
         self.publish(Publish { place, rows, next: 0, outcome, stamp, then }, outputs);
     }

@@ -7,6 +7,7 @@
 use super::waits::{Run, timeout_of};
 use super::{Job, Ldm, Operation};
 use crate::locks::LockKey;
+use crate::mutants::{self, Mutant};
 use protocol::program::{Access, LockMode, LockWait, ReadProgress, Refusal, RowBatch};
 use protocol::signal::{ReadBatch, ReadDone, ReadRequest};
 use protocol::{Address, Budget, Outputs, Signal};
@@ -92,7 +93,8 @@ impl Ldm {
         else {
             return self.refuse_read(read.from, &read.request, Refusal::WrongSchema, outputs);
         };
-        let visibility = read.request.transaction.map_or(Visibility::Committed, Visibility::Transaction);
+        let own = read.request.transaction.filter(|_| !mutants::is(Mutant::OwnWritesUnseen));
+        let visibility = own.map_or(Visibility::Committed, Visibility::Transaction);
         let reader = fragment.reader();
         let step = match read.run.step(info, &reader, visibility, budget, &mut read.writer) {
             Ok(step) => step,
@@ -226,7 +228,9 @@ impl Ldm {
                 .operations
                 .push(Operation::Locked(lock.clone()));
         }
-        self.locks.hold(lock, transaction, mode);
+        if !mutants::is(Mutant::LockForgotten) {
+            self.locks.hold(lock, transaction, mode);
+        }
         if let Some(batch) = row {
             read.batch.count += batch.count;
             read.batch.bytes.extend_from_slice(&batch.bytes);

@@ -7,6 +7,7 @@
 use super::waits::{Run, timeout_of};
 use super::{Held, HeldStage, Ldm, Operation, Place, region_full};
 use crate::locks::LockKey;
+use crate::mutants::{self, Mutant};
 use protocol::program::{LockMode, LockWait, OnDuplicate, OperationResult, Refusal, WriteOperation};
 use protocol::signal::{WriteDone, WriteFailure, WriteRequest, WriteSummary};
 use protocol::{Address, Outputs, Signal};
@@ -124,7 +125,7 @@ impl Ldm {
         if !is_free || !self.locks.is_empty() {
             let lock = LockKey { partition, table, key: key.into() };
             let blockers = self.locks.conflicts(&lock, request.transaction, LockMode::Exclusive, owner, None);
-            if !blockers.is_empty() {
+            if !blockers.is_empty() && !mutants::is(Mutant::StagedOwnerIgnored) {
                 return Err(Stop::Locked(lock));
             }
         }
@@ -156,7 +157,8 @@ impl Ldm {
             self.held.insert(place, held);
             return false;
         }
-        while held.operations.len() > operations as usize {
+        let kept = usize::from(mutants::is(Mutant::SavepointKeepsLast) && operations > 0);
+        while held.operations.len() > operations as usize + kept {
             let Some(operation) = held.operations.pop() else { break };
             self.undo_operation(place, operation);
         }

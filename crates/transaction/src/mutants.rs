@@ -1,0 +1,65 @@
+//! Deliberate protocol bugs, one at a time, behind the feature `mutants`: the simulator must catch each of them.
+//!
+//! Without the feature `is` is always false and the compiler removes what hangs on it.
+
+/// A bug.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Mutant {
+    /// A one-primary commit is published and answered before the backups have applied it.
+    AckBeforeBackup,
+    /// A backup applies replicated rows as staged, so that its readers fall back to the older version.
+    BackupFallsBack,
+    /// The coordinator commits when the first participant is prepared.
+    CommitOnPartialPrepare,
+    /// A locking read does not keep its lock.
+    LockForgotten,
+    /// A writer does not wait for the owner of a staged version.
+    StagedOwnerIgnored,
+    /// A rollback to a savepoint leaves the last operation in place.
+    SavepointKeepsLast,
+    /// The last row of a transaction is not published.
+    PublishSkipsLast,
+    /// A backup does not carry out the outcome of a two-phase commit.
+    BackupDropsOutcome,
+    /// A primary gives the same place of its stream to two transactions.
+    SequenceReused,
+    /// A transaction does not see its own staged rows.
+    OwnWritesUnseen,
+}
+
+/// All of them.
+pub const ALL: [Mutant; 10] = [
+    Mutant::AckBeforeBackup,
+    Mutant::BackupFallsBack,
+    Mutant::CommitOnPartialPrepare,
+    Mutant::LockForgotten,
+    Mutant::StagedOwnerIgnored,
+    Mutant::SavepointKeepsLast,
+    Mutant::PublishSkipsLast,
+    Mutant::BackupDropsOutcome,
+    Mutant::SequenceReused,
+    Mutant::OwnWritesUnseen,
+];
+
+#[cfg(feature = "mutants")]
+thread_local! {
+    static ACTIVE: std::cell::Cell<Option<Mutant>> = const { std::cell::Cell::new(None) };
+}
+
+/// Makes this thread's blocks behave so.
+#[cfg(feature = "mutants")]
+pub fn activate(mutant: Option<Mutant>) {
+    ACTIVE.with(|active| active.set(mutant));
+}
+
+/// Whether the blocks of this thread have this bug.
+#[inline]
+pub(crate) fn is(mutant: Mutant) -> bool {
+    #[cfg(feature = "mutants")]
+    return ACTIVE.with(|active| active.get() == Some(mutant));
+    #[cfg(not(feature = "mutants"))]
+    {
+        let _ = mutant;
+        false
+    }
+}
