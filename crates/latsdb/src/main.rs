@@ -1,2 +1,70 @@
-//! The one binary: every subcommand, options, logging, metrics, angel.
-fn main() {}
+//! The one binary: every subcommand, options, logging, angel.
+//!
+//! | file | what |
+//! | --- | --- |
+//! | `command_line` | options, and what `--help` says |
+//! | `dev` | a whole cluster on this machine, one process per node |
+//! | `node_process` | one node: its configuration, its modules, its runtime |
+//! | `angel` | the parent of a node's process |
+//! | `processes`, `stop_signal` | child processes; SIGTERM and Ctrl-C as something to wait for |
+//! | `configuration` | config.ini as the binary uses it |
+//! | `management_client`, `connectstring` | the management protocol from the client's side, and where to reach it |
+//! | `resources`, `ports` | what the machine has, and how nodes share it |
+//! | `logging`, `terminal` | lines for logs, lines for people |
+//!
+//! Invariants: the process ends with 0 if it did what it was asked to, 2 if the command line is wrong, 1 otherwise (`angel` has the exit codes
+//! of killed nodes); a failure is one line on standard error that begins with `latsdb: `; no node process outlives its parent.
+//!
+//! Deliberately not here: anything a cluster does. The binary meets the machine and hands the rest to `node` and `runtime`.
+
+mod angel;
+mod command_line;
+mod configuration;
+mod connectstring;
+mod dev;
+mod logging;
+mod management_client;
+mod node_process;
+mod ports;
+mod processes;
+mod resources;
+mod stop_signal;
+mod terminal;
+
+use clap::Parser;
+use command_line::{Command, CommandLine};
+use protocol::NodeRole;
+use std::process::ExitCode;
+use terminal::Failure;
+
+fn main() -> ExitCode {
+    let command_line = CommandLine::parse();
+    if let Some(parent) = command_line.angel_pid
+        && !angel::die_with_parent(parent)
+    {
+        return ExitCode::FAILURE;
+    }
+    let is_under_angel = command_line.angel_pid.is_some();
+    match run(command_line.command, is_under_angel) {
+        Ok(code) => code,
+        Err(failure) => {
+            terminal::complain(&failure.to_string());
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(command: Command, is_under_angel: bool) -> Result<ExitCode, Failure> {
+    match command {
+        Command::Dev(options) => dev::run(&options),
+        Command::Mgm(options) => management_client::run(&options),
+        Command::Mgmd(_) | Command::Data(_) | Command::Sql(_) if !is_under_angel => angel::run(),
+        Command::Mgmd(options) => node_process::run_management(&options),
+        Command::Data(options) => node_process::run_member(NodeRole::Data, &options.member, None),
+        Command::Sql(options) => node_process::run_member(
+            NodeRole::Sql,
+            &options.member,
+            Some((options.port, options.socket.as_deref())),
+        ),
+    }
+}

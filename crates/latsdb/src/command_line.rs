@@ -1,0 +1,196 @@
+//! The options of every subcommand and what `--help` says about them.
+//!
+//! Names are those of NDB's tools where they have one (`--ndb-nodeid`, `--ndb-connectstring`, `-f`, `-e`).
+
+use crate::connectstring::Connectstring;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+/// An in-memory, shared-nothing, synchronously replicated key-value store with SQL over the MySQL protocol.
+#[derive(Parser, Debug)]
+#[command(name = "latsdb", version, max_term_width = 110, after_help = EXAMPLES)]
+pub(crate) struct CommandLine {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+
+    /// This process is the child of an angel with this process id.
+    #[arg(long, global = true, hide = true, value_name = "PID")]
+    pub(crate) angel_pid: Option<u32>,
+}
+
+const EXAMPLES: &str = "\
+A first session:
+  latsdb dev                              a cluster with two replicas on this machine; Ctrl-C stops it
+  mariadb -h 127.0.0.1 -P 3306 -u root    in another terminal; the mysql client works as well
+  latsdb mgm -e show                      which nodes there are
+
+A cluster on several machines, with a config.ini as NDB Cluster has it:
+  latsdb mgmd -f config.ini
+  latsdb data --ndb-nodeid 2 --ndb-connectstring 10.0.0.9:1186
+  latsdb data --ndb-nodeid 3 --ndb-connectstring 10.0.0.9:1186
+
+`latsdb help dev` explains the options of `dev`, and so on.
+Rows live in memory only: they are lost when all replicas of them are stopped.";
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum Command {
+    Dev(DevOptions),
+    Mgmd(ManagementOptions),
+    Data(DataOptions),
+    Sql(SqlOptions),
+    Mgm(ClientOptions),
+}
+
+/// Start a whole cluster on this machine: one management node, and data nodes that serve MySQL clients.
+///
+/// Writes a config.ini into the directory and starts each node as a process of its own, listening on 127.0.0.1 only. Memory and CPUs of the
+/// machine are divided among the nodes. The first data node serves MySQL on --mysql-port, the next ones on the ports after it, and each on a
+/// Unix socket in the directory. Prints `ready: ...` once clients can connect to all of them. Ctrl-C or SIGTERM stops everything; a
+/// second Ctrl-C kills. Logs of the nodes are in DIR/node<N>/.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "\
+Examples:
+  latsdb dev
+  latsdb dev --dir /tmp/play --mysql-port 0 --management-port 0 --data-port 0
+  latsdb dev --data-nodes 4 --replicas 2
+  latsdb dev --config my.ini               all nodes of my.ini, which must be on this machine")]
+pub(crate) struct DevOptions {
+    /// Directory of config.ini, logs and sockets; made if it is not there.
+    #[arg(long, value_name = "DIR", default_value = "latsdb-data")]
+    pub(crate) dir: PathBuf,
+
+    /// MySQL port of the first data node; the others get the next ones. 0: free ports.
+    #[arg(long, value_name = "PORT", default_value_t = 3306, conflicts_with = "config")]
+    pub(crate) mysql_port: u16,
+
+    /// Port of the management node, for `latsdb mgm`. 0: a free port.
+    #[arg(long, value_name = "PORT", default_value_t = 1186, conflicts_with = "config")]
+    pub(crate) management_port: u16,
+
+    /// First of the ports on which nodes talk with each other, one per node. 0: free ports.
+    #[arg(long, value_name = "PORT", default_value_t = 2202, conflicts_with = "config")]
+    pub(crate) data_port: u16,
+
+    /// How many data nodes; a multiple of --replicas.
+    #[arg(long, value_name = "COUNT", default_value_t = 2, conflicts_with = "config",
+          value_parser = clap::value_parser!(u16).range(1..=48))]
+    pub(crate) data_nodes: u16,
+
+    /// Copies of each row (NoOfReplicas).
+    #[arg(long, value_name = "COUNT", default_value_t = 2, conflicts_with = "config",
+          value_parser = clap::value_parser!(u16).range(1..=4))]
+    pub(crate) replicas: u16,
+
+    /// Client connections of each data node [default: 1000].
+    #[arg(long, value_name = "COUNT", conflicts_with = "config",
+          value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) max_connections: Option<u32>,
+
+    /// Start the nodes of this config.ini instead of writing one.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+}
+
+/// Run a management node (ndb_mgmd): it hands out the configuration and answers `latsdb mgm`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct ManagementOptions {
+    /// The cluster's config.ini.
+    #[arg(short = 'f', long, value_name = "FILE")]
+    pub(crate) config_file: PathBuf,
+
+    /// Accepted for NDB's sake: config.ini is read at each start and no cache of it is kept.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) configdir: Option<PathBuf>,
+
+    /// Which node of config.ini this is; may be left out if there is one [ndb_mgmd] only.
+    #[arg(long, value_name = "ID", value_parser = clap::value_parser!(u16).range(1..=255))]
+    pub(crate) ndb_nodeid: Option<u16>,
+
+    #[command(flatten)]
+    pub(crate) log: LogOptions,
+}
+
+/// Run a data node (ndbmtd): it holds rows, and serves MySQL clients, too.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "\
+Example:
+  latsdb data --ndb-nodeid 2 --ndb-connectstring 10.0.0.9:1186")]
+pub(crate) struct DataOptions {
+    #[command(flatten)]
+    pub(crate) member: MemberOptions,
+}
+
+/// Run an SQL node (mysqld): it serves MySQL clients and holds no rows.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "\
+Example:
+  latsdb sql --ndb-nodeid 4 --ndb-connectstring 10.0.0.9:1186 --port 3306")]
+pub(crate) struct SqlOptions {
+    #[command(flatten)]
+    pub(crate) member: MemberOptions,
+
+    /// Serve MySQL clients on this port instead of the one in config.ini.
+    #[arg(long, value_name = "PORT")]
+    pub(crate) port: Option<u16>,
+
+    /// Serve MySQL clients on this Unix socket instead of the one in config.ini.
+    #[arg(long, value_name = "PATH")]
+    pub(crate) socket: Option<PathBuf>,
+}
+
+/// Options of nodes that fetch their configuration.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct MemberOptions {
+    /// Which node of config.ini this is; may be left out if only one has this role.
+    #[arg(long, value_name = "ID", value_parser = clap::value_parser!(u16).range(1..=255))]
+    pub(crate) ndb_nodeid: Option<u16>,
+
+    /// Management nodes: [nodeid=ID,]HOST[:PORT][,HOST[:PORT]...].
+    #[arg(short = 'c', long, value_name = "CONNECTSTRING", default_value = "localhost:1186")]
+    pub(crate) ndb_connectstring: Connectstring,
+
+    #[command(flatten)]
+    pub(crate) log: LogOptions,
+}
+
+/// Where log lines go.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct LogOptions {
+    /// How much is logged.
+    #[arg(long, value_name = "LEVEL", default_value = "info")]
+    pub(crate) log: LogLevel,
+
+    /// Append the log to this file instead of writing it to standard error.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) log_file: Option<PathBuf>,
+}
+
+/// The quietest line that is still logged.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Debug)]
+pub(crate) enum LogLevel {
+    Error,
+    Warn,
+    Info,
+    Debug,
+}
+
+/// Ask a management node (ndb_mgm): interactively, or one command with -e.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "\
+Examples:
+  latsdb mgm -e show
+  latsdb mgm -c 10.0.0.9:1186 -e \"all status\"
+  latsdb mgm -e \"3 stop\"
+  latsdb mgm                               interactive; `help` lists the commands, `quit` leaves")]
+pub(crate) struct ClientOptions {
+    /// Management nodes: HOST[:PORT][,HOST[:PORT]...].
+    #[arg(short = 'c', long, value_name = "CONNECTSTRING", default_value = "localhost:1186")]
+    pub(crate) ndb_connectstring: Connectstring,
+
+    /// Send this command, print the answer and leave; several are separated by `;`.
+    #[arg(short, long, value_name = "COMMAND")]
+    pub(crate) execute: Option<String>,
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,137 @@
+//! A cluster's configuration as the binary uses it: reading the file, naming what is wrong with it, finding this process's node in it, and the
+//! addresses and paths that follow from it.
+//!
+//! Invariant: every node computes the same addresses and paths of every other node from the same text.
+
+use crate::terminal::Failure;
+use node::config::{ClusterConfig, ConfigError, NodeConfig};
+use protocol::NodeRole;
+use std::fs::File;
+use std::io::Read;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
+use std::path::{Path, PathBuf};
+use types::NodeId;
+
+/// Longest path of a Unix socket on Linux, its final zero not counted.
+const SOCKET_PATH_MAX: usize = 107;
+
+/// The text of a configuration file and what it says.
+pub(crate) fn load(path: &Path) -> Result<(String, ClusterConfig), Failure> {
+    let name = path.display().to_string();
+    let mut text = String::new();
+    let limit = u64::try_from(node::config::TEXT_SIZE_MAX).unwrap_or(u64::MAX);
+    // One byte more than is permitted, so that the parser sees that there are too many.
+    let read = File::open(path).and_then(|file| file.take(limit.saturating_add(1)).read_to_string(&mut text));
+    read.map_err(|error| Failure::new(format!("cannot read {name}: {error}")))?;
+    let config = parse(&text, &name)?;
+    Ok((text, config))
+}
+
+/// What the text of `source` says, or one line per problem.
+pub(crate) fn parse(text: &str, source: &str) -> Result<ClusterConfig, Failure> {
+    ClusterConfig::parse(text).map_err(|problems| {
+        let lines: Vec<String> = problems.iter().map(|problem| locate(problem, source)).collect();
+        Failure::new(lines.join("\nlatsdb: "))
+    })
+}
+
+/// `config.ini:12: what is wrong`.
+pub(crate) fn locate(problem: &ConfigError, source: &str) -> String {
+    match problem.line {
+        Some(line) => format!("{source}:{line}: {}", problem.message),
+        None => format!("{source}: {}", problem.message),
+    }
+}
+
+/// As people call it.
+pub(crate) const fn role_name(role: NodeRole) -> &'static str {
+    match role {
+        NodeRole::Data => "data",
+        NodeRole::Sql => "sql",
+        NodeRole::Management => "management",
+    }
+}
+
+/// The node that a process with this role is: the one with the id it was told, or the only one there is.
+pub(crate) fn find_node(
+    config: &ClusterConfig,
+    role: NodeRole,
+    wanted: Option<u16>,
+) -> Result<&NodeConfig, Failure> {
+    let (name, ids) = (role_name(role), ids_of(config, role));
+    let known = if ids.is_empty() { "there is none".to_owned() } else { format!("there is {ids}") };
+    match wanted {
+        Some(id) => match config.node(NodeId(id)) {
+            Some(node) if node.role == role => Ok(node),
+            Some(node) => Err(Failure::new(format!(
+                "node {id} is a {} node in config.ini, not a {name} node ({known})",
+                role_name(node.role)
+            ))),
+            None => Err(Failure::new(format!("config.ini has no node {id}; of {name} nodes, {known}"))),
+        },
+        None => {
+            let mut candidates = config.nodes_of(role);
+            match (candidates.next(), candidates.next()) {
+                (Some(only), None) => Ok(only),
+                (None, _) => Err(Failure::new(format!("config.ini has no {name} node"))),
+                (Some(_), Some(_)) => {
+                    Err(Failure::new(format!("which {name} node is this? Give --ndb-nodeid ({known})")))
+                }
+            }
+        }
+    }
+}
+
+fn ids_of(config: &ClusterConfig, role: NodeRole) -> String {
+    config.nodes_of(role).map(|node| node.node.to_string()).collect::<Vec<_>>().join(", ")
+}
+
+/// Whether a `HostName` is this machine's and nobody else's.
+pub(crate) fn is_loopback(host: &str) -> bool {
+    host.eq_ignore_ascii_case("localhost")
+        || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+/// Where a node on `host` listens: on `bind` if that is given, on loopback only if `host` is a loopback name, else on all addresses.
+pub(crate) fn listen_address(host: &str, bind: Option<&str>, port: u16) -> Result<SocketAddr, Failure> {
+    let resolve = |name: &str| -> Result<SocketAddr, Failure> {
+        let failed = |why: &str| Failure::new(format!("cannot listen on '{name}': {why}"));
+        // mysqld's name for all addresses.
+        let name = if name == "*" { "::" } else { name };
+        let found: Vec<SocketAddr> =
+            (name, port).to_socket_addrs().map_err(|error| failed(&error.to_string()))?.collect();
+        let first_of_4 = found.iter().find(|address| address.is_ipv4());
+        first_of_4.or(found.first()).copied().ok_or_else(|| failed("it has no address"))
+    };
+    match bind {
+        Some(bind) => resolve(bind),
+        None if host.eq_ignore_ascii_case("localhost") => {
+            Ok(SocketAddr::new(Ipv4Addr::LOCALHOST.into(), port))
+        }
+        None if is_loopback(host) => resolve(host),
+        None => {
+            let is_6 = host.parse::<IpAddr>().is_ok_and(|address| address.is_ipv6());
+            let all: IpAddr = if is_6 { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() };
+            Ok(SocketAddr::new(all, port))
+        }
+    }
+}
+
+/// Where nodes of the same machine connect to `node`, if it offers that.
+pub(crate) fn cluster_socket(node: &NodeConfig) -> Option<PathBuf> {
+    let path = Path::new(&node.data_dir).join(format!("latsdb_{}_cluster.sock", node.node));
+    (node.use_local_sockets && fits_socket(&path)).then_some(path)
+}
+
+/// Whether two nodes are on one machine, as far as their host names tell.
+pub(crate) fn are_neighbours(one: &NodeConfig, other: &NodeConfig) -> bool {
+    one.host.eq_ignore_ascii_case(&other.host) || (is_loopback(&one.host) && is_loopback(&other.host))
+}
+
+/// Whether the system takes such a path for a Unix socket.
+pub(crate) fn fits_socket(path: &Path) -> bool {
+    path.as_os_str().len() <= SOCKET_PATH_MAX
+}
+
+#[cfg(test)]
+mod tests;

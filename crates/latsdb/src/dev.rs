@@ -1,0 +1,321 @@
+//! `latsdb dev`: a whole cluster on this machine, one process per node, in one command.
+//!
+//! ```text
+//! plan (dev/plan.rs)      ports, memory and CPUs per node; config.ini is written and read back as any node will read it
+//! start                   one child per node, with the command line a user would type; logs in DIR/node<N>/latsdb_<N>.log
+//! wait until ready        every MySQL port greets
+//! watch                   for ever: until Ctrl-C, SIGTERM, or until no node is left; a node that ends is reported, the others run on
+//! stop                    data and SQL nodes, then the management nodes: SIGTERM, and SIGKILL for who does not stop in time
+//! ```
+//! `dev` is the angel of its nodes (`angel`): they die with it, whatever ends it.
+//!
+//! Exit code: 0 after an orderly stop; 1 if the cluster could not start, if a node had to be killed, or if all nodes ended and not by request.
+//!
+//! Invariant: when `run` returns, no node runs any more.
+
+mod plan;
+
+use crate::command_line::DevOptions;
+use crate::configuration::{self, role_name};
+use crate::processes::{self, Happening, NodeProcess};
+use crate::stop_signal::StopSignal;
+use crate::terminal::{self, Failure};
+use node::config::NodeConfig;
+use plan::Plan;
+use protocol::NodeRole;
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::net::{SocketAddr, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+/// How often a cluster that starts is asked whether it is ready.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+/// How often progress is told while the cluster starts.
+const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
+/// Longest wait for the greeting of a MySQL server that has accepted a connection.
+const GREETING_TIMEOUT: Duration = Duration::from_secs(2);
+/// A node that was asked to stop is killed after this time.
+const STOP_TIMEOUT: Duration = Duration::from_secs(10);
+/// Lines of its log that are shown when a node dies.
+const LAST_LINES: usize = 10;
+/// How much of a log is read for that.
+const LAST_BYTES: u64 = 16 * 1024;
+
+const WARNINGS: &str = "\
+note: rows live in memory only: a full stop of the cluster loses all of them
+note: a data node that is killed is not started again in this version";
+
+/// Runs the cluster until it is stopped.
+pub(crate) fn run(options: &DevOptions) -> Result<ExitCode, Failure> {
+    let mut stop = StopSignal::listen()?;
+    let home = Home::open(&options.dir)?;
+    let plan = Plan::make(options, &home.directory)?;
+    terminal::say(&plan.summary());
+    terminal::say(WARNINGS);
+    let mut cluster = Cluster::start(&home, plan)?;
+    match cluster.wait_until_ready(&mut stop) {
+        Ok(true) => terminal::say(&cluster.ready_line()),
+        Ok(false) => return cluster.stop(&mut stop),
+        Err(failure) => {
+            cluster.stop(&mut stop)?;
+            return Err(failure);
+        }
+    }
+    cluster.watch(&mut stop)
+}
+
+/// The directory of the cluster, locked against a second `latsdb dev`.
+struct Home {
+    directory: PathBuf,
+    _lock: File,
+}
+
+impl Home {
+    fn open(path: &Path) -> Result<Self, Failure> {
+        let failed =
+            |what: &str, error: io::Error| Failure::new(format!("cannot {what} {}: {error}", path.display()));
+        std::fs::create_dir_all(path).map_err(|error| failed("make the directory", error))?;
+        let directory = path.canonicalize().map_err(|error| failed("use the directory", error))?;
+        let lock = OpenOptions::new().create(true).truncate(false).write(true).open(directory.join("lock"));
+        let lock = lock.map_err(|error| failed("write into the directory", error))?;
+        match lock.try_lock() {
+            Ok(()) => Ok(Self { directory, _lock: lock }),
+            Err(TryLockError::WouldBlock) => Err(Failure::new(format!(
+                "another `latsdb dev` runs in {}; choose another directory with --dir",
+                directory.display()
+            ))),
+            Err(TryLockError::Error(error)) => Err(failed("lock the directory", error)),
+        }
+    }
+}
+
+/// A node that was started.
+struct Member {
+    config: NodeConfig,
+    process: NodeProcess,
+    log: PathBuf,
+    /// Where this start's part of the log begins.
+    log_start: u64,
+    is_ready: bool,
+}
+
+impl Member {
+    fn name(&self) -> String {
+        format!("node {} ({})", self.config.node, role_name(self.config.role))
+    }
+
+    /// Whether clients can talk with it.
+    fn check_ready(&mut self) -> bool {
+        let port = self.config.mysql.as_ref().map(|mysql| mysql.port).or(self.config.management_port);
+        let bind = self.config.mysql.as_ref().and_then(|mysql| mysql.bind_address.as_deref());
+        if !self.is_ready
+            && let Some(port) = port
+            && let Ok(address) = configuration::listen_address(&self.config.host, bind, port)
+        {
+            self.is_ready = answers(address, self.config.role);
+        }
+        self.is_ready
+    }
+
+    /// The end of what it has logged since it was started.
+    fn last_lines(&self) -> Vec<String> {
+        let read = || -> io::Result<Vec<u8>> {
+            let mut file = File::open(&self.log)?;
+            let size = file.metadata()?.len();
+            file.seek(SeekFrom::Start(self.log_start.max(size.saturating_sub(LAST_BYTES))))?;
+            let mut bytes = Vec::new();
+            file.take(LAST_BYTES).read_to_end(&mut bytes)?;
+            Ok(bytes)
+        };
+        let bytes = read().unwrap_or_default();
+        last_lines(&String::from_utf8_lossy(&bytes))
+    }
+}
+
+fn last_lines(text: &str) -> Vec<String> {
+    let lines: Vec<&str> = text.lines().collect();
+    lines[lines.len().saturating_sub(LAST_LINES)..].iter().map(|line| (*line).to_owned()).collect()
+}
+
+/// Whether a server accepts connections; a MySQL server also has to greet.
+fn answers(address: SocketAddr, role: NodeRole) -> bool {
+    /// First byte of a greeting behind the packet's header of four bytes: version 10 of the protocol.
+    const PROTOCOL_VERSION: u8 = 10;
+    let Ok(mut stream) = TcpStream::connect_timeout(&address, GREETING_TIMEOUT) else { return false };
+    if role == NodeRole::Management {
+        return true;
+    }
+    let mut start = [0; 5];
+    let read = stream.set_read_timeout(Some(GREETING_TIMEOUT)).and_then(|()| stream.read_exact(&mut start));
+    read.is_ok() && start[4] == PROTOCOL_VERSION
+}
+
+/// All nodes.
+struct Cluster {
+    plan: Plan,
+    members: Vec<Member>,
+}
+
+impl Cluster {
+    /// Starts one process per node, the management nodes first. If one cannot be started, those that were are killed.
+    fn start(home: &Home, mut plan: Plan) -> Result<Self, Failure> {
+        let program = std::env::current_exe()
+            .map_err(|error| Failure::new(format!("cannot find the program itself: {error}")))?;
+        let mut nodes = plan.config.nodes.clone();
+        nodes.sort_by_key(|node| (node.role != NodeRole::Management, node.node));
+        plan.release_ports();
+        let mut cluster = Self { plan, members: Vec::new() };
+        for config in nodes {
+            let directory = home.directory.join(format!("node{}", config.node));
+            let log = directory.join(format!("latsdb_{}.log", config.node));
+            let failed =
+                |error: io::Error| Failure::new(format!("cannot start node {}: {error}", config.node));
+            std::fs::create_dir_all(&directory).map_err(failed)?;
+            let output = OpenOptions::new().create(true).append(true).open(&log).map_err(failed)?;
+            let log_start = output.metadata().map_err(failed)?.len();
+            let mut command = Command::new(&program);
+            command.args(cluster.plan.arguments(&config)).current_dir(&home.directory).stdin(Stdio::null());
+            command.stdout(output.try_clone().map_err(failed)?).stderr(output);
+            let process = NodeProcess::start(command).map_err(failed)?;
+            cluster.members.push(Member { config, process, log, log_start, is_ready: false });
+        }
+        Ok(cluster)
+    }
+
+    /// Waits until clients can connect to every node. False if somebody wants the cluster to stop first.
+    fn wait_until_ready(&mut self, stop: &mut StopSignal) -> Result<bool, Failure> {
+        let start = Instant::now();
+        let mut told = PROGRESS_INTERVAL;
+        loop {
+            match self.wait(stop, Some(POLL_INTERVAL))? {
+                Happening::StopRequested => return Ok(false),
+                Happening::Ended(index, status) => {
+                    self.tell_end(index, status, "");
+                    return Err(Failure::new("the cluster could not be started"));
+                }
+                Happening::TimedOut => {}
+            }
+            let mut waiting = Vec::new();
+            for member in &mut self.members {
+                if !member.check_ready() {
+                    waiting.push(member.name());
+                }
+            }
+            if waiting.is_empty() {
+                return Ok(true);
+            }
+            if start.elapsed() >= told {
+                told += PROGRESS_INTERVAL;
+                terminal::say(&format!(
+                    "starting, {} s: waiting for {}",
+                    start.elapsed().as_secs(),
+                    waiting.join(", ")
+                ));
+            }
+        }
+    }
+
+    /// Tells what happens to nodes until the cluster is to stop or is gone.
+    fn watch(&mut self, stop: &mut StopSignal) -> Result<ExitCode, Failure> {
+        let mut is_orderly = true;
+        loop {
+            match self.wait(stop, None)? {
+                Happening::TimedOut => {}
+                Happening::StopRequested => return self.stop(stop),
+                Happening::Ended(index, status) => {
+                    is_orderly &= status.success();
+                    let rest = self.members.iter().filter(|member| member.process.status().is_none()).count();
+                    let rest = match rest {
+                        0 => "; no node is left",
+                        _ => "; the others are kept running",
+                    };
+                    self.tell_end(index, status, rest);
+                    if self.members.iter().all(|member| member.process.status().is_some()) {
+                        return Ok(if is_orderly { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+                    }
+                }
+            }
+        }
+    }
+
+    /// Stops all nodes that run.
+    fn stop(&mut self, stop: &mut StopSignal) -> Result<ExitCode, Failure> {
+        terminal::say("stopping");
+        let mut killed = Vec::new();
+        for is_management in [false, true] {
+            let is_in_turn = |member: &Member| {
+                (member.config.role == NodeRole::Management) == is_management
+                    && member.process.status().is_none()
+            };
+            self.members.iter().filter(|member| is_in_turn(member)).for_each(|member| member.process.stop());
+            let deadline = Instant::now() + STOP_TIMEOUT;
+            while self.members.iter().any(is_in_turn) {
+                let left = deadline.saturating_duration_since(Instant::now());
+                let happening = self.wait(stop, Some(left))?;
+                if happening == Happening::StopRequested || left.is_zero() {
+                    for member in self.members.iter_mut().filter(|member| is_in_turn(member)) {
+                        killed.push(member.name());
+                        member.process.kill();
+                    }
+                }
+            }
+        }
+        if killed.is_empty() {
+            terminal::say("stopped");
+            return Ok(ExitCode::SUCCESS);
+        }
+        Err(Failure::new(format!("{} did not stop in time and had to be killed", killed.join(", "))))
+    }
+
+    fn wait(&mut self, stop: &mut StopSignal, timeout: Option<Duration>) -> Result<Happening, Failure> {
+        let mut processes: Vec<&mut NodeProcess> =
+            self.members.iter_mut().map(|member| &mut member.process).collect();
+        processes::wait(stop, &mut processes, timeout)
+            .map_err(|error| Failure::new(format!("cannot watch the nodes: {error}")))
+    }
+
+    fn tell_end(&self, index: usize, status: ExitStatus, consequence: &str) {
+        let member = &self.members[index];
+        terminal::complain(&format!("{} {}{consequence}", member.name(), processes::describe(status)));
+        let lines = member.last_lines();
+        if !status.success() && !lines.is_empty() {
+            terminal::complain(&format!("the last lines of {}:", member.log.display()));
+            for line in lines {
+                terminal::complain(&format!("    {line}"));
+            }
+        }
+    }
+
+    /// How clients connect.
+    fn ready_line(&self) -> String {
+        let mut ports = Vec::new();
+        let mut sockets = Vec::new();
+        let mut host = "127.0.0.1";
+        for member in &self.members {
+            if let Some(mysql) = &member.config.mysql {
+                host = &member.config.host;
+                ports.push(mysql.port.to_string());
+                sockets.extend(mysql.socket.clone());
+            }
+        }
+        let management = self.plan.config.nodes_of(NodeRole::Management).next();
+        let management = management.map_or_else(String::new, |node| {
+            format!("latsdb mgm -c {}:{} -e show", node.host, node.management_port.unwrap_or_default())
+        });
+        let mut others = Vec::new();
+        if ports.len() > 1 {
+            others.push(format!("also on port {}", ports[1..].join(", ")));
+        }
+        if !sockets.is_empty() {
+            others.push(format!("sockets {}", sockets.join(", ")));
+        }
+        others.extend([management, "Ctrl-C stops".to_owned()]);
+        let first = ports.first().map_or("3306", String::as_str);
+        format!("ready: mariadb -h {host} -P {first} -u root  ({})", others.join("; "))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,200 @@
+//! The management protocol from the client's side: `latsdb mgm`, and how nodes fetch their configuration.
+//!
+//! One request per line; the answer is lines, ended by a line with a single dot; a line that begins with a dot has another one before it.
+//!
+//! Invariants: an answer is at most [`ANSWER_SIZE_MAX`] bytes, and no wait is longer than [`ANSWER_TIMEOUT`]. After an error the connection is
+//! given up.
+
+use crate::command_line::ClientOptions;
+use crate::connectstring::Connectstring;
+use crate::terminal::{self, Failure};
+use std::fmt::Write as _;
+use std::io::{self, BufRead, BufReader, ErrorKind, IsTerminal, Read, Write};
+use std::net::{TcpStream, ToSocketAddrs};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+/// Longest answer.
+const ANSWER_SIZE_MAX: u64 = 16 * 1024 * 1024;
+/// Longest wait for an answer.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
+/// Longest wait for a connection.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
+/// Pause between tries to fetch the configuration.
+const RETRY_PAUSE: Duration = Duration::from_millis(100);
+/// How often a node that waits for a management node says so.
+const REMINDER_INTERVAL: Duration = Duration::from_secs(10);
+/// What begins a line that says that a request was refused.
+const ERROR_PREFIX: &str = "ERROR";
+
+/// A connection to a management node.
+struct ManagementClient {
+    connection: BufReader<TcpStream>,
+}
+
+impl ManagementClient {
+    /// Connects to the first management node that answers; an error says what was tried.
+    fn connect(connectstring: &Connectstring) -> Result<Self, Failure> {
+        let mut problems = String::new();
+        for (host, port) in &connectstring.places {
+            match connect(host, *port) {
+                Ok(stream) => return Ok(Self { connection: BufReader::new(stream) }),
+                Err(error) => {
+                    let separator = if problems.is_empty() { "" } else { "; " };
+                    let _ = write!(problems, "{separator}{host}:{port}: {error}");
+                }
+            }
+        }
+        Err(Failure::new(format!("cannot connect to a management node: {problems}")))
+    }
+
+    /// Sends a request and reads the lines of its answer.
+    fn request(&mut self, request: &str) -> io::Result<Vec<String>> {
+        let mut line = request.to_owned();
+        line.push('\n');
+        self.connection.get_mut().write_all(line.as_bytes())?;
+        let is_farewell = request.trim().eq_ignore_ascii_case("shutdown");
+        read_answer(&mut self.connection, is_farewell)
+    }
+}
+
+fn connect(host: &str, port: u16) -> io::Result<TcpStream> {
+    let mut failure = io::Error::new(ErrorKind::NotFound, "the host has no address");
+    for address in (host, port).to_socket_addrs()? {
+        match TcpStream::connect_timeout(&address, CONNECT_TIMEOUT) {
+            Ok(stream) => {
+                stream.set_nodelay(true)?;
+                stream.set_read_timeout(Some(ANSWER_TIMEOUT))?;
+                stream.set_write_timeout(Some(ANSWER_TIMEOUT))?;
+                return Ok(stream);
+            }
+            Err(error) => failure = error,
+        }
+    }
+    Err(failure)
+}
+
+/// Reads up to the line with the dot. A server that is going away (`may_end`) may close the connection instead.
+fn read_answer(from: &mut impl BufRead, may_end: bool) -> io::Result<Vec<String>> {
+    let mut lines = Vec::new();
+    let mut rest = from.take(ANSWER_SIZE_MAX);
+    loop {
+        let mut bytes = Vec::new();
+        let size = match rest.read_until(b'\n', &mut bytes) {
+            Err(error) if may_end && error.kind() == ErrorKind::ConnectionReset => 0,
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+                return Err(io::Error::new(ErrorKind::TimedOut, "no answer in time"));
+            }
+            other => other?,
+        };
+        if bytes.pop() != Some(b'\n') {
+            if size == 0 && may_end {
+                return Ok(lines);
+            }
+            let what = if rest.limit() == 0 { "the answer is too long" } else { "the connection was closed" };
+            return Err(io::Error::new(ErrorKind::UnexpectedEof, what));
+        }
+        let line = String::from_utf8_lossy(&bytes).into_owned();
+        match line.strip_prefix('.') {
+            Some("") => return Ok(lines),
+            Some(escaped) => lines.push(escaped.to_owned()),
+            None => lines.push(line),
+        }
+    }
+}
+
+/// The text of config.ini, from the first management node that has it; waits until one has.
+pub(crate) fn fetch_config(connectstring: &Connectstring) -> String {
+    let mut reminded: Option<Instant> = None;
+    loop {
+        let problem = match ManagementClient::connect(connectstring) {
+            Err(failure) => failure.to_string(),
+            Ok(mut client) => match client.request("get config") {
+                Ok(lines) if lines.first().is_some_and(|line| line.starts_with(ERROR_PREFIX)) => {
+                    lines[0].clone()
+                }
+                Ok(mut lines) => {
+                    lines.push(String::new());
+                    return lines.join("\n");
+                }
+                Err(error) => format!("management node {connectstring}: {error}"),
+            },
+        };
+        if reminded.is_none_or(|last| last.elapsed() >= REMINDER_INTERVAL) {
+            reminded = Some(Instant::now());
+            tracing::info!("waiting for the configuration: {problem}");
+        }
+        std::thread::sleep(RETRY_PAUSE);
+    }
+}
+
+/// `latsdb mgm`.
+pub(crate) fn run(options: &ClientOptions) -> Result<ExitCode, Failure> {
+    match &options.execute {
+        Some(commands) => {
+            let mut client = ManagementClient::connect(&options.ndb_connectstring)?;
+            let mut code = ExitCode::SUCCESS;
+            for command in commands.split(';').map(str::trim).filter(|command| !command.is_empty()) {
+                if !ask(&mut client, command)? {
+                    code = ExitCode::FAILURE;
+                }
+            }
+            Ok(code)
+        }
+        None => interact(&options.ndb_connectstring),
+    }
+}
+
+/// Asks and prints; false if the request was refused.
+fn ask(client: &mut ManagementClient, command: &str) -> Result<bool, Failure> {
+    let lines = client.request(command).map_err(|error| Failure::new(format!("management node: {error}")))?;
+    for line in &lines {
+        terminal::say(line);
+    }
+    Ok(!lines.iter().any(|line| line.starts_with(ERROR_PREFIX)))
+}
+
+/// Reads commands until `quit`, `exit` or the end of the input. A lost connection is made anew with the next command.
+fn interact(connectstring: &Connectstring) -> Result<ExitCode, Failure> {
+    let mut client = Some(ManagementClient::connect(connectstring)?);
+    let is_terminal = io::stdin().is_terminal();
+    if is_terminal {
+        terminal::say(&format!(
+            "Connected to the management node at {connectstring}; 'help' lists the commands."
+        ));
+    }
+    let mut line = String::new();
+    loop {
+        if is_terminal {
+            terminal::prompt("latsdb_mgm> ");
+        }
+        line.clear();
+        let size = io::stdin().lock().read_line(&mut line);
+        if size.map_err(|error| Failure::new(format!("cannot read commands: {error}")))? == 0 {
+            return Ok(ExitCode::SUCCESS);
+        }
+        let command = line.trim().trim_end_matches(';').trim_end();
+        match command.to_ascii_lowercase().as_str() {
+            "" => continue,
+            "quit" | "exit" | "bye" => return Ok(ExitCode::SUCCESS),
+            _ => {}
+        }
+        let mut connected = match client.take() {
+            Some(client) => client,
+            None => match ManagementClient::connect(connectstring) {
+                Ok(client) => client,
+                Err(failure) => {
+                    terminal::complain(&failure.to_string());
+                    continue;
+                }
+            },
+        };
+        match ask(&mut connected, command) {
+            Ok(_) => client = Some(connected),
+            Err(failure) => terminal::complain(&failure.to_string()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,24 @@
+use super::*;
+
+#[test]
+fn an_answer_ends_with_a_dot() {
+    let mut bytes: &[u8] = b"one\n..hidden\n\nthree\n.\nnext";
+    let lines = read_answer(&mut bytes, false).unwrap();
+    assert_eq!(lines, ["one", ".hidden", "", "three"]);
+    assert_eq!(bytes, b"next");
+}
+
+#[test]
+fn an_answer_that_breaks_off_is_an_error() {
+    for text in ["", "one", "one\n", "one\n."] {
+        assert!(read_answer(&mut text.as_bytes(), false).is_err(), "{text:?}");
+    }
+    assert_eq!(read_answer(&mut "bye\n".as_bytes(), true).unwrap(), ["bye"]);
+}
+
+#[test]
+fn an_answer_has_a_limit() {
+    let mut endless = BufReader::new(io::repeat(b'x'));
+    let error = read_answer(&mut endless, false).unwrap_err();
+    assert_eq!(error.to_string(), "the answer is too long");
+}

@@ -1,0 +1,288 @@
+//! One node: fetches its configuration, plans its threads and memory, makes its modules and runs them.
+//!
+//! ```text
+//! config.ini ─ get config ─▶ ClusterConfig ─▶ Layout ─▶ MemoryConfig ─▶ node::build ─▶ Runtime::start ─▶ exit code
+//! ```
+//! A management node reads the file; the others ask a management node for its text, so that all nodes work with the same one.
+//!
+//! Invariant: the same text gives every node the same members, replicas and addresses; only what the machine has differs.
+//!
+//! Deliberately not here: when a node is ready. It opens its MySQL port once the cluster is complete (`node`).
+
+use crate::command_line::{ManagementOptions, MemberOptions};
+use crate::configuration::{self, role_name};
+use crate::logging;
+use crate::management_client;
+use crate::resources::Machine;
+use crate::terminal::Failure;
+use memory::{ConfigError as MemoryError, MIB, MemoryConfig, MemoryManager, ThreadCounts};
+use node::config::{ClusterConfig, MysqlConfig, NodeConfig};
+use node::management::ConfiguredNode;
+use node::{NodeModule, NodeSettings};
+use protocol::layout::{Layout, LayoutRequest, ThreadKind};
+use protocol::{Address, ModuleKind, NodeRole};
+use runtime::{BoxedModule, Limits, Listeners, PeerConfig, Runtime, RuntimeConfig, SpinMethod, TlsIdentity};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Memory of a management node: it holds a catalogue and no rows.
+const MANAGEMENT_MEMORY: u64 = 256 * MIB;
+/// Connections above `max_connections` that the runtime still accepts, so that a session can refuse them with MySQL's error.
+const CONNECTIONS_SPARE: u32 = 100;
+
+/// `latsdb mgmd`.
+pub(crate) fn run_management(options: &ManagementOptions) -> Result<ExitCode, Failure> {
+    let (text, config) = configuration::load(&options.config_file)?;
+    let me = configuration::find_node(&config, NodeRole::Management, options.ndb_nodeid)?.clone();
+    logging::start(&options.log)?;
+    logging::set_node(me.node);
+    let file = options.config_file.display().to_string();
+    for warning in &config.warnings {
+        tracing::warn!("{}", configuration::locate(warning, &file));
+    }
+    if options.configdir.is_some() {
+        tracing::warn!("--configdir has no effect: {file} is read at each start and no cache of it is kept");
+    }
+    run(&config, text, &me)
+}
+
+/// `latsdb data` and `latsdb sql`. `mysql` replaces port and socket of the configuration.
+pub(crate) fn run_member(
+    role: NodeRole,
+    options: &MemberOptions,
+    mysql: Option<(Option<u16>, Option<&Path>)>,
+) -> Result<ExitCode, Failure> {
+    logging::start(&options.log)?;
+    let wanted = options.ndb_nodeid.or(options.ndb_connectstring.node);
+    if let Some(id) = wanted {
+        logging::set_node(types::NodeId(id));
+    }
+    let text = management_client::fetch_config(&options.ndb_connectstring);
+    let config = configuration::parse(&text, &format!("configuration from {}", options.ndb_connectstring))?;
+    let mut me = configuration::find_node(&config, role, wanted)?.clone();
+    logging::set_node(me.node);
+    if let (Some(served), Some((port, socket))) = (&mut me.mysql, mysql) {
+        served.port = port.unwrap_or(served.port);
+        served.socket = socket.map(|path| path.display().to_string()).or(served.socket.take());
+    }
+    run(&config, text, &me)
+}
+
+fn run(config: &ClusterConfig, text: String, me: &NodeConfig) -> Result<ExitCode, Failure> {
+    let (role, node) = (me.role, me.node);
+    let of_node = |problem: String| Failure::new(format!("node {node}: {problem}"));
+    std::fs::create_dir_all(&me.data_dir)
+        .map_err(|error| of_node(format!("cannot make DataDir {}: {error}", me.data_dir)))?;
+    runtime::install_crash_handler(format!("latsdb_{node}"), &me.data_dir);
+    let machine = Machine::measure();
+    let layout = plan_layout(me, &machine).map_err(&of_node)?;
+    for note in &layout.notes {
+        tracing::warn!("{note}");
+    }
+    let memory = plan_memory(me, &layout, &machine, config.nodes.len()).map_err(&of_node)?;
+    let memory = MemoryManager::new(memory);
+    let settings = settings(config, text, me);
+    let modules: Vec<(Address, BoxedModule<_>)> = node::build(&settings, &layout, &memory)
+        .into_iter()
+        .map(|(address, module): (Address, NodeModule)| (address, Box::new(module) as BoxedModule<_>))
+        .collect();
+    let threads: Vec<&str> = layout.threads.iter().map(|thread| thread.name.as_str()).collect();
+    tracing::info!(
+        "{} node of cluster '{}' starts: LatsDB {}, process {}, {} MiB of memory, threads {}",
+        role_name(role),
+        config.name,
+        settings.version,
+        std::process::id(),
+        memory.config().total / MIB,
+        threads.join(" "),
+    );
+    let runtime = Runtime::start(runtime_config(config, me, layout.clone())?, modules)
+        .map_err(|error| of_node(error.to_string()))?;
+    runtime.stop_on_signals();
+    log_addresses(&runtime, me);
+    let code = runtime.wait();
+    tracing::info!("stopped with exit code {code}");
+    Ok(ExitCode::from(code))
+}
+
+/// Kinds of modules that `node::build` makes for a role, besides `main` and `membership`.
+const fn module_kinds(role: NodeRole) -> &'static [ModuleKind] {
+    match role {
+        NodeRole::Data => &[ModuleKind::Sql, ModuleKind::Tc, ModuleKind::Ldm],
+        NodeRole::Sql => &[ModuleKind::Sql],
+        NodeRole::Management => &[],
+    }
+}
+
+fn plan_layout(me: &NodeConfig, machine: &Machine) -> Result<Layout, String> {
+    let cpu_count = match me.role {
+        NodeRole::Data => me.threads.cpu_count.unwrap_or(machine.cpu_count),
+        NodeRole::Sql => me.threads.cpu_count.unwrap_or(1),
+        NodeRole::Management => 1,
+    };
+    let request = LayoutRequest {
+        thread_config: me.threads.thread_config.as_deref(),
+        cpu_count: cpu_count.max(1),
+        kinds: module_kinds(me.role),
+    };
+    Layout::plan(&request).map_err(|error| error.to_string())
+}
+
+fn plan_memory(
+    me: &NodeConfig,
+    layout: &Layout,
+    machine: &Machine,
+    nodes: usize,
+) -> Result<MemoryConfig, String> {
+    let total = match me.role {
+        NodeRole::Management => MANAGEMENT_MEMORY,
+        NodeRole::Data | NodeRole::Sql => me.total_memory.unwrap_or(machine.memory),
+    };
+    if total > machine.memory {
+        tracing::warn!(
+            "{} MiB of memory are configured, the machine has {} MiB",
+            total / MIB,
+            machine.memory / MIB
+        );
+    }
+    let count = |kind: ThreadKind| {
+        u32::try_from(layout.threads.iter().filter(|thread| thread.kind == kind).count()).unwrap_or(u32::MAX)
+    };
+    let threads = ThreadCounts {
+        ldm: count(ThreadKind::Ldm),
+        tc: count(ThreadKind::Tc),
+        query: count(ThreadKind::Query),
+        main: count(ThreadKind::Main),
+        receive: count(ThreadKind::Recv),
+    };
+    let nodes = u32::try_from(nodes).unwrap_or(u32::MAX);
+    MemoryConfig::automatic(total, &threads, nodes, &me.memory).map_err(|error| match error {
+        MemoryError::TotalTooSmall => format!("{} MiB of memory are too little for a node", total / MIB),
+        MemoryError::ReservesAboveTotal { needed } => {
+            format!(
+                "the configured memory regions need {} MiB, the node has {} MiB",
+                needed / MIB,
+                total / MIB
+            )
+        }
+    })
+}
+
+fn settings(config: &ClusterConfig, text: String, me: &NodeConfig) -> NodeSettings {
+    let port = me.mysql.as_ref().map(|mysql| mysql.port).or(me.management_port).unwrap_or(me.server_port);
+    let start = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    NodeSettings {
+        node: me.node,
+        cluster: config.name.clone(),
+        role: me.role,
+        host: format!("{}:{port}", me.host),
+        start: u64::try_from(start.as_nanos()).unwrap_or(u64::MAX),
+        members: config.nodes.iter().map(|node| (node.node, node.role)).collect(),
+        configured: config
+            .nodes
+            .iter()
+            .map(|node| ConfiguredNode { node: node.node, role: node.role, host: node.host.clone() })
+            .collect(),
+        config_text: text,
+        replica_count: config.replicas,
+        partitions_per_node: config.partitions_per_node,
+        time_between_epochs: config.time_between_epochs,
+        max_connections: me.mysql.as_ref().map_or(0, |mysql| mysql.max_connections),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+    }
+}
+
+fn runtime_config(config: &ClusterConfig, me: &NodeConfig, layout: Layout) -> Result<RuntimeConfig, Failure> {
+    let mut limits = Limits::default();
+    if let Some(mysql) = &me.mysql {
+        limits.connections_max = mysql.max_connections.saturating_add(CONNECTIONS_SPARE);
+    }
+    let spin: SpinMethod = match me.role {
+        NodeRole::Management => SpinMethod::NoSpinning,
+        NodeRole::Data | NodeRole::Sql => me
+            .threads
+            .spin_method
+            .parse()
+            .map_err(|error| Failure::new(format!("node {}: {error}", me.node)))?,
+    };
+    Ok(RuntimeConfig {
+        node: me.node,
+        cluster: config.name.clone(),
+        incarnation: Arc::new(AtomicU32::new(0)),
+        layout,
+        spin,
+        cluster_tcp: Some(configuration::listen_address(&me.host, None, me.server_port)?),
+        cluster_unix: configuration::cluster_socket(me),
+        peers: peers(config, me),
+        listeners: listeners(me)?,
+        tls: tls(me)?,
+        limits,
+        log: logging::sink(),
+    })
+}
+
+/// All other nodes; SQL nodes have nothing to tell each other.
+fn peers(config: &ClusterConfig, me: &NodeConfig) -> Vec<PeerConfig> {
+    let is_peer = |node: &&NodeConfig| {
+        node.node != me.node && !(node.role == NodeRole::Sql && me.role == NodeRole::Sql)
+    };
+    let peer = |node: &NodeConfig| PeerConfig {
+        node: node.node,
+        host: node.host.clone(),
+        port: node.server_port,
+        unix: if configuration::are_neighbours(node, me) {
+            configuration::cluster_socket(node)
+        } else {
+            None
+        },
+    };
+    config.nodes.iter().filter(is_peer).map(peer).collect()
+}
+
+fn listeners(me: &NodeConfig) -> Result<Listeners, Failure> {
+    let mut listeners = Listeners::default();
+    if let Some(MysqlConfig { port, bind_address, socket, .. }) = &me.mysql {
+        listeners.mysql_tcp = Some(configuration::listen_address(&me.host, bind_address.as_deref(), *port)?);
+        listeners.mysql_unix = socket.as_ref().map(PathBuf::from);
+        if let Some(path) = listeners.mysql_unix.as_deref().filter(|path| !configuration::fits_socket(path)) {
+            return Err(Failure::new(format!(
+                "node {}: the path of socket {} is too long",
+                me.node,
+                path.display()
+            )));
+        }
+    }
+    if let Some(port) = me.management_port {
+        listeners.management_tcp = Some(configuration::listen_address(&me.host, None, port)?);
+    }
+    Ok(listeners)
+}
+
+/// A certificate for MySQL clients that ask for TLS, made anew at each start.
+fn tls(me: &NodeConfig) -> Result<Option<TlsIdentity>, Failure> {
+    if me.mysql.is_none() {
+        return Ok(None);
+    }
+    let names = [me.host.clone(), "localhost".to_owned()];
+    let identity = TlsIdentity::self_signed(&names);
+    identity.map(Some).map_err(|error| Failure::new(format!("node {}: {error}", me.node)))
+}
+
+fn log_addresses(runtime: &Runtime, me: &NodeConfig) {
+    let bound = runtime.addresses();
+    let addresses = [("links", bound.cluster), ("MySQL", bound.mysql), ("management", bound.management)];
+    let mut places: Vec<String> = addresses
+        .iter()
+        .filter_map(|(what, address)| address.map(|address| format!("{what} on {address}")))
+        .collect();
+    if let Some(socket) = me.mysql.as_ref().and_then(|mysql| mysql.socket.as_ref()) {
+        places.push(format!("MySQL on {socket}"));
+    }
+    tracing::info!("addresses: {}", places.join(", "));
+}
+
+#[cfg(test)]
+mod tests;

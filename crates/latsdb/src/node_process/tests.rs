@@ -1,0 +1,69 @@
+use super::*;
+
+const TEXT: &str = "
+[ndb_mgmd]
+NodeId=1
+HostName=127.0.0.1
+[ndbd default]
+NumCPUs=2
+TotalMemoryConfig=1G
+[ndbd]
+NodeId=2
+HostName=127.0.0.1
+[ndbd]
+NodeId=3
+HostName=10.1.1.1
+[mysqld]
+NodeId=4
+HostName=10.1.1.2
+[mysqld]
+NodeId=5
+HostName=10.1.1.3
+";
+
+const MACHINE: Machine = Machine { memory: 8 << 30, cpu_count: 8 };
+
+fn config() -> ClusterConfig {
+    configuration::parse(TEXT, "config.ini").expect("a good configuration")
+}
+
+#[test]
+fn layouts_have_the_modules_that_are_built() {
+    let config = config();
+    for node in &config.nodes {
+        let layout = plan_layout(node, &MACHINE).expect("a layout");
+        let memory = plan_memory(node, &layout, &MACHINE, config.nodes.len()).expect("memory");
+        let memory = MemoryManager::new(memory);
+        let built = node::build(&settings(&config, String::new(), node), &layout, &memory);
+        let mut built: Vec<(ModuleKind, u8)> =
+            built.iter().map(|(address, _)| (address.kind, address.instance)).collect();
+        let mut planned: Vec<(ModuleKind, u8)> = layout.modules().collect();
+        built.sort_unstable();
+        planned.sort_unstable();
+        assert_eq!(built, planned, "node {}", node.node);
+    }
+}
+
+#[test]
+fn threads_by_role() {
+    let config = config();
+    let threads = |id| {
+        let node = config.node(types::NodeId(id)).expect("a node");
+        let layout = plan_layout(node, &MACHINE).expect("a layout");
+        layout.threads.iter().map(|thread| thread.name.clone()).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(threads(1), "recv0 membership");
+    assert_eq!(threads(2), "recv0 recv1 membership");
+    assert_eq!(threads(4), "recv0 membership");
+}
+
+#[test]
+fn peers_by_role() {
+    let config = config();
+    let peers = |id| {
+        let node = config.node(types::NodeId(id)).expect("a node");
+        peers(&config, node).iter().map(|peer| (peer.node.0, peer.unix.is_some())).collect::<Vec<_>>()
+    };
+    assert_eq!(peers(1), [(2, true), (3, false), (4, false), (5, false)]);
+    assert_eq!(peers(4), [(1, false), (2, false), (3, false)]);
+}

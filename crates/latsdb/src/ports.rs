@@ -1,0 +1,66 @@
+//! Finding free TCP ports before nodes are started, so that a port in use is one line and not a node that dies.
+//!
+//! A port counts as free if it can be bound on 127.0.0.1. All ports that were found are held until the [`Reservation`] is dropped, right before
+//! the nodes start: so no port is given out twice. (Somebody else may take one in between; then the node says so.)
+
+use crate::terminal::Failure;
+use std::io::ErrorKind;
+use std::net::{Ipv4Addr, TcpListener};
+
+/// Ports that are held.
+#[derive(Default, Debug)]
+pub(crate) struct Reservation {
+    held: Vec<(TcpListener, String)>,
+}
+
+impl Reservation {
+    /// `count` ports from `first` on, or any free ones if `first` is 0. `option` is what the user may change.
+    pub(crate) fn take(&mut self, first: u16, count: u16, option: &str) -> Result<Vec<u16>, Failure> {
+        (0..count)
+            .map(|index| match first {
+                0 => self.take_one(0, option),
+                _ => match first.checked_add(index) {
+                    Some(port) => self.take_one(port, option),
+                    None => Err(Failure::new(format!(
+                        "{option} {first} is too high: {count} ports from it on are needed, and the last port is {}",
+                        u16::MAX
+                    ))),
+                },
+            })
+            .collect()
+    }
+
+    fn take_one(&mut self, port: u16, option: &str) -> Result<u16, Failure> {
+        let bound = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).and_then(|listener| {
+            let port = listener.local_addr()?.port();
+            Ok((listener, port))
+        });
+        match bound {
+            Ok((listener, port)) => {
+                self.held.push((listener, option.to_owned()));
+                Ok(port)
+            }
+            Err(error) => Err(Failure::new(self.explain(port, option, &error))),
+        }
+    }
+
+    fn explain(&self, port: u16, option: &str, error: &std::io::Error) -> String {
+        let is_same =
+            |listener: &TcpListener| listener.local_addr().is_ok_and(|address| address.port() == port);
+        if let Some((_, other)) = self.held.iter().find(|(listener, _)| is_same(listener)) {
+            return format!("port {port} is wanted twice: by {other} and by {option}");
+        }
+        match error.kind() {
+            ErrorKind::AddrInUse => {
+                format!("port {port} is in use by another process; choose another one with {option}")
+            }
+            ErrorKind::PermissionDenied => {
+                format!("port {port} needs privileges; choose one above 1023 with {option}")
+            }
+            _ => format!("port {port} ({option}) cannot be used: {error}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
