@@ -12,7 +12,7 @@ use crate::evaluation::Evaluated;
 use crate::node::{BinaryOperator, Expression, UnaryOperator};
 use types::{Decimal, DecimalError, SqlType, ValueRef};
 
-fn out_of_range(kind: &str, expression: &Expression) -> EvaluationError {
+pub(crate) fn out_of_range(kind: &str, expression: &Expression) -> EvaluationError {
     let text: String = expression.to_string().chars().take(256).collect();
     EvaluationError::new(ER_DATA_OUT_OF_RANGE, format!("{kind} value is out of range in '{text}'"))
 }
@@ -133,7 +133,16 @@ fn decimals(
     let result = match operator {
         BinaryOperator::Subtract => left.sub(&right).map_err(beyond_65_digits),
         BinaryOperator::Multiply => left.mul(&right).map_err(beyond_65_digits),
-        BinaryOperator::Divide => left.div_with_scale(&right, quotient_scale(&left, &right)),
+        BinaryOperator::Divide => {
+            let quotient = left.div_with_scale(&right, quotient_scale(&left, &right));
+            match (quotient, &expression.sql_type) {
+                // Too many digits for the finer scale: the type's own may do.
+                (Err(DecimalError::OutOfRange), SqlType::Decimal { scale, .. }) => {
+                    left.div_with_scale(&right, *scale)
+                }
+                (quotient, _) => quotient,
+            }
+        }
         BinaryOperator::Modulo => left.rem(&right),
         _ => left.add(&right).map_err(beyond_65_digits),
     };

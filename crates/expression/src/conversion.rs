@@ -295,6 +295,13 @@ pub(crate) fn low_bits(number: i128) -> u64 {
     number as u64
 }
 
+/// Big-endian bytes without leading zero bytes, at least one.
+pub(crate) fn bits_to_bytes(bits: u64) -> Vec<u8> {
+    let bytes = bits.to_be_bytes();
+    let start = bytes.iter().position(|byte| *byte != 0).unwrap_or(bytes.len() - 1);
+    bytes[start..].to_vec()
+}
+
 /// The same 64 bits, signed.
 pub(crate) fn as_signed(bits: u64) -> i64 {
     i64::from_ne_bytes(bits.to_ne_bytes())
@@ -581,12 +588,10 @@ impl Cast<'_> {
         {
             context.truncated("DECIMAL", decimal.to_decimal().to_string().as_bytes())?;
         }
-        // Text and integers keep their 64 bits; other numbers are clamped to the type.
+        // Text and integers keep their 64 bits; other numbers are clamped to the type, but negative ones wrap.
         let clamps = matches!(value, ValueRef::Double(_) | ValueRef::Decimal(_));
         Ok(if unsigned {
-            let clamped =
-                if clamps && matches!(value, ValueRef::Decimal(_)) { number.max(0) } else { number };
-            ValueRef::UInt(low_bits(clamped))
+            ValueRef::UInt(low_bits(number))
         } else if clamps {
             ValueRef::Int(clamp_i64(number))
         } else {
@@ -604,6 +609,9 @@ impl Cast<'_> {
         let Some(decimal) = decimal_of(value, context)? else {
             return Ok(Evaluated::Borrowed(ValueRef::Null));
         };
+        // A type that a peer sent may have more digits than there are.
+        let precision = precision.clamp(1, Decimal::PRECISION_MAX);
+        let scale = scale.min(Decimal::SCALE_MAX).min(precision);
         let fitted = match decimal.rescale(precision, scale) {
             Ok(fitted) => fitted,
             Err(types::OutOfRange) => {

@@ -88,15 +88,15 @@ impl Expression {
         context: &'a Context<'_>,
     ) -> Result<Evaluated<'a>, EvaluationError> {
         let value = self.value(row, context)?;
-        match (&value, &self.sql_type) {
-            (Evaluated::Owned(Value::Decimal(decimal)), SqlType::Decimal { scale, .. })
-                if decimal.scale() > *scale =>
-            {
-                let rounded = decimal.round(i32::from(*scale)).unwrap_or(**decimal);
-                Ok(Evaluated::from_decimal(rounded))
+        let SqlType::Decimal { scale, .. } = self.sql_type else { return Ok(value) };
+        if let (ValueRef::Decimal(decimal), false) = (value.as_ref(), matches!(self.node, Node::Column(_))) {
+            let decimal = decimal.to_decimal();
+            if decimal.scale() > scale {
+                let rounded = decimal.round(i32::from(scale)).unwrap_or(decimal);
+                return Ok(Evaluated::from_decimal(rounded));
             }
-            _ => Ok(value),
         }
+        Ok(value)
     }
 
     /// True if the value is TRUE: neither FALSE nor unknown. What WHERE, HAVING and ON ask.
@@ -164,7 +164,13 @@ impl Expression {
                 addition.apply(date_value.as_ref(), amount.as_ref(), &self.sql_type, context)
             }
             Node::Function { function, arguments } => {
-                let call = crate::function::Call { arguments, sql_type: &self.sql_type, row, context };
+                let call = crate::function::Call {
+                    expression: self,
+                    arguments,
+                    sql_type: &self.sql_type,
+                    row,
+                    context,
+                };
                 call.evaluate(*function)
             }
         }

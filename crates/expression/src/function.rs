@@ -6,16 +6,21 @@
 //!
 //! Invariant: no function reads a clock or a random source; RAND and UUID are not here.
 
+use crate::arithmetic::out_of_range;
 use crate::context::{Columns, Context, EvaluationError, TypeError};
 use crate::control_functions::ControlFunction;
 use crate::conversion::{Number, integer_of};
-use crate::conversion::{date_of, datetime_of, decimal_of, double_of, i64_of, number_of, text_of, time_of};
+use crate::conversion::{date_of, datetime_of, double_of, i64_of, number_of, text_of, time_of};
 use crate::evaluation::Evaluated;
 use crate::interval::Direction;
 use crate::node::{BinaryOperator, Comparison, Expression, IntervalUnit, Node, Test};
+use crate::numeric_functions::NumericFunction;
 use crate::session_functions::SessionFunction;
-use crate::typing::TypingContext;
-use types::{Date, DateTime, Decimal, SqlType, Time};
+use crate::temporal_functions::TemporalFunction;
+use crate::text_functions::TextFunction;
+use crate::typing::{TypingContext, fraction_digits};
+use std::borrow::Cow;
+use types::{Date, DateTime, SqlType, Time, Value, ValueRef};
 use wire_derive::Wire;
 
 /// Declares the functions of a topic: variant, SQL name, other names, least and most arguments.
@@ -63,6 +68,16 @@ pub enum Function {
     Control(ControlFunction),
     /// Tells about the session.
     Session(SessionFunction),
+    /// On numbers.
+    Numeric(NumericFunction),
+    /// On strings.
+    Text(TextFunction),
+    /// On dates and times.
+    Temporal(TemporalFunction),
+    /// EXTRACT(unit FROM argument).
+    Extract(IntervalUnit),
+    /// TIMESTAMPDIFF(unit, from, to).
+    TimestampDifference(IntervalUnit),
 }
 
 /// Functions that MySQL has and this version does not.
@@ -116,6 +131,9 @@ impl Function {
         ControlFunction::by_name(name)
             .map(Self::Control)
             .or_else(|| SessionFunction::by_name(name).map(Self::Session))
+            .or_else(|| NumericFunction::by_name(name).map(Self::Numeric))
+            .or_else(|| TextFunction::by_name(name).map(Self::Text))
+            .or_else(|| TemporalFunction::by_name(name).map(Self::Temporal))
     }
 
     /// Its first SQL name.
@@ -124,6 +142,11 @@ impl Function {
         match self {
             Self::Control(function) => function.name(),
             Self::Session(function) => function.name(),
+            Self::Numeric(function) => function.name(),
+            Self::Text(function) => function.name(),
+            Self::Temporal(function) => function.name(),
+            Self::Extract(_) => "EXTRACT",
+            Self::TimestampDifference(_) => "TIMESTAMPDIFF",
         }
     }
 
@@ -131,6 +154,11 @@ impl Function {
         match self {
             Self::Control(function) => function.argument_counts(),
             Self::Session(function) => function.argument_counts(),
+            Self::Numeric(function) => function.argument_counts(),
+            Self::Text(function) => function.argument_counts(),
+            Self::Temporal(function) => function.argument_counts(),
+            Self::Extract(_) => (1, 1),
+            Self::TimestampDifference(_) => (2, 2),
         }
     }
 }
@@ -159,6 +187,8 @@ impl Typed {
 /// A call being evaluated: its arguments are evaluated as they are asked for.
 #[derive(Clone, Copy)]
 pub(crate) struct Call<'a> {
+    /// The call as a whole, for messages.
+    pub(crate) expression: &'a Expression,
     pub(crate) arguments: &'a [Expression],
     pub(crate) sql_type: &'a SqlType,
     pub(crate) row: &'a dyn Columns,
@@ -170,6 +200,11 @@ impl<'a> Call<'a> {
         match function {
             Function::Control(function) => self.evaluate_control(function),
             Function::Session(function) => Ok(self.evaluate_session(function)),
+            Function::Numeric(function) => self.evaluate_numeric(function),
+            Function::Text(function) => self.evaluate_text(function),
+            Function::Temporal(function) => self.evaluate_temporal(function),
+            Function::Extract(unit) => self.extract(unit),
+            Function::TimestampDifference(unit) => self.timestamp_difference(unit),
         }
     }
 
@@ -189,15 +224,21 @@ impl<'a> Call<'a> {
         self.arguments.get(index).map_or(&SqlType::Null, |argument| &argument.sql_type)
     }
 
-    pub(crate) fn text(&self, index: usize) -> Result<Option<Vec<u8>>, EvaluationError> {
-        let value = self.value(index)?;
-        if value.is_null() {
-            return Ok(None);
+    pub(crate) fn text(&self, index: usize) -> Result<Option<Cow<'a, [u8]>>, EvaluationError> {
+        Ok(match self.value(index)? {
+            Evaluated::Borrowed(ValueRef::Null) | Evaluated::Owned(Value::Null) => None,
+            Evaluated::Borrowed(ValueRef::Bytes(text)) => Some(Cow::Borrowed(text)),
+            Evaluated::Owned(Value::Bytes(text)) => Some(Cow::Owned(text)),
+            other => Some(Cow::Owned(text_of(other.as_ref(), self.type_of(index)).into_owned())),
+        })
+    }
+
+    /// A double that is none because it is too large is an error, never infinite.
+    pub(crate) fn finite(&self, number: f64) -> Result<Evaluated<'a>, EvaluationError> {
+        if number.is_finite() {
+            return Ok(Evaluated::Borrowed(ValueRef::Double(number)));
         }
-        Ok(Some(match value {
-            Evaluated::Owned(types::Value::Bytes(text)) => text,
-            value => text_of(value.as_ref(), self.type_of(index)).into_owned(),
-        }))
+        Err(out_of_range("DOUBLE", self.expression))
     }
 
     pub(crate) fn number(&self, index: usize) -> Result<Option<Number>, EvaluationError> {
@@ -206,10 +247,6 @@ impl<'a> Call<'a> {
 
     pub(crate) fn double(&self, index: usize) -> Result<Option<f64>, EvaluationError> {
         double_of(self.value(index)?.as_ref(), self.context)
-    }
-
-    pub(crate) fn decimal(&self, index: usize) -> Result<Option<Decimal>, EvaluationError> {
-        decimal_of(self.value(index)?.as_ref(), self.context)
     }
 
     pub(crate) fn integer(&self, index: usize) -> Result<Option<i128>, EvaluationError> {
@@ -230,6 +267,14 @@ impl<'a> Call<'a> {
 
     pub(crate) fn time(&self, index: usize) -> Result<Option<Time>, EvaluationError> {
         time_of(self.value(index)?.as_ref(), self.context)
+    }
+}
+
+/// The name of the function that an expression calls, for messages.
+pub(crate) fn name_of(expression: &Expression) -> String {
+    match &expression.node {
+        Node::Function { function, .. } => function.name().to_ascii_lowercase(),
+        _ => String::new(),
     }
 }
 
@@ -256,7 +301,14 @@ impl Expression {
         let arguments: Vec<Self> = arguments.into_iter().map(Self::localised).collect();
         let typed = match function {
             Function::Control(function) => function.typed(arguments)?,
-            Function::Session(function) => function.typed(typing),
+            Function::Session(function) => function.typed(),
+            Function::Numeric(function) => function.typed(arguments),
+            Function::Text(function) => function.typed(arguments, typing)?,
+            Function::Temporal(function) => function.typed(arguments)?,
+            // Not by name: their unit is no argument.
+            Function::Extract(_) | Function::TimestampDifference(_) => {
+                return Err(TypeError::WrongArguments(name.to_owned()));
+            }
         };
         let node = Node::Function { function, arguments: typed.arguments.into() };
         Ok(Self::new(node, typed.sql_type, typed.nullable))
@@ -293,6 +345,13 @@ impl Expression {
                 let (left, right) = two()?;
                 Self::binary(BinaryOperator::Modulo, left, right)?
             }
+            "DATE" => Self::cast_call(arguments, name, |_| SqlType::Date)?,
+            "TIME" => Self::cast_call(arguments, name, |operand| SqlType::Time {
+                fraction: fraction_digits(operand),
+            })?,
+            "TIMESTAMP" if arguments.len() == 1 => Self::cast_call(arguments, name, |operand| {
+                SqlType::DateTime { fraction: fraction_digits(operand) }
+            })?,
             "ADDDATE" | "SUBDATE" => {
                 let (date, days) = two()?;
                 let direction = if name == "ADDDATE" { Direction::Add } else { Direction::Subtract };
@@ -300,5 +359,16 @@ impl Expression {
             }
             _ => return Ok(None),
         }))
+    }
+
+    fn cast_call(
+        arguments: &[Self],
+        name: &str,
+        sql_type: impl Fn(&Self) -> SqlType,
+    ) -> Result<Self, TypeError> {
+        let [operand] = arguments else { return Err(TypeError::WrongArgumentCount(name.to_owned())) };
+        let operand = operand.clone().localised();
+        let sql_type = sql_type(&operand);
+        Self::cast(operand, sql_type)
     }
 }

@@ -198,6 +198,10 @@ impl Addition {
             return overflow_checked(sum.map(ValueRef::Time), "time", context);
         }
         let Some(start) = datetime_of(date, context)? else { return Ok(Evaluated::NULL) };
+        if start.date().has_zero_part() {
+            context.incorrect("datetime", &text_of(date, &SqlType::Null))?;
+            return Ok(Evaluated::NULL);
+        }
         let sum = interval.and_then(|interval| start.add_interval(interval));
         let Some(sum) = sum else { return overflow_checked(None, "datetime", context) };
         match sql_type {

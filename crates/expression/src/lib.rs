@@ -27,7 +27,11 @@ pub mod typing;
 mod arithmetic;
 mod control_functions;
 mod conversion;
+mod md5;
+mod numeric_functions;
 mod session_functions;
+mod temporal_format;
+mod temporal_functions;
 mod text_functions;
 
 pub use aggregate::{AggregateCall, AggregateFunction, AggregateState};

@@ -7,8 +7,8 @@
 
 use types::Collation;
 
-/// The characters of a text, as slices.
-fn character_size(text: &[u8], binary: bool) -> usize {
+/// Bytes of the first character; 0 at the end.
+pub(crate) fn character_size(text: &[u8], binary: bool) -> usize {
     let size = match text.first() {
         None => return 0,
         Some(_) if binary => 1,
@@ -49,7 +49,7 @@ fn next_element<'p>(pattern: &'p [u8], escape: Option<&[u8]>, binary: bool) -> O
     })
 }
 
-fn equal_characters(left: &[u8], right: &[u8], collation: Collation) -> bool {
+pub(crate) fn equal_characters(left: &[u8], right: &[u8], collation: Collation) -> bool {
     if left == right {
         return true;
     }

@@ -2,7 +2,7 @@
 
 use crate::evaluation::Evaluated;
 use crate::function::{Call, Typed, functions};
-use crate::typing::{BIGINT_UNSIGNED, TypingContext, text_type};
+use crate::typing::{BIGINT_UNSIGNED, text_type};
 use types::{Collation, ValueRef};
 
 functions! {
@@ -18,7 +18,7 @@ functions! {
 }
 
 impl SessionFunction {
-    pub(crate) fn typed(self, _typing: &TypingContext) -> Typed {
+    pub(crate) fn typed(self) -> Typed {
         let text = |length| text_type(length, Collation::Utf8mb4GeneralCi);
         let sql_type = match self {
             Self::ConnectionId | Self::LastInsertId => BIGINT_UNSIGNED,

@@ -173,6 +173,7 @@ impl Expression {
 
     /// Chains are kept flat: a left-deep chain that arrives operator by operator is extended in place.
     fn n_ary(conditions: Vec<Self>, conjunction: bool) -> Self {
+        let nullable = conditions.iter().any(|condition| condition.nullable);
         let mut operands: Vec<Self> = Vec::new();
         for condition in conditions {
             let inner = match condition.node {
@@ -189,7 +190,6 @@ impl Expression {
             0 => Self::boolean(conjunction),
             1 => operands.swap_remove(0),
             _ => {
-                let nullable = operands.iter().any(|operand| operand.nullable);
                 let node = if conjunction { Node::And(operands.into()) } else { Node::Or(operands.into()) };
                 Self::new(node, BIGINT, nullable)
             }

@@ -319,6 +319,7 @@ pub(super) fn negated(operand: &Expression) -> SqlType {
         NumericClass::Integer { .. } => match operand.as_literal() {
             // Beyond BIGINT, a negative literal is a decimal.
             Some(Value::UInt(number)) if *number > 1 << 63 => decimal_type(20, 0),
+            Some(Value::Int(i64::MIN)) => decimal_type(19, 0),
             _ => BIGINT,
         },
         NumericClass::Decimal => {
@@ -467,7 +468,7 @@ pub(crate) fn of_folded(value: &Value, sql_type: &SqlType) -> SqlType {
         {
             BIGINT_UNSIGNED
         }
-        Value::Double(_) if numeric => SqlType::Double,
+        Value::Double(_) if numeric && *sql_type != SqlType::Float => SqlType::Double,
         Value::Decimal(decimal) => {
             if let SqlType::Decimal { scale, .. } = sql_type
                 && *scale <= decimal.scale()

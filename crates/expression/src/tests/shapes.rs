@@ -1,0 +1,248 @@
+//! What planners rely on: literals in the column's kind, flat AND and OR, sorted IN lists, folding, display, wire form, errors.
+
+use super::{context, parse, row};
+use crate::*;
+use stdx::wire::{from_bytes, to_bytes};
+use types::{Collation, IntegerWidth, SqlType, Value};
+
+fn typed(text: &str) -> Expression {
+    parse(text).unwrap_or_else(|error| panic!("{text}: {error}"))
+}
+
+/// The literal beside the column of a comparison.
+fn compared_literal(text: &str) -> (Domain, Value) {
+    let expression = typed(text);
+    let Node::Compare { domain, left, right, .. } = &expression.node else {
+        panic!("{text} is {expression:?}")
+    };
+    assert!(left.as_column().is_some(), "{text}: the column is wrapped: {left}");
+    (*domain, right.as_literal().unwrap_or_else(|| panic!("{text}: no literal: {right}")).clone())
+}
+
+#[test]
+fn constants_beside_columns_are_literals_of_a_comparable_kind() {
+    assert_eq!(compared_literal("i = 5"), (Domain::Number, Value::Int(5)));
+    assert_eq!(compared_literal("i = '5'"), (Domain::Number, Value::Int(5)));
+    assert_eq!(compared_literal("i = '5.5'"), (Domain::Number, Value::Double(5.5)));
+    assert_eq!(compared_literal("e = 'BLUE'"), (Domain::Number, Value::UInt(3)));
+    assert_eq!(compared_literal("y = 24").1, Value::Int(2024));
+    assert!(matches!(compared_literal("da = '2024-01-02'").1, Value::Date(_)));
+    assert!(matches!(compared_literal("dt > '2024-01-02'").1, Value::DateTime(_)));
+    assert!(matches!(compared_literal("da < '2024-01-02 10:00:00'").1, Value::DateTime(_)));
+    assert!(matches!(compared_literal("ti < '10:00:00'").1, Value::Time(_)));
+    assert!(matches!(compared_literal("d = '12.34'").1, Value::Decimal(_)));
+    let (domain, value) = compared_literal("s = 'x'");
+    assert_eq!((domain, value), (Domain::Text(Collation::Utf8mb40900AiCi), Value::text("x")));
+    // A string column beside a number is compared as a number: no index can help.
+    let Node::Compare { left, .. } = typed("s = 12").node else { panic!("no comparison") };
+    assert!(left.as_column().is_none());
+}
+
+#[test]
+fn a_timestamp_column_stays_bare_and_its_constant_moves_to_utc() {
+    let expression = fold_constants(&typed("ts = '2024-02-29 12:34:56'"), &context());
+    let Node::Compare { left, right, .. } = &expression.node else { panic!("no comparison") };
+    assert!(left.as_column().is_some());
+    let Some(Value::DateTime(utc)) = right.as_literal() else { panic!("no literal: {right}") };
+    assert_eq!(utc.to_string(), "2024-02-29 10:34:56");
+}
+
+#[test]
+fn chains_are_flat() {
+    let mut chain = typed("i = 0");
+    for number in 1..1_000_000 {
+        let next =
+            Expression::compare(Comparison::Equal, typed_column(), Expression::integer(number)).unwrap();
+        chain = Expression::binary(BinaryOperator::Or, chain, next).unwrap();
+    }
+    let Node::Or(operands) = &chain.node else { panic!("no OR") };
+    assert_eq!(operands.len(), 1_000_000);
+    assert_eq!(chain.depth(), 3);
+    assert!(!chain.is_true(&row(), &context()).unwrap());
+}
+
+fn typed_column() -> Expression {
+    Expression::column(
+        ColumnSlot(0),
+        SqlType::Integer { width: IntegerWidth::Normal, unsigned: false },
+        false,
+    )
+}
+
+#[test]
+fn lists_of_literals_are_sorted_and_found() {
+    let items = (0..10_000).rev().map(|number| Expression::integer(number * 2)).collect();
+    let expression = Expression::in_list(typed_column(), items, false).unwrap();
+    let Node::In { list: InList::Sorted { values, has_null: false }, .. } = &expression.node else {
+        panic!("not sorted")
+    };
+    assert!(values.is_sorted_by_key(|value| if let Value::Int(number) = value { *number } else { 0 }));
+    for (number, expected) in [(0, true), (19_998, true), (19_999, false), (-1, false), (7, false)] {
+        let row = vec![Value::Int(number)];
+        assert_eq!(expression.is_true(&row, &context()).unwrap(), expected, "{number}");
+    }
+    let Node::In { list: InList::Sorted { has_null: true, .. }, .. } = typed("i IN (3, NULL, 1)").node else {
+        panic!("not sorted")
+    };
+    // One candidate is a comparison, of which planners know everything.
+    assert!(matches!(typed("i IN (3)").node, Node::Compare { .. }));
+}
+
+#[test]
+fn folding_takes_parameters_and_decides_and() {
+    let integer = SqlType::Integer { width: IntegerWidth::Big, unsigned: false };
+    let parameter = Expression::parameter(0, integer);
+    let condition = Expression::compare(Comparison::Equal, typed_column(), parameter).unwrap();
+    let values = [Value::Int(7)];
+    let bound = fold_constants(&condition, &Context { parameters: &values, ..context() });
+    let Node::Compare { right, .. } = &bound.node else { panic!("no comparison") };
+    assert_eq!(right.as_literal(), Some(&Value::Int(7)));
+    // Without a value the parameter stays.
+    assert_eq!(fold_constants(&condition, &context()), condition);
+
+    assert_eq!(fold_constants(&typed("i = 1 AND 1 = 2"), &context()).as_literal(), Some(&Value::Int(0)));
+    assert!(matches!(fold_constants(&typed("i = 1 AND 2 = 2"), &context()).node, Node::Compare { .. }));
+    assert_eq!(
+        fold_constants(&typed("CONNECTION_ID() + 1"), &context()).as_literal(),
+        Some(&Value::UInt(43))
+    );
+    assert_eq!(fold_constants(&typed("DATABASE()"), &context()).as_literal(), Some(&Value::text("test")));
+    assert_eq!(
+        fold_constants(&typed("UPPER(USER())"), &context()).as_literal(),
+        Some(&Value::text("ROOT@LOCALHOST"))
+    );
+    // What fails, fails when it is evaluated.
+    let failing = fold_constants(&typed("i = 9223372036854775807 + 1"), &context());
+    assert_eq!(failing.evaluate(&row(), &context()).unwrap_err().code, 1690);
+}
+
+#[test]
+fn wrong_calls_have_mysql_numbers() {
+    let code = |text: &str| parse(text).map_err(|error| error.code());
+    assert_eq!(code("NO_SUCH_FUNCTION(1)"), Err(1305));
+    assert_eq!(code("ABS(1, 2)"), Err(1582));
+    assert_eq!(code("IF(1, 2)"), Err(1582));
+    assert_eq!(code("JSON_EXTRACT('{}', 'x')"), Err(1235));
+    assert_eq!(code("REGEXP_LIKE('a', 'b')"), Err(1235));
+    assert_eq!(code("CAST(1 AS DECIMAL(70, 1))"), Err(1426));
+    assert_eq!(code("CAST(1 AS DECIMAL(5, 6))"), Err(1427));
+    assert_eq!(code("CAST(1 AS DATETIME(7))"), Err(1426));
+    assert_eq!(code("NOW(9)"), Err(1426));
+    assert_eq!(code("bin COLLATE utf8mb4_bin"), Err(1253));
+    assert_eq!(code("'a' COLLATE utf8mb4_bin = 'a' COLLATE utf8mb4_general_ci"), Err(1267));
+}
+
+#[test]
+fn messages_name_the_expression() {
+    let message = |text: &str| typed(text).evaluate(&row(), &context()).unwrap_err().message;
+    assert_eq!(
+        message("9223372036854775807 + 1"),
+        "BIGINT value is out of range in '(9223372036854775807 + 1)'"
+    );
+    assert_eq!(message("i - u"), "BIGINT UNSIGNED value is out of range in '(#0 - #1)'");
+    assert_eq!(message("EXP(1000)"), "DOUBLE value is out of range in 'exp(1000)'");
+    assert_eq!(message("da = 'abc'"), "Incorrect DATETIME value: 'abc'");
+    let named =
+        typed("i + 1 = 'x' AND s LIKE 'a%' OR n IS NULL").shown(|slot| format!("`c{}`", slot.0)).to_string();
+    assert_eq!(named, "((((`c0` + 1) = 'x') and (`c6` like 'a%')) or (`c3` is null))");
+}
+
+#[test]
+fn strict_statements_fail_where_others_warn() {
+    let mode = SqlMode { strict: true, ..SqlMode::default() };
+    let strict = Context { sql_mode: mode, ..context() };
+    assert_eq!(typed("1 / 0").evaluate(&row(), &strict).unwrap_err().code, 1365);
+    assert_eq!(typed("'1abc' + 1").evaluate(&row(), &strict).unwrap_err().code, 1292);
+    let silent = SqlMode { error_for_division_by_zero: false, ..SqlMode::default() };
+    let silent = Context { sql_mode: silent, ..context() };
+    assert_eq!(typed("1 / 0").evaluate(&row(), &silent), Ok(Value::Null));
+    assert_eq!(silent.warnings.count(), 0);
+    let signed = SqlMode { no_unsigned_subtraction: true, ..SqlMode::default() };
+    let signed = Context { sql_mode: signed, ..context() };
+    assert_eq!(typed("CAST(1 AS UNSIGNED) - 2").evaluate(&row(), &signed), Ok(Value::Int(-1)));
+}
+
+#[test]
+fn warnings_are_bounded() {
+    let context = context();
+    let expression = typed("s + 0");
+    for _ in 0..5_000 {
+        expression.evaluate(&row(), &context).unwrap();
+    }
+    assert_eq!(context.warnings.count(), 5_000);
+    assert_eq!(context.warnings.take().len(), crate::context::WARNINGS_MAX);
+}
+
+#[test]
+fn trees_travel() {
+    for text in [
+        "i + 1 * d",
+        "CASE WHEN s LIKE 'a\\_%' THEN 1 ELSE COALESCE(n, 2.5) END",
+        "i IN (1, 2, NULL) OR da BETWEEN '2024-01-01' AND NOW()",
+        "DATE_ADD(dt, INTERVAL 1 MONTH) IS NOT NULL XOR e = 'red'",
+        "CONCAT_WS(',', s, CAST(d AS CHAR(3)), EXTRACT(YEAR FROM da)) COLLATE utf8mb4_bin",
+    ] {
+        let expression = typed(text);
+        assert_eq!(from_bytes::<Expression>(&to_bytes(&expression)), Ok(expression), "{text}");
+    }
+}
+
+#[test]
+fn deep_trees_are_evaluated_and_travel_up_to_the_limit() {
+    let mut expression = typed("i");
+    while expression.depth() < DEPTH_MAX {
+        expression = Expression::unary(UnaryOperator::BitNot, expression).unwrap();
+    }
+    assert!(expression.evaluate(&row(), &context()).is_ok());
+    assert_eq!(from_bytes::<Expression>(&to_bytes(&expression)), Ok(expression.clone()));
+    let mut condition = typed("i");
+    while condition.depth() < DEPTH_MAX {
+        condition = Expression::unary(UnaryOperator::Not, condition).unwrap();
+    }
+    assert!(condition.evaluate(&row(), &context()).is_ok());
+    for _ in 0..100 {
+        expression = Expression::unary(UnaryOperator::BitNot, expression).unwrap();
+    }
+    assert_eq!(from_bytes::<Expression>(&to_bytes(&expression)), Err(stdx::wire::WireError::TooDeep));
+}
+
+#[test]
+fn plain_columns_are_borrowed() {
+    let row = row();
+    let context = context();
+    let expression = typed("t");
+    let value = expression.evaluate_ref(&row, &context).unwrap();
+    let Evaluated::Borrowed(types::ValueRef::Bytes(bytes)) = value else { panic!("copied") };
+    let Value::Bytes(stored) = &row[7] else { panic!("no text") };
+    assert!(std::ptr::eq(bytes, stored.as_slice()));
+}
+
+#[test]
+fn equal_values_hash_equal() {
+    let ci = SqlType::VarChar { length: 10, collation: Collation::Utf8mb40900AiCi };
+    let hash = |value: &Value, sql_type: &SqlType| hash_value(&value.as_ref(), sql_type);
+    assert_eq!(hash(&Value::text("Ab"), &ci), hash(&Value::text("aB"), &ci));
+    assert_eq!(hash(&Value::Double(0.0), &SqlType::Double), hash(&Value::Double(-0.0), &SqlType::Double));
+    let decimal = |text: &str| Value::Decimal(Box::new(types::Decimal::parse(text.as_bytes()).unwrap().0));
+    let decimal_type = SqlType::Decimal { precision: 10, scale: 2, unsigned: false };
+    assert_eq!(hash(&decimal("1.0"), &decimal_type), hash(&decimal("1.00"), &decimal_type));
+}
+
+#[test]
+fn common_types_hold_both() {
+    let integer = |width, unsigned| SqlType::Integer { width, unsigned };
+    let decimal = |precision, scale| SqlType::Decimal { precision, scale, unsigned: false };
+    use IntegerWidth::{Big, Normal, Small, Tiny};
+    let cases = [
+        (integer(Tiny, false), integer(Normal, false), integer(Normal, false)),
+        (integer(Tiny, true), integer(Tiny, false), integer(Small, false)),
+        (integer(Big, true), integer(Small, false), decimal(20, 0)),
+        (decimal(5, 2), decimal(6, 1), decimal(7, 2)),
+        (decimal(5, 2), SqlType::Double, SqlType::Double),
+        (SqlType::Date, SqlType::Time { fraction: 3 }, SqlType::DateTime { fraction: 3 }),
+        (SqlType::Null, SqlType::Date, SqlType::Date),
+    ];
+    for (left, right, expected) in cases {
+        assert_eq!(common_type(&[&left, &right]), expected);
+    }
+}
