@@ -10,6 +10,7 @@
 //! list exactly when it has a free slot.
 //!
 //! Deliberately not here: when a piece that readers may see can be freed (`quiescence`).
+#![expect(unsafe_code, reason = "slots are raw memory; each block states why it is sound")]
 
 use crate::exclusive::Exclusive;
 use crate::pages::PAGE_BYTES;

@@ -10,7 +10,6 @@
 //! page goes back to every table, an empty chunk of pages to the operating system.
 //!
 //! Deliberately not here: what is in the memory (`storage`), and whose turn it is to wait when a region is full (the owners).
-#![expect(unsafe_code, reason = "pages and slots are raw memory; each block states why it is sound")]
 
 pub mod budget;
 pub mod config;

@@ -7,6 +7,7 @@
 //! a chunk whose pages are all free is the kept one or gone.
 //!
 //! Deliberately not here: what a page is used for.
+#![expect(unsafe_code, reason = "pages are raw memory; each block states why it is sound")]
 
 use crate::exclusive::Exclusive;
 use crate::{MemoryManager, Region, RegionFull, Urgency};

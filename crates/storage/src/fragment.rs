@@ -321,6 +321,29 @@ impl Fragment {
         owner.arena.reclaim(limit) || has_history
     }
 
+    /// Removes up to `rows` rows with all their versions, whatever their state; true if rows are left. For a table that is dropped and that nobody
+    /// uses any more: a large fragment is cleared in steps and dropped when it is empty, because dropping frees what is left at once.
+    pub fn clear(&mut self, rows: u32) -> bool {
+        let (core, owner) = self.parts();
+        for _ in 0..rows {
+            // SAFETY: the owner does not reclaim here.
+            let Some(leaf) = (unsafe { core.primary.leaf(Target::First) }) else { break };
+            // An empty leaf stays only where memory for merging it was refused.
+            let next = match (leaf.len(), leaf.high) {
+                (0, None) => break,
+                // SAFETY: as above.
+                (0, Some(high)) => unsafe { core.primary.leaf(Target::At(high)) },
+                _ => Some(leaf),
+            };
+            let Some(leaf) = next.filter(|leaf| leaf.len() > 0) else { break };
+            // SAFETY: the primary index holds rows.
+            let row = unsafe { Row::of(leaf.get(0)) };
+            core.unlink_where(owner, row, None, |_| true);
+            core.settle(owner, row);
+        }
+        core.hash.len() > 0
+    }
+
     /// What it holds.
     #[must_use]
     pub fn statistics(&self) -> FragmentStatistics {

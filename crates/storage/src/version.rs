@@ -19,7 +19,7 @@
 )]
 
 use crate::arena::{Arena, Purpose};
-use memory::{RegionFull, Urgency};
+use memory::{Region, RegionFull, Urgency};
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
@@ -36,7 +36,7 @@ pub enum VersionState {
     Committed(Epoch),
 }
 
-/// The longest row.
+/// The longest row; a longer one is refused as if memory were full.
 pub const ROW_BYTES_MAX: usize = (1 << 30) - 1;
 const DELETED: u32 = 1 << 31;
 const HAS_PREVIOUS: u32 = 1 << 30;
@@ -103,7 +103,9 @@ impl<'a> Version<'a> {
         urgency: Urgency,
     ) -> Result<Self, RegionFull> {
         let bytes = row.unwrap_or_default();
-        stdx::require!(bytes.len() <= ROW_BYTES_MAX, "a row longer than {ROW_BYTES_MAX} bytes");
+        if bytes.len() > ROW_BYTES_MAX {
+            return Err(RegionFull { region: Region::DataMemory });
+        }
         let link = if previous.is_some() { LINK_BYTES } else { 0 };
         let piece = arena.allocate(Purpose::Data, link + HEAD_BYTES + bytes.len(), urgency)?;
         let mut length = u32::try_from(bytes.len()).unwrap_or(LENGTH);

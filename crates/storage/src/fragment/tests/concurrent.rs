@@ -5,7 +5,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Rows that are always there: readers must find every one in every scan and lookup, while others come and go around them.
 const LASTING: i64 = if cfg!(miri) { 12 } else { 200 };
-const ROUNDS: u64 = if cfg!(miri) { 60 } else { 30_000 };
+const ROUNDS: u64 = if cfg!(miri) { 60 } else { 48_000 };
+
+/// So many rounds other rows come, then they go; enough for a second segment of the hash index.
+const WAVE: u64 = if cfg!(miri) { 20 } else { 8_000 };
 
 /// A row whose bytes tell whether they were torn.
 fn checked_row(id: i64, k: i64, epoch: u64) -> Vec<u8> {
@@ -99,8 +102,8 @@ fn one_writer_two_readers() {
                 newest[usize::try_from(number).unwrap()].store(epoch, Ordering::Release);
             }
             // Waves of other rows, so that all indexes grow, split, merge and shrink.
-            let grows = epoch / 1000 % 2 == 0;
-            let other = i64::try_from(prng.below(1000)).unwrap() * 2;
+            let grows = (epoch / WAVE).is_multiple_of(2);
+            let other = i64::try_from(prng.below(WAVE)).unwrap() * 2;
             if grows {
                 commit_row(&mut fragment, other, Some(&checked_row(other, k, epoch)), epoch);
                 present.insert(other);
