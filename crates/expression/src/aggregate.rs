@@ -262,11 +262,11 @@ fn converted_argument(function: AggregateFunction, argument: Expression) -> Expr
         | AggregateFunction::StandardDeviation
         | AggregateFunction::SampleStandardDeviation
         | AggregateFunction::Variance
-        | AggregateFunction::SampleVariance => argument.as_number(),
+        | AggregateFunction::SampleVariance => argument.into_number(),
         AggregateFunction::Minimum | AggregateFunction::Maximum
             if matches!(argument.sql_type, SqlType::Enum { .. } | SqlType::Set { .. }) =>
         {
-            argument.as_text()
+            argument.into_text()
         }
         AggregateFunction::BitAnd | AggregateFunction::BitOr | AggregateFunction::BitXor => {
             argument.localised()

@@ -32,7 +32,7 @@ impl ControlFunction {
                 Ok(Typed::strict(arguments, sql_type))
             }
             Self::IntervalIndex => {
-                let arguments = arguments.into_iter().map(Expression::as_number).collect();
+                let arguments = arguments.into_iter().map(Expression::into_number).collect();
                 Ok(Typed { arguments, sql_type: BIGINT, nullable: false })
             }
         }

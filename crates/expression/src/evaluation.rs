@@ -31,7 +31,6 @@ impl<'a> Evaluated<'a> {
     /// Looks at the value.
     #[must_use]
     #[inline]
-    #[expect(clippy::should_implement_trait, reason = "`AsRef` cannot give a type with a lifetime")]
     pub fn as_ref(&self) -> ValueRef<'_> {
         match self {
             Self::Borrowed(value) => *value,

@@ -118,21 +118,21 @@ impl NumericFunction {
     pub(crate) fn typed(self, arguments: Vec<Expression>) -> Typed {
         match self {
             Self::Crc32 => {
-                let arguments = arguments.into_iter().map(Expression::as_text).collect();
+                let arguments = arguments.into_iter().map(Expression::into_text).collect();
                 return Typed::strict(arguments, BIGINT_UNSIGNED);
             }
             Self::Convert | Self::Binary | Self::Octal => {
                 return Typed::nullable(arguments, text_type(64, DEFAULT_COLLATION));
             }
             Self::InetToNumber => {
-                let arguments = arguments.into_iter().map(Expression::as_text).collect();
+                let arguments = arguments.into_iter().map(Expression::into_text).collect();
                 return Typed::nullable(arguments, BIGINT_UNSIGNED);
             }
             Self::InetToText => return Typed::nullable(arguments, text_type(31, DEFAULT_COLLATION)),
             Self::BitCount => return Typed::strict(arguments, BIGINT),
             _ => {}
         }
-        let arguments: Vec<Expression> = arguments.into_iter().map(Expression::as_number).collect();
+        let arguments: Vec<Expression> = arguments.into_iter().map(Expression::into_number).collect();
         match self {
             Self::Abs => {
                 let sql_type = same_class_type(arguments.first());

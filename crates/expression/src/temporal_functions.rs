@@ -297,7 +297,7 @@ impl<'a> Call<'a> {
             F::TimeFormat => self.time_format(),
             F::StringToDate => self.string_to_date(),
             F::UnixTimestamp => self.unix_timestamp(),
-            F::FromUnixTime => self.from_unix_time(),
+            F::FromUnixTime => self.local_of_unix_time(),
             F::ToDays => self.of_day(|date| int(date.to_days())),
             F::FromDays => Ok(date_value(self.i64(0)?.and_then(Date::from_days))),
             F::ToSeconds => {
@@ -398,7 +398,7 @@ impl<'a> Call<'a> {
         Ok(int(microseconds / 1_000_000))
     }
 
-    fn from_unix_time(self) -> Result<Evaluated<'a>, EvaluationError> {
+    fn local_of_unix_time(self) -> Result<Evaluated<'a>, EvaluationError> {
         let Some(number) = self.number(0)? else { return Ok(Evaluated::NULL) };
         let microseconds = microseconds_of(number).filter(|microseconds| {
             (0..=i128::from(UNIX_SECONDS_MAX)).contains(&microseconds.div_euclid(1_000_000))

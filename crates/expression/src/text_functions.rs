@@ -80,7 +80,7 @@ fn with_texts(arguments: Vec<Expression>, count: usize) -> Vec<Expression> {
     arguments
         .into_iter()
         .enumerate()
-        .map(|(index, argument)| if index < count { argument.as_text() } else { argument })
+        .map(|(index, argument)| if index < count { argument.into_text() } else { argument })
         .collect()
 }
 
@@ -129,7 +129,6 @@ impl TextFunction {
             _ => usize::MAX,
         };
         let arguments = with_texts(arguments, texts);
-        let first = length_of(&arguments, 0);
         let collation = match self {
             Self::Left | Self::Right | Self::Substring | Self::Repeat => {
                 aggregate_collation(arguments.iter().take(1), name)?
@@ -138,7 +137,13 @@ impl TextFunction {
             _ if texts == 0 => typing.collation,
             _ => aggregate_collation(arguments.iter(), name)?,
         };
-        Ok(match self {
+        Ok(self.typed_result(arguments, collation, typing))
+    }
+
+    /// The result's type, for converted arguments and the collation they agreed on.
+    fn typed_result(self, arguments: Vec<Expression>, collation: Collation, typing: &TypingContext) -> Typed {
+        let first = length_of(&arguments, 0);
+        match self {
             Self::Concat => {
                 let length = arguments.iter().map(|argument| u64::from(display_length(argument))).sum();
                 Typed::nullable(arguments, text_type(length, collation))
@@ -201,7 +206,7 @@ impl TextFunction {
                 let arguments = arguments
                     .into_iter()
                     .enumerate()
-                    .map(|(index, argument)| if index == 0 { argument.as_number() } else { argument });
+                    .map(|(index, argument)| if index == 0 { argument.into_number() } else { argument });
                 Typed::nullable(arguments.collect(), text_type(100, collation))
             }
             Self::Unhex | Self::FromBase64 => Typed::nullable(arguments, text_type(first, Collation::Binary)),
@@ -218,7 +223,7 @@ impl TextFunction {
             Self::Hex | Self::Field | Self::Elt | Self::LeftPad | Self::RightPad | Self::Insert => {
                 Typed::nullable(arguments, text_type(first, collation))
             }
-        })
+        }
     }
 
     /// FIELD compares as strings if all are, as integers if all are, else as doubles.
@@ -229,13 +234,13 @@ impl TextFunction {
         let collation = aggregate_collation(arguments.iter(), "field")?;
         let convert = |argument: Expression| {
             if all_text {
-                let text = argument.as_text();
+                let text = argument.into_text();
                 let length = u64::from(display_length(&text));
                 // All alternatives carry the operation's collation, for the evaluation to find.
                 let sql_type = text_type(length, collation);
                 if text.sql_type == sql_type { text } else { text.cast_for(sql_type, CastPurpose::Implicit) }
             } else if all_exact {
-                argument.as_number()
+                argument.into_number()
             } else {
                 argument.cast_for(SqlType::Double, CastPurpose::Implicit)
             }
@@ -248,7 +253,7 @@ impl TextFunction {
         let arguments: Vec<Expression> = arguments
             .into_iter()
             .enumerate()
-            .map(|(index, argument)| if index == 0 { argument } else { argument.as_text() })
+            .map(|(index, argument)| if index == 0 { argument } else { argument.into_text() })
             .collect();
         let collation = aggregate_collation(arguments.iter().skip(1), "elt")?;
         let longest = (1..arguments.len()).map(|index| length_of(&arguments, index)).max().unwrap_or(0);
@@ -258,7 +263,7 @@ impl TextFunction {
     fn typed_pad(self, mut arguments: Vec<Expression>) -> Result<Typed, TypeError> {
         for index in [0, 2] {
             if let Some(argument) = arguments.get_mut(index) {
-                *argument = std::mem::replace(argument, Expression::null()).as_text();
+                *argument = std::mem::replace(argument, Expression::null()).into_text();
             }
         }
         let collation = aggregate_collation(arguments.iter().step_by(2), self.name())?;
@@ -269,7 +274,7 @@ impl TextFunction {
     fn typed_insert(mut arguments: Vec<Expression>) -> Result<Typed, TypeError> {
         for index in [0, 3] {
             if let Some(argument) = arguments.get_mut(index) {
-                *argument = std::mem::replace(argument, Expression::null()).as_text();
+                *argument = std::mem::replace(argument, Expression::null()).into_text();
             }
         }
         let collation = aggregate_collation(arguments.iter().step_by(3), "insert")?;

@@ -244,7 +244,7 @@ impl Expression {
         if is_binary_string(&operand.sql_type) && collation != Collation::Binary {
             return Err(TypeError::WrongCollation(collation.name().to_owned(), "binary".to_owned()));
         }
-        let operand = operand.as_text_in(collation);
+        let operand = operand.into_text_in(collation);
         let sql_type = result_type::with_collation(&operand.sql_type, collation);
         let nullable = operand.nullable;
         Ok(Self::new(Node::Collate(Box::new(operand)), sql_type, nullable))
@@ -349,11 +349,11 @@ impl Expression {
     }
 
     /// A string as it is, anything else converted to one.
-    pub(crate) fn as_text(self) -> Self {
-        self.as_text_in(DEFAULT_COLLATION)
+    pub(crate) fn into_text(self) -> Self {
+        self.into_text_in(DEFAULT_COLLATION)
     }
 
-    fn as_text_in(self, collation: Collation) -> Self {
+    fn into_text_in(self, collation: Collation) -> Self {
         let localised = self.localised();
         if matches!(
             localised.sql_type,
@@ -373,7 +373,7 @@ impl Expression {
     }
 
     /// A number as it is, anything else converted to one: temporal values exactly, text as a double.
-    pub(crate) fn as_number(self) -> Self {
+    pub(crate) fn into_number(self) -> Self {
         let localised = self.localised();
         match numeric_class(&localised.sql_type) {
             NumericClass::Double if !matches!(localised.sql_type, SqlType::Double | SqlType::Float) => {

@@ -71,7 +71,7 @@ pub(super) fn to_base64(bytes: &[u8]) -> Vec<u8> {
 /// FROM_BASE64: white space is skipped; `None` if the rest is not Base64.
 pub(super) fn from_base64(text: &[u8]) -> Option<Vec<u8>> {
     let digits: Vec<u8> = text.iter().copied().filter(|byte| !byte.is_ascii_whitespace()).collect();
-    if digits.len() % 4 != 0 {
+    if !digits.len().is_multiple_of(4) {
         return None;
     }
     let padding = digits.iter().rev().take_while(|digit| **digit == b'=').count();

@@ -304,7 +304,7 @@ impl Expression {
         escape: Option<char>,
         negated: bool,
     ) -> Result<Self, TypeError> {
-        let (operand, pattern) = (operand.as_text(), pattern.as_text());
+        let (operand, pattern) = (operand.into_text(), pattern.into_text());
         let collation = aggregate_collation([&operand, &pattern].into_iter(), "like")?;
         let nullable = operand.nullable || pattern.nullable;
         let node = Node::Like {
