@@ -161,7 +161,7 @@ pub(crate) fn process_row(process: &Process<'_>) -> Vec<Value> {
         layout::text(process.host),
         layout::optional_text(process.database),
         layout::text(process.command),
-        Value::Int(i64::try_from(process.seconds).unwrap_or(i64::MAX)),
+        Value::Int(i32::try_from(process.seconds).unwrap_or(i32::MAX).into()),
         layout::text(process.state),
         layout::optional_text(process.statement),
     ]
@@ -174,5 +174,5 @@ pub(crate) fn estimated_row_count(map: &NodeMap, table: &TableDefinition) -> Opt
     let local = partitions.filter_map(|partition| map.reader(table.id, types::PartitionId(partition)));
     let (count, rows) =
         local.fold((0, 0), |(count, rows): (u64, u64), reader| (count + 1, rows + reader.row_count()));
-    if count == 0 { None } else { Some(rows * partition_count / count) }
+    (rows * partition_count).checked_div(count)
 }

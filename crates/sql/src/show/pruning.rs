@@ -6,7 +6,7 @@
 //! Invariant: only a hint. What is left out does not match the filter; what is left in the caller filters again, and there an error of
 //! evaluation is reported.
 
-use expression::{ColumnSlot, Context, Expression, Node};
+use expression::{ColumnSlot, Context, Expression, Node, Warnings};
 use types::{TableDefinition, Value};
 
 /// Names of the columns that hold a database's name; a virtual table has at most one that rows are made by.
@@ -15,7 +15,8 @@ const DATABASE_COLUMNS: [&str; 3] = ["TABLE_SCHEMA", "CONSTRAINT_SCHEMA", "SCHEM
 /// The hint.
 pub(super) struct Pruning<'a> {
     conditions: Vec<&'a Expression>,
-    context: Option<&'a Context<'a>>,
+    /// A copy: warnings are for the evaluation that counts.
+    context: Option<Context<'a>>,
     database: Option<ColumnSlot>,
     table: Option<ColumnSlot>,
     column_count: usize,
@@ -36,13 +37,11 @@ impl<'a> Pruning<'a> {
             let columns = condition.columns();
             !columns.is_empty() && columns.iter().all(|column| [database, table].contains(&Some(*column)))
         };
-        let conjuncts: Vec<&Expression> = match &filter.node {
-            Node::And(conjuncts) => conjuncts.iter().collect(),
-            _ => vec![filter],
-        };
+        let conjuncts: Vec<&Expression> =
+            if let Node::And(conjuncts) = &filter.node { conjuncts.iter().collect() } else { vec![filter] };
         Self {
             conditions: conjuncts.into_iter().filter(is_about_names).collect(),
-            context: Some(context),
+            context: Some(Context { warnings: Warnings::default(), ..context.clone() }),
             database,
             table,
             column_count: definition.columns.len(),
@@ -60,7 +59,9 @@ impl<'a> Pruning<'a> {
     }
 
     fn wants(&self, database: &str, table: Option<&str>) -> bool {
-        let Some(context) = self.context.filter(|_| !self.conditions.is_empty()) else { return true };
+        let Some(context) = self.context.as_ref().filter(|_| !self.conditions.is_empty()) else {
+            return true;
+        };
         let mut row = vec![Value::Null; self.column_count];
         let mut put = |slot: Option<ColumnSlot>, name: &str| {
             if let Some(slot) = slot {

@@ -237,11 +237,9 @@ fn extra(column: &ColumnDefinition) -> String {
     if !column.flags.on_update_now {
         return default.to_owned();
     }
-    let update = match &column.sql_type {
-        SqlType::DateTime { fraction } | SqlType::Timestamp { fraction } if *fraction > 0 => {
-            format!("on update CURRENT_TIMESTAMP({fraction})")
-        }
-        _ => "on update CURRENT_TIMESTAMP".to_owned(),
+    let update = match TypeFacts::of(&column.sql_type).fraction {
+        Some(fraction) if fraction > 0 => format!("on update CURRENT_TIMESTAMP({fraction})"),
+        Some(_) | None => "on update CURRENT_TIMESTAMP".to_owned(),
     };
     if default.is_empty() { update } else { format!("{default} {update}") }
 }
