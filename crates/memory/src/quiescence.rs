@@ -239,6 +239,15 @@ pub fn seal() -> Period {
     Period(PERIOD.fetch_add(1, Ordering::AcqRel) + 1)
 }
 
+/// False if the calling thread alone keeps `period` from having passed: a cheap question before [`passed`].
+#[must_use]
+#[inline]
+pub fn may_have_passed(period: Period) -> bool {
+    THREAD.with(|thread| {
+        thread.activity.get() == Activity::Idle || thread.slot().seen.load(Ordering::Relaxed) >= period.0
+    })
+}
+
 /// The newest period that every active thread has announced: what was sealed with it or an earlier one may be freed.
 #[must_use]
 pub fn passed() -> Period {

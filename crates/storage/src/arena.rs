@@ -34,6 +34,14 @@ enum Retired {
     Object(Box<dyn Send + Sync>),
 }
 
+/// While a batch waits, the next is sealed when it has so many objects.
+const BATCH_MIN: usize = 64;
+
+/// More bytes than this that wait are looked after at every end of a transaction.
+const RETIRED_BYTES_MAX: u64 = 1 << 20;
+/// So many objects are then freed at most: more than can come together between two such occasions.
+const TIDY_LIMIT: u32 = 4 * 64;
+
 /// The memory of a fragment.
 pub(crate) struct Arena {
     memory: Arc<MemoryManager>,
@@ -124,14 +132,27 @@ impl Arena {
         self.open.push(Retired::Object(object));
     }
 
+    /// Frees some of what nobody can see any more if much has come together, so that a busy fragment does not depend on `reclaim` being called.
+    #[inline]
+    pub(crate) fn tidy(&mut self) {
+        if self.open.len() >= BATCH_MIN || self.retired_bytes > RETIRED_BYTES_MAX {
+            self.reclaim(TIDY_LIMIT);
+        }
+    }
+
     /// Frees up to `limit` objects that nobody can see any more; true if something is left.
     pub(crate) fn reclaim(&mut self, limit: u32) -> bool {
-        if !self.open.is_empty() {
+        // Sealing and looking at all threads' slots touches what other threads write: not for every little thing.
+        if !self.open.is_empty() && (self.sealed.is_empty() || self.open.len() >= BATCH_MIN) {
             let batch = std::mem::replace(&mut self.open, std::mem::take(&mut self.spare));
             self.sealed.push_back((quiescence::seal(), batch));
         }
-        if self.sealed.is_empty() && self.demolition.is_empty() {
-            return false;
+        match self.sealed.front() {
+            None if self.demolition.is_empty() => return false,
+            Some((period, _)) if !quiescence::may_have_passed(*period) && self.demolition.is_empty() => {
+                return true;
+            }
+            _ => {}
         }
         let passed = quiescence::passed();
         let mut left = limit as usize;
@@ -154,7 +175,7 @@ impl Arena {
         while left > 0 && self.demolish_one() {
             left -= 1;
         }
-        !self.sealed.is_empty() || !self.demolition.is_empty()
+        !self.open.is_empty() || !self.sealed.is_empty() || !self.demolition.is_empty()
     }
 
     /// Frees the last `count` of a batch whose period has passed.

@@ -283,6 +283,7 @@ impl Fragment {
         version.set_state(VersionState::Committed(epoch));
         core.trim(owner, row);
         core.settle(owner, row);
+        owner.arena.tidy();
     }
 
     /// Removes all versions of `transaction` on a row.
@@ -291,6 +292,7 @@ impl Fragment {
         let Some(row) = row_of(core, owner, handle) else { return };
         core.unlink_where(owner, row, None, |version| version.state().transaction() == Some(transaction));
         core.settle(owner, row);
+        owner.arena.tidy();
     }
 
     /// No snapshot is or will be below `epoch`: older versions that only those would need may go. `Epoch(u64::MAX)`, the initial value, means
@@ -314,7 +316,8 @@ impl Fragment {
         row.map(Row::key).unwrap_or_default()
     }
 
-    /// Frees up to `limit` things that no reader can see any more; true if something is left for later. Once per round of the owner.
+    /// Frees up to `limit` things that no reader can see any more; true if something is left for later. Commits and aborts do so by themselves when much
+    /// has come together; the owner calls this when it has nothing else to do, and after DDL and changes of the lowest snapshot, until it is false.
     pub fn reclaim(&mut self, limit: u32) -> bool {
         let (core, owner) = self.parts();
         let has_history = core.trim_history(owner, limit);

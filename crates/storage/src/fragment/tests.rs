@@ -863,3 +863,25 @@ fn fragments_may_be_sent_and_readers_shared() {
     is_shared::<RowHandle>();
     assert!(size_of::<RowHandle>() == 8);
 }
+
+#[test]
+fn a_busy_fragment_frees_by_itself() {
+    let memory = memory(64);
+    let mut fragment = Fragment::new(definition(true), Arc::clone(&memory));
+    let mut epoch = 0;
+    // Other tests of this process may hold guards for a while.
+    loop {
+        for _ in 0..1000 {
+            epoch += 1;
+            commit_row(&mut fragment, 1, Some(&row(1, 1, &[1; 100])), epoch);
+        }
+        if epoch >= 100_000 && fragment.statistics().retired_bytes < 1 << 20 {
+            break;
+        }
+        std::thread::yield_now();
+        if cfg!(miri) {
+            break;
+        }
+    }
+    assert!(memory.used(Region::DataMemory) < 16 << 20);
+}
