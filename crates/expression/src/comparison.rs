@@ -13,7 +13,8 @@ use std::hash::{Hash, Hasher};
 use stdx::FixedHasher;
 use types::{Collation, Decimal, SqlType, ValueRef};
 
-/// Orders two values of type `sql_type`, NULL first.
+/// Orders two values of type `sql_type`, NULL first. A total order on any values, so that sorting never meets a contradiction even
+/// if a careless caller mixes kinds.
 #[must_use]
 #[inline]
 pub fn compare_values(left: &ValueRef<'_>, right: &ValueRef<'_>, sql_type: &SqlType) -> Ordering {
@@ -30,8 +31,27 @@ pub fn compare_values(left: &ValueRef<'_>, right: &ValueRef<'_>, sql_type: &SqlT
         (ValueRef::Time(left), ValueRef::Time(right)) => left.cmp(&right),
         (ValueRef::Date(left), ValueRef::DateTime(right)) => left.at_midnight().cmp(&right),
         (ValueRef::DateTime(left), ValueRef::Date(right)) => left.cmp(&right.at_midnight()),
-        (left, right) => compare_numbers(left, right),
+        (left, right) => {
+            kind_rank(left).cmp(&kind_rank(right)).then_with(|| compare_mixed_numbers(left, right))
+        }
     }
+}
+
+fn kind_rank(value: ValueRef<'_>) -> u8 {
+    match value {
+        ValueRef::Null => 0,
+        ValueRef::Int(_) | ValueRef::UInt(_) | ValueRef::Double(_) | ValueRef::Decimal(_) => 1,
+        ValueRef::Bytes(_) => 2,
+        ValueRef::Date(_) | ValueRef::DateTime(_) => 3,
+        ValueRef::Time(_) => 4,
+    }
+}
+
+/// Exact numbers exactly; an exact number beside a double as doubles, and below it if these are equal: the order of (double, kind,
+/// exact number).
+fn compare_mixed_numbers(left: ValueRef<'_>, right: ValueRef<'_>) -> Ordering {
+    let is_double = |value: ValueRef<'_>| matches!(value, ValueRef::Double(_));
+    compare_numbers(left, right).then_with(|| is_double(left).cmp(&is_double(right)))
 }
 
 /// A hash under which equal values of type `sql_type` hash equal.

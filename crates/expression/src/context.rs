@@ -32,6 +32,8 @@ pub(crate) const ER_WRONG_VALUE_FOR_TYPE: u16 = 1411;
 pub(crate) const ER_DATETIME_FUNCTION_OVERFLOW: u16 = 1441;
 /// Errno of "This version does not yet support …".
 pub(crate) const ER_NOT_SUPPORTED_YET: u16 = 1235;
+/// Errno of "Incorrect DATE value".
+pub(crate) const ER_WRONG_VALUE: u16 = 1525;
 /// Errno of "Incorrect parameters in the call to native function …".
 pub(crate) const ER_WRONG_PARAMETERS_TO_NATIVE_FUNCTION: u16 = 1583;
 /// Errno of "Incorrect arguments to …".

@@ -4,7 +4,7 @@
 //! Invariants: NULL converts to NULL; text that is no number counts as its longest numeric prefix, or 0, with warning 1292; text
 //! or a number that is no date counts as NULL with a warning. Every function is total: any kind of value may come in.
 
-use crate::context::{Context, ER_WARN_DATA_OUT_OF_RANGE, EvaluationError, shown};
+use crate::context::{Context, ER_WARN_DATA_OUT_OF_RANGE, ER_WRONG_VALUE, EvaluationError, shown};
 use crate::evaluation::Evaluated;
 use crate::node::CastPurpose;
 use std::borrow::Cow;
@@ -456,6 +456,29 @@ pub(crate) fn truth_of(value: ValueRef<'_>, context: &Context<'_>) -> Result<Opt
     }
 }
 
+fn check_date_text(kind: &str, text: &[u8]) -> Result<(), EvaluationError> {
+    if DateTime::parse(text).is_some() {
+        return Ok(());
+    }
+    Err(EvaluationError::new(ER_WRONG_VALUE, format!("Incorrect {kind} value: '{}'", shown(text))))
+}
+
+fn exact_or_double(text: &[u8], context: &Context<'_>) -> Result<Number, EvaluationError> {
+    match exact_integer(text) {
+        Some(number) => Ok(number),
+        None => text_to_double(text, context).map(Number::Double),
+    }
+}
+
+/// Two-digit numbers beside a YEAR are years of this or the last century.
+fn full_year(number: Number) -> Number {
+    match number {
+        Number::Int(year @ 1..=69) => Number::Int(year + 2_000),
+        Number::Int(year @ 70..=99) => Number::Int(year + 1_900),
+        number => number,
+    }
+}
+
 /// A conversion that CAST or a constructor asks for.
 pub(crate) struct Cast<'a> {
     pub(crate) from: &'a SqlType,
@@ -524,55 +547,73 @@ impl Cast<'_> {
         }
     }
 
-    /// A constant beside a column: stays exact if it is wholly an integer; a date must be one (1525).
+    /// A constant beside a column: it comes as close to the column's kind as it can without losing anything, so that an index can
+    /// be asked for it. Numbers in text stay exact; a midnight beside a DATE is a day; a date must be one (1525).
     fn apply_for_comparison<'v>(
         &self,
         value: ValueRef<'v>,
         context: &Context<'_>,
     ) -> Result<Evaluated<'v>, EvaluationError> {
         let implicit = Cast { from: self.from, to: self.to, purpose: CastPurpose::Implicit };
-        let ValueRef::Bytes(text) = value else {
-            let numeric = matches!(
-                self.to,
-                SqlType::Integer { .. }
-                    | SqlType::Decimal { .. }
-                    | SqlType::Double
-                    | SqlType::Year
-                    | SqlType::Bit { .. }
-            );
-            let is_number = matches!(
-                value,
-                ValueRef::Int(_) | ValueRef::UInt(_) | ValueRef::Double(_) | ValueRef::Decimal(_)
-            );
-            return if numeric && is_number {
-                Ok(Evaluated::Borrowed(value))
-            } else {
+        match (self.to, value) {
+            (SqlType::Date, _) => self.to_day_or_instant(value, context),
+            (SqlType::DateTime { .. } | SqlType::Timestamp { .. }, ValueRef::Bytes(text)) => {
+                check_date_text("DATETIME", text)?;
                 implicit.apply(value, context)
-            };
-        };
-        let kind = match self.to {
-            SqlType::Date => "DATE",
-            SqlType::DateTime { .. } | SqlType::Timestamp { .. } => "DATETIME",
-            SqlType::Time { .. } => return implicit.apply(value, context),
-            SqlType::Decimal { .. } => {
+            }
+            (SqlType::DateTime { .. } | SqlType::Timestamp { .. } | SqlType::Time { .. }, _) => {
+                implicit.apply(value, context)
+            }
+            (SqlType::Enum { members, collation }, ValueRef::Bytes(text)) => {
+                let position = members.iter().position(|member| collation.equal(member.as_bytes(), text));
+                Ok(Evaluated::Borrowed(ValueRef::UInt(match position {
+                    Some(index) => u64::try_from(index + 1).unwrap_or(u64::MAX),
+                    None if text.is_empty() => 0,
+                    // No member: equal to none.
+                    None => u64::MAX,
+                })))
+            }
+            (SqlType::Decimal { .. }, ValueRef::Bytes(text)) => {
                 let scanned = scan_number(text);
                 let exact = scanned.complete.then(|| Decimal::parse(scanned.number)).flatten();
                 if let Some((decimal, _)) = exact {
-                    return Ok(Evaluated::Owned(Value::Decimal(Box::new(decimal))));
+                    return Ok(Evaluated::from_decimal(decimal));
                 }
-                return Ok(Evaluated::Borrowed(ValueRef::Double(text_to_double(text, context)?)));
+                Ok(Evaluated::Borrowed(ValueRef::Double(text_to_double(text, context)?)))
             }
-            _ => {
-                if let Some(number) = exact_integer(text) {
-                    return Ok(number.into_evaluated());
-                }
-                return Ok(Evaluated::Borrowed(ValueRef::Double(text_to_double(text, context)?)));
+            (SqlType::Year, ValueRef::Bytes(text)) => {
+                Ok(full_year(exact_or_double(text, context)?).into_evaluated())
             }
-        };
-        if DateTime::parse(text).is_none() {
-            return Err(EvaluationError::new(1525, format!("Incorrect {kind} value: '{}'", shown(text))));
+            (_, ValueRef::Bytes(text)) => Ok(exact_or_double(text, context)?.into_evaluated()),
+            (SqlType::Year, ValueRef::Int(number)) => Ok(full_year(Number::Int(number)).into_evaluated()),
+            (
+                SqlType::Integer { .. }
+                | SqlType::Decimal { .. }
+                | SqlType::Double
+                | SqlType::Year
+                | SqlType::Bit { .. }
+                | SqlType::Enum { .. },
+                ValueRef::Int(_) | ValueRef::UInt(_) | ValueRef::Double(_) | ValueRef::Decimal(_),
+            ) => Ok(Evaluated::Borrowed(value)),
+            _ => implicit.apply(value, context),
         }
-        implicit.apply(value, context)
+    }
+
+    fn to_day_or_instant<'v>(
+        &self,
+        value: ValueRef<'v>,
+        context: &Context<'_>,
+    ) -> Result<Evaluated<'v>, EvaluationError> {
+        if let ValueRef::Bytes(text) = value {
+            check_date_text("DATE", text)?;
+        }
+        let to = &SqlType::DateTime { fraction: 6 };
+        let instant =
+            Cast { from: self.from, to, purpose: CastPurpose::Implicit }.to_datetime(value, 6, context)?;
+        Ok(Evaluated::Borrowed(match instant {
+            ValueRef::DateTime(datetime) if datetime.time() == Time::ZERO => ValueRef::Date(datetime.date()),
+            instant => instant,
+        }))
     }
 
     fn to_integer<'v>(

@@ -97,6 +97,18 @@ fn folding_takes_parameters_and_decides_and() {
     let bound = fold_constants(&condition, &Context { parameters: &values, ..context() });
     let Node::Compare { right, .. } = &bound.node else { panic!("no comparison") };
     assert_eq!(right.as_literal(), Some(&Value::Int(7)));
+    // What the statement cache made of `da = '2024-02-29'` and `e = 'blue'` finds its way back to a key.
+    for (column, text, expected) in
+        [("da", "2024-02-29", "'2024-02-29'"), ("e", "blue", "'blue'"), ("i", "5", "5")]
+    {
+        let parameter = Expression::parameter(0, typed("s").sql_type);
+        let condition = Expression::compare(Comparison::Equal, typed(column), parameter).unwrap();
+        let values = [Value::text(text)];
+        let bound = fold_constants(&condition, &Context { parameters: &values, ..context() });
+        let Node::Compare { left, right, .. } = &bound.node else { panic!("no comparison") };
+        assert!(left.as_column().is_some() && right.as_literal().is_some(), "{bound}");
+        assert_eq!(right.to_string(), expected);
+    }
     // Without a value the parameter stays.
     assert_eq!(fold_constants(&condition, &context()), condition);
 
@@ -141,7 +153,7 @@ fn messages_name_the_expression() {
     );
     assert_eq!(message("i - u"), "BIGINT UNSIGNED value is out of range in '(#0 - #1)'");
     assert_eq!(message("EXP(1000)"), "DOUBLE value is out of range in 'exp(1000)'");
-    assert_eq!(message("da = 'abc'"), "Incorrect DATETIME value: 'abc'");
+    assert_eq!(message("da = 'abc'"), "Incorrect DATE value: 'abc'");
     let named =
         typed("i + 1 = 'x' AND s LIKE 'a%' OR n IS NULL").shown(|slot| format!("`c{}`", slot.0)).to_string();
     assert_eq!(named, "((((`c0` + 1) = 'x') and (`c6` like 'a%')) or (`c3` is null))");

@@ -5,14 +5,12 @@
 //! date or time with a string as instants or durations; with a constant number likewise, else as numbers; ENUM and SET with
 //! strings by their text, with numbers by their number.
 
-use super::{
-    BIGINT_UNSIGNED, NumericClass, aggregate_collation, collation_of, is_temporal, is_text, numeric_class,
-};
+use super::{NumericClass, aggregate_collation, collation_of, is_temporal, is_text, numeric_class};
 use crate::comparison::{compare_in, compare_numbers};
 use crate::context::{Context, TypeError};
 use crate::node::{CastPurpose, Comparison, Domain, Expression, InList, Node};
 use std::cmp::Ordering;
-use types::{Date, SqlType, Time, Value};
+use types::{SqlType, Value};
 
 type Conversion = Option<(SqlType, CastPurpose)>;
 
@@ -37,17 +35,6 @@ fn converted(side: Expression, conversion: Conversion) -> Expression {
     }
 }
 
-/// Before a conversion to an instant: whole days beside a DATE stay days, so that key values are of the column's kind.
-fn as_date_if_whole(side: Expression, other: &SqlType) -> Expression {
-    match (&side.node, other) {
-        (Node::Literal(Value::DateTime(datetime)), SqlType::Date) if datetime.time() == Time::ZERO => {
-            let date: Date = datetime.date();
-            Expression::literal(Value::Date(date), SqlType::Date)
-        }
-        _ => side,
-    }
-}
-
 fn domain_of(sql_type: &SqlType) -> Domain {
     match sql_type {
         SqlType::Time { .. } => Domain::Time,
@@ -57,26 +44,36 @@ fn domain_of(sql_type: &SqlType) -> Domain {
     }
 }
 
-fn instant_type(sql_type: &SqlType) -> SqlType {
-    match sql_type {
+/// As what a constant or a text beside a temporal side is read. A constant beside a DATE may stay a day.
+fn instant_conversion(temporal: &SqlType, other: &Expression) -> (SqlType, CastPurpose) {
+    let purpose = if other.is_constant() { CastPurpose::Comparison } else { CastPurpose::Implicit };
+    let sql_type = match temporal {
         SqlType::Time { .. } => SqlType::Time { fraction: 6 },
         SqlType::Timestamp { .. } => SqlType::Timestamp { fraction: 6 },
+        SqlType::Date if purpose == CastPurpose::Comparison => SqlType::Date,
         _ => SqlType::DateTime { fraction: 6 },
-    }
+    };
+    (sql_type, purpose)
 }
 
-/// How a temporal side and another constant or text meet: the other is read as what the temporal side is.
-fn instant_purpose(other: &Expression) -> CastPurpose {
-    if other.is_constant() { CastPurpose::Comparison } else { CastPurpose::Implicit }
-}
-
-fn meet(left: &Expression, right: &Expression, operation: &str) -> Result<Meeting, TypeError> {
+fn meet(
+    left: &Expression,
+    right: &Expression,
+    equality: bool,
+    operation: &str,
+) -> Result<Meeting, TypeError> {
     let (left_type, right_type) = (&left.sql_type, &right.sql_type);
     if matches!(left_type, SqlType::Null) {
         return Ok(Meeting::plain(domain_of(right_type)));
     }
     if matches!(right_type, SqlType::Null) {
         return Ok(Meeting::plain(domain_of(left_type)));
+    }
+    if let Some(conversion) = meet_by_number(left, right, equality) {
+        return Ok(Meeting { domain: Domain::Number, left: None, right: Some(conversion) });
+    }
+    if let Some(conversion) = meet_by_number(right, left, equality) {
+        return Ok(Meeting { domain: Domain::Number, left: Some(conversion), right: None });
     }
     match (is_temporal(left_type), is_temporal(right_type)) {
         (true, true) => Ok(meet_temporals(left, right)),
@@ -159,11 +156,7 @@ fn meet_temporal(temporal: &Expression, other: &Expression) -> Meeting {
                 right: Some((local, CastPurpose::Implicit)),
             };
         }
-        return Meeting {
-            domain,
-            left: None,
-            right: Some((instant_type(&temporal.sql_type), instant_purpose(other))),
-        };
+        return Meeting { domain, left: None, right: Some(instant_conversion(&temporal.sql_type, other)) };
     }
     let number = match numeric_class(&temporal.sql_type) {
         NumericClass::Decimal => {
@@ -175,34 +168,19 @@ fn meet_temporal(temporal: &Expression, other: &Expression) -> Meeting {
     Meeting { domain: Domain::Number, left: Some((number, CastPurpose::Implicit)), right: None }
 }
 
-/// A literal beside an ENUM is looked up once: afterwards only numbers are compared. `None` if `other` is no such literal.
-fn enum_literal(sql_type: &SqlType, other: &Expression) -> Option<Expression> {
-    let SqlType::Enum { members, collation } = sql_type else { return None };
-    let Some(Value::Bytes(text)) = other.as_literal() else { return None };
-    if super::coercibility(other) == 0 {
+/// A constant beside an ENUM is looked up once, and one beside a YEAR gets its century: afterwards only numbers are compared.
+fn meet_by_number(side: &Expression, other: &Expression, equality: bool) -> Conversion {
+    if !other.is_constant() || matches!(other.sql_type, SqlType::Null) {
         return None;
     }
-    let position = members.iter().position(|member| collation.equal(member.as_bytes(), text));
-    let number = match position {
-        Some(index) => u64::try_from(index + 1).unwrap_or(u64::MAX),
-        None if text.is_empty() => 0,
-        // No member: equal to none.
-        None => u64::MAX,
-    };
-    Some(Expression::literal(Value::UInt(number), BIGINT_UNSIGNED))
-}
-
-/// Two-digit numbers beside a YEAR are years of this or the last century.
-fn year_literal(sql_type: &SqlType, other: &Expression) -> Option<Expression> {
-    let (SqlType::Year, Some(Value::Int(number @ 1..=99))) = (sql_type, other.as_literal()) else {
-        return None;
-    };
-    let year = if *number < 70 { 2000 + number } else { 1900 + number };
-    Some(Expression::integer(year))
-}
-
-fn special_literal(sql_type: &SqlType, other: &Expression, equality: bool) -> Option<Expression> {
-    year_literal(sql_type, other).or_else(|| if equality { enum_literal(sql_type, other) } else { None })
+    let is_plain_text = is_text(&other.sql_type) && super::coercibility(other) != 0;
+    match &side.sql_type {
+        SqlType::Year if !is_temporal(&other.sql_type) => Some((SqlType::Year, CastPurpose::Comparison)),
+        SqlType::Enum { .. } if equality && is_plain_text => {
+            Some((side.sql_type.clone(), CastPurpose::Comparison))
+        }
+        _ => None,
+    }
 }
 
 fn is_equality(operator: Comparison) -> bool {
@@ -212,13 +190,8 @@ fn is_equality(operator: Comparison) -> bool {
 impl Expression {
     /// `left operator right`.
     pub fn compare(operator: Comparison, left: Self, right: Self) -> Result<Self, TypeError> {
-        let equality = is_equality(operator);
-        let right = special_literal(&left.sql_type, &right, equality).unwrap_or(right);
-        let left = special_literal(&right.sql_type, &left, equality).unwrap_or(left);
-        let meeting = meet(&left, &right, symbol(operator))?;
+        let meeting = meet(&left, &right, is_equality(operator), symbol(operator))?;
         let (left, right) = (converted(left, meeting.left), converted(right, meeting.right));
-        let right = as_date_if_whole(right, &left.sql_type);
-        let left = as_date_if_whole(left, &right.sql_type);
         let nullable = operator != Comparison::NullSafeEqual && (left.nullable || right.nullable);
         let (left, right) = (Box::new(left), Box::new(right));
         let node = Node::Compare { operator, domain: meeting.domain, left, right };
@@ -227,10 +200,8 @@ impl Expression {
 
     /// `operand [NOT] BETWEEN low AND high`.
     pub fn between(operand: Self, low: Self, high: Self, negated: bool) -> Result<Self, TypeError> {
-        let low = year_literal(&operand.sql_type, &low).unwrap_or(low);
-        let high = year_literal(&operand.sql_type, &high).unwrap_or(high);
-        let with_low = meet(&operand, &low, "between")?;
-        let with_high = meet(&operand, &high, "between")?;
+        let with_low = meet(&operand, &low, false, "between")?;
+        let with_high = meet(&operand, &high, false, "between")?;
         let same = with_low.domain == with_high.domain && with_low.left == with_high.left;
         if !same {
             let above = Self::compare(Comparison::GreaterOrEqual, operand.clone(), low)?;
@@ -239,8 +210,7 @@ impl Expression {
             return if negated { Self::unary(crate::node::UnaryOperator::Not, inside) } else { Ok(inside) };
         }
         let operand = converted(operand, with_low.left);
-        let low = as_date_if_whole(converted(low, with_low.right), &operand.sql_type);
-        let high = as_date_if_whole(converted(high, with_high.right), &operand.sql_type);
+        let (low, high) = (converted(low, with_low.right), converted(high, with_high.right));
         let nullable = operand.nullable || low.nullable || high.nullable;
         let node = Node::Between {
             negated,
@@ -254,15 +224,11 @@ impl Expression {
 
     /// `operand [NOT] IN (items)`. Items that are compared in different ways become an OR of comparisons.
     pub fn in_list(operand: Self, items: Vec<Self>, negated: bool) -> Result<Self, TypeError> {
-        let items: Vec<Self> = items
-            .into_iter()
-            .map(|item| special_literal(&operand.sql_type, &item, true).unwrap_or(item))
-            .collect();
         let operator = if negated { Comparison::NotEqual } else { Comparison::Equal };
         let meetings: Result<Vec<Meeting>, TypeError> = items
             .iter()
             .filter(|item| !matches!(item.sql_type, SqlType::Null))
-            .map(|item| meet(&operand, item, "in"))
+            .map(|item| meet(&operand, item, true, "in"))
             .collect();
         let meetings = meetings?;
         let same =
@@ -283,8 +249,7 @@ impl Expression {
                 if matches!(item.sql_type, SqlType::Null) {
                     return item;
                 }
-                let item = converted(item, conversions.next().flatten());
-                as_date_if_whole(item, &operand.sql_type)
+                converted(item, conversions.next().flatten())
             })
             .collect();
         let nullable = operand.nullable || items.iter().any(|item| item.nullable);
@@ -319,7 +284,7 @@ impl Expression {
 
     /// The domain in which values of both types are compared: for row comparisons, joins by hash and the like.
     pub fn comparison_domain(left: &Self, right: &Self) -> Result<Domain, TypeError> {
-        meet(left, right, "=").map(|meeting| meeting.domain)
+        meet(left, right, true, "=").map(|meeting| meeting.domain)
     }
 }
 

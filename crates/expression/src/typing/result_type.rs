@@ -468,6 +468,7 @@ pub(crate) fn of_folded(value: &Value, sql_type: &SqlType) -> SqlType {
         {
             BIGINT_UNSIGNED
         }
+        Value::DateTime(_) if *sql_type == SqlType::Date => SqlType::DateTime { fraction: 6 },
         Value::Double(_) if numeric && *sql_type != SqlType::Float => SqlType::Double,
         Value::Decimal(decimal) => {
             if let SqlType::Decimal { scale, .. } = sql_type
