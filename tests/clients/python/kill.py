@@ -46,6 +46,7 @@ class Worker(threading.Thread):
         self.draw = random.Random(index)
         # For each row, the value that it must have (None: it must be absent), as far as known.
         self.known = {}
+        self.recent = collections.deque(maxlen=50)
         # Transactions of unknown outcome: {row: (before, after)} each.
         self.undecided = []
         self.acknowledged = 0
@@ -95,6 +96,7 @@ class Worker(threading.Thread):
                     self.known.pop(row, None)
             return self.roll_back(connection)
         self.known.update(changes)
+        self.recent.extend(changes)
         self.acknowledged += 1
         return connection
 
@@ -102,9 +104,9 @@ class Worker(threading.Thread):
         """New rows, or new values for rows of our own; one to four of them."""
         changes = {}
         for _ in range(self.draw.choice([1, 1, 1, 2, 4])):
-            written = list(self.known)[-50:]
-            if written and self.draw.random() < 0.5:
-                changes[self.draw.choice(written)] = self.draw.randrange(1 << 40)
+            written = self.draw.choice(self.recent) if self.recent else None
+            if written in self.known and self.draw.random() < 0.5:
+                changes[written] = self.draw.randrange(1 << 40)
             else:
                 row = self.index * ROWS_PER_WORKER + self.draw.randrange(ROWS_PER_WORKER)
                 undecided = any(row in group for group in self.undecided)
