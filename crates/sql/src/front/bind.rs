@@ -5,6 +5,8 @@
 //!
 //! Invariant: a bound statement names only columns and indexes of the schema it was bound to, and every expression in it is typed.
 
+#![expect(clippy::wildcard_enum_match_arm, reason = "the parser crate's enums hold every dialect: what is not named does not fit")]
+
 mod ddl;
 mod expression;
 mod grouping;
@@ -196,7 +198,7 @@ impl Binder<'_> {
 
     /// LIMIT or OFFSET: an unsigned integer or a parameter.
     pub(crate) fn limit_number(&mut self, expr: &Expr) -> Result<Expression, SqlError> {
-        let refused = || SqlError::new(1064, "LIMIT and OFFSET take an unsigned integer or a parameter");
+        let refused = || super::syntax::syntax_error_behind_word(self.text, "LIMIT");
         let Expr::Value(value) = expr else { return Err(refused()) };
         match &value.value {
             AstValue::Number(digits, _) if digits.bytes().all(|byte| byte.is_ascii_digit()) => {

@@ -7,9 +7,12 @@
 //! Invariant: what is not in the table of precedences does not continue an expression, so that an operator MySQL does not have is a syntax
 //! error at that operator.
 
+#![expect(clippy::wildcard_enum_match_arm, reason = "the parser crate's enums hold every dialect: what is not named does not fit")]
+
 use super::reserved::is_reserved;
+use expression::AggregateFunction;
 use sqlparser::ast::{
-    CastKind, DataType, DateTimeField, Expr, ExtractSyntax, Function, FunctionArguments, Ident, Interval,
+    CastKind, DataType, DateTimeField, Expr, ExtractSyntax, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident, Interval,
     ObjectName, TypedString, UnaryOperator,
 };
 use sqlparser::dialect::{Dialect, MySqlDialect, Precedence};
@@ -134,7 +137,6 @@ fn infix_precedence(parser: &Parser<'_>) -> u8 {
     use precedence::{
         ADD, AND, ASSIGN, BIT_AND, BIT_OR, BIT_XOR, COMPARISON, MULTIPLY, NONE, OR, PERIOD, PREDICATE, SHIFT, XOR,
     };
-    #[expect(clippy::wildcard_enum_match_arm, reason = "tokens of other dialects never continue an expression")]
     match &parser.peek_token_ref().token {
         Token::Word(word) if word.quote_style.is_none() => match word.keyword {
             Keyword::OR => OR,
@@ -181,7 +183,6 @@ fn parse_prefix(parser: &mut Parser<'_>) -> Result<Option<Expr>, ParserError> {
     };
     let token = parser.peek_token_ref();
     let span = token.span;
-    #[expect(clippy::wildcard_enum_match_arm, reason = "no other token starts an expression")]
     match &token.token {
         Token::Minus => unary(parser, UnaryOperator::Minus, precedence::UNARY),
         Token::Plus => unary(parser, UnaryOperator::Plus, precedence::UNARY),
@@ -215,11 +216,10 @@ fn parse_parenthesized(parser: &mut Parser<'_>) -> Result<Option<Expr>, ParserEr
 }
 
 fn parse_word(parser: &mut Parser<'_>, word: Word, span: Span) -> Result<Option<Expr>, ParserError> {
-    #[expect(clippy::wildcard_enum_match_arm, reason = "only what may follow a word matters")]
     match &parser.peek_nth_token_ref(1).token {
         Token::LParen if !has_own_grammar(&word) => {
             parser.advance_token();
-            return parser.parse_function(ObjectName::from(vec![word.into_ident(span)])).map(Some);
+            return parse_call(parser, word, span).map(Some);
         }
         Token::SingleQuotedString(_) | Token::HexStringLiteral(_) if word.quote_style.is_none() => {
             if let Some(typed) = parse_typed_text(parser, &word, span)? {
@@ -258,6 +258,39 @@ fn parse_word(parser: &mut Parser<'_>, word: Word, span: Span) -> Result<Option<
             Ok(Some(Expr::Identifier(word.into_ident(span))))
         }
     }
+}
+
+/// A function call, at its parenthesis. Those with clauses of their own in the parentheses or behind them are the crate's; for all others
+/// that would cost a deep stack.
+fn parse_call(parser: &mut Parser<'_>, word: Word, span: Span) -> Result<Expr, ParserError> {
+    let name = word.into_ident(span);
+    if has_clauses(&name.value) {
+        return parser.parse_function(ObjectName::from(vec![name]));
+    }
+    parser.advance_token();
+    let mut args = Vec::new();
+    if !parser.consume_token(&Token::RParen) {
+        loop {
+            args.push(FunctionArg::Unnamed(FunctionArgExpr::Expr(parser.parse_expr()?)));
+            if !parser.consume_token(&Token::Comma) {
+                break;
+            }
+        }
+        parser.expect_token(&Token::RParen)?;
+    }
+    let list = FunctionArgumentList { duplicate_treatment: None, args, clauses: Vec::new() };
+    Ok(Expr::Function(Function { args: FunctionArguments::List(list), ..call_without_arguments(name) }))
+}
+
+/// Aggregates (DISTINCT, `*`, ORDER BY, SEPARATOR, OVER) and window functions (OVER).
+fn has_clauses(name: &str) -> bool {
+    const WINDOW_FUNCTIONS: [&str; 11] = [
+        "ROW_NUMBER", "RANK", "DENSE_RANK", "PERCENT_RANK", "CUME_DIST", "NTILE", "LAG", "LEAD", "FIRST_VALUE", "LAST_VALUE",
+        "NTH_VALUE",
+    ];
+    AggregateFunction::by_name(name).is_some()
+        || WINDOW_FUNCTIONS.iter().any(|function| name.eq_ignore_ascii_case(function))
+        || name.to_ascii_uppercase().starts_with("JSON_")
 }
 
 /// Words whose arguments (or lack of them) have a grammar of their own, which the crate has or which follows here.

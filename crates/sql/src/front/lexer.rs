@@ -54,7 +54,6 @@ pub(crate) enum TokenKind {
 
 /// Operators and punctuation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[expect(missing_docs, reason = "the names say it")]
 pub(crate) enum Symbol {
     LeftParenthesis,
     RightParenthesis,

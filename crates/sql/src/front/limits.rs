@@ -32,7 +32,7 @@ impl Default for TextLimits {
         Self {
             text_size_max: 64 << 20,
             token_count_max: 4_000_000,
-            nesting_depth_max: 100,
+            nesting_depth_max: 64,
             operator_path_max: 250,
             connective_path_max: 2_000,
             parameter_count_max: 1_000,
@@ -61,11 +61,12 @@ pub(crate) fn check(text: &str, limits: &TextLimits) -> Result<(), SqlError> {
     let mut count = 0;
     loop {
         let token = lexer.next_token().map_err(|error| syntax_error(text, error.offset))?;
-        match token.kind {
-            TokenKind::End => return Ok(()),
-            TokenKind::Symbol(symbol) => path.symbol(symbol),
-            TokenKind::Word => path.word(token.text(text)),
-            _ => {}
+        if token.kind == TokenKind::End {
+            return Ok(());
+        } else if let TokenKind::Symbol(symbol) = token.kind {
+            path.symbol(symbol);
+        } else if token.kind == TokenKind::Word {
+            path.word(token.text(text));
         }
         count += 1;
         exceeds("token_count_max", count, limits.token_count_max)?;

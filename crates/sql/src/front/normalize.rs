@@ -240,16 +240,40 @@ impl<'t, 'n> Pass<'t, 'n> {
                 Before::Nothing
             }
             Symbol::Comma if self.before == Before::TypeArgument => Before::TypeArgument,
-            Symbol::Minus if self.before == Before::OperandWanted && self.region == Region::Values => {
-                let at = self.normalized.text_with_markers.len();
-                self.keep(token, Before::OperandWanted);
-                self.sign_at = Some(at);
-                return Ok(true);
-            }
             Symbol::Period => Before::Nothing,
-            _ => Before::OperandWanted,
+            Symbol::Comma
+            | Symbol::Equal
+            | Symbol::NullSafeEqual
+            | Symbol::NotEqual
+            | Symbol::Less
+            | Symbol::LessOrEqual
+            | Symbol::Greater
+            | Symbol::GreaterOrEqual
+            | Symbol::ShiftLeft
+            | Symbol::ShiftRight
+            | Symbol::Plus
+            | Symbol::Minus
+            | Symbol::Star
+            | Symbol::Slash
+            | Symbol::Percent
+            | Symbol::Caret
+            | Symbol::Ampersand
+            | Symbol::DoubleAmpersand
+            | Symbol::Pipe
+            | Symbol::DoublePipe
+            | Symbol::Tilde
+            | Symbol::Exclamation
+            | Symbol::Assign
+            | Symbol::Arrow
+            | Symbol::LongArrow
+            | Symbol::Colon
+            | Symbol::Other => Before::OperandWanted,
         };
+        let is_sign =
+            symbol == Symbol::Minus && self.before == Before::OperandWanted && self.region == Region::Values;
+        let at = self.normalized.text_with_markers.len();
         self.keep(token, before);
+        self.sign_at = is_sign.then_some(at);
         Ok(true)
     }
 
@@ -357,16 +381,13 @@ pub(crate) fn text_parameter_type() -> SqlType {
 
 /// The value and type of a number as MySQL types its literals; None if it is too long to be one.
 pub(crate) fn number_literal(text: &str, kind: TokenKind, negative: bool) -> Option<(Value, SqlType)> {
-    match kind {
-        TokenKind::Integer => integer_literal(text, negative).or_else(|| decimal_literal(text, negative)),
-        TokenKind::Decimal => decimal_literal(text, negative),
-        TokenKind::Float => {
-            let number: f64 = text.parse().ok()?;
-            let number = if negative { -number } else { number };
-            number.is_finite().then_some((Value::Double(number), SqlType::Double))
-        }
-        _ => None,
+    if kind == TokenKind::Float {
+        let number: f64 = text.parse().ok()?;
+        let number = if negative { -number } else { number };
+        return number.is_finite().then_some((Value::Double(number), SqlType::Double));
     }
+    let integer = if kind == TokenKind::Integer { integer_literal(text, negative) } else { None };
+    integer.or_else(|| decimal_literal(text, negative))
 }
 
 fn integer_literal(text: &str, negative: bool) -> Option<(Value, SqlType)> {

@@ -17,7 +17,7 @@ mod order;
 use crate::plan::{AccessPath, RangeTemplate, ScanDirection, SortKey, TableAccess};
 use candidates::Candidate;
 use conditions::Condition;
-use expression::{Expression, Node};
+use expression::{Context, Expression, Node, fold_constants};
 use std::sync::Arc;
 use types::{IndexId, IndexKind, TableDefinition, Value};
 
@@ -75,12 +75,22 @@ pub(crate) fn access(
 
 /// A literal that is true, or one that is false or NULL.
 fn is_literally(expression: &Expression, truth: bool) -> bool {
-    match &expression.node {
-        Node::Literal(Value::Null) => !truth,
-        Node::Literal(Value::Int(number)) => (*number != 0) == truth,
-        Node::Literal(Value::UInt(number)) => (*number != 0) == truth,
+    if !is_of_literals(expression) {
+        return false;
+    }
+    let folded = fold_constants(expression, &Context::default());
+    match folded.as_literal() {
+        Some(Value::Null) => !truth,
+        Some(Value::Int(number)) => (*number != 0) == truth,
+        Some(Value::UInt(number)) => (*number != 0) == truth,
         _ => false,
     }
+}
+
+/// Made of literals and operators alone: its value is the same in every session.
+fn is_of_literals(expression: &Expression) -> bool {
+    let is_fixed = !matches!(expression.node, Node::Column(_) | Node::Parameter(_) | Node::Function { .. } | Node::Cast { .. });
+    is_fixed && expression.operands().into_iter().all(is_of_literals)
 }
 
 fn choose(table: &TableDefinition, conditions: &[Condition], wanted: &Wanted<'_>) -> Candidate {

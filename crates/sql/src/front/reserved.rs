@@ -2,7 +2,7 @@
 
 /// True if `word` cannot be an unquoted identifier.
 pub(crate) fn is_reserved(word: &str) -> bool {
-    const LENGTH_MAX: usize = 18;
+    const LENGTH_MAX: usize = 19;
     if word.len() < 2 || word.len() > LENGTH_MAX {
         return false;
     }

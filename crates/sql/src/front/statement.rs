@@ -31,7 +31,7 @@ pub(crate) enum Statement {
     /// KILL.
     Kill {
         /// Connection id.
-        connection: Expr,
+        connection: Box<Expr>,
         /// KILL QUERY.
         query_only: bool,
     },
@@ -65,7 +65,7 @@ pub(crate) struct SelectStatement {
 #[derive(Clone, Debug)]
 pub(crate) enum ValueOrDefault {
     Default,
-    Value(Expr),
+    Value(Box<Expr>),
 }
 
 /// `column = value`.
@@ -268,7 +268,7 @@ pub(crate) struct TypeClause {
 /// One clause of ALTER TABLE.
 #[derive(Clone, Debug)]
 pub(crate) enum AlterClause {
-    AddColumn(ColumnClause),
+    AddColumn(Box<ColumnClause>),
     AddKey(catalogue::KeySpec),
     DropKey(String),
     RenameKey { from: String, to: String },

@@ -1,5 +1,6 @@
 //! Errors about text: 1064 in MySQL's words, with the place.
 
+use super::lexer::{Lexer, Token, TokenKind};
 use protocol::SqlError;
 
 /// How much of the text MySQL quotes.
@@ -21,4 +22,40 @@ pub(crate) fn syntax_error(text: &str, offset: usize) -> SqlError {
              syntax to use near '{near}' at line {line}"
         ),
     )
+}
+
+/// 1064 at the first of these bare words: for what the parser takes from other dialects.
+pub(crate) fn syntax_error_at_word(text: &str, words: &[&str]) -> SqlError {
+    let token = find(text, |token| words.iter().any(|word| token.is_word(text, word)));
+    syntax_error(text, token.map_or(text.len(), |token| token.start))
+}
+
+/// 1064 at the token behind the last of these bare words.
+pub(crate) fn syntax_error_behind_word(text: &str, word: &str) -> SqlError {
+    let mut lexer = Lexer::new(text);
+    let mut offset = text.len();
+    let mut is_behind = false;
+    while let Ok(token) = lexer.next_token() {
+        if is_behind {
+            offset = token.start;
+        }
+        if token.kind == TokenKind::End {
+            break;
+        }
+        is_behind = token.is_word(text, word);
+    }
+    syntax_error(text, offset)
+}
+
+fn find(text: &str, wanted: impl Fn(&Token) -> bool) -> Option<Token> {
+    let mut lexer = Lexer::new(text);
+    while let Ok(token) = lexer.next_token() {
+        if token.kind == TokenKind::End {
+            return None;
+        }
+        if wanted(&token) {
+            return Some(token);
+        }
+    }
+    None
 }

@@ -1,0 +1,168 @@
+//! Whole statements through the front: golden plans, errors, and properties.
+//!
+//! `tests/*.txt` hold statements and what becomes of them: `> statement`, then its plan, or `! code message`. A failing test prints what the
+//! whole file would have to say; read it before it is taken over.
+
+mod property;
+mod surroundings;
+
+use super::{BindContext, TextLimits, explain, prepare};
+use crate::plan::{Plan, Prepared, SelectPlan, Source};
+use expression::TypingContext;
+use protocol::SqlError;
+use surroundings::{TestSurroundings, schema};
+use types::{Schema, SqlType};
+
+/// Binds in database `d` of the test schema.
+fn with_context<T>(schema: &Schema, run: impl FnOnce(&BindContext<'_>) -> T) -> T {
+    run(&BindContext {
+        schema,
+        database: Some("d"),
+        user: ("root", "localhost"),
+        typing: TypingContext::default(),
+        only_full_group_by: true,
+        time_zone_offset_s: 7_200,
+        limits: &TextLimits::default(),
+        surroundings: &TestSurroundings,
+    })
+}
+
+fn prepared(schema: &Schema, text: &str, types: &[SqlType]) -> Result<Prepared, SqlError> {
+    with_context(schema, |context| prepare(text, context, types))
+}
+
+/// A plan on a few lines.
+fn shown(prepared: &Prepared) -> String {
+    let mut text = match &prepared.plan {
+        Plan::Select(select) => format!("{}= {}\n", explain::tree(&prepared.plan), shown_items(select, prepared)),
+        Plan::Insert(insert) => {
+            let rows: Vec<String> = insert.rows.iter().map(|row| shown_row(row)).collect();
+            format!("{}= {}\n", explain::tree(&prepared.plan), rows.join(" "))
+        }
+        Plan::Update(_) | Plan::Delete(_) => explain::tree(&prepared.plan),
+        Plan::Explain { plan, format } => explain::rows(plan, *format)
+            .iter()
+            .map(|row| row.iter().map(shown_value).collect::<Vec<_>>().join(" | ") + "\n")
+            .collect(),
+        Plan::Set(items) => items
+            .iter()
+            .map(|item| {
+                let value = item.value.as_ref().map_or_else(|| "DEFAULT".to_owned(), ToString::to_string);
+                format!("{:?} = {value}\n", item.target)
+            })
+            .collect(),
+        Plan::Ddl(_)
+        | Plan::Transaction(_)
+        | Plan::Use(_)
+        | Plan::Show(_)
+        | Plan::Kill { .. }
+        | Plan::Nothing { .. } => format!("{:?}\n", prepared.plan),
+    };
+    if !prepared.session_values.is_empty() {
+        text.push_str(&format!("with {:?}\n", prepared.session_values));
+    }
+    text
+}
+
+fn shown_items(select: &SelectPlan, prepared: &Prepared) -> String {
+    let items = explain::projection(select);
+    assert_eq!(items.len(), prepared.columns.len());
+    let items: Vec<String> = items
+        .into_iter()
+        .zip(prepared.columns.iter())
+        .map(|(item, column)| if item == column.name { item } else { format!("{item} AS {:?}", column.name) })
+        .collect();
+    if let Source::Virtual { .. } = select.source {
+        return format!("{} columns", items.len());
+    }
+    items.join(", ")
+}
+
+fn shown_row(row: &[Option<expression::Expression>]) -> String {
+    let values: Vec<String> =
+        row.iter().map(|value| value.as_ref().map_or_else(|| "DEFAULT".to_owned(), ToString::to_string)).collect();
+    format!("({})", values.join(", "))
+}
+
+fn shown_value(value: &types::Value) -> String {
+    if let types::Value::Bytes(bytes) = value {
+        return String::from_utf8_lossy(bytes).trim_end().to_owned();
+    }
+    format!("{value:?}")
+}
+
+/// What becomes of a statement; `?` are integers.
+fn outcome(schema: &Schema, statement: &str) -> String {
+    let markers = statement.matches('?').count();
+    let integer = SqlType::Integer { width: types::IntegerWidth::Big, unsigned: false };
+    match prepared(schema, statement, &vec![integer; markers]) {
+        Ok(prepared) => shown(&prepared),
+        Err(error) => format!("! {} {}\n", error.code, error.message),
+    }
+}
+
+/// The statements of a golden file.
+fn statements(golden: &str) -> impl Iterator<Item = &str> {
+    golden.lines().filter_map(|line| line.strip_prefix("> "))
+}
+
+fn check_golden(golden: &str) {
+    let schema = schema();
+    let mut actual = String::new();
+    for block in golden.split("\n\n") {
+        for line in block.lines().filter(|line| line.starts_with('#')) {
+            actual.push_str(line);
+            actual.push('\n');
+        }
+        for statement in statements(block) {
+            actual.push_str(&format!("> {statement}\n{}", outcome(&schema, statement)));
+        }
+        actual.push('\n');
+    }
+    let trimmed = |text: &str| text.trim_end().to_owned();
+    if trimmed(golden) != trimmed(&actual) {
+        let different: Vec<String> = golden
+            .lines()
+            .zip(actual.lines())
+            .filter(|(golden, actual)| golden != actual)
+            .take(1)
+            .map(|(golden, actual)| format!("expected {golden}\n     got {actual}"))
+            .collect();
+        panic!("golden file differs:\n{}\n==== all of it ====\n{actual}==== end ====", different.join("\n"));
+    }
+}
+
+#[test]
+fn select_plans() {
+    check_golden(include_str!("tests/select.txt"));
+}
+
+#[test]
+fn access_paths() {
+    check_golden(include_str!("tests/access.txt"));
+}
+
+#[test]
+fn modifying_plans() {
+    check_golden(include_str!("tests/modify.txt"));
+}
+
+#[test]
+fn session_statements() {
+    check_golden(include_str!("tests/session.txt"));
+}
+
+#[test]
+fn ddl_requests() {
+    check_golden(include_str!("tests/ddl.txt"));
+}
+
+#[test]
+fn errors() {
+    check_golden(include_str!("tests/errors.txt"));
+}
+
+#[test]
+fn explain_tables() {
+    check_golden(include_str!("tests/explain.txt"));
+}

@@ -16,18 +16,17 @@ pub(crate) fn parser_tokens(text: &str) -> Result<(Vec<TokenWithSpan>, usize), S
     let mut lexer = Lexer::new(text);
     let mut tokens: Vec<TokenWithSpan> = Vec::with_capacity(text.len() / 4 + 8);
     let mut markers = 0;
-    let mut end_at = None;
+    let mut is_ended = false;
     loop {
         let raw = lexer.next_token().map_err(|error| syntax_error(text, error.offset))?;
-        match raw.kind {
-            TokenKind::End => return Ok((tokens, markers)),
-            TokenKind::Symbol(Symbol::Semicolon) => {
-                end_at = Some(raw.start);
-                continue;
-            }
-            _ => {}
+        if raw.kind == TokenKind::End {
+            return Ok((tokens, markers));
         }
-        if end_at.is_some() {
+        if raw.is(Symbol::Semicolon) {
+            is_ended = true;
+            continue;
+        }
+        if is_ended {
             return Err(syntax_error(text, raw.start));
         }
         if raw.kind == TokenKind::Marker {
@@ -89,13 +88,13 @@ fn bit_token(digits: &str, raw: RawToken, text: &str) -> Result<Token, SqlError>
 }
 
 fn word(content: &str) -> Token {
-    let token = Token::make_word(content, None);
-    match token {
-        Token::Word(word) if !KEYWORDS.contains(&word.keyword) => {
-            Token::Word(Word { keyword: Keyword::NoKeyword, ..word })
-        }
-        token => token,
+    let mut token = Token::make_word(content, None);
+    if let Token::Word(word) = &mut token
+        && !KEYWORDS.contains(&word.keyword)
+    {
+        word.keyword = Keyword::NoKeyword;
     }
+    token
 }
 
 fn symbol_token(symbol: Symbol, content: &str) -> Token {

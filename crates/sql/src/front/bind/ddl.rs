@@ -279,7 +279,6 @@ fn column_type(column: &ColumnClause, table_collation: Collation) -> Result<SqlT
     let fraction = byte(first_number(data_type).unwrap_or(0));
     let unsigned = data_type.unsigned;
     let is_binary = collation == Collation::Binary;
-    check_type_arguments(data_type)?;
     Ok(match data_type.name.as_str() {
         "BOOL" | "BOOLEAN" => SqlType::Integer { width: IntegerWidth::Tiny, unsigned: false },
         "SERIAL" => SqlType::Integer { width: IntegerWidth::Big, unsigned: true },
@@ -339,25 +338,4 @@ fn large_type(name: &str, length: Option<u64>, collation: Collation) -> Result<S
 /// Members lose their trailing spaces.
 fn trimmed(members: &[String]) -> Vec<String> {
     members.iter().map(|member| member.trim_end_matches(' ').to_owned()).collect()
-}
-
-/// What stands in the parentheses must be what the type takes.
-fn check_type_arguments(data_type: &TypeClause) -> Result<(), SqlError> {
-    let numbers = data_type.numbers.len();
-    let (least, most) = match data_type.name.as_str() {
-        "VARCHAR" | "VARBINARY" => (1, 1),
-        "DECIMAL" | "FLOAT" | "DOUBLE" => (0, 2),
-        "BOOL" | "BOOLEAN" | "SERIAL" | "DATE" | "ENUM" | "SET" | "TINYTEXT" | "MEDIUMTEXT" | "LONGTEXT" | "TINYBLOB"
-        | "MEDIUMBLOB" | "LONGBLOB" => (0, 0),
-        _ => (0, 1),
-    };
-    let takes_members = matches!(data_type.name.as_str(), "ENUM" | "SET");
-    let takes_sign = matches!(
-        data_type.name.as_str(),
-        "TINYINT" | "SMALLINT" | "MEDIUMINT" | "INT" | "BIGINT" | "DECIMAL" | "FLOAT" | "DOUBLE" | "SERIAL"
-    );
-    let fits = (least..=most).contains(&numbers)
-        && takes_members != data_type.members.is_empty()
-        && (takes_sign || !data_type.unsigned);
-    if fits { Ok(()) } else { Err(SqlError::new(1064, format!("wrong arguments of column type {}", data_type.name))) }
 }

@@ -88,7 +88,6 @@ impl Binder<'_> {
         result.map_err(|error| type_error(&error, self.context.database))
     }
 
-    #[expect(clippy::wildcard_enum_match_arm, reason = "the crate's tree has many more variants, all of other dialects")]
     fn bound(&mut self, expr: &Expr, place: &mut Place<'_>) -> Result<Expression, SqlError> {
         match expr {
             Expr::Identifier(ident) => self.identifier(ident, place),
@@ -148,7 +147,7 @@ impl Binder<'_> {
             }
             Expr::Extract { field, syntax: _, expr } => {
                 let operand = self.bound(expr, place)?;
-                self.extract(&field.to_string(), operand)
+                Ok(Expression::extract(interval_unit(&field.to_string())?, operand))
             }
             Expr::Position { expr, r#in } => {
                 let arguments = vec![self.bound(expr, place)?, self.bound(r#in, place)?];
@@ -216,7 +215,6 @@ impl Binder<'_> {
     }
 
     fn literal(&mut self, value: &AstValue, span: sqlparser::tokenizer::Span) -> Result<Expression, SqlError> {
-        #[expect(clippy::wildcard_enum_match_arm, reason = "our lexer makes no other literals")]
         match value {
             AstValue::Number(digits, _) => number(digits, false),
             AstValue::SingleQuotedString(text) => Ok(Expression::text(text.as_bytes(), self.context.typing.collation)),
@@ -256,7 +254,6 @@ impl Binder<'_> {
     }
 
     fn unary(&mut self, operator: ast::UnaryOperator, expr: &Expr, place: &mut Place<'_>) -> Result<Expression, SqlError> {
-        #[expect(clippy::wildcard_enum_match_arm, reason = "the dialect makes no other unary operators")]
         match operator {
             ast::UnaryOperator::Plus => self.bound(expr, place),
             ast::UnaryOperator::Minus => {
@@ -532,7 +529,6 @@ fn tuple(expr: &Expr) -> Option<&[Expr]> {
 
 fn binary_operator(op: &ast::BinaryOperator) -> Result<BinaryOperator, SqlError> {
     use ast::BinaryOperator as Written;
-    #[expect(clippy::wildcard_enum_match_arm, reason = "the dialect makes no others than these and JSON's")]
     Ok(match op {
         Written::Plus => BinaryOperator::Add,
         Written::Minus => BinaryOperator::Subtract,
@@ -639,7 +635,6 @@ fn cast_type(data_type: &DataType, collation: Collation) -> Result<SqlType, SqlE
         }
         Some(_) => Err(SqlError::unsupported("this length in CAST")),
     };
-    #[expect(clippy::wildcard_enum_match_arm, reason = "MySQL casts to no other types")]
     Ok(match data_type {
         DataType::Signed | DataType::SignedInteger => SqlType::Integer { width: Big, unsigned: false },
         DataType::Unsigned | DataType::UnsignedInteger => SqlType::Integer { width: Big, unsigned: true },
@@ -674,7 +669,6 @@ fn typed_text(data_type: &DataType, value: &AstValue) -> Result<Expression, SqlE
     let AstValue::SingleQuotedString(text) = value else { return Err(one_column()) };
     let incorrect = |kind: &str| SqlError::new(1525, format!("Incorrect {kind} value: '{text}'"));
     let bytes = text.as_bytes();
-    #[expect(clippy::wildcard_enum_match_arm, reason = "the dialect makes no other typed texts")]
     match data_type {
         DataType::Date => {
             let date = parse_date(bytes).ok_or_else(|| incorrect("DATE"))?;

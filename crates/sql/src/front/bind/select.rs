@@ -9,6 +9,7 @@ use super::scope::{Scope, ScopeTable, same_name};
 use super::{Binder, Bound, Clause, NamedTable, computed_column};
 use crate::front::planner::{self, Purpose};
 use crate::front::statement::{SelectStatement, TableName};
+use crate::front::syntax::{syntax_error, syntax_error_at_word, syntax_error_behind_word};
 use crate::plan::{Grouping, Limit, Plan, ResultColumn, SelectPlan, SortKey, Source};
 use expression::Expression;
 use protocol::SqlError;
@@ -16,7 +17,7 @@ use protocol::program::{LockMode, LockWait};
 use sqlparser::ast::{
     Distinct, Expr, GroupByExpr, LimitClause, LockClause, LockType, NonBlock, ObjectNamePart, OrderBy, OrderByExpr,
     OrderByKind, OrderByOptions, OrderBySort, Query, Select, SelectFlavor, SelectItem, SelectItemQualifiedWildcardKind,
-    SetExpr, SetOperator, TableFactor, TableWithJoins, WildcardAdditionalOptions,
+    SetExpr, SetOperator, TableFactor, TableWithJoins, Value as AstValue, WildcardAdditionalOptions,
 };
 use types::{ColumnIndex, IndexKind, TableKind};
 
@@ -39,9 +40,9 @@ struct Parts<'q> {
 
 impl Binder<'_> {
     pub(crate) fn select(&mut self, statement: &SelectStatement) -> Result<Bound, SqlError> {
-        let parts = parts(&statement.query)?;
+        let parts = parts(self.text, &statement.query)?;
         let lock = lock(parts.locks, statement.lock_in_share_mode)?;
-        let (named, alias) = match from(&parts.select.from)? {
+        let (named, alias) = match from(self.text, &parts.select.from)? {
             Some((name, alias)) => (Some(self.named_table(&name)?), alias),
             None => (None, None),
         };
@@ -57,7 +58,7 @@ impl Binder<'_> {
         };
         let mut body = self.body(&parts, &scope, selection.as_ref())?;
         let limit = self.limit_clause(parts.limit)?;
-        let distinct = distinct(parts.select.distinct.as_ref())?;
+        let distinct = distinct(self.text, parts.select.distinct.as_ref())?;
         if distinct {
             check_distinct_order(&body)?;
         }
@@ -114,7 +115,7 @@ impl Binder<'_> {
                 self.group_by(items, scope, &all, |expression| uses_slot_from(expression, first_slot))?
             }
             GroupByExpr::Expressions(..) => return Err(SqlError::unsupported("GROUP BY ... WITH ROLLUP")),
-            GroupByExpr::All(_) => return Err(SqlError::new(1064, "GROUP BY ALL is not MySQL")),
+            GroupByExpr::All(_) => return Err(syntax_error_at_word(self.text, &["ALL"])),
         };
         let mut having = match &parts.select.having {
             Some(having) => {
@@ -166,15 +167,15 @@ impl Binder<'_> {
                     let name = alias.value.clone();
                     items.push(self.item(expr, name.clone(), Some(name), scope, aggregates)?);
                 }
-                SelectItem::ExprWithAliases { .. } => return Err(SqlError::new(1064, "several aliases of one item")),
+                SelectItem::ExprWithAliases { .. } => return Err(syntax_error_at_word(self.text, &["AS"])),
                 SelectItem::Wildcard(options) => {
-                    plain_wildcard(options)?;
+                    plain_wildcard(self.text, options)?;
                     let Some(table) = scope.table() else { return Err(SqlError::new(1096, "No tables used")) };
                     items.extend(all_columns(table));
                 }
                 SelectItem::QualifiedWildcard(kind, options) => {
-                    plain_wildcard(options)?;
-                    items.extend(all_columns(qualified_table(kind, scope)?));
+                    plain_wildcard(self.text, options)?;
+                    items.extend(all_columns(qualified_table(self.text, kind, scope)?));
                 }
             }
         }
@@ -196,8 +197,9 @@ impl Binder<'_> {
             // A column is named as it was written, without its qualifiers; a text by its value.
             (Expr::Identifier(ident), None) if expression.as_column().is_some() => ident.value.clone(),
             (Expr::CompoundIdentifier(parts), None) => parts.last().map_or(name, |part| part.value.clone()),
-            (Expr::Value(value), None) => match &value.value {
-                sqlparser::ast::Value::SingleQuotedString(text) => text.clone(),
+            (Expr::Value(value), None) => text_of(&value.value).unwrap_or(name),
+            (Expr::Prefixed { value, .. }, None) => match &**value {
+                Expr::Value(value) => text_of(&value.value).unwrap_or(name),
                 _ => name,
             },
             _ => name,
@@ -223,12 +225,12 @@ impl Binder<'_> {
         let mut keys: Vec<SortKey> = Vec::with_capacity(items.len());
         for item in items {
             let OrderByExpr { expr, options: OrderByOptions { sort, nulls_first: None }, with_fill: None } = item else {
-                return Err(SqlError::new(1064, "NULLS FIRST, NULLS LAST and WITH FILL are not MySQL"));
+                return Err(syntax_error_at_word(self.text, &["NULLS", "FILL"]));
             };
             let descending = match sort {
                 None | Some(OrderBySort::Asc) => false,
                 Some(OrderBySort::Desc) => true,
-                Some(OrderBySort::Using(_)) => return Err(SqlError::new(1064, "ORDER BY USING is not MySQL")),
+                Some(OrderBySort::Using(_)) => return Err(syntax_error_at_word(self.text, &["USING"])),
             };
             let expression = match ordinal(expr) {
                 Some(digits) => {
@@ -268,9 +270,13 @@ impl Binder<'_> {
                 };
                 Ok(Limit { count, offset })
             }
-            Some(LimitClause::LimitOffset { .. }) => Err(SqlError::new(1064, "OFFSET needs LIMIT")),
+            Some(LimitClause::LimitOffset { .. }) => Err(syntax_error_at_word(self.text, &["OFFSET"])),
         }
     }
+}
+
+fn text_of(value: &AstValue) -> Option<String> {
+    if let AstValue::SingleQuotedString(text) = value { Some(text.clone()) } else { None }
 }
 
 /// Everything but rows and limits.
@@ -329,7 +335,7 @@ fn describe_origin(column: &mut ResultColumn, table: &ScopeTable, index: ColumnI
     column.auto_increment = definition.auto_increment == Some(index);
 }
 
-fn plain_wildcard(options: &WildcardAdditionalOptions) -> Result<(), SqlError> {
+fn plain_wildcard(text: &str, options: &WildcardAdditionalOptions) -> Result<(), SqlError> {
     let WildcardAdditionalOptions {
         wildcard_token: _,
         opt_ilike: None,
@@ -340,20 +346,24 @@ fn plain_wildcard(options: &WildcardAdditionalOptions) -> Result<(), SqlError> {
         opt_alias: None,
     } = options
     else {
-        return Err(SqlError::new(1064, "EXCEPT, REPLACE and RENAME behind * are not MySQL"));
+        return Err(syntax_error_at_word(text, &["EXCEPT", "EXCLUDE", "REPLACE", "RENAME", "ILIKE"]));
     };
     Ok(())
 }
 
-fn qualified_table<'s>(kind: &SelectItemQualifiedWildcardKind, scope: &'s Scope) -> Result<&'s ScopeTable, SqlError> {
+fn qualified_table<'s>(
+    text: &str,
+    kind: &SelectItemQualifiedWildcardKind,
+    scope: &'s Scope,
+) -> Result<&'s ScopeTable, SqlError> {
     let SelectItemQualifiedWildcardKind::ObjectName(name) = kind else {
-        return Err(SqlError::new(1064, "* behind an expression is not MySQL"));
+        return Err(syntax_error(text, text.len()));
     };
     let mut parts = Vec::new();
     for part in &name.0 {
         match part {
             ObjectNamePart::Identifier(ident) => parts.push(ident.value.as_str()),
-            ObjectNamePart::Function(_) => return Err(SqlError::new(1064, "* behind a function is not MySQL")),
+            ObjectNamePart::Function(_) => return Err(syntax_error(text, text.len())),
         }
     }
     let found = scope.table().filter(|table| match parts.as_slice() {
@@ -389,16 +399,16 @@ fn is_made_of(expression: &Expression, projection: &[Expression]) -> bool {
     expression.as_column().is_none() && operands.into_iter().all(|operand| is_made_of(operand, projection))
 }
 
-fn distinct(distinct: Option<&Distinct>) -> Result<bool, SqlError> {
+fn distinct(text: &str, distinct: Option<&Distinct>) -> Result<bool, SqlError> {
     match distinct {
         None | Some(Distinct::All) => Ok(false),
         Some(Distinct::Distinct) => Ok(true),
-        Some(Distinct::On(_)) => Err(SqlError::new(1064, "DISTINCT ON is not MySQL")),
+        Some(Distinct::On(_)) => Err(syntax_error_at_word(text, &["ON"])),
     }
 }
 
 /// Takes a query apart; every part that is not here is refused by name.
-fn parts(query: &Query) -> Result<Parts<'_>, SqlError> {
+fn parts<'q>(text: &str, query: &'q Query) -> Result<Parts<'q>, SqlError> {
     let Query {
         with,
         body,
@@ -416,19 +426,19 @@ fn parts(query: &Query) -> Result<Parts<'_>, SqlError> {
     }
     if fetch.is_some() || for_clause.is_some() || settings.is_some() || format_clause.is_some() || !pipe_operators.is_empty()
     {
-        return Err(SqlError::new(1064, "FETCH, FOR XML, SETTINGS and FORMAT are not MySQL"));
+        return Err(syntax_error_at_word(text, &["FETCH", "XML", "JSON", "BROWSE", "SETTINGS", "FORMAT"]));
     }
     let order_by = match order_by {
         None => &[],
         Some(OrderBy { kind: OrderByKind::Expressions(items), interpolate: None }) => items.as_slice(),
-        Some(_) => return Err(SqlError::new(1064, "ORDER BY ALL is not MySQL")),
+        Some(_) => return Err(syntax_error_at_word(text, &["ALL", "INTERPOLATE"])),
     };
     match &**body {
         SetExpr::Select(select) => {
-            check_select(select)?;
+            check_select(text, select)?;
             Ok(Parts { select, order_by, limit: limit_clause.as_ref(), locks })
         }
-        SetExpr::Query(inner) if order_by.is_empty() && limit_clause.is_none() && locks.is_empty() => parts(inner),
+        SetExpr::Query(inner) if order_by.is_empty() && limit_clause.is_none() && locks.is_empty() => parts(text, inner),
         SetExpr::Query(_) => Err(SqlError::unsupported("ORDER BY and LIMIT behind a query in parentheses")),
         SetExpr::SetOperation { op, .. } => Err(SqlError::unsupported(match op {
             SetOperator::Union => "UNION",
@@ -442,7 +452,7 @@ fn parts(query: &Query) -> Result<Parts<'_>, SqlError> {
     }
 }
 
-fn check_select(select: &Select) -> Result<(), SqlError> {
+fn check_select(text: &str, select: &Select) -> Result<(), SqlError> {
     let Select {
         select_token: _,
         optimizer_hints: _,
@@ -490,13 +500,16 @@ fn check_select(select: &Select) -> Result<(), SqlError> {
         || value_table_mode.is_some()
         || *flavor != SelectFlavor::Standard;
     if is_foreign {
-        return Err(SqlError::new(1064, "this clause of SELECT is not MySQL"));
+        return Err(syntax_error_at_word(
+            text,
+            &["TOP", "EXCLUDE", "LATERAL", "PREWHERE", "CONNECT", "START", "CLUSTER", "DISTRIBUTE", "SORT", "QUALIFY"],
+        ));
     }
     Ok(())
 }
 
 /// The one table of FROM and its alias; DUAL is none.
-fn from(tables: &[TableWithJoins]) -> Result<Option<(TableName, Option<String>)>, SqlError> {
+fn from(text: &str, tables: &[TableWithJoins]) -> Result<Option<(TableName, Option<String>)>, SqlError> {
     let [TableWithJoins { relation, joins }] = tables else {
         return if tables.is_empty() { Ok(None) } else { Err(SqlError::unsupported("joins")) };
     };
@@ -527,7 +540,7 @@ fn from(tables: &[TableWithJoins]) -> Result<Option<(TableName, Option<String>)>
         return Err(SqlError::unsupported("PARTITION clause"));
     }
     if !with_hints.is_empty() {
-        return Err(SqlError::new(1064, "WITH (hints) is not MySQL"));
+        return Err(syntax_error_at_word(text, &["WITH"]));
     }
     let name = match name.0.as_slice() {
         [ObjectNamePart::Identifier(table)] => {
@@ -539,10 +552,10 @@ fn from(tables: &[TableWithJoins]) -> Result<Option<(TableName, Option<String>)>
         [ObjectNamePart::Identifier(database), ObjectNamePart::Identifier(table)] => {
             TableName { database: Some(database.value.clone()), name: table.value.clone() }
         }
-        _ => return Err(SqlError::new(1064, "a table has at most one qualifier")),
+        _ => return Err(syntax_error_behind_word(text, "FROM")),
     };
     match alias {
-        Some(alias) if !alias.columns.is_empty() => Err(SqlError::new(1064, "columns behind the alias of a table")),
+        Some(alias) if !alias.columns.is_empty() => Err(syntax_error_behind_word(text, "FROM")),
         alias => Ok(Some((name, alias.as_ref().map(|alias| alias.name.value.clone())))),
     }
 }

@@ -489,7 +489,7 @@ fn add_column(column: crate::front::statement::ColumnClause, actions: &mut Vec<A
         Some(kind) => Some(KeySpec { kind, name: None, parts: vec![KeyPartSpec::new(column.name.clone())] }),
         None => None,
     };
-    actions.push(AlterClause::AddColumn(column));
+    actions.push(AlterClause::AddColumn(Box::new(column)));
     actions.extend(unique.map(AlterClause::AddKey));
     Ok(())
 }

@@ -11,7 +11,7 @@ use sqlparser::tokenizer::{Span, Token};
 pub(super) fn statement(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
     let verbs = [
         "BEGIN", "START", "COMMIT", "ROLLBACK", "SAVEPOINT", "RELEASE", "SET", "SHOW", "USE", "KILL", "FLUSH", "ANALYZE",
-        "OPTIMIZE", "CHECK", "REPAIR", "DO", "UNLOCK", "GRANT", "REVOKE",
+        "OPTIMIZE", "CHECK", "REPAIR", "UNLOCK", "GRANT", "REVOKE",
     ];
     match cursor.take_one_of(&verbs) {
         Some("BEGIN") => {
@@ -105,7 +105,7 @@ fn rollback(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
 
 fn kill(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
     let query_only = cursor.take_one_of(&["CONNECTION", "QUERY"]) == Some("QUERY");
-    let connection = cursor.expression()?;
+    let connection = Box::new(cursor.expression()?);
     Ok(Statement::Kill { connection, query_only })
 }
 

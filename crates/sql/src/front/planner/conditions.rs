@@ -76,13 +76,10 @@ pub(crate) fn condition(conjunct: usize, expression: &Expression, table: &TableD
 /// A comparison with the literal NULL is true for no row.
 pub(crate) fn is_never_true(expression: &Expression) -> bool {
     let is_null = |operand: &Expression| matches!(operand.as_literal(), Some(Value::Null));
-    match &expression.node {
-        Node::Compare { operator, left, right, .. } => {
-            *operator != Comparison::NullSafeEqual && (is_null(left) || is_null(right))
-        }
-        Node::Between { negated: false, low, high, .. } => is_null(low) || is_null(high),
-        _ => false,
+    if let Node::Compare { operator, left, right, .. } = &expression.node {
+        return *operator != Comparison::NullSafeEqual && (is_null(left) || is_null(right));
     }
+    matches!(&expression.node, Node::Between { negated: false, low, high, .. } if is_null(low) || is_null(high))
 }
 
 /// The column and its intervals for which the expression is true.
@@ -155,10 +152,8 @@ fn comparison_interval(operator: Comparison, constant: &Expression) -> Option<In
     match operator {
         Comparison::Equal => Some(Interval::Point(constant.clone())),
         // Whether a parameter is NULL is not known yet.
-        Comparison::NullSafeEqual => match constant.as_literal()? {
-            Value::Null => Some(Interval::Null),
-            _ => Some(Interval::Point(constant.clone())),
-        },
+        Comparison::NullSafeEqual if constant.as_literal()?.is_null() => Some(Interval::Null),
+        Comparison::NullSafeEqual => Some(Interval::Point(constant.clone())),
         Comparison::Less => between(None, bound(Inclusive::No)),
         Comparison::LessOrEqual => between(None, bound(Inclusive::Yes)),
         Comparison::Greater => between(bound(Inclusive::No), None),

@@ -2,15 +2,16 @@
 
 use super::{Aggregates, Place, interval_unit};
 use crate::front::bind::{Binder, Clause};
+use crate::front::syntax::syntax_error_behind_word;
 use crate::plan::SessionValue;
 use expression::aggregate::{AggregateOrder, GROUP_CONCAT_SIZE_MAX};
-use expression::{AggregateCall, AggregateFunction, BinaryOperator, Direction, Expression, IntervalUnit};
+use expression::{AggregateCall, AggregateFunction, Direction, Expression};
 use protocol::SqlError;
 use sqlparser::ast::{
     DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArgumentList,
     FunctionArguments, ObjectNamePart, OrderBySort, Value as AstValue,
 };
-use types::{Collation, DefaultValue, SqlType, Value};
+use types::{Collation, DefaultValue, Value};
 
 fn wrong_count(name: &str) -> SqlError {
     SqlError::new(1582, format!("Incorrect parameter count in the call to native function '{name}'"))
@@ -80,14 +81,14 @@ impl Binder<'_> {
             }
             ("TIMESTAMPDIFF", [unit, from, to]) => {
                 let unit = interval_unit(unit_name(unit)?)?;
-                let unit = Expression::text(unit.name().as_bytes(), Collation::Utf8mb40900AiCi);
                 let (from, to) = (self.bound(from, place)?, self.bound(to, place)?);
-                self.call("TIMESTAMPDIFF", vec![unit, from, to])?
+                self.typed(Expression::timestamp_difference(unit, from, to))?
             }
-            ("GET_FORMAT", _) => return Err(SqlError::unsupported("GET_FORMAT")),
-            ("CHARSET" | "COLLATION" | "COERCIBILITY", [argument]) => {
-                let argument = self.bound(argument, place)?;
-                string_property(name, &argument)
+            ("GET_FORMAT", [Expr::Identifier(kind), style]) => {
+                // DATE, TIME, DATETIME are words here.
+                let kind = Expression::text(kind.value.as_bytes(), Collation::Utf8mb40900AiCi);
+                let style = self.bound(style, place)?;
+                self.call("GET_FORMAT", vec![kind, style])?
             }
             _ => return Ok(None),
         }))
@@ -97,7 +98,7 @@ impl Binder<'_> {
     fn values_of(&mut self, argument: &Expr, place: &mut Place<'_>) -> Result<Expression, SqlError> {
         let mut column = self.bound(argument, place)?;
         let Some(slot) = column.as_column() else {
-            return Err(SqlError::new(1064, "VALUES() needs a column"));
+            return Err(syntax_error_behind_word(self.text, "VALUES"));
         };
         match place.new_row {
             Some(first) if slot.0 < first => {
@@ -113,7 +114,7 @@ impl Binder<'_> {
     fn default_of(&mut self, argument: &Expr, place: &mut Place<'_>) -> Result<Expression, SqlError> {
         let column = self.bound(argument, place)?;
         let (Some(slot), Some(table)) = (column.as_column(), place.scope.table()) else {
-            return Err(SqlError::new(1064, "DEFAULT() needs a column"));
+            return Err(syntax_error_behind_word(self.text, "DEFAULT"));
         };
         let Some(definition) = table.definition.columns.get(slot.index()) else {
             return Err(SqlError::unsupported("DEFAULT() of the new row"));
@@ -130,49 +131,6 @@ impl Binder<'_> {
             DefaultValue::AutoIncrement => Ok(Expression::integer(0)),
             DefaultValue::Expression { .. } => Err(SqlError::unsupported("DEFAULT() of an expression default")),
         }
-    }
-
-    /// EXTRACT(unit FROM value): composite units are the simple ones side by side in decimal.
-    pub(super) fn extract(&mut self, unit: &str, operand: Expression) -> Result<Expression, SqlError> {
-        use IntervalUnit::{
-            Day, DayHour, DayMicrosecond, DayMinute, DaySecond, Hour, HourMicrosecond, HourMinute, HourSecond, Microsecond,
-            Minute, MinuteMicrosecond, MinuteSecond, Month, Quarter, Second, SecondMicrosecond, Week, Year, YearMonth,
-        };
-        let parts: &[&str] = match interval_unit(unit)? {
-            Year => &["YEAR"],
-            Quarter => &["QUARTER"],
-            Month => &["MONTH"],
-            Week => &["WEEK"],
-            Day => &["DAYOFMONTH"],
-            Hour => &["HOUR"],
-            Minute => &["MINUTE"],
-            Second => &["SECOND"],
-            Microsecond => &["MICROSECOND"],
-            YearMonth => &["YEAR", "MONTH"],
-            DayHour => &["DAYOFMONTH", "HOUR"],
-            DayMinute => &["DAYOFMONTH", "HOUR", "MINUTE"],
-            DaySecond => &["DAYOFMONTH", "HOUR", "MINUTE", "SECOND"],
-            DayMicrosecond => &["DAYOFMONTH", "HOUR", "MINUTE", "SECOND", "MICROSECOND"],
-            HourMinute => &["HOUR", "MINUTE"],
-            HourSecond => &["HOUR", "MINUTE", "SECOND"],
-            HourMicrosecond => &["HOUR", "MINUTE", "SECOND", "MICROSECOND"],
-            MinuteSecond => &["MINUTE", "SECOND"],
-            MinuteMicrosecond => &["MINUTE", "SECOND", "MICROSECOND"],
-            SecondMicrosecond => &["SECOND", "MICROSECOND"],
-        };
-        let mut total: Option<Expression> = None;
-        for part in parts {
-            let value = self.call(part, vec![operand.clone()])?;
-            total = Some(match total {
-                None => value,
-                Some(total) => {
-                    let scale = if *part == "MICROSECOND" { 1_000_000 } else { 100 };
-                    let shifted = self.typed(Expression::binary(BinaryOperator::Multiply, total, Expression::integer(scale)))?;
-                    self.typed(Expression::binary(BinaryOperator::Add, shifted, value))?
-                }
-            });
-        }
-        total.ok_or_else(|| SqlError::unsupported("EXTRACT"))
     }
 
     fn aggregate(
@@ -204,7 +162,7 @@ impl Binder<'_> {
             if function == AggregateFunction::Count && !distinct && clauses.is_empty() {
                 return Ok(AggregateCall::count_rows());
             }
-            return Err(SqlError::new(1064, format!("* is not an argument of {}", function.name())));
+            return Err(syntax_error_behind_word(self.text, function.name()));
         }
         let mut arguments = Vec::with_capacity(args.len());
         for argument in args {
@@ -308,22 +266,5 @@ fn unit_name(unit: &Expr) -> Result<&str, SqlError> {
     match unit {
         Expr::Identifier(ident) => Ok(&ident.value),
         _ => Err(wrong_count("TIMESTAMPDIFF")),
-    }
-}
-
-/// CHARSET, COLLATION, COERCIBILITY: known from the type alone.
-fn string_property(name: &str, argument: &Expression) -> Expression {
-    let collation = match &argument.sql_type {
-        SqlType::Char { collation, .. }
-        | SqlType::VarChar { collation, .. }
-        | SqlType::Text { collation, .. }
-        | SqlType::Enum { collation, .. }
-        | SqlType::Set { collation, .. } => *collation,
-        _ => Collation::Binary,
-    };
-    match name {
-        "CHARSET" => Expression::text(collation.character_set().as_bytes(), Collation::Utf8mb40900AiCi),
-        "COLLATION" => Expression::text(collation.name().as_bytes(), Collation::Utf8mb40900AiCi),
-        _ => Expression::integer(i64::from(expression::typing::coercibility(argument))),
     }
 }

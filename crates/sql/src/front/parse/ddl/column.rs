@@ -119,9 +119,29 @@ fn data_type(cursor: &mut Cursor<'_>, collation: &mut CollationClause) -> Result
         } else if cursor.take_words("ASCII") || cursor.take_words("UNICODE") || cursor.take_words("SIGNED") {
             // All strings are stored as UTF-8; numbers are signed anyway.
         } else if !collation_option(cursor, collation)? {
-            return Ok(data_type);
+            return if takes_its_arguments(&data_type) { Ok(data_type) } else { Err(cursor.unexpected()) };
         }
     }
+}
+
+/// What stands in the parentheses must be what the type takes.
+fn takes_its_arguments(data_type: &TypeClause) -> bool {
+    let numbers = data_type.numbers.len();
+    let (least, most) = match data_type.name.as_str() {
+        "VARCHAR" | "VARBINARY" => (1, 1),
+        "DECIMAL" | "FLOAT" | "DOUBLE" => (0, 2),
+        "BOOL" | "BOOLEAN" | "SERIAL" | "DATE" | "ENUM" | "SET" | "TINYTEXT" | "MEDIUMTEXT" | "LONGTEXT" | "TINYBLOB"
+        | "MEDIUMBLOB" | "LONGBLOB" => (0, 0),
+        _ => (0, 1),
+    };
+    let takes_members = matches!(data_type.name.as_str(), "ENUM" | "SET");
+    let takes_sign = matches!(
+        data_type.name.as_str(),
+        "TINYINT" | "SMALLINT" | "MEDIUMINT" | "INT" | "BIGINT" | "DECIMAL" | "FLOAT" | "DOUBLE"
+    );
+    (least..=most).contains(&numbers)
+        && takes_members != data_type.members.is_empty()
+        && (takes_sign || !data_type.unsigned)
 }
 
 /// One option of a column; false if none is here.
