@@ -256,6 +256,15 @@ impl MemoryManager {
     }
 }
 
+impl Drop for MemoryManager {
+    fn drop(&mut self) {
+        // The pages that heaps keep go, so that their chunks can.
+        for heap in &self.heaps {
+            heap.trim(self);
+        }
+    }
+}
+
 const fn normal_part(maximum: u64) -> u64 {
     maximum - maximum / 100 * (100 - DATA_MEMORY_NORMAL_PERCENT)
 }
