@@ -10,11 +10,13 @@
 use crate::comparison::{compare_in, compare_numbers, equal_in};
 use crate::context::{Columns, Context, EvaluationError};
 use crate::conversion::{Cast, text_of, truth_of};
-use crate::node::{BinaryOperator, Comparison, Domain, Expression, InList, Node, Test, UnaryOperator};
+use crate::node::{
+    BinaryOperator, CastPurpose, Comparison, Domain, Expression, InList, Node, Test, UnaryOperator,
+};
 use crate::{arithmetic, pattern};
 use std::borrow::Cow;
 use std::cmp::Ordering;
-use types::{Decimal, SqlType, Value, ValueRef};
+use types::{Collation, Decimal, SqlType, Value, ValueRef};
 
 /// The value of an expression: borrowed from the row, the tree or the parameters where it could be.
 #[derive(Clone, PartialEq, Debug)]
@@ -86,9 +88,12 @@ impl Expression {
         row: &'a dyn Columns,
         context: &'a Context<'_>,
     ) -> Result<Evaluated<'a>, EvaluationError> {
+        if let Node::Column(slot) = self.node {
+            return Ok(Evaluated::Borrowed(row.column(slot)));
+        }
         let value = self.value(row, context)?;
         let SqlType::Decimal { scale, .. } = self.sql_type else { return Ok(value) };
-        if let (ValueRef::Decimal(decimal), false) = (value.as_ref(), matches!(self.node, Node::Column(_))) {
+        if let ValueRef::Decimal(decimal) = value.as_ref() {
             let decimal = decimal.to_decimal();
             if decimal.scale() > scale {
                 let rounded = decimal.round(i32::from(scale)).unwrap_or(decimal);
@@ -104,8 +109,22 @@ impl Expression {
         Ok(self.truth(row, context)? == Some(true))
     }
 
-    /// The value with all the digits that inner operations see.
+    /// The value with all the digits that inner operations see. Small, so that leaves cost no call.
+    #[inline]
     pub(crate) fn value<'a>(
+        &'a self,
+        row: &'a dyn Columns,
+        context: &'a Context<'_>,
+    ) -> Result<Evaluated<'a>, EvaluationError> {
+        match &self.node {
+            Node::Literal(value) => Ok(Evaluated::Borrowed(value.as_ref())),
+            Node::Column(slot) => Ok(Evaluated::Borrowed(row.column(*slot))),
+            _ => self.computed(row, context),
+        }
+    }
+
+    /// The value of anything but a literal or a column. Each arm is a call, so that a level of recursion takes little stack.
+    fn computed<'a>(
         &'a self,
         row: &'a dyn Columns,
         context: &'a Context<'_>,
@@ -146,21 +165,13 @@ impl Expression {
                 }
                 otherwise.value(row, context)
             }
-            Node::Cast { operand, purpose } => {
-                let cast = Cast { from: &operand.sql_type, to: &self.sql_type, purpose: *purpose };
-                match operand.value(row, context)? {
-                    Evaluated::Borrowed(value) => cast.apply(value, context),
-                    Evaluated::Owned(value) => {
-                        Ok(Evaluated::Owned(cast.apply(value.as_ref(), context)?.into_value()))
-                    }
-                }
-            }
+            Node::Cast { operand, purpose } => self.cast_value(operand, *purpose, row, context),
             Node::Collate(operand) => operand.value(row, context),
             Node::Interval { unit, negated, date, amount } => {
-                let date_value = date.value(row, context)?;
+                let date = date.value(row, context)?;
                 let amount = amount.value(row, context)?;
                 let addition = crate::interval::Addition { unit: *unit, negated: *negated };
-                addition.apply(date_value.as_ref(), amount.as_ref(), &self.sql_type, context)
+                addition.apply(date.as_ref(), amount.as_ref(), &self.sql_type, context)
             }
             Node::Function { function, arguments } => {
                 let call = crate::function::Call {
@@ -175,6 +186,23 @@ impl Expression {
         }
     }
 
+    #[inline(never)]
+    fn cast_value<'a>(
+        &'a self,
+        operand: &'a Expression,
+        purpose: CastPurpose,
+        row: &'a dyn Columns,
+        context: &'a Context<'_>,
+    ) -> Result<Evaluated<'a>, EvaluationError> {
+        let cast = Cast { from: &operand.sql_type, to: &self.sql_type, purpose };
+        match operand.value(row, context)? {
+            Evaluated::Borrowed(value) => cast.apply(value, context),
+            Evaluated::Owned(value) => {
+                Ok(Evaluated::Owned(cast.apply(value.as_ref(), context)?.into_value()))
+            }
+        }
+    }
+
     /// TRUE, FALSE or unknown.
     pub(crate) fn truth(
         &self,
@@ -184,34 +212,20 @@ impl Expression {
         match &self.node {
             Node::And(operands) => decide(operands, false, row, context),
             Node::Or(operands) => decide(operands, true, row, context),
-            Node::Unary { operator: UnaryOperator::Not, operand } => {
-                Ok(operand.truth(row, context)?.map(|truth| !truth))
-            }
-            Node::Binary { operator: BinaryOperator::Xor, left, right } => {
-                let Some(left) = left.truth(row, context)? else { return Ok(None) };
-                Ok(right.truth(row, context)?.map(|right| left != right))
-            }
             Node::Compare { operator, domain, left, right } => {
+                // The hottest condition, a column beside a literal, costs no further call.
+                if let (Node::Column(slot), Node::Literal(literal), Domain::Number) =
+                    (&left.node, &right.node, domain)
+                    && let (ValueRef::Int(left), Value::Int(right)) = (row.column(*slot), literal)
+                {
+                    return Ok(Some(operator.holds(left.cmp(right))));
+                }
                 let left = left.value(row, context)?;
                 let right = right.value(row, context)?;
                 Ok(compare(*operator, *domain, left.as_ref(), right.as_ref(), context))
             }
             Node::Between { negated, domain, operand, low, high } => {
-                let operand = operand.value(row, context)?;
-                if operand.is_null() {
-                    return Ok(None);
-                }
-                let low = low.value(row, context)?;
-                let above =
-                    compare(Comparison::GreaterOrEqual, *domain, operand.as_ref(), low.as_ref(), context);
-                let inside = if above == Some(false) {
-                    Some(false)
-                } else {
-                    let high = high.value(row, context)?;
-                    let below =
-                        compare(Comparison::LessOrEqual, *domain, operand.as_ref(), high.as_ref(), context);
-                    if below == Some(false) { Some(false) } else { above.and(below) }
-                };
+                let inside = is_between(operand, [low, high], *domain, row, context)?;
                 Ok(inside.map(|inside| inside != *negated))
             }
             Node::In { negated, domain, operand, list } => {
@@ -219,20 +233,16 @@ impl Expression {
                 let found = is_in(operand.as_ref(), *domain, list, row, context)?;
                 Ok(found.map(|found| found != *negated))
             }
+            Node::Unary { operator: UnaryOperator::Not, operand } => {
+                Ok(operand.truth(row, context)?.map(|truth| !truth))
+            }
+            Node::Binary { operator: BinaryOperator::Xor, left, right } => {
+                let Some(left) = left.truth(row, context)? else { return Ok(None) };
+                Ok(right.truth(row, context)?.map(|right| left != right))
+            }
             Node::Like { negated, collation, escape, operand, pattern } => {
-                let text = operand.value(row, context)?;
-                if text.is_null() {
-                    return Ok(None);
-                }
-                let like = pattern.value(row, context)?;
-                if like.is_null() {
-                    return Ok(None);
-                }
-                let text = text_of(text.as_ref(), &operand.sql_type);
-                let like = text_of(like.as_ref(), &pattern.sql_type);
-                let mut buffer = [0; 4];
-                let escape = pattern::escape_bytes(*escape, &mut buffer);
-                Ok(Some(pattern::like(&text, &like, escape, *collation) != *negated))
+                let matched = is_like(operand, pattern, *escape, *collation, row, context)?;
+                Ok(matched.map(|matched| matched != *negated))
             }
             Node::Is { test, operand } => Ok(Some(match test {
                 Test::Null => operand.value(row, context)?.is_null(),
@@ -254,6 +264,51 @@ impl Expression {
             | Node::Function { .. } => truth_of(self.value(row, context)?.as_ref(), context),
         }
     }
+}
+
+fn is_between(
+    operand: &Expression,
+    [low, high]: [&Expression; 2],
+    domain: Domain,
+    row: &dyn Columns,
+    context: &Context<'_>,
+) -> Result<Option<bool>, EvaluationError> {
+    let operand = operand.value(row, context)?;
+    if operand.is_null() {
+        return Ok(None);
+    }
+    let low = low.value(row, context)?;
+    let above = compare(Comparison::GreaterOrEqual, domain, operand.as_ref(), low.as_ref(), context);
+    if above == Some(false) {
+        return Ok(above);
+    }
+    let high = high.value(row, context)?;
+    let below = compare(Comparison::LessOrEqual, domain, operand.as_ref(), high.as_ref(), context);
+    Ok(if below == Some(false) { below } else { above.and(below) })
+}
+
+#[inline(never)]
+fn is_like(
+    operand: &Expression,
+    pattern: &Expression,
+    escape: Option<u32>,
+    collation: Collation,
+    row: &dyn Columns,
+    context: &Context<'_>,
+) -> Result<Option<bool>, EvaluationError> {
+    let text = operand.value(row, context)?;
+    if text.is_null() {
+        return Ok(None);
+    }
+    let like = pattern.value(row, context)?;
+    if like.is_null() {
+        return Ok(None);
+    }
+    let text = text_of(text.as_ref(), &operand.sql_type);
+    let like = text_of(like.as_ref(), &pattern.sql_type);
+    let mut buffer = [0; 4];
+    let escape = pattern::escape_bytes(escape, &mut buffer);
+    Ok(Some(pattern::like(&text, &like, escape, collation)))
 }
 
 /// AND (`decisive` is false) and OR (`decisive` is true).

@@ -82,7 +82,23 @@ pub(crate) fn like(text: &[u8], pattern: &[u8], escape: Option<&[u8]>, collation
     let (mut text_at, mut pattern_at) = (0, 0);
     // Behind the last `%`: where the pattern goes on, and the text it will next be tried on.
     let mut retry: Option<(usize, usize)> = None;
+    let folds_case = matches!(collation, Collation::Utf8mb40900AiCi | Collation::Utf8mb4GeneralCi);
     loop {
+        if let (Some(wanted), Some(found)) = (pattern.get(pattern_at), text.get(text_at))
+            && is_plain(*wanted, escape)
+            && found.is_ascii()
+        {
+            let same = wanted == found || (folds_case && wanted.eq_ignore_ascii_case(found));
+            if same {
+                (pattern_at, text_at) = (pattern_at + 1, text_at + 1);
+                continue;
+            }
+            let Some((pattern_retry, text_retry)) = retry else { return false };
+            let next = next_candidate(&pattern[pattern_retry..], text, text_retry, escape, folds_case);
+            retry = Some((pattern_retry, next));
+            (pattern_at, text_at) = (pattern_retry, next);
+            continue;
+        }
         let element = next_element(&pattern[pattern_at..], escape, binary);
         let size = character_size(&text[text_at..], binary);
         let matched = match element {
@@ -115,6 +131,29 @@ pub(crate) fn like(text: &[u8], pattern: &[u8], escape: Option<&[u8]>, collation
         retry = Some((pattern_retry, text_retry + skipped));
         (pattern_at, text_at) = (pattern_retry, text_retry + skipped);
     }
+}
+
+/// An ASCII character that stands for itself.
+#[inline]
+fn is_plain(byte: u8, escape: Option<&[u8]>) -> bool {
+    byte.is_ascii() && byte != b'%' && byte != b'_' && escape != Some(&[byte])
+}
+
+/// Where behind `from` a pattern that follows a `%` may match next: at a character equal to its first one, if that is plain.
+fn next_candidate(
+    pattern: &[u8],
+    text: &[u8],
+    from: usize,
+    escape: Option<&[u8]>,
+    folds_case: bool,
+) -> usize {
+    let start = from + character_size(&text[from..], false);
+    let Some(wanted) = pattern.first().copied().filter(|byte| is_plain(*byte, escape)) else { return start };
+    let skipped = text[start..].iter().position(|found| {
+        // Whether a character beyond ASCII equals the wanted one is for the collation to say.
+        !found.is_ascii() || *found == wanted || (folds_case && found.eq_ignore_ascii_case(&wanted))
+    });
+    skipped.map_or(text.len(), |skipped| start + skipped)
 }
 
 /// The literal characters that every match of `pattern` starts with, unescaped, and whether the pattern is nothing else than
