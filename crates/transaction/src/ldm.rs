@@ -116,6 +116,8 @@ enum Job {
     Read(Box<PendingRead>),
     Publish(Box<Publish>),
     Backfill(Box<schema::Backfill>),
+    /// Free the rows of dropped tables.
+    Clear(Vec<Fragment>),
 }
 
 /// A transaction in a partition.
@@ -290,6 +292,7 @@ impl Ldm {
             None => {}
             Some(Job::Read(read)) => self.step_read(*read, budget, outputs),
             Some(Job::Publish(publish)) => self.publish(*publish, outputs),
+            Some(Job::Clear(fragments)) => self.clear(fragments, outputs),
             Some(Job::Backfill(backfill)) => self.step_backfill(*backfill, budget, outputs),
         }
     }

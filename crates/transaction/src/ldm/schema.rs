@@ -17,6 +17,9 @@ use types::{Epoch, IndexId, PartitionId, TableDefinition, TableId, TableKind, Tr
 /// Rows of a backfill that are worked on before its fragment's other users have their turn.
 const BACKFILL_ROWS: u32 = 500;
 
+/// Rows of a dropped table that are freed in one slice.
+const CLEAR_ROWS: u32 = 500;
+
 /// The building of a new index's entries.
 pub(super) struct Backfill {
     from: Address,
@@ -35,7 +38,13 @@ impl Ldm {
         self.map = map;
         self.install_partitions();
         let schema = Arc::clone(&self.map.schema);
-        self.fragments.retain(|(table, _), _| schema.tables.contains_key(table));
+        let is_dropped =
+            |(table, _): &(TableId, PartitionId), _: &mut Fragment| !schema.tables.contains_key(table);
+        let mut dropped: Vec<_> = self.fragments.extract_if(is_dropped).collect();
+        if !dropped.is_empty() {
+            dropped.sort_by_key(|(place, _)| *place);
+            self.clear(dropped.into_iter().map(|(_, fragment)| fragment).collect(), outputs);
+        }
         let mut made = Vec::new();
         for definition in schema.tables.values() {
             for partition in self.partitions_of(definition) {
@@ -59,6 +68,18 @@ impl Ldm {
         }
         let readers = Shared::Readers { version: schema.version, readers: self.published() };
         outputs.share(self.address, Address::main(self.address.node), readers);
+    }
+
+    /// Frees the rows of dropped tables, a slice at a time.
+    pub(super) fn clear(&mut self, mut fragments: Vec<Fragment>, outputs: &mut Outputs<Shared>) {
+        if let Some(fragment) = fragments.last_mut()
+            && !fragment.clear(CLEAR_ROWS)
+        {
+            fragments.pop();
+        }
+        if !fragments.is_empty() {
+            self.later(Job::Clear(fragments), outputs);
+        }
     }
 
     /// A new cluster begins with the same rows in the system tables of every replica.
