@@ -34,7 +34,20 @@ pub(super) const TABLE: &[(&str, &[&str])] = &[
     ("membership", &["stdx", "types", "protocol"]),
     ("transaction", &["stdx", "types", "protocol", "memory", "storage", "query", "catalogue", "durability"]),
     ("mysql_protocol", &["stdx"]),
-    ("sql", &["stdx", "types", "expression", "protocol", "memory", "query", "catalogue", "mysql_protocol"]),
+    (
+        "sql",
+        &[
+            "stdx",
+            "types",
+            "expression",
+            "protocol",
+            "memory",
+            "storage",
+            "query",
+            "catalogue",
+            "mysql_protocol",
+        ],
+    ),
     ("node", ALL_BLOCKS),
     ("runtime", &["stdx", "types", "protocol", "memory"]),
     (
