@@ -42,6 +42,8 @@ pub struct NodeSettings {
     pub time_between_epochs: Duration,
     /// max_connections.
     pub max_connections: u32,
+    /// The driver can answer a TLS handshake.
+    pub has_tls: bool,
     /// The version, for people.
     pub version: String,
 }
@@ -72,7 +74,12 @@ pub fn build(
     for address in &addresses {
         let module = match address.kind {
             ModuleKind::Sql => {
-                let config = SqlConfig::new(settings.node, address.instance, settings.max_connections);
+                let config = SqlConfig {
+                    // Connections are spread evenly over the modules.
+                    max_connections: settings.max_connections.div_ceil(u32::from(count(ModuleKind::Sql).max(1))),
+                    has_tls: settings.has_tls,
+                    ..SqlConfig::new(settings.node, address.instance)
+                };
                 NodeModule::sql(*address, SqlModule::new(config, Arc::clone(memory)))
             }
             ModuleKind::Tc => NodeModule::tc(*address, Tc::new(*address, Arc::clone(&empty))),

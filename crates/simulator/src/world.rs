@@ -253,6 +253,7 @@ impl World {
             partitions_per_node: self.shape.partitions_per_node,
             time_between_epochs: transaction::epochs::TIME_BETWEEN_EPOCHS,
             max_connections: 100,
+            has_tls: false,
             version: "simulated".to_owned(),
         };
         let mut slots = BTreeMap::new();
