@@ -134,6 +134,10 @@ pub(crate) fn compare_in(
         Domain::DateTime => match (left, right) {
             (ValueRef::Date(left), ValueRef::Date(right)) => Some(left.cmp(&right)),
             (ValueRef::DateTime(left), ValueRef::DateTime(right)) => Some(left.cmp(&right)),
+            // A number that is no date stayed one.
+            (left, right) if kind_rank(left) == 1 || kind_rank(right) == 1 => {
+                Some(compare_numbers(left, right))
+            }
             (left, right) => {
                 let left = datetime_of(left, context).ok()??;
                 Some(left.cmp(&datetime_of(right, context).ok()??))
@@ -141,6 +145,9 @@ pub(crate) fn compare_in(
         },
         Domain::Time => match (left, right) {
             (ValueRef::Time(left), ValueRef::Time(right)) => Some(left.cmp(&right)),
+            (left, right) if kind_rank(left) == 1 || kind_rank(right) == 1 => {
+                Some(compare_numbers(left, right))
+            }
             (left, right) => {
                 let left = time_of(left, context).ok()??;
                 Some(left.cmp(&time_of(right, context).ok()??))

@@ -7,6 +7,7 @@
 use crate::context::{Context, ER_WARN_DATA_OUT_OF_RANGE, ER_WRONG_VALUE, EvaluationError, shown};
 use crate::evaluation::Evaluated;
 use crate::node::CastPurpose;
+use crate::typing::is_temporal;
 use std::borrow::Cow;
 use types::{Date, DateTime, Decimal, Interval, SqlType, Time, Value, ValueRef};
 
@@ -403,7 +404,8 @@ pub(crate) fn date_of(value: ValueRef<'_>, context: &Context<'_>) -> Result<Opti
     Ok(datetime_of(value, context)?.map(DateTime::date))
 }
 
-fn number_to_time(number: Number) -> Option<Time> {
+/// The duration, and whether it is beyond the range and was clamped.
+fn number_to_time(number: Number) -> Option<(Time, bool)> {
     let negative = number.to_double() < 0.0;
     let magnitude = match number {
         Number::Int(number) => Number::UInt(number.unsigned_abs()),
@@ -412,9 +414,10 @@ fn number_to_time(number: Number) -> Option<Time> {
         Number::Decimal(decimal) => Number::Decimal(decimal.abs()),
     };
     let (whole, microsecond) = split_number(magnitude)?;
-    let time = Time::from_number(i64::try_from(whole).ok()?)?.value;
-    let microseconds = time.microseconds() + i64::from(microsecond);
-    Some(Time::from_microseconds_clamped(if negative { -microseconds } else { microseconds }))
+    let parsed = Time::from_number(i64::try_from(whole).ok()?)?;
+    let microseconds = parsed.value.microseconds() + i64::from(microsecond);
+    let time = Time::from_microseconds_clamped(if negative { -microseconds } else { microseconds });
+    Some((time, parsed.clamped))
 }
 
 /// Any value as a duration; `None` for NULL and, with a warning, for what is none.
@@ -432,7 +435,7 @@ pub(crate) fn time_of(value: ValueRef<'_>, context: &Context<'_>) -> Result<Opti
             parsed.map(|parsed| parsed.value)
         }
         ValueRef::Int(_) | ValueRef::UInt(_) | ValueRef::Double(_) | ValueRef::Decimal(_) => {
-            number_of(value, context)?.and_then(number_to_time)
+            number_of(value, context)?.and_then(number_to_time).map(|(time, _)| time)
         }
     };
     if converted.is_none() {
@@ -499,6 +502,12 @@ impl Cast<'_> {
         if self.purpose == CastPurpose::Comparison {
             return self.apply_for_comparison(value, context);
         }
+        if matches!(self.from, SqlType::Enum { .. } | SqlType::Set { .. }) && is_temporal(self.to) {
+            let text = text_of(value, self.from);
+            let from = SqlType::Text { size: types::BlobSize::Long, collation: types::Collation::Binary };
+            let cast = Cast { from: &from, to: self.to, purpose: self.purpose };
+            return Ok(Evaluated::Owned(cast.apply(ValueRef::Bytes(&text), context)?.into_value()));
+        }
         let value = self.localised(value, context);
         let result = match self.to {
             SqlType::Null | SqlType::Json => return Ok(Evaluated::Borrowed(value)),
@@ -556,6 +565,10 @@ impl Cast<'_> {
     ) -> Result<Evaluated<'v>, EvaluationError> {
         let implicit = Cast { from: self.from, to: self.to, purpose: CastPurpose::Implicit };
         match (self.to, value) {
+            (
+                SqlType::Date | SqlType::DateTime { .. } | SqlType::Timestamp { .. } | SqlType::Time { .. },
+                ValueRef::Int(_) | ValueRef::UInt(_) | ValueRef::Double(_) | ValueRef::Decimal(_),
+            ) if !self.is_readable_number(value, context)? => Ok(Evaluated::Borrowed(value)),
             (SqlType::Date, _) => self.to_day_or_instant(value, context),
             (SqlType::DateTime { .. } | SqlType::Timestamp { .. }, ValueRef::Bytes(text)) => {
                 check_date_text("DATETIME", text)?;
@@ -597,6 +610,19 @@ impl Cast<'_> {
             ) => Ok(Evaluated::Borrowed(value)),
             _ => implicit.apply(value, context),
         }
+    }
+
+    /// Whether a number is an instant or duration as the type has it. Others are compared with it as numbers.
+    fn is_readable_number(
+        &self,
+        value: ValueRef<'_>,
+        context: &Context<'_>,
+    ) -> Result<bool, EvaluationError> {
+        let Some(number) = number_of(value, context)? else { return Ok(true) };
+        Ok(match self.to {
+            SqlType::Time { .. } => number_to_time(number).is_some_and(|(_, clamped)| !clamped),
+            _ => number_to_datetime(number).is_some(),
+        })
     }
 
     fn to_day_or_instant<'v>(

@@ -100,6 +100,7 @@ fn fraction_of(arguments: &[Expression], index: usize) -> u8 {
 
 impl TemporalFunction {
     pub(crate) fn typed(self, arguments: Vec<Expression>) -> Result<Typed, TypeError> {
+        let arguments: Vec<Expression> = arguments.into_iter().map(member_as_text).collect();
         let text = |length| text_type(length, DEFAULT_COLLATION);
         let first = fraction_of(&arguments, 0);
         let sql_type = match self {
@@ -179,8 +180,10 @@ impl Expression {
     /// EXTRACT(unit FROM operand).
     #[must_use]
     pub fn extract(unit: IntervalUnit, operand: Self) -> Self {
-        let node =
-            Node::Function { function: Function::Extract(unit), arguments: vec![operand.localised()].into() };
+        let node = Node::Function {
+            function: Function::Extract(unit),
+            arguments: vec![member_as_text(operand.localised())].into(),
+        };
         Self::new(node, BIGINT, true)
     }
 
@@ -189,9 +192,18 @@ impl Expression {
         if !crate::interval::is_simple(unit) {
             return Err(TypeError::WrongArguments("timestampdiff".to_owned()));
         }
-        let arguments = vec![from.localised(), to.localised()].into();
+        let arguments = vec![member_as_text(from.localised()), member_as_text(to.localised())].into();
         let node = Node::Function { function: Function::TimestampDifference(unit), arguments };
         Ok(Self::new(node, BIGINT, true))
+    }
+}
+
+/// ENUM and SET are read by their text, not by their number.
+pub(crate) fn member_as_text(argument: Expression) -> Expression {
+    if matches!(argument.sql_type, SqlType::Enum { .. } | SqlType::Set { .. }) {
+        argument.into_text()
+    } else {
+        argument
     }
 }
 

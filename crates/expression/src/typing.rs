@@ -290,7 +290,8 @@ impl Expression {
         unit: IntervalUnit,
         direction: crate::interval::Direction,
     ) -> Result<Self, TypeError> {
-        let (date, amount) = (date.localised(), amount.localised());
+        let member = crate::temporal_functions::member_as_text;
+        let (date, amount) = (member(date.localised()), member(amount.localised()));
         let sql_type = crate::interval::result_type(&date, &amount, unit);
         let negated = direction == crate::interval::Direction::Subtract;
         let (date, amount) = (Box::new(date), Box::new(amount));

@@ -203,6 +203,12 @@ impl Expression {
         let with_low = meet(&operand, &low, false, "between")?;
         let with_high = meet(&operand, &high, false, "between")?;
         let same = with_low.domain == with_high.domain && with_low.left == with_high.left;
+        if with_low.domain != with_high.domain {
+            // All three are compared in one way: as numbers, if not all are strings or all are instants.
+            let numbers = [operand, low, high].map(Self::into_number);
+            let [operand, low, high] = numbers;
+            return Ok(Self::between_in(Domain::Number, operand, low, high, negated));
+        }
         if !same {
             let above = Self::compare(Comparison::GreaterOrEqual, operand.clone(), low)?;
             let below = Self::compare(Comparison::LessOrEqual, operand, high)?;
@@ -211,15 +217,19 @@ impl Expression {
         }
         let operand = converted(operand, with_low.left);
         let (low, high) = (converted(low, with_low.right), converted(high, with_high.right));
+        Ok(Self::between_in(with_low.domain, operand, low, high, negated))
+    }
+
+    fn between_in(domain: Domain, operand: Self, low: Self, high: Self, negated: bool) -> Self {
         let nullable = operand.nullable || low.nullable || high.nullable;
         let node = Node::Between {
             negated,
-            domain: with_low.domain,
+            domain,
             operand: Box::new(operand),
             low: Box::new(low),
             high: Box::new(high),
         };
-        Ok(Self::new(node, super::BIGINT, nullable))
+        Self::new(node, super::BIGINT, nullable)
     }
 
     /// `operand [NOT] IN (items)`. Items that are compared in different ways become an OR of comparisons.

@@ -456,6 +456,10 @@ pub(super) fn cast_needs_context(from: &SqlType, to: &SqlType) -> bool {
 pub(crate) fn of_folded(value: &Value, sql_type: &SqlType) -> SqlType {
     let numeric = !is_text(sql_type) && !is_temporal(sql_type);
     match value {
+        // A number beside a temporal column that is no date.
+        Value::Int(_) if is_temporal(sql_type) => BIGINT,
+        Value::UInt(_) if is_temporal(sql_type) => BIGINT_UNSIGNED,
+        Value::Double(_) if is_temporal(sql_type) => SqlType::Double,
         Value::Int(_) if numeric && *sql_type != BIGINT => BIGINT,
         Value::UInt(_)
             if matches!(
