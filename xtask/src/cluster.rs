@@ -25,11 +25,14 @@ pub(crate) struct Shape {
     pub(crate) max_connections: Option<u32>,
     /// ThreadConfig of the data nodes; by the number of CPUs if not given.
     pub(crate) thread_config: Option<&'static str>,
+    /// TotalMemoryConfig of each data node; a share of the machine's if not given.
+    pub(crate) memory: Option<&'static str>,
 }
 
 impl Default for Shape {
     fn default() -> Self {
-        Self { data_nodes: 2, replicas: 2, sql_nodes: 0, max_connections: None, thread_config: None }
+        let (max_connections, thread_config, memory) = (None, None, None);
+        Self { data_nodes: 2, replicas: 2, sql_nodes: 0, max_connections, thread_config, memory }
     }
 }
 
@@ -56,7 +59,8 @@ impl Cluster {
         let mut command = Command::new(binary);
         command.arg("dev").arg("--dir").arg(&directory);
         let config = directory.join("config.ini");
-        let config = if shape.sql_nodes > 0 || shape.thread_config.is_some() {
+        let is_special = shape.sql_nodes > 0 || shape.thread_config.is_some() || shape.memory.is_some();
+        let config = if is_special {
             let config = directory.join("cluster.ini");
             fs::write(&config, config_text(shape, &directory)?)
                 .map_err(Failure::while_doing(config.display()))?;
@@ -125,10 +129,9 @@ fn config_text(shape: &Shape, directory: &Path) -> Result<String, Failure> {
     let mut next_port = free_ports(2 * node_count)?..;
     let mut port = || next_port.next().unwrap_or_default();
     let mut text = format!("[system]\nName=test\n\n[ndbd default]\nNoOfReplicas={}\n", shape.replicas);
-    // An eighth of a small machine each; tests need little.
-    text.push_str("TotalMemoryConfig=512M\n");
+    // Writing into a String can't fail, here and below. Most tests need little memory.
+    let _ = writeln!(text, "TotalMemoryConfig={}", shape.memory.unwrap_or("512M"));
     if let Some(threads) = shape.thread_config {
-        // Writing into a String can't fail, here and below.
         let _ = writeln!(text, "ThreadConfig={threads}");
     }
     if let Some(connections) = shape.max_connections {

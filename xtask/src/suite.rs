@@ -43,6 +43,7 @@ const STEPS: &[(&str, &str, Step)] = &[
     ("sysbench", "all workloads, briefly", sysbench_short),
     ("bad-input", "no input makes a node die or disturbs others", bad_input),
     ("kill", "kill -9 of a data node loses no acknowledged write", kill),
+    ("limits", "full memory, too many connections, a transaction of a million rows", limits),
     ("groups", "four data nodes in two replica groups, and a separate SQL node", groups),
     ("layouts", "modules on threads in the Receive and the LDM setup", layouts),
 ];
@@ -311,6 +312,24 @@ fn kill(workspace: &Workspace) -> Result<Passed, Failure> {
     program.args(["--victim-port", &cluster.mysql_ports[1].to_string()]);
     run(&mut program, CLIENT_LIMIT)?;
     // What is left of the cluster may end as it likes: a member of it was killed.
+    Ok(Passed::Done)
+}
+
+/// A cluster of its own for each limit.
+fn limits(workspace: &Workspace) -> Result<Passed, Failure> {
+    const CONNECTIONS: u32 = 8;
+    let shapes = [
+        ("memory", Shape { memory: Some("256M"), ..Shape::default() }),
+        ("connections", Shape { max_connections: Some(CONNECTIONS), ..Shape::default() }),
+        ("million", Shape::default()),
+    ];
+    for (what, shape) in shapes {
+        let mut program = or_skip!(python_program(workspace, "limits.py"));
+        program.args([what, "--max-connections", &CONNECTIONS.to_string()]);
+        let cluster = Cluster::start(workspace, &test_binary(workspace), &format!("limits-{what}"), &shape)?;
+        client(&cluster, program)?;
+        close(cluster)?;
+    }
     Ok(Passed::Done)
 }
 
