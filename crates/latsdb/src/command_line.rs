@@ -39,6 +39,7 @@ pub(crate) enum Command {
     Data(DataOptions),
     Sql(SqlOptions),
     Mgm(ClientOptions),
+    Check(CheckOptions),
 }
 
 /// Start a whole cluster on this machine: one management node, and data nodes that serve MySQL clients.
@@ -190,6 +191,16 @@ pub(crate) struct ClientOptions {
     /// Send this command, print the answer and leave; several are separated by `;`.
     #[arg(short, long, value_name = "COMMAND")]
     pub(crate) execute: Option<String>,
+}
+
+/// Compare the replicas of all tables and check index entries against rows, while the cluster works.
+///
+/// Ends with 0 if everything agrees, with 1 if something differs or the check could not be done.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct CheckOptions {
+    /// Management nodes: HOST[:PORT][,HOST[:PORT]...].
+    #[arg(short = 'c', long, value_name = "CONNECTSTRING", default_value = "localhost:1186")]
+    pub(crate) ndb_connectstring: Connectstring,
 }
 
 #[cfg(test)]

@@ -292,10 +292,10 @@ impl Cluster {
     fn ready_line(&self) -> String {
         let mut ports = Vec::new();
         let mut sockets = Vec::new();
-        let mut host = "127.0.0.1";
+        let mut host = None;
         for member in &self.members {
             if let Some(mysql) = &member.config.mysql {
-                host = &member.config.host;
+                host = host.or(Some(member.config.host.as_str()));
                 ports.push(mysql.port.to_string());
                 sockets.extend(mysql.socket.clone());
             }
@@ -312,7 +312,7 @@ impl Cluster {
             others.push(format!("sockets {}", sockets.join(", ")));
         }
         others.extend([management, "Ctrl-C stops".to_owned()]);
-        let first = ports.first().map_or("3306", String::as_str);
+        let (host, first) = (host.unwrap_or("127.0.0.1"), ports.first().map_or("3306", String::as_str));
         format!("ready: mariadb -h {host} -P {first} -u root  ({})", others.join("; "))
     }
 }

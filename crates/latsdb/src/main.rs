@@ -58,6 +58,7 @@ fn run(command: Command, is_under_angel: bool) -> Result<ExitCode, Failure> {
     match command {
         Command::Dev(options) => dev::run(&options),
         Command::Mgm(options) => management_client::run(&options),
+        Command::Check(options) => management_client::check(&options.ndb_connectstring),
         Command::Mgmd(_) | Command::Data(_) | Command::Sql(_) if !is_under_angel => angel::run(),
         Command::Mgmd(options) => node_process::run_management(&options),
         Command::Data(options) => node_process::run_member(NodeRole::Data, &options.member, None),

@@ -1,8 +1,9 @@
-//! The management protocol from the client's side: `latsdb mgm`, and how nodes fetch their configuration.
+//! The management protocol from the client's side: `latsdb mgm`, `latsdb check`, and how nodes fetch their configuration.
 //!
 //! One request per line; the answer is lines, ended by a line with a single dot; a line that begins with a dot has another one before it.
 //!
-//! Invariants: an answer is at most [`ANSWER_SIZE_MAX`] bytes, and no wait is longer than [`ANSWER_TIMEOUT`]. After an error the connection is
+//! Invariants: an answer is at most [`ANSWER_SIZE_MAX`] bytes, and no wait is longer than [`ANSWER_TIMEOUT`]
+//! (a check: [`CHECK_TIMEOUT`]). After an error the connection is
 //! given up.
 
 use crate::command_line::ClientOptions;
@@ -18,6 +19,8 @@ use std::time::{Duration, Instant};
 const ANSWER_SIZE_MAX: u64 = 16 * 1024 * 1024;
 /// Longest wait for an answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
+/// Longest wait for the answer of a check, which reads all rows.
+const CHECK_TIMEOUT: Duration = Duration::from_secs(24 * 3600);
 /// Longest wait for a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 /// Pause between tries to fetch the configuration.
@@ -26,6 +29,8 @@ const RETRY_PAUSE: Duration = Duration::from_millis(100);
 const REMINDER_INTERVAL: Duration = Duration::from_secs(10);
 /// What begins a line that says that a request was refused.
 const ERROR_PREFIX: &str = "ERROR";
+/// What begins a line that says that a check found something.
+const DIFFERENCE_PREFIX: &str = "DIFFERENCE";
 
 /// A connection to a management node.
 struct ManagementClient {
@@ -52,8 +57,12 @@ impl ManagementClient {
     fn request(&mut self, request: &str) -> io::Result<Vec<String>> {
         let mut line = request.to_owned();
         line.push('\n');
-        self.connection.get_mut().write_all(line.as_bytes())?;
-        let is_farewell = request.trim().eq_ignore_ascii_case("shutdown");
+        let is_command = |name: &str| request.trim().eq_ignore_ascii_case(name);
+        let timeout = if is_command("check") { CHECK_TIMEOUT } else { ANSWER_TIMEOUT };
+        let stream = self.connection.get_mut();
+        stream.set_read_timeout(Some(timeout))?;
+        stream.write_all(line.as_bytes())?;
+        let is_farewell = is_command("shutdown");
         read_answer(&mut self.connection, is_farewell)
     }
 }
@@ -64,7 +73,6 @@ fn connect(host: &str, port: u16) -> io::Result<TcpStream> {
         match TcpStream::connect_timeout(&address, CONNECT_TIMEOUT) {
             Ok(stream) => {
                 stream.set_nodelay(true)?;
-                stream.set_read_timeout(Some(ANSWER_TIMEOUT))?;
                 stream.set_write_timeout(Some(ANSWER_TIMEOUT))?;
                 return Ok(stream);
             }
@@ -145,13 +153,20 @@ pub(crate) fn run(options: &ClientOptions) -> Result<ExitCode, Failure> {
     }
 }
 
-/// Asks and prints; false if the request was refused.
+/// `latsdb check`.
+pub(crate) fn check(connectstring: &Connectstring) -> Result<ExitCode, Failure> {
+    let mut client = ManagementClient::connect(connectstring)?;
+    Ok(if ask(&mut client, "check")? { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Asks and prints; false if the request was refused or a check found something.
 fn ask(client: &mut ManagementClient, command: &str) -> Result<bool, Failure> {
     let lines = client.request(command).map_err(|error| Failure::new(format!("management node: {error}")))?;
     for line in &lines {
         terminal::say(line);
     }
-    Ok(!lines.iter().any(|line| line.starts_with(ERROR_PREFIX)))
+    let is_bad = |line: &String| line.starts_with(ERROR_PREFIX) || line.starts_with(DIFFERENCE_PREFIX);
+    Ok(!lines.iter().any(is_bad))
 }
 
 /// Reads commands until `quit`, `exit` or the end of the input. A lost connection is made anew with the next command.

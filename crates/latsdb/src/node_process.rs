@@ -111,7 +111,7 @@ fn run(config: &ClusterConfig, text: String, me: &NodeConfig) -> Result<ExitCode
 /// Kinds of modules that `node::build` makes for a role, besides `main` and `membership`.
 const fn module_kinds(role: NodeRole) -> &'static [ModuleKind] {
     match role {
-        NodeRole::Data => &[ModuleKind::Sql, ModuleKind::Tc, ModuleKind::Ldm],
+        NodeRole::Data => &[ModuleKind::Sql, ModuleKind::Tc, ModuleKind::Ldm, ModuleKind::Query],
         NodeRole::Sql => &[ModuleKind::Sql],
         NodeRole::Management => &[],
     }
@@ -191,6 +191,8 @@ fn settings(config: &ClusterConfig, text: String, me: &NodeConfig) -> NodeSettin
         partitions_per_node: config.partitions_per_node,
         time_between_epochs: config.time_between_epochs,
         max_connections: me.mysql.as_ref().map_or(0, |mysql| mysql.max_connections),
+        // Every node that serves MySQL makes itself a certificate.
+        has_tls: me.mysql.is_some(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
     }
 }

@@ -17,6 +17,7 @@ fn command_lines_as_users_type_them() {
         "latsdb sql --ndb-nodeid 4 -c host --port 3307 --socket /tmp/s",
         "latsdb mgm -c 127.0.0.1:1186 -e show",
         "latsdb mgm",
+        "latsdb check --ndb-connectstring 127.0.0.1:1186",
     ] {
         assert!(parse(line).is_ok(), "{line}: {:?}", parse(line).err());
     }
