@@ -92,7 +92,11 @@ pub struct Description {
 }
 
 /// Parses, binds and plans one statement whose `?` have the given types.
-pub fn prepare(text: &str, context: &BindContext<'_>, parameter_types: &[SqlType]) -> Result<Prepared, SqlError> {
+pub fn prepare(
+    text: &str,
+    context: &BindContext<'_>,
+    parameter_types: &[SqlType],
+) -> Result<Prepared, SqlError> {
     let parsed = parse::parse(text, context.limits)?;
     bind::bind(text, &parsed.statement, context, parameter_types)
 }

@@ -5,7 +5,10 @@
 //!
 //! Invariant: a bound statement names only columns and indexes of the schema it was bound to, and every expression in it is typed.
 
-#![expect(clippy::wildcard_enum_match_arm, reason = "the parser crate's enums hold every dialect: what is not named does not fit")]
+#![expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "the parser crate's enums hold every dialect: what is not named does not fit"
+)]
 
 mod ddl;
 mod expression;
@@ -108,10 +111,15 @@ impl Binder<'_> {
             Statement::Explain(format, explained) => {
                 let plan = Box::new(self.statement(explained)?.plan);
                 let columns = super::explain::columns(*format);
-                Ok(Bound { plan: Plan::Explain { plan, format: *format }, columns: explain_columns(&columns) })
+                Ok(Bound {
+                    plan: Plan::Explain { plan, format: *format },
+                    columns: explain_columns(&columns),
+                })
             }
             Statement::Ddl(ddl) => self.ddl(ddl),
-            Statement::Transaction(transaction) => Ok(Bound::without_rows(Plan::Transaction(transaction.clone()))),
+            Statement::Transaction(transaction) => {
+                Ok(Bound::without_rows(Plan::Transaction(transaction.clone())))
+            }
             Statement::Set(items) => self.set(items),
             Statement::Use(database) => {
                 self.known_database(database)?;
@@ -147,8 +155,10 @@ impl Binder<'_> {
             return Ok(NamedTable::Stored(Arc::clone(table)));
         }
         if is_virtual_database(database) {
-            let table =
-                VirtualTable { database: database.to_ascii_lowercase(), name: name.name.to_ascii_lowercase() };
+            let table = VirtualTable {
+                database: database.to_ascii_lowercase(),
+                name: name.name.to_ascii_lowercase(),
+            };
             if let Some(definition) = self.context.surroundings.virtual_table(&table.database, &table.name) {
                 return Ok(NamedTable::Virtual(table, definition));
             }
@@ -222,7 +232,9 @@ pub(crate) fn is_virtual_database(database: &str) -> bool {
 
 fn type_of_value(value: &Value) -> SqlType {
     match value {
-        Value::Null | Value::Bytes(_) => SqlType::VarChar { length: 1_024, collation: Collation::Utf8mb4GeneralCi },
+        Value::Null | Value::Bytes(_) => {
+            SqlType::VarChar { length: 1_024, collation: Collation::Utf8mb4GeneralCi }
+        }
         Value::Int(_) => SqlType::Integer { width: IntegerWidth::Big, unsigned: false },
         Value::UInt(_) => SqlType::Integer { width: IntegerWidth::Big, unsigned: true },
         Value::Double(_) => SqlType::Double,
@@ -254,4 +266,3 @@ pub(crate) fn computed_column(name: impl Into<String>, sql_type: SqlType, nullab
 fn explain_columns(columns: &[(&'static str, SqlType)]) -> Vec<ResultColumn> {
     columns.iter().map(|(name, sql_type)| computed_column(*name, sql_type.clone(), true)).collect()
 }
-

@@ -2,7 +2,10 @@
 //!
 //! Invariant: every error is 1064 at the token that does not fit, or the 1235 of a feature that is not there.
 
-#![expect(clippy::wildcard_enum_match_arm, reason = "the parser crate's enums hold every dialect: what is not named does not fit")]
+#![expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "the parser crate's enums hold every dialect: what is not named does not fit"
+)]
 
 use super::dialect::LatsDialect;
 use super::lexer::{Lexer, TokenKind};
@@ -31,8 +34,9 @@ impl<'t> Cursor<'t> {
     /// The start of `text`.
     pub(crate) fn new(text: &'t str) -> Result<Self, SqlError> {
         let (tokens, markers) = parser_tokens(text)?;
-        let parser =
-            Parser::new(&LatsDialect).with_recursion_limit(RECURSION_LIMIT).with_tokens_with_locations(tokens);
+        let parser = Parser::new(&LatsDialect)
+            .with_recursion_limit(RECURSION_LIMIT)
+            .with_tokens_with_locations(tokens);
         Ok(Self { text, parser, markers })
     }
 
@@ -163,7 +167,8 @@ impl<'t> Cursor<'t> {
     pub(crate) fn identifier(&mut self) -> Result<String, SqlError> {
         match self.peek() {
             Token::Word(word)
-                if word.quote_style.is_some() || !is_reserved(&word.value) && !word.value.starts_with('@') =>
+                if word.quote_style.is_some()
+                    || !is_reserved(&word.value) && !word.value.starts_with('@') =>
             {
                 let name = word.value.clone();
                 self.parser.advance_token();
@@ -242,7 +247,10 @@ impl<'t> Cursor<'t> {
     }
 
     /// Items separated by commas.
-    pub(crate) fn list<T>(&mut self, mut item: impl FnMut(&mut Self) -> Result<T, SqlError>) -> Result<Vec<T>, SqlError> {
+    pub(crate) fn list<T>(
+        &mut self,
+        mut item: impl FnMut(&mut Self) -> Result<T, SqlError>,
+    ) -> Result<Vec<T>, SqlError> {
         let mut items = vec![item(self)?];
         while self.take(&Token::Comma) {
             items.push(item(self)?);
@@ -313,9 +321,12 @@ impl<'t> Cursor<'t> {
     /// The parser crate's error as ours: it says where in the last words of its message.
     fn parser_error(&self, error: &ParserError) -> SqlError {
         match error {
-            ParserError::RecursionLimitExceeded => {
-                SqlError::new(1436, format!("Statement too complex: recursion limit ({RECURSION_LIMIT}) exceeded; simplify the statement"))
-            }
+            ParserError::RecursionLimitExceeded => SqlError::new(
+                1436,
+                format!(
+                    "Statement too complex: recursion limit ({RECURSION_LIMIT}) exceeded; simplify the statement"
+                ),
+            ),
             ParserError::ParserError(message) | ParserError::TokenizerError(message) => {
                 let offset = message
                     .rsplit_once(" Column: ")

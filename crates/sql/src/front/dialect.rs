@@ -7,13 +7,16 @@
 //! Invariant: what is not in the table of precedences does not continue an expression, so that an operator MySQL does not have is a syntax
 //! error at that operator.
 
-#![expect(clippy::wildcard_enum_match_arm, reason = "the parser crate's enums hold every dialect: what is not named does not fit")]
+#![expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "the parser crate's enums hold every dialect: what is not named does not fit"
+)]
 
 use super::reserved::is_reserved;
 use expression::AggregateFunction;
 use sqlparser::ast::{
-    CastKind, DataType, DateTimeField, Expr, ExtractSyntax, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident, Interval,
-    ObjectName, TypedString, UnaryOperator,
+    CastKind, DataType, DateTimeField, Expr, ExtractSyntax, Function, FunctionArg, FunctionArgExpr,
+    FunctionArgumentList, FunctionArguments, Ident, Interval, ObjectName, TypedString, UnaryOperator,
 };
 use sqlparser::dialect::{Dialect, MySqlDialect, Precedence};
 use sqlparser::keywords::Keyword;
@@ -100,7 +103,9 @@ impl Dialect for LatsDialect {
             Precedence::UnaryNot => precedence::NOT,
             Precedence::And => precedence::AND,
             Precedence::Or => precedence::OR,
-            Precedence::DoubleColon | Precedence::AtTz | Precedence::Colon | Precedence::PgOther => precedence::NONE,
+            Precedence::DoubleColon | Precedence::AtTz | Precedence::Colon | Precedence::PgOther => {
+                precedence::NONE
+            }
         }
     }
 
@@ -112,7 +117,12 @@ impl Dialect for LatsDialect {
         parse_prefix(parser).transpose()
     }
 
-    fn parse_infix(&self, parser: &mut Parser<'_>, left: &Expr, level: u8) -> Option<Result<Expr, ParserError>> {
+    fn parse_infix(
+        &self,
+        parser: &mut Parser<'_>,
+        left: &Expr,
+        level: u8,
+    ) -> Option<Result<Expr, ParserError>> {
         let Token::Word(word) = &parser.peek_token_ref().token else { return None };
         let operator = match word.keyword {
             Keyword::DIV => sqlparser::ast::BinaryOperator::MyIntegerDivide,
@@ -135,7 +145,8 @@ fn is_alias(token: &Token) -> bool {
 
 fn infix_precedence(parser: &Parser<'_>) -> u8 {
     use precedence::{
-        ADD, AND, ASSIGN, BIT_AND, BIT_OR, BIT_XOR, COMPARISON, MULTIPLY, NONE, OR, PERIOD, PREDICATE, SHIFT, XOR,
+        ADD, AND, ASSIGN, BIT_AND, BIT_OR, BIT_XOR, COMPARISON, MULTIPLY, NONE, OR, PERIOD, PREDICATE, SHIFT,
+        XOR,
     };
     match &parser.peek_token_ref().token {
         Token::Word(word) if word.quote_style.is_none() => match word.keyword {
@@ -161,7 +172,9 @@ fn infix_precedence(parser: &Parser<'_>) -> u8 {
         Token::Assignment => ASSIGN,
         Token::StringConcat => OR,
         Token::Overlap => AND,
-        Token::Eq | Token::Spaceship | Token::Neq | Token::Lt | Token::LtEq | Token::Gt | Token::GtEq => COMPARISON,
+        Token::Eq | Token::Spaceship | Token::Neq | Token::Lt | Token::LtEq | Token::Gt | Token::GtEq => {
+            COMPARISON
+        }
         Token::Pipe => BIT_OR,
         Token::Ampersand => BIT_AND,
         Token::ShiftLeft | Token::ShiftRight => SHIFT,
@@ -188,9 +201,10 @@ fn parse_prefix(parser: &mut Parser<'_>) -> Result<Option<Expr>, ParserError> {
         Token::Plus => unary(parser, UnaryOperator::Plus, precedence::UNARY),
         Token::Tilde => unary(parser, UnaryOperator::BitwiseNot, precedence::UNARY),
         Token::ExclamationMark => unary(parser, UnaryOperator::BangNot, precedence::BANG),
-        Token::Number(..) | Token::SingleQuotedString(_) | Token::Placeholder(_) | Token::HexStringLiteral(_) => {
-            parser.parse_value().map(|value| Some(Expr::Value(value)))
-        }
+        Token::Number(..)
+        | Token::SingleQuotedString(_)
+        | Token::Placeholder(_)
+        | Token::HexStringLiteral(_) => parser.parse_value().map(|value| Some(Expr::Value(value))),
         Token::LParen => parse_parenthesized(parser),
         Token::Word(word) => {
             let word = word.clone();
@@ -285,7 +299,16 @@ fn parse_call(parser: &mut Parser<'_>, word: Word, span: Span) -> Result<Expr, P
 /// Aggregates (DISTINCT, `*`, ORDER BY, SEPARATOR, OVER) and window functions (OVER).
 fn has_clauses(name: &str) -> bool {
     const WINDOW_FUNCTIONS: [&str; 11] = [
-        "ROW_NUMBER", "RANK", "DENSE_RANK", "PERCENT_RANK", "CUME_DIST", "NTILE", "LAG", "LEAD", "FIRST_VALUE", "LAST_VALUE",
+        "ROW_NUMBER",
+        "RANK",
+        "DENSE_RANK",
+        "PERCENT_RANK",
+        "CUME_DIST",
+        "NTILE",
+        "LAG",
+        "LEAD",
+        "FIRST_VALUE",
+        "LAST_VALUE",
         "NTH_VALUE",
     ];
     AggregateFunction::by_name(name).is_some()

@@ -4,8 +4,8 @@
 //! they are bound (`?` for parameters). The table has MySQL's columns; `rows` is known for lookups by key only, there are no statistics.
 
 use crate::plan::{
-    AccessPath, ColumnAssignment, DeletePlan, ExplainFormat, Inclusive, InsertConflict, InsertPlan, Limit, Plan, RangeTemplate,
-    ScanDirection, SelectPlan, SortKey, Source, TableAccess, UpdatePlan,
+    AccessPath, ColumnAssignment, DeletePlan, ExplainFormat, Inclusive, InsertConflict, InsertPlan, Limit,
+    Plan, RangeTemplate, ScanDirection, SelectPlan, SortKey, Source, TableAccess, UpdatePlan,
 };
 use expression::{AggregateCall, ColumnSlot, Expression};
 use protocol::program::LockMode;
@@ -87,7 +87,8 @@ fn shown_list(expressions: &[Expression], table: Option<&TableDefinition>) -> St
 /// An aggregate call over a table's columns.
 fn shown_call(call: &AggregateCall, table: Option<&TableDefinition>) -> String {
     let distinct = if call.distinct { "distinct " } else { "" };
-    let arguments = if call.arguments.is_empty() { "*".to_owned() } else { shown_list(&call.arguments, table) };
+    let arguments =
+        if call.arguments.is_empty() { "*".to_owned() } else { shown_list(&call.arguments, table) };
     format!("{}({distinct}{arguments})", call.function.name())
 }
 
@@ -135,7 +136,11 @@ impl Tree {
 
     fn limit(&mut self, limit: &Limit) {
         let Some(count) = &limit.count else { return };
-        let offset = limit.offset.as_ref().map(|offset| format!(", offset {}", shown(offset, None))).unwrap_or_default();
+        let offset = limit
+            .offset
+            .as_ref()
+            .map(|offset| format!(", offset {}", shown(offset, None)))
+            .unwrap_or_default();
         self.step(format!("Limit: {} row(s){offset}", shown(count, None)));
     }
 
@@ -199,7 +204,9 @@ impl Tree {
         let columns: Vec<&str> =
             insert.columns.iter().map(|column| insert.table.column_at(*column).name.as_str()).collect();
         let update = match &insert.conflict {
-            InsertConflict::Update(assignments) => format!(" set {}", shown_assignments(assignments, &insert.table)),
+            InsertConflict::Update(assignments) => {
+                format!(" set {}", shown_assignments(assignments, &insert.table))
+            }
             InsertConflict::Fail | InsertConflict::Ignore | InsertConflict::Replace => String::new(),
         };
         self.step(format!("{verb} {} ({}){update}", insert.table.name, columns.join(", ")));
@@ -208,7 +215,11 @@ impl Tree {
 
     fn update(&mut self, update: &UpdatePlan) {
         let table = &update.access.table;
-        self.step(format!("Update {} set {}", update.access.alias, shown_assignments(&update.assignments, table)));
+        self.step(format!(
+            "Update {} set {}",
+            update.access.alias,
+            shown_assignments(&update.assignments, table)
+        ));
         self.rows_to_change(&update.access, &update.order_by, &update.limit);
     }
 
@@ -230,7 +241,10 @@ fn shown_assignments(assignments: &[ColumnAssignment], table: &TableDefinition) 
     let shown: Vec<String> = assignments
         .iter()
         .map(|assignment| {
-            let value = assignment.value.as_ref().map_or_else(|| "DEFAULT".to_owned(), |value| shown(value, Some(table)));
+            let value = assignment
+                .value
+                .as_ref()
+                .map_or_else(|| "DEFAULT".to_owned(), |value| shown(value, Some(table)));
             format!("{} = {value}", table.column_at(assignment.column).name)
         })
         .collect();
@@ -268,7 +282,8 @@ fn path_line(access: &TableAccess, direction: Option<ScanDirection>) -> String {
                 }
                 [range] if is_whole(range) => format!("Index scan on {alias} using {name}{reverse}"),
                 ranges => {
-                    let shown: Vec<String> = ranges.iter().map(|range| shown_range(range, table, *index)).collect();
+                    let shown: Vec<String> =
+                        ranges.iter().map(|range| shown_range(range, table, *index)).collect();
                     format!("Index range scan on {alias} using {name} over {}{reverse}", shown.join(" OR "))
                 }
             }
@@ -291,8 +306,14 @@ fn shown_range(range: &RangeTemplate, table: &TableDefinition, index: IndexId) -
         .collect();
     let next = name(range.equal.len());
     let sign = |inclusive: Inclusive| if inclusive == Inclusive::Yes { "<=" } else { "<" };
-    let lower = range.lower.as_ref().map(|(value, inclusive)| format!("{} {} ", shown(value, None), sign(*inclusive)));
-    let upper = range.upper.as_ref().map(|(value, inclusive)| format!(" {} {}", sign(*inclusive), shown(value, None)));
+    let lower = range
+        .lower
+        .as_ref()
+        .map(|(value, inclusive)| format!("{} {} ", shown(value, None), sign(*inclusive)));
+    let upper = range
+        .upper
+        .as_ref()
+        .map(|(value, inclusive)| format!(" {} {}", sign(*inclusive), shown(value, None)));
     if lower.is_some() || upper.is_some() {
         terms.push(format!("{}{next}{}", lower.unwrap_or_default(), upper.unwrap_or_default()));
     }
@@ -316,7 +337,8 @@ fn facts(plan: &Plan) -> Facts<'_> {
     match plan {
         Plan::Select(select) => select_facts(select),
         Plan::Insert(insert) => {
-            let select_type = if matches!(insert.conflict, InsertConflict::Replace) { "REPLACE" } else { "INSERT" };
+            let select_type =
+                if matches!(insert.conflict, InsertConflict::Replace) { "REPLACE" } else { "INSERT" };
             Facts { name: Some(insert.table.name.clone()), ..nothing(select_type) }
         }
         Plan::Update(update) => change_facts("UPDATE", &update.access, &update.order_by),
@@ -385,12 +407,14 @@ fn table_row(plan: &Plan) -> Vec<Value> {
         Some((access, AccessPath::PrimaryKeys(keys))) => {
             (access_type, key) = (Some(if keys.len() == 1 { "const" } else { "range" }), Some(IndexId(0)));
             row_count = Value::UInt(keys.len() as u64);
-            (key_length, reference) = key_use(&access.table, IndexId(0), keys.first().map_or(0, Vec::len), keys.len() == 1);
+            (key_length, reference) =
+                key_use(&access.table, IndexId(0), keys.first().map_or(0, Vec::len), keys.len() == 1);
         }
         Some((access, AccessPath::UniqueKeys { index, keys })) => {
             (access_type, key) = (Some(if keys.len() == 1 { "const" } else { "range" }), Some(*index));
             row_count = Value::UInt(keys.len() as u64);
-            (key_length, reference) = key_use(&access.table, *index, keys.first().map_or(0, Vec::len), keys.len() == 1);
+            (key_length, reference) =
+                key_use(&access.table, *index, keys.first().map_or(0, Vec::len), keys.len() == 1);
         }
         Some((access, AccessPath::Ranges { index, ranges })) => {
             let used = ranges.iter().map(used_parts).max().unwrap_or(0);
@@ -432,7 +456,12 @@ fn used_parts(range: &RangeTemplate) -> usize {
 }
 
 /// key_len and ref of the first `used` parts.
-fn key_use(table: &TableDefinition, index: IndexId, used: usize, is_reference: bool) -> (Option<u64>, Option<String>) {
+fn key_use(
+    table: &TableDefinition,
+    index: IndexId,
+    used: usize,
+    is_reference: bool,
+) -> (Option<u64>, Option<String>) {
     let Some(index) = index_of(table, index) else { return (None, None) };
     let used = used.min(index.parts.len());
     let length = index.parts[..used]
@@ -471,7 +500,13 @@ fn key_length(sql_type: &SqlType, prefix: Option<u32>) -> u64 {
         SqlType::VarBinary { length } => u64::from(prefix.unwrap_or(*length)) + 2,
         SqlType::Text { size, .. } => characters(blob_size(*size)) + 2,
         SqlType::Blob { size } => u64::from(prefix.unwrap_or(blob_size(*size))) + 2,
-        SqlType::Enum { members, .. } => if members.len() > 255 { 2 } else { 1 },
+        SqlType::Enum { members, .. } => {
+            if members.len() > 255 {
+                2
+            } else {
+                1
+            }
+        }
         SqlType::Set { members, .. } => (members.len() as u64).div_ceil(8).next_power_of_two(),
         SqlType::Date => 3,
         SqlType::Time { fraction: digits } => 3 + fraction(*digits),

@@ -324,7 +324,8 @@ impl<'t> Lexer<'t> {
             let mut lexer = self.clone();
             lexer.skip_word_bytes();
             let digits = &self.bytes[start + 2..lexer.position];
-            let valid = |byte: &u8| if is_hex { byte.is_ascii_hexdigit() } else { matches!(byte, b'0' | b'1') };
+            let valid =
+                |byte: &u8| if is_hex { byte.is_ascii_hexdigit() } else { matches!(byte, b'0' | b'1') };
             self.position = lexer.position;
             if digits.is_empty() || !digits.iter().all(valid) {
                 return TokenKind::Word;
@@ -411,7 +412,8 @@ impl<'t> Lexer<'t> {
 
     /// `t.1a`: a point right behind a name is no decimal point.
     fn follows_name(&self) -> bool {
-        self.position > 0 && matches!(self.bytes[self.position - 1], byte if class(byte) & WORD != 0 || byte == b'`')
+        self.position > 0
+            && matches!(self.bytes[self.position - 1], byte if class(byte) & WORD != 0 || byte == b'`')
     }
 
     fn variable(&mut self) -> Result<TokenKind, LexError> {
@@ -433,7 +435,9 @@ impl<'t> Lexer<'t> {
         match self.peek(0) {
             quote @ (b'\'' | b'"' | b'`') => self.quoted(quote)?,
             _ => {
-                while class(self.peek(0)) & WORD != 0 && self.position < self.bytes.len() || self.peek(0) == b'.' {
+                while class(self.peek(0)) & WORD != 0 && self.position < self.bytes.len()
+                    || self.peek(0) == b'.'
+                {
                     self.position += 1;
                 }
             }

@@ -53,7 +53,11 @@ pub(crate) fn check(text: &str, limits: &TextLimits) -> Result<(), SqlError> {
     if text.len() > limits.text_size_max {
         return Err(SqlError::new(
             1153,
-            format!("Got a packet bigger than 'max_allowed_packet' bytes ({} > {})", text.len(), limits.text_size_max),
+            format!(
+                "Got a packet bigger than 'max_allowed_packet' bytes ({} > {})",
+                text.len(),
+                limits.text_size_max
+            ),
         ));
     }
     let mut lexer = Lexer::new(text);
@@ -80,7 +84,10 @@ fn exceeds(name: &str, value: usize, limit: usize) -> Result<(), SqlError> {
     if value <= limit {
         return Ok(());
     }
-    Err(SqlError::new(1436, format!("Statement too complex: {name} ({limit}) exceeded; simplify the statement")))
+    Err(SqlError::new(
+        1436,
+        format!("Statement too complex: {name} ({limit}) exceeded; simplify the statement"),
+    ))
 }
 
 struct Path {
@@ -163,8 +170,8 @@ impl Path {
     fn word(&mut self, word: &str) {
         const CONNECTIVES: [&str; 3] = ["AND", "OR", "XOR"];
         const OPERATORS: [&str; 14] = [
-            "NOT", "DIV", "MOD", "IS", "LIKE", "IN", "BETWEEN", "REGEXP", "RLIKE", "COLLATE", "BINARY", "INTERVAL", "UNION",
-            "JOIN",
+            "NOT", "DIV", "MOD", "IS", "LIKE", "IN", "BETWEEN", "REGEXP", "RLIKE", "COLLATE", "BINARY",
+            "INTERVAL", "UNION", "JOIN",
         ];
         if word.len() < 2 || word.len() > 9 {
             return;

@@ -162,7 +162,8 @@ impl<'t, 'n> Pass<'t, 'n> {
         let word = first.text(self.text);
         self.region = if word.eq_ignore_ascii_case("select") {
             Region::Names
-        } else if ["insert", "update", "delete", "replace"].iter().any(|verb| word.eq_ignore_ascii_case(verb)) {
+        } else if ["insert", "update", "delete", "replace"].iter().any(|verb| word.eq_ignore_ascii_case(verb))
+        {
             Region::Values
         } else {
             return Ok(Outcome::Verbatim);
@@ -199,7 +200,9 @@ impl<'t, 'n> Pass<'t, 'n> {
                 self.keep(token, Before::Text);
             }
             TokenKind::NationalText => self.keep(token, Before::Text),
-            TokenKind::QuotedWord | TokenKind::SystemVariable | TokenKind::End => self.keep(token, Before::Nothing),
+            TokenKind::QuotedWord | TokenKind::SystemVariable | TokenKind::End => {
+                self.keep(token, Before::Nothing)
+            }
         }
         Ok(true)
     }
@@ -302,7 +305,8 @@ impl<'t, 'n> Pass<'t, 'n> {
 
     fn number(&mut self, token: Token) -> bool {
         if self.stays() {
-            let before = if self.before == Before::TypeArgument { Before::TypeArgument } else { Before::Nothing };
+            let before =
+                if self.before == Before::TypeArgument { Before::TypeArgument } else { Before::Nothing };
             self.keep(token, before);
             return true;
         }
@@ -353,9 +357,28 @@ impl<'t, 'n> Pass<'t, 'n> {
 /// What a word says about a literal behind it.
 fn word_before_literal(word: &[u8]) -> Before {
     const TYPES: [&str; 22] = [
-        "char", "decimal", "binary", "time", "datetime", "varchar", "float", "double", "nchar", "now", "curtime", "sysdate",
-        "utc_time", "utc_timestamp", "current_timestamp", "current_time", "localtime", "localtimestamp", "bit", "dec",
-        "timestamp", "fixed",
+        "char",
+        "decimal",
+        "binary",
+        "time",
+        "datetime",
+        "varchar",
+        "float",
+        "double",
+        "nchar",
+        "now",
+        "curtime",
+        "sysdate",
+        "utc_time",
+        "utc_timestamp",
+        "current_timestamp",
+        "current_time",
+        "localtime",
+        "localtimestamp",
+        "bit",
+        "dec",
+        "timestamp",
+        "fixed",
     ];
     const KEEPERS: [&str; 8] = ["like", "escape", "separator", "date", "time", "timestamp", "as", "collate"];
     if word.first() == Some(&b'_') {
@@ -411,7 +434,9 @@ fn decimal_literal(text: &str, negative: bool) -> Option<(Value, SqlType)> {
     let scale = text.split('.').nth(1).map_or(0, str::len);
     if whole + scale > usize::from(Decimal::PRECISION_MAX) || scale > usize::from(Decimal::SCALE_MAX) {
         let number: f64 = text.parse().ok()?;
-        return number.is_finite().then_some((Value::Double(if negative { -number } else { number }), SqlType::Double));
+        return number
+            .is_finite()
+            .then_some((Value::Double(if negative { -number } else { number }), SqlType::Double));
     }
     let (decimal, _) = Decimal::parse(text.as_bytes())?;
     let decimal = if negative { decimal.neg() } else { decimal };
@@ -437,7 +462,8 @@ pub fn digest(text: &str, parameter_types: &[SqlType]) -> u128 {
     for sql_type in parameter_types {
         lanes.mix(type_word(sql_type));
     }
-    u128::from(fold(lanes.first, 0x8bb8_4b93_962e_acc9)) << 64 | u128::from(fold(lanes.second, 0x4b33_a62e_d433_d4a3))
+    u128::from(fold(lanes.first, 0x8bb8_4b93_962e_acc9)) << 64
+        | u128::from(fold(lanes.second, 0x4b33_a62e_d433_d4a3))
 }
 
 struct Lanes {

@@ -7,7 +7,10 @@
 //! Invariant: a clause that is not understood is an error, never passed over: 1064 if MySQL does not have it either, else 1235 with its
 //! name.
 
-#![expect(clippy::wildcard_enum_match_arm, reason = "the parser crate's enums hold every dialect: what is not named does not fit")]
+#![expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "the parser crate's enums hold every dialect: what is not named does not fit"
+)]
 
 mod ddl;
 mod session;
@@ -17,8 +20,8 @@ pub(crate) use session::split_system_variable;
 use super::cursor::Cursor;
 use super::limits::{self, TextLimits};
 use super::statement::{
-    Assignment, ColumnName, DeleteStatement, InsertKind, InsertStatement, OrderItem, RowAlias, SelectStatement,
-    Statement, TableReference, UpdateStatement, ValueOrDefault,
+    Assignment, ColumnName, DeleteStatement, InsertKind, InsertStatement, OrderItem, RowAlias,
+    SelectStatement, Statement, TableReference, UpdateStatement, ValueOrDefault,
 };
 use crate::plan::ExplainFormat;
 use protocol::SqlError;
@@ -180,7 +183,8 @@ fn insert(cursor: &mut Cursor<'_>, verb: InsertKind) -> Result<Statement, SqlErr
         on_duplicate: Vec::new(),
     };
     if cursor.take_words("SET") {
-        let (columns, values) = cursor.list(assignment)?.into_iter().map(|set| (set.column, set.value)).unzip();
+        let (columns, values) =
+            cursor.list(assignment)?.into_iter().map(|set| (set.column, set.value)).unzip();
         insert.columns = Some(columns);
         insert.rows = vec![values];
     } else {
@@ -287,7 +291,14 @@ fn update(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
     let selection = selection(cursor)?;
     let order_by = order_by(cursor)?;
     let limit = limit(cursor)?;
-    Ok(Statement::Update(Box::new(UpdateStatement { table, assignments, selection, order_by, limit, ignore })))
+    Ok(Statement::Update(Box::new(UpdateStatement {
+        table,
+        assignments,
+        selection,
+        order_by,
+        limit,
+        ignore,
+    })))
 }
 
 fn delete(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {

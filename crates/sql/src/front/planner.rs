@@ -89,7 +89,10 @@ fn is_literally(expression: &Expression, truth: bool) -> bool {
 
 /// Made of literals and operators alone: its value is the same in every session.
 fn is_of_literals(expression: &Expression) -> bool {
-    let is_fixed = !matches!(expression.node, Node::Column(_) | Node::Parameter(_) | Node::Function { .. } | Node::Cast { .. });
+    let is_fixed = !matches!(
+        expression.node,
+        Node::Column(_) | Node::Parameter(_) | Node::Function { .. } | Node::Cast { .. }
+    );
     is_fixed && expression.operands().into_iter().all(is_of_literals)
 }
 

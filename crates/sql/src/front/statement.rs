@@ -161,10 +161,7 @@ pub(crate) enum Account {
     /// CURRENT_USER().
     Current,
     /// `'name'@'host'`.
-    Named {
-        name: String,
-        host: String,
-    },
+    Named { name: String, host: String },
 }
 
 /// DDL, with types and defaults as they were written.
@@ -247,7 +244,9 @@ pub(crate) struct ColumnClause {
 #[derive(Clone, Debug)]
 pub(crate) enum DefaultClause {
     Missing,
-    CurrentTimestamp { fraction: u8 },
+    CurrentTimestamp {
+        fraction: u8,
+    },
     /// A literal, perhaps with a sign.
     Literal(Expr),
     /// In parentheses; with its text.
@@ -271,8 +270,14 @@ pub(crate) enum AlterClause {
     AddColumn(Box<ColumnClause>),
     AddKey(catalogue::KeySpec),
     DropKey(String),
-    RenameKey { from: String, to: String },
-    RenameColumn { from: String, to: String },
+    RenameKey {
+        from: String,
+        to: String,
+    },
+    RenameColumn {
+        from: String,
+        to: String,
+    },
     RenameTo(TableName),
     Comment(String),
     Collation(CollationClause),

@@ -34,7 +34,9 @@ fn prepared(schema: &Schema, text: &str, types: &[SqlType]) -> Result<Prepared, 
 /// A plan on a few lines.
 fn shown(prepared: &Prepared) -> String {
     let mut text = match &prepared.plan {
-        Plan::Select(select) => format!("{}= {}\n", explain::tree(&prepared.plan), shown_items(select, prepared)),
+        Plan::Select(select) => {
+            format!("{}= {}\n", explain::tree(&prepared.plan), shown_items(select, prepared))
+        }
         Plan::Insert(insert) => {
             let rows: Vec<String> = insert.rows.iter().map(|row| shown_row(row)).collect();
             format!("{}= {}\n", explain::tree(&prepared.plan), rows.join(" "))
@@ -79,16 +81,19 @@ fn shown_items(select: &SelectPlan, prepared: &Prepared) -> String {
 }
 
 fn shown_row(row: &[Option<expression::Expression>]) -> String {
-    let values: Vec<String> =
-        row.iter().map(|value| value.as_ref().map_or_else(|| "DEFAULT".to_owned(), ToString::to_string)).collect();
+    let values: Vec<String> = row
+        .iter()
+        .map(|value| value.as_ref().map_or_else(|| "DEFAULT".to_owned(), ToString::to_string))
+        .collect();
     format!("({})", values.join(", "))
 }
 
 fn shown_value(value: &types::Value) -> String {
-    if let types::Value::Bytes(bytes) = value {
-        return String::from_utf8_lossy(bytes).trim_end().to_owned();
-    }
-    format!("{value:?}")
+    let number = SqlType::Integer { width: types::IntegerWidth::Big, unsigned: true };
+    let sql_type = if matches!(value, types::Value::Double(_)) { SqlType::Double } else { number };
+    let mut text = Vec::new();
+    types::format_text(value.as_ref(), &sql_type, &mut text);
+    if value.is_null() { "NULL".to_owned() } else { String::from_utf8_lossy(&text).trim_end().to_owned() }
 }
 
 /// What becomes of a statement; `?` are integers.

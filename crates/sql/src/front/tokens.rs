@@ -57,7 +57,9 @@ fn parser_token(raw: RawToken, text: &str, markers: usize) -> Result<Token, SqlE
     Ok(match raw.kind {
         TokenKind::Word => word(content),
         TokenKind::QuotedWord => Token::make_word(&unquote(content), Some('`')),
-        TokenKind::Integer | TokenKind::Decimal | TokenKind::Float => Token::Number(content.to_owned(), false),
+        TokenKind::Integer | TokenKind::Decimal | TokenKind::Float => {
+            Token::Number(content.to_owned(), false)
+        }
         TokenKind::Text => Token::SingleQuotedString(unquote(content)),
         TokenKind::NationalText => Token::SingleQuotedString(unquote(&content[1..])),
         TokenKind::HexText => hex_token(&content[2..content.len() - 1], raw, text)?,

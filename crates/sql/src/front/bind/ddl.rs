@@ -5,20 +5,21 @@ use super::expression::{Place, named_collation};
 use super::scope::Scope;
 use super::{Binder, Bound, Clause};
 use crate::front::statement::{
-    Account, AccountWithPassword, AlterClause, CollationClause, ColumnClause, CreateTableStatement, DdlStatement,
-    DefaultClause, Password, TableName as WrittenName, TableOptionsClause, TypeClause,
+    Account, AccountWithPassword, AlterClause, CollationClause, ColumnClause, CreateTableStatement,
+    DdlStatement, DefaultClause, Password, TableName as WrittenName, TableOptionsClause, TypeClause,
 };
 use crate::plan::Plan;
 use catalogue::{
-    AlterAction, ColumnSpec, CreateTable, DdlRequest, DefaultSpec, TableName, TableOptions, UserName, UserSpec,
+    AlterAction, ColumnSpec, CreateTable, DdlRequest, DefaultSpec, TableName, TableOptions, UserName,
+    UserSpec,
 };
 use expression::{Context, Expression, NoColumns};
 use protocol::SqlError;
 use std::sync::Arc;
 use stdx::wire::to_bytes;
 use types::{
-    BlobSize, Collation, ColumnDefinition, ColumnFlags, DefaultValue, IntegerWidth, SqlType, TableDefinition, TableId,
-    TableKind, Value,
+    BlobSize, Collation, ColumnDefinition, ColumnFlags, DefaultValue, IntegerWidth, SqlType, TableDefinition,
+    TableId, TableKind, Value,
 };
 
 impl Binder<'_> {
@@ -39,7 +40,9 @@ impl Binder<'_> {
                 },
                 collation: resolved(collation)?.unwrap_or(Collation::Utf8mb40900AiCi),
             },
-            DdlStatement::CreateTable(create) => DdlRequest::CreateTable(Box::new(self.create_table(create)?)),
+            DdlStatement::CreateTable(create) => {
+                DdlRequest::CreateTable(Box::new(self.create_table(create)?))
+            }
             DdlStatement::CreateTableLike { table, if_not_exists, like } => DdlRequest::CreateTableLike {
                 table: self.full_name(table)?,
                 if_not_exists: *if_not_exists,
@@ -56,7 +59,10 @@ impl Binder<'_> {
                 }
                 DdlRequest::RenameTables(named)
             }
-            DdlStatement::AlterTable { table, actions } => self.alter_table(table, actions)?,
+            DdlStatement::AlterTable { table, actions } => match self.alter_table(table, actions)? {
+                Some(request) => request,
+                None => return Ok(Bound::without_rows(Plan::Nothing { note: None })),
+            },
             DdlStatement::CreateUsers { users, if_not_exists } => {
                 DdlRequest::CreateUsers { users: self.users(users)?, if_not_exists: *if_not_exists }
             }
@@ -104,7 +110,13 @@ impl Binder<'_> {
             collation: resolved(&create.options.collation)?,
             auto_increment: create.options.auto_increment,
         };
-        Ok(CreateTable { table, if_not_exists: create.if_not_exists, columns, keys: create.keys.clone(), options })
+        Ok(CreateTable {
+            table,
+            if_not_exists: create.if_not_exists,
+            columns,
+            keys: create.keys.clone(),
+            options,
+        })
     }
 
     /// A column; `siblings` are the columns that an expression default may name.
@@ -117,7 +129,9 @@ impl Binder<'_> {
         let sql_type = column_type(column, table_collation)?;
         let default = match &column.default {
             DefaultClause::Missing => DefaultSpec::Unspecified,
-            DefaultClause::CurrentTimestamp { fraction } => DefaultSpec::CurrentTimestamp { fraction: *fraction },
+            DefaultClause::CurrentTimestamp { fraction } => {
+                DefaultSpec::CurrentTimestamp { fraction: *fraction }
+            }
             DefaultClause::Literal(expr) => {
                 let scope = Scope::default();
                 let value = self.expression(expr, &mut Place::new(&scope, Clause::Default))?;
@@ -130,7 +144,10 @@ impl Binder<'_> {
                 if !self.session_values.is_empty() {
                     return Err(SqlError::new(
                         3772,
-                        format!("Default value expression of column '{}' cannot refer user or system variables.", column.name),
+                        format!(
+                            "Default value expression of column '{}' cannot refer user or system variables.",
+                            column.name
+                        ),
                     ));
                 }
                 DefaultSpec::Expression { encoded: to_bytes(&expression), text: text.clone() }
@@ -148,7 +165,12 @@ impl Binder<'_> {
     }
 
     /// The value of a literal default; that of a TIMESTAMP in UTC.
-    fn default_value(&self, expression: &Expression, sql_type: &SqlType, column: &str) -> Result<Value, SqlError> {
+    fn default_value(
+        &self,
+        expression: &Expression,
+        sql_type: &SqlType,
+        column: &str,
+    ) -> Result<Value, SqlError> {
         let invalid = || SqlError::new(1067, format!("Invalid default value for '{column}'"));
         let context = Context::default();
         let value = expression.evaluate(&NoColumns, &context).map_err(|_| invalid())?;
@@ -167,7 +189,12 @@ impl Binder<'_> {
         utc.map(Value::DateTime).ok_or_else(invalid)
     }
 
-    fn alter_table(&mut self, table: &WrittenName, clauses: &[AlterClause]) -> Result<DdlRequest, SqlError> {
+    /// None if every clause is one that changes nothing here.
+    fn alter_table(
+        &mut self,
+        table: &WrittenName,
+        clauses: &[AlterClause],
+    ) -> Result<Option<DdlRequest>, SqlError> {
         let existing = self.stored_table(table)?;
         let name = self.full_name(table)?;
         let mut actions = Vec::with_capacity(clauses.len());
@@ -175,13 +202,17 @@ impl Binder<'_> {
             actions.push(match clause {
                 AlterClause::AddColumn(column) => {
                     if matches!(column.default, DefaultClause::Expression(..)) {
-                        return Err(SqlError::unsupported("ALTER TABLE ... ADD COLUMN with an expression default"));
+                        return Err(SqlError::unsupported(
+                            "ALTER TABLE ... ADD COLUMN with an expression default",
+                        ));
                     }
                     AlterAction::AddColumn(self.column(column, existing.collation, &[])?)
                 }
                 AlterClause::AddKey(key) => AlterAction::AddIndex(key.clone()),
                 AlterClause::DropKey(name) => AlterAction::DropIndex { name: name.clone() },
-                AlterClause::RenameKey { from, to } => AlterAction::RenameIndex { from: from.clone(), to: to.clone() },
+                AlterClause::RenameKey { from, to } => {
+                    AlterAction::RenameIndex { from: from.clone(), to: to.clone() }
+                }
                 AlterClause::RenameColumn { from, to } => {
                     AlterAction::RenameColumn { from: from.clone(), to: to.clone() }
                 }
@@ -193,7 +224,7 @@ impl Binder<'_> {
                 AlterClause::Accepted => continue,
             });
         }
-        Ok(DdlRequest::AlterTable { table: name, actions })
+        Ok((!actions.is_empty()).then_some(DdlRequest::AlterTable { table: name, actions }))
     }
 
     fn user_name(&self, account: &Account) -> UserName {
@@ -213,7 +244,8 @@ impl Binder<'_> {
                 Some(Password::Text(text)) => text.as_str(),
                 Some(Password::Verifier(_)) | None => "",
             };
-            let (plugin, mut verifier) = self.context.surroundings.password_verifier(plugin.as_deref(), text)?;
+            let (plugin, mut verifier) =
+                self.context.surroundings.password_verifier(plugin.as_deref(), text)?;
             if let Some(Password::Verifier(stored)) = password {
                 verifier.clone_from(stored);
             }

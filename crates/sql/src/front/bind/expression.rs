@@ -15,8 +15,8 @@ use crate::front::syntax::syntax_error;
 use crate::front::tokens::offset_of;
 use crate::plan::SessionValue;
 use expression::{
-    AggregateCall, BinaryOperator, Comparison, DEPTH_MAX, Direction, Expression, IntervalUnit, Test, TypeError,
-    UnaryOperator,
+    AggregateCall, BinaryOperator, Comparison, DEPTH_MAX, Direction, Expression, IntervalUnit, Test,
+    TypeError, UnaryOperator,
 };
 use protocol::SqlError;
 use sqlparser::ast::{self, CastKind, DataType, Expr, Ident, ObjectName, ObjectNamePart, Value as AstValue};
@@ -77,7 +77,9 @@ impl Binder<'_> {
         if bound.depth() > DEPTH_MAX {
             return Err(SqlError::new(
                 1436,
-                format!("Statement too complex: expression depth ({DEPTH_MAX}) exceeded; simplify the statement"),
+                format!(
+                    "Statement too complex: expression depth ({DEPTH_MAX}) exceeded; simplify the statement"
+                ),
             ));
         }
         Ok(bound)
@@ -129,7 +131,9 @@ impl Binder<'_> {
                 let operand = self.bound(expr, place)?;
                 self.cast(operand, data_type)
             }
-            Expr::Convert { is_try: false, expr, data_type, charset, target_before_value: _, styles } if styles.is_empty() => {
+            Expr::Convert { is_try: false, expr, data_type, charset, target_before_value: _, styles }
+                if styles.is_empty() =>
+            {
                 let operand = self.bound(expr, place)?;
                 match (data_type, charset) {
                     (None, Some(charset)) => {
@@ -191,9 +195,7 @@ impl Binder<'_> {
         });
         match alias {
             Some((true, item)) => Ok(item),
-            Some((false, item)) => {
-                Ok(place.scope.find(&[], &ident.value, place.clause)?.unwrap_or(item))
-            }
+            Some((false, item)) => Ok(place.scope.find(&[], &ident.value, place.clause)?.unwrap_or(item)),
             None => place.scope.resolve(&[], &ident.value, place.clause),
         }
     }
@@ -214,10 +216,16 @@ impl Binder<'_> {
         self.session_value(value, &name)
     }
 
-    fn literal(&mut self, value: &AstValue, span: sqlparser::tokenizer::Span) -> Result<Expression, SqlError> {
+    fn literal(
+        &mut self,
+        value: &AstValue,
+        span: sqlparser::tokenizer::Span,
+    ) -> Result<Expression, SqlError> {
         match value {
             AstValue::Number(digits, _) => number(digits, false),
-            AstValue::SingleQuotedString(text) => Ok(Expression::text(text.as_bytes(), self.context.typing.collation)),
+            AstValue::SingleQuotedString(text) => {
+                Ok(Expression::text(text.as_bytes(), self.context.typing.collation))
+            }
             AstValue::HexStringLiteral(digits) => {
                 Ok(Expression::text(hex_bytes(digits).unwrap_or_default(), Collation::Binary))
             }
@@ -236,7 +244,12 @@ impl Binder<'_> {
     }
 
     /// An operand beside another: a hexadecimal literal beside a number is a number.
-    fn beside(&mut self, expr: &Expr, other: &Expression, place: &mut Place<'_>) -> Result<Expression, SqlError> {
+    fn beside(
+        &mut self,
+        expr: &Expr,
+        other: &Expression,
+        place: &mut Place<'_>,
+    ) -> Result<Expression, SqlError> {
         if is_numeric(&other.sql_type)
             && let Some(number) = hex_number(expr)
         {
@@ -253,7 +266,12 @@ impl Binder<'_> {
         }
     }
 
-    fn unary(&mut self, operator: ast::UnaryOperator, expr: &Expr, place: &mut Place<'_>) -> Result<Expression, SqlError> {
+    fn unary(
+        &mut self,
+        operator: ast::UnaryOperator,
+        expr: &Expr,
+        place: &mut Place<'_>,
+    ) -> Result<Expression, SqlError> {
         match operator {
             ast::UnaryOperator::Plus => self.bound(expr, place),
             ast::UnaryOperator::Minus => {
@@ -411,7 +429,13 @@ impl Binder<'_> {
         Ok(Expression::is(test, self.bound(operand, place)?))
     }
 
-    fn in_list(&mut self, expr: &Expr, list: &[Expr], negated: bool, place: &mut Place<'_>) -> Result<Expression, SqlError> {
+    fn in_list(
+        &mut self,
+        expr: &Expr,
+        list: &[Expr],
+        negated: bool,
+        place: &mut Place<'_>,
+    ) -> Result<Expression, SqlError> {
         if let Some(left) = tuple(expr) {
             let mut alternatives = Vec::with_capacity(list.len());
             for item in list {
@@ -552,7 +576,9 @@ fn binary_operator(op: &ast::BinaryOperator) -> Result<BinaryOperator, SqlError>
         Written::BitwiseXor => BinaryOperator::BitXor,
         Written::PGBitwiseShiftLeft => BinaryOperator::ShiftLeft,
         Written::PGBitwiseShiftRight => BinaryOperator::ShiftRight,
-        Written::Arrow | Written::LongArrow => return Err(SqlError::unsupported("JSON operators -> and ->>")),
+        Written::Arrow | Written::LongArrow => {
+            return Err(SqlError::unsupported("JSON operators -> and ->>"));
+        }
         Written::Assignment => return Err(SqlError::unsupported("user variables")),
         other => return Err(SqlError::unsupported(&format!("operator {other}"))),
     })
@@ -567,8 +593,9 @@ pub(crate) fn number(digits: &str, negative: bool) -> Result<Expression, SqlErro
     } else {
         TokenKind::Integer
     };
-    let (value, sql_type) = number_literal(digits, kind, negative)
-        .ok_or_else(|| SqlError::new(1367, format!("Illegal double '{digits}' value found during parsing")))?;
+    let (value, sql_type) = number_literal(digits, kind, negative).ok_or_else(|| {
+        SqlError::new(1367, format!("Illegal double '{digits}' value found during parsing"))
+    })?;
     Ok(match value {
         Value::Int(number) => Expression::integer(number),
         Value::UInt(number) => Expression::unsigned(number),
@@ -638,10 +665,12 @@ fn cast_type(data_type: &DataType, collation: Collation) -> Result<SqlType, SqlE
     Ok(match data_type {
         DataType::Signed | DataType::SignedInteger => SqlType::Integer { width: Big, unsigned: false },
         DataType::Unsigned | DataType::UnsignedInteger => SqlType::Integer { width: Big, unsigned: true },
-        DataType::Char(size) | DataType::Character(size) => SqlType::VarChar { length: length(size)?, collation },
-        DataType::Binary(size) => {
-            SqlType::VarBinary { length: size.map_or(TEXT_LENGTH, |size| u32::try_from(size).unwrap_or(u32::MAX)) }
+        DataType::Char(size) | DataType::Character(size) => {
+            SqlType::VarChar { length: length(size)?, collation }
         }
+        DataType::Binary(size) => SqlType::VarBinary {
+            length: size.map_or(TEXT_LENGTH, |size| u32::try_from(size).unwrap_or(u32::MAX)),
+        },
         DataType::Date => SqlType::Date,
         DataType::Datetime(fraction) => SqlType::DateTime { fraction: digits(*fraction) },
         DataType::Time(fraction, ast::TimezoneInfo::None) => SqlType::Time { fraction: digits(*fraction) },
@@ -657,7 +686,9 @@ fn cast_type(data_type: &DataType, collation: Collation) -> Result<SqlType, SqlE
             };
             SqlType::Decimal { precision, scale, unsigned: false }
         }
-        DataType::Custom(name, modifiers) if modifiers.is_empty() && object_name(name)?.eq_ignore_ascii_case("year") => {
+        DataType::Custom(name, modifiers)
+            if modifiers.is_empty() && object_name(name)?.eq_ignore_ascii_case("year") =>
+        {
             SqlType::Year
         }
         other => return Err(SqlError::unsupported(&format!("CAST to {other}"))),
@@ -708,7 +739,11 @@ fn parse_time(bytes: &[u8]) -> Option<(Time, u8)> {
 
 fn parse_datetime(bytes: &[u8]) -> Option<(DateTime, u8)> {
     let fraction = fraction_digits(bytes);
-    match types::store(Value::Bytes(bytes.to_vec()), &SqlType::DateTime { fraction }, types::StoreMode::Strict) {
+    match types::store(
+        Value::Bytes(bytes.to_vec()),
+        &SqlType::DateTime { fraction },
+        types::StoreMode::Strict,
+    ) {
         Ok(Value::DateTime(datetime)) => Some((datetime, fraction)),
         _ => None,
     }

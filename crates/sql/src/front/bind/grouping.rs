@@ -56,7 +56,8 @@ impl<'a> Groups<'a> {
         if let Some(table) = table
             && holds_key(table, &determined)
         {
-            determined = (0..column_count).filter_map(|column| u16::try_from(column).ok().map(ColumnIndex)).collect();
+            determined =
+                (0..column_count).filter_map(|column| u16::try_from(column).ok().map(ColumnIndex)).collect();
         }
         Self {
             table,
@@ -164,7 +165,8 @@ fn group_column(position: usize, expression: &Expression) -> Result<Expression, 
 }
 
 fn aggregate_column(position: u16, expression: &Expression) -> Result<Expression, SqlError> {
-    let slot = AGGREGATE_SLOTS.checked_add(position).ok_or_else(|| SqlError::new(1117, "Too many columns"))?;
+    let slot =
+        AGGREGATE_SLOTS.checked_add(position).ok_or_else(|| SqlError::new(1117, "Too many columns"))?;
     Ok(Expression::column(ColumnSlot(slot), expression.sql_type.clone(), expression.nullable))
 }
 
@@ -176,7 +178,8 @@ fn constant_columns(selection: &Expression) -> Vec<ColumnIndex> {
         .iter()
         .filter_map(|condition| match &condition.node {
             Node::Compare { operator: Comparison::Equal, left, right, .. } => {
-                let (column, constant) = if left.as_column().is_some() { (left, right) } else { (right, left) };
+                let (column, constant) =
+                    if left.as_column().is_some() { (left, right) } else { (right, left) };
                 let is_text = matches!(
                     column.sql_type,
                     SqlType::Char { .. } | SqlType::VarChar { .. } | SqlType::Text { .. }
@@ -216,9 +219,13 @@ impl Binder<'_> {
             let bound = match ordinal(item) {
                 Some(digits) => {
                     let position = digits.parse::<usize>().ok().and_then(|ordinal| ordinal.checked_sub(1));
-                    let (_, expression) = position.and_then(|position| select.get(position)).ok_or_else(|| {
-                        SqlError::new(1054, format!("Unknown column '{digits}' in '{}'", Clause::GroupBy.text()))
-                    })?;
+                    let (_, expression) =
+                        position.and_then(|position| select.get(position)).ok_or_else(|| {
+                            SqlError::new(
+                                1054,
+                                format!("Unknown column '{digits}' in '{}'", Clause::GroupBy.text()),
+                            )
+                        })?;
                     expression.clone()
                 }
                 None => {

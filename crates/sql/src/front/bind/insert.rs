@@ -46,7 +46,11 @@ impl Binder<'_> {
         Ok(Bound::without_rows(Plan::Insert(Box::new(InsertPlan { table, columns, rows, conflict }))))
     }
 
-    fn insert_columns(&self, insert: &InsertStatement, table: &TableDefinition) -> Result<Vec<ColumnIndex>, SqlError> {
+    fn insert_columns(
+        &self,
+        insert: &InsertStatement,
+        table: &TableDefinition,
+    ) -> Result<Vec<ColumnIndex>, SqlError> {
         let Some(names) = &insert.columns else {
             return Ok(table.visible_columns().map(|(column, _)| column).collect());
         };
@@ -112,12 +116,19 @@ impl Binder<'_> {
     }
 
     /// Assignments see the old row, and the new one behind it.
-    fn on_duplicate(&mut self, insert: &InsertStatement, mut scope: Scope) -> Result<Vec<ColumnAssignment>, SqlError> {
+    fn on_duplicate(
+        &mut self,
+        insert: &InsertStatement,
+        mut scope: Scope,
+    ) -> Result<Vec<ColumnAssignment>, SqlError> {
         let Some(table) = scope.table().map(|table| table.definition.clone()) else { return Ok(Vec::new()) };
         let first_slot = u16::try_from(table.columns.len()).unwrap_or(u16::MAX);
         if let Some(alias) = &insert.row_alias {
             if !alias.columns.is_empty() && alias.columns.len() != table.visible_columns().count() {
-                return Err(SqlError::new(1353, "View's SELECT and view's field list have different column counts"));
+                return Err(SqlError::new(
+                    1353,
+                    "View's SELECT and view's field list have different column counts",
+                ));
             }
             scope.tables.push(ScopeTable {
                 alias: alias.name.clone(),

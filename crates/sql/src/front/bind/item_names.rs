@@ -5,12 +5,18 @@ use crate::front::lexer::{Lexer, Symbol, TokenKind};
 /// The text of each item of the first select list outside of parentheses.
 pub(crate) fn item_texts(text: &str) -> Vec<&str> {
     const MODIFIERS: [&str; 9] = [
-        "all", "distinct", "distinctrow", "high_priority", "sql_small_result", "sql_big_result", "sql_buffer_result",
-        "sql_no_cache", "sql_calc_found_rows",
+        "all",
+        "distinct",
+        "distinctrow",
+        "high_priority",
+        "sql_small_result",
+        "sql_big_result",
+        "sql_buffer_result",
+        "sql_no_cache",
+        "sql_calc_found_rows",
     ];
-    const ENDS: [&str; 11] = [
-        "from", "into", "where", "group", "having", "order", "limit", "for", "union", "lock", "procedure",
-    ];
+    const ENDS: [&str; 11] =
+        ["from", "into", "where", "group", "having", "order", "limit", "for", "union", "lock", "procedure"];
     let mut lexer = Lexer::new(text);
     let (mut depth, mut items) = (0_usize, Vec::new());
     // The depth of the select list, once SELECT was seen; and the item's start and end so far.

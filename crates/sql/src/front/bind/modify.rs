@@ -23,7 +23,14 @@ impl Binder<'_> {
             let value = self.stored_value(&assignment.value, column, &table, &mut place)?;
             assignments.push(ColumnAssignment { column, value });
         }
-        let rows = self.modified_rows(table, alias, &scope, update.selection.as_ref(), &update.order_by, update.limit.as_ref())?;
+        let rows = self.modified_rows(
+            table,
+            alias,
+            &scope,
+            update.selection.as_ref(),
+            &update.order_by,
+            update.limit.as_ref(),
+        )?;
         let plan = UpdatePlan {
             access: rows.access,
             assignments,
@@ -37,7 +44,14 @@ impl Binder<'_> {
     pub(crate) fn delete(&mut self, delete: &DeleteStatement) -> Result<Bound, SqlError> {
         let (table, scope) = self.modified_table(&delete.table)?;
         let alias = scope.table().map_or_else(String::new, |table| table.alias.clone());
-        let rows = self.modified_rows(table, alias, &scope, delete.selection.as_ref(), &delete.order_by, delete.limit.as_ref())?;
+        let rows = self.modified_rows(
+            table,
+            alias,
+            &scope,
+            delete.selection.as_ref(),
+            &delete.order_by,
+            delete.limit.as_ref(),
+        )?;
         let plan = DeletePlan { access: rows.access, order_by: rows.order_by, limit: rows.limit };
         Ok(Bound::without_rows(Plan::Delete(Box::new(plan))))
     }

@@ -81,7 +81,12 @@ impl Scope {
     }
 
     /// The column that a name means.
-    pub(crate) fn find(&self, qualifier: &[&str], name: &str, clause: Clause) -> Result<Option<Expression>, SqlError> {
+    pub(crate) fn find(
+        &self,
+        qualifier: &[&str],
+        name: &str,
+        clause: Clause,
+    ) -> Result<Option<Expression>, SqlError> {
         let mut found = None;
         for table in self.tables.iter().filter(|table| table.is_meant_by(qualifier)) {
             let Some(column) = table.column(name) else { continue };
@@ -97,7 +102,12 @@ impl Scope {
     }
 
     /// The column that a name means, or 1054.
-    pub(crate) fn resolve(&self, qualifier: &[&str], name: &str, clause: Clause) -> Result<Expression, SqlError> {
+    pub(crate) fn resolve(
+        &self,
+        qualifier: &[&str],
+        name: &str,
+        clause: Clause,
+    ) -> Result<Expression, SqlError> {
         self.find(qualifier, name, clause)?.ok_or_else(|| unknown_column(qualifier, name, clause))
     }
 }

@@ -15,9 +15,10 @@ use expression::Expression;
 use protocol::SqlError;
 use protocol::program::{LockMode, LockWait};
 use sqlparser::ast::{
-    Distinct, Expr, GroupByExpr, LimitClause, LockClause, LockType, NonBlock, ObjectNamePart, OrderBy, OrderByExpr,
-    OrderByKind, OrderByOptions, OrderBySort, Query, Select, SelectFlavor, SelectItem, SelectItemQualifiedWildcardKind,
-    SetExpr, SetOperator, TableFactor, TableWithJoins, Value as AstValue, WildcardAdditionalOptions,
+    Distinct, Expr, GroupByExpr, LimitClause, LockClause, LockType, NonBlock, ObjectNamePart, OrderBy,
+    OrderByExpr, OrderByKind, OrderByOptions, OrderBySort, Query, Select, SelectFlavor, SelectItem,
+    SelectItemQualifiedWildcardKind, SetExpr, SetOperator, TableFactor, TableWithJoins, Value as AstValue,
+    WildcardAdditionalOptions,
 };
 use types::{ColumnIndex, IndexKind, TableKind};
 
@@ -73,11 +74,15 @@ impl Binder<'_> {
                 body.order_by.clear();
                 Source::Nothing
             }
-            Some(NamedTable::Virtual(table, definition)) => Source::Virtual { table, definition, filter: selection.clone() },
+            Some(NamedTable::Virtual(table, definition)) => {
+                Source::Virtual { table, definition, filter: selection.clone() }
+            }
             Some(NamedTable::Stored(table)) => {
-                let purpose = if has_lock && table.kind == TableKind::User { Purpose::Lock } else { Purpose::Read };
+                let purpose =
+                    if has_lock && table.kind == TableKind::User { Purpose::Lock } else { Purpose::Read };
                 let alias = alias.unwrap_or_else(|| table.name.clone());
-                let wanted = planner::Wanted { order_by: ordered, is_limited: limit.count.is_some(), purpose };
+                let wanted =
+                    planner::Wanted { order_by: ordered, is_limited: limit.count.is_some(), purpose };
                 let (access, direction) = planner::access(table, alias, selection.clone(), &wanted);
                 order_by_index = direction;
                 Source::Table(access)
@@ -99,7 +104,12 @@ impl Binder<'_> {
     }
 
     /// Items, GROUP BY, HAVING and ORDER BY.
-    fn body(&mut self, parts: &Parts<'_>, scope: &Scope, selection: Option<&Expression>) -> Result<Body, SqlError> {
+    fn body(
+        &mut self,
+        parts: &Parts<'_>,
+        scope: &Scope,
+        selection: Option<&Expression>,
+    ) -> Result<Body, SqlError> {
         let first_slot = scope.table().map_or(0, |table| table.definition.columns.len());
         let first_slot = u16::try_from(first_slot).map_err(|_| SqlError::new(1117, "Too many columns"))?;
         let mut aggregates = Aggregates { first_slot, calls: Vec::new() };
@@ -108,8 +118,10 @@ impl Binder<'_> {
             .iter()
             .filter_map(|item| item.alias.clone().map(|alias| (alias, item.expression.clone())))
             .collect();
-        let all: Vec<(String, Expression)> =
-            items.iter().map(|item| (item.alias.clone().unwrap_or_default(), item.expression.clone())).collect();
+        let all: Vec<(String, Expression)> = items
+            .iter()
+            .map(|item| (item.alias.clone().unwrap_or_default(), item.expression.clone()))
+            .collect();
         let group_by = match &parts.select.group_by {
             GroupByExpr::Expressions(items, modifiers) if modifiers.is_empty() => {
                 self.group_by(items, scope, &all, |expression| uses_slot_from(expression, first_slot))?
@@ -146,14 +158,20 @@ impl Binder<'_> {
                 groups.adopt(&mut key.expression, Adopted::OrderBy(number))?;
             }
             let adopted = items.iter_mut().map(|item| &mut item.expression);
-            let adopted = adopted.chain(&mut having).chain(order_by.iter_mut().map(|key| &mut key.expression));
+            let adopted =
+                adopted.chain(&mut having).chain(order_by.iter_mut().map(|key| &mut key.expression));
             grouping = Some(groups.finish(adopted));
         }
         let (projection, columns) = items.into_iter().map(|item| (item.expression, item.column)).unzip();
         Ok(Body { projection, columns, grouping, having, order_by })
     }
 
-    fn items(&mut self, projection: &[SelectItem], scope: &Scope, aggregates: &mut Aggregates) -> Result<Vec<Item>, SqlError> {
+    fn items(
+        &mut self,
+        projection: &[SelectItem],
+        scope: &Scope,
+        aggregates: &mut Aggregates,
+    ) -> Result<Vec<Item>, SqlError> {
         let texts = item_texts(self.text);
         let mut items = Vec::with_capacity(projection.len());
         for (position, item) in projection.iter().enumerate() {
@@ -170,7 +188,9 @@ impl Binder<'_> {
                 SelectItem::ExprWithAliases { .. } => return Err(syntax_error_at_word(self.text, &["AS"])),
                 SelectItem::Wildcard(options) => {
                     plain_wildcard(self.text, options)?;
-                    let Some(table) = scope.table() else { return Err(SqlError::new(1096, "No tables used")) };
+                    let Some(table) = scope.table() else {
+                        return Err(SqlError::new(1096, "No tables used"));
+                    };
                     items.extend(all_columns(table));
                 }
                 SelectItem::QualifiedWildcard(kind, options) => {
@@ -224,7 +244,9 @@ impl Binder<'_> {
     ) -> Result<Vec<SortKey>, SqlError> {
         let mut keys: Vec<SortKey> = Vec::with_capacity(items.len());
         for item in items {
-            let OrderByExpr { expr, options: OrderByOptions { sort, nulls_first: None }, with_fill: None } = item else {
+            let OrderByExpr { expr, options: OrderByOptions { sort, nulls_first: None }, with_fill: None } =
+                item
+            else {
                 return Err(syntax_error_at_word(self.text, &["NULLS", "FILL"]));
             };
             let descending = match sort {
@@ -235,9 +257,13 @@ impl Binder<'_> {
             let expression = match ordinal(expr) {
                 Some(digits) => {
                     let position = digits.parse::<usize>().ok().and_then(|ordinal| ordinal.checked_sub(1));
-                    let (_, expression) = position.and_then(|position| select.get(position)).ok_or_else(|| {
-                        SqlError::new(1054, format!("Unknown column '{digits}' in '{}'", Clause::OrderBy.text()))
-                    })?;
+                    let (_, expression) =
+                        position.and_then(|position| select.get(position)).ok_or_else(|| {
+                            SqlError::new(
+                                1054,
+                                format!("Unknown column '{digits}' in '{}'", Clause::OrderBy.text()),
+                            )
+                        })?;
                     expression.clone()
                 }
                 None => {
@@ -262,7 +288,9 @@ impl Binder<'_> {
             Some(LimitClause::OffsetCommaLimit { offset, limit }) => {
                 Ok(Limit { count: Some(self.limit_number(limit)?), offset: Some(self.limit_number(offset)?) })
             }
-            Some(LimitClause::LimitOffset { limit: Some(limit), offset, limit_by }) if limit_by.is_empty() => {
+            Some(LimitClause::LimitOffset { limit: Some(limit), offset, limit_by })
+                if limit_by.is_empty() =>
+            {
                 let count = Some(self.limit_number(limit)?);
                 let offset = match offset {
                     Some(offset) => Some(self.limit_number(&offset.value)?),
@@ -289,7 +317,11 @@ struct Body {
 }
 
 /// Without a table, WHERE filters the one row, as HAVING does.
-fn merged_having(having: Option<Expression>, source: &Source, selection: Option<Expression>) -> Option<Expression> {
+fn merged_having(
+    having: Option<Expression>,
+    source: &Source,
+    selection: Option<Expression>,
+) -> Option<Expression> {
     match (source, selection) {
         (Source::Nothing, Some(selection)) => {
             Some(Expression::and(std::iter::once(selection).chain(having).collect()))
@@ -424,7 +456,11 @@ fn parts<'q>(text: &str, query: &'q Query) -> Result<Parts<'q>, SqlError> {
     if with.is_some() {
         return Err(SqlError::unsupported("common table expressions (WITH)"));
     }
-    if fetch.is_some() || for_clause.is_some() || settings.is_some() || format_clause.is_some() || !pipe_operators.is_empty()
+    if fetch.is_some()
+        || for_clause.is_some()
+        || settings.is_some()
+        || format_clause.is_some()
+        || !pipe_operators.is_empty()
     {
         return Err(syntax_error_at_word(text, &["FETCH", "XML", "JSON", "BROWSE", "SETTINGS", "FORMAT"]));
     }
@@ -438,7 +474,9 @@ fn parts<'q>(text: &str, query: &'q Query) -> Result<Parts<'q>, SqlError> {
             check_select(text, select)?;
             Ok(Parts { select, order_by, limit: limit_clause.as_ref(), locks })
         }
-        SetExpr::Query(inner) if order_by.is_empty() && limit_clause.is_none() && locks.is_empty() => parts(text, inner),
+        SetExpr::Query(inner) if order_by.is_empty() && limit_clause.is_none() && locks.is_empty() => {
+            parts(text, inner)
+        }
         SetExpr::Query(_) => Err(SqlError::unsupported("ORDER BY and LIMIT behind a query in parentheses")),
         SetExpr::SetOperation { op, .. } => Err(SqlError::unsupported(match op {
             SetOperator::Union => "UNION",
@@ -502,7 +540,18 @@ fn check_select(text: &str, select: &Select) -> Result<(), SqlError> {
     if is_foreign {
         return Err(syntax_error_at_word(
             text,
-            &["TOP", "EXCLUDE", "LATERAL", "PREWHERE", "CONNECT", "START", "CLUSTER", "DISTRIBUTE", "SORT", "QUALIFY"],
+            &[
+                "TOP",
+                "EXCLUDE",
+                "LATERAL",
+                "PREWHERE",
+                "CONNECT",
+                "START",
+                "CLUSTER",
+                "DISTRIBUTE",
+                "SORT",
+                "QUALIFY",
+            ],
         ));
     }
     Ok(())

@@ -8,9 +8,7 @@ use crate::plan::{Plan, SetItem, Show, ShowPlan, TableMaintenance};
 use protocol::SqlError;
 use sqlparser::ast::{Expr, Value as AstValue};
 use std::sync::Arc;
-use types::{
-    Collation, ColumnDefinition, ColumnFlags, DefaultValue, TableDefinition, TableId, TableKind,
-};
+use types::{Collation, ColumnDefinition, ColumnFlags, DefaultValue, TableDefinition, TableId, TableKind};
 
 impl Binder<'_> {
     pub(crate) fn set(&mut self, items: &[SetStatementItem]) -> Result<Bound, SqlError> {
@@ -34,7 +32,8 @@ impl Binder<'_> {
             },
             _ => None,
         };
-        let connection = number.ok_or_else(|| SqlError::unsupported("KILL of anything but a literal connection id"))?;
+        let connection =
+            number.ok_or_else(|| SqlError::unsupported("KILL of anything but a literal connection id"))?;
         Ok(Bound::without_rows(Plan::Kill { connection, query_only }))
     }
 
@@ -60,12 +59,17 @@ impl Binder<'_> {
             }
             None => None,
         };
-        let columns = columns.into_iter().map(|(name, sql_type)| computed_column(name, sql_type, true)).collect();
+        let columns =
+            columns.into_iter().map(|(name, sql_type)| computed_column(name, sql_type, true)).collect();
         let plan = ShowPlan { what, like: show.like.clone(), filter };
         Ok(Bound { plan: Plan::Show(Box::new(plan)), columns })
     }
 
-    pub(crate) fn maintenance(&mut self, operation: TableMaintenance, tables: &[TableName]) -> Result<Bound, SqlError> {
+    pub(crate) fn maintenance(
+        &mut self,
+        operation: TableMaintenance,
+        tables: &[TableName],
+    ) -> Result<Bound, SqlError> {
         let mut named = Vec::with_capacity(tables.len());
         for table in tables {
             let database = match &table.database {
@@ -76,7 +80,8 @@ impl Binder<'_> {
         }
         let what = Show::Maintenance { operation, tables: named };
         let columns = self.context.surroundings.show_columns(&what);
-        let columns = columns.into_iter().map(|(name, sql_type)| computed_column(name, sql_type, true)).collect();
+        let columns =
+            columns.into_iter().map(|(name, sql_type)| computed_column(name, sql_type, true)).collect();
         Ok(Bound { plan: Plan::Show(Box::new(ShowPlan { what, like: None, filter: None })), columns })
     }
 }

@@ -47,7 +47,8 @@ fn splits_as_mysql_does() {
 
 #[test]
 fn kinds_of_numbers() {
-    let kinds: Vec<TokenKind> = lex("1 1.0 1e0 0x1 0b1 x'1' b'1' 1a").into_iter().map(|(kind, _)| kind).collect();
+    let kinds: Vec<TokenKind> =
+        lex("1 1.0 1e0 0x1 0b1 x'1' b'1' 1a").into_iter().map(|(kind, _)| kind).collect();
     assert_eq!(
         kinds,
         [
@@ -65,7 +66,8 @@ fn kinds_of_numbers() {
 
 #[test]
 fn what_never_ends_is_an_error_where_it_began() {
-    for (text, offset) in [("a 'b", 2), ("a /* b", 2), ("`x", 0), ("'a\\'", 0), ("/*!40000 a", 0), ("@'x", 1)] {
+    for (text, offset) in [("a 'b", 2), ("a /* b", 2), ("`x", 0), ("'a\\'", 0), ("/*!40000 a", 0), ("@'x", 1)]
+    {
         let mut lexer = Lexer::new(text);
         let error = loop {
             match lexer.next_token() {

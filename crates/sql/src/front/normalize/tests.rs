@@ -25,22 +25,43 @@ fn shown(text: &str) -> String {
 fn literals_become_parameters() {
     let table = [
         ("SELECT c FROM t WHERE id = 5", "SELECT c FROM t WHERE id = ? | 5"),
-        ("select  1,  'x' from t where a='it''s'  and b>1.5e3", "select  1,  'x' from t where a=? and b>? | 'it's' 1500e"),
+        (
+            "select  1,  'x' from t where a='it''s'  and b>1.5e3",
+            "select  1,  'x' from t where a=? and b>? | 'it's' 1500e",
+        ),
         ("SELECT a FROM t WHERE b IN (1, -2,3.50)", "SELECT a FROM t WHERE b IN (?, ?,?) | 1 -2 3.50"),
         ("SELECT a FROM t WHERE b - 1 = - 2", "SELECT a FROM t WHERE b - ? = ? | 1 -2"),
-        ("SELECT a FROM t WHERE b = -9223372036854775808", "SELECT a FROM t WHERE b = ? | -9223372036854775808"),
-        ("SELECT a FROM t WHERE b = 18446744073709551615", "SELECT a FROM t WHERE b = ? | 18446744073709551615u"),
+        (
+            "SELECT a FROM t WHERE b = -9223372036854775808",
+            "SELECT a FROM t WHERE b = ? | -9223372036854775808",
+        ),
+        (
+            "SELECT a FROM t WHERE b = 18446744073709551615",
+            "SELECT a FROM t WHERE b = ? | 18446744073709551615u",
+        ),
         (
             "SELECT a FROM t WHERE b = 2 GROUP BY 1 HAVING a > 3 ORDER BY 1 LIMIT 4, 5",
             "SELECT a FROM t WHERE b = ? GROUP BY 1 HAVING a > ? ORDER BY 1 LIMIT ?, ? | 2 3 4 5",
         ),
         ("SELECT 1", "SELECT 1 | "),
         ("SELECT 1 FROM t WHERE a LIKE 'x%' ESCAPE '!'", "SELECT 1 FROM t WHERE a LIKE 'x%' ESCAPE '!' | "),
-        ("SELECT 1 FROM t WHERE a = CAST(5 AS CHAR(10))", "SELECT 1 FROM t WHERE a = CAST(? AS CHAR(10)) | 5"),
-        ("SELECT 1 FROM t WHERE a = CAST(5 AS DECIMAL(10, 2))", "SELECT 1 FROM t WHERE a = CAST(? AS DECIMAL(10, 2)) | 5"),
-        ("SELECT 1 FROM t WHERE a > NOW(6) - INTERVAL 5 DAY", "SELECT 1 FROM t WHERE a > NOW(6) - INTERVAL ? DAY | 5"),
+        (
+            "SELECT 1 FROM t WHERE a = CAST(5 AS CHAR(10))",
+            "SELECT 1 FROM t WHERE a = CAST(? AS CHAR(10)) | 5",
+        ),
+        (
+            "SELECT 1 FROM t WHERE a = CAST(5 AS DECIMAL(10, 2))",
+            "SELECT 1 FROM t WHERE a = CAST(? AS DECIMAL(10, 2)) | 5",
+        ),
+        (
+            "SELECT 1 FROM t WHERE a > NOW(6) - INTERVAL 5 DAY",
+            "SELECT 1 FROM t WHERE a > NOW(6) - INTERVAL ? DAY | 5",
+        ),
         ("SELECT 1 FROM t WHERE a = DATE '2020-01-01'", "SELECT 1 FROM t WHERE a = DATE '2020-01-01' | "),
-        ("SELECT 1 FROM t WHERE a = _utf8mb4'x' AND b = N'y'", "SELECT 1 FROM t WHERE a = _utf8mb4'x' AND b = N'y' | "),
+        (
+            "SELECT 1 FROM t WHERE a = _utf8mb4'x' AND b = N'y'",
+            "SELECT 1 FROM t WHERE a = _utf8mb4'x' AND b = N'y' | ",
+        ),
         ("SELECT 1 FROM t WHERE a = 0x41", "SELECT 1 FROM t WHERE a = 0x41 | "),
         ("INSERT INTO t VALUES (1, 'a'), (2, \"b\")", "INSERT INTO t VALUES (?, ?), (?, ?) | 1 'a' 2 'b'"),
         ("UPDATE t SET a = a + 1 WHERE id = 5;", "UPDATE t SET a = a + ? WHERE id = ? | 1 5"),

@@ -4,8 +4,8 @@ mod column;
 
 use crate::front::cursor::Cursor;
 use crate::front::statement::{
-    Account, AccountWithPassword, AlterClause, CollationClause, CreateTableStatement, DdlStatement, Password, Statement,
-    TableOptionsClause,
+    Account, AccountWithPassword, AlterClause, CollationClause, CreateTableStatement, DdlStatement, Password,
+    Statement, TableOptionsClause,
 };
 use catalogue::{KeyPartSpec, KeySpec, KeySpecKind};
 use protocol::SqlError;
@@ -46,9 +46,29 @@ fn if_exists(cursor: &mut Cursor<'_>) -> Result<bool, SqlError> {
 /// 1235 for the kinds of objects that MySQL has and this version does not, else 1064.
 fn missing_object(cursor: &Cursor<'_>, verb: &str) -> SqlError {
     const MISSING: [&str; 23] = [
-        "OR REPLACE", "ALGORITHM", "DEFINER", "SQL SECURITY", "VIEW", "TRIGGER", "PROCEDURE", "FUNCTION", "AGGREGATE", "EVENT",
-        "ROLE", "SERVER", "TABLESPACE", "UNDO", "LOGFILE", "RESOURCE GROUP", "SPATIAL", "FULLTEXT", "TEMPORARY", "PREPARE",
-        "INSTANCE", "LIBRARY", "SPATIAL REFERENCE SYSTEM",
+        "OR REPLACE",
+        "ALGORITHM",
+        "DEFINER",
+        "SQL SECURITY",
+        "VIEW",
+        "TRIGGER",
+        "PROCEDURE",
+        "FUNCTION",
+        "AGGREGATE",
+        "EVENT",
+        "ROLE",
+        "SERVER",
+        "TABLESPACE",
+        "UNDO",
+        "LOGFILE",
+        "RESOURCE GROUP",
+        "SPATIAL",
+        "FULLTEXT",
+        "TEMPORARY",
+        "PREPARE",
+        "INSTANCE",
+        "LIBRARY",
+        "SPATIAL REFERENCE SYSTEM",
     ];
     MISSING
         .iter()
@@ -292,7 +312,10 @@ fn algorithm_and_lock(cursor: &mut Cursor<'_>) -> Result<bool, SqlError> {
     let mut found = false;
     while cursor.take_one_of(&["ALGORITHM", "LOCK"]).is_some() {
         cursor.take(&Token::Eq);
-        if cursor.take_one_of(&["DEFAULT", "INSTANT", "INPLACE", "COPY", "NONE", "SHARED", "EXCLUSIVE"]).is_none() {
+        if cursor
+            .take_one_of(&["DEFAULT", "INSTANT", "INPLACE", "COPY", "NONE", "SHARED", "EXCLUSIVE"])
+            .is_none()
+        {
             return Err(cursor.unexpected());
         }
         found = true;
@@ -303,9 +326,27 @@ fn algorithm_and_lock(cursor: &mut Cursor<'_>) -> Result<bool, SqlError> {
 /// One table option; false if none is here. Those that only concern other engines are read and dropped.
 fn table_option(cursor: &mut Cursor<'_>, options: &mut TableOptionsClause) -> Result<bool, SqlError> {
     const DROPPED: [&str; 21] = [
-        "ENGINE", "ROW_FORMAT", "AVG_ROW_LENGTH", "CHECKSUM", "DELAY_KEY_WRITE", "KEY_BLOCK_SIZE", "MAX_ROWS", "MIN_ROWS",
-        "PACK_KEYS", "STATS_AUTO_RECALC", "STATS_PERSISTENT", "STATS_SAMPLE_PAGES", "COMPRESSION", "INSERT_METHOD",
-        "TABLESPACE", "STORAGE", "TABLE_CHECKSUM", "AUTOEXTEND_SIZE", "SECONDARY_ENGINE_ATTRIBUTE", "ENGINE_ATTRIBUTE", "TYPE",
+        "ENGINE",
+        "ROW_FORMAT",
+        "AVG_ROW_LENGTH",
+        "CHECKSUM",
+        "DELAY_KEY_WRITE",
+        "KEY_BLOCK_SIZE",
+        "MAX_ROWS",
+        "MIN_ROWS",
+        "PACK_KEYS",
+        "STATS_AUTO_RECALC",
+        "STATS_PERSISTENT",
+        "STATS_SAMPLE_PAGES",
+        "COMPRESSION",
+        "INSERT_METHOD",
+        "TABLESPACE",
+        "STORAGE",
+        "TABLE_CHECKSUM",
+        "AUTOEXTEND_SIZE",
+        "SECONDARY_ENGINE_ATTRIBUTE",
+        "ENGINE_ATTRIBUTE",
+        "TYPE",
     ];
     if collation_option(cursor, &mut options.collation)? {
         return Ok(true);
@@ -327,7 +368,15 @@ fn table_option(cursor: &mut Cursor<'_>, options: &mut TableOptionsClause) -> Re
             _ => Err(cursor.unexpected()),
         };
     }
-    for missing in ["DATA DIRECTORY", "INDEX DIRECTORY", "ENCRYPTION", "CONNECTION", "PASSWORD", "UNION", "START TRANSACTION"] {
+    for missing in [
+        "DATA DIRECTORY",
+        "INDEX DIRECTORY",
+        "ENCRYPTION",
+        "CONNECTION",
+        "PASSWORD",
+        "UNION",
+        "START TRANSACTION",
+    ] {
         if cursor.are_words(missing) {
             return Err(SqlError::unsupported(&format!("table option {missing}")));
         }
@@ -339,7 +388,10 @@ fn table_option(cursor: &mut Cursor<'_>, options: &mut TableOptionsClause) -> Re
 fn partition_clause(cursor: &mut Cursor<'_>) -> Result<(), SqlError> {
     cursor.expect_words("PARTITION BY")?;
     cursor.take_words("LINEAR");
-    if !cursor.is_word("KEY") || *cursor.peek_ahead(1) != Token::LParen || *cursor.peek_ahead(2) != Token::RParen {
+    if !cursor.is_word("KEY")
+        || *cursor.peek_ahead(1) != Token::LParen
+        || *cursor.peek_ahead(2) != Token::RParen
+    {
         return Err(SqlError::unsupported("PARTITION BY other than KEY ()"));
     }
     for _ in 0..3 {
@@ -431,10 +483,30 @@ fn alter_clause(cursor: &mut Cursor<'_>, actions: &mut Vec<AlterClause>) -> Resu
         _ => {}
     }
     const MISSING: [&str; 24] = [
-        "MODIFY", "CHANGE", "ALTER", "CONVERT TO", "ORDER BY", "DISABLE KEYS", "ENABLE KEYS", "FORCE", "PARTITION BY",
-        "REMOVE PARTITIONING", "COALESCE PARTITION", "REORGANIZE PARTITION", "EXCHANGE PARTITION", "TRUNCATE PARTITION",
-        "ANALYZE PARTITION", "CHECK PARTITION", "OPTIMIZE PARTITION", "REBUILD PARTITION", "REPAIR PARTITION",
-        "DISCARD TABLESPACE", "IMPORT TABLESPACE", "WITH VALIDATION", "WITHOUT VALIDATION", "AUTO_INCREMENT",
+        "MODIFY",
+        "CHANGE",
+        "ALTER",
+        "CONVERT TO",
+        "ORDER BY",
+        "DISABLE KEYS",
+        "ENABLE KEYS",
+        "FORCE",
+        "PARTITION BY",
+        "REMOVE PARTITIONING",
+        "COALESCE PARTITION",
+        "REORGANIZE PARTITION",
+        "EXCHANGE PARTITION",
+        "TRUNCATE PARTITION",
+        "ANALYZE PARTITION",
+        "CHECK PARTITION",
+        "OPTIMIZE PARTITION",
+        "REBUILD PARTITION",
+        "REPAIR PARTITION",
+        "DISCARD TABLESPACE",
+        "IMPORT TABLESPACE",
+        "WITH VALIDATION",
+        "WITHOUT VALIDATION",
+        "AUTO_INCREMENT",
     ];
     if let Some(clause) = MISSING.iter().find(|words| cursor.are_words(words)) {
         return unsupported(clause);
@@ -483,7 +555,10 @@ fn alter_add(cursor: &mut Cursor<'_>, actions: &mut Vec<AlterClause>) -> Result<
     add_column(column, actions)
 }
 
-fn add_column(column: crate::front::statement::ColumnClause, actions: &mut Vec<AlterClause>) -> Result<(), SqlError> {
+fn add_column(
+    column: crate::front::statement::ColumnClause,
+    actions: &mut Vec<AlterClause>,
+) -> Result<(), SqlError> {
     let unique = match column.key {
         Some(KeySpecKind::Primary) => return Err(SqlError::unsupported("ALTER TABLE ... ADD PRIMARY KEY")),
         Some(kind) => Some(KeySpec { kind, name: None, parts: vec![KeyPartSpec::new(column.name.clone())] }),
@@ -561,7 +636,16 @@ fn account_options(cursor: &mut Cursor<'_>) -> Result<(), SqlError> {
         || cursor.take_words("PASSWORD EXPIRE DEFAULT")
         || cursor.take_words("ACCOUNT UNLOCK")
     {}
-    for missing in ["REQUIRE", "WITH", "PASSWORD", "ACCOUNT LOCK", "COMMENT", "ATTRIBUTE", "DEFAULT ROLE", "FAILED_LOGIN_ATTEMPTS"] {
+    for missing in [
+        "REQUIRE",
+        "WITH",
+        "PASSWORD",
+        "ACCOUNT LOCK",
+        "COMMENT",
+        "ATTRIBUTE",
+        "DEFAULT ROLE",
+        "FAILED_LOGIN_ATTEMPTS",
+    ] {
         if cursor.are_words(missing) {
             return Err(SqlError::unsupported(&format!("account option {missing}")));
         }

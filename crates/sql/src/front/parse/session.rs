@@ -10,8 +10,24 @@ use sqlparser::tokenizer::{Span, Token};
 /// Any of these statements, else 1064 or the 1235 of one that MySQL has.
 pub(super) fn statement(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
     let verbs = [
-        "BEGIN", "START", "COMMIT", "ROLLBACK", "SAVEPOINT", "RELEASE", "SET", "SHOW", "USE", "KILL", "FLUSH", "ANALYZE",
-        "OPTIMIZE", "CHECK", "REPAIR", "UNLOCK", "GRANT", "REVOKE",
+        "BEGIN",
+        "START",
+        "COMMIT",
+        "ROLLBACK",
+        "SAVEPOINT",
+        "RELEASE",
+        "SET",
+        "SHOW",
+        "USE",
+        "KILL",
+        "FLUSH",
+        "ANALYZE",
+        "OPTIMIZE",
+        "CHECK",
+        "REPAIR",
+        "UNLOCK",
+        "GRANT",
+        "REVOKE",
     ];
     match cursor.take_one_of(&verbs) {
         Some("BEGIN") => {
@@ -19,9 +35,12 @@ pub(super) fn statement(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> 
             Ok(Statement::Transaction(TransactionStatement::Begin { read_only: false }))
         }
         Some("START") => start_transaction(cursor),
-        Some("COMMIT") => end_of_transaction(cursor, "COMMIT").map(|()| Statement::Transaction(TransactionStatement::Commit)),
+        Some("COMMIT") => end_of_transaction(cursor, "COMMIT")
+            .map(|()| Statement::Transaction(TransactionStatement::Commit)),
         Some("ROLLBACK") => rollback(cursor),
-        Some("SAVEPOINT") => cursor.identifier().map(|name| Statement::Transaction(TransactionStatement::Savepoint(name))),
+        Some("SAVEPOINT") => {
+            cursor.identifier().map(|name| Statement::Transaction(TransactionStatement::Savepoint(name)))
+        }
         Some("RELEASE") => {
             cursor.expect_words("SAVEPOINT")?;
             cursor.identifier().map(|name| Statement::Transaction(TransactionStatement::Release(name)))
@@ -47,9 +66,30 @@ pub(super) fn statement(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> 
 /// 1235 for statements that MySQL has and this version does not, else 1064.
 fn missing_statement(cursor: &Cursor<'_>) -> SqlError {
     const MISSING: [&str; 24] = [
-        "LOCK TABLES", "LOCK INSTANCE", "LOAD DATA", "LOAD XML", "CALL", "DO", "HANDLER", "PREPARE", "EXECUTE",
-        "DEALLOCATE PREPARE", "XA", "BINLOG", "CACHE INDEX", "CHANGE MASTER", "CHANGE REPLICATION", "CHECKSUM TABLE",
-        "INSTALL PLUGIN", "UNINSTALL PLUGIN", "PURGE", "RESET", "STOP", "SIGNAL", "RESIGNAL", "HELP",
+        "LOCK TABLES",
+        "LOCK INSTANCE",
+        "LOAD DATA",
+        "LOAD XML",
+        "CALL",
+        "DO",
+        "HANDLER",
+        "PREPARE",
+        "EXECUTE",
+        "DEALLOCATE PREPARE",
+        "XA",
+        "BINLOG",
+        "CACHE INDEX",
+        "CHANGE MASTER",
+        "CHANGE REPLICATION",
+        "CHECKSUM TABLE",
+        "INSTALL PLUGIN",
+        "UNINSTALL PLUGIN",
+        "PURGE",
+        "RESET",
+        "STOP",
+        "SIGNAL",
+        "RESIGNAL",
+        "HELP",
     ];
     MISSING
         .iter()
@@ -117,9 +157,17 @@ fn flush(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
                 return Err(SqlError::unsupported("FLUSH TABLES with tables or locks"));
             }
         } else if cursor.take_one_of(&["PRIVILEGES", "STATUS", "HOSTS", "USER_RESOURCES"]).is_none()
-            && !["BINARY LOGS", "ENGINE LOGS", "ERROR LOGS", "GENERAL LOGS", "SLOW LOGS", "OPTIMIZER_COSTS", "LOGS"]
-                .iter()
-                .any(|words| cursor.take_words(words))
+            && ![
+                "BINARY LOGS",
+                "ENGINE LOGS",
+                "ERROR LOGS",
+                "GENERAL LOGS",
+                "SLOW LOGS",
+                "OPTIMIZER_COSTS",
+                "LOGS",
+            ]
+            .iter()
+            .any(|words| cursor.take_words(words))
         {
             return Err(cursor.unexpected());
         }
@@ -201,7 +249,9 @@ fn set_transaction(cursor: &mut Cursor<'_>) -> Result<Option<Vec<SetStatementIte
         ("GLOBAL TRANSACTION", Scope::Global),
     ];
     // `SET transaction_isolation = …` and `SET TRANSACTION = …` are variables.
-    let Some((_, scope)) = scopes.into_iter().find(|(words, _)| cursor.take_words(words)) else { return Ok(None) };
+    let Some((_, scope)) = scopes.into_iter().find(|(words, _)| cursor.take_words(words)) else {
+        return Ok(None);
+    };
     let items = cursor.list(|cursor| {
         if cursor.take_words("ISOLATION LEVEL") {
             let levels = [
@@ -301,7 +351,9 @@ fn system_variable_target(written: &str) -> Result<SetTarget, SqlError> {
         Some("global") => SetTarget::Global(name),
         Some("persist" | "persist_only") => return Err(SqlError::unsupported("SET PERSIST")),
         // MySQL: without a scope, the isolation of the next transaction only.
-        None if name == "transaction_isolation" || name == "tx_isolation" => SetTarget::Isolation { next_only: true },
+        None if name == "transaction_isolation" || name == "tx_isolation" => {
+            SetTarget::Isolation { next_only: true }
+        }
         _ => SetTarget::Session(name),
     })
 }
@@ -331,7 +383,8 @@ fn set_value(cursor: &mut Cursor<'_>) -> Result<Option<Expr>, SqlError> {
             cursor.next();
             return Ok(None);
         }
-        let is_constant = is_bare && ["NULL", "TRUE", "FALSE"].iter().any(|word| name.eq_ignore_ascii_case(word));
+        let is_constant =
+            is_bare && ["NULL", "TRUE", "FALSE"].iter().any(|word| name.eq_ignore_ascii_case(word));
         if !is_constant {
             cursor.next();
             return Ok(Some(text_expression(name)));
@@ -426,7 +479,10 @@ fn show_others(cursor: &mut Cursor<'_>) -> Result<(Show, bool), SqlError> {
     if cursor.take_words("CREATE TABLE") {
         let table = cursor.table_name()?;
         let missing = table.database.is_none();
-        return Ok((Show::CreateTable { database: table.database.unwrap_or_default(), table: table.name }, missing));
+        return Ok((
+            Show::CreateTable { database: table.database.unwrap_or_default(), table: table.name },
+            missing,
+        ));
     }
     if cursor.take_words("CREATE DATABASE") || cursor.take_words("CREATE SCHEMA") {
         if cursor.take_words("IF") {
@@ -476,12 +532,17 @@ fn show_empty(cursor: &mut Cursor<'_>) -> Result<(Show, bool), SqlError> {
     }
     for words in ["FUNCTION STATUS", "PROCEDURE STATUS"] {
         if cursor.take_words(words) {
-            let columns = ["Db", "Name", "Type", "Definer", "Modified", "Created", "Security_type", "Comment"];
+            let columns =
+                ["Db", "Name", "Type", "Definer", "Modified", "Created", "Security_type", "Comment"];
             let columns = columns.iter().map(|column| (*column).to_owned()).collect();
             return Ok((Show::Nothing { columns }, false));
         }
     }
-    if cursor.is_word("ENGINE") || cursor.is_word("PROFILE") || cursor.is_word("BINLOG") || cursor.is_word("RELAYLOG") {
+    if cursor.is_word("ENGINE")
+        || cursor.is_word("PROFILE")
+        || cursor.is_word("BINLOG")
+        || cursor.is_word("RELAYLOG")
+    {
         return Err(SqlError::unsupported("this SHOW statement"));
     }
     Err(cursor.unexpected())

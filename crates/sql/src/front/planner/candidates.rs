@@ -33,7 +33,11 @@ pub(crate) struct Candidate {
 }
 
 /// The candidates of an index: at most one by columns and one by rows.
-pub(crate) fn of_index(table: &TableDefinition, index: &IndexDefinition, conditions: &[Condition]) -> Vec<Candidate> {
+pub(crate) fn of_index(
+    table: &TableDefinition,
+    index: &IndexDefinition,
+    conditions: &[Condition],
+) -> Vec<Candidate> {
     let mut candidates = Vec::new();
     candidates.extend(by_columns(index, conditions));
     for condition in conditions {
@@ -89,7 +93,9 @@ fn whole_keys(index: &IndexDefinition, prefixes: Prefixes) -> Candidate {
     let count = count as f64;
     let (path, cost) = match index.kind {
         IndexKind::Primary => (AccessPath::PrimaryKeys(keys), count * KEY_COST),
-        IndexKind::Unique { .. } => (AccessPath::UniqueKeys { index: index.id, keys }, count * KEY_COST * 2.0),
+        IndexKind::Unique { .. } => {
+            (AccessPath::UniqueKeys { index: index.id, keys }, count * KEY_COST * 2.0)
+        }
         IndexKind::Ordered => {
             let ranges =
                 keys.into_iter().map(|equal| RangeTemplate { equal, ..RangeTemplate::default() }).collect();
@@ -206,7 +212,8 @@ fn narrowed(
     upper: Option<&(Expression, Inclusive)>,
     implied: Vec<usize>,
 ) -> Tails {
-    let [Interval::Between { lower: known_lower, upper: known_upper }] = known.intervals.as_mut_slice() else {
+    let [Interval::Between { lower: known_lower, upper: known_upper }] = known.intervals.as_mut_slice()
+    else {
         return known;
     };
     let fits = (lower.is_none() || known_lower.is_none()) && (upper.is_none() || known_upper.is_none());
@@ -247,7 +254,9 @@ fn ranges(index: &IndexDefinition, prefixes: Prefixes, tails: Option<Tails>) -> 
     let mut cost = prefixes.cost;
     let mut ranges: Vec<RangeTemplate> =
         prefixes.rows.into_iter().map(|equal| RangeTemplate { equal, ..RangeTemplate::default() }).collect();
-    if let Some(tails) = tails.filter(|tails| ranges.len().saturating_mul(tails.intervals.len()) <= PRODUCT_MAX || ranges.len() == 1) {
+    if let Some(tails) = tails.filter(|tails| {
+        ranges.len().saturating_mul(tails.intervals.len()) <= PRODUCT_MAX || ranges.len() == 1
+    }) {
         implied.extend(tails.implied);
         cost *= tails.cost;
         ranges = ranges
@@ -280,27 +289,35 @@ fn with_interval(mut range: RangeTemplate, interval: &Interval) -> RangeTemplate
 }
 
 /// `(a, b) IN ((1, 2), …)`: the leading columns that every row gives.
-fn by_rows(index: &IndexDefinition, condition: &Condition, rows: &[Vec<(ColumnIndex, Expression)>]) -> Option<Candidate> {
+fn by_rows(
+    index: &IndexDefinition,
+    condition: &Condition,
+    rows: &[Vec<(ColumnIndex, Expression)>],
+) -> Option<Candidate> {
     let value = |row: &[(ColumnIndex, Expression)], part: &KeyPart| {
         let found = row.iter().find(|(column, _)| *column == part.column && part.prefix_length.is_none())?;
         Some(found.1.clone())
     };
-    let used = index
-        .parts
-        .iter()
-        .take_while(|part| rows.iter().all(|row| value(row, part).is_some()))
-        .count();
+    let used =
+        index.parts.iter().take_while(|part| rows.iter().all(|row| value(row, part).is_some())).count();
     if used == 0 {
         return None;
     }
-    let keys: Vec<KeyTemplate> =
-        rows.iter().map(|row| index.parts[..used].iter().filter_map(|part| value(row, part)).collect()).collect();
+    let keys: Vec<KeyTemplate> = rows
+        .iter()
+        .map(|row| index.parts[..used].iter().filter_map(|part| value(row, part)).collect())
+        .collect();
     let is_exact = condition.is_exact && rows.iter().all(|row| row.len() == used);
     let implied = if is_exact { vec![condition.conjunct] } else { Vec::new() };
     #[expect(clippy::cast_precision_loss, reason = "an estimate")]
     let cost = (keys.len() as f64 * share::POINT.powi(i32::try_from(used).unwrap_or(i32::MAX))).min(0.9);
-    let prefixes =
-        Prefixes { rows: keys, implied, single_points: Vec::new(), cost: cost.max(KEY_COST), is_closed: false };
+    let prefixes = Prefixes {
+        rows: keys,
+        implied,
+        single_points: Vec::new(),
+        cost: cost.max(KEY_COST),
+        is_closed: false,
+    };
     if used == index.parts.len() {
         return Some(whole_keys(index, prefixes));
     }

@@ -29,10 +29,7 @@ pub(crate) enum Interval {
     /// `column IS NULL`.
     Null,
     /// Bounded below, above or both; NULL is outside.
-    Between {
-        lower: Option<(Expression, Inclusive)>,
-        upper: Option<(Expression, Inclusive)>,
-    },
+    Between { lower: Option<(Expression, Inclusive)>, upper: Option<(Expression, Inclusive)> },
 }
 
 /// A conjunct that an index can use.
@@ -58,7 +55,11 @@ pub(crate) enum Form {
 const ALTERNATIVES_MAX: usize = 10_000;
 
 /// The condition that a conjunct is, if an index can use it.
-pub(crate) fn condition(conjunct: usize, expression: &Expression, table: &TableDefinition) -> Option<Condition> {
+pub(crate) fn condition(
+    conjunct: usize,
+    expression: &Expression,
+    table: &TableDefinition,
+) -> Option<Condition> {
     if let Some((column, interval)) = like_range(expression, table) {
         return Some(Condition {
             conjunct,
@@ -196,16 +197,20 @@ fn usable_column(
     let is_usable = match (&definition.sql_type, domain) {
         (SqlType::Integer { width, .. }, Domain::Number) => !is_double || *width != IntegerWidth::Big,
         (SqlType::Year, Domain::Number) | (SqlType::Float | SqlType::Double, Domain::Number) => true,
-        (SqlType::Decimal { .. } | SqlType::Bit { .. } | SqlType::Enum { .. } | SqlType::Set { .. }, Domain::Number) => {
-            !is_double
-        }
         (
-            SqlType::Char { collation, .. } | SqlType::VarChar { collation, .. } | SqlType::Text { collation, .. },
+            SqlType::Decimal { .. } | SqlType::Bit { .. } | SqlType::Enum { .. } | SqlType::Set { .. },
+            Domain::Number,
+        ) => !is_double,
+        (
+            SqlType::Char { collation, .. }
+            | SqlType::VarChar { collation, .. }
+            | SqlType::Text { collation, .. },
             Domain::Text(compared),
         ) => *collation == compared,
-        (SqlType::Binary { .. } | SqlType::VarBinary { .. } | SqlType::Blob { .. }, Domain::Text(compared)) => {
-            compared == Collation::Binary
-        }
+        (
+            SqlType::Binary { .. } | SqlType::VarBinary { .. } | SqlType::Blob { .. },
+            Domain::Text(compared),
+        ) => compared == Collation::Binary,
         (SqlType::Date | SqlType::DateTime { .. } | SqlType::Timestamp { .. }, Domain::DateTime) => true,
         (SqlType::Time { .. }, Domain::Time) => true,
         _ => false,
@@ -227,7 +232,9 @@ fn row(expression: &Expression, table: &TableDefinition) -> Option<Vec<(ColumnIn
     let mut row: Vec<(ColumnIndex, Expression)> = Vec::with_capacity(conjuncts.len());
     for conjunct in conjuncts.iter() {
         let (column, mut intervals) = intervals(conjunct, table)?;
-        let (Some(Interval::Point(value)), true) = (intervals.pop(), intervals.is_empty()) else { return None };
+        let (Some(Interval::Point(value)), true) = (intervals.pop(), intervals.is_empty()) else {
+            return None;
+        };
         if row.iter().any(|(known, _)| *known == column) {
             return None;
         }
@@ -238,7 +245,9 @@ fn row(expression: &Expression, table: &TableDefinition) -> Option<Vec<(ColumnIn
 
 /// `column LIKE 'prefix…'`: everything from the prefix up to the last string that begins with it.
 fn like_range(expression: &Expression, table: &TableDefinition) -> Option<(ColumnIndex, Interval)> {
-    let Node::Like { negated: false, collation, escape, operand, pattern } = &expression.node else { return None };
+    let Node::Like { negated: false, collation, escape, operand, pattern } = &expression.node else {
+        return None;
+    };
     let Some(Value::Bytes(bytes)) = pattern.as_literal() else { return None };
     let column = usable_column(operand, Domain::Text(*collation), pattern, table)?;
     let (mut prefix, _) = like_prefix(bytes, *escape);

@@ -30,7 +30,8 @@ pub(crate) fn direction(
         if part.column != column || part.prefix_length.is_some() {
             return None;
         }
-        let wanted = if part.descending == key.descending { ScanDirection::Forward } else { ScanDirection::Backward };
+        let wanted =
+            if part.descending == key.descending { ScanDirection::Forward } else { ScanDirection::Backward };
         if *direction.get_or_insert(wanted) != wanted {
             return None;
         }
@@ -44,9 +45,9 @@ fn entry_order(table: &TableDefinition, index: &IndexDefinition) -> Vec<KeyPart>
     let mut parts = index.parts.clone();
     let is_unique = match index.kind {
         IndexKind::Primary => true,
-        IndexKind::Unique { .. } => {
-            parts.iter().all(|part| part.prefix_length.is_none() && !table.column_at(part.column).flags.nullable)
-        }
+        IndexKind::Unique { .. } => parts
+            .iter()
+            .all(|part| part.prefix_length.is_none() && !table.column_at(part.column).flags.nullable),
         IndexKind::Ordered => false,
     };
     if !is_unique {

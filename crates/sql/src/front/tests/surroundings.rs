@@ -7,8 +7,9 @@ use catalogue::{ColumnSpec, CreateTable, DdlRequest, DefaultSpec, KeySpec, KeySp
 use protocol::SqlError;
 use std::sync::Arc;
 use types::{
-    Collation, ColumnDefinition, ColumnFlags, ColumnIndex, Database, DefaultValue, IndexDefinition, IndexId, IndexKind,
-    IndexState, KeyPart, Schema, SqlType, StoreMode, TableDefinition, TableId, TableKind, Value, store,
+    Collation, ColumnDefinition, ColumnFlags, ColumnIndex, Database, DefaultValue, IndexDefinition, IndexId,
+    IndexKind, IndexState, KeyPart, Schema, SqlType, StoreMode, TableDefinition, TableId, TableKind, Value,
+    store,
 };
 
 const TABLES: [&str; 7] = [
@@ -58,7 +59,8 @@ fn definition(create: &CreateTable, id: TableId) -> TableDefinition {
         });
     }
     let index_of = |name: &str| {
-        let position = create.columns.iter().position(|column| column.name.eq_ignore_ascii_case(name)).unwrap();
+        let position =
+            create.columns.iter().position(|column| column.name.eq_ignore_ascii_case(name)).unwrap();
         ColumnIndex(u16::try_from(position).unwrap())
     };
     let mut indexes = Vec::new();
@@ -83,7 +85,8 @@ fn definition(create: &CreateTable, id: TableId) -> TableDefinition {
                 descending: part.descending,
             })
             .collect();
-        let name = if key.kind == KeySpecKind::Primary { "PRIMARY" } else { key.name.as_deref().unwrap_or("k") };
+        let name =
+            if key.kind == KeySpecKind::Primary { "PRIMARY" } else { key.name.as_deref().unwrap_or("k") };
         indexes.push(index(number, name, kind, parts));
     }
     TableDefinition {
@@ -106,7 +109,8 @@ fn index(number: u32, name: &str, kind: IndexKind, parts: Vec<KeyPart>) -> Index
 
 fn column(spec: &ColumnSpec, keys: &[KeySpec]) -> ColumnDefinition {
     let is_key = keys.iter().any(|key| {
-        key.kind == KeySpecKind::Primary && key.parts.iter().any(|part| part.column.eq_ignore_ascii_case(&spec.name))
+        key.kind == KeySpecKind::Primary
+            && key.parts.iter().any(|part| part.column.eq_ignore_ascii_case(&spec.name))
     });
     let nullable = spec.nullability != Nullability::NotNull && !is_key;
     let default = match &spec.default {

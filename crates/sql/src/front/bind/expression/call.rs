@@ -8,8 +8,8 @@ use expression::aggregate::{AggregateOrder, GROUP_CONCAT_SIZE_MAX};
 use expression::{AggregateCall, AggregateFunction, Direction, Expression};
 use protocol::SqlError;
 use sqlparser::ast::{
-    DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArgumentList,
-    FunctionArguments, ObjectNamePart, OrderBySort, Value as AstValue,
+    DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause,
+    FunctionArgumentList, FunctionArguments, ObjectNamePart, OrderBySort, Value as AstValue,
 };
 use types::{Collation, DefaultValue, Value};
 
@@ -24,8 +24,13 @@ impl Binder<'_> {
         self.typed(called)
     }
 
-    pub(super) fn function(&mut self, function: &Function, place: &mut Place<'_>) -> Result<Expression, SqlError> {
-        let Function { name, uses_odbc_syntax, parameters, args, within_group, filter, null_treatment, over } = function;
+    pub(super) fn function(
+        &mut self,
+        function: &Function,
+        place: &mut Place<'_>,
+    ) -> Result<Expression, SqlError> {
+        let Function { name, uses_odbc_syntax, parameters, args, within_group, filter, null_treatment, over } =
+            function;
         if over.is_some() {
             return Err(SqlError::unsupported("window functions"));
         }
@@ -62,18 +67,29 @@ impl Binder<'_> {
     }
 
     /// Calls whose arguments are not all expressions; None for the rest.
-    fn special(&mut self, name: &str, arguments: &[&Expr], place: &mut Place<'_>) -> Result<Option<Expression>, SqlError> {
+    fn special(
+        &mut self,
+        name: &str,
+        arguments: &[&Expr],
+        place: &mut Place<'_>,
+    ) -> Result<Option<Expression>, SqlError> {
         Ok(Some(match (name, arguments) {
             ("ROW_COUNT", []) => self.session_value(SessionValue::RowCount, "row_count")?,
             ("FOUND_ROWS", []) => self.session_value(SessionValue::FoundRows, "found_rows")?,
             ("VALUES", [argument]) => self.values_of(argument, place)?,
             ("DEFAULT", [argument]) => self.default_of(argument, place)?,
             ("DATE_ADD" | "ADDDATE" | "DATE_SUB" | "SUBDATE", [date, Expr::Interval(interval)]) => {
-                let direction = if name.ends_with("SUB") || name.starts_with("SUB") { Direction::Subtract } else { Direction::Add };
+                let direction = if name.ends_with("SUB") || name.starts_with("SUB") {
+                    Direction::Subtract
+                } else {
+                    Direction::Add
+                };
                 let date = self.bound(date, place)?;
                 self.interval(date, interval, direction, place)?
             }
-            ("DATE_ADD" | "DATE_SUB", [_, _]) => return Err(SqlError::unsupported("DATE_ADD without INTERVAL")),
+            ("DATE_ADD" | "DATE_SUB", [_, _]) => {
+                return Err(SqlError::unsupported("DATE_ADD without INTERVAL"));
+            }
             ("TIMESTAMPADD", [unit, amount, date]) => {
                 let unit = interval_unit(unit_name(unit)?)?;
                 let (amount, date) = (self.bound(amount, place)?, self.bound(date, place)?);
@@ -102,7 +118,11 @@ impl Binder<'_> {
         };
         match place.new_row {
             Some(first) if slot.0 < first => {
-                column = Expression::column(expression::ColumnSlot(first + slot.0), column.sql_type, column.nullable);
+                column = Expression::column(
+                    expression::ColumnSlot(first + slot.0),
+                    column.sql_type,
+                    column.nullable,
+                );
                 Ok(column)
             }
             Some(_) => Ok(column),
@@ -120,7 +140,9 @@ impl Binder<'_> {
             return Err(SqlError::unsupported("DEFAULT() of the new row"));
         };
         match &definition.default {
-            DefaultValue::Literal(value) => Ok(Expression::literal(value.clone(), definition.sql_type.clone())),
+            DefaultValue::Literal(value) => {
+                Ok(Expression::literal(value.clone(), definition.sql_type.clone()))
+            }
             DefaultValue::CurrentTimestamp => self.call("NOW", Vec::new()),
             DefaultValue::Missing if definition.flags.nullable => {
                 Ok(Expression::literal(Value::Null, definition.sql_type.clone()))
@@ -129,7 +151,9 @@ impl Binder<'_> {
                 Err(SqlError::new(1364, format!("Field '{}' doesn't have a default value", definition.name)))
             }
             DefaultValue::AutoIncrement => Ok(Expression::integer(0)),
-            DefaultValue::Expression { .. } => Err(SqlError::unsupported("DEFAULT() of an expression default")),
+            DefaultValue::Expression { .. } => {
+                Err(SqlError::unsupported("DEFAULT() of an expression default"))
+            }
         }
     }
 
@@ -214,7 +238,8 @@ impl Binder<'_> {
         if let Expr::Value(value) = expr
             && let AstValue::Number(digits, _) = &value.value
         {
-            let argument = digits.parse::<usize>().ok().and_then(|ordinal| arguments.get(ordinal.checked_sub(1)?));
+            let argument =
+                digits.parse::<usize>().ok().and_then(|ordinal| arguments.get(ordinal.checked_sub(1)?));
             return argument.cloned().ok_or_else(|| {
                 SqlError::new(1054, format!("Unknown column '{digits}' in '{}'", Clause::OrderBy.text()))
             });
@@ -255,7 +280,9 @@ fn plain_argument(argument: &FunctionArg) -> Result<&Expr, SqlError> {
 }
 
 fn plain_arguments(list: Option<&FunctionArgumentList>) -> Result<Vec<&Expr>, SqlError> {
-    let Some(FunctionArgumentList { duplicate_treatment, args, clauses }) = list else { return Ok(Vec::new()) };
+    let Some(FunctionArgumentList { duplicate_treatment, args, clauses }) = list else {
+        return Ok(Vec::new());
+    };
     if duplicate_treatment.is_some() || !clauses.is_empty() {
         return Err(SqlError::unsupported("DISTINCT and other clauses in a function call"));
     }

@@ -83,15 +83,58 @@ fn type_name(cursor: &mut Cursor<'_>) -> Result<String, SqlError> {
 /// A type with what belongs to it: length, sign, character set.
 fn data_type(cursor: &mut Cursor<'_>, collation: &mut CollationClause) -> Result<TypeClause, SqlError> {
     const KNOWN: [&str; 35] = [
-        "TINYINT", "SMALLINT", "MEDIUMINT", "INT", "BIGINT", "BOOL", "BOOLEAN", "SERIAL", "DECIMAL", "FLOAT", "DOUBLE", "BIT",
-        "CHAR", "VARCHAR", "BINARY", "VARBINARY", "TINYTEXT", "TEXT", "MEDIUMTEXT", "LONGTEXT", "TINYBLOB", "BLOB",
-        "MEDIUMBLOB", "LONGBLOB", "ENUM", "SET", "DATE", "TIME", "DATETIME", "TIMESTAMP", "YEAR", "JSON", "VARCHARACTER",
-        "VECTOR", "GEOMETRY",
+        "TINYINT",
+        "SMALLINT",
+        "MEDIUMINT",
+        "INT",
+        "BIGINT",
+        "BOOL",
+        "BOOLEAN",
+        "SERIAL",
+        "DECIMAL",
+        "FLOAT",
+        "DOUBLE",
+        "BIT",
+        "CHAR",
+        "VARCHAR",
+        "BINARY",
+        "VARBINARY",
+        "TINYTEXT",
+        "TEXT",
+        "MEDIUMTEXT",
+        "LONGTEXT",
+        "TINYBLOB",
+        "BLOB",
+        "MEDIUMBLOB",
+        "LONGBLOB",
+        "ENUM",
+        "SET",
+        "DATE",
+        "TIME",
+        "DATETIME",
+        "TIMESTAMP",
+        "YEAR",
+        "JSON",
+        "VARCHARACTER",
+        "VECTOR",
+        "GEOMETRY",
     ];
     let (unknown, mut name) = (cursor.unexpected(), type_name(cursor)?);
     if !KNOWN.contains(&name.as_str()) {
-        let spatial = ["POINT", "LINESTRING", "POLYGON", "MULTIPOINT", "MULTILINESTRING", "MULTIPOLYGON", "GEOMETRYCOLLECTION"];
-        return Err(if spatial.contains(&name.as_str()) { SqlError::unsupported("spatial types") } else { unknown });
+        let spatial = [
+            "POINT",
+            "LINESTRING",
+            "POLYGON",
+            "MULTIPOINT",
+            "MULTILINESTRING",
+            "MULTIPOLYGON",
+            "GEOMETRYCOLLECTION",
+        ];
+        return Err(if spatial.contains(&name.as_str()) {
+            SqlError::unsupported("spatial types")
+        } else {
+            unknown
+        });
     }
     if let missing @ ("JSON" | "VECTOR" | "GEOMETRY") = name.as_str() {
         return Err(SqlError::unsupported(&format!("column type {missing}")));
@@ -130,8 +173,8 @@ fn takes_its_arguments(data_type: &TypeClause) -> bool {
     let (least, most) = match data_type.name.as_str() {
         "VARCHAR" | "VARBINARY" => (1, 1),
         "DECIMAL" | "FLOAT" | "DOUBLE" => (0, 2),
-        "BOOL" | "BOOLEAN" | "SERIAL" | "DATE" | "ENUM" | "SET" | "TINYTEXT" | "MEDIUMTEXT" | "LONGTEXT" | "TINYBLOB"
-        | "MEDIUMBLOB" | "LONGBLOB" => (0, 0),
+        "BOOL" | "BOOLEAN" | "SERIAL" | "DATE" | "ENUM" | "SET" | "TINYTEXT" | "MEDIUMTEXT" | "LONGTEXT"
+        | "TINYBLOB" | "MEDIUMBLOB" | "LONGBLOB" => (0, 0),
         _ => (0, 1),
     };
     let takes_members = matches!(data_type.name.as_str(), "ENUM" | "SET");
@@ -192,7 +235,9 @@ fn refuse_column_option(cursor: &Cursor<'_>) -> Result<(), SqlError> {
 /// `CURRENT_TIMESTAMP[(digits)]` and its other names; gives the digits.
 fn current_timestamp(cursor: &mut Cursor<'_>) -> Result<Option<u8>, SqlError> {
     let is_now = cursor.is_word("NOW") && *cursor.peek_ahead(1) == Token::LParen;
-    if !is_now && !["CURRENT_TIMESTAMP", "LOCALTIME", "LOCALTIMESTAMP"].iter().any(|word| cursor.is_word(word)) {
+    if !is_now
+        && !["CURRENT_TIMESTAMP", "LOCALTIME", "LOCALTIMESTAMP"].iter().any(|word| cursor.is_word(word))
+    {
         return Ok(None);
     }
     cursor.next();
