@@ -349,6 +349,8 @@ impl<'a> Call<'a> {
             return Ok(Evaluated::NULL);
         }
         let bits = match value.as_ref() {
+            // The text of BIT is its bytes, not its digits.
+            ValueRef::UInt(bits) if matches!(self.type_of(0), SqlType::Bit { .. }) => bits,
             ValueRef::Double(_) | ValueRef::Decimal(_) if from == 10 => {
                 // Numbers lose their fraction, they are not rounded.
                 let number = self.number(0)?.unwrap_or(Number::Int(0));

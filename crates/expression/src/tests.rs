@@ -83,6 +83,11 @@ fn operators_give_what_mysql_gives() {
 }
 
 #[test]
+fn mixed_expressions_give_what_mysql_gives() {
+    check_table("mixed", include_str!("tests/mixed.txt"));
+}
+
+#[test]
 fn conversions_give_what_mysql_gives() {
     check_table("conversions", include_str!("tests/conversions.txt"));
 }

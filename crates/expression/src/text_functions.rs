@@ -20,7 +20,7 @@ use crate::function::{Call, MANY, Typed, functions};
 use crate::node::{CastPurpose, Expression};
 use crate::typing::{
     BIGINT, NumericClass, TypingContext, aggregate_collation, collation_of, display_length, is_binary_string,
-    is_text, numeric_class, text_type,
+    is_temporal, is_text, numeric_class, text_type,
 };
 use measure::{find, find_exact, lower, reversed, upper};
 use std::borrow::Cow;
@@ -117,7 +117,9 @@ impl TextFunction {
             Self::Field => return Self::typed_field(arguments),
             Self::Elt => return Self::typed_elt(arguments),
             Self::Hex => {
-                let is_string = arguments.first().is_some_and(|argument| is_text(&argument.sql_type));
+                let is_string = arguments
+                    .first()
+                    .is_some_and(|argument| is_text(&argument.sql_type) || is_temporal(&argument.sql_type));
                 let arguments = with_texts(arguments, usize::from(is_string));
                 let sql_type =
                     text_type(length_of(&arguments, 0).saturating_mul(8).max(16), typing.collation);

@@ -291,7 +291,9 @@ impl Expression {
         direction: crate::interval::Direction,
     ) -> Result<Self, TypeError> {
         let member = crate::temporal_functions::member_as_text;
-        let (date, amount) = (member(date.localised()), member(amount.localised()));
+        let (date, amount) = (member(date.localised()), amount.localised());
+        // '1:30' is text; a single unit takes the number of an ENUM.
+        let amount = if crate::interval::is_simple(unit) { amount } else { member(amount) };
         let sql_type = crate::interval::result_type(&date, &amount, unit);
         let negated = direction == crate::interval::Direction::Subtract;
         let (date, amount) = (Box::new(date), Box::new(amount));

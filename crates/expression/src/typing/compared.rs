@@ -203,6 +203,11 @@ impl Expression {
         let with_low = meet(&operand, &low, false, "between")?;
         let with_high = meet(&operand, &high, false, "between")?;
         let same = with_low.domain == with_high.domain && with_low.left == with_high.left;
+        if let (Domain::Text(_), Domain::Text(_)) = (with_low.domain, with_high.domain) {
+            let collation = aggregate_collation([&operand, &low, &high].into_iter(), "between")?;
+            let [operand, low, high] = [operand, low, high].map(Self::into_text);
+            return Ok(Self::between_in(Domain::Text(collation), operand, low, high, negated));
+        }
         if with_low.domain != with_high.domain {
             // All three are compared in one way: as numbers, if not all are strings or all are instants.
             let numbers = [operand, low, high].map(Self::into_number);
