@@ -4,45 +4,47 @@
 //!
 //! | file | what |
 //! | --- | --- |
-//! | `layout` | how virtual tables are declared, and the registry of them all |
+//! | `virtual_tables` | all virtual tables by name; how they are declared |
 //! | `information_schema`, `performance_schema`, `mysql`, `ndbinfo` | their declarations |
 //! | `schema_rows` | rows about databases, tables, columns and keys |
 //! | `server_rows` | rows about everything else: character sets, engines, variables, privileges … |
 //! | `pruning` | which tables a WHERE can be about |
 //! | `statement` | columns and rows of every SHOW |
+//! | `reader` | the executor's side: asks nodes, gives batches |
 //!
-//! *How a session uses it.* The binder asks [`virtual_table`] and [`columns`]; the executor asks [`rows`] or [`show`] and gets either the rows
-//! or the question that it must send to nodes ([`VirtualRows::Ask`]). What comes back are rows of the table, values behind its columns to be
-//! passed over. WHERE is the caller's: rows may come that do not match it.
+//! The binder asks [`virtual_tables::definition`] and [`columns_of`]; the executor reads by [`VirtualReader`] and [`operator_of`]. These get
+//! from [`rows`] and `statement::show` either the rows or the question that must go to nodes ([`VirtualRows::Ask`]), whose answers are rows of
+//! the table with perhaps more values behind its columns. WHERE is the executor's: rows may come that do not match it.
 //!
-//! Invariants: the result depends only on the arguments; a row has as many values as its table has columns, each of its column's type or
-//! NULL where the column is nullable; rows come in a fixed order.
+//! Invariants: but for `reader`, the result depends only on the arguments; a row has as many values as its table has columns, each of its
+//! column's type or NULL where the column is nullable; rows come in a fixed order.
 //!
 //! Deliberately not here: privileges. Every account sees everything.
 
 mod information_schema;
-mod layout;
 mod mysql;
 mod ndbinfo;
 mod performance_schema;
 mod pruning;
+mod reader;
 mod schema_rows;
 mod server_rows;
 mod statement;
 #[cfg(test)]
 mod tests;
+pub(crate) mod virtual_tables;
 
-pub(crate) use layout::Respondents;
-pub(crate) use statement::{columns, show};
+pub(crate) use reader::{VirtualReader, operator_of};
+pub(crate) use schema_rows::database_exists;
+pub(crate) use statement::{columns_of, field_list};
 
 use crate::plan::VirtualTable;
 use crate::variables::SessionVariables;
-use layout::Origin;
 use protocol::signal::InfoTable;
 use pruning::Pruning;
 use query::NodeMap;
-use std::sync::Arc;
 use types::{Schema, TableDefinition, Value};
+use virtual_tables::{Origin, Respondents};
 
 /// What a session knows that may be shown.
 #[derive(Clone, Copy)]
@@ -54,7 +56,7 @@ pub(crate) struct ShowContext<'a> {
     /// CURRENT_USER(): name and host pattern.
     pub(crate) account: (&'a str, &'a str),
     /// Status variables.
-    pub(crate) status: &'a Status<'a>,
+    pub(crate) status: &'a Status,
     /// Of the statement before.
     pub(crate) diagnostics: &'a [Diagnostic<'a>],
     /// About how many rows a table has; None: not known here. See [`estimated_row_count`].
@@ -63,7 +65,7 @@ pub(crate) struct ShowContext<'a> {
 
 /// What SHOW STATUS shows; counts are since the node started.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Status<'a> {
+pub(crate) struct Status {
     pub(crate) uptime_s: u64,
     pub(crate) questions: u64,
     /// Connections ever made, or tried.
@@ -78,10 +80,6 @@ pub(crate) struct Status<'a> {
     pub(crate) deletes: u64,
     pub(crate) commits: u64,
     pub(crate) rollbacks: u64,
-    /// TLS version of this connection, `TLSv1.3`; empty without TLS.
-    pub(crate) tls_version: &'a str,
-    /// TLS cipher of this connection; empty without TLS.
-    pub(crate) tls_cipher: &'a str,
 }
 
 /// How grave it is.
@@ -100,23 +98,6 @@ pub(crate) struct Diagnostic<'a> {
     pub(crate) message: &'a str,
 }
 
-/// A session as SHOW PROCESSLIST shows it.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Process<'a> {
-    pub(crate) connection_id: u64,
-    pub(crate) user: &'a str,
-    /// Host and port of the client.
-    pub(crate) host: &'a str,
-    pub(crate) database: Option<&'a str>,
-    /// `Sleep`, `Query`, `Execute`, …
-    pub(crate) command: &'a str,
-    /// How long it has been in this state.
-    pub(crate) seconds: u64,
-    pub(crate) state: &'a str,
-    /// The statement that runs.
-    pub(crate) statement: Option<&'a str>,
-}
-
 /// Rows, or where they are.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum VirtualRows {
@@ -126,18 +107,13 @@ pub(crate) enum VirtualRows {
     Ask(InfoTable, Respondents),
 }
 
-/// The virtual table of that name, in any case.
-pub(crate) fn virtual_table(database: &str, name: &str) -> Option<Arc<TableDefinition>> {
-    layout::known(database, name).map(|known| Arc::clone(&known.definition))
-}
-
 /// The rows of a virtual table. With a filter over its columns, rows that do not match it may be missing.
 pub(crate) fn rows(
     table: &VirtualTable,
     filter: Option<(&expression::Expression, &expression::Context<'_>)>,
     context: &ShowContext<'_>,
 ) -> VirtualRows {
-    let Some(known) = layout::known(&table.database, &table.name) else {
+    let Some(known) = virtual_tables::known(&table.database, &table.name) else {
         return VirtualRows::Now(Vec::new());
     };
     match known.layout.origin {
@@ -151,20 +127,6 @@ pub(crate) fn rows(
             VirtualRows::Now(make(context, &pruning))
         }
     }
-}
-
-/// What a module answers about one of its sessions when asked for [`InfoTable::Processes`].
-pub(crate) fn process_row(process: &Process<'_>) -> Vec<Value> {
-    vec![
-        Value::UInt(process.connection_id),
-        layout::text(process.user),
-        layout::text(process.host),
-        layout::optional_text(process.database),
-        layout::text(process.command),
-        Value::Int(i32::try_from(process.seconds).unwrap_or(i32::MAX).into()),
-        layout::text(process.state),
-        layout::optional_text(process.statement),
-    ]
 }
 
 /// About how many rows a table has: those on this node, and as many again for each partition that is not here.

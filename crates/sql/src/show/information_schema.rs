@@ -3,7 +3,7 @@
 //! Tables about things that do not exist here (routines, views, triggers, foreign keys, finer privileges) are there and empty, because tools
 //! ask for them; InnoDB's own tables are not there.
 
-use super::layout::{
+use super::virtual_tables::{
     Column, Kind, Layout, MakeRows, NAME as TEXT, Origin, Respondents, column, empty, nullable,
 };
 use super::{schema_rows, server_rows};

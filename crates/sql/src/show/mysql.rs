@@ -1,8 +1,8 @@
 //! `mysql`: accounts as administration tools read them. The accounts themselves are rows of `latsdb.users`.
 
 use super::ShowContext;
-use super::layout::{Column, Kind, Layout, NAME as TEXT, Origin, column, empty, nullable, text};
 use super::pruning::Pruning;
+use super::virtual_tables::{Column, Kind, Layout, NAME as TEXT, Origin, column, empty, nullable, text};
 use types::{BlobSize, User, Value};
 
 pub(super) const NAME: &str = "mysql";

@@ -1,7 +1,8 @@
 //! `ndbinfo`: what nodes tell about themselves. Table names are NDB's; columns are as the nodes answer, in that order.
 
-use super::layout::{Column, Kind, Layout, NAME as TEXT, Origin, Respondents, column, nullable};
+use super::virtual_tables::{Column, Kind, Layout, NAME as TEXT, Origin, Respondents, column, nullable};
 use protocol::signal::InfoTable;
+use types::BlobSize;
 
 pub(super) const NAME: &str = "ndbinfo";
 
@@ -77,6 +78,19 @@ const CLUSTER_TRANSACTIONS: &[Column] = &[
     column("count_operations", Kind::UnsignedBigInt),
 ];
 
+/// Client sessions.
+const PROCESSES: &[Column] = &[
+    column("connection_id", Kind::UnsignedBigInt),
+    column("user", Kind::Text(32)),
+    column("host", Kind::Text(261)),
+    nullable("db", Kind::Identifier),
+    column("command", Kind::Text(16)),
+    column("time", Kind::Int),
+    nullable("state", TEXT),
+    nullable("info", Kind::LongText(BlobSize::Long)),
+    column("node_id", Kind::UnsignedInt),
+];
+
 pub(super) const TABLES: &[Layout] = &[
     asked(
         "cluster_transactions",
@@ -89,6 +103,7 @@ pub(super) const TABLES: &[Layout] = &[
     asked("membership", NODES, InfoTable::Nodes, Respondents::AllNodes),
     asked("memory_per_fragment", MEMORY_PER_FRAGMENT, InfoTable::MemoryPerFragment, Respondents::AllNodes),
     asked("nodes", NODES, InfoTable::Nodes, Respondents::OwnNode),
+    asked("processes", PROCESSES, InfoTable::Processes, Respondents::AllNodes),
     asked("resources", RESOURCES, InfoTable::Resources, Respondents::AllNodes),
     asked("threadblocks", THREAD_BLOCKS, InfoTable::ThreadBlocks, Respondents::AllNodes),
     asked("threads", THREADS, InfoTable::Threads, Respondents::AllNodes),

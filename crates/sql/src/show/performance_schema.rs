@@ -1,6 +1,8 @@
 //! `performance_schema`: the tables that tools read variables, counters and sessions from. Instruments and events are not there.
 
-use super::layout::{Column, Kind, Layout, NAME as TEXT, Origin, Respondents, column, empty, nullable};
+use super::virtual_tables::{
+    Column, Kind, Layout, NAME as TEXT, Origin, Respondents, column, empty, nullable,
+};
 use super::{information_schema, server_rows};
 use crate::variables::Scope;
 use protocol::signal::InfoTable;

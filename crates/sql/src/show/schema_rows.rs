@@ -3,13 +3,15 @@
 //! A row's first values are MySQL's: catalogue `def`, database, table. Tables come by database and name, virtual ones in their place.
 
 use super::ShowContext;
-use super::layout::{self, VIRTUAL_DATABASES, count, optional_number, optional_text, text, yes_or_no};
 use super::pruning::Pruning;
+use super::virtual_tables::{
+    self, VIRTUAL_DATABASES, count, optional_number, optional_text, text, yes_or_no,
+};
 use catalogue::{column_default_text, column_type_text};
 use std::collections::BTreeMap;
 use types::{
     BlobSize, Collation, ColumnDefinition, ColumnIndex, DefaultValue, IndexDefinition, IndexKind,
-    IntegerWidth, SqlType, TableDefinition, Value,
+    IntegerWidth, Schema, SqlType, TableDefinition, Value,
 };
 
 /// MySQL's only catalogue.
@@ -29,8 +31,8 @@ fn tables_that<'a>(
 ) -> Vec<ShownTable<'a>> {
     let stored = context.schema.names.values().filter_map(|id| context.schema.table_by_id(*id));
     let stored = stored.map(|table| ShownTable { definition: table, is_virtual: false });
-    let made =
-        layout::all_known().map(|known| ShownTable { definition: &known.definition, is_virtual: true });
+    let made = virtual_tables::all_known()
+        .map(|known| ShownTable { definition: &known.definition, is_virtual: true });
     let shown = stored.chain(made).filter(|table| passes(table.definition));
     let by_name =
         |table: ShownTable<'a>| ((table.definition.database.as_str(), table.definition.name.as_str()), table);
@@ -52,12 +54,17 @@ pub(super) fn virtual_database(name: &str) -> Option<&'static str> {
     VIRTUAL_DATABASES.into_iter().find(|known| known.eq_ignore_ascii_case(name))
 }
 
+/// True if there is such a database; names of virtual ones are taken in any case.
+pub(crate) fn database_exists(schema: &Schema, name: &str) -> bool {
+    schema.database(name).is_some() || virtual_database(name).is_some()
+}
+
 /// A table by name.
 pub(super) fn table<'a>(context: &'a ShowContext<'_>, database: &str, name: &str) -> Option<ShownTable<'a>> {
     let stored = context.schema.table(database, name);
     let stored = stored.map(|table| ShownTable { definition: table, is_virtual: false });
     let made = || {
-        layout::known(database, name)
+        virtual_tables::known(database, name)
             .map(|known| ShownTable { definition: &known.definition, is_virtual: true })
     };
     stored.or_else(made)
@@ -204,7 +211,7 @@ pub(super) fn shown_columns(table: ShownTable<'_>, full: bool) -> Vec<Vec<Value>
 }
 
 /// PRI, UNI, MUL or nothing. As in MySQL, a unique key without NULLs stands in for a missing primary key.
-fn column_key(table: &TableDefinition, column: ColumnIndex) -> &'static str {
+pub(super) fn column_key(table: &TableDefinition, column: ColumnIndex) -> &'static str {
     let is_unique = |index: &&IndexDefinition| matches!(index.kind, IndexKind::Unique { .. });
     let is_whole = |index: &&IndexDefinition| {
         index

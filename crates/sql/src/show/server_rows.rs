@@ -4,7 +4,7 @@
 //! ([`Collation::by_name`] says which).
 
 use super::ShowContext;
-use super::layout::{text, yes_or_no};
+use super::virtual_tables::{text, yes_or_no};
 use crate::variables::{Scope, TABLE};
 use mysql_protocol::charset;
 use types::{Collation, User, Value};
@@ -213,15 +213,7 @@ pub(super) fn status(context: &ShowContext<'_>) -> Vec<Vec<Value>> {
         ("Threads_connected", status.threads_connected),
         ("Uptime", status.uptime_s),
     ];
-    let texts = [("Ssl_cipher", status.tls_cipher), ("Ssl_version", status.tls_version)];
-    let mut rows: Vec<Vec<Value>> =
-        numbers.iter().map(|(name, number)| vec![text(name), text(&number.to_string())]).collect();
-    rows.extend(texts.iter().map(|(name, shown)| vec![text(name), text(shown)]));
-    rows.sort_by(|left, right| match (&left[0], &right[0]) {
-        (Value::Bytes(left), Value::Bytes(right)) => left.cmp(right),
-        _ => std::cmp::Ordering::Equal,
-    });
-    rows
+    numbers.iter().map(|(name, number)| vec![text(name), text(&number.to_string())]).collect()
 }
 
 /// SHOW WARNINGS: Level, Code, Message.

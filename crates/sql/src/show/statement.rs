@@ -2,20 +2,26 @@
 //!
 //! LIKE is applied here, to the first column, as MySQL does: byte by byte where names of databases and tables are, else without case.
 
-use super::layout::{Column, Kind, NAME as TEXT, Respondents, column, nullable, text};
 use super::schema_rows::{self, ShownTable};
+use super::virtual_tables::{Column, Kind, NAME as TEXT, Respondents, column, nullable, text};
 use super::{Level, ShowContext, VirtualRows, information_schema, server_rows};
-use crate::plan::{Show, TableMaintenance};
+use crate::plan::{ResultColumn, Show, TableMaintenance};
 use crate::variables::Scope;
 use expression::{Context, Expression, NoColumns, Node};
 use protocol::SqlError;
 use protocol::signal::InfoTable;
-use types::{BlobSize, Collation, IntegerWidth, SqlType, Value};
+use types::{
+    BlobSize, Collation, ColumnDefinition, ColumnIndex, DefaultValue, IntegerWidth, SqlType, TableDefinition,
+    Value,
+};
+
+/// How names other than those of databases and tables compare.
+const NAME_COLLATION: Collation = Collation::Utf8mb4GeneralCi;
 
 const LONG: Kind = Kind::LongText(BlobSize::Long);
 
-/// Names and types of the columns of a SHOW; `account` is CURRENT_USER().
-pub(crate) fn columns(what: &Show, account: (&str, &str)) -> Vec<(String, SqlType)> {
+/// Names and types of the columns of a SHOW.
+pub(crate) fn columns_of(what: &Show) -> Vec<(String, SqlType)> {
     let fixed: &[Column] = match what {
         Show::Tables { database, full } => {
             let mut columns = vec![(format!("Tables_in_{database}"), Kind::Identifier.sql_type())];
@@ -23,10 +29,6 @@ pub(crate) fn columns(what: &Show, account: (&str, &str)) -> Vec<(String, SqlTyp
                 columns.push(("Table_type".to_owned(), Kind::Text(11).sql_type()));
             }
             return columns;
-        }
-        Show::Grants => {
-            let (user, host) = account;
-            return vec![(format!("Grants for {user}@{host}"), Kind::Text(1024).sql_type())];
         }
         Show::Nothing { columns } => {
             return columns.iter().map(|name| (name.clone(), TEXT.sql_type())).collect();
@@ -44,6 +46,7 @@ pub(crate) fn columns(what: &Show, account: (&str, &str)) -> Vec<(String, SqlTyp
         Show::CharacterSets => CHARACTER_SETS,
         Show::Collations => COLLATIONS,
         Show::ProcessList => return process_list(),
+        Show::Grants => GRANTS,
         Show::Privileges => PRIVILEGES,
         Show::Plugins => PLUGINS,
         Show::Maintenance { .. } => MAINTENANCE,
@@ -90,6 +93,30 @@ pub(crate) fn show(
         Some(pattern) => like_rows(rows, pattern, like_collation(what)),
         None => rows,
     }))
+}
+
+/// What COM_FIELD_LIST answers: the columns whose names match, with their defaults.
+pub(crate) fn field_list(table: &TableDefinition, like: Option<&str>) -> Vec<(ResultColumn, Option<String>)> {
+    let matches = |column: &ColumnDefinition| {
+        like.is_none_or(|like| is_like(column.name.as_bytes(), like, NAME_COLLATION))
+    };
+    let field = |(index, column): (ColumnIndex, &ColumnDefinition)| {
+        let key = schema_rows::column_key(table, index);
+        let shown = ResultColumn {
+            name: column.name.clone(),
+            original_name: column.name.clone(),
+            table: table.name.clone(),
+            original_table: table.name.clone(),
+            database: table.database.clone(),
+            sql_type: column.sql_type.clone(),
+            nullable: column.flags.nullable,
+            primary_key: key == "PRI",
+            unique_key: key == "UNI",
+            auto_increment: column.default == DefaultValue::AutoIncrement,
+        };
+        (shown, catalogue::column_default_text(column))
+    };
+    table.visible_columns().filter(|(_, column)| matches(column)).map(field).collect()
 }
 
 fn known_table<'a>(
@@ -181,27 +208,31 @@ fn like_collation(what: &Show) -> Collation {
         | Show::Privileges
         | Show::Plugins
         | Show::Maintenance { .. }
-        | Show::Nothing { .. } => Collation::Utf8mb4GeneralCi,
+        | Show::Nothing { .. } => NAME_COLLATION,
     }
 }
 
 /// The rows whose first value matches.
 fn like_rows(rows: Vec<Vec<Value>>, pattern: &str, collation: Collation) -> Vec<Vec<Value>> {
-    let context = Context::default();
-    let matches = |row: &Vec<Value>| {
-        let Some(Value::Bytes(shown)) = row.first() else { return false };
-        let node = Node::Like {
-            negated: false,
-            collation,
-            escape: Some(u32::from('\\')),
-            operand: Box::new(Expression::text(shown.clone(), collation)),
-            pattern: Box::new(Expression::text(pattern, collation)),
-        };
-        let sql_type = SqlType::Integer { width: IntegerWidth::Big, unsigned: false };
-        let like = Expression { node, sql_type, nullable: false };
-        like.is_true(&NoColumns, &context).unwrap_or(false)
+    let matches = |row: &Vec<Value>| match row.first() {
+        Some(Value::Bytes(shown)) => is_like(shown, pattern, collation),
+        _ => false,
     };
     rows.into_iter().filter(matches).collect()
+}
+
+/// LIKE as an expression would do it.
+fn is_like(text: &[u8], pattern: &str, collation: Collation) -> bool {
+    let node = Node::Like {
+        negated: false,
+        collation,
+        escape: Some(u32::from('\\')),
+        operand: Box::new(Expression::text(text, collation)),
+        pattern: Box::new(Expression::text(pattern, collation)),
+    };
+    let sql_type = SqlType::Integer { width: IntegerWidth::Big, unsigned: false };
+    let like = Expression { node, sql_type, nullable: false };
+    like.is_true(&NoColumns, &Context::default()).unwrap_or(false)
 }
 
 const DATABASES: &[Column] = &[column("Database", Kind::Identifier)];
@@ -300,6 +331,9 @@ const COLLATIONS: &[Column] = &[
     column("Sortlen", Kind::UnsignedInt),
     column("Pad_attribute", Kind::Text(9)),
 ];
+
+/// MySQL adds `for` and the account.
+const GRANTS: &[Column] = &[column("Grants", Kind::Text(1024))];
 
 const PRIVILEGES: &[Column] = &[
     column("Privilege", Kind::Text(25)),

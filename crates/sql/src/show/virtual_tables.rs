@@ -1,4 +1,4 @@
-//! How a virtual table is declared: its columns, and where its rows come from.
+//! All virtual tables by name, and how one is declared: its columns, and where its rows come from.
 //!
 //! Declarations are constants; the [`TableDefinition`]s that the binder sees are made from them once per process. They have no index, not
 //! even a primary key: nothing but a scan reads them, and they are in no [`types::Schema`].
@@ -156,6 +156,11 @@ fn registry() -> &'static Registry {
 /// The virtual table of that name, in any case.
 pub(super) fn known(database: &str, name: &str) -> Option<&'static Known> {
     registry().get(&(database.to_ascii_lowercase(), name.to_ascii_lowercase()))
+}
+
+/// What the binder sees of the virtual table of that name, in any case.
+pub(crate) fn definition(database: &str, name: &str) -> Option<Arc<TableDefinition>> {
+    known(database, name).map(|known| Arc::clone(&known.definition))
 }
 
 /// All virtual tables, by database and name.

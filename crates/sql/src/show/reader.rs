@@ -1,0 +1,191 @@
+//! Rows of virtual tables and of SHOW as the executor reads them: the one part of `show` that talks to a session and to nodes.
+//!
+//! Nodes that are asked answer when they can; one that is lost, or has not answered after [`ANSWER_TIMEOUT`], is left out with a warning:
+//! these tables are read most when something is wrong.
+//!
+//! Invariant: rows come in order of the nodes that were asked, cut to the table's columns.
+
+use super::virtual_tables::Respondents;
+use super::{
+    Diagnostic, Level, ShowContext, Status, VirtualRows, columns_of, estimated_row_count, rows, statement,
+};
+use crate::environment::{Alarm, AlarmKind};
+use crate::execute::select::Operator;
+use crate::execute::{Cx, Failure, Pull, Row};
+use crate::inbox::{Reply, RequestKind};
+use crate::plan::{Plan, ShowPlan, Source, VirtualTable};
+use crate::session;
+use expression::Expression;
+use protocol::signal::{InfoTable, RequestId};
+use protocol::{Address, Signal};
+use std::sync::Arc;
+use stdx::{Duration, Instant};
+use types::{NodeId, TableDefinition};
+
+/// How long to wait for nodes.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
+/// Rows of one batch.
+const BATCH_ROWS: usize = 512;
+/// ER_GET_TEMPORARY_ERRMSG.
+const TEMPORARY_ERROR: u16 = 1297;
+
+/// What a node says.
+enum Answer {
+    Awaited(NodeId, RequestId),
+    Here(Vec<Row>),
+}
+
+/// Reads a virtual table, or the rows of a SHOW.
+pub(crate) struct VirtualReader {
+    column_count: usize,
+    answers: Vec<Answer>,
+    /// When nobody is waited for any more.
+    deadline: Instant,
+    rows: std::vec::IntoIter<Row>,
+}
+
+impl VirtualReader {
+    /// Begins to read `table` for the statement that runs; rows that its WHERE leaves out may still come.
+    pub(crate) fn new(
+        table: &VirtualTable,
+        definition: &Arc<TableDefinition>,
+        cx: &mut Cx<'_, '_>,
+    ) -> Result<Self, Failure> {
+        let evaluation = cx.statement.context();
+        let filter = filter_of(&cx.statement.cached.prepared.plan).map(|filter| (filter, &evaluation));
+        let made = with_show_context(cx, |context| rows(table, filter, context));
+        Ok(Self::of(made, definition.columns.len(), cx))
+    }
+
+    fn of(made: VirtualRows, column_count: usize, cx: &mut Cx<'_, '_>) -> Self {
+        let (answers, rows) = match made {
+            VirtualRows::Now(rows) => (Vec::new(), rows),
+            VirtualRows::Ask(table, of) => (ask(table, of, cx), Vec::new()),
+        };
+        let deadline = cx.env.now.monotonic + ANSWER_TIMEOUT;
+        if !answers.is_empty() {
+            let alarm = Alarm { connection_id: cx.core.id, kind: AlarmKind::Retry };
+            cx.env.module.deadlines.register(deadline, alarm);
+        }
+        Self { column_count, answers, deadline, rows: rows.into_iter() }
+    }
+
+    /// The next rows.
+    pub(crate) fn next(&mut self, cx: &mut Cx<'_, '_>) -> Result<Pull, Failure> {
+        if !self.collect(cx)? {
+            return Ok(Pull::Wait);
+        }
+        let batch: Vec<Row> = self.rows.by_ref().take(BATCH_ROWS).collect();
+        cx.env.budget.spend(u32::try_from(batch.len()).unwrap_or(u32::MAX));
+        Ok(if batch.is_empty() { Pull::End } else { Pull::Batch(batch) })
+    }
+
+    /// Takes the answers that came; false while some are missing.
+    fn collect(&mut self, cx: &mut Cx<'_, '_>) -> Result<bool, Failure> {
+        let is_late = cx.env.now.monotonic >= self.deadline;
+        let mut is_complete = true;
+        for answer in &mut self.answers {
+            let Answer::Awaited(node, request) = answer else { continue };
+            match cx.core.inbox.take(*request) {
+                Some(Reply::Info(rows)) => *answer = Answer::Here(rows),
+                Some(Reply::Failed(error)) => return Err(Failure::Error(error)),
+                Some(_) => *answer = left_out(*node, "it is lost", cx),
+                None if is_late => {
+                    cx.core.inbox.forget(*request);
+                    *answer = left_out(*node, "it does not answer", cx);
+                }
+                None => is_complete = false,
+            }
+        }
+        if is_complete && !self.answers.is_empty() {
+            let rows = std::mem::take(&mut self.answers).into_iter().flat_map(|answer| match answer {
+                Answer::Here(rows) => rows,
+                Answer::Awaited(..) => Vec::new(),
+            });
+            let cut = |mut row: Row| {
+                row.truncate(self.column_count);
+                row
+            };
+            self.rows = rows.map(cut).collect::<Vec<Row>>().into_iter();
+        }
+        Ok(is_complete)
+    }
+}
+
+/// The condition on the virtual table that a SELECT reads.
+fn filter_of(plan: &Plan) -> Option<&Expression> {
+    let Plan::Select(select) = plan else { return None };
+    let Source::Virtual { filter, .. } = &select.source else { return None };
+    filter.as_ref()
+}
+
+fn ask(table: InfoTable, of: Respondents, cx: &mut Cx<'_, '_>) -> Vec<Answer> {
+    let map = Arc::clone(&cx.env.module.map);
+    let nodes: Vec<NodeId> = match of {
+        Respondents::OwnNode => vec![map.node],
+        Respondents::AllNodes => {
+            let is_there = |node: &NodeId| !map.lost.contains(node);
+            map.view.nodes.iter().map(|info| info.node).filter(is_there).collect()
+        }
+    };
+    let ask_one = |node: NodeId| {
+        let to = Address::main(node);
+        let request = cx.core.inbox.register(to, RequestKind::Other);
+        cx.env.send(to, Signal::InfoRequest { request, table });
+        Answer::Awaited(node, request)
+    };
+    nodes.into_iter().map(ask_one).collect()
+}
+
+fn left_out(node: NodeId, why: &str, cx: &mut Cx<'_, '_>) -> Answer {
+    cx.core.diagnostics.warn(TEMPORARY_ERROR, format!("Node {node} is left out: {why}"));
+    Answer::Here(Vec::new())
+}
+
+/// What a SHOW reads, filtered.
+pub(crate) fn operator_of(plan: &ShowPlan, cx: &mut Cx<'_, '_>) -> Result<Operator, Failure> {
+    let made = with_show_context(cx, |context| statement::show(&plan.what, plan.like.as_deref(), context))?;
+    let reader = VirtualReader::of(made, columns_of(&plan.what).len(), cx);
+    let operator = Operator::Virtual(Box::new(reader));
+    Ok(match &plan.filter {
+        Some(condition) => Operator::Filter { input: Box::new(operator), condition: condition.clone() },
+        None => operator,
+    })
+}
+
+/// What this session knows.
+fn with_show_context<T>(cx: &Cx<'_, '_>, use_it: impl FnOnce(&ShowContext<'_>) -> T) -> T {
+    let map = &cx.env.module.map;
+    let counters = &cx.env.module.counters;
+    let status = Status {
+        uptime_s: cx.env.now.monotonic.0 / 1_000_000_000,
+        questions: counters.questions,
+        connections: counters.connections,
+        threads_connected: counters.connected,
+        aborted_connects: counters.refused,
+        selects: counters.selects,
+        inserts: counters.inserts,
+        updates: counters.updates,
+        deletes: counters.deletes,
+        commits: counters.commits,
+        rollbacks: counters.rollbacks,
+    };
+    let diagnostics: Vec<Diagnostic<'_>> = cx.core.diagnostics.conditions.iter().map(diagnostic).collect();
+    use_it(&ShowContext {
+        schema: &map.schema,
+        variables: &cx.core.variables,
+        account: (&cx.core.account.0, &cx.core.account.1),
+        status: &status,
+        diagnostics: &diagnostics,
+        row_count: &|table| estimated_row_count(map, table),
+    })
+}
+
+fn diagnostic(condition: &session::Condition) -> Diagnostic<'_> {
+    let level = match condition.level {
+        session::Level::Note => Level::Note,
+        session::Level::Warning => Level::Warning,
+        session::Level::Error => Level::Error,
+    };
+    Diagnostic { level, code: condition.code, message: &condition.message }
+}
