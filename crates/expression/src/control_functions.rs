@@ -1,4 +1,5 @@
-//! COALESCE, GREATEST, LEAST, INTERVAL(): functions that choose among their arguments.
+//! COALESCE, GREATEST, LEAST, INTERVAL(): functions that choose among their arguments; and XOR, which as a function of any number of
+//! operands stays flat however long its chain is.
 
 use crate::comparison::{compare_numbers, compare_values};
 use crate::context::{EvaluationError, TypeError};
@@ -16,6 +17,7 @@ functions! {
         Greatest "GREATEST" 2..=MANY,
         Least "LEAST" 2..=MANY,
         IntervalIndex "INTERVAL" 2..=MANY,
+        Xor "XOR" 2..=MANY,
     }
 }
 
@@ -35,6 +37,7 @@ impl ControlFunction {
                 let arguments = arguments.into_iter().map(Expression::into_number).collect();
                 Ok(Typed { arguments, sql_type: BIGINT, nullable: false })
             }
+            Self::Xor => Ok(Typed::strict(arguments, BIGINT)),
         }
     }
 }
@@ -57,6 +60,7 @@ impl<'a> Call<'a> {
             ControlFunction::Greatest => self.extreme(Ordering::Greater),
             ControlFunction::Least => self.extreme(Ordering::Less),
             ControlFunction::IntervalIndex => self.interval_index(),
+            ControlFunction::Xor => self.parity(),
         }
     }
 
@@ -75,6 +79,16 @@ impl<'a> Call<'a> {
             }
         }
         Ok(best)
+    }
+
+    /// XOR of all; unknown if one is.
+    fn parity(self) -> Result<Evaluated<'a>, EvaluationError> {
+        let mut odd = false;
+        for operand in self.arguments {
+            let Some(truth) = operand.truth(self.row, self.context)? else { return Ok(Evaluated::NULL) };
+            odd ^= truth;
+        }
+        Ok(Evaluated::from_truth(Some(odd)))
     }
 
     /// How many of the thresholds (ascending, NULL lowest) the first argument reaches; -1 for NULL.

@@ -10,6 +10,7 @@
 //! Trees from a peer are decoded but not typed again: evaluation must not panic on an ill-typed one, its result may then be wrong.
 
 use crate::context::ColumnSlot;
+use crate::control_functions::ControlFunction;
 use crate::function::Function;
 use types::{Collation, SqlType, Value};
 use wire_derive::Wire;
@@ -66,9 +67,9 @@ pub enum Node {
         /// Of what.
         operand: Box<Expression>,
     },
-    /// Arithmetic, bits, XOR.
+    /// Arithmetic and bits. (A chain of XOR is a flat function call.)
     Binary {
-        /// Which; never a comparison, AND or OR.
+        /// Which; never a comparison, AND, OR or XOR.
         operator: BinaryOperator,
         /// First operand.
         left: Box<Expression>,
@@ -679,6 +680,11 @@ fn write_expression(
             write!(formatter, " {} interval ", if *negated { '-' } else { '+' })?;
             write_expression(amount, name_of, formatter)?;
             write!(formatter, " {})", unit.name().to_ascii_lowercase())
+        }
+        Node::Function { function: Function::Control(ControlFunction::Xor), arguments } => {
+            formatter.write_str("(")?;
+            write_list(arguments, " xor ", name_of, formatter)?;
+            formatter.write_str(")")
         }
         Node::Function { function, arguments } => {
             write!(formatter, "{}(", function.name().to_ascii_lowercase())?;

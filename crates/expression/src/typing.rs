@@ -23,6 +23,8 @@ pub(crate) use result_type::{
 pub use result_type::{common_type, type_words};
 
 use crate::context::{ColumnSlot, Context, NoColumns, SqlMode, TypeError};
+use crate::control_functions::ControlFunction;
+use crate::function::Function;
 use crate::node::{BinaryOperator, CastPurpose, Expression, IntervalUnit, Node, Test, UnaryOperator};
 use types::{Collation, IntegerWidth, SqlType, Value};
 
@@ -123,11 +125,7 @@ impl Expression {
         match operator {
             BinaryOperator::And => Ok(Self::and(vec![left, right])),
             BinaryOperator::Or => Ok(Self::or(vec![left, right])),
-            BinaryOperator::Xor => {
-                let nullable = left.nullable || right.nullable;
-                let (left, right) = (Box::new(left), Box::new(right));
-                Ok(Self::new(Node::Binary { operator, left, right }, BIGINT, nullable))
-            }
+            BinaryOperator::Xor => Ok(Self::xor(left, right)),
             BinaryOperator::Compare(comparison) => Self::compare(comparison, left, right),
             BinaryOperator::BitAnd
             | BinaryOperator::BitOr
@@ -194,6 +192,20 @@ impl Expression {
                 Self::new(node, BIGINT, nullable)
             }
         }
+    }
+
+    /// A chain of XOR is one flat call.
+    fn xor(left: Self, right: Self) -> Self {
+        let nullable = left.nullable || right.nullable;
+        let function = Function::Control(ControlFunction::Xor);
+        let mut operands = match left {
+            Self { node: Node::Function { function: known, arguments }, .. } if known == function => {
+                arguments.0
+            }
+            left => vec![left],
+        };
+        operands.push(right);
+        Self::new(Node::Function { function, arguments: operands.into() }, BIGINT, nullable)
     }
 
     /// The conditions that must all hold: the operands of an AND, else the expression itself.

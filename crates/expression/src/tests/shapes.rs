@@ -59,6 +59,11 @@ fn chains_are_flat() {
     assert_eq!(operands.len(), 1_000_000);
     assert_eq!(chain.depth(), 3);
     assert!(!chain.is_true(&row(), &context()).unwrap());
+    let mut chain = typed("i");
+    for _ in 0..10_000 {
+        chain = Expression::binary(BinaryOperator::Xor, chain, Expression::boolean(true)).unwrap();
+    }
+    assert_eq!((chain.depth(), chain.is_true(&row(), &context())), (2, Ok(true)));
 }
 
 fn typed_column() -> Expression {
@@ -216,6 +221,33 @@ fn deep_trees_are_evaluated_and_travel_up_to_the_limit() {
         expression = Expression::unary(UnaryOperator::BitNot, expression).unwrap();
     }
     assert_eq!(from_bytes::<Expression>(&to_bytes(&expression)), Err(stdx::wire::WireError::TooDeep));
+}
+
+/// Every kind of node that recurses, as deep as a statement may be (the front end's limits), within the two megabytes of a test thread.
+#[test]
+fn every_deep_tree_fits_the_stack() {
+    type Wrap = fn(Expression) -> Result<Expression, TypeError>;
+    let wraps: [Wrap; 8] = [
+        |inner| Expression::call("CONCAT", vec![inner, Expression::integer(1)], &TypingContext::default()),
+        |inner| Expression::call("ROUND", vec![inner], &TypingContext::default()),
+        |inner| Expression::call("LAST_DAY", vec![inner], &TypingContext::default()),
+        |inner| Expression::case(vec![(inner.clone(), Expression::integer(1))], None),
+        |inner| Expression::cast(inner, SqlType::Double),
+        |inner| Expression::interval(inner, Expression::integer(1), IntervalUnit::Day, Direction::Add),
+        |inner| Expression::between(inner, Expression::integer(0), Expression::integer(1), false),
+        |inner| Expression::binary(BinaryOperator::Multiply, inner, typed("d")),
+    ];
+    for wrap in wraps {
+        let mut expression = typed("i");
+        while expression.depth() < 100 {
+            expression = wrap(expression).unwrap();
+        }
+        let _ = expression.evaluate(&row(), &context());
+        let _ = expression.is_true(&row(), &context());
+        let folded = fold_constants(&expression, &context());
+        assert!(from_bytes::<Expression>(&to_bytes(&folded)).is_ok());
+        assert!(!expression.to_string().is_empty());
+    }
 }
 
 #[test]
