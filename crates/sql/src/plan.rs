@@ -337,6 +337,8 @@ pub struct UpdatePlan {
     pub assignments: Vec<ColumnAssignment>,
     /// ORDER BY.
     pub order_by: Vec<SortKey>,
+    /// As in [`SelectPlan`]: the first rows of the scan are the ones that LIMIT leaves.
+    pub order_by_index: Option<ScanDirection>,
     /// LIMIT.
     pub limit: Limit,
     /// IGNORE.
@@ -350,6 +352,8 @@ pub struct DeletePlan {
     pub access: TableAccess,
     /// ORDER BY.
     pub order_by: Vec<SortKey>,
+    /// As in [`SelectPlan`]: the first rows of the scan are the ones that LIMIT leaves.
+    pub order_by_index: Option<ScanDirection>,
     /// LIMIT.
     pub limit: Limit,
 }

@@ -17,7 +17,7 @@ use protocol::SqlError;
 use sqlparser::ast::{Expr, Query, UnaryOperator};
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
-use sqlparser::tokenizer::{Token, TokenWithSpan};
+use sqlparser::tokenizer::{Span, Token, TokenWithSpan};
 
 /// How deep the parser crate may recurse: at up to 20 KiB a level (unoptimised), within 2 MiB of stack.
 const RECURSION_LIMIT: usize = 100;
@@ -63,6 +63,11 @@ impl<'t> Cursor<'t> {
     /// The byte offset of the token here.
     pub(crate) fn offset(&self) -> usize {
         self.offset_of_token(self.parser.peek_token_ref())
+    }
+
+    /// Where the token here stands.
+    pub(crate) fn span(&self) -> Span {
+        self.parser.peek_token_ref().span
     }
 
     fn offset_of_token(&self, token: &TokenWithSpan) -> usize {

@@ -15,8 +15,9 @@
 use super::reserved::is_reserved;
 use expression::AggregateFunction;
 use sqlparser::ast::{
-    CastKind, DataType, DateTimeField, Expr, ExtractSyntax, Function, FunctionArg, FunctionArgExpr,
-    FunctionArgumentList, FunctionArguments, Ident, Interval, ObjectName, TypedString, UnaryOperator,
+    CastKind, CharacterLength, DataType, DateTimeField, ExactNumberInfo, Expr, ExtractSyntax, Function,
+    FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident, Interval, ObjectName,
+    TimezoneInfo, TypedString, UnaryOperator,
 };
 use sqlparser::dialect::{Dialect, MySqlDialect, Precedence};
 use sqlparser::keywords::Keyword;
@@ -251,6 +252,8 @@ fn parse_word(parser: &mut Parser<'_>, word: Word, span: Span) -> Result<Option<
     match word.keyword {
         Keyword::INTERVAL => parse_interval(parser).map(Some),
         Keyword::EXTRACT if is_called => parse_extract(parser).map(Some),
+        Keyword::CAST if is_called => parse_cast(parser).map(Some),
+        Keyword::CONVERT if is_called => parse_convert(parser).map(Some),
         Keyword::BINARY => {
             parser.advance_token();
             let expr = Box::new(parser.parse_subexpr(precedence::BANG)?);
@@ -372,8 +375,8 @@ fn call_without_arguments(name: Ident) -> Function {
 fn parse_typed_text(parser: &mut Parser<'_>, word: &Word, span: Span) -> Result<Option<Expr>, ParserError> {
     let data_type = match word.keyword {
         Keyword::DATE => Some(DataType::Date),
-        Keyword::TIME => Some(DataType::Time(None, sqlparser::ast::TimezoneInfo::None)),
-        Keyword::TIMESTAMP => Some(DataType::Timestamp(None, sqlparser::ast::TimezoneInfo::None)),
+        Keyword::TIME => Some(DataType::Time(None, TimezoneInfo::None)),
+        Keyword::TIMESTAMP => Some(DataType::Timestamp(None, TimezoneInfo::None)),
         _ => None,
     };
     if let Some(data_type) = data_type {
@@ -401,6 +404,118 @@ fn parse_interval(parser: &mut Parser<'_>) -> Result<Expr, ParserError> {
         last_field: None,
         fractional_seconds_precision: None,
     }))
+}
+
+/// `CAST(… AS type)`.
+fn parse_cast(parser: &mut Parser<'_>) -> Result<Expr, ParserError> {
+    parser.advance_token();
+    parser.expect_token(&Token::LParen)?;
+    let expr = Box::new(parser.parse_expr()?);
+    parser.expect_keyword(Keyword::AS)?;
+    let data_type = parse_cast_type(parser)?;
+    parser.expect_token(&Token::RParen)?;
+    Ok(Expr::Cast { kind: CastKind::Cast, expr, data_type, format: None })
+}
+
+/// `CONVERT(…, type)`, `CONVERT(… USING character_set)`.
+fn parse_convert(parser: &mut Parser<'_>) -> Result<Expr, ParserError> {
+    parser.advance_token();
+    parser.expect_token(&Token::LParen)?;
+    let expr = Box::new(parser.parse_expr()?);
+    let (mut data_type, mut charset) = (None, None);
+    if parser.parse_keyword(Keyword::USING) {
+        charset = Some(ObjectName::from(vec![parser.parse_identifier()?]));
+    } else {
+        parser.expect_token(&Token::Comma)?;
+        data_type = Some(parse_cast_type(parser)?);
+    }
+    parser.expect_token(&Token::RParen)?;
+    Ok(Expr::Convert {
+        is_try: false,
+        expr,
+        data_type,
+        charset,
+        target_before_value: false,
+        styles: Vec::new(),
+    })
+}
+
+/// `(number[, number])`, if it is here.
+fn parse_numbers(parser: &mut Parser<'_>) -> Result<Vec<u64>, ParserError> {
+    if !parser.consume_token(&Token::LParen) {
+        return Ok(Vec::new());
+    }
+    let numbers = parser.parse_comma_separated(Parser::parse_literal_uint)?;
+    parser.expect_token(&Token::RParen)?;
+    Ok(numbers)
+}
+
+/// Passes over a bare word if it is here.
+fn take_word(parser: &mut Parser<'_>, wanted: &str) -> bool {
+    let found = matches!(&parser.peek_token_ref().token, Token::Word(word) if word.quote_style.is_none() && word.value.eq_ignore_ascii_case(wanted));
+    if found {
+        parser.advance_token();
+    }
+    found
+}
+
+/// The types that CAST knows.
+fn parse_cast_type(parser: &mut Parser<'_>) -> Result<DataType, ParserError> {
+    let token = parser.peek_token_ref();
+    let Token::Word(word) = &token.token else { return parser.expected_ref("a type", token) };
+    let name = word.value.to_ascii_uppercase();
+    if word.quote_style.is_some() {
+        return parser.expected_ref("a type", token);
+    }
+    let at = parser.index();
+    parser.advance_token();
+    let only = |numbers: &[u64]| numbers.first().copied();
+    Ok(match name.as_str() {
+        "SIGNED" | "UNSIGNED" => {
+            let _ = take_word(parser, "INTEGER") || take_word(parser, "INT");
+            if name == "SIGNED" { DataType::Signed } else { DataType::Unsigned }
+        }
+        "CHAR" | "CHARACTER" | "NCHAR" => {
+            let length = only(&parse_numbers(parser)?);
+            if parse_binary_character_set(parser)? {
+                return Ok(DataType::Binary(length));
+            }
+            DataType::Char(length.map(|length| CharacterLength::IntegerLength { length, unit: None }))
+        }
+        "BINARY" => DataType::Binary(only(&parse_numbers(parser)?)),
+        "DATE" => DataType::Date,
+        "DATETIME" => DataType::Datetime(only(&parse_numbers(parser)?)),
+        "TIME" => DataType::Time(only(&parse_numbers(parser)?), TimezoneInfo::None),
+        "DECIMAL" | "DEC" => DataType::Decimal(match parse_numbers(parser)?.as_slice() {
+            [] => ExactNumberInfo::None,
+            [precision] => ExactNumberInfo::Precision(*precision),
+            [precision, scale, ..] => {
+                ExactNumberInfo::PrecisionAndScale(*precision, i64::try_from(*scale).unwrap_or(i64::MAX))
+            }
+        }),
+        "DOUBLE" => {
+            take_word(parser, "PRECISION");
+            DataType::DoublePrecision
+        }
+        "REAL" => DataType::Real,
+        "FLOAT" => match only(&parse_numbers(parser)?) {
+            Some(25..) => DataType::DoublePrecision,
+            _ => DataType::Float(ExactNumberInfo::None),
+        },
+        "YEAR" | "JSON" => DataType::Custom(ObjectName::from(vec![Ident::new(name)]), Vec::new()),
+        _ => return parser.expected_at("a type", at),
+    })
+}
+
+/// `CHARACTER SET name` behind CHAR; true for `binary`: all others are kept as UTF-8.
+fn parse_binary_character_set(parser: &mut Parser<'_>) -> Result<bool, ParserError> {
+    if take_word(parser, "CHARSET") || take_word(parser, "CHARACTER") {
+        take_word(parser, "SET");
+        let name = parser.parse_identifier()?;
+        return Ok(name.value.eq_ignore_ascii_case("binary"));
+    }
+    let _ = take_word(parser, "ASCII") || take_word(parser, "UNICODE");
+    Ok(false)
 }
 
 /// `EXTRACT(unit FROM …)`.

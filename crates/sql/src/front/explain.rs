@@ -220,20 +220,26 @@ impl Tree {
             update.access.alias,
             shown_assignments(&update.assignments, table)
         ));
-        self.rows_to_change(&update.access, &update.order_by, &update.limit);
+        self.limit(&update.limit);
+        self.rows_to_change(&update.access, &update.order_by, update.order_by_index);
     }
 
     fn delete(&mut self, delete: &DeletePlan) {
         self.step(format!("Delete from {}", delete.access.alias));
-        self.rows_to_change(&delete.access, &delete.order_by, &delete.limit);
+        self.limit(&delete.limit);
+        self.rows_to_change(&delete.access, &delete.order_by, delete.order_by_index);
     }
 
-    fn rows_to_change(&mut self, access: &TableAccess, order_by: &[SortKey], limit: &Limit) {
-        self.limit(limit);
-        if !order_by.is_empty() {
+    fn rows_to_change(
+        &mut self,
+        access: &TableAccess,
+        order_by: &[SortKey],
+        direction: Option<ScanDirection>,
+    ) {
+        if !order_by.is_empty() && direction.is_none() {
             self.sort(order_by, |expression| shown(expression, Some(&access.table)));
         }
-        self.access(access, None);
+        self.access(access, direction);
     }
 }
 
@@ -341,8 +347,16 @@ fn facts(plan: &Plan) -> Facts<'_> {
                 if matches!(insert.conflict, InsertConflict::Replace) { "REPLACE" } else { "INSERT" };
             Facts { name: Some(insert.table.name.clone()), ..nothing(select_type) }
         }
-        Plan::Update(update) => change_facts("UPDATE", &update.access, &update.order_by),
-        Plan::Delete(delete) => change_facts("DELETE", &delete.access, &delete.order_by),
+        Plan::Update(update) => change_facts(
+            "UPDATE",
+            &update.access,
+            !update.order_by.is_empty() && update.order_by_index.is_none(),
+        ),
+        Plan::Delete(delete) => change_facts(
+            "DELETE",
+            &delete.access,
+            !delete.order_by.is_empty() && delete.order_by_index.is_none(),
+        ),
         Plan::Explain { plan, .. } => facts(plan),
         Plan::Ddl(_)
         | Plan::Transaction(_)
@@ -380,9 +394,9 @@ fn select_facts(select: &SelectPlan) -> Facts<'_> {
     facts
 }
 
-fn change_facts<'p>(select_type: &'static str, access: &'p TableAccess, order_by: &[SortKey]) -> Facts<'p> {
+fn change_facts<'p>(select_type: &'static str, access: &'p TableAccess, sorts: bool) -> Facts<'p> {
     let mut extra: Vec<&'static str> = access.filter.iter().map(|_| "Using where").collect();
-    if !order_by.is_empty() {
+    if sorts {
         extra.push("Using filesort");
     }
     Facts { select_type, access: Some(access), name: None, extra }

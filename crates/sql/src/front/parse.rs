@@ -26,7 +26,7 @@ use super::statement::{
 use crate::plan::ExplainFormat;
 use protocol::SqlError;
 use sqlparser::ast::{Expr, Value as AstValue};
-use sqlparser::tokenizer::{Span, Token};
+use sqlparser::tokenizer::Token;
 
 /// A parsed statement.
 #[derive(Debug)]
@@ -136,8 +136,9 @@ fn value_or_default(cursor: &mut Cursor<'_>) -> Result<ValueOrDefault, SqlError>
         _ => None,
     };
     if let Some(value) = literal {
+        let span = cursor.span();
         cursor.next();
-        return Ok(ValueOrDefault::Value(Box::new(Expr::Value(value.with_span(Span::empty())))));
+        return Ok(ValueOrDefault::Value(Box::new(Expr::Value(value.with_span(span)))));
     }
     cursor.expression().map(|value| ValueOrDefault::Value(Box::new(value)))
 }

@@ -167,6 +167,12 @@ fn errors() {
     check_golden(include_str!("tests/errors.txt"));
 }
 
+/// What drivers, tools and dumps say of their own accord.
+#[test]
+fn clients() {
+    check_golden(include_str!("tests/clients.txt"));
+}
+
 #[test]
 fn explain_tables() {
     check_golden(include_str!("tests/explain.txt"));

@@ -1,7 +1,7 @@
 //! DDL statements to requests of the catalogue: names completed, types and collations resolved, defaults evaluated. Whether a request
 //! makes sense is the catalogue's to say.
 
-use super::expression::{Place, named_collation};
+use super::expression::{Place, hex_for_column, named_collation};
 use super::scope::Scope;
 use super::{Binder, Bound, Clause};
 use crate::front::statement::{
@@ -134,7 +134,10 @@ impl Binder<'_> {
             }
             DefaultClause::Literal(expr) => {
                 let scope = Scope::default();
-                let value = self.expression(expr, &mut Place::new(&scope, Clause::Default))?;
+                let value = match hex_for_column(expr, &sql_type) {
+                    Some(number) => number,
+                    None => self.expression(expr, &mut Place::new(&scope, Clause::Default))?,
+                };
                 DefaultSpec::Literal(self.default_value(&value, &sql_type, &column.name)?)
             }
             DefaultClause::Expression(expr, text) => {

@@ -5,7 +5,9 @@ use super::scope::Scope;
 use super::{Binder, Bound, Clause};
 use crate::front::planner::{self, Purpose, Wanted};
 use crate::front::statement::{DeleteStatement, OrderItem, TableReference, UpdateStatement};
-use crate::plan::{ColumnAssignment, DeletePlan, Limit, Plan, SortKey, TableAccess, UpdatePlan};
+use crate::plan::{
+    ColumnAssignment, DeletePlan, Limit, Plan, ScanDirection, SortKey, TableAccess, UpdatePlan,
+};
 use expression::Expression;
 use protocol::SqlError;
 use sqlparser::ast::Expr;
@@ -35,6 +37,7 @@ impl Binder<'_> {
             access: rows.access,
             assignments,
             order_by: rows.order_by,
+            order_by_index: rows.order_by_index,
             limit: rows.limit,
             ignore: update.ignore,
         };
@@ -52,7 +55,12 @@ impl Binder<'_> {
             &delete.order_by,
             delete.limit.as_ref(),
         )?;
-        let plan = DeletePlan { access: rows.access, order_by: rows.order_by, limit: rows.limit };
+        let plan = DeletePlan {
+            access: rows.access,
+            order_by: rows.order_by,
+            order_by_index: rows.order_by_index,
+            limit: rows.limit,
+        };
         Ok(Bound::without_rows(Plan::Delete(Box::new(plan))))
     }
 
@@ -78,9 +86,8 @@ impl Binder<'_> {
         let order_by = self.modified_order(order_by, scope)?;
         let count = limit.map(|limit| self.limit_number(limit)).transpose()?;
         let wanted = Wanted { order_by: &order_by, is_limited: count.is_some(), purpose: Purpose::Lock };
-        // The rows are gathered and ordered before they are changed: an order that the index gives is sorted again, at no cost that counts.
-        let (access, _) = planner::access(table, alias, selection, &wanted);
-        Ok(ModifiedRows { access, order_by, limit: Limit { count, offset: None } })
+        let (access, order_by_index) = planner::access(table, alias, selection, &wanted);
+        Ok(ModifiedRows { access, order_by, order_by_index, limit: Limit { count, offset: None } })
     }
 
     fn modified_order(&mut self, items: &[OrderItem], scope: &Scope) -> Result<Vec<SortKey>, SqlError> {
@@ -101,5 +108,6 @@ impl Binder<'_> {
 struct ModifiedRows {
     access: TableAccess,
     order_by: Vec<SortKey>,
+    order_by_index: Option<ScanDirection>,
     limit: Limit,
 }

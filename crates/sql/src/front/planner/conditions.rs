@@ -274,3 +274,46 @@ fn like_range(expression: &Expression, table: &TableDefinition) -> Option<(Colum
     };
     Some((column, Interval::Between { lower: Some((text(prefix), Inclusive::Yes)), upper: Some(upper) }))
 }
+
+#[cfg(test)]
+mod tests {
+    use types::Collation;
+
+    /// `like_range` relies on this order of compare and of sort keys.
+    #[test]
+    fn u_ffff_ends_the_strings_with_a_prefix() {
+        let rests = [
+            "",
+            "z",
+            "zzz",
+            "~",
+            "9",
+            "é",
+            "ß",
+            "Ω",
+            "я",
+            "の",
+            "漢",
+            "\u{fffd}",
+            "\u{1f600}",
+            "\u{10ffff}",
+            "\t",
+            "\u{301}",
+        ];
+        for collation in [Collation::Utf8mb40900AiCi, Collation::Utf8mb40900AsCs] {
+            let key = |text: &str| {
+                let mut key = Vec::new();
+                collation.sort_key(text.as_bytes(), &mut key);
+                key
+            };
+            for rest in rests {
+                let text = format!("abc{rest}");
+                for (lower, upper) in [("abc", text.as_str()), (text.as_str(), "abc\u{ffff}")] {
+                    let order = collation.compare(lower.as_bytes(), upper.as_bytes());
+                    assert!(order.is_le(), "{collation:?} {lower:?} {upper:?}");
+                    assert!(key(lower) <= key(upper), "keys {collation:?} {lower:?} {upper:?}");
+                }
+            }
+        }
+    }
+}

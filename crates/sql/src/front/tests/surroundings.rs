@@ -143,9 +143,13 @@ impl Surroundings for TestSurroundings {
         match name {
             SessionValue::RowCount | SessionValue::FoundRows => Some(Value::Int(0)),
             SessionValue::Variable(name) | SessionValue::GlobalVariable(name) => match name.as_str() {
-                "max_connections" | "autocommit" | "group_concat_max_len" => Some(Value::UInt(1024)),
-                "sql_mode" | "version_comment" | "transaction_isolation" => Some(Value::text("LatsDB")),
-                _ => None,
+                "nothing" => None,
+                "sql_mode"
+                | "version_comment"
+                | "transaction_isolation"
+                | "time_zone"
+                | "character_set_client" => Some(Value::text("LatsDB")),
+                _ => Some(Value::UInt(1024)),
             },
         }
     }
@@ -177,7 +181,11 @@ impl Surroundings for TestSurroundings {
     }
 
     fn show_columns(&self, _: &Show) -> Vec<(String, SqlType)> {
-        vec![("Name".to_owned(), SqlType::VarChar { length: 64, collation: Collation::Utf8mb4GeneralCi })]
+        ["Name", "Variable_name", "Key_name"]
+            .map(|name| {
+                (name.to_owned(), SqlType::VarChar { length: 64, collation: Collation::Utf8mb4GeneralCi })
+            })
+            .to_vec()
     }
 
     fn password_verifier(&self, plugin: Option<&str>, password: &str) -> Result<(String, Vec<u8>), SqlError> {
