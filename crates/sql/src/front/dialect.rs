@@ -288,15 +288,23 @@ fn parse_call(parser: &mut Parser<'_>, word: Word, span: Span) -> Result<Expr, P
     let mut args = Vec::new();
     if !parser.consume_token(&Token::RParen) {
         loop {
-            args.push(FunctionArg::Unnamed(FunctionArgExpr::Expr(parser.parse_expr()?)));
+            args.push(parser.parse_expr()?);
             if !parser.consume_token(&Token::Comma) {
                 break;
             }
         }
         parser.expect_token(&Token::RParen)?;
     }
-    let list = FunctionArgumentList { duplicate_treatment: None, args, clauses: Vec::new() };
-    Ok(Expr::Function(Function { args: FunctionArguments::List(list), ..call_without_arguments(name) }))
+    if name.value.eq_ignore_ascii_case("ROW") {
+        return Ok(Expr::Tuple(args));
+    }
+    Ok(Expr::Function(Function { args: argument_list(args), ..call_without_arguments(name) }))
+}
+
+fn argument_list(arguments: Vec<Expr>) -> FunctionArguments {
+    let args =
+        arguments.into_iter().map(|argument| FunctionArg::Unnamed(FunctionArgExpr::Expr(argument))).collect();
+    FunctionArguments::List(FunctionArgumentList { duplicate_treatment: None, args, clauses: Vec::new() })
 }
 
 /// Aggregates (DISTINCT, `*`, ORDER BY, SEPARATOR, OVER) and window functions (OVER).
@@ -392,10 +400,19 @@ fn parse_typed_text(parser: &mut Parser<'_>, word: &Word, span: Span) -> Result<
     Ok(None)
 }
 
-/// `INTERVAL amount unit`.
+/// `INTERVAL amount unit`, or the function `INTERVAL(a, b, …)`.
 fn parse_interval(parser: &mut Parser<'_>) -> Result<Expr, ParserError> {
+    let span = parser.peek_token_ref().span;
     parser.advance_token();
-    let value = Box::new(parser.parse_expr()?);
+    let value = parser.parse_expr()?;
+    if let Expr::Tuple(arguments) = value {
+        let name = Ident::with_span(span, "INTERVAL");
+        return Ok(Expr::Function(Function {
+            args: argument_list(arguments),
+            ..call_without_arguments(name)
+        }));
+    }
+    let value = Box::new(value);
     let unit = parser.parse_identifier()?;
     Ok(Expr::Interval(Interval {
         value,

@@ -31,7 +31,7 @@ impl Default for TextLimits {
     fn default() -> Self {
         Self {
             text_size_max: 64 << 20,
-            token_count_max: 4_000_000,
+            token_count_max: 2_000_000,
             nesting_depth_max: 64,
             operator_path_max: 250,
             connective_path_max: 2_000,
@@ -180,6 +180,11 @@ impl Path {
             self.open(true);
         } else if word.eq_ignore_ascii_case("END") {
             self.close(true);
+        } else if ["WHEN", "THEN", "ELSE"].iter().any(|part| word.eq_ignore_ascii_case(part)) {
+            // The parts of a CASE hang from it side by side, as the items of a list do.
+            if self.levels.last().is_some_and(|level| level.is_case) {
+                self.restart();
+            }
         } else if CONNECTIVES.iter().any(|connective| word.eq_ignore_ascii_case(connective)) {
             self.connective();
         } else if OPERATORS.iter().any(|operator| word.eq_ignore_ascii_case(operator)) {

@@ -255,6 +255,7 @@ fn deep_and_long_statements_are_refused_or_done() {
         ("union", format!("select 1{}", " union select 1".repeat(5_000)), 1436),
         ("deepest parentheses", format!("select {}1{}", "(".repeat(64), ")".repeat(64)), 0),
         ("deepest calls", format!("select {}1{}", "abs(".repeat(64), ")".repeat(64)), 0),
+        ("wide case", format!("select case a{} end from t", " when 1 then a + 1".repeat(1_000)), 0),
         ("deepest cases", format!("select {}1{}", "case when 1 then ".repeat(64), " end".repeat(64)), 0),
         ("deepest casts", format!("select {}1{}", "cast(".repeat(64), " as char)".repeat(64)), 0),
         ("deepest lists", format!("select {}1{}", "1 in (".repeat(64), ")".repeat(64)), 0),
