@@ -42,6 +42,28 @@ pub struct Prepared {
     pub columns: Arc<Vec<ResultColumn>>,
 }
 
+impl Prepared {
+    /// Whether another session may run this plan for the same text, database, parameter types and [`bind_key`]: DDL and SET are bound to
+    /// more of a session than that (whose password ALTER USER CURRENT_USER() changes).
+    ///
+    /// [`bind_key`]: crate::front::BindContext::bind_key
+    #[must_use]
+    pub fn is_shareable(&self) -> bool {
+        match &self.plan {
+            Plan::Select(_) | Plan::Insert(_) | Plan::Update(_) | Plan::Delete(_) | Plan::Explain { .. } => {
+                true
+            }
+            Plan::Ddl(_)
+            | Plan::Transaction(_)
+            | Plan::Set(_)
+            | Plan::Use(_)
+            | Plan::Show(_)
+            | Plan::Kill { .. }
+            | Plan::Nothing { .. } => false,
+        }
+    }
+}
+
 /// A value of the session that a statement names.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum SessionValue {

@@ -24,6 +24,7 @@ use super::BindContext;
 use super::statement::{Statement, TableName};
 use crate::plan::{Plan, Prepared, ResultColumn, SessionValue, VirtualTable};
 use ::expression::Expression;
+use ::expression::aggregate::GROUP_CONCAT_SIZE_MAX;
 use protocol::SqlError;
 use sqlparser::ast::{Expr, Value as AstValue};
 use std::sync::Arc;
@@ -220,6 +221,16 @@ impl Binder<'_> {
             }
             _ => Err(refused()),
         }
+    }
+}
+
+/// `group_concat_max_len`.
+pub(crate) fn group_concat_size_max(context: &BindContext<'_>) -> u32 {
+    let name = SessionValue::Variable("group_concat_max_len".to_owned());
+    match context.surroundings.session_value(&name) {
+        Some(Value::Int(size)) => u32::try_from(size).unwrap_or(GROUP_CONCAT_SIZE_MAX),
+        Some(Value::UInt(size)) => u32::try_from(size).unwrap_or(u32::MAX),
+        _ => GROUP_CONCAT_SIZE_MAX,
     }
 }
 

@@ -1,10 +1,10 @@
 //! Calls: functions, aggregates, and the forms that only look like calls (VALUES, DEFAULT, TIMESTAMPDIFF's unit).
 
 use super::{Aggregates, Place, interval_unit};
-use crate::front::bind::{Binder, Clause};
+use crate::front::bind::{Binder, Clause, group_concat_size_max};
 use crate::front::syntax::syntax_error_behind_word;
 use crate::plan::SessionValue;
-use expression::aggregate::{AggregateOrder, GROUP_CONCAT_SIZE_MAX};
+use expression::aggregate::AggregateOrder;
 use expression::{AggregateCall, AggregateFunction, Direction, Expression};
 use protocol::SqlError;
 use sqlparser::ast::{
@@ -224,7 +224,7 @@ impl Binder<'_> {
                 }
             }
         }
-        let size_max = self.group_concat_size_max();
+        let size_max = group_concat_size_max(self.context);
         self.typed(AggregateCall::group_concat(arguments, distinct, order_by, separator, size_max))
     }
 
@@ -245,15 +245,6 @@ impl Binder<'_> {
             });
         }
         self.bound(expr, place)
-    }
-
-    fn group_concat_size_max(&self) -> u32 {
-        let name = SessionValue::Variable("group_concat_max_len".to_owned());
-        match self.context.surroundings.session_value(&name) {
-            Some(Value::Int(size)) => u32::try_from(size).unwrap_or(GROUP_CONCAT_SIZE_MAX),
-            Some(Value::UInt(size)) => u32::try_from(size).unwrap_or(u32::MAX),
-            _ => GROUP_CONCAT_SIZE_MAX,
-        }
     }
 }
 
