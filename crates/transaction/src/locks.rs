@@ -25,6 +25,17 @@ pub struct LockKey {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct WaitId(pub u64);
 
+/// Where a request stands among those who wait for a key.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Place {
+    /// It has just come: everybody who waits came before it.
+    Last,
+    /// It waits.
+    At(WaitId),
+    /// It waited and its turn has come.
+    First,
+}
+
 #[derive(Clone, Copy, Debug)]
 struct Waiter {
     wait: WaitId,
@@ -47,7 +58,7 @@ pub struct Locks {
 
 impl Locks {
     /// Transactions that keep `transaction` from locking `key` in `mode`: the implicit owner, conflicting holders, and conflicting
-    /// waiters that came before `wait` (all of them if it does not wait yet). Empty: it may pass.
+    /// waiters that came before it. Empty: it may pass.
     #[must_use]
     pub fn conflicts(
         &self,
@@ -55,7 +66,7 @@ impl Locks {
         transaction: TransactionId,
         mode: LockMode,
         implicit_owner: Option<TransactionId>,
-        wait: Option<WaitId>,
+        place: Place,
     ) -> Vec<TransactionId> {
         let mut blockers: Vec<TransactionId> =
             implicit_owner.filter(|owner| *owner != transaction).into_iter().collect();
@@ -69,8 +80,8 @@ impl Locks {
             }
         }
         // Who holds the row already (an upgrade) would deadlock behind waiters that wait for it.
-        if !holds {
-            for waiter in entry.waiters.iter().take_while(|waiter| Some(waiter.wait) != wait) {
+        if !holds && place != Place::First {
+            for waiter in entry.waiters.iter().take_while(|waiter| Place::At(waiter.wait) != place) {
                 if waiter.transaction != transaction && is_incompatible(waiter.mode) {
                     blockers.push(waiter.transaction);
                 }

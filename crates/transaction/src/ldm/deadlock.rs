@@ -6,7 +6,7 @@
 //! [`PROBE_INTERVAL`](super::PROBE_INTERVAL) while the wait lasts, because edges come later than probes.
 
 use super::Ldm;
-use crate::locks::WaitId;
+use crate::locks::{Place, WaitId};
 use protocol::program::Refusal;
 use protocol::signal::Probe;
 use protocol::{Address, ModuleKind, Outputs, Signal};
@@ -33,7 +33,7 @@ impl Ldm {
     fn pass_probe(&self, wait: WaitId, probe: Probe, outputs: &mut Outputs<Shared>) {
         let Some(waiting) = self.waits.get(&wait) else { return };
         let Some(hops_left) = probe.hops_left.checked_sub(1) else { return };
-        for blocker in self.blockers(&waiting.key, waiting.transaction, waiting.mode, Some(wait)) {
+        for blocker in self.blockers(&waiting.key, waiting.transaction, waiting.mode, Place::At(wait)) {
             if blocker == probe.initiator {
                 let hit = Signal::ProbeHit {
                     initiator: probe.initiator,

@@ -6,7 +6,7 @@
 
 use super::waits::{Run, timeout_of};
 use super::{Job, Ldm, Operation};
-use crate::locks::LockKey;
+use crate::locks::{self, LockKey};
 use crate::mutants::{self, Mutant};
 use protocol::program::{Access, LockMode, LockWait, ReadProgress, Refusal, RowBatch};
 use protocol::signal::{ReadBatch, ReadDone, ReadRequest};
@@ -32,6 +32,8 @@ pub(super) struct LockedRead {
     pub(super) request: Box<ReadRequest>,
     next: usize,
     batch: RowBatch,
+    /// It waited for the next key's lock, and its turn has come.
+    pub(super) is_first: bool,
 }
 
 impl Ldm {
@@ -57,7 +59,7 @@ impl Ldm {
             return self.refuse_read(from, &request, refusal, outputs);
         }
         if request.lock.is_some() {
-            let run = LockedRead { from, request, next: 0, batch: RowBatch::default() };
+            let run = LockedRead { from, request, next: 0, batch: RowBatch::default(), is_first: false };
             return self.run_locked_read(now, run, outputs);
         }
         let run = ReadRun::new(Arc::clone(&request.program), request.access.clone());
@@ -172,7 +174,9 @@ impl Ldm {
                 table: read.request.program.table.id,
                 key: key.clone(),
             };
-            if self.blockers(&lock, transaction, mode, None).is_empty() {
+            let place =
+                if std::mem::take(&mut read.is_first) { locks::Place::First } else { locks::Place::Last };
+            if self.blockers(&lock, transaction, mode, place).is_empty() {
                 if let Err(refusal) = self.lock_and_read(&mut read, &lock, transaction, mode) {
                     return self.refuse_locked_read(read, refusal, outputs);
                 }

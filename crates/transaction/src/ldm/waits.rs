@@ -6,7 +6,7 @@
 use super::reads::LockedRead;
 use super::writes::WriteRun;
 use super::{Ldm, PROBE_INTERVAL};
-use crate::locks::{LockKey, WaitId};
+use crate::locks::{self, LockKey, WaitId};
 use protocol::Outputs;
 use protocol::program::{LockMode, LockWait, Refusal};
 use query::Shared;
@@ -60,9 +60,9 @@ impl Ldm {
         key: &LockKey,
         transaction: TransactionId,
         mode: LockMode,
-        wait: Option<WaitId>,
+        place: locks::Place,
     ) -> Vec<TransactionId> {
-        self.locks.conflicts(key, transaction, mode, self.implicit_owner(key), wait)
+        self.locks.conflicts(key, transaction, mode, self.implicit_owner(key), place)
     }
 
     /// Puts a request to wait for a lock.
@@ -95,15 +95,21 @@ impl Ldm {
         while let Some(key) = self.to_serve.pop_front() {
             let grantable = self.locks.waiters(&key).into_iter().find(|wait| {
                 let Some(waiting) = self.waits.get(wait) else { return false };
-                self.blockers(&key, waiting.transaction, waiting.mode, Some(*wait)).is_empty()
+                self.blockers(&key, waiting.transaction, waiting.mode, locks::Place::At(*wait)).is_empty()
             });
             let Some(wait) = grantable else { continue };
             if let Some(waiting) = self.stop_waiting(wait) {
                 // Others may be able to go on too: shared locks, or a row that this one leaves alone.
                 self.to_serve.push_back(key);
                 match waiting.run {
-                    Run::Write(run) => self.run_write(now, run, outputs),
-                    Run::Read(run) => self.run_locked_read(now, run, outputs),
+                    Run::Write(mut run) => {
+                        run.is_first = true;
+                        self.run_write(now, run, outputs);
+                    }
+                    Run::Read(mut run) => {
+                        run.is_first = true;
+                        self.run_locked_read(now, run, outputs);
+                    }
                 }
             }
         }

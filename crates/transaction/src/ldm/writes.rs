@@ -6,7 +6,7 @@
 
 use super::waits::{Run, timeout_of};
 use super::{Held, HeldStage, Ldm, Operation, Place, region_full};
-use crate::locks::LockKey;
+use crate::locks::{self, LockKey};
 use crate::mutants::{self, Mutant};
 use protocol::program::{LockMode, LockWait, OnDuplicate, OperationResult, Refusal, WriteOperation};
 use protocol::signal::{WriteDone, WriteFailure, WriteRequest, WriteSummary};
@@ -21,6 +21,8 @@ pub(super) struct WriteRun {
     pub(super) from: Address,
     pub(super) request: Box<WriteRequest>,
     results: Vec<OperationResult>,
+    /// It waited for the next row's lock, and its turn has come.
+    pub(super) is_first: bool,
 }
 
 /// What becomes of a row.
@@ -40,7 +42,7 @@ impl Ldm {
         outputs: &mut Outputs<Shared>,
     ) {
         let results = Vec::with_capacity(request.operations.len());
-        self.run_write(now, WriteRun { from, request, results }, outputs);
+        self.run_write(now, WriteRun { from, request, results, is_first: false }, outputs);
     }
 
     /// Runs a request from the operation where it stands.
@@ -54,7 +56,9 @@ impl Ldm {
             return self.refuse_write(run, refusal, outputs);
         }
         while run.results.len() < run.request.operations.len() {
-            match self.run_operation(&run) {
+            let place =
+                if std::mem::take(&mut run.is_first) { locks::Place::First } else { locks::Place::Last };
+            match self.run_operation(&run, place) {
                 Ok(result) => run.results.push(result),
                 Err(Stop::Refused(refusal)) => return self.refuse_write(run, refusal, outputs),
                 Err(Stop::Locked(key)) => match (run.request.wait, timeout_of(run.request.wait)) {
@@ -108,7 +112,7 @@ impl Ldm {
     }
 
     /// Locks, evaluates and stages the request's next operation.
-    fn run_operation(&mut self, run: &WriteRun) -> Result<OperationResult, Stop> {
+    fn run_operation(&mut self, run: &WriteRun, place: locks::Place) -> Result<OperationResult, Stop> {
         let request = &run.request;
         let operation = &request.operations[run.results.len()];
         let key = operation_key(operation);
@@ -124,7 +128,8 @@ impl Ldm {
         let is_free = owner.is_none_or(|owner| owner == request.transaction);
         if !is_free || !self.locks.is_empty() {
             let lock = LockKey { partition, table, key: key.into() };
-            let blockers = self.locks.conflicts(&lock, request.transaction, LockMode::Exclusive, owner, None);
+            let blockers =
+                self.locks.conflicts(&lock, request.transaction, LockMode::Exclusive, owner, place);
             if !blockers.is_empty() && !mutants::is(Mutant::StagedOwnerIgnored) {
                 return Err(Stop::Locked(lock));
             }
