@@ -28,6 +28,8 @@ use types::NodeId;
 
 /// 2026-01-01 00:00:00 UTC: when virtual time begins, in microseconds.
 const WALL_START_US: u64 = 1_767_225_600_000_000;
+/// Steps that one wait may take: a cluster that spins without getting anywhere fails instead of running for hours.
+const STEPS_MAX: u64 = 2_000_000;
 /// The management node's id in every simulated cluster.
 pub const MANAGEMENT: NodeId = NodeId(65);
 
@@ -291,7 +293,8 @@ impl World {
     /// Steps until `done`, or until a number of virtual milliseconds have passed: then false.
     pub fn run_until(&mut self, milliseconds: u64, mut done: impl FnMut(&mut Self) -> bool) -> bool {
         let end = self.now + milliseconds * 1_000_000;
-        while self.now < end {
+        let last_step = self.steps + STEPS_MAX;
+        while self.now < end && self.steps < last_step {
             if done(self) {
                 return true;
             }
