@@ -10,12 +10,12 @@ const PRODUCT_MAX: usize = 4_096;
 
 /// Shares of a table that conditions are thought to leave, lacking statistics.
 mod share {
-    pub(super) const POINT: f64 = 0.01;
+    pub(super) const POINT: f64 = 0.001;
     pub(super) const BOUNDED: f64 = 0.05;
     pub(super) const HALF_BOUNDED: f64 = 0.3;
 }
 /// One key of a whole primary key, as a share of a table; a unique key needs two steps.
-const KEY_COST: f64 = 1e-6;
+const KEY_COST: f64 = 1e-9;
 /// Scanning another index than the primary costs so much more.
 const SECONDARY_FACTOR: f64 = 1.5;
 
