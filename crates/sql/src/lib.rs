@@ -1,4 +1,38 @@
-//! sql: being built.
+//! SQL over the MySQL protocol: sessions, statements, plans and their execution.
+//!
+//! ```text
+//! bytes -> session (commands, one at a time) -> front (text -> plan, by a cache) -> execute (operators) -> results -> bytes
+//!                        |                                   |
+//!                        +-- transaction_client              +-- reads of this node's replicas, signals to partitions elsewhere
+//! ```
+//! | module | what |
+//! | --- | --- |
+//! | `module` | [`SqlModule`]: all sessions of one thread, as the node drives them |
+//! | `session` | a connection: handshake, commands, the statement that runs |
+//! | `front`, `plan` | from text to a plan; what a plan is |
+//! | `statement_cache` | plans by text |
+//! | `execute` | operators and statements as state machines |
+//! | `transaction_client`, `inbox` | the session's side of a transaction; requests and answers |
+//! | `results` | rows and column definitions as clients see them |
+//! | `show`, `variables` | SHOW, information_schema, ndbinfo; system variables |
+//! | `ddl_job` | DDL statements as jobs of the catalogue |
+//!
+//! Invariants: no clock, file, socket or thread; everything that happens follows from the inputs of `SqlModule::handle`.
 
 pub mod front;
 pub mod plan;
+
+mod ddl_job;
+mod environment;
+mod execute;
+mod inbox;
+mod module;
+mod nonce;
+mod results;
+mod session;
+mod show;
+mod statement_cache;
+mod transaction_client;
+mod variables;
+
+pub use module::{INSTANCES_MAX, SqlConfig, SqlModule};

@@ -1,0 +1,545 @@
+//! Runs a DDL statement: the steps of a `catalogue::DdlJob` under the cluster-wide DDL lock.
+//!
+//! ```text
+//! Lock -> Read (version row, ids, journal) -> install that version everywhere -> an unfinished job of the journal? run it, Read again
+//!      -> own job: Write (compare and set, one transaction) | Install (all members) | Backfill ... -> release the lock -> done
+//! ```
+//! The lock is a transaction of its own that lives as long as this run; each write is another one, the session's. A write that finds another
+//! version, or whose outcome is unknown, makes the runner read the journal again, which knows what became of its job.
+//!
+//! Invariants: those of `catalogue::job`; the lock is released however the run ends; the statement returns only when every member has
+//! installed its last version.
+//!
+//! Deliberately not here: what the steps are.
+
+mod backfill;
+
+use crate::environment::Environment;
+use crate::execute::locked_reader::LockBatch;
+use crate::execute::table_reader::{Collector, Order, Pump, TableReader, Target};
+use crate::execute::write_set::{Origin, WriteSet};
+use crate::execute::{Completion, CommitStart, Cx, Failure, Progress, conflicts, failure_of, start_commit, table_ref};
+use crate::inbox::{Reply, RequestKind};
+use backfill::UniqueBackfill;
+use catalogue::job::{JobOutcome, JobStep, Journal, StepWrite};
+use catalogue::{DdlJob, DdlRequest, SystemTables, system};
+use protocol::program::{
+    Access, KeyRange, LockMode, LockWait, OnDuplicate, ReadOutput, ReadProgram, Refusal, WriteOperation,
+};
+use protocol::signal::{CommitOutcome, ReadRequest, RequestId};
+use protocol::{Address, NodeRole, Signal, SqlError};
+use std::sync::Arc;
+use types::{IndexId, PartitionId, SchemaVersion, TableId, TransactionId, Value};
+
+/// How long a statement waits for another one's DDL.
+const DDL_LOCK_WAIT_MS: u32 = 50_000;
+
+/// Rows of a system table being read.
+struct SystemRead {
+    table: TableId,
+    reader: TableReader,
+}
+
+enum Stage {
+    Begin,
+    Lock(RequestId),
+    ReadVersion(SystemRead),
+    ReadJournal { reading: SystemRead, rest: Vec<TableId> },
+    /// Members that have not installed a version yet; then `next`.
+    Install { version: SchemaVersion, open: Vec<RequestId>, next: AfterInstall },
+    Choose,
+    NextStep,
+    Check { step: Box<StepWrite>, batch: LockBatch },
+    Write(WriteSet),
+    Commit(RequestId),
+    Backfill(Vec<RequestId>),
+    BackfillUnique(Box<UniqueBackfill>),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum AfterInstall {
+    Choose,
+    NextStep,
+}
+
+/// A DDL statement that runs.
+pub(crate) struct DdlRun {
+    request: DdlRequest,
+    system: SystemTables,
+    stage: Stage,
+    lock: Option<TransactionId>,
+    version: SchemaVersion,
+    journal: Journal,
+    job: Option<DdlJob>,
+    /// The id of this statement's job, once it has one.
+    own_job: Option<u64>,
+    completion: Completion,
+    attempts: u32,
+}
+
+impl DdlRun {
+    pub(crate) fn new(request: &DdlRequest, _cx: &mut Cx<'_, '_>) -> Result<Self, Failure> {
+        Ok(Self {
+            request: request.clone(),
+            system: SystemTables::new(),
+            stage: Stage::Begin,
+            lock: None,
+            version: SchemaVersion(0),
+            journal: Journal::default(),
+            job: None,
+            own_job: None,
+            completion: Completion::default(),
+            attempts: 0,
+        })
+    }
+
+    pub(crate) fn step(&mut self, cx: &mut Cx<'_, '_>) -> Result<Progress, Failure> {
+        let progress = self.run(cx);
+        if !matches!(progress, Ok(Progress::Wait | Progress::Spent)) {
+            self.release(cx.env);
+        }
+        match progress {
+            // Nothing of the run is the client's to try again piece by piece.
+            Err(Failure::ViewChanged(error)) => Err(Failure::Error(error)),
+            progress => progress,
+        }
+    }
+
+    /// Lets go of the DDL lock.
+    pub(crate) fn release(&mut self, env: &mut Environment<'_>) {
+        let Some(transaction) = self.lock.take() else { return };
+        if let Some(primary) = env.module.map.primary(PartitionId(0)) {
+            env.send(primary, Signal::Abort { transaction, partition: PartitionId(0) });
+        }
+    }
+
+    fn run(&mut self, cx: &mut Cx<'_, '_>) -> Result<Progress, Failure> {
+        loop {
+            let waits = match std::mem::replace(&mut self.stage, Stage::Begin) {
+                Stage::Begin => self.begin(cx)?,
+                Stage::Lock(request) => self.poll_lock(request, cx)?,
+                Stage::ReadVersion(reading) => self.poll_version(reading, cx)?,
+                Stage::ReadJournal { reading, rest } => self.poll_journal(reading, rest, cx)?,
+                Stage::Install { version, open, next } => self.poll_install(version, open, next, cx)?,
+                Stage::Choose => match self.choose(cx)? {
+                    Some(completion) => return Ok(Progress::Done(completion)),
+                    None => None,
+                },
+                Stage::NextStep => match self.next_step(cx)? {
+                    Some(completion) => return Ok(Progress::Done(completion)),
+                    None => None,
+                },
+                Stage::Check { step, batch } => self.poll_check(step, batch, cx)?,
+                Stage::Write(set) => self.poll_write(set, cx)?,
+                Stage::Commit(request) => self.poll_commit(request, cx)?,
+                Stage::Backfill(open) => self.poll_backfill(open, cx),
+                Stage::BackfillUnique(run) => self.poll_backfill_unique(run, cx)?,
+            };
+            if let Some(progress) = waits {
+                return Ok(progress);
+            }
+        }
+    }
+
+    // ---- the lock -----------------------------------------------------------------------------------------------------------------
+
+    fn begin(&mut self, cx: &mut Cx<'_, '_>) -> Result<Option<Progress>, Failure> {
+        let primary = cx.primary(PartitionId(0))?;
+        let transaction = cx.env.module.next_transaction();
+        let request = cx.core.inbox.register(primary, RequestKind::Change);
+        let info = cx.hidden_info(system::DDL_LOCK)?;
+        let program = ReadProgram {
+            table: table_ref(&info.definition),
+            filter: None,
+            output: ReadOutput::StoredRow,
+            with_primary_key: false,
+            with_index_key: false,
+            context: cx.statement.program_context(cx.statement.settings),
+        };
+        let wait = LockWait::Wait { timeout_ms: DDL_LOCK_WAIT_MS };
+        let read = ReadRequest {
+            request,
+            transaction: Some(transaction),
+            lock: Some((LockMode::Exclusive, wait)),
+            partition: PartitionId(0),
+            program: Arc::new(program),
+            access: Access::Keys(vec![self.system.ddl_lock_key()]),
+        };
+        cx.env.send(primary, Signal::Read(Box::new(read)));
+        self.lock = Some(transaction);
+        self.stage = Stage::Lock(request);
+        Ok(None)
+    }
+
+    fn poll_lock(&mut self, request: RequestId, cx: &mut Cx<'_, '_>) -> Result<Option<Progress>, Failure> {
+        match cx.core.inbox.take(request) {
+            None => {
+                self.stage = Stage::Lock(request);
+                Ok(Some(Progress::Wait))
+            }
+            Some(Reply::Read(Ok(_))) => {
+                self.read_catalogue(cx)?;
+                Ok(None)
+            }
+            Some(Reply::Read(Err(refusal))) => Err(failure_of(refusal, "ddl_lock")),
+            Some(_) => Err(Failure::Error(SqlError::deadlock("the node that held the DDL lock is lost"))),
+        }
+    }
+
+    // ---- reading ------------------------------------------------------------------------------------------------------------------
+
+    fn read_table(&self, table: TableId, cx: &mut Cx<'_, '_>) -> Result<SystemRead, Failure> {
+        let info = cx.hidden_info(table)?;
+        let program = TableReader::program(&info, None, ReadOutput::StoredRow, cx.statement);
+        let target = Target::Ranges(IndexId(0), vec![KeyRange::all()]);
+        Ok(SystemRead { table, reader: TableReader::new(&info, program, target, Order::Any, None, cx) })
+    }
+
+    fn read_catalogue(&mut self, cx: &mut Cx<'_, '_>) -> Result<(), Failure> {
+        self.journal = Journal::default();
+        self.job = None;
+        self.stage = Stage::ReadVersion(self.read_table(system::SCHEMA_VERSION, cx)?);
+        Ok(())
+    }
+
+    fn poll_version(&mut self, mut reading: SystemRead, cx: &mut Cx<'_, '_>) -> Result<Option<Progress>, Failure> {
+        let mut rows = Vec::new();
+        if let Some(progress) = read_rows(&mut reading, &mut rows, cx)? {
+            for row in rows {
+                self.take_version(&row)?;
+            }
+            self.stage = Stage::ReadVersion(reading);
+            return Ok(Some(progress));
+        }
+        for row in rows {
+            self.take_version(&row)?;
+        }
+        let mut rest = Journal::TABLES.to_vec();
+        let Some(first) = rest.pop() else { return Ok(None) };
+        self.stage = Stage::ReadJournal { reading: self.read_table(first, cx)?, rest };
+        Ok(None)
+    }
+
+    fn take_version(&mut self, row: &[u8]) -> Result<(), Failure> {
+        self.version = self.system.schema_version(row).map_err(|_| damaged(system::SCHEMA_VERSION))?;
+        Ok(())
+    }
+
+    fn poll_journal(
+        &mut self,
+        mut reading: SystemRead,
+        mut rest: Vec<TableId>,
+        cx: &mut Cx<'_, '_>,
+    ) -> Result<Option<Progress>, Failure> {
+        let mut rows = Vec::new();
+        let progress = read_rows(&mut reading, &mut rows, cx)?;
+        for row in rows {
+            self.journal.add(&self.system, reading.table, &row).map_err(|_| damaged(reading.table))?;
+        }
+        if let Some(progress) = progress {
+            self.stage = Stage::ReadJournal { reading, rest };
+            return Ok(Some(progress));
+        }
+        match rest.pop() {
+            Some(table) => self.stage = Stage::ReadJournal { reading: self.read_table(table, cx)?, rest },
+            None => self.install(self.version, AfterInstall::Choose, cx),
+        }
+        Ok(None)
+    }
+
+    // ---- installing ---------------------------------------------------------------------------------------------------------------
+
+    fn install(&mut self, version: SchemaVersion, next: AfterInstall, cx: &mut Cx<'_, '_>) {
+        let map = Arc::clone(&cx.env.module.map);
+        let members = map.view.nodes.iter().filter(|info| info.role != NodeRole::Management);
+        let mut open = Vec::new();
+        for info in members.filter(|info| !map.lost.contains(&info.node)) {
+            let main = Address::main(info.node);
+            let request = cx.core.inbox.register(main, RequestKind::Other);
+            cx.env.send(main, Signal::SchemaInstall { request, version });
+            open.push(request);
+        }
+        self.stage = Stage::Install { version, open, next };
+    }
+
+    fn poll_install(
+        &mut self,
+        version: SchemaVersion,
+        open: Vec<RequestId>,
+        next: AfterInstall,
+        cx: &mut Cx<'_, '_>,
+    ) -> Result<Option<Progress>, Failure> {
+        let mut still_open = Vec::new();
+        for request in open {
+            match cx.core.inbox.take(request) {
+                None => still_open.push(request),
+                // A member that is gone reads the catalogue when it starts again.
+                Some(Reply::SchemaInstalled(_) | Reply::Lost) => {}
+                Some(Reply::Failed(error)) => return Err(Failure::Error(error)),
+                Some(_) => {}
+            }
+        }
+        if !still_open.is_empty() {
+            self.stage = Stage::Install { version, open: still_open, next };
+            return Ok(Some(Progress::Wait));
+        }
+        if cx.env.module.map.schema.version < version {
+            // This module's own map follows at once.
+            cx.retry_at(&mut self.attempts, "the schema was not installed here")?;
+            self.stage = Stage::Install { version, open: still_open, next };
+            return Ok(Some(Progress::Wait));
+        }
+        self.stage = match next {
+            AfterInstall::Choose => Stage::Choose,
+            AfterInstall::NextStep => Stage::NextStep,
+        };
+        Ok(None)
+    }
+
+    // ---- steps --------------------------------------------------------------------------------------------------------------------
+
+    /// What to do with what the journal says; Some: the statement is done.
+    fn choose(&mut self, cx: &mut Cx<'_, '_>) -> Result<Option<Completion>, Failure> {
+        if let Some(job) = self.journal.unfinished() {
+            self.job = Some(job.clone());
+            self.stage = Stage::NextStep;
+            return Ok(None);
+        }
+        if let Some(own) = self.own_job {
+            return match self.journal.outcome(own) {
+                Some(JobOutcome::Done) => Ok(Some(self.completion.clone())),
+                Some(JobOutcome::Failed(error)) => Err(Failure::Error(error.clone())),
+                Some(JobOutcome::Unfinished(_)) | None => {
+                    Err(Failure::Error(SqlError::deadlock("the statement was overtaken by another DDL statement")))
+                }
+            };
+        }
+        let ids = self.journal.ids().ok_or_else(|| damaged(system::IDS))?;
+        let job = DdlJob::new(&self.request, &cx.env.module.map.schema, ids)?;
+        self.own_job = Some(job.id());
+        self.completion.affected_rows = job.affected_rows();
+        for note in job.notes() {
+            cx.core.diagnostics.note(note.code, note.message.clone());
+        }
+        self.job = Some(job);
+        self.stage = Stage::NextStep;
+        Ok(None)
+    }
+
+    fn next_step(&mut self, cx: &mut Cx<'_, '_>) -> Result<Option<Completion>, Failure> {
+        let Some(job) = &mut self.job else { return Ok(Some(self.completion.clone())) };
+        let is_own = Some(job.id()) == self.own_job;
+        match job.next() {
+            JobStep::Write(step) => {
+                let info = cx.hidden_info(system::SCHEMA_VERSION)?;
+                let program = conflicts::stored_rows(&info, None, cx);
+                let lock = (LockMode::Exclusive, cx.lock_wait());
+                cx.core.transaction.start_statement();
+                let batch = LockBatch::start(&info, &program, vec![self.system.schema_version_key()], lock, cx)?;
+                self.stage = Stage::Check { step, batch };
+            }
+            JobStep::Install(version) => self.install(version, AfterInstall::NextStep, cx),
+            JobStep::Backfill { table, index } => {
+                let map = Arc::clone(&cx.env.module.map);
+                let data_nodes = map.view.nodes.iter().filter(|info| info.role == NodeRole::Data);
+                let mut open = Vec::new();
+                for info in data_nodes.filter(|info| !map.lost.contains(&info.node)) {
+                    let main = Address::main(info.node);
+                    let request = cx.core.inbox.register(main, RequestKind::Other);
+                    cx.env.send(main, Signal::BackfillRequest { request, table, index });
+                    open.push(request);
+                }
+                self.stage = Stage::Backfill(open);
+            }
+            JobStep::BackfillUnique { table, index, hidden } => {
+                let run = UniqueBackfill::new(table, index, hidden, cx)?;
+                self.stage = Stage::BackfillUnique(Box::new(run));
+            }
+            JobStep::Done if is_own => return Ok(Some(self.completion.clone())),
+            JobStep::Failed(error) if is_own => return Err(Failure::Error(error)),
+            // Another's job is ended: now for what the journal says then.
+            JobStep::Done | JobStep::Failed(_) => self.read_catalogue(cx)?,
+        }
+        Ok(None)
+    }
+
+    /// The version row is locked: compare, then write.
+    fn poll_check(
+        &mut self,
+        step: Box<StepWrite>,
+        mut batch: LockBatch,
+        cx: &mut Cx<'_, '_>,
+    ) -> Result<Option<Progress>, Failure> {
+        let Some(rows) = batch.poll(cx)? else {
+            self.stage = Stage::Check { step, batch };
+            return Ok(Some(Progress::Wait));
+        };
+        let info = cx.hidden_info(system::SCHEMA_VERSION)?;
+        let found = match rows.first() {
+            Some(row) => conflicts::stored_bytes(row, &info)?,
+            None => return Err(damaged(system::SCHEMA_VERSION)),
+        };
+        let found = self.system.schema_version(&found).map_err(|_| damaged(system::SCHEMA_VERSION))?;
+        if found != step.expected {
+            cx.core.transaction.abort(cx.env);
+            self.read_catalogue(cx)?;
+            return Ok(None);
+        }
+        let mut set = WriteSet::default();
+        for (number, write) in step.writes.into_iter().enumerate() {
+            let info = cx.hidden_info(write.table)?;
+            let operation = match write.row {
+                // An insert takes the place of what is there: the row may be new or not.
+                Some(row) => WriteOperation::Insert { key: write.key, row, on_duplicate: OnDuplicate::Replace },
+                None => WriteOperation::Delete { key: write.key, filter: None },
+            };
+            set.add(&info.definition, operation, Origin::row(number), cx);
+        }
+        set.send(false, cx)?;
+        self.stage = Stage::Write(set);
+        Ok(None)
+    }
+
+    fn poll_write(&mut self, mut set: WriteSet, cx: &mut Cx<'_, '_>) -> Result<Option<Progress>, Failure> {
+        let Some(outcome) = set.poll(cx) else {
+            self.stage = Stage::Write(set);
+            return Ok(Some(Progress::Wait));
+        };
+        if let Some((_, failed)) = outcome.failed {
+            cx.core.transaction.abort(cx.env);
+            return self.fail_job(failed.into_failure("the catalogue"));
+        }
+        match start_commit(cx.core, cx.env) {
+            CommitStart::Sent(request) => self.stage = Stage::Commit(request),
+            CommitStart::Nothing => self.stage = Stage::NextStep,
+            CommitStart::Refused(why) => {
+                cx.core.transaction.abort(cx.env);
+                return self.fail_job(Failure::Error(SqlError::deadlock(why)));
+            }
+        }
+        Ok(None)
+    }
+
+    fn poll_commit(&mut self, request: RequestId, cx: &mut Cx<'_, '_>) -> Result<Option<Progress>, Failure> {
+        let Some(reply) = cx.core.inbox.take(request) else {
+            self.stage = Stage::Commit(request);
+            return Ok(Some(Progress::Wait));
+        };
+        cx.core.transaction.end();
+        match reply {
+            Reply::Commit(CommitOutcome::Committed(epoch)) => {
+                cx.core.transaction.see(epoch);
+                self.stage = Stage::NextStep;
+                Ok(None)
+            }
+            Reply::Commit(CommitOutcome::Aborted(refusal)) => self.fail_job(failure_of(refusal, "the catalogue")),
+            // The journal knows.
+            _ => {
+                self.read_catalogue(cx)?;
+                Ok(None)
+            }
+        }
+    }
+
+    fn poll_backfill(&mut self, open: Vec<RequestId>, cx: &mut Cx<'_, '_>) -> Option<Progress> {
+        let mut still_open = Vec::new();
+        let mut failed = None;
+        for request in open {
+            match cx.core.inbox.take(request) {
+                None => still_open.push(request),
+                Some(Reply::Backfilled(None) | Reply::Lost) => {}
+                Some(Reply::Backfilled(Some(refusal))) => failed = Some(error_of(refusal)),
+                Some(Reply::Failed(error)) => failed = Some(error),
+                Some(_) => {}
+            }
+        }
+        if let (Some(error), Some(job)) = (failed, &mut self.job) {
+            job.fail(error);
+            for request in still_open.drain(..) {
+                cx.core.inbox.forget(request);
+            }
+        }
+        if still_open.is_empty() {
+            self.stage = Stage::NextStep;
+            return None;
+        }
+        self.stage = Stage::Backfill(still_open);
+        Some(Progress::Wait)
+    }
+
+    fn poll_backfill_unique(
+        &mut self,
+        mut run: Box<UniqueBackfill>,
+        cx: &mut Cx<'_, '_>,
+    ) -> Result<Option<Progress>, Failure> {
+        match run.step(cx) {
+            Ok(Progress::Done(_)) => {
+                self.stage = Stage::NextStep;
+                Ok(None)
+            }
+            Ok(progress) => {
+                self.stage = Stage::BackfillUnique(run);
+                Ok(Some(progress))
+            }
+            Err(failure) => {
+                cx.core.transaction.abort(cx.env);
+                self.fail_job(failure)
+            }
+        }
+    }
+
+    /// A step could not be done: the job says how it goes back.
+    fn fail_job(&mut self, failure: Failure) -> Result<Option<Progress>, Failure> {
+        let error = match failure {
+            Failure::Error(error)
+            | Failure::Doomed(error)
+            | Failure::ViewChanged(error)
+            | Failure::DrawnTaken(error) => error,
+            Failure::WrongSchema => SqlError::new(1412, "Table definition has changed, please retry transaction"),
+            Failure::OutcomeUnknown => SqlError::new(1180, "Got error 'outcome unknown' during COMMIT"),
+        };
+        if let Some(job) = &mut self.job {
+            job.fail(error);
+        }
+        self.stage = Stage::NextStep;
+        Ok(None)
+    }
+}
+
+fn error_of(refusal: Refusal) -> SqlError {
+    match failure_of(refusal, "the index") {
+        Failure::Error(error)
+        | Failure::Doomed(error)
+        | Failure::ViewChanged(error)
+        | Failure::DrawnTaken(error) => error,
+        Failure::WrongSchema | Failure::OutcomeUnknown => SqlError::new(1412, "Table definition has changed"),
+    }
+}
+
+fn damaged(table: TableId) -> Failure {
+    Failure::Error(SqlError::new(1815, format!("Internal error: a row of system table {table} is malformed")))
+}
+
+/// Takes all rows that come; None at the end.
+fn read_rows(
+    reading: &mut SystemRead,
+    rows: &mut Vec<Vec<u8>>,
+    cx: &mut Cx<'_, '_>,
+) -> Result<Option<Progress>, Failure> {
+    loop {
+        let mut collector = Collector::new(256, false);
+        let pump = reading.reader.pump(cx, &mut collector)?;
+        for row in collector.rows {
+            match row.values.into_iter().next() {
+                Some(Value::Bytes(bytes)) => rows.push(bytes),
+                _ => return Err(damaged(reading.table)),
+            }
+        }
+        match pump {
+            Pump::Rows => {}
+            Pump::Wait => return Ok(Some(Progress::Wait)),
+            Pump::Spent => return Ok(Some(Progress::Spent)),
+            Pump::End => return Ok(None),
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! What a handler call gives to the code below it: time, budget, outputs and the state that all sessions of the module share.
+
+use crate::module::SqlConfig;
+use crate::nonce::NonceSource;
+use crate::statement_cache::StatementCache;
+use memory::MemoryManager;
+use protocol::{Address, Budget, ConnectionId, Outputs, Signal};
+use query::{NodeMap, Shared};
+use std::sync::Arc;
+use stdx::{Deadlines, Now};
+use types::{NodeId, TransactionId};
+
+/// What the sessions of a module share.
+pub(crate) struct ModuleState {
+    pub(crate) address: Address,
+    pub(crate) config: SqlConfig,
+    pub(crate) memory: Arc<MemoryManager>,
+    /// The newest map.
+    pub(crate) map: Arc<NodeMap>,
+    pub(crate) cache: StatementCache,
+    pub(crate) nonces: NonceSource,
+    pub(crate) deadlines: Deadlines<Alarm>,
+    /// Bytes made on the way into a reply.
+    pub(crate) scratch: Vec<u8>,
+    /// Key bytes of point reads.
+    pub(crate) key: Vec<u8>,
+    next_transaction: u64,
+    /// Counted for SHOW STATUS.
+    pub(crate) counters: Counters,
+}
+
+/// Counted for SHOW STATUS, per module.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counters {
+    pub(crate) questions: u64,
+    pub(crate) connections: u64,
+    pub(crate) connected: u64,
+    pub(crate) refused: u64,
+    pub(crate) selects: u64,
+    pub(crate) inserts: u64,
+    pub(crate) updates: u64,
+    pub(crate) deletes: u64,
+    pub(crate) commits: u64,
+    pub(crate) rollbacks: u64,
+}
+
+/// Whom a deadline wakes.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct Alarm {
+    pub(crate) connection_id: u32,
+    pub(crate) kind: AlarmKind,
+}
+
+/// Why a session is woken.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum AlarmKind {
+    /// The handshake takes too long.
+    Handshake,
+    /// A statement tries again.
+    Retry,
+    /// wait_timeout.
+    Idle,
+}
+
+impl ModuleState {
+    pub(crate) fn new(config: SqlConfig, memory: Arc<MemoryManager>, map: Arc<NodeMap>, seed: [u8; 32]) -> Self {
+        Self {
+            address: Address::new(config.node, protocol::ModuleKind::Sql, config.instance),
+            cache: StatementCache::new(config.statement_cache_size),
+            config,
+            memory,
+            map,
+            nonces: NonceSource::new(seed),
+            deadlines: Deadlines::default(),
+            scratch: Vec::new(),
+            key: Vec::new(),
+            next_transaction: 1,
+            counters: Counters::default(),
+        }
+    }
+
+    /// This node.
+    pub(crate) fn node(&self) -> NodeId {
+        self.address.node
+    }
+
+    /// An id that no transaction of this incarnation had.
+    pub(crate) fn next_transaction(&mut self) -> TransactionId {
+        let counter = self.next_transaction;
+        self.next_transaction += 1;
+        TransactionId::new(self.node(), self.map.incarnation, u16::from(self.address.instance), counter)
+    }
+}
+
+/// One handler call.
+pub(crate) struct Environment<'a> {
+    pub(crate) now: Now,
+    pub(crate) budget: &'a mut Budget,
+    pub(crate) outputs: &'a mut Outputs<Shared>,
+    pub(crate) module: &'a mut ModuleState,
+}
+
+impl Environment<'_> {
+    /// Sends a signal from this module.
+    pub(crate) fn send(&mut self, to: Address, signal: Signal) {
+        self.outputs.send(self.module.address, to, signal);
+    }
+
+    /// Puts the session behind the module's queue.
+    pub(crate) fn continue_later(&mut self, connection_id: u32) {
+        let own = self.module.address;
+        self.send(own, Signal::Continue(u64::from(connection_id)));
+    }
+
+    /// The client takes its replies too slowly.
+    pub(crate) fn is_congested(&self, connection: ConnectionId) -> bool {
+        self.outputs.is_congested(connection)
+    }
+}

@@ -1,0 +1,452 @@
+//! Execution of planned statements: operators that are polled, never block and hold nothing of storage between polls.
+//!
+//! | file | what |
+//! | --- | --- |
+//! | `access` | key templates and ranges become key bytes |
+//! | `table_reader` | rows of one table from all its partitions, here or elsewhere, merged in key order if wanted |
+//! | `locked_reader` | candidates, then locking reads of them |
+//! | `select`, `sort`, `grouping`, `distinct` | the pull tree of SELECT |
+//! | `row_builder`, `insert` | INSERT and its kin |
+//! | `modify` | UPDATE and DELETE |
+//! | `conflicts`, `write_set` | writes that the session computes itself: unique keys, key changes |
+//!
+//! A statement is a state machine: `step` runs until it is done, must wait for an answer (the session polls it again when one came) or has
+//! spent its budget. Answers come by the session's inbox.
+//!
+//! Invariants: a failed statement leaves undoing to the session; memory that grows with rows is charged to QueryMemory.
+
+pub(crate) mod access;
+pub(crate) mod conflicts;
+pub(crate) mod distinct;
+pub(crate) mod grouping;
+pub(crate) mod insert;
+pub(crate) mod locked_reader;
+pub(crate) mod modify;
+pub(crate) mod row_builder;
+pub(crate) mod select;
+pub(crate) mod sort;
+pub(crate) mod table_reader;
+pub(crate) mod write_set;
+
+use crate::environment::{Alarm, AlarmKind, Environment};
+use crate::inbox::RequestKind;
+use crate::session::SessionCore;
+use crate::statement_cache::CachedStatement;
+use crate::transaction_client::CommitPlan;
+use expression::{Context, Expression, Settings, fold_constants};
+use memory::{Ledger, MemoryManager, Region};
+use mysql_protocol::result::RowFormat;
+use protocol::program::{
+    Access, LockMode, LockWait, ReadProgram, Refusal, StatementContext, TableRef, WriteOperation,
+};
+use protocol::signal::{CommitOneRequest, CoordinateRequest, ReadRequest, RequestId, WriteRequest};
+use protocol::{Address, Signal, SqlError};
+use query::TableAccessInfo;
+use std::sync::Arc;
+use stdx::{Duration, Instant};
+use types::{PartitionId, TableDefinition, TransactionId, Value};
+
+/// A row on its way through the operators.
+pub(crate) type Row = Vec<Value>;
+
+/// How often an operator asks again after a lost node or an old view, and how long it waits in between.
+const RETRIES_MAX: u32 = 500;
+const RETRY_INTERVAL: Duration = Duration::from_millis(20);
+
+/// What a poll of an operator gives.
+#[derive(Debug)]
+pub(crate) enum Pull {
+    /// Rows, at least one.
+    Batch(Vec<Row>),
+    /// An answer must come first.
+    Wait,
+    /// The budget is spent.
+    Spent,
+    /// No more rows.
+    End,
+}
+
+/// What a step of a statement gives.
+#[derive(Debug)]
+pub(crate) enum Progress {
+    /// It is done.
+    Done(Completion),
+    /// An answer must come, or the client must read.
+    Wait,
+    /// The budget is spent.
+    Spent,
+}
+
+/// What a finished statement tells the client.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Completion {
+    /// Rows went out: what is missing is their end.
+    pub(crate) is_result_set: bool,
+    pub(crate) affected_rows: u64,
+    pub(crate) last_insert_id: u64,
+    pub(crate) info: String,
+    /// Rows sent, for ROW_COUNT and FOUND_ROWS.
+    pub(crate) row_count: u64,
+}
+
+/// Why a statement did not do what it should.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) enum Failure {
+    /// The statement is undone, the transaction lives.
+    Error(SqlError),
+    /// The transaction is over everywhere.
+    Doomed(SqlError),
+    /// The view changed or a replica is lost: nothing of this statement was done there; it may run again when the next view is installed.
+    ViewChanged(SqlError),
+    /// The plan was made for another version of the table.
+    WrongSchema,
+    /// An AUTO_INCREMENT value that was drawn is taken: the statement is undone and runs again with the next ones.
+    DrawnTaken(SqlError),
+    /// The statement carried its commit and nobody can tell what became of it.
+    OutcomeUnknown,
+}
+
+impl From<SqlError> for Failure {
+    fn from(error: SqlError) -> Self {
+        Failure::Error(error)
+    }
+}
+
+impl From<expression::EvaluationError> for Failure {
+    fn from(error: expression::EvaluationError) -> Self {
+        Failure::Error(SqlError::new(error.code, error.message))
+    }
+}
+
+/// A refusal as the statement fails by it; `table` names the table in messages.
+pub(crate) fn failure_of(refusal: Refusal, table: &str) -> Failure {
+    match refusal {
+        Refusal::WrongView => Failure::ViewChanged(SqlError::deadlock("the cluster's view has changed")),
+        Refusal::ReplicaLost => Failure::Doomed(SqlError::deadlock("a replica of the rows is lost")),
+        Refusal::WrongSchema => Failure::WrongSchema,
+        Refusal::Duplicate { .. } => {
+            Failure::Error(SqlError::new(1062, format!("Duplicate entry for a key of table '{table}'")))
+        }
+        Refusal::LockTimeout => {
+            Failure::Error(SqlError::new(1205, "Lock wait timeout exceeded; try restarting transaction"))
+        }
+        Refusal::LockNotAvailable => Failure::Error(SqlError::new(
+            3572,
+            "Statement aborted because lock(s) could not be acquired immediately and NOWAIT is set.",
+        )),
+        Refusal::Deadlock { other } => {
+            Failure::Doomed(SqlError::deadlock(&format!("with transaction {other}")))
+        }
+        Refusal::RegionFull { region } => Failure::Error(SqlError::region_full(table, &region)),
+        Refusal::Error(error) => Failure::Error(error),
+        Refusal::NotHeld => Failure::Doomed(SqlError::deadlock("a primary has lost the transaction's writes")),
+        Refusal::AlreadyEnding => Failure::Doomed(SqlError::deadlock("the transaction is already ending")),
+    }
+}
+
+/// The statement that runs: its plan, its values, and what its expressions see of the session.
+#[derive(Debug)]
+pub(crate) struct Statement {
+    pub(crate) cached: Arc<CachedStatement>,
+    pub(crate) parameters: Vec<Value>,
+    pub(crate) format: RowFormat,
+    /// For expressions whose values are shown or tested.
+    pub(crate) settings: Settings,
+    /// sql_mode has a STRICT mode: values that are stored must fit.
+    pub(crate) is_strict: bool,
+    pub(crate) connection_id: u32,
+    pub(crate) last_insert_id: u64,
+    pub(crate) database: Option<Arc<str>>,
+    pub(crate) user: Arc<str>,
+}
+
+impl Statement {
+    /// What expressions are evaluated with.
+    pub(crate) fn context(&self) -> Context<'_> {
+        self.context_of(self.settings)
+    }
+
+    /// What expressions are evaluated with whose values are about to be stored.
+    pub(crate) fn store_context(&self) -> Context<'_> {
+        self.context_of(self.store_settings())
+    }
+
+    /// The settings of a write.
+    pub(crate) fn store_settings(&self) -> Settings {
+        let mut settings = self.settings;
+        settings.sql_mode.strict = self.is_strict;
+        settings
+    }
+
+    fn context_of(&self, settings: Settings) -> Context<'_> {
+        Context {
+            parameters: &self.parameters,
+            connection_id: u64::from(self.connection_id),
+            last_insert_id: self.last_insert_id,
+            database: self.database.as_deref(),
+            user: &self.user,
+            version: crate::variables::VERSION,
+            ..Context::from_settings(settings)
+        }
+    }
+
+    /// What goes with programs: expressions are folded before they leave, so parameters stay here.
+    pub(crate) fn program_context(&self, settings: Settings) -> StatementContext {
+        StatementContext { parameters: Vec::new(), settings }
+    }
+
+    /// An expression that another node may evaluate: what depends on this session only is a literal in it.
+    pub(crate) fn folded(&self, expression: &Expression) -> Expression {
+        fold_constants(expression, &self.context())
+    }
+
+    /// The same for several.
+    pub(crate) fn folded_all(&self, expressions: &[Expression]) -> Vec<Expression> {
+        let context = self.context();
+        expressions.iter().map(|expression| fold_constants(expression, &context)).collect()
+    }
+}
+
+/// What a step may use: the handler call, the session, the statement.
+pub(crate) struct Cx<'a, 'e> {
+    pub(crate) env: &'a mut Environment<'e>,
+    pub(crate) core: &'a mut SessionCore,
+    pub(crate) statement: &'a Statement,
+}
+
+/// Where a partition can be read.
+pub(crate) enum Place {
+    /// By this node's reader.
+    Here,
+    /// By a signal to this module; with the transaction if it must see own rows.
+    There(Address, Option<TransactionId>),
+    /// Nowhere now.
+    Nowhere,
+}
+
+impl Cx<'_, '_> {
+    /// The access info of a table, if it is the version that the statement was bound to.
+    pub(crate) fn info(&self, table: &TableDefinition) -> Result<Arc<TableAccessInfo>, Failure> {
+        match self.env.module.map.table(table.id) {
+            Some(info) if info.definition.version == table.version => Ok(Arc::clone(info)),
+            _ => Err(Failure::WrongSchema),
+        }
+    }
+
+    /// The access info of a table that the statement does not name: the hidden table of a unique index.
+    pub(crate) fn hidden_info(&self, table: types::TableId) -> Result<Arc<TableAccessInfo>, Failure> {
+        self.env.module.map.table(table).map(Arc::clone).ok_or(Failure::WrongSchema)
+    }
+
+    /// Where to read a partition of a table.
+    pub(crate) fn place(&self, table: types::TableId, partition: PartitionId) -> Place {
+        let map = &self.env.module.map;
+        if self.core.transaction.has_written(partition) {
+            return map.primary(partition).map_or(Place::Nowhere, |primary| {
+                Place::There(primary, self.core.transaction.id())
+            });
+        }
+        if map.reader(table, partition).is_some() {
+            return Place::Here;
+        }
+        map.replica_for_read(partition).map_or(Place::Nowhere, |replica| Place::There(replica, None))
+    }
+
+    /// The primary of a partition, where writes and locks go.
+    pub(crate) fn primary(&self, partition: PartitionId) -> Result<Address, Failure> {
+        self.env
+            .module
+            .map
+            .primary(partition)
+            .ok_or_else(|| Failure::ViewChanged(SqlError::deadlock("a partition has no primary")))
+    }
+
+    /// Sends a read without locks.
+    pub(crate) fn read(
+        &mut self,
+        to: Address,
+        transaction: Option<TransactionId>,
+        partition: PartitionId,
+        program: &Arc<ReadProgram>,
+        access: Access,
+    ) -> RequestId {
+        let request = self.core.inbox.register(to, RequestKind::Read);
+        let program = Arc::clone(program);
+        let read = ReadRequest { request, transaction, lock: None, partition, program, access };
+        self.env.send(to, Signal::Read(Box::new(read)));
+        request
+    }
+
+    /// The transaction's id, made at the first write or lock.
+    pub(crate) fn transaction_id(&mut self) -> TransactionId {
+        let module = &mut *self.env.module;
+        self.core.transaction.id_or_new(|| module.next_transaction())
+    }
+
+    /// Sends a locking read of keys.
+    pub(crate) fn locked_read(
+        &mut self,
+        partition: PartitionId,
+        program: &Arc<ReadProgram>,
+        keys: Vec<Box<[u8]>>,
+        lock: (LockMode, LockWait),
+    ) -> Result<RequestId, Failure> {
+        let to = self.primary(partition)?;
+        let transaction = self.transaction_id();
+        self.core.transaction.touch(partition, self.env.module.map.view.number, false);
+        let request = self.core.inbox.register(to, RequestKind::Change);
+        let read = ReadRequest {
+            request,
+            transaction: Some(transaction),
+            lock: Some(lock),
+            partition,
+            program: Arc::clone(program),
+            access: Access::Keys(keys),
+        };
+        self.env.send(to, Signal::Read(Box::new(read)));
+        Ok(request)
+    }
+
+    /// Sends changes of one table in one partition; with `is_alone` they carry the commit.
+    pub(crate) fn write(
+        &mut self,
+        partition: PartitionId,
+        table: TableRef,
+        operations: Vec<WriteOperation>,
+        is_alone: bool,
+    ) -> Result<RequestId, Failure> {
+        let to = self.primary(partition)?;
+        let transaction = self.transaction_id();
+        self.core.transaction.touch(partition, self.env.module.map.view.number, true);
+        let commit = is_alone.then_some(self.core.transaction.epoch_seen);
+        let kind = if is_alone { RequestKind::Commit } else { RequestKind::Change };
+        let request = self.core.inbox.register(to, kind);
+        let wait = self.lock_wait();
+        let write = WriteRequest { request, transaction, partition, table, operations, wait, commit };
+        self.env.send(to, Signal::Write(Box::new(write)));
+        Ok(request)
+    }
+
+    /// How long to wait for locks.
+    pub(crate) fn lock_wait(&self) -> LockWait {
+        let timeout_ms = self.core.variables.lock_wait_timeout.saturating_mul(1000);
+        LockWait::Wait { timeout_ms }
+    }
+
+    /// True if the statement is a transaction by itself that has asked for nothing yet: its only request may carry the commit.
+    pub(crate) fn is_alone(&self) -> bool {
+        !self.core.transaction.is_open() && !self.core.transaction.has_participants()
+    }
+
+    /// When to try again after a lost node or an old view; an error after too many tries.
+    pub(crate) fn retry_at(&mut self, attempts: &mut u32, what: &str) -> Result<Instant, Failure> {
+        *attempts += 1;
+        if *attempts > RETRIES_MAX {
+            return Err(Failure::Error(SqlError::new(1297, format!("Got temporary error '{what}' from LatsDB"))));
+        }
+        let at = self.env.now.monotonic + RETRY_INTERVAL;
+        self.env.module.deadlines.register(at, Alarm { connection_id: self.core.id, kind: AlarmKind::Retry });
+        Ok(at)
+    }
+
+    /// Keeps the warnings that an evaluation raised.
+    pub(crate) fn keep_warnings(&mut self, context_warnings: (u64, Vec<expression::Warning>)) {
+        self.core.diagnostics.add_all(context_warnings);
+    }
+}
+
+/// How a commit began.
+pub(crate) enum CommitStart {
+    /// Nothing is held anywhere: it is committed.
+    Nothing,
+    /// The answer to this says what became of it.
+    Sent(RequestId),
+    /// Nobody can be asked.
+    Refused(&'static str),
+}
+
+/// Asks for the commit of the session's transaction.
+pub(crate) fn start_commit(core: &mut SessionCore, env: &mut Environment<'_>) -> CommitStart {
+    let epoch_seen = core.transaction.epoch_seen;
+    let map = Arc::clone(&env.module.map);
+    match core.transaction.commit_plan() {
+        CommitPlan::Nothing => {
+            // Participants without operations hold nothing.
+            core.transaction.end();
+            CommitStart::Nothing
+        }
+        CommitPlan::One(transaction, participant) => {
+            let Some(primary) = map.primary(participant.partition) else {
+                return CommitStart::Refused("a partition has no primary");
+            };
+            let request = core.inbox.register(primary, RequestKind::Commit);
+            let commit = CommitOneRequest { request, transaction, participant, epoch_seen };
+            env.send(primary, Signal::CommitOne(Box::new(commit)));
+            CommitStart::Sent(request)
+        }
+        CommitPlan::Several(transaction, participants) => {
+            let first = participants.first().map_or(PartitionId(0), |participant| participant.partition);
+            let Some(tc) = map.coordinator(env.module.address.instance, first) else {
+                return CommitStart::Refused("no coordinator can be reached");
+            };
+            let request = core.inbox.register(tc, RequestKind::Commit);
+            let commit = CoordinateRequest { request, transaction, participants, epoch_seen };
+            env.send(tc, Signal::Coordinate(Box::new(commit)));
+            CommitStart::Sent(request)
+        }
+    }
+}
+
+/// Takes the warnings out of a context.
+pub(crate) fn warnings_of(context: &Context<'_>) -> (u64, Vec<expression::Warning>) {
+    let count = context.warnings.count();
+    if count == 0 { (0, Vec::new()) } else { (count, context.warnings.take()) }
+}
+
+/// The memory of a session's statement.
+#[derive(Debug)]
+pub(crate) struct QueryMemory {
+    ledger: Ledger,
+}
+
+impl QueryMemory {
+    pub(crate) fn new(memory: &Arc<MemoryManager>) -> Self {
+        Self { ledger: Ledger::new(Arc::clone(memory), Region::QueryMemory) }
+    }
+
+    /// Takes memory for rows that are kept.
+    pub(crate) fn charge(&mut self, bytes: usize) -> Result<(), SqlError> {
+        self.ledger.charge(bytes as u64).map_err(|full| {
+            SqlError::new(1041, format!("Out of memory; {} is exhausted by this statement and others", full.name()))
+        })
+    }
+
+    /// The statement is over.
+    pub(crate) fn release_all(&mut self) {
+        let used = self.ledger.used();
+        if used > 0 {
+            self.ledger.release(used);
+        }
+    }
+}
+
+/// What a row costs.
+pub(crate) fn row_size(row: &[Value]) -> usize {
+    let heap = |value: &Value| match value {
+        Value::Bytes(bytes) => bytes.len(),
+        Value::Decimal(_) => size_of::<types::Decimal>(),
+        Value::Null
+        | Value::Int(_)
+        | Value::UInt(_)
+        | Value::Double(_)
+        | Value::Date(_)
+        | Value::Time(_)
+        | Value::DateTime(_) => 0,
+    };
+    size_of::<Row>() + size_of_val(row) + row.iter().map(heap).sum::<usize>()
+}
+
+/// A table as programs name it.
+pub(crate) fn table_ref(table: &TableDefinition) -> TableRef {
+    TableRef { id: table.id, version: table.version }
+}

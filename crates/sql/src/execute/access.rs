@@ -1,0 +1,384 @@
+//! Key templates and range templates become key bytes, once per execution.
+//!
+//! A value is brought into its column's type first. One that does not fit equals no row; as a bound it moves to the nearest value and
+//! becomes inclusive or exclusive so that the same rows are between the bounds. Ranges come out ascending and disjoint.
+//!
+//! Invariant: the rows within the ranges are exactly those for which the templates' conditions are true, whatever the parameters are.
+
+#[cfg(test)]
+mod tests;
+
+use super::{Cx, Failure, warnings_of};
+use crate::plan::{Inclusive, KeyTemplate, RangeTemplate};
+use expression::{Context, Expression, NoColumns, compare_values};
+use protocol::program::KeyRange;
+use query::TableAccessInfo;
+use std::cmp::Ordering;
+use std::ops::Bound;
+use types::{
+    ColumnDefinition, Interval, IntegerWidth, KeyEncoder, KeyPart, SqlType, StoreMode, TableDefinition, Value, ValueRef,
+    successor_of_prefix,
+};
+
+/// A constant expression's value as a column of this type holds it, and how it compares to what the expression gave.
+pub(crate) struct Fitted {
+    pub(crate) value: Value,
+    /// Of the column's value to the original.
+    pub(crate) order: Ordering,
+}
+
+/// The largest and smallest values of an integer column.
+fn integer_range(width: IntegerWidth, unsigned: bool) -> (i128, i128) {
+    let bits = match width {
+        IntegerWidth::Tiny => 8,
+        IntegerWidth::Small => 16,
+        IntegerWidth::Medium => 24,
+        IntegerWidth::Normal => 32,
+        IntegerWidth::Big => 64,
+    };
+    if unsigned { (0, (1 << bits) - 1) } else { (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) }
+}
+
+/// An integer in an integer column without asking `store`: the usual key.
+#[inline]
+fn fit_integer(number: i128, width: IntegerWidth, unsigned: bool) -> Fitted {
+    let (lowest, highest) = integer_range(width, unsigned);
+    let fitted = number.clamp(lowest, highest);
+    let value = if unsigned {
+        Value::UInt(u64::try_from(fitted).unwrap_or(0))
+    } else {
+        Value::Int(i64::try_from(fitted).unwrap_or(0))
+    };
+    Fitted { value, order: fitted.cmp(&number) }
+}
+
+/// Brings a non-NULL value of an expression's type into a column's type.
+pub(crate) fn fit(value: Value, from: &SqlType, column: &ColumnDefinition, time_zone: i32) -> Fitted {
+    let to = &column.sql_type;
+    match (&value, to) {
+        (Value::Int(number), SqlType::Integer { width, unsigned }) => {
+            return fit_integer(i128::from(*number), *width, *unsigned);
+        }
+        (Value::UInt(number), SqlType::Integer { width, unsigned }) => {
+            return fit_integer(i128::from(*number), *width, *unsigned);
+        }
+        _ => {}
+    }
+    let original = value.clone();
+    let Ok(stored) = types::store_with_warning(value, to, StoreMode::Lenient) else {
+        return Fitted { value: original, order: Ordering::Less };
+    };
+    let order = if stored.warning.is_none() && std::mem::discriminant(&stored.value) != std::mem::discriminant(&original) {
+        Ordering::Equal
+    } else {
+        compare_values(&stored.value.as_ref(), &original.as_ref(), to)
+    };
+    let value = to_utc(stored.value, from, to, time_zone);
+    Fitted { value, order }
+}
+
+/// A moment that was computed in the session's time zone, as a TIMESTAMP column stores it.
+pub(crate) fn to_utc(value: Value, from: &SqlType, to: &SqlType, time_zone: i32) -> Value {
+    match value {
+        Value::DateTime(moment)
+            if matches!(to, SqlType::Timestamp { .. }) && !matches!(from, SqlType::Timestamp { .. }) =>
+        {
+            let back = Interval { microseconds: -i64::from(time_zone) * 1_000_000, ..Interval::default() };
+            let is_zero = time_zone == 0 || moment.date().has_zero_part();
+            Value::DateTime(if is_zero { moment } else { moment.add_interval(back).unwrap_or(moment) })
+        }
+        value => value,
+    }
+}
+
+/// Evaluates keys; those that can match nothing (NULL, values that do not fit) are left out, duplicates too.
+pub(crate) fn evaluate_keys(
+    templates: &[KeyTemplate],
+    table: &TableDefinition,
+    parts: &[KeyPart],
+    encoder: &KeyEncoder,
+    cx: &mut Cx<'_, '_>,
+) -> Result<Vec<Box<[u8]>>, Failure> {
+    let context = cx.statement.context();
+    let mut keys: Vec<Box<[u8]>> = Vec::with_capacity(templates.len());
+    for template in templates {
+        let mut key = Vec::new();
+        if append_key(template, table, parts, encoder, &context, &mut key)? {
+            keys.push(key.into());
+        }
+    }
+    if keys.len() > 1 {
+        keys.sort_unstable();
+        keys.dedup();
+    }
+    let warnings = warnings_of(&context);
+    cx.keep_warnings(warnings);
+    Ok(keys)
+}
+
+/// Appends one key; false if no row can have it.
+pub(crate) fn append_key(
+    template: &KeyTemplate,
+    table: &TableDefinition,
+    parts: &[KeyPart],
+    encoder: &KeyEncoder,
+    context: &Context<'_>,
+    key: &mut Vec<u8>,
+) -> Result<bool, Failure> {
+    const INLINE: usize = 4;
+    let mut inline: [Value; INLINE] = [const { Value::Null }; INLINE];
+    let mut spilled: Vec<Value> = Vec::new();
+    for (position, (expression, part)) in template.iter().zip(parts).enumerate() {
+        let value = expression.evaluate(&NoColumns, context)?;
+        if value.is_null() {
+            return Ok(false);
+        }
+        let column = table.column_at(part.column);
+        let fitted = fit(value, &expression.sql_type, column, context.time_zone_offset_seconds);
+        if fitted.order != Ordering::Equal {
+            return Ok(false);
+        }
+        if template.len() <= INLINE { inline[position] = fitted.value } else { spilled.push(fitted.value) }
+    }
+    if template.len() <= INLINE {
+        let mut references = [ValueRef::Null; INLINE];
+        for (reference, value) in references.iter_mut().zip(&inline) {
+            *reference = value.as_ref();
+        }
+        encoder.encode_values(&references[..template.len()], key);
+    } else {
+        let references: Vec<ValueRef<'_>> = spilled.iter().map(Value::as_ref).collect();
+        encoder.encode_values(&references, key);
+    }
+    Ok(true)
+}
+
+/// Evaluates the ranges of an index.
+pub(crate) fn evaluate_ranges(
+    templates: &[RangeTemplate],
+    info: &TableAccessInfo,
+    index: types::IndexId,
+    cx: &mut Cx<'_, '_>,
+) -> Result<Vec<KeyRange>, Failure> {
+    let definition = info.definition.index(index).ok_or(Failure::WrongSchema)?;
+    let encoder = info.index(index).ok_or(Failure::WrongSchema)?;
+    let context = cx.statement.context();
+    let mut ranges = Vec::new();
+    for template in templates {
+        append_ranges(template, &info.definition, &definition.parts, encoder, &context, &mut ranges)?;
+    }
+    let warnings = warnings_of(&context);
+    cx.keep_warnings(warnings);
+    Ok(merged(ranges))
+}
+
+/// The bounds of the next column in its own order.
+struct ColumnBounds {
+    lower: Option<(Value, Inclusive)>,
+    upper: Option<(Value, Inclusive)>,
+}
+
+/// The ranges of one template.
+pub(crate) fn append_ranges(
+    template: &RangeTemplate,
+    table: &TableDefinition,
+    parts: &[KeyPart],
+    encoder: &KeyEncoder,
+    context: &Context<'_>,
+    ranges: &mut Vec<KeyRange>,
+) -> Result<(), Failure> {
+    let mut equal: Vec<Value> = Vec::with_capacity(template.equal.len() + 1);
+    for (expression, part) in template.equal.iter().zip(parts) {
+        let value = expression.evaluate(&NoColumns, context)?;
+        if value.is_null() {
+            return Ok(());
+        }
+        let fitted = fit(value, &expression.sql_type, table.column_at(part.column), context.time_zone_offset_seconds);
+        if fitted.order != Ordering::Equal {
+            return Ok(());
+        }
+        equal.push(fitted.value);
+    }
+    let mut prefix = Vec::new();
+    encode(encoder, &equal, &mut prefix);
+    let is_bounded = template.lower.is_some() || template.upper.is_some();
+    let Some(part) = parts.get(equal.len()).filter(|_| is_bounded || template.with_null) else {
+        ranges.push(prefix_range(prefix));
+        return Ok(());
+    };
+    let column = table.column_at(part.column);
+    if template.with_null && column.flags.nullable {
+        equal.push(Value::Null);
+        let mut null_key = Vec::new();
+        encode(encoder, &equal, &mut null_key);
+        equal.pop();
+        ranges.push(prefix_range(null_key));
+    }
+    if !is_bounded {
+        return Ok(());
+    }
+    let Some(bounds) = column_bounds(template, column, context)? else { return Ok(()) };
+    ranges.push(bounded_range(&bounds, *part, column, encoder, &mut equal, &prefix));
+    Ok(())
+}
+
+fn encode(encoder: &KeyEncoder, values: &[Value], key: &mut Vec<u8>) {
+    let references: Vec<ValueRef<'_>> = values.iter().map(Value::as_ref).collect();
+    encoder.encode_values(&references, key);
+}
+
+/// All keys that start with `prefix`.
+fn prefix_range(prefix: Vec<u8>) -> KeyRange {
+    if prefix.is_empty() {
+        return KeyRange::all();
+    }
+    let upper = successor_of_prefix(&prefix).map_or(Bound::Unbounded, |key| Bound::Excluded(key.into()));
+    KeyRange { lower: Bound::Included(prefix.into()), upper }
+}
+
+/// The bounds as values of the column; None if no value is between them because one is NULL.
+fn column_bounds(
+    template: &RangeTemplate,
+    column: &ColumnDefinition,
+    context: &Context<'_>,
+) -> Result<Option<ColumnBounds>, Failure> {
+    let evaluate = |bound: &Option<(Expression, Inclusive)>| -> Result<Option<Option<(Fitted, Inclusive)>>, Failure> {
+        let Some((expression, inclusive)) = bound else { return Ok(Some(None)) };
+        let value = expression.evaluate(&NoColumns, context)?;
+        if value.is_null() {
+            return Ok(None);
+        }
+        let fitted = fit(value, &expression.sql_type, column, context.time_zone_offset_seconds);
+        Ok(Some(Some((fitted, *inclusive))))
+    };
+    let (Some(lower), Some(upper)) = (evaluate(&template.lower)?, evaluate(&template.upper)?) else { return Ok(None) };
+    // `column > 1.5` is `column >= 2`, `column > 2^40` of an INT is `column > 2147483647`: nothing.
+    let moved = |(fitted, inclusive): (Fitted, Inclusive), included_if: Ordering| {
+        let inclusive = match fitted.order {
+            Ordering::Equal => inclusive,
+            order if order == included_if => Inclusive::Yes,
+            _ => Inclusive::No,
+        };
+        (fitted.value, inclusive)
+    };
+    Ok(Some(ColumnBounds {
+        lower: lower.map(|bound| moved(bound, Ordering::Greater)),
+        upper: upper.map(|bound| moved(bound, Ordering::Less)),
+    }))
+}
+
+/// The keys whose next column is between the bounds, NULL left out.
+fn bounded_range(
+    bounds: &ColumnBounds,
+    part: KeyPart,
+    column: &ColumnDefinition,
+    encoder: &KeyEncoder,
+    equal: &mut Vec<Value>,
+    prefix: &[u8],
+) -> KeyRange {
+    let mut key_of = |value: &Value| {
+        equal.push(value.clone());
+        let mut key = Vec::new();
+        encode(encoder, equal, &mut key);
+        equal.pop();
+        key
+    };
+    let behind = |key: Vec<u8>| successor_of_prefix(&key);
+    // Prefix parts (`KEY (name(10))`) hold cut values: what is strictly outside a bound may share its cut form.
+    let is_cut = part.prefix_length.is_some();
+    let exclusive = |inclusive: Inclusive| inclusive == Inclusive::No && !is_cut;
+    // In the order of the key, the first bound is the column's lower one, or its upper one if the part descends.
+    let (first, last) =
+        if part.descending { (&bounds.upper, &bounds.lower) } else { (&bounds.lower, &bounds.upper) };
+    let null_key = column.flags.nullable.then(|| key_of(&Value::Null));
+    let lower = match first {
+        Some((value, inclusive)) if exclusive(*inclusive) => {
+            behind(key_of(value)).map_or_else(nothing_below, |key| Bound::Included(key.into()))
+        }
+        Some((value, _)) => Bound::Included(key_of(value).into()),
+        None => match &null_key {
+            Some(null_key) if !part.descending => {
+                behind(null_key.clone()).map_or(Bound::Unbounded, |key| Bound::Included(key.into()))
+            }
+            _ if prefix.is_empty() => Bound::Unbounded,
+            _ => Bound::Included(prefix.into()),
+        },
+    };
+    let upper = match last {
+        Some((value, inclusive)) if exclusive(*inclusive) => Bound::Excluded(key_of(value).into()),
+        Some((value, _)) => {
+            behind(key_of(value)).map_or(Bound::Unbounded, |key| Bound::Excluded(key.into()))
+        }
+        None => match &null_key {
+            Some(null_key) if part.descending => Bound::Excluded(null_key.clone().into()),
+            _ if prefix.is_empty() => Bound::Unbounded,
+            _ => successor_of_prefix(prefix).map_or(Bound::Unbounded, |key| Bound::Excluded(key.into())),
+        },
+    };
+    KeyRange { lower, upper }
+}
+
+/// A lower bound that no key reaches: keys are shorter than this and never 0xff throughout.
+fn nothing_below() -> Bound<Box<[u8]>> {
+    Bound::Excluded(vec![0xff; 4096].into())
+}
+
+fn compare_lower(left: &Bound<Box<[u8]>>, right: &Bound<Box<[u8]>>) -> Ordering {
+    let rank = |bound: &Bound<Box<[u8]>>| match bound {
+        Bound::Unbounded => None,
+        Bound::Included(key) => Some((key.clone(), 0)),
+        Bound::Excluded(key) => Some((key.clone(), 1)),
+    };
+    rank(left).cmp(&rank(right))
+}
+
+/// True if a range with this upper bound ends before one with that lower bound begins.
+fn ends_before(upper: &Bound<Box<[u8]>>, lower: &Bound<Box<[u8]>>) -> bool {
+    match (upper, lower) {
+        (Bound::Unbounded, _) | (_, Bound::Unbounded) => false,
+        (Bound::Included(upper), Bound::Included(lower)) => upper < lower,
+        (Bound::Included(upper), Bound::Excluded(lower)) => upper < lower,
+        (Bound::Excluded(upper), Bound::Included(lower) | Bound::Excluded(lower)) => upper < lower,
+    }
+}
+
+fn is_empty(range: &KeyRange) -> bool {
+    match (&range.lower, &range.upper) {
+        (Bound::Unbounded, _) | (_, Bound::Unbounded) => false,
+        (Bound::Included(lower), Bound::Included(upper)) => lower > upper,
+        (Bound::Included(lower) | Bound::Excluded(lower), Bound::Included(upper) | Bound::Excluded(upper)) => {
+            lower >= upper
+        }
+    }
+}
+
+fn later_upper(left: Bound<Box<[u8]>>, right: Bound<Box<[u8]>>) -> Bound<Box<[u8]>> {
+    let rank = |bound: &Bound<Box<[u8]>>| match bound {
+        Bound::Unbounded => (1, Box::default(), 0),
+        Bound::Included(key) => (0, key.clone(), 1),
+        Bound::Excluded(key) => (0, key.clone(), 0),
+    };
+    if rank(&left) >= rank(&right) { left } else { right }
+}
+
+/// Ascending and disjoint: overlapping ranges become one.
+pub(crate) fn merged(mut ranges: Vec<KeyRange>) -> Vec<KeyRange> {
+    ranges.retain(|range| !is_empty(range));
+    ranges.sort_by(|left, right| compare_lower(&left.lower, &right.lower));
+    let mut merged: Vec<KeyRange> = Vec::with_capacity(ranges.len());
+    for range in ranges {
+        match merged.last_mut() {
+            Some(last) if !ends_before(&last.upper, &range.lower) => {
+                let upper = std::mem::replace(&mut last.upper, Bound::Unbounded);
+                last.upper = later_upper(upper, range.upper);
+            }
+            _ => merged.push(range),
+        }
+    }
+    merged
+}
+
+/// The ranges of all index entries with these whole keys.
+pub(crate) fn key_ranges(keys: Vec<Box<[u8]>>) -> Vec<KeyRange> {
+    merged(keys.into_iter().map(|key| prefix_range(key.into())).collect())
+}

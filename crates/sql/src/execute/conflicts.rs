@@ -1,0 +1,242 @@
+//! One row of INSERT IGNORE, REPLACE or ON DUPLICATE KEY UPDATE into a table with unique indexes.
+//!
+//! ```text
+//! Probe: lock the row's primary key and all its unique keys, absent ones too, and read what is there
+//!   -> Others: lock and read the rows that its unique keys belong to
+//!   -> decide -> Write -> done
+//! ```
+//! Once the keys are locked nobody else can insert them, so the decision holds until the writes are staged.
+//!
+//! Invariant: for ON DUPLICATE KEY UPDATE the row in the way is the one of the first conflicting key, the primary key first, then unique indexes
+//! in their order, as in MySQL.
+
+use super::locked_reader::LockBatch;
+use super::row_builder::primary_key_of;
+use super::select::conjunction_of;
+use super::table_reader::{KeyedRow, TableReader};
+use super::write_set::{FailedWrite, HiddenIndexes, WriteSet, add_change, add_delete, add_insert, duplicate_error};
+use super::{Cx, Failure};
+use crate::plan::InsertConflict;
+use protocol::SqlError;
+use protocol::program::{LockMode, ReadOutput, ReadProgram, Refusal, UpdateProgram};
+use query::{Evaluated, TableAccessInfo, evaluate_insert_conflict};
+use std::sync::Arc;
+use types::Value;
+
+/// What became of the row.
+#[derive(Debug)]
+pub(crate) enum RowOutcome {
+    Inserted,
+    /// IGNORE: the warning.
+    Ignored(SqlError),
+    /// REPLACE: how many rows were deleted for it.
+    Replaced(u64),
+    Updated,
+    Unchanged,
+}
+
+/// A key of the new row that another row has.
+struct Conflict {
+    /// The unique index; None: the primary key.
+    entry: Option<u16>,
+    primary_key: Box<[u8]>,
+}
+
+enum Stage {
+    Probe { base: LockBatch, entries: Vec<(usize, LockBatch)>, found: Vec<Conflict>, base_row: Option<KeyedRow>, is_base_done: bool },
+    Others { conflicts: Vec<Conflict>, rows: Vec<KeyedRow>, batch: LockBatch },
+    Write(Option<RowOutcome>),
+    Over,
+}
+
+/// The row on its way.
+pub(crate) struct ConflictRun {
+    number: usize,
+    row: Box<[u8]>,
+    stage: Stage,
+}
+
+/// A program that gives whole rows by primary key.
+pub(crate) fn stored_rows(
+    info: &TableAccessInfo,
+    filter: Option<expression::Expression>,
+    cx: &Cx<'_, '_>,
+) -> Arc<ReadProgram> {
+    let filter = conjunction_of([filter], cx.statement);
+    let program = TableReader::program(info, filter, ReadOutput::StoredRow, cx.statement);
+    Arc::new(ReadProgram { with_primary_key: true, ..program })
+}
+
+/// The bytes of a row that such a program gave.
+pub(crate) fn stored_bytes(row: &KeyedRow, info: &TableAccessInfo) -> Result<Vec<u8>, Failure> {
+    match row.values.first() {
+        Some(Value::Bytes(bytes)) if info.layout.check(bytes).is_ok() => Ok(bytes.clone()),
+        _ => Err(super::table_reader::malformed()),
+    }
+}
+
+impl ConflictRun {
+    /// Locks the row's keys.
+    pub(crate) fn start(
+        number: usize,
+        row: Box<[u8]>,
+        info: &TableAccessInfo,
+        indexes: &HiddenIndexes,
+        cx: &mut Cx<'_, '_>,
+    ) -> Result<Self, Failure> {
+        let lock = (LockMode::Exclusive, cx.lock_wait());
+        let mut entries = Vec::new();
+        for (position, index) in indexes.0.iter().enumerate() {
+            if let Some(key) = index.key_of(info, &row) {
+                let program = stored_rows(&index.hidden, None, cx);
+                entries.push((position, LockBatch::start(&index.hidden, &program, vec![key], lock, cx)?));
+            }
+        }
+        let program = stored_rows(info, None, cx);
+        let base = LockBatch::start(info, &program, vec![primary_key_of(info, &row)], lock, cx)?;
+        let stage = Stage::Probe { base, entries, found: Vec::new(), base_row: None, is_base_done: false };
+        Ok(Self { number, row, stage })
+    }
+
+    /// Goes on; None while answers are missing.
+    pub(crate) fn poll(
+        &mut self,
+        set: &mut WriteSet,
+        conflict: &InsertConflict,
+        update: Option<&UpdateProgram>,
+        (info, indexes): (&TableAccessInfo, &HiddenIndexes),
+        cx: &mut Cx<'_, '_>,
+    ) -> Result<Option<RowOutcome>, Failure> {
+        loop {
+            match std::mem::replace(&mut self.stage, Stage::Over) {
+                stage @ Stage::Probe { .. } => {
+                    if !self.poll_probe(stage, (info, indexes), cx)? {
+                        return Ok(None);
+                    }
+                }
+                Stage::Others { conflicts, mut rows, mut batch } => {
+                    let Some(others) = batch.poll(cx)? else {
+                        self.stage = Stage::Others { conflicts, rows, batch };
+                        return Ok(None);
+                    };
+                    rows.extend(others);
+                    let outcome = self.decide(&conflicts, &rows, set, conflict, update, (info, indexes), cx)?;
+                    set.send(false, cx)?;
+                    self.stage = Stage::Write(Some(outcome));
+                }
+                Stage::Write(outcome) => {
+                    let Some(written) = set.poll(cx) else {
+                        self.stage = Stage::Write(outcome);
+                        return Ok(None);
+                    };
+                    if let Some((origin, failed)) = written.failed {
+                        return Err(match failed {
+                            FailedWrite::Refused(Refusal::Duplicate { .. }) => {
+                                let zone = cx.statement.settings.time_zone_offset_seconds;
+                                Failure::Error(duplicate_error(info, indexes, origin.entry, &self.row, zone))
+                            }
+                            failed => failed.into_failure(&info.definition.name),
+                        });
+                    }
+                    return Ok(outcome);
+                }
+                Stage::Over => return Ok(None),
+            }
+        }
+    }
+
+    /// Takes what the row's keys show; true when all have.
+    fn poll_probe(
+        &mut self,
+        stage: Stage,
+        (info, indexes): (&TableAccessInfo, &HiddenIndexes),
+        cx: &mut Cx<'_, '_>,
+    ) -> Result<bool, Failure> {
+        let Stage::Probe { mut base, entries, mut found, mut base_row, mut is_base_done } = stage else {
+            return Ok(true);
+        };
+        let mut still_open = Vec::new();
+        for (position, mut batch) in entries {
+            match batch.poll(cx)? {
+                None => still_open.push((position, batch)),
+                Some(rows) => {
+                    let index = &indexes.0[position];
+                    for row in &rows {
+                        let bytes = stored_bytes(row, &index.hidden)?;
+                        let primary_key =
+                            index.primary_key_in(info, &bytes).ok_or_else(super::table_reader::malformed)?;
+                        found.push(Conflict { entry: u16::try_from(position).ok(), primary_key });
+                    }
+                }
+            }
+        }
+        if !is_base_done && let Some(rows) = base.poll(cx)? {
+            is_base_done = true;
+            base_row = rows.into_iter().next();
+        }
+        if !still_open.is_empty() || !is_base_done {
+            self.stage = Stage::Probe { base, entries: still_open, found, base_row, is_base_done };
+            return Ok(false);
+        }
+        if let Some(row) = &base_row {
+            found.push(Conflict { entry: None, primary_key: row.primary_key.clone() });
+        }
+        found.sort_by_key(|conflict| conflict.entry);
+        let rows: Vec<KeyedRow> = base_row.into_iter().collect();
+        let mut others: Vec<Box<[u8]>> = found
+            .iter()
+            .map(|conflict| conflict.primary_key.clone())
+            .filter(|key| rows.iter().all(|row| row.primary_key != *key))
+            .collect();
+        others.sort_unstable();
+        others.dedup();
+        let program = stored_rows(info, None, cx);
+        let lock = (LockMode::Exclusive, cx.lock_wait());
+        let batch = LockBatch::start(info, &program, others, lock, cx)?;
+        self.stage = Stage::Others { conflicts: found, rows, batch };
+        Ok(true)
+    }
+
+    /// What is done with the row, and the changes for it.
+    fn decide(
+        &self,
+        conflicts: &[Conflict],
+        rows: &[KeyedRow],
+        set: &mut WriteSet,
+        conflict: &InsertConflict,
+        update: Option<&UpdateProgram>,
+        (info, indexes): (&TableAccessInfo, &HiddenIndexes),
+        cx: &mut Cx<'_, '_>,
+    ) -> Result<RowOutcome, Failure> {
+        let zone = cx.statement.settings.time_zone_offset_seconds;
+        let Some(first) = conflicts.first() else {
+            add_insert(set, info, indexes, self.row.clone(), self.number, cx);
+            return Ok(RowOutcome::Inserted);
+        };
+        let error = || duplicate_error(info, indexes, first.entry, &self.row, zone);
+        match (conflict, update) {
+            (InsertConflict::Ignore, _) => Ok(RowOutcome::Ignored(error())),
+            (InsertConflict::Replace, _) => {
+                for row in rows {
+                    add_delete(set, info, indexes, &stored_bytes(row, info)?, self.number, cx);
+                }
+                add_insert(set, info, indexes, self.row.clone(), self.number, cx);
+                Ok(RowOutcome::Replaced(rows.len() as u64))
+            }
+            (InsertConflict::Update(_), Some(program)) => {
+                let Some(row) = rows.iter().find(|row| row.primary_key == first.primary_key) else {
+                    return Err(Failure::Error(error()));
+                };
+                let old = stored_bytes(row, info)?;
+                match evaluate_insert_conflict(program, info, &old, &self.row)? {
+                    Evaluated::Changed(new) => {
+                        add_change(set, info, indexes, (&old, new.into()), self.number, cx);
+                        Ok(RowOutcome::Updated)
+                    }
+                    Evaluated::Unchanged | Evaluated::NotMatched => Ok(RowOutcome::Unchanged),
+                }
+            }
+            (InsertConflict::Fail | InsertConflict::Update(_), _) => Err(Failure::Error(error())),
+        }
+    }
+}

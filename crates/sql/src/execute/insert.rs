@@ -1,0 +1,383 @@
+//! INSERT, REPLACE, INSERT IGNORE and INSERT … ON DUPLICATE KEY UPDATE.
+//!
+//! ```text
+//! CountIds (which rows draw AUTO_INCREMENT values, the highest explicit one) --range empty--> AwaitIds
+//!   -> Build (a chunk of rows, sent together) -> AwaitWrites -> Build ... -> done
+//!   -> Build (one row) -> Resolve (its conflicts) -> Build ...            if unique keys must be looked at first
+//! ```
+//! Without unique indexes the primary itself decides what happens to an existing key, so a row is one operation. A single-row INSERT
+//! with autocommit is one signal that carries its commit.
+//!
+//! Invariants: the drawn values of one statement are consecutive; the sequence is above every explicit value before the row is written; a
+//! duplicate of a *drawn* value makes the session run the statement again with the next values ([`Failure::Error`] never shows it).
+
+use super::conflicts::{ConflictRun, RowOutcome};
+use super::modify::update_program;
+use super::row_builder::{DrawnIds, RowBuilder, Strictness, encode_row, primary_key_of};
+use super::write_set::{FailedWrite, HiddenIndexes, Origin, WriteOutcome, WriteSet, add_insert, duplicate_error};
+use super::{Completion, Cx, Failure, Progress, warnings_of};
+use crate::inbox::{Reply, RequestKind};
+use crate::plan::{InsertConflict, InsertPlan, Plan};
+use expression::Context;
+use mysql_protocol::Capabilities;
+use protocol::program::{OnDuplicate, OperationResult, Refusal, UpdateProgram, WriteOperation};
+use protocol::signal::RequestId;
+use protocol::{Address, Signal, SqlError};
+use query::TableAccessInfo;
+use std::sync::Arc;
+
+/// Rows built and sent at once.
+const CHUNK_ROWS: usize = 512;
+/// Bytes of rows built and sent at once.
+const CHUNK_BYTES: usize = 1 << 20;
+/// Values asked for at once, so that one system-table write serves many statements.
+const SEQUENCE_CHUNK: u64 = 1024;
+
+enum Stage {
+    CountIds,
+    AwaitIds(RequestId),
+    Build,
+    AwaitWrites,
+    Resolve(Box<ConflictRun>),
+}
+
+/// A row that was sent.
+struct SentRow {
+    bytes: Box<[u8]>,
+    is_generated: bool,
+}
+
+/// An INSERT that runs.
+pub(crate) struct InsertRun {
+    info: Arc<TableAccessInfo>,
+    indexes: HiddenIndexes,
+    builder: RowBuilder,
+    /// ON DUPLICATE KEY UPDATE.
+    update: Option<Arc<UpdateProgram>>,
+    /// Conflicts are found by the session, row by row.
+    is_resolved_here: bool,
+    stage: Stage,
+    /// Rows whose need of a value is known.
+    counted: usize,
+    wanted_ids: u64,
+    highest_explicit: u64,
+    /// Values passed over because others were taken by explicit ones elsewhere.
+    passed_ids: u64,
+    ids: DrawnIds,
+    next_row: usize,
+    chunk_start: usize,
+    chunk: Vec<SentRow>,
+    set: WriteSet,
+    affected: u64,
+    duplicates: u64,
+    first_generated: Option<u64>,
+    last_explicit: Option<u64>,
+}
+
+fn insert_plan<'a>(cx: &Cx<'a, '_>) -> &'a InsertPlan {
+    let statement = cx.statement;
+    match &statement.cached.prepared.plan {
+        Plan::Insert(plan) => plan,
+        other => {
+            stdx::require!(false, "an INSERT runs with the plan of another statement: {other:?}");
+            unreachable!("required above")
+        }
+    }
+}
+
+/// What values are evaluated with.
+fn value_context<'a>(cx: &Cx<'a, '_>, conflict: &InsertConflict) -> Context<'a> {
+    if matches!(conflict, InsertConflict::Ignore) { cx.statement.context() } else { cx.statement.store_context() }
+}
+
+impl InsertRun {
+    /// `attempt` counts the runs of this statement that met a duplicate of a drawn value.
+    pub(crate) fn new(plan: &InsertPlan, attempt: u32, cx: &mut Cx<'_, '_>) -> Result<Self, Failure> {
+        let info = cx.info(&plan.table)?;
+        let indexes = HiddenIndexes::of(&info, cx)?;
+        let strictness = match (&plan.conflict, cx.statement.is_strict) {
+            (InsertConflict::Ignore, _) => Strictness::Ignore,
+            (_, true) => Strictness::Strict,
+            (_, false) => Strictness::Lenient,
+        };
+        let zero_draws = !cx.core.variables.no_auto_value_on_zero;
+        let builder = RowBuilder::new(plan, &info, strictness, zero_draws);
+        let (update, changes_key) = match &plan.conflict {
+            InsertConflict::Update(assignments) => {
+                let is_key = |column| info.definition.primary_key().iter().any(|part| part.column == column);
+                let changes_key = assignments.iter().any(|assignment| is_key(assignment.column));
+                let is_strict = cx.statement.is_strict;
+                (Some(Arc::new(update_program(assignments, None, &info, is_strict, cx)?)), changes_key)
+            }
+            InsertConflict::Fail | InsertConflict::Ignore | InsertConflict::Replace => (None, false),
+        };
+        let is_resolved_here = changes_key || (!indexes.is_empty() && !matches!(plan.conflict, InsertConflict::Fail));
+        let passed_ids = if attempt == 0 { 0 } else { 1u64 << attempt.min(20) };
+        Ok(Self {
+            info,
+            indexes,
+            builder,
+            update,
+            is_resolved_here,
+            stage: Stage::CountIds,
+            counted: 0,
+            wanted_ids: 0,
+            highest_explicit: 0,
+            passed_ids,
+            ids: DrawnIds::default(),
+            next_row: 0,
+            chunk_start: 0,
+            chunk: Vec::new(),
+            set: WriteSet::default(),
+            affected: 0,
+            duplicates: 0,
+            first_generated: None,
+            last_explicit: None,
+        })
+    }
+
+    pub(crate) fn step(&mut self, cx: &mut Cx<'_, '_>) -> Result<Progress, Failure> {
+        let plan = insert_plan(cx);
+        loop {
+            match &mut self.stage {
+                Stage::CountIds => {
+                    if !self.count_ids(plan, cx)? {
+                        return Ok(Progress::Spent);
+                    }
+                    self.draw_ids(cx);
+                }
+                Stage::AwaitIds(request) => match cx.core.inbox.take(*request) {
+                    None => return Ok(Progress::Wait),
+                    Some(reply) => self.on_ids(reply)?,
+                },
+                Stage::Build => {
+                    if self.next_row >= plan.rows.len() {
+                        return Ok(Progress::Done(self.completion(plan, cx)));
+                    }
+                    if cx.env.budget.is_spent() {
+                        return Ok(Progress::Spent);
+                    }
+                    if self.is_resolved_here { self.start_row(plan, cx)? } else { self.send_chunk(plan, cx)? }
+                }
+                Stage::AwaitWrites => match self.set.poll(cx) {
+                    None => return Ok(Progress::Wait),
+                    Some(outcome) => self.on_written(plan, outcome, cx)?,
+                },
+                Stage::Resolve(run) => {
+                    let parts = (&*self.info, &self.indexes);
+                    match run.poll(&mut self.set, &plan.conflict, self.update.as_deref(), parts, cx)? {
+                        None => return Ok(Progress::Wait),
+                        Some(outcome) => self.on_resolved(outcome, cx),
+                    }
+                }
+            }
+        }
+    }
+
+    /// Finds out how many values the statement draws; false if the budget was spent first.
+    fn count_ids(&mut self, plan: &InsertPlan, cx: &mut Cx<'_, '_>) -> Result<bool, Failure> {
+        if !self.info.definition.has_sequence() {
+            return Ok(true);
+        }
+        let context = cx.statement.context();
+        while let Some(row) = plan.rows.get(self.counted) {
+            if !cx.env.budget.spend(1) {
+                return Ok(false);
+            }
+            let (needs_id, explicit) = self.builder.needs_id(row, &context)?;
+            self.wanted_ids += u64::from(needs_id);
+            self.highest_explicit = self.highest_explicit.max(explicit.unwrap_or(0));
+            self.counted += 1;
+        }
+        Ok(true)
+    }
+
+    fn draw_ids(&mut self, cx: &mut Cx<'_, '_>) {
+        let range = &self.info.auto_increment;
+        let raise = if self.highest_explicit > 0 && !range.pass(self.highest_explicit) { self.highest_explicit } else { 0 };
+        self.stage = Stage::Build;
+        let wanted = if self.wanted_ids > 0 { self.wanted_ids + self.passed_ids } else { 0 };
+        if raise == 0 {
+            if wanted == 0 {
+                return;
+            }
+            if let Some(first) = range.take(wanted) {
+                self.ids = DrawnIds { next: first + self.passed_ids, left: self.wanted_ids };
+                return;
+            }
+        }
+        let main = Address::main(cx.env.module.node());
+        let request = cx.core.inbox.register(main, RequestKind::Other);
+        let (table, count) = (self.info.definition.id, wanted.max(SEQUENCE_CHUNK));
+        cx.env.send(main, Signal::SequenceRequest { request, table, count, at_least: raise });
+        self.stage = Stage::AwaitIds(request);
+    }
+
+    fn on_ids(&mut self, reply: Reply) -> Result<(), Failure> {
+        let (first, count) = match reply {
+            Reply::Sequence { first, count } => (first, count),
+            Reply::Failed(error) => return Err(Failure::Error(error)),
+            _ => {
+                let message = "Failed to read auto-increment value from storage engine";
+                return Err(Failure::Error(SqlError::new(1467, message)));
+            }
+        };
+        let used = if self.wanted_ids > 0 { (self.wanted_ids + self.passed_ids).min(count) } else { 0 };
+        self.ids = DrawnIds { next: first + self.passed_ids, left: self.wanted_ids };
+        self.info.auto_increment.refill(first + used, count - used);
+        self.stage = Stage::Build;
+        Ok(())
+    }
+
+    /// Builds the next row and keeps what must be known of it.
+    fn build_row(&mut self, plan: &InsertPlan, context: &Context<'_>) -> Result<SentRow, Failure> {
+        let number = self.next_row as u64 + 1;
+        let row = self.builder.build(number, &plan.rows[self.next_row], &mut self.ids, context)?;
+        self.next_row += 1;
+        if self.first_generated.is_none() {
+            self.first_generated = row.generated;
+        }
+        self.last_explicit = row.explicit.or(self.last_explicit);
+        Ok(SentRow { bytes: encode_row(&self.info, &row.values), is_generated: row.generated.is_some() })
+    }
+
+    fn send_chunk(&mut self, plan: &InsertPlan, cx: &mut Cx<'_, '_>) -> Result<(), Failure> {
+        let context = value_context(cx, &plan.conflict);
+        self.chunk_start = self.next_row;
+        self.chunk.clear();
+        let mut bytes = 0;
+        while self.next_row < plan.rows.len() && self.chunk.len() < CHUNK_ROWS && bytes < CHUNK_BYTES {
+            cx.env.budget.spend(1);
+            let number = self.next_row;
+            let row = self.build_row(plan, &context)?;
+            bytes += row.bytes.len();
+            if self.indexes.is_empty() {
+                let key = primary_key_of(&self.info, &row.bytes);
+                let on_duplicate = match (&plan.conflict, &self.update) {
+                    (InsertConflict::Update(_), Some(program)) => OnDuplicate::Update(Arc::clone(program)),
+                    (InsertConflict::Ignore, _) => OnDuplicate::Ignore,
+                    (InsertConflict::Replace, _) => OnDuplicate::Replace,
+                    (InsertConflict::Fail | InsertConflict::Update(_), _) => OnDuplicate::Fail,
+                };
+                let insert = WriteOperation::Insert { key, row: row.bytes.clone(), on_duplicate };
+                self.set.add(&self.info.definition, insert, Origin::row(number), cx);
+            } else {
+                add_insert(&mut self.set, &self.info, &self.indexes, row.bytes.clone(), number, cx);
+            }
+            self.chunk.push(row);
+        }
+        cx.keep_warnings(warnings_of(&context));
+        let is_whole = self.chunk_start == 0 && self.next_row == plan.rows.len();
+        self.set.send(is_whole, cx)?;
+        self.stage = Stage::AwaitWrites;
+        Ok(())
+    }
+
+    fn on_written(&mut self, plan: &InsertPlan, outcome: WriteOutcome, cx: &mut Cx<'_, '_>) -> Result<(), Failure> {
+        if let Some((origin, failed)) = outcome.failed {
+            return Err(self.failure(plan, origin, failed, cx));
+        }
+        for (origin, result) in outcome.results {
+            if origin.entry.is_some() {
+                continue;
+            }
+            match result {
+                OperationResult::Inserted | OperationResult::Stored => self.affected += 1,
+                OperationResult::Duplicate => {
+                    let error = self.duplicate(origin, cx);
+                    self.duplicates += 1;
+                    cx.core.diagnostics.warn(error.code, error.message);
+                }
+                OperationResult::Replaced | OperationResult::Updated => {
+                    self.affected += 2;
+                    self.duplicates += 1;
+                }
+                OperationResult::Unchanged => {
+                    self.affected += found_rows(cx);
+                    self.duplicates += 1;
+                }
+                OperationResult::Deleted | OperationResult::NotMatched => {}
+            }
+        }
+        self.stage = Stage::Build;
+        Ok(())
+    }
+
+    fn duplicate(&self, origin: Origin, cx: &Cx<'_, '_>) -> SqlError {
+        let position = (origin.row as usize).saturating_sub(self.chunk_start);
+        let row = self.chunk.get(position).map_or(&[][..], |row| &row.bytes);
+        let time_zone = cx.statement.settings.time_zone_offset_seconds;
+        duplicate_error(&self.info, &self.indexes, origin.entry, row, time_zone)
+    }
+
+    fn failure(&self, plan: &InsertPlan, origin: Origin, failed: FailedWrite, cx: &Cx<'_, '_>) -> Failure {
+        if let FailedWrite::Refused(Refusal::Duplicate { .. }) = &failed
+            && matches!(plan.conflict, InsertConflict::Fail)
+        {
+            let position = (origin.row as usize).saturating_sub(self.chunk_start);
+            let is_generated = self.chunk.get(position).is_some_and(|row| row.is_generated);
+            let error = self.duplicate(origin, cx);
+            let is_primary = origin.entry.is_none();
+            return if is_generated && is_primary { Failure::DrawnTaken(error) } else { Failure::Error(error) };
+        }
+        failed.into_failure(&self.info.definition.name)
+    }
+
+    fn start_row(&mut self, plan: &InsertPlan, cx: &mut Cx<'_, '_>) -> Result<(), Failure> {
+        let context = value_context(cx, &plan.conflict);
+        cx.env.budget.spend(1);
+        let number = self.next_row;
+        let row = self.build_row(plan, &context)?;
+        cx.keep_warnings(warnings_of(&context));
+        let run = ConflictRun::start(number, row.bytes, &self.info, &self.indexes, cx)?;
+        self.stage = Stage::Resolve(Box::new(run));
+        Ok(())
+    }
+
+    fn on_resolved(&mut self, outcome: RowOutcome, cx: &mut Cx<'_, '_>) {
+        match outcome {
+            RowOutcome::Inserted => self.affected += 1,
+            RowOutcome::Ignored(error) => {
+                self.duplicates += 1;
+                cx.core.diagnostics.warn(error.code, error.message);
+            }
+            RowOutcome::Replaced(deleted) => {
+                self.affected += 1 + deleted;
+                self.duplicates += deleted;
+            }
+            RowOutcome::Updated => {
+                self.affected += 2;
+                self.duplicates += 1;
+            }
+            RowOutcome::Unchanged => {
+                self.affected += found_rows(cx);
+                self.duplicates += 1;
+            }
+        }
+        self.stage = Stage::Build;
+    }
+
+    fn completion(&mut self, plan: &InsertPlan, cx: &mut Cx<'_, '_>) -> Completion {
+        if let Some(first) = self.first_generated {
+            cx.core.last_insert_id = first;
+        }
+        let (records, warnings) = (plan.rows.len(), cx.core.diagnostics.count());
+        let duplicates = self.duplicates;
+        let info = if records > 1 {
+            format!("Records: {records}  Duplicates: {duplicates}  Warnings: {warnings}")
+        } else {
+            String::new()
+        };
+        Completion {
+            affected_rows: self.affected,
+            last_insert_id: self.first_generated.or(self.last_explicit).unwrap_or(0),
+            info,
+            ..Completion::default()
+        }
+    }
+}
+
+/// What an unchanged row counts: CLIENT_FOUND_ROWS.
+fn found_rows(cx: &Cx<'_, '_>) -> u64 {
+    u64::from(cx.core.capabilities.contains(Capabilities::FOUND_ROWS))
+}

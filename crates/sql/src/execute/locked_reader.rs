@@ -1,0 +1,236 @@
+//! Locking reads: FOR UPDATE, FOR SHARE, and the rows that the session changes itself.
+//!
+//! Candidates are found by a committed read (or the transaction's own view); then each is locked at its primary, where the condition is
+//! tested again on the newest version. Rows that do not match any more, or are passed over by SKIP LOCKED, are left out; with a LIMIT the
+//! next candidates take their place.
+//!
+//! Invariant: rows come in the order of their candidates.
+
+use super::sort::{SortColumn, Sorter};
+use super::table_reader::{Collector, KeyedRow, Pump, TableReader, by_partition, malformed};
+use super::{Cx, Failure, Pull, Row, failure_of};
+use crate::inbox::Reply;
+use protocol::program::{LockMode, LockWait, ReadProgram};
+use protocol::signal::RequestId;
+use query::{BatchShape, RowBatchReader, TableAccessInfo};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use stdx::FixedMap;
+use types::{PartitionId, Value};
+
+/// Keys locked at once.
+const LOCK_BATCH: usize = 256;
+
+/// Keys being locked.
+pub(crate) struct LockBatch {
+    table: String,
+    shape: BatchShape,
+    keys: Vec<Box<[u8]>>,
+    open: Vec<(RequestId, PartitionId)>,
+    rows: FixedMap<Box<[u8]>, Row>,
+    failure: Option<Failure>,
+}
+
+impl LockBatch {
+    /// Asks the primaries to lock `keys`; `program` must give primary keys.
+    pub(crate) fn start(
+        info: &TableAccessInfo,
+        program: &Arc<ReadProgram>,
+        keys: Vec<Box<[u8]>>,
+        lock: (LockMode, LockWait),
+        cx: &mut Cx<'_, '_>,
+    ) -> Result<Self, Failure> {
+        let map = Arc::clone(&cx.env.module.map);
+        let groups = by_partition(keys.clone(), |key| map.partition_of_key(&info.definition, key));
+        let mut open = Vec::with_capacity(groups.len());
+        for (partition, keys) in groups {
+            open.push((cx.locked_read(partition, program, keys, lock)?, partition));
+        }
+        let table = info.definition.name.clone();
+        Ok(Self { table, shape: BatchShape::of(program), keys, open, rows: FixedMap::default(), failure: None })
+    }
+
+    /// The rows, in the order of the keys; None while answers are missing.
+    pub(crate) fn poll(&mut self, cx: &mut Cx<'_, '_>) -> Result<Option<Vec<KeyedRow>>, Failure> {
+        let mut still_open = Vec::new();
+        for (request, partition) in std::mem::take(&mut self.open) {
+            match cx.core.inbox.take(request) {
+                None => still_open.push((request, partition)),
+                Some(reply) => {
+                    if let Err(failure) = self.on_reply(reply, partition, cx) {
+                        self.failure.get_or_insert(failure);
+                    }
+                }
+            }
+        }
+        self.open = still_open;
+        if !self.open.is_empty() {
+            return Ok(None);
+        }
+        if let Some(failure) = self.failure.take() {
+            return Err(failure);
+        }
+        let mut rows = Vec::with_capacity(self.rows.len());
+        for key in std::mem::take(&mut self.keys) {
+            if let Some(values) = self.rows.remove(&key) {
+                rows.push(KeyedRow { primary_key: key, index_key: Box::default(), values });
+            }
+        }
+        Ok(Some(rows))
+    }
+
+    fn on_reply(&mut self, reply: Reply, partition: PartitionId, cx: &mut Cx<'_, '_>) -> Result<(), Failure> {
+        let batch = match reply {
+            Reply::Read(Ok(batch)) => batch,
+            Reply::Read(Err(refusal)) => return Err(failure_of(refusal, &self.table)),
+            _ => return Err(lost_lock()),
+        };
+        cx.core.transaction.holds(partition, batch.operations);
+        for row in RowBatchReader::new(self.shape, &batch.rows) {
+            let row = row.map_err(|_| malformed())?;
+            self.rows.insert(row.primary_key.into(), row.values);
+        }
+        Ok(())
+    }
+}
+
+/// The node that was asked for a lock is lost, and the lock with it.
+pub(crate) fn lost_lock() -> Failure {
+    Failure::ViewChanged(protocol::SqlError::deadlock("the node that held its locks is lost"))
+}
+
+/// Where candidates come from.
+pub(crate) enum Candidates {
+    /// The keys are in the statement.
+    Keys(VecDeque<Box<[u8]>>),
+    /// They are found as they are needed, in the order that is wanted.
+    Found(TableReader),
+    /// All are found and sorted first: the values are sort columns.
+    Sorted(TableReader, Option<Sorter>),
+}
+
+impl Candidates {
+    /// Up to `count` more; fewer only if there are no more. An error value says what to wait for.
+    pub(crate) fn take(&mut self, count: usize, cx: &mut Cx<'_, '_>) -> Result<Result<Vec<Box<[u8]>>, Pull>, Failure> {
+        match self {
+            Candidates::Keys(keys) => {
+                let count = count.min(keys.len());
+                Ok(Ok(keys.drain(..count).collect()))
+            }
+            Candidates::Found(reader) => {
+                let mut collector = Collector::new(count, true);
+                let pump = reader.pump(cx, &mut collector)?;
+                if collector.rows.is_empty() {
+                    match pump {
+                        Pump::Wait => return Ok(Err(Pull::Wait)),
+                        Pump::Spent | Pump::Rows => return Ok(Err(Pull::Spent)),
+                        Pump::End => {}
+                    }
+                }
+                let keys: Vec<Box<[u8]>> = collector.rows.into_iter().map(|row| row.primary_key).collect();
+                Ok(Ok(keys))
+            }
+            Candidates::Sorted(reader, sorter) => {
+                if let Some(pull) = fill_sorter(reader, sorter.as_mut(), cx)? {
+                    return Ok(Err(pull));
+                }
+                let rows = sorter.take().map(Sorter::finish).unwrap_or_default();
+                let keys = rows.into_iter().filter_map(|mut row| match row.pop() {
+                    Some(Value::Bytes(key)) => Some(key.into()),
+                    _ => None,
+                });
+                *self = Candidates::Keys(keys.collect());
+                self.take(count, cx)
+            }
+        }
+    }
+
+    /// Sorted candidates: rows of sort columns.
+    pub(crate) fn sorted(reader: TableReader, columns: Vec<SortColumn>) -> Self {
+        Candidates::Sorted(reader, Some(Sorter::new(columns, None)))
+    }
+
+    /// Nobody wants more.
+    pub(crate) fn close(&mut self, cx: &mut Cx<'_, '_>) {
+        match self {
+            Candidates::Keys(keys) => keys.clear(),
+            Candidates::Found(reader) | Candidates::Sorted(reader, _) => reader.close(cx),
+        }
+    }
+}
+
+/// Reads all candidates into the sorter, each with its primary key as the last value; Some: poll again later.
+fn fill_sorter(
+    reader: &mut TableReader,
+    sorter: Option<&mut Sorter>,
+    cx: &mut Cx<'_, '_>,
+) -> Result<Option<Pull>, Failure> {
+    let Some(sorter) = sorter else { return Ok(None) };
+    loop {
+        let mut collector = Collector::new(LOCK_BATCH, true);
+        let pump = reader.pump(cx, &mut collector)?;
+        let rows = collector.rows.into_iter().map(|row| {
+            let mut values = row.values;
+            values.push(Value::Bytes(row.primary_key.into()));
+            values
+        });
+        sorter.add(rows.collect(), cx)?;
+        match pump {
+            Pump::Rows => {}
+            Pump::Wait => return Ok(Some(Pull::Wait)),
+            Pump::Spent => return Ok(Some(Pull::Spent)),
+            Pump::End => return Ok(None),
+        }
+    }
+}
+
+/// The source of a locking SELECT.
+pub(crate) struct LockedReader {
+    info: Arc<TableAccessInfo>,
+    program: Arc<ReadProgram>,
+    lock: (LockMode, LockWait),
+    candidates: Candidates,
+    batch: Option<LockBatch>,
+    /// Rows wanted at most.
+    left: usize,
+}
+
+impl LockedReader {
+    pub(crate) fn new(
+        info: &Arc<TableAccessInfo>,
+        program: ReadProgram,
+        lock: (LockMode, LockWait),
+        candidates: Candidates,
+        limit: Option<u64>,
+    ) -> Self {
+        let program = Arc::new(ReadProgram { with_primary_key: true, ..program });
+        let left = limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
+        Self { info: Arc::clone(info), program, lock, candidates, batch: None, left }
+    }
+
+    pub(crate) fn next(&mut self, cx: &mut Cx<'_, '_>) -> Result<Pull, Failure> {
+        loop {
+            if let Some(batch) = &mut self.batch {
+                let Some(rows) = batch.poll(cx)? else { return Ok(Pull::Wait) };
+                self.batch = None;
+                if !rows.is_empty() {
+                    self.left = self.left.saturating_sub(rows.len());
+                    return Ok(Pull::Batch(rows.into_iter().map(|row| row.values).collect()));
+                }
+            }
+            if self.left == 0 {
+                self.candidates.close(cx);
+                return Ok(Pull::End);
+            }
+            let keys = match self.candidates.take(self.left.min(LOCK_BATCH), cx)? {
+                Ok(keys) => keys,
+                Err(pull) => return Ok(pull),
+            };
+            if keys.is_empty() {
+                return Ok(Pull::End);
+            }
+            cx.env.budget.spend(u32::try_from(keys.len()).unwrap_or(u32::MAX));
+            self.batch = Some(LockBatch::start(&self.info, &self.program, keys, self.lock, cx)?);
+        }
+    }
+}

@@ -1,0 +1,284 @@
+//! The rows of INSERT: values and defaults brought into the columns' types by MySQL's rules, with its errors and warnings.
+//!
+//! Values are evaluated from left to right and may name columns before them. NULL or 0 in an AUTO_INCREMENT column draws a value. With
+//! IGNORE, what strict mode refuses becomes the nearest value with a warning.
+//!
+//! Invariant: a row that comes out has a value of its column's type in every column, NULL only where that is allowed.
+
+use super::access::to_utc;
+use super::Failure;
+use crate::plan::InsertPlan;
+use expression::{Context, Expression, NoColumns};
+use protocol::SqlError;
+use query::{TableAccessInfo, now_for};
+use std::sync::Arc;
+use types::{
+    ColumnDefinition, ColumnIndex, DefaultValue, SqlType, StoreMode, Value, ValueRef, implicit_default, store_with_warning,
+};
+
+/// What may be lost when a value is stored.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Strictness {
+    /// sql_mode has a STRICT mode.
+    Strict,
+    /// It has none.
+    Lenient,
+    /// IGNORE.
+    Ignore,
+}
+
+impl Strictness {
+    fn store_mode(self) -> StoreMode {
+        match self {
+            Strictness::Strict => StoreMode::Strict,
+            Strictness::Lenient | Strictness::Ignore => StoreMode::Lenient,
+        }
+    }
+}
+
+/// AUTO_INCREMENT values of one statement: consecutive.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct DrawnIds {
+    pub(crate) next: u64,
+    pub(crate) left: u64,
+}
+
+/// A row as it will be stored.
+#[derive(Debug)]
+pub(crate) struct BuiltRow {
+    pub(crate) values: Vec<Value>,
+    /// The value that was drawn for the AUTO_INCREMENT column.
+    pub(crate) generated: Option<u64>,
+    /// The value that the statement gave for it.
+    pub(crate) explicit: Option<u64>,
+}
+
+/// Builds the rows of one statement.
+pub(crate) struct RowBuilder {
+    info: Arc<TableAccessInfo>,
+    columns: Vec<ColumnIndex>,
+    /// Position in VALUES of the AUTO_INCREMENT column, if it is named.
+    auto_position: Option<usize>,
+    is_hidden_id_drawn: bool,
+    strictness: Strictness,
+    zero_draws: bool,
+}
+
+impl RowBuilder {
+    pub(crate) fn new(plan: &InsertPlan, info: &Arc<TableAccessInfo>, strictness: Strictness, zero_draws: bool) -> Self {
+        let definition = &info.definition;
+        let auto = definition.auto_increment;
+        let is_hidden_id_drawn = definition
+            .columns
+            .iter()
+            .any(|column| column.flags.hidden && column.default == DefaultValue::AutoIncrement);
+        Self {
+            info: Arc::clone(info),
+            columns: plan.columns.clone(),
+            auto_position: plan.columns.iter().position(|column| Some(*column) == auto),
+            is_hidden_id_drawn,
+            strictness,
+            zero_draws,
+        }
+    }
+
+    /// Whether a row needs a drawn value, and the value that it gives for the AUTO_INCREMENT column itself.
+    pub(crate) fn needs_id(
+        &self,
+        row: &[Option<Expression>],
+        context: &Context<'_>,
+    ) -> Result<(bool, Option<u64>), Failure> {
+        let Some(auto) = self.info.definition.auto_increment else { return Ok((self.is_hidden_id_drawn, None)) };
+        let Some(Some(expression)) = self.auto_position.and_then(|position| row.get(position)) else {
+            return Ok((true, None));
+        };
+        if !expression.is_constant() {
+            return Ok((true, None));
+        }
+        let value = expression.evaluate(&NoColumns, context)?;
+        let stored = types::store(value, &self.info.definition.column_at(auto).sql_type, StoreMode::Lenient);
+        let explicit = stored.ok().and_then(|value| self.explicit_id(&value));
+        Ok((self.is_hidden_id_drawn || explicit.is_none(), explicit.filter(|id| *id > 0)))
+    }
+
+    /// The value that the client gave, unless it asks for one by NULL or 0. Negative values count as 0 for the sequence.
+    fn explicit_id(&self, value: &Value) -> Option<u64> {
+        match value {
+            Value::Int(0) | Value::UInt(0) if self.zero_draws => None,
+            Value::Int(number) => Some(u64::try_from(*number).unwrap_or(0)),
+            Value::UInt(number) => Some(*number),
+            Value::Null => None,
+            Value::Double(_)
+            | Value::Decimal(_)
+            | Value::Bytes(_)
+            | Value::Date(_)
+            | Value::Time(_)
+            | Value::DateTime(_) => Some(0),
+        }
+    }
+
+    /// Builds the row with this number, counted from 1.
+    pub(crate) fn build(
+        &self,
+        number: u64,
+        row: &[Option<Expression>],
+        ids: &mut DrawnIds,
+        context: &Context<'_>,
+    ) -> Result<BuiltRow, Failure> {
+        let definition = &self.info.definition;
+        let mut values = vec![Value::Null; definition.columns.len()];
+        let mut is_given = vec![false; definition.columns.len()];
+        for (index, expression) in self.columns.iter().zip(row) {
+            let Some(expression) = expression else { continue };
+            let position = usize::from(index.0);
+            is_given[position] = true;
+            let value = expression.evaluate(&values, context)?;
+            let column = definition.column_at(*index);
+            let is_auto = definition.auto_increment == Some(*index);
+            values[position] = self.stored(number, value, &expression.sql_type, column, is_auto, context)?;
+        }
+        let mut late = Vec::new();
+        for (position, column) in definition.columns.iter().enumerate() {
+            if !is_given[position] {
+                match default_of(column, context) {
+                    Some(value) => values[position] = value,
+                    None => late.push(position),
+                }
+            }
+        }
+        for position in late {
+            values[position] = self.late_default(number, &definition.columns[position], &values, context)?;
+        }
+        let (generated, explicit) = self.draw(&mut values, ids)?;
+        Ok(BuiltRow { values, generated, explicit })
+    }
+
+    /// Puts drawn values where they are wanted.
+    fn draw(&self, values: &mut [Value], ids: &mut DrawnIds) -> Result<(Option<u64>, Option<u64>), Failure> {
+        let definition = &self.info.definition;
+        let explicit = match definition.auto_increment {
+            Some(auto) => self.explicit_id(&values[usize::from(auto.0)]),
+            None => Some(0),
+        };
+        if explicit.is_some() && !self.is_hidden_id_drawn {
+            return Ok((None, explicit));
+        }
+        let Some(left) = ids.left.checked_sub(1) else {
+            return Err(Failure::Error(SqlError::new(1467, "Failed to read auto-increment value from storage engine")));
+        };
+        let id = ids.next;
+        *ids = DrawnIds { next: id.saturating_add(1), left };
+        for (position, column) in definition.columns.iter().enumerate() {
+            let is_auto = definition.auto_increment.is_some_and(|auto| usize::from(auto.0) == position);
+            let is_hidden = column.flags.hidden && column.default == DefaultValue::AutoIncrement;
+            if is_hidden || (is_auto && explicit.is_none()) {
+                values[position] = types::store(Value::UInt(id), &column.sql_type, StoreMode::Strict)
+                    .map_err(|_| SqlError::new(1467, "Failed to read auto-increment value from storage engine"))?;
+            }
+        }
+        let is_visible = definition.auto_increment.is_some() && explicit.is_none();
+        Ok((is_visible.then_some(id), explicit.filter(|_| definition.auto_increment.is_some())))
+    }
+
+    /// A value as its column stores it.
+    fn stored(
+        &self,
+        number: u64,
+        value: Value,
+        from: &SqlType,
+        column: &ColumnDefinition,
+        is_auto: bool,
+        context: &Context<'_>,
+    ) -> Result<Value, Failure> {
+        if value.is_null() {
+            return self.null_for(column, is_auto, context);
+        }
+        store_in_column(number, value, from, column, self.strictness.store_mode(), context)
+    }
+
+    fn null_for(&self, column: &ColumnDefinition, is_auto: bool, context: &Context<'_>) -> Result<Value, Failure> {
+        if column.flags.nullable || is_auto {
+            return Ok(Value::Null);
+        }
+        let message = || format!("Column '{}' cannot be null", column.name);
+        if self.strictness != Strictness::Ignore {
+            return Err(Failure::Error(SqlError::new(1048, message())));
+        }
+        context.warnings.push(1048, message);
+        Ok(implicit_default(&column.sql_type))
+    }
+
+    /// A default that must be computed, or that is missing.
+    fn late_default(
+        &self,
+        number: u64,
+        column: &ColumnDefinition,
+        values: &Vec<Value>,
+        context: &Context<'_>,
+    ) -> Result<Value, Failure> {
+        if let DefaultValue::Expression { encoded, .. } = &column.default {
+            let expression: Expression = stdx::wire::from_bytes(encoded)
+                .map_err(|_| SqlError::new(1815, format!("The default of column '{}' is malformed", column.name)))?;
+            let value = expression.evaluate(values, context)?;
+            return self.stored(number, value, &expression.sql_type, column, false, context);
+        }
+        let message = || format!("Field '{}' doesn't have a default value", column.name);
+        if self.strictness == Strictness::Strict {
+            return Err(Failure::Error(SqlError::new(1364, message())));
+        }
+        context.warnings.push(1364, message);
+        Ok(implicit_default(&column.sql_type))
+    }
+}
+
+/// A column's default, unless it must be computed or is missing. AUTO_INCREMENT is NULL until it is drawn.
+pub(crate) fn default_of(column: &ColumnDefinition, context: &Context<'_>) -> Option<Value> {
+    match &column.default {
+        DefaultValue::Literal(value) => Some(value.clone()),
+        DefaultValue::CurrentTimestamp => Some(now_for(&column.sql_type, context)),
+        DefaultValue::AutoIncrement => Some(Value::Null),
+        DefaultValue::Missing if matches!(column.sql_type, SqlType::Enum { .. }) => Some(Value::UInt(1)),
+        DefaultValue::Missing | DefaultValue::Expression { .. } => None,
+    }
+}
+
+/// Brings a value into a column's type; TIMESTAMP values go to UTC.
+pub(crate) fn store_in_column(
+    number: u64,
+    value: Value,
+    from: &SqlType,
+    column: &ColumnDefinition,
+    mode: StoreMode,
+    context: &Context<'_>,
+) -> Result<Value, Failure> {
+    if let (Value::Int(integer), SqlType::Integer { width: types::IntegerWidth::Big, unsigned: false }) =
+        (&value, &column.sql_type)
+    {
+        return Ok(Value::Int(*integer));
+    }
+    let stored = match store_with_warning(value.clone(), &column.sql_type, mode) {
+        Ok(stored) => stored,
+        Err(error) => return Err(Failure::Error(query::write::store_error(error, &value, &column.name, number))),
+    };
+    if let Some(warning) = stored.warning {
+        context.warnings.push(warning.code(), || {
+            query::write::store_error(warning, &value, &column.name, number).message
+        });
+    }
+    Ok(to_utc(stored.value, from, &column.sql_type, context.time_zone_offset_seconds))
+}
+
+/// The row's bytes.
+pub(crate) fn encode_row(info: &TableAccessInfo, values: &[Value]) -> Box<[u8]> {
+    let references: Vec<ValueRef<'_>> = crate::results::borrowed(values).collect();
+    let mut row = Vec::new();
+    info.layout.encode(&references, &mut row);
+    row.into()
+}
+
+/// The row's primary key.
+pub(crate) fn primary_key_of(info: &TableAccessInfo, row: &[u8]) -> Box<[u8]> {
+    let mut key = Vec::new();
+    info.primary_key.encode_row(&info.layout, row, &mut key);
+    key.into()
+}

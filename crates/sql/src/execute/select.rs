@@ -1,0 +1,654 @@
+//! SELECT: a pull tree over a table, a virtual table or nothing, and the writing of its rows.
+//!
+//! ```text
+//! table reader (filter, projection or partial aggregates done where the rows are)
+//!   -> merge of groups -> HAVING -> projection        (only with a grouping)
+//!   -> DISTINCT -> sort                               (as needed)
+//!   -> LIMIT and OFFSET while writing
+//! ```
+//! A table reader without anything behind it writes rows straight from storage into the connection's send buffer.
+//!
+//! Invariant: nothing is sent before the first row or the end is known, so an early error is a plain error packet.
+
+use super::distinct::Distinct;
+use super::grouping::Groups;
+use super::locked_reader::{Candidates, LockedReader};
+use super::sort::{SortColumn, Sorter};
+use super::table_reader::{Collector, Order, Pump, TableReader, Target};
+use super::{Completion, Cx, Failure, Progress, Pull, Row, Statement, access, warnings_of};
+use crate::plan::{AccessPath, Grouping, SelectPlan, Source, TableAccess};
+use crate::results::RowWriter;
+use crate::show::VirtualReader;
+use expression::aggregate::AggregateCall;
+use expression::{Expression, NoColumns};
+use mysql_protocol::PacketWriter;
+use protocol::program::{ReadOutput, ReadProgram};
+use protocol::{SqlError, module::SEND_BUFFER_HIGH};
+use query::{RowSink, TableAccessInfo};
+use std::sync::Arc;
+use types::{ColumnIndex, IndexId, KeyEncoder, SqlType, Value};
+
+/// Rows of one batch.
+const BATCH_ROWS: usize = 512;
+
+/// A node of the tree.
+pub(crate) enum Operator {
+    /// Rows that are there.
+    Rows(std::vec::IntoIter<Row>),
+    Table(TableReader),
+    Unique(Box<UniqueReader>),
+    Locked(Box<LockedReader>),
+    Virtual(Box<VirtualReader>),
+    Filter { input: Box<Operator>, condition: Expression },
+    Project { input: Box<Operator>, expressions: Vec<Expression> },
+    /// `is_partial`: rows are partial aggregates.
+    Group { input: Box<Operator>, groups: Option<Groups>, grouping: Grouping, is_partial: bool },
+    Distinct { input: Box<Operator>, distinct: Distinct },
+    Sort { input: Box<Operator>, sorter: Option<Sorter> },
+}
+
+impl Operator {
+    /// Rows that are there.
+    pub(crate) fn rows(rows: Vec<Row>) -> Self {
+        Operator::Rows(rows.into_iter())
+    }
+
+    /// The next rows.
+    pub(crate) fn next(&mut self, cx: &mut Cx<'_, '_>) -> Result<Pull, Failure> {
+        match self {
+            Operator::Rows(rows) => {
+                let batch: Vec<Row> = rows.by_ref().take(BATCH_ROWS).collect();
+                cx.env.budget.spend(u32::try_from(batch.len()).unwrap_or(u32::MAX));
+                Ok(if batch.is_empty() { Pull::End } else { Pull::Batch(batch) })
+            }
+            Operator::Table(reader) => reader.next(cx),
+            Operator::Unique(reader) => reader.next(cx),
+            Operator::Locked(reader) => reader.next(cx),
+            Operator::Virtual(reader) => reader.next(cx),
+            Operator::Filter { input, condition } => loop {
+                match input.next(cx)? {
+                    Pull::Batch(rows) => {
+                        let rows = filtered(rows, condition, cx)?;
+                        if !rows.is_empty() {
+                            return Ok(Pull::Batch(rows));
+                        }
+                    }
+                    pull => return Ok(pull),
+                }
+            },
+            Operator::Project { input, expressions } => match input.next(cx)? {
+                Pull::Batch(rows) => Ok(Pull::Batch(projected(&rows, expressions, cx)?)),
+                pull => Ok(pull),
+            },
+            Operator::Group { .. } => self.next_group(cx),
+            Operator::Distinct { input, distinct } => loop {
+                match input.next(cx)? {
+                    Pull::Batch(rows) => {
+                        let rows = distinct.filter(rows, cx)?;
+                        if !rows.is_empty() {
+                            return Ok(Pull::Batch(rows));
+                        }
+                    }
+                    pull => return Ok(pull),
+                }
+            },
+            Operator::Sort { input, sorter } => {
+                while let Some(running) = sorter {
+                    match input.next(cx)? {
+                        Pull::Batch(rows) => running.add(rows, cx)?,
+                        Pull::End => {
+                            let rows = sorter.take().map(Sorter::finish).unwrap_or_default();
+                            *self = Operator::rows(rows);
+                            return self.next(cx);
+                        }
+                        pull => return Ok(pull),
+                    }
+                }
+                Ok(Pull::End)
+            }
+        }
+    }
+
+    fn next_group(&mut self, cx: &mut Cx<'_, '_>) -> Result<Pull, Failure> {
+        let Operator::Group { input, groups, grouping, is_partial } = self else { return Ok(Pull::End) };
+        while let Some(running) = groups {
+            match input.next(cx)? {
+                Pull::Batch(rows) if *is_partial => running.merge(rows, cx)?,
+                Pull::Batch(rows) => {
+                    let context = cx.statement.context();
+                    running.add(&rows, grouping, &context, cx)?;
+                    cx.keep_warnings(warnings_of(&context));
+                }
+                Pull::End => {
+                    let context = cx.statement.context();
+                    let rows = match groups.take() {
+                        Some(groups) => groups.finish(&context)?,
+                        None => Vec::new(),
+                    };
+                    cx.keep_warnings(warnings_of(&context));
+                    *self = Operator::rows(rows);
+                    return self.next(cx);
+                }
+                pull => return Ok(pull),
+            }
+        }
+        Ok(Pull::End)
+    }
+
+    /// Nobody wants more rows.
+    pub(crate) fn close(&mut self, cx: &mut Cx<'_, '_>) {
+        match self {
+            Operator::Rows(_) | Operator::Virtual(_) | Operator::Locked(_) => {}
+            Operator::Table(reader) => reader.close(cx),
+            Operator::Unique(reader) => reader.close(cx),
+            Operator::Filter { input, .. }
+            | Operator::Project { input, .. }
+            | Operator::Group { input, .. }
+            | Operator::Distinct { input, .. }
+            | Operator::Sort { input, .. } => input.close(cx),
+        }
+    }
+}
+
+fn filtered(rows: Vec<Row>, condition: &Expression, cx: &mut Cx<'_, '_>) -> Result<Vec<Row>, Failure> {
+    let context = cx.statement.context();
+    let mut kept = Vec::with_capacity(rows.len());
+    for row in rows {
+        if condition.is_true(&row, &context)? {
+            kept.push(row);
+        }
+    }
+    cx.keep_warnings(warnings_of(&context));
+    Ok(kept)
+}
+
+fn projected(rows: &[Row], expressions: &[Expression], cx: &mut Cx<'_, '_>) -> Result<Vec<Row>, Failure> {
+    let context = cx.statement.context();
+    let mut projected = Vec::with_capacity(rows.len());
+    for row in rows {
+        let values = expressions.iter().map(|expression| expression.evaluate(row, &context));
+        projected.push(values.collect::<Result<Row, _>>()?);
+    }
+    cx.keep_warnings(warnings_of(&context));
+    Ok(projected)
+}
+
+/// LIMIT and OFFSET of this execution.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Window {
+    pub(crate) skip: u64,
+    pub(crate) count: u64,
+}
+
+impl Window {
+    /// Evaluates the clauses.
+    pub(crate) fn of(limit: &crate::plan::Limit, unlimited: u64, statement: &Statement) -> Result<Self, Failure> {
+        let context = statement.context();
+        let evaluate = |expression: &Option<Expression>, missing: u64| -> Result<u64, Failure> {
+            let Some(expression) = expression else { return Ok(missing) };
+            match expression.evaluate(&NoColumns, &context)? {
+                Value::Int(number) if number >= 0 => Ok(number.cast_unsigned()),
+                Value::UInt(number) => Ok(number),
+                _ => Err(Failure::Error(SqlError::new(1210, "Incorrect arguments to LIMIT"))),
+            }
+        };
+        Ok(Self { skip: evaluate(&limit.offset, 0)?, count: evaluate(&limit.count, unlimited)? })
+    }
+
+    /// Rows of use; None: all.
+    pub(crate) fn useful(self) -> Option<u64> {
+        (self.count != u64::MAX).then(|| self.skip.saturating_add(self.count))
+    }
+}
+
+/// A SELECT that runs.
+pub(crate) struct SelectRun {
+    root: Operator,
+    window: Window,
+    is_header_sent: bool,
+    row_count: u64,
+}
+
+impl SelectRun {
+    /// Builds the tree.
+    pub(crate) fn new(plan: &SelectPlan, cx: &mut Cx<'_, '_>) -> Result<Self, Failure> {
+        let window = Window::of(&plan.limit, cx.core.variables.select_limit, cx.statement)?;
+        let mut root = source_of(plan, window, cx)?;
+        let types = |expressions: &[Expression]| -> Vec<SqlType> {
+            expressions.iter().map(|expression| expression.sql_type.clone()).collect()
+        };
+        if plan.distinct {
+            root = Operator::Distinct { input: Box::new(root), distinct: Distinct::new(types(&plan.projection)) };
+        }
+        if needs_sort(plan) {
+            let columns = sort_columns(plan, plan.projection.len());
+            root = Operator::Sort { input: Box::new(root), sorter: Some(Sorter::new(columns, window.useful())) };
+        }
+        Ok(Self { root, window, is_header_sent: false, row_count: 0 })
+    }
+
+    /// Rows that were made for a statement that is no SELECT (SHOW).
+    pub(crate) fn of_operator(root: Operator) -> Self {
+        Self { root, window: Window { skip: 0, count: u64::MAX }, is_header_sent: false, row_count: 0 }
+    }
+
+    /// True once the client has got a part of the result.
+    pub(crate) fn has_answered(&self) -> bool {
+        self.is_header_sent
+    }
+
+    /// Produces rows until the end, the budget, the client or a missing answer stops it.
+    pub(crate) fn step(&mut self, cx: &mut Cx<'_, '_>) -> Result<Progress, Failure> {
+        let connection = cx.core.connection;
+        loop {
+            if cx.env.is_congested(connection) {
+                return Ok(Progress::Wait);
+            }
+            // The writer needs the buffer while operators use everything else of the handler call.
+            let mut buffer = std::mem::take(cx.env.outputs.buffer(connection));
+            let mut scratch = std::mem::take(&mut cx.env.module.scratch);
+            let written = self.write_rows(cx, &mut buffer, &mut scratch);
+            cx.env.module.scratch = scratch;
+            *cx.env.outputs.buffer(connection) = buffer;
+            match written? {
+                Pump::Rows => {}
+                Pump::Wait => return Ok(Progress::Wait),
+                Pump::Spent => return Ok(Progress::Spent),
+                Pump::End => {
+                    return Ok(Progress::Done(Completion {
+                        is_result_set: true,
+                        row_count: self.row_count,
+                        ..Completion::default()
+                    }));
+                }
+            }
+        }
+    }
+
+    fn write_rows(&mut self, cx: &mut Cx<'_, '_>, buffer: &mut Vec<u8>, scratch: &mut Vec<u8>) -> Result<Pump, Failure> {
+        let before = (buffer.len(), cx.core.sequence);
+        let cached = Arc::clone(&cx.statement.cached);
+        let mut packets = PacketWriter::new(buffer, cx.core.sequence);
+        if !self.is_header_sent {
+            packets.append_frames(&cached.column_frames);
+            packets.end_of_columns(cx.core.capabilities, cx.core.end_packet());
+        }
+        let mut writer = RowWriter {
+            packets,
+            format: cx.statement.format,
+            columns: &cached.prepared.columns,
+            time_zone: cx.statement.settings.time_zone_offset_seconds,
+            scratch,
+            count: 0,
+            skip: self.window.skip,
+            left: self.window.count,
+        };
+        let pump = self.pump(cx, &mut writer);
+        let (written, sequence) = (writer.count, writer.packets.sequence());
+        self.window = Window { skip: writer.skip, count: writer.left };
+        let is_end = matches!(pump, Ok(Pump::End));
+        if self.is_header_sent || written > 0 || is_end {
+            self.is_header_sent = true;
+            self.row_count += written;
+            cx.core.sequence = sequence;
+        } else {
+            // Nothing to show yet: the client hears nothing, so that an error may still stand alone.
+            buffer.truncate(before.0);
+            cx.core.sequence = before.1;
+        }
+        pump
+    }
+
+    fn pump(&mut self, cx: &mut Cx<'_, '_>, writer: &mut RowWriter<'_>) -> Result<Pump, Failure> {
+        loop {
+            if writer.left == 0 {
+                self.root.close(cx);
+                return Ok(Pump::End);
+            }
+            if writer.packets.buffer_size() >= SEND_BUFFER_HIGH {
+                return Ok(Pump::Rows);
+            }
+            if let Operator::Table(reader) = &mut self.root {
+                match reader.pump(cx, writer)? {
+                    Pump::Rows => continue,
+                    pump => return Ok(pump),
+                }
+            }
+            match self.root.next(cx)? {
+                Pull::Batch(rows) => {
+                    for row in &rows {
+                        let values: Vec<types::ValueRef<'_>> = crate::results::borrowed(row).collect();
+                        writer.row(&[], &[], &values);
+                    }
+                    if cx.env.budget.is_spent() {
+                        return Ok(Pump::Spent);
+                    }
+                }
+                Pull::Wait => return Ok(Pump::Wait),
+                Pull::Spent => return Ok(Pump::Spent),
+                Pull::End => return Ok(Pump::End),
+            }
+        }
+    }
+}
+
+fn needs_sort(plan: &SelectPlan) -> bool {
+    !plan.order_by.is_empty() && plan.order_by_index.is_none()
+}
+
+/// The sort columns, which stand behind `width` other values.
+fn sort_columns(plan: &SelectPlan, width: usize) -> Vec<SortColumn> {
+    let numbered = plan.order_by.iter().enumerate();
+    numbered
+        .map(|(position, key)| SortColumn {
+            position: width + position,
+            sql_type: key.expression.sql_type.clone(),
+            descending: key.descending,
+        })
+        .collect()
+}
+
+/// The items, then what is sorted by.
+fn output_expressions(plan: &SelectPlan) -> Vec<Expression> {
+    let mut expressions = plan.projection.clone();
+    if needs_sort(plan) {
+        expressions.extend(plan.order_by.iter().map(|key| key.expression.clone()));
+    }
+    expressions
+}
+
+/// Rows in the shape of items and sort columns.
+fn source_of(plan: &SelectPlan, window: Window, cx: &mut Cx<'_, '_>) -> Result<Operator, Failure> {
+    match &plan.source {
+        Source::Table(table) => table_source(plan, table, window, cx),
+        Source::Nothing => Ok(local_tail(plan, Operator::rows(vec![Vec::new()]), Vec::new())),
+        Source::Virtual { table, definition, filter } => {
+            let reader = VirtualReader::new(table, definition, cx)?;
+            let filter = filter.iter().cloned().collect();
+            Ok(local_tail(plan, Operator::Virtual(Box::new(reader)), filter))
+        }
+    }
+}
+
+/// What is done with rows that are made here: everything.
+fn local_tail(plan: &SelectPlan, source: Operator, mut filters: Vec<Expression>) -> Operator {
+    let mut root = source;
+    if plan.grouping.is_none() {
+        filters.extend(plan.having.clone());
+    }
+    for condition in filters {
+        root = Operator::Filter { input: Box::new(root), condition };
+    }
+    group_tail(plan, root, false)
+}
+
+/// Grouping, HAVING and projection in the session.
+fn group_tail(plan: &SelectPlan, mut root: Operator, is_partial: bool) -> Operator {
+    if let Some(grouping) = &plan.grouping {
+        root = Operator::Group {
+            input: Box::new(root),
+            groups: Some(Groups::new(grouping)),
+            grouping: grouping.clone(),
+            is_partial,
+        };
+        if let Some(condition) = &plan.having {
+            root = Operator::Filter { input: Box::new(root), condition: condition.clone() };
+        }
+    }
+    Operator::Project { input: Box::new(root), expressions: output_expressions(plan) }
+}
+
+/// The columns, if all expressions are plain ones.
+fn as_columns(expressions: &[Expression]) -> Option<Vec<ColumnIndex>> {
+    expressions.iter().map(|expression| expression.as_column().map(|slot| ColumnIndex(slot.0))).collect()
+}
+
+/// What a partition gives of each row.
+fn pushed_output(plan: &SelectPlan, statement: &Statement) -> ReadOutput {
+    if let Some(grouping) = &plan.grouping {
+        let fold_call = |call: &AggregateCall| {
+            let mut call = call.clone();
+            call.arguments = statement.folded_all(&call.arguments);
+            for order in &mut call.order_by {
+                order.expression = statement.folded(&order.expression);
+            }
+            call
+        };
+        return ReadOutput::Aggregate {
+            group_by: statement.folded_all(&grouping.group_by),
+            calls: grouping.calls.iter().map(fold_call).collect(),
+        };
+    }
+    let expressions = output_expressions(plan);
+    match as_columns(&expressions) {
+        Some(columns) => ReadOutput::Columns(columns),
+        None => ReadOutput::Expressions(statement.folded_all(&expressions)),
+    }
+}
+
+/// WHERE, with HAVING if there is no grouping, and `extra`.
+pub(crate) fn conjunction_of(
+    conditions: impl IntoIterator<Item = Option<Expression>>,
+    statement: &Statement,
+) -> Option<Expression> {
+    let mut conditions: Vec<Expression> =
+        conditions.into_iter().flatten().map(|condition| statement.folded(&condition)).collect();
+    match conditions.len() {
+        0 => None,
+        1 => conditions.pop(),
+        _ => Some(Expression::and(conditions)),
+    }
+}
+
+fn table_source(
+    plan: &SelectPlan,
+    table: &TableAccess,
+    window: Window,
+    cx: &mut Cx<'_, '_>,
+) -> Result<Operator, Failure> {
+    let info = cx.info(&table.table)?;
+    if matches!(table.path, AccessPath::Empty) {
+        return Ok(group_or_empty(plan));
+    }
+    let having = if plan.grouping.is_none() { plan.having.clone() } else { None };
+    if let Some(lock) = plan.lock {
+        return locked_source(plan, table, &info, having, lock, window, cx);
+    }
+    let filter = conjunction_of([table.filter.clone(), having], cx.statement);
+    let output = pushed_output(plan, cx.statement);
+    let program = TableReader::program(&info, filter, output, cx.statement);
+    let order = plan.order_by_index.map_or(Order::Any, Order::Key);
+    let limit = if plan.grouping.is_none() && !plan.distinct && !needs_sort(plan) { window.useful() } else { None };
+    let source = match read_target(&table.path, &info, cx)? {
+        ReadTarget::Direct(target) => Operator::Table(TableReader::new(&info, program, target, order, limit, cx)),
+        ReadTarget::ByUnique(index, keys) => {
+            Operator::Unique(Box::new(UniqueReader::new(&info, index, keys, program, order, cx)?))
+        }
+    };
+    Ok(if plan.grouping.is_some() { group_tail(plan, source, true) } else { source })
+}
+
+fn group_or_empty(plan: &SelectPlan) -> Operator {
+    if plan.grouping.is_some() { group_tail(plan, Operator::rows(Vec::new()), false) } else { Operator::rows(Vec::new()) }
+}
+
+fn locked_source(
+    plan: &SelectPlan,
+    table: &TableAccess,
+    info: &Arc<TableAccessInfo>,
+    having: Option<Expression>,
+    lock: (protocol::program::LockMode, protocol::program::LockWait),
+    window: Window,
+    cx: &mut Cx<'_, '_>,
+) -> Result<Operator, Failure> {
+    // Limits count rows that were locked, and only if no later step drops rows.
+    let limit = if plan.grouping.is_none() && !plan.distinct { window.useful() } else { None };
+    let order = plan.order_by_index.map_or(Order::Any, Order::Key);
+    let sort: Vec<Expression> = if needs_sort(plan) && limit.is_some() {
+        plan.order_by.iter().map(|key| key.expression.clone()).collect()
+    } else {
+        Vec::new()
+    };
+    let filter = conjunction_of([table.filter.clone(), having], cx.statement);
+    let candidates = candidates(table, info, filter.clone(), (order, false), sort_columns(plan, 0), sort, cx)?;
+    // Aggregates are made here: a locking read answers row by row.
+    let (output, is_grouped) = match &plan.grouping {
+        Some(_) => {
+            let count = u16::try_from(info.definition.columns.len()).unwrap_or(u16::MAX);
+            (ReadOutput::Columns((0..count).map(ColumnIndex).collect()), true)
+        }
+        None => (pushed_output(plan, cx.statement), false),
+    };
+    let program = TableReader::program(info, filter, output, cx.statement);
+    let lock = match lock {
+        (mode, protocol::program::LockWait::Wait { .. }) => (mode, cx.lock_wait()),
+        other => other,
+    };
+    let reader = Operator::Locked(Box::new(LockedReader::new(info, program, lock, candidates, limit)));
+    Ok(if is_grouped { group_tail(plan, reader, false) } else { reader })
+}
+
+/// The rows that UPDATE, DELETE and locking reads look at: in order of an index, sorted, or as they come. With `must_match` each is read before it
+/// counts, even if its key is known.
+pub(crate) fn candidates(
+    table: &TableAccess,
+    info: &Arc<TableAccessInfo>,
+    filter: Option<Expression>,
+    (order, must_match): (Order, bool),
+    columns: Vec<SortColumn>,
+    sort: Vec<Expression>,
+    cx: &mut Cx<'_, '_>,
+) -> Result<Candidates, Failure> {
+    let is_sorted = !sort.is_empty();
+    let output = if is_sorted {
+        ReadOutput::Expressions(cx.statement.folded_all(&sort))
+    } else {
+        ReadOutput::Columns(Vec::new())
+    };
+    let mut program = TableReader::program(info, filter, output, cx.statement);
+    program.with_primary_key = true;
+    let reader = match read_target(&table.path, info, cx)? {
+        ReadTarget::Direct(Target::Keys(keys)) if !is_sorted && !must_match => return Ok(Candidates::Keys(keys.into())),
+        ReadTarget::Direct(target) => TableReader::new(info, program, target, order, None, cx),
+        ReadTarget::ByUnique(index, keys) => {
+            // A scan of each key's entries in the index finds the same rows without the hidden table.
+            let ranges = access::key_ranges(keys);
+            TableReader::new(info, program, Target::Ranges(index, ranges), order, None, cx)
+        }
+    };
+    Ok(if is_sorted { Candidates::sorted(reader, columns) } else { Candidates::Found(reader) })
+}
+
+/// What an access path comes to in this execution.
+pub(crate) enum ReadTarget {
+    Direct(Target),
+    /// Keys of a unique index.
+    ByUnique(IndexId, Vec<Box<[u8]>>),
+}
+
+/// Evaluates an access path.
+pub(crate) fn read_target(
+    path: &AccessPath,
+    info: &TableAccessInfo,
+    cx: &mut Cx<'_, '_>,
+) -> Result<ReadTarget, Failure> {
+    let definition = &info.definition;
+    Ok(match path {
+        AccessPath::Empty => ReadTarget::Direct(Target::Keys(Vec::new())),
+        AccessPath::PrimaryKeys(keys) => ReadTarget::Direct(Target::Keys(access::evaluate_keys(
+            keys,
+            definition,
+            definition.primary_key(),
+            &info.primary_key,
+            cx,
+        )?)),
+        AccessPath::UniqueKeys { index, keys } => {
+            let parts = &definition.index(*index).ok_or(Failure::WrongSchema)?.parts;
+            let encoder: &KeyEncoder = info.index(*index).ok_or(Failure::WrongSchema)?;
+            ReadTarget::ByUnique(*index, access::evaluate_keys(keys, definition, parts, encoder, cx)?)
+        }
+        AccessPath::Ranges { index, ranges } => {
+            ReadTarget::Direct(Target::Ranges(*index, access::evaluate_ranges(ranges, info, *index, cx)?))
+        }
+    })
+}
+
+/// Rows by unique key: the hidden table gives primary keys, these give the rows.
+pub(crate) struct UniqueReader {
+    info: Arc<TableAccessInfo>,
+    /// Reads entries; gives primary key columns.
+    entries: Option<TableReader>,
+    found: Vec<Box<[u8]>>,
+    program: Option<ReadProgram>,
+    order: Order,
+    rows: Option<TableReader>,
+}
+
+impl UniqueReader {
+    fn new(
+        info: &Arc<TableAccessInfo>,
+        index: IndexId,
+        keys: Vec<Box<[u8]>>,
+        program: ReadProgram,
+        order: Order,
+        cx: &mut Cx<'_, '_>,
+    ) -> Result<Self, Failure> {
+        let definition = info.definition.index(index).ok_or(Failure::WrongSchema)?;
+        let types::IndexKind::Unique { table } = definition.kind else { return Err(Failure::WrongSchema) };
+        let hidden = cx.hidden_info(table)?;
+        let first = definition.parts.len();
+        let columns = (first..first + info.definition.primary_key().len())
+            .map(|column| ColumnIndex(u16::try_from(column).unwrap_or(u16::MAX)));
+        let entry_program =
+            TableReader::program(&hidden, None, ReadOutput::Columns(columns.collect()), cx.statement);
+        let entries = TableReader::new(&hidden, entry_program, Target::Keys(keys), Order::Any, None, cx);
+        Ok(Self {
+            info: Arc::clone(info),
+            entries: Some(entries),
+            found: Vec::new(),
+            program: Some(program),
+            order,
+            rows: None,
+        })
+    }
+
+    fn next(&mut self, cx: &mut Cx<'_, '_>) -> Result<Pull, Failure> {
+        while let Some(entries) = &mut self.entries {
+            let mut collector = Collector::new(BATCH_ROWS, false);
+            let pump = entries.pump(cx, &mut collector)?;
+            for row in collector.rows {
+                let values: Vec<types::ValueRef<'_>> = crate::results::borrowed(&row.values).collect();
+                if !self.info.primary_key.accepts(&values) {
+                    return Err(super::table_reader::malformed());
+                }
+                let mut key = Vec::new();
+                self.info.primary_key.encode_values(&values, &mut key);
+                self.found.push(key.into());
+            }
+            match pump {
+                Pump::Rows => {}
+                Pump::Wait => return Ok(Pull::Wait),
+                Pump::Spent => return Ok(Pull::Spent),
+                Pump::End => {
+                    self.entries = None;
+                    let mut keys = std::mem::take(&mut self.found);
+                    keys.sort_unstable();
+                    if let Some(program) = self.program.take() {
+                        let target = Target::Keys(keys);
+                        self.rows = Some(TableReader::new(&self.info, program, target, self.order, None, cx));
+                    }
+                }
+            }
+        }
+        match &mut self.rows {
+            Some(rows) => rows.next(cx),
+            None => Ok(Pull::End),
+        }
+    }
+
+    fn close(&mut self, cx: &mut Cx<'_, '_>) {
+        for reader in self.entries.iter_mut().chain(&mut self.rows) {
+            reader.close(cx);
+        }
+    }
+}

@@ -1,0 +1,607 @@
+//! Rows of one table from all its partitions: from this node's replica by its reader, else by signal.
+//!
+//! ```text
+//! Idle --next access--> Local (a run on this node's replica) --undecided row--> Resolving (its primary is asked) --> Local
+//!   |                     | partition not here
+//!   |                     v
+//!   +----------------> Asked (a batch by signal) --more--> Asked ...   --undecided row--> Resolving --> Asked
+//!                         | node lost, view changed
+//!                         v
+//!                      Delayed --later--> Idle
+//! ```
+//! Without an order, partitions are read one after the other (remote ones are all asked at once) and rows go straight into the sink. With
+//! an order, each partition's rows come in key order and the reader merges them: it gives a row out only when it knows the next row of
+//! every partition that has more.
+//!
+//! Invariants: every row visible throughout the read is given out once; nothing of storage is held between polls; a read that was not
+//! answered is asked again from where it stood, elsewhere if need be.
+
+use super::{Cx, Failure, Place, Pull, Row, failure_of, row_size, table_ref};
+use crate::inbox::Reply;
+use crate::plan::ScanDirection;
+use protocol::Address;
+use protocol::program::{Access, KeyRange, ReadOutput, ReadProgram, ReadProgress, Refusal, RowBatch};
+use protocol::signal::RequestId;
+use query::{BatchShape, ReadRun, ReadStep, RowBatchReader, RowSink, TableAccessInfo, remaining};
+use std::collections::VecDeque;
+use std::ops::Bound;
+use std::sync::Arc;
+use stdx::Instant;
+use storage::Visibility;
+use types::{IndexId, PartitionId, ValueRef};
+
+/// Rows that wait to be merged, per partition, at most.
+const MERGE_ROWS: usize = 256;
+/// Rows of one batch through the operators.
+const BATCH_ROWS: usize = 512;
+
+/// In which order rows come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Order {
+    /// Any.
+    Any,
+    /// By index key.
+    Key(ScanDirection),
+}
+
+/// Which rows.
+#[derive(Clone, Debug)]
+pub(crate) enum Target {
+    /// By primary key, ascending, without duplicates.
+    Keys(Vec<Box<[u8]>>),
+    /// By ranges of an index, ascending and disjoint.
+    Ranges(IndexId, Vec<KeyRange>),
+}
+
+/// A row with the keys it was found by.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct KeyedRow {
+    pub(crate) primary_key: Box<[u8]>,
+    pub(crate) index_key: Box<[u8]>,
+    pub(crate) values: Row,
+}
+
+/// What a poll gives.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Pump {
+    /// The sink is full, or rows came: poll again.
+    Rows,
+    /// An answer must come first.
+    Wait,
+    /// The budget is spent.
+    Spent,
+    /// No more rows.
+    End,
+}
+
+/// A sink that keeps rows.
+pub(crate) struct Collector {
+    pub(crate) rows: Vec<KeyedRow>,
+    limit: usize,
+    with_keys: bool,
+}
+
+impl Collector {
+    pub(crate) fn new(limit: usize, with_keys: bool) -> Self {
+        Self { rows: Vec::new(), limit, with_keys }
+    }
+}
+
+impl RowSink for Collector {
+    fn row(&mut self, primary_key: &[u8], index_key: &[u8], values: &[ValueRef<'_>]) {
+        let key = |key: &[u8]| if self.with_keys { key.into() } else { Box::default() };
+        self.rows.push(KeyedRow {
+            primary_key: key(primary_key),
+            index_key: key(index_key),
+            values: values.iter().map(|value| value.to_value()).collect(),
+        });
+    }
+
+    fn is_full(&self) -> bool {
+        self.rows.len() >= self.limit
+    }
+}
+
+/// How to go on behind a row whose outcome its primary is asked for.
+enum Behind {
+    Local(ReadRun),
+    Remote(Option<Access>),
+}
+
+enum State {
+    /// Nothing is under way.
+    Idle,
+    /// On this node's replica.
+    Local(ReadRun),
+    /// A batch was asked for.
+    Asked { request: RequestId, to: Address, access: Access },
+    /// A row's primary was asked.
+    Resolving { request: RequestId, access: Access, behind: Behind },
+    /// To be asked again.
+    Delayed { until: Instant, access: Access, behind: Option<Behind> },
+}
+
+struct PartitionRead {
+    partition: PartitionId,
+    accesses: VecDeque<Access>,
+    state: State,
+    attempts: u32,
+    /// Rows that wait to be merged, in order.
+    buffered: VecDeque<KeyedRow>,
+}
+
+enum Poll {
+    /// It moved on: poll again.
+    Moved,
+    /// The sink is full.
+    Full,
+    Wait,
+    Spent,
+    Done,
+}
+
+/// What all partitions have in common.
+struct Common {
+    info: Arc<TableAccessInfo>,
+    program: Arc<ReadProgram>,
+    shape: BatchShape,
+    index: IndexId,
+    /// Values a row must have: bytes from a peer may hold fewer.
+    width: usize,
+}
+
+/// The reader.
+pub(crate) struct TableReader {
+    common: Common,
+    order: Order,
+    partitions: Vec<PartitionRead>,
+    is_started: bool,
+}
+
+impl TableReader {
+    /// Reads `target`; `limit` is how many rows of each partition can be of use.
+    pub(crate) fn new(
+        info: &Arc<TableAccessInfo>,
+        program: ReadProgram,
+        target: Target,
+        order: Order,
+        limit: Option<u64>,
+        cx: &Cx<'_, '_>,
+    ) -> Self {
+        let mut program = program;
+        program.with_index_key |= order != Order::Any;
+        let is_backward = order == Order::Key(ScanDirection::Backward);
+        let mut partitions: Vec<PartitionRead> = Vec::new();
+        let mut add = |partition: PartitionId, access: Access| {
+            match partitions.iter_mut().find(|read| read.partition == partition) {
+                Some(read) => read.accesses.push_back(access),
+                None => partitions.push(PartitionRead {
+                    partition,
+                    accesses: VecDeque::from([access]),
+                    state: State::Idle,
+                    attempts: 0,
+                    buffered: VecDeque::new(),
+                }),
+            }
+        };
+        let map = &cx.env.module.map;
+        let mut index = IndexId(0);
+        match target {
+            Target::Keys(mut keys) => {
+                if is_backward {
+                    keys.reverse();
+                }
+                for (partition, keys) in by_partition(keys, |key| map.partition_of_key(&info.definition, key)) {
+                    add(partition, Access::Keys(keys));
+                }
+            }
+            Target::Ranges(of_index, mut ranges) => {
+                index = of_index;
+                if is_backward {
+                    ranges.reverse();
+                }
+                for partition in map.partitions_of(&info.definition) {
+                    for range in &ranges {
+                        let access =
+                            Access::Scan { index, range: range.clone(), descending: is_backward, limit };
+                        add(PartitionId(partition), access);
+                    }
+                }
+            }
+        }
+        let width = match &program.output {
+            ReadOutput::Columns(columns) => columns.len(),
+            ReadOutput::Expressions(expressions) => expressions.len(),
+            ReadOutput::StoredRow => 1,
+            ReadOutput::Aggregate { group_by, calls } => group_by.len() + calls.len(),
+        };
+        let shape = BatchShape::of(&program);
+        let common = Common { info: Arc::clone(info), program: Arc::new(program), shape, index, width };
+        Self { common, order, partitions, is_started: false }
+    }
+
+    /// A program over `info`'s table.
+    pub(crate) fn program(
+        info: &TableAccessInfo,
+        filter: Option<expression::Expression>,
+        output: ReadOutput,
+        statement: &super::Statement,
+    ) -> ReadProgram {
+        ReadProgram {
+            table: table_ref(&info.definition),
+            filter,
+            output,
+            with_primary_key: false,
+            with_index_key: false,
+            context: statement.program_context(statement.settings),
+        }
+    }
+
+    /// Gives rows to `sink` until it is full, an answer must come, the budget is spent, or there are no more.
+    pub(crate) fn pump(&mut self, cx: &mut Cx<'_, '_>, sink: &mut dyn RowSink) -> Result<Pump, Failure> {
+        self.start(cx)?;
+        match self.order {
+            Order::Any => self.pump_any(cx, sink),
+            Order::Key(direction) => self.pump_merged(direction, cx, sink),
+        }
+    }
+
+    /// The next rows as a batch.
+    pub(crate) fn next(&mut self, cx: &mut Cx<'_, '_>) -> Result<Pull, Failure> {
+        let mut collector = Collector::new(BATCH_ROWS, false);
+        loop {
+            let pump = self.pump(cx, &mut collector)?;
+            if !collector.rows.is_empty() {
+                return Ok(Pull::Batch(collector.rows.into_iter().map(|row| row.values).collect()));
+            }
+            match pump {
+                Pump::Rows => {}
+                Pump::Wait => return Ok(Pull::Wait),
+                Pump::Spent => return Ok(Pull::Spent),
+                Pump::End => return Ok(Pull::End),
+            }
+        }
+    }
+
+    /// Nobody wants more: answers on their way are dropped.
+    pub(crate) fn close(&mut self, cx: &mut Cx<'_, '_>) {
+        for read in &self.partitions {
+            if let State::Asked { request, .. } | State::Resolving { request, .. } = &read.state {
+                cx.core.inbox.forget(*request);
+            }
+        }
+        self.partitions.clear();
+    }
+
+    /// Asks all partitions that are not here, so that their answers come at the same time.
+    fn start(&mut self, cx: &mut Cx<'_, '_>) -> Result<(), Failure> {
+        if self.is_started {
+            return Ok(());
+        }
+        self.is_started = true;
+        for read in &mut self.partitions {
+            if let Place::There(..) = cx.place(self.common.info.definition.id, read.partition) {
+                read.begin(&self.common, cx)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn pump_any(&mut self, cx: &mut Cx<'_, '_>, sink: &mut dyn RowSink) -> Result<Pump, Failure> {
+        let mut position = 0;
+        while position < self.partitions.len() {
+            if sink.is_full() {
+                return Ok(Pump::Rows);
+            }
+            match self.partitions[position].poll(&self.common, cx, sink)? {
+                Poll::Moved => {}
+                Poll::Full => return Ok(Pump::Rows),
+                Poll::Wait => position += 1,
+                Poll::Spent => return Ok(Pump::Spent),
+                Poll::Done => {
+                    self.partitions.swap_remove(position);
+                }
+            }
+        }
+        Ok(if self.partitions.is_empty() { Pump::End } else { Pump::Wait })
+    }
+
+    fn pump_merged(
+        &mut self,
+        direction: ScanDirection,
+        cx: &mut Cx<'_, '_>,
+        sink: &mut dyn RowSink,
+    ) -> Result<Pump, Failure> {
+        loop {
+            let mut is_waiting = false;
+            let mut position = 0;
+            while position < self.partitions.len() {
+                let read = &mut self.partitions[position];
+                match read.fill(&self.common, cx)? {
+                    Poll::Wait => {
+                        is_waiting = true;
+                        position += 1;
+                    }
+                    Poll::Spent => return Ok(Pump::Spent),
+                    Poll::Done => {
+                        self.partitions.remove(position);
+                    }
+                    Poll::Moved | Poll::Full => position += 1,
+                }
+            }
+            if is_waiting {
+                return Ok(Pump::Wait);
+            }
+            // Every partition left has a next row: give rows out until one of them runs dry.
+            loop {
+                if sink.is_full() {
+                    return Ok(Pump::Rows);
+                }
+                let Some(position) = self.first(direction) else { return Ok(Pump::End) };
+                let read = &mut self.partitions[position];
+                if let Some(row) = read.buffered.pop_front() {
+                    let values: Vec<ValueRef<'_>> = crate::results::borrowed(&row.values).collect();
+                    sink.row(&row.primary_key, &row.index_key, &values);
+                }
+                if read.buffered.is_empty() {
+                    break;
+                }
+            }
+        }
+    }
+
+    /// The partition whose next row is the first of all.
+    fn first(&self, direction: ScanDirection) -> Option<usize> {
+        let keys = self.partitions.iter().enumerate();
+        let keys = keys.filter_map(|(position, read)| Some((&read.buffered.front()?.index_key, position)));
+        match direction {
+            ScanDirection::Forward => keys.min_by(|left, right| left.0.cmp(right.0)),
+            ScanDirection::Backward => keys.max_by(|left, right| left.0.cmp(right.0)),
+        }
+        .map(|(_, position)| position)
+    }
+}
+
+/// Keys grouped by the partition that owns them, in their order.
+pub(crate) fn by_partition<T: AsRef<[u8]>>(
+    keys: Vec<T>,
+    mut partition_of: impl FnMut(&[u8]) -> PartitionId,
+) -> Vec<(PartitionId, Vec<T>)> {
+    let mut groups: Vec<(PartitionId, Vec<T>)> = Vec::new();
+    for key in keys {
+        let partition = partition_of(key.as_ref());
+        match groups.iter_mut().find(|(other, _)| *other == partition) {
+            Some((_, keys)) => keys.push(key),
+            None => groups.push((partition, vec![key])),
+        }
+    }
+    groups
+}
+
+impl PartitionRead {
+    /// Makes sure that a row is buffered: `Moved` if one is.
+    fn fill(&mut self, common: &Common, cx: &mut Cx<'_, '_>) -> Result<Poll, Failure> {
+        while self.buffered.is_empty() {
+            let mut collector = Collector::new(MERGE_ROWS, true);
+            let poll = self.poll(common, cx, &mut collector)?;
+            let size: usize = collector.rows.iter().map(|row| row_size(&row.values)).sum();
+            // What is merged is charged as it comes and given back with the statement: the buffers are bounded, so this is small.
+            if size > 1 << 20 {
+                cx.core.memory.charge(size)?;
+            }
+            self.buffered.extend(collector.rows);
+            if !self.buffered.is_empty() {
+                return Ok(Poll::Moved);
+            }
+            if !matches!(poll, Poll::Moved | Poll::Full) {
+                return Ok(poll);
+            }
+        }
+        Ok(Poll::Moved)
+    }
+
+    /// Begins the next access; `Done` if there is none.
+    fn begin(&mut self, common: &Common, cx: &mut Cx<'_, '_>) -> Result<Poll, Failure> {
+        let Some(access) = self.accesses.pop_front() else { return Ok(Poll::Done) };
+        self.begin_access(access, common, cx)
+    }
+
+    fn begin_access(&mut self, access: Access, common: &Common, cx: &mut Cx<'_, '_>) -> Result<Poll, Failure> {
+        match cx.place(common.info.definition.id, self.partition) {
+            Place::Here => self.state = State::Local(ReadRun::new(Arc::clone(&common.program), access)),
+            Place::There(to, transaction) => {
+                let request = cx.read(to, transaction, self.partition, &common.program, access.clone());
+                self.state = State::Asked { request, to, access };
+            }
+            Place::Nowhere => self.delay(access, None, cx)?,
+        }
+        Ok(Poll::Moved)
+    }
+
+    /// Asks again later.
+    fn delay(&mut self, access: Access, behind: Option<Behind>, cx: &mut Cx<'_, '_>) -> Result<(), Failure> {
+        let what = format!("no replica of partition {} can be reached", self.partition);
+        let until = cx.retry_at(&mut self.attempts, &what)?;
+        self.state = State::Delayed { until, access, behind };
+        Ok(())
+    }
+
+    fn poll(&mut self, common: &Common, cx: &mut Cx<'_, '_>, sink: &mut dyn RowSink) -> Result<Poll, Failure> {
+        match std::mem::replace(&mut self.state, State::Idle) {
+            State::Idle => self.begin(common, cx),
+            State::Local(run) => self.step_local(run, common, cx, sink),
+            State::Asked { request, to, access } => match cx.core.inbox.take(request) {
+                None => {
+                    self.state = State::Asked { request, to, access };
+                    Ok(Poll::Wait)
+                }
+                Some(reply) => self.on_batch(reply, to, access, common, cx, sink),
+            },
+            State::Resolving { request, access, behind } => match cx.core.inbox.take(request) {
+                None => {
+                    self.state = State::Resolving { request, access, behind };
+                    Ok(Poll::Wait)
+                }
+                Some(reply) => self.on_resolved(reply, access, behind, common, cx, sink),
+            },
+            State::Delayed { until, access, behind } if cx.env.now.monotonic < until => {
+                self.state = State::Delayed { until, access, behind };
+                Ok(Poll::Wait)
+            }
+            State::Delayed { access, behind: None, .. } => self.begin_access(access, common, cx),
+            State::Delayed { access, behind: Some(behind), .. } => self.resolve(access, behind, common, cx),
+        }
+    }
+
+    fn step_local(
+        &mut self,
+        mut run: ReadRun,
+        common: &Common,
+        cx: &mut Cx<'_, '_>,
+        sink: &mut dyn RowSink,
+    ) -> Result<Poll, Failure> {
+        let map = Arc::clone(&cx.env.module.map);
+        let Some(reader) = map.reader(common.info.definition.id, self.partition) else {
+            // The fragment went away under the read: the table was dropped, or the node left its group.
+            return Err(Failure::WrongSchema);
+        };
+        match run.step(&common.info, reader, Visibility::Committed, cx.env.budget, sink)? {
+            ReadStep::End => Ok(Poll::Moved),
+            ReadStep::Spent => {
+                self.state = State::Local(run);
+                Ok(Poll::Spent)
+            }
+            ReadStep::Full => {
+                self.state = State::Local(run);
+                Ok(Poll::Full)
+            }
+            ReadStep::Undecided { primary_key, index_key } => {
+                let access = entry_access(common.index, primary_key, index_key);
+                self.resolve(access, Behind::Local(run), common, cx)
+            }
+        }
+    }
+
+    /// Asks the primary for an index entry whose row's outcome is not known here.
+    fn resolve(
+        &mut self,
+        access: Access,
+        behind: Behind,
+        common: &Common,
+        cx: &mut Cx<'_, '_>,
+    ) -> Result<Poll, Failure> {
+        let Some(primary) = cx.env.module.map.primary(self.partition) else {
+            self.delay(access, Some(behind), cx)?;
+            return Ok(Poll::Moved);
+        };
+        let request = cx.read(primary, None, self.partition, &common.program, access.clone());
+        self.state = State::Resolving { request, access, behind };
+        Ok(Poll::Moved)
+    }
+
+    fn on_batch(
+        &mut self,
+        reply: Reply,
+        to: Address,
+        access: Access,
+        common: &Common,
+        cx: &mut Cx<'_, '_>,
+        sink: &mut dyn RowSink,
+    ) -> Result<Poll, Failure> {
+        let batch = match self.batch_of(reply, common)? {
+            Some(batch) => batch,
+            None => {
+                self.delay(access, None, cx)?;
+                return Ok(Poll::Moved);
+            }
+        };
+        self.attempts = 0;
+        give(&batch.rows, common, sink)?;
+        let count = u64::from(batch.rows.count);
+        let rest = remaining(&access, &batch.progress, count);
+        match batch.progress {
+            ReadProgress::End => {}
+            ReadProgress::More { .. } => {
+                if let Some(rest) = rest {
+                    let transaction = match cx.place(common.info.definition.id, self.partition) {
+                        Place::There(_, transaction) => transaction,
+                        Place::Here | Place::Nowhere => None,
+                    };
+                    let request = cx.read(to, transaction, self.partition, &common.program, rest.clone());
+                    self.state = State::Asked { request, to, access: rest };
+                }
+            }
+            ReadProgress::Undecided { primary_key, after, .. } => {
+                let entry = entry_access(common.index, primary_key, after);
+                return self.resolve(entry, Behind::Remote(rest), common, cx);
+            }
+        }
+        Ok(Poll::Moved)
+    }
+
+    fn on_resolved(
+        &mut self,
+        reply: Reply,
+        access: Access,
+        behind: Behind,
+        common: &Common,
+        cx: &mut Cx<'_, '_>,
+        sink: &mut dyn RowSink,
+    ) -> Result<Poll, Failure> {
+        let Some(batch) = self.batch_of(reply, common)? else {
+            self.delay(access, Some(behind), cx)?;
+            return Ok(Poll::Moved);
+        };
+        self.attempts = 0;
+        give(&batch.rows, common, sink)?;
+        match behind {
+            Behind::Local(mut run) => {
+                run.count_resolved(batch.rows.count);
+                self.state = State::Local(run);
+                Ok(Poll::Moved)
+            }
+            Behind::Remote(Some(rest)) => self.begin_access(rest, common, cx),
+            Behind::Remote(None) => Ok(Poll::Moved),
+        }
+    }
+
+    /// The batch of an answer; None if it must be asked for again.
+    fn batch_of(&self, reply: Reply, common: &Common) -> Result<Option<protocol::signal::ReadBatch>, Failure> {
+        match reply {
+            Reply::Read(Ok(batch)) => Ok(Some(batch)),
+            Reply::Read(Err(Refusal::WrongView | Refusal::ReplicaLost)) | Reply::Lost => Ok(None),
+            Reply::Read(Err(refusal)) => Err(failure_of(refusal, &common.info.definition.name)),
+            other => {
+                stdx::require!(false, "a read was answered by {other:?}");
+                Ok(None)
+            }
+        }
+    }
+}
+
+/// Exactly one entry of an index: what is asked of a row's primary.
+fn entry_access(index: IndexId, primary_key: Box<[u8]>, index_key: Box<[u8]>) -> Access {
+    if index == IndexId(0) {
+        return Access::Keys(vec![primary_key]);
+    }
+    let range = KeyRange { lower: Bound::Included(index_key.clone()), upper: Bound::Included(index_key) };
+    Access::Scan { index, range, descending: false, limit: None }
+}
+
+/// Gives the rows of a batch to a sink; bytes that are no rows are an error of the peer.
+fn give(rows: &RowBatch, common: &Common, sink: &mut dyn RowSink) -> Result<(), Failure> {
+    for row in RowBatchReader::new(common.shape, rows) {
+        let row = row.map_err(|_| malformed())?;
+        if row.values.len() != common.width {
+            return Err(malformed());
+        }
+        let values: Vec<ValueRef<'_>> = crate::results::borrowed(&row.values).collect();
+        sink.row(row.primary_key, row.index_key, &values);
+    }
+    Ok(())
+}
+
+/// A peer sent rows that are none.
+pub(crate) fn malformed() -> Failure {
+    Failure::Error(protocol::SqlError::new(1815, "Internal error: rows from another node are malformed"))
+}

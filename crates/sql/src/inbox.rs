@@ -1,0 +1,174 @@
+//! What a session has asked other modules, and what they answered.
+//!
+//! Requests are registered with the module they went to, so that the loss of a node can be answered in its stead. Answers wait here until
+//! the operator that asked polls again.
+//!
+//! Invariants: a request is in `outstanding` until its answer came or it is forgotten; an answer to a request that is not outstanding is
+//! dropped, so a late one never reaches another statement.
+
+use protocol::program::Refusal;
+use protocol::signal::{CommitOutcome, ReadBatch, RequestId, WriteFailure, WriteSummary};
+use protocol::{Address, SqlError};
+use stdx::FixedMap;
+use types::{NodeId, SchemaVersion, Value};
+
+/// What a request does where it goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum RequestKind {
+    /// A read without locks: may be asked again elsewhere.
+    Read,
+    /// A write or a locking read: changes the transaction's state at the participant.
+    Change,
+    /// A write that carries its commit, CommitOne or Coordinate: its loss leaves the outcome unknown.
+    Commit,
+    /// Anything else.
+    Other,
+}
+
+/// An answer.
+#[derive(Debug)]
+pub(crate) enum Reply {
+    Read(Result<ReadBatch, Refusal>),
+    Write(Result<WriteSummary, WriteFailure>),
+    Rollback { held: bool },
+    Commit(CommitOutcome),
+    Sequence { first: u64, count: u64 },
+    SchemaInstalled(SchemaVersion),
+    Backfilled(Option<Refusal>),
+    Info(Vec<Vec<Value>>),
+    Failed(SqlError),
+    /// The node that was asked is lost.
+    Lost,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Outstanding {
+    to: Address,
+    kind: RequestKind,
+}
+
+/// The open requests and unread answers of one session.
+#[derive(Debug)]
+pub(crate) struct Inbox {
+    /// The connection's id in the high half of every request id.
+    connection: u32,
+    last: u32,
+    outstanding: FixedMap<RequestId, Outstanding>,
+    replies: FixedMap<RequestId, Reply>,
+}
+
+impl Inbox {
+    pub(crate) fn new(connection: u32) -> Self {
+        Self { connection, last: 0, outstanding: FixedMap::default(), replies: FixedMap::default() }
+    }
+
+    /// The connection that a request belongs to.
+    pub(crate) fn connection_of(request: RequestId) -> u32 {
+        u32::try_from(request.0 >> 32).unwrap_or(0)
+    }
+
+    /// A new request to `to`.
+    pub(crate) fn register(&mut self, to: Address, kind: RequestKind) -> RequestId {
+        loop {
+            self.last = self.last.wrapping_add(1);
+            let request = RequestId(u64::from(self.connection) << 32 | u64::from(self.last));
+            if !self.outstanding.contains_key(&request) && !self.replies.contains_key(&request) {
+                self.outstanding.insert(request, Outstanding { to, kind });
+                return request;
+            }
+        }
+    }
+
+    /// An answer came; false if nobody waits for it.
+    pub(crate) fn deliver(&mut self, request: RequestId, reply: Reply) -> bool {
+        if self.outstanding.remove(&request).is_none() {
+            return false;
+        }
+        self.replies.insert(request, reply);
+        true
+    }
+
+    /// Takes the answer to a request, if it is there.
+    #[inline]
+    pub(crate) fn take(&mut self, request: RequestId) -> Option<Reply> {
+        self.replies.remove(&request)
+    }
+
+    /// Nobody waits for this answer any more.
+    pub(crate) fn forget(&mut self, request: RequestId) {
+        self.outstanding.remove(&request);
+        self.replies.remove(&request);
+    }
+
+    /// Nobody waits for anything any more.
+    pub(crate) fn forget_all(&mut self) {
+        self.outstanding.clear();
+        self.replies.clear();
+    }
+
+    /// True while a participant may still change the transaction's state on behalf of a request.
+    pub(crate) fn has_open_changes(&self) -> bool {
+        self.outstanding.values().any(|open| open.kind == RequestKind::Change)
+    }
+
+    /// The modules at which the transaction may wait for locks.
+    pub(crate) fn lock_waits(&self) -> Vec<Address> {
+        let waits = |open: &&Outstanding| matches!(open.kind, RequestKind::Change | RequestKind::Commit);
+        let mut modules: Vec<Address> = self.outstanding.values().filter(waits).map(|open| open.to).collect();
+        modules.sort_unstable();
+        modules.dedup();
+        modules
+    }
+
+    /// A new view is installed: signals between nodes in the old one are dropped, so requests about rows have no answer to wait for. True if there
+    /// was anything.
+    pub(crate) fn view_changed(&mut self) -> bool {
+        self.lose(|open| open.kind != RequestKind::Other)
+    }
+
+    /// Answers everything that was asked of a lost node; true if there was anything.
+    pub(crate) fn node_lost(&mut self, node: NodeId) -> bool {
+        self.lose(|open| open.to.node == node)
+    }
+
+    fn lose(&mut self, is_lost: impl Fn(&Outstanding) -> bool) -> bool {
+        let lost = self.outstanding.iter().filter(|(_, open)| is_lost(open));
+        let mut lost: Vec<RequestId> = lost.map(|(request, _)| *request).collect();
+        lost.sort_unstable();
+        for request in &lost {
+            self.outstanding.remove(request);
+            self.replies.insert(*request, Reply::Lost);
+        }
+        !lost.is_empty()
+    }
+}
+
+impl Inbox {
+    /// Answers everything that was asked of any of these nodes; true if there was anything.
+    pub(crate) fn nodes_lost(&mut self, nodes: &[NodeId]) -> bool {
+        nodes.iter().fold(false, |any, node| self.node_lost(*node) || any)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Inbox, Reply, RequestKind};
+    use protocol::{Address, ModuleKind};
+    use types::NodeId;
+
+    #[test]
+    fn late_answers_are_dropped_and_lost_nodes_answered() {
+        let ldm = |node| Address::new(NodeId(node), ModuleKind::Ldm, 0);
+        let mut inbox = Inbox::new(7);
+        let first = inbox.register(ldm(1), RequestKind::Read);
+        let second = inbox.register(ldm(2), RequestKind::Change);
+        assert_eq!(Inbox::connection_of(second), 7);
+        assert_eq!(inbox.lock_waits(), vec![ldm(2)]);
+        inbox.forget(first);
+        assert!(!inbox.deliver(first, Reply::Lost));
+        assert!(!inbox.node_lost(NodeId(1)));
+        assert!(inbox.node_lost(NodeId(2)));
+        assert!(matches!(inbox.take(second), Some(Reply::Lost)));
+        assert!(!inbox.has_open_changes());
+    }
+}

@@ -1,0 +1,328 @@
+//! The `sql` module: the sessions of one thread and what they share.
+//!
+//! Connections are numbered on the node: the module's instance in the low part, a counter above it; request ids carry the number, so that an
+//! answer finds its session without a table of requests.
+//!
+//! Invariants: a session belongs to exactly one connection and goes when that is closed; answers, alarms and turns for sessions that are gone
+//! are dropped; at most `max_connections` clients are let in per module.
+
+use crate::environment::{Alarm, Environment, ModuleState};
+use crate::front::TextLimits;
+use crate::inbox::{Inbox, Reply};
+use crate::session::Session;
+use memory::MemoryManager;
+use protocol::signal::{InfoTable, Probe, RequestId};
+use protocol::{Address, Budget, ConnectionId, ConnectionKind, Envelope, Input, Outputs, Signal};
+use query::{NodeMap, Shared};
+use std::sync::Arc;
+use stdx::{FixedMap, Instant, Now};
+use types::{NodeId, Value};
+
+/// Modules of a node at most: the low part of connection ids.
+pub const INSTANCES_MAX: u32 = 256;
+
+/// What the module is told at its start.
+#[derive(Clone, Debug)]
+pub struct SqlConfig {
+    /// This node.
+    pub node: NodeId,
+    /// Which `sql` module of the node, counted from 0.
+    pub instance: u8,
+    /// Connections of this module at most: those above get 1040.
+    pub max_connections: u32,
+    /// Bytes of a packet.
+    pub max_allowed_packet: usize,
+    /// How long a client may take to log in.
+    pub handshake_timeout_ms: u64,
+    /// The driver can answer a TLS handshake.
+    pub has_tls: bool,
+    /// Plans kept.
+    pub statement_cache_size: usize,
+    /// Limits on statements' texts.
+    pub text_limits: TextLimits,
+}
+
+impl SqlConfig {
+    /// The defaults.
+    #[must_use]
+    pub fn new(node: NodeId, instance: u8) -> Self {
+        Self {
+            node,
+            instance,
+            max_connections: 1000,
+            max_allowed_packet: 64 << 20,
+            handshake_timeout_ms: 5_000,
+            has_tls: false,
+            statement_cache_size: 4096,
+            text_limits: TextLimits::default(),
+        }
+    }
+}
+
+/// The sessions of one thread.
+pub struct SqlModule {
+    state: ModuleState,
+    /// By connection number.
+    sessions: FixedMap<u32, Box<Session>>,
+    /// Connection numbers by the driver's ids.
+    by_connection: FixedMap<ConnectionId, u32>,
+    last_number: u32,
+}
+
+impl SqlModule {
+    /// A module without sessions; it knows no tables until the first map comes.
+    #[must_use]
+    pub fn new(config: SqlConfig, memory: Arc<MemoryManager>) -> Self {
+        let map = Arc::new(NodeMap::empty(config.node, Arc::new(types::Schema::empty(types::SchemaVersion(0)))));
+        Self {
+            state: ModuleState::new(config, memory, map, [0; 32]),
+            sessions: FixedMap::default(),
+            by_connection: FixedMap::default(),
+            last_number: 0,
+        }
+    }
+
+    /// Its address.
+    #[must_use]
+    pub fn address(&self) -> Address {
+        self.state.address
+    }
+
+    /// When `Input::Deadline` must come.
+    #[must_use]
+    pub fn deadline(&self) -> Option<Instant> {
+        self.state.deadlines.next()
+    }
+
+    /// Takes one input.
+    pub fn handle(&mut self, now: Now, input: Input<'_, Shared>, budget: &mut Budget, outputs: &mut Outputs<Shared>) {
+        match input {
+            Input::Bytes { connection, buffer } => match self.by_connection.get(&connection) {
+                Some(number) => {
+                    let number = *number;
+                    self.with_session(number, now, budget, outputs, |session, env| session.on_bytes(env, buffer));
+                }
+                None => buffer.consume(buffer.bytes().len()),
+            },
+            Input::Signal(envelope) => self.on_signal(now, envelope, budget, outputs),
+            Input::Writable { connection } => {
+                self.with_connection(connection, now, budget, outputs, |session, env| session.resume(env));
+            }
+            Input::Opened { connection, kind, peer } => self.on_opened(connection, kind, &peer, now, budget, outputs),
+            Input::SecurityChanged { connection } => {
+                self.with_connection(connection, now, budget, outputs, |session, _| session.on_security_changed());
+            }
+            Input::Closed { connection, .. } => self.on_closed(connection, now, budget, outputs),
+            Input::Deadline => self.on_deadline(now, budget, outputs),
+            Input::Shared { shared, .. } => self.on_shared(shared, now, budget, outputs),
+            Input::Start { seed } => self.state.nonces = crate::nonce::NonceSource::new(seed),
+            Input::LinkUp { .. } | Input::LinkDown { .. } | Input::Report(_) | Input::StopRequested => {}
+        }
+    }
+
+    fn with_connection(
+        &mut self,
+        connection: ConnectionId,
+        now: Now,
+        budget: &mut Budget,
+        outputs: &mut Outputs<Shared>,
+        act: impl FnOnce(&mut Session, &mut Environment<'_>),
+    ) {
+        if let Some(number) = self.by_connection.get(&connection) {
+            let number = *number;
+            self.with_session(number, now, budget, outputs, act);
+        }
+    }
+
+    /// Acts on a session, if it is there.
+    fn with_session(
+        &mut self,
+        number: u32,
+        now: Now,
+        budget: &mut Budget,
+        outputs: &mut Outputs<Shared>,
+        act: impl FnOnce(&mut Session, &mut Environment<'_>),
+    ) {
+        if let Some(session) = self.sessions.get_mut(&number) {
+            let mut env = Environment { now, budget, outputs, module: &mut self.state };
+            act(session, &mut env);
+        }
+    }
+
+    /// Acts on all sessions, in the order of their numbers.
+    fn with_all(
+        &mut self,
+        now: Now,
+        budget: &mut Budget,
+        outputs: &mut Outputs<Shared>,
+        mut act: impl FnMut(&mut Session, &mut Environment<'_>),
+    ) {
+        let mut numbers: Vec<u32> = self.sessions.keys().copied().collect();
+        numbers.sort_unstable();
+        for number in numbers {
+            self.with_session(number, now, budget, outputs, &mut act);
+        }
+    }
+
+    // ---- connections --------------------------------------------------------------------------------------------------------------
+
+    fn on_opened(
+        &mut self,
+        connection: ConnectionId,
+        kind: ConnectionKind,
+        peer: &str,
+        now: Now,
+        budget: &mut Budget,
+        outputs: &mut Outputs<Shared>,
+    ) {
+        let number = self.next_number();
+        self.state.counters.connections += 1;
+        self.state.counters.connected += 1;
+        let mut env = Environment { now, budget, outputs, module: &mut self.state };
+        let mut session = Box::new(Session::new(number, connection, kind, peer, &env));
+        session.open(&mut env);
+        self.sessions.insert(number, session);
+        self.by_connection.insert(connection, number);
+    }
+
+    /// A number that no session of the node has.
+    fn next_number(&mut self) -> u32 {
+        loop {
+            self.last_number = (self.last_number + 1) % (u32::MAX / INSTANCES_MAX);
+            let number = self.last_number * INSTANCES_MAX + u32::from(self.state.address.instance);
+            if self.last_number > 0 && !self.sessions.contains_key(&number) {
+                return number;
+            }
+        }
+    }
+
+    fn on_closed(&mut self, connection: ConnectionId, now: Now, budget: &mut Budget, outputs: &mut Outputs<Shared>) {
+        let Some(number) = self.by_connection.remove(&connection) else { return };
+        self.with_session(number, now, budget, outputs, |session, env| session.on_closed(env));
+        self.sessions.remove(&number);
+        self.state.counters.connected -= 1;
+    }
+
+    fn on_deadline(&mut self, now: Now, budget: &mut Budget, outputs: &mut Outputs<Shared>) {
+        while let Some(Alarm { connection_id, kind }) = self.state.deadlines.expired(now.monotonic) {
+            self.with_session(connection_id, now, budget, outputs, |session, env| session.on_alarm(env, kind));
+        }
+    }
+
+    fn on_shared(&mut self, shared: Shared, now: Now, budget: &mut Budget, outputs: &mut Outputs<Shared>) {
+        let Shared::Map(map) = shared else { return };
+        let is_new_view = map.view.number > self.state.map.view.number;
+        self.state.map = map;
+        if is_new_view {
+            self.with_all(now, budget, outputs, |session, env| session.on_view_changed(env));
+        }
+    }
+
+    // ---- signals ------------------------------------------------------------------------------------------------------------------
+
+    fn on_signal(&mut self, now: Now, envelope: Envelope, budget: &mut Budget, outputs: &mut Outputs<Shared>) {
+        let from = envelope.from;
+        #[expect(clippy::wildcard_enum_match_arm, reason = "signals of other modules; a peer that sends them is only ignored")]
+        match envelope.signal {
+            Signal::ReadDone(done) => self.on_reply(done.request, Reply::Read(done.result), now, budget, outputs),
+            Signal::WriteDone(done) => self.on_reply(done.request, Reply::Write(done.result), now, budget, outputs),
+            Signal::CommitDone(done) => self.on_reply(done.request, Reply::Commit(done.outcome), now, budget, outputs),
+            Signal::RollbackDone { request, held } => {
+                self.on_reply(request, Reply::Rollback { held }, now, budget, outputs);
+            }
+            Signal::Continue(number) => {
+                let number = u32::try_from(number).unwrap_or(0);
+                self.with_session(number, now, budget, outputs, |session, env| session.on_continue(env));
+            }
+            Signal::SequenceDone { request, first, count, .. } => {
+                self.on_reply(request, Reply::Sequence { first, count }, now, budget, outputs);
+            }
+            Signal::SchemaInstalled { request, version } => {
+                self.on_reply(request, Reply::SchemaInstalled(version), now, budget, outputs);
+            }
+            Signal::BackfillDone { request, refusal } => {
+                self.on_reply(request, Reply::Backfilled(refusal), now, budget, outputs);
+            }
+            Signal::InfoDone { request, rows } => self.on_reply(request, Reply::Info(rows), now, budget, outputs),
+            Signal::Failed { request, error } => self.on_reply(request, Reply::Failed(error), now, budget, outputs),
+            Signal::ProbeSession(probe) => self.on_probe(probe, now, budget, outputs),
+            Signal::PeerLost { node, .. } => {
+                self.with_all(now, budget, outputs, |session, env| session.on_node_lost(env, node));
+            }
+            Signal::KillSession { connection, query_only } => {
+                let number = u32::try_from(connection).unwrap_or(0);
+                self.with_session(number, now, budget, outputs, |session, env| session.kill(env, query_only));
+            }
+            Signal::InfoRequest { request, table } => self.on_info_request(from, request, table, now, outputs),
+            _ => {}
+        }
+    }
+
+    fn on_reply(
+        &mut self,
+        request: RequestId,
+        reply: Reply,
+        now: Now,
+        budget: &mut Budget,
+        outputs: &mut Outputs<Shared>,
+    ) {
+        let number = Inbox::connection_of(request);
+        self.with_session(number, now, budget, outputs, |session, env| session.on_reply(env, request, reply));
+    }
+
+    /// Only the session of the probe's transaction knows where it waits.
+    fn on_probe(&mut self, probe: Probe, now: Now, budget: &mut Budget, outputs: &mut Outputs<Shared>) {
+        let mut env = Environment { now, budget, outputs, module: &mut self.state };
+        let owner = self.sessions.values().find(|session| session.core.transaction.id() == Some(probe.transaction));
+        if let Some(session) = owner {
+            session.on_probe(&mut env, probe);
+        }
+    }
+
+    /// Rows of SHOW PROCESSLIST, in the order of its columns.
+    fn on_info_request(
+        &mut self,
+        from: Address,
+        request: RequestId,
+        table: InfoTable,
+        now: Now,
+        outputs: &mut Outputs<Shared>,
+    ) {
+        let rows = if table == InfoTable::Processes { self.process_rows(now) } else { Vec::new() };
+        outputs.send(self.state.address, from, Signal::InfoDone { request, rows });
+    }
+
+    fn process_rows(&self, now: Now) -> Vec<Vec<Value>> {
+        let mut numbers: Vec<u32> = self.sessions.keys().copied().collect();
+        numbers.sort_unstable();
+        let row = |number: &u32| {
+            let session = self.sessions.get(number)?;
+            let user = if session.is_ready() { &*session.core.account.0 } else { "unauthenticated user" };
+            let text = |text: Option<&str>| text.map_or(Value::Null, Value::text);
+            let (command, state) = match (session.is_ready(), session.is_busy()) {
+                (false, _) => ("Connect", "login"),
+                (true, true) => ("Query", "executing"),
+                (true, false) => ("Sleep", ""),
+            };
+            let seconds = now.monotonic.since(session.active_since).as_secs();
+            Some(vec![
+                Value::UInt((*number).into()),
+                Value::text(user),
+                Value::text(&session.host),
+                text(session.core.database.as_deref()),
+                Value::text(command),
+                Value::Int(i64::try_from(seconds).unwrap_or(i64::MAX)),
+                Value::text(state),
+                text(session.shown_text.as_deref()),
+                Value::UInt(self.state.address.node.0.into()),
+            ])
+        };
+        numbers.iter().filter_map(row).collect()
+    }
+
+    /// For checks after a run: no statement runs and no transaction is open.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        self.sessions.values().all(|session| !session.is_busy() && !session.core.transaction.has_participants())
+    }
+}

@@ -1,0 +1,362 @@
+//! What a client sees of a result: column definitions, and rows in text or binary form.
+//!
+//! Definitions are encoded once per prepared statement ([`column_frames`]) and copied into each result. Rows go from borrowed values straight
+//! into the connection's send buffer; integers and strings need no memory of their own on the way.
+//!
+//! A value of a TIMESTAMP column is in UTC; the client sees it in the session's time zone.
+
+#[cfg(test)]
+mod tests;
+
+use crate::plan::ResultColumn;
+use mysql_protocol::charset::BINARY;
+use mysql_protocol::result::{BinaryRow, RowFormat, TextRow};
+use mysql_protocol::{ColumnDefinition, ColumnFlags, ColumnType, PacketWriter};
+use protocol::module::SEND_BUFFER_HIGH;
+use query::RowSink;
+use types::{BlobSize, Collation, DateTime, Interval, IntegerWidth, SqlType, Value, ValueRef};
+
+/// Column count and definitions as whole packets, to be appended with new numbers.
+pub(crate) fn column_frames(columns: &[ResultColumn]) -> Vec<u8> {
+    let mut frames = Vec::new();
+    if columns.is_empty() {
+        return frames;
+    }
+    let mut writer = PacketWriter::new(&mut frames, 0);
+    writer.column_count(u16::try_from(columns.len()).unwrap_or(u16::MAX));
+    for column in columns {
+        writer.column_definition(&definition_of(column));
+    }
+    frames
+}
+
+/// A column as the protocol describes it.
+pub(crate) fn definition_of(column: &ResultColumn) -> ColumnDefinition<'_> {
+    let shape = shape_of(&column.sql_type);
+    let key = ColumnFlags::given(ColumnFlags::NOT_NULL, !column.nullable)
+        | ColumnFlags::given(ColumnFlags::PRIMARY_KEY, column.primary_key)
+        | ColumnFlags::given(ColumnFlags::UNIQUE_KEY, column.unique_key)
+        | ColumnFlags::given(ColumnFlags::AUTO_INCREMENT, column.auto_increment);
+    ColumnDefinition {
+        schema: column.database.as_bytes(),
+        table: column.table.as_bytes(),
+        original_table: column.original_table.as_bytes(),
+        name: column.name.as_bytes(),
+        original_name: column.original_name.as_bytes(),
+        collation: shape.collation,
+        length: shape.length,
+        column_type: shape.column_type,
+        flags: shape.flags | key,
+        decimals: shape.decimals,
+    }
+}
+
+/// What of a definition follows from the type.
+struct Shape {
+    column_type: ColumnType,
+    length: u32,
+    decimals: u8,
+    collation: u16,
+    flags: ColumnFlags,
+}
+
+/// Bytes of one character at most.
+const CHARACTER_SIZE: u32 = 4;
+/// "Not a fixed number of digits".
+const DECIMALS_FLOATING: u8 = 31;
+
+impl Shape {
+    fn number(column_type: ColumnType, length: u32) -> Self {
+        Self { column_type, length, decimals: 0, collation: BINARY, flags: ColumnFlags::BINARY }
+    }
+
+    fn text(column_type: ColumnType, characters: u32, collation: Collation) -> Self {
+        let is_binary = collation == Collation::Binary;
+        Self {
+            column_type,
+            length: if is_binary { characters } else { characters.saturating_mul(CHARACTER_SIZE) },
+            decimals: 0,
+            collation: if is_binary { BINARY } else { collation.mysql_id() },
+            flags: ColumnFlags::given(ColumnFlags::BINARY, is_binary),
+        }
+    }
+
+    fn temporal(column_type: ColumnType, length: u32, fraction: u8) -> Self {
+        let length = length + if fraction > 0 { u32::from(fraction) + 1 } else { 0 };
+        Self { decimals: fraction, ..Self::number(column_type, length) }
+    }
+
+    fn with(self, flags: ColumnFlags) -> Self {
+        Self { flags: self.flags | flags, ..self }
+    }
+}
+
+fn blob_length(size: BlobSize) -> u32 {
+    match size {
+        BlobSize::Tiny => 255,
+        BlobSize::Normal => 65_535,
+        BlobSize::Medium => 16_777_215,
+        BlobSize::Long => u32::MAX,
+    }
+}
+
+fn shape_of(sql_type: &SqlType) -> Shape {
+    match sql_type {
+        SqlType::Null => Shape::number(ColumnType::Null, 0),
+        SqlType::Integer { width, unsigned } => {
+            let (column_type, signed_length, unsigned_length) = match width {
+                IntegerWidth::Tiny => (ColumnType::Tiny, 4, 3),
+                IntegerWidth::Small => (ColumnType::Short, 6, 5),
+                IntegerWidth::Medium => (ColumnType::Int24, 9, 8),
+                IntegerWidth::Normal => (ColumnType::Long, 11, 10),
+                IntegerWidth::Big => (ColumnType::LongLong, 20, 20),
+            };
+            let length = if *unsigned { unsigned_length } else { signed_length };
+            Shape::number(column_type, length).with(ColumnFlags::given(ColumnFlags::UNSIGNED, *unsigned))
+        }
+        SqlType::Float => Shape { decimals: DECIMALS_FLOATING, ..Shape::number(ColumnType::Float, 12) },
+        SqlType::Double => Shape { decimals: DECIMALS_FLOATING, ..Shape::number(ColumnType::Double, 22) },
+        SqlType::Decimal { precision, scale, unsigned } => {
+            let length = u32::from(*precision) + u32::from(!*unsigned) + u32::from(*scale > 0);
+            let shape = Shape { decimals: *scale, ..Shape::number(ColumnType::NewDecimal, length) };
+            shape.with(ColumnFlags::given(ColumnFlags::UNSIGNED, *unsigned))
+        }
+        SqlType::Bit { length } => Shape::number(ColumnType::Bit, u32::from(*length)).with(ColumnFlags::UNSIGNED),
+        SqlType::Char { length, collation } => Shape::text(ColumnType::String, *length, *collation),
+        SqlType::VarChar { length, collation } => Shape::text(ColumnType::VarString, *length, *collation),
+        SqlType::Binary { length } => Shape::text(ColumnType::String, *length, Collation::Binary),
+        SqlType::VarBinary { length } => Shape::text(ColumnType::VarString, *length, Collation::Binary),
+        SqlType::Text { size, collation } => {
+            let shape = Shape::text(ColumnType::Blob, 0, *collation).with(ColumnFlags::BLOB);
+            Shape { length: blob_length(*size), ..shape }
+        }
+        SqlType::Blob { size } => {
+            let shape = Shape::text(ColumnType::Blob, 0, Collation::Binary).with(ColumnFlags::BLOB);
+            Shape { length: blob_length(*size), ..shape }
+        }
+        SqlType::Enum { members, collation } => {
+            Shape::text(ColumnType::String, longest(members), *collation).with(ColumnFlags::ENUM)
+        }
+        SqlType::Set { members, collation } => {
+            let all: usize = members.iter().map(|member| member.chars().count() + 1).sum();
+            let length = u32::try_from(all.saturating_sub(1)).unwrap_or(u32::MAX);
+            Shape::text(ColumnType::String, length, *collation).with(ColumnFlags::SET)
+        }
+        SqlType::Date => Shape::number(ColumnType::Date, 10),
+        SqlType::Time { fraction } => Shape::temporal(ColumnType::Time, 10, *fraction),
+        SqlType::DateTime { fraction } => Shape::temporal(ColumnType::DateTime, 19, *fraction),
+        SqlType::Timestamp { fraction } => {
+            Shape::temporal(ColumnType::Timestamp, 19, *fraction).with(ColumnFlags::TIMESTAMP)
+        }
+        SqlType::Year => Shape::number(ColumnType::Year, 4).with(ColumnFlags::UNSIGNED | ColumnFlags::ZEROFILL),
+        SqlType::Json => Shape { length: u32::MAX, ..Shape::number(ColumnType::Json, 0) }.with(ColumnFlags::BLOB),
+    }
+}
+
+fn longest(members: &[String]) -> u32 {
+    let longest = members.iter().map(|member| member.chars().count()).max().unwrap_or(0);
+    u32::try_from(longest).unwrap_or(u32::MAX)
+}
+
+/// A moment in UTC as a session `offset` seconds east of it sees it. The zero date stays.
+pub(crate) fn shifted(value: DateTime, offset: i32) -> DateTime {
+    if offset == 0 || value.date().has_zero_part() {
+        return value;
+    }
+    let interval = Interval { microseconds: i64::from(offset) * 1_000_000, ..Interval::default() };
+    value.add_interval(interval).unwrap_or(value)
+}
+
+/// Writes the rows of one result.
+pub(crate) struct RowWriter<'a> {
+    pub(crate) packets: PacketWriter<'a>,
+    pub(crate) format: RowFormat,
+    pub(crate) columns: &'a [ResultColumn],
+    /// Seconds east of UTC.
+    pub(crate) time_zone: i32,
+    pub(crate) scratch: &'a mut Vec<u8>,
+    /// Rows written.
+    pub(crate) count: u64,
+    /// Rows still passed over by OFFSET.
+    pub(crate) skip: u64,
+    /// Rows still wanted by LIMIT.
+    pub(crate) left: u64,
+}
+
+impl RowWriter<'_> {
+    /// Writes one row; values behind the columns are not shown.
+    #[inline]
+    pub(crate) fn write<'v>(&mut self, values: impl Iterator<Item = ValueRef<'v>>) {
+        match self.format {
+            RowFormat::Text => {
+                let mut row = self.packets.text_row();
+                for (value, column) in values.zip(self.columns) {
+                    text_cell(&mut row, value, &column.sql_type, self.time_zone, self.scratch);
+                }
+                row.finish();
+            }
+            RowFormat::Binary => {
+                let mut row = self.packets.binary_row(u16::try_from(self.columns.len()).unwrap_or(u16::MAX));
+                for (value, column) in values.zip(self.columns) {
+                    binary_cell(&mut row, value, &column.sql_type, self.time_zone, self.scratch);
+                }
+                row.finish();
+            }
+        }
+        self.count += 1;
+    }
+}
+
+impl RowSink for RowWriter<'_> {
+    fn row(&mut self, _: &[u8], _: &[u8], values: &[ValueRef<'_>]) {
+        if self.skip > 0 {
+            self.skip -= 1;
+        } else if self.left > 0 {
+            self.left -= 1;
+            self.write(values.iter().copied());
+        }
+    }
+
+    fn is_full(&self) -> bool {
+        self.left == 0 || self.packets.buffer_size() >= SEND_BUFFER_HIGH
+    }
+}
+
+#[inline]
+fn text_cell(row: &mut TextRow<'_>, value: ValueRef<'_>, sql_type: &SqlType, zone: i32, scratch: &mut Vec<u8>) {
+    match (value, sql_type) {
+        (ValueRef::Null, _) => row.null(),
+        (ValueRef::Int(number), SqlType::Integer { .. }) => row.signed(number),
+        (ValueRef::UInt(number), SqlType::Integer { .. }) => row.unsigned(number),
+        (ValueRef::Bytes(bytes), SqlType::VarChar { .. } | SqlType::Text { .. } | SqlType::Blob { .. }) => row.bytes(bytes),
+        (value, _) => {
+            formatted(value, sql_type, zone, scratch);
+            row.bytes(scratch);
+        }
+    }
+}
+
+/// The text of a value in the session's time zone.
+fn formatted(value: ValueRef<'_>, sql_type: &SqlType, zone: i32, scratch: &mut Vec<u8>) {
+    scratch.clear();
+    let value = match (value, sql_type) {
+        (ValueRef::DateTime(moment), SqlType::Timestamp { .. }) => ValueRef::DateTime(shifted(moment, zone)),
+        (value, _) => value,
+    };
+    types::format_text(value, sql_type, scratch);
+}
+
+/// The text of a value as SHOW and messages print it.
+pub(crate) fn text_of(value: ValueRef<'_>, sql_type: &SqlType) -> String {
+    let mut text = Vec::new();
+    formatted(value, sql_type, 0, &mut text);
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+fn signed_of(value: ValueRef<'_>) -> i64 {
+    match value {
+        ValueRef::Int(number) => number,
+        ValueRef::UInt(number) => number.cast_signed(),
+        ValueRef::Double(number) => double_to_i64(number),
+        ValueRef::Decimal(decimal) => decimal.to_decimal().to_i64().unwrap_or(0),
+        ValueRef::Null | ValueRef::Bytes(_) | ValueRef::Date(_) | ValueRef::Time(_) | ValueRef::DateTime(_) => 0,
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "a float cast saturates")]
+fn double_to_i64(number: f64) -> i64 {
+    number.round() as i64
+}
+
+#[expect(clippy::cast_precision_loss, reason = "the nearest double is what the client asked for")]
+fn double_of(value: ValueRef<'_>) -> f64 {
+    match value {
+        ValueRef::Double(number) => number,
+        ValueRef::Int(number) => number as f64,
+        ValueRef::UInt(number) => number as f64,
+        ValueRef::Decimal(decimal) => decimal.to_decimal().to_f64(),
+        ValueRef::Null | ValueRef::Bytes(_) | ValueRef::Date(_) | ValueRef::Time(_) | ValueRef::DateTime(_) => 0.0,
+    }
+}
+
+#[inline]
+#[expect(clippy::cast_possible_truncation, reason = "a column's values fit its declared width")]
+fn binary_integer(row: &mut BinaryRow<'_>, value: ValueRef<'_>, width: IntegerWidth, unsigned: bool) {
+    let number = signed_of(value);
+    match (width, unsigned) {
+        (IntegerWidth::Tiny, false) => row.tiny(number as i8),
+        (IntegerWidth::Tiny, true) => row.unsigned_tiny(number.cast_unsigned() as u8),
+        (IntegerWidth::Small, false) => row.short(number as i16),
+        (IntegerWidth::Small, true) => row.unsigned_short(number.cast_unsigned() as u16),
+        (IntegerWidth::Medium | IntegerWidth::Normal, false) => row.long(number as i32),
+        (IntegerWidth::Medium | IntegerWidth::Normal, true) => row.unsigned_long(number.cast_unsigned() as u32),
+        (IntegerWidth::Big, false) => row.long_long(number),
+        (IntegerWidth::Big, true) => row.unsigned_long_long(number.cast_unsigned()),
+    }
+}
+
+#[inline]
+fn binary_cell(row: &mut BinaryRow<'_>, value: ValueRef<'_>, sql_type: &SqlType, zone: i32, scratch: &mut Vec<u8>) {
+    match (value, sql_type) {
+        (ValueRef::Null, _) | (_, SqlType::Null) => row.null(),
+        (_, SqlType::Integer { width, unsigned }) => binary_integer(row, value, *width, *unsigned),
+        #[expect(clippy::cast_possible_truncation, reason = "a FLOAT column's value is an f32")]
+        (_, SqlType::Float) => row.float(double_of(value) as f32),
+        (_, SqlType::Double) => row.double(double_of(value)),
+        (_, SqlType::Year) => row.unsigned_short(u16::try_from(signed_of(value)).unwrap_or(0)),
+        (ValueRef::Bytes(bytes), SqlType::VarChar { .. } | SqlType::Text { .. } | SqlType::Blob { .. }) => row.bytes(bytes),
+        (ValueRef::Date(date), SqlType::Date) => row.date(wire_date(date)),
+        (ValueRef::DateTime(moment), SqlType::DateTime { .. }) => row.date_time(wire_date_time(moment)),
+        (ValueRef::Date(date), SqlType::DateTime { .. } | SqlType::Timestamp { .. }) => {
+            row.date_time(wire_date_time(date.at_midnight()));
+        }
+        (ValueRef::DateTime(moment), SqlType::Timestamp { .. }) => row.date_time(wire_date_time(shifted(moment, zone))),
+        (ValueRef::DateTime(moment), SqlType::Date) => row.date(wire_date(moment.date())),
+        (ValueRef::Time(time), SqlType::Time { .. }) => row.time(wire_time(time)),
+        (_, SqlType::Date) => row.date(mysql_protocol::Date::default()),
+        (_, SqlType::DateTime { .. } | SqlType::Timestamp { .. }) => row.date_time(mysql_protocol::DateTime::default()),
+        (_, SqlType::Time { .. }) => row.time(mysql_protocol::Time::default()),
+        (value, _) => {
+            formatted(value, sql_type, zone, scratch);
+            row.bytes(scratch);
+        }
+    }
+}
+
+fn byte(number: u32) -> u8 {
+    u8::try_from(number).unwrap_or(0)
+}
+
+fn wire_date(date: types::Date) -> mysql_protocol::Date {
+    let year = u16::try_from(date.year()).unwrap_or(0);
+    mysql_protocol::Date { year, month: byte(date.month()), day: byte(date.day()) }
+}
+
+fn wire_date_time(moment: DateTime) -> mysql_protocol::DateTime {
+    let mysql_protocol::Date { year, month, day } = wire_date(moment.date());
+    mysql_protocol::DateTime {
+        year,
+        month,
+        day,
+        hour: byte(moment.hour()),
+        minute: byte(moment.minute()),
+        second: byte(moment.second()),
+        microsecond: moment.microsecond(),
+    }
+}
+
+fn wire_time(time: types::Time) -> mysql_protocol::Time {
+    mysql_protocol::Time {
+        negative: time.is_negative(),
+        days: time.hours() / 24,
+        hours: byte(time.hours() % 24),
+        minutes: byte(time.minute()),
+        seconds: byte(time.second()),
+        microseconds: time.microsecond(),
+    }
+}
+
+/// Values of a made-up row (SHOW, information_schema) as borrowed ones.
+pub(crate) fn borrowed(values: &[Value]) -> impl Iterator<Item = ValueRef<'_>> {
+    values.iter().map(Value::as_ref)
+}

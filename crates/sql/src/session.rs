@@ -1,0 +1,561 @@
+//! A client's session: the command phase of one connection.
+//!
+//! ```text
+//! Handshake --accepted--> Ready: read a command -> run its statements one after the other -> reply -> read the next
+//!                           |  COM_CHANGE_USER --> Handshake
+//!                           +--> Closing (reply sent, connection told to close)
+//! ```
+//! Commands are taken in order; while a statement waits nothing more is read. What arrives in the meantime waits in `pending`, and reading
+//! stops when that is full. One call runs until a statement must wait or the budget is spent; then the session puts itself behind the module's
+//! queue.
+//!
+//! | file | what |
+//! | --- | --- |
+//! | `connection` | the handshake, accounts, limits |
+//! | `commands` | what each command does |
+//! | `prepared` | prepared statements and their parameters |
+//! | `running` | the statement that runs: execution, commit, undoing, trying again |
+//! | `control` | SET, USE, transaction control, KILL |
+//! | `binding` | what the front end is told about the session |
+//! | `point` | point selects without any of that |
+//!
+//! Invariants: replies are in the order of commands; the sequence number of the next packet is `core.sequence`; a statement is running only
+//! in `Ready`.
+
+mod binding;
+mod commands;
+mod connection;
+mod control;
+pub(crate) mod point;
+mod prepared;
+mod running;
+
+use crate::environment::{Alarm, AlarmKind, Environment};
+use crate::execute::QueryMemory;
+use crate::front::Normalized;
+use crate::inbox::{Inbox, Reply};
+use crate::plan::SessionValue;
+use crate::transaction_client::TransactionClient;
+use crate::variables::{Scope, SessionVariables};
+use expression::Warning;
+use memory::MemoryManager;
+use mysql_protocol::result::{EndPacket, OkPacket};
+use mysql_protocol::{Capabilities, ErrorPacket, Expected, PacketWriter, Reassembler, Received, ServerHandshake, StatusFlags};
+use prepared::PreparedStatement;
+use protocol::module::ConnectionAction;
+use protocol::signal::{Probe, RequestId};
+use protocol::{ConnectionId, ConnectionKind, ReceiveBuffer, Signal, SqlError};
+use running::Running;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use stdx::{Duration, FixedMap, Instant};
+use types::{NodeId, Value};
+
+/// Bytes that wait while a statement runs; above it reading stops.
+const PENDING_MAX: usize = 128 * 1024;
+
+/// How a condition is shown.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Level {
+    Note,
+    Warning,
+    Error,
+}
+
+/// One line of SHOW WARNINGS.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Condition {
+    pub(crate) level: Level,
+    pub(crate) code: u16,
+    pub(crate) message: String,
+}
+
+/// Warnings and the error of the last statement.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Diagnostics {
+    pub(crate) conditions: Vec<Condition>,
+    count: u64,
+}
+
+impl Diagnostics {
+    pub(crate) fn clear(&mut self) {
+        self.conditions.clear();
+        self.count = 0;
+    }
+
+    fn push(&mut self, level: Level, code: u16, message: String) {
+        self.count += 1;
+        if self.conditions.len() < expression::context::WARNINGS_MAX {
+            self.conditions.push(Condition { level, code, message });
+        }
+    }
+
+    pub(crate) fn warn(&mut self, code: u16, message: String) {
+        self.push(Level::Warning, code, message);
+    }
+
+    pub(crate) fn note(&mut self, code: u16, message: String) {
+        self.push(Level::Note, code, message);
+    }
+
+    fn error(&mut self, error: &SqlError) {
+        self.push(Level::Error, error.code, error.message.clone());
+    }
+
+    /// Warnings of an evaluation.
+    pub(crate) fn add_all(&mut self, (count, warnings): (u64, Vec<Warning>)) {
+        if count == 0 {
+            return;
+        }
+        let kept = warnings.len() as u64;
+        for warning in warnings {
+            self.warn(warning.code, warning.message);
+        }
+        self.count += count.saturating_sub(kept);
+    }
+
+    /// How many there were.
+    pub(crate) fn count(&self) -> u64 {
+        self.count
+    }
+
+    fn count_for_packet(&self) -> u16 {
+        u16::try_from(self.count).unwrap_or(u16::MAX)
+    }
+}
+
+/// What statements see and change of the session.
+#[derive(Debug)]
+pub(crate) struct SessionCore {
+    /// As clients see it: unique on the node.
+    pub(crate) id: u32,
+    pub(crate) connection: ConnectionId,
+    pub(crate) capabilities: Capabilities,
+    /// The account's name and host pattern.
+    pub(crate) account: (Arc<str>, Arc<str>),
+    /// USER(): name@host of the client.
+    pub(crate) user: Arc<str>,
+    pub(crate) database: Option<Arc<str>>,
+    pub(crate) variables: SessionVariables,
+    pub(crate) transaction: TransactionClient,
+    pub(crate) inbox: Inbox,
+    pub(crate) diagnostics: Diagnostics,
+    pub(crate) last_insert_id: u64,
+    /// ROW_COUNT().
+    pub(crate) row_count: i64,
+    /// FOUND_ROWS().
+    pub(crate) found_rows: u64,
+    pub(crate) memory: QueryMemory,
+    /// The number of the next packet.
+    pub(crate) sequence: u8,
+    /// Another result follows this one.
+    pub(crate) has_more_results: bool,
+}
+
+impl SessionCore {
+    fn new(id: u32, connection: ConnectionId, memory: &Arc<MemoryManager>) -> Self {
+        Self {
+            id,
+            connection,
+            capabilities: Capabilities::EMPTY,
+            account: ("".into(), "".into()),
+            user: "".into(),
+            database: None,
+            variables: SessionVariables::default(),
+            transaction: TransactionClient::default(),
+            inbox: Inbox::new(id),
+            diagnostics: Diagnostics::default(),
+            last_insert_id: 0,
+            row_count: 0,
+            found_rows: 0,
+            memory: QueryMemory::new(memory),
+            sequence: 0,
+            has_more_results: false,
+        }
+    }
+
+    /// The status flags of the next OK or EOF packet.
+    pub(crate) fn status(&self) -> StatusFlags {
+        let is_open = self.transaction.is_open();
+        StatusFlags::given(StatusFlags::AUTOCOMMIT, self.variables.autocommit)
+            | StatusFlags::given(StatusFlags::IN_TRANSACTION, is_open)
+            | StatusFlags::given(
+                StatusFlags::IN_READ_ONLY_TRANSACTION,
+                is_open && self.transaction.is_read_only(),
+            )
+            | StatusFlags::given(StatusFlags::MORE_RESULTS_EXISTS, self.has_more_results)
+    }
+
+    /// The end of columns or rows.
+    pub(crate) fn end_packet(&self) -> EndPacket {
+        EndPacket { status: self.status(), warnings: self.diagnostics.count_for_packet() }
+    }
+
+    /// The value of something that a statement names.
+    pub(crate) fn session_value(&self, name: &SessionValue) -> Option<Value> {
+        match name {
+            SessionValue::Variable(name) => match name.as_str() {
+                "warning_count" => Some(Value::UInt(self.diagnostics.count())),
+                "error_count" => Some(Value::UInt(
+                    self.diagnostics.conditions.iter().filter(|condition| condition.level == Level::Error).count() as u64,
+                )),
+                "last_insert_id" | "identity" => Some(Value::UInt(self.last_insert_id)),
+                name => self.variables.get(name, Scope::Session).map(|(value, _)| value),
+            },
+            SessionValue::GlobalVariable(name) => self.variables.get(name, Scope::Global).map(|(value, _)| value),
+            SessionValue::RowCount => Some(Value::Int(self.row_count)),
+            SessionValue::FoundRows => Some(Value::Int(i64::try_from(self.found_rows).unwrap_or(i64::MAX))),
+        }
+    }
+
+    /// Appends packets to the reply.
+    pub(crate) fn reply(&mut self, env: &mut Environment<'_>, write: impl FnOnce(&mut PacketWriter<'_>, &Self)) {
+        let buffer = env.outputs.buffer(self.connection);
+        let mut writer = PacketWriter::new(buffer, self.sequence);
+        write(&mut writer, self);
+        self.sequence = writer.sequence();
+    }
+
+    /// OK with what a statement did.
+    pub(crate) fn reply_ok(&mut self, env: &mut Environment<'_>, affected_rows: u64, last_insert_id: u64, info: &str) {
+        self.reply(env, |writer, core| {
+            writer.ok(&OkPacket {
+                affected_rows,
+                last_insert_id,
+                status: core.status(),
+                warnings: core.diagnostics.count_for_packet(),
+                info: info.as_bytes(),
+            });
+        });
+    }
+
+    /// An error.
+    pub(crate) fn reply_error(&mut self, env: &mut Environment<'_>, error: &SqlError) {
+        let mut sqlstate = *b"HY000";
+        if let Ok(state) = error.sqlstate().as_bytes().try_into() {
+            sqlstate = state;
+        }
+        let message = error.message.as_bytes();
+        self.reply(env, |writer, _| writer.error(&ErrorPacket { errno: error.code, sqlstate, message }));
+    }
+
+    /// What COM_RESET_CONNECTION and COM_CHANGE_USER leave: an open transaction is aborted.
+    fn reset(&mut self, env: &mut Environment<'_>) {
+        self.transaction.abort(env);
+        self.inbox.forget_all();
+        self.variables = SessionVariables::default();
+        self.diagnostics.clear();
+        self.last_insert_id = 0;
+        self.row_count = 0;
+        self.found_rows = 0;
+        self.memory.release_all();
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Stage {
+    Handshake,
+    Ready,
+    Closing,
+}
+
+/// A session.
+pub(crate) struct Session {
+    pub(crate) core: SessionCore,
+    kind: ConnectionKind,
+    /// Host of the client, for messages and SHOW PROCESSLIST.
+    pub(crate) host: String,
+    stage: Stage,
+    handshake: Option<Box<ServerHandshake>>,
+    reassembler: Reassembler,
+    pending: Vec<u8>,
+    is_paused: bool,
+    statements: FixedMap<u32, PreparedStatement>,
+    last_statement_id: u32,
+    running: Option<Box<Running>>,
+    /// Statements of a COM_QUERY that were not begun.
+    queue: VecDeque<String>,
+    normalized: Normalized,
+    multi_statements: bool,
+    is_query_killed: bool,
+    /// When the last command came.
+    pub(crate) active_since: Instant,
+    /// What runs, for SHOW PROCESSLIST.
+    pub(crate) shown_text: Option<String>,
+    is_continue_sent: bool,
+}
+
+impl Session {
+    pub(crate) fn new(
+        id: u32,
+        connection: ConnectionId,
+        kind: ConnectionKind,
+        peer: &str,
+        env: &Environment<'_>,
+    ) -> Self {
+        Self {
+            core: SessionCore::new(id, connection, &env.module.memory),
+            kind,
+            host: connection::host_of(kind, peer),
+            stage: Stage::Handshake,
+            handshake: None,
+            reassembler: Reassembler::new(),
+            pending: Vec::new(),
+            is_paused: false,
+            statements: FixedMap::default(),
+            last_statement_id: 0,
+            running: None,
+            queue: VecDeque::new(),
+            normalized: Normalized::default(),
+            multi_statements: false,
+            is_query_killed: false,
+            active_since: env.now.monotonic,
+            shown_text: None,
+            is_continue_sent: false,
+        }
+    }
+
+    /// True if clients count it: logged in.
+    pub(crate) fn is_ready(&self) -> bool {
+        self.stage == Stage::Ready
+    }
+
+    /// True while a statement runs.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.running.is_some()
+    }
+
+    // ---- input --------------------------------------------------------------------------------------------------------------------
+
+    /// Bytes arrived.
+    pub(crate) fn on_bytes(&mut self, env: &mut Environment<'_>, buffer: &mut ReceiveBuffer) {
+        if self.stage == Stage::Closing {
+            buffer.consume(buffer.bytes().len());
+            return;
+        }
+        if self.pending.is_empty() && self.running.is_none() {
+            let consumed = self.take_packets(env, buffer.bytes());
+            buffer.consume(consumed);
+            if !self.is_held_up() {
+                return;
+            }
+        }
+        self.pending.extend_from_slice(buffer.bytes());
+        buffer.consume(buffer.bytes().len());
+        if self.running.is_none() && !self.is_continue_sent {
+            self.take_pending(env);
+        }
+        if self.pending.len() >= PENDING_MAX && !self.is_paused {
+            self.is_paused = true;
+            env.outputs.act(self.core.connection, ConnectionAction::PauseReading);
+        }
+    }
+
+    /// Something must happen before the next command is taken.
+    fn is_held_up(&self) -> bool {
+        self.running.is_some() || self.is_continue_sent
+    }
+
+    /// Takes commands that waited for a statement to end.
+    fn take_pending(&mut self, env: &mut Environment<'_>) {
+        let pending = std::mem::take(&mut self.pending);
+        let consumed = self.take_packets(env, &pending);
+        if self.stage == Stage::Closing {
+            return;
+        }
+        self.pending = pending;
+        self.pending.drain(..consumed);
+        if self.is_paused && self.pending.len() < PENDING_MAX {
+            self.is_paused = false;
+            env.outputs.act(self.core.connection, ConnectionAction::ResumeReading);
+        }
+    }
+
+    /// Takes whole packets until a statement waits or the budget is spent; the bytes it took.
+    fn take_packets(&mut self, env: &mut Environment<'_>, bytes: &[u8]) -> usize {
+        let mut consumed = 0;
+        let mut reassembler = std::mem::take(&mut self.reassembler);
+        while self.stage != Stage::Closing && !self.is_held_up() && consumed < bytes.len() {
+            if env.budget.is_spent() {
+                self.later(env);
+                break;
+            }
+            match reassembler.next(&bytes[consumed..], self.expected(env)) {
+                Ok(Received::Packet { sequence, payload, consumed: size }) => {
+                    consumed += size;
+                    self.on_packet(env, sequence, payload);
+                }
+                Ok(Received::Incomplete { consumed: size }) => {
+                    consumed += size;
+                    break;
+                }
+                Err(error) => {
+                    self.core.reply(env, |writer, _| writer.error(&error.packet()));
+                    self.close(env);
+                }
+            }
+        }
+        self.reassembler = reassembler;
+        consumed
+    }
+
+    fn expected(&self, env: &Environment<'_>) -> Expected {
+        match &self.handshake {
+            Some(handshake) if self.stage == Stage::Handshake => handshake.expected(),
+            _ => Expected::command(env.module.config.max_allowed_packet),
+        }
+    }
+
+    fn on_packet(&mut self, env: &mut Environment<'_>, sequence: u8, payload: &[u8]) {
+        self.core.sequence = sequence.wrapping_add(1);
+        match self.stage {
+            Stage::Handshake => self.on_handshake_packet(env, payload),
+            Stage::Ready => {
+                self.active_since = env.now.monotonic;
+                env.budget.spend(1);
+                self.on_command(env, payload);
+            }
+            Stage::Closing => {}
+        }
+    }
+
+    /// Goes on after other work had its turn.
+    fn later(&mut self, env: &mut Environment<'_>) {
+        if !self.is_continue_sent {
+            self.is_continue_sent = true;
+            env.continue_later(self.core.id);
+        }
+    }
+
+    /// The turn that `later` asked for.
+    pub(crate) fn on_continue(&mut self, env: &mut Environment<'_>) {
+        self.is_continue_sent = false;
+        self.resume(env);
+    }
+
+    /// Goes on with what waits: an answer came, the client has read, or it is this session's turn.
+    pub(crate) fn resume(&mut self, env: &mut Environment<'_>) {
+        if self.stage == Stage::Closing || self.is_continue_sent {
+            return;
+        }
+        if self.running.is_some() {
+            self.run(env);
+        }
+        if self.running.is_none() && !self.is_continue_sent && !self.pending.is_empty() {
+            self.take_pending(env);
+        }
+    }
+
+    // ---- signals ------------------------------------------------------------------------------------------------------------------
+
+    /// An answer.
+    pub(crate) fn on_reply(&mut self, env: &mut Environment<'_>, request: RequestId, reply: Reply) {
+        if self.core.inbox.deliver(request, reply) {
+            self.resume(env);
+        }
+    }
+
+    /// A node is lost.
+    pub(crate) fn on_node_lost(&mut self, env: &mut Environment<'_>, node: NodeId) {
+        if self.core.inbox.node_lost(node) {
+            self.resume(env);
+        }
+    }
+
+    /// Another view is installed.
+    pub(crate) fn on_view_changed(&mut self, env: &mut Environment<'_>) {
+        if self.core.inbox.view_changed() {
+            self.resume(env);
+        }
+    }
+
+    /// Passes a deadlock probe on to where the transaction waits; true if it is this session's.
+    pub(crate) fn on_probe(&self, env: &mut Environment<'_>, probe: Probe) -> bool {
+        if self.core.transaction.id() != Some(probe.transaction) {
+            return false;
+        }
+        for ldm in self.core.inbox.lock_waits() {
+            env.send(ldm, Signal::ProbeWait(probe));
+        }
+        true
+    }
+
+    /// KILL.
+    pub(crate) fn kill(&mut self, env: &mut Environment<'_>, query_only: bool) {
+        if query_only {
+            if self.running.is_some() {
+                self.is_query_killed = true;
+                self.resume(env);
+            }
+            return;
+        }
+        if self.stage == Stage::Ready && self.running.is_none() {
+            self.close(env);
+        } else {
+            let error = SqlError::new(1317, "Query execution was interrupted");
+            self.core.reply_error(env, &error);
+            self.close(env);
+        }
+    }
+
+    // ---- the end ------------------------------------------------------------------------------------------------------------------
+
+    /// An idle client is told to go.
+    pub(crate) fn on_alarm(&mut self, env: &mut Environment<'_>, kind: AlarmKind) {
+        match kind {
+            AlarmKind::Handshake if self.stage == Stage::Handshake => {
+                env.module.counters.refused += 1;
+                self.close(env);
+            }
+            AlarmKind::Retry => self.resume(env),
+            AlarmKind::Idle if self.stage == Stage::Ready => self.check_idle(env),
+            AlarmKind::Handshake | AlarmKind::Idle => {}
+        }
+    }
+
+    fn check_idle(&mut self, env: &mut Environment<'_>) {
+        let timeout = Duration::from_secs(self.core.variables.wait_timeout.into());
+        let until = self.active_since + timeout;
+        if until > env.now.monotonic || self.running.is_some() {
+            let at = until.max(env.now.monotonic + Duration::from_secs(1));
+            env.module.deadlines.register(at, Alarm { connection_id: self.core.id, kind: AlarmKind::Idle });
+            return;
+        }
+        self.core.sequence = 0;
+        let error = SqlError::new(
+            4031,
+            "The client was disconnected by the server because of inactivity. See wait_timeout and interactive_timeout for configuring this behavior.",
+        );
+        self.core.reply_error(env, &error);
+        self.close(env);
+    }
+
+    /// Sends what is buffered, then closes.
+    fn close(&mut self, env: &mut Environment<'_>) {
+        if self.stage != Stage::Closing {
+            self.stage = Stage::Closing;
+            self.abandon(env);
+            env.outputs.act(self.core.connection, ConnectionAction::Close);
+        }
+    }
+
+    /// The connection is gone.
+    pub(crate) fn on_closed(&mut self, env: &mut Environment<'_>) {
+        self.stage = Stage::Closing;
+        self.abandon(env);
+    }
+
+    /// Drops the statement that runs and aborts the transaction, unless its commit is on its way.
+    fn abandon(&mut self, env: &mut Environment<'_>) {
+        let is_committing = self.running.as_ref().is_some_and(|running| running.is_committing());
+        if let Some(mut running) = self.running.take() {
+            running.abandon(env);
+        }
+        self.queue.clear();
+        if is_committing { self.core.transaction.end() } else { self.core.transaction.abort(env) }
+        self.core.inbox.forget_all();
+        self.core.memory.release_all();
+        self.pending = Vec::new();
+        self.statements = FixedMap::default();
+    }
+}

@@ -1,0 +1,127 @@
+//! What the front end is told about a session, and the way from a text to a plan.
+//!
+//! A text is normalised; its plan is looked up, or prepared for the types of its literals and kept. If the text with markers cannot be
+//! prepared, the original is, so that errors quote what the client wrote.
+
+use super::SessionCore;
+use crate::environment::{Environment, ModuleState};
+use crate::front::{self, BindContext, Description, Normalized, Surroundings};
+use crate::plan::{Prepared, SessionValue, Show};
+use crate::statement_cache::CachedStatement;
+use expression::TypingContext;
+use mysql_protocol::{AuthPlugin, Verifier};
+use protocol::SqlError;
+use std::sync::Arc;
+use types::{SqlType, TableDefinition, Value};
+
+struct Facts<'a> {
+    core: &'a SessionCore,
+}
+
+impl Surroundings for Facts<'_> {
+    fn session_value(&self, name: &SessionValue) -> Option<Value> {
+        self.core.session_value(name)
+    }
+
+    fn virtual_table(&self, database: &str, name: &str) -> Option<Arc<TableDefinition>> {
+        crate::show::virtual_tables::definition(database, name)
+    }
+
+    fn show_columns(&self, show: &Show) -> Vec<(String, SqlType)> {
+        crate::show::columns_of(show)
+    }
+
+    fn password_verifier(&self, plugin: Option<&str>, password: &str) -> Result<(String, Vec<u8>), SqlError> {
+        let plugin = match plugin {
+            None => AuthPlugin::CachingSha2Password,
+            Some(name) => AuthPlugin::from_name(name.as_bytes())
+                .ok_or_else(|| SqlError::new(1524, format!("Plugin '{name}' is not loaded")))?,
+        };
+        let verifier = Verifier::from_password(plugin, password.as_bytes());
+        Ok((plugin.name().to_owned(), verifier.to_text().unwrap_or_default().into_bytes()))
+    }
+}
+
+impl SessionCore {
+    fn with_bind_context<T>(&self, module: &ModuleState, bind: impl FnOnce(&BindContext<'_>) -> T) -> T {
+        let facts = Facts { core: self };
+        let only_full_group_by = self
+            .variables
+            .get("sql_mode", crate::variables::Scope::Session)
+            .is_some_and(|(mode, _)| matches!(&mode, Value::Bytes(modes) if contains(modes, b"ONLY_FULL_GROUP_BY")));
+        bind(&BindContext {
+            schema: &module.map.schema,
+            database: self.database.as_deref(),
+            user: (&self.account.0, &self.account.1),
+            typing: TypingContext { collation: self.variables.collation, sql_mode: self.variables.sql_mode },
+            only_full_group_by,
+            time_zone_offset_s: self.variables.time_zone_offset(),
+            limits: &module.config.text_limits,
+            surroundings: &facts,
+        })
+    }
+
+    /// Binds and plans a text for parameters of these types.
+    pub(super) fn prepare(
+        &self,
+        module: &ModuleState,
+        text: &str,
+        parameter_types: &[SqlType],
+    ) -> Result<Prepared, SqlError> {
+        self.with_bind_context(module, |context| front::prepare(text, context, parameter_types))
+    }
+
+    /// What a text's parameters and columns are before values come.
+    pub(super) fn describe(&self, module: &ModuleState, text: &str) -> Result<Description, SqlError> {
+        self.with_bind_context(module, |context| front::describe(text, context))
+    }
+
+    /// The plan for a text of COM_QUERY; `normalized` holds its literals afterwards.
+    pub(super) fn plan_of(
+        &self,
+        env: &mut Environment<'_>,
+        text: &str,
+        normalized: &mut Normalized,
+    ) -> Result<Arc<CachedStatement>, SqlError> {
+        front::normalize_into(text, &env.module.config.text_limits, normalized)?;
+        let schema = env.module.map.schema.version;
+        let database = self.database.as_deref();
+        if normalized.is_cacheable {
+            let (digest, markers) = (normalized.digest, normalized.text_with_markers.as_str());
+            if let Some(found) = env.module.cache.get(digest, markers, database, schema) {
+                return Ok(found);
+            }
+            if let Ok(prepared) = self.prepare(env.module, markers, &normalized.parameter_types) {
+                let statement = Arc::new(CachedStatement::new(prepared));
+                env.module.cache.insert(digest, markers, self.database.as_ref(), Arc::clone(&statement));
+                return Ok(statement);
+            }
+        }
+        normalized.parameters.clear();
+        normalized.parameter_types.clear();
+        self.prepare(env.module, text, &[]).map(|prepared| Arc::new(CachedStatement::new(prepared)))
+    }
+
+    /// The plan of a prepared statement for parameters of these types.
+    pub(super) fn plan_of_prepared(
+        &self,
+        env: &mut Environment<'_>,
+        text: &str,
+        parameter_types: &[SqlType],
+    ) -> Result<Arc<CachedStatement>, SqlError> {
+        let digest = front::digest(text, parameter_types);
+        let schema = env.module.map.schema.version;
+        if let Some(found) = env.module.cache.get(digest, text, self.database.as_deref(), schema)
+            && found.prepared.parameters == parameter_types
+        {
+            return Ok(found);
+        }
+        let statement = Arc::new(CachedStatement::new(self.prepare(env.module, text, parameter_types)?));
+        env.module.cache.insert(digest, text, self.database.as_ref(), Arc::clone(&statement));
+        Ok(statement)
+    }
+}
+
+fn contains(text: &[u8], part: &[u8]) -> bool {
+    text.windows(part.len()).any(|window| window == part)
+}

@@ -1,0 +1,190 @@
+//! Commands: what each packet of the command phase asks for.
+//!
+//! Texts must be UTF-8. A COM_QUERY of several statements runs them one after the other, each with its own result; an error ends the rest.
+
+use super::{Session, Stage};
+use crate::environment::Environment;
+use crate::front;
+use crate::session::running::TextSource;
+use mysql_protocol::Command;
+use mysql_protocol::command::MultiStatements;
+use mysql_protocol::result::RowFormat;
+use protocol::SqlError;
+use std::collections::VecDeque;
+
+/// Characters of a statement that SHOW PROCESSLIST keeps.
+const SHOWN_TEXT_MAX: usize = 1024;
+
+impl Session {
+    pub(super) fn on_command(&mut self, env: &mut Environment<'_>, payload: &[u8]) {
+        let command = match Command::parse(payload, self.core.capabilities) {
+            Ok(command) => command,
+            Err(error) => {
+                self.core.reply(env, |writer, _| writer.error(&error.packet()));
+                return;
+            }
+        };
+        self.core.has_more_results = false;
+        match command {
+            Command::Query { text, .. } => self.on_query(env, text),
+            Command::StatementExecute(execute) => self.on_execute(env, &execute),
+            Command::StatementPrepare { text } => self.on_prepare(env, text),
+            Command::StatementClose { statement_id } => {
+                self.statements.remove(&statement_id);
+            }
+            Command::StatementReset { statement_id } => self.on_statement_reset(env, statement_id),
+            Command::StatementSendLongData { statement_id, parameter, data } => {
+                self.on_long_data(env, statement_id, parameter, data);
+            }
+            Command::StatementFetch { statement_id, .. } => {
+                let message = format!("The statement ({statement_id}) has no open cursor.");
+                self.core.reply_error(env, &SqlError::new(1421, message));
+            }
+            Command::Ping => self.core.reply_ok(env, 0, 0, ""),
+            Command::Quit => self.close(env),
+            Command::InitDatabase { name } => self.on_init_database(env, name),
+            Command::FieldList { table, wildcard } => self.on_field_list(env, table, wildcard),
+            Command::Statistics => self.on_statistics(env),
+            Command::ProcessInfo => self.on_query(env, b"SHOW PROCESSLIST"),
+            Command::ProcessKill { connection_id } => self.on_kill(env, u64::from(connection_id), false),
+            Command::Debug => self.core.reply(env, |writer, core| writer.eof(core.end_packet())),
+            Command::ChangeUser(request) => self.on_change_user(env, &request),
+            Command::ResetConnection => {
+                self.core.reset(env);
+                self.statements.clear();
+                self.core.reply_ok(env, 0, 0, "");
+            }
+            Command::SetOption(option) => {
+                self.multi_statements = option == MultiStatements::On;
+                self.core.reply(env, |writer, core| writer.end_of_rows(core.capabilities, core.end_packet()));
+            }
+        }
+    }
+
+    fn on_query(&mut self, env: &mut Environment<'_>, text: &[u8]) {
+        let Ok(text) = std::str::from_utf8(text) else {
+            let error = SqlError::new(1300, "Invalid utf8mb4 character string: the statement is not UTF-8");
+            return self.core.reply_error(env, &error);
+        };
+        env.module.counters.questions += 1;
+        if !text.contains(';') {
+            return self.begin_text(env, text);
+        }
+        let statements = front::split_statements(text);
+        match statements.as_slice() {
+            [] => self.begin_text(env, ""),
+            [only] => self.begin_text(env, only),
+            [first, rest @ ..] if self.multi_statements => {
+                self.queue = rest.iter().map(|statement| (*statement).to_owned()).collect::<VecDeque<_>>();
+                self.core.has_more_results = true;
+                self.begin_text(env, first);
+            }
+            // Without the capability it is one statement with a semicolon in it: a syntax error that quotes it.
+            _ => self.begin_text(env, text),
+        }
+    }
+
+    /// Begins a text statement: answers it at once if it can, else it runs.
+    pub(super) fn begin_text(&mut self, env: &mut Environment<'_>, text: &str) {
+        if text.trim().is_empty() {
+            return self.end_with_error(env, &SqlError::new(1065, "Query was empty"));
+        }
+        let mut normalized = std::mem::take(&mut self.normalized);
+        let planned = self.core.plan_of(env, text, &mut normalized);
+        match planned {
+            Ok(cached) => {
+                let is_answered = self.try_point(env, &cached, &normalized.parameters, RowFormat::Text);
+                if !is_answered {
+                    let parameters = std::mem::take(&mut normalized.parameters);
+                    self.normalized = normalized;
+                    self.shown_text = Some(text.chars().take(SHOWN_TEXT_MAX).collect());
+                    self.begin(env, cached, parameters, RowFormat::Text, TextSource::Text(text.into()));
+                    return;
+                }
+                self.normalized = normalized;
+                self.next_of_queue(env);
+            }
+            Err(error) => {
+                self.normalized = normalized;
+                self.core.diagnostics.clear();
+                self.end_with_error(env, &error);
+            }
+        }
+    }
+
+    /// Begins the next statement of a COM_QUERY, if there is one.
+    pub(super) fn next_of_queue(&mut self, env: &mut Environment<'_>) {
+        if self.stage != Stage::Ready {
+            return;
+        }
+        if let Some(text) = self.queue.pop_front() {
+            self.core.has_more_results = !self.queue.is_empty();
+            self.begin_text(env, &text);
+        }
+    }
+
+    /// Reports an error and drops the rest of the COM_QUERY.
+    pub(super) fn end_with_error(&mut self, env: &mut Environment<'_>, error: &SqlError) {
+        self.queue.clear();
+        self.core.has_more_results = false;
+        self.core.row_count = -1;
+        self.core.diagnostics.error(error);
+        self.core.reply_error(env, error);
+    }
+
+    fn on_init_database(&mut self, env: &mut Environment<'_>, name: &[u8]) {
+        let name = String::from_utf8_lossy(name).into_owned();
+        self.core.diagnostics.clear();
+        match self.core.use_database(env, &name) {
+            Ok(()) => self.core.reply_ok(env, 0, 0, ""),
+            Err(error) => self.end_with_error(env, &error),
+        }
+    }
+
+    /// COM_FIELD_LIST: what completion in old clients asks for.
+    fn on_field_list(&mut self, env: &mut Environment<'_>, table: &[u8], wildcard: &[u8]) {
+        let table = String::from_utf8_lossy(table).into_owned();
+        let schema = std::sync::Arc::clone(&env.module.map.schema);
+        let database = self.core.database.clone().unwrap_or_else(|| "".into());
+        let definition = schema
+            .table(&database, &table)
+            .cloned()
+            .or_else(|| crate::show::virtual_tables::definition(&database, &table.to_lowercase()));
+        let Some(definition) = definition else {
+            let error = SqlError::new(1146, format!("Table '{database}.{table}' doesn't exist"));
+            return self.end_with_error(env, &error);
+        };
+        let pattern = if wildcard.is_empty() { None } else { Some(String::from_utf8_lossy(wildcard).into_owned()) };
+        let columns = crate::show::field_list(&definition, pattern.as_deref());
+        self.core.reply(env, |writer, core| {
+            for (column, default) in &columns {
+                let shape = crate::results::definition_of(column);
+                writer.column_definition_with_default(&shape, default.as_ref().map(String::as_bytes));
+            }
+            writer.end_of_rows(core.capabilities, core.end_packet());
+        });
+    }
+
+    fn on_statistics(&mut self, env: &mut Environment<'_>) {
+        let counters = env.module.counters;
+        let text = format!(
+            "Uptime: {}  Threads: {}  Questions: {}  Slow queries: 0  Opens: 0  Flush tables: 0  Open tables: {}  Queries per second avg: 0.000",
+            env.now.monotonic.0 / 1_000_000_000,
+            counters.connected,
+            counters.questions,
+            env.module.map.tables.len(),
+        );
+        self.core.reply(env, |writer, _| writer.append_payload(text.as_bytes()));
+    }
+
+    fn on_change_user(&mut self, env: &mut Environment<'_>, request: &mysql_protocol::command::ChangeUser<'_>) {
+        let Some(mut handshake) = self.handshake.take() else { return self.close(env) };
+        // The number of the command is one below that of the reply.
+        let step = handshake.on_change_user(self.core.sequence.wrapping_sub(1), request);
+        self.handshake = Some(handshake);
+        self.core.reset(env);
+        self.statements.clear();
+        self.stage = Stage::Handshake;
+        self.on_handshake_step(env, Ok(step));
+    }
+}

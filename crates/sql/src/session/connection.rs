@@ -1,0 +1,191 @@
+//! The connection phase: greeting, TLS, accounts, and who is refused.
+//!
+//! Accounts are those of the installed schema. `root` without a password is let in only from this machine: over the Unix socket or
+//! a loopback address. A connection above `max_connections` is refused before anything is read from it (1040); one that does not finish
+//! its handshake in time is closed.
+//!
+//! Deliberately not here: privileges. Every account may do everything.
+
+use super::{Session, Stage};
+use crate::environment::{Alarm, AlarmKind, Environment};
+use mysql_protocol::server_handshake::{HandshakeOptions, HandshakeStep};
+use mysql_protocol::{
+    AuthPlugin, Capabilities, ErrorPacket, HandshakeError, PacketWriter, ServerHandshake, StatusFlags, Transport, Verifier,
+};
+use protocol::module::ConnectionAction;
+use protocol::{ConnectionKind, SqlError};
+use stdx::Duration;
+
+/// The low byte of utf8mb4_0900_ai_ci.
+const COLLATION: u8 = 255;
+
+/// The client's host, without the port.
+pub(super) fn host_of(kind: ConnectionKind, peer: &str) -> String {
+    match kind {
+        ConnectionKind::MySqlUnix => "localhost".to_owned(),
+        ConnectionKind::MySqlTcp { .. } | ConnectionKind::Management => {
+            let address = peer.rsplit_once(':').map_or(peer, |(address, _)| address);
+            address.trim_start_matches('[').trim_end_matches(']').to_owned()
+        }
+    }
+}
+
+impl Session {
+    /// Greets the client, or refuses it.
+    pub(crate) fn open(&mut self, env: &mut Environment<'_>) {
+        let config = &env.module.config;
+        if env.module.counters.connected > u64::from(config.max_connections) {
+            env.module.counters.refused += 1;
+            self.core.reply_error(env, &SqlError::new(1040, "Too many connections"));
+            self.close(env);
+            return;
+        }
+        let timeout = Duration::from_millis(config.handshake_timeout_ms);
+        let transport = match self.kind {
+            ConnectionKind::MySqlUnix => Transport::UnixSocket,
+            ConnectionKind::MySqlTcp { .. } | ConnectionKind::Management => Transport::Tcp,
+        };
+        let offers_tls = config.has_tls && transport == Transport::Tcp;
+        let options = HandshakeOptions {
+            server_version: crate::variables::VERSION,
+            connection_id: self.core.id,
+            nonce: env.module.nonces.next(),
+            capabilities: Capabilities::SERVER | Capabilities::given(Capabilities::SSL, offers_tls),
+            collation: COLLATION,
+            status: StatusFlags::AUTOCOMMIT,
+            default_plugin: AuthPlugin::CachingSha2Password,
+            transport,
+        };
+        let handshake = ServerHandshake::begin(&options, env.outputs.buffer(self.core.connection));
+        self.handshake = Some(Box::new(handshake));
+        let alarm = Alarm { connection_id: self.core.id, kind: AlarmKind::Handshake };
+        env.module.deadlines.register(env.now.monotonic + timeout, alarm);
+    }
+
+    /// TLS runs.
+    pub(crate) fn on_security_changed(&mut self) {
+        if let Some(handshake) = &mut self.handshake {
+            handshake.on_tls_established();
+        }
+    }
+
+    pub(super) fn on_handshake_packet(&mut self, env: &mut Environment<'_>, payload: &[u8]) {
+        let Some(mut handshake) = self.handshake.take() else { return self.close(env) };
+        let step = handshake.on_packet(payload, env.outputs.buffer(self.core.connection));
+        self.handshake = Some(handshake);
+        self.on_handshake_step(env, step);
+    }
+
+    /// Does what the handshake asks for until it waits for the client or is over.
+    pub(super) fn on_handshake_step(&mut self, env: &mut Environment<'_>, step: Result<HandshakeStep, HandshakeError>) {
+        let mut step = step;
+        loop {
+            let Some(mut handshake) = self.handshake.take() else { return self.close(env) };
+            self.core.sequence = handshake.sequence();
+            let next = match step {
+                Ok(HandshakeStep::FindAccount) => {
+                    let login = handshake.login();
+                    let verifier = self.verifier_of(env, &login.user);
+                    Some(handshake.on_account(verifier.as_ref(), env.outputs.buffer(self.core.connection)))
+                }
+                Ok(HandshakeStep::StartTls) => {
+                    env.outputs.act(self.core.connection, ConnectionAction::StartTls);
+                    None
+                }
+                Ok(HandshakeStep::Receive) => None,
+                Ok(HandshakeStep::Accepted) => {
+                    self.handshake = Some(handshake);
+                    return self.on_accepted(env);
+                }
+                // No account's verifier needs the clear password, so no honest client sends one.
+                Ok(
+                    HandshakeStep::Denied
+                    | HandshakeStep::PublicKeyRequested
+                    | HandshakeStep::DecryptPassword { .. }
+                    | HandshakeStep::CheckPassword { .. },
+                ) => {
+                    self.handshake = Some(handshake);
+                    return self.on_denied(env);
+                }
+                Err(error) => {
+                    env.module.counters.refused += 1;
+                    self.core.reply(env, |writer: &mut PacketWriter<'_>, _| {
+                        let packet: ErrorPacket<'_> = error.packet();
+                        writer.error(&packet);
+                    });
+                    return self.close(env);
+                }
+            };
+            self.handshake = Some(handshake);
+            match next {
+                Some(next) => step = next,
+                None => return,
+            }
+        }
+    }
+
+    fn is_local(&self) -> bool {
+        matches!(self.kind, ConnectionKind::MySqlUnix | ConnectionKind::MySqlTcp { loopback: true })
+    }
+
+    /// The hosts that an account's pattern may match.
+    fn hosts(&self) -> Vec<&str> {
+        let mut hosts = vec![self.host.as_str()];
+        if self.is_local() {
+            hosts.extend(["localhost", "127.0.0.1"]);
+        }
+        hosts
+    }
+
+    /// What proves a user's password; None if the user is not let in from where it comes.
+    fn verifier_of(&self, env: &Environment<'_>, name: &str) -> Option<Verifier> {
+        let user = env.module.map.schema.user_of_client(name, &self.hosts())?;
+        let verifier = Verifier::from_text(std::str::from_utf8(&user.verifier).ok()?)?;
+        if verifier == Verifier::Empty && name == "root" && !self.is_local() {
+            return None;
+        }
+        Some(verifier)
+    }
+
+    fn on_denied(&mut self, env: &mut Environment<'_>) {
+        env.module.counters.refused += 1;
+        let (user, used_password) = match &self.handshake {
+            Some(handshake) => (handshake.login().user.clone(), handshake.login().used_password),
+            None => (String::new(), false),
+        };
+        let (host, used) = (&self.host, if used_password { "YES" } else { "NO" });
+        let message = format!("Access denied for user '{user}'@'{host}' (using password: {used})");
+        self.core.reply_error(env, &SqlError::new(1045, message));
+        self.close(env);
+    }
+
+    fn on_accepted(&mut self, env: &mut Environment<'_>) {
+        let Some(handshake) = &self.handshake else { return self.close(env) };
+        let login = handshake.login().clone();
+        let schema = std::sync::Arc::clone(&env.module.map.schema);
+        if let Some(account) = schema.user_of_client(&login.user, &self.hosts()) {
+            self.core.account = (account.name.as_str().into(), account.host.as_str().into());
+        }
+        self.core.capabilities = login.capabilities;
+        self.core.user = format!("{}@{}", login.user, self.host).into();
+        self.multi_statements = login.capabilities.contains(Capabilities::MULTI_STATEMENTS);
+        if let Some(collation) = login.collation {
+            self.core.variables.set_client_collation(collation);
+        }
+        self.core.database = None;
+        if let Some(database) = &login.database {
+            if !crate::show::database_exists(&schema, database) {
+                let error = SqlError::new(1049, format!("Unknown database '{database}'"));
+                self.core.reply_error(env, &error);
+                return self.close(env);
+            }
+            self.core.database = Some(database.as_str().into());
+        }
+        self.stage = Stage::Ready;
+        self.active_since = env.now.monotonic;
+        let timeout = Duration::from_secs(self.core.variables.wait_timeout.into());
+        let alarm = Alarm { connection_id: self.core.id, kind: AlarmKind::Idle };
+        env.module.deadlines.register(env.now.monotonic + timeout, alarm);
+        self.core.reply_ok(env, 0, 0, "");
+    }
+}

@@ -1,0 +1,182 @@
+//! Statements that are done at once: SET, USE, ROLLBACK, SAVEPOINT, KILL.
+//!
+//! SET is all or nothing: all values are evaluated and checked on a copy of the variables first.
+
+use super::{Session, SessionCore};
+use crate::environment::Environment;
+use crate::execute::{Completion, Statement, warnings_of};
+use crate::plan::{Plan, SetItem, SetTarget, TransactionStatement};
+use crate::variables::checked_isolation;
+use expression::NoColumns;
+use protocol::{Address, ModuleKind, Signal, SqlError};
+use types::Value;
+
+impl SessionCore {
+    /// USE.
+    pub(super) fn use_database(&mut self, env: &Environment<'_>, name: &str) -> Result<(), SqlError> {
+        if !crate::show::database_exists(&env.module.map.schema, name) {
+            return Err(SqlError::new(1049, format!("Unknown database '{name}'")));
+        }
+        self.database = Some(name.into());
+        Ok(())
+    }
+}
+
+impl Session {
+    /// Does a statement that needs nobody else; None: it must run.
+    pub(super) fn control(
+        &mut self,
+        env: &mut Environment<'_>,
+        statement: &Statement,
+    ) -> Option<Result<Completion, SqlError>> {
+        let done = || Ok(Completion::default());
+        Some(match &statement.cached.prepared.plan {
+            Plan::Set(items) => return self.set(env, items, statement),
+            Plan::Use(name) => self.core.use_database(env, name).map(|()| Completion::default()),
+            Plan::Nothing { note } => {
+                if let Some(note) = note {
+                    self.core.diagnostics.note(1235, note.clone());
+                }
+                done()
+            }
+            Plan::Kill { connection, query_only } => {
+                return Some(self.kill_other(env, *connection, *query_only).map(|()| Completion::default()));
+            }
+            Plan::Transaction(transaction) => match transaction {
+                TransactionStatement::Rollback => {
+                    self.core.transaction.abort(env);
+                    env.module.counters.rollbacks += 1;
+                    done()
+                }
+                TransactionStatement::Savepoint(name) => {
+                    if !self.core.variables.autocommit && !self.core.transaction.is_open() {
+                        self.core.transaction.begin(self.core.variables.is_read_only);
+                    }
+                    if self.core.transaction.is_open() {
+                        self.core.transaction.set_savepoint(name);
+                    }
+                    done()
+                }
+                TransactionStatement::Release(name) => {
+                    if self.core.transaction.release_savepoint(name) { done() } else { Err(no_savepoint(name)) }
+                }
+                TransactionStatement::RollbackTo(name) => match self.core.transaction.rollback_to_savepoint(name) {
+                    None => Err(no_savepoint(name)),
+                    Some(marks) if marks.is_empty() => done(),
+                    Some(_) => return None,
+                },
+                TransactionStatement::Begin { .. } | TransactionStatement::Commit => {
+                    // Without participants there is nobody to ask.
+                    if self.core.transaction.has_participants() {
+                        return None;
+                    }
+                    self.core.transaction.end();
+                    if let TransactionStatement::Begin { read_only } = transaction {
+                        self.core.transaction.begin(*read_only || self.core.variables.is_read_only);
+                    }
+                    done()
+                }
+            },
+            Plan::Select(_)
+            | Plan::Insert(_)
+            | Plan::Update(_)
+            | Plan::Delete(_)
+            | Plan::Explain { .. }
+            | Plan::Ddl(_)
+            | Plan::Show(_) => return None,
+        })
+    }
+
+    /// SET; None if it must commit first (autocommit is switched on in a transaction).
+    fn set(
+        &mut self,
+        env: &mut Environment<'_>,
+        items: &[SetItem],
+        statement: &Statement,
+    ) -> Option<Result<Completion, SqlError>> {
+        let mut variables = self.core.variables.clone();
+        let mut last_insert_id = None;
+        let context = statement.context();
+        for item in items {
+            let value = match &item.value {
+                None => None,
+                Some(expression) => match expression.evaluate(&NoColumns, &context) {
+                    Ok(value) => Some(value),
+                    Err(error) => return Some(Err(SqlError::new(error.code, error.message))),
+                },
+            };
+            let done = match &item.target {
+                SetTarget::Session(name) if name == "last_insert_id" || name == "identity" => {
+                    last_insert_id = value.as_ref().and_then(as_id);
+                    Ok(())
+                }
+                SetTarget::Session(name) => variables.set(name, value.as_ref()),
+                SetTarget::Global(name) => variables.set_global(name, value.as_ref()),
+                SetTarget::Names => variables.set_names(value.as_ref()),
+                SetTarget::Isolation { .. } => {
+                    let text = value.unwrap_or_else(|| Value::text("READ COMMITTED"));
+                    match &text {
+                        Value::Bytes(text) => checked_isolation(&String::from_utf8_lossy(text)),
+                        _ => Err(SqlError::new(1232, "Incorrect argument type to variable 'transaction_isolation'")),
+                    }
+                }
+            };
+            if let Err(error) = done {
+                return Some(Err(error));
+            }
+        }
+        self.core.diagnostics.add_all(warnings_of(&context));
+        let is_switched_on = variables.autocommit && !self.core.variables.autocommit;
+        if is_switched_on && self.core.transaction.has_participants() {
+            let message = "SET autocommit = 1 in an open transaction; COMMIT or ROLLBACK it first";
+            return Some(Err(SqlError::unsupported(message)));
+        }
+        if is_switched_on {
+            self.core.transaction.end();
+        }
+        if let Some(id) = last_insert_id {
+            self.core.last_insert_id = id;
+        }
+        self.core.variables = variables;
+        let _ = env;
+        Some(Ok(Completion::default()))
+    }
+
+    /// COM_PROCESS_KILL.
+    pub(super) fn on_kill(&mut self, env: &mut Environment<'_>, connection: u64, query_only: bool) {
+        self.core.diagnostics.clear();
+        match self.kill_other(env, connection, query_only) {
+            Ok(()) => self.core.reply_ok(env, 0, 0, ""),
+            Err(error) => self.end_with_error(env, &error),
+        }
+    }
+
+    /// Asks the module that owns a connection of this node to end it: the id names the module.
+    fn kill_other(&mut self, env: &mut Environment<'_>, connection: u64, query_only: bool) -> Result<(), SqlError> {
+        let unknown = || SqlError::new(1094, format!("Unknown thread id: {connection}"));
+        let instance = u8::try_from(connection % u64::from(crate::module::INSTANCES_MAX)).map_err(|_| unknown())?;
+        if connection == 0 || connection > u64::from(u32::MAX) {
+            return Err(unknown());
+        }
+        let node = env.module.node();
+        let known = env.module.map.view.node(node).is_none_or(|info| instance < info.sql_count);
+        if !known {
+            return Err(unknown());
+        }
+        let module = Address::new(node, ModuleKind::Sql, instance);
+        env.send(module, Signal::KillSession { connection, query_only });
+        Ok(())
+    }
+}
+
+fn as_id(value: &Value) -> Option<u64> {
+    match value {
+        Value::Int(number) => u64::try_from(*number).ok(),
+        Value::UInt(number) => Some(*number),
+        _ => None,
+    }
+}
+
+fn no_savepoint(name: &str) -> SqlError {
+    SqlError::new(1305, format!("SAVEPOINT {name} does not exist"))
+}

@@ -1,0 +1,147 @@
+//! Point selects: one row by its full primary key, plain columns, no lock.
+//!
+//! From the decoded command to the encoded reply nothing is allocated (but for string parameters): the key goes into the module's buffer, the
+//! row is read in place, its columns go into the connection's send buffer.
+//!
+//! It gives way to the general executor when it cannot answer at once: no replica here, own writes in the partition, an undecided
+//! row, another version of the table.
+
+use super::SessionCore;
+use crate::environment::Environment;
+use crate::execute::{Failure, access};
+use crate::plan::{AccessPath, KeyTemplate, Plan, Prepared, Source};
+use crate::results::RowWriter;
+use crate::statement_cache::CachedStatement;
+use expression::{Context, Settings};
+use memory::Guard;
+use mysql_protocol::PacketWriter;
+use mysql_protocol::result::RowFormat;
+use storage::{Lookup, Visibility};
+use types::{ColumnIndex, TableId, Value};
+
+/// What is needed to run one.
+#[derive(Clone, Debug)]
+pub(crate) struct PointSelect {
+    table: TableId,
+    version: u32,
+    key: KeyTemplate,
+    columns: Vec<ColumnIndex>,
+}
+
+/// Whether a point select was answered.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Answered {
+    Yes,
+    /// The general executor must do it.
+    No,
+}
+
+impl PointSelect {
+    /// The point select that a plan is, if it is one.
+    pub(crate) fn of(prepared: &Prepared) -> Option<Self> {
+        let Plan::Select(plan) = &prepared.plan else { return None };
+        let Source::Table(access) = &plan.source else { return None };
+        let AccessPath::PrimaryKeys(keys) = &access.path else { return None };
+        let [key] = &keys[..] else { return None };
+        let is_plain = access.filter.is_none()
+            && plan.grouping.is_none()
+            && plan.having.is_none()
+            && plan.lock.is_none()
+            && plan.limit.count.is_none()
+            && plan.limit.offset.is_none()
+            && prepared.session_values.is_empty();
+        if !is_plain {
+            return None;
+        }
+        let columns = plan.projection.iter().map(|item| item.as_column().map(|slot| ColumnIndex(slot.0)));
+        Some(Self {
+            table: access.table.id,
+            version: access.table.version,
+            key: key.clone(),
+            columns: columns.collect::<Option<Vec<_>>>()?,
+        })
+    }
+
+    /// Runs it.
+    pub(super) fn run(
+        &self,
+        cached: &CachedStatement,
+        parameters: &[Value],
+        format: RowFormat,
+        core: &mut SessionCore,
+        env: &mut Environment<'_>,
+    ) -> Result<Answered, Failure> {
+        let module = &mut *env.module;
+        let Some(info) = module.map.table(self.table) else { return Ok(Answered::No) };
+        if info.definition.version != self.version {
+            return Ok(Answered::No);
+        }
+        let time_zone_offset_seconds = core.variables.time_zone_offset();
+        let settings = Settings {
+            now_us: env.now.wall.0,
+            time_zone_offset_seconds,
+            sql_mode: core.variables.sql_mode,
+        };
+        let context = Context {
+            parameters,
+            connection_id: u64::from(core.id),
+            last_insert_id: core.last_insert_id,
+            database: core.database.as_deref(),
+            user: &core.user,
+            ..Context::from_settings(settings)
+        };
+        module.key.clear();
+        let definition = &info.definition;
+        let is_possible = access::append_key(
+            &self.key,
+            definition,
+            definition.primary_key(),
+            &info.primary_key,
+            &context,
+            &mut module.key,
+        )?;
+        if context.warnings.count() > 0 {
+            return Ok(Answered::No);
+        }
+        drop(context);
+        let guard = Guard::enter();
+        let row = if is_possible {
+            let partition = module.map.partition_of_key(definition, &module.key);
+            if core.transaction.has_written(partition) {
+                return Ok(Answered::No);
+            }
+            let Some(reader) = module.map.reader(self.table, partition) else { return Ok(Answered::No) };
+            match reader.get(&guard, &module.key, Visibility::Committed) {
+                Lookup::Found(row) => Some(row),
+                Lookup::Absent => None,
+                Lookup::Undecided => return Ok(Answered::No),
+            }
+        } else {
+            None
+        };
+        core.diagnostics.clear();
+        let end = core.end_packet();
+        let mut packets = PacketWriter::new(env.outputs.buffer(core.connection), core.sequence);
+        packets.append_frames(&cached.column_frames);
+        packets.end_of_columns(core.capabilities, end);
+        let mut writer = RowWriter {
+            packets,
+            format,
+            columns: &cached.prepared.columns,
+            time_zone: time_zone_offset_seconds,
+            scratch: &mut module.scratch,
+            count: 0,
+            skip: 0,
+            left: 1,
+        };
+        if let Some(row) = row {
+            writer.write(self.columns.iter().map(|column| info.layout.column(row, *column)));
+        }
+        core.found_rows = writer.count;
+        core.row_count = -1;
+        writer.packets.end_of_rows(core.capabilities, end);
+        core.sequence = writer.packets.sequence();
+        module.counters.selects += 1;
+        Ok(Answered::Yes)
+    }
+}

@@ -1,0 +1,265 @@
+//! Prepared statements of the binary protocol.
+//!
+//! COM_STMT_PREPARE describes the text; the plan is made at the first execute, when the types of the parameters are known, and again when they
+//! change or another schema is installed. Types are those that the client binds, made canonical (all strings are one type), so that
+//! executions with values of different lengths share a plan.
+//!
+//! Invariant: `bound` was planned for exactly the types in `bound_types`.
+
+use super::Session;
+use crate::environment::Environment;
+use crate::front::normalize::text_parameter_type;
+use crate::results;
+use crate::session::running::TextSource;
+use crate::statement_cache::CachedStatement;
+use mysql_protocol::result::{RowFormat, StatementPrepared};
+use mysql_protocol::{
+    ColumnDefinition, ColumnFlags, ColumnType, CommandError, Execute, LongData, ParameterType, ParameterTypes, ParameterValue,
+};
+use protocol::SqlError;
+use std::sync::Arc;
+use types::{Date, DateTime, Decimal, IntegerWidth, SqlType, Time, Value};
+
+/// Statements that one session may hold.
+const STATEMENTS_MAX: usize = 16_382;
+
+/// One prepared statement.
+pub(super) struct PreparedStatement {
+    pub(super) text: Arc<str>,
+    parameter_count: u16,
+    types: ParameterTypes,
+    long_data: LongData,
+    bound: Option<Arc<CachedStatement>>,
+    bound_types: Vec<ParameterType>,
+}
+
+/// How a parameter is described before it is bound.
+fn parameter_definition() -> ColumnDefinition<'static> {
+    ColumnDefinition {
+        schema: b"",
+        table: b"",
+        original_table: b"",
+        name: b"?",
+        original_name: b"",
+        collation: mysql_protocol::charset::BINARY,
+        length: 0,
+        column_type: ColumnType::VarString,
+        flags: ColumnFlags::BINARY,
+        decimals: 0,
+    }
+}
+
+/// The type that a plan is made for.
+fn type_of(parameter: ParameterType) -> SqlType {
+    match parameter.column_type {
+        ColumnType::Null => SqlType::Null,
+        ColumnType::Tiny
+        | ColumnType::Bool
+        | ColumnType::Short
+        | ColumnType::Year
+        | ColumnType::Long
+        | ColumnType::Int24
+        | ColumnType::LongLong => SqlType::Integer { width: IntegerWidth::Big, unsigned: parameter.unsigned },
+        ColumnType::Float | ColumnType::Double => SqlType::Double,
+        ColumnType::Decimal | ColumnType::NewDecimal => {
+            SqlType::Decimal { precision: Decimal::PRECISION_MAX, scale: Decimal::SCALE_MAX, unsigned: false }
+        }
+        ColumnType::Date | ColumnType::NewDate => SqlType::Date,
+        ColumnType::DateTime | ColumnType::Timestamp | ColumnType::Timestamp2 | ColumnType::DateTime2 => {
+            SqlType::DateTime { fraction: 6 }
+        }
+        ColumnType::Time | ColumnType::Time2 => SqlType::Time { fraction: 6 },
+        ColumnType::TinyBlob
+        | ColumnType::MediumBlob
+        | ColumnType::LongBlob
+        | ColumnType::Blob
+        | ColumnType::Bit
+        | ColumnType::Geometry
+        | ColumnType::Vector => SqlType::VarBinary { length: 65_535 },
+        ColumnType::VarChar
+        | ColumnType::VarString
+        | ColumnType::String
+        | ColumnType::Json
+        | ColumnType::Enum
+        | ColumnType::Set => text_parameter_type(),
+    }
+}
+
+/// A bound value; the wire may carry dates that do not exist.
+fn value_of(value: ParameterValue<'_>, parameter: ParameterType) -> Result<Value, SqlError> {
+    let incorrect = |kind: &str| SqlError::new(1292, format!("Incorrect {kind} value in a parameter"));
+    Ok(match value {
+        ParameterValue::Null => Value::Null,
+        ParameterValue::Int(number) => Value::Int(number),
+        ParameterValue::UInt(number) => Value::UInt(number),
+        ParameterValue::Float(number) => Value::Double(f64::from(number)),
+        ParameterValue::Double(number) => Value::Double(number),
+        ParameterValue::Bytes(bytes) => match parameter.column_type {
+            ColumnType::Decimal | ColumnType::NewDecimal => {
+                let decimal = Decimal::parse(bytes).filter(|(_, consumed)| *consumed == bytes.len());
+                let (decimal, _) = decimal.ok_or_else(|| incorrect("DECIMAL"))?;
+                Value::Decimal(Box::new(decimal))
+            }
+            _ => Value::Bytes(bytes.to_vec()),
+        },
+        ParameterValue::Date(date) => Value::Date(date_of(date.year, date.month, date.day).ok_or_else(|| incorrect("date"))?),
+        ParameterValue::DateTime(moment) => {
+            let value = date_of(moment.year, moment.month, moment.day).and_then(|date| {
+                let (hour, minute, second) = (moment.hour.into(), moment.minute.into(), moment.second.into());
+                DateTime::new(date, hour, minute, second, moment.microsecond)
+            });
+            Value::DateTime(value.ok_or_else(|| incorrect("datetime"))?)
+        }
+        ParameterValue::Time(time) => {
+            let hours = i64::from(time.days) * 24 + i64::from(time.hours);
+            let seconds = hours * 3_600 + i64::from(time.minutes) * 60 + i64::from(time.seconds);
+            let microseconds = seconds * 1_000_000 + i64::from(time.microseconds);
+            Value::Time(Time::from_microseconds_clamped(if time.negative { -microseconds } else { microseconds }))
+        }
+    })
+}
+
+fn date_of(year: u16, month: u8, day: u8) -> Option<Date> {
+    Date::new(year.into(), month.into(), day.into())
+}
+
+fn unknown_statement(id: u32, command: &str) -> SqlError {
+    SqlError::new(1243, format!("Unknown prepared statement handler ({id}) given to {command}"))
+}
+
+impl Session {
+    pub(super) fn on_prepare(&mut self, env: &mut Environment<'_>, text: &[u8]) {
+        self.core.diagnostics.clear();
+        if self.statements.len() >= STATEMENTS_MAX {
+            let message = format!("Can't create more than max_prepared_stmt_count statements (current value: {STATEMENTS_MAX})");
+            return self.end_with_error(env, &SqlError::new(1461, message));
+        }
+        let Ok(text) = std::str::from_utf8(text) else {
+            let error = SqlError::new(1300, "Invalid utf8mb4 character string: the statement is not UTF-8");
+            return self.end_with_error(env, &error);
+        };
+        let text = text.trim_end().trim_end_matches(';');
+        let description = match self.core.describe(env.module, text) {
+            Ok(description) => description,
+            Err(error) => return self.end_with_error(env, &error),
+        };
+        let parameter_count = u16::try_from(description.parameter_count).unwrap_or(u16::MAX);
+        self.last_statement_id = self.last_statement_id.wrapping_add(1).max(1);
+        let statement_id = self.last_statement_id;
+        let statement = PreparedStatement {
+            text: text.into(),
+            parameter_count,
+            types: ParameterTypes::new(),
+            long_data: LongData::new(),
+            bound: None,
+            bound_types: Vec::new(),
+        };
+        self.statements.insert(statement_id, statement);
+        let columns = &description.columns;
+        self.core.reply(env, |writer, core| {
+            let column_count = u16::try_from(columns.len()).unwrap_or(u16::MAX);
+            writer.statement_prepared(&StatementPrepared { statement_id, column_count, parameter_count, warnings: 0 });
+            if parameter_count > 0 {
+                for _ in 0..parameter_count {
+                    writer.column_definition(&parameter_definition());
+                }
+                writer.end_of_columns(core.capabilities, core.end_packet());
+            }
+            if column_count > 0 {
+                for column in columns.iter() {
+                    writer.column_definition(&results::definition_of(column));
+                }
+                writer.end_of_columns(core.capabilities, core.end_packet());
+            }
+        });
+    }
+
+    pub(super) fn on_statement_reset(&mut self, env: &mut Environment<'_>, id: u32) {
+        match self.statements.get_mut(&id) {
+            Some(statement) => {
+                statement.long_data.clear();
+                self.core.reply_ok(env, 0, 0, "");
+            }
+            None => self.end_with_error(env, &unknown_statement(id, "mysqld_stmt_reset")),
+        }
+    }
+
+    /// Has no answer, so an unknown statement is passed over.
+    pub(super) fn on_long_data(&mut self, env: &Environment<'_>, id: u32, parameter: u16, data: &[u8]) {
+        if let Some(statement) = self.statements.get_mut(&id) {
+            statement.long_data.append(parameter, data, env.module.config.max_allowed_packet);
+        }
+    }
+
+    pub(super) fn on_execute(&mut self, env: &mut Environment<'_>, execute: &Execute<'_>) {
+        env.module.counters.questions += 1;
+        let id = execute.statement_id;
+        let Some(mut statement) = self.statements.remove(&id) else {
+            return self.end_with_error(env, &unknown_statement(id, "mysqld_stmt_execute"));
+        };
+        let long_data = std::mem::take(&mut statement.long_data);
+        let mut values = std::mem::take(&mut self.normalized.parameters);
+        values.clear();
+        let bound = self.bind(env, execute, &mut statement, &long_data, &mut values);
+        let text = Arc::clone(&statement.text);
+        self.statements.insert(id, statement);
+        match bound {
+            Err(ExecuteError::Command(error)) => {
+                self.core.reply(env, |writer, _| writer.error(&error.packet()));
+            }
+            Err(ExecuteError::Sql(error)) => {
+                self.core.diagnostics.clear();
+                self.end_with_error(env, &error);
+            }
+            Ok(cached) => {
+                if self.try_point(env, &cached, &values, RowFormat::Binary) {
+                    self.normalized.parameters = values;
+                    return;
+                }
+                self.shown_text = Some(text.to_string());
+                self.begin(env, cached, values, RowFormat::Binary, TextSource::Prepared(text));
+            }
+        }
+    }
+
+    /// Reads the values and finds the plan for their types.
+    fn bind(
+        &mut self,
+        env: &mut Environment<'_>,
+        execute: &Execute<'_>,
+        statement: &mut PreparedStatement,
+        long_data: &LongData,
+        values: &mut Vec<Value>,
+    ) -> Result<Arc<CachedStatement>, ExecuteError> {
+        let count = statement.parameter_count;
+        let parameters = execute
+            .parameters(count, &mut statement.types, long_data, self.core.capabilities)
+            .map_err(ExecuteError::Command)?;
+        let mut raw = Vec::new();
+        for parameter in parameters {
+            raw.push(parameter.map_err(ExecuteError::Command)?);
+        }
+        let types = statement.types.as_slice().get(..usize::from(count)).unwrap_or_default();
+        for (value, parameter) in raw.into_iter().zip(types) {
+            values.push(value_of(value, *parameter).map_err(ExecuteError::Sql)?);
+        }
+        let schema = env.module.map.schema.version;
+        if let Some(bound) = &statement.bound
+            && bound.prepared.schema == schema
+            && statement.bound_types == types
+        {
+            return Ok(Arc::clone(bound));
+        }
+        let sql_types: Vec<SqlType> = types.iter().map(|parameter| type_of(*parameter)).collect();
+        let planned = self.core.plan_of_prepared(env, &statement.text, &sql_types).map_err(ExecuteError::Sql)?;
+        statement.bound_types = types.to_vec();
+        statement.bound = Some(Arc::clone(&planned));
+        Ok(planned)
+    }
+}
+
+/// Why an execute did not begin.
+enum ExecuteError {
+    Command(CommandError),
+    Sql(SqlError),
+}

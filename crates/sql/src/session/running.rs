@@ -1,0 +1,656 @@
+//! The statement that runs: execution, then commit or undoing, then the reply.
+//!
+//! ```text
+//! [BeforeRun: commit what DDL and BEGIN end] -> Execute --done--> [Commit] -> reply
+//!                                                  | failed
+//!                                                  v
+//!          UndoWait (changes on their way are answered) -> Undo (RollbackTo everywhere) -> reply the error, or Backoff -> Execute again
+//! ```
+//! A statement runs again, unseen by the client, if the view changed before it did anything, if the table has another version than it was
+//! planned for, or if an AUTO_INCREMENT value that it drew was taken. It never does after a part of its result was sent.
+//!
+//! Invariants: exactly one reply per statement; a statement that failed has left nothing at any participant when its error is sent (or its whole
+//! transaction is aborted); an unknown outcome is never called an error that may be retried: 1180, and the connection closes.
+
+use super::Session;
+use super::point::Answered;
+use crate::ddl_job::DdlRun;
+use crate::environment::{Alarm, AlarmKind, Environment};
+use crate::execute::insert::InsertRun;
+use crate::execute::modify::ModifyRun;
+use crate::execute::select::{Operator, SelectRun};
+use crate::execute::{CommitStart, Completion, Cx, Failure, Progress, Statement, failure_of, start_commit};
+use crate::inbox::{Reply, RequestKind};
+use crate::plan::{Plan, Show, Source, TransactionStatement};
+use crate::statement_cache::CachedStatement;
+use expression::Settings;
+use mysql_protocol::result::RowFormat;
+use protocol::signal::{CommitOutcome, RequestId};
+use protocol::{Signal, SqlError};
+use std::sync::Arc;
+use stdx::{Duration, Instant};
+use types::{PartitionId, Value};
+
+/// How long a statement waits for another view or schema in all: attempts times interval.
+const ATTEMPTS_MAX: u32 = 100;
+const ATTEMPT_INTERVAL: Duration = Duration::from_millis(20);
+/// How often a statement draws other AUTO_INCREMENT values; each time twice as many are passed over.
+const DRAWS_MAX: u32 = 20;
+
+/// Where a statement's text is, to be planned again.
+#[derive(Clone, Debug)]
+pub(super) enum TextSource {
+    /// As it came, with its literals.
+    Text(Box<str>),
+    /// Of a prepared statement.
+    Prepared(Arc<str>),
+}
+
+enum Execution {
+    Select(Box<SelectRun>),
+    Insert(Box<InsertRun>),
+    Modify(Box<ModifyRun>),
+    Ddl(Box<DdlRun>),
+    /// There is nothing to do but to commit, roll back or undo.
+    Nothing(Completion),
+}
+
+/// What happens when the statement is undone.
+enum After {
+    Report(SqlError),
+    RunAgain,
+    Reply(Completion),
+}
+
+enum Stage {
+    /// The transaction before must be committed first.
+    BeforeRun,
+    Execute(Execution),
+    Commit { request: RequestId, then: AfterCommit },
+    UndoWait(After),
+    Undo { open: Vec<(RequestId, PartitionId, u32)>, after: After },
+    Backoff { until: Instant },
+}
+
+enum AfterCommit {
+    Reply(Completion),
+    Execute,
+}
+
+/// A statement that runs.
+pub(super) struct Running {
+    statement: Statement,
+    source: TextSource,
+    stage: Option<Stage>,
+    /// Of waiting for a view or schema.
+    attempts: u32,
+    /// Of drawing AUTO_INCREMENT values.
+    draws: u32,
+}
+
+enum Step {
+    Wait,
+    Spent,
+    Finished,
+}
+
+impl Running {
+    /// The session ends under it.
+    pub(super) fn abandon(&mut self, env: &mut Environment<'_>) {
+        if let Some(Stage::Execute(Execution::Ddl(run))) = &mut self.stage {
+            run.release(env);
+        }
+    }
+
+    /// True while the outcome of a commit is awaited.
+    pub(super) fn is_committing(&self) -> bool {
+        matches!(self.stage, Some(Stage::Commit { .. }))
+    }
+}
+
+impl Session {
+    /// Answers a point select at once; false if the statement must be begun.
+    pub(super) fn try_point(
+        &mut self,
+        env: &mut Environment<'_>,
+        cached: &CachedStatement,
+        parameters: &[Value],
+        format: RowFormat,
+    ) -> bool {
+        let Some(point) = &cached.point else { return false };
+        if !self.core.variables.autocommit && !self.core.transaction.is_open() {
+            return false;
+        }
+        match point.run(cached, parameters, format, &mut self.core, env) {
+            Ok(answered) => answered == Answered::Yes,
+            // The executor meets the same failure and reports it.
+            Err(_) => false,
+        }
+    }
+
+    /// Begins a statement.
+    pub(super) fn begin(
+        &mut self,
+        env: &mut Environment<'_>,
+        cached: Arc<CachedStatement>,
+        parameters: Vec<Value>,
+        format: RowFormat,
+        source: TextSource,
+    ) {
+        let keeps_diagnostics =
+            matches!(&cached.prepared.plan, Plan::Show(plan) if matches!(plan.what, Show::Warnings | Show::Errors));
+        let asks_for_diagnostics = !cached.prepared.session_values.is_empty();
+        let statement = self.statement_of(env, cached, parameters, format);
+        if !keeps_diagnostics && !asks_for_diagnostics {
+            self.core.diagnostics.clear();
+        }
+        self.is_query_killed = false;
+        match self.control(env, &statement) {
+            Some(Ok(completion)) => {
+                self.reply_completion(env, &completion, &statement);
+                self.shown_text = None;
+                self.next_of_queue(env);
+            }
+            Some(Err(error)) => {
+                self.shown_text = None;
+                self.end_with_error(env, &error);
+            }
+            None => {
+                let running = Running { statement, source, stage: Some(Stage::BeforeRun), attempts: 0, draws: 0 };
+                self.running = Some(Box::new(running));
+                self.run(env);
+            }
+        }
+    }
+
+    /// What the statement sees of the session.
+    fn statement_of(
+        &self,
+        env: &Environment<'_>,
+        cached: Arc<CachedStatement>,
+        mut parameters: Vec<Value>,
+        format: RowFormat,
+    ) -> Statement {
+        for name in &cached.prepared.session_values {
+            parameters.push(self.core.session_value(name).unwrap_or(Value::Null));
+        }
+        let variables = &self.core.variables;
+        Statement {
+            cached,
+            parameters,
+            format,
+            settings: Settings {
+                now_us: variables.timestamp.unwrap_or(env.now.wall.0),
+                time_zone_offset_seconds: variables.time_zone_offset(),
+                sql_mode: variables.sql_mode,
+            },
+            is_strict: variables.is_strict,
+            connection_id: self.core.id,
+            last_insert_id: self.core.last_insert_id,
+            database: self.core.database.clone(),
+            user: Arc::clone(&self.core.user),
+        }
+    }
+
+    /// Runs the statement until it waits, its budget is spent, or it is answered; then those that follow it.
+    pub(super) fn run(&mut self, env: &mut Environment<'_>) {
+        while let Some(mut running) = self.running.take() {
+            if self.is_query_killed && self.kill_running(env, &mut running) {
+                continue;
+            }
+            match self.step(env, &mut running) {
+                Step::Wait => {
+                    self.running = Some(running);
+                    // What was asked of a node after it was lost gets no answer from anybody else.
+                    if !self.core.inbox.nodes_lost(&env.module.map.lost) {
+                        return;
+                    }
+                }
+                Step::Spent => {
+                    self.running = Some(running);
+                    self.later(env);
+                    return;
+                }
+                Step::Finished => {
+                    self.shown_text = None;
+                    self.core.memory.release_all();
+                    if self.running.is_none() {
+                        self.next_of_queue(env);
+                        // A statement that was begun by this has run as far as it could.
+                        return;
+                    }
+                }
+            }
+        }
+    }
+
+    /// KILL QUERY: what can be stopped is stopped; true if it was.
+    fn kill_running(&mut self, env: &mut Environment<'_>, running: &mut Running) -> bool {
+        self.is_query_killed = false;
+        if running.is_committing() || matches!(running.stage, Some(Stage::Undo { .. } | Stage::UndoWait(_))) {
+            return false;
+        }
+        running.abandon(env);
+        if self.core.transaction.began_with_statement() && self.core.transaction.is_open() {
+            self.core.transaction.restart(env);
+        } else if self.core.inbox.has_open_changes() || !self.core.transaction.is_open() {
+            self.core.transaction.abort(env);
+        }
+        self.core.inbox.forget_all();
+        self.core.memory.release_all();
+        self.end_with_error(env, &SqlError::new(1317, "Query execution was interrupted"));
+        true
+    }
+
+    fn step(&mut self, env: &mut Environment<'_>, running: &mut Running) -> Step {
+        loop {
+            let Some(stage) = running.stage.take() else { return Step::Finished };
+            let step = match stage {
+                Stage::BeforeRun => self.before_run(env, running),
+                Stage::Execute(execution) => self.execute(env, running, execution),
+                Stage::Commit { request, then } => self.poll_commit(env, running, request, then),
+                Stage::UndoWait(after) => self.poll_undo_wait(env, running, after),
+                Stage::Undo { open, after } => self.poll_undo(env, running, open, after),
+                Stage::Backoff { until } if env.now.monotonic < until => {
+                    running.stage = Some(Stage::Backoff { until });
+                    Some(Step::Wait)
+                }
+                Stage::Backoff { .. } => self.plan_again(env, running),
+            };
+            if let Some(step) = step {
+                return step;
+            }
+        }
+    }
+
+    // ---- before -------------------------------------------------------------------------------------------------------------------
+
+    /// Commits what the statement ends implicitly, then starts it.
+    fn before_run(&mut self, env: &mut Environment<'_>, running: &mut Running) -> Option<Step> {
+        let plan = &running.statement.cached.prepared.plan;
+        if let Plan::Transaction(TransactionStatement::RollbackTo(name)) = plan {
+            let marks = self.core.transaction.rollback_to_savepoint(name).unwrap_or_default();
+            return self.roll_back(env, running, marks, After::Reply(Completion::default()));
+        }
+        let ends_transaction =
+            matches!(plan, Plan::Ddl(_) | Plan::Transaction(TransactionStatement::Begin { .. } | TransactionStatement::Commit));
+        if ends_transaction {
+            let then = if matches!(plan, Plan::Transaction(TransactionStatement::Commit)) {
+                AfterCommit::Reply(Completion::default())
+            } else {
+                AfterCommit::Execute
+            };
+            return self.begin_commit(env, running, then);
+        }
+        self.start(env, running)
+    }
+
+    /// Starts the execution.
+    fn start(&mut self, env: &mut Environment<'_>, running: &mut Running) -> Option<Step> {
+        if let Err(error) = self.enter_transaction(&running.statement) {
+            return self.report(env, &error);
+        }
+        self.core.transaction.start_statement();
+        match self.execution_of(env, running) {
+            Ok(execution) => {
+                running.stage = Some(Stage::Execute(execution));
+                None
+            }
+            Err(failure) => self.fail(env, running, failure, false),
+        }
+    }
+
+    /// With autocommit off the first statement on a table begins a transaction; a read-only one refuses changes.
+    fn enter_transaction(&mut self, statement: &Statement) -> Result<(), SqlError> {
+        let plan = &statement.cached.prepared.plan;
+        let changes = matches!(plan, Plan::Insert(_) | Plan::Update(_) | Plan::Delete(_));
+        let reads_table =
+            matches!(plan, Plan::Select(select) if matches!(select.source, Source::Table(_)));
+        let transaction = &mut self.core.transaction;
+        if (changes || reads_table) && !self.core.variables.autocommit && !transaction.is_open() {
+            transaction.begin(self.core.variables.is_read_only);
+        }
+        let is_read_only = if transaction.is_open() { transaction.is_read_only() } else { self.core.variables.is_read_only };
+        if (changes || matches!(plan, Plan::Ddl(_))) && is_read_only {
+            return Err(SqlError::new(1792, "Cannot execute statement in a READ ONLY transaction."));
+        }
+        Ok(())
+    }
+
+    fn execution_of(&mut self, env: &mut Environment<'_>, running: &Running) -> Result<Execution, Failure> {
+        let statement = &running.statement;
+        let counters = &mut env.module.counters;
+        match &statement.cached.prepared.plan {
+            Plan::Select(_) => counters.selects += 1,
+            Plan::Insert(_) => counters.inserts += 1,
+            Plan::Update(_) => counters.updates += 1,
+            Plan::Delete(_) => counters.deletes += 1,
+            _ => {}
+        }
+        let mut cx = Cx { env, core: &mut self.core, statement };
+        Ok(match &statement.cached.prepared.plan {
+            Plan::Select(plan) => Execution::Select(Box::new(SelectRun::new(plan, &mut cx)?)),
+            Plan::Insert(plan) => Execution::Insert(Box::new(InsertRun::new(plan, running.draws, &mut cx)?)),
+            Plan::Update(plan) => Execution::Modify(Box::new(ModifyRun::update(plan, &mut cx)?)),
+            Plan::Delete(plan) => Execution::Modify(Box::new(ModifyRun::delete(plan, &mut cx)?)),
+            Plan::Ddl(request) => Execution::Ddl(Box::new(DdlRun::new(request, &mut cx)?)),
+            Plan::Show(plan) => {
+                let operator = crate::show::operator_of(plan, &mut cx)?;
+                Execution::Select(Box::new(SelectRun::of_operator(operator)))
+            }
+            Plan::Explain { plan, format } => {
+                let rows = crate::front::explain::rows(plan, *format);
+                Execution::Select(Box::new(SelectRun::of_operator(Operator::rows(rows))))
+            }
+            Plan::Transaction(TransactionStatement::Begin { read_only }) => {
+                self.core.transaction.begin(*read_only || self.core.variables.is_read_only);
+                Execution::Nothing(Completion::default())
+            }
+            Plan::Transaction(_) | Plan::Set(_) | Plan::Use(_) | Plan::Kill { .. } | Plan::Nothing { .. } => {
+                Execution::Nothing(Completion::default())
+            }
+        })
+    }
+
+    // ---- execution ----------------------------------------------------------------------------------------------------------------
+
+    fn execute(&mut self, env: &mut Environment<'_>, running: &mut Running, mut execution: Execution) -> Option<Step> {
+        let mut cx = Cx { env, core: &mut self.core, statement: &running.statement };
+        let progress = match &mut execution {
+            Execution::Select(run) => run.step(&mut cx),
+            Execution::Insert(run) => run.step(&mut cx),
+            Execution::Modify(run) => run.step(&mut cx),
+            Execution::Ddl(run) => run.step(&mut cx),
+            Execution::Nothing(completion) => Ok(Progress::Done(std::mem::take(completion))),
+        };
+        match progress {
+            Ok(Progress::Wait) => {
+                running.stage = Some(Stage::Execute(execution));
+                Some(Step::Wait)
+            }
+            Ok(Progress::Spent) => {
+                running.stage = Some(Stage::Execute(execution));
+                Some(Step::Spent)
+            }
+            Ok(Progress::Done(completion)) => {
+                if !self.core.transaction.is_open() && self.core.transaction.has_participants() {
+                    return self.begin_commit(env, running, AfterCommit::Reply(completion));
+                }
+                self.finish(env, running, &completion)
+            }
+            Err(failure) => {
+                let has_answered = matches!(&execution, Execution::Select(run) if run.has_answered());
+                self.fail(env, running, failure, has_answered)
+            }
+        }
+    }
+
+    fn finish(&mut self, env: &mut Environment<'_>, running: &Running, completion: &Completion) -> Option<Step> {
+        self.reply_completion(env, completion, &running.statement);
+        Some(Step::Finished)
+    }
+
+    /// The reply of a statement that succeeded.
+    fn reply_completion(&mut self, env: &mut Environment<'_>, completion: &Completion, statement: &Statement) {
+        if completion.is_result_set {
+            self.core.row_count = -1;
+            self.core.found_rows = completion.row_count;
+            self.core.reply(env, |writer, core| writer.end_of_rows(core.capabilities, core.end_packet()));
+            return;
+        }
+        self.core.row_count = i64::try_from(completion.affected_rows).unwrap_or(i64::MAX);
+        let last_insert_id = match &statement.cached.prepared.plan {
+            Plan::Insert(_) => completion.last_insert_id,
+            _ => 0,
+        };
+        self.core.reply_ok(env, completion.affected_rows, last_insert_id, &completion.info);
+    }
+
+    /// Ends the statement with an error.
+    fn report(&mut self, env: &mut Environment<'_>, error: &SqlError) -> Option<Step> {
+        self.end_with_error(env, error);
+        Some(Step::Finished)
+    }
+
+    // ---- commit -------------------------------------------------------------------------------------------------------------------
+
+    fn begin_commit(&mut self, env: &mut Environment<'_>, running: &mut Running, then: AfterCommit) -> Option<Step> {
+        match start_commit(&mut self.core, env) {
+            CommitStart::Nothing => self.after_commit(env, running, then),
+            CommitStart::Sent(request) => {
+                running.stage = Some(Stage::Commit { request, then });
+                None
+            }
+            CommitStart::Refused(why) => self.commit_refused(env, why),
+        }
+    }
+
+    fn commit_refused(&mut self, env: &mut Environment<'_>, why: &str) -> Option<Step> {
+        self.core.transaction.abort(env);
+        self.report(env, &SqlError::deadlock(why))
+    }
+
+    fn after_commit(&mut self, env: &mut Environment<'_>, running: &mut Running, then: AfterCommit) -> Option<Step> {
+        match then {
+            AfterCommit::Reply(completion) => self.finish(env, running, &completion),
+            AfterCommit::Execute => self.start(env, running),
+        }
+    }
+
+    fn poll_commit(
+        &mut self,
+        env: &mut Environment<'_>,
+        running: &mut Running,
+        request: RequestId,
+        then: AfterCommit,
+    ) -> Option<Step> {
+        let Some(reply) = self.core.inbox.take(request) else {
+            running.stage = Some(Stage::Commit { request, then });
+            return Some(Step::Wait);
+        };
+        match reply {
+            Reply::Commit(CommitOutcome::Committed(epoch)) => {
+                self.core.transaction.see(epoch);
+                self.core.transaction.end();
+                env.module.counters.commits += 1;
+                self.after_commit(env, running, then)
+            }
+            Reply::Commit(CommitOutcome::Aborted(refusal)) => {
+                self.core.transaction.end();
+                let error = match failure_of(refusal, "") {
+                    Failure::Error(error)
+                    | Failure::Doomed(error)
+                    | Failure::ViewChanged(error)
+                    | Failure::DrawnTaken(error) => error,
+                    Failure::WrongSchema => SqlError::deadlock("a table was changed"),
+                    Failure::OutcomeUnknown => unknown_outcome(),
+                };
+                self.report(env, &error)
+            }
+            _ => self.outcome_unknown(env),
+        }
+    }
+
+    /// Nobody can say what became of the commit: the client must look, so its connection closes.
+    fn outcome_unknown(&mut self, env: &mut Environment<'_>) -> Option<Step> {
+        self.core.transaction.end();
+        self.end_with_error(env, &unknown_outcome());
+        self.close(env);
+        Some(Step::Finished)
+    }
+
+    // ---- failure ------------------------------------------------------------------------------------------------------------------
+
+    fn fail(
+        &mut self,
+        env: &mut Environment<'_>,
+        running: &mut Running,
+        failure: Failure,
+        has_answered: bool,
+    ) -> Option<Step> {
+        let can_run_again = !has_answered && self.core.transaction.began_with_statement();
+        match failure {
+            Failure::OutcomeUnknown => self.outcome_unknown(env),
+            Failure::Doomed(error) => self.doom(env, &error),
+            Failure::Error(error) => self.undo(env, running, After::Report(error)),
+            Failure::ViewChanged(_) if can_run_again && running.attempts < ATTEMPTS_MAX => {
+                running.attempts += 1;
+                self.undo(env, running, After::RunAgain)
+            }
+            Failure::ViewChanged(error) => self.doom(env, &error),
+            Failure::WrongSchema if !has_answered && running.attempts < ATTEMPTS_MAX => {
+                running.attempts += 1;
+                self.undo(env, running, After::RunAgain)
+            }
+            Failure::WrongSchema => {
+                let error = SqlError::new(1412, "Table definition has changed, please retry transaction");
+                self.undo(env, running, After::Report(error))
+            }
+            Failure::DrawnTaken(_) if running.draws < DRAWS_MAX => {
+                running.draws += 1;
+                self.undo(env, running, After::RunAgain)
+            }
+            Failure::DrawnTaken(error) => self.undo(env, running, After::Report(error)),
+        }
+    }
+
+    /// The transaction is over everywhere.
+    fn doom(&mut self, env: &mut Environment<'_>, error: &SqlError) -> Option<Step> {
+        self.core.transaction.abort(env);
+        self.core.inbox.forget_all();
+        env.module.counters.rollbacks += 1;
+        self.report(env, error)
+    }
+
+    /// Undoes what the statement did.
+    fn undo(&mut self, env: &mut Environment<'_>, running: &mut Running, after: After) -> Option<Step> {
+        self.core.memory.release_all();
+        if !self.core.transaction.has_participants() {
+            self.core.inbox.forget_all();
+            return self.after_undo(env, running, after);
+        }
+        if self.core.transaction.began_with_statement() {
+            // The statement is all there is: its requests need not be answered, an abort overtakes none of them.
+            self.core.transaction.restart(env);
+            self.core.inbox.forget_all();
+            return self.after_undo(env, running, after);
+        }
+        running.stage = Some(Stage::UndoWait(after));
+        None
+    }
+
+    fn poll_undo_wait(&mut self, env: &mut Environment<'_>, running: &mut Running, after: After) -> Option<Step> {
+        if self.core.inbox.has_open_changes() {
+            running.stage = Some(Stage::UndoWait(after));
+            return Some(Step::Wait);
+        }
+        self.core.inbox.forget_all();
+        let marks = self.core.transaction.undo_statement();
+        self.roll_back(env, running, marks, after)
+    }
+
+    /// Asks participants to roll back to these numbers of operations.
+    fn roll_back(
+        &mut self,
+        env: &mut Environment<'_>,
+        running: &mut Running,
+        marks: Vec<(PartitionId, u32)>,
+        after: After,
+    ) -> Option<Step> {
+        let Some(transaction) = self.core.transaction.id() else { return self.after_undo(env, running, after) };
+        let mut open = Vec::with_capacity(marks.len());
+        for (partition, operations) in marks {
+            let Some(primary) = env.module.map.primary(partition) else {
+                return self.doom(env, &SqlError::deadlock("a partition has no primary"));
+            };
+            let request = self.core.inbox.register(primary, RequestKind::Change);
+            env.send(primary, Signal::RollbackTo { request, transaction, partition, operations });
+            open.push((request, partition, operations));
+        }
+        running.stage = Some(Stage::Undo { open, after });
+        None
+    }
+
+    fn poll_undo(
+        &mut self,
+        env: &mut Environment<'_>,
+        running: &mut Running,
+        open: Vec<(RequestId, PartitionId, u32)>,
+        after: After,
+    ) -> Option<Step> {
+        let mut still_open = Vec::new();
+        for (request, partition, operations) in open {
+            match self.core.inbox.take(request) {
+                None => still_open.push((request, partition, operations)),
+                Some(Reply::Rollback { held: true }) => {
+                    self.core.transaction.rolled_back(partition, operations);
+                }
+                Some(_) => {
+                    let error = SqlError::deadlock("a statement could not be undone at its primary");
+                    return self.doom(env, &error);
+                }
+            }
+        }
+        if still_open.is_empty() {
+            return self.after_undo(env, running, after);
+        }
+        running.stage = Some(Stage::Undo { open: still_open, after });
+        Some(Step::Wait)
+    }
+
+    fn after_undo(&mut self, env: &mut Environment<'_>, running: &mut Running, after: After) -> Option<Step> {
+        match after {
+            After::Report(error) => self.report(env, &error),
+            After::Reply(completion) => self.finish(env, running, &completion),
+            After::RunAgain => {
+                // At once if another id is all it needs; else when a new view or schema may be there.
+                let is_draw = running.draws > 0 && running.attempts == 0;
+                if is_draw {
+                    return self.start(env, running);
+                }
+                let until = env.now.monotonic + ATTEMPT_INTERVAL;
+                let alarm = Alarm { connection_id: self.core.id, kind: AlarmKind::Retry };
+                env.module.deadlines.register(until, alarm);
+                running.stage = Some(Stage::Backoff { until });
+                None
+            }
+        }
+    }
+
+    /// Plans the statement anew, for the schema that is installed now, and starts it again.
+    fn plan_again(&mut self, env: &mut Environment<'_>, running: &mut Running) -> Option<Step> {
+        if running.statement.cached.prepared.schema != env.module.map.schema.version {
+            let planned = match &running.source {
+                TextSource::Text(text) => {
+                    let mut normalized = std::mem::take(&mut self.normalized);
+                    let planned = self.core.plan_of(env, text, &mut normalized);
+                    let parameters = std::mem::take(&mut normalized.parameters);
+                    self.normalized = normalized;
+                    planned.map(|cached| (cached, parameters))
+                }
+                TextSource::Prepared(text) => {
+                    let prepared = &running.statement.cached.prepared;
+                    let (types, count) = (prepared.parameters.clone(), prepared.parameters.len());
+                    let own_count = count.saturating_sub(prepared.session_values.len()).max(
+                        running.statement.parameters.len().saturating_sub(prepared.session_values.len()),
+                    );
+                    let parameters = running.statement.parameters.get(..own_count).unwrap_or_default().to_vec();
+                    let types = types.get(..own_count).unwrap_or(&types).to_vec();
+                    self.core.plan_of_prepared(env, text, &types).map(|cached| (cached, parameters))
+                }
+            };
+            match planned {
+                Ok((cached, parameters)) => {
+                    let format = running.statement.format;
+                    running.statement = self.statement_of(env, cached, parameters, format);
+                }
+                Err(error) => return self.report(env, &error),
+            }
+        }
+        self.start(env, running)
+    }
+}
+
+fn unknown_outcome() -> SqlError {
+    SqlError::new(1180, "Got error 'outcome unknown' during COMMIT: a replica was lost; look whether the transaction took place")
+}

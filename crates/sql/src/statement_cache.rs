@@ -1,0 +1,115 @@
+//! Prepared plans by the text they came from: one hash look-up per text statement.
+//!
+//! The key is the digest of the text with markers and the parameter types, with the database it was bound in. Digests are not made to
+//! resist chosen collisions, so the text is compared too. An entry bound to another schema version is as good as none.
+//!
+//! Bounded: two generations. What is used moves to (or stays in) the young one; when that is full the old one is dropped and they change
+//! places. So whatever was used since the last change survives, and no use costs more than a move.
+//!
+//! Invariant: at most `2 × capacity` plans are kept, none for ever without use while others come.
+
+#[cfg(test)]
+mod tests;
+
+use crate::plan::Prepared;
+use std::sync::Arc;
+use stdx::FixedMap;
+use types::SchemaVersion;
+
+/// A plan with what is worth keeping beside it.
+#[derive(Debug)]
+pub(crate) struct CachedStatement {
+    pub(crate) prepared: Prepared,
+    /// Column count and definitions as packets; empty if there is no result set.
+    pub(crate) column_frames: Vec<u8>,
+    /// How it runs if it is a point select.
+    pub(crate) point: Option<crate::session::point::PointSelect>,
+}
+
+impl CachedStatement {
+    /// A plan with its column definitions encoded.
+    pub(crate) fn new(prepared: Prepared) -> Self {
+        let column_frames = crate::results::column_frames(&prepared.columns);
+        let point = crate::session::point::PointSelect::of(&prepared);
+        Self { prepared, column_frames, point }
+    }
+}
+
+#[derive(Debug)]
+struct Entry {
+    text: Box<str>,
+    database: Option<Arc<str>>,
+    statement: Arc<CachedStatement>,
+}
+
+impl Entry {
+    fn is_for(&self, text: &str, database: Option<&str>) -> bool {
+        *self.text == *text && self.database.as_deref() == database
+    }
+}
+
+/// The plans of one module.
+#[derive(Debug)]
+pub(crate) struct StatementCache {
+    capacity: usize,
+    young: FixedMap<u128, Entry>,
+    old: FixedMap<u128, Entry>,
+    pub(crate) hits: u64,
+    pub(crate) misses: u64,
+}
+
+impl StatementCache {
+    pub(crate) fn new(capacity: usize) -> Self {
+        Self { capacity: capacity.max(1), young: FixedMap::default(), old: FixedMap::default(), hits: 0, misses: 0 }
+    }
+
+    /// The plan for a text, if one bound to this schema is kept.
+    pub(crate) fn get(
+        &mut self,
+        digest: u128,
+        text: &str,
+        database: Option<&str>,
+        schema: SchemaVersion,
+    ) -> Option<Arc<CachedStatement>> {
+        if !self.young.contains_key(&digest)
+            && let Some(entry) = self.old.remove(&digest)
+        {
+            self.insert_entry(digest, entry);
+        }
+        let found = self.young.get(&digest).filter(|entry| entry.is_for(text, database));
+        match found.filter(|entry| entry.statement.prepared.schema == schema) {
+            Some(entry) => {
+                self.hits += 1;
+                Some(Arc::clone(&entry.statement))
+            }
+            None => {
+                self.misses += 1;
+                None
+            }
+        }
+    }
+
+    /// Keeps a plan.
+    pub(crate) fn insert(
+        &mut self,
+        digest: u128,
+        text: &str,
+        database: Option<&Arc<str>>,
+        statement: Arc<CachedStatement>,
+    ) {
+        let entry = Entry { text: text.into(), database: database.cloned(), statement };
+        self.insert_entry(digest, entry);
+    }
+
+    fn insert_entry(&mut self, digest: u128, entry: Entry) {
+        if self.young.len() >= self.capacity && !self.young.contains_key(&digest) {
+            self.old = std::mem::take(&mut self.young);
+        }
+        self.young.insert(digest, entry);
+    }
+
+    /// How many plans are kept.
+    pub(crate) fn len(&self) -> usize {
+        self.young.len() + self.old.len()
+    }
+}

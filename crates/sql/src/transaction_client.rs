@@ -1,0 +1,242 @@
+//! The session's side of a transaction: who takes part, how many operations each holds, savepoints, how it ends.
+//!
+//! ```text
+//! nothing --first write or lock--> open --COMMIT--> committing --> nothing
+//!                                   |  statement fails: RollbackTo at each participant it touched
+//!                                   +--> doomed (deadlock, lost view): Abort everywhere --> nothing
+//! ```
+//! A participant is recorded when a request is *sent* to it, so that an abort reaches it even if its answer never came. Its number of
+//! operations comes from its answers; the largest is the newest, because it only grows while statements run and answers of one statement
+//! may overtake each other.
+//!
+//! Invariants: a transaction has an id exactly when it has asked a primary for something; a commit names only participants that hold
+//! operations; after [`TransactionClient::end`] nothing of it remains but the highest epoch seen.
+
+#[cfg(test)]
+mod tests;
+
+use crate::environment::Environment;
+use protocol::Signal;
+use protocol::signal::Participant;
+use std::collections::BTreeMap;
+use types::{Epoch, PartitionId, TransactionId, ViewNumber};
+
+/// What a transaction has in one partition.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Held {
+    operations: u32,
+    /// The view in which it took the first.
+    view: ViewNumber,
+    /// Staged writes, not only locks: this transaction reads the partition at its primary.
+    has_writes: bool,
+}
+
+/// Operations per participant at some moment.
+type Mark = Vec<(PartitionId, u32)>;
+
+#[derive(Clone, Debug)]
+struct Savepoint {
+    name: String,
+    mark: Mark,
+}
+
+/// How a transaction began.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+enum Mode {
+    /// None was begun: each statement is one.
+    #[default]
+    Single,
+    /// BEGIN, or the first statement with autocommit off.
+    Open,
+}
+
+/// The transaction of one session.
+#[derive(Debug, Default)]
+pub(crate) struct TransactionClient {
+    id: Option<TransactionId>,
+    mode: Mode,
+    is_read_only: bool,
+    participants: BTreeMap<PartitionId, Held>,
+    savepoints: Vec<Savepoint>,
+    /// At the start of the running statement.
+    statement_mark: Mark,
+    /// The highest epoch this session has read or written.
+    pub(crate) epoch_seen: Epoch,
+}
+
+/// What COMMIT has to do.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum CommitPlan {
+    /// Nothing was written or locked.
+    Nothing,
+    /// One participant.
+    One(TransactionId, Participant),
+    /// Several.
+    Several(TransactionId, Vec<Participant>),
+}
+
+impl TransactionClient {
+    /// BEGIN.
+    pub(crate) fn begin(&mut self, is_read_only: bool) {
+        self.mode = Mode::Open;
+        self.is_read_only = is_read_only;
+    }
+
+    /// Between BEGIN and its end.
+    pub(crate) fn is_open(&self) -> bool {
+        self.mode == Mode::Open
+    }
+
+    /// START TRANSACTION READ ONLY.
+    pub(crate) fn is_read_only(&self) -> bool {
+        self.is_read_only
+    }
+
+    /// The id, if anything was written or locked.
+    pub(crate) fn id(&self) -> Option<TransactionId> {
+        self.id
+    }
+
+    /// The id, made if this is the first write or lock.
+    pub(crate) fn id_or_new(&mut self, new: impl FnOnce() -> TransactionId) -> TransactionId {
+        *self.id.get_or_insert_with(new)
+    }
+
+    /// A statement begins: what follows can be undone to here.
+    pub(crate) fn start_statement(&mut self) {
+        self.statement_mark.clear();
+        let held = self.participants.iter().map(|(partition, held)| (*partition, held.operations));
+        self.statement_mark.extend(held);
+    }
+
+    /// A write or locking read is about to be sent.
+    pub(crate) fn touch(&mut self, partition: PartitionId, view: ViewNumber, writes: bool) {
+        let held = self.participants.entry(partition).or_insert(Held { operations: 0, view, has_writes: false });
+        held.has_writes |= writes;
+    }
+
+    /// A participant has answered.
+    pub(crate) fn holds(&mut self, partition: PartitionId, operations: u32) {
+        if let Some(held) = self.participants.get_mut(&partition) {
+            held.operations = held.operations.max(operations);
+        }
+    }
+
+    /// A participant was rolled back to this number.
+    pub(crate) fn rolled_back(&mut self, partition: PartitionId, operations: u32) {
+        if operations == 0 {
+            self.participants.remove(&partition);
+        } else if let Some(held) = self.participants.get_mut(&partition) {
+            held.operations = operations;
+        }
+    }
+
+    /// Whether this transaction's own rows are in the partition: it must be read at its primary.
+    pub(crate) fn has_written(&self, partition: PartitionId) -> bool {
+        self.participants.get(&partition).is_some_and(|held| held.has_writes)
+    }
+
+    /// True if something was written or locked, or may have been.
+    pub(crate) fn has_participants(&self) -> bool {
+        !self.participants.is_empty()
+    }
+
+    /// True if the running statement is all there is: undoing it is aborting.
+    pub(crate) fn began_with_statement(&self) -> bool {
+        self.statement_mark.is_empty()
+    }
+
+    /// Which participants must be rolled back, to how many operations, to undo the running statement.
+    pub(crate) fn undo_statement(&self) -> Mark {
+        self.undo_to(&self.statement_mark)
+    }
+
+    fn undo_to(&self, mark: &Mark) -> Mark {
+        let kept = |partition| mark.iter().find(|(marked, _)| *marked == partition).map_or(0, |(_, kept)| *kept);
+        self.participants.keys().map(|partition| (*partition, kept(*partition))).collect()
+    }
+
+    // ---- savepoints ---------------------------------------------------------------------------------------------------------------
+
+    /// SAVEPOINT: one of the same name goes.
+    pub(crate) fn set_savepoint(&mut self, name: &str) {
+        self.savepoints.retain(|savepoint| !types::equal_without_case(&savepoint.name, name));
+        let mark = self.participants.iter().map(|(partition, held)| (*partition, held.operations)).collect();
+        self.savepoints.push(Savepoint { name: name.to_owned(), mark });
+    }
+
+    /// ROLLBACK TO: what must be rolled back; None if there is no such savepoint. Later savepoints go, this one stays.
+    pub(crate) fn rollback_to_savepoint(&mut self, name: &str) -> Option<Mark> {
+        let position = self.savepoint(name)?;
+        self.savepoints.truncate(position + 1);
+        Some(self.undo_to(&self.savepoints[position].mark))
+    }
+
+    /// RELEASE SAVEPOINT: it and later ones go; false if there is none.
+    pub(crate) fn release_savepoint(&mut self, name: &str) -> bool {
+        let Some(position) = self.savepoint(name) else { return false };
+        self.savepoints.truncate(position);
+        true
+    }
+
+    fn savepoint(&self, name: &str) -> Option<usize> {
+        self.savepoints.iter().position(|savepoint| types::equal_without_case(&savepoint.name, name))
+    }
+
+    // ---- the end ------------------------------------------------------------------------------------------------------------------
+
+    /// What COMMIT has to ask for.
+    pub(crate) fn commit_plan(&self) -> CommitPlan {
+        let Some(id) = self.id else { return CommitPlan::Nothing };
+        let participants = self.participants.iter().filter(|(_, held)| held.operations > 0);
+        let mut participants: Vec<Participant> = participants
+            .map(|(partition, held)| Participant {
+                partition: *partition,
+                operations: held.operations,
+                view: held.view,
+            })
+            .collect();
+        match participants.len() {
+            0 => CommitPlan::Nothing,
+            1 => CommitPlan::One(id, participants.swap_remove(0)),
+            _ => CommitPlan::Several(id, participants),
+        }
+    }
+
+    /// The session has seen this epoch.
+    pub(crate) fn see(&mut self, epoch: Epoch) {
+        self.epoch_seen = self.epoch_seen.max(epoch);
+    }
+
+    /// It is over; the next statement begins another.
+    pub(crate) fn end(&mut self) {
+        self.id = None;
+        self.mode = Mode::Single;
+        self.is_read_only = false;
+        self.participants.clear();
+        self.savepoints.clear();
+        self.statement_mark.clear();
+    }
+
+    /// Undoes everything at all participants; if it was begun by BEGIN it goes on, with nothing done so far.
+    pub(crate) fn restart(&mut self, env: &mut Environment<'_>) {
+        let (mode, is_read_only) = (self.mode, self.is_read_only);
+        let savepoints = std::mem::take(&mut self.savepoints);
+        self.abort(env);
+        self.mode = mode;
+        self.is_read_only = is_read_only;
+        self.savepoints = savepoints;
+    }
+
+    /// Undoes everything at all participants, and ends it. They do not answer.
+    pub(crate) fn abort(&mut self, env: &mut Environment<'_>) {
+        if let Some(transaction) = self.id {
+            for partition in self.participants.keys() {
+                if let Some(primary) = env.module.map.primary(*partition) {
+                    env.send(primary, Signal::Abort { transaction, partition: *partition });
+                }
+            }
+        }
+        self.end();
+    }
+}

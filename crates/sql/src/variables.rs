@@ -1,0 +1,468 @@
+//! System variables: what `@@name`, SHOW VARIABLES and SET know.
+//!
+//! `variables/table.rs` lists them all with their defaults and what SET may do to them. A session holds the few that the engine reads
+//! often as fields ([`SessionVariables`]); everything else that was set is kept by name. What has no effect here is accepted only if that is
+//! harmless (`net_write_timeout`), and refused where a client would be misled (`transaction_isolation = SERIALIZABLE`).
+//!
+//! Invariants: the fields and the values shown agree; a failed SET changes nothing.
+//!
+//! Deliberately not here: SET GLOBAL. Globals come from the configuration of the node; a value that differs from it is refused, because one
+//! session's thread cannot change the others.
+
+mod table;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use table::{Definition, Kind, TABLE, VERSION, definition};
+
+use expression::SqlMode;
+use protocol::SqlError;
+use std::collections::BTreeMap;
+use types::{Collation, IntegerWidth, SqlType, Value};
+
+/// The variables of one session.
+#[derive(Clone, Debug)]
+pub(crate) struct SessionVariables {
+    /// autocommit.
+    pub(crate) autocommit: bool,
+    /// Seconds east of UTC; None: SYSTEM, which is UTC.
+    pub(crate) time_zone: Option<i32>,
+    /// innodb_lock_wait_timeout, seconds.
+    pub(crate) lock_wait_timeout: u32,
+    /// sql_mode has a STRICT mode.
+    pub(crate) is_strict: bool,
+    /// What of sql_mode evaluation depends on.
+    pub(crate) sql_mode: SqlMode,
+    /// sql_mode has NO_AUTO_VALUE_ON_ZERO.
+    pub(crate) no_auto_value_on_zero: bool,
+    /// wait_timeout or interactive_timeout, seconds.
+    pub(crate) wait_timeout: u32,
+    /// sql_select_limit.
+    pub(crate) select_limit: u64,
+    /// transaction_read_only.
+    pub(crate) is_read_only: bool,
+    /// A fixed `timestamp`, microseconds since 1970.
+    pub(crate) timestamp: Option<u64>,
+    /// character_set_client and its kin: the connection's collation.
+    pub(crate) collation: Collation,
+    /// What was set, by name.
+    changed: BTreeMap<&'static str, Value>,
+}
+
+/// MySQL 8's default sql_mode.
+pub(crate) const SQL_MODE_DEFAULT: &str = "ONLY_FULL_GROUP_BY,STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION";
+
+/// Modes that exist; those of the second list would change what statements mean in ways that are not there yet.
+const SQL_MODES: [&str; 15] = [
+    "ALLOW_INVALID_DATES",
+    "ERROR_FOR_DIVISION_BY_ZERO",
+    "HIGH_NOT_PRECEDENCE",
+    "IGNORE_SPACE",
+    "NO_AUTO_VALUE_ON_ZERO",
+    "NO_DIR_IN_CREATE",
+    "NO_ENGINE_SUBSTITUTION",
+    "NO_UNSIGNED_SUBTRACTION",
+    "NO_ZERO_DATE",
+    "NO_ZERO_IN_DATE",
+    "ONLY_FULL_GROUP_BY",
+    "STRICT_ALL_TABLES",
+    "STRICT_TRANS_TABLES",
+    "TIME_TRUNCATE_FRACTIONAL",
+    "NO_FIELD_OPTIONS",
+];
+const SQL_MODES_UNSUPPORTED: [&str; 6] =
+    ["ANSI", "ANSI_QUOTES", "PIPES_AS_CONCAT", "NO_BACKSLASH_ESCAPES", "REAL_AS_FLOAT", "PAD_CHAR_TO_FULL_LENGTH"];
+
+impl Default for SessionVariables {
+    fn default() -> Self {
+        let mut variables = Self {
+            autocommit: true,
+            time_zone: None,
+            lock_wait_timeout: 50,
+            is_strict: true,
+            sql_mode: SqlMode::default(),
+            no_auto_value_on_zero: false,
+            wait_timeout: 28_800,
+            select_limit: u64::MAX,
+            is_read_only: false,
+            timestamp: None,
+            collation: Collation::Utf8mb40900AiCi,
+            changed: BTreeMap::new(),
+        };
+        variables.apply_sql_mode(SQL_MODE_DEFAULT);
+        variables
+    }
+}
+
+/// Whose value is asked for or set.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Scope {
+    /// `@@session.x`, `@@x`.
+    Session,
+    /// `@@global.x`.
+    Global,
+}
+
+fn unknown(name: &str) -> SqlError {
+    SqlError::new(1193, format!("Unknown system variable '{name}'"))
+}
+
+fn wrong_value(name: &str, value: &Value) -> SqlError {
+    SqlError::new(1231, format!("Variable '{name}' can't be set to the value of '{}'", shown(value)))
+}
+
+fn wrong_type(name: &str) -> SqlError {
+    SqlError::new(1232, format!("Incorrect argument type to variable '{name}'"))
+}
+
+fn shown(value: &Value) -> String {
+    match value {
+        Value::Null => "NULL".to_owned(),
+        Value::Bytes(text) => String::from_utf8_lossy(text).into_owned(),
+        Value::Int(number) => number.to_string(),
+        Value::UInt(number) => number.to_string(),
+        Value::Double(number) => number.to_string(),
+        Value::Decimal(decimal) => decimal.to_string(),
+        Value::Date(date) => date.to_string(),
+        Value::Time(time) => time.to_string(),
+        Value::DateTime(moment) => moment.to_string(),
+    }
+}
+
+/// A value that may be a number or its text.
+fn number_of(value: &Value) -> Option<i128> {
+    match value {
+        Value::Int(number) => Some(i128::from(*number)),
+        Value::UInt(number) => Some(i128::from(*number)),
+        Value::Decimal(decimal) => decimal.to_i64().map(i128::from),
+        Value::Bytes(text) => std::str::from_utf8(text).ok()?.trim().parse().ok(),
+        Value::Null | Value::Double(_) | Value::Date(_) | Value::Time(_) | Value::DateTime(_) => None,
+    }
+}
+
+fn bool_of(value: &Value) -> Option<bool> {
+    match value {
+        Value::Bytes(text) => match text.to_ascii_lowercase().as_slice() {
+            b"on" | b"true" | b"yes" | b"1" => Some(true),
+            b"off" | b"false" | b"no" | b"0" => Some(false),
+            _ => None,
+        },
+        _ => match number_of(value)? {
+            0 => Some(false),
+            1 => Some(true),
+            _ => None,
+        },
+    }
+}
+
+/// '+05:30' as seconds; SYSTEM and UTC are None and 0.
+pub(crate) fn time_zone_offset(text: &str) -> Result<Option<i32>, SqlError> {
+    let refused = || SqlError::new(1298, format!("Unknown or incorrect time zone: '{text}'"));
+    if text.eq_ignore_ascii_case("SYSTEM") {
+        return Ok(None);
+    }
+    if text.eq_ignore_ascii_case("UTC") || text.eq_ignore_ascii_case("Etc/UTC") {
+        return Ok(Some(0));
+    }
+    let (sign, rest) = match text.as_bytes() {
+        [b'+', ..] => (1, &text[1..]),
+        [b'-', ..] => (-1, &text[1..]),
+        _ => return Err(refused()),
+    };
+    let (hours, minutes) = rest.split_once(':').ok_or_else(refused)?;
+    let digits = |part: &str| part.len() <= 2 && !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    if !digits(hours) || !digits(minutes) {
+        return Err(refused());
+    }
+    let (hours, minutes): (i32, i32) =
+        (hours.parse().map_err(|_| refused())?, minutes.parse().map_err(|_| refused())?);
+    let seconds = sign * (hours * 3_600 + minutes * 60);
+    if minutes > 59 || !(-13 * 3_600 - 59 * 60..=14 * 3_600).contains(&seconds) {
+        return Err(refused());
+    }
+    Ok(Some(seconds))
+}
+
+impl SessionVariables {
+    /// Seconds east of UTC.
+    pub(crate) fn time_zone_offset(&self) -> i32 {
+        self.time_zone.unwrap_or(0)
+    }
+
+    /// The value of a variable and its type; None if there is no such variable.
+    pub(crate) fn get(&self, name: &str, scope: Scope) -> Option<(Value, SqlType)> {
+        let definition = definition(name)?;
+        let own = match scope {
+            Scope::Session => self.changed.get(definition.name),
+            Scope::Global => None,
+        };
+        let value = own.cloned().unwrap_or_else(|| definition.default_value());
+        Some((value, definition.sql_type()))
+    }
+
+    /// The value as SHOW VARIABLES prints it.
+    pub(crate) fn text(&self, definition: &Definition, scope: Scope) -> String {
+        let own = match scope {
+            Scope::Session => self.changed.get(definition.name),
+            Scope::Global => None,
+        };
+        let value = own.cloned().unwrap_or_else(|| definition.default_value());
+        if matches!(definition.kind, Kind::Bool) {
+            return if bool_of(&value) == Some(true) { "ON".to_owned() } else { "OFF".to_owned() };
+        }
+        if value.is_null() { String::new() } else { shown(&value) }
+    }
+
+    /// SET name = value (None: DEFAULT).
+    pub(crate) fn set(&mut self, name: &str, value: Option<&Value>) -> Result<(), SqlError> {
+        let definition = definition(name).ok_or_else(|| unknown(name))?;
+        if !definition.is_settable {
+            return Err(SqlError::new(1238, format!("Variable '{}' is a read only variable", definition.name)));
+        }
+        let default = definition.default_value();
+        let value = self.checked(definition, value.unwrap_or(&default))?;
+        self.apply(definition.name, &value)?;
+        self.changed.insert(definition.name, value);
+        Ok(())
+    }
+
+    /// SET GLOBAL: only what is so already.
+    pub(crate) fn set_global(&self, name: &str, value: Option<&Value>) -> Result<(), SqlError> {
+        let definition = definition(name).ok_or_else(|| unknown(name))?;
+        let default = definition.default_value();
+        match value {
+            None => Ok(()),
+            Some(value) if self.checked(definition, value)? == default => Ok(()),
+            Some(_) => Err(SqlError::unsupported(&format!("SET GLOBAL {}", definition.name))),
+        }
+    }
+
+    /// The value as the variable keeps it, if it may have it.
+    fn checked(&self, definition: &Definition, value: &Value) -> Result<Value, SqlError> {
+        let name = definition.name;
+        let text = || match value {
+            Value::Bytes(text) => String::from_utf8(text.clone()).map_err(|_| wrong_value(name, value)),
+            _ => Err(wrong_type(name)),
+        };
+        match definition.kind {
+            Kind::Bool => match bool_of(value) {
+                Some(is_on) => Ok(Value::Int(i64::from(is_on))),
+                None => Err(wrong_value(name, value)),
+            },
+            Kind::Integer { minimum, maximum } => {
+                let Some(number) = number_of(value) else { return Err(wrong_type(name)) };
+                let number = number.clamp(i128::from(minimum), i128::from(maximum));
+                Ok(Value::UInt(u64::try_from(number).unwrap_or(0)))
+            }
+            Kind::Double => match value {
+                Value::Double(number) => Ok(Value::Double(*number)),
+                Value::Decimal(decimal) => Ok(Value::Double(decimal.to_f64())),
+                _ => match number_of(value) {
+                    Some(number) => Ok(Value::Double(i64::try_from(number).unwrap_or(0) as f64)),
+                    None => Err(wrong_type(name)),
+                },
+            },
+            Kind::Text => match value {
+                Value::Null => Ok(Value::Null),
+                _ => Ok(Value::text(&text()?)),
+            },
+            Kind::Choice(choices) => {
+                let by_number = number_of(value).and_then(|number| choices.get(usize::try_from(number).ok()?));
+                let chosen = match by_number {
+                    Some(choice) => Some(choice),
+                    None => {
+                        let text = text()?;
+                        choices.iter().find(|choice| choice.eq_ignore_ascii_case(&text))
+                    }
+                };
+                chosen.map(|choice| Value::text(choice)).ok_or_else(|| wrong_value(name, value))
+            }
+            Kind::SqlMode => Ok(Value::text(&normalized_sql_mode(&text()?)?)),
+            Kind::TimeZone => {
+                let text = text()?;
+                time_zone_offset(&text)?;
+                Ok(Value::text(&text))
+            }
+            Kind::CharacterSet => {
+                let text = match value {
+                    Value::Null => return Ok(Value::Null),
+                    _ => text()?.to_ascii_lowercase(),
+                };
+                Collation::by_character_set(&text)
+                    .map(|_| Value::text(&text))
+                    .ok_or_else(|| SqlError::new(1115, format!("Unknown character set: '{text}'")))
+            }
+            Kind::Collation => {
+                let text = text()?.to_ascii_lowercase();
+                Collation::by_name(&text)
+                    .map(|_| Value::text(&text))
+                    .ok_or_else(|| SqlError::new(1273, format!("Unknown collation: '{text}'")))
+            }
+            Kind::Isolation => checked_isolation(&text()?).map(|()| Value::text("READ-COMMITTED")),
+        }
+    }
+
+    /// Brings the fields in line with a value that was checked.
+    fn apply(&mut self, name: &str, value: &Value) -> Result<(), SqlError> {
+        let integer = || number_of(value).unwrap_or(0);
+        let narrow = |number: i128| u32::try_from(number).unwrap_or(u32::MAX);
+        match name {
+            "autocommit" => self.autocommit = bool_of(value) == Some(true),
+            "time_zone" => self.time_zone = time_zone_offset(&shown(value))?,
+            "innodb_lock_wait_timeout" => self.lock_wait_timeout = narrow(integer()),
+            "wait_timeout" => self.wait_timeout = narrow(integer()),
+            "sql_select_limit" => self.select_limit = u64::try_from(integer()).unwrap_or(u64::MAX),
+            "transaction_read_only" | "tx_read_only" => self.is_read_only = bool_of(value) == Some(true),
+            "sql_mode" => self.apply_sql_mode(&shown(value)),
+            "timestamp" => self.timestamp = fixed_timestamp(value),
+            "collation_connection" => {
+                self.collation = Collation::by_name(&shown(value)).unwrap_or(self.collation);
+            }
+            "character_set_connection" => {
+                self.collation = Collation::by_character_set(&shown(value)).unwrap_or(self.collation);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn apply_sql_mode(&mut self, modes: &str) {
+        let has = |mode: &str| modes.split(',').any(|other| other == mode);
+        self.is_strict = has("STRICT_TRANS_TABLES") || has("STRICT_ALL_TABLES");
+        self.no_auto_value_on_zero = has("NO_AUTO_VALUE_ON_ZERO");
+        self.sql_mode = SqlMode {
+            strict: false,
+            error_for_division_by_zero: has("ERROR_FOR_DIVISION_BY_ZERO"),
+            no_unsigned_subtraction: has("NO_UNSIGNED_SUBTRACTION"),
+            no_zero_date: has("NO_ZERO_DATE"),
+            no_zero_in_date: has("NO_ZERO_IN_DATE"),
+        };
+    }
+
+    /// The mode for values that are about to be stored.
+    pub(crate) fn store_mode(&self) -> SqlMode {
+        SqlMode { strict: self.is_strict, ..self.sql_mode }
+    }
+
+    /// SET NAMES: client, connection and results at once.
+    pub(crate) fn set_names(&mut self, names: Option<&Value>) -> Result<(), SqlError> {
+        let default = Value::text("utf8mb4");
+        let name = shown(names.unwrap_or(&default)).to_ascii_lowercase();
+        // `SET NAMES x COLLATE y` arrives as the collation's name.
+        let collation = match Collation::by_character_set(&name) {
+            Some(collation) => collation,
+            None => Collation::by_name(&name)
+                .ok_or_else(|| SqlError::new(1115, format!("Unknown character set: '{name}'")))?,
+        };
+        let is_character_set = Collation::by_character_set(&name).is_some();
+        let character_set = if is_character_set { name.as_str() } else { collation.character_set() };
+        for variable in ["character_set_client", "character_set_connection", "character_set_results"] {
+            self.set(variable, Some(&Value::text(character_set)))?;
+        }
+        let collation_name = if is_character_set { collation.name() } else { name.as_str() };
+        self.set("collation_connection", Some(&Value::text(collation_name)))
+    }
+
+    /// What the handshake says about the client's collation.
+    pub(crate) fn set_client_collation(&mut self, id: u16) {
+        if let Some(known) = mysql_protocol::charset::collation(id)
+            && Collation::by_character_set(known.charset).is_some()
+        {
+            // A collation that we map to another one is still shown by its own name.
+            let _ = self.set_names(Some(&Value::text(known.name)));
+        }
+    }
+}
+
+/// The type of a variable's value.
+impl Definition {
+    pub(crate) fn sql_type(&self) -> SqlType {
+        match self.kind {
+            Kind::Bool => SqlType::Integer { width: IntegerWidth::Big, unsigned: false },
+            Kind::Integer { .. } => SqlType::Integer { width: IntegerWidth::Big, unsigned: true },
+            Kind::Double => SqlType::Double,
+            Kind::Text
+            | Kind::Choice(_)
+            | Kind::SqlMode
+            | Kind::TimeZone
+            | Kind::CharacterSet
+            | Kind::Collation
+            | Kind::Isolation => SqlType::VarChar { length: 1024, collation: Collation::Utf8mb4GeneralCi },
+        }
+    }
+
+    /// The value before any SET.
+    pub(crate) fn default_value(&self) -> Value {
+        match self.kind {
+            Kind::Bool => Value::Int(i64::from(self.default == "ON")),
+            Kind::Integer { .. } => Value::UInt(self.default.parse().unwrap_or(0)),
+            Kind::Double => Value::Double(self.default.parse().unwrap_or(0.0)),
+            Kind::Text
+            | Kind::Choice(_)
+            | Kind::SqlMode
+            | Kind::TimeZone
+            | Kind::CharacterSet
+            | Kind::Collation
+            | Kind::Isolation => Value::text(self.default),
+        }
+    }
+}
+
+/// READ COMMITTED is what there is.
+pub(crate) fn checked_isolation(text: &str) -> Result<(), SqlError> {
+    match text.to_ascii_uppercase().replace('-', " ").as_str() {
+        "READ COMMITTED" => Ok(()),
+        level @ ("REPEATABLE READ" | "SERIALIZABLE" | "READ UNCOMMITTED") => Err(SqlError::new(
+            1235,
+            format!(
+                "This version of LatsDB doesn't yet support 'transaction isolation level {level}'; transactions run at READ COMMITTED"
+            ),
+        )),
+        _ => Err(SqlError::new(1231, format!("Variable 'transaction_isolation' can't be set to the value of '{text}'"))),
+    }
+}
+
+fn normalized_sql_mode(text: &str) -> Result<String, SqlError> {
+    let mut modes: Vec<&str> = Vec::new();
+    for mode in text.split(',').map(str::trim).filter(|mode| !mode.is_empty()) {
+        let upper = mode.to_ascii_uppercase();
+        if upper == "TRADITIONAL" {
+            modes.extend([
+                "STRICT_TRANS_TABLES",
+                "STRICT_ALL_TABLES",
+                "NO_ZERO_IN_DATE",
+                "NO_ZERO_DATE",
+                "ERROR_FOR_DIVISION_BY_ZERO",
+                "NO_ENGINE_SUBSTITUTION",
+            ]);
+            continue;
+        }
+        // Modes of MariaDB and of MySQL 5 that later versions dropped: without effect there, too.
+        if matches!(upper.as_str(), "NO_AUTO_CREATE_USER" | "NO_KEY_OPTIONS" | "NO_TABLE_OPTIONS") {
+            continue;
+        }
+        if SQL_MODES_UNSUPPORTED.contains(&upper.as_str()) {
+            return Err(SqlError::unsupported(&format!("sql_mode {upper}")));
+        }
+        match SQL_MODES.iter().find(|known| **known == upper) {
+            Some(known) => modes.push(known),
+            None => return Err(wrong_value("sql_mode", &Value::text(mode))),
+        }
+    }
+    let mut seen: Vec<&str> = Vec::new();
+    for mode in modes {
+        if !seen.contains(&mode) {
+            seen.push(mode);
+        }
+    }
+    Ok(seen.join(","))
+}
+
+/// `SET timestamp = 0` is DEFAULT: the clock.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a float cast saturates, and negative numbers are the clock")]
+fn fixed_timestamp(value: &Value) -> Option<u64> {
+    match value {
+        Value::Double(seconds) if *seconds > 0.0 => Some((seconds * 1_000_000.0) as u64),
+        _ => None,
+    }
+}
