@@ -84,6 +84,18 @@ impl Client {
         self.script.as_ref()
     }
 
+    /// Where it stands, for a report.
+    #[must_use]
+    pub fn describe(&self) -> String {
+        format!(
+            "link {:?}, target {:?}, pending {:?}, closing {}",
+            self.link(),
+            self.target,
+            self.pending,
+            self.is_closing
+        )
+    }
+
     /// It has nothing more to do.
     #[must_use]
     pub fn is_finished(&self) -> bool {

@@ -161,7 +161,9 @@ fn drive(scenario: &Scenario, world: &mut World) -> Result<(), String> {
     if !world.run_until(WORK_MS, is_done) {
         let stuck: Vec<usize> =
             (first..world.clients().len()).filter(|client| !world.clients()[*client].is_finished()).collect();
-        return Err(format!("clients {stuck:?} did not end"));
+        let stuck: Vec<String> =
+            stuck.iter().map(|client| format!("{client}: {}", world.clients()[*client].describe())).collect();
+        return Err(format!("clients did not end: {}", stuck.join("; ")));
     }
     check_scripts(world)?;
     if scenario.crash.is_none() {

@@ -40,8 +40,13 @@ impl Answers {
         }
     }
 
-    fn is_recorded(&self) -> bool {
-        self.replicas.iter().all(|node| self.recorded.contains(node))
+    /// Every replica that can still answer has recorded the outcome.
+    fn is_recorded(&self, lost: &[NodeId]) -> bool {
+        self.replicas.iter().all(|node| self.recorded.contains(node) || lost.contains(node))
+    }
+
+    fn has_lost(&self, lost: &[NodeId]) -> bool {
+        self.replicas.iter().any(|node| lost.contains(node))
     }
 }
 
@@ -100,11 +105,8 @@ impl Tc {
             .open
             .iter()
             .filter(|(_, coordinated)| {
-                matches!(coordinated.stage, Stage::Preparing | Stage::Aborting(_))
-                    && coordinated
-                        .answers
-                        .iter()
-                        .any(|answers| answers.replicas.iter().any(|node| lost.contains(node)))
+                coordinated.stage == Stage::Preparing
+                    && coordinated.answers.iter().any(|answers| answers.has_lost(lost))
             })
             .map(|(transaction, _)| *transaction)
             .collect();
@@ -114,6 +116,11 @@ impl Tc {
                 coordinated.stage = Stage::Unknown;
                 reply(self.address, coordinated, CommitOutcome::Unknown, outputs);
             }
+        }
+        let mut open: Vec<TransactionId> = self.open.keys().copied().collect();
+        open.sort_unstable();
+        for transaction in open {
+            self.look_at(transaction, outputs);
         }
     }
 
@@ -160,9 +167,17 @@ impl Tc {
             });
         }
         let is_whole = answers.len() == request.participants.len() && !answers.is_empty();
-        if !is_whole || self.open.contains_key(&transaction) {
-            let done =
-                CommitDone { request: request.request, outcome: CommitOutcome::Aborted(Refusal::WrongView) };
+        let has_lost = answers.iter().any(|answers| answers.has_lost(&self.map.lost));
+        if !is_whole || has_lost || self.open.contains_key(&transaction) {
+            // Nothing was sent: what the participants hold is undone, and never was more than staged.
+            for participant in &request.participants {
+                if let Some(primary) = self.map.primary(participant.partition) {
+                    let abort = Signal::Abort { transaction, partition: participant.partition };
+                    outputs.send(self.address, primary, abort);
+                }
+            }
+            let refusal = if has_lost { Refusal::ReplicaLost } else { Refusal::WrongView };
+            let done = CommitDone { request: request.request, outcome: CommitOutcome::Aborted(refusal) };
             outputs.send(self.address, session, Signal::CommitDone(done));
             return;
         }
@@ -253,15 +268,22 @@ impl Tc {
         {
             answers.recorded.push(node);
         }
+        self.look_at(transaction, outputs);
+    }
+
+    /// Tells the session of a recorded abort, and ends what every replica has recorded.
+    fn look_at<S>(&mut self, transaction: TransactionId, outputs: &mut Outputs<S>) {
+        let Some(coordinated) = self.open.get_mut(&transaction) else { return };
+        let lost = &self.map.lost;
         if let Stage::Aborting(refusal) = &coordinated.stage
-            && coordinated.answers.iter().any(Answers::is_recorded)
+            && coordinated.answers.iter().any(|answers| answers.is_recorded(lost))
         {
             let refusal = refusal.clone();
             coordinated.stage = Stage::Aborted;
             reply(self.address, coordinated, CommitOutcome::Aborted(refusal), outputs);
         }
         let is_over = matches!(coordinated.stage, Stage::Committed | Stage::Aborted);
-        if is_over && coordinated.answers.iter().all(Answers::is_recorded) {
+        if is_over && coordinated.answers.iter().all(|answers| answers.is_recorded(lost)) {
             self.end(transaction, outputs);
         }
     }
