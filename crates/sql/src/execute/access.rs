@@ -52,6 +52,18 @@ fn fit_integer(number: i128, width: IntegerWidth, unsigned: bool) -> Fitted {
     Fitted { value, order: fitted.cmp(&number) }
 }
 
+fn is_string(sql_type: &SqlType) -> bool {
+    matches!(
+        sql_type,
+        SqlType::Char { .. }
+            | SqlType::VarChar { .. }
+            | SqlType::Text { .. }
+            | SqlType::Binary { .. }
+            | SqlType::VarBinary { .. }
+            | SqlType::Blob { .. }
+    )
+}
+
 /// Brings a non-NULL value of an expression's type into a column's type.
 pub(crate) fn fit(value: Value, from: &SqlType, column: &ColumnDefinition, time_zone: i32) -> Fitted {
     let to = &column.sql_type;
@@ -64,14 +76,19 @@ pub(crate) fn fit(value: Value, from: &SqlType, column: &ColumnDefinition, time_
         }
         _ => {}
     }
+    if matches!(value, Value::Bytes(_)) && is_string(to) {
+        // Strings keep their full length: the key of a longer one than the column takes is the key of no row.
+        return Fitted { value, order: Ordering::Equal };
+    }
     let original = value.clone();
     let Ok(stored) = types::store_with_warning(value, to, StoreMode::Lenient) else {
         return Fitted { value: original, order: Ordering::Less };
     };
-    let order = if stored.warning.is_none() && std::mem::discriminant(&stored.value) != std::mem::discriminant(&original) {
-        Ordering::Equal
-    } else {
-        compare_values(&stored.value.as_ref(), &original.as_ref(), to)
+    let order = match (&stored.value, &original) {
+        // Text that became something else: whether it is that exactly, only the conversion knows.
+        (_, Value::Bytes(_)) | (Value::Bytes(_), _) if stored.warning.is_some() => Ordering::Less,
+        (_, Value::Bytes(_)) | (Value::Bytes(_), _) => Ordering::Equal,
+        (stored, original) => compare_values(&stored.as_ref(), &original.as_ref(), to),
     };
     let value = to_utc(stored.value, from, to, time_zone);
     Fitted { value, order }

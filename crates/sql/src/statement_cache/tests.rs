@@ -8,6 +8,7 @@ fn statement(version: u64) -> Arc<CachedStatement> {
         schema: SchemaVersion(version),
         plan: Plan::Nothing { note: None },
         parameters: Vec::new(),
+        session_values: Vec::new(),
         columns: Arc::new(Vec::new()),
     }))
 }
