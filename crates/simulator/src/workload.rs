@@ -12,8 +12,8 @@ pub mod schema;
 pub mod setup;
 
 /// Errors after which a statement or transaction was certainly not done, and may be tried again: lock wait timeout, deadlock (also: a
-/// replica is lost), schema changed.
+/// replica is lost), a row that cannot be decided or reached, schema changed.
 #[must_use]
 pub fn is_certain_failure(code: u16) -> bool {
-    matches!(code, 1205 | 1213 | 1412)
+    matches!(code, 1205 | 1213 | 1297 | 1412)
 }

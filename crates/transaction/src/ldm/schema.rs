@@ -35,8 +35,7 @@ impl Ldm {
     /// Makes the fragments that `map` wants, and answers with their readers.
     pub(super) fn install_tables(&mut self, map: Arc<NodeMap>, outputs: &mut Outputs<Shared>) {
         let is_first_view = self.map.view.number == ViewNumber(0) && map.view.number == ViewNumber(1);
-        self.map = map;
-        self.install_partitions();
+        self.install_map(map, outputs);
         let schema = Arc::clone(&self.map.schema);
         let is_dropped =
             |(table, _): &(TableId, PartitionId), _: &mut Fragment| !schema.tables.contains_key(table);
@@ -127,9 +126,7 @@ impl Ldm {
     pub(super) fn install_map(&mut self, map: Arc<NodeMap>, outputs: &mut Outputs<Shared>) {
         let has_lost = map.lost != self.map.lost;
         self.map = map;
-        for (id, state) in &mut self.partitions {
-            state.is_replica_lost = self.map.is_replica_lost(*id);
-        }
+        self.install_partitions();
         if has_lost {
             self.give_up_on_lost(outputs);
             self.fail_reads(outputs);
