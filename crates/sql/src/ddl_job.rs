@@ -11,6 +11,7 @@
 //! installed its last version.
 //!
 //! Deliberately not here: what the steps are.
+#![expect(clippy::wildcard_enum_match_arm, reason = "an answer of another kind is a failure like any other")]
 
 mod backfill;
 
@@ -18,7 +19,9 @@ use crate::environment::Environment;
 use crate::execute::locked_reader::LockBatch;
 use crate::execute::table_reader::{Collector, Order, Pump, TableReader, Target};
 use crate::execute::write_set::{Origin, WriteSet};
-use crate::execute::{Completion, CommitStart, Cx, Failure, Progress, conflicts, failure_of, start_commit, table_ref};
+use crate::execute::{
+    CommitStart, Completion, Cx, Failure, Progress, conflicts, failure_of, start_commit, table_ref,
+};
 use crate::inbox::{Reply, RequestKind};
 use backfill::UniqueBackfill;
 use catalogue::job::{JobOutcome, JobStep, Journal, StepWrite};
@@ -44,12 +47,22 @@ enum Stage {
     Begin,
     Lock(RequestId),
     ReadVersion(SystemRead),
-    ReadJournal { reading: SystemRead, rest: Vec<TableId> },
+    ReadJournal {
+        reading: SystemRead,
+        rest: Vec<TableId>,
+    },
     /// Members that have not installed a version yet; then `next`.
-    Install { version: SchemaVersion, open: Vec<RequestId>, next: AfterInstall },
+    Install {
+        version: SchemaVersion,
+        open: Vec<RequestId>,
+        next: AfterInstall,
+    },
     Choose,
     NextStep,
-    Check { step: Box<StepWrite>, batch: LockBatch },
+    Check {
+        step: Box<StepWrite>,
+        batch: LockBatch,
+    },
     Write(WriteSet),
     Commit(RequestId),
     Backfill(Vec<RequestId>),
@@ -202,7 +215,11 @@ impl DdlRun {
         Ok(())
     }
 
-    fn poll_version(&mut self, mut reading: SystemRead, cx: &mut Cx<'_, '_>) -> Result<Option<Progress>, Failure> {
+    fn poll_version(
+        &mut self,
+        mut reading: SystemRead,
+        cx: &mut Cx<'_, '_>,
+    ) -> Result<Option<Progress>, Failure> {
         let mut rows = Vec::new();
         if let Some(progress) = read_rows(&mut reading, &mut rows, cx)? {
             for row in rows {
@@ -274,7 +291,7 @@ impl DdlRun {
             match cx.core.inbox.take(request) {
                 None => still_open.push(request),
                 // A member that is gone reads the catalogue when it starts again.
-                Some(Reply::SchemaInstalled(_) | Reply::Lost) => {}
+                Some(Reply::SchemaInstalled | Reply::Lost) => {}
                 Some(Reply::Failed(error)) => return Err(Failure::Error(error)),
                 Some(_) => {}
             }
@@ -309,9 +326,9 @@ impl DdlRun {
             return match self.journal.outcome(own) {
                 Some(JobOutcome::Done) => Ok(Some(self.completion.clone())),
                 Some(JobOutcome::Failed(error)) => Err(Failure::Error(error.clone())),
-                Some(JobOutcome::Unfinished(_)) | None => {
-                    Err(Failure::Error(SqlError::deadlock("the statement was overtaken by another DDL statement")))
-                }
+                Some(JobOutcome::Unfinished(_)) | None => Err(Failure::Error(SqlError::deadlock(
+                    "the statement was overtaken by another DDL statement",
+                ))),
             };
         }
         let ids = self.journal.ids().ok_or_else(|| damaged(system::IDS))?;
@@ -335,7 +352,8 @@ impl DdlRun {
                 let program = conflicts::stored_rows(&info, None, cx);
                 let lock = (LockMode::Exclusive, cx.lock_wait());
                 cx.core.transaction.start_statement();
-                let batch = LockBatch::start(&info, &program, vec![self.system.schema_version_key()], lock, cx)?;
+                let batch =
+                    LockBatch::start(&info, &program, vec![self.system.schema_version_key()], lock, cx)?;
                 self.stage = Stage::Check { step, batch };
             }
             JobStep::Install(version) => self.install(version, AfterInstall::NextStep, cx),
@@ -390,7 +408,9 @@ impl DdlRun {
             let info = cx.hidden_info(write.table)?;
             let operation = match write.row {
                 // An insert takes the place of what is there: the row may be new or not.
-                Some(row) => WriteOperation::Insert { key: write.key, row, on_duplicate: OnDuplicate::Replace },
+                Some(row) => {
+                    WriteOperation::Insert { key: write.key, row, on_duplicate: OnDuplicate::Replace }
+                }
                 None => WriteOperation::Delete { key: write.key, filter: None },
             };
             set.add(&info.definition, operation, Origin::row(number), cx);
@@ -432,7 +452,9 @@ impl DdlRun {
                 self.stage = Stage::NextStep;
                 Ok(None)
             }
-            Reply::Commit(CommitOutcome::Aborted(refusal)) => self.fail_job(failure_of(refusal, "the catalogue")),
+            Reply::Commit(CommitOutcome::Aborted(refusal)) => {
+                self.fail_job(failure_of(refusal, "the catalogue"))
+            }
             // The journal knows.
             _ => {
                 self.read_catalogue(cx)?;
@@ -495,7 +517,9 @@ impl DdlRun {
             | Failure::Doomed(error)
             | Failure::ViewChanged(error)
             | Failure::DrawnTaken(error) => error,
-            Failure::WrongSchema => SqlError::new(1412, "Table definition has changed, please retry transaction"),
+            Failure::WrongSchema => {
+                SqlError::new(1412, "Table definition has changed, please retry transaction")
+            }
             Failure::OutcomeUnknown => SqlError::new(1180, "Got error 'outcome unknown' during COMMIT"),
         };
         if let Some(job) = &mut self.job {

@@ -63,7 +63,12 @@ pub(crate) enum AlarmKind {
 }
 
 impl ModuleState {
-    pub(crate) fn new(config: SqlConfig, memory: Arc<MemoryManager>, map: Arc<NodeMap>, seed: [u8; 32]) -> Self {
+    pub(crate) fn new(
+        config: SqlConfig,
+        memory: Arc<MemoryManager>,
+        map: Arc<NodeMap>,
+        seed: [u8; 32],
+    ) -> Self {
         Self {
             address: Address::new(config.node, protocol::ModuleKind::Sql, config.instance),
             cache: StatementCache::new(config.statement_cache_size),

@@ -139,7 +139,9 @@ pub(crate) fn failure_of(refusal: Refusal, table: &str) -> Failure {
         }
         Refusal::RegionFull { region } => Failure::Error(SqlError::region_full(table, &region)),
         Refusal::Error(error) => Failure::Error(error),
-        Refusal::NotHeld => Failure::Doomed(SqlError::deadlock("a primary has lost the transaction's writes")),
+        Refusal::NotHeld => {
+            Failure::Doomed(SqlError::deadlock("a primary has lost the transaction's writes"))
+        }
         Refusal::AlreadyEnding => Failure::Doomed(SqlError::deadlock("the transaction is already ending")),
     }
 }
@@ -242,9 +244,9 @@ impl Cx<'_, '_> {
     pub(crate) fn place(&self, table: types::TableId, partition: PartitionId) -> Place {
         let map = &self.env.module.map;
         if self.core.transaction.has_written(partition) {
-            return map.primary(partition).map_or(Place::Nowhere, |primary| {
-                Place::There(primary, self.core.transaction.id())
-            });
+            return map
+                .primary(partition)
+                .map_or(Place::Nowhere, |primary| Place::There(primary, self.core.transaction.id()));
         }
         if map.reader(table, partition).is_some() {
             return Place::Here;
@@ -342,7 +344,10 @@ impl Cx<'_, '_> {
     pub(crate) fn retry_at(&mut self, attempts: &mut u32, what: &str) -> Result<Instant, Failure> {
         *attempts += 1;
         if *attempts > RETRIES_MAX {
-            return Err(Failure::Error(SqlError::new(1297, format!("Got temporary error '{what}' from LatsDB"))));
+            return Err(Failure::Error(SqlError::new(
+                1297,
+                format!("Got temporary error '{what}' from LatsDB"),
+            )));
         }
         let at = self.env.now.monotonic + RETRY_INTERVAL;
         self.env.module.deadlines.register(at, Alarm { connection_id: self.core.id, kind: AlarmKind::Retry });
@@ -417,7 +422,10 @@ impl QueryMemory {
     /// Takes memory for rows that are kept.
     pub(crate) fn charge(&mut self, bytes: usize) -> Result<(), SqlError> {
         self.ledger.charge(bytes as u64).map_err(|full| {
-            SqlError::new(1041, format!("Out of memory; {} is exhausted by this statement and others", full.name()))
+            SqlError::new(
+                1041,
+                format!("Out of memory; {} is exhausted by this statement and others", full.name()),
+            )
         })
     }
 

@@ -10,7 +10,7 @@ use protocol::program::Refusal;
 use protocol::signal::{CommitOutcome, ReadBatch, RequestId, WriteFailure, WriteSummary};
 use protocol::{Address, SqlError};
 use stdx::FixedMap;
-use types::{NodeId, SchemaVersion, Value};
+use types::{NodeId, Value};
 
 /// What a request does where it goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -30,10 +30,15 @@ pub(crate) enum RequestKind {
 pub(crate) enum Reply {
     Read(Result<ReadBatch, Refusal>),
     Write(Result<WriteSummary, WriteFailure>),
-    Rollback { held: bool },
+    Rollback {
+        held: bool,
+    },
     Commit(CommitOutcome),
-    Sequence { first: u64, count: u64 },
-    SchemaInstalled(SchemaVersion),
+    Sequence {
+        first: u64,
+        count: u64,
+    },
+    SchemaInstalled,
     Backfilled(Option<Refusal>),
     Info(Vec<Vec<Value>>),
     Failed(SqlError),
@@ -146,7 +151,11 @@ impl Inbox {
 impl Inbox {
     /// Answers everything that was asked of any of these nodes; true if there was anything.
     pub(crate) fn nodes_lost(&mut self, nodes: &[NodeId]) -> bool {
-        nodes.iter().fold(false, |any, node| self.node_lost(*node) || any)
+        let mut any = false;
+        for node in nodes {
+            any |= self.node_lost(*node);
+        }
+        any
     }
 }
 

@@ -73,7 +73,8 @@ impl SqlModule {
     /// A module without sessions; it knows no tables until the first map comes.
     #[must_use]
     pub fn new(config: SqlConfig, memory: Arc<MemoryManager>) -> Self {
-        let map = Arc::new(NodeMap::empty(config.node, Arc::new(types::Schema::empty(types::SchemaVersion(0)))));
+        let map =
+            Arc::new(NodeMap::empty(config.node, Arc::new(types::Schema::empty(types::SchemaVersion(0)))));
         Self {
             state: ModuleState::new(config, memory, map, [0; 32]),
             sessions: FixedMap::default(),
@@ -95,12 +96,20 @@ impl SqlModule {
     }
 
     /// Takes one input.
-    pub fn handle(&mut self, now: Now, input: Input<'_, Shared>, budget: &mut Budget, outputs: &mut Outputs<Shared>) {
+    pub fn handle(
+        &mut self,
+        now: Now,
+        input: Input<'_, Shared>,
+        budget: &mut Budget,
+        outputs: &mut Outputs<Shared>,
+    ) {
         match input {
             Input::Bytes { connection, buffer } => match self.by_connection.get(&connection) {
                 Some(number) => {
                     let number = *number;
-                    self.with_session(number, now, budget, outputs, |session, env| session.on_bytes(env, buffer));
+                    self.with_session(number, now, budget, outputs, |session, env| {
+                        session.on_bytes(env, buffer)
+                    });
                 }
                 None => buffer.consume(buffer.bytes().len()),
             },
@@ -108,9 +117,13 @@ impl SqlModule {
             Input::Writable { connection } => {
                 self.with_connection(connection, now, budget, outputs, |session, env| session.resume(env));
             }
-            Input::Opened { connection, kind, peer } => self.on_opened(connection, kind, &peer, now, budget, outputs),
+            Input::Opened { connection, kind, peer } => {
+                self.on_opened(connection, kind, &peer, now, budget, outputs)
+            }
             Input::SecurityChanged { connection } => {
-                self.with_connection(connection, now, budget, outputs, |session, _| session.on_security_changed());
+                self.with_connection(connection, now, budget, outputs, |session, _| {
+                    session.on_security_changed()
+                });
             }
             Input::Closed { connection, .. } => self.on_closed(connection, now, budget, outputs),
             Input::Deadline => self.on_deadline(now, budget, outputs),
@@ -196,7 +209,13 @@ impl SqlModule {
         }
     }
 
-    fn on_closed(&mut self, connection: ConnectionId, now: Now, budget: &mut Budget, outputs: &mut Outputs<Shared>) {
+    fn on_closed(
+        &mut self,
+        connection: ConnectionId,
+        now: Now,
+        budget: &mut Budget,
+        outputs: &mut Outputs<Shared>,
+    ) {
         let Some(number) = self.by_connection.remove(&connection) else { return };
         self.with_session(number, now, budget, outputs, |session, env| session.on_closed(env));
         self.sessions.remove(&number);
@@ -205,7 +224,9 @@ impl SqlModule {
 
     fn on_deadline(&mut self, now: Now, budget: &mut Budget, outputs: &mut Outputs<Shared>) {
         while let Some(Alarm { connection_id, kind }) = self.state.deadlines.expired(now.monotonic) {
-            self.with_session(connection_id, now, budget, outputs, |session, env| session.on_alarm(env, kind));
+            self.with_session(connection_id, now, budget, outputs, |session, env| {
+                session.on_alarm(env, kind)
+            });
         }
     }
 
@@ -220,13 +241,28 @@ impl SqlModule {
 
     // ---- signals ------------------------------------------------------------------------------------------------------------------
 
-    fn on_signal(&mut self, now: Now, envelope: Envelope, budget: &mut Budget, outputs: &mut Outputs<Shared>) {
+    fn on_signal(
+        &mut self,
+        now: Now,
+        envelope: Envelope,
+        budget: &mut Budget,
+        outputs: &mut Outputs<Shared>,
+    ) {
         let from = envelope.from;
-        #[expect(clippy::wildcard_enum_match_arm, reason = "signals of other modules; a peer that sends them is only ignored")]
+        #[expect(
+            clippy::wildcard_enum_match_arm,
+            reason = "signals of other modules; a peer that sends them is only ignored"
+        )]
         match envelope.signal {
-            Signal::ReadDone(done) => self.on_reply(done.request, Reply::Read(done.result), now, budget, outputs),
-            Signal::WriteDone(done) => self.on_reply(done.request, Reply::Write(done.result), now, budget, outputs),
-            Signal::CommitDone(done) => self.on_reply(done.request, Reply::Commit(done.outcome), now, budget, outputs),
+            Signal::ReadDone(done) => {
+                self.on_reply(done.request, Reply::Read(done.result), now, budget, outputs)
+            }
+            Signal::WriteDone(done) => {
+                self.on_reply(done.request, Reply::Write(done.result), now, budget, outputs)
+            }
+            Signal::CommitDone(done) => {
+                self.on_reply(done.request, Reply::Commit(done.outcome), now, budget, outputs)
+            }
             Signal::RollbackDone { request, held } => {
                 self.on_reply(request, Reply::Rollback { held }, now, budget, outputs);
             }
@@ -237,14 +273,18 @@ impl SqlModule {
             Signal::SequenceDone { request, first, count, .. } => {
                 self.on_reply(request, Reply::Sequence { first, count }, now, budget, outputs);
             }
-            Signal::SchemaInstalled { request, version } => {
-                self.on_reply(request, Reply::SchemaInstalled(version), now, budget, outputs);
+            Signal::SchemaInstalled { request, .. } => {
+                self.on_reply(request, Reply::SchemaInstalled, now, budget, outputs);
             }
             Signal::BackfillDone { request, refusal } => {
                 self.on_reply(request, Reply::Backfilled(refusal), now, budget, outputs);
             }
-            Signal::InfoDone { request, rows } => self.on_reply(request, Reply::Info(rows), now, budget, outputs),
-            Signal::Failed { request, error } => self.on_reply(request, Reply::Failed(error), now, budget, outputs),
+            Signal::InfoDone { request, rows } => {
+                self.on_reply(request, Reply::Info(rows), now, budget, outputs)
+            }
+            Signal::Failed { request, error } => {
+                self.on_reply(request, Reply::Failed(error), now, budget, outputs)
+            }
             Signal::ProbeSession(probe) => self.on_probe(probe, now, budget, outputs),
             Signal::PeerLost { node, .. } => {
                 self.with_all(now, budget, outputs, |session, env| session.on_node_lost(env, node));
@@ -253,7 +293,9 @@ impl SqlModule {
                 let number = u32::try_from(connection).unwrap_or(0);
                 self.with_session(number, now, budget, outputs, |session, env| session.kill(env, query_only));
             }
-            Signal::InfoRequest { request, table } => self.on_info_request(from, request, table, now, outputs),
+            Signal::InfoRequest { request, table } => {
+                self.on_info_request(from, request, table, now, outputs)
+            }
             _ => {}
         }
     }
@@ -273,7 +315,8 @@ impl SqlModule {
     /// Only the session of the probe's transaction knows where it waits.
     fn on_probe(&mut self, probe: Probe, now: Now, budget: &mut Budget, outputs: &mut Outputs<Shared>) {
         let mut env = Environment { now, budget, outputs, module: &mut self.state };
-        let owner = self.sessions.values().find(|session| session.core.transaction.id() == Some(probe.transaction));
+        let owner =
+            self.sessions.values().find(|session| session.core.transaction.id() == Some(probe.transaction));
         if let Some(session) = owner {
             session.on_probe(&mut env, probe);
         }
@@ -323,6 +366,8 @@ impl SqlModule {
     /// For checks after a run: no statement runs and no transaction is open.
     #[must_use]
     pub fn is_idle(&self) -> bool {
-        self.sessions.values().all(|session| !session.is_busy() && !session.core.transaction.has_participants())
+        self.sessions
+            .values()
+            .all(|session| !session.is_busy() && !session.core.transaction.has_participants())
     }
 }

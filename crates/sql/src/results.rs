@@ -14,7 +14,7 @@ use mysql_protocol::result::{BinaryRow, RowFormat, TextRow};
 use mysql_protocol::{ColumnDefinition, ColumnFlags, ColumnType, PacketWriter};
 use protocol::module::SEND_BUFFER_HIGH;
 use query::RowSink;
-use types::{BlobSize, Collation, DateTime, Interval, IntegerWidth, SqlType, Value, ValueRef};
+use types::{BlobSize, Collation, DateTime, IntegerWidth, Interval, SqlType, Value, ValueRef};
 
 /// Column count and definitions as whole packets, to be appended with new numbers.
 pub(crate) fn column_frames(columns: &[ResultColumn]) -> Vec<u8> {
@@ -121,7 +121,9 @@ fn shape_of(sql_type: &SqlType) -> Shape {
             let shape = Shape { decimals: *scale, ..Shape::number(ColumnType::NewDecimal, length) };
             shape.with(ColumnFlags::given(ColumnFlags::UNSIGNED, *unsigned))
         }
-        SqlType::Bit { length } => Shape::number(ColumnType::Bit, u32::from(*length)).with(ColumnFlags::UNSIGNED),
+        SqlType::Bit { length } => {
+            Shape::number(ColumnType::Bit, u32::from(*length)).with(ColumnFlags::UNSIGNED)
+        }
         SqlType::Char { length, collation } => Shape::text(ColumnType::String, *length, *collation),
         SqlType::VarChar { length, collation } => Shape::text(ColumnType::VarString, *length, *collation),
         SqlType::Binary { length } => Shape::text(ColumnType::String, *length, Collation::Binary),
@@ -148,8 +150,12 @@ fn shape_of(sql_type: &SqlType) -> Shape {
         SqlType::Timestamp { fraction } => {
             Shape::temporal(ColumnType::Timestamp, 19, *fraction).with(ColumnFlags::TIMESTAMP)
         }
-        SqlType::Year => Shape::number(ColumnType::Year, 4).with(ColumnFlags::UNSIGNED | ColumnFlags::ZEROFILL),
-        SqlType::Json => Shape { length: u32::MAX, ..Shape::number(ColumnType::Json, 0) }.with(ColumnFlags::BLOB),
+        SqlType::Year => {
+            Shape::number(ColumnType::Year, 4).with(ColumnFlags::UNSIGNED | ColumnFlags::ZEROFILL)
+        }
+        SqlType::Json => {
+            Shape { length: u32::MAX, ..Shape::number(ColumnType::Json, 0) }.with(ColumnFlags::BLOB)
+        }
     }
 }
 
@@ -223,12 +229,20 @@ impl RowSink for RowWriter<'_> {
 }
 
 #[inline]
-fn text_cell(row: &mut TextRow<'_>, value: ValueRef<'_>, sql_type: &SqlType, zone: i32, scratch: &mut Vec<u8>) {
+fn text_cell(
+    row: &mut TextRow<'_>,
+    value: ValueRef<'_>,
+    sql_type: &SqlType,
+    zone: i32,
+    scratch: &mut Vec<u8>,
+) {
     match (value, sql_type) {
         (ValueRef::Null, _) => row.null(),
         (ValueRef::Int(number), SqlType::Integer { .. }) => row.signed(number),
         (ValueRef::UInt(number), SqlType::Integer { .. }) => row.unsigned(number),
-        (ValueRef::Bytes(bytes), SqlType::VarChar { .. } | SqlType::Text { .. } | SqlType::Blob { .. }) => row.bytes(bytes),
+        (ValueRef::Bytes(bytes), SqlType::VarChar { .. } | SqlType::Text { .. } | SqlType::Blob { .. }) => {
+            row.bytes(bytes)
+        }
         (value, _) => {
             formatted(value, sql_type, zone, scratch);
             row.bytes(scratch);
@@ -259,7 +273,11 @@ fn signed_of(value: ValueRef<'_>) -> i64 {
         ValueRef::UInt(number) => number.cast_signed(),
         ValueRef::Double(number) => double_to_i64(number),
         ValueRef::Decimal(decimal) => decimal.to_decimal().to_i64().unwrap_or(0),
-        ValueRef::Null | ValueRef::Bytes(_) | ValueRef::Date(_) | ValueRef::Time(_) | ValueRef::DateTime(_) => 0,
+        ValueRef::Null
+        | ValueRef::Bytes(_)
+        | ValueRef::Date(_)
+        | ValueRef::Time(_)
+        | ValueRef::DateTime(_) => 0,
     }
 }
 
@@ -275,7 +293,11 @@ fn double_of(value: ValueRef<'_>) -> f64 {
         ValueRef::Int(number) => number as f64,
         ValueRef::UInt(number) => number as f64,
         ValueRef::Decimal(decimal) => decimal.to_decimal().to_f64(),
-        ValueRef::Null | ValueRef::Bytes(_) | ValueRef::Date(_) | ValueRef::Time(_) | ValueRef::DateTime(_) => 0.0,
+        ValueRef::Null
+        | ValueRef::Bytes(_)
+        | ValueRef::Date(_)
+        | ValueRef::Time(_)
+        | ValueRef::DateTime(_) => 0.0,
     }
 }
 
@@ -289,14 +311,22 @@ fn binary_integer(row: &mut BinaryRow<'_>, value: ValueRef<'_>, width: IntegerWi
         (IntegerWidth::Small, false) => row.short(number as i16),
         (IntegerWidth::Small, true) => row.unsigned_short(number.cast_unsigned() as u16),
         (IntegerWidth::Medium | IntegerWidth::Normal, false) => row.long(number as i32),
-        (IntegerWidth::Medium | IntegerWidth::Normal, true) => row.unsigned_long(number.cast_unsigned() as u32),
+        (IntegerWidth::Medium | IntegerWidth::Normal, true) => {
+            row.unsigned_long(number.cast_unsigned() as u32)
+        }
         (IntegerWidth::Big, false) => row.long_long(number),
         (IntegerWidth::Big, true) => row.unsigned_long_long(number.cast_unsigned()),
     }
 }
 
 #[inline]
-fn binary_cell(row: &mut BinaryRow<'_>, value: ValueRef<'_>, sql_type: &SqlType, zone: i32, scratch: &mut Vec<u8>) {
+fn binary_cell(
+    row: &mut BinaryRow<'_>,
+    value: ValueRef<'_>,
+    sql_type: &SqlType,
+    zone: i32,
+    scratch: &mut Vec<u8>,
+) {
     match (value, sql_type) {
         (ValueRef::Null, _) | (_, SqlType::Null) => row.null(),
         (_, SqlType::Integer { width, unsigned }) => binary_integer(row, value, *width, *unsigned),
@@ -304,17 +334,23 @@ fn binary_cell(row: &mut BinaryRow<'_>, value: ValueRef<'_>, sql_type: &SqlType,
         (_, SqlType::Float) => row.float(double_of(value) as f32),
         (_, SqlType::Double) => row.double(double_of(value)),
         (_, SqlType::Year) => row.unsigned_short(u16::try_from(signed_of(value)).unwrap_or(0)),
-        (ValueRef::Bytes(bytes), SqlType::VarChar { .. } | SqlType::Text { .. } | SqlType::Blob { .. }) => row.bytes(bytes),
+        (ValueRef::Bytes(bytes), SqlType::VarChar { .. } | SqlType::Text { .. } | SqlType::Blob { .. }) => {
+            row.bytes(bytes)
+        }
         (ValueRef::Date(date), SqlType::Date) => row.date(wire_date(date)),
         (ValueRef::DateTime(moment), SqlType::DateTime { .. }) => row.date_time(wire_date_time(moment)),
         (ValueRef::Date(date), SqlType::DateTime { .. } | SqlType::Timestamp { .. }) => {
             row.date_time(wire_date_time(date.at_midnight()));
         }
-        (ValueRef::DateTime(moment), SqlType::Timestamp { .. }) => row.date_time(wire_date_time(shifted(moment, zone))),
+        (ValueRef::DateTime(moment), SqlType::Timestamp { .. }) => {
+            row.date_time(wire_date_time(shifted(moment, zone)))
+        }
         (ValueRef::DateTime(moment), SqlType::Date) => row.date(wire_date(moment.date())),
         (ValueRef::Time(time), SqlType::Time { .. }) => row.time(wire_time(time)),
         (_, SqlType::Date) => row.date(mysql_protocol::Date::default()),
-        (_, SqlType::DateTime { .. } | SqlType::Timestamp { .. }) => row.date_time(mysql_protocol::DateTime::default()),
+        (_, SqlType::DateTime { .. } | SqlType::Timestamp { .. }) => {
+            row.date_time(mysql_protocol::DateTime::default())
+        }
         (_, SqlType::Time { .. }) => row.time(mysql_protocol::Time::default()),
         (value, _) => {
             formatted(value, sql_type, zone, scratch);

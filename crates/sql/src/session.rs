@@ -40,7 +40,9 @@ use crate::variables::{Scope, SessionVariables};
 use expression::Warning;
 use memory::MemoryManager;
 use mysql_protocol::result::{EndPacket, OkPacket};
-use mysql_protocol::{Capabilities, ErrorPacket, Expected, PacketWriter, Reassembler, Received, ServerHandshake, StatusFlags};
+use mysql_protocol::{
+    Capabilities, ErrorPacket, Expected, PacketWriter, Reassembler, Received, ServerHandshake, StatusFlags,
+};
 use prepared::PreparedStatement;
 use protocol::module::ConnectionAction;
 use protocol::signal::{Probe, RequestId};
@@ -197,19 +199,29 @@ impl SessionCore {
             SessionValue::Variable(name) => match name.as_str() {
                 "warning_count" => Some(Value::UInt(self.diagnostics.count())),
                 "error_count" => Some(Value::UInt(
-                    self.diagnostics.conditions.iter().filter(|condition| condition.level == Level::Error).count() as u64,
+                    self.diagnostics
+                        .conditions
+                        .iter()
+                        .filter(|condition| condition.level == Level::Error)
+                        .count() as u64,
                 )),
                 "last_insert_id" | "identity" => Some(Value::UInt(self.last_insert_id)),
                 name => self.variables.get(name, Scope::Session).map(|(value, _)| value),
             },
-            SessionValue::GlobalVariable(name) => self.variables.get(name, Scope::Global).map(|(value, _)| value),
+            SessionValue::GlobalVariable(name) => {
+                self.variables.get(name, Scope::Global).map(|(value, _)| value)
+            }
             SessionValue::RowCount => Some(Value::Int(self.row_count)),
             SessionValue::FoundRows => Some(Value::Int(i64::try_from(self.found_rows).unwrap_or(i64::MAX))),
         }
     }
 
     /// Appends packets to the reply.
-    pub(crate) fn reply(&mut self, env: &mut Environment<'_>, write: impl FnOnce(&mut PacketWriter<'_>, &Self)) {
+    pub(crate) fn reply(
+        &mut self,
+        env: &mut Environment<'_>,
+        write: impl FnOnce(&mut PacketWriter<'_>, &Self),
+    ) {
         let buffer = env.outputs.buffer(self.connection);
         let mut writer = PacketWriter::new(buffer, self.sequence);
         write(&mut writer, self);
@@ -217,7 +229,13 @@ impl SessionCore {
     }
 
     /// OK with what a statement did.
-    pub(crate) fn reply_ok(&mut self, env: &mut Environment<'_>, affected_rows: u64, last_insert_id: u64, info: &str) {
+    pub(crate) fn reply_ok(
+        &mut self,
+        env: &mut Environment<'_>,
+        affected_rows: u64,
+        last_insert_id: u64,
+        info: &str,
+    ) {
         self.reply(env, |writer, core| {
             writer.ok(&OkPacket {
                 affected_rows,
@@ -552,7 +570,11 @@ impl Session {
             running.abandon(env);
         }
         self.queue.clear();
-        if is_committing { self.core.transaction.end() } else { self.core.transaction.abort(env) }
+        if is_committing {
+            self.core.transaction.end()
+        } else {
+            self.core.transaction.abort(env)
+        }
         self.core.inbox.forget_all();
         self.core.memory.release_all();
         self.pending = Vec::new();

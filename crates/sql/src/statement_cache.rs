@@ -60,7 +60,13 @@ pub(crate) struct StatementCache {
 
 impl StatementCache {
     pub(crate) fn new(capacity: usize) -> Self {
-        Self { capacity: capacity.max(1), young: FixedMap::default(), old: FixedMap::default(), hits: 0, misses: 0 }
+        Self {
+            capacity: capacity.max(1),
+            young: FixedMap::default(),
+            old: FixedMap::default(),
+            hits: 0,
+            misses: 0,
+        }
     }
 
     /// The plan for a text, if one bound to this schema is kept.
@@ -109,7 +115,8 @@ impl StatementCache {
     }
 
     /// How many plans are kept.
-    pub(crate) fn len(&self) -> usize {
+    #[cfg(test)]
+    fn len(&self) -> usize {
         self.young.len() + self.old.len()
     }
 }

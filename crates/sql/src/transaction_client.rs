@@ -111,7 +111,8 @@ impl TransactionClient {
 
     /// A write or locking read is about to be sent.
     pub(crate) fn touch(&mut self, partition: PartitionId, view: ViewNumber, writes: bool) {
-        let held = self.participants.entry(partition).or_insert(Held { operations: 0, view, has_writes: false });
+        let held =
+            self.participants.entry(partition).or_insert(Held { operations: 0, view, has_writes: false });
         held.has_writes |= writes;
     }
 
@@ -152,7 +153,8 @@ impl TransactionClient {
     }
 
     fn undo_to(&self, mark: &Mark) -> Mark {
-        let kept = |partition| mark.iter().find(|(marked, _)| *marked == partition).map_or(0, |(_, kept)| *kept);
+        let kept =
+            |partition| mark.iter().find(|(marked, _)| *marked == partition).map_or(0, |(_, kept)| *kept);
         self.participants.keys().map(|partition| (*partition, kept(*partition))).collect()
     }
 

@@ -8,6 +8,7 @@
 //!
 //! Deliberately not here: SET GLOBAL. Globals come from the configuration of the node; a value that differs from it is refused, because one
 //! session's thread cannot change the others.
+#![expect(clippy::wildcard_enum_match_arm, reason = "a value of another kind is refused")]
 
 mod table;
 #[cfg(test)]
@@ -70,8 +71,14 @@ const SQL_MODES: [&str; 15] = [
     "TIME_TRUNCATE_FRACTIONAL",
     "NO_FIELD_OPTIONS",
 ];
-const SQL_MODES_UNSUPPORTED: [&str; 6] =
-    ["ANSI", "ANSI_QUOTES", "PIPES_AS_CONCAT", "NO_BACKSLASH_ESCAPES", "REAL_AS_FLOAT", "PAD_CHAR_TO_FULL_LENGTH"];
+const SQL_MODES_UNSUPPORTED: [&str; 6] = [
+    "ANSI",
+    "ANSI_QUOTES",
+    "PIPES_AS_CONCAT",
+    "NO_BACKSLASH_ESCAPES",
+    "REAL_AS_FLOAT",
+    "PAD_CHAR_TO_FULL_LENGTH",
+];
 
 impl Default for SessionVariables {
     fn default() -> Self {
@@ -170,7 +177,8 @@ pub(crate) fn time_zone_offset(text: &str) -> Result<Option<i32>, SqlError> {
         _ => return Err(refused()),
     };
     let (hours, minutes) = rest.split_once(':').ok_or_else(refused)?;
-    let digits = |part: &str| part.len() <= 2 && !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    let digits =
+        |part: &str| part.len() <= 2 && !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
     if !digits(hours) || !digits(minutes) {
         return Err(refused());
     }
@@ -217,7 +225,10 @@ impl SessionVariables {
     pub(crate) fn set(&mut self, name: &str, value: Option<&Value>) -> Result<(), SqlError> {
         let definition = definition(name).ok_or_else(|| unknown(name))?;
         if !definition.is_settable {
-            return Err(SqlError::new(1238, format!("Variable '{}' is a read only variable", definition.name)));
+            return Err(SqlError::new(
+                1238,
+                format!("Variable '{}' is a read only variable", definition.name),
+            ));
         }
         let default = definition.default_value();
         let value = self.checked(definition, value.unwrap_or(&default))?;
@@ -267,7 +278,8 @@ impl SessionVariables {
                 _ => Ok(Value::text(&text()?)),
             },
             Kind::Choice(choices) => {
-                let by_number = number_of(value).and_then(|number| choices.get(usize::try_from(number).ok()?));
+                let by_number =
+                    number_of(value).and_then(|number| choices.get(usize::try_from(number).ok()?));
                 let chosen = match by_number {
                     Some(choice) => Some(choice),
                     None => {
@@ -337,11 +349,6 @@ impl SessionVariables {
             no_zero_date: has("NO_ZERO_DATE"),
             no_zero_in_date: has("NO_ZERO_IN_DATE"),
         };
-    }
-
-    /// The mode for values that are about to be stored.
-    pub(crate) fn store_mode(&self) -> SqlMode {
-        SqlMode { strict: self.is_strict, ..self.sql_mode }
     }
 
     /// SET NAMES: client, connection and results at once.
@@ -418,7 +425,10 @@ pub(crate) fn checked_isolation(text: &str) -> Result<(), SqlError> {
                 "This version of LatsDB doesn't yet support 'transaction isolation level {level}'; transactions run at READ COMMITTED"
             ),
         )),
-        _ => Err(SqlError::new(1231, format!("Variable 'transaction_isolation' can't be set to the value of '{text}'"))),
+        _ => Err(SqlError::new(
+            1231,
+            format!("Variable 'transaction_isolation' can't be set to the value of '{text}'"),
+        )),
     }
 }
 
@@ -459,7 +469,11 @@ fn normalized_sql_mode(text: &str) -> Result<String, SqlError> {
 }
 
 /// `SET timestamp = 0` is DEFAULT: the clock.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a float cast saturates, and negative numbers are the clock")]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a float cast saturates, and negative numbers are the clock"
+)]
 fn fixed_timestamp(value: &Value) -> Option<u64> {
     match value {
         Value::Double(seconds) if *seconds > 0.0 => Some((seconds * 1_000_000.0) as u64),

@@ -3,6 +3,7 @@
 //! Rows are locked shared and read in their newest versions, so that a writer that keeps the index right already (it is write-only) and this
 //! run never disagree: whoever comes first inserts the entry, the other finds it there. An entry that points to another row is a duplicate: the
 //! index cannot be made (1062).
+#![expect(clippy::wildcard_enum_match_arm, reason = "an answer of another kind is a failure like any other")]
 
 use crate::execute::conflicts::{stored_bytes, stored_rows};
 use crate::execute::locked_reader::LockBatch;
@@ -12,7 +13,9 @@ use crate::execute::write_set::{FailedWrite, HiddenIndexes, Origin, WriteSet, du
 use crate::execute::{CommitStart, Completion, Cx, Failure, Progress, failure_of, start_commit};
 use crate::inbox::Reply;
 use protocol::SqlError;
-use protocol::program::{KeyRange, LockMode, OnDuplicate, OperationResult, ReadOutput, TableRef, WriteOperation};
+use protocol::program::{
+    KeyRange, LockMode, OnDuplicate, OperationResult, ReadOutput, TableRef, WriteOperation,
+};
 use protocol::signal::{CommitOutcome, RequestId};
 use query::TableAccessInfo;
 use std::sync::Arc;
@@ -24,9 +27,15 @@ const BATCH_ROWS: usize = 256;
 enum Stage {
     Find,
     Lock(LockBatch),
-    Insert { set: WriteSet, rows: Vec<Vec<u8>> },
+    Insert {
+        set: WriteSet,
+        rows: Vec<Vec<u8>>,
+    },
     /// Entries that were there already: do they point to the same rows?
-    Compare { batch: LockBatch, rows: Vec<Vec<u8>> },
+    Compare {
+        batch: LockBatch,
+        rows: Vec<Vec<u8>>,
+    },
     Commit(RequestId),
 }
 
@@ -87,7 +96,10 @@ impl UniqueBackfill {
                         if let Some((_, failed)) = outcome.failed {
                             return Err(FailedWrite::into_failure(failed, &self.info.definition.name));
                         }
-                        let there = outcome.results.iter().filter(|(_, result)| *result == OperationResult::Duplicate);
+                        let there = outcome
+                            .results
+                            .iter()
+                            .filter(|(_, result)| *result == OperationResult::Duplicate);
                         let there: Vec<usize> = there.map(|(origin, _)| origin.row as usize).collect();
                         self.compare(&rows, &there, cx)?;
                     }
@@ -111,7 +123,11 @@ impl UniqueBackfill {
                             Reply::Commit(CommitOutcome::Aborted(refusal)) => {
                                 return Err(failure_of(refusal, &self.info.definition.name));
                             }
-                            _ => return Err(Failure::Error(SqlError::deadlock("a node was lost during the backfill"))),
+                            _ => {
+                                return Err(Failure::Error(SqlError::deadlock(
+                                    "a node was lost during the backfill",
+                                )));
+                            }
                         }
                     }
                 },

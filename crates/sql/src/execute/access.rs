@@ -4,6 +4,7 @@
 //! becomes inclusive or exclusive so that the same rows are between the bounds. Ranges come out ascending and disjoint.
 //!
 //! Invariant: the rows within the ranges are exactly those for which the templates' conditions are true, whatever the parameters are.
+#![expect(clippy::wildcard_enum_match_arm, reason = "only moments have a time zone")]
 
 #[cfg(test)]
 mod tests;
@@ -16,8 +17,8 @@ use query::TableAccessInfo;
 use std::cmp::Ordering;
 use std::ops::Bound;
 use types::{
-    ColumnDefinition, Interval, IntegerWidth, KeyEncoder, KeyPart, SqlType, StoreMode, TableDefinition, Value, ValueRef,
-    successor_of_prefix,
+    ColumnDefinition, IntegerWidth, Interval, KeyEncoder, KeyPart, SqlType, StoreMode, TableDefinition,
+    Value, ValueRef, successor_of_prefix,
 };
 
 /// A constant expression's value as a column of this type holds it, and how it compares to what the expression gave.
@@ -210,7 +211,8 @@ pub(crate) fn append_ranges(
         if value.is_null() {
             return Ok(());
         }
-        let fitted = fit(value, &expression.sql_type, table.column_at(part.column), context.time_zone_offset_seconds);
+        let fitted =
+            fit(value, &expression.sql_type, table.column_at(part.column), context.time_zone_offset_seconds);
         if fitted.order != Ordering::Equal {
             return Ok(());
         }
@@ -259,16 +261,19 @@ fn column_bounds(
     column: &ColumnDefinition,
     context: &Context<'_>,
 ) -> Result<Option<ColumnBounds>, Failure> {
-    let evaluate = |bound: &Option<(Expression, Inclusive)>| -> Result<Option<Option<(Fitted, Inclusive)>>, Failure> {
-        let Some((expression, inclusive)) = bound else { return Ok(Some(None)) };
-        let value = expression.evaluate(&NoColumns, context)?;
-        if value.is_null() {
-            return Ok(None);
-        }
-        let fitted = fit(value, &expression.sql_type, column, context.time_zone_offset_seconds);
-        Ok(Some(Some((fitted, *inclusive))))
+    let evaluate =
+        |bound: &Option<(Expression, Inclusive)>| -> Result<Option<Option<(Fitted, Inclusive)>>, Failure> {
+            let Some((expression, inclusive)) = bound else { return Ok(Some(None)) };
+            let value = expression.evaluate(&NoColumns, context)?;
+            if value.is_null() {
+                return Ok(None);
+            }
+            let fitted = fit(value, &expression.sql_type, column, context.time_zone_offset_seconds);
+            Ok(Some(Some((fitted, *inclusive))))
+        };
+    let (Some(lower), Some(upper)) = (evaluate(&template.lower)?, evaluate(&template.upper)?) else {
+        return Ok(None);
     };
-    let (Some(lower), Some(upper)) = (evaluate(&template.lower)?, evaluate(&template.upper)?) else { return Ok(None) };
     // `column > 1.5` is `column >= 2`, `column > 2^40` of an INT is `column > 2147483647`: nothing.
     let moved = |(fitted, inclusive): (Fitted, Inclusive), included_if: Ordering| {
         let inclusive = match fitted.order {
@@ -323,9 +328,7 @@ fn bounded_range(
     };
     let upper = match last {
         Some((value, inclusive)) if exclusive(*inclusive) => Bound::Excluded(key_of(value).into()),
-        Some((value, _)) => {
-            behind(key_of(value)).map_or(Bound::Unbounded, |key| Bound::Excluded(key.into()))
-        }
+        Some((value, _)) => behind(key_of(value)).map_or(Bound::Unbounded, |key| Bound::Excluded(key.into())),
         None => match &null_key {
             Some(null_key) if part.descending => Bound::Excluded(null_key.clone().into()),
             _ if prefix.is_empty() => Bound::Unbounded,
@@ -363,9 +366,10 @@ fn is_empty(range: &KeyRange) -> bool {
     match (&range.lower, &range.upper) {
         (Bound::Unbounded, _) | (_, Bound::Unbounded) => false,
         (Bound::Included(lower), Bound::Included(upper)) => lower > upper,
-        (Bound::Included(lower) | Bound::Excluded(lower), Bound::Included(upper) | Bound::Excluded(upper)) => {
-            lower >= upper
-        }
+        (
+            Bound::Included(lower) | Bound::Excluded(lower),
+            Bound::Included(upper) | Bound::Excluded(upper),
+        ) => lower >= upper,
     }
 }
 

@@ -9,12 +9,18 @@
 //!
 //! Invariant: for ON DUPLICATE KEY UPDATE the row in the way is the one of the first conflicting key, the primary key first, then unique indexes
 //! in their order, as in MySQL.
+#![expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "duplicates are told by their key, all other failures alike"
+)]
 
 use super::locked_reader::LockBatch;
 use super::row_builder::primary_key_of;
 use super::select::conjunction_of;
 use super::table_reader::{KeyedRow, TableReader};
-use super::write_set::{FailedWrite, HiddenIndexes, WriteSet, add_change, add_delete, add_insert, duplicate_error};
+use super::write_set::{
+    FailedWrite, HiddenIndexes, WriteSet, add_change, add_delete, add_insert, duplicate_error,
+};
 use super::{Cx, Failure};
 use crate::plan::InsertConflict;
 use protocol::SqlError;
@@ -43,8 +49,18 @@ struct Conflict {
 }
 
 enum Stage {
-    Probe { base: LockBatch, entries: Vec<(usize, LockBatch)>, found: Vec<Conflict>, base_row: Option<KeyedRow>, is_base_done: bool },
-    Others { conflicts: Vec<Conflict>, rows: Vec<KeyedRow>, batch: LockBatch },
+    Probe {
+        base: LockBatch,
+        entries: Vec<(usize, LockBatch)>,
+        found: Vec<Conflict>,
+        base_row: Option<KeyedRow>,
+        is_base_done: bool,
+    },
+    Others {
+        conflicts: Vec<Conflict>,
+        rows: Vec<KeyedRow>,
+        batch: LockBatch,
+    },
     Write(Option<RowOutcome>),
     Over,
 }
@@ -120,7 +136,8 @@ impl ConflictRun {
                         return Ok(None);
                     };
                     rows.extend(others);
-                    let outcome = self.decide(&conflicts, &rows, set, conflict, update, (info, indexes), cx)?;
+                    let outcome =
+                        self.decide((&conflicts, &rows), set, (conflict, update), (info, indexes), cx)?;
                     set.send(false, cx)?;
                     self.stage = Stage::Write(Some(outcome));
                 }
@@ -200,11 +217,9 @@ impl ConflictRun {
     /// What is done with the row, and the changes for it.
     fn decide(
         &self,
-        conflicts: &[Conflict],
-        rows: &[KeyedRow],
+        (conflicts, rows): (&[Conflict], &[KeyedRow]),
         set: &mut WriteSet,
-        conflict: &InsertConflict,
-        update: Option<&UpdateProgram>,
+        (conflict, update): (&InsertConflict, Option<&UpdateProgram>),
         (info, indexes): (&TableAccessInfo, &HiddenIndexes),
         cx: &mut Cx<'_, '_>,
     ) -> Result<RowOutcome, Failure> {

@@ -39,7 +39,9 @@ impl Groups {
     fn group(&mut self, values: Vec<Value>) -> (usize, usize) {
         let same_hash = self.by_hash.entry(hash_row(&values, &self.types)).or_default();
         let (groups, types) = (&self.groups, &self.types);
-        let is_same = |group: &&u32| groups.get(**group as usize).is_some_and(|(other, _)| equal_rows(other, &values, types));
+        let is_same = |group: &&u32| {
+            groups.get(**group as usize).is_some_and(|(other, _)| equal_rows(other, &values, types))
+        };
         if let Some(known) = same_hash.iter().find(is_same) {
             return (*known as usize, 0);
         }

@@ -10,11 +10,14 @@
 //!
 //! Invariants: the drawn values of one statement are consecutive; the sequence is above every explicit value before the row is written; a
 //! duplicate of a *drawn* value makes the session run the statement again with the next values ([`Failure::Error`] never shows it).
+#![expect(clippy::wildcard_enum_match_arm, reason = "an answer of another kind is a failure like any other")]
 
 use super::conflicts::{ConflictRun, RowOutcome};
 use super::modify::update_program;
 use super::row_builder::{DrawnIds, RowBuilder, Strictness, encode_row, primary_key_of};
-use super::write_set::{FailedWrite, HiddenIndexes, Origin, WriteOutcome, WriteSet, add_insert, duplicate_error};
+use super::write_set::{
+    FailedWrite, HiddenIndexes, Origin, WriteOutcome, WriteSet, add_insert, duplicate_error,
+};
 use super::{Completion, Cx, Failure, Progress, warnings_of};
 use crate::inbox::{Reply, RequestKind};
 use crate::plan::{InsertConflict, InsertPlan, Plan};
@@ -87,7 +90,11 @@ fn insert_plan<'a>(cx: &Cx<'a, '_>) -> &'a InsertPlan {
 
 /// What values are evaluated with.
 fn value_context<'a>(cx: &Cx<'a, '_>, conflict: &InsertConflict) -> Context<'a> {
-    if matches!(conflict, InsertConflict::Ignore) { cx.statement.context() } else { cx.statement.store_context() }
+    if matches!(conflict, InsertConflict::Ignore) {
+        cx.statement.context()
+    } else {
+        cx.statement.store_context()
+    }
 }
 
 impl InsertRun {
@@ -111,7 +118,8 @@ impl InsertRun {
             }
             InsertConflict::Fail | InsertConflict::Ignore | InsertConflict::Replace => (None, false),
         };
-        let is_resolved_here = changes_key || (!indexes.is_empty() && !matches!(plan.conflict, InsertConflict::Fail));
+        let is_resolved_here =
+            changes_key || (!indexes.is_empty() && !matches!(plan.conflict, InsertConflict::Fail));
         let passed_ids = if attempt == 0 { 0 } else { 1u64 << attempt.min(20) };
         Ok(Self {
             info,
@@ -194,7 +202,11 @@ impl InsertRun {
 
     fn draw_ids(&mut self, cx: &mut Cx<'_, '_>) {
         let range = &self.info.auto_increment;
-        let raise = if self.highest_explicit > 0 && !range.pass(self.highest_explicit) { self.highest_explicit } else { 0 };
+        let raise = if self.highest_explicit > 0 && !range.pass(self.highest_explicit) {
+            self.highest_explicit
+        } else {
+            0
+        };
         self.stage = Stage::Build;
         let wanted = if self.wanted_ids > 0 { self.wanted_ids + self.passed_ids } else { 0 };
         if raise == 0 {
@@ -273,7 +285,12 @@ impl InsertRun {
         Ok(())
     }
 
-    fn on_written(&mut self, plan: &InsertPlan, outcome: WriteOutcome, cx: &mut Cx<'_, '_>) -> Result<(), Failure> {
+    fn on_written(
+        &mut self,
+        plan: &InsertPlan,
+        outcome: WriteOutcome,
+        cx: &mut Cx<'_, '_>,
+    ) -> Result<(), Failure> {
         if let Some((origin, failed)) = outcome.failed {
             return Err(self.failure(plan, origin, failed, cx));
         }
@@ -318,7 +335,11 @@ impl InsertRun {
             let is_generated = self.chunk.get(position).is_some_and(|row| row.is_generated);
             let error = self.duplicate(origin, cx);
             let is_primary = origin.entry.is_none();
-            return if is_generated && is_primary { Failure::DrawnTaken(error) } else { Failure::Error(error) };
+            return if is_generated && is_primary {
+                Failure::DrawnTaken(error)
+            } else {
+                Failure::Error(error)
+            };
         }
         failed.into_failure(&self.info.definition.name)
     }

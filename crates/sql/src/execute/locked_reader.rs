@@ -5,6 +5,7 @@
 //! next candidates take their place.
 //!
 //! Invariant: rows come in the order of their candidates.
+#![expect(clippy::wildcard_enum_match_arm, reason = "an answer of another kind is a failure like any other")]
 
 use super::sort::{SortColumn, Sorter};
 use super::table_reader::{Collector, KeyedRow, Pump, TableReader, by_partition, malformed};
@@ -47,7 +48,14 @@ impl LockBatch {
             open.push((cx.locked_read(partition, program, keys, lock)?, partition));
         }
         let table = info.definition.name.clone();
-        Ok(Self { table, shape: BatchShape::of(program), keys, open, rows: FixedMap::default(), failure: None })
+        Ok(Self {
+            table,
+            shape: BatchShape::of(program),
+            keys,
+            open,
+            rows: FixedMap::default(),
+            failure: None,
+        })
     }
 
     /// The rows, in the order of the keys; None while answers are missing.
@@ -99,6 +107,9 @@ pub(crate) fn lost_lock() -> Failure {
     Failure::ViewChanged(protocol::SqlError::deadlock("the node that held its locks is lost"))
 }
 
+/// Primary keys, or what to wait for before there are any.
+pub(crate) type Taken = Result<Vec<Box<[u8]>>, Pull>;
+
 /// Where candidates come from.
 pub(crate) enum Candidates {
     /// The keys are in the statement.
@@ -111,7 +122,7 @@ pub(crate) enum Candidates {
 
 impl Candidates {
     /// Up to `count` more; fewer only if there are no more. An error value says what to wait for.
-    pub(crate) fn take(&mut self, count: usize, cx: &mut Cx<'_, '_>) -> Result<Result<Vec<Box<[u8]>>, Pull>, Failure> {
+    pub(crate) fn take(&mut self, count: usize, cx: &mut Cx<'_, '_>) -> Result<Taken, Failure> {
         match self {
             Candidates::Keys(keys) => {
                 let count = count.min(keys.len());

@@ -18,7 +18,9 @@ use super::row_builder::{default_of, store_in_column};
 use super::select::{Window, candidates, conjunction_of};
 use super::sort::SortColumn;
 use super::table_reader::{KeyedRow, Order};
-use super::write_set::{FailedWrite, HiddenIndexes, Origin, WriteOutcome, WriteSet, add_change, add_delete, duplicate_error};
+use super::write_set::{
+    FailedWrite, HiddenIndexes, Origin, WriteOutcome, WriteSet, add_change, add_delete, duplicate_error,
+};
 use super::{Completion, Cx, Failure, Progress, Pull, warnings_of};
 use crate::plan::{AccessPath, ColumnAssignment, DeletePlan, Limit, SortKey, TableAccess, UpdatePlan};
 use expression::{Expression, IntervalUnit};
@@ -73,7 +75,8 @@ impl ModifyRun {
         let info = cx.info(&plan.access.table)?;
         let indexes = HiddenIndexes::of(&info, cx)?;
         let is_key = |column| {
-            info.definition.primary_key().iter().any(|part| part.column == column) || indexes.have_column(column)
+            info.definition.primary_key().iter().any(|part| part.column == column)
+                || indexes.have_column(column)
         };
         let touched = (0..).map(types::ColumnIndex).zip(&info.definition.columns);
         let mut touched = touched.filter(|(_, column)| column.flags.on_update_now).map(|(column, _)| column);
@@ -100,7 +103,15 @@ impl ModifyRun {
             let context = cx.statement.program_context(cx.statement.settings);
             Arc::new(DeleteFilter { filter, context })
         });
-        Self::new(Kind::Delete(filter), info, indexes, rewrite, &plan.access, (&plan.order_by, &plan.limit), cx)
+        Self::new(
+            Kind::Delete(filter),
+            info,
+            indexes,
+            rewrite,
+            &plan.access,
+            (&plan.order_by, &plan.limit),
+            cx,
+        )
     }
 
     fn new(
@@ -181,7 +192,11 @@ impl ModifyRun {
     }
 
     /// Takes candidates; Some: poll again later.
-    fn gather(&mut self, mut candidates: Candidates, cx: &mut Cx<'_, '_>) -> Result<Option<Progress>, Failure> {
+    fn gather(
+        &mut self,
+        mut candidates: Candidates,
+        cx: &mut Cx<'_, '_>,
+    ) -> Result<Option<Progress>, Failure> {
         if let Candidates::Keys(keys) = candidates {
             self.keys = keys;
             return Ok(None);
@@ -202,7 +217,11 @@ impl ModifyRun {
                 }
                 Err(pull) => {
                     self.stage = Stage::Gather(candidates);
-                    return Ok(Some(if matches!(pull, Pull::Spent) { Progress::Spent } else { Progress::Wait }));
+                    return Ok(Some(if matches!(pull, Pull::Spent) {
+                        Progress::Spent
+                    } else {
+                        Progress::Wait
+                    }));
                 }
             }
         }
@@ -335,7 +354,10 @@ fn assigned_value(
     let Some(value) = &assignment.value else {
         if let DefaultValue::Expression { encoded, .. } = &column.default {
             return stdx::wire::from_bytes(encoded).map_err(|_| {
-                Failure::Error(SqlError::new(1815, format!("The default of column '{}' is malformed", column.name)))
+                Failure::Error(SqlError::new(
+                    1815,
+                    format!("The default of column '{}' is malformed", column.name),
+                ))
             });
         }
         return default_of(column, &context)

@@ -5,15 +5,16 @@
 //!
 //! Invariant: a row that comes out has a value of its column's type in every column, NULL only where that is allowed.
 
-use super::access::to_utc;
 use super::Failure;
+use super::access::to_utc;
 use crate::plan::InsertPlan;
 use expression::{Context, Expression, NoColumns};
 use protocol::SqlError;
 use query::{TableAccessInfo, now_for};
 use std::sync::Arc;
 use types::{
-    ColumnDefinition, ColumnIndex, DefaultValue, SqlType, StoreMode, Value, ValueRef, implicit_default, store_with_warning,
+    ColumnDefinition, ColumnIndex, DefaultValue, SqlType, StoreMode, Value, ValueRef, implicit_default,
+    store_with_warning,
 };
 
 /// What may be lost when a value is stored.
@@ -65,7 +66,12 @@ pub(crate) struct RowBuilder {
 }
 
 impl RowBuilder {
-    pub(crate) fn new(plan: &InsertPlan, info: &Arc<TableAccessInfo>, strictness: Strictness, zero_draws: bool) -> Self {
+    pub(crate) fn new(
+        plan: &InsertPlan,
+        info: &Arc<TableAccessInfo>,
+        strictness: Strictness,
+        zero_draws: bool,
+    ) -> Self {
         let definition = &info.definition;
         let auto = definition.auto_increment;
         let is_hidden_id_drawn = definition
@@ -88,7 +94,9 @@ impl RowBuilder {
         row: &[Option<Expression>],
         context: &Context<'_>,
     ) -> Result<(bool, Option<u64>), Failure> {
-        let Some(auto) = self.info.definition.auto_increment else { return Ok((self.is_hidden_id_drawn, None)) };
+        let Some(auto) = self.info.definition.auto_increment else {
+            return Ok((self.is_hidden_id_drawn, None));
+        };
         let Some(Some(expression)) = self.auto_position.and_then(|position| row.get(position)) else {
             return Ok((true, None));
         };
@@ -164,7 +172,10 @@ impl RowBuilder {
             return Ok((None, explicit));
         }
         let Some(left) = ids.left.checked_sub(1) else {
-            return Err(Failure::Error(SqlError::new(1467, "Failed to read auto-increment value from storage engine")));
+            return Err(Failure::Error(SqlError::new(
+                1467,
+                "Failed to read auto-increment value from storage engine",
+            )));
         };
         let id = ids.next;
         *ids = DrawnIds { next: id.saturating_add(1), left };
@@ -173,7 +184,9 @@ impl RowBuilder {
             let is_hidden = column.flags.hidden && column.default == DefaultValue::AutoIncrement;
             if is_hidden || (is_auto && explicit.is_none()) {
                 values[position] = types::store(Value::UInt(id), &column.sql_type, StoreMode::Strict)
-                    .map_err(|_| SqlError::new(1467, "Failed to read auto-increment value from storage engine"))?;
+                    .map_err(|_| {
+                        SqlError::new(1467, "Failed to read auto-increment value from storage engine")
+                    })?;
             }
         }
         let is_visible = definition.auto_increment.is_some() && explicit.is_none();
@@ -196,7 +209,12 @@ impl RowBuilder {
         store_in_column(number, value, from, column, self.strictness.store_mode(), context)
     }
 
-    fn null_for(&self, column: &ColumnDefinition, is_auto: bool, context: &Context<'_>) -> Result<Value, Failure> {
+    fn null_for(
+        &self,
+        column: &ColumnDefinition,
+        is_auto: bool,
+        context: &Context<'_>,
+    ) -> Result<Value, Failure> {
         if column.flags.nullable || is_auto {
             return Ok(Value::Null);
         }
@@ -217,8 +235,9 @@ impl RowBuilder {
         context: &Context<'_>,
     ) -> Result<Value, Failure> {
         if let DefaultValue::Expression { encoded, .. } = &column.default {
-            let expression: Expression = stdx::wire::from_bytes(encoded)
-                .map_err(|_| SqlError::new(1815, format!("The default of column '{}' is malformed", column.name)))?;
+            let expression: Expression = stdx::wire::from_bytes(encoded).map_err(|_| {
+                SqlError::new(1815, format!("The default of column '{}' is malformed", column.name))
+            })?;
             let value = expression.evaluate(values, context)?;
             return self.stored(number, value, &expression.sql_type, column, false, context);
         }
@@ -258,7 +277,9 @@ pub(crate) fn store_in_column(
     }
     let stored = match store_with_warning(value.clone(), &column.sql_type, mode) {
         Ok(stored) => stored,
-        Err(error) => return Err(Failure::Error(query::write::store_error(error, &value, &column.name, number))),
+        Err(error) => {
+            return Err(Failure::Error(query::write::store_error(error, &value, &column.name, number)));
+        }
     };
     if let Some(warning) = stored.warning {
         context.warnings.push(warning.code(), || {

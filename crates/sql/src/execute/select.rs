@@ -9,6 +9,7 @@
 //! A table reader without anything behind it writes rows straight from storage into the connection's send buffer.
 //!
 //! Invariant: nothing is sent before the first row or the end is known, so an early error is a plain error packet.
+#![expect(clippy::wildcard_enum_match_arm, reason = "LIMIT takes whole numbers, nothing else")]
 
 use super::distinct::Distinct;
 use super::grouping::Groups;
@@ -39,12 +40,29 @@ pub(crate) enum Operator {
     Unique(Box<UniqueReader>),
     Locked(Box<LockedReader>),
     Virtual(Box<VirtualReader>),
-    Filter { input: Box<Operator>, condition: Expression },
-    Project { input: Box<Operator>, expressions: Vec<Expression> },
+    Filter {
+        input: Box<Operator>,
+        condition: Expression,
+    },
+    Project {
+        input: Box<Operator>,
+        expressions: Vec<Expression>,
+    },
     /// `is_partial`: rows are partial aggregates.
-    Group { input: Box<Operator>, groups: Option<Groups>, grouping: Grouping, is_partial: bool },
-    Distinct { input: Box<Operator>, distinct: Distinct },
-    Sort { input: Box<Operator>, sorter: Option<Sorter> },
+    Group {
+        input: Box<Operator>,
+        groups: Option<Groups>,
+        grouping: Grouping,
+        is_partial: bool,
+    },
+    Distinct {
+        input: Box<Operator>,
+        distinct: Distinct,
+    },
+    Sort {
+        input: Box<Operator>,
+        sorter: Option<Sorter>,
+    },
 }
 
 impl Operator {
@@ -73,12 +91,12 @@ impl Operator {
                             return Ok(Pull::Batch(rows));
                         }
                     }
-                    pull => return Ok(pull),
+                    pull @ (Pull::Wait | Pull::Spent | Pull::End) => return Ok(pull),
                 }
             },
             Operator::Project { input, expressions } => match input.next(cx)? {
                 Pull::Batch(rows) => Ok(Pull::Batch(projected(&rows, expressions, cx)?)),
-                pull => Ok(pull),
+                pull @ (Pull::Wait | Pull::Spent | Pull::End) => Ok(pull),
             },
             Operator::Group { .. } => self.next_group(cx),
             Operator::Distinct { input, distinct } => loop {
@@ -89,7 +107,7 @@ impl Operator {
                             return Ok(Pull::Batch(rows));
                         }
                     }
-                    pull => return Ok(pull),
+                    pull @ (Pull::Wait | Pull::Spent | Pull::End) => return Ok(pull),
                 }
             },
             Operator::Sort { input, sorter } => {
@@ -101,7 +119,7 @@ impl Operator {
                             *self = Operator::rows(rows);
                             return self.next(cx);
                         }
-                        pull => return Ok(pull),
+                        pull @ (Pull::Wait | Pull::Spent) => return Ok(pull),
                     }
                 }
                 Ok(Pull::End)
@@ -129,7 +147,7 @@ impl Operator {
                     *self = Operator::rows(rows);
                     return self.next(cx);
                 }
-                pull => return Ok(pull),
+                pull @ (Pull::Wait | Pull::Spent) => return Ok(pull),
             }
         }
         Ok(Pull::End)
@@ -182,7 +200,11 @@ pub(crate) struct Window {
 
 impl Window {
     /// Evaluates the clauses.
-    pub(crate) fn of(limit: &crate::plan::Limit, unlimited: u64, statement: &Statement) -> Result<Self, Failure> {
+    pub(crate) fn of(
+        limit: &crate::plan::Limit,
+        unlimited: u64,
+        statement: &Statement,
+    ) -> Result<Self, Failure> {
         let context = statement.context();
         let evaluate = |expression: &Option<Expression>, missing: u64| -> Result<u64, Failure> {
             let Some(expression) = expression else { return Ok(missing) };
@@ -218,11 +240,15 @@ impl SelectRun {
             expressions.iter().map(|expression| expression.sql_type.clone()).collect()
         };
         if plan.distinct {
-            root = Operator::Distinct { input: Box::new(root), distinct: Distinct::new(types(&plan.projection)) };
+            root = Operator::Distinct {
+                input: Box::new(root),
+                distinct: Distinct::new(types(&plan.projection)),
+            };
         }
         if needs_sort(plan) {
             let columns = sort_columns(plan, plan.projection.len());
-            root = Operator::Sort { input: Box::new(root), sorter: Some(Sorter::new(columns, window.useful())) };
+            root =
+                Operator::Sort { input: Box::new(root), sorter: Some(Sorter::new(columns, window.useful())) };
         }
         Ok(Self { root, window, is_header_sent: false, row_count: 0 })
     }
@@ -265,7 +291,12 @@ impl SelectRun {
         }
     }
 
-    fn write_rows(&mut self, cx: &mut Cx<'_, '_>, buffer: &mut Vec<u8>, scratch: &mut Vec<u8>) -> Result<Pump, Failure> {
+    fn write_rows(
+        &mut self,
+        cx: &mut Cx<'_, '_>,
+        buffer: &mut Vec<u8>,
+        scratch: &mut Vec<u8>,
+    ) -> Result<Pump, Failure> {
         let before = (buffer.len(), cx.core.sequence);
         let cached = Arc::clone(&cx.statement.cached);
         let mut packets = PacketWriter::new(buffer, cx.core.sequence);
@@ -311,7 +342,7 @@ impl SelectRun {
             if let Operator::Table(reader) = &mut self.root {
                 match reader.pump(cx, writer)? {
                     Pump::Rows => continue,
-                    pump => return Ok(pump),
+                    pump @ (Pump::Wait | Pump::Spent | Pump::End) => return Ok(pump),
                 }
             }
             match self.root.next(cx)? {
@@ -458,9 +489,12 @@ fn table_source(
     let output = pushed_output(plan, cx.statement);
     let program = TableReader::program(&info, filter, output, cx.statement);
     let order = plan.order_by_index.map_or(Order::Any, Order::Key);
-    let limit = if plan.grouping.is_none() && !plan.distinct && !needs_sort(plan) { window.useful() } else { None };
+    let limit =
+        if plan.grouping.is_none() && !plan.distinct && !needs_sort(plan) { window.useful() } else { None };
     let source = match read_target(&table.path, &info, cx)? {
-        ReadTarget::Direct(target) => Operator::Table(TableReader::new(&info, program, target, order, limit, cx)),
+        ReadTarget::Direct(target) => {
+            Operator::Table(TableReader::new(&info, program, target, order, limit, cx))
+        }
         ReadTarget::ByUnique(index, keys) => {
             Operator::Unique(Box::new(UniqueReader::new(&info, index, keys, program, order, cx)?))
         }
@@ -469,7 +503,11 @@ fn table_source(
 }
 
 fn group_or_empty(plan: &SelectPlan) -> Operator {
-    if plan.grouping.is_some() { group_tail(plan, Operator::rows(Vec::new()), false) } else { Operator::rows(Vec::new()) }
+    if plan.grouping.is_some() {
+        group_tail(plan, Operator::rows(Vec::new()), false)
+    } else {
+        Operator::rows(Vec::new())
+    }
 }
 
 fn locked_source(
@@ -490,7 +528,8 @@ fn locked_source(
         Vec::new()
     };
     let filter = conjunction_of([table.filter.clone(), having], cx.statement);
-    let candidates = candidates(table, info, filter.clone(), (order, false), sort_columns(plan, 0), sort, cx)?;
+    let candidates =
+        candidates(table, info, filter.clone(), (order, false), sort_columns(plan, 0), sort, cx)?;
     // Aggregates are made here: a locking read answers row by row.
     let (output, is_grouped) = match &plan.grouping {
         Some(_) => {
@@ -528,7 +567,9 @@ pub(crate) fn candidates(
     let mut program = TableReader::program(info, filter, output, cx.statement);
     program.with_primary_key = true;
     let reader = match read_target(&table.path, info, cx)? {
-        ReadTarget::Direct(Target::Keys(keys)) if !is_sorted && !must_match => return Ok(Candidates::Keys(keys.into())),
+        ReadTarget::Direct(Target::Keys(keys)) if !is_sorted && !must_match => {
+            return Ok(Candidates::Keys(keys.into()));
+        }
         ReadTarget::Direct(target) => TableReader::new(info, program, target, order, None, cx),
         ReadTarget::ByUnique(index, keys) => {
             // A scan of each key's entries in the index finds the same rows without the hidden table.

@@ -19,9 +19,15 @@ pub(crate) struct SortColumn {
 }
 
 /// Compares two rows.
-pub(crate) fn compare_rows(left: &[types::Value], right: &[types::Value], columns: &[SortColumn]) -> Ordering {
+pub(crate) fn compare_rows(
+    left: &[types::Value],
+    right: &[types::Value],
+    columns: &[SortColumn],
+) -> Ordering {
     for column in columns {
-        let (Some(left), Some(right)) = (left.get(column.position), right.get(column.position)) else { continue };
+        let (Some(left), Some(right)) = (left.get(column.position), right.get(column.position)) else {
+            continue;
+        };
         let order = compare_values(&left.as_ref(), &right.as_ref(), &column.sql_type);
         if order.is_ne() {
             return if column.descending { order.reverse() } else { order };

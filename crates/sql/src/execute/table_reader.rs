@@ -15,6 +15,7 @@
 //!
 //! Invariants: every row visible throughout the read is given out once; nothing of storage is held between polls; a read that was not
 //! answered is asked again from where it stood, elsewhere if need be.
+#![expect(clippy::wildcard_enum_match_arm, reason = "an answer of another kind is a bug")]
 
 use super::{Cx, Failure, Place, Pull, Row, failure_of, row_size, table_ref};
 use crate::inbox::Reply;
@@ -172,17 +173,18 @@ impl TableReader {
         program.with_index_key |= order != Order::Any;
         let is_backward = order == Order::Key(ScanDirection::Backward);
         let mut partitions: Vec<PartitionRead> = Vec::new();
-        let mut add = |partition: PartitionId, access: Access| {
-            match partitions.iter_mut().find(|read| read.partition == partition) {
-                Some(read) => read.accesses.push_back(access),
-                None => partitions.push(PartitionRead {
-                    partition,
-                    accesses: VecDeque::from([access]),
-                    state: State::Idle,
-                    attempts: 0,
-                    buffered: VecDeque::new(),
-                }),
-            }
+        let mut add = |partition: PartitionId, access: Access| match partitions
+            .iter_mut()
+            .find(|read| read.partition == partition)
+        {
+            Some(read) => read.accesses.push_back(access),
+            None => partitions.push(PartitionRead {
+                partition,
+                accesses: VecDeque::from([access]),
+                state: State::Idle,
+                attempts: 0,
+                buffered: VecDeque::new(),
+            }),
         };
         let map = &cx.env.module.map;
         let mut index = IndexId(0);
@@ -191,7 +193,8 @@ impl TableReader {
                 if is_backward {
                     keys.reverse();
                 }
-                for (partition, keys) in by_partition(keys, |key| map.partition_of_key(&info.definition, key)) {
+                for (partition, keys) in by_partition(keys, |key| map.partition_of_key(&info.definition, key))
+                {
                     add(partition, Access::Keys(keys));
                 }
             }
@@ -406,7 +409,12 @@ impl PartitionRead {
         self.begin_access(access, common, cx)
     }
 
-    fn begin_access(&mut self, access: Access, common: &Common, cx: &mut Cx<'_, '_>) -> Result<Poll, Failure> {
+    fn begin_access(
+        &mut self,
+        access: Access,
+        common: &Common,
+        cx: &mut Cx<'_, '_>,
+    ) -> Result<Poll, Failure> {
         match cx.place(common.info.definition.id, self.partition) {
             Place::Here => self.state = State::Local(ReadRun::new(Arc::clone(&common.program), access)),
             Place::There(to, transaction) => {
@@ -426,7 +434,12 @@ impl PartitionRead {
         Ok(())
     }
 
-    fn poll(&mut self, common: &Common, cx: &mut Cx<'_, '_>, sink: &mut dyn RowSink) -> Result<Poll, Failure> {
+    fn poll(
+        &mut self,
+        common: &Common,
+        cx: &mut Cx<'_, '_>,
+        sink: &mut dyn RowSink,
+    ) -> Result<Poll, Failure> {
         match std::mem::replace(&mut self.state, State::Idle) {
             State::Idle => self.begin(common, cx),
             State::Local(run) => self.step_local(run, common, cx, sink),
@@ -508,12 +521,9 @@ impl PartitionRead {
         cx: &mut Cx<'_, '_>,
         sink: &mut dyn RowSink,
     ) -> Result<Poll, Failure> {
-        let batch = match self.batch_of(reply, common)? {
-            Some(batch) => batch,
-            None => {
-                self.delay(access, None, cx)?;
-                return Ok(Poll::Moved);
-            }
+        let Some(batch) = self.batch_of(reply, common)? else {
+            self.delay(access, None, cx)?;
+            return Ok(Poll::Moved);
         };
         self.attempts = 0;
         give(&batch.rows, common, sink)?;
@@ -566,7 +576,11 @@ impl PartitionRead {
     }
 
     /// The batch of an answer; None if it must be asked for again.
-    fn batch_of(&self, reply: Reply, common: &Common) -> Result<Option<protocol::signal::ReadBatch>, Failure> {
+    fn batch_of(
+        &self,
+        reply: Reply,
+        common: &Common,
+    ) -> Result<Option<protocol::signal::ReadBatch>, Failure> {
         match reply {
             Reply::Read(Ok(batch)) => Ok(Some(batch)),
             Reply::Read(Err(Refusal::WrongView | Refusal::ReplicaLost)) | Reply::Lost => Ok(None),

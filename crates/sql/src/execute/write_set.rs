@@ -5,6 +5,7 @@
 //!
 //! Invariants: nothing is sent twice; [`WriteSet::poll`] gives results only when every request is answered; of several failures the one of
 //! the first row is reported.
+#![expect(clippy::wildcard_enum_match_arm, reason = "an answer of another kind is a failure like any other")]
 
 use super::locked_reader::lost_lock;
 use super::row_builder::primary_key_of;
@@ -81,20 +82,25 @@ pub(crate) struct WriteSet {
     groups: Vec<Group>,
     open: Vec<OpenRequest>,
     outcome: WriteOutcome,
-    count: usize,
 }
 
 impl WriteSet {
     /// Adds an operation on a row of `table`.
-    pub(crate) fn add(&mut self, table: &TableDefinition, operation: WriteOperation, origin: Origin, cx: &Cx<'_, '_>) {
+    pub(crate) fn add(
+        &mut self,
+        table: &TableDefinition,
+        operation: WriteOperation,
+        origin: Origin,
+        cx: &Cx<'_, '_>,
+    ) {
         let partition = cx.env.module.map.partition_of_key(table, operation_key(&operation));
         let reference = table_ref(table);
-        let known = self.groups.iter().position(|group| group.partition == partition && group.table.id == table.id);
+        let known =
+            self.groups.iter().position(|group| group.partition == partition && group.table.id == table.id);
         let position = known.unwrap_or_else(|| {
             self.groups.push(Group { partition, table: reference, deletes: Vec::new(), others: Vec::new() });
             self.groups.len() - 1
         });
-        self.count += 1;
         let group = &mut self.groups[position];
         if matches!(operation, WriteOperation::Delete { .. }) {
             group.deletes.push((operation, origin));
@@ -103,15 +109,9 @@ impl WriteSet {
         }
     }
 
-    /// Operations that were not sent yet.
-    pub(crate) fn len(&self) -> usize {
-        self.count
-    }
-
     /// Sends everything; if `is_whole` (nothing else belongs to this transaction) and one request is enough, it carries the commit.
     pub(crate) fn send(&mut self, is_whole: bool, cx: &mut Cx<'_, '_>) -> Result<(), Failure> {
         let groups = std::mem::take(&mut self.groups);
-        self.count = 0;
         let is_single = groups.len() == 1
             && groups.iter().all(|group| group.deletes.len() + group.others.len() <= REQUEST_OPERATIONS);
         let is_alone = is_whole && is_single && cx.is_alone();
@@ -182,7 +182,9 @@ impl WriteSet {
                 self.fail(origin, FailedWrite::Refused(failure.refusal));
             }
             // A commit whose outcome the participant itself cannot know any more.
-            Reply::Commit(_) | Reply::Lost if open.is_alone => self.fail(Origin::row(0), FailedWrite::Unknown),
+            Reply::Commit(_) | Reply::Lost if open.is_alone => {
+                self.fail(Origin::row(0), FailedWrite::Unknown)
+            }
             _ => self.fail(Origin::row(0), FailedWrite::Lost),
         }
     }
@@ -217,7 +219,9 @@ fn operation_key(operation: &WriteOperation) -> &[u8] {
 
 fn operation_size(operation: &WriteOperation) -> usize {
     match operation {
-        WriteOperation::Insert { key, row, .. } | WriteOperation::Put { key, row } => key.len() + row.len() + 32,
+        WriteOperation::Insert { key, row, .. } | WriteOperation::Put { key, row } => {
+            key.len() + row.len() + 32
+        }
         WriteOperation::Update { key, .. } | WriteOperation::Delete { key, .. } => key.len() + 32,
     }
 }
@@ -292,8 +296,12 @@ impl HiddenIndex {
     pub(crate) fn primary_key_in(&self, info: &TableAccessInfo, entry: &[u8]) -> Option<Box<[u8]>> {
         self.hidden.layout.check(entry).ok()?;
         let values = self.hidden.layout.decode(entry);
-        let values: Vec<ValueRef<'_>> =
-            values.iter().skip(self.parts.len()).map(Value::as_ref).take(info.definition.primary_key().len()).collect();
+        let values: Vec<ValueRef<'_>> = values
+            .iter()
+            .skip(self.parts.len())
+            .map(Value::as_ref)
+            .take(info.definition.primary_key().len())
+            .collect();
         if !info.primary_key.accepts(&values) {
             return None;
         }
@@ -354,7 +362,8 @@ pub(crate) fn add_change(
 ) {
     let (old_key, new_key) = (primary_key_of(info, old), primary_key_of(info, &new));
     for (position, index) in indexes.0.iter().enumerate() {
-        let (before, after) = (index.key_of(info, old), index.key_of(info, &new).filter(|_| index.takes_entries()));
+        let (before, after) =
+            (index.key_of(info, old), index.key_of(info, &new).filter(|_| index.takes_entries()));
         let origin = Origin::entry(number, position);
         let table = &index.hidden.definition;
         if before == after {

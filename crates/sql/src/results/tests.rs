@@ -87,7 +87,9 @@ fn binary_rows_have_their_columns_types() {
         .collect();
     assert_eq!(cells[0], ParameterValue::Int(-7));
     assert_eq!(cells[1], ParameterValue::Bytes(b"x"));
-    assert!(matches!(cells[2], ParameterValue::DateTime(value) if (value.month, value.day, value.minute) == (3, 1, 30)));
+    assert!(
+        matches!(cells[2], ParameterValue::DateTime(value) if (value.month, value.day, value.minute) == (3, 1, 30))
+    );
     assert_eq!(cells[3], ParameterValue::Null);
 }
 
@@ -104,7 +106,10 @@ fn definitions_are_whole_packets() {
     assert_eq!(frames[4], 4);
     let size = usize::from(frames[5]);
     let definition = ColumnDefinition::parse(&frames[9..9 + size]).expect("a definition");
-    assert_eq!((definition.name, definition.table, definition.column_type), (&b"a"[..], &b"t"[..], ColumnType::Long));
+    assert_eq!(
+        (definition.name, definition.table, definition.column_type),
+        (&b"a"[..], &b"t"[..], ColumnType::Long)
+    );
     assert!(column_frames(&[]).is_empty());
 }
 

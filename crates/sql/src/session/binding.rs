@@ -45,10 +45,10 @@ impl Surroundings for Facts<'_> {
 impl SessionCore {
     fn with_bind_context<T>(&self, module: &ModuleState, bind: impl FnOnce(&BindContext<'_>) -> T) -> T {
         let facts = Facts { core: self };
-        let only_full_group_by = self
-            .variables
-            .get("sql_mode", crate::variables::Scope::Session)
-            .is_some_and(|(mode, _)| matches!(&mode, Value::Bytes(modes) if contains(modes, b"ONLY_FULL_GROUP_BY")));
+        let only_full_group_by =
+            self.variables.get("sql_mode", crate::variables::Scope::Session).is_some_and(
+                |(mode, _)| matches!(&mode, Value::Bytes(modes) if contains(modes, b"ONLY_FULL_GROUP_BY")),
+            );
         bind(&BindContext {
             schema: &module.map.schema,
             database: self.database.as_deref(),

@@ -154,7 +154,8 @@ impl Session {
             let error = SqlError::new(1146, format!("Table '{database}.{table}' doesn't exist"));
             return self.end_with_error(env, &error);
         };
-        let pattern = if wildcard.is_empty() { None } else { Some(String::from_utf8_lossy(wildcard).into_owned()) };
+        let pattern =
+            if wildcard.is_empty() { None } else { Some(String::from_utf8_lossy(wildcard).into_owned()) };
         let columns = crate::show::field_list(&definition, pattern.as_deref());
         self.core.reply(env, |writer, core| {
             for (column, default) in &columns {
@@ -177,7 +178,11 @@ impl Session {
         self.core.reply(env, |writer, _| writer.append_payload(text.as_bytes()));
     }
 
-    fn on_change_user(&mut self, env: &mut Environment<'_>, request: &mysql_protocol::command::ChangeUser<'_>) {
+    fn on_change_user(
+        &mut self,
+        env: &mut Environment<'_>,
+        request: &mysql_protocol::command::ChangeUser<'_>,
+    ) {
         let Some(mut handshake) = self.handshake.take() else { return self.close(env) };
         // The number of the command is one below that of the reply.
         let step = handshake.on_change_user(self.core.sequence.wrapping_sub(1), request);

@@ -10,7 +10,8 @@ use super::{Session, Stage};
 use crate::environment::{Alarm, AlarmKind, Environment};
 use mysql_protocol::server_handshake::{HandshakeOptions, HandshakeStep};
 use mysql_protocol::{
-    AuthPlugin, Capabilities, ErrorPacket, HandshakeError, PacketWriter, ServerHandshake, StatusFlags, Transport, Verifier,
+    AuthPlugin, Capabilities, ErrorPacket, HandshakeError, PacketWriter, ServerHandshake, StatusFlags,
+    Transport, Verifier,
 };
 use protocol::module::ConnectionAction;
 use protocol::{ConnectionKind, SqlError};
@@ -77,7 +78,11 @@ impl Session {
     }
 
     /// Does what the handshake asks for until it waits for the client or is over.
-    pub(super) fn on_handshake_step(&mut self, env: &mut Environment<'_>, step: Result<HandshakeStep, HandshakeError>) {
+    pub(super) fn on_handshake_step(
+        &mut self,
+        env: &mut Environment<'_>,
+        step: Result<HandshakeStep, HandshakeError>,
+    ) {
         let mut step = step;
         loop {
             let Some(mut handshake) = self.handshake.take() else { return self.close(env) };

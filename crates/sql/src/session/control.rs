@@ -1,6 +1,7 @@
 //! Statements that are done at once: SET, USE, ROLLBACK, SAVEPOINT, KILL.
 //!
 //! SET is all or nothing: all values are evaluated and checked on a copy of the variables first.
+#![expect(clippy::wildcard_enum_match_arm, reason = "a value of another kind is refused")]
 
 use super::{Session, SessionCore};
 use crate::environment::Environment;
@@ -58,13 +59,19 @@ impl Session {
                     done()
                 }
                 TransactionStatement::Release(name) => {
-                    if self.core.transaction.release_savepoint(name) { done() } else { Err(no_savepoint(name)) }
+                    if self.core.transaction.release_savepoint(name) {
+                        done()
+                    } else {
+                        Err(no_savepoint(name))
+                    }
                 }
-                TransactionStatement::RollbackTo(name) => match self.core.transaction.rollback_to_savepoint(name) {
-                    None => Err(no_savepoint(name)),
-                    Some(marks) if marks.is_empty() => done(),
-                    Some(_) => return None,
-                },
+                TransactionStatement::RollbackTo(name) => {
+                    match self.core.transaction.rollback_to_savepoint(name) {
+                        None => Err(no_savepoint(name)),
+                        Some(marks) if marks.is_empty() => done(),
+                        Some(_) => return None,
+                    }
+                }
                 TransactionStatement::Begin { .. } | TransactionStatement::Commit => {
                     // Without participants there is nobody to ask.
                     if self.core.transaction.has_participants() {
@@ -117,7 +124,10 @@ impl Session {
                     let text = value.unwrap_or_else(|| Value::text("READ COMMITTED"));
                     match &text {
                         Value::Bytes(text) => checked_isolation(&String::from_utf8_lossy(text)),
-                        _ => Err(SqlError::new(1232, "Incorrect argument type to variable 'transaction_isolation'")),
+                        _ => Err(SqlError::new(
+                            1232,
+                            "Incorrect argument type to variable 'transaction_isolation'",
+                        )),
                     }
                 }
             };
@@ -152,9 +162,15 @@ impl Session {
     }
 
     /// Asks the module that owns a connection of this node to end it: the id names the module.
-    fn kill_other(&mut self, env: &mut Environment<'_>, connection: u64, query_only: bool) -> Result<(), SqlError> {
+    fn kill_other(
+        &mut self,
+        env: &mut Environment<'_>,
+        connection: u64,
+        query_only: bool,
+    ) -> Result<(), SqlError> {
         let unknown = || SqlError::new(1094, format!("Unknown thread id: {connection}"));
-        let instance = u8::try_from(connection % u64::from(crate::module::INSTANCES_MAX)).map_err(|_| unknown())?;
+        let instance =
+            u8::try_from(connection % u64::from(crate::module::INSTANCES_MAX)).map_err(|_| unknown())?;
         if connection == 0 || connection > u64::from(u32::MAX) {
             return Err(unknown());
         }

@@ -77,11 +77,8 @@ impl PointSelect {
             return Ok(Answered::No);
         }
         let time_zone_offset_seconds = core.variables.time_zone_offset();
-        let settings = Settings {
-            now_us: env.now.wall.0,
-            time_zone_offset_seconds,
-            sql_mode: core.variables.sql_mode,
-        };
+        let settings =
+            Settings { now_us: env.now.wall.0, time_zone_offset_seconds, sql_mode: core.variables.sql_mode };
         let context = Context {
             parameters,
             connection_id: u64::from(core.id),

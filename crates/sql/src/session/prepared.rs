@@ -5,6 +5,7 @@
 //! executions with values of different lengths share a plan.
 //!
 //! Invariant: `bound` was planned for exactly the types in `bound_types`.
+#![expect(clippy::wildcard_enum_match_arm, reason = "column types that are not named are texts")]
 
 use super::Session;
 use crate::environment::Environment;
@@ -14,7 +15,8 @@ use crate::session::running::TextSource;
 use crate::statement_cache::CachedStatement;
 use mysql_protocol::result::{RowFormat, StatementPrepared};
 use mysql_protocol::{
-    ColumnDefinition, ColumnFlags, ColumnType, CommandError, Execute, LongData, ParameterType, ParameterTypes, ParameterValue,
+    ColumnDefinition, ColumnFlags, ColumnType, CommandError, Execute, LongData, ParameterType,
+    ParameterTypes, ParameterValue,
 };
 use protocol::SqlError;
 use std::sync::Arc;
@@ -102,7 +104,9 @@ fn value_of(value: ParameterValue<'_>, parameter: ParameterType) -> Result<Value
             }
             _ => Value::Bytes(bytes.to_vec()),
         },
-        ParameterValue::Date(date) => Value::Date(date_of(date.year, date.month, date.day).ok_or_else(|| incorrect("date"))?),
+        ParameterValue::Date(date) => {
+            Value::Date(date_of(date.year, date.month, date.day).ok_or_else(|| incorrect("date"))?)
+        }
         ParameterValue::DateTime(moment) => {
             let value = date_of(moment.year, moment.month, moment.day).and_then(|date| {
                 let (hour, minute, second) = (moment.hour.into(), moment.minute.into(), moment.second.into());
@@ -114,7 +118,11 @@ fn value_of(value: ParameterValue<'_>, parameter: ParameterType) -> Result<Value
             let hours = i64::from(time.days) * 24 + i64::from(time.hours);
             let seconds = hours * 3_600 + i64::from(time.minutes) * 60 + i64::from(time.seconds);
             let microseconds = seconds * 1_000_000 + i64::from(time.microseconds);
-            Value::Time(Time::from_microseconds_clamped(if time.negative { -microseconds } else { microseconds }))
+            Value::Time(Time::from_microseconds_clamped(if time.negative {
+                -microseconds
+            } else {
+                microseconds
+            }))
         }
     })
 }
@@ -131,7 +139,9 @@ impl Session {
     pub(super) fn on_prepare(&mut self, env: &mut Environment<'_>, text: &[u8]) {
         self.core.diagnostics.clear();
         if self.statements.len() >= STATEMENTS_MAX {
-            let message = format!("Can't create more than max_prepared_stmt_count statements (current value: {STATEMENTS_MAX})");
+            let message = format!(
+                "Can't create more than max_prepared_stmt_count statements (current value: {STATEMENTS_MAX})"
+            );
             return self.end_with_error(env, &SqlError::new(1461, message));
         }
         let Ok(text) = std::str::from_utf8(text) else {
@@ -158,7 +168,12 @@ impl Session {
         let columns = &description.columns;
         self.core.reply(env, |writer, core| {
             let column_count = u16::try_from(columns.len()).unwrap_or(u16::MAX);
-            writer.statement_prepared(&StatementPrepared { statement_id, column_count, parameter_count, warnings: 0 });
+            writer.statement_prepared(&StatementPrepared {
+                statement_id,
+                column_count,
+                parameter_count,
+                warnings: 0,
+            });
             if parameter_count > 0 {
                 for _ in 0..parameter_count {
                     writer.column_definition(&parameter_definition());
@@ -251,7 +266,8 @@ impl Session {
             return Ok(Arc::clone(bound));
         }
         let sql_types: Vec<SqlType> = types.iter().map(|parameter| type_of(*parameter)).collect();
-        let planned = self.core.plan_of_prepared(env, &statement.text, &sql_types).map_err(ExecuteError::Sql)?;
+        let planned =
+            self.core.plan_of_prepared(env, &statement.text, &sql_types).map_err(ExecuteError::Sql)?;
         statement.bound_types = types.to_vec();
         statement.bound = Some(Arc::clone(&planned));
         Ok(planned)

@@ -11,6 +11,7 @@
 //!
 //! Invariants: exactly one reply per statement; a statement that failed has left nothing at any participant when its error is sent (or its whole
 //! transaction is aborted); an unknown outcome is never called an error that may be retried: 1180, and the connection closes.
+#![expect(clippy::wildcard_enum_match_arm, reason = "plans and answers that are not named are treated alike")]
 
 use super::Session;
 use super::point::Answered;
@@ -66,10 +67,18 @@ enum Stage {
     /// The transaction before must be committed first.
     BeforeRun,
     Execute(Execution),
-    Commit { request: RequestId, then: AfterCommit },
+    Commit {
+        request: RequestId,
+        then: AfterCommit,
+    },
     UndoWait(After),
-    Undo { open: Vec<(RequestId, PartitionId, u32)>, after: After },
-    Backoff { until: Instant },
+    Undo {
+        open: Vec<(RequestId, PartitionId, u32)>,
+        after: After,
+    },
+    Backoff {
+        until: Instant,
+    },
 }
 
 enum AfterCommit {
@@ -137,8 +146,7 @@ impl Session {
         format: RowFormat,
         source: TextSource,
     ) {
-        let keeps_diagnostics =
-            matches!(&cached.prepared.plan, Plan::Show(plan) if matches!(plan.what, Show::Warnings | Show::Errors));
+        let keeps_diagnostics = matches!(&cached.prepared.plan, Plan::Show(plan) if matches!(plan.what, Show::Warnings | Show::Errors));
         let asks_for_diagnostics = !cached.prepared.session_values.is_empty();
         let statement = self.statement_of(env, cached, parameters, format);
         if !keeps_diagnostics && !asks_for_diagnostics {
@@ -156,7 +164,8 @@ impl Session {
                 self.end_with_error(env, &error);
             }
             None => {
-                let running = Running { statement, source, stage: Some(Stage::BeforeRun), attempts: 0, draws: 0 };
+                let running =
+                    Running { statement, source, stage: Some(Stage::BeforeRun), attempts: 0, draws: 0 };
                 self.running = Some(Box::new(running));
                 self.run(env);
             }
@@ -272,8 +281,11 @@ impl Session {
             let marks = self.core.transaction.rollback_to_savepoint(name).unwrap_or_default();
             return self.roll_back(env, running, marks, After::Reply(Completion::default()));
         }
-        let ends_transaction =
-            matches!(plan, Plan::Ddl(_) | Plan::Transaction(TransactionStatement::Begin { .. } | TransactionStatement::Commit));
+        let ends_transaction = matches!(
+            plan,
+            Plan::Ddl(_)
+                | Plan::Transaction(TransactionStatement::Begin { .. } | TransactionStatement::Commit)
+        );
         if ends_transaction {
             let then = if matches!(plan, Plan::Transaction(TransactionStatement::Commit)) {
                 AfterCommit::Reply(Completion::default())
@@ -304,13 +316,13 @@ impl Session {
     fn enter_transaction(&mut self, statement: &Statement) -> Result<(), SqlError> {
         let plan = &statement.cached.prepared.plan;
         let changes = matches!(plan, Plan::Insert(_) | Plan::Update(_) | Plan::Delete(_));
-        let reads_table =
-            matches!(plan, Plan::Select(select) if matches!(select.source, Source::Table(_)));
+        let reads_table = matches!(plan, Plan::Select(select) if matches!(select.source, Source::Table(_)));
         let transaction = &mut self.core.transaction;
         if (changes || reads_table) && !self.core.variables.autocommit && !transaction.is_open() {
             transaction.begin(self.core.variables.is_read_only);
         }
-        let is_read_only = if transaction.is_open() { transaction.is_read_only() } else { self.core.variables.is_read_only };
+        let is_read_only =
+            if transaction.is_open() { transaction.is_read_only() } else { self.core.variables.is_read_only };
         if (changes || matches!(plan, Plan::Ddl(_))) && is_read_only {
             return Err(SqlError::new(1792, "Cannot execute statement in a READ ONLY transaction."));
         }
@@ -354,7 +366,12 @@ impl Session {
 
     // ---- execution ----------------------------------------------------------------------------------------------------------------
 
-    fn execute(&mut self, env: &mut Environment<'_>, running: &mut Running, mut execution: Execution) -> Option<Step> {
+    fn execute(
+        &mut self,
+        env: &mut Environment<'_>,
+        running: &mut Running,
+        mut execution: Execution,
+    ) -> Option<Step> {
         let mut cx = Cx { env, core: &mut self.core, statement: &running.statement };
         let progress = match &mut execution {
             Execution::Select(run) => run.step(&mut cx),
@@ -385,13 +402,23 @@ impl Session {
         }
     }
 
-    fn finish(&mut self, env: &mut Environment<'_>, running: &Running, completion: &Completion) -> Option<Step> {
+    fn finish(
+        &mut self,
+        env: &mut Environment<'_>,
+        running: &Running,
+        completion: &Completion,
+    ) -> Option<Step> {
         self.reply_completion(env, completion, &running.statement);
         Some(Step::Finished)
     }
 
     /// The reply of a statement that succeeded.
-    fn reply_completion(&mut self, env: &mut Environment<'_>, completion: &Completion, statement: &Statement) {
+    fn reply_completion(
+        &mut self,
+        env: &mut Environment<'_>,
+        completion: &Completion,
+        statement: &Statement,
+    ) {
         if completion.is_result_set {
             self.core.row_count = -1;
             self.core.found_rows = completion.row_count;
@@ -414,7 +441,12 @@ impl Session {
 
     // ---- commit -------------------------------------------------------------------------------------------------------------------
 
-    fn begin_commit(&mut self, env: &mut Environment<'_>, running: &mut Running, then: AfterCommit) -> Option<Step> {
+    fn begin_commit(
+        &mut self,
+        env: &mut Environment<'_>,
+        running: &mut Running,
+        then: AfterCommit,
+    ) -> Option<Step> {
         match start_commit(&mut self.core, env) {
             CommitStart::Nothing => self.after_commit(env, running, then),
             CommitStart::Sent(request) => {
@@ -430,7 +462,12 @@ impl Session {
         self.report(env, &SqlError::deadlock(why))
     }
 
-    fn after_commit(&mut self, env: &mut Environment<'_>, running: &mut Running, then: AfterCommit) -> Option<Step> {
+    fn after_commit(
+        &mut self,
+        env: &mut Environment<'_>,
+        running: &mut Running,
+        then: AfterCommit,
+    ) -> Option<Step> {
         match then {
             AfterCommit::Reply(completion) => self.finish(env, running, &completion),
             AfterCommit::Execute => self.start(env, running),
@@ -539,7 +576,12 @@ impl Session {
         None
     }
 
-    fn poll_undo_wait(&mut self, env: &mut Environment<'_>, running: &mut Running, after: After) -> Option<Step> {
+    fn poll_undo_wait(
+        &mut self,
+        env: &mut Environment<'_>,
+        running: &mut Running,
+        after: After,
+    ) -> Option<Step> {
         if self.core.inbox.has_open_changes() {
             running.stage = Some(Stage::UndoWait(after));
             return Some(Step::Wait);
@@ -557,7 +599,9 @@ impl Session {
         marks: Vec<(PartitionId, u32)>,
         after: After,
     ) -> Option<Step> {
-        let Some(transaction) = self.core.transaction.id() else { return self.after_undo(env, running, after) };
+        let Some(transaction) = self.core.transaction.id() else {
+            return self.after_undo(env, running, after);
+        };
         let mut open = Vec::with_capacity(marks.len());
         for (partition, operations) in marks {
             let Some(primary) = env.module.map.primary(partition) else {
@@ -634,7 +678,8 @@ impl Session {
                     let own_count = count.saturating_sub(prepared.session_values.len()).max(
                         running.statement.parameters.len().saturating_sub(prepared.session_values.len()),
                     );
-                    let parameters = running.statement.parameters.get(..own_count).unwrap_or_default().to_vec();
+                    let parameters =
+                        running.statement.parameters.get(..own_count).unwrap_or_default().to_vec();
                     let types = types.get(..own_count).unwrap_or(&types).to_vec();
                     self.core.plan_of_prepared(env, text, &types).map(|cached| (cached, parameters))
                 }
@@ -652,5 +697,8 @@ impl Session {
 }
 
 fn unknown_outcome() -> SqlError {
-    SqlError::new(1180, "Got error 'outcome unknown' during COMMIT: a replica was lost; look whether the transaction took place")
+    SqlError::new(
+        1180,
+        "Got error 'outcome unknown' during COMMIT: a replica was lost; look whether the transaction took place",
+    )
 }

@@ -17,10 +17,14 @@ fn participants_without_operations_take_no_part_in_the_commit() {
     transaction.holds(PartitionId(1), 3);
     transaction.holds(PartitionId(1), 2);
     transaction.touch(PartitionId(2), VIEW, false);
-    let CommitPlan::One(id, participant) = transaction.commit_plan() else { panic!("one participant holds operations") };
+    let CommitPlan::One(id, participant) = transaction.commit_plan() else {
+        panic!("one participant holds operations")
+    };
     assert_eq!((id, participant.partition, participant.operations), (TransactionId(9), PartitionId(1), 3));
     transaction.holds(PartitionId(2), 1);
-    assert!(matches!(transaction.commit_plan(), CommitPlan::Several(_, participants) if participants.len() == 2));
+    assert!(
+        matches!(transaction.commit_plan(), CommitPlan::Several(_, participants) if participants.len() == 2)
+    );
     assert!(transaction.has_written(PartitionId(1)) && !transaction.has_written(PartitionId(2)));
 }
 
@@ -45,7 +49,9 @@ fn statements_and_savepoints_are_undone_to_their_marks() {
     assert!(transaction.release_savepoint("a") && !transaction.release_savepoint("a"));
     transaction.rolled_back(PartitionId(2), 0);
     transaction.rolled_back(PartitionId(1), 2);
-    assert!(matches!(transaction.commit_plan(), CommitPlan::One(_, participant) if participant.operations == 2));
+    assert!(
+        matches!(transaction.commit_plan(), CommitPlan::One(_, participant) if participant.operations == 2)
+    );
     transaction.end();
     assert!(!transaction.is_open() && !transaction.has_participants());
 }

@@ -28,7 +28,7 @@ fn set_checks_names_values_and_permissions() {
 #[test]
 fn sql_mode_is_normalised_and_read() {
     let mut variables = SessionVariables::default();
-    assert!(variables.is_strict && variables.store_mode().strict && !variables.sql_mode.strict);
+    assert!(variables.is_strict && !variables.sql_mode.strict);
     assert_eq!(set(&mut variables, "sql_mode", "no_zero_date, NO_UNSIGNED_SUBTRACTION"), 0);
     assert!(!variables.is_strict && variables.sql_mode.no_unsigned_subtraction);
     assert_eq!(set(&mut variables, "sql_mode", "ANSI_QUOTES"), 1235);

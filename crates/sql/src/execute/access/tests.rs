@@ -5,8 +5,9 @@ use protocol::program::KeyRange;
 use std::cmp::Ordering;
 use std::ops::Bound;
 use types::{
-    Collation, ColumnDefinition, ColumnFlags, ColumnIndex, Decimal, DefaultValue, IndexDefinition, IndexId, IndexKind, IndexState,
-    IntegerWidth, KeyEncoder, KeyPart, SqlType, TableDefinition, TableId, TableKind, Value, ValueRef,
+    Collation, ColumnDefinition, ColumnFlags, ColumnIndex, Decimal, DefaultValue, IndexDefinition, IndexId,
+    IndexKind, IndexState, IntegerWidth, KeyEncoder, KeyPart, SqlType, TableDefinition, TableId, TableKind,
+    Value, ValueRef,
 };
 
 const INT: SqlType = SqlType::Integer { width: IntegerWidth::Normal, unsigned: false };
@@ -54,10 +55,14 @@ fn found(index: usize, template: &RangeTemplate) -> Vec<Option<i64>> {
     let parts = &table.indexes[index].parts;
     let encoder = KeyEncoder::new(&table, parts);
     let mut ranges = Vec::new();
-    append_ranges(template, &table, parts, &encoder, &Context::default(), &mut ranges).expect("constants evaluate");
+    append_ranges(template, &table, parts, &encoder, &Context::default(), &mut ranges)
+        .expect("constants evaluate");
     let ranges = merged(ranges);
     let candidates = [None, Some(-5), Some(0), Some(1), Some(2), Some(3), Some(i64::from(i32::MAX))];
-    candidates.into_iter().filter(|candidate| ranges.iter().any(|range| contains(range, &key(&encoder, *candidate)))).collect()
+    candidates
+        .into_iter()
+        .filter(|candidate| ranges.iter().any(|range| contains(range, &key(&encoder, *candidate))))
+        .collect()
 }
 
 fn key(encoder: &KeyEncoder, first: Option<i64>) -> Vec<u8> {
@@ -82,7 +87,11 @@ fn contains(range: &KeyRange, key: &[u8]) -> bool {
     above && below
 }
 
-fn bounds(lower: Option<(Expression, Inclusive)>, upper: Option<(Expression, Inclusive)>, with_null: bool) -> RangeTemplate {
+fn bounds(
+    lower: Option<(Expression, Inclusive)>,
+    upper: Option<(Expression, Inclusive)>,
+    with_null: bool,
+) -> RangeTemplate {
     RangeTemplate { equal: Vec::new(), lower, upper, with_null }
 }
 
@@ -93,7 +102,10 @@ fn bounds_leave_null_out_unless_it_is_wanted() {
         assert_eq!(found(index, &bounds(None, upper(), false)), vec![Some(-5), Some(0), Some(1)]);
         assert_eq!(found(index, &bounds(None, upper(), true)), vec![None, Some(-5), Some(0), Some(1)]);
         let lower = Some((Expression::integer(1), Inclusive::No));
-        assert_eq!(found(index, &bounds(lower, None, false)), vec![Some(2), Some(3), Some(i64::from(i32::MAX))]);
+        assert_eq!(
+            found(index, &bounds(lower, None, false)),
+            vec![Some(2), Some(3), Some(i64::from(i32::MAX))]
+        );
         assert_eq!(found(index, &bounds(None, None, true)), vec![None]);
         assert_eq!(found(index, &RangeTemplate::default()).len(), 7);
     }
@@ -132,7 +144,10 @@ fn overlapping_ranges_become_one() {
         lower: Bound::Included(vec![lower].into()),
         upper: Bound::Excluded(vec![upper].into()),
     };
-    assert_eq!(merged(vec![range(5, 9), range(1, 3), range(2, 4), range(7, 7)]), vec![range(1, 4), range(5, 9)]);
+    assert_eq!(
+        merged(vec![range(5, 9), range(1, 3), range(2, 4), range(7, 7)]),
+        vec![range(1, 4), range(5, 9)]
+    );
     assert_eq!(merged(vec![range(1, 3), KeyRange::all()]), vec![KeyRange::all()]);
 }
 
