@@ -20,7 +20,7 @@ const ANSWER_SIZE_MAX: u64 = 16 * 1024 * 1024;
 /// Longest wait for an answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 /// Longest wait for the answer of a check, which reads all rows.
-const CHECK_TIMEOUT: Duration = Duration::from_secs(24 * 3600);
+const CHECK_TIMEOUT: Duration = Duration::from_secs(3600);
 /// Longest wait for a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 /// Pause between tries to fetch the configuration.

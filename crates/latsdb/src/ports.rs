@@ -50,14 +50,12 @@ impl Reservation {
         if let Some((_, other)) = self.held.iter().find(|(listener, _)| is_same(listener)) {
             return format!("port {port} is wanted twice: by {other} and by {option}");
         }
-        match error.kind() {
-            ErrorKind::AddrInUse => {
-                format!("port {port} is in use by another process; choose another one with {option}")
-            }
-            ErrorKind::PermissionDenied => {
-                format!("port {port} needs privileges; choose one above 1023 with {option}")
-            }
-            _ => format!("port {port} ({option}) cannot be used: {error}"),
+        if error.kind() == ErrorKind::AddrInUse {
+            format!("port {port} is in use by another process; choose another one with {option}")
+        } else if error.kind() == ErrorKind::PermissionDenied {
+            format!("port {port} needs privileges; choose one above 1023 with {option}")
+        } else {
+            format!("port {port} ({option}) cannot be used: {error}")
         }
     }
 }

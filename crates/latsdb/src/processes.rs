@@ -108,13 +108,13 @@ pub(crate) fn wait(
         stop.take();
         return Ok(Happening::StopRequested);
     }
-    for (index, _) in running.into_iter().zip(&is_ready[1..]).filter(|(_, is_ready)| **is_ready) {
-        let child = &mut *children[index];
-        let status = child.child.wait()?;
-        child.status = Some(status);
-        return Ok(Happening::Ended(index, status));
-    }
-    Ok(Happening::TimedOut)
+    // The first of those that have ended; the others are found by the next call.
+    let ended = running.into_iter().zip(&is_ready[1..]).find(|(_, is_ready)| **is_ready);
+    let Some((index, _)) = ended else { return Ok(Happening::TimedOut) };
+    let child = &mut *children[index];
+    let status = child.child.wait()?;
+    child.status = Some(status);
+    Ok(Happening::Ended(index, status))
 }
 
 /// "has stopped", "was killed by signal 9 (SIGKILL)" …
