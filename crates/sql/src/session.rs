@@ -301,6 +301,8 @@ pub(crate) struct Session {
     /// What runs, for SHOW PROCESSLIST.
     pub(crate) shown_text: Option<String>,
     is_continue_sent: bool,
+    /// TLS was asked for: the bytes that follow are not ours to read until it runs.
+    is_tls_starting: bool,
 }
 
 impl Session {
@@ -330,6 +332,7 @@ impl Session {
             active_since: env.now.monotonic,
             shown_text: None,
             is_continue_sent: false,
+            is_tls_starting: false,
         }
     }
 
@@ -393,7 +396,11 @@ impl Session {
     fn take_packets(&mut self, env: &mut Environment<'_>, bytes: &[u8]) -> usize {
         let mut consumed = 0;
         let mut reassembler = std::mem::take(&mut self.reassembler);
-        while self.stage != Stage::Closing && !self.is_held_up() && consumed < bytes.len() {
+        while self.stage != Stage::Closing
+            && !self.is_held_up()
+            && !self.is_tls_starting
+            && consumed < bytes.len()
+        {
             if env.budget.is_spent() {
                 self.later(env);
                 break;

@@ -65,6 +65,7 @@ impl Session {
 
     /// TLS runs.
     pub(crate) fn on_security_changed(&mut self) {
+        self.is_tls_starting = false;
         if let Some(handshake) = &mut self.handshake {
             handshake.on_tls_established();
         }
@@ -94,6 +95,7 @@ impl Session {
                     Some(handshake.on_account(verifier.as_ref(), env.outputs.buffer(self.core.connection)))
                 }
                 Ok(HandshakeStep::StartTls) => {
+                    self.is_tls_starting = true;
                     env.outputs.act(self.core.connection, ConnectionAction::StartTls);
                     None
                 }
