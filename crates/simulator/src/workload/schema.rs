@@ -9,6 +9,9 @@ pub struct SchemaChanger {
     node: NodeId,
     left: u32,
     has_index: bool,
+    is_connected: bool,
+    /// Failures that are answered by trying again.
+    tries_left: u32,
     pending: Vec<String>,
     /// An answer that no correct server gives.
     pub failure: Option<String>,
@@ -18,7 +21,15 @@ impl SchemaChanger {
     /// A client that runs `count` rounds.
     #[must_use]
     pub fn new(node: NodeId, count: u32) -> Self {
-        Self { node, left: count, has_index: false, pending: Vec::new(), failure: None }
+        Self {
+            node,
+            left: count,
+            has_index: false,
+            is_connected: false,
+            tries_left: 100,
+            pending: Vec::new(),
+            failure: None,
+        }
     }
 
     /// The table.
@@ -55,13 +66,28 @@ impl SchemaChanger {
 impl Script for SchemaChanger {
     fn next(&mut self, _: u64, _: &mut Prng, answer: Answer) -> Action {
         match answer {
-            Answer::Ready | Answer::Lost => Action::Connect(self.node),
-            Answer::Connected => self.go_on(),
+            Answer::Ready if self.is_connected => self.go_on(),
+            Answer::Ready => Action::Connect(self.node),
+            Answer::Lost if self.tries_left == 0 => Action::Finish,
+            Answer::Lost => {
+                self.is_connected = false;
+                self.tries_left -= 1;
+                Action::Wait(1_000_000)
+            }
+            Answer::Connected => {
+                self.is_connected = true;
+                self.go_on()
+            }
             Answer::Done(_) | Answer::Rows(_) => {
                 self.pending.pop();
                 self.go_on()
             }
-            Answer::Error(code, _) if super::is_certain_failure(code) => self.go_on(),
+            Answer::Error(code, _) if super::is_certain_failure(code) && self.tries_left > 0 => {
+                self.tries_left -= 1;
+                Action::Wait(1_000_000)
+            }
+            // The system tables' primary is lost: no DDL in this view any more.
+            Answer::Error(code, _) if super::is_certain_failure(code) || code == 1180 => Action::Finish,
             Answer::Error(code, message) => {
                 self.failure = Some(format!("unexpected error {code} {message}"));
                 Action::Finish

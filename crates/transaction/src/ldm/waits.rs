@@ -5,7 +5,7 @@
 
 use super::reads::LockedRead;
 use super::writes::WriteRun;
-use super::{Ldm, PROBE_INTERVAL};
+use super::{HeldStage, Ldm, PROBE_INTERVAL};
 use crate::locks::{self, LockKey, WaitId};
 use protocol::Outputs;
 use protocol::program::{LockMode, LockWait, Refusal};
@@ -149,6 +149,16 @@ impl Ldm {
         }
     }
 
+    /// Whether a wait is behind a transaction that is being committed while a data node is lost: it may never be decided in this view.
+    fn waits_for_ever(&self, wait: WaitId) -> bool {
+        let Some(waiting) = self.waits.get(&wait) else { return false };
+        let is_ending = |owner: TransactionId| {
+            let held = self.held.get(&(owner, waiting.key.partition));
+            held.is_some_and(|held| held.stage == HeldStage::Ending)
+        };
+        self.has_lost_replicas() && self.implicit_owner(&waiting.key).is_some_and(is_ending)
+    }
+
     /// Partitions that lost a replica grant no locks any more.
     pub(super) fn refuse_waits_of_lost(&mut self, outputs: &mut Outputs<Shared>) {
         let is_lost =
@@ -170,7 +180,9 @@ impl Ldm {
                     }
                 }
                 WaitAlarm::Probe(wait) => {
-                    if self.waits.contains_key(&wait) {
+                    if self.waits_for_ever(wait) {
+                        self.refuse_wait(wait, Refusal::ReplicaLost, outputs);
+                    } else if self.waits.contains_key(&wait) {
                         self.alarms.register(now.monotonic + PROBE_INTERVAL, WaitAlarm::Probe(wait));
                         self.send_probes(wait, outputs);
                     }
