@@ -99,16 +99,16 @@ impl ControlLog for LocalControlLog {
         if *role != join.role {
             return JoinAnswer::Refused(format!("config.ini gives node {node} another role"));
         }
+        if let Some((incarnation, known)) = self.joined.get(&node)
+            && known.start == join.start
+        {
+            return JoinAnswer::Accepted(*incarnation);
+        }
         if let Some(view) = &join.view {
             self.adopt(view);
             let incarnation = view.node(node).map_or(Incarnation(0), |info| info.incarnation);
             self.joined.insert(node, (incarnation, join.clone()));
             return JoinAnswer::Accepted(incarnation);
-        }
-        if let Some((incarnation, known)) = self.joined.get(&node)
-            && known.start == join.start
-        {
-            return JoinAnswer::Accepted(*incarnation);
         }
         if self.view.is_some() && *role == NodeRole::Data {
             return JoinAnswer::Refused(format!(

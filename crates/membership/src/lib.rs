@@ -135,7 +135,7 @@ impl Membership {
         )]
         match envelope.signal {
             Signal::Join(join) => self.on_join(from, &join, outputs),
-            Signal::JoinAccepted { incarnation } => {
+            Signal::JoinAccepted { incarnation } if self.incarnation.is_none() => {
                 self.incarnation = Some(incarnation);
                 outputs.send(
                     self.me(),

@@ -76,7 +76,9 @@ pub fn build(
             ModuleKind::Sql => {
                 let config = SqlConfig {
                     // Connections are spread evenly over the modules.
-                    max_connections: settings.max_connections.div_ceil(u32::from(count(ModuleKind::Sql).max(1))),
+                    max_connections: settings
+                        .max_connections
+                        .div_ceil(u32::from(count(ModuleKind::Sql).max(1))),
                     has_tls: settings.has_tls,
                     ..SqlConfig::new(settings.node, address.instance)
                 };

@@ -34,6 +34,9 @@ use stdx::{Instant, Now};
 use transaction::{EpochMember, EpochSignals};
 use types::{Epoch, Incarnation, NodeId, Schema, SchemaVersion};
 
+/// How long a member of a view may take to connect.
+const CONNECT_PATIENCE: stdx::Duration = stdx::Duration::from_secs(10);
+
 /// What `main` must know to start.
 pub struct MainConfig {
     /// This node.
@@ -74,6 +77,8 @@ pub struct MainModule {
     /// The view, the schema or the lost members changed while a map was on its way.
     is_stale: bool,
     is_open: bool,
+    /// When data nodes that are not connected count as lost.
+    connect_until: Option<Instant>,
     epochs: EpochMember,
     schema_reading: SchemaReading,
     sequences: Sequences,
@@ -102,6 +107,7 @@ impl MainModule {
             rollout: None,
             is_stale: false,
             is_open: false,
+            connect_until: None,
             epochs: EpochMember::new(config.node, stampers, config.time_between_epochs),
             schema_reading: SchemaReading::default(),
             sequences: Sequences::default(),
@@ -133,7 +139,8 @@ impl MainModule {
     #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
         let check = self.check.as_ref().and_then(Check::deadline);
-        [self.epochs.deadline(), self.schema_reading.deadline(), check].into_iter().flatten().min()
+        let deadlines = [self.epochs.deadline(), self.schema_reading.deadline(), check, self.connect_until];
+        deadlines.into_iter().flatten().min()
     }
 
     fn new_request(&mut self) -> RequestId {
@@ -150,6 +157,7 @@ impl MainModule {
                 self.epochs.on_deadline(now, outputs);
                 self.retry_schema(now, outputs);
                 self.continue_check(now, outputs);
+                self.give_up_connecting(now, outputs);
             }
             Input::Start { .. } if self.config.management.is_some() => {
                 outputs.request(RequestToRuntime::OpenListeners)
@@ -236,6 +244,7 @@ impl MainModule {
         let data_nodes = view.groups.first().map_or_else(Vec::new, |group| group.in_sync.clone());
         self.epochs.install(data_nodes, view.epoch_master());
         self.view = view;
+        self.connect_until = Some(self.now.monotonic + CONNECT_PATIENCE);
         self.changed(outputs);
         if self.modules(ModuleKind::Ldm).is_empty() {
             self.fetch_schema(outputs);
@@ -281,6 +290,29 @@ impl MainModule {
             && self.schema_reading.is_fetching()
         {
             self.fetch_schema(outputs);
+        }
+    }
+
+    fn is_lost(&self, node: NodeId) -> bool {
+        self.lost.contains(&node)
+    }
+
+    fn has_lost_replicas(&self) -> bool {
+        !self.lost.is_empty()
+    }
+
+    /// Data nodes that never answered count as lost some time after the view was installed.
+    fn give_up_connecting(&mut self, now: Now, outputs: &mut Outputs<Shared>) {
+        if self.connect_until.is_none_or(|until| until > now.monotonic) {
+            return;
+        }
+        self.connect_until = None;
+        let silent =
+            |node: &NodeId| *node != self.config.node && !self.found.contains(node) && !self.is_lost(*node);
+        let missing: Vec<NodeId> =
+            self.view.in_sync(types::PartitionId(0)).iter().copied().filter(silent).collect();
+        for node in missing {
+            self.on_peer_lost(node, Incarnation(0), outputs);
         }
     }
 

@@ -13,8 +13,8 @@ use stdx::wire::{Decoder, Encoder, WIRE_VERSION, Wire, WireError};
 use types::{Incarnation, NodeId};
 use wire_derive::Wire;
 
-/// Largest frame: one row of 64 MiB with room to spare.
-pub const FRAME_SIZE_MAX: usize = 80 * 1024 * 1024;
+/// Largest frame: a batch of rows of the largest size that a client's packet can bring.
+pub const FRAME_SIZE_MAX: usize = 1 << 30;
 /// Bytes before the payload.
 pub const FRAME_HEADER_SIZE: usize = 8;
 const MAGIC: u32 = u32::from_le_bytes(*b"LATS");

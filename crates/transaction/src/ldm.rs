@@ -138,6 +138,8 @@ pub struct Ldm {
     fragments: FixedMap<(TableId, PartitionId), Fragment>,
     partitions: BTreeMap<PartitionId, Partition>,
     held: FixedMap<Place, Held>,
+    /// Lowest versions that statements may be bound to, of tables whose new index is being filled.
+    version_floors: FixedMap<TableId, u32>,
     applied: FixedMap<Place, Applied>,
     ahead: FixedMap<Place, Ahead>,
     outcomes: FixedMap<Place, Option<Epoch>>,
@@ -172,6 +174,7 @@ impl Ldm {
             fragments: FixedMap::default(),
             partitions: BTreeMap::new(),
             held: FixedMap::default(),
+            version_floors: FixedMap::default(),
             applied: FixedMap::default(),
             ahead: FixedMap::default(),
             outcomes: FixedMap::default(),
@@ -261,11 +264,7 @@ impl Ldm {
                 self.on_abort_recorded(from.node, (transaction, partition), outputs);
             }
             Signal::Decided { partition, sequences } => self.on_decided(partition, &sequences, outputs),
-            Signal::Forget { transactions, partition } => {
-                for transaction in transactions {
-                    self.outcomes.remove(&(transaction, partition));
-                }
-            }
+            Signal::Forget { transactions, partition } => self.on_forget(partition, transactions, outputs),
             Signal::ProbeWait(probe) => self.on_probe(probe, outputs),
             Signal::ProbeHit { initiator, wait, other } => {
                 self.on_probe_hit(initiator, WaitId(wait), other, outputs)
@@ -303,6 +302,23 @@ impl Ldm {
         self.next_job += 1;
         self.jobs.insert(number, job);
         outputs.send(self.address, self.address, Signal::Continue(number));
+    }
+
+    /// Markers go. The primary passes the word on behind everything it has replicated, so that no late place of an aborted transaction
+    /// finds its marker gone.
+    fn on_forget(
+        &mut self,
+        partition: PartitionId,
+        transactions: Vec<TransactionId>,
+        outputs: &mut Outputs<Shared>,
+    ) {
+        for transaction in &transactions {
+            self.outcomes.remove(&(*transaction, partition));
+        }
+        if let Some(state) = self.partition(partition).filter(|state| state.is_primary) {
+            let forget = Signal::Forget { transactions, partition };
+            commit::send_to_all(self.address, &state.backups, forget, outputs);
+        }
     }
 
     fn schedule_flush(&mut self, outputs: &mut Outputs<Shared>) {
@@ -387,8 +403,10 @@ impl Ldm {
         partition: PartitionId,
     ) -> Result<(), Refusal> {
         let installed = self.map.table(table.id).map(|info| info.definition.version);
-        let is_known =
-            installed.is_some_and(|installed| table.version <= installed && table.version + 1 >= installed);
+        let floor = self.version_floors.get(&table.id).copied().unwrap_or(0);
+        let is_known = installed.is_some_and(|installed| {
+            table.version <= installed && table.version + 1 >= installed && table.version >= floor
+        });
         if is_known && self.fragments.contains_key(&(table.id, partition)) {
             Ok(())
         } else {

@@ -90,6 +90,25 @@ impl Locks {
         blockers
     }
 
+    /// Whom a wait on `key` ends with: the owner of its newest version and everybody who holds it. Earlier waiters are left out: they wait for
+    /// the same holders, so a cycle through them is found when they hold the key.
+    #[must_use]
+    pub fn holders(
+        &self,
+        key: &LockKey,
+        transaction: TransactionId,
+        implicit_owner: Option<TransactionId>,
+    ) -> Vec<TransactionId> {
+        let mut holders: Vec<TransactionId> = implicit_owner.into_iter().collect();
+        if let Some(entry) = self.entries.get(key) {
+            holders.extend(entry.holders.iter().map(|(holder, _)| *holder));
+        }
+        holders.sort_unstable();
+        holders.dedup();
+        holders.retain(|holder| *holder != transaction);
+        holders
+    }
+
     /// Records an explicit lock; true if it is new or stronger than before.
     pub fn hold(&mut self, key: &LockKey, transaction: TransactionId, mode: LockMode) -> bool {
         let entry = self.entries.entry(key.clone()).or_default();

@@ -294,10 +294,8 @@ impl Tc {
         let Some(coordinated) = self.open.remove(&transaction) else { return };
         for answers in &coordinated.answers {
             let partition = answers.participant.partition;
-            for node in &answers.replicas {
-                if let Some(ldm) = self.map.view.ldm(partition, *node) {
-                    self.forget.entry((ldm, partition)).or_default().push(transaction);
-                }
+            if let Some(primary) = self.map.primary(partition) {
+                self.forget.entry((primary, partition)).or_default().push(transaction);
             }
         }
         if !self.is_flush_scheduled {

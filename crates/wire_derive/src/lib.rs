@@ -59,7 +59,9 @@ fn decode_field(field: &Field) -> syn::Result<Tokens> {
         quote!(::stdx::wire::Wire::decode(decoder)?)
     };
     Ok(match options.since {
-        Some(since) => quote!(if decoder.version >= #since { #read } else { ::core::default::Default::default() }),
+        Some(since) => {
+            quote!(if decoder.version >= #since { #read } else { ::core::default::Default::default() })
+        }
         None => read,
     })
 }
@@ -111,7 +113,8 @@ fn expand(input: &DeriveInput) -> syn::Result<Tokens> {
             for (position, variant) in data.variants.iter().enumerate() {
                 let variant_name = &variant.ident;
                 let path = quote!(Self::#variant_name);
-                let default = u8::try_from(position).map_err(|_| syn::Error::new_spanned(variant, "too many variants"))?;
+                let default = u8::try_from(position)
+                    .map_err(|_| syn::Error::new_spanned(variant, "too many variants"))?;
                 let tag = options(&variant.attrs)?.tag.unwrap_or(default);
                 let pattern = pattern(&path, &variant.fields);
                 let writes = encode_fields(&variant.fields)?;
@@ -129,11 +132,8 @@ fn expand(input: &DeriveInput) -> syn::Result<Tokens> {
         }
         Data::Union(_) => return Err(syn::Error::new_spanned(input, "unions have no binary form")),
     };
-    let decode = if options(&input.attrs)?.nested {
-        quote!(decoder.nested(|decoder| { #decode }))
-    } else {
-        decode
-    };
+    let decode =
+        if options(&input.attrs)?.nested { quote!(decoder.nested(|decoder| { #decode })) } else { decode };
     Ok(quote! {
         impl ::stdx::wire::Wire for #name {
             fn encode(&self, encoder: &mut ::stdx::wire::Encoder<'_>) { #encode }

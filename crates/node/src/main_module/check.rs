@@ -51,6 +51,13 @@ impl MainModule {
         if self.view.number.0 == 0 || self.schema_reading.is_fetching() {
             return self.answer_management(connection, "ERROR: the cluster has not started\n", outputs);
         }
+        if self.has_lost_replicas() {
+            return self.answer_management(
+                connection,
+                "ERROR: a data node is lost: there is nothing to compare with\n",
+                outputs,
+            );
+        }
         let mut fragments: Vec<(TableId, PartitionId)> = Vec::new();
         for table in self.schema.tables.values() {
             let partitions = self.map.partitions_of(table);

@@ -8,7 +8,7 @@ use catalogue::{SchemaBuilder, SystemTables};
 use memory::Guard;
 use protocol::program::{Refusal, TableRef};
 use protocol::signal::RequestId;
-use protocol::{Address, ModuleKind, Outputs, Severity, Signal};
+use protocol::{Address, ModuleKind, Outputs, Severity, Signal, SqlError};
 use query::Shared;
 use std::ops::Bound;
 use std::sync::Arc;
@@ -85,7 +85,18 @@ impl MainModule {
                 self.schema = Arc::new(schema);
                 self.changed(outputs);
             }
+            // What a lost replica left undecided stays so in this view.
+            _ if self.has_lost_replicas() => self.fail_installs(outputs),
             _ => self.schema_reading.read_at = Some(now.monotonic + READ_AGAIN),
+        }
+    }
+
+    fn fail_installs(&mut self, outputs: &mut Outputs<Shared>) {
+        let me = self.me();
+        for (from, request, _) in std::mem::take(&mut self.schema_reading.waiting) {
+            let error =
+                SqlError::deadlock("a replica of the system tables is lost: the schema cannot change");
+            outputs.send(me, from, Signal::Failed { request, error });
         }
     }
 
@@ -189,7 +200,11 @@ impl MainModule {
         self.schema_reading.is_fetching = true;
         self.schema_reading.read_at = Some(self.now.monotonic + FETCH_AGAIN);
         let request = self.new_request();
-        let alive = self.view.in_sync(PartitionId(0)).iter().find(|node| !self.lost.contains(node));
+        let alive = self
+            .view
+            .in_sync(PartitionId(0))
+            .iter()
+            .find(|node| self.found.contains(node) && !self.lost.contains(node));
         if let Some(node) = alive {
             outputs.send(self.me(), Address::main(*node), Signal::SchemaFetch { request });
         }

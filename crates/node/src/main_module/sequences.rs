@@ -75,7 +75,10 @@ impl MainModule {
             self.sequences.queues.remove(&table);
             return;
         };
-        let Some(primary) = self.map.primary(PartitionId(0)) else { return };
+        let primary = self.map.primary(PartitionId(0)).filter(|primary| !self.is_lost(primary.node));
+        let Some(primary) = primary else {
+            return self.refuse_sequences(table, wanted, outputs);
+        };
         self.sequences.next_transaction += 1;
         let counter = self.sequences.next_transaction;
         let transaction = TransactionId::new(self.config.node, self.incarnation, MODULE, counter);
@@ -151,6 +154,17 @@ impl MainModule {
     pub(super) fn on_sequence_unknown(&mut self, done: &CommitDone, outputs: &mut Outputs<Shared>) {
         if let Some(reservation) = self.sequences.running.remove(&done.request) {
             self.fail_reservation(reservation, "its outcome is not known", outputs);
+        }
+    }
+
+    /// Nobody can reserve values any more.
+    fn refuse_sequences(&mut self, table: TableId, first: Wanted, outputs: &mut Outputs<Shared>) {
+        let me = self.me();
+        let queued = self.sequences.queues.remove(&table).unwrap_or_default();
+        for Wanted { from, request, .. } in std::iter::once(first).chain(queued) {
+            let error =
+                SqlError::deadlock("the primary of the system tables is lost: no AUTO_INCREMENT values");
+            outputs.send(me, from, Signal::Failed { request, error });
         }
     }
 

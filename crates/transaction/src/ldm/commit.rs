@@ -24,6 +24,8 @@ use types::{Epoch, NodeId, PartitionId, Sequence, TableId, TransactionId};
 
 /// Rows above which a transaction is shipped ahead of its prepare.
 const AHEAD_ROWS: usize = 1_000;
+/// Bytes above which it is.
+const AHEAD_BYTES: usize = 1 << 20;
 /// Rows in a piece.
 const PIECE_ROWS: usize = 500;
 /// Bytes after which a piece ends.
@@ -182,12 +184,23 @@ impl Ldm {
         let Some(held) = self.held.get_mut(&place) else { return };
         held.stage = HeldStage::Ending;
         let rows = held.operations.iter().filter(|operation| is_first(operation)).count();
+        let is_large = rows > AHEAD_ROWS || self.staged_bytes(place) > AHEAD_BYTES;
         let has_backups = self.partition(place.1).is_some_and(|state| !state.backups.is_empty());
-        if rows > AHEAD_ROWS && has_backups {
+        if is_large && has_backups {
             let ship = Ship { place, ending, epoch_seen, next: 0, pieces: 0, unacknowledged: 0 };
             return self.ship(ship, outputs);
         }
         self.seal(place, ending, epoch_seen, 0, 0, outputs);
+    }
+
+    /// Bytes of the rows that a transaction has staged.
+    fn staged_bytes(&self, place: Place) -> usize {
+        let Some(held) = self.held.get(&place) else { return 0 };
+        let size = |(table, row): (TableId, RowHandle)| {
+            let staged = self.fragments.get(&(table, place.1))?.staged_row(row, place.0)??;
+            Some(staged.len())
+        };
+        rows_of(held).filter_map(size).sum()
     }
 
     /// Takes epoch and sequence, sends what was not shipped ahead, and lets the backups answer.
@@ -321,6 +334,9 @@ impl Ldm {
             return;
         }
         let (transaction, partition) = ship.place;
+        if let Err(refusal) = self.check_primary(partition) {
+            return self.refuse_ship(ship, refusal, outputs);
+        }
         let backups = self.partition(partition).map_or_else(Vec::new, |state| state.backups.clone());
         let in_flight_max = PIECES_IN_FLIGHT * u32::try_from(backups.len()).unwrap_or(1);
         let total = self.held.get(&ship.place).map_or(0, |held| held.operations.len());
@@ -338,6 +354,27 @@ impl Ldm {
         self.shipping.insert(ship.place, ship);
     }
 
+    /// Ends a large transaction before anything was sealed: no replica can ever commit it.
+    fn refuse_ship(&mut self, ship: Ship, refusal: Refusal, outputs: &mut Outputs<Shared>) {
+        self.undo_shipped(ship.place, outputs);
+        match ship.ending {
+            Ending::One(reply) => self.answer(reply, Err(refusal), outputs),
+            Ending::Two { coordinator, .. } => {
+                self.send_prepared(coordinator, ship.place, Epoch(0), true, Some(refusal), outputs);
+            }
+        }
+    }
+
+    fn undo_shipped(&mut self, place: Place, outputs: &mut Outputs<Shared>) {
+        if let Some(held) = self.held.get_mut(&place) {
+            held.stage = HeldStage::Open;
+        }
+        self.undo(place);
+        let backups = self.partition(place.1).map_or_else(Vec::new, |state| state.backups.clone());
+        let drop = Signal::DropAhead { partition: place.1, transaction: place.0 };
+        send_to_all(self.address, &backups, drop, outputs);
+    }
+
     pub(super) fn on_ahead_applied(&mut self, place: Place, outputs: &mut Outputs<Shared>) {
         if let Some(mut ship) = self.shipping.remove(&place) {
             ship.unacknowledged = ship.unacknowledged.saturating_sub(1);
@@ -347,14 +384,9 @@ impl Ldm {
 
     /// The session gave up before the prepare was sent.
     pub(super) fn stop_shipping(&mut self, place: Place, outputs: &mut Outputs<Shared>) {
-        let Some(_ship) = self.shipping.remove(&place) else { return };
-        if let Some(held) = self.held.get_mut(&place) {
-            held.stage = HeldStage::Open;
+        if self.shipping.remove(&place).is_some() {
+            self.undo_shipped(place, outputs);
         }
-        self.undo(place);
-        let backups = self.partition(place.1).map_or_else(Vec::new, |state| state.backups.clone());
-        let drop = Signal::DropAhead { partition: place.1, transaction: place.0 };
-        send_to_all(self.address, &backups, drop, outputs);
     }
 
     // ---- answers of backups, outcomes ---------------------------------------------------------------------------------------------
@@ -409,6 +441,9 @@ impl Ldm {
             && let Some(pending) = state.pending.remove(&sequence)
         {
             let after = After::Answer { reply: pending.reply, sequence: None, refusal: pending.refused };
+            let forget = Signal::Forget { transactions: vec![place.0], partition: place.1 };
+            let backups = state.backups.clone();
+            send_to_all(self.address, &backups, forget, outputs);
             self.finish(place, None, after, outputs);
         }
     }
@@ -553,6 +588,15 @@ impl Ldm {
                 }
             }
         }
+        let mut shipping: Vec<Place> = self.shipping.keys().copied().collect();
+        shipping.sort_unstable();
+        for place in shipping {
+            if let Err(refusal) = self.check_primary(place.1)
+                && let Some(ship) = self.shipping.remove(&place)
+            {
+                self.refuse_ship(ship, refusal, outputs);
+            }
+        }
         for (place, reply) in given_up {
             self.mark_prepared(place);
             let (to, request) = match reply {
@@ -581,7 +625,7 @@ fn rows_of(held: &Held) -> impl Iterator<Item = (TableId, RowHandle)> + '_ {
     })
 }
 
-fn send_to_all(from: Address, to: &[Address], signal: Signal, outputs: &mut Outputs<Shared>) {
+pub(super) fn send_to_all(from: Address, to: &[Address], signal: Signal, outputs: &mut Outputs<Shared>) {
     if let Some((last, others)) = to.split_last() {
         for address in others {
             outputs.send(from, *address, signal.clone());

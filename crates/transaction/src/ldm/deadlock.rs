@@ -1,12 +1,12 @@
 //! Deadlocks across nodes, found by probes (after Chandy, Misra and Haas).
 //!
-//! A waiter sends a probe along its edges: to every conflicting holder and earlier waiter. A probe visits a transaction's session, which
+//! A waiter sends a probe to every holder of the key it waits for. A probe visits a transaction's session, which
 //! knows where that transaction waits, and from there the transactions it waits for. It passes only to transactions lower than its initiator, so
 //! exactly the highest transaction of a cycle finds it, and is the victim if it is still in that wait. Probes go out at once and every
 //! [`PROBE_INTERVAL`](super::PROBE_INTERVAL) while the wait lasts, because edges come later than probes.
 
 use super::Ldm;
-use crate::locks::{Place, WaitId};
+use crate::locks::WaitId;
 use protocol::program::Refusal;
 use protocol::signal::Probe;
 use protocol::{Address, ModuleKind, Outputs, Signal};
@@ -33,7 +33,8 @@ impl Ldm {
     fn pass_probe(&self, wait: WaitId, probe: Probe, outputs: &mut Outputs<Shared>) {
         let Some(waiting) = self.waits.get(&wait) else { return };
         let Some(hops_left) = probe.hops_left.checked_sub(1) else { return };
-        for blocker in self.blockers(&waiting.key, waiting.transaction, waiting.mode, Place::At(wait)) {
+        let owner = self.implicit_owner(&waiting.key);
+        for blocker in self.locks.holders(&waiting.key, waiting.transaction, owner) {
             if blocker == probe.initiator {
                 let hit = Signal::ProbeHit {
                     initiator: probe.initiator,

@@ -48,7 +48,7 @@ impl Ldm {
         let is_known = self.partition(request.partition).is_some();
         let needs_primary = request.transaction.is_some() || request.lock.is_some();
         let checked = if request.lock.is_some() {
-            self.check_primary(request.partition)
+            self.check_primary(request.partition).and_then(|()| self.check_session(from))
         } else if needs_primary && !self.is_primary(request.partition) || !is_known {
             Err(Refusal::WrongView)
         } else {

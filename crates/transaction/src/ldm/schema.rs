@@ -4,7 +4,7 @@
 //! them. A dropped table's rows are freed when the last reader is gone; operations of open transactions on it are void, and
 //! their prepare is refused (`check_schema`).
 
-use super::{Job, Ldm, Partition};
+use super::{HeldStage, Job, Ldm, Operation, Partition};
 use protocol::program::{Refusal, TableRef};
 use protocol::signal::RequestId;
 use protocol::{Address, Budget, Outputs, Signal};
@@ -143,7 +143,10 @@ impl Ldm {
             .filter(|(_, held)| self.is_lost(held.session.node))
             .map(|(place, _)| *place)
             .collect();
+        let waiting = self.waits.values().filter(|waiting| self.is_lost(waiting.run.from().node));
+        places.extend(waiting.map(|waiting| (waiting.transaction, waiting.key.partition)));
         places.sort_unstable();
+        places.dedup();
         for place in places {
             self.undo(place);
         }
@@ -159,6 +162,7 @@ impl Ldm {
         index: IndexId,
         outputs: &mut Outputs<Shared>,
     ) {
+        self.version_floors.insert(table.id, table.version);
         let partitions =
             self.fragments.keys().filter(|(id, _)| *id == table.id).map(|(_, partition)| *partition);
         let mut partitions: Vec<PartitionId> = partitions.collect();
@@ -173,6 +177,9 @@ impl Ldm {
         budget: &mut Budget,
         outputs: &mut Outputs<Shared>,
     ) {
+        if self.has_older_operations(backfill.table) {
+            return self.later(Job::Backfill(Box::new(backfill)), outputs);
+        }
         while let Some(partition) = backfill.partitions.last() {
             if !budget.spend(BACKFILL_ROWS.min(budget.rows.max(1))) {
                 return self.later(Job::Backfill(Box::new(backfill)), outputs);
@@ -190,6 +197,14 @@ impl Ldm {
             }
         }
         self.end_backfill(&backfill, None, outputs);
+    }
+
+    /// Whether a transaction that is being committed changed rows of the table without knowing of its new index. (One that is still open is
+    /// refused when it commits.)
+    fn has_older_operations(&self, table: TableId) -> bool {
+        let floor = self.version_floors.get(&table).copied().unwrap_or(0);
+        let is_older = |operation: &Operation| matches!(operation, Operation::Staged { table: id, version, .. } if *id == table && *version < floor);
+        self.held.values().any(|held| held.stage != HeldStage::Open && held.operations.iter().any(is_older))
     }
 
     fn end_backfill(&self, backfill: &Backfill, refusal: Option<Refusal>, outputs: &mut Outputs<Shared>) {

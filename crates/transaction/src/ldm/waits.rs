@@ -7,8 +7,8 @@ use super::reads::LockedRead;
 use super::writes::WriteRun;
 use super::{HeldStage, Ldm, PROBE_INTERVAL};
 use crate::locks::{self, LockKey, WaitId};
-use protocol::Outputs;
 use protocol::program::{LockMode, LockWait, Refusal};
+use protocol::{Address, Outputs};
 use query::Shared;
 use stdx::{Duration, Instant, Now};
 use storage::VersionState;
@@ -21,6 +21,13 @@ pub(super) enum Run {
 }
 
 impl Run {
+    pub(super) fn from(&self) -> Address {
+        match self {
+            Self::Write(run) => run.from,
+            Self::Read(run) => run.from,
+        }
+    }
+
     fn transaction(&self) -> TransactionId {
         match self {
             Self::Write(run) => run.request.transaction,

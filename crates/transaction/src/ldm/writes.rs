@@ -51,7 +51,8 @@ impl Ldm {
         let checked = self
             .check_primary(run.request.partition)
             .and_then(|()| self.check_schema(run.request.table, run.request.partition))
-            .and_then(|()| self.check_open(place));
+            .and_then(|()| self.check_open(place))
+            .and_then(|()| self.check_session(run.from));
         if let Err(refusal) = checked {
             return self.refuse_write(run, refusal, outputs);
         }
@@ -72,6 +73,11 @@ impl Ldm {
             }
         }
         self.finish_write(run, outputs);
+    }
+
+    /// A session of a lost node takes no locks: nobody would ever give them back.
+    pub(super) fn check_session(&self, session: Address) -> Result<(), Refusal> {
+        if self.is_lost(session.node) { Err(Refusal::WrongView) } else { Ok(()) }
     }
 
     /// Whether the transaction still takes operations here.
