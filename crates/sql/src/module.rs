@@ -233,9 +233,14 @@ impl SqlModule {
     fn on_shared(&mut self, shared: Shared, now: Now, budget: &mut Budget, outputs: &mut Outputs<Shared>) {
         let Shared::Map(map) = shared else { return };
         let is_new_view = map.view.number > self.state.map.view.number;
+        let lost = if map.lost == self.state.map.lost { Vec::new() } else { map.lost.clone() };
         self.state.map = map;
         if is_new_view {
             self.with_all(now, budget, outputs, |session, env| session.on_view_changed(env));
+        }
+        // What was asked of a lost node between the news of its loss and this map gets no other answer.
+        for node in lost {
+            self.with_all(now, budget, outputs, |session, env| session.on_node_lost(env, node));
         }
     }
 

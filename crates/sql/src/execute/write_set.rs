@@ -222,8 +222,19 @@ fn operation_size(operation: &WriteOperation) -> usize {
         WriteOperation::Insert { key, row, .. } | WriteOperation::Put { key, row } => {
             key.len() + row.len() + 32
         }
-        WriteOperation::Update { key, .. } | WriteOperation::Delete { key, .. } => key.len() + 32,
+        // Each operation carries its program when it travels.
+        WriteOperation::Update { key, program } => key.len() + 32 + parameters_size(&program.context),
+        WriteOperation::Delete { key, filter } => {
+            key.len() + 32 + filter.as_ref().map_or(0, |filter| parameters_size(&filter.context))
+        }
     }
+}
+
+/// What a statement's parameters take, roughly: the part of a program that a client can make large.
+fn parameters_size(context: &protocol::program::StatementContext) -> usize {
+    let size =
+        |value: &types::Value| if let types::Value::Bytes(bytes) = value { bytes.len() + 8 } else { 16 };
+    context.parameters.iter().map(size).sum()
 }
 
 /// A unique index of a table, with the hidden table that holds its entries.

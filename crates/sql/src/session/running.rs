@@ -157,7 +157,9 @@ impl Session {
             Some(Ok(completion)) => {
                 self.reply_completion(env, &completion, &statement);
                 self.shown_text = None;
-                self.next_of_queue(env);
+                if !self.queue.is_empty() {
+                    self.later(env);
+                }
             }
             Some(Err(error)) => {
                 self.shown_text = None;
@@ -224,8 +226,10 @@ impl Session {
                     self.shown_text = None;
                     self.core.memory.release_all();
                     if self.running.is_none() {
-                        self.next_of_queue(env);
-                        // A statement that was begun by this has run as far as it could.
+                        // The next statement of a COM_QUERY begins in its own turn: many short ones must not nest.
+                        if !self.queue.is_empty() {
+                            self.later(env);
+                        }
                         return;
                     }
                 }
