@@ -358,7 +358,8 @@ impl<S: Send + 'static> Worker<S> {
         let bytes = match &mut client.tls {
             None => plain,
             Some(tls) => {
-                if tls.outgoing.is_empty() && !plain.is_empty() {
+                // Behind whatever the handshake still has to say: nothing else would send it later.
+                if !plain.is_empty() {
                     tls.send(plain);
                 }
                 &mut tls.outgoing
