@@ -14,6 +14,9 @@ use std::time::Duration;
 /// From the command to its ready line.
 const START_LIMIT: Duration = Duration::from_secs(60);
 
+/// One call of the mariadb client.
+const SQL_LIMIT: Duration = Duration::from_secs(60);
+
 /// What kind of cluster.
 #[derive(Clone, Debug)]
 pub(crate) struct Shape {
@@ -174,5 +177,5 @@ pub(crate) fn sql(port: u16, text: &str) -> Result<String, Failure> {
     client.args(["--no-defaults", "--batch", "--skip-column-names", "--default-character-set=utf8mb4"]);
     client.args(["--host=127.0.0.1", "--user=root"]);
     client.arg(format!("--port={port}")).arg(format!("--execute={text}"));
-    capture(&mut client, Duration::from_secs(300))
+    capture(&mut client, SQL_LIMIT)
 }

@@ -21,7 +21,7 @@ def options(description, ports=("--write-port", "--read-port")):
 
 def connect(host, port, **settings):
     """A connection as root, in utf8mb4, that reports every error."""
-    chosen = {"charset": "utf8mb4", "autocommit": True, "connect_timeout": 10, "read_timeout": 120, **settings}
+    chosen = {"charset": "utf8mb4", "autocommit": True, "connect_timeout": 10, "read_timeout": 60, **settings}
     return pymysql.connect(host=host, port=port, user="root", password="", **chosen)
 
 
