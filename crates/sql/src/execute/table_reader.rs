@@ -20,7 +20,7 @@
 use super::{Cx, Failure, Place, Pull, Row, failure_of, row_size, table_ref};
 use crate::inbox::Reply;
 use crate::plan::ScanDirection;
-use protocol::Address;
+use protocol::{Address, SqlError};
 use protocol::program::{Access, KeyRange, ReadOutput, ReadProgram, ReadProgress, Refusal, RowBatch};
 use protocol::signal::RequestId;
 use query::{BatchShape, ReadRun, ReadStep, RowBatchReader, RowSink, TableAccessInfo, remaining};
@@ -583,7 +583,12 @@ impl PartitionRead {
     ) -> Result<Option<protocol::signal::ReadBatch>, Failure> {
         match reply {
             Reply::Read(Ok(batch)) => Ok(Some(batch)),
-            Reply::Read(Err(Refusal::WrongView | Refusal::ReplicaLost)) | Reply::Lost => Ok(None),
+            Reply::Read(Err(Refusal::WrongView)) | Reply::Lost => Ok(None),
+            // Nobody can say in this view what the row is: trying again would not help.
+            Reply::Read(Err(Refusal::ReplicaLost)) => Err(Failure::Error(SqlError::new(
+                1297,
+                "Got temporary error 'the outcome of a row is not known: a replica is lost' from LatsDB",
+            ))),
             Reply::Read(Err(refusal)) => Err(failure_of(refusal, &common.info.definition.name)),
             other => {
                 stdx::require!(false, "a read was answered by {other:?}");
