@@ -72,6 +72,10 @@ pub(crate) struct DevOptions {
     #[arg(long, value_name = "PORT", default_value_t = 2202, conflicts_with = "config")]
     pub(crate) data_port: u16,
 
+    /// Port of the HTTP console and metrics [default: 8186]; they come with a later version, so it has no effect yet.
+    #[arg(long, value_name = "PORT", conflicts_with = "config")]
+    pub(crate) http_port: Option<u16>,
+
     /// How many data nodes; a multiple of --replicas.
     #[arg(long, value_name = "COUNT", default_value_t = 2, conflicts_with = "config",
           value_parser = clap::value_parser!(u16).range(1..=48))]

@@ -54,6 +54,9 @@ pub(crate) fn run(options: &DevOptions) -> Result<ExitCode, Failure> {
     let plan = Plan::make(options, &home.directory)?;
     terminal::say(&plan.summary());
     terminal::say(WARNINGS);
+    if options.http_port.is_some() {
+        terminal::say("note: the HTTP console comes with a later version: --http-port has no effect yet");
+    }
     let mut cluster = Cluster::start(&home, plan)?;
     match cluster.wait_until_ready(&mut stop) {
         Ok(true) => terminal::say(&cluster.ready_line()),

@@ -106,11 +106,14 @@ impl ControlLog for LocalControlLog {
         }
         if let Some(view) = &join.view {
             self.adopt(view);
-            let incarnation = view.node(node).map_or(Incarnation(0), |info| info.incarnation);
-            self.joined.insert(node, (incarnation, join.clone()));
-            return JoinAnswer::Accepted(incarnation);
+            // A node that the view does not know by its life (an SQL node) gets a new one below.
+            let known = view.node(node).map(|info| info.incarnation).filter(|known| *known != Incarnation(0));
+            if let Some(incarnation) = known.filter(|_| *role == NodeRole::Data) {
+                self.joined.insert(node, (incarnation, join.clone()));
+                return JoinAnswer::Accepted(incarnation);
+            }
         }
-        if self.view.is_some() && *role == NodeRole::Data {
+        if self.view.is_some() && *role == NodeRole::Data && join.view.is_none() {
             return JoinAnswer::Refused(format!(
                 "the cluster is running without node {node}, whose rows were lost when it stopped; this version cannot copy \
                  them back: stop all nodes and start the cluster again (it will be empty)"

@@ -127,7 +127,8 @@ impl TlsFilter {
     pub(crate) fn receive(&mut self, mut raw: &[u8], plain: &mut Vec<u8>) -> TlsProgress {
         let mut progress = TlsProgress::Going;
         while !raw.is_empty() {
-            if self.connection.read_tls(&mut raw).is_err() {
+            // Nothing is taken behind the client's close_notify: whatever comes there is no TLS.
+            if !matches!(self.connection.read_tls(&mut raw), Ok(1..)) {
                 return TlsProgress::Failed;
             }
             let Ok(state) = self.connection.process_new_packets() else {
