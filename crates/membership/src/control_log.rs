@@ -93,10 +93,11 @@ impl LocalControlLog {
 
 impl ControlLog for LocalControlLog {
     fn join(&mut self, node: NodeId, join: &JoinRequest) -> JoinAnswer {
-        let Some((_, role)) = self.members.iter().find(|(member, _)| *member == node) else {
+        let Some(role) = self.members.iter().find(|(member, _)| *member == node).map(|(_, role)| *role)
+        else {
             return JoinAnswer::Refused(format!("config.ini has no node {node}"));
         };
-        if *role != join.role {
+        if role != join.role {
             return JoinAnswer::Refused(format!("config.ini gives node {node} another role"));
         }
         if let Some((incarnation, known)) = self.joined.get(&node)
@@ -108,12 +109,12 @@ impl ControlLog for LocalControlLog {
             self.adopt(view);
             // A node that the view does not know by its life (an SQL node) gets a new one below.
             let known = view.node(node).map(|info| info.incarnation).filter(|known| *known != Incarnation(0));
-            if let Some(incarnation) = known.filter(|_| *role == NodeRole::Data) {
+            if let Some(incarnation) = known.filter(|_| role == NodeRole::Data) {
                 self.joined.insert(node, (incarnation, join.clone()));
                 return JoinAnswer::Accepted(incarnation);
             }
         }
-        if self.view.is_some() && *role == NodeRole::Data && join.view.is_none() {
+        if self.view.is_some() && role == NodeRole::Data && join.view.is_none() {
             return JoinAnswer::Refused(format!(
                 "the cluster is running without node {node}, whose rows were lost when it stopped; this version cannot copy \
                  them back: stop all nodes and start the cluster again (it will be empty)"

@@ -20,9 +20,9 @@
 use super::{Cx, Failure, Place, Pull, Row, failure_of, row_size, table_ref};
 use crate::inbox::Reply;
 use crate::plan::ScanDirection;
-use protocol::{Address, SqlError};
 use protocol::program::{Access, KeyRange, ReadOutput, ReadProgram, ReadProgress, Refusal, RowBatch};
 use protocol::signal::RequestId;
+use protocol::{Address, SqlError};
 use query::{BatchShape, ReadRun, ReadStep, RowBatchReader, RowSink, TableAccessInfo, remaining};
 use std::collections::VecDeque;
 use std::ops::Bound;
