@@ -466,9 +466,7 @@ impl Session {
         if self.running.is_some() {
             self.run(env);
         }
-        if self.running.is_none() && !self.is_continue_sent && !self.queue.is_empty() {
-            self.next_of_queue(env);
-        }
+        self.run_queue(env);
         if self.running.is_none() && !self.is_continue_sent && !self.pending.is_empty() {
             self.take_pending(env);
         }

@@ -27,7 +27,7 @@ use protocol::SqlError;
 use protocol::program::{LockMode, ReadOutput, ReadProgram, Refusal, UpdateProgram};
 use query::{Evaluated, TableAccessInfo, evaluate_insert_conflict};
 use std::sync::Arc;
-use types::Value;
+use types::{Value, ValueRef};
 
 /// What became of the row.
 #[derive(Debug)]
@@ -37,7 +37,10 @@ pub(crate) enum RowOutcome {
     Ignored(SqlError),
     /// REPLACE: how many rows were deleted for it.
     Replaced(u64),
-    Updated,
+    Updated {
+        /// The AUTO_INCREMENT value of the row that was updated.
+        id: Option<u64>,
+    },
     Unchanged,
 }
 
@@ -245,8 +248,16 @@ impl ConflictRun {
                 let old = stored_bytes(row, info)?;
                 match evaluate_insert_conflict(program, info, &old, &self.row)? {
                     Evaluated::Changed(new) => {
-                        add_change(set, info, indexes, (&old, new.into()), self.number, cx);
-                        Ok(RowOutcome::Updated)
+                        let new: Box<[u8]> = new.into();
+                        let auto =
+                            info.definition.auto_increment.map(|column| info.layout.column(&new, column));
+                        let id = match auto {
+                            Some(ValueRef::Int(id)) => u64::try_from(id).ok(),
+                            Some(ValueRef::UInt(id)) => Some(id),
+                            _ => None,
+                        };
+                        add_change(set, info, indexes, (&old, new), self.number, cx);
+                        Ok(RowOutcome::Updated { id })
                     }
                     Evaluated::Unchanged | Evaluated::NotMatched => Ok(RowOutcome::Unchanged),
                 }

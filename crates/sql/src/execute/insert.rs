@@ -47,7 +47,8 @@ enum Stage {
 /// A row that was sent.
 struct SentRow {
     bytes: Box<[u8]>,
-    is_generated: bool,
+    /// The value that was drawn for its AUTO_INCREMENT column.
+    generated: Option<u64>,
 }
 
 /// An INSERT that runs.
@@ -73,7 +74,11 @@ pub(crate) struct InsertRun {
     set: WriteSet,
     affected: u64,
     duplicates: u64,
+    /// The value drawn for the row that is being resolved.
+    generated: Option<u64>,
+    /// The first drawn value of a row that was inserted.
     first_generated: Option<u64>,
+    /// The last value that was given, or that an updated row has.
     last_explicit: Option<u64>,
 }
 
@@ -139,6 +144,7 @@ impl InsertRun {
             set: WriteSet::default(),
             affected: 0,
             duplicates: 0,
+            generated: None,
             first_generated: None,
             last_explicit: None,
         })
@@ -246,11 +252,8 @@ impl InsertRun {
         let number = self.next_row as u64 + 1;
         let row = self.builder.build(number, &plan.rows[self.next_row], &mut self.ids, context)?;
         self.next_row += 1;
-        if self.first_generated.is_none() {
-            self.first_generated = row.generated;
-        }
         self.last_explicit = row.explicit.or(self.last_explicit);
-        Ok(SentRow { bytes: encode_row(&self.info, &row.values), is_generated: row.generated.is_some() })
+        Ok(SentRow { bytes: encode_row(&self.info, &row.values), generated: row.generated })
     }
 
     fn send_chunk(&mut self, plan: &InsertPlan, cx: &mut Cx<'_, '_>) -> Result<(), Failure> {
@@ -299,13 +302,19 @@ impl InsertRun {
                 continue;
             }
             match result {
-                OperationResult::Inserted | OperationResult::Stored => self.affected += 1,
+                OperationResult::Inserted | OperationResult::Stored => {
+                    self.affected += 1;
+                    self.keep_generated(origin);
+                }
                 OperationResult::Duplicate => {
                     let error = self.duplicate(origin, cx);
                     self.duplicates += 1;
                     cx.core.diagnostics.warn(error.code, error.message);
                 }
-                OperationResult::Replaced | OperationResult::Updated => {
+                result @ (OperationResult::Replaced | OperationResult::Updated) => {
+                    if result == OperationResult::Replaced {
+                        self.keep_generated(origin);
+                    }
                     self.affected += 2;
                     self.duplicates += 1;
                 }
@@ -320,6 +329,16 @@ impl InsertRun {
         Ok(())
     }
 
+    /// A row was inserted: LAST_INSERT_ID() is the first one's drawn value.
+    fn keep_generated(&mut self, origin: Origin) {
+        let position = (origin.row as usize).saturating_sub(self.chunk_start);
+        let generated = self.chunk.get(position).and_then(|row| row.generated);
+        self.first_generated = match (self.first_generated, generated) {
+            (Some(first), Some(other)) => Some(first.min(other)),
+            (first, other) => first.or(other),
+        };
+    }
+
     fn duplicate(&self, origin: Origin, cx: &Cx<'_, '_>) -> SqlError {
         let position = (origin.row as usize).saturating_sub(self.chunk_start);
         let row = self.chunk.get(position).map_or(&[][..], |row| &row.bytes);
@@ -332,7 +351,7 @@ impl InsertRun {
             && matches!(plan.conflict, InsertConflict::Fail)
         {
             let position = (origin.row as usize).saturating_sub(self.chunk_start);
-            let is_generated = self.chunk.get(position).is_some_and(|row| row.is_generated);
+            let is_generated = self.chunk.get(position).is_some_and(|row| row.generated.is_some());
             let error = self.duplicate(origin, cx);
             let is_primary = origin.entry.is_none();
             return if is_generated && is_primary {
@@ -350,6 +369,7 @@ impl InsertRun {
         let number = self.next_row;
         let row = self.build_row(plan, &context)?;
         cx.keep_warnings(warnings_of(&context));
+        self.generated = row.generated;
         let run = ConflictRun::start(number, row.bytes, &self.info, &self.indexes, cx)?;
         self.stage = Stage::Resolve(Box::new(run));
         Ok(())
@@ -357,16 +377,21 @@ impl InsertRun {
 
     fn on_resolved(&mut self, outcome: RowOutcome, cx: &mut Cx<'_, '_>) {
         match outcome {
-            RowOutcome::Inserted => self.affected += 1,
+            RowOutcome::Inserted => {
+                self.affected += 1;
+                self.first_generated = self.first_generated.or(self.generated);
+            }
             RowOutcome::Ignored(error) => {
                 self.duplicates += 1;
                 cx.core.diagnostics.warn(error.code, error.message);
             }
             RowOutcome::Replaced(deleted) => {
                 self.affected += 1 + deleted;
+                self.first_generated = self.first_generated.or(self.generated);
                 self.duplicates += deleted;
             }
-            RowOutcome::Updated => {
+            RowOutcome::Updated { id } => {
+                self.last_explicit = id.or(self.last_explicit);
                 self.affected += 2;
                 self.duplicates += 1;
             }

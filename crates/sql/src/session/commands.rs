@@ -78,6 +78,7 @@ impl Session {
                 self.queue = rest.iter().map(|statement| (*statement).to_owned()).collect::<VecDeque<_>>();
                 self.core.has_more_results = true;
                 self.begin_text(env, first);
+                self.run_queue(env);
             }
             // Without the capability it is one statement with a semicolon in it: a syntax error that quotes it.
             _ => self.begin_text(env, text),
@@ -102,7 +103,6 @@ impl Session {
                     return;
                 }
                 self.normalized = normalized;
-                self.next_of_queue(env);
             }
             Err(error) => {
                 self.normalized = normalized;
@@ -112,12 +112,14 @@ impl Session {
         }
     }
 
-    /// Begins the next statement of a COM_QUERY, if there is one.
-    pub(super) fn next_of_queue(&mut self, env: &mut Environment<'_>) {
-        if self.stage != Stage::Ready {
-            return;
-        }
-        if let Some(text) = self.queue.pop_front() {
+    /// Runs what is left of a COM_QUERY until a statement waits or the budget is spent. A loop, so that many short statements do not nest.
+    pub(super) fn run_queue(&mut self, env: &mut Environment<'_>) {
+        while self.stage == Stage::Ready && !self.is_held_up() {
+            if env.budget.is_spent() && !self.queue.is_empty() {
+                return self.later(env);
+            }
+            let Some(text) = self.queue.pop_front() else { return };
+            env.budget.spend(1);
             self.core.has_more_results = !self.queue.is_empty();
             self.begin_text(env, &text);
         }

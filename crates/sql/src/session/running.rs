@@ -157,9 +157,6 @@ impl Session {
             Some(Ok(completion)) => {
                 self.reply_completion(env, &completion, &statement);
                 self.shown_text = None;
-                if !self.queue.is_empty() {
-                    self.later(env);
-                }
             }
             Some(Err(error)) => {
                 self.shown_text = None;
@@ -225,13 +222,6 @@ impl Session {
                 Step::Finished => {
                     self.shown_text = None;
                     self.core.memory.release_all();
-                    if self.running.is_none() {
-                        // The next statement of a COM_QUERY begins in its own turn: many short ones must not nest.
-                        if !self.queue.is_empty() {
-                            self.later(env);
-                        }
-                        return;
-                    }
                 }
             }
         }
