@@ -79,7 +79,8 @@ pub fn hash_value(value: &ValueRef<'_>, sql_type: &SqlType) -> u64 {
 
 /// Orders two numbers: exactly where both are exact, as doubles where one is a double. Other kinds count as their doubles.
 #[inline]
-pub(crate) fn compare_numbers(left: ValueRef<'_>, right: ValueRef<'_>) -> Ordering {
+#[must_use]
+pub fn compare_numbers(left: ValueRef<'_>, right: ValueRef<'_>) -> Ordering {
     match (left, right) {
         (ValueRef::Int(left), ValueRef::Int(right)) => left.cmp(&right),
         (ValueRef::UInt(left), ValueRef::UInt(right)) => left.cmp(&right),

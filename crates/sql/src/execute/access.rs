@@ -11,7 +11,7 @@ mod tests;
 
 use super::{Cx, Failure, warnings_of};
 use crate::plan::{Inclusive, KeyTemplate, RangeTemplate};
-use expression::{Context, Expression, NoColumns, compare_values};
+use expression::{Context, Expression, NoColumns, compare_numbers, compare_values};
 use protocol::program::KeyRange;
 use query::TableAccessInfo;
 use std::cmp::Ordering;
@@ -65,6 +65,10 @@ fn is_string(sql_type: &SqlType) -> bool {
     )
 }
 
+fn is_number(value: &Value) -> bool {
+    matches!(value, Value::Int(_) | Value::UInt(_) | Value::Double(_) | Value::Decimal(_))
+}
+
 /// Brings a non-NULL value of an expression's type into a column's type.
 pub(crate) fn fit(value: Value, from: &SqlType, column: &ColumnDefinition, time_zone: i32) -> Fitted {
     let to = &column.sql_type;
@@ -89,6 +93,10 @@ pub(crate) fn fit(value: Value, from: &SqlType, column: &ColumnDefinition, time_
         // Text that became something else: whether it is that exactly, only the conversion knows.
         (_, Value::Bytes(_)) | (Value::Bytes(_), _) if stored.warning.is_some() => Ordering::Less,
         (_, Value::Bytes(_)) | (Value::Bytes(_), _) => Ordering::Equal,
+        // As `=` compares: the order of values in sorts puts the exact 10 below the double 10, which would find nothing.
+        (stored, original) if is_number(stored) && is_number(original) => {
+            compare_numbers(stored.as_ref(), original.as_ref())
+        }
         (stored, original) => compare_values(&stored.as_ref(), &original.as_ref(), to),
     };
     let value = to_utc(stored.value, from, to, time_zone);

@@ -161,3 +161,30 @@ fn values_say_how_they_fit() {
     let fitted = fit(Value::Int(7), &INT, &tiny, 0);
     assert_eq!((fitted.value, fitted.order), (Value::UInt(7), Ordering::Equal));
 }
+
+/// `DELETE … WHERE a = 0.001` once found the row with `a` 0: a constant with a fraction is the key of no integer.
+#[test]
+fn fractions_are_rounded_and_say_so() {
+    let number = column("n", INT, false);
+    let order = |text: &str| {
+        let (decimal, _) = Decimal::parse(text.as_bytes()).expect("a number");
+        let from =
+            SqlType::Decimal { precision: decimal.precision(), scale: decimal.scale(), unsigned: false };
+        fit(Value::Decimal(Box::new(decimal)), &from, &number, 0).order
+    };
+    assert_eq!(order("0.001"), Ordering::Less);
+    assert_eq!(order("1.5"), Ordering::Greater);
+    assert_eq!(order("-0.4"), Ordering::Greater);
+    assert_eq!(order("1.00"), Ordering::Equal);
+    assert_eq!(fit(Value::Double(0.6), &SqlType::Double, &number, 0).order, Ordering::Greater);
+}
+
+/// `id = 1e1`, `id = '10x'` and `double_column = 10` find their rows.
+#[test]
+fn exact_numbers_and_doubles_that_are_equal_fit() {
+    let (number, double) = (column("n", INT, false), column("f", SqlType::Double, false));
+    let fitted = fit(Value::Double(10.0), &SqlType::Double, &number, 0);
+    assert_eq!((fitted.value, fitted.order), (Value::Int(10), Ordering::Equal));
+    let fitted = fit(Value::Int(10), &INT, &double, 0);
+    assert_eq!((fitted.value, fitted.order), (Value::Double(10.0), Ordering::Equal));
+}
