@@ -22,6 +22,9 @@ use sqlparser::ast::{
 };
 use types::{ColumnIndex, IndexKind, TableKind};
 
+/// Items of a select list, as in MySQL.
+const ITEM_COUNT_MAX: usize = 4_096;
+
 /// A select item.
 struct Item {
     /// In the mixed space.
@@ -173,6 +176,9 @@ impl Binder<'_> {
         aggregates: &mut Aggregates,
     ) -> Result<Vec<Item>, SqlError> {
         let texts = item_texts(self.text);
+        if projection.len() > ITEM_COUNT_MAX {
+            return Err(SqlError::new(1117, "Too many columns"));
+        }
         let mut items = Vec::with_capacity(projection.len());
         for (position, item) in projection.iter().enumerate() {
             match item {
