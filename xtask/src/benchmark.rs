@@ -289,7 +289,8 @@ fn median(runs: &[(Contestant, Run)], of: Contestant, value: impl Fn(&Run) -> f6
 /// The medians of a workload, and whether each part of its target is reached.
 fn line(workload: &Workload, runs: &[(Contestant, Run)]) -> Line {
     let rate = |of| median(runs, of, |run| run.figures.events_per_second);
-    let latency = |of| median(runs, of, |run| run.figures.average_ms);
+    // sysbench prints averages in hundredths of a millisecond; in a closed loop the rate says the same more exactly.
+    let latency = |of| rate(of).map(|rate| f64::from(workload.threads) * 1_000.0 / rate.max(1.0));
     let tail = |of| median(runs, of, |run| run.figures.p95_ms);
     let cpu = |of| median(runs, of, |run| run.cpu_us_per_query);
     let cell = |of| match (rate(of), latency(of), tail(of), cpu(of)) {
@@ -321,7 +322,8 @@ fn line(workload: &Workload, runs: &[(Contestant, Run)]) -> Line {
     if let Some((wanted, found)) = target.floor_cpu_us.zip(above) {
         judge(format!("{found:+.1} µs CPU to the floor's (≤ +{wanted})"), found <= wanted);
     }
-    let name = format!("{}, {} clients", workload.script, workload.threads);
+    let clients = if workload.threads == 1 { "client" } else { "clients" };
+    let name = format!("{}, {} {clients}", workload.script, workload.threads);
     let cells = [
         name,
         cell(Contestant::Latsdb),
