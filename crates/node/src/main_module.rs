@@ -85,6 +85,8 @@ pub struct MainModule {
     gatherings: BTreeMap<u64, Gathering>,
     backfills: BTreeMap<u64, Backfill>,
     check: Option<Check>,
+    /// Connections whose check waits for the newest catalogue.
+    checks_wanted: Vec<ConnectionId>,
     next_request: u64,
     now: Now,
 }
@@ -114,6 +116,7 @@ impl MainModule {
             gatherings: BTreeMap::new(),
             backfills: BTreeMap::new(),
             check: None,
+            checks_wanted: Vec::new(),
             next_request: 0,
             now: Now::default(),
             config,
@@ -460,7 +463,7 @@ impl MainModule {
         };
         for request in management.on_bytes(me, connection, buffer, &self.view, outputs) {
             match request {
-                ManagementRequest::Check => self.start_check(connection, outputs),
+                ManagementRequest::Check => self.request_check(connection, outputs),
             }
         }
     }

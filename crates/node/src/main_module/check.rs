@@ -44,7 +44,23 @@ impl Check {
 }
 
 impl MainModule {
-    pub(super) fn start_check(&mut self, connection: ConnectionId, outputs: &mut Outputs<Shared>) {
+    /// A check is asked for: it begins when the newest catalogue is here.
+    pub(super) fn request_check(&mut self, connection: ConnectionId, outputs: &mut Outputs<Shared>) {
+        self.checks_wanted.push(connection);
+        if self.view.number.0 == 0 {
+            return self.start_checks(outputs);
+        }
+        self.fetch_schema(outputs);
+    }
+
+    /// The catalogue has come.
+    pub(super) fn start_checks(&mut self, outputs: &mut Outputs<Shared>) {
+        for connection in std::mem::take(&mut self.checks_wanted) {
+            self.start_check(connection, outputs);
+        }
+    }
+
+    fn start_check(&mut self, connection: ConnectionId, outputs: &mut Outputs<Shared>) {
         if self.check.is_some() {
             return self.answer_management(connection, "ERROR: a check is under way already\n", outputs);
         }

@@ -240,6 +240,7 @@ impl MainModule {
             self.schema = Arc::new(schema);
             self.changed(outputs);
         }
+        self.start_checks(outputs);
     }
 
     /// The table's definition, if it exists.
