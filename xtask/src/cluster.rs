@@ -87,13 +87,16 @@ impl Cluster {
         server.wait_until(START_LIMIT, is_ready)?;
         let text = fs::read_to_string(&config).map_err(Failure::while_doing(config.display()))?;
         let management_port = ports(&text, "PortNumber").first().copied();
-        Ok(Self {
+        let cluster = Self {
             server,
             binary: binary.to_path_buf(),
             mysql_ports: ports(&text, "port"),
             management_port: management_port.ok_or_else(|| Failure::new("config.ini has no PortNumber"))?,
             server_ports: ports(&text, "ServerPort"),
-        })
+        };
+        // Clients may be served before the management node has the cluster's map; what is asked of it later should not meet that.
+        cluster.check()?;
+        Ok(cluster)
     }
 
     /// Starts the cluster that tests use: the build with assertions.
@@ -124,6 +127,12 @@ impl Cluster {
             }
             std::thread::sleep(Duration::from_millis(100));
         }
+    }
+
+    /// As [`Cluster::check`], printed.
+    pub(crate) fn verify(&self) -> Result<(), Failure> {
+        println!("{}", self.check()?.trim_end());
+        Ok(())
     }
 
     /// Asks it to stop; anything but exit code 0 is a failure.

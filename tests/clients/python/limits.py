@@ -179,7 +179,6 @@ def main():
     checks = Checks()
     for check in STEPS[chosen.what]:
         checks.run(check.__name__.replace("_", " "), check, session)
-    run(session.writer, f"DROP DATABASE {DATABASE}")
     checks.close()
 
 
