@@ -21,6 +21,9 @@ use types::{NodeId, Value};
 /// Modules of a node at most: the low part of connection ids.
 pub const INSTANCES_MAX: u32 = 256;
 
+/// Characters of a statement that SHOW PROCESSLIST shows.
+const SHOWN_TEXT_MAX: usize = 1024;
+
 /// What the module is told at its start.
 #[derive(Clone, Debug)]
 pub struct SqlConfig {
@@ -361,7 +364,7 @@ impl SqlModule {
                 Value::text(command),
                 Value::Int(i64::try_from(seconds).unwrap_or(i64::MAX)),
                 Value::text(state),
-                text(session.shown_text.as_deref()),
+                text(session.running_text().map(|text| first_characters(text, SHOWN_TEXT_MAX))),
                 Value::UInt(self.state.address.node.0.into()),
             ])
         };
@@ -375,4 +378,8 @@ impl SqlModule {
             .values()
             .all(|session| !session.is_busy() && !session.core.transaction.has_participants())
     }
+}
+
+fn first_characters(text: &str, count: usize) -> &str {
+    text.char_indices().nth(count).map_or(text, |(end, _)| &text[..end])
 }

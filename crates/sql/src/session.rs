@@ -298,8 +298,6 @@ pub(crate) struct Session {
     is_query_killed: bool,
     /// When the last command came.
     pub(crate) active_since: Instant,
-    /// What runs, for SHOW PROCESSLIST.
-    pub(crate) shown_text: Option<String>,
     is_continue_sent: bool,
     /// TLS was asked for: the bytes that follow are not ours to read until it runs.
     is_tls_starting: bool,
@@ -330,7 +328,6 @@ impl Session {
             multi_statements: false,
             is_query_killed: false,
             active_since: env.now.monotonic,
-            shown_text: None,
             is_continue_sent: false,
             is_tls_starting: false,
         }
@@ -339,6 +336,11 @@ impl Session {
     /// True if clients count it: logged in.
     pub(crate) fn is_ready(&self) -> bool {
         self.stage == Stage::Ready
+    }
+
+    /// The statement that runs.
+    pub(crate) fn running_text(&self) -> Option<&str> {
+        self.running.as_ref().map(|running| running.text())
     }
 
     /// True while a statement runs.

@@ -12,9 +12,6 @@ use mysql_protocol::result::RowFormat;
 use protocol::SqlError;
 use std::collections::VecDeque;
 
-/// Characters of a statement that SHOW PROCESSLIST keeps.
-const SHOWN_TEXT_MAX: usize = 1024;
-
 impl Session {
     pub(super) fn on_command(&mut self, env: &mut Environment<'_>, payload: &[u8]) {
         let command = match Command::parse(payload, self.core.capabilities) {
@@ -98,7 +95,6 @@ impl Session {
                 if !is_answered {
                     let parameters = std::mem::take(&mut normalized.parameters);
                     self.normalized = normalized;
-                    self.shown_text = Some(text.chars().take(SHOWN_TEXT_MAX).collect());
                     self.begin(env, cached, parameters, RowFormat::Text, TextSource::Text(text.into()));
                     return;
                 }

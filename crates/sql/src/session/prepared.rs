@@ -5,9 +5,8 @@
 //! executions with values of different lengths share a plan.
 //!
 //! Invariant: `bound` was planned for exactly the types in `bound_types`.
-#![expect(clippy::wildcard_enum_match_arm, reason = "column types that are not named are texts")]
 
-use super::Session;
+use super::{Session, SessionCore};
 use crate::environment::Environment;
 use crate::front::normalize::text_parameter_type;
 use crate::results;
@@ -88,22 +87,14 @@ fn type_of(parameter: ParameterType) -> SqlType {
 }
 
 /// A bound value; the wire may carry dates that do not exist.
-fn value_of(value: ParameterValue<'_>, parameter: ParameterType) -> Result<Value, SqlError> {
-    let incorrect = |kind: &str| SqlError::new(1292, format!("Incorrect {kind} value in a parameter"));
+fn value_of(value: ParameterValue<'_>) -> Result<Value, SqlError> {
     Ok(match value {
         ParameterValue::Null => Value::Null,
         ParameterValue::Int(number) => Value::Int(number),
         ParameterValue::UInt(number) => Value::UInt(number),
         ParameterValue::Float(number) => Value::Double(f64::from(number)),
         ParameterValue::Double(number) => Value::Double(number),
-        ParameterValue::Bytes(bytes) => match parameter.column_type {
-            ColumnType::Decimal | ColumnType::NewDecimal => {
-                let decimal = Decimal::parse(bytes).filter(|(_, consumed)| *consumed == bytes.len());
-                let (decimal, _) = decimal.ok_or_else(|| incorrect("DECIMAL"))?;
-                Value::Decimal(Box::new(decimal))
-            }
-            _ => Value::Bytes(bytes.to_vec()),
-        },
+        ParameterValue::Bytes(bytes) => Value::Bytes(bytes.to_vec()),
         ParameterValue::Date(date) => {
             Value::Date(date_of(date.year, date.month, date.day).ok_or_else(|| incorrect("date"))?)
         }
@@ -125,6 +116,19 @@ fn value_of(value: ParameterValue<'_>, parameter: ParameterType) -> Result<Value
             }))
         }
     })
+}
+
+fn incorrect(kind: &str) -> SqlError {
+    SqlError::new(1292, format!("Incorrect {kind} value in a parameter"))
+}
+
+/// A DECIMAL travels as text.
+fn read_decimal(value: &mut Value) -> Result<(), SqlError> {
+    let Value::Bytes(bytes) = value else { return Ok(()) };
+    let decimal = Decimal::parse(bytes).filter(|(_, consumed)| *consumed == bytes.len());
+    let (decimal, _) = decimal.ok_or_else(|| incorrect("DECIMAL"))?;
+    *value = Value::Decimal(Box::new(decimal));
+    Ok(())
 }
 
 fn date_of(year: u16, month: u8, day: u8) -> Option<Date> {
@@ -209,15 +213,13 @@ impl Session {
     pub(super) fn on_execute(&mut self, env: &mut Environment<'_>, execute: &Execute<'_>) {
         env.module.counters.questions += 1;
         let id = execute.statement_id;
-        let Some(mut statement) = self.statements.remove(&id) else {
+        let Some(statement) = self.statements.get_mut(&id) else {
             return self.end_with_error(env, &unknown_statement(id, "mysqld_stmt_execute"));
         };
         let long_data = std::mem::take(&mut statement.long_data);
         let mut values = std::mem::take(&mut self.normalized.parameters);
         values.clear();
-        let bound = self.bind(env, execute, &mut statement, &long_data, &mut values);
-        let text = Arc::clone(&statement.text);
-        self.statements.insert(id, statement);
+        let bound = statement.bind(&self.core, env, execute, &long_data, &mut values);
         match bound {
             Err(ExecuteError::Command(error)) => {
                 self.core.reply(env, |writer, _| writer.error(&error.packet()));
@@ -227,49 +229,52 @@ impl Session {
                 self.end_with_error(env, &error);
             }
             Ok(cached) => {
+                let source = TextSource::Prepared(Arc::clone(&statement.text));
                 if self.try_point(env, &cached, &values, RowFormat::Binary) {
                     self.normalized.parameters = values;
                     return;
                 }
-                self.shown_text = Some(text.to_string());
-                self.begin(env, cached, values, RowFormat::Binary, TextSource::Prepared(text));
+                self.begin(env, cached, values, RowFormat::Binary, source);
             }
         }
     }
+}
 
+impl PreparedStatement {
     /// Reads the values and finds the plan for their types.
     fn bind(
         &mut self,
+        core: &SessionCore,
         env: &mut Environment<'_>,
         execute: &Execute<'_>,
-        statement: &mut PreparedStatement,
         long_data: &LongData,
         values: &mut Vec<Value>,
     ) -> Result<Arc<CachedStatement>, ExecuteError> {
-        let count = statement.parameter_count;
+        let count = self.parameter_count;
         let parameters = execute
-            .parameters(count, &mut statement.types, long_data, self.core.capabilities)
+            .parameters(count, &mut self.types, long_data, core.capabilities)
             .map_err(ExecuteError::Command)?;
-        let mut raw = Vec::new();
         for parameter in parameters {
-            raw.push(parameter.map_err(ExecuteError::Command)?);
+            let value = value_of(parameter.map_err(ExecuteError::Command)?);
+            values.push(value.map_err(ExecuteError::Sql)?);
         }
-        let types = statement.types.as_slice().get(..usize::from(count)).unwrap_or_default();
-        for (value, parameter) in raw.into_iter().zip(types) {
-            values.push(value_of(value, *parameter).map_err(ExecuteError::Sql)?);
+        let types = self.types.as_slice().get(..usize::from(count)).unwrap_or_default();
+        for (value, parameter) in values.iter_mut().zip(types) {
+            if matches!(parameter.column_type, ColumnType::Decimal | ColumnType::NewDecimal) {
+                read_decimal(value).map_err(ExecuteError::Sql)?;
+            }
         }
         let schema = env.module.map.schema.version;
-        if let Some(bound) = &statement.bound
+        if let Some(bound) = &self.bound
             && bound.prepared.schema == schema
-            && statement.bound_types == types
+            && self.bound_types == types
         {
             return Ok(Arc::clone(bound));
         }
         let sql_types: Vec<SqlType> = types.iter().map(|parameter| type_of(*parameter)).collect();
-        let planned =
-            self.core.plan_of_prepared(env, &statement.text, &sql_types).map_err(ExecuteError::Sql)?;
-        statement.bound_types = types.to_vec();
-        statement.bound = Some(Arc::clone(&planned));
+        let planned = core.plan_of_prepared(env, &self.text, &sql_types).map_err(ExecuteError::Sql)?;
+        self.bound_types = types.to_vec();
+        self.bound = Some(Arc::clone(&planned));
         Ok(planned)
     }
 }

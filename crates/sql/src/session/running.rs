@@ -104,6 +104,14 @@ enum Step {
 }
 
 impl Running {
+    /// What the client sent.
+    pub(super) fn text(&self) -> &str {
+        match &self.source {
+            TextSource::Text(text) => text,
+            TextSource::Prepared(text) => text,
+        }
+    }
+
     /// The session ends under it.
     pub(super) fn abandon(&mut self, env: &mut Environment<'_>) {
         if let Some(Stage::Execute(Execution::Ddl(run))) = &mut self.stage {
@@ -156,10 +164,8 @@ impl Session {
         match self.control(env, &statement) {
             Some(Ok(completion)) => {
                 self.reply_completion(env, &completion, &statement);
-                self.shown_text = None;
             }
             Some(Err(error)) => {
-                self.shown_text = None;
                 self.end_with_error(env, &error);
             }
             None => {
@@ -220,7 +226,6 @@ impl Session {
                     return;
                 }
                 Step::Finished => {
-                    self.shown_text = None;
                     self.core.memory.release_all();
                 }
             }
