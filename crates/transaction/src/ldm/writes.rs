@@ -16,6 +16,9 @@ use std::sync::Arc;
 use stdx::Now;
 use storage::{Fragment, VersionState};
 
+/// Objects that each fragment frees when memory is full.
+const RECLAIM_WHEN_FULL: u32 = 100_000;
+
 /// A write request on its way.
 pub(super) struct WriteRun {
     pub(super) from: Address,
@@ -146,7 +149,18 @@ impl Ldm {
                 self.transaction_memory
                     .charge(super::OPERATION_COST)
                     .map_err(|full| Stop::Refused(region_full(&full)))?;
-                let staged = fragment.stage(key, request.transaction, row.as_deref());
+                let mut staged = fragment.stage(key, request.transaction, row.as_deref());
+                if staged.is_err() {
+                    // What was deleted lately may still wait to be freed, in any fragment.
+                    self.fragments.values_mut().for_each(|fragment| {
+                        fragment.reclaim(RECLAIM_WHEN_FULL);
+                    });
+                    let again = self.fragments.get_mut(&(table, partition));
+                    staged = match again {
+                        Some(fragment) => fragment.stage(key, request.transaction, row.as_deref()),
+                        None => staged,
+                    };
+                }
                 let Ok(handle) = staged else {
                     self.transaction_memory.release(super::OPERATION_COST);
                     return Err(Stop::Refused(Refusal::RegionFull { region: "DataMemory".to_owned() }));
