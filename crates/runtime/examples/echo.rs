@@ -3,45 +3,71 @@
 //! ```text
 //! cargo run --release -p runtime --example echo -- [CLIENTS] [SECONDS] [THREADS] [SPIN_METHOD]
 //! cargo run --release -p runtime --example echo -- idle [SECONDS]
+//! cargo run --release -p runtime --example echo -- linked [CLIENTS] [SECONDS] [THREADS] [SPIN_METHOD]
 //! ```
 //! Prints requests per second, server CPU per request, system calls, rounds and wakes per request. Clients send 40 bytes and
-//! wait for 120, which is about a point select; `pipeline` clients keep 64 requests in flight.
+//! wait for 120, which is about a point select. `linked` asks another node for each request.
 #![expect(clippy::print_stdout, reason = "a tool that prints its measurement")]
 
 use protocol::layout::{Layout, LayoutRequest};
-use protocol::{Address, Budget, Input, Module, ModuleKind, Outputs, RequestToRuntime};
-use runtime::{BoxedModule, Limits, Listeners, Runtime, RuntimeConfig, SpinMethod};
+use protocol::{Address, Budget, ConnectionId, Input, Module, ModuleKind, Outputs, RequestToRuntime, Signal};
+use runtime::{BoxedModule, Limits, Listeners, PeerConfig, Runtime, RuntimeConfig, SpinMethod};
 use rustix::event::epoll;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Instant;
 use stdx::{Duration, Now};
-use types::NodeId;
+use types::{Epoch, NodeId};
 
 const REQUEST: [u8; 40] = [b'q'; 40];
 const REPLY: [u8; 120] = [b'r'; 120];
 
 struct Echo {
-    opens: bool,
+    me: Address,
+    /// Asked for each request.
+    peer: Option<NodeId>,
 }
 
 impl Module for Echo {
     type Shared = ();
 
+    #[expect(clippy::wildcard_enum_match_arm, reason = "an echo hears little")]
     fn handle(&mut self, _: Now, input: Input<'_, ()>, _: &mut Budget, outputs: &mut Outputs<()>) {
-        if self.opens && matches!(input, Input::Start { .. }) {
-            outputs.request(RequestToRuntime::OpenListeners);
-        }
-        if let Input::Bytes { connection, buffer } = input {
-            let count = buffer.bytes().len() / REQUEST.len();
-            let reply = outputs.buffer(connection);
-            for _ in 0..count {
-                reply.extend_from_slice(&REPLY);
+        match input {
+            Input::Start { .. } if self.me.kind == ModuleKind::Main => {
+                outputs.request(RequestToRuntime::OpenListeners);
             }
-            buffer.consume(count * REQUEST.len());
+            Input::Bytes { connection, buffer } => {
+                let count = buffer.bytes().len() / REQUEST.len();
+                buffer.consume(count * REQUEST.len());
+                for _ in 0..count {
+                    match self.peer {
+                        None => outputs.buffer(connection).extend_from_slice(&REPLY),
+                        Some(peer) => {
+                            let epoch =
+                                Epoch((u64::from(connection.slot) << 32) | u64::from(connection.generation));
+                            let to = Address { node: peer, ..self.me };
+                            outputs.send(self.me, to, Signal::EpochWanted { epoch });
+                        }
+                    }
+                }
+            }
+            Input::Signal(envelope) => match envelope.signal {
+                Signal::EpochWanted { epoch } => {
+                    outputs.send(self.me, envelope.from, Signal::EpochOpen { epoch })
+                }
+                Signal::EpochOpen { epoch: Epoch(connection) } => {
+                    let (slot, generation) = (connection >> 32, connection & 0xffff_ffff);
+                    if let (Ok(slot), Ok(generation)) = (u32::try_from(slot), u32::try_from(generation)) {
+                        outputs.buffer(ConnectionId { slot, generation }).extend_from_slice(&REPLY);
+                    }
+                }
+                _ => {}
+            },
+            _ => {}
         }
     }
 
@@ -50,13 +76,17 @@ impl Module for Echo {
     }
 }
 
-fn start(threads: u16, spin: SpinMethod) -> Option<Runtime> {
+fn start(threads: u16, spin: SpinMethod, (node, peer): (u16, Option<u16>)) -> Option<Runtime> {
     let kinds = [ModuleKind::Sql, ModuleKind::Main, ModuleKind::Membership];
-    let node = NodeId(1);
+    let node = NodeId(node);
+    let at = |node: u16| std::env::temp_dir().join(format!("latsdb-echo-{}-{node}", std::process::id()));
+    let to =
+        |peer| PeerConfig { node: NodeId(peer), host: "127.0.0.1".to_owned(), port: 1, unix: Some(at(peer)) };
     let layout =
         Layout::plan(&LayoutRequest { thread_config: None, cpu_count: threads, kinds: &kinds }).ok()?;
     let modules = layout.modules().map(|(kind, instance)| {
-        let module: BoxedModule<()> = Box::new(Echo { opens: kind == ModuleKind::Main });
+        let module: BoxedModule<()> =
+            Box::new(Echo { me: Address::new(node, kind, instance), peer: peer.map(NodeId) });
         (Address::new(node, kind, instance), module)
     });
     let modules = modules.collect();
@@ -67,8 +97,8 @@ fn start(threads: u16, spin: SpinMethod) -> Option<Runtime> {
         layout,
         spin,
         cluster_tcp: None,
-        cluster_unix: None,
-        peers: Vec::new(),
+        cluster_unix: peer.map(|_| at(node.0)),
+        peers: peer.map(to).into_iter().collect(),
         listeners: Listeners {
             mysql_tcp: Some(SocketAddr::from(([127, 0, 0, 1], 0))),
             ..Listeners::default()
@@ -129,7 +159,6 @@ fn client(address: SocketAddr, in_flight: usize, stop: &AtomicBool) -> std::io::
         stream.read_exact(&mut reply)?;
         done += in_flight as u64;
     }
-    let _ = stream.as_raw_fd();
     Ok(done)
 }
 
@@ -149,21 +178,29 @@ fn load(address: SocketAddr, clients: usize, in_flight: usize, time: Duration) -
 }
 
 #[expect(clippy::cast_precision_loss, reason = "for people")]
-fn measure_runtime(clients: usize, in_flight: usize, time: Duration, threads: u16, spin: SpinMethod) {
-    let Some(runtime) = start(threads, spin) else { return };
+fn measure_runtime(
+    (clients, in_flight): (usize, usize),
+    time: Duration,
+    threads: u16,
+    spin: SpinMethod,
+    peer: Option<u16>,
+) {
+    let Some(runtime) = start(threads, spin, (1, peer)) else { return };
+    let other = peer.and_then(|peer| start(threads, spin, (peer, Some(1))));
     let address = runtime.addresses().mysql;
     let Some(address) = address else { return };
     while TcpStream::connect(address).is_err() {
         std::thread::yield_now();
     }
+    // Links come up meanwhile.
+    std::thread::park_timeout(Duration::from_millis(100));
     let (done, seconds) = load(address, clients, in_flight, time);
-    // Threads publish when they next wake, or every 10 ms while busy.
-    drop(TcpStream::connect(address));
+    // Figures are published 10 ms after a thread fell asleep.
     std::thread::park_timeout(Duration::from_millis(50));
-    let report = runtime.report();
-    let sum = |count: fn(&protocol::ThreadReport) -> u64| {
-        report.threads.iter().map(count).sum::<u64>() as f64 / done
-    };
+    let mut threads = runtime.report().threads;
+    threads.extend(other.iter().flat_map(|other| other.report().threads));
+    let sum =
+        |count: fn(&protocol::ThreadReport) -> u64| threads.iter().map(count).sum::<u64>() as f64 / done;
     println!(
         "runtime: {:>8.0}/s  {:.2} µs CPU ({:.2} user)  {:.2} system calls  {:.2} rounds  {:.2} wakes per request",
         done / seconds,
@@ -193,7 +230,7 @@ fn measure_floor(clients: usize, in_flight: usize, time: Duration) -> std::io::R
 
 /// Memory of 1000 connections that have been used once, and CPU time while nothing happens.
 fn measure_idle(seconds: u64) {
-    let Some(runtime) = start(2, SpinMethod::CostBasedSpinning) else { return };
+    let Some(runtime) = start(2, SpinMethod::CostBasedSpinning, (1, None)) else { return };
     let Some(address) = runtime.addresses().mysql else { return };
     while TcpStream::connect(address).is_err() {
         std::thread::yield_now();
@@ -231,15 +268,21 @@ fn main() {
         measure_idle(number(1, 5));
         return;
     }
-    let (clients, seconds) = (number(0, 1), number(1, 2));
-    let threads = u16::try_from(number(2, 1)).unwrap_or(1);
-    let spin = arguments.get(3).and_then(|text| text.parse().ok()).unwrap_or_default();
+    let is_linked = arguments.first().is_some_and(|first| first == "linked");
+    let first = usize::from(is_linked);
+    let (clients, seconds) = (number(first, 1), number(first + 1, 2));
+    let threads = u16::try_from(number(first + 2, 1)).unwrap_or(1);
+    let spin = arguments.get(first + 3).and_then(|text| text.parse().ok()).unwrap_or_default();
     let (clients, time) = (usize::try_from(clients).unwrap_or(1), Duration::from_secs(seconds));
     for in_flight in [1, 64] {
         println!("{clients} clients, {in_flight} in flight each, {threads} threads, {spin:?}");
+        if is_linked {
+            measure_runtime((clients, in_flight), time, threads, spin, Some(2));
+            continue;
+        }
         if let Err(error) = measure_floor(clients, in_flight, time) {
             println!("floor: {error}");
         }
-        measure_runtime(clients, in_flight, time, threads, spin);
+        measure_runtime((clients, in_flight), time, threads, spin, None);
     }
 }

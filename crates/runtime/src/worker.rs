@@ -55,6 +55,8 @@ const QUEUE_HIGH: usize = 16 * 1024;
 const PARCELS_MAX: usize = 256;
 /// While parcels keep coming, sockets are looked at no more often than this.
 const POLL_INTERVAL: Duration = Duration::from_micros(20);
+/// Spins between two looks at the sockets: about as long as one look takes.
+const SPINS_PER_POLL: u32 = 16;
 /// How long a thread sleeps at most while a ring out of it is full.
 const CONGESTED_PAUSE: Duration = Duration::from_micros(100);
 /// `SchedulerExecutionTimer`: how long a slice of long work should take.
@@ -302,10 +304,14 @@ impl<S: Send + 'static> Worker<S> {
         let before = clock::monotonic();
         self.counting.publish_if_due(before, &self.process.threads[self.index].statistics);
         let deadline = self.next_deadline();
+        let is_recent = before.since(self.last_poll) < POLL_INTERVAL;
         if self.has_work() || deadline.is_some_and(|deadline| deadline <= before) {
-            self.poll(Some(Duration::ZERO));
-        } else if self.got_parcels && before.since(self.last_poll) < POLL_INTERVAL {
-            // More parcels are likely; sockets can wait for some microseconds.
+            // While work keeps coming, sockets can wait for some microseconds.
+            if !is_recent {
+                self.poll(before, Some(Duration::ZERO));
+            }
+        } else if self.got_parcels && is_recent {
+            // More parcels are likely: look again before sleeping.
             self.got_parcels = false;
         } else {
             self.spin_then_sleep(before, deadline);
@@ -329,7 +335,7 @@ impl<S: Send + 'static> Worker<S> {
         if spin > Duration::ZERO {
             let spin_end = before + spin;
             loop {
-                self.poll(Some(Duration::ZERO));
+                self.poll(asleep, Some(Duration::ZERO));
                 asleep = clock::monotonic();
                 if !self.readiness.is_empty() || !self.exchange.is_empty() {
                     self.spinner.learn(asleep.since(before));
@@ -338,13 +344,15 @@ impl<S: Send + 'static> Worker<S> {
                 if asleep >= spin_end || deadline.is_some_and(|deadline| deadline <= asleep) {
                     break;
                 }
-                std::hint::spin_loop();
+                for _ in 0..SPINS_PER_POLL {
+                    std::hint::spin_loop();
+                }
             }
         }
         self.shared().waker.park();
         if !self.exchange.is_empty() || self.shared().has_external() || self.process.exit_code().is_some() {
             self.shared().waker.unpark();
-            self.poll(Some(Duration::ZERO));
+            self.poll(asleep, Some(Duration::ZERO));
             return;
         }
         let mut timeout = deadline.map(|deadline| deadline.since(asleep));
@@ -357,18 +365,19 @@ impl<S: Send + 'static> Worker<S> {
             sleep_at_most(PUBLISH_INTERVAL);
         }
         self.quiescence.park();
-        self.poll(timeout);
+        self.poll(asleep, timeout);
         self.quiescence.unpark();
         self.shared().waker.unpark();
         let awake = clock::monotonic();
+        self.last_poll = awake;
         self.counting.asleep += awake.since(asleep);
         self.spinner.learn(awake.since(before));
     }
 
-    fn poll(&mut self, timeout: Option<Duration>) {
+    fn poll(&mut self, now: Instant, timeout: Option<Duration>) {
         self.counting.system_calls += 1;
+        self.last_poll = now;
         self.poller.take(timeout, &mut self.readiness);
-        self.last_poll = self.now.monotonic;
     }
 
     fn next_deadline(&self) -> Option<Instant> {
@@ -542,6 +551,10 @@ impl<S: Send + 'static> Worker<S> {
     /// Takes the outputs of one `handle` call, apart from bytes for clients, which leave at the flush.
     #[inline]
     fn settle(&mut self, module: usize) {
+        // First the objects, because signals of the same call may refer to what they describe.
+        if !self.outputs.shared.is_empty() {
+            self.settle_shared();
+        }
         if !self.outputs.signals.is_empty() {
             let mut signals = std::mem::take(&mut self.outputs.signals);
             for envelope in signals.drain(..) {
@@ -565,7 +578,7 @@ impl<S: Send + 'static> Worker<S> {
     }
 
     #[cold]
-    fn settle_rare(&mut self, module: usize) {
+    fn settle_shared(&mut self) {
         for (from, to, shared) in std::mem::take(&mut self.outputs.shared) {
             match self.process.modules.find(to.kind, to.instance) {
                 Some((thread, module)) if thread == self.index => {
@@ -577,6 +590,10 @@ impl<S: Send + 'static> Worker<S> {
                 }
             }
         }
+    }
+
+    #[cold]
+    fn settle_rare(&mut self, module: usize) {
         for event in std::mem::take(&mut self.outputs.events) {
             self.process.log_event(&event);
         }
