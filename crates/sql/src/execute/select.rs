@@ -317,8 +317,9 @@ impl SelectRun {
         let pump = self.pump(cx, &mut writer);
         let (written, sequence) = (writer.count, writer.packets.sequence());
         self.window = Window { skip: writer.skip, count: writer.left };
-        let is_end = matches!(pump, Ok(Pump::End));
-        if self.is_header_sent || written > 0 || is_end {
+        // The definitions alone may fill the buffer: then they go first, or this would begin with them for ever.
+        let is_answered = written > 0 || matches!(pump, Ok(Pump::End | Pump::Rows));
+        if self.is_header_sent || is_answered {
             self.is_header_sent = true;
             self.row_count += written;
             cx.core.sequence = sequence;
