@@ -102,6 +102,7 @@ pub(crate) struct TlsFilter {
     /// Ciphertext that the socket has not taken yet.
     pub(crate) outgoing: Vec<u8>,
     is_established: bool,
+    has_ended: bool,
 }
 
 /// What became of received ciphertext.
@@ -120,14 +121,14 @@ impl TlsFilter {
         let mut connection = ServerConnection::new(Arc::clone(config))?;
         // The session's send buffer has limits of its own; nothing is buffered here between calls.
         connection.set_buffer_limit(None);
-        Ok(Self { connection, outgoing: Vec::new(), is_established: false })
+        Ok(Self { connection, outgoing: Vec::new(), is_established: false, has_ended: false })
     }
 
     /// Takes ciphertext, appends plaintext, and queues whatever the handshake answers.
     pub(crate) fn receive(&mut self, mut raw: &[u8], plain: &mut Vec<u8>) -> TlsProgress {
         let mut progress = TlsProgress::Going;
-        while !raw.is_empty() {
-            // Nothing is taken behind the client's close_notify: whatever comes there is no TLS.
+        // Nothing is taken behind the client's close_notify: whatever comes there is no TLS.
+        while !raw.is_empty() && !self.has_ended {
             if !matches!(self.connection.read_tls(&mut raw), Ok(1..)) {
                 return TlsProgress::Failed;
             }
@@ -136,6 +137,7 @@ impl TlsFilter {
                 self.collect();
                 return TlsProgress::Failed;
             };
+            self.has_ended = state.peer_has_closed();
             let start = plain.len();
             plain.resize(start + state.plaintext_bytes_to_read(), 0);
             if self.connection.reader().read_exact(&mut plain[start..]).is_err() {
@@ -148,6 +150,11 @@ impl TlsFilter {
             progress = TlsProgress::Established;
         }
         progress
+    }
+
+    /// The client has said that nothing follows.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.has_ended
     }
 
     /// Encrypts all of `plain` into `outgoing`.

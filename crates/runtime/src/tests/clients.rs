@@ -247,7 +247,10 @@ fn a_tls_client_is_served_and_plain_clients_beside_it() {
             session.write_tls(&mut first).unwrap();
         }
         plain.stream.write_all(&first).unwrap();
+        // Leaves with the last words of the client's handshake; the reply must leave behind the node's last words.
+        session.writer().write_all(b"echo with the handshake\n").unwrap();
         let mut client = Client::new(rustls::StreamOwned::new(session, plain.stream));
+        assert_eq!(client.hear(), "with the handshake");
         assert_eq!(client.ask("echo secret"), "secret");
         node.until(|seen| *seen == Seen::SecurityChanged);
         assert!(!client.stream.conn.is_handshaking());
@@ -256,6 +259,13 @@ fn a_tls_client_is_served_and_plain_clients_beside_it() {
         client.stream.read_exact(&mut bytes).unwrap();
         assert!(bytes.iter().all(|byte| *byte == b'x'));
         assert_eq!(client.ask("echo after much"), "after much");
+        // Nothing may follow the end of TLS.
+        let mut last = Vec::new();
+        client.stream.conn.send_close_notify();
+        client.stream.conn.write_tls(&mut last).unwrap();
+        last.extend_from_slice(b"plaintext again");
+        client.stream.sock.write_all(&last).unwrap();
+        node.until(|seen| matches!(seen, Seen::Closed(_)));
     }
     // Somebody who does not speak TLS after asking for it is closed.
     let mut liar = node.client();

@@ -232,6 +232,9 @@ impl<S: Send + 'static> Worker<S> {
                 self.raw_scratch.clear();
                 filled.outcome = read_once(&client.socket, &mut self.raw_scratch);
                 filled.tls = tls.receive(&self.raw_scratch, tail);
+                if tls.has_ended() {
+                    filled.outcome = ReadOutcome::Ended;
+                }
                 if !tls.outgoing.is_empty() {
                     // Marks it for the flush: the handshake has something to say.
                     self.outputs.buffer(connection);
