@@ -49,7 +49,7 @@ const STEPS: &[(&str, &str, Step)] = &[
 ];
 
 /// Steps that do not pass yet: they run only when they are named, and `docs/verification.md` says what fails.
-const UNFINISHED: &[&str] = &["limits"];
+const UNFINISHED: &[&str] = &["bad-input", "limits"];
 
 /// `cargo xtask test`.
 pub(crate) fn command(workspace: &Workspace, mut arguments: Arguments) -> Result<(), Failure> {
