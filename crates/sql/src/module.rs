@@ -383,3 +383,6 @@ impl SqlModule {
 fn first_characters(text: &str, count: usize) -> &str {
     text.char_indices().nth(count).map_or(text, |(end, _)| &text[..end])
 }
+
+#[cfg(test)]
+mod tests;

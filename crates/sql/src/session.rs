@@ -407,7 +407,8 @@ impl Session {
                 self.later(env);
                 break;
             }
-            match reassembler.next(&bytes[consumed..], self.expected(env)) {
+            let expected = self.expected(env);
+            match reassembler.next(&bytes[consumed..], expected) {
                 Ok(Received::Packet { sequence, payload, consumed: size }) => {
                     consumed += size;
                     self.on_packet(env, sequence, payload);
@@ -417,6 +418,7 @@ impl Session {
                     break;
                 }
                 Err(error) => {
+                    self.core.sequence = expected.sequence.wrapping_add(1);
                     self.core.reply(env, |writer, _| writer.error(&error.packet()));
                     self.close(env);
                 }

@@ -1,0 +1,412 @@
+//! The module as a client and as the partitions see it: transcripts over the client half of the protocol, with the test playing the ldms.
+#![expect(clippy::wildcard_enum_match_arm, reason = "an answer of another kind fails the test")]
+
+mod harness;
+
+use harness::{Harness, LDM, column_table};
+use mysql_protocol::client::{Response, ResultSet, Value};
+use mysql_protocol::command::Cursor;
+use mysql_protocol::{ClientOptions, ParameterValue, StatusFlags};
+use protocol::Signal;
+use protocol::program::{OperationResult, Refusal};
+use protocol::signal::{CommitOutcome, ReadRequest, WriteRequest};
+use types::{Epoch, NodeId, TransactionId};
+
+fn text(text: &str) -> Value {
+    Value::Bytes(text.as_bytes().to_vec())
+}
+
+fn rows(response: Response) -> Vec<Vec<Value>> {
+    match response {
+        Response::ResultSet(ResultSet { rows, .. }) => rows,
+        other => panic!("a result set was expected: {other:?}"),
+    }
+}
+
+fn errno(response: Response) -> u16 {
+    match response {
+        Response::Error(error) => error.errno,
+        other => panic!("an error was expected: {other:?}"),
+    }
+}
+
+fn affected(response: Response) -> u64 {
+    match response {
+        Response::Ok(completion) => completion.affected_rows,
+        other => panic!("OK was expected: {other:?}"),
+    }
+}
+
+fn write_in(signal: Signal) -> WriteRequest {
+    match signal {
+        Signal::Write(write) => *write,
+        other => panic!("a write was expected: {other:?}"),
+    }
+}
+
+fn read_in(signal: Signal) -> ReadRequest {
+    match signal {
+        Signal::Read(read) => *read,
+        other => panic!("a read was expected: {other:?}"),
+    }
+}
+
+// ---- connections ------------------------------------------------------------------------------------------------------------------
+
+#[test]
+fn root_without_a_password_comes_from_this_machine_only() {
+    let mut harness = Harness::new();
+    let local = harness.connect_from(true, ClientOptions::new("root", ""));
+    assert!(matches!(harness.response(local), Response::Connected));
+    let remote = harness.connect_from(false, ClientOptions::new("root", ""));
+    assert_eq!(errno(harness.response(remote)), 1045);
+    assert!(harness.is_closed(remote));
+    let unknown = harness.connect_from(true, ClientOptions::new("nobody", "secret"));
+    assert_eq!(errno(harness.response(unknown)), 1045);
+    let mut options = ClientOptions::new("root", "");
+    options.database = Some("nosuch".to_owned());
+    let lost = harness.connect_from(true, options);
+    assert_eq!(errno(harness.response(lost)), 1049);
+}
+
+#[test]
+fn connections_above_the_limit_are_refused() {
+    let mut harness = Harness::with_config(|config| config.max_connections = 2);
+    let first = harness.connect();
+    harness.connect();
+    let third = harness.connect_from(true, ClientOptions::new("root", ""));
+    assert_eq!(errno(harness.response(third)), 1040);
+    assert!(harness.is_closed(third));
+    harness.disconnect(third);
+    harness.disconnect(first);
+    harness.connect();
+}
+
+#[test]
+fn silent_clients_are_closed() {
+    let mut harness = Harness::new();
+    let silent = harness.open(true, ClientOptions::new("root", ""));
+    harness.advance_ms(4_999);
+    assert!(!harness.is_closed(silent));
+    harness.advance_ms(2);
+    assert!(harness.is_closed(silent));
+}
+
+#[test]
+fn packets_above_the_limit_end_the_connection() {
+    let mut harness = Harness::with_config(|config| config.max_allowed_packet = 1_000);
+    let client = harness.connect();
+    harness.query(client, &format!("SELECT '{}'", "x".repeat(2_000)));
+    assert_eq!(errno(harness.response(client)), 1153);
+    assert!(harness.is_closed(client));
+}
+
+// ---- statements without tables ----------------------------------------------------------------------------------------------------
+
+#[test]
+fn statements_that_need_nobody() {
+    let mut harness = Harness::new();
+    let client = harness.connect();
+    assert_eq!(rows(harness.ask(client, "SELECT 1 + 1, 'a'")), vec![vec![text("2"), text("a")]]);
+    assert_eq!(rows(harness.ask(client, "SELECT @@autocommit, @@max_allowed_packet")).len(), 1);
+    assert_eq!(errno(harness.ask(client, "SELEC 1")), 1064);
+    assert_eq!(errno(harness.ask(client, "SET no_such_variable = 1")), 1193);
+    assert_eq!(errno(harness.ask(client, "USE nosuch")), 1049);
+    assert_eq!(affected(harness.ask(client, "SET autocommit = 0")), 0);
+    assert_eq!(rows(harness.ask(client, "SELECT @@autocommit")), vec![vec![text("0")]]);
+    assert_eq!(
+        rows(harness.ask(client, "SHOW VARIABLES LIKE 'autocommit'")),
+        vec![vec![text("autocommit"), text("OFF")]]
+    );
+    assert_eq!(errno(harness.ask(client, "SET SESSION TRANSACTION ISOLATION LEVEL SERIALIZABLE")), 1235);
+    assert_eq!(errno(harness.ask(client, "")), 1065);
+    harness.client(client).ping();
+    harness.pump(client);
+    assert_eq!(affected(harness.response(client)), 0);
+    harness.client(client).reset_connection();
+    harness.pump(client);
+    assert_eq!(affected(harness.response(client)), 0);
+    assert_eq!(rows(harness.ask(client, "SELECT @@autocommit")), vec![vec![text("1")]]);
+}
+
+#[test]
+fn several_statements_of_one_packet_end_at_an_error() {
+    let mut harness = Harness::new();
+    let client = harness.connect_multi();
+    harness.query(client, "SELECT 1; SELECT 2; SELEC 3; SELECT 4");
+    assert_eq!(rows(harness.response(client)), vec![vec![text("1")]]);
+    assert_eq!(rows(harness.response(client)), vec![vec![text("2")]]);
+    assert_eq!(errno(harness.response(client)), 1064);
+    assert_eq!(rows(harness.ask(client, "SELECT 5")), vec![vec![text("5")]]);
+    let many = vec!["SELECT 7"; 5_000].join(";");
+    harness.query(client, &many);
+    for _ in 0..5_000 {
+        assert_eq!(rows(harness.response(client)), vec![vec![text("7")]]);
+    }
+}
+
+#[test]
+fn prepared_statements_are_planned_for_the_types_they_get() {
+    let mut harness = Harness::new();
+    let client = harness.connect();
+    harness.client(client).prepare(b"SELECT ? + 1");
+    harness.pump(client);
+    let Response::Prepared(prepared) = harness.response(client) else { panic!("it can be prepared") };
+    assert_eq!((prepared.parameter_count, prepared.column_count), (1, 1));
+    for (parameter, expected) in [
+        (ParameterValue::Int(41), Value::Int(42)),
+        (ParameterValue::Double(0.5), Value::Double(1.5)),
+        (ParameterValue::Null, Value::Null),
+    ] {
+        harness.client(client).execute(prepared.statement_id, &[parameter], Cursor::None);
+        harness.pump(client);
+        assert_eq!(rows(harness.response(client)), vec![vec![expected]]);
+    }
+    harness.client(client).close_statement(prepared.statement_id);
+    harness.client(client).execute(prepared.statement_id, &[ParameterValue::Int(1)], Cursor::None);
+    harness.pump(client);
+    assert_eq!(errno(harness.response(client)), 1243);
+}
+
+// ---- statements on partitions -----------------------------------------------------------------------------------------------------
+
+#[test]
+fn an_update_by_key_is_one_signal_that_carries_its_commit() {
+    let mut harness = Harness::new();
+    let client = harness.connect();
+    harness.query(client, "UPDATE test.t SET v = v + 1 WHERE id = 7");
+    let write = write_in(harness.only_signal());
+    assert_eq!((write.operations.len(), write.commit), (1, Some(Epoch(0))));
+    harness.written(&write, vec![OperationResult::Updated], Some(Epoch(5)));
+    assert_eq!(affected(harness.response(client)), 1);
+    // The next commit is stamped no lower.
+    harness.query(client, "DELETE FROM test.t WHERE id = 7");
+    let write = write_in(harness.only_signal());
+    assert_eq!(write.commit, Some(Epoch(5)));
+    harness.written(&write, vec![OperationResult::NotMatched], Some(Epoch(6)));
+    assert_eq!(affected(harness.response(client)), 0);
+}
+
+#[test]
+fn a_duplicate_names_the_row_and_the_key() {
+    let mut harness = Harness::new();
+    let client = harness.connect();
+    harness.query(client, "INSERT INTO test.t VALUES (7, 1)");
+    let write = write_in(harness.only_signal());
+    harness.refused(&write, 0, Refusal::Duplicate { key: Box::default() });
+    let Response::Error(error) = harness.response(client) else { panic!("it is refused") };
+    assert_eq!((error.errno, error.message.as_str()), (1062, "Duplicate entry '7' for key 't.PRIMARY'"));
+    assert_eq!(errno(harness.ask(client, "INSERT INTO test.t VALUES (7, 'x')")), 1366);
+    assert_eq!(errno(harness.ask(client, "INSERT INTO test.t (v) VALUES (7)")), 1364);
+    assert!(harness.signals().is_empty());
+}
+
+#[test]
+fn a_transaction_counts_its_operations_and_undoes_them() {
+    let mut harness = Harness::new();
+    let client = harness.connect();
+    harness.ask(client, "BEGIN");
+    harness.query(client, "UPDATE test.t SET v = 1 WHERE id = 7");
+    let first = write_in(harness.only_signal());
+    assert_eq!(first.commit, None);
+    harness.written_in(&first, vec![OperationResult::Updated], 1);
+    let Response::Ok(completion) = harness.response(client) else { panic!("it is done") };
+    assert!(completion.status.contains(StatusFlags::IN_TRANSACTION));
+    harness.ask(client, "SAVEPOINT a");
+    harness.query(client, "UPDATE test.t SET v = 2 WHERE id = 7");
+    let second = write_in(harness.only_signal());
+    assert_eq!(second.transaction, first.transaction);
+    harness.written_in(&second, vec![OperationResult::Updated], 2);
+    harness.response(client);
+    harness.query(client, "ROLLBACK TO a");
+    let Signal::RollbackTo { request, operations, .. } = harness.only_signal() else {
+        panic!("it is undone")
+    };
+    assert_eq!(operations, 1);
+    harness.signal(LDM, Signal::RollbackDone { request, held: true });
+    assert_eq!(affected(harness.response(client)), 0);
+    harness.query(client, "COMMIT");
+    let Signal::CommitOne(commit) = harness.only_signal() else { panic!("one participant commits") };
+    assert_eq!(commit.participant.operations, 1);
+    harness.committed(commit.request, CommitOutcome::Committed(Epoch(9)));
+    let Response::Ok(completion) = harness.response(client) else { panic!("it is committed") };
+    assert!(!completion.status.contains(StatusFlags::IN_TRANSACTION));
+}
+
+#[test]
+fn a_failed_statement_is_undone_before_its_error_is_told() {
+    let mut harness = Harness::new();
+    let client = harness.connect();
+    harness.ask(client, "BEGIN");
+    harness.query(client, "INSERT INTO test.t VALUES (7, 1)");
+    let first = write_in(harness.only_signal());
+    harness.written_in(&first, vec![OperationResult::Inserted], 1);
+    harness.response(client);
+    harness.query(client, "INSERT INTO test.t VALUES (7, 1)");
+    let second = write_in(harness.only_signal());
+    harness.refused(&second, 0, Refusal::Duplicate { key: Box::default() });
+    assert!(harness.no_response(client));
+    let Signal::RollbackTo { request, operations, .. } = harness.only_signal() else {
+        panic!("it is undone")
+    };
+    assert_eq!(operations, 1);
+    harness.signal(LDM, Signal::RollbackDone { request, held: true });
+    assert_eq!(errno(harness.response(client)), 1062);
+}
+
+#[test]
+fn a_deadlock_ends_the_transaction_everywhere() {
+    let mut harness = Harness::new();
+    let client = harness.connect();
+    harness.ask(client, "BEGIN");
+    harness.query(client, "UPDATE test.t SET v = 1 WHERE id = 7");
+    let write = write_in(harness.only_signal());
+    harness.refused(&write, 0, Refusal::Deadlock { other: TransactionId(1) });
+    assert!(
+        matches!(harness.only_signal(), Signal::Abort { transaction, .. } if transaction == write.transaction)
+    );
+    assert_eq!(errno(harness.response(client)), 1213);
+    let Response::Ok(completion) = harness.ask(client, "COMMIT") else {
+        panic!("there is nothing to commit")
+    };
+    assert!(!completion.status.contains(StatusFlags::IN_TRANSACTION));
+}
+
+#[test]
+fn a_lost_commit_is_unknown_and_ends_the_connection() {
+    let mut harness = Harness::new();
+    let client = harness.connect();
+    harness.query(client, "UPDATE test.t SET v = 1 WHERE id = 7");
+    write_in(harness.only_signal());
+    harness.lose(NodeId(2));
+    assert_eq!(errno(harness.response(client)), 1180);
+    assert!(harness.is_closed(client));
+}
+
+#[test]
+fn a_lost_write_dooms_the_transaction_and_not_the_session() {
+    let mut harness = Harness::new();
+    let client = harness.connect();
+    harness.ask(client, "BEGIN");
+    harness.query(client, "UPDATE test.t SET v = 1 WHERE id = 7");
+    let first = write_in(harness.only_signal());
+    harness.written_in(&first, vec![OperationResult::Updated], 1);
+    harness.response(client);
+    harness.query(client, "UPDATE test.t SET v = 2 WHERE id = 7");
+    write_in(harness.only_signal());
+    harness.lose(NodeId(2));
+    assert_eq!(errno(harness.response(client)), 1213);
+    assert!(!harness.is_closed(client));
+    assert_eq!(rows(harness.ask(client, "SELECT 1")), vec![vec![text("1")]]);
+}
+
+#[test]
+fn a_read_is_asked_again_after_an_old_view() {
+    let mut harness = Harness::new();
+    let client = harness.connect();
+    harness.query(client, "SELECT v FROM test.t WHERE id = 7");
+    let first = read_in(harness.only_signal());
+    assert_eq!(first.transaction, None);
+    harness.read_refused(&first, Refusal::WrongView);
+    assert!(harness.signals().is_empty());
+    harness.advance_ms(50);
+    let second = read_in(harness.only_signal());
+    assert_ne!(first.request, second.request);
+    harness.read_done(&second, &[vec![types::Value::Int(3)]]);
+    assert_eq!(rows(harness.response(client)), vec![vec![text("3")]]);
+}
+
+#[test]
+fn own_writes_are_read_at_the_primary() {
+    let mut harness = Harness::new();
+    let client = harness.connect();
+    harness.ask(client, "BEGIN");
+    harness.query(client, "UPDATE test.t SET v = 1 WHERE id = 7");
+    let write = write_in(harness.only_signal());
+    harness.written_in(&write, vec![OperationResult::Updated], 1);
+    harness.response(client);
+    harness.query(client, "SELECT v FROM test.t WHERE id = 7");
+    let read = read_in(harness.only_signal());
+    assert_eq!(read.transaction, Some(write.transaction));
+    harness.read_done(&read, &[vec![types::Value::Int(1)]]);
+    assert_eq!(rows(harness.response(client)), vec![vec![text("1")]]);
+}
+
+#[test]
+fn commands_sent_ahead_are_answered_in_order() {
+    let mut harness = Harness::new();
+    let client = harness.connect();
+    harness.client(client).query(b"UPDATE test.t SET v = 1 WHERE id = 7");
+    harness.client(client).query(b"SELECT 2");
+    harness.client(client).ping();
+    harness.pump(client);
+    assert!(harness.no_response(client));
+    let write = write_in(harness.only_signal());
+    harness.written(&write, vec![OperationResult::Updated], Some(Epoch(1)));
+    assert_eq!(affected(harness.response(client)), 1);
+    assert_eq!(rows(harness.response(client)), vec![vec![text("2")]]);
+    assert_eq!(affected(harness.response(client)), 0);
+}
+
+#[test]
+fn who_leaves_in_a_transaction_aborts_it() {
+    let mut harness = Harness::new();
+    let client = harness.connect();
+    harness.ask(client, "BEGIN");
+    harness.query(client, "UPDATE test.t SET v = 1 WHERE id = 7");
+    let write = write_in(harness.only_signal());
+    harness.written_in(&write, vec![OperationResult::Updated], 1);
+    harness.response(client);
+    harness.disconnect(client);
+    assert!(
+        matches!(harness.only_signal(), Signal::Abort { transaction, .. } if transaction == write.transaction)
+    );
+    // One whose commit is on its way lets it be.
+    let client = harness.connect();
+    harness.query(client, "UPDATE test.t SET v = 1 WHERE id = 7");
+    write_in(harness.only_signal());
+    harness.disconnect(client);
+    assert!(harness.signals().iter().all(|signal| !matches!(signal, Signal::CommitOne(_))));
+}
+
+#[test]
+fn probes_reach_the_place_where_the_transaction_waits() {
+    let mut harness = Harness::new();
+    let client = harness.connect();
+    harness.ask(client, "BEGIN");
+    harness.query(client, "UPDATE test.t SET v = 1 WHERE id = 7");
+    let write = write_in(harness.only_signal());
+    let probe = |transaction| protocol::signal::Probe {
+        initiator: TransactionId(u64::MAX),
+        home: LDM,
+        wait: 1,
+        transaction,
+        hops_left: 3,
+    };
+    harness.signal(LDM, Signal::ProbeSession(probe(TransactionId(3))));
+    assert!(harness.signals().is_empty());
+    harness.signal(LDM, Signal::ProbeSession(probe(write.transaction)));
+    assert!(matches!(harness.only_signal(), Signal::ProbeWait(passed) if passed == probe(write.transaction)));
+}
+
+#[test]
+fn killed_statements_and_sessions() {
+    let mut harness = Harness::new();
+    let (client, other) = (harness.connect(), harness.connect());
+    let id = harness.client(client).connection_id();
+    harness.query(client, "UPDATE test.t SET v = 1 WHERE id = 7");
+    write_in(harness.only_signal());
+    harness.query(other, &format!("KILL QUERY {id}"));
+    assert_eq!(affected(harness.response(other)), 0);
+    assert_eq!(errno(harness.response(client)), 1317);
+    assert_eq!(rows(harness.ask(client, "SELECT 1")), vec![vec![text("1")]]);
+    harness.query(other, &format!("KILL {id}"));
+    assert_eq!(affected(harness.response(other)), 0);
+    assert!(harness.is_closed(client));
+    assert_eq!(errno(harness.ask(other, "KILL 123456789")), 1094);
+}
+
+#[test]
+fn the_table_of_these_tests_is_as_they_think() {
+    assert!(column_table().check().is_ok());
+}

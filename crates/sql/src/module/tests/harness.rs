@@ -1,0 +1,350 @@
+//! One `sql` module of a node without partitions; the test answers for node 2, which holds them all.
+
+use crate::{SqlConfig, SqlModule};
+use memory::{MemoryConfig, MemoryManager};
+use mysql_protocol::client::Response;
+use mysql_protocol::{Capabilities, ClientConnection, ClientOptions};
+use protocol::module::{CloseReason, ConnectionAction};
+use protocol::program::{OperationResult, ReadProgress, Refusal};
+use protocol::signal::{
+    CommitDone, CommitOutcome, ReadBatch, ReadDone, ReadRequest, RequestId, WriteDone, WriteFailure,
+    WriteRequest, WriteSummary,
+};
+use protocol::{
+    Address, Budget, ConnectionId, ConnectionKind, Envelope, Input, ModuleKind, NodeInfo, NodeRole, Outputs,
+    ReceiveBuffer, Signal, View,
+};
+use query::{BatchShape, NodeMap, RowBatchWriter, Shared};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use stdx::{Duration, Instant, Now, WallTime};
+use types::{
+    Collation, ColumnDefinition, ColumnFlags, ColumnIndex, Database, DefaultValue, Epoch, Incarnation,
+    IndexDefinition, IndexId, IndexKind, IndexState, IntegerWidth, KeyPart, NodeId, Schema, SchemaVersion,
+    SqlType, TableDefinition, TableId, TableKind, Value, ValueRef,
+};
+
+/// Who holds the partition.
+pub(super) const LDM: Address = Address::new(NodeId(2), ModuleKind::Ldm, 0);
+/// The module under test.
+const SQL: Address = Address::new(NodeId(4), ModuleKind::Sql, 0);
+
+struct Client {
+    id: ConnectionId,
+    protocol: ClientConnection,
+    received: ReceiveBuffer,
+}
+
+/// The module and its world.
+pub(super) struct Harness {
+    module: SqlModule,
+    outputs: Outputs<Shared>,
+    clients: Vec<Client>,
+    closed: BTreeSet<u32>,
+    now: Now,
+    map: Arc<NodeMap>,
+    sent: Vec<Signal>,
+}
+
+/// `test.t (id INT PRIMARY KEY, v INT NOT NULL)`.
+pub(super) fn column_table() -> TableDefinition {
+    let column = |name: &str| ColumnDefinition {
+        name: name.to_owned(),
+        sql_type: SqlType::Integer { width: IntegerWidth::Normal, unsigned: false },
+        default: DefaultValue::Missing,
+        flags: ColumnFlags::default(),
+        comment: String::new(),
+    };
+    TableDefinition {
+        id: TableId(100),
+        version: 1,
+        database: "test".to_owned(),
+        name: "t".to_owned(),
+        kind: TableKind::User,
+        columns: vec![column("id"), column("v")],
+        indexes: vec![IndexDefinition {
+            id: IndexId(0),
+            name: "PRIMARY".to_owned(),
+            kind: IndexKind::Primary,
+            parts: vec![KeyPart { column: ColumnIndex(0), prefix_length: None, descending: false }],
+            state: IndexState::Public,
+        }],
+        auto_increment: None,
+        comment: String::new(),
+        collation: Collation::Utf8mb40900AiCi,
+    }
+}
+
+fn schema() -> Schema {
+    let mut schema = catalogue::bootstrap();
+    schema.version = SchemaVersion(2);
+    let database = Database { name: "test".to_owned(), collation: Collation::Utf8mb40900AiCi };
+    schema.databases.insert(database.name.clone(), database);
+    schema.put_table(Arc::new(column_table()));
+    schema
+}
+
+fn view() -> View {
+    let node = |node, role| NodeInfo {
+        node: NodeId(node),
+        incarnation: Incarnation(1),
+        role,
+        host: "127.0.0.1:1".to_owned(),
+        ldm_count: u8::from(role == NodeRole::Data),
+        tc_count: u8::from(role == NodeRole::Data),
+        query_count: 0,
+        sql_count: 1,
+    };
+    View::first(vec![node(2, NodeRole::Data), node(4, NodeRole::Sql)], 1, 1)
+}
+
+impl Harness {
+    pub(super) fn new() -> Self {
+        Self::with_config(|_| {})
+    }
+
+    pub(super) fn with_config(change: impl FnOnce(&mut SqlConfig)) -> Self {
+        let mut config = SqlConfig::new(NodeId(4), 0);
+        change(&mut config);
+        let module = SqlModule::new(config, MemoryManager::new(MemoryConfig::with_data_memory(64 << 20)));
+        let map = NodeMap::empty(NodeId(4), Arc::new(Schema::empty(SchemaVersion(0))));
+        let map = Arc::new(map.with(Incarnation(1), Arc::new(view()), Arc::new(schema()), &[], &[]));
+        let mut harness = Self {
+            module,
+            outputs: Outputs::default(),
+            clients: Vec::new(),
+            closed: BTreeSet::new(),
+            now: Now { monotonic: Instant(1_000_000_000), wall: WallTime(1_700_000_000_000_000) },
+            map: Arc::clone(&map),
+            sent: Vec::new(),
+        };
+        harness.handle(Input::Start { seed: [7; 32] });
+        harness.handle(Input::Shared { from: Address::main(NodeId(4)), shared: Shared::Map(map) });
+        harness
+    }
+
+    /// One input, with what the module sends to itself.
+    fn handle(&mut self, input: Input<'_, Shared>) {
+        let mut budget = Budget { rows: 64 };
+        self.module.handle(self.now, input, &mut budget, &mut self.outputs);
+        loop {
+            let signals = std::mem::take(&mut self.outputs.signals);
+            for (connection, action) in std::mem::take(&mut self.outputs.actions) {
+                if action == ConnectionAction::Close {
+                    self.closed.insert(connection.slot);
+                }
+            }
+            if signals.is_empty() {
+                break;
+            }
+            for envelope in signals {
+                assert_eq!(envelope.from, SQL);
+                if envelope.to == SQL {
+                    let mut budget = Budget { rows: 64 };
+                    self.module.handle(self.now, Input::Signal(envelope), &mut budget, &mut self.outputs);
+                } else {
+                    self.sent.push(envelope.signal);
+                }
+            }
+        }
+    }
+
+    // ---- clients ------------------------------------------------------------------------------------------------------------------
+
+    /// A connection whose client has said nothing yet.
+    pub(super) fn open(&mut self, loopback: bool, options: ClientOptions) -> usize {
+        let number = self.clients.len();
+        let slot = u32::try_from(number).expect("few clients");
+        let id = ConnectionId { slot, generation: 1 };
+        self.clients.push(Client {
+            id,
+            protocol: ClientConnection::new(options),
+            received: ReceiveBuffer::default(),
+        });
+        let peer = if loopback { "127.0.0.1:9".to_owned() } else { "10.0.0.1:9".to_owned() };
+        self.handle(Input::Opened { connection: id, kind: ConnectionKind::MySqlTcp { loopback }, peer });
+        number
+    }
+
+    /// A connection that goes through its handshake.
+    pub(super) fn connect_from(&mut self, loopback: bool, options: ClientOptions) -> usize {
+        let number = self.open(loopback, options);
+        self.pump(number);
+        number
+    }
+
+    /// root from this machine.
+    pub(super) fn connect(&mut self) -> usize {
+        self.connect_with(ClientOptions::new("root", ""))
+    }
+
+    /// The same, with several statements in one packet.
+    pub(super) fn connect_multi(&mut self) -> usize {
+        let mut options = ClientOptions::new("root", "");
+        options.capabilities = options.capabilities | Capabilities::MULTI_STATEMENTS;
+        self.connect_with(options)
+    }
+
+    fn connect_with(&mut self, options: ClientOptions) -> usize {
+        let number = self.connect_from(true, options);
+        assert_eq!(self.response(number), Response::Connected);
+        number
+    }
+
+    pub(super) fn client(&mut self, number: usize) -> &mut ClientConnection {
+        &mut self.clients[number].protocol
+    }
+
+    /// Moves bytes both ways until nothing moves.
+    pub(super) fn pump(&mut self, number: usize) {
+        loop {
+            self.receive(number);
+            let output = self.clients[number].protocol.take_output();
+            if output.is_empty() {
+                return;
+            }
+            let id = self.clients[number].id;
+            let mut received = std::mem::take(&mut self.clients[number].received);
+            received.tail().extend_from_slice(&output);
+            self.handle(Input::Bytes { connection: id, buffer: &mut received });
+            self.clients[number].received = received;
+        }
+    }
+
+    /// What the module has written goes to the client.
+    fn receive(&mut self, number: usize) {
+        let client = &mut self.clients[number];
+        loop {
+            let Some(unsent) = self.outputs.unsent(client.id) else { return };
+            let bytes = std::mem::take(unsent);
+            client.protocol.receive(&bytes);
+            // Answering the greeting makes output, so the client reads before it is asked for an answer.
+            if bytes.is_empty() {
+                return;
+            }
+        }
+    }
+
+    pub(super) fn query(&mut self, number: usize, text: &str) {
+        self.clients[number].protocol.query(text.as_bytes());
+        self.pump(number);
+    }
+
+    /// The next answer, which must be there.
+    pub(super) fn response(&mut self, number: usize) -> Response {
+        self.try_response(number).expect("an answer is there")
+    }
+
+    pub(super) fn no_response(&mut self, number: usize) -> bool {
+        self.try_response(number).is_none()
+    }
+
+    fn try_response(&mut self, number: usize) -> Option<Response> {
+        for _ in 0..8 {
+            self.pump(number);
+            let response =
+                self.clients[number].protocol.next_response().expect("the server speaks the protocol");
+            if response.is_some() {
+                return response;
+            }
+        }
+        None
+    }
+
+    /// A statement that is answered at once.
+    pub(super) fn ask(&mut self, number: usize, text: &str) -> Response {
+        self.query(number, text);
+        self.response(number)
+    }
+
+    pub(super) fn is_closed(&self, number: usize) -> bool {
+        self.closed.contains(&self.clients[number].id.slot)
+    }
+
+    pub(super) fn disconnect(&mut self, number: usize) {
+        let connection = self.clients[number].id;
+        self.outputs.forget(connection);
+        self.handle(Input::Closed { connection, reason: CloseReason::Peer });
+    }
+
+    // ---- the others ---------------------------------------------------------------------------------------------------------------
+
+    /// What was sent to others since it was last asked for.
+    pub(super) fn signals(&mut self) -> Vec<Signal> {
+        std::mem::take(&mut self.sent)
+    }
+
+    pub(super) fn only_signal(&mut self) -> Signal {
+        let mut signals = self.signals();
+        assert_eq!(signals.len(), 1, "one signal was expected: {signals:?}");
+        signals.remove(0)
+    }
+
+    pub(super) fn signal(&mut self, from: Address, signal: Signal) {
+        self.handle(Input::Signal(Envelope::unstamped(from, SQL, signal)));
+    }
+
+    /// A write that carried its commit is done.
+    pub(super) fn written(
+        &mut self,
+        write: &WriteRequest,
+        results: Vec<OperationResult>,
+        committed: Option<Epoch>,
+    ) {
+        let result = Ok(WriteSummary { results, operations: 0, committed });
+        self.signal(LDM, Signal::WriteDone(Box::new(WriteDone { request: write.request, result })));
+    }
+
+    /// A write within a transaction is done.
+    pub(super) fn written_in(
+        &mut self,
+        write: &WriteRequest,
+        results: Vec<OperationResult>,
+        operations: u32,
+    ) {
+        let result = Ok(WriteSummary { results, operations, committed: None });
+        self.signal(LDM, Signal::WriteDone(Box::new(WriteDone { request: write.request, result })));
+    }
+
+    pub(super) fn refused(&mut self, write: &WriteRequest, operation: u32, refusal: Refusal) {
+        let result = Err(WriteFailure { operation, refusal });
+        self.signal(LDM, Signal::WriteDone(Box::new(WriteDone { request: write.request, result })));
+    }
+
+    pub(super) fn committed(&mut self, request: RequestId, outcome: CommitOutcome) {
+        self.signal(LDM, Signal::CommitDone(CommitDone { request, outcome }));
+    }
+
+    pub(super) fn read_done(&mut self, read: &ReadRequest, rows: &[Vec<Value>]) {
+        let mut writer = RowBatchWriter::new(BatchShape::of(&read.program));
+        for row in rows {
+            let values: Vec<ValueRef<'_>> = row.iter().map(Value::as_ref).collect();
+            writer.push(b"key", b"key", &values);
+        }
+        let batch = ReadBatch { rows: writer.finish(), progress: ReadProgress::End, operations: 0 };
+        self.signal(LDM, Signal::ReadDone(Box::new(ReadDone { request: read.request, result: Ok(batch) })));
+    }
+
+    pub(super) fn read_refused(&mut self, read: &ReadRequest, refusal: Refusal) {
+        let done = ReadDone { request: read.request, result: Err(refusal) };
+        self.signal(LDM, Signal::ReadDone(Box::new(done)));
+    }
+
+    /// A node is lost: the news first, then the map.
+    pub(super) fn lose(&mut self, node: NodeId) {
+        self.signal(Address::main(NodeId(4)), Signal::PeerLost { node, incarnation: Incarnation(1) });
+        let map = &self.map;
+        let map = map.with(Incarnation(1), Arc::clone(&map.view), Arc::clone(&map.schema), &[], &[node]);
+        self.map = Arc::new(map);
+        let shared = Shared::Map(Arc::clone(&self.map));
+        self.handle(Input::Shared { from: Address::main(NodeId(4)), shared });
+    }
+
+    /// Time passes; the module is called when it asked for that.
+    pub(super) fn advance_ms(&mut self, milliseconds: u64) {
+        self.now.monotonic = self.now.monotonic + Duration::from_millis(milliseconds);
+        if self.module.deadline().is_some_and(|deadline| deadline <= self.now.monotonic) {
+            self.handle(Input::Deadline);
+        }
+    }
+}
