@@ -234,6 +234,24 @@ fn a_transaction_counts_its_operations_and_undoes_them() {
 }
 
 #[test]
+fn switching_autocommit_on_commits_first() {
+    let mut harness = Harness::new();
+    let client = harness.connect();
+    harness.ask(client, "SET autocommit = 0");
+    harness.query(client, "UPDATE test.t SET v = 1 WHERE id = 7");
+    let write = write_in(harness.only_signal());
+    assert_eq!(write.commit, None);
+    harness.written_in(&write, vec![OperationResult::Updated], 1);
+    harness.response(client);
+    harness.query(client, "SET autocommit = 1");
+    let Signal::CommitOne(commit) = harness.only_signal() else { panic!("it commits first") };
+    harness.committed(commit.request, CommitOutcome::Committed(Epoch(9)));
+    let Response::Ok(completion) = harness.response(client) else { panic!("it is set") };
+    assert!(completion.status.contains(StatusFlags::AUTOCOMMIT));
+    assert!(!completion.status.contains(StatusFlags::IN_TRANSACTION));
+}
+
+#[test]
 fn a_failed_statement_is_undone_before_its_error_is_told() {
     let mut harness = Harness::new();
     let client = harness.connect();

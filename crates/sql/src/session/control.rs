@@ -32,7 +32,7 @@ impl Session {
     ) -> Option<Result<Completion, SqlError>> {
         let done = || Ok(Completion::default());
         Some(match &statement.cached.prepared.plan {
-            Plan::Set(items) => return self.set(env, items, statement),
+            Plan::Set(items) => return self.set(items, statement),
             Plan::Use(name) => self.core.use_database(env, name).map(|()| Completion::default()),
             Plan::Nothing { note } => {
                 if let Some(note) = note {
@@ -95,9 +95,8 @@ impl Session {
     }
 
     /// SET; None if it must commit first (autocommit is switched on in a transaction).
-    fn set(
+    pub(super) fn set(
         &mut self,
-        env: &mut Environment<'_>,
         items: &[SetItem],
         statement: &Statement,
     ) -> Option<Result<Completion, SqlError>> {
@@ -138,8 +137,7 @@ impl Session {
         self.core.diagnostics.add_all(warnings_of(&context));
         let is_switched_on = variables.autocommit && !self.core.variables.autocommit;
         if is_switched_on && self.core.transaction.has_participants() {
-            let message = "SET autocommit = 1 in an open transaction; COMMIT or ROLLBACK it first";
-            return Some(Err(SqlError::unsupported(message)));
+            return None;
         }
         if is_switched_on {
             self.core.transaction.end();
@@ -148,7 +146,6 @@ impl Session {
             self.core.last_insert_id = id;
         }
         self.core.variables = variables;
-        let _ = env;
         Some(Ok(Completion::default()))
     }
 

@@ -283,6 +283,7 @@ impl Session {
         let ends_transaction = matches!(
             plan,
             Plan::Ddl(_)
+                | Plan::Set(_)
                 | Plan::Transaction(TransactionStatement::Begin { .. } | TransactionStatement::Commit)
         );
         if ends_transaction {
@@ -337,6 +338,11 @@ impl Session {
             Plan::Update(_) => counters.updates += 1,
             Plan::Delete(_) => counters.deletes += 1,
             _ => {}
+        }
+        if let Plan::Set(items) = &statement.cached.prepared.plan {
+            // What it had to wait for, the commit of an open transaction, is done.
+            let done = self.set(items, statement).unwrap_or_else(|| Ok(Completion::default()));
+            return Ok(Execution::Nothing(done?));
         }
         let mut cx = Cx { env, core: &mut self.core, statement };
         Ok(match &statement.cached.prepared.plan {
