@@ -22,7 +22,7 @@ fn waiting_sees_the_end_of_each_child_and_reaps_it() {
         shell.args(["-c", script, "sh"]);
         NodeProcess::start(shell).unwrap()
     };
-    let (mut first, mut second) = (run("exit 3"), run("read line"));
+    let (mut first, mut second) = (run("exit 3"), run("exec sleep 60"));
     let happening = wait(&mut stop, &mut [&mut first, &mut second], None).unwrap();
     assert!(matches!(happening, Happening::Ended(0, status) if status.code() == Some(3)), "{happening:?}");
     let none = wait(&mut stop, &mut [&mut first], Some(Duration::from_millis(1))).unwrap();
