@@ -15,6 +15,7 @@ mod cluster;
 mod peers;
 mod processes;
 mod simulate;
+mod soak;
 mod suite;
 mod sysbench;
 mod tidy;
@@ -34,6 +35,9 @@ cargo xtask COMMAND
   sysbench [--threads 1,8,64] [--time SECONDS] [--tables 4] [--table-size 10000] [--workload NAME]...
            [--host HOST --port PORT] [--binary LATSDB] [--report FILE]
                                       Debian's sysbench, unmodified, against `latsdb dev`; writes docs/sysbench.md
+  soak [--minutes 60] [--rate 200] [--binary LATSDB]
+                                      mixed load and idle connections for as long as wanted: memory must stay flat; --rate is in
+                                      transactions per second, 0 is as many as can be
   bench [--workload NAME]... [--list] [--time SECONDS] [--rounds 3] [--tables 4] [--table-size 250000]
         [--binary LATSDB] [--no-record]
                                       LatsDB, MariaDB and the floor in turn; writes docs/benchmarks.jsonl and .md
@@ -62,6 +66,7 @@ fn run(command: &str, arguments: Arguments) -> Result<(), Failure> {
         "tidy" => tidy::command(&workspace, arguments),
         "simulate" => simulate::command(&workspace, arguments),
         "sysbench" => sysbench::command(&workspace, arguments),
+        "soak" => soak::command(&workspace, arguments),
         "bench" => benchmark::command(&workspace, arguments),
         _ => Err(Failure::new(format!("there is no command {command:?}; `cargo xtask help` lists them"))),
     }

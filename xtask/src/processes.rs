@@ -269,6 +269,12 @@ impl Server {
         matches!(self.child.try_wait(), Ok(Some(_)))
     }
 
+    /// Waits for it to end by itself; gives how it ended.
+    pub(crate) fn wait(&mut self, limit: Duration) -> Result<ExitStatus, Failure> {
+        wait(&mut self.child, limit)
+            .ok_or_else(|| self.failure(&format!("not done after {} s", limit.as_secs())))
+    }
+
     /// Asks it to end, and waits; gives how it ended.
     pub(crate) fn stop(&mut self) -> Result<ExitStatus, Failure> {
         signal(self.child.id(), "TERM");

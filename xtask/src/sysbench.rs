@@ -86,7 +86,8 @@ pub(crate) struct Figures {
 }
 
 impl Load {
-    fn command(&self, verb: &str, pressure: &Pressure) -> Result<Command, Failure> {
+    /// The program with all its options; `verb` is sysbench's prepare, run or cleanup.
+    pub(crate) fn command(&self, verb: &str, pressure: &Pressure) -> Result<Command, Failure> {
         let sysbench = Tool::Sysbench.ensure()?;
         // A thousand connections need more descriptors than a shell grants by default.
         let mut command = Command::new("sh");
