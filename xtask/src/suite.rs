@@ -35,6 +35,7 @@ const STEPS: &[(&str, &str, Step)] = &[
     ("clippy", "no warnings in any target", clippy),
     ("tidy", "the rules of the house", tidy_step),
     ("unit", "unit tests, transcripts and simulation seeds", unit),
+    ("mutants", "the simulator catches every deliberate protocol bug", mutants),
     ("build", "the binary, as the tests start it", build),
     ("first-session", "the mariadb client writes on one data node and reads on the other", first_session),
     ("dev", "any free ports, a port in use, and a clean end", dev),
@@ -168,6 +169,16 @@ fn tidy_step(workspace: &Workspace) -> Result<Passed, Failure> {
 fn unit(workspace: &Workspace) -> Result<Passed, Failure> {
     let mut test = workspace.cargo();
     test.args(["test", "--quiet", "--workspace", "--no-fail-fast", "--profile", Profile::Simulation.name()]);
+    run(&mut test, CARGO_LIMIT)?;
+    Ok(Passed::Done)
+}
+
+/// The feature changes `transaction` and what is above it in the simulator only: that much is built a second time.
+fn mutants(workspace: &Workspace) -> Result<Passed, Failure> {
+    let mut test = workspace.cargo();
+    test.args(["test", "--quiet", "--package", "simulator", "--features", "mutants", "--test", "mutants"]);
+    // Its runs panic by design, and only their number counts.
+    test.args(["--profile", Profile::Simulation.name()]).env("RUST_BACKTRACE", "0");
     run(&mut test, CARGO_LIMIT)?;
     Ok(Passed::Done)
 }

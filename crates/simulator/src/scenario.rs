@@ -19,6 +19,8 @@ use types::NodeId;
 const START_MS: u64 = 20_000;
 /// Virtual milliseconds that a workload may take.
 const WORK_MS: u64 = 120_000;
+/// Virtual milliseconds that it may take when a data node is lost for good: statements that need it are tried again for seconds, one after the other.
+const WORK_AFTER_CRASH_MS: u64 = 1_200_000;
 /// Lines of transcript kept for a failure.
 const LINES_KEPT: usize = 400;
 
@@ -158,7 +160,8 @@ fn drive(scenario: &Scenario, world: &mut World) -> Result<(), String> {
         world.crash(node);
     }
     let is_done = |world: &mut World| world.clients()[first..].iter().all(Client::is_finished);
-    if !world.run_until(WORK_MS, is_done) {
+    let limit = if scenario.crash.is_some() { WORK_AFTER_CRASH_MS } else { WORK_MS };
+    if !world.run_until(limit, is_done) {
         let stuck: Vec<usize> =
             (first..world.clients().len()).filter(|client| !world.clients()[*client].is_finished()).collect();
         let stuck: Vec<String> =

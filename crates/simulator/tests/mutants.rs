@@ -1,4 +1,6 @@
-//! Every deliberate protocol bug is caught within a bounded number of seeds.
+//! Every deliberate protocol bug is caught within a bounded number of seeds; `cargo xtask test --only mutants` runs this.
+//!
+//! A catch is a failed check, or an invariant of ours that stops the run.
 #![cfg(feature = "mutants")]
 
 use simulator::run_seed;
@@ -14,7 +16,6 @@ fn every_mutant_is_caught() {
     for mutant in ALL {
         let caught = (0..SEEDS).find(|seed| {
             activate(Some(mutant));
-            // A broken invariant of ours that stops the node is a catch, too.
             let outcome = catch_unwind(AssertUnwindSafe(|| run_seed(*seed)));
             activate(None);
             outcome.is_err() || outcome.is_ok_and(|outcome| outcome.failure.is_some())

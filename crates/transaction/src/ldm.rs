@@ -154,6 +154,8 @@ pub struct Ldm {
     /// Large transactions that wait for their backups' acknowledgements.
     shipping: FixedMap<Place, Ship>,
     jobs: FixedMap<u64, Job>,
+    /// New indexes whose entries wait for the end of transactions that do not know them.
+    waiting_backfills: Vec<schema::Backfill>,
     next_job: u64,
     is_flush_scheduled: bool,
 }
@@ -186,6 +188,7 @@ impl Ldm {
             outcome_waits: FixedMap::default(),
             shipping: FixedMap::default(),
             jobs: FixedMap::default(),
+            waiting_backfills: Vec::new(),
             next_job: FLUSH + 1,
             is_flush_scheduled: false,
         }
@@ -464,6 +467,7 @@ impl Ldm {
             && self.waits.is_empty()
             && self.locks.is_empty()
             && self.jobs.is_empty()
+            && self.waiting_backfills.is_empty()
             && self.shipping.is_empty()
             && self.outcome_waits.is_empty()
     }

@@ -373,6 +373,7 @@ impl Ldm {
         let backups = self.partition(place.1).map_or_else(Vec::new, |state| state.backups.clone());
         let drop = Signal::DropAhead { partition: place.1, transaction: place.0 };
         send_to_all(self.address, &backups, drop, outputs);
+        self.resume_backfills(outputs);
     }
 
     pub(super) fn on_ahead_applied(&mut self, place: Place, outputs: &mut Outputs<Shared>) {
@@ -523,6 +524,9 @@ impl Ldm {
         }
         if let Some(stamp) = publish.stamp {
             self.count_decided(stamp, outputs);
+        }
+        if !self.waiting_backfills.is_empty() {
+            self.resume_backfills(outputs);
         }
         self.wake_reads(place.0, outputs);
         match publish.then {

@@ -130,6 +130,7 @@ impl Ldm {
         if has_lost {
             self.give_up_on_lost(outputs);
             self.fail_reads(outputs);
+            self.resume_backfills(outputs);
             self.refuse_waits_of_lost(outputs);
             self.abort_of_lost_sessions();
         }
@@ -178,7 +179,10 @@ impl Ldm {
         outputs: &mut Outputs<Shared>,
     ) {
         if self.has_older_operations(backfill.table) {
-            return self.later(Job::Backfill(Box::new(backfill)), outputs);
+            if self.has_lost_replicas() {
+                return self.end_backfill(&backfill, Some(Refusal::ReplicaLost), outputs);
+            }
+            return self.waiting_backfills.push(backfill);
         }
         while let Some(partition) = backfill.partitions.last() {
             if !budget.spend(BACKFILL_ROWS.min(budget.rows.max(1))) {
@@ -197,6 +201,13 @@ impl Ldm {
             }
         }
         self.end_backfill(&backfill, None, outputs);
+    }
+
+    /// A transaction ended, or never will: what waited for it looks again.
+    pub(super) fn resume_backfills(&mut self, outputs: &mut Outputs<Shared>) {
+        for backfill in std::mem::take(&mut self.waiting_backfills) {
+            self.later(Job::Backfill(Box::new(backfill)), outputs);
+        }
     }
 
     /// Whether a transaction that is being committed changed rows of the table without knowing of its new index. (One that is still open is
