@@ -3,6 +3,9 @@
 //! A charge first uses the region's own reserve, then shared memory as far as its priority reaches. The priority is looked up from
 //! the region's share of shared memory after the charge (`Region::shares`).
 //!
+//! Some of DataMemory in use is on its way back: unlinked, waiting until no reader can see it, or part of a table that is being dropped.
+//! Owners announce it ([`MemoryManager::announce`]), so that a request which finds DataMemory full knows whether waiting helps.
+//!
 //! Invariants, after every call: `used[r] <= maximum[r]`; `shared_used` is the sum over all regions of what they use above their own reserve;
 //! `shared_used <= shared`; thus the sum of all uses never exceeds the total.
 //!
@@ -14,6 +17,7 @@ use crate::pages::{PAGE_BYTES, PagePool};
 use crate::region::{DATA_MEMORY_NORMAL_PERCENT, HIGH_ONLY_PERCENT, HIGHEST_ONLY_PERCENT};
 use crate::{MemoryConfig, Priority, Region, quiescence};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// No more memory for this purpose.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -125,6 +129,8 @@ pub struct MemoryManager {
     config: MemoryConfig,
     limits: SharedLimits,
     accounts: Exclusive<Accounts>,
+    /// Bytes of DataMemory that owners have announced to free soon.
+    announced: AtomicU64,
     pages: PagePool,
     heaps: [Heap; HEAP_COUNT],
 }
@@ -143,6 +149,7 @@ impl MemoryManager {
             limits: SharedLimits::of(&config),
             config,
             accounts: Exclusive::new(Accounts::default()),
+            announced: AtomicU64::new(0),
             pages: PagePool::new(),
             heaps: std::array::from_fn(|_| Heap::new()),
         })
@@ -192,6 +199,23 @@ impl MemoryManager {
             accounts.shared_used -= before.saturating_sub(own) - after.saturating_sub(own);
             accounts.used[region.index()] = after;
         });
+    }
+
+    /// So much of DataMemory will be freed without anybody asking for it.
+    pub fn announce(&self, bytes: u64) {
+        self.announced.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// So much of what was announced is freed.
+    pub fn withdraw(&self, bytes: u64) {
+        let before = self.announced.fetch_sub(bytes, Ordering::Relaxed);
+        stdx::require!(bytes <= before, "more is freed than was announced");
+    }
+
+    /// Bytes of DataMemory that will be freed soon. Nothing hangs on its being exact: who waits for it also has a limit of time.
+    #[must_use]
+    pub fn announced(&self) -> u64 {
+        self.announced.load(Ordering::Relaxed)
     }
 
     /// Bytes in use by `region`.

@@ -5,6 +5,8 @@
 //!
 //! Only the owner of a fragment has `&mut Arena`, so a function that takes it is called by the only writer.
 //!
+//! What waits is announced to the memory manager when its batch is sealed; the arena of a table that is dropped announces all it has.
+//!
 //! Invariants: what is in a batch is unlinked: a reader that starts now cannot reach it. `data_bytes` and `index_bytes` count what is linked,
 //! `retired_bytes` what waits.
 #![expect(unsafe_code, reason = "frees raw memory; each block states why nobody uses it")]
@@ -34,13 +36,24 @@ enum Retired {
     Object(Box<dyn Send + Sync>),
 }
 
-/// While a batch waits, the next is sealed when it has so many objects.
+/// While a batch waits, the next is sealed when it has so many objects,
 const BATCH_MIN: usize = 64;
+/// or so many bytes.
+const BATCH_BYTES: u64 = 256 * 1024;
 
 /// More bytes than this that wait are looked after at every end of a transaction.
 const RETIRED_BYTES_MAX: u64 = 1 << 20;
 /// So many objects are then freed at most: more than can come together between two such occasions.
 const TIDY_LIMIT: u32 = 4 * 64;
+
+/// What a call of `reclaim` did.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Reclaimed {
+    /// Objects freed; as many as were allowed: call again soon.
+    pub count: u32,
+    /// Something waits for readers, or for the next call.
+    pub is_left: bool,
+}
 
 /// The memory of a fragment.
 pub(crate) struct Arena {
@@ -49,6 +62,12 @@ pub(crate) struct Arena {
     data_bytes: u64,
     index_bytes: u64,
     retired_bytes: u64,
+    /// Of `retired_bytes`: in the open batch.
+    open_bytes: u64,
+    /// What the memory manager was told about and is not freed.
+    announced: u64,
+    /// Everything was announced: its table is dropped.
+    is_condemned: bool,
     open: Vec<Retired>,
     sealed: VecDeque<(Period, Vec<Retired>)>,
     /// Nodes of dropped indexes that nobody can see any more.
@@ -68,6 +87,9 @@ impl Arena {
             data_bytes: 0,
             index_bytes: 0,
             retired_bytes: 0,
+            open_bytes: 0,
+            announced: 0,
+            is_condemned: false,
             open: Vec::new(),
             sealed: VecDeque::new(),
             demolition: Vec::new(),
@@ -114,6 +136,7 @@ impl Arena {
         let counted = footprint(bytes) as u64;
         *self.counter(purpose) -= counted;
         self.retired_bytes += counted;
+        self.open_bytes += counted;
         self.open.push(Retired::Piece(piece, bytes));
     }
 
@@ -140,17 +163,17 @@ impl Arena {
         }
     }
 
-    /// Frees up to `limit` objects that nobody can see any more; true if something is left.
-    pub(crate) fn reclaim(&mut self, limit: u32) -> bool {
+    /// Frees up to `limit` objects that nobody can see any more.
+    pub(crate) fn reclaim(&mut self, limit: u32) -> Reclaimed {
         // Sealing and looking at all threads' slots touches what other threads write: not for every little thing.
-        if !self.open.is_empty() && (self.sealed.is_empty() || self.open.len() >= BATCH_MIN) {
-            let batch = std::mem::replace(&mut self.open, std::mem::take(&mut self.spare));
-            self.sealed.push_back((quiescence::seal(), batch));
+        let is_batch = self.open.len() >= BATCH_MIN || self.open_bytes >= BATCH_BYTES;
+        if !self.open.is_empty() && (self.sealed.is_empty() || is_batch) {
+            self.seal();
         }
         match self.sealed.front() {
-            None if self.demolition.is_empty() => return false,
+            None if self.demolition.is_empty() => return Reclaimed { count: 0, is_left: false },
             Some((period, _)) if !quiescence::may_have_passed(*period) && self.demolition.is_empty() => {
-                return true;
+                return Reclaimed { count: 0, is_left: true };
             }
             _ => {}
         }
@@ -175,11 +198,39 @@ impl Arena {
         while left > 0 && self.demolish_one() {
             left -= 1;
         }
-        !self.open.is_empty() || !self.sealed.is_empty() || !self.demolition.is_empty()
+        let is_left = !self.open.is_empty() || !self.sealed.is_empty() || !self.demolition.is_empty();
+        Reclaimed { count: limit - u32::try_from(left).unwrap_or(0), is_left }
+    }
+
+    fn seal(&mut self) {
+        let batch = std::mem::replace(&mut self.open, std::mem::take(&mut self.spare));
+        self.sealed.push_back((quiescence::seal(), batch));
+        let bytes = std::mem::take(&mut self.open_bytes);
+        if !self.is_condemned {
+            self.announced += bytes;
+            self.memory.announce(bytes);
+        }
+    }
+
+    /// Its table is dropped: all it has will be freed.
+    pub(crate) fn condemn(&mut self) {
+        if !self.is_condemned {
+            self.is_condemned = true;
+            let bytes = self.data_bytes + self.index_bytes + self.open_bytes;
+            self.announced += bytes;
+            self.memory.announce(bytes);
+        }
+    }
+
+    fn withdraw(&mut self, bytes: u64) {
+        let bytes = bytes.min(self.announced);
+        self.announced -= bytes;
+        self.memory.withdraw(bytes);
     }
 
     /// Frees the last `count` of a batch whose period has passed.
     fn release(&mut self, batch: &mut Vec<Retired>, count: usize) {
+        let before = self.retired_bytes;
         let (retired_bytes, demolition) = (&mut self.retired_bytes, &mut self.demolition);
         let pieces = batch.drain(batch.len() - count..).filter_map(|retired| match retired {
             Retired::Piece(piece, bytes) => {
@@ -198,6 +249,7 @@ impl Arena {
         // SAFETY: `retire` was promised that they came from this heap with these sizes and are unlinked; every thread has announced
         // since, so nobody holds one.
         unsafe { self.memory.heap(self.heap).free_all(&self.memory, pieces) };
+        self.withdraw(before - self.retired_bytes);
     }
 
     fn demolish_one(&mut self) -> bool {
@@ -231,5 +283,6 @@ impl Drop for Arena {
             self.release(&mut batch, count);
         }
         while self.demolish_one() {}
+        self.withdraw(self.announced);
     }
 }

@@ -21,7 +21,7 @@
     reason = "the fragment is the one that may reach the owner's state; each block says why"
 )]
 
-use crate::arena::{Arena, Purpose};
+use crate::arena::{Arena, Purpose, Reclaimed};
 use crate::hash_index::hash_of;
 use crate::ordered_index::Target;
 use crate::row::{Keyed, Row};
@@ -33,7 +33,7 @@ use std::cell::Cell;
 use std::marker::PhantomData;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use types::{Epoch, IndexId, TransactionId};
+use types::{Epoch, IndexId, TableKind, TransactionId};
 
 /// The newest version of a key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -198,7 +198,13 @@ impl Fragment {
         if let Some(VersionState::Staged(other) | VersionState::Prepared(other)) = self.newest(key).state {
             stdx::require!(other == transaction, "{transaction} stages on a row that {other} has locked");
         }
-        self.put(key, VersionState::Staged(transaction), row, Urgency::Normal)
+        self.put(key, VersionState::Staged(transaction), row, self.urgency_of(row))
+    }
+
+    /// Deletes and the catalogue's rows may use the last 5 % of DataMemory, so that rows and tables can be removed when memory is full.
+    fn urgency_of(&self, row: Option<&[u8]>) -> Urgency {
+        let is_system = self.owner().definition.table().kind == TableKind::System;
+        if row.is_none() || is_system { Urgency::Restart } else { Urgency::Normal }
     }
 
     /// What a backup does with a row of a prepare: stage and prepare at once. May use the last 5 % of DataMemory.
@@ -263,6 +269,7 @@ impl Fragment {
         );
         core.unlink(owner, row, above, version);
         core.settle(owner, row);
+        owner.arena.tidy();
     }
 
     /// Makes the versions of `transaction` on a row one, and prepared.
@@ -319,9 +326,20 @@ impl Fragment {
     /// Frees up to `limit` things that no reader can see any more; true if something is left for later. Commits and aborts do so by themselves when much
     /// has come together; the owner calls this when it has nothing else to do, and after DDL and changes of the lowest snapshot, until it is false.
     pub fn reclaim(&mut self, limit: u32) -> bool {
+        self.reclaim_slice(limit).is_left
+    }
+
+    /// The same, and says how much it freed.
+    pub fn reclaim_slice(&mut self, limit: u32) -> Reclaimed {
         let (core, owner) = self.parts();
         let has_history = core.trim_history(owner, limit);
-        owner.arena.reclaim(limit) || has_history
+        let reclaimed = owner.arena.reclaim(limit);
+        Reclaimed { is_left: reclaimed.is_left || has_history, ..reclaimed }
+    }
+
+    /// Its table is dropped: tells the memory manager that all of it will be freed. [`Fragment::clear`] is next.
+    pub fn condemn(&mut self) {
+        self.parts().1.arena.condemn();
     }
 
     /// Removes up to `rows` rows with all their versions, whatever their state; true if rows are left. For a table that is dropped and that nobody
@@ -343,6 +361,7 @@ impl Fragment {
             let row = unsafe { Row::of(leaf.get(0)) };
             core.unlink_where(owner, row, None, |_| true);
             core.settle(owner, row);
+            owner.arena.tidy();
         }
         core.hash.len() > 0
     }

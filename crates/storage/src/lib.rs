@@ -33,6 +33,7 @@ mod shared;
 mod slab;
 mod version;
 
+pub use arena::Reclaimed;
 pub use definition::FragmentDefinition;
 pub use fragment::{BackfillProgress, Fragment, FragmentStatistics, Newest};
 pub use reader::{Cursor, Direction, KeyBounds, Lookup, NoSuchIndex, Reader, ScanItem, Visibility};

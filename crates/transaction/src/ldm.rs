@@ -4,7 +4,8 @@
 //!
 //! - `fragments`: the rows. `held`: what open transactions have staged and locked here (primaries only). `applied`: what primaries have
 //!   replicated here (backups only). `outcomes`: commit-ack markers. `locks`, `waits`: row locks and who waits.
-//! - `jobs`: work that is cut into slices (long reads, shipping and publishing of large transactions); each slice is one `Continue`.
+//! - `jobs`: work that is cut into slices (long reads; preparing, publishing and undoing of large transactions; freeing memory); each slice is
+//!   one `Continue`.
 //!
 //! Invariants:
 //! - I1: a one-primary commit is published and answered only when every in-sync backup has said `Applied`.
@@ -13,36 +14,38 @@
 //!   primary's word, never by guess.
 //! - Epoch stamps come from primaries only and are never below the highest epoch this module has heard of.
 //!
-//! `writes` stages, `reads` reads, `commit` is the primary's side of both commits, `backup` the other side, `deadlock` finds cycles, `schema`
-//! makes and drops fragments, `inspect` answers ndbinfo and the replica check.
+//! `writes` stages, `undo` takes it back, `reads` reads, `commit` is the primary's side of both commits, `backup` the other side, `deadlock` finds cycles, `schema`
+//! makes and drops fragments, `reclaim` frees what nobody needs any more, `inspect` answers ndbinfo and the replica check.
 
 mod backup;
 mod commit;
 mod deadlock;
 mod inspect;
 mod reads;
+mod reclaim;
 mod schema;
+mod undo;
 mod waits;
 mod writes;
 
 use crate::locks::{LockKey, Locks, WaitId};
 use backup::{Ahead, Applied};
-use commit::{PendingCommit, Publish, Ship};
+use commit::{Mark, PendingCommit, Publish, Ship};
 use memory::{Ledger, MemoryManager, Region};
-use protocol::program::Refusal;
+use protocol::program::{Refusal, TableRef};
 use protocol::signal::Replicate;
 use protocol::{Address, Budget, Envelope, Outputs, Signal};
 use query::{NodeMap, PublishedReader, Shared};
 use reads::PendingRead;
+use reclaim::{Reclaim, Visits};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use stdx::{Deadlines, Duration, FixedMap, Instant, Now};
 use storage::{Fragment, RowHandle};
 use types::{Epoch, NodeId, PartitionId, Sequence, TableId, TransactionId, ViewNumber};
+use undo::Undo;
 use waits::{WaitAlarm, Waiting};
 
-/// How many quiescent objects a fragment frees after each publish.
-const RECLAIM_PER_PUBLISH: u32 = 64;
 /// What one operation record costs in TransactionMemory.
 const OPERATION_COST: u64 = size_of::<Operation>() as u64 + 16;
 /// The number of `Continue` that flushes gathered messages; jobs count from 1.
@@ -69,6 +72,8 @@ enum Operation {
 enum HeldStage {
     /// Statements run.
     Open,
+    /// What is above the first `kept` operations is being undone; the operations are with the job.
+    Undoing { kept: u32 },
     /// Its writes are on their way to the backups; the outcome is not decided.
     Ending,
     /// Its outcome is known and being carried out.
@@ -82,11 +87,42 @@ struct Held {
     /// The view in which it took its first operation.
     view: ViewNumber,
     operations: Vec<Operation>,
+    /// Rows it has staged, each counted once.
+    rows: u32,
+    /// Bytes it has staged; undoing does not take them away: they only decide whether it is shipped ahead.
+    bytes: u64,
+    /// The tables it has changed, as the session was bound to them, with the number of changes.
+    tables: Vec<(TableRef, u32)>,
     stage: HeldStage,
     /// Stamped when it ends.
     epoch: Epoch,
     /// Who decides: None for a one-primary commit.
     coordinator: Option<Address>,
+}
+
+impl Held {
+    /// A version of `bytes` is about to be staged.
+    #[inline]
+    fn note_change(&mut self, table: TableRef, is_first: bool, bytes: usize) {
+        self.rows += u32::from(is_first);
+        self.bytes += bytes as u64;
+        match self.tables.iter_mut().find(|(known, _)| *known == table) {
+            Some((_, count)) => *count += 1,
+            None => self.tables.push((table, 1)),
+        }
+    }
+
+    /// A staged version was taken back.
+    fn forget_change(&mut self, table: TableId, version: u32, is_first: bool) {
+        self.rows -= u32::from(is_first);
+        let table = TableRef { id: table, version };
+        if let Some(position) = self.tables.iter().position(|(known, _)| *known == table) {
+            self.tables[position].1 -= 1;
+            if self.tables[position].1 == 0 {
+                self.tables.swap_remove(position);
+            }
+        }
+    }
 }
 
 /// A partition that this ldm has a replica of.
@@ -115,9 +151,13 @@ struct Partition {
 enum Job {
     Read(Box<PendingRead>),
     Publish(Box<Publish>),
+    Mark(Box<Mark>),
+    Undo(Box<Undo>),
     Backfill(Box<schema::Backfill>),
-    /// Free the rows of dropped tables.
+    /// Remove the rows of dropped tables.
     Clear(Vec<Fragment>),
+    /// Free what readers have let go.
+    Visit(Visits),
 }
 
 /// A transaction in a partition.
@@ -153,6 +193,7 @@ pub struct Ldm {
     outcome_waits: FixedMap<TransactionId, Vec<PendingRead>>,
     /// Large transactions that wait for their backups' acknowledgements.
     shipping: FixedMap<Place, Ship>,
+    reclaim: Reclaim,
     jobs: FixedMap<u64, Job>,
     /// New indexes whose entries wait for the end of transactions that do not know them.
     waiting_backfills: Vec<schema::Backfill>,
@@ -187,6 +228,7 @@ impl Ldm {
             to_serve: VecDeque::new(),
             outcome_waits: FixedMap::default(),
             shipping: FixedMap::default(),
+            reclaim: Reclaim::default(),
             jobs: FixedMap::default(),
             waiting_backfills: Vec::new(),
             next_job: FLUSH + 1,
@@ -205,10 +247,10 @@ impl Ldm {
         self.epoch = self.epoch.max(epoch);
     }
 
-    /// When a lock wait ends or is probed again.
+    /// When a lock wait ends or is probed again, or memory is looked after.
     #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
-        self.alarms.next()
+        self.alarms.next().into_iter().chain(self.reclaim.deadline()).min()
     }
 
     /// Takes a shared object from `main`.
@@ -225,7 +267,9 @@ impl Ldm {
     /// Handles a deadline.
     pub fn on_deadline(&mut self, now: Now, outputs: &mut Outputs<Shared>) {
         self.on_alarms(now, outputs);
+        self.on_visits_due(now, outputs);
         self.serve(now, outputs);
+        self.plan_visits(now);
     }
 
     /// Handles a signal.
@@ -245,8 +289,7 @@ impl Ldm {
             Signal::Read(request) => self.on_read(now, from, request, budget, outputs),
             Signal::Write(request) => self.on_write(now, from, request, outputs),
             Signal::RollbackTo { request, transaction, partition, operations } => {
-                let held = self.rollback_to((transaction, partition), operations);
-                outputs.send(self.address, from, Signal::RollbackDone { request, held });
+                self.on_rollback_to(from, request, (transaction, partition), operations, outputs);
             }
             Signal::Abort { transaction, partition } => self.on_abort((transaction, partition), outputs),
             Signal::CommitOne(request) => self.on_commit_one(from, &request, outputs),
@@ -258,7 +301,9 @@ impl Ldm {
             Signal::AheadApplied { partition, transaction } => {
                 self.on_ahead_applied((transaction, partition), outputs)
             }
-            Signal::DropAhead { partition, transaction } => self.drop_ahead((transaction, partition)),
+            Signal::DropAhead { partition, transaction } => {
+                self.drop_ahead((transaction, partition), outputs);
+            }
             Signal::Replicate(replicate) => self.on_replicate(from, *replicate, outputs),
             Signal::Applied { partition, sequence, refusal } => {
                 self.on_applied(from.node, partition, sequence, refusal, outputs);
@@ -287,14 +332,18 @@ impl Ldm {
             _ => {}
         }
         self.serve(now, outputs);
+        self.plan_visits(now);
     }
 
     fn on_continue(&mut self, number: u64, budget: &mut Budget, outputs: &mut Outputs<Shared>) {
         match self.jobs.remove(&number) {
             None => {}
             Some(Job::Read(read)) => self.step_read(*read, budget, outputs),
-            Some(Job::Publish(publish)) => self.publish(*publish, outputs),
-            Some(Job::Clear(fragments)) => self.clear(fragments, outputs),
+            Some(Job::Publish(publish)) => self.publish(*publish, budget, outputs),
+            Some(Job::Mark(mark)) => self.mark_prepared(*mark, budget, outputs),
+            Some(Job::Undo(undo)) => self.step_undo(*undo, budget, outputs),
+            Some(Job::Clear(fragments)) => self.clear(fragments, budget, outputs),
+            Some(Job::Visit(visits)) => self.visit(visits, budget, outputs),
             Some(Job::Backfill(backfill)) => self.step_backfill(*backfill, budget, outputs),
         }
     }
@@ -424,6 +473,9 @@ impl Ldm {
             session,
             view,
             operations: Vec::new(),
+            rows: 0,
+            bytes: 0,
+            tables: Vec::new(),
             stage: HeldStage::Open,
             epoch: Epoch(0),
             coordinator: None,
@@ -458,6 +510,12 @@ impl Ldm {
         self.map.lost.contains(&node)
     }
 
+    /// For checks after a run: bytes that wait until no reader can see them.
+    #[must_use]
+    pub fn retired_bytes(&self) -> u64 {
+        self.fragments.values().map(|fragment| fragment.statistics().retired_bytes).sum()
+    }
+
     /// For checks after a run: nothing is held, waited for or undecided.
     #[must_use]
     pub fn is_idle(&self) -> bool {
@@ -470,6 +528,7 @@ impl Ldm {
             && self.waiting_backfills.is_empty()
             && self.shipping.is_empty()
             && self.outcome_waits.is_empty()
+            && self.is_reclaim_idle()
     }
 }
 

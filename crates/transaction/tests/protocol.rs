@@ -23,6 +23,9 @@ use types::{
     TableId, TableKind, TransactionId, Value, ValueRef, ViewNumber,
 };
 
+#[path = "protocol/large.rs"]
+mod large;
+
 const TABLE: TableId = TableId(200);
 const SESSION: Address = Address::new(NodeId(1), ModuleKind::Sql, 0);
 
@@ -77,11 +80,17 @@ struct Cluster {
     answers: Vec<Signal>,
     /// Signals to this node are lost.
     cut: Option<NodeId>,
+    now: Now,
 }
 
 impl Cluster {
     fn new() -> Self {
-        let memory = MemoryManager::new(MemoryConfig::with_data_memory(64 << 20));
+        Self::with_data_memory(64 << 20)
+    }
+
+    /// Both nodes share so much.
+    fn with_data_memory(bytes: u64) -> Self {
+        let memory = MemoryManager::new(MemoryConfig::with_data_memory(bytes));
         let mut schema: Schema = catalogue::bootstrap();
         schema.tables.insert(TABLE, Arc::new(table()));
         let (schema, view) = (Arc::new(schema), Arc::new(view()));
@@ -92,6 +101,7 @@ impl Cluster {
             queue: VecDeque::new(),
             answers: Vec::new(),
             cut: None,
+            now: Now::default(),
         };
         for id in 1..=2 {
             let node = NodeId(id);
@@ -168,12 +178,7 @@ impl Cluster {
             let mut outputs: Outputs<Shared> = Outputs::default();
             match envelope.to.kind {
                 ModuleKind::Ldm => {
-                    self.ldms[index].on_signal(
-                        Now::default(),
-                        envelope,
-                        &mut Budget { rows: 100 },
-                        &mut outputs,
-                    );
+                    self.ldms[index].on_signal(self.now, envelope, &mut Budget { rows: 100 }, &mut outputs);
                 }
                 ModuleKind::Tc => self.tcs[index].on_signal(envelope, &mut outputs),
                 _ => {}
@@ -181,6 +186,23 @@ impl Cluster {
             self.queue.extend(outputs.signals);
         }
         std::mem::take(&mut self.answers)
+    }
+
+    /// Delivers everything; time goes on until there is an answer.
+    fn run_until_answered(&mut self) -> Vec<Signal> {
+        loop {
+            let answers = self.run();
+            if !answers.is_empty() {
+                return answers;
+            }
+            let next = self.ldms.iter().filter_map(Ldm::deadline).min().expect("nobody will answer");
+            self.now.monotonic = next.max(self.now.monotonic);
+            for ldm in &mut self.ldms {
+                let mut outputs: Outputs<Shared> = Outputs::default();
+                ldm.on_deadline(self.now, &mut outputs);
+                self.queue.extend(outputs.signals);
+            }
+        }
     }
 
     fn write(&mut self, transaction: u64, id: i64, operation: WriteOperation, commit: bool) -> WriteDone {
@@ -195,7 +217,7 @@ impl Cluster {
         };
         let to = self.primary(id);
         self.send(to, Signal::Write(Box::new(request)));
-        match self.run().pop() {
+        match self.run_until_answered().pop() {
             Some(Signal::WriteDone(done)) => *done,
             other => panic!("no answer to a write: {other:?}"),
         }

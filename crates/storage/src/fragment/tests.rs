@@ -576,7 +576,12 @@ fn full_memory_refuses_and_changes_nothing() {
     drop(guard);
     for id in -1..id {
         if id != 0 {
-            let handle = fragment.apply_prepared(&key(id), transaction, None).unwrap();
+            // On a primary, too.
+            let handle = if id % 2 == 0 {
+                fragment.apply_prepared(&key(id), transaction, None).unwrap()
+            } else {
+                fragment.stage(&key(id), transaction, None).unwrap()
+            };
             fragment.commit(handle, transaction, Epoch(2));
         }
         fragment.reclaim(100);
@@ -584,6 +589,44 @@ fn full_memory_refuses_and_changes_nothing() {
     reclaim_all(&mut fragment);
     assert_eq!(fragment.statistics().rows, 0);
     fragment.stage(&key(1), transaction, Some(&row(1, 1, &[1; 100_000]))).unwrap();
+}
+
+#[test]
+fn what_waits_is_announced_until_it_is_free() {
+    let memory = memory(16);
+    let mut fragment = Fragment::new(definition(true), Arc::clone(&memory));
+    for epoch in 0..500 {
+        commit_row(
+            &mut fragment,
+            epoch_key(epoch),
+            Some(&row(epoch_key(epoch), 1, &[1; 200])),
+            epoch.unsigned_abs(),
+        );
+    }
+    let guard = Guard::enter();
+    for id in 0..7 {
+        commit_row(&mut fragment, id, None, 1_000);
+    }
+    fragment.reclaim(u32::MAX);
+    let waiting = fragment.statistics().retired_bytes;
+    // What is in the batch that is still being filled is not told yet.
+    assert!(memory.announced() > 0 && memory.announced() <= waiting);
+    // A table that is dropped announces all it has, and no part of it twice.
+    fragment.condemn();
+    let statistics = fragment.statistics();
+    let all = statistics.data_bytes + statistics.index_bytes + statistics.retired_bytes;
+    assert_eq!(memory.announced(), all);
+    while fragment.clear(3) {}
+    assert!(memory.announced() > 0);
+    drop(guard);
+    reclaim_all(&mut fragment);
+    drop(fragment);
+    assert_eq!(memory.announced(), 0);
+}
+
+/// A few rows, changed again and again.
+fn epoch_key(epoch: i64) -> i64 {
+    epoch % 7
 }
 
 #[test]

@@ -3,7 +3,7 @@
 //! Invariants: places of a partition's stream are consumed in order, each once; a repeated place is only acknowledged again. A place is
 //! applied completely or refused completely. An abort that arrives before its place leaves a marker, so that the late place cannot revive it.
 
-use super::commit::{After, Publish};
+use super::commit::{After, Publish, Rest};
 use super::{Ldm, Place, region_full};
 use crate::mutants::{self, Mutant};
 use protocol::program::Refusal;
@@ -46,9 +46,9 @@ impl Ldm {
         outputs.send(self.address, from, applied);
     }
 
-    pub(super) fn drop_ahead(&mut self, place: Place) {
+    pub(super) fn drop_ahead(&mut self, place: Place, outputs: &mut Outputs<Shared>) {
         if let Some(ahead) = self.ahead.remove(&place) {
-            self.undo_applied(place, &ahead.rows);
+            self.undo_applied(place, ahead.rows, outputs);
         }
     }
 
@@ -80,7 +80,7 @@ impl Ldm {
     fn consume(&mut self, from: Address, replicate: Replicate, outputs: &mut Outputs<Shared>) {
         let place = (replicate.transaction, replicate.partition);
         self.adopt(replicate.epoch);
-        let result = self.apply_place(place, &replicate);
+        let result = self.apply_place(place, &replicate, outputs);
         let refusal = match result {
             Err(refusal) => Some(refusal),
             Ok(rows) => {
@@ -110,6 +110,7 @@ impl Ldm {
         &mut self,
         place: Place,
         replicate: &Replicate,
+        outputs: &mut Outputs<Shared>,
     ) -> Result<Vec<(TableId, RowHandle)>, Refusal> {
         let ahead = self.ahead.remove(&place).unwrap_or_default();
         let mut rows = ahead.rows;
@@ -122,7 +123,7 @@ impl Ldm {
         match checked.and_then(|()| self.apply(place, &replicate.writes, &mut rows)) {
             Ok(()) => Ok(rows),
             Err(refusal) => {
-                self.undo_applied(place, &rows);
+                self.undo_applied(place, rows, outputs);
                 Err(refusal)
             }
         }
@@ -143,16 +144,15 @@ impl Ldm {
                 fragment.apply_prepared(&write.key, place.0, write.row.as_deref())
             };
             rows.push((write.table.id, applied.map_err(|full| region_full(&full))?));
+            self.reclaim.note((write.table.id, place.1));
         }
         Ok(())
     }
 
-    fn undo_applied(&mut self, place: Place, rows: &[(TableId, RowHandle)]) {
-        for (table, row) in rows {
-            if let Some(fragment) = self.fragments.get_mut(&(*table, place.1)) {
-                fragment.abort(*row, place.0);
-            }
-        }
+    /// In slices: other transactions may apply on top of these rows meanwhile, each finds its own versions.
+    fn undo_applied(&mut self, place: Place, rows: Vec<(TableId, RowHandle)>, outputs: &mut Outputs<Shared>) {
+        let (rest, then) = (Rest::Rows(rows), After::Nothing);
+        self.publish_rows(Publish { place, rest, outcome: None, stamp: None, then }, outputs);
     }
 
     /// A place that was consumed before: the answer may have been lost with its link.
@@ -198,7 +198,7 @@ impl Ldm {
         outcome: Option<Epoch>,
         outputs: &mut Outputs<Shared>,
     ) {
-        self.drop_ahead(place);
+        self.drop_ahead(place, outputs);
         match self.applied.remove(&place) {
             None => self.record_outcome(from, place, outputs),
             Some(applied) if mutants::is(Mutant::BackupDropsOutcome) => {
@@ -224,8 +224,7 @@ impl Ldm {
         outputs: &mut Outputs<Shared>,
     ) {
         let outcome = outcome.unwrap_or(Some(applied.epoch));
-        let publish =
-            Publish { place, rows: applied.rows, next: 0, outcome, stamp: Some(applied.epoch), then };
-        self.publish(publish, outputs);
+        let (rest, stamp) = (Rest::Rows(applied.rows), Some(applied.epoch));
+        self.publish_rows(Publish { place, rest, outcome, stamp, then }, outputs);
     }
 }

@@ -6,9 +6,10 @@
 //!   +--Prepare--> Ending (prepared) --Outcome--> Publishing --> gone                          (marker stays until Forget)
 //! ```
 //! Large transactions ship their rows ahead, in pieces that wait for each other's acknowledgement; only the last, small piece takes an epoch and
-//! a sequence. Publishing is cut into slices too; a one-primary commit is answered after its last slice, so that a read that follows the answer sees it.
+//! a sequence. Preparing and publishing are cut into slices too; the coordinator is answered after the last slice of the one, the client of a
+//! one-primary commit after the last of the other, so that a read that follows the answer sees it.
 
-use super::{Held, HeldStage, Job, Ldm, Operation, Place, RECLAIM_PER_PUBLISH};
+use super::{HeldStage, Job, Ldm, OPERATION_COST, Operation, Place};
 use crate::locks::LockKey;
 use crate::mutants::{self, Mutant};
 use protocol::program::{OperationResult, Refusal, TableRef};
@@ -16,24 +17,24 @@ use protocol::signal::{
     CommitDone, CommitOneRequest, CommitOutcome, Outcome, Participant, Prepared, Replicate, ReplicateAhead,
     ReplicatedWrite, RequestId, WriteDone, WriteFailure, WriteSummary,
 };
-use protocol::{Address, Outputs, Signal};
+use protocol::{Address, Budget, Outputs, Signal};
 use query::Shared;
 use std::sync::Arc;
 use storage::RowHandle;
 use types::{Epoch, NodeId, PartitionId, Sequence, TableId, TransactionId};
 
 /// Rows above which a transaction is shipped ahead of its prepare.
-const AHEAD_ROWS: usize = 1_000;
+const AHEAD_ROWS: u32 = 1_000;
 /// Bytes above which it is.
-const AHEAD_BYTES: usize = 1 << 20;
-/// Rows in a piece.
-const PIECE_ROWS: usize = 500;
+const AHEAD_BYTES: u64 = 1 << 20;
+/// Rows in a piece: as many as a backup applies in a slice.
+const PIECE_ROWS: usize = 100;
 /// Bytes after which a piece ends.
-const PIECE_BYTES: usize = 256 * 1024;
+const PIECE_BYTES: usize = 128 * 1024;
 /// Pieces on their way to a backup at a time.
-const PIECES_IN_FLIGHT: u32 = 4;
-/// Rows published in one slice.
-const PUBLISH_ROWS: usize = 2_000;
+const PIECES_IN_FLIGHT: u32 = 8;
+/// Rows prepared or published at once, without a turn of others: more than most transactions have.
+const AT_ONCE: u32 = 64;
 
 /// How the end of a one-primary commit is told.
 pub(super) enum Reply {
@@ -76,11 +77,36 @@ pub(super) struct Ship {
     unacknowledged: u32,
 }
 
+/// Rows on their way from staged to prepared.
+pub(super) struct Mark {
+    place: Place,
+    /// Into the transaction's operations.
+    next: usize,
+    /// Who is told when it is done.
+    then: (Address, Signal),
+}
+
+/// What is left to be carried out; worked off from the end.
+pub(super) enum Rest {
+    /// Of a transaction held here.
+    Operations(Vec<Operation>),
+    /// Of one that its primary has replicated here.
+    Rows(Vec<(TableId, RowHandle)>),
+}
+
+impl Rest {
+    fn len(&self) -> usize {
+        match self {
+            Self::Operations(operations) => operations.len(),
+            Self::Rows(rows) => rows.len(),
+        }
+    }
+}
+
 /// Rows whose outcome is known and is being carried out.
 pub(super) struct Publish {
     pub(super) place: Place,
-    pub(super) rows: Vec<(TableId, RowHandle)>,
-    pub(super) next: usize,
+    pub(super) rest: Rest,
     pub(super) outcome: Option<Epoch>,
     /// The epoch it was counted in.
     pub(super) stamp: Option<Epoch>,
@@ -93,7 +119,7 @@ pub(super) enum After {
     Answer { reply: Reply, sequence: Option<Sequence>, refusal: Option<Refusal> },
     /// Tell the coordinator.
     Record(Address),
-    /// A backup's part of a one-primary commit.
+    /// A backup's part of a one-primary commit, or of what it refused.
     Nothing,
 }
 
@@ -109,8 +135,8 @@ impl Ldm {
         match self.check_held(place, &request.participant) {
             Ok(()) => self.begin(place, Ending::One(reply), request.epoch_seen, outputs),
             Err(refusal) => {
-                self.undo(place);
-                self.answer(reply, Err(refusal), outputs);
+                let answer = answer_of(reply, Err(refusal));
+                self.undo_then(place, Some(answer), outputs);
             }
         }
     }
@@ -136,6 +162,11 @@ impl Ldm {
         }
     }
 
+    fn answer(&self, reply: Reply, outcome: Result<Epoch, Refusal>, outputs: &mut Outputs<Shared>) {
+        let (to, signal) = answer_of(reply, outcome);
+        outputs.send(self.address, to, signal);
+    }
+
     pub(super) fn on_prepare(
         &mut self,
         from: Address,
@@ -149,7 +180,7 @@ impl Ldm {
         match self.check_held(place, &participant) {
             Ok(()) => self.begin(place, Ending::Two { coordinator: from, participants }, epoch_seen, outputs),
             Err(refusal) => {
-                self.undo(place);
+                self.undo(place, outputs);
                 self.send_prepared(from, place, Epoch(0), true, Some(refusal), outputs);
             }
         }
@@ -166,15 +197,8 @@ impl Ldm {
         if operations != participant.operations || held.view != participant.view {
             return Err(Refusal::NotHeld);
         }
-        let mut checked: Option<TableRef> = None;
-        for operation in &held.operations {
-            if let Operation::Staged { table, version, .. } = operation {
-                let table = TableRef { id: *table, version: *version };
-                if checked != Some(table) {
-                    self.check_schema(table, place.1)?;
-                    checked = Some(table);
-                }
-            }
+        for (table, _) in &held.tables {
+            self.check_schema(*table, place.1)?;
         }
         Ok(())
     }
@@ -183,24 +207,13 @@ impl Ldm {
     fn begin(&mut self, place: Place, ending: Ending, epoch_seen: Epoch, outputs: &mut Outputs<Shared>) {
         let Some(held) = self.held.get_mut(&place) else { return };
         held.stage = HeldStage::Ending;
-        let rows = held.operations.iter().filter(|operation| is_first(operation)).count();
-        let is_large = rows > AHEAD_ROWS || self.staged_bytes(place) > AHEAD_BYTES;
+        let is_large = held.rows > AHEAD_ROWS || held.bytes > AHEAD_BYTES;
         let has_backups = self.partition(place.1).is_some_and(|state| !state.backups.is_empty());
         if is_large && has_backups {
             let ship = Ship { place, ending, epoch_seen, next: 0, pieces: 0, unacknowledged: 0 };
             return self.ship(ship, outputs);
         }
         self.seal(place, ending, epoch_seen, 0, 0, outputs);
-    }
-
-    /// Bytes of the rows that a transaction has staged.
-    fn staged_bytes(&self, place: Place) -> usize {
-        let Some(held) = self.held.get(&place) else { return 0 };
-        let size = |(table, row): (TableId, RowHandle)| {
-            let staged = self.fragments.get(&(table, place.1))?.staged_row(row, place.0)??;
-            Some(staged.len())
-        };
-        rows_of(held).filter_map(size).sum()
     }
 
     /// Takes epoch and sequence, sends what was not shipped ahead, and lets the backups answer.
@@ -213,15 +226,20 @@ impl Ldm {
         from_operation: usize,
         outputs: &mut Outputs<Shared>,
     ) {
-        let writes = self.replicated_writes(place, from_operation, usize::MAX, usize::MAX).0;
-        let has_writes = pieces_ahead > 0 || !writes.is_empty();
+        let has_writes = self.held.get(&place).is_some_and(|held| held.rows > 0);
         let epoch = self.stamp(epoch_seen, outputs);
         let (transaction, partition) = place;
         if let Some(held) = self.held.get_mut(&place) {
             held.epoch = epoch;
         }
-        let Some(state) = self.partitions.get_mut(&partition) else { return };
+        let Some(state) = self.partition(partition) else { return };
         let backups = if has_writes { state.backups.clone() } else { Vec::new() };
+        let writes = if backups.is_empty() {
+            Vec::new()
+        } else {
+            self.replicated_writes(place, from_operation, usize::MAX, usize::MAX).0
+        };
+        let Some(state) = self.partitions.get_mut(&partition) else { return };
         let (coordinator, participants) = match &ending {
             Ending::One(_) => (None, Arc::new(vec![partition])),
             Ending::Two { coordinator, participants } => (Some(*coordinator), Arc::clone(participants)),
@@ -269,23 +287,40 @@ impl Ldm {
                 }
             },
             Ending::Two { coordinator, .. } => {
-                self.mark_prepared(place);
                 if let Some(held) = self.held.get_mut(&place) {
                     held.coordinator = Some(coordinator);
                 }
-                self.send_prepared(coordinator, place, epoch, has_writes, None, outputs);
+                let then = (coordinator, prepared(place, epoch, has_writes, None));
+                self.mark_prepared(Mark { place, next: 0, then }, &mut Budget { rows: AT_ONCE }, outputs);
             }
         }
     }
 
-    /// Staged becomes prepared: readers here wait for the outcome from now on.
-    fn mark_prepared(&mut self, place: Place) {
-        let Some(held) = self.held.get(&place) else { return };
-        for (table, row) in rows_of(held) {
-            if let Some(fragment) = self.fragments.get_mut(&(table, place.1)) {
-                fragment.prepare(row, place.0);
+    /// Staged becomes prepared: readers here wait for the outcome from now on. When all are, somebody is told.
+    pub(super) fn mark_prepared(
+        &mut self,
+        mut mark: Mark,
+        budget: &mut Budget,
+        outputs: &mut Outputs<Shared>,
+    ) {
+        // If it is being aborted in the meantime, nobody waits for it.
+        let Some(held) = self.held.get(&mark.place).filter(|held| held.stage == HeldStage::Ending) else {
+            return;
+        };
+        let (transaction, partition) = mark.place;
+        while let Some(operation) = held.operations.get(mark.next) {
+            if !budget.spend(1) {
+                return self.later(Job::Mark(Box::new(mark)), outputs);
+            }
+            mark.next += 1;
+            if let Operation::Staged { table, row, is_first: true, .. } = operation
+                && let Some(fragment) = self.fragments.get_mut(&(*table, partition))
+            {
+                fragment.prepare(*row, transaction);
             }
         }
+        let (to, signal) = mark.then;
+        outputs.send(self.address, to, signal);
     }
 
     pub(super) fn send_prepared(
@@ -297,8 +332,7 @@ impl Ldm {
         refusal: Option<Refusal>,
         outputs: &mut Outputs<Shared>,
     ) {
-        let prepared = Prepared { transaction: place.0, partition: place.1, epoch, has_writes, refusal };
-        outputs.send(self.address, coordinator, Signal::Prepared(Box::new(prepared)));
+        outputs.send(self.address, coordinator, prepared(place, epoch, has_writes, refusal));
     }
 
     /// The transaction's changes from an operation on, up to a number of rows and bytes; also the operation behind the last.
@@ -356,20 +390,20 @@ impl Ldm {
 
     /// Ends a large transaction before anything was sealed: no replica can ever commit it.
     fn refuse_ship(&mut self, ship: Ship, refusal: Refusal, outputs: &mut Outputs<Shared>) {
-        self.undo_shipped(ship.place, outputs);
-        match ship.ending {
-            Ending::One(reply) => self.answer(reply, Err(refusal), outputs),
+        let answer = match ship.ending {
+            Ending::One(reply) => answer_of(reply, Err(refusal)),
             Ending::Two { coordinator, .. } => {
-                self.send_prepared(coordinator, ship.place, Epoch(0), true, Some(refusal), outputs);
+                (coordinator, prepared(ship.place, Epoch(0), true, Some(refusal)))
             }
-        }
+        };
+        self.undo_shipped(ship.place, Some(answer), outputs);
     }
 
-    fn undo_shipped(&mut self, place: Place, outputs: &mut Outputs<Shared>) {
+    fn undo_shipped(&mut self, place: Place, then: Option<(Address, Signal)>, outputs: &mut Outputs<Shared>) {
         if let Some(held) = self.held.get_mut(&place) {
             held.stage = HeldStage::Open;
         }
-        self.undo(place);
+        self.undo_then(place, then, outputs);
         let backups = self.partition(place.1).map_or_else(Vec::new, |state| state.backups.clone());
         let drop = Signal::DropAhead { partition: place.1, transaction: place.0 };
         send_to_all(self.address, &backups, drop, outputs);
@@ -386,7 +420,7 @@ impl Ldm {
     /// The session gave up before the prepare was sent.
     pub(super) fn stop_shipping(&mut self, place: Place, outputs: &mut Outputs<Shared>) {
         if self.shipping.remove(&place).is_some() {
-            self.undo_shipped(place, outputs);
+            self.undo_shipped(place, None, outputs);
         }
     }
 
@@ -461,9 +495,9 @@ impl Ldm {
         self.stop_shipping(place, outputs);
         match self.held.get(&place).map(|held| held.stage) {
             None => self.on_outcome_at_backup(from, place, outcome.committed, outputs),
-            Some(HeldStage::Open) => {
+            Some(HeldStage::Open | HeldStage::Undoing { .. }) => {
                 // Never prepared here: an abort because another participant refused.
-                self.undo(place);
+                self.undo(place, outputs);
                 self.record_outcome(from, place, outputs);
             }
             Some(HeldStage::Ending) => self.finish(place, outcome.committed, After::Record(from), outputs),
@@ -475,53 +509,76 @@ impl Ldm {
     fn finish(&mut self, place: Place, outcome: Option<Epoch>, then: After, outputs: &mut Outputs<Shared>) {
         let Some(held) = self.held.get_mut(&place) else { return };
         held.stage = HeldStage::Publishing;
-        let mut rows: Vec<(TableId, RowHandle)> = rows_of(held).collect();
-        if mutants::is(Mutant::PublishSkipsLast) && rows.len() > 1 {
-            rows.pop();
-        }
         let stamp = (held.epoch > Epoch(0)).then_some(held.epoch);
-        self.publish(Publish { place, rows, next: 0, outcome, stamp, then }, outputs);
+        let mut operations = std::mem::take(&mut held.operations);
+        if mutants::is(Mutant::PublishSkipsLast) && held.rows > 1 {
+            operations.pop();
+            self.transaction_memory.release(OPERATION_COST);
+        }
+        let publish = Publish { place, rest: Rest::Operations(operations), outcome, stamp, then };
+        self.publish(publish, &mut Budget { rows: AT_ONCE }, outputs);
+    }
+
+    /// Carries out what a backup has to, beginning at once.
+    pub(super) fn publish_rows(&mut self, publish: Publish, outputs: &mut Outputs<Shared>) {
+        self.publish(publish, &mut Budget { rows: AT_ONCE }, outputs);
     }
 
     /// Publishes or undoes the next slice of rows.
-    pub(super) fn publish(&mut self, mut publish: Publish, outputs: &mut Outputs<Shared>) {
-        let (transaction, partition) = publish.place;
-        let end = publish.rows.len().min(publish.next + PUBLISH_ROWS);
-        let has_locks = !self.locks.is_empty();
-        for (table, row) in &publish.rows[publish.next..end] {
-            let Some(fragment) = self.fragments.get_mut(&(*table, partition)) else { continue };
-            if has_locks {
-                let key = fragment.key_of(*row).into();
-                self.to_serve.push_back(LockKey { partition, table: *table, key });
+    pub(super) fn publish(
+        &mut self,
+        mut publish: Publish,
+        budget: &mut Budget,
+        outputs: &mut Outputs<Shared>,
+    ) {
+        let (place, outcome) = (publish.place, publish.outcome);
+        while publish.rest.len() > 0 {
+            if !budget.spend(1) {
+                return self.later(Job::Publish(Box::new(publish)), outputs);
             }
-            match publish.outcome {
-                Some(epoch) => fragment.commit(*row, transaction, epoch),
-                None => fragment.abort(*row, transaction),
+            match &mut publish.rest {
+                Rest::Rows(rows) => {
+                    if let Some((table, row)) = rows.pop() {
+                        self.publish_row(place, table, row, outcome);
+                    }
+                }
+                Rest::Operations(operations) => {
+                    self.transaction_memory.release(OPERATION_COST);
+                    match operations.pop() {
+                        Some(Operation::Staged { table, row, is_first: true, .. }) => {
+                            self.publish_row(place, table, row, outcome);
+                        }
+                        Some(Operation::Locked(key)) => {
+                            self.locks.release(&key, place.0);
+                            self.to_serve.push_back(key);
+                        }
+                        Some(Operation::Staged { is_first: false, .. }) | None => {}
+                    }
+                }
             }
-        }
-        if let Some((table, _)) = publish.rows.get(publish.next)
-            && let Some(fragment) = self.fragments.get_mut(&(*table, partition))
-        {
-            fragment.reclaim(RECLAIM_PER_PUBLISH);
-        }
-        publish.next = end;
-        if end < publish.rows.len() {
-            return self.later(Job::Publish(Box::new(publish)), outputs);
         }
         self.conclude(publish, outputs);
     }
 
-    /// All rows are published or undone: locks go, counts go, everyone hears.
+    #[inline]
+    fn publish_row(&mut self, place: Place, table: TableId, row: RowHandle, outcome: Option<Epoch>) {
+        let (transaction, partition) = place;
+        let Some(fragment) = self.fragments.get_mut(&(table, partition)) else { return };
+        self.reclaim.note((table, partition));
+        if !self.locks.is_empty() {
+            let key = fragment.key_of(row).into();
+            self.to_serve.push_back(LockKey { partition, table, key });
+        }
+        match outcome {
+            Some(epoch) => fragment.commit(row, transaction, epoch),
+            None => fragment.abort(row, transaction),
+        }
+    }
+
+    /// All rows are published or undone: counts go, everyone hears.
     fn conclude(&mut self, publish: Publish, outputs: &mut Outputs<Shared>) {
         let place = publish.place;
-        if let Some(held) = self.take_held(place) {
-            for operation in held.operations {
-                if let Operation::Locked(key) = operation {
-                    self.locks.release(&key, place.0);
-                    self.to_serve.push_back(key);
-                }
-            }
-        }
+        self.held.remove(&place);
         if let Some(stamp) = publish.stamp {
             self.count_decided(stamp, outputs);
         }
@@ -551,25 +608,6 @@ impl Ldm {
     pub(super) fn record_outcome(&self, coordinator: Address, place: Place, outputs: &mut Outputs<Shared>) {
         let recorded = Signal::OutcomeRecorded { transaction: place.0, partition: place.1 };
         outputs.send(self.address, coordinator, recorded);
-    }
-
-    fn answer(&self, reply: Reply, outcome: Result<Epoch, Refusal>, outputs: &mut Outputs<Shared>) {
-        match reply {
-            Reply::Commit { to, request } => {
-                let outcome = match outcome {
-                    Ok(epoch) => CommitOutcome::Committed(epoch),
-                    Err(refusal) => CommitOutcome::Aborted(refusal),
-                };
-                outputs.send(self.address, to, Signal::CommitDone(CommitDone { request, outcome }));
-            }
-            Reply::Write { to, request, results, operations } => {
-                let result = match outcome {
-                    Ok(epoch) => Ok(WriteSummary { results, operations, committed: Some(epoch) }),
-                    Err(refusal) => Err(WriteFailure { operation: 0, refusal }),
-                };
-                outputs.send(self.address, to, Signal::WriteDone(Box::new(WriteDone { request, result })));
-            }
-        }
     }
 
     // ---- a replica is lost --------------------------------------------------------------------------------------------------------
@@ -602,12 +640,12 @@ impl Ldm {
             }
         }
         for (place, reply) in given_up {
-            self.mark_prepared(place);
             let (to, request) = match reply {
                 Reply::Commit { to, request } | Reply::Write { to, request, .. } => (to, request),
             };
             let done = CommitDone { request, outcome: CommitOutcome::Unknown };
-            outputs.send(self.address, to, Signal::CommitDone(done));
+            let mark = Mark { place, next: 0, then: (to, Signal::CommitDone(done)) };
+            self.mark_prepared(mark, &mut Budget { rows: AT_ONCE }, outputs);
         }
     }
 
@@ -617,16 +655,30 @@ impl Ldm {
     }
 }
 
-fn is_first(operation: &Operation) -> bool {
-    matches!(operation, Operation::Staged { is_first: true, .. })
+/// What a session hears of its commit.
+fn answer_of(reply: Reply, outcome: Result<Epoch, Refusal>) -> (Address, Signal) {
+    match reply {
+        Reply::Commit { to, request } => {
+            let outcome = match outcome {
+                Ok(epoch) => CommitOutcome::Committed(epoch),
+                Err(refusal) => CommitOutcome::Aborted(refusal),
+            };
+            (to, Signal::CommitDone(CommitDone { request, outcome }))
+        }
+        Reply::Write { to, request, results, operations } => {
+            let result = match outcome {
+                Ok(epoch) => Ok(WriteSummary { results, operations, committed: Some(epoch) }),
+                Err(refusal) => Err(WriteFailure { operation: 0, refusal }),
+            };
+            (to, Signal::WriteDone(Box::new(WriteDone { request, result })))
+        }
+    }
 }
 
-/// The rows a transaction has staged, each once.
-fn rows_of(held: &Held) -> impl Iterator<Item = (TableId, RowHandle)> + '_ {
-    held.operations.iter().filter_map(|operation| match operation {
-        Operation::Staged { table, row, is_first: true, .. } => Some((*table, *row)),
-        Operation::Staged { .. } | Operation::Locked(_) => None,
-    })
+/// What a coordinator hears.
+fn prepared(place: Place, epoch: Epoch, has_writes: bool, refusal: Option<Refusal>) -> Signal {
+    let (transaction, partition) = place;
+    Signal::Prepared(Box::new(Prepared { transaction, partition, epoch, has_writes, refusal }))
 }
 
 pub(super) fn send_to_all(from: Address, to: &[Address], signal: Signal, outputs: &mut Outputs<Shared>) {

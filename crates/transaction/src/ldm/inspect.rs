@@ -68,6 +68,7 @@ impl Ldm {
             let held = self.held.get(place)?;
             let state = match held.stage {
                 HeldStage::Open => "Started",
+                HeldStage::Undoing { .. } => "Aborting",
                 HeldStage::Ending => "Committing",
                 HeldStage::Publishing => "Completing",
             };

@@ -4,7 +4,7 @@
 //! them. A dropped table's rows are freed when the last reader is gone; operations of open transactions on it are void, and
 //! their prepare is refused (`check_schema`).
 
-use super::{HeldStage, Job, Ldm, Operation, Partition};
+use super::{HeldStage, Job, Ldm, Partition};
 use protocol::program::{Refusal, TableRef};
 use protocol::signal::RequestId;
 use protocol::{Address, Budget, Outputs, Signal};
@@ -16,9 +16,6 @@ use types::{Epoch, IndexId, PartitionId, TableDefinition, TableId, TableKind, Tr
 
 /// Rows of a backfill that are worked on before its fragment's other users have their turn.
 const BACKFILL_ROWS: u32 = 500;
-
-/// Rows of a dropped table that are freed in one slice.
-const CLEAR_ROWS: u32 = 500;
 
 /// The building of a new index's entries.
 pub(super) struct Backfill {
@@ -42,7 +39,7 @@ impl Ldm {
         let mut dropped: Vec<_> = self.fragments.extract_if(is_dropped).collect();
         if !dropped.is_empty() {
             dropped.sort_by_key(|(place, _)| *place);
-            self.clear(dropped.into_iter().map(|(_, fragment)| fragment).collect(), outputs);
+            self.drop_fragments(dropped.into_iter().map(|(_, fragment)| fragment).collect(), outputs);
         }
         let mut made = Vec::new();
         for definition in schema.tables.values() {
@@ -50,7 +47,10 @@ impl Ldm {
                 let place = (definition.id, partition);
                 match self.fragments.get_mut(&place) {
                     Some(fragment) if Arc::ptr_eq(fragment.definition().table(), definition) => {}
-                    Some(fragment) => fragment.set_definition(Arc::new(FragmentDefinition::new(definition))),
+                    Some(fragment) => {
+                        fragment.set_definition(Arc::new(FragmentDefinition::new(definition)));
+                        self.reclaim.note(place);
+                    }
                     None => {
                         let fragment = Fragment::new(
                             Arc::new(FragmentDefinition::new(definition)),
@@ -67,18 +67,6 @@ impl Ldm {
         }
         let readers = Shared::Readers { version: schema.version, readers: self.published() };
         outputs.share(self.address, Address::main(self.address.node), readers);
-    }
-
-    /// Frees the rows of dropped tables, a slice at a time.
-    pub(super) fn clear(&mut self, mut fragments: Vec<Fragment>, outputs: &mut Outputs<Shared>) {
-        if let Some(fragment) = fragments.last_mut()
-            && !fragment.clear(CLEAR_ROWS)
-        {
-            fragments.pop();
-        }
-        if !fragments.is_empty() {
-            self.later(Job::Clear(fragments), outputs);
-        }
     }
 
     /// A new cluster begins with the same rows in the system tables of every replica.
@@ -132,12 +120,12 @@ impl Ldm {
             self.fail_reads(outputs);
             self.resume_backfills(outputs);
             self.refuse_waits_of_lost(outputs);
-            self.abort_of_lost_sessions();
+            self.abort_of_lost_sessions(outputs);
         }
     }
 
     /// Sessions of a lost node cannot go on: what they had open here is undone, what is being committed is left to its decider.
-    fn abort_of_lost_sessions(&mut self) {
+    fn abort_of_lost_sessions(&mut self, outputs: &mut Outputs<Shared>) {
         let mut places: Vec<_> = self
             .held
             .iter()
@@ -149,7 +137,7 @@ impl Ldm {
         places.sort_unstable();
         places.dedup();
         for place in places {
-            self.undo(place);
+            self.undo(place, outputs);
         }
     }
 
@@ -214,8 +202,8 @@ impl Ldm {
     /// refused when it commits.)
     fn has_older_operations(&self, table: TableId) -> bool {
         let floor = self.version_floors.get(&table).copied().unwrap_or(0);
-        let is_older = |operation: &Operation| matches!(operation, Operation::Staged { table: id, version, .. } if *id == table && *version < floor);
-        self.held.values().any(|held| held.stage != HeldStage::Open && held.operations.iter().any(is_older))
+        let is_older = |(changed, _): &(TableRef, u32)| changed.id == table && changed.version < floor;
+        self.held.values().any(|held| held.stage != HeldStage::Open && held.tables.iter().any(is_older))
     }
 
     fn end_backfill(&self, backfill: &Backfill, refusal: Option<Refusal>, outputs: &mut Outputs<Shared>) {

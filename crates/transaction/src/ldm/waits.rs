@@ -50,6 +50,8 @@ pub(super) struct Waiting {
 pub(super) enum WaitAlarm {
     Timeout(WaitId),
     Probe(WaitId),
+    /// Writes wait for memory.
+    Memory,
 }
 
 impl Ldm {
@@ -93,6 +95,7 @@ impl Ldm {
         let waits = &self.waits;
         self.alarms.prune(2 * waits.len(), |alarm| match alarm {
             WaitAlarm::Timeout(wait) | WaitAlarm::Probe(wait) => waits.contains_key(wait),
+            WaitAlarm::Memory => true,
         });
         self.send_probes(wait, outputs);
     }
@@ -139,6 +142,7 @@ impl Ldm {
 
     /// Ends all waits of a transaction in a partition without an answer: it was aborted.
     pub(super) fn drop_waits(&mut self, place: super::Place) {
+        self.drop_memory_waits(place);
         if self.waits.is_empty() {
             return;
         }
@@ -181,6 +185,7 @@ impl Ldm {
     pub(super) fn on_alarms(&mut self, now: Now, outputs: &mut Outputs<Shared>) {
         while let Some(alarm) = self.alarms.expired(now.monotonic) {
             match alarm {
+                WaitAlarm::Memory => self.on_memory_alarm(now, outputs),
                 WaitAlarm::Timeout(wait) => {
                     if self.waits.get(&wait).is_some_and(|waiting| waiting.deadline <= now.monotonic) {
                         self.refuse_wait(wait, Refusal::LockTimeout, outputs);

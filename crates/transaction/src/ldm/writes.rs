@@ -1,11 +1,11 @@
 //! Staging: what INSERT, UPDATE and DELETE do at the primary while statements run.
 //!
 //! A request's operations run in order; each locks its row (implicitly, by staging on it), reads the newest version, evaluates, stages. At
-//! a lock the whole request waits and goes on there. A failure leaves what is staged: the session undoes its statement, except when the
+//! a lock the whole request waits and goes on there; so it does for a moment if DataMemory is full and some of it is coming back. A failure leaves what is staged: the session undoes its statement, except when the
 //! request carries its commit: then this participant is the only one and undoes it here.
 
 use super::waits::{Run, timeout_of};
-use super::{Held, HeldStage, Ldm, Operation, Place, region_full};
+use super::{HeldStage, Ldm, Operation, Place, region_full};
 use crate::locks::{self, LockKey};
 use crate::mutants::{self, Mutant};
 use protocol::program::{LockMode, LockWait, OnDuplicate, OperationResult, Refusal, WriteOperation};
@@ -13,11 +13,8 @@ use protocol::signal::{WriteDone, WriteFailure, WriteRequest, WriteSummary};
 use protocol::{Address, Outputs, Signal};
 use query::{Evaluated, Shared, TableAccessInfo, delete_matches, evaluate_insert_conflict, evaluate_update};
 use std::sync::Arc;
-use stdx::Now;
+use stdx::{Instant, Now};
 use storage::{Fragment, VersionState};
-
-/// Objects that each fragment frees when memory is full.
-const RECLAIM_WHEN_FULL: u32 = 100_000;
 
 /// A write request on its way.
 pub(super) struct WriteRun {
@@ -26,6 +23,8 @@ pub(super) struct WriteRun {
     results: Vec<OperationResult>,
     /// It waited for the next row's lock, and its turn has come.
     pub(super) is_first: bool,
+    /// It has found DataMemory full, and waits no longer than this.
+    pub(super) waits_for_memory_until: Option<Instant>,
 }
 
 /// What becomes of a row.
@@ -45,7 +44,8 @@ impl Ldm {
         outputs: &mut Outputs<Shared>,
     ) {
         let results = Vec::with_capacity(request.operations.len());
-        self.run_write(now, WriteRun { from, request, results, is_first: false }, outputs);
+        let run = WriteRun { from, request, results, is_first: false, waits_for_memory_until: None };
+        self.run_write(now, run, outputs);
     }
 
     /// Runs a request from the operation where it stands.
@@ -65,6 +65,13 @@ impl Ldm {
             match self.run_operation(&run, place) {
                 Ok(result) => run.results.push(result),
                 Err(Stop::Refused(refusal)) => return self.refuse_write(run, refusal, outputs),
+                Err(Stop::Full(refusal)) => {
+                    if !self.is_memory_coming(&mut run, now) {
+                        return self.refuse_write(run, refusal, outputs);
+                    }
+                    run.is_first = place == locks::Place::First;
+                    return self.wait_for_memory(now, run);
+                }
                 Err(Stop::Locked(key)) => match (run.request.wait, timeout_of(run.request.wait)) {
                     (LockWait::SkipLocked, _) => run.results.push(OperationResult::NotMatched),
                     (_, Ok(timeout_ms)) => {
@@ -111,13 +118,15 @@ impl Ldm {
 
     /// Answers a request that cannot be done.
     pub(super) fn refuse_write(&mut self, run: WriteRun, refusal: Refusal, outputs: &mut Outputs<Shared>) {
-        if run.request.commit.is_some() {
-            self.undo((run.request.transaction, run.request.partition));
-        }
         let operation = u32::try_from(run.results.len()).unwrap_or(u32::MAX);
         let failure = WriteFailure { operation, refusal };
         let done = WriteDone { request: run.request.request, result: Err(failure) };
-        outputs.send(self.address, run.from, Signal::WriteDone(Box::new(done)));
+        let done = Signal::WriteDone(Box::new(done));
+        if run.request.commit.is_some() {
+            self.undo_then((run.request.transaction, run.request.partition), Some((run.from, done)), outputs);
+        } else {
+            outputs.send(self.address, run.from, done);
+        }
     }
 
     /// Locks, evaluates and stages the request's next operation.
@@ -151,10 +160,7 @@ impl Ldm {
                     .map_err(|full| Stop::Refused(region_full(&full)))?;
                 let mut staged = fragment.stage(key, request.transaction, row.as_deref());
                 if staged.is_err() {
-                    // What was deleted lately may still wait to be freed, in any fragment.
-                    self.fragments.values_mut().for_each(|fragment| {
-                        fragment.reclaim(RECLAIM_WHEN_FULL);
-                    });
+                    self.free_for_write();
                     let again = self.fragments.get_mut(&(table, partition));
                     staged = match again {
                         Some(fragment) => fragment.stage(key, request.transaction, row.as_deref()),
@@ -163,78 +169,30 @@ impl Ldm {
                 }
                 let Ok(handle) = staged else {
                     self.transaction_memory.release(super::OPERATION_COST);
-                    return Err(Stop::Refused(Refusal::RegionFull { region: "DataMemory".to_owned() }));
+                    return Err(Stop::Full(Refusal::RegionFull { region: "DataMemory".to_owned() }));
                 };
                 let version = request.table.version;
                 let is_first = owner.is_none();
                 let place = (request.transaction, partition);
                 let held = self.held_mut(place, run.from);
+                held.note_change(request.table, is_first, row.as_ref().map_or(0, Vec::len));
                 held.operations.push(Operation::Staged { table, version, row: handle, is_first });
                 Ok(result)
             }
         }
     }
 
-    /// Undoes a transaction's operations above `operations`; false if it is not open here.
-    pub(super) fn rollback_to(&mut self, place: Place, operations: u32) -> bool {
-        let Some(mut held) = self.held.remove(&place) else { return operations == 0 };
-        if held.stage != HeldStage::Open {
-            self.held.insert(place, held);
-            return false;
-        }
-        let kept = usize::from(mutants::is(Mutant::SavepointKeepsLast) && operations > 0);
-        while held.operations.len() > operations as usize + kept {
-            let Some(operation) = held.operations.pop() else { break };
-            self.undo_operation(place, operation);
-        }
-        if !held.operations.is_empty() {
-            self.held.insert(place, held);
-        }
-        true
-    }
-
-    /// Undoes everything of a transaction that is open here.
-    pub(super) fn undo(&mut self, place: Place) {
-        self.drop_waits(place);
-        if self.held.get(&place).is_some_and(|held| held.stage == HeldStage::Open) {
-            self.rollback_to(place, 0);
-        }
-    }
-
-    fn undo_operation(&mut self, place: Place, operation: Operation) {
-        self.transaction_memory.release(super::OPERATION_COST);
-        match operation {
-            Operation::Staged { table, row, .. } => {
-                let Some(fragment) = self.fragments.get_mut(&(table, place.1)) else { return };
-                if !self.locks.is_empty() {
-                    let key = fragment.key_of(row).into();
-                    self.to_serve.push_back(LockKey { partition: place.1, table, key });
-                }
-                fragment.unstage(row, place.0);
-            }
-            Operation::Locked(key) => {
-                self.locks.release(&key, place.0);
-                self.to_serve.push_back(key);
-            }
-        }
-    }
-
     pub(super) fn on_abort(&mut self, place: Place, outputs: &mut Outputs<Shared>) {
-        self.undo(place);
+        self.undo(place, outputs);
         self.stop_shipping(place, outputs);
-    }
-
-    /// Takes the transaction out of `held` with its operations, for the end of a commit.
-    pub(super) fn take_held(&mut self, place: Place) -> Option<Held> {
-        let held = self.held.remove(&place)?;
-        self.transaction_memory.release(super::OPERATION_COST * held.operations.len() as u64);
-        Some(held)
     }
 }
 
 /// Why an operation did not run.
 enum Stop {
     Refused(Refusal),
+    /// DataMemory is full; the refusal says so.
+    Full(Refusal),
     Locked(LockKey),
 }
 

@@ -1,0 +1,214 @@
+//! Memory that comes back: what transactions and dropped tables leave behind is freed soon, and writes that find DataMemory full wait for it.
+//!
+//! What is unlinked from a fragment can be freed once no reader can see it any more (`memory::quiescence`); fragments do so by themselves only
+//! while they are written. So each fragment that was changed is *visited* afterwards: after [`FIRST_VISIT`], then after twice as long, and so
+//! on, [`VISITS`] times in all, each visit in slices. A write for which DataMemory is full is refused only if nothing of it is announced to come
+//! back, or did not in [`WAIT_MAX`]; deletes need not wait: they may use the last 5 %.
+//!
+//! Invariants: nothing that was unlinked waits longer for a visit than for its readers, however idle its partition is; a request waits for memory
+//! or for a lock, never for both. When visits come depends on changes alone, not on when readers let go: a simulation repeats.
+
+use super::waits::WaitAlarm;
+use super::writes::WriteRun;
+use super::{Job, Ldm, Place};
+use protocol::{Budget, Outputs};
+use query::Shared;
+use std::collections::{BTreeMap, VecDeque};
+use stdx::{Duration, Instant, Now};
+use storage::Fragment;
+use types::{PartitionId, TableId};
+
+/// How long after a change its fragment is visited.
+const FIRST_VISIT: Duration = Duration::from_millis(5);
+/// Visits after a change; the last comes 1.3 s after it. A thread that holds a reference for longer is taken for dead by its watchdog.
+const VISITS: u32 = 8;
+/// How long a write waits for memory.
+const WAIT_MAX: Duration = Duration::from_secs(2);
+/// How often it looks.
+const WAIT_INTERVAL: Duration = Duration::from_millis(1);
+/// Objects freed at once for a write that finds memory full.
+const FREED_FOR_WRITE: u32 = 2_000;
+
+type FragmentId = (TableId, PartitionId);
+
+/// Whose memory comes back.
+#[derive(Default)]
+pub(super) struct Reclaim {
+    /// Fragments that were changed, with the number of visits since.
+    changed: BTreeMap<FragmentId, u32>,
+    /// The one that was changed last: transactions change one fragment many times.
+    last: Option<FragmentId>,
+    /// Emptied fragments of dropped tables, with their visits: they go when their memory is free.
+    dropped: Vec<(Fragment, u32)>,
+    next_visit: Option<Instant>,
+    /// A round of visits is on its way.
+    is_visiting: bool,
+    /// Writes that wait for memory, in the order of their coming.
+    waiting: VecDeque<WriteRun>,
+}
+
+/// A round of visits.
+pub(super) struct Visits {
+    fragments: Vec<FragmentId>,
+    /// How many dropped fragments are still to be visited.
+    dropped: usize,
+}
+
+impl Reclaim {
+    /// Something was unlinked in this fragment, or will be.
+    #[inline]
+    pub(super) fn note(&mut self, fragment: FragmentId) {
+        if self.last != Some(fragment) {
+            self.last = Some(fragment);
+            self.changed.insert(fragment, 0);
+        }
+    }
+
+    /// When the next round of visits is due.
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        self.next_visit
+    }
+
+    /// Plans the next round: soon after a change, later and later after that.
+    #[inline]
+    fn plan(&mut self, now: Now) {
+        if self.next_visit.is_some() || self.is_visiting {
+            return;
+        }
+        let visits = self.changed.values().chain(self.dropped.iter().map(|(_, visits)| visits));
+        if let Some(visits) = visits.min() {
+            self.next_visit = Some(now.monotonic + FIRST_VISIT * (1 << visits));
+        }
+    }
+}
+
+impl Ldm {
+    /// After each call: whatever was changed is going to be visited.
+    #[inline]
+    pub(super) fn plan_visits(&mut self, now: Now) {
+        self.reclaim.plan(now);
+    }
+
+    pub(super) fn on_visits_due(&mut self, now: Now, outputs: &mut Outputs<Shared>) {
+        if self.reclaim.next_visit.is_none_or(|due| due > now.monotonic) {
+            return;
+        }
+        let reclaim = &mut self.reclaim;
+        reclaim.next_visit = None;
+        reclaim.is_visiting = true;
+        reclaim.last = None;
+        let fragments = reclaim.changed.keys().rev().copied().collect();
+        for visits in reclaim.changed.values_mut().chain(reclaim.dropped.iter_mut().map(|(_, visits)| visits))
+        {
+            *visits += 1;
+        }
+        let visits = Visits { fragments, dropped: reclaim.dropped.len() };
+        self.later(Job::Visit(visits), outputs);
+    }
+
+    /// Frees what the budget allows; the round goes on in the next slice, or ends.
+    pub(super) fn visit(&mut self, mut visits: Visits, budget: &mut Budget, outputs: &mut Outputs<Shared>) {
+        while let Some(id) = visits.fragments.last() {
+            if budget.is_spent() {
+                return self.later(Job::Visit(visits), outputs);
+            }
+            let is_done = self.fragments.get_mut(id).is_none_or(|fragment| reclaim_some(fragment, budget));
+            if is_done {
+                visits.fragments.pop();
+            }
+        }
+        while let Some((fragment, _)) =
+            visits.dropped.checked_sub(1).and_then(|position| self.reclaim.dropped.get_mut(position))
+        {
+            if budget.is_spent() {
+                return self.later(Job::Visit(visits), outputs);
+            }
+            if reclaim_some(fragment, budget) {
+                visits.dropped -= 1;
+            }
+        }
+        self.reclaim.changed.retain(|_, visits| *visits < VISITS);
+        self.reclaim.dropped.retain(|(_, visits)| *visits < VISITS);
+        self.reclaim.is_visiting = false;
+    }
+
+    // ---- dropped tables -----------------------------------------------------------------------------------------------------------
+
+    /// Tables are dropped: their memory comes back, a slice at a time.
+    pub(super) fn drop_fragments(&mut self, mut fragments: Vec<Fragment>, outputs: &mut Outputs<Shared>) {
+        fragments.iter_mut().for_each(Fragment::condemn);
+        self.later(Job::Clear(fragments), outputs);
+    }
+
+    /// Removes rows of dropped tables as the budget allows.
+    pub(super) fn clear(
+        &mut self,
+        mut fragments: Vec<Fragment>,
+        budget: &mut Budget,
+        outputs: &mut Outputs<Shared>,
+    ) {
+        if let Some(fragment) = fragments.last_mut()
+            && !fragment.clear(budget.rows.max(1))
+            && let Some(fragment) = fragments.pop()
+        {
+            self.reclaim.dropped.push((fragment, 0));
+        }
+        budget.spend(budget.rows);
+        if !fragments.is_empty() {
+            self.later(Job::Clear(fragments), outputs);
+        }
+    }
+
+    // ---- writes that need memory --------------------------------------------------------------------------------------------------
+
+    /// DataMemory is full: frees what this ldm can free at once.
+    #[cold]
+    pub(super) fn free_for_write(&mut self) {
+        let mut left = FREED_FOR_WRITE;
+        for id in self.reclaim.changed.keys() {
+            if let Some(fragment) = self.fragments.get_mut(id) {
+                left -= fragment.reclaim_slice(left).count;
+            }
+            if left == 0 {
+                return;
+            }
+        }
+    }
+
+    /// Whether a write that finds DataMemory full may wait for some of it.
+    pub(super) fn is_memory_coming(&self, run: &mut WriteRun, now: Now) -> bool {
+        let until = *run.waits_for_memory_until.get_or_insert(now.monotonic + WAIT_MAX);
+        now.monotonic < until && self.memory.announced() > 0
+    }
+
+    pub(super) fn wait_for_memory(&mut self, now: Now, run: WriteRun) {
+        if self.reclaim.waiting.is_empty() {
+            self.alarms.register(now.monotonic + WAIT_INTERVAL, WaitAlarm::Memory);
+        }
+        self.reclaim.waiting.push_back(run);
+    }
+
+    /// Writes that wait for memory try again.
+    pub(super) fn on_memory_alarm(&mut self, now: Now, outputs: &mut Outputs<Shared>) {
+        for run in std::mem::take(&mut self.reclaim.waiting) {
+            self.run_write(now, run, outputs);
+        }
+    }
+
+    /// The transaction was aborted: nobody waits for an answer.
+    pub(super) fn drop_memory_waits(&mut self, place: Place) {
+        self.reclaim.waiting.retain(|run| (run.request.transaction, run.request.partition) != place);
+    }
+
+    pub(super) fn is_reclaim_idle(&self) -> bool {
+        self.reclaim.waiting.is_empty()
+    }
+}
+
+/// One visit, of at least one row; true if nothing more can be freed now.
+fn reclaim_some(fragment: &mut Fragment, budget: &mut Budget) -> bool {
+    let limit = budget.rows.max(1);
+    let reclaimed = fragment.reclaim_slice(limit);
+    budget.spend(reclaimed.count.max(1));
+    reclaimed.count < limit
+}
