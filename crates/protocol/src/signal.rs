@@ -427,10 +427,10 @@ pub enum Signal {
         /// Which partition.
         partition: PartitionId,
     },
-    /// Every participant has recorded the outcome and the session knows it: markers go.
+    /// Every participant has recorded the outcome and the session knows it: its marker goes.
     Forget {
-        /// The transactions.
-        transactions: Vec<TransactionId>,
+        /// Whose.
+        transaction: TransactionId,
         /// Which partition.
         partition: PartitionId,
     },
@@ -456,12 +456,12 @@ pub enum Signal {
         /// Why not.
         refusal: Option<Refusal>,
     },
-    /// One-primary commits that the primary has published.
+    /// A one-primary commit that the primary has published.
     Decided {
         /// Which partition.
         partition: PartitionId,
-        /// Their places.
-        sequences: Vec<Sequence>,
+        /// Its place.
+        sequence: Sequence,
     },
     /// Forget the pieces shipped ahead: the transaction aborted before its prepare.
     DropAhead {
@@ -640,4 +640,14 @@ pub enum Signal {
         /// Why.
         error: SqlError,
     },
+}
+
+impl Signal {
+    /// Whether a driver may hold the signal back for a moment, to let it travel with others that go the same way: nobody waits for it.
+    /// It keeps its place between the signals of its sender to its receiver. (Only the record of an abort is waited for: aborts that late
+    /// are rare, and their sessions may wait a little longer.)
+    #[must_use]
+    pub const fn is_deferrable(&self) -> bool {
+        matches!(self, Self::Decided { .. } | Self::OutcomeRecorded { .. } | Self::Forget { .. })
+    }
 }

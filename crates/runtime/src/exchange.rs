@@ -3,6 +3,8 @@
 //! Invariants:
 //! - parcels from one thread to another arrive in the order in which they were sent, full ring or not;
 //! - a parcel is never lost and sending never waits: what does not fit waits at the sender (`spill`, at most `ring_spill_max`);
+//! - a parcel that may wait (`hold`) takes its place in the ring and becomes visible with the round's others, but wakes nobody; what a
+//!   sleeping receiver has not taken is left to [`release_held`](Exchange::release_held);
 //! - `is_congested` is true while any ring out of this thread is nearly full: the thread then reads no client. That is the only
 //!   push-back, because a session can wait and a control signal cannot.
 //!
@@ -40,6 +42,8 @@ struct Outbox<S> {
     producer: Producer<Parcel<S>>,
     spill: VecDeque<Parcel<S>>,
     is_dirty: bool,
+    /// Parcels that may wait were sent; the receiver was perhaps not woken for them.
+    is_held: bool,
 }
 
 /// One thread's ends of all rings.
@@ -49,6 +53,7 @@ pub(crate) struct Exchange<S> {
     outboxes: Vec<Option<Outbox<S>>>,
     inboxes: Vec<Consumer<Parcel<S>>>,
     dirty: Vec<usize>,
+    held: Vec<usize>,
     spilled: usize,
     spill_max: usize,
     /// Where `receive` starts, so that no sender is always the last.
@@ -65,6 +70,7 @@ pub(crate) fn exchanges<S>(count: usize, process: &Arc<Process>) -> Vec<Exchange
             outboxes: Vec::new(),
             inboxes: Vec::new(),
             dirty: Vec::new(),
+            held: Vec::new(),
             spilled: 0,
             spill_max: process.limits.ring_spill_max,
             turn: 0,
@@ -77,7 +83,8 @@ pub(crate) fn exchanges<S>(count: usize, process: &Arc<Process>) -> Vec<Exchange
                 continue;
             }
             let (producer, consumer) = ring(capacity);
-            exchanges[from].outboxes.push(Some(Outbox { producer, spill: VecDeque::new(), is_dirty: false }));
+            let outbox = Outbox { producer, spill: VecDeque::new(), is_dirty: false, is_held: false };
+            exchanges[from].outboxes.push(Some(outbox));
             exchanges[to].inboxes.push(consumer);
         }
     }
@@ -87,15 +94,38 @@ pub(crate) fn exchanges<S>(count: usize, process: &Arc<Process>) -> Vec<Exchange
 impl<S> Exchange<S> {
     /// Sends a parcel to another thread; it leaves at the next [`flush`](Self::flush).
     pub(crate) fn send(&mut self, thread: usize, parcel: Parcel<S>) {
+        self.push(thread, parcel);
+        self.mark_dirty(thread);
+    }
+
+    /// Sends a parcel for which nobody needs to be woken, as long as there are few of them.
+    pub(crate) fn hold(&mut self, thread: usize, parcel: Parcel<S>) {
+        self.push(thread, parcel);
+        let Some(outbox) = &mut self.outboxes[thread] else { return };
+        if outbox.producer.waiting() > outbox.producer.capacity() / 4 {
+            self.mark_dirty(thread);
+        } else if !outbox.is_held {
+            outbox.is_held = true;
+            self.held.push(thread);
+        }
+    }
+
+    /// Has the receiver woken at the next flush.
+    fn mark_dirty(&mut self, thread: usize) {
+        if let Some(outbox) = &mut self.outboxes[thread]
+            && !outbox.is_dirty
+        {
+            outbox.is_dirty = true;
+            self.dirty.push(thread);
+        }
+    }
+
+    fn push(&mut self, thread: usize, parcel: Parcel<S>) {
         let outbox = self.outboxes.get_mut(thread).and_then(Option::as_mut);
         let Some(outbox) = outbox else {
             stdx::require!(false, "a parcel to thread {thread}, which is not another thread of this node");
             return;
         };
-        if !outbox.is_dirty {
-            outbox.is_dirty = true;
-            self.dirty.push(thread);
-        }
         if outbox.spill.is_empty() {
             if let Err(parcel) = outbox.producer.push(parcel) {
                 outbox.spill.push_back(parcel);
@@ -117,16 +147,45 @@ impl<S> Exchange<S> {
         if self.spilled > 0 {
             self.drain_spill();
         }
+        for thread in &self.held {
+            if let Some(outbox) = &mut self.outboxes[*thread]
+                && !outbox.is_dirty
+            {
+                outbox.producer.publish();
+            }
+        }
         let mut wakes = 0;
         for thread in self.dirty.drain(..) {
             if let Some(outbox) = &mut self.outboxes[thread] {
                 outbox.is_dirty = false;
-                if outbox.producer.publish() && self.process.threads[thread].waker.wake_if_parked() {
+                outbox.producer.publish();
+                if self.process.threads[thread].waker.wake_if_parked() {
                     wakes += 1;
                 }
             }
         }
         wakes
+    }
+
+    /// Whether parcels that may wait are still waiting for a receiver to be woken.
+    pub(crate) fn has_held(&mut self) -> bool {
+        let outboxes = &mut self.outboxes;
+        self.held.retain(|thread| {
+            let Some(outbox) = &mut outboxes[*thread] else { return false };
+            outbox.is_held = outbox.producer.waiting() > 0;
+            outbox.is_held
+        });
+        !self.held.is_empty()
+    }
+
+    /// They have waited long enough: their receivers are woken at the next flush.
+    pub(crate) fn release_held(&mut self) {
+        for thread in std::mem::take(&mut self.held) {
+            if let Some(outbox) = &mut self.outboxes[thread] {
+                outbox.is_held = false;
+            }
+            self.mark_dirty(thread);
+        }
     }
 
     fn drain_spill(&mut self) {

@@ -135,6 +135,8 @@ pub(crate) struct Link {
     /// How much of `send` the kernel has taken.
     pub(crate) sent: usize,
     pub(crate) is_dirty: bool,
+    /// It is in `Links::held`.
+    is_held: bool,
     pub(crate) is_blocked: bool,
     pub(crate) is_high: bool,
     pub(crate) is_queued: bool,
@@ -171,6 +173,8 @@ pub(crate) struct Links {
     free: Vec<u32>,
     routes: Vec<Route>,
     pub(crate) dirty: Vec<u32>,
+    /// Links to which signals that may wait were appended.
+    held: Vec<u32>,
     pub(crate) ready: Vec<u32>,
     /// Links with more unsent bytes than `link_buffer_high`.
     pub(crate) high_count: usize,
@@ -186,6 +190,7 @@ impl Links {
             free: Vec::new(),
             routes,
             dirty: Vec::new(),
+            held: Vec::new(),
             ready: Vec::new(),
             high_count: 0,
         }
@@ -235,6 +240,7 @@ impl Links {
             send: Vec::new(),
             sent: 0,
             is_dirty: false,
+            is_held: false,
             is_blocked: false,
             is_high: false,
             is_queued: false,
@@ -311,6 +317,39 @@ impl Links {
         {
             link.is_dirty = true;
             self.dirty.push(slot);
+        }
+    }
+
+    /// Signals that may wait were appended to the link: it is written with the next one that may not, or by
+    /// [`release_held`](Self::release_held).
+    #[inline]
+    pub(crate) fn hold(&mut self, slot: u32) {
+        if let Some(link) = self.slots[slot as usize].link.as_mut()
+            && !link.is_held
+        {
+            link.is_held = true;
+            self.held.push(slot);
+        }
+    }
+
+    /// Whether signals that may wait are still waiting here.
+    pub(crate) fn has_held(&mut self) -> bool {
+        let slots = &mut self.slots;
+        self.held.retain(|slot| {
+            let Some(link) = slots[*slot as usize].link.as_mut() else { return false };
+            link.is_held = link.unsent() > 0 && !link.is_blocked;
+            link.is_held
+        });
+        !self.held.is_empty()
+    }
+
+    /// They have waited long enough: their links are written at the next flush.
+    pub(crate) fn release_held(&mut self) {
+        for slot in std::mem::take(&mut self.held) {
+            if let Some(link) = self.get(slot) {
+                link.is_held = false;
+                self.mark_dirty(slot);
+            }
         }
     }
 

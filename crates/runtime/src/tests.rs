@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use stdx::{Duration, Instant, Now};
-use types::{Epoch, NodeId};
+use types::{Epoch, NodeId, PartitionId, TransactionId};
 
 mod clients;
 mod cluster;
@@ -51,6 +51,7 @@ enum Seen {
 /// | --- | --- |
 /// | `echo TEXT` | writes `TEXT` |
 /// | `ask NODE KIND INSTANCE NUMBER` | sends the number there; writes `NUMBER` when it comes back |
+/// | `tell NODE KIND INSTANCE NUMBER` | sends the number there by a signal that may wait; there is no answer |
 /// | `flood COUNT` | sends 0..COUNT to ldm 0 of this node; writes `flooded` when the last comes back |
 /// | `big SIZE` | writes SIZE bytes, as fast as the client takes them |
 /// | `pause` | pauses reading until the next deadline |
@@ -87,7 +88,7 @@ impl Toy {
                 reply.extend_from_slice(&line.as_bytes()[5..]);
                 reply.push(b'\n');
             }
-            "ask" => {
+            "ask" | "tell" => {
                 let node = NodeId(u16::try_from(number()).unwrap());
                 let kind = [
                     ModuleKind::Sql,
@@ -99,8 +100,13 @@ impl Toy {
                 ][usize::try_from(number()).unwrap()];
                 let to = Address::new(node, kind, u8::try_from(number()).unwrap());
                 let number = number();
-                self.asking.push((number, connection));
-                outputs.send(self.me, to, Signal::EpochWanted { epoch: Epoch(number) });
+                if verb == "tell" {
+                    let (transaction, partition) = (TransactionId(number), PartitionId(0));
+                    outputs.send(self.me, to, Signal::Forget { transaction, partition });
+                } else {
+                    self.asking.push((number, connection));
+                    outputs.send(self.me, to, Signal::EpochWanted { epoch: Epoch(number) });
+                }
             }
             "flood" => {
                 let count = number();
@@ -166,7 +172,7 @@ impl Toy {
         }
     }
 
-    #[expect(clippy::wildcard_enum_match_arm, reason = "toys know three words")]
+    #[expect(clippy::wildcard_enum_match_arm, reason = "toys know four words")]
     fn on_signal(&mut self, envelope: &protocol::Envelope, budget: &mut Budget, outputs: &mut Outputs<u64>) {
         match envelope.signal {
             Signal::EpochWanted { epoch } => {
@@ -195,6 +201,9 @@ impl Toy {
                     let (_, connection) = self.asking.remove(place);
                     outputs.buffer(connection).extend_from_slice(format!("{number}\n").as_bytes());
                 }
+            }
+            Signal::Forget { transaction, .. } => {
+                let _ = self.seen.send(Seen::Signal(self.me, transaction.0));
             }
             Signal::Continue(_) => {
                 if let Some((connection, slices)) = &mut self.working {

@@ -4,7 +4,8 @@
 //! wait        nothing to do: spin, then sleep in epoll until an event, a wake or the next deadline
 //! take        epoll events, parcels of other threads, links
 //! handle      queued signals; then ready clients, one read each; then what those queued; then deadlines
-//! flush       parcels to other threads (waking those that sleep), cluster frames, client replies: one write per destination
+//! flush       parcels to other threads (waking those that sleep), cluster frames, client replies: one write per destination;
+//!             signals that may wait (`Signal::is_deferrable`) go with others, or alone after [`DEFER_TIME_MAX`]
 //! ```
 //! Invariants:
 //! - the signals that one module sends to another on this thread are handled in the order of sending; `Continue` goes behind everything
@@ -61,6 +62,9 @@ const SPINS_PER_POLL: u32 = 16;
 const CONGESTED_PAUSE: Duration = Duration::from_micros(100);
 /// `SchedulerExecutionTimer`: how long a slice of long work should take.
 const SLICE_TIME: Duration = Duration::from_micros(50);
+/// How long a signal that may wait is held back at most. Backups send readers of what is not published yet to the primary, and an epoch is
+/// closed only when everything in it is known to be decided: both bear a millisecond.
+const DEFER_TIME_MAX: Duration = Duration::from_millis(1);
 /// Idle send buffers are given back after this time.
 const SWEEP_INTERVAL: Duration = Duration::from_millis(20);
 
@@ -181,6 +185,8 @@ pub(crate) struct Worker<S> {
     counting: Counting,
     quiescence: memory::ThreadSlot,
     is_sweep_planned: bool,
+    /// When what is held back leaves; none while nothing is.
+    held_until: Option<Instant>,
     hosts_main: bool,
     /// The connection whose bytes a module is being given; none once it resumed reading.
     reading: Option<ConnectionId>,
@@ -226,6 +232,7 @@ impl<S: Send + 'static> Worker<S> {
             counting: Counting::default(),
             quiescence: memory::quiescence::register_thread(),
             is_sweep_planned: false,
+            held_until: None,
             reading: None,
             stranger_log_at: Instant(0),
             process: parts.process,
@@ -288,6 +295,7 @@ impl<S: Send + 'static> Worker<S> {
     }
 
     fn leave(&mut self) {
+        self.release_held();
         self.flush();
         self.links.close_all();
         self.counting.publish(self.now.monotonic, &self.process.threads[self.index].statistics);
@@ -303,6 +311,7 @@ impl<S: Send + 'static> Worker<S> {
         self.quiescence.announce();
         let before = clock::monotonic();
         self.counting.publish_if_due(before, &self.process.threads[self.index].statistics);
+        self.watch_held(before);
         let deadline = self.next_deadline();
         let is_recent = before.since(self.last_poll) < POLL_INTERVAL;
         if self.has_work() || deadline.is_some_and(|deadline| deadline <= before) {
@@ -382,7 +391,12 @@ impl<S: Send + 'static> Worker<S> {
 
     fn next_deadline(&self) -> Option<Instant> {
         let modules = self.modules.iter().filter_map(|slot| slot.deadline).min();
-        let own = [modules, self.timers.next(), self.supervisor.as_ref().and_then(Supervisor::deadline)];
+        let own = [
+            modules,
+            self.timers.next(),
+            self.held_until,
+            self.supervisor.as_ref().and_then(Supervisor::deadline),
+        ];
         own.into_iter().flatten().min()
     }
 
@@ -518,6 +532,9 @@ impl<S: Send + 'static> Worker<S> {
         }
         self.supervise_deadline(now);
         self.run_queue();
+        if self.held_until.is_some_and(|until| until <= now) {
+            self.release_held();
+        }
     }
 
     fn on_timer(&mut self, timer: Timer) {
@@ -633,6 +650,9 @@ impl<S: Send + 'static> Worker<S> {
                 let queue = if goes_behind { &mut self.continues } else { &mut self.queue };
                 queue.push_back(Work { module, what: What::Signal(envelope) });
             }
+            Some((thread, _)) if envelope.signal.is_deferrable() => {
+                self.exchange.hold(thread, Parcel::Signal(envelope));
+            }
             Some((thread, _)) => self.exchange.send(thread, Parcel::Signal(envelope)),
             None => {
                 self.process.counters.undeliverable.fetch_add(1, Ordering::Relaxed);
@@ -643,6 +663,24 @@ impl<S: Send + 'static> Worker<S> {
     /// Something downstream is full: take no new work from clients.
     fn is_congested(&mut self) -> bool {
         self.links.high_count > 0 || self.queue.len() > QUEUE_HIGH || self.exchange.is_congested()
+    }
+
+    // ---- what may wait ----------------------------------------------------------------------------------------------------
+
+    /// Keeps the time up to which signals may be held back: from the first that did not leave with others.
+    fn watch_held(&mut self, now: Instant) {
+        let has_held = self.links.has_held() | self.exchange.has_held();
+        if !has_held {
+            self.held_until = None;
+        } else if self.held_until.is_none() {
+            self.held_until = Some(now + DEFER_TIME_MAX);
+        }
+    }
+
+    fn release_held(&mut self) {
+        self.held_until = None;
+        self.links.release_held();
+        self.exchange.release_held();
     }
 
     // ---- flushing ---------------------------------------------------------------------------------------------------------

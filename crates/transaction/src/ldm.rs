@@ -48,8 +48,6 @@ use waits::{WaitAlarm, Waiting};
 
 /// What one operation record costs in TransactionMemory.
 const OPERATION_COST: u64 = size_of::<Operation>() as u64 + 16;
-/// The number of `Continue` that flushes gathered messages; jobs count from 1.
-const FLUSH: u64 = 0;
 
 /// What a transaction did here, in order; its number of operations is the length of the list.
 #[derive(Clone, Debug)]
@@ -137,8 +135,6 @@ struct Partition {
     sequence: Sequence,
     /// Primary: one-primary commits that wait for backups.
     pending: BTreeMap<Sequence, PendingCommit>,
-    /// Primary: places published, to be told to the backups when the queue was worked off.
-    decided: Vec<Sequence>,
     /// Backup: the last place consumed.
     applied: Sequence,
     /// Backup: places that came too early.
@@ -198,7 +194,6 @@ pub struct Ldm {
     /// New indexes whose entries wait for the end of transactions that do not know them.
     waiting_backfills: Vec<schema::Backfill>,
     next_job: u64,
-    is_flush_scheduled: bool,
 }
 
 impl Ldm {
@@ -231,8 +226,7 @@ impl Ldm {
             reclaim: Reclaim::default(),
             jobs: FixedMap::default(),
             waiting_backfills: Vec::new(),
-            next_job: FLUSH + 1,
-            is_flush_scheduled: false,
+            next_job: 0,
         }
     }
 
@@ -311,8 +305,8 @@ impl Ldm {
             Signal::OutcomeRecorded { transaction, partition } => {
                 self.on_abort_recorded(from.node, (transaction, partition), outputs);
             }
-            Signal::Decided { partition, sequences } => self.on_decided(partition, &sequences, outputs),
-            Signal::Forget { transactions, partition } => self.on_forget(partition, transactions, outputs),
+            Signal::Decided { partition, sequence } => self.on_decided(partition, sequence, outputs),
+            Signal::Forget { transaction, partition } => self.on_forget((transaction, partition), outputs),
             Signal::ProbeWait(probe) => self.on_probe(probe, outputs),
             Signal::ProbeHit { initiator, wait, other } => {
                 self.on_probe_hit(initiator, WaitId(wait), other, outputs)
@@ -327,7 +321,6 @@ impl Ldm {
             }
             Signal::InfoRequest { request, table } => self.on_info(from, request, table, outputs),
             Signal::Checksum(request) => self.on_checksum(from, &request, outputs),
-            Signal::Continue(FLUSH) => self.flush(outputs),
             Signal::Continue(job) => self.on_continue(job, budget, outputs),
             _ => {}
         }
@@ -356,42 +349,13 @@ impl Ldm {
         outputs.send(self.address, self.address, Signal::Continue(number));
     }
 
-    /// Markers go. The primary passes the word on behind everything it has replicated, so that no late place of an aborted transaction
+    /// A marker goes. The primary passes the word on behind everything it has replicated, so that no late place of an aborted transaction
     /// finds its marker gone.
-    fn on_forget(
-        &mut self,
-        partition: PartitionId,
-        transactions: Vec<TransactionId>,
-        outputs: &mut Outputs<Shared>,
-    ) {
-        for transaction in &transactions {
-            self.outcomes.remove(&(*transaction, partition));
-        }
-        if let Some(state) = self.partition(partition).filter(|state| state.is_primary) {
-            let forget = Signal::Forget { transactions, partition };
+    fn on_forget(&mut self, place: Place, outputs: &mut Outputs<Shared>) {
+        self.outcomes.remove(&place);
+        if let Some(state) = self.partition(place.1).filter(|state| state.is_primary) {
+            let forget = Signal::Forget { transaction: place.0, partition: place.1 };
             commit::send_to_all(self.address, &state.backups, forget, outputs);
-        }
-    }
-
-    fn schedule_flush(&mut self, outputs: &mut Outputs<Shared>) {
-        if !self.is_flush_scheduled {
-            self.is_flush_scheduled = true;
-            outputs.send(self.address, self.address, Signal::Continue(FLUSH));
-        }
-    }
-
-    /// Sends what was gathered while the queue was worked off: one `Decided` and one `Forget` per backup carry many transactions.
-    fn flush(&mut self, outputs: &mut Outputs<Shared>) {
-        self.is_flush_scheduled = false;
-        for (id, partition) in &mut self.partitions {
-            if partition.decided.is_empty() {
-                continue;
-            }
-            let sequences = std::mem::take(&mut partition.decided);
-            for backup in &partition.backups {
-                let decided = Signal::Decided { partition: *id, sequences: sequences.clone() };
-                outputs.send(self.address, *backup, decided);
-            }
         }
     }
 

@@ -14,7 +14,6 @@ use protocol::program::Refusal;
 use protocol::signal::{CommitDone, CommitOutcome, CoordinateRequest, Outcome, Participant, Prepared};
 use protocol::{Address, Envelope, Outputs, Signal};
 use query::NodeMap;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use stdx::FixedMap;
 use types::{Epoch, NodeId, PartitionId, TransactionId};
@@ -78,23 +77,13 @@ pub struct Tc {
     open: FixedMap<TransactionId, Coordinated>,
     /// Transactions per stamped epoch that are not decided and recorded: what draining an epoch waits for.
     draining: Option<Epoch>,
-    /// Markers to forget, gathered per primary until the queue was worked off.
-    forget: BTreeMap<(Address, PartitionId), Vec<TransactionId>>,
-    is_flush_scheduled: bool,
 }
 
 impl Tc {
     /// The coordinator at `address`.
     #[must_use]
     pub fn new(address: Address, map: Arc<NodeMap>) -> Self {
-        Self {
-            address,
-            map,
-            open: FixedMap::default(),
-            draining: None,
-            forget: BTreeMap::new(),
-            is_flush_scheduled: false,
-        }
+        Self { address, map, open: FixedMap::default(), draining: None }
     }
 
     /// Installs a newer map; commits that wait for a replica that is lost now end as unknown.
@@ -147,7 +136,6 @@ impl Tc {
                 self.draining = Some(epoch);
                 self.report_drained(outputs);
             }
-            Signal::Continue(_) => self.flush_forgets(outputs),
             _ => {}
         }
     }
@@ -295,21 +283,10 @@ impl Tc {
         for answers in &coordinated.answers {
             let partition = answers.participant.partition;
             if let Some(primary) = self.map.primary(partition) {
-                self.forget.entry((primary, partition)).or_default().push(transaction);
+                outputs.send(self.address, primary, Signal::Forget { transaction, partition });
             }
         }
-        if !self.is_flush_scheduled {
-            self.is_flush_scheduled = true;
-            outputs.send(self.address, self.address, Signal::Continue(0));
-        }
         self.report_drained(outputs);
-    }
-
-    fn flush_forgets<S>(&mut self, outputs: &mut Outputs<S>) {
-        self.is_flush_scheduled = false;
-        for ((ldm, partition), transactions) in std::mem::take(&mut self.forget) {
-            outputs.send(self.address, ldm, Signal::Forget { transactions, partition });
-        }
     }
 
     /// Tells `main` when nothing stamped below the opened epoch is undecided here.

@@ -50,6 +50,8 @@ fn ask_everywhere(node: &Node, other: u16, counts: [u64; 6]) {
     }
 }
 
+/// The number of `ldm` in what toys are told.
+const LDM: u64 = 2;
 const RECEIVE: Option<&str> = Some("recv={count=2}");
 const PIPELINE: Option<&str> =
     Some("ldm={count=2},query={count=1},tc={count=1},recv={count=2},main={count=1}");
@@ -69,6 +71,32 @@ fn signals_reach_every_module_through_any_pair_of_layouts() {
         ask_everywhere(&one, 2, PIPELINE_COUNTS);
         ask_everywhere(&two, 1, RECEIVE_COUNTS);
         assert_eq!(one.runtime().counters(), crate::RuntimeCounters::default());
+    }
+}
+
+#[test]
+fn a_signal_that_may_wait_arrives_in_its_place_and_alone_if_nothing_follows() {
+    let (one, two) = pair(
+        Setup { thread_config: PIPELINE, ..Setup::default() },
+        Setup { thread_config: PIPELINE, ..Setup::default() },
+    );
+    let (one, two) = (one.start(), two.start());
+    wait_up(&one, &two);
+    let mut client = one.client();
+    for (to, node) in [(1, &one), (2, &two)] {
+        for instance in 0..2 {
+            // Nothing follows.
+            client.say(&format!("tell {to} {LDM} {instance} 7"));
+            node.until(|seen| matches!(seen, Seen::Signal(_, 7)));
+            // What follows overtakes nothing.
+            client.say(&format!("tell {to} {LDM} {instance} 1"));
+            client.say(&format!("tell {to} {LDM} {instance} 2"));
+            assert_eq!(client.ask(&format!("ask {to} {LDM} {instance} 3")), "3");
+            for number in 1..=3 {
+                let seen = node.until(|seen| matches!(seen, Seen::Signal(_, 1..=3)));
+                assert!(matches!(seen, Seen::Signal(_, seen) if seen == number), "{seen:?}");
+            }
+        }
     }
 }
 

@@ -21,6 +21,8 @@ use stdx::wire::WIRE_VERSION;
 
 /// Connections on the cluster port that have not said hello.
 const STRANGERS_MAX: usize = 256;
+/// Signals that may wait do so until there are this many bytes of them.
+const DEFERRED_MAX: usize = 16 * 1024;
 /// A link's buffer that is larger than this is given back once it is empty.
 const LINK_BUFFER_KEEP: usize = 256 * 1024;
 
@@ -47,7 +49,11 @@ impl<S: Send + 'static> Worker<S> {
             link.is_high = true;
             self.links.high_count += 1;
         }
-        self.links.mark_dirty(slot);
+        if envelope.signal.is_deferrable() && unsent < DEFERRED_MAX {
+            self.links.hold(slot);
+        } else {
+            self.links.mark_dirty(slot);
+        }
         if unsent > max {
             self.close_link(slot, "it takes no more signals");
         }

@@ -174,20 +174,18 @@ impl Ldm {
         }
     }
 
-    /// One-primary commits that their primary has published.
+    /// A one-primary commit that its primary has published.
     pub(super) fn on_decided(
         &mut self,
         partition: PartitionId,
-        sequences: &[Sequence],
+        sequence: Sequence,
         outputs: &mut Outputs<Shared>,
     ) {
-        for sequence in sequences {
-            let Some(state) = self.partitions.get_mut(&partition) else { return };
-            let Some(transaction) = state.undecided.remove(sequence) else { continue };
-            let place = (transaction, partition);
-            if let Some(applied) = self.applied.remove(&place) {
-                self.publish_applied(place, applied, None, After::Nothing, outputs);
-            }
+        let Some(state) = self.partitions.get_mut(&partition) else { return };
+        let Some(transaction) = state.undecided.remove(&sequence) else { return };
+        let place = (transaction, partition);
+        if let Some(applied) = self.applied.remove(&place) {
+            self.publish_applied(place, applied, None, After::Nothing, outputs);
         }
     }
 

@@ -476,7 +476,7 @@ impl Ldm {
             && let Some(pending) = state.pending.remove(&sequence)
         {
             let after = After::Answer { reply: pending.reply, sequence: None, refusal: pending.refused };
-            let forget = Signal::Forget { transactions: vec![place.0], partition: place.1 };
+            let forget = Signal::Forget { transaction: place.0, partition: place.1 };
             let backups = state.backups.clone();
             send_to_all(self.address, &backups, forget, outputs);
             self.finish(place, None, after, outputs);
@@ -591,10 +591,10 @@ impl Ldm {
             After::Record(coordinator) => self.record_outcome(coordinator, place, outputs),
             After::Answer { reply, sequence, refusal } => {
                 if let Some(sequence) = sequence
-                    && let Some(state) = self.partitions.get_mut(&place.1)
+                    && let Some(state) = self.partition(place.1)
                 {
-                    state.decided.push(sequence);
-                    self.schedule_flush(outputs);
+                    let decided = Signal::Decided { partition: place.1, sequence };
+                    send_to_all(self.address, &state.backups, decided, outputs);
                 }
                 let outcome = match (publish.outcome, refusal) {
                     (Some(epoch), None) => Ok(epoch),
