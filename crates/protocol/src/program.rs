@@ -133,15 +133,15 @@ impl Wire for KeyRange {
 pub enum Access {
     /// These primary keys, in this order; a key without a row gives nothing.
     Keys(Vec<Box<[u8]>>),
-    /// An index range.
+    /// Ranges of an index.
     Scan {
         /// The index.
         index: IndexId,
-        /// The range left to scan.
-        range: KeyRange,
-        /// From the upper end down.
+        /// The ranges left to scan, disjoint, in the order in which they are visited.
+        ranges: Arc<Vec<KeyRange>>,
+        /// Each from its upper end down.
         descending: bool,
-        /// Rows wanted at most (after the filter).
+        /// Rows wanted at most (after the filter), of all ranges together.
         limit: Option<u64>,
     },
 }
@@ -161,11 +161,11 @@ pub struct RowBatch {
 pub enum ReadProgress {
     /// All rows were visited.
     End,
-    /// The batch is full: ask again for the range behind this index key (for `Access::Keys`: the keys from this position on).
+    /// The batch is full: ask again for the keys from this position on, or for the ranges from this position on behind this index key.
     More {
-        /// The last index key visited.
-        after: Box<[u8]>,
-        /// The next position in `Access::Keys`.
+        /// The last index key visited in the range at `position`.
+        after: Option<Box<[u8]>>,
+        /// The next position in `Access::Keys`; the current one in the ranges of `Access::Scan`.
         position: u32,
     },
     /// The next row's newest version is prepared and its outcome not known here: ask its primary for this primary key, then go on behind
@@ -175,7 +175,7 @@ pub enum ReadProgress {
         primary_key: Box<[u8]>,
         /// The index key it was found by.
         after: Box<[u8]>,
-        /// The next position in `Access::Keys`.
+        /// As in `More`.
         position: u32,
     },
 }

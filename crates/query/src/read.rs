@@ -1,10 +1,13 @@
 //! Reads of one fragment: a cursor over keys or an index range that filters, projects and aggregates, a slice at a time.
 //!
 //! A `ReadRun` holds no reference into storage between steps: it remembers where it is by key, so it may be stepped again after any
-//! number of writes, and the same run continues after a reply was sent.
+//! number of writes, and the same run continues after a reply was sent. Many ranges are one run: the cursor moves on from range to range.
 //!
 //! Invariants: a row is given to the sink at most once; a row whose newest version is prepared is never answered from an older one: the run
 //! stops at it, says `Undecided`, and goes on behind it when it is stepped again.
+
+#[cfg(test)]
+mod tests;
 
 use crate::TableAccessInfo;
 use crate::batch::{BatchShape, RowBatchWriter};
@@ -59,15 +62,43 @@ pub enum ReadStep {
 /// One group of a partial aggregate.
 type Groups = BTreeMap<Vec<u8>, (Vec<Value>, Vec<AggregateState>)>;
 
+/// Where in a range a scan goes on.
+#[derive(Debug)]
+enum Resume {
+    /// Behind this index key, in the direction of the scan.
+    Behind(Box<[u8]>),
+    /// At this index key, once more.
+    At(Box<[u8]>),
+}
+
+impl Resume {
+    fn key(&self) -> &[u8] {
+        let (Resume::Behind(key) | Resume::At(key)) = self;
+        key
+    }
+
+    /// The rest of `range`.
+    fn rest<'a>(&'a self, range: KeyBounds<'a>, direction: Direction) -> KeyBounds<'a> {
+        let near = match self {
+            Resume::Behind(key) => Bound::Excluded(&**key),
+            Resume::At(key) => Bound::Included(&**key),
+        };
+        match direction {
+            Direction::Forward => KeyBounds { lower: near, ..range },
+            Direction::Backward => KeyBounds { upper: near, ..range },
+        }
+    }
+}
+
 /// A read in progress.
 #[derive(Debug)]
 pub struct ReadRun {
     program: Arc<ReadProgram>,
     access: Access,
-    /// The next position in `Access::Keys`.
+    /// The next position in `Access::Keys`, the current one in the ranges of `Access::Scan`.
     position: usize,
-    /// The last index key visited.
-    after: Box<[u8]>,
+    /// Where the current range goes on, once it was begun.
+    resume: Option<Resume>,
     rows_left: u64,
     groups: Groups,
     is_done: bool,
@@ -81,15 +112,7 @@ impl ReadRun {
             Access::Keys(_) => u64::MAX,
             Access::Scan { limit, .. } => limit.unwrap_or(u64::MAX),
         };
-        Self {
-            program,
-            access,
-            position: 0,
-            after: Box::default(),
-            rows_left,
-            groups: Groups::new(),
-            is_done: false,
-        }
+        Self { program, access, position: 0, resume: None, rows_left, groups: Groups::new(), is_done: false }
     }
 
     /// The program.
@@ -166,51 +189,50 @@ impl ReadRun {
         sink: &mut dyn RowSink,
     ) -> Result<ReadStep, SqlError> {
         let guard = Guard::enter();
-        let Access::Scan { index, range, descending, .. } = &mut self.access else {
+        let Access::Scan { index, ranges, descending, .. } = &self.access else {
             return Ok(ReadStep::End);
         };
         let direction = if *descending { Direction::Backward } else { Direction::Forward };
-        let mut last: Option<Box<[u8]>> = None;
-        let step = {
-            let Ok(mut cursor) = reader.scan(&guard, *index, bounds_of(range), direction, visibility) else {
-                return Err(SqlError::new(1412, "Table definition has changed, please retry transaction"));
-            };
+        let resume = self.resume.take();
+        let mut begun = resume.as_ref();
+        let Ok(mut cursor) = reader.cursor(&guard, *index, direction, visibility) else {
+            return Err(SqlError::new(1412, "Table definition has changed, please retry transaction"));
+        };
+        while let Some(range) = ranges.get(self.position) {
+            let bounds = bounds_of(range);
+            cursor.seek(begun.take().map_or(bounds, |resume| resume.rest(bounds, direction)));
             loop {
-                if sink.is_full() {
-                    break ReadStep::Full;
-                }
                 if self.rows_left == 0 {
-                    break ReadStep::End;
+                    return Ok(ReadStep::End);
                 }
-                if budget.is_spent() {
-                    break ReadStep::Spent;
-                }
-                let Some(item) = cursor.next() else { break ReadStep::End };
-                budget.spend(1);
-                match item {
+                let Some(item) = cursor.next() else { break };
+                let index_key = match item {
                     ScanItem::Row { index_key, key, row } => {
                         let passed = evaluator.row(key, index_key, row, &mut self.groups, sink)?;
                         self.rows_left -= u64::from(passed);
-                        if sink.is_full() || budget.is_spent() {
-                            last = Some(index_key.into());
-                        }
+                        index_key
                     }
                     ScanItem::Undecided { index_key, key } => {
-                        last = Some(index_key.into());
-                        break ReadStep::Undecided { primary_key: key.into(), index_key: index_key.into() };
+                        self.resume = Some(Resume::Behind(index_key.into()));
+                        return Ok(ReadStep::Undecided {
+                            primary_key: key.into(),
+                            index_key: index_key.into(),
+                        });
                     }
+                };
+                let (is_full, goes_on) = (sink.is_full(), budget.spend(1));
+                if is_full || !goes_on {
+                    self.resume = Some(Resume::Behind(index_key.into()));
+                    return Ok(if is_full { ReadStep::Full } else { ReadStep::Spent });
                 }
             }
-        };
-        if let Some(last) = last {
-            self.after = last.clone();
-            if *descending {
-                range.upper = Bound::Excluded(last);
-            } else {
-                range.lower = Bound::Excluded(last);
+            self.position += 1;
+            // A range costs as much as a row even if nothing is in it.
+            if !budget.spend(1) {
+                return Ok(ReadStep::Spent);
             }
         }
-        Ok(step)
+        Ok(ReadStep::End)
     }
 
     /// An undecided row turned out to pass the filter at its primary: it counts against the limit.
@@ -220,10 +242,9 @@ impl ReadRun {
 
     /// The next step visits the undecided row again, instead of going on behind it.
     pub fn look_again(&mut self, index_key: &[u8]) {
-        match &mut self.access {
+        match &self.access {
             Access::Keys(_) => self.position = self.position.saturating_sub(1),
-            Access::Scan { range, descending: false, .. } => range.lower = Bound::Included(index_key.into()),
-            Access::Scan { range, descending: true, .. } => range.upper = Bound::Included(index_key.into()),
+            Access::Scan { .. } => self.resume = Some(Resume::At(index_key.into())),
         }
     }
 
@@ -241,7 +262,12 @@ impl ReadRun {
         let position = u32::try_from(self.position).unwrap_or(u32::MAX);
         match step {
             ReadStep::End => ReadProgress::End,
-            ReadStep::Spent | ReadStep::Full => ReadProgress::More { after: self.after.clone(), position },
+            ReadStep::Spent | ReadStep::Full => {
+                let is_behind = !matches!(self.resume, Some(Resume::At(_)));
+                stdx::require!(is_behind, "no answer before the row that was undecided is looked at again");
+                let after = self.resume.as_ref().map(|resume| resume.key().into());
+                ReadProgress::More { after, position }
+            }
             ReadStep::Undecided { primary_key, index_key } => {
                 ReadProgress::Undecided { primary_key, after: index_key, position }
             }
@@ -270,20 +296,19 @@ fn emit_group(values: &[Value], states: &[AggregateState], sink: &mut dyn RowSin
 pub fn remaining(access: &Access, progress: &ReadProgress, rows_received: u64) -> Option<Access> {
     let (after, position) = match progress {
         ReadProgress::End => return None,
-        ReadProgress::More { after, position } | ReadProgress::Undecided { after, position, .. } => {
-            (after, position)
-        }
+        ReadProgress::More { after, position } => (after.as_ref(), *position as usize),
+        ReadProgress::Undecided { after, position, .. } => (Some(after), *position as usize),
     };
     Some(match access {
-        Access::Keys(keys) => Access::Keys(keys.get(*position as usize..).unwrap_or_default().to_vec()),
-        Access::Scan { index, range, descending, limit } => {
-            let range = if *descending {
-                KeyRange { lower: range.lower.clone(), upper: Bound::Excluded(after.clone()) }
-            } else {
-                KeyRange { lower: Bound::Excluded(after.clone()), upper: range.upper.clone() }
-            };
+        Access::Keys(keys) => Access::Keys(keys.get(position..).unwrap_or_default().to_vec()),
+        Access::Scan { index, ranges, descending, limit } => {
+            let mut ranges = ranges.get(position..).unwrap_or_default().to_vec();
+            if let (Some(current), Some(after)) = (ranges.first_mut(), after) {
+                let near = if *descending { &mut current.upper } else { &mut current.lower };
+                *near = Bound::Excluded(after.clone());
+            }
             let limit = limit.map(|limit| limit.saturating_sub(rows_received));
-            Access::Scan { index: *index, range, descending: *descending, limit }
+            Access::Scan { index: *index, ranges: Arc::new(ranges), descending: *descending, limit }
         }
     })
 }

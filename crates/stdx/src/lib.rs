@@ -9,6 +9,7 @@ pub mod deadlines;
 pub mod hash;
 pub mod id_range;
 pub mod jam;
+pub mod prefetch;
 pub mod prng;
 pub mod ring;
 pub mod time;
@@ -18,6 +19,7 @@ pub use bounded::BoundedQueue;
 pub use deadlines::Deadlines;
 pub use hash::{FixedHasher, FixedMap, FixedSet, hash64};
 pub use id_range::IdRange;
+pub use prefetch::{CACHE_LINE, prefetch};
 pub use prng::Prng;
 pub use time::{Duration, Instant, Now, WallTime};
 

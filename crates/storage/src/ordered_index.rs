@@ -28,6 +28,7 @@ use crate::arena::{Arena, Purpose};
 use crate::row::{Entry, Keyed};
 use memory::{RegionFull, Urgency};
 use std::marker::PhantomData;
+use std::ops::Bound;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicU64, Ordering};
 
@@ -82,6 +83,47 @@ impl<'a> LeafView<'a> {
     #[inline]
     pub(crate) fn get(&self, position: usize) -> Keyed<'a> {
         self.leaf.item(self.order.slot(position))
+    }
+
+    /// True if this is the leaf of `target`, as far as this view tells.
+    #[inline]
+    pub(crate) fn covers(&self, target: Target<'_>) -> bool {
+        match target {
+            Target::First => self.low.is_none(),
+            Target::Last => self.high.is_none(),
+            Target::At(key) => {
+                self.high.is_none_or(|high| key < high) && self.low.is_none_or(|low| low <= key)
+            }
+            Target::Below(key) => {
+                self.low.is_none_or(|low| low < key) && self.high.is_none_or(|high| key <= high)
+            }
+        }
+    }
+
+    /// The first position within a lower bound, which lies in the leaf's range.
+    #[inline]
+    pub(crate) fn start_of(&self, lower: Bound<&[u8]>) -> usize {
+        match lower {
+            Bound::Unbounded => 0,
+            Bound::Included(key) => self.search(key).0,
+            Bound::Excluded(key) => {
+                let (position, is_there) = self.search(key);
+                position + usize::from(is_there)
+            }
+        }
+    }
+
+    /// The first position behind an upper bound, which lies in the leaf's range or is its upper end.
+    #[inline]
+    pub(crate) fn end_of(&self, upper: Bound<&[u8]>) -> usize {
+        match upper {
+            Bound::Unbounded => self.len(),
+            Bound::Included(key) => {
+                let (position, is_there) = self.search(key);
+                position + usize::from(is_there)
+            }
+            Bound::Excluded(key) => self.search(key).0,
+        }
     }
 
     /// The first position whose key is not below `key`, and whether it is there; `key` lies within the leaf's range or is its upper end.

@@ -19,7 +19,7 @@ use crate::row::{Entry, Keyed, Row};
 use crate::shared::{Core, Index};
 use crate::version::VersionState;
 use memory::Guard;
-use std::ops::Bound;
+use std::ops::{Bound, Range};
 use std::sync::Arc;
 use types::{Epoch, IndexId, TransactionId};
 
@@ -55,6 +55,17 @@ pub struct KeyBounds<'a> {
 impl KeyBounds<'_> {
     /// All keys.
     pub const ALL: KeyBounds<'static> = KeyBounds { lower: Bound::Unbounded, upper: Bound::Unbounded };
+
+    /// True if it ends before it starts.
+    fn is_inverted(&self) -> bool {
+        match (self.lower, self.upper) {
+            (Bound::Unbounded, _) | (_, Bound::Unbounded) => false,
+            (
+                Bound::Included(lower) | Bound::Excluded(lower),
+                Bound::Included(upper) | Bound::Excluded(upper),
+            ) => lower > upper,
+        }
+    }
 }
 
 /// What a key shows.
@@ -151,29 +162,35 @@ impl Reader {
         direction: Direction,
         visibility: Visibility,
     ) -> Result<Cursor<'g>, NoSuchIndex> {
+        let mut cursor = self.cursor(guard, index, direction, visibility)?;
+        cursor.seek(bounds);
+        Ok(cursor)
+    }
+
+    /// A scan that is not anywhere yet: [`Cursor::seek`] says which range.
+    pub fn cursor<'g>(
+        &'g self,
+        guard: &'g Guard,
+        index: IndexId,
+        direction: Direction,
+        visibility: Visibility,
+    ) -> Result<Cursor<'g>, NoSuchIndex> {
         let source = self.source(guard, index)?;
         let tree = match source {
             Source::Primary => &self.core.primary,
             Source::Secondary(index) => &index.tree,
         };
-        let mut cursor = Cursor {
+        Ok(Cursor {
             source,
             tree,
             visibility,
             direction,
-            stop: match direction {
-                Direction::Forward => bounds.upper,
-                Direction::Backward => bounds.lower,
-            },
+            stop: Bound::Unbounded,
             leaf: None,
-            position: 0,
+            left: 0..0,
+            is_last: true,
             scratch: Vec::new(),
-        };
-        cursor.start(match direction {
-            Direction::Forward => bounds.lower,
-            Direction::Backward => bounds.upper,
-        });
-        Ok(cursor)
+        })
     }
 }
 
@@ -213,6 +230,9 @@ enum Source<'g> {
 }
 
 /// A scan in progress.
+///
+/// Bounds are compared with the separators of a leaf once, not with each key in it; and what the next entries point to is fetched into the CPU's
+/// caches ahead of its use.
 pub struct Cursor<'g> {
     source: Source<'g>,
     tree: &'g Tree,
@@ -220,10 +240,12 @@ pub struct Cursor<'g> {
     direction: Direction,
     /// The far end of the range.
     stop: Bound<&'g [u8]>,
-    /// The leaf it is in; `None` at the end.
+    /// The leaf it is in. It stays there at the end of a range: the next range may begin in the same leaf.
     leaf: Option<LeafView<'g>>,
-    /// Forward: the next position in the leaf; backward: how many positions are left in it.
-    position: usize,
+    /// The positions in the leaf that are within the range and not visited.
+    left: Range<usize>,
+    /// The range ends in this leaf.
+    is_last: bool,
     /// A row's index key, to compare with its entry's.
     scratch: Vec<u8>,
 }
@@ -234,30 +256,62 @@ impl std::fmt::Debug for Cursor<'_> {
     }
 }
 
+/// How many entries ahead a row is fetched.
+const LOOK_AHEAD: usize = 3;
+
 impl<'g> Cursor<'g> {
-    fn go_to(&mut self, target: Target<'_>, position: impl Fn(&LeafView<'g>) -> usize) {
-        // SAFETY: a cursor is made under a guard that is held for 'g.
-        self.leaf = unsafe { self.tree.leaf(target) };
-        self.position = self.leaf.as_ref().map_or(0, position);
+    /// Goes to another range, or to the first one. Cheapest if ranges come in the direction of the scan.
+    pub fn seek(&mut self, bounds: KeyBounds<'g>) {
+        let (near, far) = match self.direction {
+            Direction::Forward => (bounds.lower, bounds.upper),
+            Direction::Backward => (bounds.upper, bounds.lower),
+        };
+        self.stop = far;
+        self.left = 0..0;
+        self.is_last = true;
+        if bounds.is_inverted() {
+            return;
+        }
+        let target = match (self.direction, near) {
+            (Direction::Forward, Bound::Unbounded) => Target::First,
+            (Direction::Backward, Bound::Unbounded) => Target::Last,
+            (Direction::Backward, Bound::Excluded(key)) => Target::Below(key),
+            (_, Bound::Included(key) | Bound::Excluded(key)) => Target::At(key),
+        };
+        self.enter(target, near);
     }
 
-    fn start(&mut self, from: Bound<&[u8]>) {
-        match (self.direction, from) {
-            (Direction::Forward, Bound::Unbounded) => self.go_to(Target::First, |_| 0),
-            (Direction::Backward, Bound::Unbounded) => self.go_to(Target::Last, LeafView::len),
-            (Direction::Forward, Bound::Included(key)) | (Direction::Backward, Bound::Excluded(key)) => {
-                let target = match self.direction {
-                    Direction::Forward => Target::At(key),
-                    Direction::Backward => Target::Below(key),
-                };
-                self.go_to(target, |leaf| leaf.search(key).0);
-            }
-            (Direction::Forward, Bound::Excluded(key)) | (Direction::Backward, Bound::Included(key)) => {
-                self.go_to(Target::At(key), |leaf| {
-                    let (position, is_there) = leaf.search(key);
-                    position + usize::from(is_there)
+    /// Enters the leaf of `target` and finds the part of the range in it that starts at `near`.
+    fn enter(&mut self, target: Target<'_>, near: Bound<&[u8]>) {
+        if !self.leaf.as_ref().is_some_and(|leaf| leaf.covers(target)) {
+            // SAFETY: a cursor is made under a guard that is held for 'g.
+            self.leaf = unsafe { self.tree.leaf(target) };
+        }
+        let Some(leaf) = &self.leaf else {
+            self.is_last = true;
+            return;
+        };
+        match self.direction {
+            Direction::Forward => {
+                self.is_last = leaf.high.is_none_or(|high| match self.stop {
+                    Bound::Unbounded => false,
+                    Bound::Included(end) => end < high,
+                    Bound::Excluded(end) => end <= high,
                 });
+                let end = if self.is_last { leaf.end_of(self.stop) } else { leaf.len() };
+                self.left = leaf.start_of(near)..end;
             }
+            Direction::Backward => {
+                self.is_last = leaf.low.is_none_or(|low| match self.stop {
+                    Bound::Unbounded => false,
+                    Bound::Included(end) | Bound::Excluded(end) => end >= low,
+                });
+                let start = if self.is_last { leaf.start_of(self.stop) } else { 0 };
+                self.left = start..leaf.end_of(near);
+            }
+        }
+        for position in self.left.clone() {
+            leaf.get(position).prefetch();
         }
     }
 
@@ -265,41 +319,41 @@ impl<'g> Cursor<'g> {
     #[inline]
     fn advance(&mut self) -> Option<Keyed<'g>> {
         loop {
+            let position = match self.direction {
+                Direction::Forward => self.left.next(),
+                Direction::Backward => self.left.next_back(),
+            };
             let leaf = self.leaf.as_ref()?;
-            let item = match self.direction {
-                Direction::Forward if self.position < leaf.len() => {
-                    self.position += 1;
-                    leaf.get(self.position - 1)
-                }
-                Direction::Backward if self.position > 0 => {
-                    self.position -= 1;
-                    leaf.get(self.position)
-                }
+            if let Some(position) = position {
+                self.prefetch_ahead(leaf);
+                return Some(leaf.get(position));
+            }
+            if self.is_last {
+                return None;
+            }
+            match self.direction {
                 Direction::Forward => {
-                    let Some(separator) = leaf.high else { break };
-                    self.go_to(Target::At(separator), |leaf| leaf.search(separator).0);
-                    continue;
+                    let separator = leaf.high?;
+                    self.enter(Target::At(separator), Bound::Included(separator));
                 }
                 Direction::Backward => {
-                    let Some(separator) = leaf.low else { break };
-                    self.go_to(Target::Below(separator), |leaf| leaf.search(separator).0);
-                    continue;
+                    let separator = leaf.low?;
+                    self.enter(Target::Below(separator), Bound::Excluded(separator));
                 }
-            };
-            let is_within = match (self.direction, self.stop) {
-                (_, Bound::Unbounded) => true,
-                (Direction::Forward, Bound::Included(end)) => item.key() <= end,
-                (Direction::Forward, Bound::Excluded(end)) => item.key() < end,
-                (Direction::Backward, Bound::Included(end)) => item.key() >= end,
-                (Direction::Backward, Bound::Excluded(end)) => item.key() > end,
-            };
-            if is_within {
-                return Some(item);
             }
-            break;
         }
-        self.leaf = None;
-        None
+    }
+
+    /// Fetches the row of the entry that comes `LOOK_AHEAD` entries later.
+    #[inline]
+    fn prefetch_ahead(&self, leaf: &LeafView<'g>) {
+        let ahead = match self.direction {
+            Direction::Forward => self.left.start + LOOK_AHEAD,
+            Direction::Backward => self.left.end.wrapping_sub(1 + LOOK_AHEAD),
+        };
+        if self.left.contains(&ahead) {
+            leaf.get(ahead).prefetch_target();
+        }
     }
 
     /// What an entry shows; `None` if nothing.

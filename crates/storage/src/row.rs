@@ -77,6 +77,20 @@ impl<'a> Keyed<'a> {
         unsafe { self.pointer.cast::<AtomicPtr<u8>>().as_ref() }
     }
 
+    /// Brings it into the CPU's caches.
+    #[inline]
+    pub(crate) fn prefetch(self) {
+        stdx::prefetch(self.pointer.as_ptr());
+    }
+
+    /// Brings what it links to into the CPU's caches.
+    #[inline]
+    pub(crate) fn prefetch_target(self) {
+        let target = self.link().load(Ordering::Relaxed);
+        stdx::prefetch(target);
+        stdx::prefetch(target.wrapping_add(stdx::CACHE_LINE));
+    }
+
     fn bytes(self) -> usize {
         HEAD_BYTES + self.key().len()
     }

@@ -276,6 +276,12 @@ impl KeyEncoder {
         }
     }
 
+    /// Appends the next part of a key, whose parts before `position` are there.
+    pub fn encode_part(&self, position: usize, value: ValueRef<'_>, key: &mut Vec<u8>) {
+        stdx::require!(position < self.parts.len());
+        self.parts[position].encode(value, key);
+    }
+
     /// Appends the key of a stored row.
     pub fn encode_row(&self, layout: &RowLayout, row: &[u8], key: &mut Vec<u8>) {
         for part in &self.parts {

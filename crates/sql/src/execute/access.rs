@@ -189,9 +189,19 @@ pub(crate) fn evaluate_ranges(
     let definition = info.definition.index(index).ok_or(Failure::WrongSchema)?;
     let encoder = info.index(index).ok_or(Failure::WrongSchema)?;
     let context = cx.statement.context();
-    let mut ranges = Vec::new();
+    let mut ranges = Vec::with_capacity(templates.len());
+    let mut prefix = Vec::new();
     for template in templates {
-        append_ranges(template, &info.definition, &definition.parts, encoder, &context, &mut ranges)?;
+        prefix.clear();
+        append_ranges(
+            template,
+            &info.definition,
+            &definition.parts,
+            encoder,
+            &context,
+            &mut prefix,
+            &mut ranges,
+        )?;
     }
     let warnings = warnings_of(&context);
     cx.keep_warnings(warnings);
@@ -204,17 +214,17 @@ struct ColumnBounds {
     upper: Option<(Value, Inclusive)>,
 }
 
-/// The ranges of one template.
+/// The ranges of one template; `prefix` is empty, and is used for the key of the columns that are equal.
 pub(crate) fn append_ranges(
     template: &RangeTemplate,
     table: &TableDefinition,
     parts: &[KeyPart],
     encoder: &KeyEncoder,
     context: &Context<'_>,
+    prefix: &mut Vec<u8>,
     ranges: &mut Vec<KeyRange>,
 ) -> Result<(), Failure> {
-    let mut equal: Vec<Value> = Vec::with_capacity(template.equal.len() + 1);
-    for (expression, part) in template.equal.iter().zip(parts) {
+    for (position, (expression, part)) in template.equal.iter().zip(parts).enumerate() {
         let value = expression.evaluate(&NoColumns, context)?;
         if value.is_null() {
             return Ok(());
@@ -224,42 +234,38 @@ pub(crate) fn append_ranges(
         if fitted.order != Ordering::Equal {
             return Ok(());
         }
-        equal.push(fitted.value);
+        encoder.encode_part(position, fitted.value.as_ref(), prefix);
     }
-    let mut prefix = Vec::new();
-    encode(encoder, &equal, &mut prefix);
+    let next = template.equal.len();
     let is_bounded = template.lower.is_some() || template.upper.is_some();
-    let Some(part) = parts.get(equal.len()).filter(|_| is_bounded || template.with_null) else {
+    let Some(part) = parts.get(next).filter(|_| is_bounded || template.with_null) else {
         ranges.push(prefix_range(prefix));
         return Ok(());
     };
     let column = table.column_at(part.column);
+    // The key of the columns before, and this value of the next one.
+    let key_of = |value: ValueRef<'_>| {
+        let mut key = prefix.clone();
+        encoder.encode_part(next, value, &mut key);
+        key
+    };
     if template.with_null && column.flags.nullable {
-        equal.push(Value::Null);
-        let mut null_key = Vec::new();
-        encode(encoder, &equal, &mut null_key);
-        equal.pop();
-        ranges.push(prefix_range(null_key));
+        ranges.push(prefix_range(&key_of(ValueRef::Null)));
     }
     if !is_bounded {
         return Ok(());
     }
     let Some(bounds) = column_bounds(template, column, context)? else { return Ok(()) };
-    ranges.push(bounded_range(&bounds, *part, column, encoder, &mut equal, &prefix));
+    ranges.push(bounded_range(&bounds, *part, column, prefix, key_of));
     Ok(())
 }
 
-fn encode(encoder: &KeyEncoder, values: &[Value], key: &mut Vec<u8>) {
-    let references: Vec<ValueRef<'_>> = values.iter().map(Value::as_ref).collect();
-    encoder.encode_values(&references, key);
-}
-
 /// All keys that start with `prefix`.
-fn prefix_range(prefix: Vec<u8>) -> KeyRange {
+fn prefix_range(prefix: &[u8]) -> KeyRange {
     if prefix.is_empty() {
         return KeyRange::all();
     }
-    let upper = successor_of_prefix(&prefix).map_or(Bound::Unbounded, |key| Bound::Excluded(key.into()));
+    let upper = successor_of_prefix(prefix).map_or(Bound::Unbounded, |key| Bound::Excluded(key.into()));
     KeyRange { lower: Bound::Included(prefix.into()), upper }
 }
 
@@ -302,17 +308,9 @@ fn bounded_range(
     bounds: &ColumnBounds,
     part: KeyPart,
     column: &ColumnDefinition,
-    encoder: &KeyEncoder,
-    equal: &mut Vec<Value>,
     prefix: &[u8],
+    key_of: impl Fn(ValueRef<'_>) -> Vec<u8>,
 ) -> KeyRange {
-    let mut key_of = |value: &Value| {
-        equal.push(value.clone());
-        let mut key = Vec::new();
-        encode(encoder, equal, &mut key);
-        equal.pop();
-        key
-    };
     let behind = |key: Vec<u8>| successor_of_prefix(&key);
     // Prefix parts (`KEY (name(10))`) hold cut values: what is strictly outside a bound may share its cut form.
     let is_cut = part.prefix_length.is_some();
@@ -320,12 +318,12 @@ fn bounded_range(
     // In the order of the key, the first bound is the column's lower one, or its upper one if the part descends.
     let (first, last) =
         if part.descending { (&bounds.upper, &bounds.lower) } else { (&bounds.lower, &bounds.upper) };
-    let null_key = column.flags.nullable.then(|| key_of(&Value::Null));
+    let null_key = column.flags.nullable.then(|| key_of(ValueRef::Null));
     let lower = match first {
         Some((value, inclusive)) if exclusive(*inclusive) => {
-            behind(key_of(value)).map_or_else(nothing_below, |key| Bound::Included(key.into()))
+            behind(key_of(value.as_ref())).map_or_else(nothing_below, |key| Bound::Included(key.into()))
         }
-        Some((value, _)) => Bound::Included(key_of(value).into()),
+        Some((value, _)) => Bound::Included(key_of(value.as_ref()).into()),
         None => match &null_key {
             Some(null_key) if !part.descending => {
                 behind(null_key.clone()).map_or(Bound::Unbounded, |key| Bound::Included(key.into()))
@@ -335,8 +333,10 @@ fn bounded_range(
         },
     };
     let upper = match last {
-        Some((value, inclusive)) if exclusive(*inclusive) => Bound::Excluded(key_of(value).into()),
-        Some((value, _)) => behind(key_of(value)).map_or(Bound::Unbounded, |key| Bound::Excluded(key.into())),
+        Some((value, inclusive)) if exclusive(*inclusive) => Bound::Excluded(key_of(value.as_ref()).into()),
+        Some((value, _)) => {
+            behind(key_of(value.as_ref())).map_or(Bound::Unbounded, |key| Bound::Excluded(key.into()))
+        }
         None => match &null_key {
             Some(null_key) if part.descending => Bound::Excluded(null_key.clone().into()),
             _ if prefix.is_empty() => Bound::Unbounded,
@@ -351,13 +351,22 @@ fn nothing_below() -> Bound<Box<[u8]>> {
     Bound::Excluded(vec![0xff; 4096].into())
 }
 
-fn compare_lower(left: &Bound<Box<[u8]>>, right: &Bound<Box<[u8]>>) -> Ordering {
-    let rank = |bound: &Bound<Box<[u8]>>| match bound {
+/// Where a lower bound stands among lower bounds.
+fn lower_rank(bound: &Bound<Box<[u8]>>) -> Option<(&[u8], u8)> {
+    match bound {
         Bound::Unbounded => None,
-        Bound::Included(key) => Some((key.clone(), 0)),
-        Bound::Excluded(key) => Some((key.clone(), 1)),
-    };
-    rank(left).cmp(&rank(right))
+        Bound::Included(key) => Some((key, 0)),
+        Bound::Excluded(key) => Some((key, 1)),
+    }
+}
+
+/// Where an upper bound stands among upper bounds.
+fn upper_rank(bound: &Bound<Box<[u8]>>) -> (u8, &[u8], u8) {
+    match bound {
+        Bound::Unbounded => (1, &[], 0),
+        Bound::Included(key) => (0, key, 1),
+        Bound::Excluded(key) => (0, key, 0),
+    }
 }
 
 /// True if a range with this upper bound ends before one with that lower bound begins.
@@ -381,25 +390,17 @@ fn is_empty(range: &KeyRange) -> bool {
     }
 }
 
-fn later_upper(left: Bound<Box<[u8]>>, right: Bound<Box<[u8]>>) -> Bound<Box<[u8]>> {
-    let rank = |bound: &Bound<Box<[u8]>>| match bound {
-        Bound::Unbounded => (1, Box::default(), 0),
-        Bound::Included(key) => (0, key.clone(), 1),
-        Bound::Excluded(key) => (0, key.clone(), 0),
-    };
-    if rank(&left) >= rank(&right) { left } else { right }
-}
-
 /// Ascending and disjoint: overlapping ranges become one.
 pub(crate) fn merged(mut ranges: Vec<KeyRange>) -> Vec<KeyRange> {
     ranges.retain(|range| !is_empty(range));
-    ranges.sort_by(|left, right| compare_lower(&left.lower, &right.lower));
+    ranges.sort_unstable_by(|left, right| lower_rank(&left.lower).cmp(&lower_rank(&right.lower)));
     let mut merged: Vec<KeyRange> = Vec::with_capacity(ranges.len());
     for range in ranges {
         match merged.last_mut() {
             Some(last) if !ends_before(&last.upper, &range.lower) => {
-                let upper = std::mem::replace(&mut last.upper, Bound::Unbounded);
-                last.upper = later_upper(upper, range.upper);
+                if upper_rank(&range.upper) > upper_rank(&last.upper) {
+                    last.upper = range.upper;
+                }
             }
             _ => merged.push(range),
         }
@@ -409,5 +410,5 @@ pub(crate) fn merged(mut ranges: Vec<KeyRange>) -> Vec<KeyRange> {
 
 /// The ranges of all index entries with these whole keys.
 pub(crate) fn key_ranges(keys: Vec<Box<[u8]>>) -> Vec<KeyRange> {
-    merged(keys.into_iter().map(|key| prefix_range(key.into())).collect())
+    merged(keys.iter().map(|key| prefix_range(key)).collect())
 }

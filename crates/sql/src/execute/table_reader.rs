@@ -1,7 +1,7 @@
 //! Rows of one table from all its partitions: from this node's replica by its reader, else by signal.
 //!
 //! ```text
-//! Idle --next access--> Local (a run on this node's replica) --undecided row--> Resolving (its primary is asked) --> Local
+//! Idle --its access---> Local (a run on this node's replica) --undecided row--> Resolving (its primary is asked) --> Local
 //!   |                     | partition not here
 //!   |                     v
 //!   +----------------> Asked (a batch by signal) --more--> Asked ...   --undecided row--> Resolving --> Asked
@@ -15,7 +15,7 @@
 //!
 //! Invariants: every row visible throughout the read is given out once; nothing of storage is held between polls; a read that was not
 //! answered is asked again from where it stood, elsewhere if need be.
-#![expect(clippy::wildcard_enum_match_arm, reason = "an answer of another kind is a bug")]
+#![expect(clippy::wildcard_enum_match_arm, reason = "an answer of another kind is an error of the peer")]
 
 use super::{Cx, Failure, Place, Pull, Row, failure_of, row_size, table_ref};
 use crate::inbox::Reply;
@@ -124,7 +124,8 @@ enum State {
 
 struct PartitionRead {
     partition: PartitionId,
-    accesses: VecDeque<Access>,
+    /// What has not begun.
+    access: Option<Access>,
     state: State,
     attempts: u32,
     /// Rows that wait to be merged, in order.
@@ -172,46 +173,29 @@ impl TableReader {
         let mut program = program;
         program.with_index_key |= order != Order::Any;
         let is_backward = order == Order::Key(ScanDirection::Backward);
-        let mut partitions: Vec<PartitionRead> = Vec::new();
-        let mut add = |partition: PartitionId, access: Access| match partitions
-            .iter_mut()
-            .find(|read| read.partition == partition)
-        {
-            Some(read) => read.accesses.push_back(access),
-            None => partitions.push(PartitionRead {
-                partition,
-                accesses: VecDeque::from([access]),
-                state: State::Idle,
-                attempts: 0,
-                buffered: VecDeque::new(),
-            }),
-        };
         let map = &cx.env.module.map;
         let mut index = IndexId(0);
-        match target {
+        let partitions = match target {
             Target::Keys(mut keys) => {
                 if is_backward {
                     keys.reverse();
                 }
-                for (partition, keys) in by_partition(keys, |key| map.partition_of_key(&info.definition, key))
-                {
-                    add(partition, Access::Keys(keys));
-                }
+                let groups = by_partition(keys, |key| map.partition_of_key(&info.definition, key));
+                let read = |(partition, keys)| PartitionRead::new(partition, Access::Keys(keys));
+                groups.into_iter().map(read).collect()
             }
             Target::Ranges(of_index, mut ranges) => {
                 index = of_index;
                 if is_backward {
                     ranges.reverse();
                 }
-                for partition in map.partitions_of(&info.definition) {
-                    for range in &ranges {
-                        let access =
-                            Access::Scan { index, range: range.clone(), descending: is_backward, limit };
-                        add(PartitionId(partition), access);
-                    }
-                }
+                let access = Access::Scan { index, ranges: Arc::new(ranges), descending: is_backward, limit };
+                let partitions = map.partitions_of(&info.definition);
+                partitions
+                    .map(|partition| PartitionRead::new(PartitionId(partition), access.clone()))
+                    .collect()
             }
-        }
+        };
         let width = match &program.output {
             ReadOutput::Columns(columns) => columns.len(),
             ReadOutput::Expressions(expressions) => expressions.len(),
@@ -382,6 +366,10 @@ pub(crate) fn by_partition<T: AsRef<[u8]>>(
 }
 
 impl PartitionRead {
+    fn new(partition: PartitionId, access: Access) -> Self {
+        Self { partition, access: Some(access), state: State::Idle, attempts: 0, buffered: VecDeque::new() }
+    }
+
     /// Makes sure that a row is buffered: `Moved` if one is.
     fn fill(&mut self, common: &Common, cx: &mut Cx<'_, '_>) -> Result<Poll, Failure> {
         while self.buffered.is_empty() {
@@ -403,9 +391,9 @@ impl PartitionRead {
         Ok(Poll::Moved)
     }
 
-    /// Begins the next access; `Done` if there is none.
+    /// Begins the access; `Done` if it was begun before: then nothing is left of it.
     fn begin(&mut self, common: &Common, cx: &mut Cx<'_, '_>) -> Result<Poll, Failure> {
-        let Some(access) = self.accesses.pop_front() else { return Ok(Poll::Done) };
+        let Some(access) = self.access.take() else { return Ok(Poll::Done) };
         self.begin_access(access, common, cx)
     }
 
@@ -590,10 +578,7 @@ impl PartitionRead {
                 "Got temporary error 'the outcome of a row is not known: a replica is lost' from LatsDB",
             ))),
             Reply::Read(Err(refusal)) => Err(failure_of(refusal, &common.info.definition.name)),
-            other => {
-                stdx::require!(false, "a read was answered by {other:?}");
-                Ok(None)
-            }
+            _ => Err(malformed()),
         }
     }
 }
@@ -604,7 +589,7 @@ fn entry_access(index: IndexId, primary_key: Box<[u8]>, index_key: Box<[u8]>) ->
         return Access::Keys(vec![primary_key]);
     }
     let range = KeyRange { lower: Bound::Included(index_key.clone()), upper: Bound::Included(index_key) };
-    Access::Scan { index, range, descending: false, limit: None }
+    Access::Scan { index, ranges: Arc::new(vec![range]), descending: false, limit: None }
 }
 
 /// Gives the rows of a batch to a sink; bytes that are no rows are an error of the peer.

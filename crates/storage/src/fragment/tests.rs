@@ -423,6 +423,47 @@ fn behaves_as_the_model_with_snapshots() {
 }
 
 #[test]
+fn a_cursor_goes_from_range_to_range() {
+    let mut fragment = Fragment::new(definition(true), memory(64));
+    for id in 0..300 {
+        commit_row(&mut fragment, id * 3, Some(&row(id * 3, id * 7 % 50, b"x")), 1);
+    }
+    let reader = fragment.reader();
+    let guard = Guard::enter();
+    let mut prng = Prng::new(11);
+    for _ in 0..500 {
+        let (index, limit) = if prng.chance(1, 2) { (PRIMARY, 900) } else { (BY_K, 50) };
+        let direction = if prng.chance(1, 2) { Direction::Forward } else { Direction::Backward };
+        let mut bound = || {
+            let key = key(i64::try_from(prng.below(limit)).unwrap());
+            match prng.below(5) {
+                0 => Bound::Unbounded,
+                1 | 2 => Bound::Included(key),
+                _ => Bound::Excluded(key),
+            }
+        };
+        let mut ranges: Vec<_> = (0..8).map(|_| (bound(), bound())).collect();
+        if prng.chance(3, 4) {
+            ranges.sort_by_key(|(lower, _)| match lower {
+                Bound::Unbounded => Vec::new(),
+                Bound::Included(key) | Bound::Excluded(key) => key.clone(),
+            });
+        }
+        let mut cursor = reader.cursor(&guard, index, direction, Visibility::Committed).unwrap();
+        for (lower, upper) in &ranges {
+            let bounds = KeyBounds { lower: as_slice(lower), upper: as_slice(upper) };
+            cursor.seek(bounds);
+            let fresh = reader.scan(&guard, index, bounds, direction, Visibility::Committed).unwrap();
+            assert_eq!(
+                cursor.by_ref().collect::<Vec<_>>(),
+                fresh.collect::<Vec<_>>(),
+                "{index:?} {bounds:?}"
+            );
+        }
+    }
+}
+
+#[test]
 fn many_rows_in_and_out_give_the_memory_back() {
     let memory = memory(64);
     let mut fragment = Fragment::new(definition(true), Arc::clone(&memory));

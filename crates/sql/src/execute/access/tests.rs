@@ -55,7 +55,7 @@ fn found(index: usize, template: &RangeTemplate) -> Vec<Option<i64>> {
     let parts = &table.indexes[index].parts;
     let encoder = KeyEncoder::new(&table, parts);
     let mut ranges = Vec::new();
-    append_ranges(template, &table, parts, &encoder, &Context::default(), &mut ranges)
+    append_ranges(template, &table, parts, &encoder, &Context::default(), &mut Vec::new(), &mut ranges)
         .expect("constants evaluate");
     let ranges = merged(ranges);
     let candidates = [None, Some(-5), Some(0), Some(1), Some(2), Some(3), Some(i64::from(i32::MAX))];
