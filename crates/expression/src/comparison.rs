@@ -1,6 +1,6 @@
 //! The order and equality of values.
 //!
-//! Two entrances: [`compare_values`] and [`hash_value`] for values of one type (ORDER BY, GROUP BY, DISTINCT, MIN, MAX, join
+//! Two entrances: [`compare_values`], [`order_prefix`] and [`hash_value`] for values of one type (ORDER BY, GROUP BY, DISTINCT, MIN, MAX, join
 //! keys), and `compare_in` for the two sides of a comparison operator, already brought into one [`Domain`].
 //!
 //! Invariants: NULL is first and equal to NULL; ENUM and SET order by number; values of one type that compare equal hash equal.
@@ -34,6 +34,22 @@ pub fn compare_values(left: &ValueRef<'_>, right: &ValueRef<'_>, sql_type: &SqlT
         (left, right) => {
             kind_rank(left).cmp(&kind_rank(right)).then_with(|| compare_mixed_numbers(left, right))
         }
+    }
+}
+
+/// A number for sorting: of two values that have one, the one with the smaller number is the smaller value. Equal numbers say nothing.
+#[must_use]
+#[inline]
+pub fn order_prefix(value: &ValueRef<'_>, sql_type: &SqlType) -> Option<u64> {
+    match (*value, sql_type) {
+        (ValueRef::Int(number), SqlType::Integer { unsigned: false, .. }) => {
+            Some(number.cast_unsigned() ^ 1 << 63)
+        }
+        (ValueRef::UInt(number), SqlType::Integer { unsigned: true, .. }) => Some(number),
+        (ValueRef::Bytes(text), _) => {
+            crate::typing::collation_of(sql_type).unwrap_or(Collation::Binary).order_prefix(text)
+        }
+        _ => None,
     }
 }
 

@@ -40,7 +40,7 @@ mod temporal_functions;
 mod text_functions;
 
 pub use aggregate::{AggregateCall, AggregateFunction, AggregateState};
-pub use comparison::{compare_numbers, compare_values, hash_value};
+pub use comparison::{compare_numbers, compare_values, hash_value, order_prefix};
 pub use context::{
     ColumnSlot, Columns, Context, EvaluationError, NoColumns, Settings, SqlMode, StoredRow, TypeError,
     Warning, Warnings,

@@ -5,7 +5,8 @@
 //! | `access` | key templates and ranges become key bytes |
 //! | `table_reader` | rows of one table from all its partitions, here or elsewhere, merged in key order if wanted |
 //! | `locked_reader` | candidates, then locking reads of them |
-//! | `select`, `sort`, `grouping`, `distinct` | the pull tree of SELECT |
+//! | `select`, `sort`, `grouping`, `distinct` | the operators of SELECT |
+//! | `row_buffer` | rows that operators keep |
 //! | `row_builder`, `insert` | INSERT and its kin |
 //! | `modify` | UPDATE and DELETE |
 //! | `conflicts`, `write_set` | writes that the session computes itself: unique keys, key changes |
@@ -22,6 +23,7 @@ pub(crate) mod grouping;
 pub(crate) mod insert;
 pub(crate) mod locked_reader;
 pub(crate) mod modify;
+pub(crate) mod row_buffer;
 pub(crate) mod row_builder;
 pub(crate) mod select;
 pub(crate) mod sort;
@@ -49,6 +51,8 @@ use types::{PartitionId, TableDefinition, TransactionId, Value};
 /// A row on its way through the operators.
 pub(crate) type Row = Vec<Value>;
 
+/// Bytes that an operator may keep before it must pay for them.
+const UNCHARGED_MAX: usize = 256 * 1024;
 /// How often an operator asks again after a lost node or an old view, and how long it waits in between.
 const RETRIES_MAX: u32 = 500;
 const RETRY_INTERVAL: Duration = Duration::from_millis(20);
@@ -427,6 +431,11 @@ impl QueryMemory {
                 format!("Out of memory; {} is exhausted by this statement and others", full.name()),
             )
         })
+    }
+
+    /// Gives back memory of rows that are kept no longer.
+    pub(crate) fn release(&mut self, bytes: usize) {
+        self.ledger.release(bytes as u64);
     }
 
     /// The statement is over.

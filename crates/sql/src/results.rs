@@ -240,9 +240,7 @@ fn text_cell(
         (ValueRef::Null, _) => row.null(),
         (ValueRef::Int(number), SqlType::Integer { .. }) => row.signed(number),
         (ValueRef::UInt(number), SqlType::Integer { .. }) => row.unsigned(number),
-        (ValueRef::Bytes(bytes), SqlType::VarChar { .. } | SqlType::Text { .. } | SqlType::Blob { .. }) => {
-            row.bytes(bytes)
-        }
+        (ValueRef::Bytes(bytes), _) => row.bytes(bytes),
         (value, _) => {
             formatted(value, sql_type, zone, scratch);
             row.bytes(scratch);
@@ -329,14 +327,15 @@ fn binary_cell(
 ) {
     match (value, sql_type) {
         (ValueRef::Null, _) | (_, SqlType::Null) => row.null(),
+        (
+            ValueRef::Bytes(bytes),
+            SqlType::Char { .. } | SqlType::VarChar { .. } | SqlType::Text { .. } | SqlType::Blob { .. },
+        ) => row.bytes(bytes),
         (_, SqlType::Integer { width, unsigned }) => binary_integer(row, value, *width, *unsigned),
         #[expect(clippy::cast_possible_truncation, reason = "a FLOAT column's value is an f32")]
         (_, SqlType::Float) => row.float(double_of(value) as f32),
         (_, SqlType::Double) => row.double(double_of(value)),
         (_, SqlType::Year) => row.unsigned_short(u16::try_from(signed_of(value)).unwrap_or(0)),
-        (ValueRef::Bytes(bytes), SqlType::VarChar { .. } | SqlType::Text { .. } | SqlType::Blob { .. }) => {
-            row.bytes(bytes)
-        }
         (ValueRef::Date(date), SqlType::Date) => row.date(wire_date(date)),
         (ValueRef::DateTime(moment), SqlType::DateTime { .. }) => row.date_time(wire_date_time(moment)),
         (ValueRef::Date(date), SqlType::DateTime { .. } | SqlType::Timestamp { .. }) => {

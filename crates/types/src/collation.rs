@@ -14,7 +14,8 @@
 //! [`Collation::by_name`] accepts.
 //!
 //! **Invariants**: `compare`, `equal`, `hash` and `sort_key` agree with each other for all byte strings, UTF-8 or not: equal ⟺
-//! compare is Equal ⟺ same sort key, which implies the same hash; sort keys order as `compare` does. The fast paths agree with ICU4X.
+//! compare is Equal ⟺ same sort key, which implies the same hash; sort keys order as `compare` does, and so do order prefixes as far as
+//! they differ. The fast paths agree with ICU4X.
 //! Bytes that are not UTF-8 count as U+FFFD. Sort keys may change with the version of ICU4X, hence the pinned dependency and
 //! [`COLLATION_VERSION`] in the catalogue.
 //!
@@ -94,6 +95,19 @@ impl Collation {
             Order::Tertiary => {
                 ascii::compare_tertiary(left, right).unwrap_or_else(|| TERTIARY.compare_utf8(left, right))
             }
+        }
+    }
+
+    /// The beginning of a string as a number: of two strings that have one, the one with the smaller number is the smaller string. Equal
+    /// numbers say nothing.
+    #[must_use]
+    #[inline]
+    pub fn order_prefix(self, text: &[u8]) -> Option<u64> {
+        let text = self.without_padding(text);
+        match self.order() {
+            Order::Bytes => Some(first_bytes(text)),
+            // Accents and case decide only where letters do not.
+            Order::Primary | Order::Tertiary => ascii::order_prefix(text),
         }
     }
 
@@ -219,6 +233,14 @@ impl Collation {
             _ => return None,
         })
     }
+}
+
+/// The first eight bytes, those that are missing as zeros.
+fn first_bytes(text: &[u8]) -> u64 {
+    let mut first = [0; 8];
+    let length = text.len().min(8);
+    first[..length].copy_from_slice(&text[..length]);
+    u64::from_be_bytes(first)
 }
 
 /// Character sets whose text we keep as UTF-8.

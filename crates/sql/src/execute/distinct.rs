@@ -1,77 +1,137 @@
 //! DISTINCT: rows that were seen before are left out. Rows are equal if each shown value is, under its collation.
+//!
+//! Invariant: what the seen rows hold is charged, but for [`UNCHARGED_MAX`].
 
-use super::{Cx, Failure, Row, row_size};
+use super::row_buffer::{RowAt, RowBuffer};
+use super::{Cx, Failure, UNCHARGED_MAX};
 use expression::{compare_values, hash_value};
+use query::RowSink;
 use stdx::FixedMap;
-use types::{SqlType, Value};
+use types::{SqlType, ValueRef};
 
 /// The hash of the first values of a row.
-pub(crate) fn hash_row(row: &[Value], types: &[SqlType]) -> u64 {
-    let hashes = row.iter().zip(types).map(|(value, sql_type)| hash_value(&value.as_ref(), sql_type));
+pub(crate) fn hash_row(row: &[ValueRef<'_>], types: &[SqlType]) -> u64 {
+    let hashes = row.iter().zip(types).map(|(value, sql_type)| hash_value(value, sql_type));
     hashes.fold(0, |hash: u64, value| (hash.rotate_left(5) ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15))
 }
 
 /// Whether the first values of two rows are equal.
-pub(crate) fn equal_rows(left: &[Value], right: &[Value], types: &[SqlType]) -> bool {
-    let equal = |((left, right), sql_type): ((&Value, &Value), &SqlType)| {
-        compare_values(&left.as_ref(), &right.as_ref(), sql_type).is_eq()
-    };
-    left.iter().zip(right).zip(types).all(equal)
+pub(crate) fn equal_rows<'l>(
+    left: impl Iterator<Item = ValueRef<'l>>,
+    right: &[ValueRef<'_>],
+    types: &[SqlType],
+) -> bool {
+    left.zip(right).zip(types).all(|((left, right), sql_type)| compare_values(&left, right, sql_type).is_eq())
+}
+
+/// A row that was seen.
+#[derive(Clone, Copy, Debug)]
+struct Seen {
+    at: RowAt,
+    /// Another one with the same hash.
+    next: Option<u32>,
 }
 
 /// The rows seen so far.
 #[derive(Debug)]
 pub(crate) struct Distinct {
     types: Vec<SqlType>,
-    seen: Vec<Row>,
-    by_hash: FixedMap<u64, Vec<u32>>,
+    rows: RowBuffer,
+    seen: Vec<Seen>,
+    /// The last row with a hash.
+    by_hash: FixedMap<u64, u32>,
+    charged: usize,
 }
 
 impl Distinct {
     /// Compares the first values of each row, of these types.
     pub(crate) fn new(types: Vec<SqlType>) -> Self {
-        Self { types, seen: Vec::new(), by_hash: FixedMap::default() }
+        Self { types, rows: RowBuffer::default(), seen: Vec::new(), by_hash: FixedMap::default(), charged: 0 }
     }
 
-    /// The rows that are new.
-    pub(crate) fn filter(&mut self, rows: Vec<Row>, cx: &mut Cx<'_, '_>) -> Result<Vec<Row>, Failure> {
-        let mut new = Vec::with_capacity(rows.len());
-        for row in rows {
-            if let Some(size) = self.insert(&row) {
-                cx.core.memory.charge(size)?;
-                new.push(row);
-            }
-        }
-        Ok(new)
+    fn size(&self) -> usize {
+        self.rows.size()
+            + self.seen.capacity() * size_of::<Seen>()
+            + self.by_hash.capacity() * (size_of::<(u64, u32)>() + 1)
     }
 
-    /// What a new row costs; None if it was seen.
-    fn insert(&mut self, row: &Row) -> Option<usize> {
+    /// Pays for the rows that came.
+    pub(crate) fn settle(&mut self, cx: &mut Cx<'_, '_>) -> Result<(), Failure> {
+        let size = self.size();
+        cx.core.memory.charge(size.saturating_sub(self.charged))?;
+        self.charged = size.max(self.charged);
+        Ok(())
+    }
+
+    /// False if the row was seen before.
+    fn is_new(&mut self, row: &[ValueRef<'_>]) -> bool {
         let shown = &row[..self.types.len().min(row.len())];
-        let same_hash = self.by_hash.entry(hash_row(shown, &self.types)).or_default();
-        let is_seen = same_hash.iter().any(|seen| equal_rows(&self.seen[*seen as usize], shown, &self.types));
-        if is_seen {
-            return None;
+        let hash = hash_row(shown, &self.types);
+        let last = self.by_hash.get(&hash).copied();
+        let mut next = last;
+        while let Some(position) = next {
+            let seen = self.seen[position as usize];
+            if equal_rows(self.rows.values(seen.at), shown, &self.types) {
+                return false;
+            }
+            next = seen.next;
         }
-        same_hash.push(u32::try_from(self.seen.len()).unwrap_or(u32::MAX));
-        self.seen.push(shown.to_vec());
-        Some(row_size(shown) + 64)
+        self.by_hash.insert(hash, u32::try_from(self.seen.len()).unwrap_or(u32::MAX));
+        let at = self.rows.push(shown.iter().copied());
+        self.seen.push(Seen { at, next: last });
+        true
+    }
+
+    /// A sink that gives new rows on to another.
+    pub(crate) fn before<'a>(&'a mut self, sink: &'a mut dyn RowSink) -> DistinctSink<'a> {
+        DistinctSink { distinct: self, sink }
+    }
+}
+
+/// See [`Distinct::before`].
+pub(crate) struct DistinctSink<'a> {
+    distinct: &'a mut Distinct,
+    sink: &'a mut dyn RowSink,
+}
+
+impl RowSink for DistinctSink<'_> {
+    fn row(&mut self, primary_key: &[u8], index_key: &[u8], values: &[ValueRef<'_>]) {
+        if self.distinct.is_new(values) {
+            self.sink.row(primary_key, index_key, values);
+        }
+    }
+
+    fn is_full(&self) -> bool {
+        self.sink.is_full() || self.distinct.size() > self.distinct.charged + UNCHARGED_MAX
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Distinct;
-    use types::{Collation, SqlType, Value};
+    use super::{Distinct, hash_row};
+    use types::{Collation, SqlType, ValueRef};
 
     #[test]
     fn equal_under_the_collation_is_seen_once() {
         let text = SqlType::VarChar { length: 10, collation: Collation::Utf8mb40900AiCi };
         let mut distinct = Distinct::new(vec![text]);
-        assert!(distinct.insert(&vec![Value::text("a"), Value::Int(1)]).is_some());
-        assert!(distinct.insert(&vec![Value::text("A"), Value::Int(2)]).is_none());
-        assert!(distinct.insert(&vec![Value::Null, Value::Int(2)]).is_some());
-        assert!(distinct.insert(&vec![Value::Null, Value::Int(3)]).is_none());
-        assert!(distinct.insert(&vec![Value::text("b"), Value::Int(2)]).is_some());
+        assert!(distinct.is_new(&[ValueRef::Bytes(b"a"), ValueRef::Int(1)]));
+        assert!(!distinct.is_new(&[ValueRef::Bytes(b"A"), ValueRef::Int(2)]));
+        assert!(distinct.is_new(&[ValueRef::Null, ValueRef::Int(2)]));
+        assert!(!distinct.is_new(&[ValueRef::Null, ValueRef::Int(3)]));
+        assert!(distinct.is_new(&[ValueRef::Bytes(b"b"), ValueRef::Int(2)]));
+    }
+
+    #[test]
+    fn rows_with_the_same_hash_are_told_apart() {
+        let mut distinct = Distinct::new(vec![SqlType::Double]);
+        let double = |number: f64| [ValueRef::Double(number)];
+        assert!(distinct.is_new(&double(3.0)));
+        // The row of 3.0 is found by the hash of 4.0, too.
+        distinct.by_hash.insert(hash_row(&double(4.0), &distinct.types), 0);
+        assert!(distinct.is_new(&double(4.0)));
+        assert!(!distinct.is_new(&double(4.0)));
+        distinct.by_hash.insert(hash_row(&double(3.0), &distinct.types), 1);
+        assert!(!distinct.is_new(&double(3.0)));
     }
 }

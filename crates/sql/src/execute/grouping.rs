@@ -7,12 +7,14 @@
 
 use super::distinct::{equal_rows, hash_row};
 use super::table_reader::malformed;
-use super::{Cx, Failure, Row, row_size};
+use super::{Cx, Failure, Row, UNCHARGED_MAX, row_size};
 use crate::plan::Grouping;
-use expression::Context;
+use crate::results::borrowed;
 use expression::aggregate::{AggregateCall, AggregateState};
+use expression::{Context, Expression};
+use query::RowSink;
 use stdx::FixedMap;
-use types::{SqlType, Value};
+use types::{SqlType, Value, ValueRef};
 
 /// A group's values and what its aggregates have seen.
 type Group = (Vec<Value>, Vec<AggregateState>);
@@ -23,6 +25,8 @@ pub(crate) struct Groups {
     calls: Vec<AggregateCall>,
     groups: Vec<Group>,
     by_hash: FixedMap<u64, Vec<u32>>,
+    /// What came since memory was charged last.
+    uncharged: usize,
 }
 
 impl Groups {
@@ -32,67 +36,65 @@ impl Groups {
             calls: grouping.calls.clone(),
             groups: Vec::new(),
             by_hash: FixedMap::default(),
+            uncharged: 0,
         }
     }
 
-    /// The position of the group with these values, and its size if it is new.
-    fn group(&mut self, values: Vec<Value>) -> (usize, usize) {
-        let same_hash = self.by_hash.entry(hash_row(&values, &self.types)).or_default();
+    /// The position of the group with these values.
+    fn group(&mut self, values: &[ValueRef<'_>]) -> usize {
+        let same_hash = self.by_hash.entry(hash_row(values, &self.types)).or_default();
         let (groups, types) = (&self.groups, &self.types);
         let is_same = |group: &&u32| {
-            groups.get(**group as usize).is_some_and(|(other, _)| equal_rows(other, &values, types))
+            let group = groups.get(**group as usize);
+            group.is_some_and(|(other, _)| equal_rows(borrowed(other), values, types))
         };
         if let Some(known) = same_hash.iter().find(is_same) {
-            return (*known as usize, 0);
+            return *known as usize;
         }
         let position = self.groups.len();
         same_hash.push(u32::try_from(position).unwrap_or(u32::MAX));
-        let size = row_size(&values) + self.calls.len() * size_of::<AggregateState>() + 64;
+        let values: Vec<Value> = values.iter().map(|value| value.to_value()).collect();
+        self.uncharged += row_size(&values) + self.calls.len() * size_of::<AggregateState>() + 64;
         let states = self.calls.iter().map(AggregateCall::initial_state).collect();
         self.groups.push((values, states));
-        (position, size)
+        position
     }
 
-    /// Takes partial aggregates: a group's values, then one encoded state per call.
-    pub(crate) fn merge(&mut self, rows: Vec<Row>, cx: &mut Cx<'_, '_>) -> Result<(), Failure> {
-        for row in rows {
-            let size = self.merge_row(row)?;
-            cx.core.memory.charge(size)?;
+    /// Pays for what came.
+    pub(crate) fn settle(&mut self, cx: &mut Cx<'_, '_>) -> Result<(), Failure> {
+        Ok(cx.core.memory.charge(std::mem::take(&mut self.uncharged))?)
+    }
+
+    /// Takes a partial aggregate: a group's values, then one encoded state per call.
+    fn merge_row(&mut self, row: &[ValueRef<'_>]) -> Result<(), Failure> {
+        let (values, partials) = row.split_at(self.types.len().min(row.len()));
+        let position = self.group(values);
+        let states = &mut self.groups[position].1;
+        for ((state, call), partial) in states.iter_mut().zip(&self.calls).zip(partials) {
+            let ValueRef::Bytes(bytes) = partial else { return Err(malformed()) };
+            let partial: AggregateState = stdx::wire::from_bytes(bytes).map_err(|_| malformed())?;
+            let before = state.memory_size();
+            state.merge(call, partial)?;
+            self.uncharged += state.memory_size().saturating_sub(before);
         }
         Ok(())
     }
 
-    /// Takes one partial aggregate; what it costs.
-    fn merge_row(&mut self, mut row: Row) -> Result<usize, Failure> {
-        let partials = row.split_off(self.types.len().min(row.len()));
-        let (position, mut size) = self.group(row);
-        let states = &mut self.groups[position].1;
-        for ((state, call), partial) in states.iter_mut().zip(&self.calls).zip(&partials) {
-            let Value::Bytes(bytes) = partial else { return Err(malformed()) };
-            let partial: AggregateState = stdx::wire::from_bytes(bytes).map_err(|_| malformed())?;
-            let before = state.memory_size();
-            state.merge(call, partial)?;
-            size += state.memory_size().saturating_sub(before);
-        }
-        Ok(size)
-    }
-
-    /// Takes rows of the source space.
-    pub(crate) fn add(
+    /// Takes a row of the source space.
+    fn add_row(
         &mut self,
-        rows: &[Row],
-        grouping: &Grouping,
+        row: &[ValueRef<'_>],
+        group_by: &[Expression],
         context: &Context<'_>,
-        cx: &mut Cx<'_, '_>,
     ) -> Result<(), Failure> {
-        for row in rows {
-            let values = grouping.group_by.iter().map(|expression| expression.evaluate(row, context));
-            let values: Vec<Value> = values.collect::<Result<_, _>>()?;
-            let (position, size) = self.group(values);
-            for (state, call) in self.groups[position].1.iter_mut().zip(&grouping.calls) {
-                state.update(call, row, context)?;
-            }
-            cx.core.memory.charge(size)?;
+        let values = group_by.iter().map(|expression| expression.evaluate(&row, context));
+        let values: Vec<Value> = values.collect::<Result<_, _>>()?;
+        let values: Vec<ValueRef<'_>> = borrowed(&values).collect();
+        let position = self.group(&values);
+        for (state, call) in self.groups[position].1.iter_mut().zip(&self.calls) {
+            let before = state.memory_size();
+            state.update(call, &row, context)?;
+            self.uncharged += state.memory_size().saturating_sub(before);
         }
         Ok(())
     }
@@ -100,7 +102,7 @@ impl Groups {
     /// One row per group: its values, then the results of the calls.
     pub(crate) fn finish(mut self, context: &Context<'_>) -> Result<Vec<Row>, Failure> {
         if self.types.is_empty() && self.groups.is_empty() {
-            self.group(Vec::new());
+            self.group(&[]);
         }
         let calls = &self.calls;
         self.groups
@@ -115,10 +117,43 @@ impl Groups {
     }
 }
 
+/// What the rows are that come into groups.
+pub(crate) enum Incoming<'a> {
+    /// Partial aggregates.
+    Partial,
+    /// Rows of the source space.
+    Rows { group_by: &'a [Expression], context: &'a Context<'a> },
+}
+
+/// Takes rows into groups, until one of them can't be.
+pub(crate) struct GroupSink<'a> {
+    pub(crate) groups: &'a mut Groups,
+    pub(crate) incoming: Incoming<'a>,
+    pub(crate) failure: Option<Failure>,
+}
+
+impl RowSink for GroupSink<'_> {
+    fn row(&mut self, _: &[u8], _: &[u8], values: &[ValueRef<'_>]) {
+        if self.failure.is_some() {
+            return;
+        }
+        let taken = match self.incoming {
+            Incoming::Partial => self.groups.merge_row(values),
+            Incoming::Rows { group_by, context } => self.groups.add_row(values, group_by, context),
+        };
+        self.failure = taken.err();
+    }
+
+    fn is_full(&self) -> bool {
+        self.failure.is_some() || self.groups.uncharged > UNCHARGED_MAX
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::Groups;
     use crate::plan::Grouping;
+    use crate::results::borrowed;
     use expression::aggregate::{AggregateCall, AggregateState};
     use expression::{ColumnSlot, Context, Expression};
     use types::{Collation, SqlType, Value};
@@ -136,9 +171,10 @@ mod tests {
         };
         let mut groups = Groups::new(&grouping);
         for row in [partial("a", 2), partial("b", 1), partial("A", 3)] {
-            groups.merge_row(row).expect("partials are well-formed");
+            groups.merge_row(&borrowed(&row).collect::<Vec<_>>()).expect("partials are well-formed");
         }
-        assert!(groups.merge_row(vec![Value::text("a"), Value::Bytes(vec![99])]).is_err());
+        let broken = [Value::text("a"), Value::Bytes(vec![99])];
+        assert!(groups.merge_row(&borrowed(&broken).collect::<Vec<_>>()).is_err());
         let rows = groups.finish(&Context::default()).expect("counting does not fail");
         assert_eq!(rows, vec![vec![Value::text("a"), Value::Int(5)], vec![Value::text("b"), Value::Int(1)]]);
     }

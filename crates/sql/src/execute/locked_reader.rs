@@ -7,17 +7,17 @@
 //! Invariant: rows come in the order of their candidates.
 #![expect(clippy::wildcard_enum_match_arm, reason = "an answer of another kind is a failure like any other")]
 
-use super::sort::{SortColumn, Sorter};
-use super::table_reader::{Collector, KeyedRow, Pump, TableReader, by_partition, malformed};
+use super::sort::{Equals, SortColumn, Sorter};
+use super::table_reader::{KeyedRow, Pump, TableReader, by_partition, malformed};
 use super::{Cx, Failure, Pull, Row, failure_of};
 use crate::inbox::Reply;
 use protocol::program::{LockMode, LockWait, ReadProgram};
 use protocol::signal::RequestId;
-use query::{BatchShape, RowBatchReader, TableAccessInfo};
+use query::{BatchShape, RowBatchReader, RowSink, TableAccessInfo};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use stdx::FixedMap;
-use types::{PartitionId, Value};
+use types::{PartitionId, ValueRef};
 
 /// Keys locked at once.
 const LOCK_BATCH: usize = 256;
@@ -129,28 +129,30 @@ impl Candidates {
                 Ok(Ok(keys.drain(..count).collect()))
             }
             Candidates::Found(reader) => {
-                let mut collector = Collector::new(count, true);
-                let pump = reader.pump(cx, &mut collector)?;
-                if collector.rows.is_empty() {
+                let mut found = KeySink { keys: Vec::new(), limit: count };
+                let pump = reader.pump(cx, &mut found)?;
+                if found.keys.is_empty() {
                     match pump {
                         Pump::Wait => return Ok(Err(Pull::Wait)),
                         Pump::Spent | Pump::Rows => return Ok(Err(Pull::Spent)),
                         Pump::End => {}
                     }
                 }
-                let keys: Vec<Box<[u8]>> = collector.rows.into_iter().map(|row| row.primary_key).collect();
-                Ok(Ok(keys))
+                Ok(Ok(found.keys))
             }
             Candidates::Sorted(reader, sorter) => {
                 if let Some(pull) = fill_sorter(reader, sorter.as_mut(), cx)? {
                     return Ok(Err(pull));
                 }
-                let rows = sorter.take().map(Sorter::finish).unwrap_or_default();
-                let keys = rows.into_iter().filter_map(|mut row| match row.pop() {
-                    Some(Value::Bytes(key)) => Some(key.into()),
-                    _ => None,
-                });
-                *self = Candidates::Keys(keys.collect());
+                let mut keys = VecDeque::new();
+                if let Some(mut sorted) = sorter.take().map(Sorter::finish) {
+                    while let Some(values) = sorted.next() {
+                        if let Some(ValueRef::Bytes(key)) = values.last() {
+                            keys.push_back(key.into());
+                        }
+                    }
+                }
+                *self = Candidates::Keys(keys);
                 self.take(count, cx)
             }
         }
@@ -158,7 +160,7 @@ impl Candidates {
 
     /// Sorted candidates: rows of sort columns.
     pub(crate) fn sorted(reader: TableReader, columns: Vec<SortColumn>) -> Self {
-        Candidates::Sorted(reader, Some(Sorter::new(columns, None)))
+        Candidates::Sorted(reader, Some(Sorter::new(columns, Equals::Kept, None)))
     }
 
     /// Nobody wants more.
@@ -170,6 +172,37 @@ impl Candidates {
     }
 }
 
+/// Keeps the primary keys of rows.
+struct KeySink {
+    keys: Vec<Box<[u8]>>,
+    limit: usize,
+}
+
+impl RowSink for KeySink {
+    fn row(&mut self, primary_key: &[u8], _: &[u8], _: &[ValueRef<'_>]) {
+        self.keys.push(primary_key.into());
+    }
+
+    fn is_full(&self) -> bool {
+        self.keys.len() >= self.limit
+    }
+}
+
+/// Gives a sorter rows that end with their primary key.
+struct WithKey<'a>(&'a mut Sorter);
+
+impl RowSink for WithKey<'_> {
+    fn row(&mut self, primary_key: &[u8], index_key: &[u8], values: &[ValueRef<'_>]) {
+        let mut row = values.to_vec();
+        row.push(ValueRef::Bytes(primary_key));
+        self.0.row(primary_key, index_key, &row);
+    }
+
+    fn is_full(&self) -> bool {
+        self.0.is_full()
+    }
+}
+
 /// Reads all candidates into the sorter, each with its primary key as the last value; Some: poll again later.
 fn fill_sorter(
     reader: &mut TableReader,
@@ -178,14 +211,8 @@ fn fill_sorter(
 ) -> Result<Option<Pull>, Failure> {
     let Some(sorter) = sorter else { return Ok(None) };
     loop {
-        let mut collector = Collector::new(LOCK_BATCH, true);
-        let pump = reader.pump(cx, &mut collector)?;
-        let rows = collector.rows.into_iter().map(|row| {
-            let mut values = row.values;
-            values.push(Value::Bytes(row.primary_key.into()));
-            values
-        });
-        sorter.add(rows.collect(), cx)?;
+        let pump = reader.pump(cx, &mut WithKey(sorter))?;
+        sorter.settle(cx)?;
         match pump {
             Pump::Rows => {}
             Pump::Wait => return Ok(Some(Pull::Wait)),

@@ -16,7 +16,6 @@ use super::conflicts::{stored_bytes, stored_rows};
 use super::locked_reader::{Candidates, LockBatch};
 use super::row_builder::{default_of, store_in_column};
 use super::select::{Window, candidates, conjunction_of};
-use super::sort::SortColumn;
 use super::table_reader::{KeyedRow, Order};
 use super::write_set::{
     FailedWrite, HiddenIndexes, Origin, WriteOutcome, WriteSet, add_change, add_delete, duplicate_error,
@@ -126,19 +125,12 @@ impl ModifyRun {
         let window = Window::of(limit, u64::MAX, cx.statement)?;
         // Without LIMIT the order of changes shows nowhere.
         let order_by = if window.count == u64::MAX { &[] } else { order_by };
-        let columns = order_by.iter().enumerate().map(|(position, key)| SortColumn {
-            position,
-            sql_type: key.expression.sql_type.clone(),
-            descending: key.descending,
-        });
-        let columns: Vec<SortColumn> = columns.collect();
-        let sort: Vec<Expression> = order_by.iter().map(|key| key.expression.clone()).collect();
         let stage = if matches!(access.path, AccessPath::Empty) {
             Stage::Next
         } else {
             let filter = conjunction_of([access.filter.clone()], cx.statement);
             let must_match = window.count != u64::MAX;
-            Stage::Gather(candidates(access, &info, filter, (Order::Any, must_match), columns, sort, cx)?)
+            Stage::Gather(candidates(access, &info, filter, (Order::Any, must_match), order_by, cx)?)
         };
         Ok(Self {
             kind,

@@ -1,36 +1,34 @@
-//! SELECT: a pull tree over a table, a virtual table or nothing, and the writing of its rows.
+//! SELECT: a tree of operators over a table, a virtual table or nothing, and the writing of its rows.
 //!
 //! ```text
 //! table reader (filter, projection or partial aggregates done where the rows are)
 //!   -> merge of groups -> HAVING -> projection        (only with a grouping)
-//!   -> DISTINCT -> sort                               (as needed)
+//!   -> DISTINCT -> sort                               (as needed; if all items are sorted by, the sort does both)
 //!   -> LIMIT and OFFSET while writing
 //! ```
-//! A table reader without anything behind it writes rows straight from storage into the connection's send buffer.
+//! An operator is pumped: it gives rows to the sink of the one behind it, borrowed, for as long as that takes them. So a row is copied only where it is
+//! kept, and a table reader without anything behind it writes rows straight from storage into the connection's send buffer.
 //!
 //! Invariant: nothing is sent before the first row or the end is known, so an early error is a plain error packet.
 #![expect(clippy::wildcard_enum_match_arm, reason = "LIMIT takes whole numbers, nothing else")]
 
 use super::distinct::Distinct;
-use super::grouping::Groups;
+use super::grouping::{GroupSink, Groups, Incoming};
 use super::locked_reader::{Candidates, LockedReader};
-use super::sort::{SortColumn, Sorter};
-use super::table_reader::{Collector, Order, Pump, TableReader, Target};
+use super::sort::{Equals, SortColumn, Sorted, Sorter};
+use super::table_reader::{Order, Pump, TableReader, Target, malformed};
 use super::{Completion, Cx, Failure, Progress, Pull, Row, Statement, access, warnings_of};
-use crate::plan::{AccessPath, Grouping, SelectPlan, Source, TableAccess};
-use crate::results::RowWriter;
+use crate::plan::{AccessPath, Grouping, SelectPlan, SortKey, Source, TableAccess};
+use crate::results::{RowWriter, borrowed};
 use crate::show::VirtualReader;
 use expression::aggregate::AggregateCall;
-use expression::{Expression, NoColumns};
+use expression::{Context, Expression, NoColumns};
 use mysql_protocol::PacketWriter;
 use protocol::program::{ReadOutput, ReadProgram};
 use protocol::{SqlError, module::SEND_BUFFER_HIGH};
 use query::{RowSink, TableAccessInfo};
 use std::sync::Arc;
-use types::{ColumnIndex, IndexId, KeyEncoder, SqlType, Value};
-
-/// Rows of one batch.
-const BATCH_ROWS: usize = 512;
+use types::{ColumnIndex, IndexId, KeyEncoder, Value, ValueRef};
 
 /// A node of the tree.
 pub(crate) enum Operator {
@@ -61,8 +59,9 @@ pub(crate) enum Operator {
     },
     Sort {
         input: Box<Operator>,
-        sorter: Option<Sorter>,
+        sorter: Sorter,
     },
+    Sorted(Sorted),
 }
 
 impl Operator {
@@ -71,73 +70,85 @@ impl Operator {
         Operator::Rows(rows.into_iter())
     }
 
-    /// The next rows.
-    pub(crate) fn next(&mut self, cx: &mut Cx<'_, '_>) -> Result<Pull, Failure> {
+    /// Gives rows to `sink` until it is full, an answer must come, the budget is spent, or there are no more.
+    pub(crate) fn pump(&mut self, cx: &mut Cx<'_, '_>, sink: &mut dyn RowSink) -> Result<Pump, Failure> {
         match self {
             Operator::Rows(rows) => {
-                let batch: Vec<Row> = rows.by_ref().take(BATCH_ROWS).collect();
-                cx.env.budget.spend(u32::try_from(batch.len()).unwrap_or(u32::MAX));
-                Ok(if batch.is_empty() { Pull::End } else { Pull::Batch(batch) })
+                while !sink.is_full() {
+                    let Some(row) = rows.next() else { return Ok(Pump::End) };
+                    give(&row, sink);
+                    if !cx.env.budget.spend(1) {
+                        return Ok(Pump::Spent);
+                    }
+                }
+                Ok(Pump::Rows)
             }
-            Operator::Table(reader) => reader.next(cx),
-            Operator::Unique(reader) => reader.next(cx),
-            Operator::Locked(reader) => reader.next(cx),
-            Operator::Virtual(reader) => reader.next(cx),
-            Operator::Filter { input, condition } => loop {
-                match input.next(cx)? {
-                    Pull::Batch(rows) => {
-                        let rows = filtered(rows, condition, cx)?;
-                        if !rows.is_empty() {
-                            return Ok(Pull::Batch(rows));
-                        }
-                    }
-                    pull @ (Pull::Wait | Pull::Spent | Pull::End) => return Ok(pull),
-                }
-            },
-            Operator::Project { input, expressions } => match input.next(cx)? {
-                Pull::Batch(rows) => Ok(Pull::Batch(projected(&rows, expressions, cx)?)),
-                pull @ (Pull::Wait | Pull::Spent | Pull::End) => Ok(pull),
-            },
-            Operator::Group { .. } => self.next_group(cx),
-            Operator::Distinct { input, distinct } => loop {
-                match input.next(cx)? {
-                    Pull::Batch(rows) => {
-                        let rows = distinct.filter(rows, cx)?;
-                        if !rows.is_empty() {
-                            return Ok(Pull::Batch(rows));
-                        }
-                    }
-                    pull @ (Pull::Wait | Pull::Spent | Pull::End) => return Ok(pull),
-                }
-            },
-            Operator::Sort { input, sorter } => {
-                while let Some(running) = sorter {
-                    match input.next(cx)? {
-                        Pull::Batch(rows) => running.add(rows, cx)?,
-                        Pull::End => {
-                            let rows = sorter.take().map(Sorter::finish).unwrap_or_default();
-                            *self = Operator::rows(rows);
-                            return self.next(cx);
-                        }
-                        pull @ (Pull::Wait | Pull::Spent) => return Ok(pull),
-                    }
-                }
-                Ok(Pull::End)
+            Operator::Table(reader) => reader.pump(cx, sink),
+            Operator::Unique(reader) => reader.pump(cx, sink),
+            Operator::Locked(reader) => Ok(given(reader.next(cx)?, sink)),
+            Operator::Virtual(reader) => Ok(given(reader.next(cx)?, sink)),
+            Operator::Filter { input, condition } => {
+                let context = cx.statement.context();
+                let mut filter = FilterSink { condition, context: &context, sink, failure: None };
+                let pump = input.pump(cx, &mut filter);
+                let failure = filter.failure;
+                cx.keep_warnings(warnings_of(&context));
+                failure.map_or(pump, Err)
             }
+            Operator::Project { input, expressions } => {
+                let context = cx.statement.context();
+                let mut project = ProjectSink { expressions, context: &context, sink, failure: None };
+                let pump = input.pump(cx, &mut project);
+                let failure = project.failure;
+                cx.keep_warnings(warnings_of(&context));
+                failure.map_or(pump, Err)
+            }
+            Operator::Group { .. } => self.pump_groups(cx, sink),
+            Operator::Distinct { input, distinct } => {
+                let pump = input.pump(cx, &mut distinct.before(sink))?;
+                distinct.settle(cx)?;
+                Ok(pump)
+            }
+            Operator::Sort { input, sorter } => loop {
+                let pump = input.pump(cx, sorter)?;
+                sorter.settle(cx)?;
+                match pump {
+                    Pump::Rows if cx.env.budget.is_spent() => return Ok(Pump::Spent),
+                    Pump::Rows => {}
+                    Pump::Wait | Pump::Spent => return Ok(pump),
+                    Pump::End => {
+                        let sorter = std::mem::replace(sorter, Sorter::new(Vec::new(), Equals::Kept, None));
+                        *self = Operator::Sorted(sorter.finish());
+                        return self.pump(cx, sink);
+                    }
+                }
+            },
+            Operator::Sorted(sorted) => Ok(if sorted.give(sink) { Pump::Rows } else { Pump::End }),
         }
     }
 
-    fn next_group(&mut self, cx: &mut Cx<'_, '_>) -> Result<Pull, Failure> {
-        let Operator::Group { input, groups, grouping, is_partial } = self else { return Ok(Pull::End) };
+    fn pump_groups(&mut self, cx: &mut Cx<'_, '_>, sink: &mut dyn RowSink) -> Result<Pump, Failure> {
+        let Operator::Group { input, groups, grouping, is_partial } = self else { return Ok(Pump::End) };
         while let Some(running) = groups {
-            match input.next(cx)? {
-                Pull::Batch(rows) if *is_partial => running.merge(rows, cx)?,
-                Pull::Batch(rows) => {
-                    let context = cx.statement.context();
-                    running.add(&rows, grouping, &context, cx)?;
-                    cx.keep_warnings(warnings_of(&context));
-                }
-                Pull::End => {
+            let context = cx.statement.context();
+            let incoming = if *is_partial {
+                Incoming::Partial
+            } else {
+                Incoming::Rows { group_by: &grouping.group_by, context: &context }
+            };
+            let mut group = GroupSink { groups: running, incoming, failure: None };
+            let pump = input.pump(cx, &mut group);
+            if let Some(failure) = group.failure {
+                return Err(failure);
+            }
+            let pump = pump?;
+            running.settle(cx)?;
+            cx.keep_warnings(warnings_of(&context));
+            match pump {
+                Pump::Rows if cx.env.budget.is_spent() => return Ok(Pump::Spent),
+                Pump::Rows => {}
+                Pump::Wait | Pump::Spent => return Ok(pump),
+                Pump::End => {
                     let context = cx.statement.context();
                     let rows = match groups.take() {
                         Some(groups) => groups.finish(&context)?,
@@ -145,18 +156,17 @@ impl Operator {
                     };
                     cx.keep_warnings(warnings_of(&context));
                     *self = Operator::rows(rows);
-                    return self.next(cx);
+                    return self.pump(cx, sink);
                 }
-                pull @ (Pull::Wait | Pull::Spent) => return Ok(pull),
             }
         }
-        Ok(Pull::End)
+        Ok(Pump::End)
     }
 
     /// Nobody wants more rows.
     pub(crate) fn close(&mut self, cx: &mut Cx<'_, '_>) {
         match self {
-            Operator::Rows(_) | Operator::Virtual(_) | Operator::Locked(_) => {}
+            Operator::Rows(_) | Operator::Sorted(_) | Operator::Virtual(_) | Operator::Locked(_) => {}
             Operator::Table(reader) => reader.close(cx),
             Operator::Unique(reader) => reader.close(cx),
             Operator::Filter { input, .. }
@@ -168,27 +178,73 @@ impl Operator {
     }
 }
 
-fn filtered(rows: Vec<Row>, condition: &Expression, cx: &mut Cx<'_, '_>) -> Result<Vec<Row>, Failure> {
-    let context = cx.statement.context();
-    let mut kept = Vec::with_capacity(rows.len());
-    for row in rows {
-        if condition.is_true(&row, &context)? {
-            kept.push(row);
-        }
-    }
-    cx.keep_warnings(warnings_of(&context));
-    Ok(kept)
+/// Gives a row to a sink.
+fn give(row: &[Value], sink: &mut dyn RowSink) {
+    let values: Vec<ValueRef<'_>> = borrowed(row).collect();
+    sink.row(&[], &[], &values);
 }
 
-fn projected(rows: &[Row], expressions: &[Expression], cx: &mut Cx<'_, '_>) -> Result<Vec<Row>, Failure> {
-    let context = cx.statement.context();
-    let mut projected = Vec::with_capacity(rows.len());
-    for row in rows {
-        let values = expressions.iter().map(|expression| expression.evaluate(row, &context));
-        projected.push(values.collect::<Result<Row, _>>()?);
+/// Gives a batch to a sink.
+fn given(pull: Pull, sink: &mut dyn RowSink) -> Pump {
+    match pull {
+        Pull::Batch(rows) => {
+            rows.iter().for_each(|row| give(row, sink));
+            Pump::Rows
+        }
+        Pull::Wait => Pump::Wait,
+        Pull::Spent => Pump::Spent,
+        Pull::End => Pump::End,
     }
-    cx.keep_warnings(warnings_of(&context));
-    Ok(projected)
+}
+
+/// Gives on the rows for which a condition is true, until it can't be evaluated.
+struct FilterSink<'a> {
+    condition: &'a Expression,
+    context: &'a Context<'a>,
+    sink: &'a mut dyn RowSink,
+    failure: Option<Failure>,
+}
+
+impl RowSink for FilterSink<'_> {
+    fn row(&mut self, primary_key: &[u8], index_key: &[u8], values: &[ValueRef<'_>]) {
+        if self.failure.is_some() {
+            return;
+        }
+        match self.condition.is_true(&values, self.context) {
+            Ok(true) => self.sink.row(primary_key, index_key, values),
+            Ok(false) => {}
+            Err(error) => self.failure = Some(error.into()),
+        }
+    }
+
+    fn is_full(&self) -> bool {
+        self.failure.is_some() || self.sink.is_full()
+    }
+}
+
+/// Gives on the values of expressions, until one can't be evaluated.
+struct ProjectSink<'a> {
+    expressions: &'a [Expression],
+    context: &'a Context<'a>,
+    sink: &'a mut dyn RowSink,
+    failure: Option<Failure>,
+}
+
+impl RowSink for ProjectSink<'_> {
+    fn row(&mut self, _: &[u8], _: &[u8], values: &[ValueRef<'_>]) {
+        if self.failure.is_some() {
+            return;
+        }
+        let computed = self.expressions.iter().map(|expression| expression.evaluate(&values, self.context));
+        match computed.collect::<Result<Row, _>>() {
+            Ok(row) => give(&row, self.sink),
+            Err(error) => self.failure = Some(error.into()),
+        }
+    }
+
+    fn is_full(&self) -> bool {
+        self.failure.is_some() || self.sink.is_full()
+    }
 }
 
 /// LIMIT and OFFSET of this execution.
@@ -236,19 +292,16 @@ impl SelectRun {
     pub(crate) fn new(plan: &SelectPlan, cx: &mut Cx<'_, '_>) -> Result<Self, Failure> {
         let window = Window::of(&plan.limit, cx.core.variables.select_limit, cx.statement)?;
         let mut root = source_of(plan, window, cx)?;
-        let types = |expressions: &[Expression]| -> Vec<SqlType> {
-            expressions.iter().map(|expression| expression.sql_type.clone()).collect()
-        };
-        if plan.distinct {
-            root = Operator::Distinct {
-                input: Box::new(root),
-                distinct: Distinct::new(types(&plan.projection)),
-            };
+        let columns = sort_columns(plan);
+        let sorts_all = sorts_by_all_items(plan, &columns);
+        if plan.distinct && !sorts_all {
+            let types = plan.projection.iter().map(|item| item.sql_type.clone()).collect();
+            root = Operator::Distinct { input: Box::new(root), distinct: Distinct::new(types) };
         }
         if needs_sort(plan) {
-            let columns = sort_columns(plan, plan.projection.len());
-            root =
-                Operator::Sort { input: Box::new(root), sorter: Some(Sorter::new(columns, window.useful())) };
+            let equals = if plan.distinct && sorts_all { Equals::Dropped } else { Equals::Kept };
+            let sorter = Sorter::new(columns, equals, window.useful());
+            root = Operator::Sort { input: Box::new(root), sorter };
         }
         Ok(Self { root, window, is_header_sent: false, row_count: 0 })
     }
@@ -340,25 +393,10 @@ impl SelectRun {
             if writer.packets.buffer_size() >= SEND_BUFFER_HIGH {
                 return Ok(Pump::Rows);
             }
-            if let Operator::Table(reader) = &mut self.root {
-                match reader.pump(cx, writer)? {
-                    Pump::Rows => continue,
-                    pump @ (Pump::Wait | Pump::Spent | Pump::End) => return Ok(pump),
-                }
-            }
-            match self.root.next(cx)? {
-                Pull::Batch(rows) => {
-                    for row in &rows {
-                        let values: Vec<types::ValueRef<'_>> = crate::results::borrowed(row).collect();
-                        writer.row(&[], &[], &values);
-                    }
-                    if cx.env.budget.is_spent() {
-                        return Ok(Pump::Spent);
-                    }
-                }
-                Pull::Wait => return Ok(Pump::Wait),
-                Pull::Spent => return Ok(Pump::Spent),
-                Pull::End => return Ok(Pump::End),
+            match self.root.pump(cx, writer)? {
+                Pump::Rows if cx.env.budget.is_spent() => return Ok(Pump::Spent),
+                Pump::Rows => {}
+                pump @ (Pump::Wait | Pump::Spent | Pump::End) => return Ok(pump),
             }
         }
     }
@@ -368,23 +406,40 @@ fn needs_sort(plan: &SelectPlan) -> bool {
     !plan.order_by.is_empty() && plan.order_by_index.is_none()
 }
 
-/// The sort columns, which stand behind `width` other values.
-fn sort_columns(plan: &SelectPlan, width: usize) -> Vec<SortColumn> {
-    let numbered = plan.order_by.iter().enumerate();
-    numbered
-        .map(|(position, key)| SortColumn {
-            position: width + position,
-            sql_type: key.expression.sql_type.clone(),
-            descending: key.descending,
-        })
-        .collect()
+/// True if an expression is a column, so that evaluating it once or twice is the same.
+fn is_same_column(left: &Expression, right: &Expression) -> bool {
+    left.as_column().is_some() && left.as_column() == right.as_column()
 }
 
-/// The items, then what is sorted by.
+/// The position of the item that a sort key is, too.
+fn item_of(plan: &SelectPlan, key: &SortKey) -> Option<usize> {
+    plan.projection.iter().position(|item| is_same_column(item, &key.expression))
+}
+
+/// The sort columns: an item, or one of the values that stand behind the items.
+fn sort_columns(plan: &SelectPlan) -> Vec<SortColumn> {
+    let mut behind = plan.projection.len()..;
+    let column = |key: &SortKey| SortColumn {
+        position: item_of(plan, key).or_else(|| behind.next()).unwrap_or(usize::MAX),
+        sql_type: key.expression.sql_type.clone(),
+        descending: key.descending,
+    };
+    if needs_sort(plan) { plan.order_by.iter().map(column).collect() } else { Vec::new() }
+}
+
+/// True if rows that are equal in all sort columns are equal in all items, and the other way round.
+fn sorts_by_all_items(plan: &SelectPlan, columns: &[SortColumn]) -> bool {
+    let items = 0..plan.projection.len();
+    columns.iter().all(|column| items.contains(&column.position))
+        && items.clone().all(|item| columns.iter().any(|column| column.position == item))
+}
+
+/// The items, then what else is sorted by.
 fn output_expressions(plan: &SelectPlan) -> Vec<Expression> {
     let mut expressions = plan.projection.clone();
     if needs_sort(plan) {
-        expressions.extend(plan.order_by.iter().map(|key| key.expression.clone()));
+        let others = plan.order_by.iter().filter(|key| item_of(plan, key).is_none());
+        expressions.extend(others.map(|key| key.expression.clone()));
     }
     expressions
 }
@@ -523,14 +578,9 @@ fn locked_source(
     // Limits count rows that were locked, and only if no later step drops rows.
     let limit = if plan.grouping.is_none() && !plan.distinct { window.useful() } else { None };
     let order = plan.order_by_index.map_or(Order::Any, Order::Key);
-    let sort: Vec<Expression> = if needs_sort(plan) && limit.is_some() {
-        plan.order_by.iter().map(|key| key.expression.clone()).collect()
-    } else {
-        Vec::new()
-    };
+    let sort: &[SortKey] = if needs_sort(plan) && limit.is_some() { &plan.order_by } else { &[] };
     let filter = conjunction_of([table.filter.clone(), having], cx.statement);
-    let candidates =
-        candidates(table, info, filter.clone(), (order, false), sort_columns(plan, 0), sort, cx)?;
+    let candidates = candidates(table, info, filter.clone(), (order, false), sort, cx)?;
     // Aggregates are made here: a locking read answers row by row.
     let (output, is_grouped) = match &plan.grouping {
         Some(_) => {
@@ -555,13 +605,12 @@ pub(crate) fn candidates(
     info: &Arc<TableAccessInfo>,
     filter: Option<Expression>,
     (order, must_match): (Order, bool),
-    columns: Vec<SortColumn>,
-    sort: Vec<Expression>,
+    sort: &[SortKey],
     cx: &mut Cx<'_, '_>,
 ) -> Result<Candidates, Failure> {
     let is_sorted = !sort.is_empty();
     let output = if is_sorted {
-        ReadOutput::Expressions(cx.statement.folded_all(&sort))
+        ReadOutput::Expressions(sort.iter().map(|key| cx.statement.folded(&key.expression)).collect())
     } else {
         ReadOutput::Columns(Vec::new())
     };
@@ -578,7 +627,13 @@ pub(crate) fn candidates(
             TableReader::new(info, program, Target::Ranges(index, ranges), order, None, cx)
         }
     };
-    Ok(if is_sorted { Candidates::sorted(reader, columns) } else { Candidates::Found(reader) })
+    let numbered = sort.iter().enumerate();
+    let columns = numbered.map(|(position, key)| SortColumn {
+        position,
+        sql_type: key.expression.sql_type.clone(),
+        descending: key.descending,
+    });
+    Ok(if is_sorted { Candidates::sorted(reader, columns.collect()) } else { Candidates::Found(reader) })
 }
 
 /// What an access path comes to in this execution.
@@ -654,23 +709,16 @@ impl UniqueReader {
         })
     }
 
-    fn next(&mut self, cx: &mut Cx<'_, '_>) -> Result<Pull, Failure> {
+    fn pump(&mut self, cx: &mut Cx<'_, '_>, sink: &mut dyn RowSink) -> Result<Pump, Failure> {
         while let Some(entries) = &mut self.entries {
-            let mut collector = Collector::new(BATCH_ROWS, false);
-            let pump = entries.pump(cx, &mut collector)?;
-            for row in collector.rows {
-                let values: Vec<types::ValueRef<'_>> = crate::results::borrowed(&row.values).collect();
-                if !self.info.primary_key.accepts(&values) {
-                    return Err(super::table_reader::malformed());
-                }
-                let mut key = Vec::new();
-                self.info.primary_key.encode_values(&values, &mut key);
-                self.found.push(key.into());
+            let mut found = EntrySink { info: &self.info, keys: &mut self.found, is_malformed: false };
+            let pump = entries.pump(cx, &mut found)?;
+            if found.is_malformed {
+                return Err(malformed());
             }
             match pump {
                 Pump::Rows => {}
-                Pump::Wait => return Ok(Pull::Wait),
-                Pump::Spent => return Ok(Pull::Spent),
+                Pump::Wait | Pump::Spent => return Ok(pump),
                 Pump::End => {
                     self.entries = None;
                     let mut keys = std::mem::take(&mut self.found);
@@ -683,8 +731,8 @@ impl UniqueReader {
             }
         }
         match &mut self.rows {
-            Some(rows) => rows.next(cx),
-            None => Ok(Pull::End),
+            Some(rows) => rows.pump(cx, sink),
+            None => Ok(Pump::End),
         }
     }
 
@@ -692,5 +740,28 @@ impl UniqueReader {
         for reader in self.entries.iter_mut().chain(&mut self.rows) {
             reader.close(cx);
         }
+    }
+}
+
+/// Makes primary keys of the columns that entries of a unique index hold; there is at most one for each key that was asked for.
+struct EntrySink<'a> {
+    info: &'a TableAccessInfo,
+    keys: &'a mut Vec<Box<[u8]>>,
+    is_malformed: bool,
+}
+
+impl RowSink for EntrySink<'_> {
+    fn row(&mut self, _: &[u8], _: &[u8], values: &[ValueRef<'_>]) {
+        if self.info.primary_key.accepts(values) {
+            let mut key = Vec::new();
+            self.info.primary_key.encode_values(values, &mut key);
+            self.keys.push(key.into());
+        } else {
+            self.is_malformed = true;
+        }
+    }
+
+    fn is_full(&self) -> bool {
+        self.is_malformed
     }
 }

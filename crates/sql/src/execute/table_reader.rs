@@ -17,24 +17,23 @@
 //! answered is asked again from where it stood, elsewhere if need be.
 #![expect(clippy::wildcard_enum_match_arm, reason = "an answer of another kind is an error of the peer")]
 
-use super::{Cx, Failure, Place, Pull, Row, failure_of, row_size, table_ref};
+use super::row_buffer::{RowAt, RowBuffer};
+use super::{Cx, Failure, Place, Row, failure_of, table_ref};
 use crate::inbox::Reply;
 use crate::plan::ScanDirection;
 use protocol::program::{Access, KeyRange, ReadOutput, ReadProgram, ReadProgress, Refusal, RowBatch};
 use protocol::signal::RequestId;
 use protocol::{Address, SqlError};
 use query::{BatchShape, ReadRun, ReadStep, RowBatchReader, RowSink, TableAccessInfo, remaining};
-use std::collections::VecDeque;
 use std::ops::Bound;
 use std::sync::Arc;
 use stdx::Instant;
 use storage::Visibility;
 use types::{IndexId, PartitionId, ValueRef};
 
-/// Rows that wait to be merged, per partition, at most.
+/// Rows that wait to be merged, per partition, at most; fewer if they are large.
 const MERGE_ROWS: usize = 256;
-/// Rows of one batch through the operators.
-const BATCH_ROWS: usize = 512;
+const MERGE_BYTES: usize = 1 << 20;
 
 /// In which order rows come.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -128,8 +127,61 @@ struct PartitionRead {
     access: Option<Access>,
     state: State,
     attempts: u32,
-    /// Rows that wait to be merged, in order.
-    buffered: VecDeque<KeyedRow>,
+    merge: MergeBuffer,
+}
+
+/// Rows of one partition that wait to be merged, in order: index key, primary key, values.
+#[derive(Default)]
+struct MergeBuffer {
+    rows: RowBuffer,
+    /// The next row.
+    next: Option<RowAt>,
+    charged: usize,
+}
+
+impl MergeBuffer {
+    /// Bytes of the next row's index key.
+    fn key(&self) -> Option<&[u8]> {
+        match self.rows.value(self.next?, 0) {
+            ValueRef::Bytes(key) => Some(key),
+            _ => None,
+        }
+    }
+
+    /// Gives the next row to a sink.
+    fn give_next(&mut self, sink: &mut dyn RowSink) {
+        let Some(at) = self.next else { return };
+        self.rows.lend(at, |row| {
+            if let [ValueRef::Bytes(index_key), ValueRef::Bytes(primary_key), values @ ..] = row {
+                sink.row(primary_key, index_key, values);
+            }
+        });
+        self.next = self.rows.behind(at);
+        if self.next.is_none() {
+            self.rows.clear();
+        }
+    }
+
+    /// Pays for the largest size that it had.
+    fn settle(&mut self, cx: &mut Cx<'_, '_>) -> Result<(), Failure> {
+        let size = self.rows.size();
+        cx.core.memory.charge(size.saturating_sub(self.charged))?;
+        self.charged = size.max(self.charged);
+        Ok(())
+    }
+}
+
+impl RowSink for MergeBuffer {
+    fn row(&mut self, primary_key: &[u8], index_key: &[u8], values: &[ValueRef<'_>]) {
+        let keys = [ValueRef::Bytes(index_key), ValueRef::Bytes(primary_key)];
+        let at = self.rows.push(keys.into_iter().chain(values.iter().copied()));
+        self.next.get_or_insert(at);
+    }
+
+    fn is_full(&self) -> bool {
+        // An empty one takes a row even if it still holds the memory of large ones.
+        self.rows.len() >= MERGE_ROWS || (self.next.is_some() && self.rows.size() >= MERGE_BYTES)
+    }
 }
 
 enum Poll {
@@ -233,23 +285,6 @@ impl TableReader {
         }
     }
 
-    /// The next rows as a batch.
-    pub(crate) fn next(&mut self, cx: &mut Cx<'_, '_>) -> Result<Pull, Failure> {
-        let mut collector = Collector::new(BATCH_ROWS, false);
-        loop {
-            let pump = self.pump(cx, &mut collector)?;
-            if !collector.rows.is_empty() {
-                return Ok(Pull::Batch(collector.rows.into_iter().map(|row| row.values).collect()));
-            }
-            match pump {
-                Pump::Rows => {}
-                Pump::Wait => return Ok(Pull::Wait),
-                Pump::Spent => return Ok(Pull::Spent),
-                Pump::End => return Ok(Pull::End),
-            }
-        }
-    }
-
     /// Nobody wants more: answers on their way are dropped.
     pub(crate) fn close(&mut self, cx: &mut Cx<'_, '_>) {
         for read in &self.partitions {
@@ -325,12 +360,9 @@ impl TableReader {
                     return Ok(Pump::Rows);
                 }
                 let Some(position) = self.first(direction) else { return Ok(Pump::End) };
-                let read = &mut self.partitions[position];
-                if let Some(row) = read.buffered.pop_front() {
-                    let values: Vec<ValueRef<'_>> = crate::results::borrowed(&row.values).collect();
-                    sink.row(&row.primary_key, &row.index_key, &values);
-                }
-                if read.buffered.is_empty() {
+                let buffer = &mut self.partitions[position].merge;
+                buffer.give_next(sink);
+                if buffer.next.is_none() {
                     break;
                 }
             }
@@ -340,7 +372,7 @@ impl TableReader {
     /// The partition whose next row is the first of all.
     fn first(&self, direction: ScanDirection) -> Option<usize> {
         let keys = self.partitions.iter().enumerate();
-        let keys = keys.filter_map(|(position, read)| Some((&read.buffered.front()?.index_key, position)));
+        let keys = keys.filter_map(|(position, read)| Some((read.merge.key()?, position)));
         match direction {
             ScanDirection::Forward => keys.min_by(|left, right| left.0.cmp(right.0)),
             ScanDirection::Backward => keys.max_by(|left, right| left.0.cmp(right.0)),
@@ -367,24 +399,24 @@ pub(crate) fn by_partition<T: AsRef<[u8]>>(
 
 impl PartitionRead {
     fn new(partition: PartitionId, access: Access) -> Self {
-        Self { partition, access: Some(access), state: State::Idle, attempts: 0, buffered: VecDeque::new() }
+        Self {
+            partition,
+            access: Some(access),
+            state: State::Idle,
+            attempts: 0,
+            merge: MergeBuffer::default(),
+        }
     }
 
     /// Makes sure that a row is buffered: `Moved` if one is.
     fn fill(&mut self, common: &Common, cx: &mut Cx<'_, '_>) -> Result<Poll, Failure> {
-        while self.buffered.is_empty() {
-            let mut collector = Collector::new(MERGE_ROWS, true);
-            let poll = self.poll(common, cx, &mut collector)?;
-            let size: usize = collector.rows.iter().map(|row| row_size(&row.values)).sum();
-            // What is merged is charged as it comes and given back with the statement: the buffers are bounded, so this is small.
-            if size > 1 << 20 {
-                cx.core.memory.charge(size)?;
-            }
-            self.buffered.extend(collector.rows);
-            if !self.buffered.is_empty() {
-                return Ok(Poll::Moved);
-            }
-            if !matches!(poll, Poll::Moved | Poll::Full) {
+        while self.merge.next.is_none() {
+            let mut merge = std::mem::take(&mut self.merge);
+            let polled = self.poll(common, cx, &mut merge);
+            self.merge = merge;
+            let poll = polled?;
+            self.merge.settle(cx)?;
+            if self.merge.next.is_none() && !matches!(poll, Poll::Moved | Poll::Full) {
                 return Ok(poll);
             }
         }

@@ -169,6 +169,27 @@ pub(super) fn compare_tertiary(left: &[u8], right: &[u8]) -> Option<Ordering> {
     }
 }
 
+/// Characters of an order prefix.
+const PREFIX: usize = 8;
+
+/// The ranks of the first characters, the first one highest; `None` unless each of them counts and is followed by an ASCII character that
+/// counts, or by the end: then a difference between two prefixes is one that `walk` decides by.
+#[inline]
+pub(super) fn order_prefix(text: &[u8]) -> Option<u64> {
+    let ranks = &TABLES.ranks;
+    let mut prefix = 0;
+    for (position, character) in text.iter().take(PREFIX + 1).enumerate() {
+        let rank = if character.is_ascii() { ranks[usize::from(character & 0x7f)] } else { 0 };
+        if rank == 0 {
+            return None;
+        }
+        if position < PREFIX {
+            prefix |= u64::from(rank) << (8 * (PREFIX - 1 - position));
+        }
+    }
+    Some(prefix)
+}
+
 /// Writes the key of up to [`BLOCK`] characters; `previous` is the last weight whose lead byte was written and is compressible.
 fn write_block(text: &[u8], previous: &mut u32, block: &mut [u8; KEY_BLOCK]) -> usize {
     let tables = &*TABLES;

@@ -24,6 +24,12 @@ fn agree(collation: Collation, left: &[u8], right: &[u8]) {
     assert_eq!(order, left_key.cmp(&right_key), "{collation:?} {left:?} {right:?}");
     assert_eq!(order, collation.compare(right, left).reverse());
     assert_eq!(collation.equal(left, right), order.is_eq());
+    if let (Some(left_prefix), Some(right_prefix)) =
+        (collation.order_prefix(left), collation.order_prefix(right))
+        && left_prefix != right_prefix
+    {
+        assert_eq!(order, left_prefix.cmp(&right_prefix), "{collation:?} {left:?} {right:?}");
+    }
     if order.is_eq() {
         assert_eq!(collation.hash(left), collation.hash(right), "{collation:?} {left:?} {right:?}");
     }
@@ -53,6 +59,20 @@ fn all_pairs_of_ascii_characters() {
             }
         }
     }
+}
+
+#[test]
+fn plain_strings_have_an_order_prefix() {
+    let prefix = |collation: Collation, text: &str| collation.order_prefix(text.as_bytes());
+    for collation in ALL {
+        assert!(prefix(collation, "12345678-x") < prefix(collation, "12345679-a"), "{collation:?}");
+        assert!(prefix(collation, "abc") < prefix(collation, "abcd"), "{collation:?}");
+        assert!(prefix(collation, "").is_some());
+    }
+    assert_eq!(prefix(AI, "ABCDEFGH"), prefix(AI, "abcdefgh!"));
+    assert_eq!(prefix(Collation::Utf8mb4GeneralCi, "a  "), prefix(Collation::Utf8mb4GeneralCi, "a"));
+    // What follows may change what the last letter means, or nothing follows that counts.
+    assert_eq!((prefix(AI, "abcdefgh\u{301}"), prefix(CS, "a\u{1}")), (None, None));
 }
 
 #[test]
