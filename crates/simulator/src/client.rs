@@ -50,6 +50,8 @@ pub trait Script {
 pub struct Client {
     script: Box<dyn Script>,
     connection: Option<Connected>,
+    /// Statements that every new connection begins with; the script hears nothing of them.
+    preamble: Vec<String>,
     /// Where it wants to connect.
     target: Option<NodeId>,
     pending: Option<Answer>,
@@ -61,14 +63,26 @@ pub struct Client {
 struct Connected {
     link: Link,
     protocol: ClientConnection,
+    /// Statements of the preamble that are not sent yet, last first.
+    preamble: Vec<String>,
+    /// Logged in, and the preamble is done.
+    is_ready: bool,
 }
 
 impl Client {
     /// A client that has not begun.
     #[must_use]
     pub fn new(script: Box<dyn Script>) -> Self {
+        Self::with_preamble(script, Vec::new())
+    }
+
+    /// A client whose connections begin with these statements.
+    #[must_use]
+    pub fn with_preamble(script: Box<dyn Script>, mut preamble: Vec<String>) -> Self {
+        preamble.reverse();
         Self {
             script,
+            preamble,
             connection: None,
             target: None,
             pending: Some(Answer::Ready),
@@ -119,7 +133,8 @@ impl Client {
         self.serial += 1;
         self.target = None;
         let protocol = ClientConnection::new(ClientOptions::new("root", ""));
-        self.connection = Some(Connected { link, protocol });
+        let preamble = self.preamble.clone();
+        self.connection = Some(Connected { link, protocol, preamble, is_ready: false });
         self.serial
     }
 
@@ -202,7 +217,18 @@ impl Client {
         let connected = self.connection.as_mut()?;
         match connected.protocol.next_response() {
             Ok(None) => None,
-            Ok(Some(response)) => Some(answer_of(response)),
+            Ok(Some(response)) if connected.is_ready => Some(answer_of(response)),
+            // Whether the preamble worked does not matter: it may have been killed.
+            Ok(Some(_)) => match connected.preamble.pop() {
+                Some(statement) => {
+                    connected.protocol.query(statement.as_bytes());
+                    None
+                }
+                None => {
+                    connected.is_ready = true;
+                    Some(Answer::Connected)
+                }
+            },
             Err(_) => {
                 self.connection = None;
                 Some(Answer::Lost)

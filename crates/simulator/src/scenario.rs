@@ -1,17 +1,24 @@
 //! A seed becomes a cluster, a workload and faults; the run is judged.
 //!
-//! Phases: the cluster starts; tables are made; clients work (and, in a crash scenario, a data node dies among them); when all clients have
-//! ended, everything is read back and checked; at last nothing may be left over: no open transaction, lock, wait or undecided row.
+//! Phases: the cluster starts; tables are made; clients work (and nodes, connections and statements end among them); when all clients have
+//! ended, everything is read back and checked; at last nothing may be left over: no open transaction, lock, wait or undecided row, and all
+//! replicas of a partition are equal.
+//!
+//! Half of the seeds are plain; the other half has extras: workloads that collide on unique keys, kills, broken connections, small memory,
+//! tiny slices, an SQL node that dies and comes back or joins late.
 
-use crate::check::{isolation, linearizable};
+use crate::check::{cluster, isolation, linearizable};
 use crate::client::{Client, Script};
 use crate::workload::bank::{ACCOUNT_COUNT, Bank, FIRST_BALANCE};
+use crate::workload::disturbance::{Killer, Sleeper};
 use crate::workload::lists::Lists;
-use crate::workload::registers::{KEY_COUNT, Registers};
+use crate::workload::registers::{Event, KEY_COUNT, Operation, Registers};
+use crate::workload::renames::{NameReader, Renamer};
 use crate::workload::schema::{RowChanger, SchemaChanger};
 use crate::workload::setup::Setup;
+use crate::workload::uniques::{self, Uniques};
 use crate::world::{Shape, World};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use stdx::Prng;
 use types::NodeId;
 
@@ -21,6 +28,10 @@ const START_MS: u64 = 20_000;
 const WORK_MS: u64 = 120_000;
 /// Virtual milliseconds that it may take when a data node is lost for good: statements that need it are tried again for seconds, one after the other.
 const WORK_AFTER_CRASH_MS: u64 = 1_200_000;
+/// Memory of a data node that is small for what the clients do.
+const MEMORY_SMALL: u64 = 4 << 20;
+/// The first SQL node.
+const SQL_NODE: NodeId = NodeId(67);
 /// Lines of transcript kept for a failure.
 const LINES_KEPT: usize = 400;
 
@@ -41,6 +52,25 @@ pub struct Scenario {
     pub changers: u64,
     /// A data node dies while clients work.
     pub crash: Option<NodeId>,
+    /// What else there is.
+    pub extras: Extras,
+}
+
+/// What half of the seeds have.
+#[derive(Clone, Debug, Default)]
+pub struct Extras {
+    /// Clients of the table with a unique key.
+    pub uniques: u64,
+    /// Clients that read a table while it is renamed; 0: it is not.
+    pub name_readers: u64,
+    /// A client kills statements and connections.
+    pub killer: bool,
+    /// A client sits on locks, and others wait for a second at most.
+    pub sleeper: bool,
+    /// Clients' connections break at any time.
+    pub cuts: bool,
+    /// The SQL node dies and starts again, this often.
+    pub restarts: u64,
 }
 
 /// How a run ended.
@@ -79,10 +109,12 @@ impl Scenario {
             thread_config: thread_config.to_owned(),
             memory: 64 << 20,
             delay_max_us: [100, 1_000, 20_000][prng.index(3)],
+            budget_max: 200,
+            late: None,
         };
         let crash = (replicas > 1 && prng.chance(1, 4))
             .then(|| NodeId(u16::try_from(1 + prng.below(u64::from(data_nodes))).unwrap_or(1)));
-        Self {
+        let mut scenario = Self {
             seed,
             shape,
             registers: prng.below(4),
@@ -90,6 +122,40 @@ impl Scenario {
             banks: prng.below(4),
             changers: if prng.chance(1, 3) { 1 + prng.below(3) } else { 0 },
             crash,
+            extras: Extras::default(),
+        };
+        if prng.chance(1, 2) {
+            scenario.add_extras(&mut prng);
+        }
+        scenario
+    }
+
+    fn add_extras(&mut self, prng: &mut Prng) {
+        self.extras = Extras {
+            uniques: prng.below(5),
+            name_readers: if prng.chance(1, 4) { 1 + prng.below(3) } else { 0 },
+            killer: prng.chance(1, 4),
+            sleeper: prng.chance(1, 4),
+            cuts: prng.chance(1, 4),
+            restarts: 0,
+        };
+        if prng.chance(1, 4) {
+            self.shape.budget_max = 2;
+        }
+        if prng.chance(1, 6) {
+            self.shape.memory = MEMORY_SMALL;
+        }
+        match prng.below(6) {
+            0 => {
+                self.shape.sql_nodes = self.shape.sql_nodes.max(1);
+                self.extras.restarts = 1 + prng.below(3);
+            }
+            1 => {
+                self.shape.sql_nodes = self.shape.sql_nodes.max(1);
+                self.shape.late = Some(SQL_NODE);
+                self.changers = self.changers.max(1);
+            }
+            _ => {}
         }
     }
 
@@ -110,7 +176,33 @@ impl Scenario {
         if self.changers > 0 {
             scripts.push(Box::new(SchemaChanger::new(nodes[0], 4)));
         }
+        self.add_extra_scripts(nodes, &mut scripts);
         scripts
+    }
+
+    fn add_extra_scripts(&self, nodes: &[NodeId], scripts: &mut Vec<Box<dyn Script>>) {
+        let extras = &self.extras;
+        for client in 0..extras.uniques {
+            scripts.push(Box::new(Uniques::new(nodes.to_vec(), client, 40)));
+        }
+        for reader in 0..extras.name_readers {
+            let node = nodes[usize::try_from(reader + self.seed).unwrap_or(0) % nodes.len()];
+            scripts.push(Box::new(NameReader::new(node, 60)));
+        }
+        if extras.name_readers > 0 {
+            scripts.push(Box::new(Renamer::new(nodes[0], 4)));
+        }
+        if extras.killer {
+            scripts.push(Box::new(Killer::new(nodes.to_vec(), 30)));
+        }
+        if extras.sleeper {
+            scripts.push(Box::new(Sleeper::new(nodes.to_vec(), 4)));
+        }
+    }
+
+    /// What each connection of a client begins with.
+    fn preamble(&self) -> Vec<String> {
+        if self.extras.sleeper { vec!["SET innodb_lock_wait_timeout = 1".to_owned()] } else { Vec::new() }
     }
 
     fn setup(&self) -> Vec<String> {
@@ -119,6 +211,8 @@ impl Scenario {
         statements.extend(Lists::setup());
         statements.extend(Bank::setup());
         statements.extend(SchemaChanger::setup());
+        statements.extend(Uniques::setup());
+        statements.extend(Renamer::setup());
         statements
     }
 }
@@ -151,14 +245,10 @@ fn drive(scenario: &Scenario, world: &mut World) -> Result<(), String> {
     run_setup(world, nodes[0], scenario.setup())?;
     let first = world.clients().len();
     for script in scenario.scripts(&nodes) {
-        let client = world.add_client(Client::new(script));
+        let client = world.add_client(Client::with_preamble(script, scenario.preamble()));
         world.run_client(client);
     }
-    if let Some(node) = scenario.crash {
-        let wait = 1 + world.prng.below(200);
-        world.run_until(wait, |_| false);
-        world.crash(node);
-    }
+    disturb(scenario, world, first);
     let is_done = |world: &mut World| world.clients()[first..].iter().all(Client::is_finished);
     let limit = if scenario.crash.is_some() { WORK_AFTER_CRASH_MS } else { WORK_MS };
     if !world.run_until(limit, is_done) {
@@ -170,10 +260,51 @@ fn drive(scenario: &Scenario, world: &mut World) -> Result<(), String> {
     }
     check_scripts(world)?;
     if scenario.crash.is_none() {
+        let is_whole = |world: &mut World| nodes.iter().all(|node| world.accepts(*node));
+        if !world.run_until(START_MS, is_whole) {
+            return Err("an SQL node did not start again".to_owned());
+        }
         check_rows(world, scenario, nodes[nodes.len() - 1])?;
+        check_uniques(world, nodes[nodes.len() - 1])?;
+        check_schema(world, &nodes)?;
         check_nothing_left(world)?;
+        cluster::check(world)?;
     }
-    check_registers(world)
+    check_registers(world)?;
+    check_names(world)
+}
+
+/// Faults, while clients work.
+fn disturb(scenario: &Scenario, world: &mut World, first: usize) {
+    let is_done = |world: &mut World| world.clients()[first..].iter().all(Client::is_finished);
+    if let Some(late) = scenario.shape.late {
+        let delay = world.prng.below(300_000_000);
+        world.start_later(late, delay);
+    }
+    let mut restarts_left = scenario.extras.restarts;
+    let mut crash = scenario.crash;
+    let mut cuts_left = if scenario.extras.cuts { 20 } else { 0 };
+    while restarts_left > 0 || crash.is_some() || cuts_left > 0 {
+        let wait = 1 + world.prng.below(if cuts_left > 0 { 20 } else { 200 });
+        if world.run_until(wait, is_done) {
+            return;
+        }
+        let working = world.clients().len() - first;
+        if cuts_left > 0 && working > 0 {
+            cuts_left -= 1;
+            let client = first + world.prng.index(working);
+            world.cut(client);
+        } else if restarts_left > 0 && world.accepts(SQL_NODE) {
+            restarts_left -= 1;
+            world.crash(SQL_NODE);
+            let delay = world.prng.below(100_000_000);
+            world.start_later(SQL_NODE, delay);
+        } else if let Some(node) = crash.take() {
+            world.crash(node);
+        } else {
+            restarts_left = restarts_left.saturating_sub(1);
+        }
+    }
 }
 
 /// Runs statements one after the other; the rows of the last.
@@ -205,7 +336,12 @@ fn check_scripts(world: &World) -> Result<(), String> {
         .chain(scripts::<Lists>(world).map(|script| &script.failure))
         .chain(scripts::<Bank>(world).map(|script| &script.failure))
         .chain(scripts::<SchemaChanger>(world).map(|script| &script.failure))
-        .chain(scripts::<RowChanger>(world).map(|script| &script.failure));
+        .chain(scripts::<RowChanger>(world).map(|script| &script.failure))
+        .chain(scripts::<Uniques>(world).map(|script| &script.failure))
+        .chain(scripts::<NameReader>(world).map(|script| &script.failure))
+        .chain(scripts::<Renamer>(world).map(|script| &script.failure))
+        .chain(scripts::<Killer>(world).map(|script| &script.failure))
+        .chain(scripts::<Sleeper>(world).map(|script| &script.failure));
     match failures.flatten().next() {
         Some(failure) => Err(failure.clone()),
         None => Ok(()),
@@ -252,6 +388,58 @@ fn check_rows(world: &mut World, scenario: &Scenario, node: NodeId) -> Result<()
             if is_certain && count != vec![vec![Some(expected.to_string())]] {
                 return Err(format!("{text}: {count:?}, not {expected}"));
             }
+        }
+    }
+    Ok(())
+}
+
+/// The table with a unique key, read back by its primary key and by each unique key.
+fn check_uniques(world: &mut World, node: NodeId) -> Result<(), String> {
+    let rows = run_setup(world, node, vec!["SELECT id, u, v FROM sim.uniques ORDER BY id".to_owned()])?;
+    let (mut refused, mut written) = (BTreeSet::new(), BTreeSet::new());
+    for script in scripts::<Uniques>(world) {
+        refused.extend(script.refused.iter().copied());
+        written.extend(script.written.iter().copied());
+    }
+    let mut by_key = Vec::new();
+    for key in 0..uniques::KEY_COUNT {
+        let text = format!("SELECT id, u, v FROM sim.uniques WHERE u = {key}");
+        by_key.extend(run_setup(world, node, vec![text])?);
+    }
+    match cluster::uniques(&rows, &by_key, &written, &refused) {
+        Some(failure) => Err(failure),
+        None => Ok(()),
+    }
+}
+
+/// Every node that serves SQL knows the same tables.
+fn check_schema(world: &mut World, nodes: &[NodeId]) -> Result<(), String> {
+    let texts = ["SHOW CREATE TABLE sim.changing".to_owned(), "SHOW TABLES FROM sim".to_owned()];
+    for text in texts {
+        let mut answers = Vec::new();
+        for node in nodes {
+            answers.push(run_setup(world, *node, vec![text.clone()])?);
+        }
+        if answers.iter().any(|answer| *answer != answers[0]) {
+            return Err(format!("nodes do not agree about {text}: {answers:?}"));
+        }
+    }
+    Ok(())
+}
+
+/// Through each node the renamed table has one name at a time.
+fn check_names(world: &World) -> Result<(), String> {
+    let writes: Vec<Event> =
+        scripts::<Renamer>(world).flat_map(|script| script.history.iter().copied()).collect();
+    let first = Event { key: 0, from: 0, until: Some(0), operation: Operation::Write(0) };
+    let nodes: BTreeSet<NodeId> = scripts::<NameReader>(world).map(NameReader::node).collect();
+    for node in nodes {
+        let mut events = vec![first];
+        events.extend(&writes);
+        let readers = scripts::<NameReader>(world).filter(|script| script.node() == node);
+        events.extend(readers.flat_map(|script| script.history.iter().copied()));
+        if let Some(failure) = linearizable::check(&events) {
+            return Err(format!("the renamed table through node {node}: {failure}"));
         }
     }
     Ok(())

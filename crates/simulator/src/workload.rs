@@ -3,17 +3,23 @@
 //! - `registers`: single-row statements on a few keys through all SQL ports, for linearizability.
 //! - `lists`: transactions that append to and read lists, for isolation (list-append).
 //! - `bank`: transfers between accounts, for atomicity: the sum never changes.
+//! - `uniques`: rows with a unique secondary key, made, changed and replaced by several clients at once.
+//! - `renames`: a table that changes its name while it is read.
+//! - `disturbance`: clients that kill others' statements and connections, or hold locks for long.
 //! - `schema`: indexes and tables made and dropped while rows change, for DDL.
 
 pub mod bank;
+pub mod disturbance;
 pub mod lists;
 pub mod registers;
+pub mod renames;
 pub mod schema;
 pub mod setup;
+pub mod uniques;
 
 /// Errors after which a statement or transaction was certainly not done, and may be tried again: lock wait timeout, deadlock (also: a
-/// replica is lost), a row that cannot be decided or reached, schema changed.
+/// replica is lost), a row that cannot be decided or reached, schema changed, killed, memory full.
 #[must_use]
 pub fn is_certain_failure(code: u16) -> bool {
-    matches!(code, 1205 | 1213 | 1297 | 1412)
+    matches!(code, 1114 | 1205 | 1213 | 1297 | 1317 | 1412)
 }

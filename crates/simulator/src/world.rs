@@ -21,7 +21,7 @@ use protocol::{
 };
 use query::Shared;
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
 use std::sync::Arc;
 use stdx::{Instant, Now, Prng, WallTime};
 use types::NodeId;
@@ -50,6 +50,10 @@ pub struct Shape {
     pub memory: u64,
     /// Longest delay of a signal between nodes, in microseconds.
     pub delay_max_us: u64,
+    /// Rows that a slice may work on at most.
+    pub budget_max: u64,
+    /// An SQL node that is not started with the others.
+    pub late: Option<NodeId>,
 }
 
 /// An input that waits in a module's queue.
@@ -83,11 +87,32 @@ struct Node {
 /// Something that will happen at a time.
 enum Delivery {
     Signal(Box<Envelope>),
-    ToServer { connection: Link, bytes: Vec<u8> },
-    ToClient { client: usize, serial: u32, bytes: Vec<u8> },
-    ClientClosed { client: usize, serial: u32 },
-    ServerClosed { connection: Link },
-    LinkDown { at: NodeId, node: NodeId },
+    ToServer {
+        connection: Link,
+        bytes: Vec<u8>,
+    },
+    ToClient {
+        client: usize,
+        serial: u32,
+        bytes: Vec<u8>,
+    },
+    ClientClosed {
+        client: usize,
+        serial: u32,
+    },
+    ServerClosed {
+        connection: Link,
+    },
+    LinkDown {
+        at: NodeId,
+        node: NodeId,
+    },
+    LinkUp {
+        at: NodeId,
+        node: NodeId,
+    },
+    /// A node without partitions starts (again).
+    Start(NodeId),
     WakeClient(usize),
 }
 
@@ -141,6 +166,8 @@ pub struct World {
     /// Who is at the other end of a server connection.
     peers: BTreeMap<Link, (usize, u32)>,
     next_connection: u32,
+    /// (at, node): what `at` sends to `node` goes nowhere, because `at` knows that its link is down.
+    down: BTreeSet<(NodeId, NodeId)>,
     steps: u64,
 }
 
@@ -160,6 +187,7 @@ impl World {
             clients: Vec::new(),
             peers: BTreeMap::new(),
             next_connection: 0,
+            down: BTreeSet::new(),
             steps: 0,
             shape,
         };
@@ -203,7 +231,15 @@ impl World {
     /// Whether every SQL port accepts connections.
     #[must_use]
     pub fn is_open(&self) -> bool {
-        self.sql_nodes().iter().all(|node| self.nodes.get(node).is_some_and(|node| node.is_open))
+        let mut awaited = self.sql_nodes();
+        awaited.retain(|node| Some(*node) != self.shape.late);
+        awaited.iter().all(|node| self.accepts(*node))
+    }
+
+    /// Whether a node accepts connections.
+    #[must_use]
+    pub fn accepts(&self, node: NodeId) -> bool {
+        self.nodes.get(&node).is_some_and(|node| node.is_open)
     }
 
     /// All local data managers that are alive, for checks.
@@ -221,12 +257,32 @@ impl World {
 
     fn start_nodes(&mut self) {
         let members = self.members();
-        for (node, role) in &members {
+        let late = self.shape.late;
+        for (node, role) in members.iter().filter(|(node, _)| Some(*node) != late) {
             self.start_node(*node, *role, &members);
         }
-        for (node, _) in &members {
-            for (other, _) in members.iter().filter(|(other, _)| other != node) {
-                self.enqueue(Address::membership(*node), Item::LinkUp(*other));
+        for node in self.nodes.keys().copied().collect::<Vec<_>>() {
+            for (other, _) in members.iter().filter(|(other, _)| *other != node && Some(*other) != late) {
+                self.enqueue(Address::membership(node), Item::LinkUp(*other));
+            }
+        }
+    }
+
+    /// A node without partitions is started while the cluster runs.
+    fn start_late(&mut self, node: NodeId) {
+        let members = self.members();
+        let role = members.iter().find(|(member, _)| *member == node).map(|(_, role)| *role);
+        stdx::require!(role == Some(NodeRole::Sql), "only SQL nodes can be started again");
+        if self.nodes.contains_key(&node) {
+            return;
+        }
+        self.transcript.push(format!("{} start of node {node}", self.now));
+        let others: Vec<NodeId> = self.nodes.keys().copied().collect();
+        self.start_node(node, NodeRole::Sql, &members);
+        for other in others {
+            for (at, peer) in [(node, other), (other, node)] {
+                let time = self.now + self.prng.below(2_000_000);
+                self.later(time, Delivery::LinkUp { at, node: peer });
             }
         }
     }
@@ -341,7 +397,8 @@ impl World {
     fn run_module(&mut self, address: Address) {
         self.now += 200 + self.prng.below(5_000);
         let now = self.clock();
-        let mut budget = Budget { rows: u32::try_from(1 + self.prng.below(200)).unwrap_or(1) };
+        let mut budget =
+            Budget { rows: u32::try_from(1 + self.prng.below(self.shape.budget_max)).unwrap_or(1) };
         let Some(slot) = self.slot_mut(address) else { return };
         match slot.queue.pop_front() {
             None => slot.module.handle(now, Input::Deadline, &mut budget, &mut slot.outputs),
@@ -405,6 +462,9 @@ impl World {
         let line =
             format!("{} {} -> {} {}", self.now, envelope.from, envelope.to, crate::world::name_of(&envelope));
         self.transcript.push(line);
+        if self.down.contains(&(envelope.from.node, envelope.to.node)) {
+            return;
+        }
         let stream = (envelope.from, envelope.to);
         let delay = if stream.0.node == stream.1.node { 0 } else { self.draw_delay() };
         let busy = self.streams.get(&stream).copied().unwrap_or(0);
@@ -456,8 +516,16 @@ impl World {
                     self.run_client(client);
                 }
                 Delivery::LinkDown { at, node } => {
-                    self.enqueue(Address::membership(at), Item::LinkDown(node))
+                    self.down.insert((at, node));
+                    self.enqueue(Address::membership(at), Item::LinkDown(node));
                 }
+                Delivery::LinkUp { at, node } => {
+                    // The first end that knows of a link can be answered over it.
+                    self.down.remove(&(at, node));
+                    self.down.remove(&(node, at));
+                    self.enqueue(Address::membership(at), Item::LinkUp(node));
+                }
+                Delivery::Start(node) => self.start_late(node),
                 Delivery::WakeClient(client) => self.run_client(client),
             }
         }
@@ -553,6 +621,30 @@ impl World {
     }
 
     // ---- faults -------------------------------------------------------------------------------------------------------------------
+
+    /// A node without partitions starts some time from now, but not before what its earlier life had sent has arrived and everybody knows of its
+    /// end: links of one pair of nodes never belong to two lives.
+    pub fn start_later(&mut self, node: NodeId, nanoseconds: u64) {
+        let is_of_node = |(from, to): &(Address, Address)| from.node == node || to.node == node;
+        let sent = self.streams.iter().filter(|(stream, _)| is_of_node(stream)).map(|(_, at)| *at).max();
+        let known = self.deliveries.iter().filter_map(|Reverse(timed)| match &timed.delivery {
+            Delivery::LinkDown { node: lost, .. } if *lost == node => Some(timed.at),
+            _ => None,
+        });
+        let quiet = known.max().max(sent).unwrap_or(0) + 1;
+        self.later(quiet.max(self.now + nanoseconds), Delivery::Start(node));
+    }
+
+    /// A client's connection breaks, whatever it is doing.
+    pub fn cut(&mut self, client: usize) {
+        let Some(link) = self.clients[client].link() else { return };
+        let Some((_, serial)) = self.peers.get(&link).copied() else { return };
+        self.transcript.push(format!("{} connection of client {client} breaks", self.now));
+        self.clients[client].lose(serial);
+        let at = self.client_time(client, true);
+        self.later(at, Delivery::ServerClosed { connection: link });
+        self.later(at, Delivery::WakeClient(client));
+    }
 
     /// A node dies at once.
     pub fn crash(&mut self, node: NodeId) {

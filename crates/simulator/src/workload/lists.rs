@@ -177,10 +177,8 @@ impl Script for Lists {
             (Answer::Done(_), Stage::Commit) => self.end(now, End::Committed),
             (Answer::Done(_), Stage::Rollback) => self.end(now, End::Aborted),
             (Answer::Error(1180, _), Stage::Commit) => self.end(now, End::Unknown),
-            (Answer::Error(code, _), Stage::Commit) if super::is_certain_failure(code) => {
-                self.end(now, End::Aborted)
-            }
-            (Answer::Error(..), Stage::Steps) => {
+            // A refused COMMIT, too: what is still open must not be committed by the next BEGIN.
+            (Answer::Error(code, _), _) if super::is_certain_failure(code) => {
                 self.stage = Stage::Rollback;
                 return Action::Query("ROLLBACK".to_owned());
             }

@@ -10,6 +10,8 @@ pub struct SchemaChanger {
     left: u32,
     has_index: bool,
     is_connected: bool,
+    /// The pending statement was tried and may have been done, or be done yet by whoever finishes its job.
+    is_retry: bool,
     /// Failures that are answered by trying again.
     tries_left: u32,
     pending: Vec<String>,
@@ -26,6 +28,7 @@ impl SchemaChanger {
             left: count,
             has_index: false,
             is_connected: false,
+            is_retry: false,
             tries_left: 100,
             pending: Vec::new(),
             failure: None,
@@ -71,18 +74,27 @@ impl Script for SchemaChanger {
             Answer::Lost if self.tries_left == 0 => Action::Finish,
             Answer::Lost => {
                 self.is_connected = false;
+                self.is_retry = true;
                 self.tries_left -= 1;
-                Action::Wait(1_000_000)
+                Action::Wait(10_000_000)
             }
             Answer::Connected => {
                 self.is_connected = true;
                 self.go_on()
             }
             Answer::Done(_) | Answer::Rows(_) => {
+                self.is_retry = false;
+                self.pending.pop();
+                self.go_on()
+            }
+            // There or gone already.
+            Answer::Error(1050 | 1051 | 1061 | 1091, _) if self.is_retry => {
+                self.is_retry = false;
                 self.pending.pop();
                 self.go_on()
             }
             Answer::Error(code, _) if super::is_certain_failure(code) && self.tries_left > 0 => {
+                self.is_retry = true;
                 self.tries_left -= 1;
                 Action::Wait(1_000_000)
             }

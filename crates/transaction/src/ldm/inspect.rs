@@ -7,9 +7,10 @@ use protocol::signal::{ChecksumDone, ChecksumRequest, InfoTable, RequestId};
 use protocol::{Address, Outputs, Signal};
 use query::{Shared, TableAccessInfo, bounds_of};
 use std::ops::Bound;
+use std::sync::Arc;
 use stdx::hash64;
 use storage::{Direction, KeyBounds, Reader, ScanItem, Visibility};
-use types::{IndexId, IndexKind, Value};
+use types::{IndexId, IndexKind, PartitionId, TableDefinition, TableId, Value};
 
 /// Rows digested for one answer at most.
 const CHECKSUM_ROWS_MAX: u32 = 2_000;
@@ -91,8 +92,14 @@ impl Ldm {
         request: &ChecksumRequest,
         outputs: &mut Outputs<Shared>,
     ) {
+        outputs.send(self.address, from, Signal::ChecksumDone(Box::new(self.checksum(request))));
+    }
+
+    /// Digests of the rows that a request names.
+    #[must_use]
+    pub fn checksum(&self, request: &ChecksumRequest) -> ChecksumDone {
         let place = (request.table, request.partition);
-        let done = match (self.fragments.get(&place), self.map.table(request.table)) {
+        match (self.fragments.get(&place), self.map.table(request.table)) {
             (Some(fragment), Some(info)) => digest(request, &fragment.reader(), info),
             _ => ChecksumDone {
                 request: request.request,
@@ -101,8 +108,18 @@ impl Ldm {
                 index_errors: Vec::new(),
                 end: true,
             },
+        }
+    }
+
+    /// The tables of the fragments here, in order, each with its partition.
+    #[must_use]
+    pub fn fragments(&self) -> Vec<(Arc<TableDefinition>, PartitionId)> {
+        let mut places: Vec<_> = self.fragments.keys().copied().collect();
+        places.sort_unstable();
+        let info = |(table, partition): (TableId, PartitionId)| {
+            Some((Arc::clone(&self.map.table(table)?.definition), partition))
         };
-        outputs.send(self.address, from, Signal::ChecksumDone(Box::new(done)));
+        places.into_iter().filter_map(info).collect()
     }
 }
 

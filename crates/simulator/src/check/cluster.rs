@@ -1,0 +1,100 @@
+//! What the data nodes hold when nothing runs any more: replicas are equal, indexes lead to their rows, unique entries are as many as keys.
+
+use crate::world::World;
+use protocol::signal::{ChecksumRequest, RequestId};
+use std::collections::{BTreeMap, BTreeSet};
+use types::{IndexId, PartitionId, TableId, TableKind};
+
+/// Rows compared of one fragment; workloads make far fewer.
+const ROWS_MAX: u32 = 2_000;
+
+/// Primary keys and hashes of the rows of a fragment.
+pub type Digest = Vec<(Box<[u8]>, u64)>;
+
+/// Everything that all data nodes hold, by what it is a replica of.
+#[derive(Clone, Debug, Default)]
+pub struct Contents {
+    /// Digests of each fragment's replicas.
+    pub replicas: BTreeMap<(TableId, PartitionId), Vec<Digest>>,
+    /// Rows without an entry.
+    pub index_errors: Vec<String>,
+    /// Tables of unique entries.
+    pub unique_tables: BTreeMap<TableId, (TableId, IndexId)>,
+}
+
+/// Compares what is in the world's data nodes.
+pub fn check(world: &World) -> Result<(), String> {
+    let mut contents = Contents::default();
+    for ldm in world.ldms() {
+        for (table, partition) in ldm.fragments() {
+            let request = ChecksumRequest {
+                request: RequestId(0),
+                partition,
+                table: table.id,
+                after: None,
+                limit: ROWS_MAX,
+            };
+            let done = ldm.checksum(&request);
+            stdx::require!(done.end, "more rows than the checker compares");
+            contents.index_errors.extend(done.index_errors);
+            contents.replicas.entry((table.id, partition)).or_default().push(done.rows);
+            if let TableKind::UniqueIndex { base, index } = table.kind {
+                contents.unique_tables.insert(table.id, (base, index));
+            }
+        }
+    }
+    differing(&contents).map_or(Ok(()), Err)
+}
+
+/// What is wrong with the contents, if anything.
+#[must_use]
+pub fn differing(contents: &Contents) -> Option<String> {
+    if let Some(error) = contents.index_errors.first() {
+        return Some(error.clone());
+    }
+    for ((table, partition), digests) in &contents.replicas {
+        if digests.iter().any(|digest| *digest != digests[0]) {
+            let counts: Vec<usize> = digests.iter().map(Vec::len).collect();
+            return Some(format!(
+                "replicas of table {table} partition {partition} differ, with {counts:?} rows"
+            ));
+        }
+        // An undecided row has no hash: nothing is being committed any more.
+        if digests[0].iter().any(|(_, hash)| *hash == 0) {
+            return Some(format!("table {table} partition {partition} has a row that is not decided"));
+        }
+    }
+    None
+}
+
+type Rows = [Vec<Option<String>>];
+
+/// What is wrong with a table `(id, u, v)` with a unique `u`, read in whole and by every `u`.
+#[must_use]
+pub fn uniques(
+    rows: &Rows,
+    by_key: &Rows,
+    written: &BTreeSet<u64>,
+    refused: &BTreeSet<u64>,
+) -> Option<String> {
+    let mut keys = BTreeSet::new();
+    for row in rows {
+        let (u, v) = (row.get(1).cloned().flatten(), row.get(2).cloned().flatten());
+        let value: u64 = v.and_then(|v| v.parse().ok()).unwrap_or(0);
+        if refused.contains(&value) || !written.contains(&value) {
+            return Some(format!("a row has a value that was not committed: {row:?}"));
+        }
+        let Some(u) = u else { continue };
+        if !keys.insert(u.clone()) {
+            return Some(format!("unique key {u} is there twice: {rows:?}"));
+        }
+        if !by_key.contains(row) {
+            return Some(format!("row {row:?} is not found by its unique key: {by_key:?}"));
+        }
+    }
+    (by_key.len() != keys.len())
+        .then(|| format!("unique entries lead to {by_key:?}, the table's rows are {rows:?}"))
+}
+
+#[cfg(test)]
+mod tests;
