@@ -70,6 +70,8 @@ pub struct MainModule {
     found: Vec<NodeId>,
     /// Data nodes of the view whose links went down.
     lost: Vec<NodeId>,
+    /// How often the others were lost.
+    losses: BTreeMap<NodeId, u64>,
     schema: Arc<Schema>,
     map: Arc<NodeMap>,
     readers: BTreeMap<Address, Vec<PublishedReader>>,
@@ -103,6 +105,7 @@ impl MainModule {
             incarnation: Incarnation(0),
             found: Vec::new(),
             lost: Vec::new(),
+            losses: BTreeMap::new(),
             map: Arc::new(NodeMap::empty(config.node, Arc::clone(&schema))),
             schema,
             readers: BTreeMap::new(),
@@ -267,6 +270,9 @@ impl MainModule {
         if self.holds_rows(node) && !self.lost.contains(&node) {
             self.lost.push(node);
         }
+        if !self.holds_rows(node) {
+            *self.losses.entry(node).or_default() += 1;
+        }
         self.fail_gatherings(node, outputs);
         if self.holds_rows(node) {
             self.fail_check(node, outputs);
@@ -288,6 +294,7 @@ impl MainModule {
             self.found.push(node);
         }
         self.changed(outputs);
+        self.announce_schema(node, outputs);
         if self.modules(ModuleKind::Ldm).is_empty()
             && self.view.number.0 > 0
             && self.schema_reading.is_fetching()
@@ -364,13 +371,15 @@ impl MainModule {
     }
 
     fn make_map(&self, readers: &[PublishedReader]) -> NodeMap {
-        self.map.with(
+        let mut map = self.map.with(
             self.incarnation,
             Arc::clone(&self.view),
             Arc::clone(&self.schema),
             readers,
             &self.unreachable(),
-        )
+        );
+        map.losses.clone_from(&self.losses);
+        map
     }
 
     /// Takes a shared object from a module.
@@ -434,6 +443,9 @@ impl MainModule {
             self.changed(outputs);
         } else {
             self.report_installed(outputs);
+            for node in self.found.clone() {
+                self.announce_schema(node, outputs);
+            }
         }
         let is_ready =
             self.is_schema_known() && self.is_connected() && !self.is_stale && self.rollout.is_none();

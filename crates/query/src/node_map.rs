@@ -5,6 +5,7 @@
 //! info, and readers are only there for tables of the schema.
 
 use protocol::{Address, ModuleKind, NodeRole, View};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use stdx::{FixedMap, IdRange, hash64};
 use storage::Reader;
@@ -97,6 +98,8 @@ pub struct NodeMap {
     readers: FixedMap<(TableId, PartitionId), Reader>,
     /// Members known to be lost; no view without them exists yet.
     pub lost: Vec<NodeId>,
+    /// How often each node without partitions was lost: one that comes back is not in `lost` any more, but what it had open is void.
+    pub losses: BTreeMap<NodeId, u64>,
 }
 
 impl NodeMap {
@@ -111,6 +114,7 @@ impl NodeMap {
             tables: FixedMap::default(),
             readers: FixedMap::default(),
             lost: Vec::new(),
+            losses: BTreeMap::new(),
         }
     }
 
@@ -143,7 +147,8 @@ impl NodeMap {
             .filter(|published| schema.tables.contains_key(&published.table))
             .map(|published| ((published.table, published.partition), published.reader.clone()))
             .collect();
-        Self { node: self.node, incarnation, view, schema, tables, readers, lost: lost.to_vec() }
+        let losses = self.losses.clone();
+        Self { node: self.node, incarnation, view, schema, tables, readers, lost: lost.to_vec(), losses }
     }
 
     /// A table's access info.

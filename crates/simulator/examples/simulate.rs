@@ -1,4 +1,4 @@
-//! Runs seeds: `--seed N` one, with its transcript's end; `--seeds N [--first M]` a campaign on all CPUs, with a summary.
+//! Runs seeds: `--seed N` one, with its transcript; `--seeds N [--first M]` a campaign on all CPUs, with a summary.
 #![expect(
     clippy::print_stdout,
     clippy::disallowed_methods,
@@ -6,9 +6,12 @@
     reason = "a program that drives the simulator; the simulator itself knows no clock and no thread"
 )]
 
-use simulator::{Outcome, Scenario, run_seed};
+use simulator::{Outcome, Scenario, run, run_seed};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
+
+/// More than all but runaway seeds have.
+const LINES_OF_ONE: usize = 1_000_000;
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -28,8 +31,9 @@ fn main() {
 }
 
 fn one(seed: u64) -> u64 {
-    println!("{:?}", Scenario::from_seed(seed));
-    let outcome = run_seed(seed);
+    let scenario = Scenario::from_seed(seed);
+    println!("{scenario:?}");
+    let outcome = run(&scenario, LINES_OF_ONE);
     println!("{}", outcome.tail);
     report(seed, &outcome);
     u64::from(outcome.failure.is_some())

@@ -16,4 +16,4 @@ pub mod transcript;
 pub mod workload;
 pub mod world;
 
-pub use scenario::{Outcome, Scenario, run_seed};
+pub use scenario::{Outcome, Scenario, run, run_seed};

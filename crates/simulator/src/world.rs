@@ -627,10 +627,10 @@ impl World {
     pub fn start_later(&mut self, node: NodeId, nanoseconds: u64) {
         let is_of_node = |(from, to): &(Address, Address)| from.node == node || to.node == node;
         let sent = self.streams.iter().filter(|(stream, _)| is_of_node(stream)).map(|(_, at)| *at).max();
-        let known = self.deliveries.iter().filter_map(|Reverse(timed)| match &timed.delivery {
-            Delivery::LinkDown { node: lost, .. } if *lost == node => Some(timed.at),
-            _ => None,
-        });
+        let is_news =
+            |delivery: &Delivery| matches!(delivery, Delivery::LinkDown { node: lost, .. } if *lost == node);
+        let known = self.deliveries.iter().filter(|Reverse(timed)| is_news(&timed.delivery));
+        let known = known.map(|Reverse(timed)| timed.at);
         let quiet = known.max().max(sent).unwrap_or(0) + 1;
         self.later(quiet.max(self.now + nanoseconds), Delivery::Start(node));
     }

@@ -10,7 +10,7 @@ use protocol::program::Refusal;
 use protocol::signal::{CommitOutcome, ReadBatch, RequestId, WriteFailure, WriteSummary};
 use protocol::{Address, SqlError};
 use stdx::FixedMap;
-use types::{NodeId, Value};
+use types::{Incarnation, NodeId, Value};
 
 /// What a request does where it goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -60,11 +60,23 @@ pub(crate) struct Inbox {
     last: u32,
     outstanding: FixedMap<RequestId, Outstanding>,
     replies: FixedMap<RequestId, Reply>,
+    /// The commit that was asked for and whose answer is not taken yet; a session has one at a time.
+    commit: Option<RequestId>,
 }
 
+/// How far apart the request numbers of two lives of a node begin (2^32 divided by the golden ratio).
+const LIFE_STRIDE: u32 = 0x9e37_79b1;
+
 impl Inbox {
-    pub(crate) fn new(connection: u32) -> Self {
-        Self { connection, last: 0, outstanding: FixedMap::default(), replies: FixedMap::default() }
+    /// Connections are numbered from 1 in every life of a node, and answers to an earlier life may still come: its requests have other numbers.
+    pub(crate) fn new(connection: u32, incarnation: Incarnation) -> Self {
+        Self {
+            connection,
+            last: incarnation.0.wrapping_mul(LIFE_STRIDE),
+            outstanding: FixedMap::default(),
+            replies: FixedMap::default(),
+            commit: None,
+        }
     }
 
     /// The connection that a request belongs to.
@@ -79,6 +91,9 @@ impl Inbox {
             let request = RequestId(u64::from(self.connection) << 32 | u64::from(self.last));
             if !self.outstanding.contains_key(&request) && !self.replies.contains_key(&request) {
                 self.outstanding.insert(request, Outstanding { to, kind });
+                if kind == RequestKind::Commit {
+                    self.commit = Some(request);
+                }
                 return request;
             }
         }
@@ -96,19 +111,37 @@ impl Inbox {
     /// Takes the answer to a request, if it is there.
     #[inline]
     pub(crate) fn take(&mut self, request: RequestId) -> Option<Reply> {
-        self.replies.remove(&request)
+        let reply = self.replies.remove(&request)?;
+        if self.commit == Some(request) {
+            self.commit = None;
+        }
+        Some(reply)
+    }
+
+    /// True from the asking for a commit to the taking of its answer: until then nobody may say that it did not take place.
+    pub(crate) fn has_commit(&self) -> bool {
+        self.commit.is_some()
+    }
+
+    /// Where a commit was asked for that is not answered yet.
+    pub(crate) fn commit_waits_at(&self) -> Option<Address> {
+        self.outstanding.get(&self.commit?).map(|open| open.to)
     }
 
     /// Nobody waits for this answer any more.
     pub(crate) fn forget(&mut self, request: RequestId) {
         self.outstanding.remove(&request);
         self.replies.remove(&request);
+        if self.commit == Some(request) {
+            self.commit = None;
+        }
     }
 
     /// Nobody waits for anything any more.
     pub(crate) fn forget_all(&mut self) {
         self.outstanding.clear();
         self.replies.clear();
+        self.commit = None;
     }
 
     /// True while a participant may still change the transaction's state on behalf of a request.
@@ -163,12 +196,13 @@ impl Inbox {
 mod tests {
     use super::{Inbox, Reply, RequestKind};
     use protocol::{Address, ModuleKind};
+    use types::Incarnation;
     use types::NodeId;
 
     #[test]
     fn late_answers_are_dropped_and_lost_nodes_answered() {
         let ldm = |node| Address::new(NodeId(node), ModuleKind::Ldm, 0);
-        let mut inbox = Inbox::new(7);
+        let mut inbox = Inbox::new(7, Incarnation(1));
         let first = inbox.register(ldm(1), RequestKind::Read);
         let second = inbox.register(ldm(2), RequestKind::Change);
         assert_eq!(Inbox::connection_of(second), 7);

@@ -38,7 +38,6 @@ use crate::plan::SessionValue;
 use crate::transaction_client::TransactionClient;
 use crate::variables::{Scope, SessionVariables};
 use expression::Warning;
-use memory::MemoryManager;
 use mysql_protocol::result::{EndPacket, OkPacket};
 use mysql_protocol::{
     Capabilities, ErrorPacket, Expected, PacketWriter, Reassembler, Received, ServerHandshake, StatusFlags,
@@ -155,7 +154,8 @@ pub(crate) struct SessionCore {
 }
 
 impl SessionCore {
-    fn new(id: u32, connection: ConnectionId, memory: &Arc<MemoryManager>) -> Self {
+    fn new(id: u32, connection: ConnectionId, env: &Environment<'_>) -> Self {
+        let memory = &env.module.memory;
         Self {
             id,
             connection,
@@ -165,7 +165,7 @@ impl SessionCore {
             database: None,
             variables: SessionVariables::default(),
             transaction: TransactionClient::default(),
-            inbox: Inbox::new(id),
+            inbox: Inbox::new(id, env.module.map.incarnation),
             diagnostics: Diagnostics::default(),
             last_insert_id: 0,
             row_count: 0,
@@ -312,7 +312,7 @@ impl Session {
         env: &Environment<'_>,
     ) -> Self {
         Self {
-            core: SessionCore::new(id, connection, &env.module.memory),
+            core: SessionCore::new(id, connection, env),
             kind,
             host: connection::host_of(kind, peer),
             stage: Stage::Handshake,
@@ -519,7 +519,8 @@ impl Session {
             }
             return;
         }
-        if self.stage == Stage::Ready && self.running.is_none() {
+        // The end of a commit that is on its way is not known: such a client hears nothing but the end of its connection.
+        if self.stage == Stage::Ready && self.running.is_none() || self.core.inbox.has_commit() {
             self.close(env);
         } else {
             let error = SqlError::new(1317, "Query execution was interrupted");

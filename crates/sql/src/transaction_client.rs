@@ -142,6 +142,11 @@ impl TransactionClient {
         !self.participants.is_empty()
     }
 
+    /// The partition, if there is exactly one.
+    pub(crate) fn only_participant(&self) -> Option<PartitionId> {
+        self.participants.keys().next().copied().filter(|_| self.participants.len() == 1)
+    }
+
     /// True if the running statement is all there is: undoing it is aborting.
     pub(crate) fn began_with_statement(&self) -> bool {
         self.statement_mark.is_empty()

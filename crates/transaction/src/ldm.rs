@@ -38,7 +38,7 @@ use protocol::{Address, Budget, Envelope, Outputs, Signal};
 use query::{NodeMap, PublishedReader, Shared};
 use reads::PendingRead;
 use reclaim::{Reclaim, Visits};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use stdx::{Deadlines, Duration, FixedMap, Instant, Now};
 use storage::{Fragment, RowHandle};
@@ -191,6 +191,8 @@ pub struct Ldm {
     shipping: FixedMap<Place, Ship>,
     reclaim: Reclaim,
     jobs: FixedMap<u64, Job>,
+    /// Transactions of nodes without partitions that were open here when their node was lost the last time.
+    void: BTreeMap<NodeId, BTreeSet<Place>>,
     /// New indexes whose entries wait for the end of transactions that do not know them.
     waiting_backfills: Vec<schema::Backfill>,
     next_job: u64,
@@ -225,6 +227,7 @@ impl Ldm {
             shipping: FixedMap::default(),
             reclaim: Reclaim::default(),
             jobs: FixedMap::default(),
+            void: BTreeMap::new(),
             waiting_backfills: Vec::new(),
             next_job: 0,
         }

@@ -8,13 +8,13 @@ use catalogue::{SchemaBuilder, SystemTables};
 use memory::Guard;
 use protocol::program::{Refusal, TableRef};
 use protocol::signal::RequestId;
-use protocol::{Address, ModuleKind, Outputs, Severity, Signal, SqlError};
+use protocol::{Address, ModuleKind, NodeRole, Outputs, Severity, Signal, SqlError};
 use query::Shared;
 use std::ops::Bound;
 use std::sync::Arc;
 use stdx::{Duration, Instant, Now};
 use storage::{Direction, KeyBounds, Lookup, ScanItem, Visibility};
-use types::{IndexId, PartitionId, Schema, SchemaVersion, TableId};
+use types::{IndexId, NodeId, PartitionId, Schema, SchemaVersion, TableId};
 
 /// How soon the system tables are read again when a commit was still under way.
 const READ_AGAIN: Duration = Duration::from_millis(1);
@@ -152,6 +152,20 @@ impl MainModule {
         });
     }
 
+    /// A DDL job waits only for the members that it knows of; whoever joins meanwhile hears of the newest version from the data nodes, each of
+    /// which says it when it installs a version and when it finds a node without partitions. Nobody waits for the answer.
+    pub(super) fn announce_schema(&self, node: NodeId, outputs: &mut Outputs<Shared>) {
+        let is_sql_node = self.view.node(node).is_some_and(|info| info.role == NodeRole::Sql);
+        if is_sql_node && !self.modules(ModuleKind::Ldm).is_empty() {
+            let version = self.map.schema.version;
+            outputs.send(
+                self.me(),
+                Address::main(node),
+                Signal::SchemaInstall { request: RequestId(0), version },
+            );
+        }
+    }
+
     // ---- building an index --------------------------------------------------------------------------------------------------------
 
     /// A DDL job wants a new index's entries: every ldm of this node builds those of its fragments.
@@ -220,8 +234,23 @@ impl MainModule {
             return;
         }
         if let Some(schema) = self.read_schema() {
-            let schema = stdx::wire::to_bytes(&schema).into();
-            outputs.send(self.me(), from, Signal::SchemaFetched { request, schema });
+            let bytes = stdx::wire::to_bytes(&schema).into();
+            outputs.send(self.me(), from, Signal::SchemaFetched { request, schema: bytes });
+            self.spread_schema(schema, outputs);
+        }
+    }
+
+    /// Whoever asked may be ahead of the others now: the DDL job that wrote this version may have died before it told anybody.
+    fn spread_schema(&mut self, schema: Schema, outputs: &mut Outputs<Shared>) {
+        if schema.version <= self.schema.version {
+            return;
+        }
+        let version = schema.version;
+        self.schema = Arc::new(schema);
+        self.changed(outputs);
+        let install = Signal::SchemaInstall { request: RequestId(0), version };
+        for node in self.found.iter().filter(|node| self.holds_rows(**node)) {
+            outputs.send(self.me(), Address::main(*node), install.clone());
         }
     }
 

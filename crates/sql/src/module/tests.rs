@@ -416,12 +416,52 @@ fn killed_statements_and_sessions() {
     write_in(harness.only_signal());
     harness.query(other, &format!("KILL QUERY {id}"));
     assert_eq!(affected(harness.response(other)), 0);
+    // It carries its commit: whether it can be stopped is for its participant to say.
+    assert!(harness.no_response(client));
+    let Signal::RollbackTo { request, operations: 0, .. } = harness.only_signal() else {
+        panic!("the participant is asked")
+    };
+    harness.signal(LDM, Signal::RollbackDone { request, held: true });
     assert_eq!(errno(harness.response(client)), 1317);
     assert_eq!(rows(harness.ask(client, "SELECT 1")), vec![vec![text("1")]]);
     harness.query(other, &format!("KILL {id}"));
     assert_eq!(affected(harness.response(other)), 0);
     assert!(harness.is_closed(client));
     assert_eq!(errno(harness.ask(other, "KILL 123456789")), 1094);
+}
+
+#[test]
+fn a_statement_that_was_done_before_it_is_killed_is_reported_as_done() {
+    // In the first case the answer overtakes the kill, in the second the participant refuses to stop.
+    for is_refused in [false, true] {
+        let mut harness = Harness::new();
+        let (client, other) = (harness.connect(), harness.connect());
+        let id = harness.client(client).connection_id();
+        harness.query(client, "UPDATE test.t SET v = 1 WHERE id = 7");
+        let write = write_in(harness.only_signal());
+        harness.query(other, &format!("KILL QUERY {id}"));
+        let Signal::RollbackTo { request, .. } = harness.only_signal() else { panic!("it is asked") };
+        if is_refused {
+            harness.signal(LDM, Signal::RollbackDone { request, held: false });
+            assert!(harness.no_response(client));
+        }
+        harness.written(&write, vec![OperationResult::Updated], Some(Epoch(9)));
+        assert_eq!(affected(harness.response(client)), 1);
+        harness.signal(LDM, Signal::RollbackDone { request, held: true });
+        assert_eq!(rows(harness.ask(client, "SELECT 1")), vec![vec![text("1")]]);
+    }
+}
+
+#[test]
+fn a_connection_killed_in_its_commit_hears_nothing_more() {
+    let mut harness = Harness::new();
+    let (client, other) = (harness.connect(), harness.connect());
+    let id = harness.client(client).connection_id();
+    harness.query(client, "UPDATE test.t SET v = 1 WHERE id = 7");
+    write_in(harness.only_signal());
+    harness.query(other, &format!("KILL {id}"));
+    assert!(harness.no_response(client), "nobody may say that it was not done");
+    assert!(harness.is_closed(client));
 }
 
 #[test]

@@ -172,11 +172,13 @@ impl Session {
             return Err(unknown());
         }
         let node = env.module.node();
-        let known = env.module.map.view.node(node).is_none_or(|info| instance < info.sql_count);
-        if !known {
+        // The view knows nothing of the modules of an SQL node that joined later: then `main` passes it on.
+        let count = env.module.map.view.node(node).map_or(0, |info| info.sql_count);
+        if count > 0 && instance >= count {
             return Err(unknown());
         }
-        let module = Address::new(node, ModuleKind::Sql, instance);
+        let module =
+            if count > 0 { Address::new(node, ModuleKind::Sql, instance) } else { Address::main(node) };
         env.send(module, Signal::KillSession { connection, query_only });
         Ok(())
     }

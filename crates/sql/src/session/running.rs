@@ -95,6 +95,8 @@ pub(super) struct Running {
     attempts: u32,
     /// Of drawing AUTO_INCREMENT values.
     draws: u32,
+    /// KILL QUERY came while its commit was on its way: the question to the participant whether it can be undone.
+    stop: Option<RequestId>,
 }
 
 enum Step {
@@ -169,8 +171,14 @@ impl Session {
                 self.end_with_error(env, &error);
             }
             None => {
-                let running =
-                    Running { statement, source, stage: Some(Stage::BeforeRun), attempts: 0, draws: 0 };
+                let running = Running {
+                    statement,
+                    source,
+                    stage: Some(Stage::BeforeRun),
+                    attempts: 0,
+                    draws: 0,
+                    stop: None,
+                };
                 self.running = Some(Box::new(running));
                 self.run(env);
             }
@@ -212,6 +220,9 @@ impl Session {
             if self.is_query_killed && self.kill_running(env, &mut running) {
                 continue;
             }
+            if running.stop.is_some() && self.is_stopped(env, &mut running) {
+                continue;
+            }
             match self.step(env, &mut running) {
                 Step::Wait => {
                     self.running = Some(running);
@@ -238,6 +249,11 @@ impl Session {
         if running.is_committing() || matches!(running.stage, Some(Stage::Undo { .. } | Stage::UndoWait(_))) {
             return false;
         }
+        let is_ddl = matches!(running.stage, Some(Stage::Execute(Execution::Ddl(_))));
+        if self.core.inbox.has_commit() && !is_ddl {
+            self.ask_to_stop(env, running);
+            return false;
+        }
         running.abandon(env);
         if self.core.transaction.began_with_statement() && self.core.transaction.is_open() {
             self.core.transaction.restart(env);
@@ -246,7 +262,36 @@ impl Session {
         }
         self.core.inbox.forget_all();
         self.core.memory.release_all();
-        self.end_with_error(env, &SqlError::new(1317, "Query execution was interrupted"));
+        self.end_with_error(env, &interrupted());
+        true
+    }
+
+    /// A statement that carries its commit: only its participant knows whether it still can be undone.
+    fn ask_to_stop(&mut self, env: &mut Environment<'_>, running: &mut Running) {
+        let (Some(to), Some(transaction)) = (self.core.inbox.commit_waits_at(), self.core.transaction.id())
+        else {
+            return;
+        };
+        let Some(partition) = self.core.transaction.only_participant().filter(|_| running.stop.is_none())
+        else {
+            return;
+        };
+        let request = self.core.inbox.register(to, RequestKind::Other);
+        env.send(to, Signal::RollbackTo { request, transaction, partition, operations: 0 });
+        running.stop = Some(request);
+    }
+
+    /// Takes the answer: "undone" ends the statement, unless it was done before (then that answer came first).
+    fn is_stopped(&mut self, env: &mut Environment<'_>, running: &mut Running) -> bool {
+        let Some(reply) = running.stop.and_then(|stop| self.core.inbox.take(stop)) else { return false };
+        running.stop = None;
+        if !matches!(reply, Reply::Rollback { held: true }) || self.core.inbox.commit_waits_at().is_none() {
+            return false;
+        }
+        self.core.transaction.end();
+        self.core.inbox.forget_all();
+        self.core.memory.release_all();
+        self.end_with_error(env, &interrupted());
         true
     }
 
@@ -530,6 +575,9 @@ impl Session {
         failure: Failure,
         has_answered: bool,
     ) -> Option<Step> {
+        // Whoever killed it does not want it to run again.
+        let is_stopping = running.stop.take().is_some();
+        let has_answered = has_answered || is_stopping;
         let can_run_again = !has_answered && self.core.transaction.began_with_statement();
         match failure {
             Failure::OutcomeUnknown => self.outcome_unknown(env),
@@ -548,7 +596,7 @@ impl Session {
                 let error = SqlError::new(1412, "Table definition has changed, please retry transaction");
                 self.undo(env, running, After::Report(error))
             }
-            Failure::DrawnTaken(_) if running.draws < DRAWS_MAX => {
+            Failure::DrawnTaken(_) if !is_stopping && running.draws < DRAWS_MAX => {
                 running.draws += 1;
                 self.undo(env, running, After::RunAgain)
             }
@@ -699,6 +747,10 @@ impl Session {
         }
         self.start(env, running)
     }
+}
+
+fn interrupted() -> SqlError {
+    SqlError::new(1317, "Query execution was interrupted")
 }
 
 fn unknown_outcome() -> SqlError {

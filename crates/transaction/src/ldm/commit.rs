@@ -407,7 +407,6 @@ impl Ldm {
         let backups = self.partition(place.1).map_or_else(Vec::new, |state| state.backups.clone());
         let drop = Signal::DropAhead { partition: place.1, transaction: place.0 };
         send_to_all(self.address, &backups, drop, outputs);
-        self.resume_backfills(outputs);
     }
 
     pub(super) fn on_ahead_applied(&mut self, place: Place, outputs: &mut Outputs<Shared>) {

@@ -48,7 +48,8 @@ impl Ldm {
         let is_known = self.partition(request.partition).is_some();
         let needs_primary = request.transaction.is_some() || request.lock.is_some();
         let checked = if request.lock.is_some() {
-            self.check_primary(request.partition).and_then(|()| self.check_session(from))
+            let place = (request.transaction.unwrap_or_default(), request.partition);
+            self.check_primary(request.partition).and_then(|()| self.check_session(from, place))
         } else if needs_primary && !self.is_primary(request.partition) || !is_known {
             Err(Refusal::WrongView)
         } else {

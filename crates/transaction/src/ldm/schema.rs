@@ -4,7 +4,7 @@
 //! them. A dropped table's rows are freed when the last reader is gone; operations of open transactions on it are void, and
 //! their prepare is refused (`check_schema`).
 
-use super::{HeldStage, Job, Ldm, Partition};
+use super::{HeldStage, Job, Ldm, Partition, Place};
 use protocol::program::{Refusal, TableRef};
 use protocol::signal::RequestId;
 use protocol::{Address, Budget, Outputs, Signal};
@@ -12,7 +12,9 @@ use query::{NodeMap, Shared};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use storage::{BackfillProgress, Fragment, FragmentDefinition};
-use types::{Epoch, IndexId, PartitionId, TableDefinition, TableId, TableKind, TransactionId, ViewNumber};
+use types::{
+    Epoch, IndexId, NodeId, PartitionId, TableDefinition, TableId, TableKind, TransactionId, ViewNumber,
+};
 
 /// Rows of a backfill that are worked on before its fragment's other users have their turn.
 const BACKFILL_ROWS: u32 = 500;
@@ -112,7 +114,9 @@ impl Ldm {
 
     /// Installs a newer map: lost members end what waits for them.
     pub(super) fn install_map(&mut self, map: Arc<NodeMap>, outputs: &mut Outputs<Shared>) {
-        let has_lost = map.lost != self.map.lost;
+        let has_lost = map.lost != self.map.lost || map.losses != self.map.losses;
+        let is_again = |(node, count): &(&NodeId, &u64)| self.map.losses.get(*node) != Some(*count);
+        let gone: Vec<NodeId> = map.losses.iter().filter(is_again).map(|(node, _)| *node).collect();
         self.map = map;
         self.install_partitions();
         if has_lost {
@@ -120,23 +124,29 @@ impl Ldm {
             self.fail_reads(outputs);
             self.resume_backfills(outputs);
             self.refuse_waits_of_lost(outputs);
-            self.abort_of_lost_sessions(outputs);
+            self.abort_of_lost_sessions(&gone, outputs);
         }
     }
 
     /// Sessions of a lost node cannot go on: what they had open here is undone, what is being committed is left to its decider.
-    fn abort_of_lost_sessions(&mut self, outputs: &mut Outputs<Shared>) {
-        let mut places: Vec<_> = self
-            .held
-            .iter()
-            .filter(|(_, held)| self.is_lost(held.session.node))
-            .map(|(place, _)| *place)
-            .collect();
-        let waiting = self.waits.values().filter(|waiting| self.is_lost(waiting.run.from().node));
-        places.extend(waiting.map(|waiting| (waiting.transaction, waiting.key.partition)));
+    /// That holds when the node is back already, too. Its next life may have begun here before this was known: such transactions go with the
+    /// others, and are remembered as void, so that none goes on without what it had done.
+    fn abort_of_lost_sessions(&mut self, gone: &[NodeId], outputs: &mut Outputs<Shared>) {
+        let is_gone = |session: Address| self.is_lost(session.node) || gone.contains(&session.node);
+        let held = self.held.iter().filter(|(_, held)| is_gone(held.session));
+        let mut places: Vec<(NodeId, Place)> =
+            held.map(|(place, held)| (held.session.node, *place)).collect();
+        let waiting = self.waits.values().filter(|waiting| is_gone(waiting.run.from()));
+        places.extend(
+            waiting.map(|waiting| (waiting.run.from().node, (waiting.transaction, waiting.key.partition))),
+        );
         places.sort_unstable();
         places.dedup();
-        for place in places {
+        for node in gone {
+            self.void.remove(node);
+        }
+        for (node, place) in places {
+            self.void.entry(node).or_default().insert(place);
             self.undo(place, outputs);
         }
     }

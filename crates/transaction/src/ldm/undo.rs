@@ -112,6 +112,9 @@ impl Ldm {
             held.operations = undo.operations;
             held.stage = HeldStage::Open;
         }
+        if !self.waiting_backfills.is_empty() {
+            self.resume_backfills(outputs);
+        }
         if let Some((to, signal)) = undo.then {
             outputs.send(self.address, to, signal);
         }

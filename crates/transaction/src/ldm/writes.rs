@@ -55,7 +55,7 @@ impl Ldm {
             .check_primary(run.request.partition)
             .and_then(|()| self.check_schema(run.request.table, run.request.partition))
             .and_then(|()| self.check_open(place))
-            .and_then(|()| self.check_session(run.from));
+            .and_then(|()| self.check_session(run.from, place));
         if let Err(refusal) = checked {
             return self.refuse_write(run, refusal, outputs);
         }
@@ -86,8 +86,9 @@ impl Ldm {
     }
 
     /// A session of a lost node takes no locks: nobody would ever give them back.
-    pub(super) fn check_session(&self, session: Address) -> Result<(), Refusal> {
-        if self.is_lost(session.node) { Err(Refusal::WrongView) } else { Ok(()) }
+    pub(super) fn check_session(&self, session: Address, place: Place) -> Result<(), Refusal> {
+        let is_void = || self.void.get(&session.node).is_some_and(|void| void.contains(&place));
+        if self.is_lost(session.node) || is_void() { Err(Refusal::WrongView) } else { Ok(()) }
     }
 
     /// Whether the transaction still takes operations here.

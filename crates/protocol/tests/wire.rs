@@ -1,0 +1,553 @@
+//! The bytes between nodes, pinned: one instance of every signal, and the frames of a link, compared with `wire.txt`. Nodes of two versions
+//! talk to each other, so a change of these bytes needs a new wire version (docs/formats/wire.md). When it is meant:
+//! `cargo test -p protocol --test wire -- --ignored` writes the file anew, and its difference is what to review.
+//!
+//! And bytes that are none of ours: whatever comes is a value or an error, at the cost of a small multiple of its length.
+#![expect(unsafe_code, reason = "an allocator that counts is an unsafe trait")]
+
+use expression::aggregate::AggregateCall;
+use expression::{ColumnSlot, Expression, Node, Settings};
+use protocol::program::{
+    Access, Assignment, DeleteFilter, KeyRange, LockMode, LockWait, OnDuplicate, OperationResult, ReadOutput,
+    ReadProgram, ReadProgress, Refusal, RowBatch, StatementContext, TableRef, UpdateProgram, WriteOperation,
+};
+use protocol::signal::*;
+use protocol::transport::{Hello, decode_envelope, decode_hello, encode_envelope, encode_hello, next_frame};
+use protocol::{Address, Envelope, ModuleKind, NodeInfo, NodeRole, Signal, SqlError, View};
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::fmt::Write;
+use std::ops::Bound;
+use std::sync::Arc;
+use stdx::Prng;
+use stdx::wire::{WIRE_VERSION, WireError, from_bytes, to_bytes};
+use types::{
+    ColumnIndex, Date, DateTime, Decimal, Epoch, Incarnation, IndexId, NodeId, PartitionId, SchemaVersion,
+    Sequence, SqlType, TableId, Time, TransactionId, Value, ViewNumber,
+};
+
+const PINNED: &str = include_str!("wire.txt");
+const REQUEST: RequestId = RequestId(0x0102_0304_0506_0708);
+const TRANSACTION: TransactionId = TransactionId(0x1112_1314_1516_1718);
+const PARTITION: PartitionId = PartitionId(0x21);
+const EPOCH: Epoch = Epoch(0x3132);
+const TABLE: TableRef = TableRef { id: TableId(0x41), version: 0x42 };
+
+fn context() -> StatementContext {
+    let settings = Settings { now_us: 7, time_zone_offset_seconds: -3600, ..Settings::default() };
+    StatementContext { parameters: vec![Value::Int(-1)], settings }
+}
+
+fn expression() -> Expression {
+    let leaf = |node| Expression { node, sql_type: SqlType::Null, nullable: true };
+    let operands = vec![
+        leaf(Node::Column(ColumnSlot(3))),
+        leaf(Node::Literal(Value::text("x"))),
+        leaf(Node::Parameter(1)),
+    ];
+    leaf(Node::And(operands.into()))
+}
+
+fn update() -> Arc<UpdateProgram> {
+    let assignments = vec![Assignment { column: ColumnIndex(2), value: expression() }];
+    Arc::new(UpdateProgram { filter: Some(expression()), assignments, context: context() })
+}
+
+fn every_value() -> Vec<Value> {
+    let decimal =
+        Decimal::parse(b"-12.340").map_or(Value::Null, |(decimal, _)| Value::Decimal(Box::new(decimal)));
+    vec![
+        Value::Null,
+        Value::Int(-5),
+        Value::UInt(5),
+        Value::Double(1.5),
+        decimal,
+        Value::text("käse"),
+        Value::Date(Date::default()),
+        Value::Time(Time::default()),
+        Value::DateTime(DateTime::default()),
+    ]
+}
+
+fn every_refusal() -> Vec<Refusal> {
+    vec![
+        Refusal::WrongView,
+        Refusal::ReplicaLost,
+        Refusal::WrongSchema,
+        Refusal::Duplicate { key: [9, 8].into() },
+        Refusal::LockTimeout,
+        Refusal::LockNotAvailable,
+        Refusal::Deadlock { other: TRANSACTION },
+        Refusal::RegionFull { region: "DataMemory".into() },
+        Refusal::Error(SqlError::new(1365, "Division by 0")),
+        Refusal::NotHeld,
+        Refusal::AlreadyEnding,
+    ]
+}
+
+fn view() -> Arc<View> {
+    let node = |id: u16, role| NodeInfo {
+        node: NodeId(id),
+        incarnation: Incarnation(u32::from(id) + 1),
+        role,
+        host: format!("host{id}"),
+        ldm_count: 1,
+        tc_count: 2,
+        query_count: 3,
+        sql_count: 4,
+    };
+    let nodes = vec![node(1, NodeRole::Data), node(2, NodeRole::Data), node(65, NodeRole::Management)];
+    Arc::new(View::first(nodes, 2, 1))
+}
+
+fn reads() -> Vec<Signal> {
+    let read = |output, access, lock| {
+        Signal::Read(Box::new(ReadRequest {
+            request: REQUEST,
+            transaction: Some(TRANSACTION),
+            lock,
+            partition: PARTITION,
+            program: Arc::new(ReadProgram {
+                table: TABLE,
+                filter: Some(expression()),
+                output,
+                with_primary_key: true,
+                with_index_key: false,
+                context: context(),
+            }),
+            access,
+        }))
+    };
+    let scan = Access::Scan {
+        index: IndexId(2),
+        range: KeyRange { lower: Bound::Included([1].into()), upper: Bound::Excluded([2, 3].into()) },
+        descending: true,
+        limit: Some(10),
+    };
+    let done = |result| Signal::ReadDone(Box::new(ReadDone { request: REQUEST, result }));
+    let batch =
+        |progress| ReadBatch { rows: RowBatch { count: 1, bytes: vec![7, 7] }, progress, operations: 3 };
+    let more = ReadProgress::More { after: [4].into(), position: 5 };
+    let undecided = ReadProgress::Undecided { primary_key: [6].into(), after: [7].into(), position: 8 };
+    let wait = LockWait::Wait { timeout_ms: 1000 };
+    let group =
+        ReadOutput::Aggregate { group_by: vec![expression()], calls: vec![AggregateCall::count_rows()] };
+    let mut signals = vec![
+        read(
+            ReadOutput::Columns(vec![ColumnIndex(1)]),
+            Access::Keys(vec![[1, 2].into()]),
+            Some((LockMode::Exclusive, wait)),
+        ),
+        read(ReadOutput::Expressions(vec![expression()]), scan, Some((LockMode::Shared, LockWait::NoWait))),
+        read(ReadOutput::StoredRow, Access::Keys(Vec::new()), Some((LockMode::Shared, LockWait::SkipLocked))),
+        read(group, Access::Keys(Vec::new()), None),
+    ];
+    signals.extend([ReadProgress::End, more, undecided].map(|progress| done(Ok(batch(progress)))));
+    signals.extend(every_refusal().into_iter().map(|refusal| done(Err(refusal))));
+    signals
+}
+
+fn writes() -> Vec<Signal> {
+    let key = || Box::<[u8]>::from([1, 2]);
+    let insert = |on_duplicate| WriteOperation::Insert { key: key(), row: [3].into(), on_duplicate };
+    let delete = DeleteFilter { filter: expression(), context: context() };
+    let operations = vec![
+        insert(OnDuplicate::Fail),
+        insert(OnDuplicate::Ignore),
+        insert(OnDuplicate::Replace),
+        insert(OnDuplicate::Update(update())),
+        WriteOperation::Put { key: key(), row: [4].into() },
+        WriteOperation::Update { key: key(), program: update() },
+        WriteOperation::Delete { key: key(), filter: Some(Arc::new(delete)) },
+        WriteOperation::Delete { key: key(), filter: None },
+    ];
+    let results = vec![
+        OperationResult::Inserted,
+        OperationResult::Duplicate,
+        OperationResult::Replaced,
+        OperationResult::Updated,
+        OperationResult::Unchanged,
+        OperationResult::Deleted,
+        OperationResult::NotMatched,
+        OperationResult::Stored,
+    ];
+    let done = |result| Signal::WriteDone(Box::new(WriteDone { request: REQUEST, result }));
+    vec![
+        Signal::Write(Box::new(WriteRequest {
+            request: REQUEST,
+            transaction: TRANSACTION,
+            partition: PARTITION,
+            table: TABLE,
+            operations,
+            wait: LockWait::NoWait,
+            commit: Some(EPOCH),
+        })),
+        done(Ok(WriteSummary { results, operations: 8, committed: Some(EPOCH) })),
+        done(Err(WriteFailure { operation: 2, refusal: Refusal::LockTimeout })),
+        Signal::RollbackTo {
+            request: REQUEST,
+            transaction: TRANSACTION,
+            partition: PARTITION,
+            operations: 4,
+        },
+        Signal::RollbackDone { request: REQUEST, held: true },
+        Signal::Abort { transaction: TRANSACTION, partition: PARTITION },
+    ]
+}
+
+fn commits() -> Vec<Signal> {
+    let participant = Participant { partition: PARTITION, operations: 2, view: ViewNumber(1) };
+    let done = |outcome| Signal::CommitDone(CommitDone { request: REQUEST, outcome });
+    let write = |row| ReplicatedWrite { table: TABLE, key: [1].into(), row };
+    let replicated = || vec![write(Some([2, 2].into())), write(None)];
+    let participants = || Arc::new(vec![PARTITION, PartitionId(3)]);
+    vec![
+        Signal::CommitOne(Box::new(CommitOneRequest {
+            request: REQUEST,
+            transaction: TRANSACTION,
+            participant,
+            epoch_seen: EPOCH,
+        })),
+        Signal::Coordinate(Box::new(CoordinateRequest {
+            request: REQUEST,
+            transaction: TRANSACTION,
+            participants: vec![participant],
+            epoch_seen: EPOCH,
+        })),
+        done(CommitOutcome::Committed(EPOCH)),
+        done(CommitOutcome::Aborted(Refusal::NotHeld)),
+        done(CommitOutcome::Unknown),
+        Signal::Confirm { transactions: vec![TRANSACTION] },
+        Signal::Prepare {
+            transaction: TRANSACTION,
+            participant,
+            epoch_seen: EPOCH,
+            participants: participants(),
+        },
+        Signal::Prepared(Box::new(Prepared {
+            transaction: TRANSACTION,
+            partition: PARTITION,
+            epoch: EPOCH,
+            has_writes: true,
+            refusal: Some(Refusal::WrongView),
+        })),
+        Signal::Outcome(Outcome { transaction: TRANSACTION, partition: PARTITION, committed: Some(EPOCH) }),
+        Signal::OutcomeRecorded { transaction: TRANSACTION, partition: PARTITION },
+        Signal::Forget { transactions: vec![TRANSACTION], partition: PARTITION },
+        Signal::ReplicateAhead(Box::new(ReplicateAhead {
+            partition: PARTITION,
+            transaction: TRANSACTION,
+            piece: 1,
+            writes: replicated(),
+        })),
+        Signal::Replicate(Box::new(Replicate {
+            partition: PARTITION,
+            sequence: Sequence(9),
+            transaction: TRANSACTION,
+            epoch: EPOCH,
+            coordinator: Some(Address::new(NodeId(2), ModuleKind::Tc, 1)),
+            participants: participants(),
+            pieces_ahead: 1,
+            writes: replicated(),
+        })),
+        Signal::AheadApplied { partition: PARTITION, transaction: TRANSACTION },
+        Signal::Applied { partition: PARTITION, sequence: Sequence(9), refusal: None },
+        Signal::Decided { partition: PARTITION, sequences: vec![Sequence(9), Sequence(10)] },
+        Signal::DropAhead { partition: PARTITION, transaction: TRANSACTION },
+    ]
+}
+
+fn control() -> Vec<Signal> {
+    let probe = Probe {
+        initiator: TRANSACTION,
+        home: Address::new(NodeId(1), ModuleKind::Ldm, 0),
+        wait: 5,
+        transaction: TransactionId(6),
+        hops_left: 7,
+    };
+    let version = SchemaVersion(12);
+    let mut signals = vec![
+        Signal::Continue(1),
+        Signal::ProbeSession(probe),
+        Signal::ProbeWait(probe),
+        Signal::ProbeHit { initiator: TRANSACTION, wait: 5, other: TransactionId(6) },
+        Signal::EpochWanted { epoch: EPOCH },
+        Signal::EpochOpen { epoch: EPOCH },
+        Signal::EpochDrained { epoch: EPOCH },
+        Signal::EpochClosed { epoch: EPOCH },
+        Signal::SchemaInstall { request: REQUEST, version },
+        Signal::SchemaInstalled { request: REQUEST, version },
+        Signal::SchemaFetch { request: REQUEST },
+        Signal::SchemaFetched { request: REQUEST, schema: [1, 2, 3].into() },
+        Signal::SequenceRequest { request: REQUEST, table: TABLE.id, count: 2, at_least: 3 },
+        Signal::SequenceDone { request: REQUEST, table: TABLE.id, first: 4, count: 5 },
+        Signal::BackfillRequest { request: REQUEST, table: TABLE, index: IndexId(3) },
+        Signal::BackfillDone { request: REQUEST, refusal: None },
+        Signal::Join(Box::new(JoinRequest {
+            role: NodeRole::Sql,
+            start: 77,
+            host: "host".into(),
+            ldm_count: 1,
+            tc_count: 2,
+            query_count: 3,
+            sql_count: 4,
+            view: Some(view()),
+        })),
+        Signal::JoinAccepted { incarnation: Incarnation(3) },
+        Signal::JoinRefused { reason: "no".into() },
+        Signal::ViewInstall(view()),
+        Signal::PeerFound { node: NodeId(2) },
+        Signal::PeerLost { node: NodeId(2), incarnation: Incarnation(3) },
+        Signal::InfoDone { request: REQUEST, rows: vec![every_value()] },
+        Signal::StopNode { reason: "asked".into() },
+        Signal::KillSession { connection: 9, query_only: true },
+        Signal::Checksum(Box::new(ChecksumRequest {
+            request: REQUEST,
+            partition: PARTITION,
+            table: TABLE.id,
+            after: Some([1].into()),
+            limit: 100,
+        })),
+        Signal::ChecksumDone(Box::new(ChecksumDone {
+            request: REQUEST,
+            rows: vec![([1].into(), 2)],
+            index_errors: vec!["e".into()],
+            end: true,
+        })),
+        Signal::Failed { request: REQUEST, error: SqlError::new(1213, "deadlock") },
+    ];
+    let tables = [
+        InfoTable::Nodes,
+        InfoTable::Threads,
+        InfoTable::ThreadBlocks,
+        InfoTable::CpuStat,
+        InfoTable::Resources,
+        InfoTable::MemoryPerFragment,
+        InfoTable::ClusterTransactions,
+        InfoTable::Processes,
+        InfoTable::Counters,
+    ];
+    signals.extend(tables.map(|table| Signal::InfoRequest { request: REQUEST, table }));
+    signals
+}
+
+fn every_signal() -> Vec<Signal> {
+    [reads(), writes(), commits(), control()].concat()
+}
+
+fn envelope(signal: Signal) -> Envelope {
+    Envelope {
+        from: Address::new(NodeId(1), ModuleKind::Sql, 2),
+        to: Address::new(NodeId(2), ModuleKind::Ldm, 0),
+        view: ViewNumber(1),
+        epoch: EPOCH,
+        signal,
+    }
+}
+
+fn hello() -> Hello {
+    Hello {
+        cluster: "shop".into(),
+        node: NodeId(1),
+        incarnation: Incarnation(2),
+        to: NodeId(3),
+        from_thread: 4,
+        to_thread: 5,
+        threads: vec![vec![Address::new(NodeId(1), ModuleKind::Main, 0)], Vec::new()],
+    }
+}
+
+/// The name of a variant, then its number among those of this name.
+fn name_of(signal: &Signal) -> String {
+    format!("{signal:?}").chars().take_while(char::is_ascii_alphanumeric).collect()
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+/// What `wire.txt` should be: one line per instance, each variant's own bytes; then whole frames.
+fn pinned() -> String {
+    let mut text = format!("wire version {WIRE_VERSION}\n");
+    for signal in every_signal() {
+        let _ = writeln!(text, "{} {}", name_of(&signal), hex(&to_bytes(&signal)));
+    }
+    let mut frames = Vec::new();
+    encode_hello(&hello(), &mut frames);
+    let _ = writeln!(text, "frame:hello {}", hex(&frames));
+    frames.clear();
+    encode_envelope(&envelope(Signal::EpochOpen { epoch: EPOCH }), &mut frames);
+    let _ = writeln!(text, "frame:signal {}", hex(&frames));
+    text
+}
+
+#[test]
+fn the_bytes_are_those_of_the_file() {
+    for (line, (is, was)) in pinned().lines().zip(PINNED.lines()).enumerate() {
+        assert_eq!(is, was, "line {} of wire.txt: the wire format changed", line + 1);
+    }
+    assert_eq!(pinned().lines().count(), PINNED.lines().count());
+}
+
+#[test]
+#[ignore = "writes wire.txt anew, when the wire format is meant to change"]
+fn write_the_file() {
+    #[expect(clippy::disallowed_methods, reason = "a person asked for it")]
+    std::fs::write(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/wire.txt"), pinned())
+        .expect("wire.txt is written");
+}
+
+/// A variant that is added must be added here, too: all tags up to the highest occur, and the one behind it is unknown.
+#[test]
+fn every_variant_is_there() {
+    let mut tags: Vec<u8> = every_signal().iter().map(|signal| to_bytes(signal)[0]).collect();
+    tags.sort_unstable();
+    tags.dedup();
+    let count = u8::try_from(tags.len()).expect("a tag is a byte");
+    assert_eq!(tags, (0..count).collect::<Vec<u8>>());
+    assert_eq!(from_bytes::<Signal>(&[count]), Err(WireError::UnknownTag));
+}
+
+#[test]
+fn frames_round_trip() {
+    let mut bytes = Vec::new();
+    encode_hello(&hello(), &mut bytes);
+    let (payload, size) = next_frame(&bytes).expect("a good frame").expect("a whole frame");
+    assert_eq!(size, bytes.len());
+    assert_eq!(decode_hello(payload), Ok((WIRE_VERSION, hello())));
+    for signal in every_signal() {
+        let mut bytes = Vec::new();
+        encode_envelope(&envelope(signal.clone()), &mut bytes);
+        for end in 0..bytes.len() {
+            assert_eq!(next_frame(&bytes[..end]), Ok(None), "an incomplete frame is waited for");
+        }
+        let (payload, _) = next_frame(&bytes).expect("a good frame").expect("a whole frame");
+        assert_eq!(decode_envelope(payload, WIRE_VERSION), Ok(envelope(signal)));
+        let last = bytes.len() - 1;
+        bytes[last] ^= 1;
+        assert!(next_frame(&bytes).is_err(), "a flipped bit is found");
+    }
+}
+
+// ---- bytes that are none of ours ------------------------------------------------------------------------------------------------------
+
+/// Counts what a thread allocates.
+struct Counting;
+
+thread_local! {
+    static ALLOCATED: Cell<usize> = const { Cell::new(0) };
+}
+
+fn count(bytes: usize) {
+    // A thread that ends has no counter any more.
+    let _ = ALLOCATED.try_with(|allocated| allocated.set(allocated.get() + bytes));
+}
+
+// SAFETY: everything is passed on to the system's allocator unchanged.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count(layout.size());
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.alloc(layout) }
+    }
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        count(size.saturating_sub(layout.size()));
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.realloc(pointer, layout, size) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// What decoding may allocate: per byte of input, and for the first places of a list that turns out to be a lie.
+const ALLOCATED_PER_BYTE: usize = 256;
+const ALLOCATED_AT_LEAST: usize = 64 << 10;
+
+fn decode_anything(bytes: &[u8]) {
+    let before = ALLOCATED.with(Cell::get);
+    let decoded = decode_envelope(bytes, WIRE_VERSION);
+    let allocated = ALLOCATED.with(Cell::get) - before;
+    assert!(
+        allocated <= ALLOCATED_AT_LEAST + bytes.len() * ALLOCATED_PER_BYTE,
+        "{allocated} bytes for {} bytes of input: {}",
+        bytes.len(),
+        hex(bytes)
+    );
+    if let Ok(envelope) = decoded {
+        // Compared as bytes: a NaN is not equal to itself.
+        let again = to_bytes(&envelope);
+        assert_eq!(to_bytes(&from_bytes::<Envelope>(&again).expect("what was read can be written")), again);
+    }
+    let _ = decode_hello(bytes);
+    let _ = next_frame(bytes);
+}
+
+/// Changes some bytes, cuts some off, puts some in, or takes a part from another instance.
+fn mutate(bytes: &mut Vec<u8>, other: &[u8], prng: &mut Prng) {
+    for _ in 0..1 + prng.below(4) {
+        let at = prng.index(bytes.len().max(1));
+        let some = u8::try_from(prng.below(256)).unwrap_or(0);
+        match prng.below(6) {
+            0 => bytes.truncate(at),
+            1 => bytes.insert(at.min(bytes.len()), some),
+            2 => bytes.extend_from_slice(&other[prng.index(other.len())..]),
+            // Counts are where a lie is expensive.
+            3 => (at..bytes.len().min(at + 4)).for_each(|place| bytes[place] = 0xff),
+            4 => {
+                if let Some(byte) = bytes.get_mut(at) {
+                    *byte ^= 1 << prng.below(8);
+                }
+            }
+            _ => {
+                if let Some(byte) = bytes.get_mut(at) {
+                    *byte = some;
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn any_bytes_are_a_value_or_an_error() {
+    const ROUNDS: u64 = 400;
+    let mut prng = Prng::new(11);
+    let good: Vec<Vec<u8>> = every_signal().into_iter().map(|signal| to_bytes(&envelope(signal))).collect();
+    for bytes in &good {
+        for _ in 0..ROUNDS {
+            let mut changed = bytes.clone();
+            mutate(&mut changed, &good[prng.index(good.len())], &mut prng);
+            decode_anything(&changed);
+        }
+        for end in 0..bytes.len() {
+            decode_anything(&bytes[..end]);
+        }
+    }
+    for _ in 0..20_000 {
+        let mut bytes = vec![0; prng.index(200)];
+        prng.fill(&mut bytes);
+        decode_anything(&bytes);
+    }
+}
+
+/// The deepest nesting that fits a frame is refused, not followed.
+#[test]
+fn endless_nesting_is_an_error() {
+    // AND of one AND of one …: tag, a count of 1, then the operand's node again.
+    let read = to_bytes(&envelope(reads().remove(0)));
+    let filter = to_bytes(&expression());
+    let start = read.windows(filter.len()).position(|window| window == filter).expect("the filter is in it");
+    let mut bytes = read[..start].to_vec();
+    for _ in 0..1_000_000 {
+        bytes.push(filter[0]);
+        bytes.extend_from_slice(&1_u32.to_le_bytes());
+    }
+    assert_eq!(decode_envelope(&bytes, WIRE_VERSION), Err(WireError::TooDeep));
+}
