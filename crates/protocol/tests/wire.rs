@@ -120,14 +120,17 @@ fn reads() -> Vec<Signal> {
     };
     let scan = Access::Scan {
         index: IndexId(2),
-        range: KeyRange { lower: Bound::Included([1].into()), upper: Bound::Excluded([2, 3].into()) },
+        ranges: Arc::new(vec![KeyRange {
+            lower: Bound::Included([1].into()),
+            upper: Bound::Excluded([2, 3].into()),
+        }]),
         descending: true,
         limit: Some(10),
     };
     let done = |result| Signal::ReadDone(Box::new(ReadDone { request: REQUEST, result }));
     let batch =
         |progress| ReadBatch { rows: RowBatch { count: 1, bytes: vec![7, 7] }, progress, operations: 3 };
-    let more = ReadProgress::More { after: [4].into(), position: 5 };
+    let more = ReadProgress::More { after: Some([4].into()), position: 5 };
     let undecided = ReadProgress::Undecided { primary_key: [6].into(), after: [7].into(), position: 8 };
     let wait = LockWait::Wait { timeout_ms: 1000 };
     let group =
@@ -233,7 +236,7 @@ fn commits() -> Vec<Signal> {
         })),
         Signal::Outcome(Outcome { transaction: TRANSACTION, partition: PARTITION, committed: Some(EPOCH) }),
         Signal::OutcomeRecorded { transaction: TRANSACTION, partition: PARTITION },
-        Signal::Forget { transactions: vec![TRANSACTION], partition: PARTITION },
+        Signal::Forget { transaction: TRANSACTION, partition: PARTITION },
         Signal::ReplicateAhead(Box::new(ReplicateAhead {
             partition: PARTITION,
             transaction: TRANSACTION,
@@ -252,7 +255,7 @@ fn commits() -> Vec<Signal> {
         })),
         Signal::AheadApplied { partition: PARTITION, transaction: TRANSACTION },
         Signal::Applied { partition: PARTITION, sequence: Sequence(9), refusal: None },
-        Signal::Decided { partition: PARTITION, sequences: vec![Sequence(9), Sequence(10)] },
+        Signal::Decided { partition: PARTITION, sequence: Sequence(9) },
         Signal::DropAhead { partition: PARTITION, transaction: TRANSACTION },
     ]
 }

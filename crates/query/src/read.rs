@@ -60,7 +60,33 @@ pub enum ReadStep {
 }
 
 /// One group of a partial aggregate.
-type Groups = BTreeMap<Vec<u8>, (Vec<Value>, Vec<AggregateState>)>;
+type Group = (Vec<Value>, Vec<AggregateState>);
+
+/// The groups of a partial aggregate so far.
+#[derive(Debug, Default)]
+struct Groups {
+    /// Without GROUP BY: all rows, if there were any.
+    whole: Option<Group>,
+    /// By their values, encoded: told apart exactly; the session merges groups that are equal by collation.
+    by_values: BTreeMap<Vec<u8>, Group>,
+}
+
+impl Groups {
+    /// The states of the group with these values.
+    fn states(&mut self, values: Vec<Value>, calls: &[AggregateCall]) -> &mut [AggregateState] {
+        let group = |values| (values, calls.iter().map(AggregateCall::initial_state).collect());
+        let (_, states) = if values.is_empty() {
+            self.whole.get_or_insert_with(|| group(values))
+        } else {
+            self.by_values.entry(stdx::wire::to_bytes(&values)).or_insert_with(|| group(values))
+        };
+        states
+    }
+
+    fn into_groups(self) -> impl Iterator<Item = Group> {
+        self.whole.into_iter().chain(self.by_values.into_values())
+    }
+}
 
 /// Where in a range a scan goes on.
 #[derive(Debug)]
@@ -112,7 +138,15 @@ impl ReadRun {
             Access::Keys(_) => u64::MAX,
             Access::Scan { limit, .. } => limit.unwrap_or(u64::MAX),
         };
-        Self { program, access, position: 0, resume: None, rows_left, groups: Groups::new(), is_done: false }
+        Self {
+            program,
+            access,
+            position: 0,
+            resume: None,
+            rows_left,
+            groups: Groups::default(),
+            is_done: false,
+        }
     }
 
     /// The program.
@@ -250,7 +284,7 @@ impl ReadRun {
 
     /// Gives the partial aggregates so far to the sink; the run may go on with empty groups.
     pub fn emit_groups(&mut self, sink: &mut dyn RowSink) -> Result<(), SqlError> {
-        for (_, (values, states)) in std::mem::take(&mut self.groups) {
+        for (values, states) in std::mem::take(&mut self.groups).into_groups() {
             emit_group(&values, &states, sink);
         }
         Ok(())
@@ -365,11 +399,7 @@ impl<'a> RowEvaluator<'a> {
             ReadOutput::StoredRow => sink.row(primary_key, index_key, &[ValueRef::Bytes(row)]),
             ReadOutput::Aggregate { group_by, calls } => {
                 let values = self.evaluate_all(group_by, &stored)?;
-                // Groups are told apart by their exact values here; the session merges those that are equal by collation.
-                let identity = if values.is_empty() { Vec::new() } else { stdx::wire::to_bytes(&values) };
-                let (_, states) = groups
-                    .entry(identity)
-                    .or_insert_with(|| (values, calls.iter().map(AggregateCall::initial_state).collect()));
+                let states = groups.states(values, calls);
                 for (state, call) in states.iter_mut().zip(calls) {
                     state.update(call, &stored, self.context).map_err(evaluation_error)?;
                 }
@@ -394,10 +424,10 @@ pub fn read_row(
     row: &[u8],
 ) -> Result<RowBatch, SqlError> {
     let context = program.context.evaluation();
-    let mut groups = Groups::new();
+    let mut groups = Groups::default();
     let mut writer = RowBatchWriter::new(BatchShape::of(program));
     RowEvaluator::new(program, &context, info).row(key, key, row, &mut groups, &mut writer)?;
-    for (values, states) in groups.into_values() {
+    for (values, states) in groups.into_groups() {
         emit_group(&values, &states, &mut writer);
     }
     Ok(writer.finish())
