@@ -609,6 +609,12 @@ pub(crate) fn candidates(
     cx: &mut Cx<'_, '_>,
 ) -> Result<Candidates, Failure> {
     let is_sorted = !sort.is_empty();
+    let target = match read_target(&table.path, info, cx)? {
+        ReadTarget::Direct(Target::Keys(keys)) if !is_sorted && !must_match => {
+            return Ok(Candidates::Keys(keys.into()));
+        }
+        target => target,
+    };
     let output = if is_sorted {
         ReadOutput::Expressions(sort.iter().map(|key| cx.statement.folded(&key.expression)).collect())
     } else {
@@ -616,10 +622,7 @@ pub(crate) fn candidates(
     };
     let mut program = TableReader::program(info, filter, output, cx.statement);
     program.with_primary_key = true;
-    let reader = match read_target(&table.path, info, cx)? {
-        ReadTarget::Direct(Target::Keys(keys)) if !is_sorted && !must_match => {
-            return Ok(Candidates::Keys(keys.into()));
-        }
+    let reader = match target {
         ReadTarget::Direct(target) => TableReader::new(info, program, target, order, None, cx),
         ReadTarget::ByUnique(index, keys) => {
             // A scan of each key's entries in the index finds the same rows without the hidden table.

@@ -66,12 +66,15 @@ impl Ldm {
         if replicate.sequence <= state.applied {
             return self.acknowledge_again(from, &replicate, outputs);
         }
-        state.early.insert(replicate.sequence, (from, replicate));
-        loop {
+        if replicate.sequence.0 > state.applied.0 + 1 {
+            state.early.insert(replicate.sequence, (from, replicate));
+            return;
+        }
+        let mut next = Some((from, replicate));
+        while let Some((from, replicate)) = next {
             let Some(state) = self.partitions.get_mut(&partition) else { return };
-            let next = Sequence(state.applied.0 + 1);
-            let Some((from, replicate)) = state.early.remove(&next) else { return };
-            state.applied = next;
+            state.applied = replicate.sequence;
+            next = state.early.remove(&Sequence(state.applied.0 + 1));
             self.consume(from, replicate, outputs);
         }
     }

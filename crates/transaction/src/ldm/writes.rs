@@ -12,9 +12,9 @@ use protocol::program::{LockMode, LockWait, OnDuplicate, OperationResult, Refusa
 use protocol::signal::{WriteDone, WriteFailure, WriteRequest, WriteSummary};
 use protocol::{Address, Outputs, Signal};
 use query::{Evaluated, Shared, TableAccessInfo, delete_matches, evaluate_insert_conflict, evaluate_update};
-use std::sync::Arc;
+use std::borrow::Cow;
 use stdx::{Instant, Now};
-use storage::{Fragment, VersionState};
+use storage::VersionState;
 
 /// A write request on its way.
 pub(super) struct WriteRun {
@@ -28,11 +28,11 @@ pub(super) struct WriteRun {
 }
 
 /// What becomes of a row.
-enum Change {
+enum Change<'a> {
     /// Nothing; this is the result.
     None(OperationResult),
     /// The row becomes these bytes (None: it is deleted).
-    Stage(OperationResult, Option<Vec<u8>>),
+    Stage(OperationResult, Option<Cow<'a, [u8]>>),
 }
 
 impl Ldm {
@@ -138,8 +138,9 @@ impl Ldm {
         let (table, partition) = (request.table.id, request.partition);
         let fragment =
             self.fragments.get_mut(&(table, partition)).ok_or(Stop::Refused(Refusal::WrongSchema))?;
-        let info = Arc::clone(self.map.table(table).ok_or(Stop::Refused(Refusal::WrongSchema))?);
-        let owner = match fragment.newest(key).state {
+        let info = self.map.table(table).ok_or(Stop::Refused(Refusal::WrongSchema))?;
+        let newest = fragment.newest(key);
+        let owner = match newest.state {
             Some(VersionState::Staged(owner) | VersionState::Prepared(owner)) => Some(owner),
             Some(VersionState::Committed(_)) | None => None,
         };
@@ -153,7 +154,7 @@ impl Ldm {
                 return Err(Stop::Locked(lock));
             }
         }
-        match evaluate(operation, fragment, &info).map_err(Stop::Refused)? {
+        match evaluate(operation, newest.row, info).map_err(Stop::Refused)? {
             Change::None(result) => Ok(result),
             Change::Stage(result, row) => {
                 self.transaction_memory
@@ -176,7 +177,7 @@ impl Ldm {
                 let is_first = owner.is_none();
                 let place = (request.transaction, partition);
                 let held = self.held_mut(place, run.from);
-                held.note_change(request.table, is_first, row.as_ref().map_or(0, Vec::len));
+                held.note_change(request.table, is_first, row.as_deref().map_or(0, <[u8]>::len));
                 held.operations.push(Operation::Staged { table, version, row: handle, is_first });
                 Ok(result)
             }
@@ -207,30 +208,29 @@ fn operation_key(operation: &WriteOperation) -> &[u8] {
 }
 
 /// What an operation makes of its row's newest version.
-fn evaluate(
-    operation: &WriteOperation,
-    fragment: &Fragment,
+fn evaluate<'a>(
+    operation: &'a WriteOperation,
+    newest: Option<&[u8]>,
     info: &TableAccessInfo,
-) -> Result<Change, Refusal> {
+) -> Result<Change<'a>, Refusal> {
+    let stored = |result, row: &'a [u8]| Change::Stage(result, Some(Cow::Borrowed(row)));
     match operation {
-        WriteOperation::Insert { key, row, on_duplicate } => match (fragment.newest(key).row, on_duplicate) {
-            (None, _) => Ok(Change::Stage(OperationResult::Inserted, Some(row.to_vec()))),
+        WriteOperation::Insert { key, row, on_duplicate } => match (newest, on_duplicate) {
+            (None, _) => Ok(stored(OperationResult::Inserted, row)),
             (Some(_), OnDuplicate::Fail) => Err(Refusal::Duplicate { key: key.clone() }),
             (Some(_), OnDuplicate::Ignore) => Ok(Change::None(OperationResult::Duplicate)),
-            (Some(_), OnDuplicate::Replace) => {
-                Ok(Change::Stage(OperationResult::Replaced, Some(row.to_vec())))
-            }
+            (Some(_), OnDuplicate::Replace) => Ok(stored(OperationResult::Replaced, row)),
             (Some(old), OnDuplicate::Update(program)) => {
                 change_of(evaluate_insert_conflict(program, info, old, row).map_err(Refusal::Error)?)
             }
         },
-        WriteOperation::Put { row, .. } => Ok(Change::Stage(OperationResult::Stored, Some(row.to_vec()))),
-        WriteOperation::Update { key, program } => match fragment.newest(key).row {
+        WriteOperation::Put { row, .. } => Ok(stored(OperationResult::Stored, row)),
+        WriteOperation::Update { program, .. } => match newest {
             None => Ok(Change::None(OperationResult::NotMatched)),
             Some(old) => change_of(evaluate_update(program, info, old).map_err(Refusal::Error)?),
         },
-        WriteOperation::Delete { key, filter } => {
-            let Some(old) = fragment.newest(key).row else {
+        WriteOperation::Delete { filter, .. } => {
+            let Some(old) = newest else {
                 return Ok(Change::None(OperationResult::NotMatched));
             };
             let matches = match filter {
@@ -246,10 +246,10 @@ fn evaluate(
     }
 }
 
-fn change_of(evaluated: Evaluated) -> Result<Change, Refusal> {
+fn change_of(evaluated: Evaluated) -> Result<Change<'static>, Refusal> {
     Ok(match evaluated {
         Evaluated::NotMatched => Change::None(OperationResult::NotMatched),
         Evaluated::Unchanged => Change::None(OperationResult::Unchanged),
-        Evaluated::Changed(row) => Change::Stage(OperationResult::Updated, Some(row)),
+        Evaluated::Changed(row) => Change::Stage(OperationResult::Updated, Some(Cow::Owned(row))),
     })
 }
