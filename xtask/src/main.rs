@@ -25,23 +25,52 @@ use arguments::Arguments;
 use processes::{Failure, Workspace};
 use std::process::ExitCode;
 
-const HELP: &str = "\
-cargo xtask COMMAND
-
-  test [--only STEP]... [--list]      all that is bounded: format, clippy, tidy, unit tests, simulation seeds, real clients
-  tidy                                the rules of the house that no compiler checks
-  simulate [--seed N] [--seeds N]     one simulation seed, printed; or the first N seeds
+/// Each command: its name, and its part of the help.
+const COMMANDS: &[(&str, &str)] = &[
+    (
+        "test",
+        "  test [--only STEP]... [--list]      all that is bounded: format, clippy, tidy, unit tests, simulation seeds, real clients
+",
+    ),
+    (
+        "tidy",
+        "  tidy                                the rules of the house that no compiler checks
+",
+    ),
+    (
+        "simulate",
+        "  simulate [--seed N] [--seeds N]     one simulation seed, printed; or the first N seeds
            [--first N]                where to begin with --seeds
-  sysbench [--threads 1,8,64] [--time SECONDS] [--tables 4] [--table-size 10000] [--workload NAME]...
+",
+    ),
+    (
+        "sysbench",
+        "  sysbench [--threads 1,8,64] [--time SECONDS] [--tables 4] [--table-size 10000] [--workload NAME]...
            [--host HOST --port PORT] [--binary LATSDB] [--report FILE]
                                       Debian's sysbench, unmodified, against `latsdb dev`; writes docs/sysbench.md
-  soak [--minutes 60] [--rate 200] [--binary LATSDB]
-                                      mixed load and idle connections for as long as wanted: memory must stay flat; --rate is in
-                                      transactions per second, 0 is as many as can be
-  bench [--workload NAME]... [--list] [--time SECONDS] [--rounds 3] [--tables 4] [--table-size 250000]
+",
+    ),
+    (
+        "soak",
+        "  soak [--minutes 60] [--rate 200] [--binary LATSDB]
+                                      mixed load and idle connections for as long as wanted: memory must stay flat, and no
+                                      error but retryable ones may come; --rate is in transactions per second, 0: no limit
+",
+    ),
+    (
+        "bench",
+        "  bench [--workload NAME]... [--list] [--time SECONDS] [--rounds 3] [--tables 4] [--table-size 250000]
         [--binary LATSDB] [--no-record]
                                       LatsDB, MariaDB and the floor in turn; writes docs/benchmarks.jsonl and .md
-";
+",
+    ),
+];
+
+/// The help of all commands, or of the one that is named.
+fn help(command: Option<&str>) -> String {
+    let parts = COMMANDS.iter().filter(|(name, _)| command.is_none_or(|command| command == *name));
+    format!("cargo xtask COMMAND\n\n{}", parts.map(|(_, text)| *text).collect::<String>())
+}
 
 fn main() -> ExitCode {
     let mut words = std::env::args().skip(1);
@@ -55,9 +84,16 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(command: &str, arguments: Arguments) -> Result<(), Failure> {
+fn run(command: &str, mut arguments: Arguments) -> Result<(), Failure> {
     if matches!(command, "help" | "--help" | "-h") {
-        print!("{HELP}");
+        print!("{}", help(None));
+        return Ok(());
+    }
+    if !COMMANDS.iter().any(|(name, _)| *name == command) {
+        return Err(unknown(command));
+    }
+    if arguments.flag("--help") || arguments.flag("-h") {
+        print!("{}", help(Some(command)));
         return Ok(());
     }
     let workspace = Workspace::find()?;
@@ -68,6 +104,10 @@ fn run(command: &str, arguments: Arguments) -> Result<(), Failure> {
         "sysbench" => sysbench::command(&workspace, arguments),
         "soak" => soak::command(&workspace, arguments),
         "bench" => benchmark::command(&workspace, arguments),
-        _ => Err(Failure::new(format!("there is no command {command:?}; `cargo xtask help` lists them"))),
+        _ => Err(unknown(command)),
     }
+}
+
+fn unknown(command: &str) -> Failure {
+    Failure::new(format!("there is no command {command:?}; `cargo xtask help` lists them"))
 }

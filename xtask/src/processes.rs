@@ -220,6 +220,9 @@ pub(crate) struct Server {
 impl Server {
     /// Starts it, with its output in a file.
     pub(crate) fn start(command: &mut Command, name: &str, log: &Path) -> Result<Self, Failure> {
+        if let Some(folder) = log.parent() {
+            fs::create_dir_all(folder).map_err(Failure::while_doing(folder.display()))?;
+        }
         let file = File::create(log).map_err(Failure::while_doing(log.display()))?;
         let errors = file.try_clone().map_err(Failure::while_doing(log.display()))?;
         let child = command.stdin(Stdio::null()).stdout(file).stderr(errors).spawn();

@@ -7,7 +7,7 @@
 
 use crate::arguments::Arguments;
 use crate::cluster::{Cluster, Shape, sql, test_binary};
-use crate::processes::{Failure, Profile, Server, Workspace, between, output_of, run};
+use crate::processes::{Failure, Profile, Server, Workspace, between, capture, output_of, run};
 use crate::sysbench::{Campaign, create_database};
 use crate::tidy;
 use crate::tools::{self, Missing, Tool};
@@ -38,6 +38,7 @@ const STEPS: &[(&str, &str, Step)] = &[
     ("mutants", "the simulator catches every deliberate protocol bug", mutants),
     ("build", "the binary, as the tests start it", build),
     ("first-session", "the mariadb client writes on one data node and reads on the other", first_session),
+    ("dump", "mariadb-dump of a database, restored into another one", dump),
     ("dev", "any free ports, a port in use, and a clean end", dev),
     ("python", "PyMySQL and SQLAlchemy Core", python),
     ("go", "go-sql-driver", go),
@@ -220,6 +221,60 @@ fn first_session(workspace: &Workspace) -> Result<Passed, Failure> {
         }
         other => return Err(Failure::new(format!("expected error 1146, got {other:?}"))),
     }
+    verified_tls(&cluster)?;
+    close(cluster)
+}
+
+/// A client that trusts the node's certificate only.
+fn verified_tls(cluster: &Cluster) -> Result<(), Failure> {
+    let mut client = Command::new(Tool::MariadbClient.ensure()?);
+    client.args(["--no-defaults", "--host=127.0.0.1", "--user=root", "--ssl-verify-server-cert"]);
+    client.arg(format!("--ssl-ca={}", cluster.certificate(2).display()));
+    client.arg(format!("--port={}", cluster.mysql_ports[0])).arg("--execute=SELECT 'verified'");
+    let answer = capture(&mut client, Duration::from_secs(20))?;
+    if answer.contains("verified") { Ok(()) } else { Err(Failure::new(answer)) }
+}
+
+/// What the dump says must make the same tables with the same rows, of whatever bytes.
+fn dump(workspace: &Workspace) -> Result<Passed, Failure> {
+    let (client, dump) = (or_skip!(Tool::MariadbClient.ensure()), or_skip!(Tool::MariadbDump.ensure()));
+    let cluster = Cluster::for_test(workspace, "dump")?;
+    let port = cluster.mysql_ports[0];
+    sql(
+        port,
+        "CREATE DATABASE shop; CREATE DATABASE copy; USE shop;
+         CREATE TABLE item (id INT PRIMARY KEY AUTO_INCREMENT, name VARCHAR(40) NOT NULL DEFAULT 'x', price DECIMAL(8,2), made DATETIME(3),
+           image BLOB, kind ENUM('a','b'), flags BIT(9), share DOUBLE, KEY (name), UNIQUE KEY by_price (price, kind)) COMMENT 'it''s';
+         INSERT INTO item VALUES (1, 'lamp', 29.90, '2024-02-29 23:59:59.999', x'00ff27225c0a', 'a', b'101', 1.5),
+           (7, 'käse 🧀', NULL, NULL, NULL, 'b', NULL, -1e300);
+         CREATE TABLE `odd name` (a VARCHAR(10), b TEXT)",
+    )?;
+    let file = workspace.target.join("xtask").join("dump.sql");
+    let address = [
+        "--no-defaults".to_owned(),
+        "--host=127.0.0.1".to_owned(),
+        format!("--port={port}"),
+        "--user=root".to_owned(),
+    ];
+    let mut command = Command::new(dump);
+    command.args(&address).args(["--no-tablespaces", "--skip-lock-tables", "--skip-add-locks"]);
+    capture(command.arg(format!("--result-file={}", file.display())).arg("shop"), CLIENT_LIMIT)?;
+    let mut restore = Command::new(client);
+    restore.args(&address).arg("copy").arg(format!("--execute=source {}", file.display()));
+    capture(&mut restore, CLIENT_LIMIT)?;
+    let content = |database: &str| {
+        sql(
+            port,
+            &format!(
+                "USE {database}; SHOW TABLES; SHOW CREATE TABLE item; SHOW CREATE TABLE `odd name`;
+                 SELECT id, name, price, made, HEX(image), kind, flags + 0, share FROM item ORDER BY id"
+            ),
+        )
+    };
+    let (original, copy) = (content("shop")?, content("copy")?);
+    if original != copy {
+        return Err(Failure::new(format!("the dump of\n{original}\nwas restored as\n{copy}")));
+    }
     close(cluster)
 }
 
@@ -237,6 +292,16 @@ fn dev(workspace: &Workspace) -> Result<Passed, Failure> {
     let ready = log.lines().find(|line| line.starts_with("ready:")).unwrap_or_default();
     let port = between(ready, "-P ", " ").and_then(|text| text.parse::<u16>().ok());
     let port = port.ok_or_else(|| Failure::new(format!("no `-P PORT` to type in {ready:?}")))?;
+    // Ready means that everything in its line can be typed now.
+    let management = between(ready, "latsdb mgm -c ", " ").unwrap_or_default();
+    for words in [["mgm", "--execute=show"].as_slice(), &["check"]] {
+        let mut ask = Command::new(&binary);
+        ask.args(words).args(["--ndb-connectstring", management]);
+        let answer = capture(&mut ask, Duration::from_secs(20))?;
+        if answer.contains("not connected") {
+            return Err(Failure::new(format!("the cluster is ready, but not complete:\n{answer}")));
+        }
+    }
     sql(port, "SELECT 1")?;
     port_in_use(&binary, &directory, port)?;
     let status = free.stop()?;

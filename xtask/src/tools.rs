@@ -30,6 +30,7 @@ impl From<Missing> for Failure {
 pub(crate) enum Tool {
     Sysbench,
     MariadbClient,
+    MariadbDump,
     MariadbServer,
     MariadbInstall,
     Python,
@@ -40,6 +41,7 @@ impl Tool {
         match self {
             Self::Sysbench => "sysbench",
             Self::MariadbClient => "mariadb",
+            Self::MariadbDump => "mariadb-dump",
             Self::MariadbServer => "mariadbd",
             Self::MariadbInstall => "mariadb-install-db",
             Self::Python => "python3",
@@ -50,6 +52,7 @@ impl Tool {
         match self {
             Self::Sysbench => "sysbench",
             Self::MariadbClient => "mariadb-client-core",
+            Self::MariadbDump => "mariadb-client",
             Self::MariadbServer | Self::MariadbInstall => "mariadb-server-core",
             Self::Python => "python3",
         }

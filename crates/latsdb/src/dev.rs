@@ -3,7 +3,7 @@
 //! ```text
 //! plan (dev/plan.rs)      ports, memory and CPUs per node; config.ini is written and read back as any node will read it
 //! start                   one child per node, with the command line a user would type; logs in DIR/node<N>/latsdb_<N>.log
-//! wait until ready        every MySQL port greets
+//! wait until ready        every MySQL port greets, and the management node can check the replicas
 //! watch                   for ever: until Ctrl-C, SIGTERM, or until no node is left; a node that ends is reported, the others run on
 //! stop                    data and SQL nodes, then the management nodes: SIGTERM, and SIGKILL for who does not stop in time
 //! ```
@@ -17,6 +17,7 @@ mod plan;
 
 use crate::command_line::DevOptions;
 use crate::configuration::{self, role_name};
+use crate::management_client;
 use crate::processes::{self, Happening, NodeProcess};
 use crate::stop_signal::StopSignal;
 use crate::terminal::{self, Failure};
@@ -104,6 +105,9 @@ struct Member {
     is_ready: bool,
 }
 
+/// What is still missing while the cluster starts, for a person.
+const MANAGEMENT_KNOWS: &str = "the management node to know all others";
+
 impl Member {
     fn name(&self) -> String {
         format!("node {} ({})", self.config.node, role_name(self.config.role))
@@ -111,15 +115,19 @@ impl Member {
 
     /// Whether clients can talk with it.
     fn check_ready(&mut self) -> bool {
-        let port = self.config.mysql.as_ref().map(|mysql| mysql.port).or(self.config.management_port);
-        let bind = self.config.mysql.as_ref().and_then(|mysql| mysql.bind_address.as_deref());
         if !self.is_ready
-            && let Some(port) = port
-            && let Ok(address) = configuration::listen_address(&self.config.host, bind, port)
+            && let Some(address) = self.address()
         {
             self.is_ready = answers(address, self.config.role);
         }
         self.is_ready
+    }
+
+    /// Where clients connect.
+    fn address(&self) -> Option<SocketAddr> {
+        let port = self.config.mysql.as_ref().map(|mysql| mysql.port).or(self.config.management_port)?;
+        let bind = self.config.mysql.as_ref().and_then(|mysql| mysql.bind_address.as_deref());
+        configuration::listen_address(&self.config.host, bind, port).ok()
     }
 
     /// The end of what it has logged since it was started.
@@ -187,7 +195,7 @@ impl Cluster {
         Ok(cluster)
     }
 
-    /// Waits until clients can connect to every node. False if somebody wants the cluster to stop first.
+    /// Waits until clients can connect to every node and `latsdb mgm` finds a complete cluster. False if somebody wants the cluster to stop first.
     fn wait_until_ready(&mut self, stop: &mut StopSignal) -> Result<bool, Failure> {
         let start = Instant::now();
         let mut told = PROGRESS_INTERVAL;
@@ -206,6 +214,10 @@ impl Cluster {
                     waiting.push(member.name());
                 }
             }
+            // A data node serves clients as soon as it has the cluster's map; the management node may get it a moment later.
+            if waiting.is_empty() && !self.is_complete() {
+                waiting.push(MANAGEMENT_KNOWS.to_owned());
+            }
             if waiting.is_empty() {
                 return Ok(true);
             }
@@ -218,6 +230,14 @@ impl Cluster {
                 ));
             }
         }
+    }
+
+    /// Whether every management node answers what `latsdb mgm` and `latsdb check` will ask.
+    fn is_complete(&self) -> bool {
+        let mut managers = self.members.iter().filter(|member| member.config.role == NodeRole::Management);
+        managers.all(|member| {
+            member.address().is_some_and(|address| management_client::is_complete(address, GREETING_TIMEOUT))
+        })
     }
 
     /// Tells what happens to nodes until the cluster is to stop or is gone.

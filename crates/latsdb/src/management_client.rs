@@ -11,7 +11,7 @@ use crate::connectstring::Connectstring;
 use crate::terminal::{self, Failure};
 use std::fmt::Write as _;
 use std::io::{self, BufRead, BufReader, ErrorKind, IsTerminal, Read, Write};
-use std::net::{TcpStream, ToSocketAddrs};
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -55,14 +55,17 @@ impl ManagementClient {
 
     /// Sends a request and reads the lines of its answer.
     fn request(&mut self, request: &str) -> io::Result<Vec<String>> {
+        let is_check = request.trim().eq_ignore_ascii_case("check");
+        self.request_within(request, if is_check { CHECK_TIMEOUT } else { ANSWER_TIMEOUT })
+    }
+
+    fn request_within(&mut self, request: &str, timeout: Duration) -> io::Result<Vec<String>> {
         let mut line = request.to_owned();
         line.push('\n');
-        let is_command = |name: &str| request.trim().eq_ignore_ascii_case(name);
-        let timeout = if is_command("check") { CHECK_TIMEOUT } else { ANSWER_TIMEOUT };
         let stream = self.connection.get_mut();
         stream.set_read_timeout(Some(timeout))?;
         stream.write_all(line.as_bytes())?;
-        let is_farewell = is_command("shutdown");
+        let is_farewell = request.trim().eq_ignore_ascii_case("shutdown");
         read_answer(&mut self.connection, is_farewell)
     }
 }
@@ -70,16 +73,19 @@ impl ManagementClient {
 fn connect(host: &str, port: u16) -> io::Result<TcpStream> {
     let mut failure = io::Error::new(ErrorKind::NotFound, "the host has no address");
     for address in (host, port).to_socket_addrs()? {
-        match TcpStream::connect_timeout(&address, CONNECT_TIMEOUT) {
-            Ok(stream) => {
-                stream.set_nodelay(true)?;
-                stream.set_write_timeout(Some(ANSWER_TIMEOUT))?;
-                return Ok(stream);
-            }
+        match connect_to(address, CONNECT_TIMEOUT) {
+            Ok(stream) => return Ok(stream),
             Err(error) => failure = error,
         }
     }
     Err(failure)
+}
+
+fn connect_to(address: SocketAddr, timeout: Duration) -> io::Result<TcpStream> {
+    let stream = TcpStream::connect_timeout(&address, timeout)?;
+    stream.set_nodelay(true)?;
+    stream.set_write_timeout(Some(ANSWER_TIMEOUT))?;
+    Ok(stream)
 }
 
 /// Reads up to the line with the dot. A server that is going away (`may_end`) may close the connection instead.
@@ -157,6 +163,15 @@ pub(crate) fn run(options: &ClientOptions) -> Result<ExitCode, Failure> {
 pub(crate) fn check(connectstring: &Connectstring) -> Result<ExitCode, Failure> {
     let mut client = ManagementClient::connect(connectstring)?;
     Ok(if ask(&mut client, "check")? { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Whether the management node can do all that it is there for: it can from the moment that it knows which node holds what. A check is what needs
+/// that, and is quick as long as there are no rows.
+pub(crate) fn is_complete(address: SocketAddr, timeout: Duration) -> bool {
+    let Ok(stream) = connect_to(address, timeout) else { return false };
+    let mut client = ManagementClient { connection: BufReader::new(stream) };
+    let is_error = |line: &String| line.starts_with(ERROR_PREFIX);
+    client.request_within("check", timeout).is_ok_and(|lines| !lines.iter().any(is_error))
 }
 
 /// Asks and prints; false if the request was refused or a check found something.

@@ -263,14 +263,24 @@ fn listeners(me: &NodeConfig) -> Result<Listeners, Failure> {
     Ok(listeners)
 }
 
-/// A certificate for MySQL clients that ask for TLS, made anew at each start.
+/// A certificate for MySQL clients that ask for TLS, made anew at each start. Clients that want to verify it find it in DataDir.
 fn tls(me: &NodeConfig) -> Result<Option<TlsIdentity>, Failure> {
     if me.mysql.is_none() {
         return Ok(None);
     }
     let names = [me.host.clone(), "localhost".to_owned()];
-    let identity = TlsIdentity::self_signed(&names);
-    identity.map(Some).map_err(|error| Failure::new(format!("node {}: {error}", me.node)))
+    let identity = TlsIdentity::self_signed(&names)
+        .map_err(|error| Failure::new(format!("node {}: {error}", me.node)))?;
+    let path = certificate_path(me);
+    if let Err(error) = std::fs::write(&path, identity.certificate_pem()) {
+        tracing::warn!("cannot write the certificate {}: {error}", path.display());
+    }
+    Ok(Some(identity))
+}
+
+/// What clients verify the server with.
+fn certificate_path(me: &NodeConfig) -> PathBuf {
+    Path::new(&me.data_dir).join(format!("latsdb_{}_certificate.pem", me.node))
 }
 
 fn log_addresses(runtime: &Runtime, me: &NodeConfig) {

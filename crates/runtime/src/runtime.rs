@@ -10,6 +10,7 @@ use crate::worker::{Worker, WorkerParts};
 use crate::{clock, crash, machine, report};
 use protocol::layout::ThreadKind;
 use protocol::{Address, Module, ModuleKind, RuntimeReport};
+use std::any::Any;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
@@ -18,10 +19,13 @@ use std::thread::JoinHandle;
 /// A module that a thread of the runtime owns.
 pub type BoxedModule<S> = Box<dyn Module<Shared = S> + Send>;
 
+/// The modules of a thread that has ended.
+type Remains = Box<dyn Any + Send>;
+
 /// A running node. Dropping it ends its threads at once.
 pub struct Runtime {
     process: Arc<Process>,
-    threads: Vec<JoinHandle<()>>,
+    threads: Vec<JoinHandle<Remains>>,
     addresses: BoundAddresses,
 }
 
@@ -64,7 +68,7 @@ impl Runtime {
             let process = Arc::clone(&runtime.process);
             let body = move || {
                 let _end = EndTogether(&process);
-                Worker::new(part).run();
+                Box::new(Worker::new(part).run()) as Remains
             };
             let name = runtime.process.threads[runtime.threads.len()].name.clone();
             match std::thread::Builder::new().name(name).spawn(body) {
@@ -120,26 +124,30 @@ impl Runtime {
     }
 
     /// Waits until a module asks for `Exit` and returns its code.
+    ///
+    /// What the modules hold is not given back: the process is about to end, and freeing gigabytes row by row would hold up its end for
+    /// so long that whoever asked for it would kill it.
     pub fn wait(mut self) -> u8 {
-        self.join();
+        for remains in self.join() {
+            std::mem::forget(remains);
+        }
         self.process.exit_code().unwrap_or(0)
     }
 
-    fn join(&mut self) {
-        for thread in self.threads.drain(..) {
-            // A thread that panicked has set the exit code (see `EndTogether`).
-            let _ = thread.join();
-        }
+    fn join(&mut self) -> Vec<Remains> {
+        // A thread that panicked has set the exit code (see `EndTogether`) and leaves nothing.
+        let remains = self.threads.drain(..).filter_map(|thread| thread.join().ok()).collect();
         for path in unpoisoned(&self.process.unix_paths).drain(..) {
             let _ = std::fs::remove_file(path);
         }
+        remains
     }
 }
 
 impl Drop for Runtime {
     fn drop(&mut self) {
         self.process.exit(0);
-        self.join();
+        drop(self.join());
     }
 }
 

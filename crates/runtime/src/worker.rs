@@ -244,14 +244,15 @@ impl<S: Send + 'static> Worker<S> {
         &self.process.threads[self.index]
     }
 
-    /// Runs until the runtime ends.
-    pub(crate) fn run(mut self) {
+    /// Runs until the runtime ends; gives back the modules, with all that they hold.
+    pub(crate) fn run(mut self) -> Vec<BoxedModule<S>> {
         self.settle_in();
         while self.process.exit_code().is_none() {
             self.wait();
             self.round();
         }
         self.leave();
+        self.modules.drain(..).map(|slot| slot.module).collect()
     }
 
     /// Everything between two waits.

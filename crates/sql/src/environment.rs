@@ -7,7 +7,7 @@ use memory::MemoryManager;
 use protocol::{Address, Budget, ConnectionId, Outputs, Signal};
 use query::{NodeMap, Shared};
 use std::sync::Arc;
-use stdx::{Deadlines, Now};
+use stdx::{Deadlines, Instant, Now};
 use types::{NodeId, TransactionId};
 
 /// What the sessions of a module share.
@@ -25,6 +25,8 @@ pub(crate) struct ModuleState {
     /// Key bytes of point reads.
     pub(crate) key: Vec<u8>,
     next_transaction: u64,
+    /// When the node started; nothing before that.
+    pub(crate) started: Option<Instant>,
     /// Counted for SHOW STATUS.
     pub(crate) counters: Counters,
 }
@@ -80,6 +82,7 @@ impl ModuleState {
             scratch: Vec::new(),
             key: Vec::new(),
             next_transaction: 1,
+            started: None,
             counters: Counters::default(),
         }
     }
@@ -87,6 +90,11 @@ impl ModuleState {
     /// This node.
     pub(crate) fn node(&self) -> NodeId {
         self.address.node
+    }
+
+    /// Seconds since the node started.
+    pub(crate) fn uptime_s(&self, now: Now) -> u64 {
+        self.started.map_or(0, |started| now.monotonic.since(started).as_secs())
     }
 
     /// An id that no transaction of this incarnation had.

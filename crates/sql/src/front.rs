@@ -30,6 +30,7 @@ pub mod normalize;
 mod bind;
 mod cursor;
 mod dialect;
+mod encoding;
 mod lexer;
 mod parse;
 mod planner;
@@ -41,8 +42,10 @@ mod tokens;
 #[cfg(test)]
 mod tests;
 
+pub use encoding::statement_text;
 pub use limits::TextLimits;
 pub use normalize::{Normalized, digest, normalize, normalize_into, split_statements};
+pub use reserved::reserved_words;
 
 use crate::plan::{Prepared, ResultColumn, SessionValue, Show};
 use expression::{SqlMode, TypingContext};
@@ -54,6 +57,8 @@ use types::{Schema, SqlType, TableDefinition, Value};
 pub trait Surroundings {
     /// The present value of what a statement names; only its kind matters to a plan. None: there is no such variable (1193).
     fn session_value(&self, name: &SessionValue) -> Option<Value>;
+    /// The type of a user variable's present value; None if it was never set.
+    fn user_variable_type(&self, name: &str) -> Option<SqlType>;
     /// A table of information_schema, performance_schema, ndbinfo or mysql that is made when read; names in lower case.
     fn virtual_table(&self, database: &str, name: &str) -> Option<Arc<TableDefinition>>;
     /// Names and types of the columns that a SHOW statement gives.

@@ -39,7 +39,7 @@ pub struct SqlConfig {
     pub handshake_timeout_ms: u64,
     /// The driver can answer a TLS handshake.
     pub has_tls: bool,
-    /// Plans kept.
+    /// Bytes of plans kept for statements that come again.
     pub statement_cache_size: usize,
     /// Limits on statements' texts.
     pub text_limits: TextLimits,
@@ -56,7 +56,7 @@ impl SqlConfig {
             max_allowed_packet: 64 << 20,
             handshake_timeout_ms: 5_000,
             has_tls: false,
-            statement_cache_size: 4096,
+            statement_cache_size: 16 << 20,
             text_limits: TextLimits::default(),
         }
     }
@@ -131,7 +131,10 @@ impl SqlModule {
             Input::Closed { connection, .. } => self.on_closed(connection, now, budget, outputs),
             Input::Deadline => self.on_deadline(now, budget, outputs),
             Input::Shared { shared, .. } => self.on_shared(shared, now, budget, outputs),
-            Input::Start { seed } => self.state.nonces = crate::nonce::NonceSource::new(seed),
+            Input::Start { seed } => {
+                self.state.nonces = crate::nonce::NonceSource::new(seed);
+                self.state.started = Some(now.monotonic);
+            }
             Input::LinkUp { .. } | Input::LinkDown { .. } | Input::Report(_) | Input::StopRequested => {}
         }
     }

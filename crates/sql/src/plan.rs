@@ -43,6 +43,11 @@ pub struct Prepared {
 }
 
 impl Prepared {
+    /// Whether it was bound to the types that user variables have at this moment.
+    pub(crate) fn reads_user_variables(&self) -> bool {
+        self.session_values.iter().any(|value| matches!(value, SessionValue::User(_)))
+    }
+
     /// Whether another session may run this plan for the same text, database, parameter types and [`bind_key`]: DDL and SET are bound to
     /// more of a session than that (whose password ALTER USER CURRENT_USER() changes).
     ///
@@ -71,6 +76,8 @@ pub enum SessionValue {
     Variable(String),
     /// `@@global.name`.
     GlobalVariable(String),
+    /// `@name`, in lower case: of the type that it has when the statement is bound, and NULL if it was never set.
+    User(String),
     /// ROW_COUNT().
     RowCount,
     /// FOUND_ROWS().
@@ -416,6 +423,8 @@ pub enum SetTarget {
     Session(String),
     /// A global system variable, lower case.
     Global(String),
+    /// A user variable, lower case.
+    User(String),
     /// SET NAMES, SET CHARACTER SET.
     Names,
     /// The isolation level of this session, or of the next transaction.

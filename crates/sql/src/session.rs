@@ -36,7 +36,7 @@ use crate::front::Normalized;
 use crate::inbox::{Inbox, Reply};
 use crate::plan::SessionValue;
 use crate::transaction_client::TransactionClient;
-use crate::variables::{Scope, SessionVariables};
+use crate::variables::{Scope, SessionVariables, UserVariables};
 use expression::Warning;
 use mysql_protocol::result::{EndPacket, OkPacket};
 use mysql_protocol::{
@@ -138,6 +138,7 @@ pub(crate) struct SessionCore {
     pub(crate) user: Arc<str>,
     pub(crate) database: Option<Arc<str>>,
     pub(crate) variables: SessionVariables,
+    pub(crate) user_variables: UserVariables,
     pub(crate) transaction: TransactionClient,
     pub(crate) inbox: Inbox,
     pub(crate) diagnostics: Diagnostics,
@@ -164,6 +165,7 @@ impl SessionCore {
             user: "".into(),
             database: None,
             variables: SessionVariables::default(),
+            user_variables: UserVariables::default(),
             transaction: TransactionClient::default(),
             inbox: Inbox::new(id, env.module.map.incarnation),
             diagnostics: Diagnostics::default(),
@@ -210,6 +212,9 @@ impl SessionCore {
             },
             SessionValue::GlobalVariable(name) => {
                 self.variables.get(name, Scope::Global).map(|(value, _)| value)
+            }
+            SessionValue::User(name) => {
+                Some(self.user_variables.get(name).map_or(Value::Null, |(value, _)| value.clone()))
             }
             SessionValue::RowCount => Some(Value::Int(self.row_count)),
             SessionValue::FoundRows => Some(Value::Int(i64::try_from(self.found_rows).unwrap_or(i64::MAX))),
@@ -262,6 +267,7 @@ impl SessionCore {
         self.transaction.abort(env);
         self.inbox.forget_all();
         self.variables = SessionVariables::default();
+        self.user_variables.clear();
         self.diagnostics.clear();
         self.last_insert_id = 0;
         self.row_count = 0;

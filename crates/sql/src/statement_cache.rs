@@ -6,7 +6,10 @@
 //! Bounded: two generations. What is used moves to (or stays in) the young one; when that is full the old one is dropped and they change
 //! places. So whatever was used since the last change survives, and no use costs more than a move.
 //!
-//! Invariant: at most `2 × capacity` plans are kept, none for ever without use while others come.
+//! What a plan holds is estimated from the length of its text: a plan's size is not known, and an INSERT of a thousand rows holds
+//! ten times what a point select does. The factors are what the heap held after the load of `cargo xtask soak`, rounded up.
+//!
+//! Invariant: the plans kept weigh at most `2 × capacity`, and none is kept for ever without use while others come.
 
 #[cfg(test)]
 mod tests;
@@ -42,7 +45,17 @@ struct Entry {
     statement: Arc<CachedStatement>,
 }
 
+/// Bytes of the smallest plan, with its entry.
+const PLAN_SIZE: usize = 4_096;
+/// Bytes of a plan for each byte of its text.
+const SIZE_PER_TEXT_BYTE: usize = 24;
+
 impl Entry {
+    /// About how many bytes it holds.
+    fn weight(&self) -> usize {
+        PLAN_SIZE + self.text.len() * SIZE_PER_TEXT_BYTE
+    }
+
     fn is_for(&self, text: &str, database: Option<&str>) -> bool {
         *self.text == *text && self.database.as_deref() == database
     }
@@ -51,7 +64,10 @@ impl Entry {
 /// The plans of one module.
 #[derive(Debug)]
 pub(crate) struct StatementCache {
+    /// Bytes of each generation.
     capacity: usize,
+    /// Bytes of the young one.
+    weight: usize,
     young: FixedMap<u128, Entry>,
     old: FixedMap<u128, Entry>,
     pub(crate) hits: u64,
@@ -59,9 +75,11 @@ pub(crate) struct StatementCache {
 }
 
 impl StatementCache {
-    pub(crate) fn new(capacity: usize) -> Self {
+    /// A cache that holds about `size` bytes of plans.
+    pub(crate) fn new(size: usize) -> Self {
         Self {
-            capacity: capacity.max(1),
+            capacity: size / 2,
+            weight: 0,
             young: FixedMap::default(),
             old: FixedMap::default(),
             hits: 0,
@@ -95,7 +113,7 @@ impl StatementCache {
         }
     }
 
-    /// Keeps a plan.
+    /// Keeps a plan, unless it is so large that it would drive out all others.
     pub(crate) fn insert(
         &mut self,
         digest: u128,
@@ -108,15 +126,30 @@ impl StatementCache {
     }
 
     fn insert_entry(&mut self, digest: u128, entry: Entry) {
-        if self.young.len() >= self.capacity && !self.young.contains_key(&digest) {
-            self.old = std::mem::take(&mut self.young);
+        let weight = entry.weight();
+        if weight > self.capacity {
+            return;
         }
+        self.forget_young(digest);
+        if self.weight + weight > self.capacity {
+            self.old = std::mem::take(&mut self.young);
+            self.weight = 0;
+        }
+        self.weight += weight;
         self.young.insert(digest, entry);
     }
 
-    /// How many plans are kept.
+    fn forget_young(&mut self, digest: u128) {
+        if let Some(entry) = self.young.remove(&digest) {
+            self.weight -= entry.weight();
+        }
+    }
+
+    /// What is kept weighs so much.
     #[cfg(test)]
-    fn len(&self) -> usize {
-        self.young.len() + self.old.len()
+    fn size(&self) -> usize {
+        let weigh = |entries: &FixedMap<u128, Entry>| entries.values().map(Entry::weight).sum::<usize>();
+        assert_eq!(weigh(&self.young), self.weight);
+        self.weight + weigh(&self.old)
     }
 }

@@ -13,8 +13,10 @@
 mod table;
 #[cfg(test)]
 mod tests;
+mod user;
 
 pub(crate) use table::{Definition, Kind, TABLE, VERSION, definition};
+pub(crate) use user::UserVariables;
 
 use expression::SqlMode;
 use protocol::SqlError;

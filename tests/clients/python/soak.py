@@ -114,10 +114,11 @@ class Actor(threading.Thread):
         rows(self.connection, f"SELECT k, COUNT(*), MAX(v) FROM {self.table} WHERE k < {low} GROUP BY k")
         equal(rows(self.connection, f"SELECT COUNT(*) FROM {self.table}"), ((TABLE_SIZE,),), "rows of the actor's table")
 
-    def rename_statement_text(self):
-        """A statement that no one has asked before, so that whatever remembers statements must also forget."""
-        name = f"c{self.random.randrange(1 << 60)}"
-        rows(self.connection, f"SELECT k AS {name} FROM {self.table} WHERE id = {self.random.randrange(TABLE_SIZE)}")
+    def new_statements(self):
+        """Statements that no one has asked before, so that whatever remembers statements must also forget, within minutes."""
+        for _ in range(20):
+            name = f"c{self.random.randrange(1 << 60)}"
+            rows(self.connection, f"SELECT k AS {name} FROM {self.table} WHERE id = {self.random.randrange(TABLE_SIZE)}")
 
     def prepared(self):
         statements = [Prepared(self.connection, f"SELECT v FROM {self.table} WHERE k = ? AND id <> {self.random.randrange(1 << 40)}") for _ in range(5)]
@@ -176,7 +177,7 @@ TURNS, WEIGHTS = zip(
     (Actor.renew, 20),
     (Actor.change_index, 20),
     (Actor.read, 20),
-    (Actor.rename_statement_text, 15),
+    (Actor.new_statements, 15),
     (Actor.prepared, 10),
     (Actor.aborted, 10),
     (Actor.refused, 5),

@@ -264,10 +264,9 @@ impl Window {
         let context = statement.context();
         let evaluate = |expression: &Option<Expression>, missing: u64| -> Result<u64, Failure> {
             let Some(expression) = expression else { return Ok(missing) };
-            match expression.evaluate(&NoColumns, &context)? {
-                Value::Int(number) if number >= 0 => Ok(number.cast_unsigned()),
-                Value::UInt(number) => Ok(number),
-                _ => Err(Failure::Error(SqlError::new(1210, "Incorrect arguments to LIMIT"))),
+            match whole_number(expression.evaluate(&NoColumns, &context)?) {
+                Some(number) => Ok(number),
+                None => Err(Failure::Error(SqlError::new(1210, "Incorrect arguments to LIMIT"))),
             }
         };
         Ok(Self { skip: evaluate(&limit.offset, 0)?, count: evaluate(&limit.count, unlimited)? })
@@ -276,6 +275,28 @@ impl Window {
     /// Rows of use; None: all.
     pub(crate) fn useful(self) -> Option<u64> {
         (self.count != u64::MAX).then(|| self.skip.saturating_add(self.count))
+    }
+}
+
+/// A number of rows. Drivers send it as what their language has: JavaScript's numbers are DOUBLEs, or strings.
+fn whole_number(value: Value) -> Option<u64> {
+    /// Above this a DOUBLE may be another number than was meant.
+    const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
+    match value {
+        Value::Int(number) => u64::try_from(number).ok(),
+        Value::UInt(number) => Some(number),
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "it is whole and in range"
+        )]
+        Value::Double(number) if number.fract() == 0.0 && (0.0..=EXACT_MAX).contains(&number) => {
+            Some(number as u64)
+        }
+        Value::Bytes(digits) if digits.iter().all(u8::is_ascii_digit) => {
+            std::str::from_utf8(&digits).ok()?.parse().ok()
+        }
+        _ => None,
     }
 }
 

@@ -195,6 +195,20 @@ impl Binder<'_> {
         let Some(present) = self.context.surroundings.session_value(&value) else {
             return Err(SqlError::new(1193, format!("Unknown system variable '{name}'")));
         };
+        self.session_parameter(value, type_of_value(&present))
+    }
+
+    /// `@name`.
+    pub(crate) fn user_variable(&mut self, name: String) -> Result<Expression, SqlError> {
+        let sql_type = self
+            .context
+            .surroundings
+            .user_variable_type(&name)
+            .unwrap_or_else(|| type_of_value(&Value::Null));
+        self.session_parameter(SessionValue::User(name), sql_type)
+    }
+
+    fn session_parameter(&mut self, value: SessionValue, sql_type: SqlType) -> Result<Expression, SqlError> {
         let position = match self.session_values.iter().position(|known| *known == value) {
             Some(position) => position,
             None => {
@@ -204,7 +218,7 @@ impl Binder<'_> {
         };
         let number = u16::try_from(self.parameter_types.len() + position)
             .map_err(|_| SqlError::new(1390, "Prepared statement contains too many placeholders"))?;
-        Ok(Expression::parameter(number, type_of_value(&present)))
+        Ok(Expression::parameter(number, sql_type))
     }
 
     /// LIMIT or OFFSET: an unsigned integer or a parameter.

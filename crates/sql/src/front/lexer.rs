@@ -176,13 +176,12 @@ fn class(byte: u8) -> u8 {
 impl<'t> Lexer<'t> {
     /// A lexer at the start of `text`.
     pub(crate) fn new(text: &'t str) -> Self {
-        Self {
-            bytes: text.as_bytes(),
-            position: 0,
-            in_version_comment: false,
-            after_period: false,
-            gap: Gap::None,
-        }
+        Self::of_bytes(text.as_bytes())
+    }
+
+    /// A lexer over what may not be UTF-8: the tokens then are not, either.
+    pub(crate) fn of_bytes(bytes: &'t [u8]) -> Self {
+        Self { bytes, position: 0, in_version_comment: false, after_period: false, gap: Gap::None }
     }
 
     /// What stood before the token that `next_token` gave last.
@@ -494,30 +493,36 @@ fn single_symbol(byte: u8) -> Symbol {
 
 /// The value of a quoted token: quotes removed, doubled quotes and (but for backticks) backslash escapes resolved.
 pub(crate) fn unquote(quoted: &str) -> String {
-    let mut value = String::with_capacity(quoted.len());
-    let mut characters = quoted.chars();
-    let Some(quote) = characters.next() else { return value };
-    while let Some(character) = characters.next() {
-        if character == quote {
+    // Only ASCII characters are taken away or replaced, so that what is left is UTF-8 as before.
+    String::from_utf8(unquote_bytes(quoted.as_bytes())).unwrap_or_default()
+}
+
+/// As [`unquote`], of what may not be UTF-8.
+pub(crate) fn unquote_bytes(quoted: &[u8]) -> Vec<u8> {
+    let mut value = Vec::with_capacity(quoted.len());
+    let mut bytes = quoted.iter().copied();
+    let Some(quote) = bytes.next() else { return value };
+    while let Some(byte) = bytes.next() {
+        if byte == quote {
             // The second of a pair, or the closing quote.
-            if characters.next().is_some() {
+            if bytes.next().is_some() {
                 value.push(quote);
             }
-        } else if character == '\\' && quote != '`' {
-            match characters.next() {
-                Some('0') => value.push('\0'),
-                Some('b') => value.push('\u{8}'),
-                Some('n') => value.push('\n'),
-                Some('r') => value.push('\r'),
-                Some('t') => value.push('\t'),
-                Some('Z') => value.push('\u{1a}'),
+        } else if byte == b'\\' && quote != b'`' {
+            match bytes.next() {
+                Some(b'0') => value.push(0),
+                Some(b'b') => value.push(0x08),
+                Some(b'n') => value.push(b'\n'),
+                Some(b'r') => value.push(b'\r'),
+                Some(b't') => value.push(b'\t'),
+                Some(b'Z') => value.push(0x1a),
                 // LIKE reads these two itself.
-                Some(wildcard @ ('%' | '_')) => value.extend(['\\', wildcard]),
+                Some(wildcard @ (b'%' | b'_')) => value.extend([b'\\', wildcard]),
                 Some(other) => value.push(other),
                 None => {}
             }
         } else {
-            value.push(character);
+            value.push(byte);
         }
     }
     value

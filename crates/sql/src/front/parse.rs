@@ -15,7 +15,7 @@
 mod ddl;
 mod session;
 
-pub(crate) use session::split_system_variable;
+pub(crate) use session::{split_system_variable, user_variable_name};
 
 use super::cursor::Cursor;
 use super::limits::{self, TextLimits};

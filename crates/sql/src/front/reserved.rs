@@ -13,6 +13,12 @@ pub(crate) fn is_reserved(word: &str) -> bool {
     RESERVED.binary_search_by(|reserved| reserved.as_bytes().cmp(upper)).is_ok()
 }
 
+/// All of them, in order of bytes.
+#[must_use]
+pub fn reserved_words() -> &'static [&'static str] {
+    RESERVED
+}
+
 /// In order of bytes.
 const RESERVED: &[&str] = &[
     "ACCESSIBLE",

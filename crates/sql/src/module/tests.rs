@@ -468,3 +468,98 @@ fn a_connection_killed_in_its_commit_hears_nothing_more() {
 fn the_table_of_these_tests_is_as_they_think() {
     assert!(column_table().check().is_ok());
 }
+
+#[test]
+fn uptime_counts_from_the_start_of_the_node() {
+    let mut harness = Harness::new();
+    let client = harness.connect();
+    harness.advance_ms(42_500);
+    let uptime = rows(harness.ask(client, "SHOW GLOBAL STATUS LIKE 'Uptime'"));
+    assert_eq!(uptime, [[text("Uptime"), text("42")]]);
+}
+
+#[test]
+fn user_variables_keep_values_and_their_types() {
+    let mut harness = Harness::new();
+    let client = harness.connect();
+    assert_eq!(rows(harness.ask(client, "SELECT @a")), [[Value::Null]]);
+    assert_eq!(affected(harness.ask(client, "SET @a = 40 + 2, @B = 'käse'")), 0);
+    assert_eq!(
+        rows(harness.ask(client, "SELECT @A, @`b`, @a * 2")),
+        [[text("42"), text("käse"), text("84")]]
+    );
+    // Of another type from now on.
+    assert_eq!(affected(harness.ask(client, "SET @a = 'text'")), 0);
+    assert_eq!(rows(harness.ask(client, "SELECT @a")), [[text("text")]]);
+    // What a dump begins and ends with.
+    let dump = "SET @OLD_SQL_MODE=@@SQL_MODE, SQL_MODE='NO_AUTO_VALUE_ON_ZERO'";
+    let before = rows(harness.ask(client, "SELECT @@SQL_MODE"));
+    assert_eq!(affected(harness.ask(client, dump)), 0);
+    assert_eq!(rows(harness.ask(client, "SELECT @@sql_mode")), [[text("NO_AUTO_VALUE_ON_ZERO")]]);
+    assert_eq!(affected(harness.ask(client, "SET SQL_MODE=@OLD_SQL_MODE")), 0);
+    assert_eq!(rows(harness.ask(client, "SELECT @@sql_mode")), before);
+    // A SET that fails sets nothing.
+    assert_eq!(errno(harness.ask(client, "SET @a = 1, no_such_variable = 2")), 1193);
+    assert_eq!(rows(harness.ask(client, "SELECT @a")), [[text("text")]]);
+    let other = harness.connect();
+    assert_eq!(rows(harness.ask(other, "SELECT @a")), [[Value::Null]]);
+}
+
+#[test]
+fn literals_that_are_not_utf8_are_binary() {
+    let mut harness = Harness::new();
+    let client = harness.connect();
+    harness.query_bytes(client, b"SELECT HEX(_binary'\xff\\0'), HEX('\x80')");
+    assert_eq!(rows(harness.response(client)), [[text("FF00"), text("80")]]);
+    harness.query_bytes(client, b"SELECT 1\0");
+    assert_eq!(rows(harness.response(client)), [[text("1")]]);
+    harness.query_bytes(client, b"SELECT \xff");
+    assert_eq!(errno(harness.response(client)), 1300);
+}
+
+#[test]
+fn a_prepared_statement_reads_a_user_variable_at_each_execution() {
+    let mut harness = Harness::new();
+    let client = harness.connect();
+    harness.client(client).prepare(b"SELECT @a, ?");
+    harness.pump(client);
+    let Response::Prepared(prepared) = harness.response(client) else { panic!("it can be prepared") };
+    for (set, expected) in [
+        ("SET @a = 1", Value::Int(1)),
+        ("SET @a = 'text'", text("text")),
+        ("SET @a = 1e0", Value::Double(1.0)),
+        ("SET @a = NULL", Value::Null),
+    ] {
+        assert_eq!(affected(harness.ask(client, set)), 0);
+        harness.client(client).execute(prepared.statement_id, &[ParameterValue::Int(7)], Cursor::None);
+        harness.pump(client);
+        assert_eq!(rows(harness.response(client)), [[expected, Value::Int(7)]]);
+    }
+}
+
+#[test]
+fn limits_are_whole_numbers_of_any_type() {
+    let mut harness = Harness::new();
+    let client = harness.connect();
+    harness.client(client).prepare(b"SELECT 1 LIMIT ?");
+    harness.pump(client);
+    let Response::Prepared(prepared) = harness.response(client) else { panic!("it can be prepared") };
+    for (limit, count) in [
+        (ParameterValue::Int(1), Some(1)),
+        (ParameterValue::Double(1.0), Some(1)),
+        (ParameterValue::Double(0.0), Some(0)),
+        (ParameterValue::Bytes(b"2"), Some(1)),
+        (ParameterValue::Double(0.5), None),
+        (ParameterValue::Double(-1.0), None),
+        (ParameterValue::Bytes(b"one"), None),
+        (ParameterValue::Bytes(b""), None),
+        (ParameterValue::Int(-1), None),
+    ] {
+        harness.client(client).execute(prepared.statement_id, &[limit], Cursor::None);
+        harness.pump(client);
+        match (harness.response(client), count) {
+            (Response::ResultSet(found), Some(count)) => assert_eq!(found.rows.len(), count),
+            (response, _) => assert_eq!(errno(response), 1210),
+        }
+    }
+}

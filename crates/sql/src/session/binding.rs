@@ -23,6 +23,10 @@ impl Surroundings for Facts<'_> {
         self.core.session_value(name)
     }
 
+    fn user_variable_type(&self, name: &str) -> Option<SqlType> {
+        self.core.user_variables.get(name).map(|(_, sql_type)| sql_type.clone())
+    }
+
     fn virtual_table(&self, database: &str, name: &str) -> Option<Arc<TableDefinition>> {
         crate::show::virtual_tables::definition(database, name)
     }
@@ -93,6 +97,7 @@ impl SessionCore {
             }
             if let Ok(prepared) = self.prepare(env.module, markers, &normalized.parameter_types) {
                 let statement = Arc::new(CachedStatement::new(prepared));
+                // A text that names a user variable is not cacheable.
                 env.module.cache.insert(digest, markers, self.database.as_ref(), Arc::clone(&statement));
                 return Ok(statement);
             }
@@ -117,7 +122,9 @@ impl SessionCore {
             return Ok(found);
         }
         let statement = Arc::new(CachedStatement::new(self.prepare(env.module, text, parameter_types)?));
-        env.module.cache.insert(digest, text, self.database.as_ref(), Arc::clone(&statement));
+        if !statement.prepared.reads_user_variables() {
+            env.module.cache.insert(digest, text, self.database.as_ref(), Arc::clone(&statement));
+        }
         Ok(statement)
     }
 }

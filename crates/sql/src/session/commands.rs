@@ -59,10 +59,11 @@ impl Session {
     }
 
     fn on_query(&mut self, env: &mut Environment<'_>, text: &[u8]) {
-        let Ok(text) = std::str::from_utf8(text) else {
-            let error = SqlError::new(1300, "Invalid utf8mb4 character string: the statement is not UTF-8");
-            return self.core.reply_error(env, &error);
+        let text = match front::statement_text(text) {
+            Ok(text) => text,
+            Err(error) => return self.core.reply_error(env, &error),
         };
+        let text = text.as_ref();
         env.module.counters.questions += 1;
         if !text.contains(';') {
             return self.begin_text(env, text);
@@ -168,7 +169,7 @@ impl Session {
         let counters = env.module.counters;
         let text = format!(
             "Uptime: {}  Threads: {}  Questions: {}  Slow queries: 0  Opens: 0  Flush tables: 0  Open tables: {}  Queries per second avg: 0.000",
-            env.now.monotonic.0 / 1_000_000_000,
+            env.module.uptime_s(env.now),
             counters.connected,
             counters.questions,
             env.module.map.tables.len(),

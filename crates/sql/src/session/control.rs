@@ -102,6 +102,7 @@ impl Session {
     ) -> Option<Result<Completion, SqlError>> {
         let mut variables = self.core.variables.clone();
         let mut last_insert_id = None;
+        let mut user_variables = None;
         let context = statement.context();
         for item in items {
             let value = match &item.value {
@@ -118,6 +119,16 @@ impl Session {
                 }
                 SetTarget::Session(name) => variables.set(name, value.as_ref()),
                 SetTarget::Global(name) => variables.set_global(name, value.as_ref()),
+                SetTarget::User(name) => {
+                    let user_variables =
+                        user_variables.get_or_insert_with(|| self.core.user_variables.clone());
+                    match (value, &item.value) {
+                        (Some(value), Some(expression)) => {
+                            user_variables.set(name, value, expression.sql_type.clone())
+                        }
+                        _ => Ok(()),
+                    }
+                }
                 SetTarget::Names => variables.set_names(value.as_ref()),
                 SetTarget::Isolation { .. } => {
                     let text = value.unwrap_or_else(|| Value::text("READ COMMITTED"));
@@ -141,6 +152,9 @@ impl Session {
         }
         if is_switched_on {
             self.core.transaction.end();
+        }
+        if let Some(user_variables) = user_variables {
+            self.core.user_variables = user_variables;
         }
         if let Some(id) = last_insert_id {
             self.core.last_insert_id = id;

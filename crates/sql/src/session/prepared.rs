@@ -148,9 +148,9 @@ impl Session {
             );
             return self.end_with_error(env, &SqlError::new(1461, message));
         }
-        let Ok(text) = std::str::from_utf8(text) else {
-            let error = SqlError::new(1300, "Invalid utf8mb4 character string: the statement is not UTF-8");
-            return self.end_with_error(env, &error);
+        let text = match crate::front::statement_text(text) {
+            Ok(text) => text,
+            Err(error) => return self.end_with_error(env, &error),
         };
         let text = text.trim_end().trim_end_matches(';');
         let description = match self.core.describe(env.module, text) {
@@ -268,6 +268,7 @@ impl PreparedStatement {
         if let Some(bound) = &self.bound
             && bound.prepared.schema == schema
             && self.bound_types == types
+            && !bound.prepared.reads_user_variables()
         {
             return Ok(Arc::clone(bound));
         }

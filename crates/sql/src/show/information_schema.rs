@@ -29,6 +29,7 @@ pub(super) const TABLES: &[Layout] = &[
     made("ENGINES", ENGINES, |_, _| server_rows::engines()),
     empty(NAME, "EVENTS", EVENTS),
     empty(NAME, "FILES", FILES),
+    made("KEYWORDS", KEYWORDS, |_, _| server_rows::keywords()),
     made("KEY_COLUMN_USAGE", KEY_COLUMN_USAGE, schema_rows::key_column_usage),
     empty(NAME, "PARAMETERS", PARAMETERS),
     made("PARTITIONS", PARTITIONS, schema_rows::partitions),
@@ -259,6 +260,9 @@ const PARTITIONS: &[Column] = &[
     nullable("NODEGROUP", Kind::Text(256)),
     nullable("TABLESPACE_NAME", Kind::Text(268)),
 ];
+
+/// Reserved words only; what is not reserved needs no quotes, which is what drivers ask about.
+const KEYWORDS: &[Column] = &[column("WORD", Kind::Text(128)), column("RESERVED", Kind::Int)];
 
 const PLUGINS: &[Column] = &[
     column("PLUGIN_NAME", TEXT),

@@ -158,7 +158,7 @@ fn with_show_context<T>(cx: &Cx<'_, '_>, use_it: impl FnOnce(&ShowContext<'_>) -
     let map = &cx.env.module.map;
     let counters = &cx.env.module.counters;
     let status = Status {
-        uptime_s: cx.env.now.monotonic.0 / 1_000_000_000,
+        uptime_s: cx.env.module.uptime_s(cx.env.now),
         questions: counters.questions,
         connections: counters.connections,
         threads_connected: counters.connected,

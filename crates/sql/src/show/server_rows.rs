@@ -135,6 +135,11 @@ pub(super) fn engines() -> Vec<Vec<Value>> {
     ]]
 }
 
+/// KEYWORDS.
+pub(super) fn keywords() -> Vec<Vec<Value>> {
+    crate::front::reserved_words().iter().map(|word| vec![text(word), Value::Int(1)]).collect()
+}
+
 /// PLUGINS.
 pub(super) fn plugins() -> Vec<Vec<Value>> {
     let row = |(name, kind, description): (&str, &str, &str)| {

@@ -187,7 +187,7 @@ impl Binder<'_> {
             return self.system_variable(&ident.value);
         }
         if ident.quote_style.is_none() && ident.value.starts_with('@') {
-            return Err(SqlError::unsupported("user variables"));
+            return self.user_variable(crate::front::parse::user_variable_name(&ident.value));
         }
         let alias = place.aliases.and_then(|aliases| {
             let found = aliases.items.iter().find(|(name, _)| same_name(name, &ident.value))?;
@@ -579,7 +579,7 @@ fn binary_operator(op: &ast::BinaryOperator) -> Result<BinaryOperator, SqlError>
         Written::Arrow | Written::LongArrow => {
             return Err(SqlError::unsupported("JSON operators -> and ->>"));
         }
-        Written::Assignment => return Err(SqlError::unsupported("user variables")),
+        Written::Assignment => return Err(SqlError::unsupported("assignment in expressions (:=)")),
         other => return Err(SqlError::unsupported(&format!("operator {other}"))),
     })
 }

@@ -4,7 +4,7 @@ use super::expression::Place;
 use super::scope::Scope;
 use super::{Binder, Bound, Clause, computed_column};
 use crate::front::statement::{SetStatementItem, ShowStatement, TableName};
-use crate::plan::{Plan, SetItem, Show, ShowPlan, TableMaintenance};
+use crate::plan::{Plan, SetItem, SetTarget, Show, ShowPlan, TableMaintenance};
 use protocol::SqlError;
 use sqlparser::ast::{Expr, Value as AstValue};
 use std::sync::Arc;
@@ -14,7 +14,14 @@ impl Binder<'_> {
     pub(crate) fn set(&mut self, items: &[SetStatementItem]) -> Result<Bound, SqlError> {
         let scope = Scope::default();
         let mut bound = Vec::with_capacity(items.len());
+        let mut assigned = Vec::new();
         for item in items {
+            if item.value.as_ref().is_some_and(|value| names_one_of(value, &assigned)) {
+                return Err(SqlError::unsupported("SET that reads a user variable that it sets before"));
+            }
+            if let SetTarget::User(name) = &item.target {
+                assigned.push(format!("@{name}"));
+            }
             let value = match &item.value {
                 Some(value) => Some(self.expression(value, &mut Place::new(&scope, Clause::FieldList))?),
                 None => None,
@@ -84,6 +91,15 @@ impl Binder<'_> {
             columns.into_iter().map(|(name, sql_type)| computed_column(name, sql_type, true)).collect();
         Ok(Bound { plan: Plan::Show(Box::new(ShowPlan { what, like: None, filter: None })), columns })
     }
+}
+
+/// Whether the expression may read one of these user variables. All values of a SET are taken before it sets anything.
+fn names_one_of(value: &Expr, variables: &[String]) -> bool {
+    if variables.is_empty() {
+        return false;
+    }
+    let text = value.to_string().to_lowercase().replace(['`', '\'', '"'], "");
+    variables.iter().any(|variable| text.contains(variable.as_str()))
 }
 
 /// The database that a SHOW is about.

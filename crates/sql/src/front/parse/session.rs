@@ -296,7 +296,11 @@ fn set_item(cursor: &mut Cursor<'_>, scope: &mut Scope) -> Result<SetStatementIt
     if !cursor.take(&Token::Eq) {
         cursor.expect(&Token::Assignment)?;
     }
-    let value = set_value(cursor)?;
+    // A bare word is the value of a system variable; to a user variable it is a column that is not there.
+    let value = match target {
+        SetTarget::User(_) => Some(cursor.expression()?),
+        _ => set_value(cursor)?,
+    };
     Ok(SetStatementItem { target, value })
 }
 
@@ -321,7 +325,9 @@ fn set_target(cursor: &mut Cursor<'_>, scope: &mut Scope) -> Result<SetTarget, S
         return system_variable_target(&name);
     }
     if !is_quoted && name.starts_with('@') {
-        return Err(SqlError::unsupported("user variables"));
+        let target = SetTarget::User(user_variable_name(&word.value));
+        cursor.next();
+        return Ok(target);
     }
     match cursor.take_one_of(&["GLOBAL", "SESSION", "LOCAL", "PERSIST", "PERSIST_ONLY"]) {
         Some("PERSIST" | "PERSIST_ONLY") => return Err(SqlError::unsupported("SET PERSIST")),
@@ -356,6 +362,14 @@ fn system_variable_target(written: &str) -> Result<SetTarget, SqlError> {
         }
         _ => SetTarget::Session(name),
     })
+}
+
+/// The name of `@name`, ``@`name` `` or `@'name'`, in lower case.
+pub(crate) fn user_variable_name(written: &str) -> String {
+    let name = written.strip_prefix('@').unwrap_or(written);
+    let name =
+        if name.starts_with(['`', '\'', '"']) { crate::front::lexer::unquote(name) } else { name.to_owned() };
+    name.to_lowercase()
 }
 
 /// `@@scope.name` as its scope (lower case) and its name.

@@ -142,6 +142,7 @@ impl Surroundings for TestSurroundings {
     fn session_value(&self, name: &SessionValue) -> Option<Value> {
         match name {
             SessionValue::RowCount | SessionValue::FoundRows => Some(Value::Int(0)),
+            SessionValue::User(_) => Some(Value::Null),
             SessionValue::Variable(name) | SessionValue::GlobalVariable(name) => match name.as_str() {
                 "nothing" => None,
                 "sql_mode"
@@ -152,6 +153,10 @@ impl Surroundings for TestSurroundings {
                 _ => Some(Value::UInt(1024)),
             },
         }
+    }
+
+    fn user_variable_type(&self, name: &str) -> Option<SqlType> {
+        (name == "double").then_some(SqlType::Double)
     }
 
     fn virtual_table(&self, database: &str, name: &str) -> Option<Arc<TableDefinition>> {

@@ -226,7 +226,12 @@ impl Harness {
     }
 
     pub(super) fn query(&mut self, number: usize, text: &str) {
-        self.clients[number].protocol.query(text.as_bytes());
+        self.query_bytes(number, text.as_bytes());
+    }
+
+    /// A query that need not be UTF-8.
+    pub(super) fn query_bytes(&mut self, number: usize, text: &[u8]) {
+        self.clients[number].protocol.query(text);
         self.pump(number);
     }
 

@@ -1,0 +1,57 @@
+//! User variables, `@name`: values that a session keeps under names of its own, until it ends or is reset.
+//!
+//! A statement that reads one is bound to the type that its value has at that moment, so its plan is good for one execution only.
+//!
+//! **Invariant.** What a session keeps is at most [`SIZE_MAX`] bytes, names included.
+//!
+//! Deliberately not here: assignment within an expression (`@a := 1`), which MySQL deprecates, and `SELECT … INTO @a`.
+
+#[cfg(test)]
+mod tests;
+
+use protocol::SqlError;
+use std::collections::BTreeMap;
+use types::{SqlType, Value};
+
+/// Bytes of all variables of a session.
+const SIZE_MAX: usize = 1 << 20;
+/// Bytes of a variable besides its name and a string.
+const ENTRY_SIZE: usize = 128;
+
+/// The user variables of a session.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct UserVariables {
+    /// By name, in lower case.
+    values: BTreeMap<String, (Value, SqlType)>,
+    size: usize,
+}
+
+impl UserVariables {
+    /// Its value and type; nothing if it was never set.
+    pub(crate) fn get(&self, name: &str) -> Option<&(Value, SqlType)> {
+        self.values.get(name)
+    }
+
+    /// Sets a variable.
+    pub(crate) fn set(&mut self, name: &str, value: Value, sql_type: SqlType) -> Result<(), SqlError> {
+        let old = self.get(name).map_or(0, |(old, _)| size_of(name, old));
+        let size = self.size - old + size_of(name, &value);
+        if size > SIZE_MAX {
+            let message = format!("Out of memory: the user variables of a session may take {SIZE_MAX} bytes");
+            return Err(SqlError::new(1041, message));
+        }
+        self.size = size;
+        self.values.insert(name.to_owned(), (value, sql_type));
+        Ok(())
+    }
+
+    /// Forgets all.
+    pub(crate) fn clear(&mut self) {
+        *self = Self::default();
+    }
+}
+
+fn size_of(name: &str, value: &Value) -> usize {
+    let bytes = if let Value::Bytes(bytes) = value { bytes.len() } else { 0 };
+    ENTRY_SIZE + name.len() + bytes
+}
