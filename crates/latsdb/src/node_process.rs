@@ -193,12 +193,14 @@ fn settings(config: &ClusterConfig, text: String, me: &NodeConfig) -> NodeSettin
         max_connections: me.mysql.as_ref().map_or(0, |mysql| mysql.max_connections),
         // Every node that serves MySQL makes itself a certificate.
         has_tls: me.mysql.is_some(),
+        lock_wait_timeout_max: me.lock_wait_timeout,
+        transaction_inactive_timeout: me.transaction_inactive_timeout,
         version: env!("CARGO_PKG_VERSION").to_owned(),
     }
 }
 
 fn runtime_config(config: &ClusterConfig, me: &NodeConfig, layout: Layout) -> Result<RuntimeConfig, Failure> {
-    let mut limits = Limits::default();
+    let mut limits = Limits { slice: me.threads.slice, ..Limits::default() };
     if let Some(mysql) = &me.mysql {
         limits.connections_max = mysql.max_connections.saturating_add(CONNECTIONS_SPARE);
     }

@@ -44,6 +44,10 @@ pub struct NodeSettings {
     pub max_connections: u32,
     /// The driver can answer a TLS handshake.
     pub has_tls: bool,
+    /// TransactionDeadlockDetectionTimeout.
+    pub lock_wait_timeout_max: Option<Duration>,
+    /// TransactionInactiveTimeout.
+    pub transaction_inactive_timeout: Option<Duration>,
     /// The version, for people.
     pub version: String,
 }
@@ -80,6 +84,8 @@ pub fn build(
                         .max_connections
                         .div_ceil(u32::from(count(ModuleKind::Sql).max(1))),
                     has_tls: settings.has_tls,
+                    lock_wait_timeout_max: settings.lock_wait_timeout_max,
+                    transaction_inactive_timeout: settings.transaction_inactive_timeout,
                     ..SqlConfig::new(settings.node, address.instance)
                 };
                 NodeModule::sql(*address, SqlModule::new(config, Arc::clone(memory)))

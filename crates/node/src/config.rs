@@ -109,7 +109,7 @@ pub struct NodeConfig {
     pub total_memory: Option<u64>,
     /// Sizes of single regions, where they are set.
     pub memory: MemoryOverrides,
-    /// `TransactionDeadlockDetectionTimeout`: the longest wait for a lock unless the session says otherwise.
+    /// `TransactionDeadlockDetectionTimeout`: no wait for a lock is longer, whatever the session says; None: as the session says.
     pub lock_wait_timeout: Option<Duration>,
     /// `TransactionInactiveTimeout`: a transaction without a statement for so long is rolled back; None: never.
     pub transaction_inactive_timeout: Option<Duration>,

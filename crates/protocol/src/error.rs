@@ -42,6 +42,12 @@ impl SqlError {
         )
     }
 
+    /// 1317: KILL QUERY; nothing of the statement stays.
+    #[must_use]
+    pub fn interrupted() -> Self {
+        Self::new(1317, "Query execution was interrupted")
+    }
+
     /// 1114: a memory region is full.
     #[must_use]
     pub fn region_full(table: &str, region: &str) -> Self {

@@ -144,6 +144,8 @@ pub struct Limits {
     pub reconnect_pause_min: Duration,
     /// Longest pause between tries.
     pub reconnect_pause_max: Duration,
+    /// `SchedulerExecutionTimer`: how long one slice of long work should take.
+    pub slice: Duration,
     /// Time for a closed connection's last bytes to be taken by the client.
     pub close_linger: Duration,
 }
@@ -163,6 +165,7 @@ impl Default for Limits {
             link_silence_timeout: Duration::from_secs(3),
             reconnect_pause_min: Duration::from_millis(5),
             reconnect_pause_max: Duration::from_millis(500),
+            slice: Duration::from_micros(50),
             close_linger: Duration::from_secs(10),
         }
     }

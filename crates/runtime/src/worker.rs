@@ -60,8 +60,6 @@ const POLL_INTERVAL: Duration = Duration::from_micros(20);
 const SPINS_PER_POLL: u32 = 16;
 /// How long a thread sleeps at most while a ring out of it is full.
 const CONGESTED_PAUSE: Duration = Duration::from_micros(100);
-/// `SchedulerExecutionTimer`: how long a slice of long work should take.
-const SLICE_TIME: Duration = Duration::from_micros(50);
 /// How long a signal that may wait is held back at most. Backups send readers of what is not published yet to the primary, and an epoch is
 /// closed only when everything in it is known to be decided: both bear a millisecond.
 const DEFER_TIME_MAX: Duration = Duration::from_millis(1);
@@ -119,6 +117,8 @@ struct ModuleSlot<S> {
 /// How many rows a slice may take, learnt from how long slices took.
 struct Slice {
     rows: u32,
+    /// How long it should take.
+    time: Duration,
 }
 
 impl Slice {
@@ -128,7 +128,7 @@ impl Slice {
     /// A slice spent its whole budget in this time.
     fn learn(&mut self, took: Duration) {
         let took = took.as_nanos().max(1);
-        let fitting = u128::from(self.rows) * SLICE_TIME.as_nanos() / took;
+        let fitting = u128::from(self.rows) * self.time.as_nanos() / took;
         let fitting = u32::try_from(fitting).unwrap_or(Self::ROWS_MAX);
         // A quarter of the way, and at most doubled: one slice that was interrupted must not spoil the measure.
         let rows = (self.rows / 4 * 3).saturating_add(fitting.min(self.rows.saturating_mul(4)) / 4);
@@ -200,6 +200,7 @@ impl<S: Send + 'static> Worker<S> {
         let links = Links::new(&parts.process, parts.index);
         let slot = |(address, module)| ModuleSlot { address, module, deadline: None };
         let now = clock::now();
+        let slice = Slice { rows: 64, time: parts.process.limits.slice };
         let hosts_main = parts.modules.iter().any(|(address, _)| address.kind == ModuleKind::Main);
         Self {
             index: parts.index,
@@ -218,7 +219,7 @@ impl<S: Send + 'static> Worker<S> {
             readiness: Vec::new(),
             timers: Deadlines::default(),
             spinner,
-            slice: Slice { rows: 64 },
+            slice,
             budget: Budget { rows: 0 },
             now,
             round_start: now.monotonic,

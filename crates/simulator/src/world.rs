@@ -312,6 +312,8 @@ impl World {
             time_between_epochs: transaction::epochs::TIME_BETWEEN_EPOCHS,
             max_connections: 100,
             has_tls: false,
+            lock_wait_timeout_max: None,
+            transaction_inactive_timeout: None,
             version: "simulated".to_owned(),
         };
         let mut slots = BTreeMap::new();

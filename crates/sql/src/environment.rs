@@ -62,6 +62,8 @@ pub(crate) enum AlarmKind {
     Retry,
     /// wait_timeout.
     Idle,
+    /// TransactionInactiveTimeout.
+    Inactive,
 }
 
 impl ModuleState {

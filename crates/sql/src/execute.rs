@@ -335,7 +335,10 @@ impl Cx<'_, '_> {
 
     /// How long to wait for locks.
     pub(crate) fn lock_wait(&self) -> LockWait {
-        let timeout_ms = self.core.variables.lock_wait_timeout.saturating_mul(1000);
+        let session_ms = self.core.variables.lock_wait_timeout.saturating_mul(1000);
+        let max = self.env.module.config.lock_wait_timeout_max;
+        let max_ms = max.map_or(u32::MAX, |max| u32::try_from(max.as_millis()).unwrap_or(u32::MAX));
+        let timeout_ms = session_ms.min(max_ms);
         LockWait::Wait { timeout_ms }
     }
 

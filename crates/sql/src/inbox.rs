@@ -144,11 +144,6 @@ impl Inbox {
         self.commit = None;
     }
 
-    /// True while a participant may still change the transaction's state on behalf of a request.
-    pub(crate) fn has_open_changes(&self) -> bool {
-        self.outstanding.values().any(|open| open.kind == RequestKind::Change)
-    }
-
     /// The modules at which the transaction may wait for locks.
     pub(crate) fn lock_waits(&self) -> Vec<Address> {
         let waits = |open: &&Outstanding| matches!(open.kind, RequestKind::Change | RequestKind::Commit);
@@ -212,6 +207,5 @@ mod tests {
         assert!(!inbox.node_lost(NodeId(1)));
         assert!(inbox.node_lost(NodeId(2)));
         assert!(matches!(inbox.take(second), Some(Reply::Lost)));
-        assert!(!inbox.has_open_changes());
     }
 }

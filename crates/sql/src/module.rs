@@ -15,7 +15,7 @@ use protocol::signal::{InfoTable, Probe, RequestId};
 use protocol::{Address, Budget, ConnectionId, ConnectionKind, Envelope, Input, Outputs, Signal};
 use query::{NodeMap, Shared};
 use std::sync::Arc;
-use stdx::{FixedMap, Instant, Now};
+use stdx::{Duration, FixedMap, Instant, Now};
 use types::{NodeId, Value};
 
 /// Modules of a node at most: the low part of connection ids.
@@ -39,6 +39,10 @@ pub struct SqlConfig {
     pub handshake_timeout_ms: u64,
     /// The driver can answer a TLS handshake.
     pub has_tls: bool,
+    /// TransactionDeadlockDetectionTimeout: no wait for a lock is longer, whatever innodb_lock_wait_timeout says.
+    pub lock_wait_timeout_max: Option<Duration>,
+    /// TransactionInactiveTimeout: an open transaction without a statement for so long is rolled back.
+    pub transaction_inactive_timeout: Option<Duration>,
     /// Bytes of plans kept for statements that come again.
     pub statement_cache_size: usize,
     /// Limits on statements' texts.
@@ -56,6 +60,8 @@ impl SqlConfig {
             max_allowed_packet: 64 << 20,
             handshake_timeout_ms: 5_000,
             has_tls: false,
+            lock_wait_timeout_max: None,
+            transaction_inactive_timeout: None,
             statement_cache_size: 16 << 20,
             text_limits: TextLimits::default(),
         }

@@ -55,6 +55,9 @@ use types::{NodeId, Value};
 /// Bytes that wait while a statement runs; above it reading stops.
 const PENDING_MAX: usize = 128 * 1024;
 
+/// An open transaction is looked at no more often than this.
+const INACTIVITY_CHECK_MIN: Duration = Duration::from_millis(10);
+
 /// How a condition is shown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Level {
@@ -302,6 +305,8 @@ pub(crate) struct Session {
     normalized: Normalized,
     multi_statements: bool,
     is_query_killed: bool,
+    /// An alarm for TransactionInactiveTimeout is set.
+    is_inactivity_watched: bool,
     /// When the last command came.
     pub(crate) active_since: Instant,
     is_continue_sent: bool,
@@ -333,6 +338,7 @@ impl Session {
             normalized: Normalized::default(),
             multi_statements: false,
             is_query_killed: false,
+            is_inactivity_watched: false,
             active_since: env.now.monotonic,
             is_continue_sent: false,
             is_tls_starting: false,
@@ -526,13 +532,11 @@ impl Session {
             return;
         }
         // The end of a commit that is on its way is not known: such a client hears nothing but the end of its connection.
-        if self.stage == Stage::Ready && self.running.is_none() || self.core.inbox.has_commit() {
-            self.close(env);
-        } else {
-            let error = SqlError::new(1317, "Query execution was interrupted");
-            self.core.reply_error(env, &error);
-            self.close(env);
+        let is_idle = self.stage == Stage::Ready && self.running.is_none();
+        if !is_idle && !self.core.inbox.has_commit() {
+            self.core.reply_error(env, &SqlError::interrupted());
         }
+        self.close(env);
     }
 
     // ---- the end ------------------------------------------------------------------------------------------------------------------
@@ -545,8 +549,39 @@ impl Session {
                 self.close(env);
             }
             AlarmKind::Retry => self.resume(env),
+            AlarmKind::Inactive => {
+                self.is_inactivity_watched = false;
+                self.check_inactivity(env);
+            }
             AlarmKind::Idle if self.stage == Stage::Ready => self.check_idle(env),
             AlarmKind::Handshake | AlarmKind::Idle => {}
+        }
+    }
+
+    /// A statement of an open transaction is done: when the next one must have come.
+    fn watch_inactivity(&mut self, env: &mut Environment<'_>) {
+        if let Some(timeout) = env.module.config.transaction_inactive_timeout
+            && !self.is_inactivity_watched
+            && self.core.transaction.has_participants()
+        {
+            self.is_inactivity_watched = true;
+            let at = self.active_since + timeout;
+            let at = at.max(env.now.monotonic + INACTIVITY_CHECK_MIN);
+            let kind = AlarmKind::Inactive;
+            env.module.deadlines.register(at, Alarm { connection_id: self.core.id, kind });
+        }
+    }
+
+    fn check_inactivity(&mut self, env: &mut Environment<'_>) {
+        let Some(timeout) = env.module.config.transaction_inactive_timeout else { return };
+        let is_inactive = self.running.is_none() && self.active_since + timeout <= env.now.monotonic;
+        if is_inactive && self.core.transaction.has_participants() {
+            env.module.counters.rollbacks += 1;
+            return self.core.transaction.time_out(env);
+        }
+        // While a statement runs, its end begins the watch anew.
+        if self.running.is_none() {
+            self.watch_inactivity(env);
         }
     }
 

@@ -60,6 +60,8 @@ pub(crate) struct TransactionClient {
     savepoints: Vec<Savepoint>,
     /// At the start of the running statement.
     statement_mark: Mark,
+    /// It was rolled back for its inactivity, and the client does not know.
+    is_timed_out: bool,
     /// The highest epoch this session has read or written.
     pub(crate) epoch_seen: Epoch,
 }
@@ -157,6 +159,11 @@ impl TransactionClient {
         self.undo_to(&self.statement_mark)
     }
 
+    /// Who must be asked to undo all of the transaction.
+    pub(crate) fn undo_all(&self) -> Mark {
+        self.undo_to(&Mark::new())
+    }
+
     fn undo_to(&self, mark: &Mark) -> Mark {
         let kept =
             |partition| mark.iter().find(|(marked, _)| *marked == partition).map_or(0, |(_, kept)| *kept);
@@ -223,6 +230,18 @@ impl TransactionClient {
         self.participants.clear();
         self.savepoints.clear();
         self.statement_mark.clear();
+        self.is_timed_out = false;
+    }
+
+    /// Undoes everything, because no statement came for too long; the next one hears of it.
+    pub(crate) fn time_out(&mut self, env: &mut Environment<'_>) {
+        self.abort(env);
+        self.is_timed_out = true;
+    }
+
+    /// True if the client believes that it is in a transaction which is over.
+    pub(crate) fn is_timed_out(&self) -> bool {
+        self.is_timed_out
     }
 
     /// Undoes everything at all participants; if it was begun by BEGIN it goes on, with nothing done so far.

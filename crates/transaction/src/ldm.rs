@@ -181,6 +181,7 @@ pub struct Ldm {
     outcomes: FixedMap<Place, Option<Epoch>>,
     locks: Locks,
     waits: FixedMap<WaitId, Waiting>,
+    waits_by_transaction: BTreeSet<(TransactionId, WaitId)>,
     next_wait: u64,
     alarms: Deadlines<WaitAlarm>,
     /// Keys whose waiters may be able to go on; served before `handle` returns.
@@ -220,6 +221,7 @@ impl Ldm {
             outcomes: FixedMap::default(),
             locks: Locks::default(),
             waits: FixedMap::default(),
+            waits_by_transaction: BTreeSet::new(),
             next_wait: 0,
             alarms: Deadlines::default(),
             to_serve: VecDeque::new(),

@@ -4,9 +4,11 @@
 //! Entries exist only for explicit locks and while somebody waits. Absent keys can be locked like rows.
 //!
 //! Invariants: holders of one entry are compatible; waiters are served in order of arrival; an entry without holders and waiters does not
-//! exist. Who may pass is decided by `conflicts`, the one place that knows the rules.
+//! exist. Who may pass is decided here alone. Whether a newcomer must wait does not depend on how many wait; finding whose turn it is looks at each
+//! waiter once at most.
 
 use protocol::program::LockMode;
+use std::collections::VecDeque;
 use stdx::FixedMap;
 use types::{PartitionId, TableId, TransactionId};
 
@@ -30,8 +32,6 @@ pub struct WaitId(pub u64);
 pub enum Place {
     /// It has just come: everybody who waits came before it.
     Last,
-    /// It waits.
-    At(WaitId),
     /// It waited and its turn has come.
     First,
 }
@@ -46,7 +46,33 @@ struct Waiter {
 #[derive(Debug, Default)]
 struct LockEntry {
     holders: Vec<(TransactionId, LockMode)>,
-    waiters: Vec<Waiter>,
+    /// By number, which is the order of arrival.
+    waiters: VecDeque<Waiter>,
+    exclusive_waiters: usize,
+}
+
+fn is_incompatible(left: LockMode, right: LockMode) -> bool {
+    left == LockMode::Exclusive || right == LockMode::Exclusive
+}
+
+impl LockEntry {
+    fn holds(&self, transaction: TransactionId) -> bool {
+        self.holders.iter().any(|(holder, _)| *holder == transaction)
+    }
+
+    /// Whether the holders let `transaction` have the key in `mode`.
+    fn is_free_for(&self, transaction: TransactionId, mode: LockMode) -> bool {
+        self.holders.iter().all(|(holder, held)| *holder == transaction || !is_incompatible(mode, *held))
+    }
+
+    /// Whether someone who has just come must stand behind those who wait. (A waiter of the same transaction counts, too: one statement may
+    /// wait for a key while another of its requests comes to it; they go on in order.)
+    fn has_waiters_before(&self, mode: LockMode) -> bool {
+        match mode {
+            LockMode::Exclusive => !self.waiters.is_empty(),
+            LockMode::Shared => self.exclusive_waiters > 0,
+        }
+    }
 }
 
 /// The lock table.
@@ -57,37 +83,48 @@ pub struct Locks {
 }
 
 impl Locks {
-    /// Transactions that keep `transaction` from locking `key` in `mode`: the implicit owner, conflicting holders, and conflicting
-    /// waiters that came before it. Empty: it may pass.
+    /// Whether something keeps `transaction` from locking `key` in `mode`: the implicit owner, conflicting holders, or conflicting waiters
+    /// that came before it.
     #[must_use]
-    pub fn conflicts(
+    pub fn is_blocked(
         &self,
         key: &LockKey,
         transaction: TransactionId,
         mode: LockMode,
         implicit_owner: Option<TransactionId>,
         place: Place,
-    ) -> Vec<TransactionId> {
-        let mut blockers: Vec<TransactionId> =
-            implicit_owner.filter(|owner| *owner != transaction).into_iter().collect();
-        let Some(entry) = self.entries.get(key) else { return blockers };
-        let is_incompatible = |other: LockMode| mode == LockMode::Exclusive || other == LockMode::Exclusive;
-        let holds = implicit_owner == Some(transaction)
-            || entry.holders.iter().any(|(holder, _)| *holder == transaction);
-        for (holder, held) in &entry.holders {
-            if *holder != transaction && is_incompatible(*held) {
-                blockers.push(*holder);
-            }
+    ) -> bool {
+        if implicit_owner.is_some_and(|owner| owner != transaction) {
+            return true;
         }
+        let Some(entry) = self.entries.get(key) else { return false };
         // Who holds the row already (an upgrade) would deadlock behind waiters that wait for it.
-        if !holds && place != Place::First {
-            for waiter in entry.waiters.iter().take_while(|waiter| Place::At(waiter.wait) != place) {
-                if waiter.transaction != transaction && is_incompatible(waiter.mode) {
-                    blockers.push(waiter.transaction);
-                }
-            }
+        let is_upgrade = implicit_owner.is_some() || entry.holds(transaction);
+        !entry.is_free_for(transaction, mode)
+            || place == Place::Last && !is_upgrade && entry.has_waiters_before(mode)
+    }
+
+    /// The first waiter of a key whose turn it is, given the owner of the key's newest version.
+    #[must_use]
+    pub fn first_grantable(
+        &self,
+        key: &LockKey,
+        implicit_owner: impl FnOnce() -> Option<TransactionId>,
+    ) -> Option<WaitId> {
+        let entry = self.entries.get(key).filter(|entry| !entry.waiters.is_empty())?;
+        let owner = implicit_owner();
+        let is_free = |waiter: &&Waiter| entry.is_free_for(waiter.transaction, waiter.mode);
+        if owner.is_none()
+            && let Some(first) = entry.waiters.front().filter(is_free)
+        {
+            return Some(first.wait);
         }
-        blockers
+        // The first one waits for somebody: others may pass it only if the key is theirs already.
+        let has_it = |waiter: &&Waiter| match owner {
+            Some(owner) => owner == waiter.transaction,
+            None => entry.holds(waiter.transaction),
+        };
+        entry.waiters.iter().filter(has_it).find(is_free).map(|waiter| waiter.wait)
     }
 
     /// Whom a wait on `key` ends with: the owner of its newest version and everybody who holds it. Earlier waiters are left out: they wait for
@@ -143,7 +180,9 @@ impl Locks {
 
     /// Queues a wait.
     pub fn wait(&mut self, key: &LockKey, wait: WaitId, transaction: TransactionId, mode: LockMode) {
-        self.entries.entry(key.clone()).or_default().waiters.push(Waiter { wait, transaction, mode });
+        let entry = self.entries.entry(key.clone()).or_default();
+        entry.waiters.push_back(Waiter { wait, transaction, mode });
+        entry.exclusive_waiters += usize::from(mode == LockMode::Exclusive);
         self.waits.insert(wait, key.clone());
     }
 
@@ -151,17 +190,14 @@ impl Locks {
     pub fn stop_waiting(&mut self, wait: WaitId) {
         let Some(key) = self.waits.remove(&wait) else { return };
         if let Some(entry) = self.entries.get_mut(&key) {
-            entry.waiters.retain(|waiter| waiter.wait != wait);
+            // Waits are numbered as they come.
+            if let Ok(position) = entry.waiters.binary_search_by_key(&wait, |waiter| waiter.wait)
+                && let Some(waiter) = entry.waiters.remove(position)
+            {
+                entry.exclusive_waiters -= usize::from(waiter.mode == LockMode::Exclusive);
+            }
             self.drop_if_empty(&key);
         }
-    }
-
-    /// Who waits for a key, first come first: candidates to run again after a release.
-    #[must_use]
-    pub fn waiters(&self, key: &LockKey) -> Vec<WaitId> {
-        self.entries
-            .get(key)
-            .map_or_else(Vec::new, |entry| entry.waiters.iter().map(|waiter| waiter.wait).collect())
     }
 
     /// Whether nobody holds or waits for anything: the usual case, checked before building keys.
@@ -182,3 +218,6 @@ impl Locks {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,8 +3,8 @@
 
 use memory::{MemoryConfig, MemoryManager};
 use protocol::program::{
-    Access, LockMode, LockWait, OnDuplicate, OperationResult, ReadOutput, ReadProgram, Refusal,
-    StatementContext, TableRef, WriteOperation,
+    Access, BATCH_ROWS_MAX, LockMode, LockWait, OnDuplicate, OperationResult, ReadOutput, ReadProgram,
+    ReadProgress, Refusal, StatementContext, TableRef, UpdateProgram, WriteOperation,
 };
 use protocol::signal::{
     CommitDone, CommitOneRequest, CommitOutcome, CoordinateRequest, Participant, ReadDone, ReadRequest,
@@ -410,6 +410,55 @@ fn a_locking_read_keeps_writers_out_until_the_end() {
     let refused = cluster.insert(2, id, 2, true).result.expect_err("a duplicate");
     assert!(matches!(refused.refusal, Refusal::Duplicate { .. }));
     assert!(cluster.ldms.iter().all(Ldm::is_idle));
+}
+
+#[test]
+fn a_row_that_an_update_leaves_as_it_is_stays_locked() {
+    let mut cluster = Cluster::new();
+    let id = cluster.id_at(1, 1);
+    assert!(cluster.insert(1, id, 7, true).result.is_ok());
+    let program =
+        UpdateProgram { filter: None, assignments: Vec::new(), context: StatementContext::default() };
+    let update = WriteOperation::Update { key: cluster.key(id), program: Arc::new(program) };
+    let done = cluster.write(2, id, update.clone(), false).result.expect("it matches");
+    assert_eq!((done.results, done.operations), (vec![OperationResult::Unchanged], 1));
+    let put = WriteOperation::Put { key: cluster.key(id), row: cluster.row(id, 8) };
+    let refused = cluster.write(3, id, put.clone(), true).result.expect_err("locked");
+    assert_eq!(refused.refusal, Refusal::LockNotAvailable);
+    let commit = CommitOneRequest {
+        request: RequestId(4),
+        transaction: TransactionId(2),
+        participant: cluster.participant(id, 1),
+        epoch_seen: Epoch(0),
+    };
+    cluster.send(cluster.primary(id), Signal::CommitOne(Box::new(commit)));
+    assert!(matches!(cluster.run().as_slice(), [Signal::CommitDone(_)]));
+    // By itself such a statement locks nothing.
+    assert!(cluster.write(4, id, update, true).result.is_ok());
+    assert!(cluster.write(5, id, put, true).result.is_ok());
+    assert!(cluster.ldms.iter().all(Ldm::is_idle));
+}
+
+#[test]
+fn a_locking_read_of_many_rows_comes_in_parts() {
+    let mut cluster = Cluster::new();
+    let id = cluster.id_at(1, 1);
+    let ids: Vec<i64> =
+        (1..).filter(|other| cluster.partition(*other) == cluster.partition(id)).take(1_500).collect();
+    for id in &ids {
+        assert!(cluster.insert(id.unsigned_abs(), *id, 7, true).result.is_ok());
+    }
+    let mut request = cluster.read_request(id, Some(1 << 40), Some((LockMode::Exclusive, LockWait::NoWait)));
+    request.access = Access::Keys(ids.iter().map(|id| cluster.key(*id)).collect());
+    let to = cluster.primary(id);
+    cluster.send(to, Signal::Read(Box::new(request)));
+    let answers = cluster.run();
+    let [Signal::ReadDone(done)] = answers.as_slice() else { panic!("one answer: {answers:?}") };
+    let batch = done.result.as_ref().expect("rows");
+    assert_eq!(batch.rows.count as usize, BATCH_ROWS_MAX);
+    assert_eq!(batch.operations as usize, BATCH_ROWS_MAX, "what is behind is not locked");
+    let ReadProgress::More { position, .. } = batch.progress else { panic!("there is more") };
+    assert_eq!(position as usize, BATCH_ROWS_MAX);
 }
 
 #[test]

@@ -11,7 +11,7 @@ use super::sort::{Equals, SortColumn, Sorter};
 use super::table_reader::{KeyedRow, Pump, TableReader, by_partition, malformed};
 use super::{Cx, Failure, Pull, Row, failure_of};
 use crate::inbox::Reply;
-use protocol::program::{LockMode, LockWait, ReadProgram};
+use protocol::program::{LockMode, LockWait, ReadProgram, ReadProgress};
 use protocol::signal::RequestId;
 use query::{BatchShape, RowBatchReader, RowSink, TableAccessInfo};
 use std::collections::VecDeque;
@@ -22,12 +22,22 @@ use types::{PartitionId, ValueRef};
 /// Keys locked at once.
 const LOCK_BATCH: usize = 256;
 
+/// A request to one primary.
+struct OpenLocks {
+    request: RequestId,
+    partition: PartitionId,
+    /// Those it asked for: an answer that is full stops in front of one of them.
+    keys: Vec<Box<[u8]>>,
+}
+
 /// Keys being locked.
 pub(crate) struct LockBatch {
     table: String,
     shape: BatchShape,
     keys: Vec<Box<[u8]>>,
-    open: Vec<(RequestId, PartitionId)>,
+    program: Arc<ReadProgram>,
+    lock: (LockMode, LockWait),
+    open: Vec<OpenLocks>,
     rows: FixedMap<Box<[u8]>, Row>,
     failure: Option<Failure>,
 }
@@ -45,13 +55,16 @@ impl LockBatch {
         let groups = by_partition(keys.clone(), |key| map.partition_of_key(&info.definition, key));
         let mut open = Vec::with_capacity(groups.len());
         for (partition, keys) in groups {
-            open.push((cx.locked_read(partition, program, keys, lock)?, partition));
+            let request = cx.locked_read(partition, program, keys.clone(), lock)?;
+            open.push(OpenLocks { request, partition, keys });
         }
         let table = info.definition.name.clone();
         Ok(Self {
             table,
             shape: BatchShape::of(program),
             keys,
+            program: Arc::clone(program),
+            lock,
             open,
             rows: FixedMap::default(),
             failure: None,
@@ -61,14 +74,16 @@ impl LockBatch {
     /// The rows, in the order of the keys; None while answers are missing.
     pub(crate) fn poll(&mut self, cx: &mut Cx<'_, '_>) -> Result<Option<Vec<KeyedRow>>, Failure> {
         let mut still_open = Vec::new();
-        for (request, partition) in std::mem::take(&mut self.open) {
-            match cx.core.inbox.take(request) {
-                None => still_open.push((request, partition)),
-                Some(reply) => {
-                    if let Err(failure) = self.on_reply(reply, partition, cx) {
+        for open in std::mem::take(&mut self.open) {
+            match cx.core.inbox.take(open.request) {
+                None => still_open.push(open),
+                Some(reply) => match self.on_reply(reply, open, cx) {
+                    Ok(None) => {}
+                    Ok(Some(rest)) => still_open.push(rest),
+                    Err(failure) => {
                         self.failure.get_or_insert(failure);
                     }
-                }
+                },
             }
         }
         self.open = still_open;
@@ -87,18 +102,31 @@ impl LockBatch {
         Ok(Some(rows))
     }
 
-    fn on_reply(&mut self, reply: Reply, partition: PartitionId, cx: &mut Cx<'_, '_>) -> Result<(), Failure> {
+    /// Takes rows; if there were too many for one answer, asks for the others.
+    fn on_reply(
+        &mut self,
+        reply: Reply,
+        mut open: OpenLocks,
+        cx: &mut Cx<'_, '_>,
+    ) -> Result<Option<OpenLocks>, Failure> {
         let batch = match reply {
             Reply::Read(Ok(batch)) => batch,
             Reply::Read(Err(refusal)) => return Err(failure_of(refusal, &self.table)),
             _ => return Err(lost_lock()),
         };
-        cx.core.transaction.holds(partition, batch.operations);
+        cx.core.transaction.holds(open.partition, batch.operations);
         for row in RowBatchReader::new(self.shape, &batch.rows) {
             let row = row.map_err(|_| malformed())?;
             self.rows.insert(row.primary_key.into(), row.values);
         }
-        Ok(())
+        let ReadProgress::More { position, .. } = batch.progress else { return Ok(None) };
+        let position = position as usize;
+        if position == 0 || position >= open.keys.len() {
+            return Err(malformed());
+        }
+        open.keys.drain(..position);
+        open.request = cx.locked_read(open.partition, &self.program, open.keys.clone(), self.lock)?;
+        Ok(Some(open))
     }
 }
 

@@ -8,8 +8,9 @@ use mysql_protocol::client::{Response, ResultSet, Value};
 use mysql_protocol::command::Cursor;
 use mysql_protocol::{ClientOptions, ParameterValue, StatusFlags};
 use protocol::Signal;
-use protocol::program::{OperationResult, Refusal};
+use protocol::program::{Access, LockWait, OperationResult, ReadProgress, Refusal};
 use protocol::signal::{CommitOutcome, ReadRequest, WriteRequest};
+use stdx::Duration;
 use types::{Epoch, NodeId, TransactionId};
 
 fn text(text: &str) -> Value {
@@ -431,6 +432,44 @@ fn killed_statements_and_sessions() {
 }
 
 #[test]
+fn a_killed_statement_is_undone_and_its_transaction_goes_on() {
+    let mut harness = Harness::new();
+    let (client, other) = (harness.connect(), harness.connect());
+    let id = harness.client(client).connection_id();
+    harness.ask(client, "BEGIN");
+    harness.query(client, "INSERT INTO test.t VALUES (1, 1)");
+    let first = write_in(harness.only_signal());
+    harness.written_in(&first, vec![OperationResult::Inserted], 1);
+    harness.response(client);
+    // In two parts: the first is answered, the second waits for a lock.
+    let values: Vec<String> = (2..1_500).map(|id| format!("({id}, 1)")).collect();
+    harness.query(client, &format!("INSERT INTO test.t VALUES {}", values.join(", ")));
+    let part = write_in(harness.only_signal());
+    let results = vec![OperationResult::Inserted; part.operations.len()];
+    let staged = u32::try_from(results.len()).expect("few") + 1;
+    harness.written_in(&part, results, staged);
+    write_in(harness.only_signal());
+    harness.query(other, &format!("KILL QUERY {id}"));
+    assert_eq!(affected(harness.response(other)), 0);
+    assert!(harness.no_response(client), "not before it is undone");
+    let Signal::RollbackTo { request, operations, .. } = harness.only_signal() else {
+        panic!("the statement is undone")
+    };
+    assert_eq!(operations, 1, "what was done before stays");
+    harness.signal(LDM, Signal::RollbackDone { request, held: true });
+    assert_eq!(errno(harness.response(client)), 1317);
+    harness.query(client, "COMMIT");
+    let Signal::CommitOne(commit) = harness.only_signal() else { panic!("the transaction was open") };
+    assert_eq!(commit.participant.operations, 1);
+    // KILL QUERY comes too late for a commit that was sent: its outcome is told.
+    harness.query(other, &format!("KILL QUERY {id}"));
+    harness.response(other);
+    assert!(harness.no_response(client));
+    harness.committed(commit.request, CommitOutcome::Committed(Epoch(9)));
+    assert_eq!(affected(harness.response(client)), 0);
+}
+
+#[test]
 fn a_statement_that_was_done_before_it_is_killed_is_reported_as_done() {
     // In the first case the answer overtakes the kill, in the second the participant refuses to stop.
     for is_refused in [false, true] {
@@ -462,6 +501,92 @@ fn a_connection_killed_in_its_commit_hears_nothing_more() {
     harness.query(other, &format!("KILL {id}"));
     assert!(harness.no_response(client), "nobody may say that it was not done");
     assert!(harness.is_closed(client));
+}
+
+#[test]
+fn rollback_is_answered_when_all_is_undone() {
+    let mut harness = Harness::new();
+    let client = harness.connect();
+    harness.ask(client, "BEGIN");
+    harness.query(client, "UPDATE test.t SET v = 1 WHERE id = 7");
+    let write = write_in(harness.only_signal());
+    harness.written_in(&write, vec![OperationResult::Updated], 1);
+    harness.response(client);
+    harness.query(client, "ROLLBACK");
+    let Signal::RollbackTo { request, operations, .. } = harness.only_signal() else {
+        panic!("it is undone")
+    };
+    assert_eq!(operations, 0);
+    assert!(harness.no_response(client));
+    harness.signal(LDM, Signal::RollbackDone { request, held: true });
+    let Response::Ok(completion) = harness.response(client) else { panic!("it is over") };
+    assert!(!completion.status.contains(StatusFlags::IN_TRANSACTION));
+    // A participant that is lost has undone it, too.
+    harness.ask(client, "BEGIN");
+    harness.query(client, "UPDATE test.t SET v = 1 WHERE id = 7");
+    let write = write_in(harness.only_signal());
+    harness.written_in(&write, vec![OperationResult::Updated], 1);
+    harness.response(client);
+    harness.query(client, "ROLLBACK");
+    harness.signals();
+    harness.lose(NodeId(2));
+    assert_eq!(affected(harness.response(client)), 0);
+}
+
+#[test]
+fn an_inactive_transaction_is_rolled_back_and_its_client_hears_of_it() {
+    let mut harness = Harness::with_config(|config| {
+        config.transaction_inactive_timeout = Some(Duration::from_secs(1));
+        config.lock_wait_timeout_max = Some(Duration::from_millis(1_200));
+    });
+    let client = harness.connect();
+    for next in ["SELECT v FROM test.t WHERE id = 7", "COMMIT", "ROLLBACK"] {
+        harness.ask(client, "BEGIN");
+        harness.query(client, "UPDATE test.t SET v = 1 WHERE id = 7");
+        let write = write_in(harness.only_signal());
+        assert_eq!(write.wait, LockWait::Wait { timeout_ms: 1_200 });
+        // A statement that runs keeps it alive.
+        harness.advance_ms(900);
+        harness.written_in(&write, vec![OperationResult::Updated], 1);
+        harness.response(client);
+        harness.query(client, "UPDATE test.t SET v = 2 WHERE id = 7");
+        let write = write_in(harness.only_signal());
+        harness.advance_ms(2_000);
+        assert!(harness.signals().is_empty());
+        harness.written_in(&write, vec![OperationResult::Updated], 2);
+        harness.response(client);
+        harness.ask(client, "DO 1");
+        harness.advance_ms(500);
+        assert!(harness.signals().is_empty());
+        harness.advance_ms(501);
+        let Signal::Abort { transaction, .. } = harness.only_signal() else { panic!("it is rolled back") };
+        assert_eq!(transaction, write.transaction);
+        let answer = harness.ask(client, next);
+        if next == "ROLLBACK" {
+            assert_eq!(affected(answer), 0);
+        } else {
+            assert_eq!(errno(answer), 1213, "{next}");
+        }
+    }
+}
+
+#[test]
+fn locks_that_do_not_fit_one_answer_are_asked_for_again() {
+    let mut harness = Harness::new();
+    let client = harness.connect();
+    harness.query(client, "SELECT v FROM test.t WHERE id IN (1, 2, 3) FOR UPDATE");
+    let first = read_in(harness.only_signal());
+    let Access::Keys(keys) = &first.access else { panic!("locks are asked for by key") };
+    assert_eq!(keys.len(), 3);
+    let more = ReadProgress::More { after: None, position: 1 };
+    harness.locked(&first, &[(&keys[0], 10)], more, 1);
+    let second = read_in(harness.only_signal());
+    let Access::Keys(rest) = &second.access else { panic!("locks are asked for by key") };
+    assert_eq!(rest, &keys[1..]);
+    harness.locked(&second, &[(&rest[0], 20), (&rest[1], 30)], ReadProgress::End, 3);
+    let Signal::CommitOne(commit) = harness.only_signal() else { panic!("the locks are given back") };
+    harness.committed(commit.request, CommitOutcome::Committed(Epoch(9)));
+    assert_eq!(rows(harness.response(client)), vec![vec![text("10")], vec![text("20")], vec![text("30")]]);
 }
 
 #[test]

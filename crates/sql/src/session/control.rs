@@ -1,4 +1,4 @@
-//! Statements that are done at once: SET, USE, ROLLBACK, SAVEPOINT, KILL.
+//! Statements that are done at once: SET, USE, SAVEPOINT, KILL, and BEGIN, COMMIT and ROLLBACK while no partition takes part.
 //!
 //! SET is all or nothing: all values are evaluated and checked on a copy of the variables first.
 #![expect(clippy::wildcard_enum_match_arm, reason = "a value of another kind is refused")]
@@ -45,7 +45,10 @@ impl Session {
             }
             Plan::Transaction(transaction) => match transaction {
                 TransactionStatement::Rollback => {
-                    self.core.transaction.abort(env);
+                    if self.core.transaction.has_participants() {
+                        return None;
+                    }
+                    self.core.transaction.end();
                     env.module.counters.rollbacks += 1;
                     done()
                 }

@@ -4,8 +4,12 @@
 //! [BeforeRun: commit what DDL and BEGIN end] -> Execute --done--> [Commit] -> reply
 //!                                                  | failed
 //!                                                  v
-//!          UndoWait (changes on their way are answered) -> Undo (RollbackTo everywhere) -> reply the error, or Backoff -> Execute again
+//!                    Undo (RollbackTo everywhere) -> reply the error, or Backoff -> Execute again
 //! ```
+//! Requests of the statement that are still on their way or wait for locks need not be answered before it is undone: RollbackTo takes the same
+//! road behind them, and ends their waits. KILL QUERY is such a failure (1317), too; once a commit is on its way, alone or with the statement's
+//! only request, its outcome is awaited and told. ROLLBACK is answered when all is undone.
+//!
 //! A statement runs again, unseen by the client, if the view changed before it did anything, if the table has another version than it was
 //! planned for, or if an AUTO_INCREMENT value that it drew was taken. It never does after a part of its result was sent.
 //!
@@ -61,6 +65,8 @@ enum After {
     Report(SqlError),
     RunAgain,
     Reply(Completion),
+    /// ROLLBACK: the transaction is over.
+    End,
 }
 
 enum Stage {
@@ -71,7 +77,6 @@ enum Stage {
         request: RequestId,
         then: AfterCommit,
     },
-    UndoWait(After),
     Undo {
         open: Vec<(RequestId, PartitionId, u32)>,
         after: After,
@@ -121,7 +126,7 @@ impl Running {
         }
     }
 
-    /// True while the outcome of a commit is awaited.
+    /// True while the outcome of a COMMIT is awaited.
     pub(super) fn is_committing(&self) -> bool {
         matches!(self.stage, Some(Stage::Commit { .. }))
     }
@@ -137,6 +142,9 @@ impl Session {
         format: RowFormat,
     ) -> bool {
         let Some(point) = &cached.point else { return false };
+        if self.core.transaction.is_timed_out() {
+            return false;
+        }
         if !self.core.variables.autocommit && !self.core.transaction.is_open() {
             return false;
         }
@@ -163,6 +171,15 @@ impl Session {
             self.core.diagnostics.clear();
         }
         self.is_query_killed = false;
+        if self.core.transaction.is_timed_out() {
+            self.core.transaction.end();
+            let is_rollback =
+                matches!(statement.cached.prepared.plan, Plan::Transaction(TransactionStatement::Rollback));
+            if !is_rollback {
+                let why = "it was inactive for longer than TransactionInactiveTimeout";
+                return self.end_with_error(env, &SqlError::deadlock(why));
+            }
+        }
         match self.control(env, &statement) {
             Some(Ok(completion)) => {
                 self.reply_completion(env, &completion, &statement);
@@ -217,13 +234,13 @@ impl Session {
     /// Runs the statement until it waits, its budget is spent, or it is answered; then those that follow it.
     pub(super) fn run(&mut self, env: &mut Environment<'_>) {
         while let Some(mut running) = self.running.take() {
-            if self.is_query_killed && self.kill_running(env, &mut running) {
-                continue;
-            }
-            if running.stop.is_some() && self.is_stopped(env, &mut running) {
-                continue;
-            }
-            match self.step(env, &mut running) {
+            let killed = if self.is_query_killed { self.kill_running(env, &mut running) } else { None };
+            let stopped = if killed.is_none() && running.stop.is_some() {
+                self.stopped(env, &mut running)
+            } else {
+                killed
+            };
+            match stopped.unwrap_or_else(|| self.step(env, &mut running)) {
                 Step::Wait => {
                     self.running = Some(running);
                     // What was asked of a node after it was lost gets no answer from anybody else.
@@ -238,32 +255,37 @@ impl Session {
                 }
                 Step::Finished => {
                     self.core.memory.release_all();
+                    self.watch_inactivity(env);
                 }
             }
         }
     }
 
-    /// KILL QUERY: what can be stopped is stopped; true if it was.
-    fn kill_running(&mut self, env: &mut Environment<'_>, running: &mut Running) -> bool {
+    /// KILL QUERY: what can be stopped fails with 1317, now or when it is undone.
+    fn kill_running(&mut self, env: &mut Environment<'_>, running: &mut Running) -> Option<Step> {
         self.is_query_killed = false;
-        if running.is_committing() || matches!(running.stage, Some(Stage::Undo { .. } | Stage::UndoWait(_))) {
-            return false;
+        let killed = SqlError::interrupted();
+        match running.stage.take()? {
+            // A commit that is on its way is not called off: the client hears what became of it.
+            stage @ Stage::Commit { .. } => running.stage = Some(stage),
+            Stage::Undo { open, after: After::RunAgain } => {
+                running.stage = Some(Stage::Undo { open, after: After::Report(killed) });
+            }
+            stage @ Stage::Undo { .. } => running.stage = Some(stage),
+            Stage::Backoff { .. } => return self.report(env, &killed),
+            stage @ (Stage::BeforeRun | Stage::Execute(_)) => {
+                let is_ddl = matches!(stage, Stage::Execute(Execution::Ddl(_)));
+                running.stage = Some(stage);
+                if self.core.inbox.has_commit() && !is_ddl {
+                    self.ask_to_stop(env, running);
+                    return None;
+                }
+                running.abandon(env);
+                running.stage = None;
+                return self.undo(env, running, After::Report(killed));
+            }
         }
-        let is_ddl = matches!(running.stage, Some(Stage::Execute(Execution::Ddl(_))));
-        if self.core.inbox.has_commit() && !is_ddl {
-            self.ask_to_stop(env, running);
-            return false;
-        }
-        running.abandon(env);
-        if self.core.transaction.began_with_statement() && self.core.transaction.is_open() {
-            self.core.transaction.restart(env);
-        } else if self.core.inbox.has_open_changes() || !self.core.transaction.is_open() {
-            self.core.transaction.abort(env);
-        }
-        self.core.inbox.forget_all();
-        self.core.memory.release_all();
-        self.end_with_error(env, &interrupted());
-        true
+        None
     }
 
     /// A statement that carries its commit: only its participant knows whether it still can be undone.
@@ -282,17 +304,15 @@ impl Session {
     }
 
     /// Takes the answer: "undone" ends the statement, unless it was done before (then that answer came first).
-    fn is_stopped(&mut self, env: &mut Environment<'_>, running: &mut Running) -> bool {
-        let Some(reply) = running.stop.and_then(|stop| self.core.inbox.take(stop)) else { return false };
+    fn stopped(&mut self, env: &mut Environment<'_>, running: &mut Running) -> Option<Step> {
+        let reply = running.stop.and_then(|stop| self.core.inbox.take(stop))?;
         running.stop = None;
         if !matches!(reply, Reply::Rollback { held: true }) || self.core.inbox.commit_waits_at().is_none() {
-            return false;
+            return None;
         }
         self.core.transaction.end();
         self.core.inbox.forget_all();
-        self.core.memory.release_all();
-        self.end_with_error(env, &interrupted());
-        true
+        self.report(env, &SqlError::interrupted())
     }
 
     fn step(&mut self, env: &mut Environment<'_>, running: &mut Running) -> Step {
@@ -302,7 +322,6 @@ impl Session {
                 Stage::BeforeRun => self.before_run(env, running),
                 Stage::Execute(execution) => self.execute(env, running, execution),
                 Stage::Commit { request, then } => self.poll_commit(env, running, request, then),
-                Stage::UndoWait(after) => self.poll_undo_wait(env, running, after),
                 Stage::Undo { open, after } => self.poll_undo(env, running, open, after),
                 Stage::Backoff { until } if env.now.monotonic < until => {
                     running.stage = Some(Stage::Backoff { until });
@@ -324,6 +343,10 @@ impl Session {
         if let Plan::Transaction(TransactionStatement::RollbackTo(name)) = plan {
             let marks = self.core.transaction.rollback_to_savepoint(name).unwrap_or_default();
             return self.roll_back(env, running, marks, After::Reply(Completion::default()));
+        }
+        if matches!(plan, Plan::Transaction(TransactionStatement::Rollback)) {
+            let marks = self.core.transaction.undo_all();
+            return self.roll_back(env, running, marks, After::End);
         }
         let ends_transaction = matches!(
             plan,
@@ -625,20 +648,6 @@ impl Session {
             self.core.inbox.forget_all();
             return self.after_undo(env, running, after);
         }
-        running.stage = Some(Stage::UndoWait(after));
-        None
-    }
-
-    fn poll_undo_wait(
-        &mut self,
-        env: &mut Environment<'_>,
-        running: &mut Running,
-        after: After,
-    ) -> Option<Step> {
-        if self.core.inbox.has_open_changes() {
-            running.stage = Some(Stage::UndoWait(after));
-            return Some(Step::Wait);
-        }
         self.core.inbox.forget_all();
         let marks = self.core.transaction.undo_statement();
         self.roll_back(env, running, marks, after)
@@ -658,6 +667,9 @@ impl Session {
         let mut open = Vec::with_capacity(marks.len());
         for (partition, operations) in marks {
             let Some(primary) = env.module.map.primary(partition) else {
+                if matches!(after, After::End) {
+                    continue;
+                }
                 return self.doom(env, &SqlError::deadlock("a partition has no primary"));
             };
             let request = self.core.inbox.register(primary, RequestKind::Change);
@@ -682,6 +694,8 @@ impl Session {
                 Some(Reply::Rollback { held: true }) => {
                     self.core.transaction.rolled_back(partition, operations);
                 }
+                // A node that is lost has undone it, too; one that did not hear of it is told again.
+                Some(_) if matches!(after, After::End) => {}
                 Some(_) => {
                     let error = SqlError::deadlock("a statement could not be undone at its primary");
                     return self.doom(env, &error);
@@ -699,6 +713,11 @@ impl Session {
         match after {
             After::Report(error) => self.report(env, &error),
             After::Reply(completion) => self.finish(env, running, &completion),
+            After::End => {
+                self.core.transaction.abort(env);
+                env.module.counters.rollbacks += 1;
+                self.finish(env, running, &Completion::default())
+            }
             After::RunAgain => {
                 // At once if another id is all it needs; else when a new view or schema may be there.
                 let is_draw = running.draws > 0 && running.attempts == 0;
@@ -747,10 +766,6 @@ impl Session {
         }
         self.start(env, running)
     }
-}
-
-fn interrupted() -> SqlError {
-    SqlError::new(1317, "Query execution was interrupted")
 }
 
 fn unknown_outcome() -> SqlError {

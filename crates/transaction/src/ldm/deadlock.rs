@@ -51,14 +51,7 @@ impl Ldm {
     }
 
     pub(super) fn on_probe(&mut self, probe: Probe, outputs: &mut Outputs<Shared>) {
-        let mut waits: Vec<WaitId> = self
-            .waits
-            .iter()
-            .filter(|(_, waiting)| waiting.transaction == probe.transaction)
-            .map(|(wait, _)| *wait)
-            .collect();
-        waits.sort_unstable();
-        for wait in waits {
+        for wait in self.waits_of_transaction(probe.transaction) {
             self.pass_probe(wait, probe, outputs);
         }
     }

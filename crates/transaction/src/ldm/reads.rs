@@ -8,7 +8,9 @@ use super::waits::{Run, timeout_of};
 use super::{Job, Ldm, Operation};
 use crate::locks::{self, LockKey};
 use crate::mutants::{self, Mutant};
-use protocol::program::{Access, LockMode, LockWait, ReadProgress, Refusal, RowBatch};
+use protocol::program::{
+    Access, BATCH_BYTES_MAX, BATCH_ROWS_MAX, LockMode, LockWait, ReadProgress, Refusal, RowBatch,
+};
 use protocol::signal::{ReadBatch, ReadDone, ReadRequest};
 use protocol::{Address, Budget, Outputs, Signal};
 use query::batch::BatchShape;
@@ -170,6 +172,11 @@ impl Ldm {
         loop {
             let Access::Keys(keys) = &read.request.access else { return };
             let Some(key) = keys.get(read.next) else { break };
+            let is_full =
+                read.batch.count as usize >= BATCH_ROWS_MAX || read.batch.bytes.len() >= BATCH_BYTES_MAX;
+            if is_full {
+                break;
+            }
             let lock = LockKey {
                 partition: read.request.partition,
                 table: read.request.program.table.id,
@@ -177,7 +184,7 @@ impl Ldm {
             };
             let place =
                 if std::mem::take(&mut read.is_first) { locks::Place::First } else { locks::Place::Last };
-            if self.blockers(&lock, transaction, mode, place).is_empty() {
+            if !self.is_blocked(&lock, transaction, mode, place) {
                 if let Err(refusal) = self.lock_and_read(&mut read, &lock, transaction, mode) {
                     return self.refuse_locked_read(read, refusal, outputs);
                 }
@@ -193,8 +200,11 @@ impl Ldm {
                 (_, Err(refusal)) => return self.refuse_locked_read(read, refusal, outputs),
             }
         }
+        let is_end = matches!(&read.request.access, Access::Keys(keys) if read.next >= keys.len());
+        let position = u32::try_from(read.next).unwrap_or(u32::MAX);
+        let progress = if is_end { ReadProgress::End } else { ReadProgress::More { after: None, position } };
         let operations = self.operation_count((transaction, read.request.partition));
-        let batch = ReadBatch { rows: read.batch, progress: ReadProgress::End, operations };
+        let batch = ReadBatch { rows: read.batch, progress, operations };
         let done = ReadDone { request: read.request.request, result: Ok(batch) };
         outputs.send(self.address, read.from, Signal::ReadDone(Box::new(done)));
     }
@@ -226,19 +236,29 @@ impl Ldm {
         if row.as_ref().is_some_and(|batch| batch.count == 0) {
             return Ok(());
         }
-        if !self.locks.is_held(lock, transaction) {
-            self.charge_operation()?;
-            let from = read.from;
-            self.held_mut((transaction, lock.partition), from)
-                .operations
-                .push(Operation::Locked(lock.clone()));
-        }
-        if !mutants::is(Mutant::LockForgotten) {
-            self.locks.hold(lock, transaction, mode);
-        }
+        self.keep_lock(lock, transaction, mode, read.from)?;
         if let Some(batch) = row {
             read.batch.count += batch.count;
             read.batch.bytes.extend_from_slice(&batch.bytes);
+        }
+        Ok(())
+    }
+
+    /// The transaction holds an explicit lock until its end, or until the statement is undone.
+    pub(super) fn keep_lock(
+        &mut self,
+        lock: &LockKey,
+        transaction: TransactionId,
+        mode: LockMode,
+        session: Address,
+    ) -> Result<(), Refusal> {
+        if !self.locks.is_held(lock, transaction) {
+            self.charge_operation()?;
+            let held = self.held_mut((transaction, lock.partition), session);
+            held.operations.push(Operation::Locked(lock.clone()));
+        }
+        if !mutants::is(Mutant::LockForgotten) {
+            self.locks.hold(lock, transaction, mode);
         }
         Ok(())
     }

@@ -13,7 +13,7 @@ use super::writes::WriteRun;
 use super::{Job, Ldm, Place};
 use protocol::{Budget, Outputs};
 use query::Shared;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use stdx::{Duration, Instant, Now};
 use storage::Fragment;
 use types::{PartitionId, TableId};
@@ -44,7 +44,7 @@ pub(super) struct Reclaim {
     /// A round of visits is on its way.
     is_visiting: bool,
     /// Writes that wait for memory, in the order of their coming.
-    waiting: VecDeque<WriteRun>,
+    waiting: Vec<WriteRun>,
 }
 
 /// A round of visits.
@@ -185,7 +185,7 @@ impl Ldm {
         if self.reclaim.waiting.is_empty() {
             self.alarms.register(now.monotonic + WAIT_INTERVAL, WaitAlarm::Memory);
         }
-        self.reclaim.waiting.push_back(run);
+        self.reclaim.waiting.push(run);
     }
 
     /// Writes that wait for memory try again.
@@ -195,9 +195,15 @@ impl Ldm {
         }
     }
 
-    /// The transaction was aborted: nobody waits for an answer.
-    pub(super) fn drop_memory_waits(&mut self, place: Place) {
-        self.reclaim.waiting.retain(|run| (run.request.transaction, run.request.partition) != place);
+    /// The writes of a transaction in a partition that wait for memory do so no longer.
+    pub(super) fn take_memory_waits(&mut self, place: Place) -> Vec<WriteRun> {
+        if self.reclaim.waiting.is_empty() {
+            return Vec::new();
+        }
+        let is_its = |run: &WriteRun| (run.request.transaction, run.request.partition) == place;
+        let (taken, others) = std::mem::take(&mut self.reclaim.waiting).into_iter().partition(is_its);
+        self.reclaim.waiting = others;
+        taken
     }
 
     pub(super) fn is_reclaim_idle(&self) -> bool {

@@ -213,7 +213,8 @@ impl Ldm {
     fn has_older_operations(&self, table: TableId) -> bool {
         let floor = self.version_floors.get(&table).copied().unwrap_or(0);
         let is_older = |(changed, _): &(TableRef, u32)| changed.id == table && changed.version < floor;
-        self.held.values().any(|held| held.stage != HeldStage::Open && held.tables.iter().any(is_older))
+        let is_ending = |stage| matches!(stage, HeldStage::Ending | HeldStage::Publishing);
+        self.held.values().any(|held| is_ending(held.stage) && held.tables.iter().any(is_older))
     }
 
     fn end_backfill(&self, backfill: &Backfill, refusal: Option<Refusal>, outputs: &mut Outputs<Shared>) {

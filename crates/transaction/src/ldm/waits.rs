@@ -40,7 +40,6 @@ impl Run {
 pub(super) struct Waiting {
     pub(super) transaction: TransactionId,
     pub(super) key: LockKey,
-    pub(super) mode: LockMode,
     pub(super) run: Run,
     deadline: Instant,
 }
@@ -63,15 +62,15 @@ impl Ldm {
         }
     }
 
-    /// Who keeps `transaction` from locking `key`.
-    pub(super) fn blockers(
+    /// Whether anybody keeps `transaction` from locking `key`.
+    pub(super) fn is_blocked(
         &self,
         key: &LockKey,
         transaction: TransactionId,
         mode: LockMode,
         place: locks::Place,
-    ) -> Vec<TransactionId> {
-        self.locks.conflicts(key, transaction, mode, self.implicit_owner(key), place)
+    ) -> bool {
+        self.locks.is_blocked(key, transaction, mode, self.implicit_owner(key), place)
     }
 
     /// Puts a request to wait for a lock.
@@ -91,7 +90,8 @@ impl Ldm {
         self.locks.wait(&key, wait, transaction, mode);
         self.alarms.register(deadline, WaitAlarm::Timeout(wait));
         self.alarms.register(now.monotonic + PROBE_INTERVAL, WaitAlarm::Probe(wait));
-        self.waits.insert(wait, Waiting { transaction, key, mode, run, deadline });
+        self.waits_by_transaction.insert((transaction, wait));
+        self.waits.insert(wait, Waiting { transaction, key, run, deadline });
         let waits = &self.waits;
         self.alarms.prune(2 * waits.len(), |alarm| match alarm {
             WaitAlarm::Timeout(wait) | WaitAlarm::Probe(wait) => waits.contains_key(wait),
@@ -103,11 +103,7 @@ impl Ldm {
     /// Works off the keys whose locks were released.
     pub(super) fn serve(&mut self, now: Now, outputs: &mut Outputs<Shared>) {
         while let Some(key) = self.to_serve.pop_front() {
-            let grantable = self.locks.waiters(&key).into_iter().find(|wait| {
-                let Some(waiting) = self.waits.get(wait) else { return false };
-                self.blockers(&key, waiting.transaction, waiting.mode, locks::Place::At(*wait)).is_empty()
-            });
-            let Some(wait) = grantable else { continue };
+            let Some(wait) = self.locks.first_grantable(&key, || self.implicit_owner(&key)) else { continue };
             if let Some(waiting) = self.stop_waiting(wait) {
                 // Others may be able to go on too: shared locks, or a row that this one leaves alone.
                 self.to_serve.push_back(key);
@@ -126,8 +122,10 @@ impl Ldm {
     }
 
     fn stop_waiting(&mut self, wait: WaitId) -> Option<Waiting> {
+        let waiting = self.waits.remove(&wait)?;
         self.locks.stop_waiting(wait);
-        self.waits.remove(&wait)
+        self.waits_by_transaction.remove(&(waiting.transaction, wait));
+        Some(waiting)
     }
 
     /// Ends a wait without the lock.
@@ -140,20 +138,23 @@ impl Ldm {
         }
     }
 
-    /// Ends all waits of a transaction in a partition without an answer: it was aborted.
+    /// The waits of a transaction in a partition, in the order of their beginning.
+    fn waits_of(&self, place: super::Place) -> Vec<WaitId> {
+        let mut waits = self.waits_of_transaction(place.0);
+        waits.retain(|wait| self.waits.get(wait).is_some_and(|waiting| waiting.key.partition == place.1));
+        waits
+    }
+
+    /// The waits of a transaction, in the order of their beginning.
+    pub(super) fn waits_of_transaction(&self, transaction: TransactionId) -> Vec<WaitId> {
+        let its = (transaction, WaitId(0))..=(transaction, WaitId(u64::MAX));
+        self.waits_by_transaction.range(its).map(|(_, wait)| *wait).collect()
+    }
+
+    /// Ends all waits of a transaction in a partition without an answer: nobody waits for one.
     pub(super) fn drop_waits(&mut self, place: super::Place) {
-        self.drop_memory_waits(place);
-        if self.waits.is_empty() {
-            return;
-        }
-        let mut waits: Vec<WaitId> = self
-            .waits
-            .iter()
-            .filter(|(_, waiting)| waiting.transaction == place.0 && waiting.key.partition == place.1)
-            .map(|(wait, _)| *wait)
-            .collect();
-        waits.sort_unstable();
-        for wait in waits {
+        drop(self.take_memory_waits(place));
+        for wait in self.waits_of(place) {
             if let Some(waiting) = self.stop_waiting(wait) {
                 self.to_serve.push_back(waiting.key);
             }

@@ -148,14 +148,23 @@ impl Ldm {
         let is_free = owner.is_none_or(|owner| owner == request.transaction);
         if !is_free || !self.locks.is_empty() {
             let lock = LockKey { partition, table, key: key.into() };
-            let blockers =
-                self.locks.conflicts(&lock, request.transaction, LockMode::Exclusive, owner, place);
-            if !blockers.is_empty() && !mutants::is(Mutant::StagedOwnerIgnored) {
+            let is_blocked =
+                self.locks.is_blocked(&lock, request.transaction, LockMode::Exclusive, owner, place);
+            if is_blocked && !mutants::is(Mutant::StagedOwnerIgnored) {
                 return Err(Stop::Locked(lock));
             }
         }
         match evaluate(operation, newest.row, info).map_err(Stop::Refused)? {
-            Change::None(result) => Ok(result),
+            Change::None(result) => {
+                // A row that keeps its values is locked until the transaction ends, as if it had changed.
+                let is_locked = result == OperationResult::Unchanged && request.commit.is_none();
+                if is_locked && owner.is_none() {
+                    let lock = LockKey { partition, table, key: key.into() };
+                    self.keep_lock(&lock, request.transaction, LockMode::Exclusive, run.from)
+                        .map_err(Stop::Refused)?;
+                }
+                Ok(result)
+            }
             Change::Stage(result, row) => {
                 self.transaction_memory
                     .charge(super::OPERATION_COST)

@@ -330,6 +330,22 @@ impl Harness {
         self.signal(LDM, Signal::ReadDone(Box::new(ReadDone { request: read.request, result: Ok(batch) })));
     }
 
+    /// A part of a locking read is done: rows by key, and how many operations the transaction has there.
+    pub(super) fn locked(
+        &mut self,
+        read: &ReadRequest,
+        rows: &[(&[u8], i64)],
+        progress: ReadProgress,
+        operations: u32,
+    ) {
+        let mut writer = RowBatchWriter::new(BatchShape::of(&read.program));
+        for (key, value) in rows {
+            writer.push(key, b"", &[ValueRef::Int(*value)]);
+        }
+        let batch = ReadBatch { rows: writer.finish(), progress, operations };
+        self.signal(LDM, Signal::ReadDone(Box::new(ReadDone { request: read.request, result: Ok(batch) })));
+    }
+
     pub(super) fn read_refused(&mut self, read: &ReadRequest, refusal: Refusal) {
         let done = ReadDone { request: read.request, result: Err(refusal) };
         self.signal(LDM, Signal::ReadDone(Box::new(done)));
