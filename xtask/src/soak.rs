@@ -196,10 +196,7 @@ fn sample(
             let bytes = resident(*pid).ok_or_else(|| cluster.server.failure(&format!("{name} has ended")))?;
             sample.resident.push((name.clone(), bytes));
         }
-        let pages = sql(
-            cluster.mysql_ports[0],
-            "SELECT node_id, resource_name, used FROM ndbinfo.resources WHERE used > 0 ORDER BY node_id, resource_name",
-        )?;
+        let pages = resources(cluster)?;
         let line = line(begun.elapsed(), &sample, &pages);
         writeln!(file, "{line}").map_err(Failure::while_doing(path.display()))?;
         if samples.len() % PRINT_EVERY == 0 {
@@ -215,6 +212,16 @@ fn sample(
         }
     }
     Ok(samples)
+}
+
+/// The pages that each resource of each node holds. A machine may be so busy that a client does not log in in time: one that does not is told, and
+/// another one is tried.
+fn resources(cluster: &Cluster) -> Result<String, Failure> {
+    const TEXT: &str = "SELECT node_id, resource_name, used FROM ndbinfo.resources WHERE used > 0 ORDER BY node_id, resource_name";
+    sql(cluster.mysql_ports[0], TEXT).or_else(|failure| {
+        println!("again: {failure}");
+        sql(cluster.mysql_ports[0], TEXT)
+    })
 }
 
 /// `data 2`; nothing for a process that is no node.
