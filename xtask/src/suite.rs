@@ -7,6 +7,7 @@
 
 use crate::arguments::Arguments;
 use crate::cluster::{Cluster, Shape, sql, test_binary};
+use crate::peers;
 use crate::processes::{Failure, Profile, Server, Workspace, between, capture, output_of, run};
 use crate::sysbench::{Campaign, create_database};
 use crate::tidy;
@@ -43,6 +44,7 @@ const STEPS: &[(&str, &str, Step)] = &[
     ("python", "PyMySQL and SQLAlchemy Core", python),
     ("go", "go-sql-driver", go),
     ("sysbench", "all workloads, briefly", sysbench_short),
+    ("differential", "generated statements have the same answers as on MariaDB", differential),
     ("bad-input", "no input makes a node die or disturbs others", bad_input),
     ("kill", "kill -9 of a data node loses no acknowledged write", kill),
     ("limits", "full memory, too many connections, a transaction of a million rows", limits),
@@ -353,6 +355,23 @@ fn go(workspace: &Workspace) -> Result<Passed, Failure> {
     let binary = or_skip!(tools::go_program(workspace, &workspace.root.join("tests/clients/go")));
     let cluster = Cluster::for_test(workspace, "go")?;
     client(&cluster, Command::new(binary))?;
+    close(cluster)
+}
+
+/// Four seeds, one for each collation that both servers have.
+fn differential(workspace: &Workspace) -> Result<Passed, Failure> {
+    const STATEMENTS: u32 = 1_500;
+    or_skip!(Tool::MariadbServer.ensure());
+    or_skip!(Tool::MariadbInstall.ensure());
+    let mut program = Command::new(or_skip!(Tool::Python.ensure()));
+    let peer = peers::mariadb(workspace, "differential", "128M")?;
+    let cluster = Cluster::for_test(workspace, "differential")?;
+    program.env("PYTHONDONTWRITEBYTECODE", "1").env("PYTHONUNBUFFERED", "1");
+    program.arg(workspace.root.join("tests/differential/differential.py"));
+    program.args(["--latsdb", &format!("127.0.0.1:{}", cluster.mysql_ports[0])]);
+    program.args(["--oracle", &format!("127.0.0.1:{}", peer.port)]);
+    program.args(["--seed=4", "--seed=5", "--seed=6", "--seed=7", &format!("--count={STATEMENTS}")]);
+    run(&mut program, CLIENT_LIMIT)?;
     close(cluster)
 }
 

@@ -75,6 +75,15 @@ fn general<'v>(
     }
 }
 
+/// Whether the second operand is evaluated although the first is NULL.
+pub(crate) fn evaluates_both(operator: BinaryOperator, result: &SqlType) -> bool {
+    let is_plain = matches!(
+        operator,
+        BinaryOperator::Add | BinaryOperator::Subtract | BinaryOperator::Multiply | BinaryOperator::Modulo
+    );
+    is_plain && matches!(result, SqlType::Integer { .. } | SqlType::Double)
+}
+
 fn is_bit_operator(operator: BinaryOperator) -> bool {
     matches!(
         operator,

@@ -8,6 +8,7 @@
 
 use std::cell::{Cell, RefCell};
 use stdx::WallTime;
+pub use types::Severity;
 use types::{ColumnIndex, DateTime, RowLayout, Value, ValueRef};
 use wire_derive::Wire;
 
@@ -170,6 +171,8 @@ pub struct Settings {
 /// A warning for SHOW WARNINGS.
 #[derive(Clone, PartialEq, Eq, Debug, Wire)]
 pub struct Warning {
+    /// Note or Warning.
+    pub severity: Severity,
     /// MySQL errno.
     pub code: u16,
     /// Text for the human.
@@ -186,11 +189,41 @@ pub struct Warnings {
 impl Warnings {
     /// Adds one; behind the limit only the count grows, and the message is never built.
     pub fn push(&self, code: u16, message: impl FnOnce() -> String) {
+        self.push_with(Severity::Warning, code, message);
+    }
+
+    /// As [`Warnings::push`], for what matters less.
+    pub fn note(&self, code: u16, message: impl FnOnce() -> String) {
+        self.push_with(Severity::Note, code, message);
+    }
+
+    fn push_with(&self, severity: Severity, code: u16, message: impl FnOnce() -> String) {
         self.count.set(self.count.get().saturating_add(1));
         let mut kept = self.kept.borrow_mut();
         if kept.len() < WARNINGS_MAX {
-            kept.push(Warning { code, message: message() });
+            kept.push(Warning { severity, code, message: message() });
         }
+    }
+
+    /// Takes back all behind the first `count`.
+    pub(crate) fn forget_since(&self, count: u64) {
+        self.count.set(count);
+        self.kept.borrow_mut().truncate(usize::try_from(count).unwrap_or(usize::MAX));
+    }
+
+    /// Adds what was raised elsewhere.
+    pub fn absorb(&self, raised: Raised) {
+        self.count.set(self.count.get().saturating_add(raised.count));
+        let mut kept = self.kept.borrow_mut();
+        let room = WARNINGS_MAX.saturating_sub(kept.len());
+        kept.extend(raised.warnings.into_iter().take(room));
+    }
+
+    /// Takes all of them; `None` if there were none.
+    #[must_use]
+    pub fn take_raised(&self) -> Option<Box<Raised>> {
+        let count = self.count();
+        (count > 0).then(|| Box::new(Raised { count, warnings: self.take() }))
     }
 
     /// How many there were, kept or not (`@@warning_count`).
@@ -205,6 +238,15 @@ impl Warnings {
         self.count.set(0);
         self.kept.take()
     }
+}
+
+/// Warnings on their way from a data node to the session.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Wire)]
+pub struct Raised {
+    /// How many there were.
+    pub count: u64,
+    /// The first of them, at most [`WARNINGS_MAX`].
+    pub warnings: Vec<Warning>,
 }
 
 /// What evaluation knows about the statement and its session.

@@ -599,6 +599,13 @@ impl Cast<'_> {
             }
             (_, ValueRef::Bytes(text)) => Ok(exact_or_double(text, context)?.into_evaluated()),
             (SqlType::Year, ValueRef::Int(number)) => Ok(full_year(Number::Int(number)).into_evaluated()),
+            // 2e0 is the year that 2 is.
+            (SqlType::Year, ValueRef::Double(number))
+                if (0.0..100.0).contains(&number) && number.fract() == 0.0 =>
+            {
+                let number = integer_of(value, context)?.map_or(0, clamp_i64);
+                Ok(full_year(Number::Int(number)).into_evaluated())
+            }
             (
                 SqlType::Integer { .. }
                 | SqlType::Decimal { .. }

@@ -152,6 +152,10 @@ impl Expression {
             Node::Binary { operator, left, right } => {
                 let left = left.value(row, context)?;
                 if left.is_null() {
+                    // As in MySQL, integers and doubles look at the other operand all the same: it may fail.
+                    if arithmetic::evaluates_both(*operator, &self.sql_type) {
+                        right.value(row, context)?;
+                    }
                     return Ok(Evaluated::NULL);
                 }
                 let right = right.value(row, context)?;
@@ -221,6 +225,9 @@ impl Expression {
                     return Ok(Some(operator.holds(left.cmp(right))));
                 }
                 let left = left.value(row, context)?;
+                if left.is_null() && *operator != Comparison::NullSafeEqual {
+                    return Ok(None);
+                }
                 let right = right.value(row, context)?;
                 Ok(compare(*operator, *domain, left.as_ref(), right.as_ref(), context))
             }
@@ -280,6 +287,10 @@ fn is_between(
     let low = low.value(row, context)?;
     let above = compare(Comparison::GreaterOrEqual, domain, operand.as_ref(), low.as_ref(), context);
     if above == Some(false) {
+        // As in MySQL, both bounds are looked at: the other one may fail.
+        if high.as_literal().is_none() && high.as_column().is_none() {
+            high.value(row, context)?;
+        }
         return Ok(above);
     }
     let high = high.value(row, context)?;

@@ -1,7 +1,7 @@
 //! Folding: what does not depend on the row becomes a literal, once per execution.
 //!
-//! Invariants: the folded expression has the same type and the same value on every row; what fails stays as it is and fails when it
-//! is evaluated, if it ever is.
+//! Invariants: the folded expression has the same type and the same value on every row; what fails or warns stays as it is and does so
+//! when it is evaluated, if it ever is. Only the constant beside a compared column is converted once, silently.
 
 use crate::context::{Context, NoColumns};
 use crate::node::{BinaryOperator, CastPurpose, Expression, InList, Node, UnaryOperator};
@@ -57,9 +57,16 @@ fn fold(expression: &mut Expression, context: &Context<'_>) {
     if !constant || matches!(expression.node, Node::Collate(_)) {
         return;
     }
-    if let Ok(value) = expression.value(&NoColumns, context).map(crate::evaluation::Evaluated::into_value) {
+    let raised = context.warnings.count();
+    let value = expression.value(&NoColumns, context).map(crate::evaluation::Evaluated::into_value);
+    let is_compared = matches!(expression.node, Node::Cast { purpose: CastPurpose::Comparison, .. });
+    if context.warnings.count() > raised && !is_compared {
+        context.warnings.forget_since(raised);
+        return;
+    }
+    if let Ok(value) = value {
         expression.nullable = value.is_null();
-        if matches!(expression.node, Node::Cast { purpose: CastPurpose::Comparison, .. }) {
+        if is_compared {
             expression.sql_type = of_folded(&value, &expression.sql_type);
         }
         expression.node = Node::Literal(value);

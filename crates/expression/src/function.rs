@@ -18,7 +18,7 @@ use crate::numeric_functions::NumericFunction;
 use crate::session_functions::SessionFunction;
 use crate::temporal_functions::TemporalFunction;
 use crate::text_functions::TextFunction;
-use crate::typing::{TypingContext, fraction_digits};
+use crate::typing::{TypingContext, fraction_digits, time_fraction_digits};
 use std::borrow::Cow;
 use types::{Date, DateTime, SqlType, Time, Value, ValueRef};
 use wire_derive::Wire;
@@ -347,7 +347,7 @@ impl Expression {
             }
             "DATE" => Self::cast_call(arguments, name, |_| SqlType::Date)?,
             "TIME" => Self::cast_call(arguments, name, |operand| SqlType::Time {
-                fraction: fraction_digits(operand),
+                fraction: time_fraction_digits(operand),
             })?,
             "TIMESTAMP" if arguments.len() == 1 => Self::cast_call(arguments, name, |operand| {
                 SqlType::DateTime { fraction: fraction_digits(operand) }

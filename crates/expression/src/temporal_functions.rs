@@ -18,6 +18,7 @@ use crate::node::{Expression, IntervalUnit, Node};
 use crate::temporal_format as format;
 use crate::typing::{
     BIGINT, DEFAULT_COLLATION, decimal_type, fraction_digits, is_temporal, is_text, text_type,
+    time_fraction_digits,
 };
 use types::{Date, DateTime, Decimal, SqlType, Time, Value, ValueRef, WeekMode};
 
@@ -103,6 +104,7 @@ impl TemporalFunction {
         let arguments: Vec<Expression> = arguments.into_iter().map(member_as_text).collect();
         let text = |length| text_type(length, DEFAULT_COLLATION);
         let first = fraction_of(&arguments, 0);
+        let time_fraction = |index: usize| arguments.get(index).map_or(0, time_fraction_digits);
         let sql_type = match self {
             Self::Now | Self::UtcTimestamp | Self::CurrentTime | Self::UtcTime => {
                 let fraction = asked_fraction(&arguments, self.name())?;
@@ -121,7 +123,7 @@ impl TemporalFunction {
             }
             Self::UnixTimestamp if first == 0 => BIGINT,
             Self::UnixTimestamp => decimal_type(11 + u32::from(first), u32::from(first)),
-            Self::Timestamp => SqlType::DateTime { fraction: first.max(fraction_of(&arguments, 1)) },
+            Self::Timestamp => SqlType::DateTime { fraction: first.max(time_fraction(1)) },
             Self::Year
             | Self::Month
             | Self::Day
@@ -144,7 +146,7 @@ impl TemporalFunction {
             | Self::PeriodDifference => BIGINT,
             Self::DayName | Self::MonthName => text(9),
             Self::LastDay | Self::FromDays | Self::MakeDate => SqlType::Date,
-            Self::TimeDifference => SqlType::Time { fraction: first.max(fraction_of(&arguments, 1)) },
+            Self::TimeDifference => SqlType::Time { fraction: time_fraction(0).max(time_fraction(1)) },
             Self::SecondsToTime => SqlType::Time { fraction: seconds_fraction(&arguments, 0) },
             Self::MakeTime => SqlType::Time { fraction: seconds_fraction(&arguments, 2) },
             Self::DateFormat | Self::TimeFormat => text(255),
@@ -152,7 +154,7 @@ impl TemporalFunction {
             Self::FromUnixTime => SqlType::DateTime { fraction: seconds_fraction(&arguments, 0) },
             Self::StringToDate => format::parsed_type(arguments.get(1).and_then(Expression::as_literal)),
             Self::AddTime | Self::SubtractTime => {
-                let fraction = first.max(fraction_of(&arguments, 1));
+                let fraction = first.max(time_fraction(1));
                 match arguments.first().map(|argument| &argument.sql_type) {
                     Some(SqlType::Time { .. }) => SqlType::Time { fraction },
                     Some(sql_type) if is_temporal(sql_type) => SqlType::DateTime { fraction },

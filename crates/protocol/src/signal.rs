@@ -15,6 +15,7 @@ use crate::program::{
 };
 use crate::view::{NodeRole, View};
 use crate::{Address, SqlError};
+use expression::context::Raised;
 use std::sync::Arc;
 use types::{
     Epoch, Incarnation, NodeId, PartitionId, SchemaVersion, Sequence, TransactionId, Value, ViewNumber,
@@ -83,6 +84,9 @@ pub struct ReadBatch {
     pub progress: ReadProgress,
     /// The transaction's number of operations at this participant (locks count).
     pub operations: u32,
+    /// Warnings of the evaluation, if there were any.
+    #[wire(since = 2)]
+    pub raised: Option<Box<Raised>>,
 }
 
 /// Changes of rows of one table in one partition, done in order up to the first that fails. After a failure the session undoes the
@@ -123,6 +127,9 @@ pub struct WriteSummary {
     pub operations: u32,
     /// The epoch of the commit, if the request carried it.
     pub committed: Option<Epoch>,
+    /// Warnings of the evaluation, if there were any.
+    #[wire(since = 2)]
+    pub raised: Option<Box<Raised>>,
 }
 
 /// A write that failed: the operations before the failed one are staged (unless the request carried its commit).

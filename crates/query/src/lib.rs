@@ -12,9 +12,11 @@ pub mod read;
 pub mod write;
 
 pub use batch::{BatchRow, BatchShape, RowBatchReader, RowBatchWriter};
+pub use expression::context::{Raised, Warnings};
 pub use module::Query;
 pub use node_map::{NodeMap, PublishedReader, Shared, TableAccessInfo};
 pub use read::{ReadRun, ReadStep, RowEvaluator, RowSink, bounds_of, read_row, remaining};
 pub use write::{
     Evaluated, delete_matches, evaluate_insert_conflict, evaluate_update, now_for, store_error, store_value,
+    timestamp_in_range,
 };

@@ -95,7 +95,8 @@ impl Query {
             return self.refuse(pending.from, &pending.request, Refusal::Error(error), outputs);
         }
         let progress = pending.run.progress(step);
-        let batch = ReadBatch { rows: pending.writer.finish(), progress, operations: 0 };
+        let raised = pending.run.take_raised();
+        let batch = ReadBatch { rows: pending.writer.finish(), progress, operations: 0, raised };
         let done = ReadDone { request: pending.request.request, result: Ok(batch) };
         outputs.send(self.address, pending.from, Signal::ReadDone(Box::new(done)));
     }

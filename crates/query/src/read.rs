@@ -12,6 +12,7 @@ mod tests;
 use crate::TableAccessInfo;
 use crate::batch::{BatchShape, RowBatchWriter};
 use expression::aggregate::{AggregateCall, AggregateState};
+use expression::context::{Raised, Warnings};
 use expression::{Columns, Context, Expression, StoredRow};
 use memory::Guard;
 use protocol::program::{
@@ -127,6 +128,8 @@ pub struct ReadRun {
     resume: Option<Resume>,
     rows_left: u64,
     groups: Groups,
+    /// Warnings that nobody has taken yet.
+    warnings: Warnings,
     is_done: bool,
 }
 
@@ -145,6 +148,7 @@ impl ReadRun {
             resume: None,
             rows_left,
             groups: Groups::default(),
+            warnings: Warnings::default(),
             is_done: false,
         }
     }
@@ -176,6 +180,7 @@ impl ReadRun {
             Access::Keys(_) => self.step_keys(&mut evaluator, reader, visibility, budget, sink)?,
             Access::Scan { .. } => self.step_scan(&mut evaluator, reader, visibility, budget, sink)?,
         };
+        absorb(&self.warnings, &context);
         if step == ReadStep::End {
             self.is_done = true;
             self.emit_groups(sink)?;
@@ -280,6 +285,12 @@ impl ReadRun {
             Access::Keys(_) => self.position = self.position.saturating_sub(1),
             Access::Scan { .. } => self.resume = Some(Resume::At(index_key.into())),
         }
+    }
+
+    /// The warnings of the steps since the last call.
+    #[must_use]
+    pub fn take_raised(&self) -> Option<Box<Raised>> {
+        self.warnings.take_raised()
     }
 
     /// Gives the partial aggregates so far to the sink; the run may go on with empty groups.
@@ -422,15 +433,24 @@ pub fn read_row(
     info: &TableAccessInfo,
     key: &[u8],
     row: &[u8],
+    warnings: &Warnings,
 ) -> Result<RowBatch, SqlError> {
     let context = program.context.evaluation();
     let mut groups = Groups::default();
     let mut writer = RowBatchWriter::new(BatchShape::of(program));
     RowEvaluator::new(program, &context, info).row(key, key, row, &mut groups, &mut writer)?;
+    absorb(warnings, &context);
     for (values, states) in groups.into_groups() {
         emit_group(&values, &states, &mut writer);
     }
     Ok(writer.finish())
+}
+
+/// Keeps what an evaluation raised.
+pub(crate) fn absorb(warnings: &Warnings, context: &Context<'_>) {
+    if let Some(raised) = context.warnings.take_raised() {
+        warnings.absorb(*raised);
+    }
 }
 
 /// An evaluation error as the client sees it.

@@ -4,11 +4,12 @@
 //! all keep their values is `Unchanged`: nothing is staged or replicated for it.
 
 use crate::TableAccessInfo;
-use crate::read::evaluation_error;
+use crate::read::{absorb, evaluation_error};
+use expression::context::{Context, Severity, Warnings};
 use expression::{ColumnSlot, Columns, StoredRow};
 use protocol::SqlError;
 use protocol::program::{DeleteFilter, UpdateProgram};
-use types::{SqlType, StoreError, StoreMode, TableDefinition, Value, ValueRef};
+use types::{ColumnDefinition, SqlType, StoreError, StoreMode, Value, ValueRef};
 
 /// What a write program makes of a row.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -42,14 +43,16 @@ pub fn evaluate_update(
     program: &UpdateProgram,
     info: &TableAccessInfo,
     row: &[u8],
+    warnings: &Warnings,
 ) -> Result<Evaluated, SqlError> {
+    // Whoever found the row has evaluated the filter, and warned.
     let context = program.context.evaluation();
     if let Some(filter) = &program.filter
         && !filter.is_true(&StoredRow::new(&info.layout, row), &context).map_err(evaluation_error)?
     {
         return Ok(Evaluated::NotMatched);
     }
-    evaluate_assignments(program, info, row, None)
+    evaluate_assignments(program, info, row, None, warnings)
 }
 
 /// ON DUPLICATE KEY UPDATE: the existing row as `program` changes it, `inserted` being the row that INSERT wanted to write.
@@ -58,8 +61,9 @@ pub fn evaluate_insert_conflict(
     info: &TableAccessInfo,
     row: &[u8],
     inserted: &[u8],
+    warnings: &Warnings,
 ) -> Result<Evaluated, SqlError> {
-    evaluate_assignments(program, info, row, Some(inserted))
+    evaluate_assignments(program, info, row, Some(inserted), warnings)
 }
 
 /// DELETE: whether the row matches.
@@ -73,6 +77,7 @@ fn evaluate_assignments(
     info: &TableAccessInfo,
     row: &[u8],
     inserted: Option<&[u8]>,
+    warnings: &Warnings,
 ) -> Result<Evaluated, SqlError> {
     let context = program.context.evaluation();
     let mut values = info.layout.decode(row);
@@ -89,13 +94,20 @@ fn evaluate_assignments(
         let source = UpdateRow { current: &values, inserted };
         let value = assignment.value.evaluate(&source, &context).map_err(evaluation_error)?;
         let mode = if context.sql_mode.strict { StoreMode::Strict } else { StoreMode::Lenient };
-        let value = store_value(value, &info.definition, index, mode)?;
+        let value = store_value(value, &assignment.value.sql_type, definition, (mode, 1), &context)?;
+        let mut value = timestamp_in_range(value, definition, (mode, 1), &context)?;
         if value.is_null() && !definition.flags.nullable {
-            return Err(SqlError::new(1048, format!("Column '{}' cannot be null", definition.name)));
+            let message = || format!("Column '{}' cannot be null", definition.name);
+            if context.sql_mode.strict {
+                return Err(SqlError::new(1048, message()));
+            }
+            context.warnings.push(1048, message);
+            value = types::implicit_default(&definition.sql_type);
         }
         changed |= value != values[index];
         values[index] = value;
     }
+    absorb(warnings, &context);
     if !changed {
         return Ok(Evaluated::Unchanged);
     }
@@ -134,17 +146,57 @@ pub fn now_for(sql_type: &types::SqlType, context: &expression::Context<'_>) -> 
     }
 }
 
-/// Brings a value into a column's type, or says as MySQL does what is wrong with it.
+/// Brings a value of type `from` into a column's type, or says as MySQL does what is wrong with it; `row` is for messages.
 pub fn store_value(
     value: Value,
-    table: &TableDefinition,
-    column: usize,
-    mode: StoreMode,
+    from: &SqlType,
+    column: &ColumnDefinition,
+    (mode, row): (StoreMode, u64),
+    context: &Context<'_>,
 ) -> Result<Value, SqlError> {
-    let definition = &table.columns[column];
-    let shown = value.clone();
-    types::store(value, &definition.sql_type, mode)
-        .map_err(|error| store_error(error, &shown, &definition.name, 1))
+    // A value of the column's own type is stored as it is, also one that nobody could write: an ENUM's 0, a zero date.
+    if value.is_null() || *from == column.sql_type {
+        return Ok(value);
+    }
+    let stored = match types::store_with_warning(value.clone(), &column.sql_type, mode) {
+        Ok(stored) => stored,
+        Err(error) => return Err(store_error(error, &value, &column.name, row)),
+    };
+    if let Some((severity, warning)) = stored.warning {
+        let shown = match warning.warning_code() {
+            1264 => StoreError::OutOfRange,
+            1265 => StoreError::Truncated,
+            _ => warning,
+        };
+        let message = || store_error(shown, &value, &column.name, row).message;
+        match severity {
+            Severity::Note => context.warnings.note(warning.warning_code(), message),
+            Severity::Warning => context.warnings.push(warning.warning_code(), message),
+        }
+    }
+    Ok(stored.value)
+}
+
+/// A moment that goes into a TIMESTAMP column, in UTC: it must be one that the type has.
+pub fn timestamp_in_range(
+    value: Value,
+    column: &ColumnDefinition,
+    (mode, row): (StoreMode, u64),
+    context: &Context<'_>,
+) -> Result<Value, SqlError> {
+    let (Value::DateTime(moment), SqlType::Timestamp { .. }) = (&value, &column.sql_type) else {
+        return Ok(value);
+    };
+    if moment.is_timestamp() || (moment.date().is_zero() && mode == StoreMode::Lenient) {
+        return Ok(value);
+    }
+    let error = StoreError::TemporalOutOfRange(types::TemporalKind::DateTime);
+    if mode == StoreMode::Strict {
+        return Err(store_error(error, &value, &column.name, row));
+    }
+    let code = error.warning_code();
+    context.warnings.push(code, || store_error(StoreError::OutOfRange, &value, &column.name, row).message);
+    Ok(Value::DateTime(types::DateTime::ZERO))
 }
 
 /// A value that a column does not take, as MySQL says it.

@@ -361,6 +361,13 @@ impl Cx<'_, '_> {
         Ok(at)
     }
 
+    /// Keeps the warnings that came with an answer.
+    pub(crate) fn keep_raised(&mut self, raised: Option<Box<expression::context::Raised>>) {
+        if let Some(raised) = raised {
+            self.core.diagnostics.add_all((raised.count, raised.warnings));
+        }
+    }
+
     /// Keeps the warnings that an evaluation raised.
     pub(crate) fn keep_warnings(&mut self, context_warnings: (u64, Vec<expression::Warning>)) {
         self.core.diagnostics.add_all(context_warnings);

@@ -101,12 +101,8 @@ pub struct ResultColumn {
     pub sql_type: SqlType,
     /// May be NULL.
     pub nullable: bool,
-    /// Part of the primary key (a flag that drivers show).
-    pub primary_key: bool,
-    /// Part of a unique key.
-    pub unique_key: bool,
-    /// AUTO_INCREMENT.
-    pub auto_increment: bool,
+    /// What the table says of it: keys it is part of, AUTO_INCREMENT, whether it has a default.
+    pub origin: mysql_protocol::ColumnFlags,
 }
 
 /// Kinds of statements.

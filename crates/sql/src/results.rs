@@ -14,7 +14,10 @@ use mysql_protocol::result::{BinaryRow, RowFormat, TextRow};
 use mysql_protocol::{ColumnDefinition, ColumnFlags, ColumnType, PacketWriter};
 use protocol::module::SEND_BUFFER_HIGH;
 use query::RowSink;
-use types::{BlobSize, Collation, DateTime, IntegerWidth, Interval, SqlType, Value, ValueRef};
+use types::{
+    BlobSize, Collation, ColumnIndex, DateTime, DefaultValue, IndexDefinition, IndexKind, IntegerWidth,
+    Interval, SqlType, TableDefinition, Value, ValueRef,
+};
 
 /// Column count and definitions as whole packets, to be appended with new numbers.
 pub(crate) fn column_frames(columns: &[ResultColumn]) -> Vec<u8> {
@@ -33,10 +36,10 @@ pub(crate) fn column_frames(columns: &[ResultColumn]) -> Vec<u8> {
 /// A column as the protocol describes it.
 pub(crate) fn definition_of(column: &ResultColumn) -> ColumnDefinition<'_> {
     let shape = shape_of(&column.sql_type);
-    let key = ColumnFlags::given(ColumnFlags::NOT_NULL, !column.nullable)
-        | ColumnFlags::given(ColumnFlags::PRIMARY_KEY, column.primary_key)
-        | ColumnFlags::given(ColumnFlags::UNIQUE_KEY, column.unique_key)
-        | ColumnFlags::given(ColumnFlags::AUTO_INCREMENT, column.auto_increment);
+    // A number is binary only where it is computed.
+    let is_stored_number = !column.original_name.is_empty() && is_number(&column.sql_type);
+    let flags = if is_stored_number { shape.flags.without(ColumnFlags::BINARY) } else { shape.flags };
+    let not_null = ColumnFlags::given(ColumnFlags::NOT_NULL, !column.nullable);
     ColumnDefinition {
         schema: column.database.as_bytes(),
         table: column.table.as_bytes(),
@@ -46,9 +49,46 @@ pub(crate) fn definition_of(column: &ResultColumn) -> ColumnDefinition<'_> {
         collation: shape.collation,
         length: shape.length,
         column_type: shape.column_type,
-        flags: shape.flags | key,
+        flags: flags | not_null | column.origin,
         decimals: shape.decimals,
     }
+}
+
+/// What a column's table says of it. Of keys only the first part has MULTIPLE_KEY or UNIQUE_KEY.
+pub(crate) fn origin_flags(table: &TableDefinition, index: ColumnIndex) -> ColumnFlags {
+    let column = table.column_at(index);
+    let is_moment = matches!(column.sql_type, SqlType::Timestamp { .. });
+    let is_now = column.default == DefaultValue::CurrentTimestamp;
+    let without_default = column.default == DefaultValue::Missing && !column.flags.nullable;
+    let mut flags = ColumnFlags::given(ColumnFlags::AUTO_INCREMENT, table.auto_increment == Some(index))
+        | ColumnFlags::given(ColumnFlags::NO_DEFAULT_VALUE, without_default)
+        | ColumnFlags::given(ColumnFlags::TIMESTAMP, is_moment && (is_now || column.flags.on_update_now))
+        | ColumnFlags::given(ColumnFlags::ON_UPDATE_NOW, column.flags.on_update_now);
+    // Without PRIMARY KEY the first unique key of columns that are never NULL acts as it.
+    let is_whole = |key: &&IndexDefinition| {
+        matches!(key.kind, IndexKind::Unique { .. })
+            && key
+                .parts
+                .iter()
+                .all(|part| part.prefix_length.is_none() && !table.column_at(part.column).flags.nullable)
+    };
+    let declared = table.public_indexes().find(|key| key.kind == IndexKind::Primary);
+    let primary = declared.or_else(|| table.public_indexes().find(is_whole)).map(|key| key.id);
+    for key in table.public_indexes() {
+        let Some(position) = key.parts.iter().position(|part| part.column == index) else { continue };
+        flags = flags | ColumnFlags::PART_KEY;
+        match key.kind {
+            _ if primary == Some(key.id) => flags = flags | ColumnFlags::PRIMARY_KEY,
+            IndexKind::Unique { .. } if position == 0 && key.parts.len() == 1 => {
+                flags = flags | ColumnFlags::UNIQUE_KEY;
+            }
+            IndexKind::Unique { .. } | IndexKind::Ordered if position == 0 => {
+                flags = flags | ColumnFlags::MULTIPLE_KEY;
+            }
+            IndexKind::Primary | IndexKind::Unique { .. } | IndexKind::Ordered => {}
+        }
+    }
+    flags
 }
 
 /// What of a definition follows from the type.
@@ -77,7 +117,7 @@ impl Shape {
             length: if is_binary { characters } else { characters.saturating_mul(CHARACTER_SIZE) },
             decimals: 0,
             collation: if is_binary { BINARY } else { collation.mysql_id() },
-            flags: ColumnFlags::given(ColumnFlags::BINARY, is_binary),
+            flags: ColumnFlags::given(ColumnFlags::BINARY, compares_bytes(collation)),
         }
     }
 
@@ -130,7 +170,7 @@ fn shape_of(sql_type: &SqlType) -> Shape {
         SqlType::VarBinary { length } => Shape::text(ColumnType::VarString, *length, Collation::Binary),
         SqlType::Text { size, collation } => {
             let shape = Shape::text(ColumnType::Blob, 0, *collation).with(ColumnFlags::BLOB);
-            Shape { length: blob_length(*size), ..shape }
+            Shape { length: blob_length(*size).saturating_mul(CHARACTER_SIZE), ..shape }
         }
         SqlType::Blob { size } => {
             let shape = Shape::text(ColumnType::Blob, 0, Collation::Binary).with(ColumnFlags::BLOB);
@@ -147,15 +187,32 @@ fn shape_of(sql_type: &SqlType) -> Shape {
         SqlType::Date => Shape::number(ColumnType::Date, 10),
         SqlType::Time { fraction } => Shape::temporal(ColumnType::Time, 10, *fraction),
         SqlType::DateTime { fraction } => Shape::temporal(ColumnType::DateTime, 19, *fraction),
-        SqlType::Timestamp { fraction } => {
-            Shape::temporal(ColumnType::Timestamp, 19, *fraction).with(ColumnFlags::TIMESTAMP)
-        }
+        SqlType::Timestamp { fraction } => Shape::temporal(ColumnType::Timestamp, 19, *fraction),
         SqlType::Year => {
             Shape::number(ColumnType::Year, 4).with(ColumnFlags::UNSIGNED | ColumnFlags::ZEROFILL)
         }
         SqlType::Json => {
             Shape { length: u32::MAX, ..Shape::number(ColumnType::Json, 0) }.with(ColumnFlags::BLOB)
         }
+    }
+}
+
+fn is_number(sql_type: &SqlType) -> bool {
+    matches!(
+        sql_type,
+        SqlType::Integer { .. }
+            | SqlType::Decimal { .. }
+            | SqlType::Float
+            | SqlType::Double
+            | SqlType::Bit { .. }
+            | SqlType::Year
+    )
+}
+
+fn compares_bytes(collation: Collation) -> bool {
+    match collation {
+        Collation::Binary | Collation::Utf8mb4Bin | Collation::Utf8mb40900Bin => true,
+        Collation::Utf8mb40900AiCi | Collation::Utf8mb40900AsCs | Collation::Utf8mb4GeneralCi => false,
     }
 }
 

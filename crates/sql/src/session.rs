@@ -38,6 +38,7 @@ use crate::plan::SessionValue;
 use crate::transaction_client::TransactionClient;
 use crate::variables::{Scope, SessionVariables, UserVariables};
 use expression::Warning;
+use expression::context::Severity;
 use mysql_protocol::result::{EndPacket, OkPacket};
 use mysql_protocol::{
     Capabilities, ErrorPacket, Expected, PacketWriter, Reassembler, Received, ServerHandshake, StatusFlags,
@@ -113,7 +114,11 @@ impl Diagnostics {
         }
         let kept = warnings.len() as u64;
         for warning in warnings {
-            self.warn(warning.code, warning.message);
+            let level = match warning.severity {
+                Severity::Note => Level::Note,
+                Severity::Warning => Level::Warning,
+            };
+            self.push(level, warning.code, warning.message);
         }
         self.count += count.saturating_sub(kept);
     }

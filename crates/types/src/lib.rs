@@ -33,7 +33,8 @@ pub use row::{RowError, RowLayout};
 pub use schema::{Database, Schema, SchemaError, User};
 pub use sql_type::{BlobSize, Collation, IntegerWidth, SqlType};
 pub use store::{
-    IncorrectKind, StoreError, StoreMode, Stored, TemporalKind, implicit_default, store, store_with_warning,
+    IncorrectKind, Severity, StoreError, StoreMode, Stored, TemporalKind, implicit_default, store,
+    store_with_warning,
 };
 pub use temporal::{Date, DateTime, Interval, Parsed, Time, WeekMode};
 pub use text::{format_double, format_float, format_text, parse_double};

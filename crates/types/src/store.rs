@@ -16,6 +16,8 @@ mod numbers;
 mod strings;
 mod temporals;
 
+use wire_derive::Wire;
+
 use crate::{Date, DateTime, Decimal, SqlType, Time, Value};
 
 /// What a value that is not one of a type was meant to be: the `%s` of "Incorrect %s value".
@@ -55,6 +57,8 @@ pub enum StoreError {
     Incorrect(IncorrectKind),
     /// 1292 Incorrect … value for column
     IncorrectTemporal(TemporalKind),
+    /// 1292 Incorrect … value for column: it is one, but not one that the type has
+    TemporalOutOfRange(TemporalKind),
 }
 
 impl StoreError {
@@ -66,7 +70,17 @@ impl StoreError {
             StoreError::TooLong => 1406,
             StoreError::Truncated => 1265,
             StoreError::Incorrect(_) => 1366,
-            StoreError::IncorrectTemporal(_) => 1292,
+            StoreError::IncorrectTemporal(_) | StoreError::TemporalOutOfRange(_) => 1292,
+        }
+    }
+
+    /// Its number as a warning, where the value is stored all the same: what is cut is 1265, as is a date that is none.
+    #[must_use]
+    pub fn warning_code(self) -> u16 {
+        match self {
+            StoreError::TooLong | StoreError::IncorrectTemporal(_) => StoreError::Truncated.code(),
+            StoreError::TemporalOutOfRange(_) => StoreError::OutOfRange.code(),
+            StoreError::OutOfRange | StoreError::Truncated | StoreError::Incorrect(_) => self.code(),
         }
     }
 
@@ -79,9 +93,11 @@ impl StoreError {
             StoreError::Incorrect(IncorrectKind::Decimal) => Some("decimal"),
             StoreError::Incorrect(IncorrectKind::Double) => Some("double"),
             StoreError::Incorrect(IncorrectKind::String) => Some("string"),
-            StoreError::IncorrectTemporal(TemporalKind::Date) => Some("date"),
-            StoreError::IncorrectTemporal(TemporalKind::Time) => Some("time"),
-            StoreError::IncorrectTemporal(TemporalKind::DateTime) => Some("datetime"),
+            StoreError::IncorrectTemporal(kind) | StoreError::TemporalOutOfRange(kind) => Some(match kind {
+                TemporalKind::Date => "date",
+                TemporalKind::Time => "time",
+                TemporalKind::DateTime => "datetime",
+            }),
         }
     }
 }
@@ -101,7 +117,16 @@ pub struct Stored {
     /// The value as the column holds it.
     pub value: Value,
     /// In lenient mode what strict mode refuses; in both modes a note (a cut trailing space, a rounded decimal).
-    pub warning: Option<StoreError>,
+    pub warning: Option<(Severity, StoreError)>,
+}
+
+/// How much a loss matters.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Wire)]
+pub enum Severity {
+    /// Told in both modes.
+    Note,
+    /// Strict mode refuses it.
+    Warning,
 }
 
 /// What a conversion lost.
@@ -128,7 +153,13 @@ pub fn store_with_warning(value: Value, to: &SqlType, mode: StoreMode) -> Result
     match loss {
         Loss::Nothing => Ok(Stored { value, warning: None }),
         Loss::Error(error) if mode == StoreMode::Strict => Err(error),
-        Loss::Note(error) | Loss::Error(error) => Ok(Stored { value, warning: Some(error) }),
+        Loss::Error(error) => {
+            // Too many bits are too large a number where they are let in.
+            let is_bit = matches!(to, SqlType::Bit { .. }) && error == StoreError::TooLong;
+            let error = if is_bit { StoreError::OutOfRange } else { error };
+            Ok(Stored { value, warning: Some((Severity::Warning, error)) })
+        }
+        Loss::Note(error) => Ok(Stored { value, warning: Some((Severity::Note, error)) }),
     }
 }
 

@@ -290,3 +290,39 @@ fn common_types_hold_both() {
         assert_eq!(common_type(&[&left, &right]), expected);
     }
 }
+
+#[test]
+fn what_warns_is_not_folded_and_warns_on_every_row() {
+    let context = context();
+    let folded = fold_constants(&typed("'12abc' + 0"), &context);
+    assert!(folded.as_literal().is_none(), "{folded}");
+    assert_eq!(context.warnings.count(), 0);
+    for _ in 0..2 {
+        assert_eq!(folded.evaluate(&row(), &context).unwrap(), Value::Double(12.0));
+    }
+    let raised = context.warnings.take_raised().unwrap();
+    assert_eq!((raised.count, raised.warnings[0].code), (2, 1292));
+}
+
+#[test]
+fn a_bound_that_is_null_is_compared_as_the_other_one_is() {
+    for (text, expected) in [
+        ("e NOT BETWEEN 'zz' AND NULL", Value::Int(1)),
+        ("e BETWEEN 'zz' AND NULL", Value::Int(0)),
+        ("e NOT BETWEEN NULL AND 'zz'", Value::Null),
+        ("s NOT BETWEEN NULL AND ''", Value::Int(1)),
+    ] {
+        let context = context();
+        assert_eq!(typed(text).evaluate(&row(), &context).unwrap(), expected, "{text}");
+        assert_eq!(context.warnings.count(), 0, "{text}");
+    }
+}
+
+#[test]
+fn the_side_behind_null_is_evaluated_where_mysql_does() {
+    for (text, warnings) in [("NULL + ('x' + 0)", 1), ("NULL = ('x' + 0)", 0), ("NULL <=> ('x' + 0)", 1)] {
+        let context = context();
+        typed(text).evaluate(&row(), &context).unwrap();
+        assert_eq!(context.warnings.count(), warnings, "{text}");
+    }
+}

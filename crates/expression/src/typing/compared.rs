@@ -202,6 +202,13 @@ impl Expression {
     pub fn between(operand: Self, low: Self, high: Self, negated: bool) -> Result<Self, TypeError> {
         let with_low = meet(&operand, &low, false, "between")?;
         let with_high = meet(&operand, &high, false, "between")?;
+        // NULL is compared as the other bound is.
+        let (with_low, with_high) = match (&low.sql_type, &high.sql_type) {
+            (SqlType::Null, SqlType::Null) => (with_low, with_high),
+            (SqlType::Null, _) => (Meeting { right: None, ..with_high.clone() }, with_high),
+            (_, SqlType::Null) => (with_low.clone(), Meeting { right: None, ..with_low }),
+            _ => (with_low, with_high),
+        };
         let same = with_low.domain == with_high.domain && with_low.left == with_high.left;
         if let (Domain::Text(_), Domain::Text(_)) = (with_low.domain, with_high.domain) {
             let collation = aggregate_collation([&operand, &low, &high].into_iter(), "between")?;

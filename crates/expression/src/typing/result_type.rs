@@ -212,6 +212,14 @@ pub(crate) fn fraction_digits(operand: &Expression) -> u8 {
     }
 }
 
+/// Digits behind the second of an operand that is a duration: text is read as one.
+pub(crate) fn time_fraction_digits(operand: &Expression) -> u8 {
+    match operand.as_literal() {
+        Some(Value::Bytes(text)) => types::Time::parse(text).map_or(0, |parsed| parsed.fraction.min(6)),
+        _ => fraction_digits(operand),
+    }
+}
+
 fn literal_fraction(text: &[u8]) -> u8 {
     let parsed = types::DateTime::parse(text).map(|parsed| parsed.fraction);
     let as_time = types::Time::parse(text).map(|parsed| parsed.fraction);

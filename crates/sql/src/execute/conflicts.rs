@@ -23,6 +23,7 @@ use super::write_set::{
 };
 use super::{Cx, Failure};
 use crate::plan::InsertConflict;
+use expression::context::Warnings;
 use protocol::SqlError;
 use protocol::program::{LockMode, ReadOutput, ReadProgram, Refusal, UpdateProgram};
 use query::{Evaluated, TableAccessInfo, evaluate_insert_conflict};
@@ -246,7 +247,10 @@ impl ConflictRun {
                     return Err(Failure::Error(error()));
                 };
                 let old = stored_bytes(row, info)?;
-                match evaluate_insert_conflict(program, info, &old, &self.row)? {
+                let warnings = Warnings::default();
+                let evaluated = evaluate_insert_conflict(program, info, &old, &self.row, &warnings)?;
+                cx.keep_raised(warnings.take_raised());
+                match evaluated {
                     Evaluated::Changed(new) => {
                         let new: Box<[u8]> = new.into();
                         let auto =

@@ -80,6 +80,8 @@ pub(crate) struct InsertRun {
     first_generated: Option<u64>,
     /// The last value that was given, or that an updated row has.
     last_explicit: Option<u64>,
+    /// What is wrong with the row behind the chunk: it is told when the rows before it are not refused.
+    broken_row: Option<Failure>,
 }
 
 fn insert_plan<'a>(cx: &Cx<'a, '_>) -> &'a InsertPlan {
@@ -114,6 +116,9 @@ impl InsertRun {
         };
         let zero_draws = !cx.core.variables.no_auto_value_on_zero;
         let builder = RowBuilder::new(plan, &info, strictness, zero_draws);
+        let context = value_context(cx, &plan.conflict);
+        builder.check_left_out(&context)?;
+        cx.keep_warnings(warnings_of(&context));
         let (update, changes_key) = match &plan.conflict {
             InsertConflict::Update(assignments) => {
                 let is_key = |column| info.definition.primary_key().iter().any(|part| part.column == column);
@@ -147,6 +152,7 @@ impl InsertRun {
             generated: None,
             first_generated: None,
             last_explicit: None,
+            broken_row: None,
         })
     }
 
@@ -264,7 +270,14 @@ impl InsertRun {
         while self.next_row < plan.rows.len() && self.chunk.len() < CHUNK_ROWS && bytes < CHUNK_BYTES {
             cx.env.budget.spend(1);
             let number = self.next_row;
-            let row = self.build_row(plan, &context)?;
+            let row = match self.build_row(plan, &context) {
+                Ok(row) => row,
+                Err(failure) if self.chunk.is_empty() => return Err(failure),
+                Err(failure) => {
+                    self.broken_row = Some(failure);
+                    break;
+                }
+            };
             bytes += row.bytes.len();
             if self.indexes.is_empty() {
                 let key = primary_key_of(&self.info, &row.bytes);
@@ -326,7 +339,7 @@ impl InsertRun {
             }
         }
         self.stage = Stage::Build;
-        Ok(())
+        self.broken_row.take().map_or(Ok(()), Err)
     }
 
     /// A row was inserted: LAST_INSERT_ID() is the first one's drawn value.
@@ -414,9 +427,11 @@ impl InsertRun {
         } else {
             String::new()
         };
+        // A statement that wrote no row has given none.
+        let last_explicit = self.last_explicit.filter(|_| self.affected > 0);
         Completion {
             affected_rows: self.affected,
-            last_insert_id: self.first_generated.or(self.last_explicit).unwrap_or(0),
+            last_insert_id: self.first_generated.or(last_explicit).unwrap_or(0),
             info,
             ..Completion::default()
         }

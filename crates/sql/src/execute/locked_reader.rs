@@ -11,6 +11,7 @@ use super::sort::{Equals, SortColumn, Sorter};
 use super::table_reader::{KeyedRow, Pump, TableReader, by_partition, malformed};
 use super::{Cx, Failure, Pull, Row, failure_of};
 use crate::inbox::Reply;
+use expression::context::Warnings;
 use protocol::program::{LockMode, LockWait, ReadProgram, ReadProgress};
 use protocol::signal::RequestId;
 use query::{BatchShape, RowBatchReader, RowSink, TableAccessInfo};
@@ -39,6 +40,7 @@ pub(crate) struct LockBatch {
     lock: (LockMode, LockWait),
     open: Vec<OpenLocks>,
     rows: FixedMap<Box<[u8]>, Row>,
+    warnings: Warnings,
     failure: Option<Failure>,
 }
 
@@ -67,6 +69,7 @@ impl LockBatch {
             lock,
             open,
             rows: FixedMap::default(),
+            warnings: Warnings::default(),
             failure: None,
         })
     }
@@ -115,6 +118,9 @@ impl LockBatch {
             _ => return Err(lost_lock()),
         };
         cx.core.transaction.holds(open.partition, batch.operations);
+        if let Some(raised) = batch.raised {
+            self.warnings.absorb(*raised);
+        }
         for row in RowBatchReader::new(self.shape, &batch.rows) {
             let row = row.map_err(|_| malformed())?;
             self.rows.insert(row.primary_key.into(), row.values);
@@ -278,6 +284,7 @@ impl LockedReader {
         loop {
             if let Some(batch) = &mut self.batch {
                 let Some(rows) = batch.poll(cx)? else { return Ok(Pull::Wait) };
+                cx.keep_raised(batch.warnings.take_raised());
                 self.batch = None;
                 if !rows.is_empty() {
                     self.left = self.left.saturating_sub(rows.len());

@@ -15,13 +15,14 @@
 use super::conflicts::{stored_bytes, stored_rows};
 use super::locked_reader::{Candidates, LockBatch};
 use super::row_builder::{default_of, store_in_column};
-use super::select::{Window, candidates, conjunction_of};
+use super::select::{CandidateOptions, Window, candidates, conjunction_of};
 use super::table_reader::{KeyedRow, Order};
 use super::write_set::{
     FailedWrite, HiddenIndexes, Origin, WriteOutcome, WriteSet, add_change, add_delete, duplicate_error,
 };
 use super::{Completion, Cx, Failure, Progress, Pull, warnings_of};
 use crate::plan::{AccessPath, ColumnAssignment, DeletePlan, Limit, SortKey, TableAccess, UpdatePlan};
+use expression::context::Warnings;
 use expression::{Expression, IntervalUnit};
 use mysql_protocol::Capabilities;
 use protocol::SqlError;
@@ -99,7 +100,7 @@ impl ModifyRun {
         let filter = plan.access.filter.clone();
         let rewrite = (!indexes.is_empty()).then(|| stored_rows(&info, filter.clone(), cx));
         let filter = conjunction_of([filter], cx.statement).map(|filter| {
-            let context = cx.statement.program_context(cx.statement.settings);
+            let context = cx.statement.program_context(cx.statement.store_settings());
             Arc::new(DeleteFilter { filter, context })
         });
         Self::new(
@@ -130,7 +131,12 @@ impl ModifyRun {
         } else {
             let filter = conjunction_of([access.filter.clone()], cx.statement);
             let must_match = window.count != u64::MAX;
-            Stage::Gather(candidates(access, &info, filter, (Order::Any, must_match), order_by, cx)?)
+            let settings = match &kind {
+                Kind::Update(program) => program.context.settings,
+                Kind::Delete(_) => cx.statement.store_settings(),
+            };
+            let options = CandidateOptions { order: Order::Any, must_match, settings };
+            Stage::Gather(candidates(access, &info, filter, options, order_by, cx)?)
         };
         Ok(Self {
             kind,
@@ -245,6 +251,7 @@ impl ModifyRun {
 
     /// Makes the new rows of a batch that was locked, and sends them.
     fn rewrite_rows(&mut self, rows: &[KeyedRow], cx: &mut Cx<'_, '_>) -> Result<(), Failure> {
+        let warnings = Warnings::default();
         self.rewritten.clear();
         for (number, row) in rows.iter().enumerate() {
             let old = stored_bytes(row, &self.info)?;
@@ -255,7 +262,7 @@ impl ModifyRun {
                     self.changed += 1;
                     self.rewritten.push(old.into());
                 }
-                Kind::Update(program) => match evaluate_update(program, &self.info, &old)? {
+                Kind::Update(program) => match evaluate_update(program, &self.info, &old, &warnings)? {
                     Evaluated::Changed(new) => {
                         let new: Box<[u8]> = new.into();
                         self.changed += 1;
@@ -266,6 +273,7 @@ impl ModifyRun {
                 },
             }
         }
+        cx.keep_raised(warnings.take_raised());
         self.set.send(false, cx)?;
         self.stage = Stage::Write;
         Ok(())
@@ -369,7 +377,10 @@ fn assigned_value(
             return Ok(folded);
         }
         let mode = if is_strict { StoreMode::Strict } else { StoreMode::Lenient };
-        let stored = store_in_column(1, literal.clone(), &folded.sql_type, column, mode, &context)?;
+        // What the column refuses is refused when a row is to have it.
+        let Ok(stored) = store_in_column(1, literal.clone(), &folded.sql_type, column, mode, &context) else {
+            return Ok(folded);
+        };
         cx.keep_warnings(warnings_of(&context));
         return Ok(Expression::literal(stored, column.sql_type.clone()));
     }

@@ -10,11 +10,10 @@ use super::access::to_utc;
 use crate::plan::InsertPlan;
 use expression::{Context, Expression, NoColumns};
 use protocol::SqlError;
-use query::{TableAccessInfo, now_for};
+use query::{TableAccessInfo, now_for, store_value, timestamp_in_range};
 use std::sync::Arc;
 use types::{
     ColumnDefinition, ColumnIndex, DefaultValue, SqlType, StoreMode, Value, ValueRef, implicit_default,
-    store_with_warning,
 };
 
 /// What may be lost when a value is stored.
@@ -88,6 +87,26 @@ impl RowBuilder {
         }
     }
 
+    /// Columns that the statement leaves out and that have no default: refused before any row, or told once.
+    pub(crate) fn check_left_out(&self, context: &Context<'_>) -> Result<(), Failure> {
+        for (position, column) in self.info.definition.columns.iter().enumerate() {
+            let is_named = self.columns.iter().any(|index| usize::from(index.0) == position);
+            if !is_named && column.default == DefaultValue::Missing && default_of(column, context).is_none() {
+                self.missing_default(column, context)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn missing_default(&self, column: &ColumnDefinition, context: &Context<'_>) -> Result<(), Failure> {
+        let message = || format!("Field '{}' doesn't have a default value", column.name);
+        if self.strictness == Strictness::Strict {
+            return Err(Failure::Error(SqlError::new(1364, message())));
+        }
+        context.warnings.push(1364, message);
+        Ok(())
+    }
+
     /// Whether a row needs a drawn value, and the value that it gives for the AUTO_INCREMENT column itself.
     pub(crate) fn needs_id(
         &self,
@@ -148,8 +167,13 @@ impl RowBuilder {
         let mut late = Vec::new();
         for (position, column) in definition.columns.iter().enumerate() {
             if !is_given[position] {
+                let is_named = self.columns.iter().any(|index| usize::from(index.0) == position);
                 match default_of(column, context) {
                     Some(value) => values[position] = value,
+                    // The statement was told, or refused, as a whole.
+                    None if !is_named && column.default == DefaultValue::Missing => {
+                        values[position] = implicit_default(&column.sql_type);
+                    }
                     None => late.push(position),
                 }
             }
@@ -241,11 +265,7 @@ impl RowBuilder {
             let value = expression.evaluate(values, context)?;
             return self.stored(number, value, &expression.sql_type, column, false, context);
         }
-        let message = || format!("Field '{}' doesn't have a default value", column.name);
-        if self.strictness == Strictness::Strict {
-            return Err(Failure::Error(SqlError::new(1364, message())));
-        }
-        context.warnings.push(1364, message);
+        self.missing_default(column, context)?;
         Ok(implicit_default(&column.sql_type))
     }
 }
@@ -275,18 +295,9 @@ pub(crate) fn store_in_column(
     {
         return Ok(Value::Int(*integer));
     }
-    let stored = match store_with_warning(value.clone(), &column.sql_type, mode) {
-        Ok(stored) => stored,
-        Err(error) => {
-            return Err(Failure::Error(query::write::store_error(error, &value, &column.name, number)));
-        }
-    };
-    if let Some(warning) = stored.warning {
-        context.warnings.push(warning.code(), || {
-            query::write::store_error(warning, &value, &column.name, number).message
-        });
-    }
-    Ok(to_utc(stored.value, from, &column.sql_type, context.time_zone_offset_seconds))
+    let stored = store_value(value, from, column, (mode, number), context)?;
+    let moment = to_utc(stored, from, &column.sql_type, context.time_zone_offset_seconds);
+    Ok(timestamp_in_range(moment, column, (mode, number), context)?)
 }
 
 /// The row's bytes.

@@ -601,7 +601,8 @@ fn locked_source(
     let order = plan.order_by_index.map_or(Order::Any, Order::Key);
     let sort: &[SortKey] = if needs_sort(plan) && limit.is_some() { &plan.order_by } else { &[] };
     let filter = conjunction_of([table.filter.clone(), having], cx.statement);
-    let candidates = candidates(table, info, filter.clone(), (order, false), sort, cx)?;
+    let options = CandidateOptions { order, must_match: false, settings: cx.statement.settings };
+    let candidates = candidates(table, info, filter.clone(), options, sort, cx)?;
     // Aggregates are made here: a locking read answers row by row.
     let (output, is_grouped) = match &plan.grouping {
         Some(_) => {
@@ -619,16 +620,26 @@ fn locked_source(
     Ok(if is_grouped { group_tail(plan, reader, false) } else { reader })
 }
 
+/// How candidates are found.
+pub(crate) struct CandidateOptions {
+    pub(crate) order: Order,
+    /// Only rows that pass the filter now, even where the keys are in the statement.
+    pub(crate) must_match: bool,
+    /// The filter's.
+    pub(crate) settings: expression::context::Settings,
+}
+
 /// The rows that UPDATE, DELETE and locking reads look at: in order of an index, sorted, or as they come. With `must_match` each is read before it
 /// counts, even if its key is known.
 pub(crate) fn candidates(
     table: &TableAccess,
     info: &Arc<TableAccessInfo>,
     filter: Option<Expression>,
-    (order, must_match): (Order, bool),
+    options: CandidateOptions,
     sort: &[SortKey],
     cx: &mut Cx<'_, '_>,
 ) -> Result<Candidates, Failure> {
+    let CandidateOptions { order, must_match, settings } = options;
     let is_sorted = !sort.is_empty();
     let target = match read_target(&table.path, info, cx)? {
         ReadTarget::Direct(Target::Keys(keys)) if !is_sorted && !must_match => {
@@ -643,6 +654,7 @@ pub(crate) fn candidates(
     };
     let mut program = TableReader::program(info, filter, output, cx.statement);
     program.with_primary_key = true;
+    program.context.settings = settings;
     let reader = match target {
         ReadTarget::Direct(target) => TableReader::new(info, program, target, order, None, cx),
         ReadTarget::ByUnique(index, keys) => {

@@ -498,7 +498,9 @@ impl PartitionRead {
             // The fragment went away under the read: the table was dropped, or the node left its group.
             return Err(Failure::WrongSchema);
         };
-        match run.step(&common.info, reader, Visibility::Committed, cx.env.budget, sink)? {
+        let step = run.step(&common.info, reader, Visibility::Committed, cx.env.budget, sink)?;
+        cx.keep_raised(run.take_raised());
+        match step {
             ReadStep::End => Ok(Poll::Moved),
             ReadStep::Spent => {
                 self.state = State::Local(run);
@@ -546,6 +548,7 @@ impl PartitionRead {
             return Ok(Poll::Moved);
         };
         self.attempts = 0;
+        cx.keep_raised(batch.raised);
         give(&batch.rows, common, sink)?;
         let count = u64::from(batch.rows.count);
         let rest = remaining(&access, &batch.progress, count);
@@ -583,6 +586,7 @@ impl PartitionRead {
             return Ok(Poll::Moved);
         };
         self.attempts = 0;
+        cx.keep_raised(batch.raised);
         give(&batch.rows, common, sink)?;
         match behind {
             Behind::Local(mut run) => {

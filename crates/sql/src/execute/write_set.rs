@@ -163,6 +163,7 @@ impl WriteSet {
     fn on_reply(&mut self, open: OpenRequest, reply: Reply, cx: &mut Cx<'_, '_>) {
         match reply {
             Reply::Write(Ok(summary)) => {
+                cx.keep_raised(summary.raised);
                 match summary.committed {
                     Some(epoch) => {
                         cx.core.transaction.see(epoch);

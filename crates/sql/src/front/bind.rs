@@ -282,9 +282,7 @@ pub(crate) fn computed_column(name: impl Into<String>, sql_type: SqlType, nullab
         database: String::new(),
         sql_type,
         nullable,
-        primary_key: false,
-        unique_key: false,
-        auto_increment: false,
+        origin: mysql_protocol::ColumnFlags::EMPTY,
     }
 }
 

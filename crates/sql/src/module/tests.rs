@@ -688,3 +688,25 @@ fn limits_are_whole_numbers_of_any_type() {
         }
     }
 }
+
+#[test]
+fn warnings_of_partitions_reach_the_client() {
+    use expression::context::{Raised, Severity, Warning};
+    let mut harness = Harness::new();
+    let client = harness.connect();
+    harness.query(client, "INSERT IGNORE INTO test.t VALUES (1, 2)");
+    let write = write_in(harness.only_signal());
+    let message = "Data truncated for column 'b' at row 1".to_owned();
+    let warnings = vec![Warning { severity: Severity::Note, code: 1265, message: message.clone() }];
+    let raised = Some(Box::new(Raised { count: 1, warnings }));
+    harness.written_with(&write, vec![OperationResult::Inserted], Some(Epoch(5)), raised);
+    match harness.response(client) {
+        Response::Ok(completion) => assert_eq!((completion.affected_rows, completion.warnings), (1, 1)),
+        other => panic!("OK was expected: {other:?}"),
+    }
+    let shown = rows(harness.ask(client, "SHOW WARNINGS"));
+    assert_eq!(shown, [vec![text("Note"), text("1265"), text(&message)]]);
+    // Another statement begins without them, also one that only asks for counts of the last.
+    assert_eq!(rows(harness.ask(client, "SELECT ROW_COUNT()")).len(), 1);
+    assert!(rows(harness.ask(client, "SHOW WARNINGS")).is_empty());
+}

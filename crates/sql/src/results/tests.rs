@@ -1,5 +1,6 @@
 use super::{RowWriter, column_frames, definition_of, shifted};
 use crate::plan::ResultColumn;
+use mysql_protocol::ColumnFlags;
 use mysql_protocol::result::{RowCells, RowFormat};
 use mysql_protocol::{ColumnDefinition, ColumnType, PacketWriter, ParameterValue};
 use query::RowSink;
@@ -14,9 +15,7 @@ fn column(name: &str, sql_type: SqlType) -> ResultColumn {
         database: "test".to_owned(),
         sql_type,
         nullable: true,
-        primary_key: false,
-        unique_key: false,
-        auto_increment: false,
+        origin: ColumnFlags::EMPTY,
     }
 }
 

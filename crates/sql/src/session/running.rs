@@ -26,7 +26,7 @@ use crate::execute::modify::ModifyRun;
 use crate::execute::select::{Operator, SelectRun};
 use crate::execute::{CommitStart, Completion, Cx, Failure, Progress, Statement, failure_of, start_commit};
 use crate::inbox::{Reply, RequestKind};
-use crate::plan::{Plan, Show, Source, TransactionStatement};
+use crate::plan::{Plan, SessionValue, Show, Source, TransactionStatement};
 use crate::statement_cache::CachedStatement;
 use expression::Settings;
 use mysql_protocol::result::RowFormat;
@@ -165,7 +165,8 @@ impl Session {
         source: TextSource,
     ) {
         let keeps_diagnostics = matches!(&cached.prepared.plan, Plan::Show(plan) if matches!(plan.what, Show::Warnings | Show::Errors));
-        let asks_for_diagnostics = !cached.prepared.session_values.is_empty();
+        let is_count = |value: &SessionValue| matches!(value, SessionValue::Variable(name) if name == "warning_count" || name == "error_count");
+        let asks_for_diagnostics = cached.prepared.session_values.iter().any(is_count);
         let statement = self.statement_of(env, cached, parameters, format);
         if !keeps_diagnostics && !asks_for_diagnostics {
             self.core.diagnostics.clear();

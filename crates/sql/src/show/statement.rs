@@ -11,8 +11,7 @@ use expression::{Context, Expression, NoColumns, Node};
 use protocol::SqlError;
 use protocol::signal::InfoTable;
 use types::{
-    BlobSize, Collation, ColumnDefinition, ColumnIndex, DefaultValue, IntegerWidth, SqlType, TableDefinition,
-    Value,
+    BlobSize, Collation, ColumnDefinition, ColumnIndex, IntegerWidth, SqlType, TableDefinition, Value,
 };
 
 /// How names other than those of databases and tables compare.
@@ -101,7 +100,6 @@ pub(crate) fn field_list(table: &TableDefinition, like: Option<&str>) -> Vec<(Re
         like.is_none_or(|like| is_like(column.name.as_bytes(), like, NAME_COLLATION))
     };
     let field = |(index, column): (ColumnIndex, &ColumnDefinition)| {
-        let key = schema_rows::column_key(table, index);
         let shown = ResultColumn {
             name: column.name.clone(),
             original_name: column.name.clone(),
@@ -110,9 +108,7 @@ pub(crate) fn field_list(table: &TableDefinition, like: Option<&str>) -> Vec<(Re
             database: table.database.clone(),
             sql_type: column.sql_type.clone(),
             nullable: column.flags.nullable,
-            primary_key: key == "PRI",
-            unique_key: key == "UNI",
-            auto_increment: column.default == DefaultValue::AutoIncrement,
+            origin: crate::results::origin_flags(table, index),
         };
         (shown, catalogue::column_default_text(column))
     };

@@ -351,7 +351,9 @@ fn fields_of_a_table() {
         fields.iter().map(|(column, default)| (column.name.as_str(), default.as_deref())).collect();
     assert_eq!(shown, [("balance", None), ("born", None)]);
     let all = field_list(&tokens(), None);
-    assert!(all.len() == 1 && all[0].0.primary_key && !all[0].0.auto_increment);
+    use mysql_protocol::ColumnFlags as Flags;
+    let flags = Flags::PRIMARY_KEY | Flags::PART_KEY | Flags::NO_DEFAULT_VALUE;
+    assert_eq!(all.iter().map(|(column, _)| column.origin).collect::<Vec<_>>(), [flags]);
 }
 
 #[test]

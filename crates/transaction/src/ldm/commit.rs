@@ -18,6 +18,7 @@ use protocol::signal::{
     ReplicatedWrite, RequestId, WriteDone, WriteFailure, WriteSummary,
 };
 use protocol::{Address, Budget, Outputs, Signal};
+use query::Raised;
 use query::Shared;
 use std::sync::Arc;
 use storage::RowHandle;
@@ -36,10 +37,13 @@ const PIECES_IN_FLIGHT: u32 = 8;
 /// Rows prepared or published at once, without a turn of others: more than most transactions have.
 const AT_ONCE: u32 = 64;
 
+/// What the statement that carries its commit did, and the warnings it raised.
+type StatementDone = (Vec<OperationResult>, Option<Box<Raised>>);
+
 /// How the end of a one-primary commit is told.
 pub(super) enum Reply {
     /// To a statement that carried its commit.
-    Write { to: Address, request: RequestId, results: Vec<OperationResult>, operations: u32 },
+    Write { to: Address, request: RequestId, done: StatementDone, operations: u32 },
     /// To a COMMIT.
     Commit { to: Address, request: RequestId },
 }
@@ -147,12 +151,12 @@ impl Ldm {
         to: Address,
         request: RequestId,
         place: Place,
-        results: Vec<OperationResult>,
+        done: StatementDone,
         epoch_seen: Epoch,
         outputs: &mut Outputs<Shared>,
     ) {
         let operations = self.operation_count(place);
-        let reply = Reply::Write { to, request, results, operations };
+        let reply = Reply::Write { to, request, done, operations };
         if self.held.contains_key(&place) {
             self.begin(place, Ending::One(reply), epoch_seen, outputs);
         } else {
@@ -664,9 +668,9 @@ fn answer_of(reply: Reply, outcome: Result<Epoch, Refusal>) -> (Address, Signal)
             };
             (to, Signal::CommitDone(CommitDone { request, outcome }))
         }
-        Reply::Write { to, request, results, operations } => {
+        Reply::Write { to, request, done: (results, raised), operations } => {
             let result = match outcome {
-                Ok(epoch) => Ok(WriteSummary { results, operations, committed: Some(epoch) }),
+                Ok(epoch) => Ok(WriteSummary { results, operations, committed: Some(epoch), raised }),
                 Err(refusal) => Err(WriteFailure { operation: 0, refusal }),
             };
             (to, Signal::WriteDone(Box::new(WriteDone { request, result })))

@@ -13,6 +13,7 @@ use protocol::program::{
 };
 use protocol::signal::{ReadBatch, ReadDone, ReadRequest};
 use protocol::{Address, Budget, Outputs, Signal};
+use query::Warnings;
 use query::batch::BatchShape;
 use query::{ReadRun, ReadStep, RowBatchWriter, Shared, read_row};
 use std::sync::Arc;
@@ -34,6 +35,7 @@ pub(super) struct LockedRead {
     pub(super) request: Box<ReadRequest>,
     next: usize,
     batch: RowBatch,
+    warnings: Warnings,
     /// It waited for the next key's lock, and its turn has come.
     pub(super) is_first: bool,
 }
@@ -62,7 +64,8 @@ impl Ldm {
             return self.refuse_read(from, &request, refusal, outputs);
         }
         if request.lock.is_some() {
-            let run = LockedRead { from, request, next: 0, batch: RowBatch::default(), is_first: false };
+            let (batch, warnings) = (RowBatch::default(), Warnings::default());
+            let run = LockedRead { from, request, next: 0, batch, warnings, is_first: false };
             return self.run_locked_read(now, run, outputs);
         }
         let run = ReadRun::new(Arc::clone(&request.program), request.access.clone());
@@ -134,7 +137,8 @@ impl Ldm {
             .transaction
             .map_or(0, |transaction| self.operation_count((transaction, read.request.partition)));
         let progress = read.run.progress(step);
-        let batch = ReadBatch { rows: read.writer.finish(), progress, operations };
+        let raised = read.run.take_raised();
+        let batch = ReadBatch { rows: read.writer.finish(), progress, operations, raised };
         let done = ReadDone { request: read.request.request, result: Ok(batch) };
         outputs.send(self.address, read.from, Signal::ReadDone(Box::new(done)));
     }
@@ -204,7 +208,8 @@ impl Ldm {
         let position = u32::try_from(read.next).unwrap_or(u32::MAX);
         let progress = if is_end { ReadProgress::End } else { ReadProgress::More { after: None, position } };
         let operations = self.operation_count((transaction, read.request.partition));
-        let batch = ReadBatch { rows: read.batch, progress, operations };
+        let raised = read.warnings.take_raised();
+        let batch = ReadBatch { rows: read.batch, progress, operations, raised };
         let done = ReadDone { request: read.request.request, result: Ok(batch) };
         outputs.send(self.address, read.from, Signal::ReadDone(Box::new(done)));
     }
@@ -230,7 +235,10 @@ impl Ldm {
         let info = self.map.table(lock.table).ok_or(Refusal::WrongSchema)?;
         let newest = fragment.newest(&lock.key);
         let row = match newest.row {
-            Some(row) => Some(read_row(&read.request.program, info, &lock.key, row).map_err(Refusal::Error)?),
+            Some(row) => {
+                let batch = read_row(&read.request.program, info, &lock.key, row, &read.warnings);
+                Some(batch.map_err(Refusal::Error)?)
+            }
             None => None,
         };
         if row.as_ref().is_some_and(|batch| batch.count == 0) {

@@ -11,6 +11,7 @@ use crate::mutants::{self, Mutant};
 use protocol::program::{LockMode, LockWait, OnDuplicate, OperationResult, Refusal, WriteOperation};
 use protocol::signal::{WriteDone, WriteFailure, WriteRequest, WriteSummary};
 use protocol::{Address, Outputs, Signal};
+use query::Warnings;
 use query::{Evaluated, Shared, TableAccessInfo, delete_matches, evaluate_insert_conflict, evaluate_update};
 use std::borrow::Cow;
 use stdx::{Instant, Now};
@@ -21,6 +22,7 @@ pub(super) struct WriteRun {
     pub(super) from: Address,
     pub(super) request: Box<WriteRequest>,
     results: Vec<OperationResult>,
+    warnings: Warnings,
     /// It waited for the next row's lock, and its turn has come.
     pub(super) is_first: bool,
     /// It has found DataMemory full, and waits no longer than this.
@@ -44,7 +46,8 @@ impl Ldm {
         outputs: &mut Outputs<Shared>,
     ) {
         let results = Vec::with_capacity(request.operations.len());
-        let run = WriteRun { from, request, results, is_first: false, waits_for_memory_until: None };
+        let (warnings, is_first) = (Warnings::default(), false);
+        let run = WriteRun { from, request, results, warnings, is_first, waits_for_memory_until: None };
         self.run_write(now, run, outputs);
     }
 
@@ -106,13 +109,13 @@ impl Ldm {
                 run.from,
                 run.request.request,
                 place,
-                run.results,
+                (run.results, run.warnings.take_raised()),
                 epoch_seen,
                 outputs,
             );
         }
-        let summary =
-            WriteSummary { results: run.results, operations: self.operation_count(place), committed: None };
+        let (operations, raised) = (self.operation_count(place), run.warnings.take_raised());
+        let summary = WriteSummary { results: run.results, operations, committed: None, raised };
         let done = WriteDone { request: run.request.request, result: Ok(summary) };
         outputs.send(self.address, run.from, Signal::WriteDone(Box::new(done)));
     }
@@ -154,7 +157,7 @@ impl Ldm {
                 return Err(Stop::Locked(lock));
             }
         }
-        match evaluate(operation, newest.row, info).map_err(Stop::Refused)? {
+        match evaluate(operation, newest.row, info, &run.warnings).map_err(Stop::Refused)? {
             Change::None(result) => {
                 // A row that keeps its values is locked until the transaction ends, as if it had changed.
                 let is_locked = result == OperationResult::Unchanged && request.commit.is_none();
@@ -221,6 +224,7 @@ fn evaluate<'a>(
     operation: &'a WriteOperation,
     newest: Option<&[u8]>,
     info: &TableAccessInfo,
+    warnings: &Warnings,
 ) -> Result<Change<'a>, Refusal> {
     let stored = |result, row: &'a [u8]| Change::Stage(result, Some(Cow::Borrowed(row)));
     match operation {
@@ -230,13 +234,14 @@ fn evaluate<'a>(
             (Some(_), OnDuplicate::Ignore) => Ok(Change::None(OperationResult::Duplicate)),
             (Some(_), OnDuplicate::Replace) => Ok(stored(OperationResult::Replaced, row)),
             (Some(old), OnDuplicate::Update(program)) => {
-                change_of(evaluate_insert_conflict(program, info, old, row).map_err(Refusal::Error)?)
+                let evaluated = evaluate_insert_conflict(program, info, old, row, warnings);
+                change_of(evaluated.map_err(Refusal::Error)?)
             }
         },
         WriteOperation::Put { row, .. } => Ok(stored(OperationResult::Stored, row)),
         WriteOperation::Update { program, .. } => match newest {
             None => Ok(Change::None(OperationResult::NotMatched)),
-            Some(old) => change_of(evaluate_update(program, info, old).map_err(Refusal::Error)?),
+            Some(old) => change_of(evaluate_update(program, info, old, warnings).map_err(Refusal::Error)?),
         },
         WriteOperation::Delete { filter, .. } => {
             let Some(old) = newest else {

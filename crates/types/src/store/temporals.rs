@@ -83,9 +83,8 @@ pub(super) fn to_time(value: &Value, fraction: u8) -> Converted {
     let (parsed, loss) = time(value);
     let loss = match parsed {
         None => incorrect(TemporalKind::Time),
-        Some(parsed) if parsed.truncated || parsed.clamped || parsed.offset_minutes.is_some() => {
-            incorrect(TemporalKind::Time)
-        }
+        Some(parsed) if parsed.truncated || parsed.offset_minutes.is_some() => incorrect(TemporalKind::Time),
+        Some(parsed) if parsed.clamped => Loss::Error(StoreError::TemporalOutOfRange(TemporalKind::Time)),
         Some(_) => loss,
     };
     let limit = Time::MAX.truncate(0);
@@ -100,7 +99,11 @@ fn time(value: &Value) -> (Option<Parsed<Time>>, Loss) {
     let note = Loss::Note(StoreError::Truncated);
     match value {
         Value::Null => (None, Loss::Nothing),
-        Value::Bytes(text) => (Time::parse(text), Loss::Nothing),
+        Value::Bytes(text) => {
+            let has_date =
+                text.contains(&b'-') && DateTime::parse(text).is_some_and(|parsed| parsed.has_time);
+            (Time::parse(text), if has_date { note } else { Loss::Nothing })
+        }
         Value::Time(time) => (Some(Parsed::exact(*time, true)), Loss::Nothing),
         Value::Date(_) => (Some(Parsed::exact(Time::ZERO, true)), note),
         Value::DateTime(datetime) => (Some(Parsed::exact(datetime.time(), true)), note),

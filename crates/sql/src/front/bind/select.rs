@@ -20,7 +20,7 @@ use sqlparser::ast::{
     SelectItemQualifiedWildcardKind, SetExpr, SetOperator, TableFactor, TableWithJoins, Value as AstValue,
     WildcardAdditionalOptions,
 };
-use types::{ColumnIndex, IndexKind, TableKind};
+use types::{ColumnIndex, TableKind};
 
 /// Items of a select list, as in MySQL.
 const ITEM_COUNT_MAX: usize = 4_096;
@@ -310,7 +310,9 @@ impl Binder<'_> {
 }
 
 fn text_of(value: &AstValue) -> Option<String> {
-    if let AstValue::SingleQuotedString(text) = value { Some(text.clone()) } else { None }
+    let AstValue::SingleQuotedString(text) = value else { return None };
+    // As MySQL names it.
+    Some(text.trim_start_matches(|first: char| first.is_whitespace() || first.is_control()).to_owned())
 }
 
 /// Everything but rows and limits.
@@ -362,15 +364,7 @@ fn describe_origin(column: &mut ResultColumn, table: &ScopeTable, index: ColumnI
     column.table.clone_from(&table.alias);
     column.original_table.clone_from(&definition.name);
     column.database.clone_from(&definition.database);
-    for key in definition.public_indexes() {
-        let is_part = key.parts.iter().any(|part| part.column == index);
-        match key.kind {
-            IndexKind::Primary => column.primary_key |= is_part,
-            IndexKind::Unique { .. } => column.unique_key |= is_part,
-            IndexKind::Ordered => {}
-        }
-    }
-    column.auto_increment = definition.auto_increment == Some(index);
+    column.origin = crate::results::origin_flags(definition, index);
 }
 
 fn plain_wildcard(text: &str, options: &WildcardAdditionalOptions) -> Result<(), SqlError> {

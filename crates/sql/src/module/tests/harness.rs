@@ -296,7 +296,18 @@ impl Harness {
         results: Vec<OperationResult>,
         committed: Option<Epoch>,
     ) {
-        let result = Ok(WriteSummary { results, operations: 0, committed });
+        self.written_with(write, results, committed, None);
+    }
+
+    /// The same, with warnings.
+    pub(super) fn written_with(
+        &mut self,
+        write: &WriteRequest,
+        results: Vec<OperationResult>,
+        committed: Option<Epoch>,
+        raised: Option<Box<expression::context::Raised>>,
+    ) {
+        let result = Ok(WriteSummary { results, operations: 0, committed, raised });
         self.signal(LDM, Signal::WriteDone(Box::new(WriteDone { request: write.request, result })));
     }
 
@@ -307,7 +318,7 @@ impl Harness {
         results: Vec<OperationResult>,
         operations: u32,
     ) {
-        let result = Ok(WriteSummary { results, operations, committed: None });
+        let result = Ok(WriteSummary { results, operations, committed: None, raised: None });
         self.signal(LDM, Signal::WriteDone(Box::new(WriteDone { request: write.request, result })));
     }
 
@@ -326,7 +337,8 @@ impl Harness {
             let values: Vec<ValueRef<'_>> = row.iter().map(Value::as_ref).collect();
             writer.push(b"key", b"key", &values);
         }
-        let batch = ReadBatch { rows: writer.finish(), progress: ReadProgress::End, operations: 0 };
+        let (progress, operations) = (ReadProgress::End, 0);
+        let batch = ReadBatch { rows: writer.finish(), progress, operations, raised: None };
         self.signal(LDM, Signal::ReadDone(Box::new(ReadDone { request: read.request, result: Ok(batch) })));
     }
 
