@@ -354,7 +354,7 @@ impl Harness {
         for (key, value) in rows {
             writer.push(key, b"", &[ValueRef::Int(*value)]);
         }
-        let batch = ReadBatch { rows: writer.finish(), progress, operations };
+        let batch = ReadBatch { rows: writer.finish(), progress, operations, raised: None };
         self.signal(LDM, Signal::ReadDone(Box::new(ReadDone { request: read.request, result: Ok(batch) })));
     }
 
