@@ -58,6 +58,8 @@ pub struct Client {
     serial: u32,
     is_finished: bool,
     is_closing: bool,
+    /// When it is run next, whatever arrives before.
+    wake_at: Option<u64>,
 }
 
 struct Connected {
@@ -89,6 +91,7 @@ impl Client {
             serial: 0,
             is_finished: false,
             is_closing: false,
+            wake_at: None,
         }
     }
 
@@ -159,6 +162,17 @@ impl Client {
             self.connection = None;
             self.pending = Some(Answer::Lost);
         }
+    }
+
+    /// It is going to be run at this time, and at no other that was said before.
+    pub fn expect_wake(&mut self, at: u64) {
+        self.wake_at = Some(at);
+    }
+
+    /// Whether this is the time at which it was to be run.
+    #[must_use]
+    pub fn is_due(&self, now: u64) -> bool {
+        self.wake_at == Some(now)
     }
 
     /// The client closed its connection.

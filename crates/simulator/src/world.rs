@@ -528,7 +528,10 @@ impl World {
                     self.enqueue(Address::membership(at), Item::LinkUp(node));
                 }
                 Delivery::Start(node) => self.start_late(node),
-                Delivery::WakeClient(client) => self.run_client(client),
+                Delivery::WakeClient(client) if self.clients[client].is_due(timed.at) => {
+                    self.run_client(client)
+                }
+                Delivery::WakeClient(_) => {}
             }
         }
     }
@@ -556,6 +559,12 @@ impl World {
         true
     }
 
+    /// Runs a client at a time; an earlier wish is void, so that wakes do not breed.
+    fn wake_client(&mut self, at: u64, client: usize) {
+        self.clients[client].expect_wake(at);
+        self.later(at, Delivery::WakeClient(client));
+    }
+
     /// Sends what a client has to say, in drawn pieces.
     pub fn run_client(&mut self, client: usize) {
         let wake = {
@@ -564,7 +573,7 @@ impl World {
         };
         if let Some(at) = wake {
             let at = at.max(self.now + 1_000);
-            self.later(at, Delivery::WakeClient(client));
+            self.wake_client(at, client);
         }
         if let Some(node) = self.clients[client].target()
             && !self.clients[client].wants_close()
@@ -572,7 +581,7 @@ impl World {
         {
             self.clients[client].refuse();
             let at = self.now + 1_000_000;
-            self.later(at, Delivery::WakeClient(client));
+            self.wake_client(at, client);
         }
         let Some(link) = self.clients[client].link() else { return };
         let mut bytes = self.clients[client].take_output();
@@ -587,7 +596,7 @@ impl World {
             let at = self.client_time(client, true);
             self.clients[client].closed();
             self.later(at, Delivery::ServerClosed { connection: link });
-            self.later(at, Delivery::WakeClient(client));
+            self.wake_client(at, client);
         }
     }
 
@@ -645,7 +654,7 @@ impl World {
         self.clients[client].lose(serial);
         let at = self.client_time(client, true);
         self.later(at, Delivery::ServerClosed { connection: link });
-        self.later(at, Delivery::WakeClient(client));
+        self.wake_client(at, client);
     }
 
     /// A node dies at once.
