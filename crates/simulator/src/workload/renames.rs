@@ -150,8 +150,11 @@ impl Script for NameReader {
             Answer::Connected => {}
             Answer::Done(_) | Answer::Rows(_) => self.saw(now, true),
             Answer::Error(1146, _) => self.saw(now, false),
+            // Its node may be gone for good: each attempt counts.
+            Answer::Lost if self.left == 0 => return Action::Finish,
             Answer::Lost => {
                 self.running = None;
+                self.left -= 1;
                 return Action::Wait(5_000_000);
             }
             Answer::Error(code, _) if code == 1180 || super::is_certain_failure(code) => self.running = None,
