@@ -9,8 +9,8 @@
 use crate::table::now_fraction;
 use std::fmt::Write;
 use types::{
-    BlobSize, Collation, ColumnDefinition, Database, DefaultValue, IndexDefinition, IndexKind, IntegerWidth,
-    SqlType, TableDefinition, Value, format_text,
+    BlobSize, ColumnDefinition, Database, DefaultValue, IndexDefinition, IndexKind, IntegerWidth, SqlType,
+    TableDefinition, Value, format_text,
 };
 
 /// The storage engine's name, as SHOW CREATE TABLE and SHOW ENGINES print it.
@@ -116,7 +116,7 @@ fn size_name(size: BlobSize) -> &'static str {
 
 fn column_text(table: &TableDefinition, column: &ColumnDefinition) -> String {
     let mut text = format!("{} {}", quoted_name(&column.name), column_type_text(&column.sql_type));
-    if let Some(collation) = collation_of(&column.sql_type)
+    if let Some(collation) = column.sql_type.character_collation()
         && collation != table.collation
     {
         push(
@@ -190,31 +190,6 @@ fn now_text(sql_type: &SqlType) -> String {
     match now_fraction(sql_type) {
         Some(fraction) if fraction > 0 => format!("CURRENT_TIMESTAMP({fraction})"),
         _ => "CURRENT_TIMESTAMP".to_owned(),
-    }
-}
-
-fn collation_of(sql_type: &SqlType) -> Option<Collation> {
-    match sql_type {
-        SqlType::Char { collation, .. }
-        | SqlType::VarChar { collation, .. }
-        | SqlType::Text { collation, .. }
-        | SqlType::Enum { collation, .. }
-        | SqlType::Set { collation, .. } => Some(*collation),
-        SqlType::Null
-        | SqlType::Integer { .. }
-        | SqlType::Float
-        | SqlType::Double
-        | SqlType::Decimal { .. }
-        | SqlType::Bit { .. }
-        | SqlType::Binary { .. }
-        | SqlType::VarBinary { .. }
-        | SqlType::Blob { .. }
-        | SqlType::Date
-        | SqlType::Time { .. }
-        | SqlType::DateTime { .. }
-        | SqlType::Timestamp { .. }
-        | SqlType::Year
-        | SqlType::Json => None,
     }
 }
 

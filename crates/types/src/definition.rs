@@ -8,7 +8,7 @@
 //! Deliberately not here: the limits and messages of DDL (`catalogue`), and expressions (stored encoded).
 
 use crate::row::Form;
-use crate::{ColumnIndex, Decimal, IndexId, SqlType, TableId, Value};
+use crate::{Collation, ColumnIndex, Decimal, IndexId, SqlType, TableId, Value};
 use wire_derive::Wire;
 
 /// What DEFAULT gives.
@@ -175,6 +175,32 @@ pub const KEY_PART_COUNT_MAX: usize = 16;
 pub const INDEX_COUNT_MAX: usize = 64;
 
 impl SqlType {
+    /// The collation of a type of characters; `None` for numbers, moments and bytes.
+    pub fn character_collation(&self) -> Option<Collation> {
+        match self {
+            SqlType::Char { collation, .. }
+            | SqlType::VarChar { collation, .. }
+            | SqlType::Text { collation, .. }
+            | SqlType::Enum { collation, .. }
+            | SqlType::Set { collation, .. } => Some(*collation),
+            SqlType::Null
+            | SqlType::Integer { .. }
+            | SqlType::Float
+            | SqlType::Double
+            | SqlType::Decimal { .. }
+            | SqlType::Bit { .. }
+            | SqlType::Binary { .. }
+            | SqlType::VarBinary { .. }
+            | SqlType::Blob { .. }
+            | SqlType::Date
+            | SqlType::Time { .. }
+            | SqlType::DateTime { .. }
+            | SqlType::Timestamp { .. }
+            | SqlType::Year
+            | SqlType::Json => None,
+        }
+    }
+
     /// True if a column can be of this type: precision, scale, fraction and members are in their limits.
     #[must_use]
     pub fn is_valid_column(&self) -> bool {

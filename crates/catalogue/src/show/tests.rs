@@ -4,6 +4,7 @@ use crate::{
     KeySpecKind, Nullability, TableName, TableOptions,
 };
 use std::sync::Arc;
+use types::Collation;
 use types::{Schema, TableId};
 
 /// The definition that a CREATE TABLE makes.

@@ -163,7 +163,7 @@ fn column_row(
     let facts = TypeFacts::of(&column.sql_type);
     let type_text = column_type_text(&column.sql_type);
     let base_type = type_text.split(['(', ' ']).next().unwrap_or_default();
-    let collation = collation_of(&column.sql_type);
+    let collation = column.sql_type.character_collation();
     let mut row = table.place().to_vec();
     row.extend([
         text(&column.name),
@@ -194,7 +194,7 @@ pub(super) fn shown_columns(table: ShownTable<'_>, full: bool) -> Vec<Vec<Value>
     let row = |(index, column): (ColumnIndex, &ColumnDefinition)| {
         let mut row = vec![text(&column.name), text(&column_type_text(&column.sql_type))];
         if full {
-            row.push(optional_text(collation_of(&column.sql_type).map(Collation::name)));
+            row.push(optional_text(column.sql_type.character_collation().map(Collation::name)));
         }
         row.extend([
             yes_or_no(column.flags.nullable),
@@ -432,30 +432,5 @@ fn size_max(size: BlobSize) -> u32 {
         BlobSize::Normal => 65_535,
         BlobSize::Medium => 16_777_215,
         BlobSize::Long => u32::MAX,
-    }
-}
-
-fn collation_of(sql_type: &SqlType) -> Option<Collation> {
-    match sql_type {
-        SqlType::Char { collation, .. }
-        | SqlType::VarChar { collation, .. }
-        | SqlType::Text { collation, .. }
-        | SqlType::Enum { collation, .. }
-        | SqlType::Set { collation, .. } => Some(*collation),
-        SqlType::Null
-        | SqlType::Integer { .. }
-        | SqlType::Float
-        | SqlType::Double
-        | SqlType::Decimal { .. }
-        | SqlType::Bit { .. }
-        | SqlType::Binary { .. }
-        | SqlType::VarBinary { .. }
-        | SqlType::Blob { .. }
-        | SqlType::Date
-        | SqlType::Time { .. }
-        | SqlType::DateTime { .. }
-        | SqlType::Timestamp { .. }
-        | SqlType::Year
-        | SqlType::Json => None,
     }
 }

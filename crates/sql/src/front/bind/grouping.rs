@@ -217,17 +217,7 @@ impl Binder<'_> {
         let mut group_by = Vec::with_capacity(items.len());
         for item in items {
             let bound = match ordinal(item) {
-                Some(digits) => {
-                    let position = digits.parse::<usize>().ok().and_then(|ordinal| ordinal.checked_sub(1));
-                    let (_, expression) =
-                        position.and_then(|position| select.get(position)).ok_or_else(|| {
-                            SqlError::new(
-                                1054,
-                                format!("Unknown column '{digits}' in '{}'", Clause::GroupBy.text()),
-                            )
-                        })?;
-                    expression.clone()
-                }
+                Some(digits) => select_item(digits, select, Clause::GroupBy)?.clone(),
                 None => {
                     let mut place = Place::new(scope, Clause::GroupBy);
                     place.aliases = Some(super::expression::Aliases { items: select, first: false });
@@ -251,5 +241,18 @@ pub(crate) fn ordinal(item: &Expr) -> Option<&str> {
     match &value.value {
         AstValue::Number(digits, _) if digits.bytes().all(|byte| byte.is_ascii_digit()) => Some(digits),
         _ => None,
+    }
+}
+
+/// The item of the select list that an ordinal of `clause` means; they count from 1.
+pub(crate) fn select_item<'a>(
+    digits: &str,
+    select: &'a [(String, Expression)],
+    clause: Clause,
+) -> Result<&'a Expression, SqlError> {
+    let position = digits.parse::<usize>().ok().and_then(|ordinal| ordinal.checked_sub(1));
+    match position.and_then(|position| select.get(position)) {
+        Some((_, expression)) => Ok(expression),
+        None => Err(SqlError::new(1054, format!("Unknown column '{digits}' in '{}'", clause.text()))),
     }
 }

@@ -3,7 +3,7 @@
 //! Everything is bound in the mixed space first; then, if there is a grouping, brought into the group space.
 
 use super::expression::{Aggregates, Aliases, Place};
-use super::grouping::{Adopted, Groups, ordinal};
+use super::grouping::{Adopted, Groups, ordinal, select_item};
 use super::item_names::item_texts;
 use super::scope::{Scope, ScopeTable, same_name};
 use super::{Binder, Bound, Clause, NamedTable, computed_column};
@@ -261,17 +261,7 @@ impl Binder<'_> {
                 Some(OrderBySort::Using(_)) => return Err(syntax_error_at_word(self.text, &["USING"])),
             };
             let expression = match ordinal(expr) {
-                Some(digits) => {
-                    let position = digits.parse::<usize>().ok().and_then(|ordinal| ordinal.checked_sub(1));
-                    let (_, expression) =
-                        position.and_then(|position| select.get(position)).ok_or_else(|| {
-                            SqlError::new(
-                                1054,
-                                format!("Unknown column '{digits}' in '{}'", Clause::OrderBy.text()),
-                            )
-                        })?;
-                    expression.clone()
-                }
+                Some(digits) => select_item(digits, select, Clause::OrderBy)?.clone(),
                 None => {
                     let mut place = Place::new(scope, Clause::OrderBy);
                     place.aggregates = Some(aggregates);
