@@ -1,4 +1,7 @@
 //! Runs seeds: `--seed N` one, with its transcript; `--seeds N [--first M]` a campaign on all CPUs, with a summary.
+//!
+//! A campaign has a process per CPU, which runs one seed after the other: simulations in one process would wait for each other's
+//! readers before they free memory, and a seed with little of it would not repeat exactly. What ends the process ends one seed.
 #![expect(
     clippy::print_stdout,
     clippy::disallowed_methods,
@@ -7,11 +10,15 @@
 )]
 
 use simulator::{Outcome, Scenario, run, run_seed};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 /// More than all but runaway seeds have.
 const LINES_OF_ONE: usize = 1_000_000;
+/// A process of a campaign says with these words which seed it begins, and what became of it.
+const BEGINS: &str = "begins";
+const ENDED: &str = "ended";
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -19,10 +26,14 @@ fn main() {
         let position = arguments.iter().position(|argument| argument == name)?;
         arguments.get(position + 1)?.parse::<u64>().ok()
     };
-    let failures = match (value("--seed"), value("--seeds")) {
-        (Some(seed), _) => one(seed),
-        (None, Some(count)) => campaign(value("--first").unwrap_or(0), count),
-        (None, None) => {
+    let first = value("--first").unwrap_or(0);
+    let failures = match (value("--seed"), value("--seeds"), value("--every")) {
+        (Some(seed), _, _) => one(seed),
+        (None, Some(count), None) => campaign(first, count),
+        (None, Some(count), Some(every)) => {
+            share((first..first + count).step_by(usize::try_from(every).unwrap()))
+        }
+        (None, None, _) => {
             println!("simulate --seed N | --seeds N [--first M]");
             2
         }
@@ -35,51 +46,95 @@ fn one(seed: u64) -> u64 {
     println!("{scenario:?}");
     let outcome = run(&scenario, LINES_OF_ONE);
     println!("{}", outcome.tail);
-    report(seed, &outcome);
+    println!("{}", report(seed, &outcome));
     u64::from(outcome.failure.is_some())
 }
 
-fn report(seed: u64, outcome: &Outcome) {
+fn report(seed: u64, outcome: &Outcome) -> String {
     let verdict = outcome.failure.as_deref().unwrap_or("passed");
     let milliseconds = outcome.virtual_time / 1_000_000;
-    println!(
+    format!(
         "seed {seed}: {verdict} ({} steps, {milliseconds} virtual ms, digest {:016x})",
         outcome.steps, outcome.digest
-    );
+    )
+}
+
+/// What a process of a campaign does: its seeds, one after the other.
+fn share(seeds: impl Iterator<Item = u64>) -> u64 {
+    for seed in seeds {
+        println!("{BEGINS} {seed}");
+        let outcome = run_seed(seed);
+        let failed = u64::from(outcome.failure.is_some());
+        if failed > 0 {
+            println!("{}", report(seed, &outcome));
+        }
+        println!("{ENDED} {failed} {} {}", outcome.steps, outcome.virtual_time);
+    }
+    0
+}
+
+#[derive(Default)]
+struct Totals {
+    failed: u64,
+    steps: u64,
+    virtual_time: u64,
 }
 
 fn campaign(first: u64, count: u64) -> u64 {
     let started = Instant::now();
-    let (next, failures) = (AtomicU64::new(first), AtomicU64::new(0));
-    let (steps, virtual_time) = (AtomicU64::new(0), AtomicU64::new(0));
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    std::thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| {
-                loop {
-                    let seed = next.fetch_add(1, Ordering::Relaxed);
-                    if seed >= first + count {
-                        return;
-                    }
-                    let outcome = run_seed(seed);
-                    steps.fetch_add(outcome.steps, Ordering::Relaxed);
-                    virtual_time.fetch_add(outcome.virtual_time, Ordering::Relaxed);
-                    if outcome.failure.is_some() {
-                        failures.fetch_add(1, Ordering::Relaxed);
-                        report(seed, &outcome);
-                    }
-                }
-            });
-        }
+    let every = std::thread::available_parallelism().map_or(1, |threads| threads.get() as u64);
+    let until = first + count;
+    let shares: Vec<Totals> = std::thread::scope(|scope| {
+        let shares: Vec<_> = (first..until.min(first + every))
+            .map(|first| scope.spawn(move || overseen_share(first, until, every)))
+            .collect();
+        shares.into_iter().map(|share| share.join().unwrap()).collect()
     });
-    let seconds = started.elapsed().as_secs_f64();
-    let failed = failures.load(Ordering::Relaxed);
+    let sum = |part: fn(&Totals) -> u64| shares.iter().map(part).sum::<u64>();
+    let (failed, seconds) = (sum(|share| share.failed), started.elapsed().as_secs_f64());
     println!(
-        "{count} seeds from {first}: {failed} failed; {} steps, {:.1} virtual s, {:.1} s, {:.1} seeds/s",
-        steps.load(Ordering::Relaxed),
-        std::time::Duration::from_nanos(virtual_time.load(Ordering::Relaxed)).as_secs_f64(),
-        seconds,
+        "{count} seeds from {first}: {failed} failed; {} steps, {:.1} virtual s, {seconds:.1} s, {:.1} seeds/s",
+        sum(|share| share.steps),
+        Duration::from_nanos(sum(|share| share.virtual_time)).as_secs_f64(),
         count as f64 / seconds
     );
     failed
+}
+
+/// Every `every`th seed from `first` on, in a process that is started again behind a seed that ended it.
+fn overseen_share(first: u64, until: u64, every: u64) -> Totals {
+    let mut totals = Totals::default();
+    let mut next = first;
+    while next < until {
+        let mut process = Command::new(std::env::current_exe().unwrap())
+            .args(["--first", &next.to_string(), "--seeds", &(until - next).to_string()])
+            .args(["--every", &every.to_string()])
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut running = None;
+        for line in BufReader::new(process.stdout.take().unwrap()).lines() {
+            let line = line.unwrap();
+            let mut words = line.split(' ');
+            match words.next() {
+                Some(BEGINS) => running = words.next().and_then(|seed| seed.parse::<u64>().ok()),
+                Some(ENDED) => {
+                    let mut number = || words.next().and_then(|word| word.parse::<u64>().ok()).unwrap_or(0);
+                    totals.failed += number();
+                    totals.steps += number();
+                    totals.virtual_time += number();
+                    next = running.take().map_or(until, |seed| seed + every);
+                }
+                _ => println!("{line}"),
+            }
+        }
+        let status = process.wait().unwrap();
+        if next < until {
+            let seed = running.unwrap_or(next);
+            println!("seed {seed}: it ended its process ({status})");
+            totals.failed += 1;
+            next = seed + every;
+        }
+    }
+    totals
 }

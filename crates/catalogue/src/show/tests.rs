@@ -4,8 +4,7 @@ use crate::{
     KeySpecKind, Nullability, TableName, TableOptions,
 };
 use std::sync::Arc;
-use types::Collation;
-use types::{Schema, TableId};
+use types::{Collation, Schema, TableId};
 
 /// The definition that a CREATE TABLE makes.
 fn definition(columns: Vec<ColumnSpec>, keys: Vec<KeySpec>, options: TableOptions) -> Arc<TableDefinition> {
