@@ -13,7 +13,9 @@
 //! **Journal.** Every step that is written also puts the job's row in `jobs`: the job as it stands *after* that write. Whoever gets the
 //! lock reads `ids` and `jobs` first ([`Journal`]), and before a job of its own runs the unfinished one that it finds there to its end.
 //! The last write marks the row `done`, or `failed` with the error; it stays for [`JOURNAL_LENGTH`] jobs, so that a runner that lost its
-//! lock or does not know the outcome of its commit (1180) can lock again and look what became of its job ([`Journal::outcome`]).
+//! lock or does not know the outcome of its commit (1180) can lock again and look what became of its job ([`Journal::outcome`]). A job is
+//! known by its id *and* the runner that made it: two runners, of which one lost its lock without knowing, may make jobs with one id, of
+//! which one at most is written.
 //!
 //! **Two versions.** [`JobStep::Install`] sends `SchemaInstall` to `main` of every member and waits until each has installed the version
 //! *and has no transaction left that began under an older one*. The next version is written only then, so that at any moment the
@@ -53,7 +55,7 @@ use crate::system::{self, IDS, JOBS, MalformedRow, SystemTables, SystemWrite};
 use crate::table::TableIds;
 use protocol::SqlError;
 use protocol::program::TableRef;
-use types::{IndexId, Schema, SchemaVersion, TableId, Value, ValueRef};
+use types::{IndexId, Schema, SchemaVersion, TableId, TransactionId, Value, ValueRef};
 use wire_derive::Wire;
 
 /// How many ended jobs the journal remembers.
@@ -133,10 +135,19 @@ enum Direction {
     Stuck,
 }
 
+/// Which job: no two of a cluster's life have one name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Wire)]
+pub struct JobName {
+    /// Its row in the journal, if it is ever written.
+    pub id: u64,
+    /// The transaction that held the DDL lock for the runner that made it.
+    pub maker: TransactionId,
+}
+
 /// A DDL statement on its way.
 #[derive(Clone, PartialEq, Debug, Wire)]
 pub struct DdlJob {
-    id: u64,
+    name: JobName,
     summary: String,
     /// The last version that was written (or found, before the first write).
     version: SchemaVersion,
@@ -164,12 +175,18 @@ pub struct Ids {
 impl DdlJob {
     /// The job that does what `request` asks, or MySQL's error if it makes no sense.
     ///
-    /// To be called with the DDL lock held, with the schema of the version that the version row shows, and with ids read under the lock.
-    pub fn new(request: &DdlRequest, schema: &Schema, ids: Ids) -> Result<Self, SqlError> {
+    /// To be called with the DDL lock held by transaction `maker`, with the schema of the version that the version row shows, and with ids
+    /// read under the lock.
+    pub fn new(
+        request: &DdlRequest,
+        schema: &Schema,
+        ids: Ids,
+        maker: TransactionId,
+    ) -> Result<Self, SqlError> {
         let mut table_ids = TableIds { next: ids.next_table };
         let Planned { steps, undo, notes, affected_rows } = plan::plan(request, schema, &mut table_ids)?;
         Ok(Self {
-            id: ids.next_job,
+            name: JobName { id: ids.next_job, maker },
             summary: first_bytes(&plan::summary(request), SUMMARY_BYTES_MAX).to_owned(),
             version: schema.version,
             next_table: table_ids.next,
@@ -183,10 +200,10 @@ impl DdlJob {
         })
     }
 
-    /// Its id: names its row in the journal.
+    /// Which job it is.
     #[must_use]
-    pub const fn id(&self) -> u64 {
-        self.id
+    pub const fn name(&self) -> JobName {
+        self.name
     }
 
     /// What the statement is, in short.
@@ -275,14 +292,15 @@ impl DdlJob {
 
     fn rows(&self, changes: &[SchemaChange]) -> Vec<SystemWrite> {
         let tables = SystemTables::new();
+        let id = self.name.id;
         let mut writes = Vec::with_capacity(changes.len() + 5);
         writes.push(tables.put_schema_version(self.version));
         writes.push(self.journal_row(&tables));
         let name = |name: &'static str| ValueRef::Bytes(name.as_bytes());
         writes.push(tables.put(IDS, &[name(system::TABLE_IDS), ValueRef::UInt(self.next_table.0.into())]));
-        writes.push(tables.put(IDS, &[name(system::JOB_IDS), ValueRef::UInt(self.id + 1)]));
-        if self.id > JOURNAL_LENGTH {
-            writes.push(tables.delete(JOBS, &[ValueRef::UInt(self.id - JOURNAL_LENGTH)]));
+        writes.push(tables.put(IDS, &[name(system::JOB_IDS), ValueRef::UInt(id + 1)]));
+        if id > JOURNAL_LENGTH {
+            writes.push(tables.delete(JOBS, &[ValueRef::UInt(id - JOURNAL_LENGTH)]));
         }
         writes.extend(changes.iter().map(|change| change.write(&tables)));
         writes
@@ -298,12 +316,13 @@ impl DdlJob {
         };
         let message = self.error.as_ref().map(|error| first_bytes(&error.message, ERROR_BYTES_MAX));
         let values = [
-            ValueRef::UInt(self.id),
+            ValueRef::UInt(self.name.id),
             ValueRef::Bytes(state.name().as_bytes()),
             ValueRef::Bytes(self.summary.as_bytes()),
             self.error.as_ref().map_or(ValueRef::Null, |error| ValueRef::UInt(error.code.into())),
             message.map_or(ValueRef::Null, |message| ValueRef::Bytes(message.as_bytes())),
             ValueRef::Bytes(&job),
+            ValueRef::UInt(self.name.maker.0),
         ];
         tables.put(JOBS, &values)
     }
@@ -339,12 +358,16 @@ impl JobState {
 /// What became of a job, as the journal says.
 #[derive(Clone, PartialEq, Debug)]
 pub enum JobOutcome {
+    /// Nothing of it was written, and nothing will be unless its runner writes it.
+    NeverBegun,
     /// Another runner may go on with it, or this one, with the job as it stands there.
     Unfinished(Box<DdlJob>),
     /// It succeeded; its last version may still have to be installed.
     Done,
     /// It failed with this error and left nothing behind.
     Failed(SqlError),
+    /// So many jobs came after it that its row is gone.
+    Forgotten,
 }
 
 /// What a runner reads under the DDL lock, before it makes a job: the rows of `ids` and `jobs`.
@@ -352,7 +375,7 @@ pub enum JobOutcome {
 pub struct Journal {
     next_table: Option<TableId>,
     next_job: Option<u64>,
-    jobs: Vec<(u64, JobOutcome)>,
+    jobs: Vec<(JobName, JobOutcome)>,
 }
 
 impl Journal {
@@ -391,26 +414,35 @@ impl Journal {
     pub fn unfinished(&self) -> Option<&DdlJob> {
         let running = self.jobs.iter().filter_map(|(_, outcome)| match outcome {
             JobOutcome::Unfinished(job) => Some(&**job),
-            JobOutcome::Done | JobOutcome::Failed(_) => None,
+            JobOutcome::NeverBegun | JobOutcome::Done | JobOutcome::Failed(_) | JobOutcome::Forgotten => None,
         });
-        running.min_by_key(|job| job.id)
+        running.min_by_key(|job| job.name.id)
     }
 
-    /// What became of a job; None if the journal does not know it: nothing of it was written, or it is forgotten.
+    /// What became of a job.
     #[must_use]
-    pub fn outcome(&self, job: u64) -> Option<&JobOutcome> {
-        self.jobs.iter().find(|(id, _)| *id == job).map(|(_, outcome)| outcome)
+    pub fn outcome(&self, job: JobName) -> JobOutcome {
+        let of_id = self.jobs.iter().find(|(name, _)| name.id == job.id);
+        match of_id {
+            Some((name, outcome)) if *name == job => outcome.clone(),
+            Some(_) => JobOutcome::NeverBegun,
+            None if self.next_job.is_some_and(|next| job.id < next) => JobOutcome::Forgotten,
+            None => JobOutcome::NeverBegun,
+        }
     }
 }
 
-fn job_of(values: &[Value]) -> Option<(u64, JobOutcome)> {
-    let [Value::UInt(id), Value::Bytes(state), _, code, message, Value::Bytes(job), ..] = values else {
+fn job_of(values: &[Value]) -> Option<(JobName, JobOutcome)> {
+    let [Value::UInt(id), Value::Bytes(state), _, code, message, Value::Bytes(job), Value::UInt(maker), ..] =
+        values
+    else {
         return None;
     };
+    let name = JobName { id: *id, maker: TransactionId(*maker) };
     let outcome = match std::str::from_utf8(state).ok()? {
         "running" => {
             let job: DdlJob = system::from_blob(job)?;
-            if job.id != *id {
+            if job.name != name {
                 return None;
             }
             JobOutcome::Unfinished(Box::new(job))
@@ -425,7 +457,7 @@ fn job_of(values: &[Value]) -> Option<(u64, JobOutcome)> {
         },
         _ => return None,
     };
-    Some((*id, outcome))
+    Some((name, outcome))
 }
 
 #[cfg(test)]

@@ -26,7 +26,7 @@ pub mod show;
 pub mod system;
 mod table;
 
-pub use job::{DdlJob, Ids, JobOutcome, JobStep, Journal, StepWrite};
+pub use job::{DdlJob, Ids, JobName, JobOutcome, JobStep, Journal, StepWrite};
 pub use request::{
     AlterAction, ColumnSpec, CreateTable, DdlRequest, DefaultSpec, KeyPartSpec, KeySpec, KeySpecKind,
     Nullability, TableName, TableOptions, UserName, UserSpec,

@@ -387,6 +387,7 @@ fn definitions() -> Vec<TableDefinition> {
                 nullable("error_code", normal),
                 nullable("error", text(2_048)),
                 column("job", blob(BlobSize::Long)),
+                column("maker", big.clone()),
             ],
         ),
         system_table(DDL_LOCK, "ddl_lock", 1, vec![column("id", tiny)]),

@@ -24,7 +24,7 @@ use crate::execute::{
 };
 use crate::inbox::{Reply, RequestKind};
 use backfill::UniqueBackfill;
-use catalogue::job::{JobOutcome, JobStep, Journal, StepWrite};
+use catalogue::job::{JobName, JobOutcome, JobStep, Journal, StepWrite};
 use catalogue::{DdlJob, DdlRequest, SystemTables, system};
 use protocol::program::{
     Access, KeyRange, LockMode, LockWait, OnDuplicate, ReadOutput, ReadProgram, Refusal, WriteOperation,
@@ -84,8 +84,8 @@ pub(crate) struct DdlRun {
     version: SchemaVersion,
     journal: Journal,
     job: Option<DdlJob>,
-    /// The id of this statement's job, once it has one.
-    own_job: Option<u64>,
+    /// This statement's job, once it has one.
+    own_job: Option<JobName>,
     completion: Completion,
     attempts: u32,
 }
@@ -322,18 +322,21 @@ impl DdlRun {
             self.stage = Stage::NextStep;
             return Ok(None);
         }
-        if let Some(own) = self.own_job {
-            return match self.journal.outcome(own) {
-                Some(JobOutcome::Done) => Ok(Some(self.completion.clone())),
-                Some(JobOutcome::Failed(error)) => Err(Failure::Error(error.clone())),
-                Some(JobOutcome::Unfinished(_)) | None => Err(Failure::Error(SqlError::deadlock(
-                    "the statement was overtaken by another DDL statement",
-                ))),
-            };
+        match self.own_job.map_or(JobOutcome::NeverBegun, |own| self.journal.outcome(own)) {
+            JobOutcome::NeverBegun => {}
+            JobOutcome::Done => return Ok(Some(self.completion.clone())),
+            JobOutcome::Failed(error) => return Err(Failure::Error(error)),
+            JobOutcome::Unfinished(_) | JobOutcome::Forgotten => {
+                let overtaken = "the statement was overtaken by other DDL statements";
+                return Err(Failure::Error(SqlError::deadlock(overtaken)));
+            }
         }
         let ids = self.journal.ids().ok_or_else(|| damaged(system::IDS))?;
-        let job = DdlJob::new(&self.request, &cx.env.module.map.schema, ids)?;
-        self.own_job = Some(job.id());
+        let Some(maker) = self.lock else {
+            return Err(Failure::Error(SqlError::deadlock("the DDL lock is lost")));
+        };
+        let job = DdlJob::new(&self.request, &cx.env.module.map.schema, ids, maker)?;
+        self.own_job = Some(job.name());
         self.completion.affected_rows = job.affected_rows();
         for note in job.notes() {
             cx.core.diagnostics.note(note.code, note.message.clone());
@@ -345,7 +348,7 @@ impl DdlRun {
 
     fn next_step(&mut self, cx: &mut Cx<'_, '_>) -> Result<Option<Completion>, Failure> {
         let Some(job) = &mut self.job else { return Ok(Some(self.completion.clone())) };
-        let is_own = Some(job.id()) == self.own_job;
+        let is_own = Some(job.name()) == self.own_job;
         match job.next() {
             JobStep::Write(step) => {
                 let info = cx.hidden_info(system::SCHEMA_VERSION)?;

@@ -12,6 +12,8 @@ use std::collections::BTreeMap;
 use stdx::Prng;
 use types::{Collation, IndexKind, IntegerWidth, SqlType, TableDefinition};
 
+/// Whoever runs the jobs.
+const MAKER: TransactionId = TransactionId(7);
 const INT: SqlType = SqlType::Integer { width: IntegerWidth::Normal, unsigned: false };
 
 fn varchar(length: u32) -> SqlType {
@@ -147,7 +149,7 @@ impl World {
     /// Runs a statement; gives one line per step.
     fn run_with(&mut self, request: &DdlRequest, faults: Faults<'_>) -> Result<Vec<String>, SqlError> {
         let ids = self.journal().ids().expect("rows of ids");
-        let mut job = DdlJob::new(request, &self.schema, ids)?;
+        let mut job = DdlJob::new(request, &self.schema, ids, MAKER)?;
         let mut lines: Vec<String> = job.notes().iter().map(|note| format!("note {}", note.code)).collect();
         let mut backfills = 0;
         for step_number in 0..100 {
@@ -213,9 +215,9 @@ impl World {
     fn check_ended(&self, job: &DdlJob, error: Option<&SqlError>) {
         let journal = self.journal();
         assert_eq!(journal.unfinished(), None);
-        match (journal.outcome(job.id), error) {
-            (Some(JobOutcome::Done), None) | (None, _) => {}
-            (Some(JobOutcome::Failed(kept)), Some(error)) => assert_eq!(kept, error),
+        match (journal.outcome(job.name), error) {
+            (JobOutcome::Done, None) | (JobOutcome::NeverBegun, _) => {}
+            (JobOutcome::Failed(kept), Some(error)) => assert_eq!(&kept, error),
             (outcome, _) => panic!("the journal says {outcome:?} of a job that ended with {error:?}"),
         }
     }
@@ -389,7 +391,8 @@ fn a_duplicate_steps_back() {
     check(world.run_with(&alter("item", vec![add_unique("p", "price")]), faults), &expected);
     assert_eq!(world.item().indexes, before.table("shop", "item").expect("a table").indexes);
     assert_eq!(world.schema.tables.len(), before.tables.len(), "nothing is left behind");
-    assert_eq!(world.journal().outcome(3), Some(&JobOutcome::Failed(SqlError::new(1062, "Duplicate entry"))));
+    let failed = JobOutcome::Failed(SqlError::new(1062, "Duplicate entry"));
+    assert_eq!(world.journal().outcome(JobName { id: 3, maker: MAKER }), failed);
 }
 
 #[test]
@@ -623,8 +626,11 @@ fn the_journal_forgets_old_jobs() {
     }
     let journal = world.journal();
     assert_eq!(journal.jobs.len() as u64, JOURNAL_LENGTH);
-    assert_eq!(journal.outcome(3), None);
-    assert_eq!(journal.outcome(4), Some(&JobOutcome::Done));
+    let name = |id| JobName { id, maker: MAKER };
+    assert_eq!(journal.outcome(name(3)), JobOutcome::Forgotten);
+    assert_eq!(journal.outcome(name(4)), JobOutcome::Done);
+    assert_eq!(journal.outcome(JobName { maker: TransactionId(8), ..name(4) }), JobOutcome::NeverBegun);
+    assert_eq!(journal.outcome(name(4 + JOURNAL_LENGTH)), JobOutcome::NeverBegun);
 }
 
 #[test]
@@ -632,13 +638,15 @@ fn a_write_that_fails_leaves_nothing_or_the_journal() {
     let mut world = World::with_item();
     let ids = world.journal().ids().expect("ids");
     let full = || SqlError::region_full("tables", "DataMemory");
-    let mut job = DdlJob::new(&create("t", vec![ColumnSpec::new("a", INT)], vec![]), &world.schema, ids)
-        .expect("a job");
+    let mut job =
+        DdlJob::new(&create("t", vec![ColumnSpec::new("a", INT)], vec![]), &world.schema, ids, MAKER)
+            .expect("a job");
     assert!(matches!(job.next(), JobStep::Write(_)));
     job.fail(full());
     assert_eq!(job.next(), JobStep::Failed(full()));
     // Dropping an index cannot be undone once readers do not see it: the next runner finishes it.
-    let mut job = DdlJob::new(&alter("item", vec![drop_index("sku")]), &world.schema, ids).expect("a job");
+    let mut job =
+        DdlJob::new(&alter("item", vec![drop_index("sku")]), &world.schema, ids, MAKER).expect("a job");
     let JobStep::Write(write) = job.next() else { panic!("a write") };
     world.write(&job, &write);
     assert!(matches!(job.next(), JobStep::Install(_)));
@@ -804,7 +812,7 @@ fn damaged_bytes_never_panic() {
     world.run(&alter("item", vec![add_unique("p", "price")])).expect("an index");
     let ids = world.journal().ids().expect("ids");
     let mut job =
-        DdlJob::new(&alter("item", vec![add_key("q", "price")]), &world.schema, ids).expect("a job");
+        DdlJob::new(&alter("item", vec![add_key("q", "price")]), &world.schema, ids, MAKER).expect("a job");
     let JobStep::Write(write) = job.next() else { panic!("a write") };
     world.write(&job, &write);
     let schema = stdx::wire::to_bytes(&world.schema);

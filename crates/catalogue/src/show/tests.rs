@@ -15,7 +15,7 @@ fn definition(columns: Vec<ColumnSpec>, keys: Vec<KeySpec>, options: TableOption
     let request = CreateTable { table, if_not_exists: false, columns, keys, options };
     let ids = Ids { next_table: TableId(100), next_job: 1 };
     let request = DdlRequest::CreateTable(Box::new(request));
-    let mut job = DdlJob::new(&request, &schema, ids).expect("a table");
+    let mut job = DdlJob::new(&request, &schema, ids, types::TransactionId(1)).expect("a table");
     let JobStep::Write(write) = job.next() else { panic!("a write") };
     let system = crate::SystemTables::new();
     let mut builder = crate::SchemaBuilder::new(&system, write.version);
