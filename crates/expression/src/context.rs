@@ -321,7 +321,7 @@ impl Context<'_> {
     }
 
     fn shifted_now(&self, offset_seconds: i64) -> DateTime {
-        let since_1970 = i64::try_from(self.now.0).unwrap_or(0) + offset_seconds * 1_000_000;
+        let since_1970 = i64::try_from(self.now.0).unwrap_or(0).saturating_add(offset_seconds * 1_000_000);
         DateTime::from_unix_microseconds(since_1970).unwrap_or(DateTime::ZERO)
     }
 

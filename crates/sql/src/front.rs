@@ -20,7 +20,7 @@
 //!
 //! *How a session uses it.* `normalize` each text. If it `is_cacheable`, look for a plan by digest and text, else `prepare` the text with
 //! markers for the parameter types and keep it; if *that* fails, `prepare` the original text and report its error (or run its plan,
-//! unkept). If it is not cacheable, `prepare` the original. Plans are shared between sessions only where [`BindContext::bind_key`] and the
+//! unkept). If it is not cacheable, `prepare` the original. Plans are shared between sessions only where `SessionVariables::bind_key` and the
 //! database are the same and [`Prepared::is_shareable`] says so.
 
 pub mod explain;
@@ -48,7 +48,7 @@ pub use normalize::{Normalized, digest, normalize, normalize_into, split_stateme
 pub use reserved::reserved_words;
 
 use crate::plan::{Prepared, ResultColumn, SessionValue, Show};
-use expression::{SqlMode, TypingContext};
+use expression::TypingContext;
 use protocol::SqlError;
 use std::sync::Arc;
 use types::{Schema, SqlType, TableDefinition, Value};
@@ -86,32 +86,6 @@ pub struct BindContext<'a> {
     pub limits: &'a TextLimits,
     /// The rest.
     pub surroundings: &'a dyn Surroundings,
-}
-
-impl BindContext<'_> {
-    /// Names all of the session that a shareable plan depends on, besides the database: a cache of plans keeps one per text *and* this.
-    #[must_use]
-    pub fn bind_key(&self) -> u64 {
-        let SqlMode {
-            strict,
-            error_for_division_by_zero,
-            no_unsigned_subtraction,
-            no_zero_date,
-            no_zero_in_date,
-        } = self.typing.sql_mode;
-        let flags = [
-            strict,
-            error_for_division_by_zero,
-            no_unsigned_subtraction,
-            no_zero_date,
-            no_zero_in_date,
-            self.only_full_group_by,
-        ];
-        let flags = flags.into_iter().fold(0_u64, |bits, flag| bits << 1 | u64::from(flag));
-        let collation = u64::from(self.typing.collation.mysql_id());
-        let size_max = u64::from(bind::group_concat_size_max(self));
-        size_max << 32 | collation << 8 | flags
-    }
 }
 
 /// What COM_STMT_PREPARE answers.

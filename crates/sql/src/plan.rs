@@ -48,23 +48,21 @@ impl Prepared {
         self.session_values.iter().any(|value| matches!(value, SessionValue::User(_)))
     }
 
-    /// Whether another session may run this plan for the same text, database, parameter types and [`bind_key`]: DDL and SET are bound to
-    /// more of a session than that (whose password ALTER USER CURRENT_USER() changes).
-    ///
-    /// [`bind_key`]: crate::front::BindContext::bind_key
+    /// Whether another session may run this plan for the same text, database, parameter types and `SessionVariables::bind_key`: DDL, SET and SHOW are bound
+    /// to more of a session than that (whose password ALTER USER CURRENT_USER() changes).
     #[must_use]
     pub fn is_shareable(&self) -> bool {
         match &self.plan {
-            Plan::Select(_) | Plan::Insert(_) | Plan::Update(_) | Plan::Delete(_) | Plan::Explain { .. } => {
-                true
-            }
-            Plan::Ddl(_)
+            Plan::Select(_)
+            | Plan::Insert(_)
+            | Plan::Update(_)
+            | Plan::Delete(_)
+            | Plan::Explain { .. }
             | Plan::Transaction(_)
-            | Plan::Set(_)
             | Plan::Use(_)
-            | Plan::Show(_)
             | Plan::Kill { .. }
-            | Plan::Nothing { .. } => false,
+            | Plan::Nothing { .. } => true,
+            Plan::Ddl(_) | Plan::Set(_) | Plan::Show(_) => false,
         }
     }
 }

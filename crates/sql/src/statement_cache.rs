@@ -1,7 +1,8 @@
 //! Prepared plans by the text they came from: one hash look-up per text statement.
 //!
-//! The key is the digest of the text with markers and the parameter types, with the database it was bound in. Digests are not made to
-//! resist chosen collisions, so the text is compared too. An entry bound to another schema version is as good as none.
+//! The key is the digest of the text with markers and the parameter types, with what else of the session it was bound to ([`Bound`]).
+//! Digests are not made to resist chosen collisions, so the text is compared too. An entry bound to another schema version is as good
+//! as none.
 //!
 //! Bounded: two generations. What is used moves to (or stays in) the young one; when that is full the old one is dropped and they change
 //! places. So whatever was used since the last change survives, and no use costs more than a move.
@@ -38,10 +39,27 @@ impl CachedStatement {
     }
 }
 
+/// What of a session a plan is bound to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Bound<D> {
+    /// The current database.
+    pub(crate) database: Option<D>,
+    /// `SessionVariables::bind_key`.
+    pub(crate) bind_key: u64,
+}
+
+impl Bound<&str> {
+    /// The key of a text: sessions that bind otherwise have entries beside each other.
+    fn key(self, digest: u128) -> u128 {
+        // Multiplied by an odd constant: two texts' keys are as far apart as their digests.
+        digest ^ u128::from(self.bind_key).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835)
+    }
+}
+
 #[derive(Debug)]
 struct Entry {
     text: Box<str>,
-    database: Option<Arc<str>>,
+    bound: Bound<Arc<str>>,
     statement: Arc<CachedStatement>,
 }
 
@@ -56,8 +74,10 @@ impl Entry {
         PLAN_SIZE + self.text.len() * SIZE_PER_TEXT_BYTE
     }
 
-    fn is_for(&self, text: &str, database: Option<&str>) -> bool {
-        *self.text == *text && self.database.as_deref() == database
+    fn is_for(&self, text: &str, bound: Bound<&str>) -> bool {
+        *self.text == *text
+            && self.bound.bind_key == bound.bind_key
+            && self.bound.database.as_deref() == bound.database
     }
 }
 
@@ -92,15 +112,16 @@ impl StatementCache {
         &mut self,
         digest: u128,
         text: &str,
-        database: Option<&str>,
+        bound: Bound<&str>,
         schema: SchemaVersion,
     ) -> Option<Arc<CachedStatement>> {
+        let digest = bound.key(digest);
         if !self.young.contains_key(&digest)
             && let Some(entry) = self.old.remove(&digest)
         {
             self.insert_entry(digest, entry);
         }
-        let found = self.young.get(&digest).filter(|entry| entry.is_for(text, database));
+        let found = self.young.get(&digest).filter(|entry| entry.is_for(text, bound));
         match found.filter(|entry| entry.statement.prepared.schema == schema) {
             Some(entry) => {
                 self.hits += 1;
@@ -118,11 +139,13 @@ impl StatementCache {
         &mut self,
         digest: u128,
         text: &str,
-        database: Option<&Arc<str>>,
+        bound: Bound<&Arc<str>>,
         statement: Arc<CachedStatement>,
     ) {
-        let entry = Entry { text: text.into(), database: database.cloned(), statement };
-        self.insert_entry(digest, entry);
+        let Bound { database, bind_key } = bound;
+        let key = Bound { database: database.map(|database| &**database), bind_key }.key(digest);
+        let bound = Bound { database: database.cloned(), bind_key };
+        self.insert_entry(key, Entry { text: text.into(), bound, statement });
     }
 
     fn insert_entry(&mut self, digest: u128, entry: Entry) {

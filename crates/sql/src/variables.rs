@@ -19,6 +19,7 @@ pub(crate) use table::{Definition, Kind, TABLE, VERSION, definition};
 pub(crate) use user::UserVariables;
 
 use expression::SqlMode;
+use expression::aggregate::GROUP_CONCAT_SIZE_MAX;
 use protocol::SqlError;
 use std::collections::BTreeMap;
 use types::{Collation, IntegerWidth, SqlType, Value};
@@ -38,6 +39,10 @@ pub(crate) struct SessionVariables {
     pub(crate) sql_mode: SqlMode,
     /// sql_mode has NO_AUTO_VALUE_ON_ZERO.
     pub(crate) no_auto_value_on_zero: bool,
+    /// sql_mode has ONLY_FULL_GROUP_BY.
+    pub(crate) only_full_group_by: bool,
+    /// group_concat_max_len.
+    pub(crate) group_concat_size_max: u32,
     /// wait_timeout or interactive_timeout, seconds.
     pub(crate) wait_timeout: u32,
     /// sql_select_limit.
@@ -91,6 +96,8 @@ impl Default for SessionVariables {
             is_strict: true,
             sql_mode: SqlMode::default(),
             no_auto_value_on_zero: false,
+            only_full_group_by: true,
+            group_concat_size_max: GROUP_CONCAT_SIZE_MAX,
             wait_timeout: 28_800,
             select_limit: u64::MAX,
             is_read_only: false,
@@ -194,6 +201,28 @@ pub(crate) fn time_zone_offset(text: &str) -> Result<Option<i32>, SqlError> {
 }
 
 impl SessionVariables {
+    /// All that a shareable plan depends on besides its text, its parameters' types, the database and the schema: a cache keeps one per
+    /// text *and* this.
+    pub(crate) fn bind_key(&self) -> u64 {
+        let SqlMode {
+            strict,
+            error_for_division_by_zero,
+            no_unsigned_subtraction,
+            no_zero_date,
+            no_zero_in_date,
+        } = self.sql_mode;
+        let flags = [
+            strict,
+            error_for_division_by_zero,
+            no_unsigned_subtraction,
+            no_zero_date,
+            no_zero_in_date,
+            self.only_full_group_by,
+        ];
+        let flags = flags.into_iter().fold(0_u64, |bits, flag| bits << 1 | u64::from(flag));
+        u64::from(self.group_concat_size_max) << 32 | u64::from(self.collation.mysql_id()) << 8 | flags
+    }
+
     /// Seconds east of UTC.
     pub(crate) fn time_zone_offset(&self) -> i32 {
         self.time_zone.unwrap_or(0)
@@ -328,6 +357,7 @@ impl SessionVariables {
             "sql_select_limit" => self.select_limit = u64::try_from(integer()).unwrap_or(u64::MAX),
             "transaction_read_only" | "tx_read_only" => self.is_read_only = bool_of(value) == Some(true),
             "sql_mode" => self.apply_sql_mode(&shown(value)),
+            "group_concat_max_len" => self.group_concat_size_max = narrow(integer()),
             "timestamp" => self.timestamp = fixed_timestamp(value),
             "collation_connection" => {
                 self.collation = Collation::by_name(&shown(value)).unwrap_or(self.collation);
@@ -344,6 +374,7 @@ impl SessionVariables {
         let has = |mode: &str| modes.split(',').any(|other| other == mode);
         self.is_strict = has("STRICT_TRANS_TABLES") || has("STRICT_ALL_TABLES");
         self.no_auto_value_on_zero = has("NO_AUTO_VALUE_ON_ZERO");
+        self.only_full_group_by = has("ONLY_FULL_GROUP_BY");
         self.sql_mode = SqlMode {
             strict: false,
             error_for_division_by_zero: has("ERROR_FOR_DIVISION_BY_ZERO"),

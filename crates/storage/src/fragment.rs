@@ -23,7 +23,7 @@
 
 use crate::arena::{Arena, Purpose, Reclaimed};
 use crate::hash_index::hash_of;
-use crate::ordered_index::Target;
+use crate::ordered_index::{LeafView, Target};
 use crate::row::{Keyed, Row};
 use crate::shared::{Core, Index, IndexSet, Owner, add_entry, version_of};
 use crate::version::{Version, VersionState};
@@ -347,16 +347,7 @@ impl Fragment {
     pub fn clear(&mut self, rows: u32) -> bool {
         let (core, owner) = self.parts();
         for _ in 0..rows {
-            // SAFETY: the owner does not reclaim here.
-            let Some(leaf) = (unsafe { core.primary.leaf(Target::First) }) else { break };
-            // An empty leaf stays only where memory for merging it was refused.
-            let next = match (leaf.len(), leaf.high) {
-                (0, None) => break,
-                // SAFETY: as above.
-                (0, Some(high)) => unsafe { core.primary.leaf(Target::At(high)) },
-                _ => Some(leaf),
-            };
-            let Some(leaf) = next.filter(|leaf| leaf.len() > 0) else { break };
+            let Some(leaf) = first_rows(core) else { break };
             // SAFETY: the primary index holds rows.
             let row = unsafe { Row::of(leaf.get(0)) };
             core.unlink_where(owner, row, None, |_| true);
@@ -381,6 +372,18 @@ impl Fragment {
             pages: (data_bytes + index_bytes + retired_bytes).div_ceil(PAGE_BYTES as u64),
         }
     }
+}
+
+/// The first leaf of the primary index that has rows, for the owner, who does not reclaim while it looks at it. A leaf stays where it has run
+/// empty if both its neighbours are inner nodes, or memory for merging it was refused.
+fn first_rows(core: &Core) -> Option<LeafView<'_>> {
+    // SAFETY: the owner does not reclaim here.
+    let mut leaf = unsafe { core.primary.leaf(Target::First) }?;
+    while leaf.len() == 0 {
+        // SAFETY: as above.
+        leaf = unsafe { core.primary.leaf(Target::At(leaf.high?)) }?;
+    }
+    Some(leaf)
 }
 
 /// The row of a handle. It is alive until the owner reclaims, for which the fragment is borrowed exclusively, or ends: that is while the core is borrowed.

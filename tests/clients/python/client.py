@@ -221,6 +221,31 @@ def statements(session):
         equal(rows(session.reader, "SELECT id FROM item WHERE name = 'z'"), ((cursor.lastrowid,),), "lastrowid")
 
 
+def drawn_values(session):
+    """A drawn AUTO_INCREMENT value never meets a row that was given it, and a sequence has an end."""
+    for key in ("", ", KEY (v)", ", UNIQUE (v)"):
+        for insert in [
+            "REPLACE INTO drawn (v) VALUES ('new')",
+            "INSERT IGNORE INTO drawn (v) VALUES ('new')",
+            "INSERT INTO drawn (v) VALUES ('new') ON DUPLICATE KEY UPDATE v = 'lost'",
+        ]:
+            run(session.writer, f"CREATE TABLE drawn (id INT AUTO_INCREMENT PRIMARY KEY, v VARCHAR(20){key})")
+            # Each port draws from a range of its own.
+            run(session.writer, "INSERT INTO drawn (v) VALUES ('a')")
+            run(session.reader, "INSERT INTO drawn (v) VALUES ('b')")
+            ((last,),) = rows(session.reader, "SELECT id FROM drawn WHERE v = 'b'")
+            run(session.writer, "INSERT INTO drawn VALUES (%s, 'kept')", (last + 1,))
+            equal(run(session.reader, insert), 1, f"one row, {insert}{key}")
+            found = rows(session.writer, "SELECT v FROM drawn ORDER BY v")
+            equal(found, (("a",), ("b",), ("kept",), ("new",)), f"{insert}{key}")
+            equal(rows(session.reader, "SELECT id FROM drawn WHERE v = 'kept'"), ((last + 1,),))
+            run(session.writer, "DROP TABLE drawn")
+    run(session.writer, "CREATE TABLE ended (id BIGINT UNSIGNED AUTO_INCREMENT PRIMARY KEY)")
+    run(session.writer, "INSERT INTO ended VALUES (18446744073709551615)")
+    fails_with(1467, lambda: run(session.reader, "INSERT INTO ended VALUES (NULL)"))
+    equal(rows(session.writer, "SELECT * FROM ended"), ((18446744073709551615,),))
+
+
 def prepared_statements(session):
     """The binary protocol: parameters of all kinds, executed again, errors leave the statement usable."""
     run(session.writer, "CREATE TABLE prepared (id BIGINT PRIMARY KEY, t VARCHAR(100), b VARBINARY(300))")
@@ -334,6 +359,7 @@ def main():
         row_locks,
         errors_by_number,
         statements,
+        drawn_values,
         prepared_statements,
         connection_commands,
         sqlalchemy_core,

@@ -133,6 +133,7 @@ def statements():
         "a string that lies": b"\x00\x01\xfd\x00\xfd\x00\xfd\x00" + b"\xfe" + b"\xff" * 8,
         "a string longer than the packet": b"\x00\x01\xfd\x00\xfd\x00\xfd\x00" + b"\xfc\xff\xffabc",
         "a time of 255 bytes": b"\x00\x01\x0c\x00\x0c\x00\x0c\x00" + b"\xff" * 30,
+        "a time of 4 294 967 295 days": b"\x00\x01\x0b\x00\x0b\x00\x0b\x00" + b"\x08\x00\xff\xff\xff\xff\x17\x3b\x3b" * 3,
         "a date of month 77": b"\x00\x01\x0a\x00\x0a\x00\x0a\x00" + b"\x04\xe8\x07\x4d\x63" * 3,
         "a decimal that is none": b"\x00\x01\xf6\x00\xf6\x00\xf6\x00" + b"\x03a.b" * 3,
         "NaN and infinities": b"\x00\x01\x05\x00\x05\x00\x05\x00" + struct.pack("<ddd", float("nan"), float("inf"), -float("inf")),
@@ -211,6 +212,19 @@ def texts():
         ("half a surrogate pair", b"SELECT '\xed\xa0\x80'"),
     ]:
         yield Input(f"text: {name}", LOGGED_IN, query(text))
+    for name, texts in {
+        "a sequence at its end": [
+            "CREATE DATABASE IF NOT EXISTS bad_input",
+            "DROP TABLE IF EXISTS bad_input.ended",
+            "CREATE TABLE bad_input.ended (id BIGINT UNSIGNED AUTO_INCREMENT PRIMARY KEY)",
+            "INSERT INTO bad_input.ended VALUES (18446744073709551615)",
+            "INSERT INTO bad_input.ended VALUES (NULL)",
+            "INSERT INTO bad_input.ended VALUES (NULL), (NULL)",
+        ],
+        "the last moment": ["SET timestamp = 9223372036854", "SET time_zone = '+14:00'", "SELECT NOW(), UTC_TIMESTAMP(), CURDATE()"],
+        "a moment behind all": ["SET timestamp = 1e300", "SET time_zone = '-13:59'", "SELECT NOW() + INTERVAL 1 DAY"],
+    }.items():
+        yield Input(f"texts: {name}", LOGGED_IN, b"".join(query(text) for text in texts))
 
 
 def other_ports():

@@ -117,9 +117,11 @@ impl MainModule {
             system.sequence(&row).ok()
         });
         let next = stored.map_or(1, |(_, next)| next);
-        reservation.first = next.max(reservation.wanted.at_least.saturating_add(1));
-        let write = system
-            .put_sequence(reservation.table, reservation.first.saturating_add(reservation.wanted.count));
+        let first = next.max(reservation.wanted.at_least.saturating_add(1));
+        // At the end of BIGINT UNSIGNED fewer are left than are wanted, or none.
+        let count = reservation.wanted.count.min(u64::MAX - first);
+        (reservation.first, reservation.wanted.count) = (first, count);
+        let write = system.put_sequence(reservation.table, first + count);
         let request = self.new_request();
         let write = WriteRequest {
             request,

@@ -7,6 +7,8 @@
 //! ```
 //! Once the keys are locked nobody else can insert them, so the decision holds until the writes are staged.
 //!
+//! A row in the way that has the primary key that was *drawn* for the new one is no duplicate: the statement runs again with other values.
+//!
 //! Invariant: for ON DUPLICATE KEY UPDATE the row in the way is the one of the first conflicting key, the primary key first, then unique indexes
 //! in their order, as in MySQL.
 #![expect(
@@ -73,6 +75,8 @@ enum Stage {
 pub(crate) struct ConflictRun {
     number: usize,
     row: Box<[u8]>,
+    /// The value that was drawn for its primary key.
+    drawn_key: Option<u64>,
     stage: Stage,
 }
 
@@ -100,8 +104,8 @@ impl ConflictRun {
     pub(crate) fn start(
         number: usize,
         row: Box<[u8]>,
-        info: &TableAccessInfo,
-        indexes: &HiddenIndexes,
+        drawn_key: Option<u64>,
+        (info, indexes): (&TableAccessInfo, &HiddenIndexes),
         cx: &mut Cx<'_, '_>,
     ) -> Result<Self, Failure> {
         let lock = (LockMode::Exclusive, cx.lock_wait());
@@ -115,7 +119,7 @@ impl ConflictRun {
         let program = stored_rows(info, None, cx);
         let base = LockBatch::start(info, &program, vec![primary_key_of(info, &row)], lock, cx)?;
         let stage = Stage::Probe { base, entries, found: Vec::new(), base_row: None, is_base_done: false };
-        Ok(Self { number, row, stage })
+        Ok(Self { number, row, drawn_key, stage })
     }
 
     /// Goes on; None while answers are missing.
@@ -232,6 +236,9 @@ impl ConflictRun {
             add_insert(set, info, indexes, self.row.clone(), self.number, cx);
             return Ok(RowOutcome::Inserted);
         };
+        if self.drawn_key.is_some() && conflicts.iter().any(|conflict| conflict.entry.is_none()) {
+            return Err(Failure::DrawnTaken(duplicate_error(info, indexes, None, &self.row, zone)));
+        }
         let error = || duplicate_error(info, indexes, first.entry, &self.row, zone);
         match (conflict, update) {
             (InsertConflict::Ignore, _) => Ok(RowOutcome::Ignored(error())),

@@ -14,7 +14,7 @@
 
 use super::conflicts::{ConflictRun, RowOutcome};
 use super::modify::update_program;
-use super::row_builder::{DrawnIds, RowBuilder, Strictness, encode_row, primary_key_of};
+use super::row_builder::{DrawnIds, RowBuilder, Strictness, encode_row, no_ids, primary_key_of};
 use super::write_set::{
     FailedWrite, HiddenIndexes, Origin, WriteOutcome, WriteSet, add_insert, duplicate_error,
 };
@@ -241,14 +241,15 @@ impl InsertRun {
         let (first, count) = match reply {
             Reply::Sequence { first, count } => (first, count),
             Reply::Failed(error) => return Err(Failure::Error(error)),
-            _ => {
-                let message = "Failed to read auto-increment value from storage engine";
-                return Err(Failure::Error(SqlError::new(1467, message)));
-            }
+            _ => return Err(Failure::Error(no_ids())),
         };
-        let used = if self.wanted_ids > 0 { (self.wanted_ids + self.passed_ids).min(count) } else { 0 };
-        self.ids = DrawnIds { next: first + self.passed_ids, left: self.wanted_ids };
-        self.info.auto_increment.refill(first + used, count - used);
+        let used = if self.wanted_ids > 0 { self.wanted_ids + self.passed_ids } else { 0 };
+        // There are no values behind the end of BIGINT UNSIGNED.
+        let (Some(next), Some(left)) = (first.checked_add(self.passed_ids), count.checked_sub(used)) else {
+            return Err(Failure::Error(no_ids()));
+        };
+        self.ids = DrawnIds { next, left: self.wanted_ids };
+        self.info.auto_increment.refill(first.saturating_add(used), left);
         self.stage = Stage::Build;
         Ok(())
     }
@@ -282,6 +283,7 @@ impl InsertRun {
             if self.indexes.is_empty() {
                 let key = primary_key_of(&self.info, &row.bytes);
                 let on_duplicate = match (&plan.conflict, &self.update) {
+                    _ if self.drawn_key(row.generated).is_some() => OnDuplicate::Fail,
                     (InsertConflict::Update(_), Some(program)) => OnDuplicate::Update(Arc::clone(program)),
                     (InsertConflict::Ignore, _) => OnDuplicate::Ignore,
                     (InsertConflict::Replace, _) => OnDuplicate::Replace,
@@ -359,19 +361,24 @@ impl InsertRun {
         duplicate_error(&self.info, &self.indexes, origin.entry, row, time_zone)
     }
 
+    /// The drawn value, if it is part of the primary key: a row that has it already is not the one that the statement means, so other
+    /// values are drawn instead, whatever is to be done with duplicates.
+    fn drawn_key(&self, generated: Option<u64>) -> Option<u64> {
+        let definition = &self.info.definition;
+        let auto = definition.auto_increment?;
+        generated.filter(|_| definition.primary_key().iter().any(|part| part.column == auto))
+    }
+
     fn failure(&self, plan: &InsertPlan, origin: Origin, failed: FailedWrite, cx: &Cx<'_, '_>) -> Failure {
-        if let FailedWrite::Refused(Refusal::Duplicate { .. }) = &failed
-            && matches!(plan.conflict, InsertConflict::Fail)
-        {
+        if let FailedWrite::Refused(Refusal::Duplicate { .. }) = &failed {
             let position = (origin.row as usize).saturating_sub(self.chunk_start);
-            let is_generated = self.chunk.get(position).is_some_and(|row| row.generated.is_some());
-            let error = self.duplicate(origin, cx);
-            let is_primary = origin.entry.is_none();
-            return if is_generated && is_primary {
-                Failure::DrawnTaken(error)
-            } else {
-                Failure::Error(error)
-            };
+            let generated = self.chunk.get(position).and_then(|row| row.generated);
+            if origin.entry.is_none() && self.drawn_key(generated).is_some() {
+                return Failure::DrawnTaken(self.duplicate(origin, cx));
+            }
+            if matches!(plan.conflict, InsertConflict::Fail) {
+                return Failure::Error(self.duplicate(origin, cx));
+            }
         }
         failed.into_failure(&self.info.definition.name)
     }
@@ -383,7 +390,8 @@ impl InsertRun {
         let row = self.build_row(plan, &context)?;
         cx.keep_warnings(warnings_of(&context));
         self.generated = row.generated;
-        let run = ConflictRun::start(number, row.bytes, &self.info, &self.indexes, cx)?;
+        let drawn_key = self.drawn_key(row.generated);
+        let run = ConflictRun::start(number, row.bytes, drawn_key, (&self.info, &self.indexes), cx)?;
         self.stage = Stage::Resolve(Box::new(run));
         Ok(())
     }

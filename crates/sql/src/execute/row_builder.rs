@@ -43,6 +43,11 @@ pub(crate) struct DrawnIds {
     pub(crate) left: u64,
 }
 
+/// No AUTO_INCREMENT value can be had.
+pub(crate) fn no_ids() -> SqlError {
+    SqlError::new(1467, "Failed to read auto-increment value from storage engine")
+}
+
 /// A row as it will be stored.
 #[derive(Debug)]
 pub(crate) struct BuiltRow {
@@ -195,12 +200,7 @@ impl RowBuilder {
         if explicit.is_some() && !self.is_hidden_id_drawn {
             return Ok((None, explicit));
         }
-        let Some(left) = ids.left.checked_sub(1) else {
-            return Err(Failure::Error(SqlError::new(
-                1467,
-                "Failed to read auto-increment value from storage engine",
-            )));
-        };
+        let Some(left) = ids.left.checked_sub(1) else { return Err(Failure::Error(no_ids())) };
         let id = ids.next;
         *ids = DrawnIds { next: id.saturating_add(1), left };
         for (position, column) in definition.columns.iter().enumerate() {
@@ -208,9 +208,7 @@ impl RowBuilder {
             let is_hidden = column.flags.hidden && column.default == DefaultValue::AutoIncrement;
             if is_hidden || (is_auto && explicit.is_none()) {
                 values[position] = types::store(Value::UInt(id), &column.sql_type, StoreMode::Strict)
-                    .map_err(|_| {
-                        SqlError::new(1467, "Failed to read auto-increment value from storage engine")
-                    })?;
+                    .map_err(|_| no_ids())?;
             }
         }
         let is_visible = definition.auto_increment.is_some() && explicit.is_none();

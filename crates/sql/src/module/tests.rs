@@ -71,6 +71,17 @@ fn root_without_a_password_comes_from_this_machine_only() {
 }
 
 #[test]
+fn a_plan_is_not_shared_with_a_session_that_binds_otherwise() {
+    let mut harness = Harness::new();
+    let (first, second) = (harness.connect(), harness.connect());
+    harness.ask(second, "SET NAMES utf8mb4 COLLATE utf8mb4_bin");
+    for _ in 0..2 {
+        assert_eq!(rows(harness.ask(first, "SELECT 'a' = 'A'")), [[text("1")]]);
+        assert_eq!(rows(harness.ask(second, "SELECT 'a' = 'A'")), [[text("0")]]);
+    }
+}
+
+#[test]
 fn connections_above_the_limit_are_refused() {
     let mut harness = Harness::with_config(|config| config.max_connections = 2);
     let first = harness.connect();

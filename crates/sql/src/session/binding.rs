@@ -7,7 +7,7 @@ use super::SessionCore;
 use crate::environment::{Environment, ModuleState};
 use crate::front::{self, BindContext, Description, Normalized, Surroundings};
 use crate::plan::{Prepared, SessionValue, Show};
-use crate::statement_cache::CachedStatement;
+use crate::statement_cache::{Bound, CachedStatement};
 use expression::TypingContext;
 use mysql_protocol::{AuthPlugin, Verifier};
 use protocol::SqlError;
@@ -49,16 +49,12 @@ impl Surroundings for Facts<'_> {
 impl SessionCore {
     fn with_bind_context<T>(&self, module: &ModuleState, bind: impl FnOnce(&BindContext<'_>) -> T) -> T {
         let facts = Facts { core: self };
-        let only_full_group_by =
-            self.variables.get("sql_mode", crate::variables::Scope::Session).is_some_and(
-                |(mode, _)| matches!(&mode, Value::Bytes(modes) if contains(modes, b"ONLY_FULL_GROUP_BY")),
-            );
         bind(&BindContext {
             schema: &module.map.schema,
             database: self.database.as_deref(),
             user: (&self.account.0, &self.account.1),
             typing: TypingContext { collation: self.variables.collation, sql_mode: self.variables.sql_mode },
-            only_full_group_by,
+            only_full_group_by: self.variables.only_full_group_by,
             time_zone_offset_s: self.variables.time_zone_offset(),
             limits: &module.config.text_limits,
             surroundings: &facts,
@@ -88,17 +84,15 @@ impl SessionCore {
         normalized: &mut Normalized,
     ) -> Result<Arc<CachedStatement>, SqlError> {
         front::normalize_into(text, &env.module.config.text_limits, normalized)?;
-        let schema = env.module.map.schema.version;
-        let database = self.database.as_deref();
         if normalized.is_cacheable {
             let (digest, markers) = (normalized.digest, normalized.text_with_markers.as_str());
-            if let Some(found) = env.module.cache.get(digest, markers, database, schema) {
+            if let Some(found) = self.cached(env, digest, markers) {
                 return Ok(found);
             }
             if let Ok(prepared) = self.prepare(env.module, markers, &normalized.parameter_types) {
                 let statement = Arc::new(CachedStatement::new(prepared));
                 // A text that names a user variable is not cacheable.
-                env.module.cache.insert(digest, markers, self.database.as_ref(), Arc::clone(&statement));
+                self.cache(env, digest, markers, &statement);
                 return Ok(statement);
             }
         }
@@ -115,20 +109,28 @@ impl SessionCore {
         parameter_types: &[SqlType],
     ) -> Result<Arc<CachedStatement>, SqlError> {
         let digest = front::digest(text, parameter_types);
-        let schema = env.module.map.schema.version;
-        if let Some(found) = env.module.cache.get(digest, text, self.database.as_deref(), schema)
+        if let Some(found) = self.cached(env, digest, text)
             && found.prepared.parameters == parameter_types
         {
             return Ok(found);
         }
         let statement = Arc::new(CachedStatement::new(self.prepare(env.module, text, parameter_types)?));
         if !statement.prepared.reads_user_variables() {
-            env.module.cache.insert(digest, text, self.database.as_ref(), Arc::clone(&statement));
+            self.cache(env, digest, text, &statement);
         }
         Ok(statement)
     }
-}
 
-fn contains(text: &[u8], part: &[u8]) -> bool {
-    text.windows(part.len()).any(|window| window == part)
+    fn cached(&self, env: &mut Environment<'_>, digest: u128, text: &str) -> Option<Arc<CachedStatement>> {
+        let schema = env.module.map.schema.version;
+        let bound = Bound { database: self.database.as_deref(), bind_key: self.variables.bind_key() };
+        env.module.cache.get(digest, text, bound, schema)
+    }
+
+    fn cache(&self, env: &mut Environment<'_>, digest: u128, text: &str, statement: &Arc<CachedStatement>) {
+        if statement.prepared.is_shareable() {
+            let bound = Bound { database: self.database.as_ref(), bind_key: self.variables.bind_key() };
+            env.module.cache.insert(digest, text, bound, Arc::clone(statement));
+        }
+    }
 }

@@ -108,7 +108,8 @@ fn value_of(value: ParameterValue<'_>) -> Result<Value, SqlError> {
         ParameterValue::Time(time) => {
             let hours = i64::from(time.days) * 24 + i64::from(time.hours);
             let seconds = hours * 3_600 + i64::from(time.minutes) * 60 + i64::from(time.seconds);
-            let microseconds = seconds * 1_000_000 + i64::from(time.microseconds);
+            // Days are any number that the client sent; the value ends at 838:59:59 anyway.
+            let microseconds = seconds.saturating_mul(1_000_000).saturating_add(time.microseconds.into());
             Value::Time(Time::from_microseconds_clamped(if time.negative {
                 -microseconds
             } else {

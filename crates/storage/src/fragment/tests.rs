@@ -881,6 +881,26 @@ fn a_fragment_is_cleared_in_steps() {
     assert_eq!(fragment.statistics().rows, 1);
 }
 
+/// An index of three inner levels: whole subtrees run empty beside inner nodes, so that leaves without rows stay.
+#[test]
+fn a_large_fragment_is_cleared_to_its_last_row() {
+    let count: i64 = if cfg!(miri) { 50 } else { 100_000 };
+    for step in [1, 7_919] {
+        let mut fragment = Fragment::new(definition(false), memory(64));
+        for number in 0..count {
+            let id = number * step % count;
+            commit_row(&mut fragment, id, Some(&row(id, 0, b"x")), 1);
+        }
+        let mut steps = 0;
+        while fragment.clear(100) {
+            fragment.reclaim(u32::MAX);
+            steps += 1;
+            assert!(steps < count, "{} rows are left", fragment.statistics().rows);
+        }
+        assert_eq!(fragment.statistics().rows, 0);
+    }
+}
+
 /// A table by name with an index whose keys may be equal for different values, and rows added before a column was.
 #[test]
 fn index_keys_follow_collations_and_added_columns() {
