@@ -97,7 +97,7 @@ pub struct NodeConfig {
     pub server_port: u16,
     /// `DataDir`.
     pub data_dir: String,
-    /// `UseShm`: Unix sockets to nodes on the same machine.
+    /// `UseShm`: Unix sockets and shared memory to nodes on the same machine.
     pub use_local_sockets: bool,
     /// `PortNumber` of management nodes.
     pub management_port: Option<u16>,

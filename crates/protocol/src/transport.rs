@@ -4,6 +4,7 @@
 //! frame:  length u32 | checksum u32 (CRC-32C of the payload) | payload
 //! hello:  magic "LATS" | wire version u16 | Hello          (first frame in each direction)
 //! signal: from Address | to Address | view u64 | epoch u64 | Signal
+//! mark:   "RING"                                            (what follows goes by shared memory)
 //! ```
 //! Invariants: a frame is at most [`FRAME_SIZE_MAX`]; a bad one closes that link only; the first frame must be a hello of the same
 //! cluster.
@@ -18,6 +19,8 @@ pub const FRAME_SIZE_MAX: usize = 1 << 30;
 /// Bytes before the payload.
 pub const FRAME_HEADER_SIZE: usize = 8;
 const MAGIC: u32 = u32::from_le_bytes(*b"LATS");
+/// No envelope begins like this: its first two bytes are a node id.
+const RING_MARK: &[u8; 4] = b"RING";
 
 /// Who opens a link, and what it may be used for.
 #[derive(Clone, PartialEq, Eq, Debug, Wire)]
@@ -56,6 +59,17 @@ pub fn decode_hello(payload: &[u8]) -> Result<(u16, Hello), WireError> {
     let version = u16::decode(&mut decoder)?;
     decoder.version = version.min(WIRE_VERSION);
     Ok((version, Hello::decode(&mut decoder)?))
+}
+
+/// Appends the frame after which a direction of a link goes on in shared memory.
+pub fn encode_ring_mark(bytes: &mut Vec<u8>) {
+    frame(bytes, |encoder| encoder.bytes.extend_from_slice(RING_MARK));
+}
+
+/// Whether a payload says that what follows goes by shared memory.
+#[must_use]
+pub fn is_ring_mark(payload: &[u8]) -> bool {
+    payload == RING_MARK
 }
 
 /// Appends one signal as a frame.

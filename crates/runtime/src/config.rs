@@ -125,6 +125,8 @@ pub struct Limits {
     pub receive_buffer_max: usize,
     /// Unsent bytes of one connection; more close it.
     pub send_buffer_max: usize,
+    /// Shared memory in each direction of all links to a peer on the same machine; 0 keeps them on their sockets.
+    pub link_memory: usize,
     /// Unsent bytes of one link above which this thread stops reading its clients.
     pub link_buffer_high: usize,
     /// Unsent bytes of one link; more close it, which fails the peer.
@@ -156,6 +158,7 @@ impl Default for Limits {
             connections_max: 100_000,
             receive_buffer_max: 128 * 1024 * 1024,
             send_buffer_max: 256 * 1024 * 1024,
+            link_memory: 4 * 1024 * 1024,
             link_buffer_high: 8 * 1024 * 1024,
             link_buffer_max: 512 * 1024 * 1024,
             ring_capacity: 1024,

@@ -12,6 +12,7 @@
 //! | `wake`, `spin` | sleeping, waking, spinning |
 //! | `connections`, `listeners`, `tls` | clients' sockets |
 //! | `links`, `supervisor` | which links there are, and frames on them |
+//! | `shared_memory` | rings of bytes between two nodes of one machine |
 //! | `process`, `report` | what threads share; what they count |
 //! | `crash` | traces of a node that dies |
 //! | `machine`, `clock` | CPUs, priorities, time |
@@ -33,6 +34,7 @@ pub mod machine;
 mod process;
 mod report;
 mod runtime;
+mod shared_memory;
 mod spin;
 mod supervisor;
 mod tls;

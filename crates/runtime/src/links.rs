@@ -2,15 +2,19 @@
 //!
 //! Links run thread to thread: a signal for a module of a peer leaves on the sender's own link to the peer's thread that owns the module,
 //! and arrives there. With more pairs of threads than `links_per_peer_max`, pairs share links ([`Pairing`]) and the receiver passes signals on.
-//! The `supervisor` decides which links there are; this file opens, uses and closes them.
+//! The `supervisor` decides which links there are; this file opens, uses and closes them. A link by a Unix socket soon carries its frames by
+//! shared memory (`shared_memory`); the socket stays, so that its end is the link's end.
 //!
 //! Invariants:
 //! - signals from one thread to one module of a peer always take the same link of a set, so they arrive in order or not at all;
 //! - a link belongs to one *set* of links to its peer; when one link of a set closes, all of them close;
+//! - frames keep their order when a link goes from its socket to shared memory: a mark is the last frame that goes by the socket;
 //! - the first frame each way is a hello; a hello, a bad frame or an envelope that does not fit the link closes it and nothing else;
 //! - before its hello, a stranger can make us hold at most [`HELLO_SIZE_MAX`] bytes.
 
+use crate::connections::{ReadOutcome, WriteOutcome, read_once, write_once};
 use crate::process::{ModuleTable, Process};
+use crate::shared_memory::{self, HANDED_OVER, Rings};
 use protocol::transport::{self, Hello};
 use protocol::{Address, ModuleKind};
 use rustix::fd::OwnedFd;
@@ -23,6 +27,8 @@ use types::{Incarnation, NodeId};
 
 /// Largest first frame: some hundred threads with some modules each.
 pub(crate) const HELLO_SIZE_MAX: usize = 64 * 1024;
+/// Rings need not be longer.
+pub(crate) const RING_SIZE_ENOUGH: usize = 64 * 1024;
 /// Most threads that a peer may have.
 const THREADS_MAX: usize = 1024;
 
@@ -138,15 +144,157 @@ pub(crate) struct Link {
     /// It is in `Links::held`.
     is_held: bool,
     pub(crate) is_blocked: bool,
+    /// "Writable" is asked for: the socket's buffer is full, and not a ring.
+    pub(crate) is_writable_wanted: bool,
     pub(crate) is_high: bool,
     pub(crate) is_queued: bool,
     /// The peer will send nothing more: read until the end shows, for no further edge will come.
     pub(crate) is_hung_up: bool,
+    /// Shared memory, once it is there.
+    pub(crate) rings: Option<Box<RingWay>>,
+    /// What goes out with the first bytes, for the peer to share our memory.
+    offer: Option<[OwnedFd; HANDED_OVER]>,
+    /// What came with the peer's hello.
+    offered: Vec<OwnedFd>,
+}
+
+/// Shared memory of a link, and how far each direction uses it.
+pub(crate) struct RingWay {
+    pub(crate) rings: Rings,
+    /// The mark is in `send`, and `by_socket` unsent bytes up to its end still go by the socket.
+    sends: bool,
+    by_socket: usize,
+    /// The peer's mark came.
+    pub(crate) receives: bool,
 }
 
 impl Link {
     pub(crate) fn unsent(&self) -> usize {
         self.send.len() - self.sent
+    }
+
+    /// Writes as much as is taken now.
+    pub(crate) fn write(&mut self, system_calls: &mut u64) -> Result<(), &'static str> {
+        let mut is_reader_due = false;
+        while self.unsent() > 0 {
+            let bytes = &self.send[self.sent..];
+            let count = match &mut self.rings {
+                Some(way) if way.sends && way.by_socket == 0 => {
+                    let mut count = way.rings.send(bytes).map_err(|_| RING_BROKEN)?;
+                    if count == 0 && way.rings.wait_for_room().map_err(|_| RING_BROKEN)? {
+                        count = way.rings.send(bytes).map_err(|_| RING_BROKEN)?;
+                    }
+                    is_reader_due |= count > 0;
+                    count
+                }
+                Some(way) if way.sends => {
+                    *system_calls += 1;
+                    let count = write_to(&self.socket, &bytes[..way.by_socket], &mut self.offer)?;
+                    way.by_socket -= count;
+                    count
+                }
+                _ => {
+                    *system_calls += 1;
+                    write_to(&self.socket, bytes, &mut self.offer)?
+                }
+            };
+            self.sent += count;
+            if count == 0 {
+                break;
+            }
+        }
+        if is_reader_due && self.rings.as_ref().is_some_and(|way| way.rings.wake_reader()) {
+            *system_calls += 1;
+        }
+        self.is_blocked = self.unsent() > 0;
+        Ok(())
+    }
+
+    /// A full ring says by its bell when there is room, a full socket by "writable".
+    pub(crate) fn wants_writable(&self) -> bool {
+        self.is_blocked && self.rings.as_ref().is_none_or(|way| !way.sends || way.by_socket > 0)
+    }
+
+    /// Reads once from the socket.
+    pub(crate) fn read_socket(&mut self, into: &mut Vec<u8>) -> ReadOutcome {
+        if self.stage == LinkStage::Greeting && self.offered.is_empty() && shared_memory::is_for(&self.socket)
+        {
+            shared_memory::read_with_descriptors(&self.socket, into, &mut self.offered)
+        } else {
+            read_once(&self.socket, into)
+        }
+    }
+
+    /// Something came by shared memory.
+    pub(crate) fn has_incoming(&self) -> bool {
+        self.rings.as_ref().is_some_and(|way| way.receives && way.rings.has_incoming())
+    }
+
+    /// Reads once from shared memory; "ended" if its counters are broken.
+    pub(crate) fn read_ring(&mut self, into: &mut Vec<u8>) -> ReadOutcome {
+        let Some(way) = self.rings.as_mut().filter(|way| way.receives) else { return ReadOutcome::Drained };
+        let room = into.capacity() - into.len();
+        match way.rings.receive(into, room) {
+            Ok(true) => ReadOutcome::More,
+            Ok(false) => ReadOutcome::Drained,
+            Err(shared_memory::Broken) => ReadOutcome::Ended,
+        }
+    }
+
+    /// Makes shared memory for a link that was accepted and has sent nothing yet; false if there is none for it.
+    pub(crate) fn offer_rings(&mut self, ring_size: usize) -> bool {
+        if !shared_memory::is_for(&self.socket) {
+            return false;
+        }
+        // Without memory the link goes on by its socket.
+        let Ok((rings, offer)) = Rings::make(ring_size) else { return false };
+        self.offer = Some(offer);
+        self.rings = Some(Box::new(RingWay { rings, sends: false, by_socket: 0, receives: false }));
+        true
+    }
+
+    /// Takes the shared memory that came with the peer's hello; false if none came, or none that will do.
+    pub(crate) fn take_rings(&mut self) -> bool {
+        let Ok(offered) = std::mem::take(&mut self.offered).try_into() else { return false };
+        let Ok(rings) = Rings::take(offered) else { return false };
+        self.rings = Some(Box::new(RingWay { rings, sends: false, by_socket: 0, receives: false }));
+        true
+    }
+
+    /// From here on frames go out by shared memory.
+    pub(crate) fn send_by_ring(&mut self) {
+        let unsent = self.unsent();
+        if let Some(way) = &mut self.rings
+            && !way.sends
+        {
+            let known = self.send.len();
+            transport::encode_ring_mark(&mut self.send);
+            way.sends = true;
+            way.by_socket = unsent + self.send.len() - known;
+        }
+    }
+}
+
+pub(crate) const RING_BROKEN: &str = "its shared memory holds impossible counters";
+
+/// Writes once; how much was taken.
+fn write_to(
+    socket: &OwnedFd,
+    bytes: &[u8],
+    offer: &mut Option<[OwnedFd; HANDED_OVER]>,
+) -> Result<usize, &'static str> {
+    let outcome = match &*offer {
+        None => write_once(socket, bytes),
+        Some(descriptors) => shared_memory::write_with_descriptors(socket, bytes, descriptors),
+    };
+    match outcome {
+        WriteOutcome::Took(count) => {
+            if count > 0 {
+                *offer = None;
+            }
+            Ok(count)
+        }
+        WriteOutcome::Broken => Err("the connection broke"),
     }
 }
 
@@ -178,6 +326,8 @@ pub(crate) struct Links {
     pub(crate) ready: Vec<u32>,
     /// Links with more unsent bytes than `link_buffer_high`.
     pub(crate) high_count: usize,
+    /// Links that receive by shared memory.
+    by_ring: Vec<u32>,
 }
 
 impl Links {
@@ -193,6 +343,7 @@ impl Links {
             held: Vec::new(),
             ready: Vec::new(),
             high_count: 0,
+            by_ring: Vec::new(),
         }
     }
 
@@ -242,9 +393,13 @@ impl Links {
             is_dirty: false,
             is_held: false,
             is_blocked: false,
+            is_writable_wanted: stage == LinkStage::Connecting,
             is_high: false,
             is_queued: false,
             is_hung_up: false,
+            rings: None,
+            offer: None,
+            offered: Vec::new(),
         });
         let route = &mut self.routes[peer];
         if route.set != set {
@@ -270,6 +425,7 @@ impl Links {
     pub(crate) fn remove(&mut self, slot: u32) -> Option<Link> {
         let link = self.slots.get_mut(slot as usize)?.link.take()?;
         self.free.push(slot);
+        self.by_ring.retain(|other| *other != slot);
         self.process.forget_link(link.farewell_key);
         if link.is_high {
             self.high_count -= 1;
@@ -361,6 +517,53 @@ impl Links {
             link.is_queued = true;
             self.ready.push(slot);
         }
+    }
+
+    // ---- shared memory ----------------------------------------------------------------------------------------------------
+
+    /// Bytes of each ring of a link to this peer: all links to a peer share `link_memory`.
+    pub(crate) fn ring_size(&self, peer: usize) -> usize {
+        let links = self.routes[peer].pairing.map_or(1, |pairing| pairing.pairs().count().max(1));
+        let size = self.process.limits.link_memory / links;
+        // Rounded down to a power of two. A ring that is drained every round gains nothing from being longer than a cache.
+        (1_usize << size.max(1).ilog2()).min(RING_SIZE_ENOUGH)
+    }
+
+    /// The peer's mark came: its frames come by shared memory.
+    pub(crate) fn receive_by_ring(&mut self, slot: u32) -> bool {
+        let way = self.get(slot).and_then(|link| link.rings.as_mut());
+        let Some(way) = way.filter(|way| !way.receives) else { return false };
+        way.receives = true;
+        self.by_ring.push(slot);
+        true
+    }
+
+    fn ring_ways(&self) -> impl Iterator<Item = (u32, &RingWay)> {
+        self.by_ring.iter().filter_map(|slot| {
+            let way = self.slots.get(*slot as usize)?.link.as_ref()?.rings.as_ref()?;
+            Some((*slot, &**way))
+        })
+    }
+
+    /// Something came by shared memory.
+    #[inline]
+    pub(crate) fn has_incoming(&self) -> bool {
+        self.ring_ways().any(|(_, way)| way.rings.has_incoming())
+    }
+
+    /// The links that something came to by shared memory.
+    pub(crate) fn take_incoming(&self, into: &mut Vec<u32>) {
+        into.extend(self.ring_ways().filter(|(_, way)| way.rings.has_incoming()).map(|(slot, _)| slot));
+    }
+
+    /// Before this thread parks: from there on peers ring its bells.
+    pub(crate) fn announce_sleep(&self) {
+        self.ring_ways().for_each(|(_, way)| way.rings.announce_sleep());
+    }
+
+    /// After it slept.
+    pub(crate) fn announce_awake(&self) {
+        self.ring_ways().for_each(|(_, way)| way.rings.announce_awake());
     }
 
     /// Appends our hello to a link.

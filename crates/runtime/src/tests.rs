@@ -19,6 +19,7 @@ use types::{Epoch, NodeId, PartitionId, TransactionId};
 
 mod clients;
 mod cluster;
+mod memory_links;
 
 /// Ends tests that hang.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -52,7 +53,7 @@ enum Seen {
 /// | `echo TEXT` | writes `TEXT` |
 /// | `ask NODE KIND INSTANCE NUMBER` | sends the number there; writes `NUMBER` when it comes back |
 /// | `tell NODE KIND INSTANCE NUMBER` | sends the number there by a signal that may wait; there is no answer |
-/// | `flood COUNT` | sends 0..COUNT to ldm 0 of this node; writes `flooded` when the last comes back |
+/// | `flood COUNT NODE` | sends 0..COUNT to ldm 0 of the node; writes `flooded` when the last comes back |
 /// | `big SIZE` | writes SIZE bytes, as fast as the client takes them |
 /// | `pause` | pauses reading until the next deadline |
 /// | `later US` | writes `later` at a deadline |
@@ -109,10 +110,10 @@ impl Toy {
                 }
             }
             "flood" => {
-                let count = number();
+                let (count, node) = (number(), NodeId(u16::try_from(number()).unwrap()));
                 self.flooding = Some((connection, count));
                 for number in 0..count {
-                    let to = Address::new(self.me.node, ModuleKind::Ldm, 0);
+                    let to = Address::new(node, ModuleKind::Ldm, 0);
                     outputs.send(self.me, to, Signal::EpochWanted { epoch: Epoch(number) });
                 }
             }

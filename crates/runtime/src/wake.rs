@@ -23,6 +23,8 @@ pub(crate) enum Token {
     Client(u32, u32),
     /// Slot and generation of a link.
     Link(u32, u32),
+    /// Slot and generation of a link whose peer rang.
+    Bell(u32, u32),
     /// Slot and generation of an accepted cluster connection that has not said hello.
     Stranger(u32, u32),
 }
@@ -38,6 +40,7 @@ impl Token {
             Self::Client(slot, generation) => (2, slot, generation),
             Self::Link(slot, generation) => (3, slot, generation),
             Self::Stranger(slot, generation) => (4, slot, generation),
+            Self::Bell(slot, generation) => (5, slot, generation),
         };
         (tag << 56) | (u64::from(generation & GENERATION_MASK) << 32) | u64::from(slot)
     }
@@ -50,7 +53,8 @@ impl Token {
             1 => Self::Listener(slot),
             2 => Self::Client(slot, generation),
             3 => Self::Link(slot, generation),
-            _ => Self::Stranger(slot, generation),
+            4 => Self::Stranger(slot, generation),
+            _ => Self::Bell(slot, generation),
         }
     }
 }
@@ -116,6 +120,11 @@ impl Poller {
         };
         let result = epoll::modify(&self.epoll, descriptor, epoll::EventData::new_u64(token.pack()), flags);
         stdx::require!(result.is_ok(), "epoll refuses a descriptor that it watches");
+    }
+
+    /// Stops watching a descriptor that may not be watched.
+    pub(crate) fn forget_quietly(&self, descriptor: impl AsFd) {
+        let _ = epoll::delete(&self.epoll, descriptor);
     }
 
     fn both() -> epoll::EventFlags {

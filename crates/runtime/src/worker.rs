@@ -182,6 +182,8 @@ pub(crate) struct Worker<S> {
     scratch: ReceiveBuffer,
     /// What links' and TLS bytes are read into.
     raw_scratch: Vec<u8>,
+    /// Which links are read in a round.
+    slots_scratch: Vec<u32>,
     counting: Counting,
     quiescence: memory::ThreadSlot,
     is_sweep_planned: bool,
@@ -230,6 +232,7 @@ impl<S: Send + 'static> Worker<S> {
             continues: VecDeque::new(),
             scratch: ReceiveBuffer::default(),
             raw_scratch: Vec::with_capacity(READ_SIZE),
+            slots_scratch: Vec::new(),
             counting: Counting::default(),
             quiescence: memory::quiescence::register_thread(),
             is_sweep_planned: false,
@@ -334,6 +337,7 @@ impl<S: Send + 'static> Worker<S> {
         let queued = !self.queue.is_empty() || !self.continues.is_empty();
         queued
             || !self.links.ready.is_empty()
+            || self.links.has_incoming()
             || !self.links.dirty.is_empty()
             || !self.exchange.is_empty()
             || self.shared().has_external()
@@ -348,7 +352,7 @@ impl<S: Send + 'static> Worker<S> {
             loop {
                 self.poll(asleep, Some(Duration::ZERO));
                 asleep = clock::monotonic();
-                if !self.readiness.is_empty() || !self.exchange.is_empty() {
+                if !self.readiness.is_empty() || !self.exchange.is_empty() || self.links.has_incoming() {
                     self.spinner.learn(asleep.since(before));
                     return;
                 }
@@ -360,9 +364,14 @@ impl<S: Send + 'static> Worker<S> {
                 }
             }
         }
+        // Announced before the fence in `park`.
+        self.links.announce_sleep();
         self.shared().waker.park();
-        if !self.exchange.is_empty() || self.shared().has_external() || self.process.exit_code().is_some() {
+        let has_input =
+            !self.exchange.is_empty() || self.links.has_incoming() || self.shared().has_external();
+        if has_input || self.process.exit_code().is_some() {
             self.shared().waker.unpark();
+            self.links.announce_awake();
             self.poll(asleep, Some(Duration::ZERO));
             return;
         }
@@ -379,6 +388,7 @@ impl<S: Send + 'static> Worker<S> {
         self.poll(asleep, timeout);
         self.quiescence.unpark();
         self.shared().waker.unpark();
+        self.links.announce_awake();
         let awake = clock::monotonic();
         self.last_poll = awake;
         self.counting.asleep += awake.since(asleep);
@@ -413,6 +423,7 @@ impl<S: Send + 'static> Worker<S> {
                 Token::Listener(index) => self.accept(index),
                 Token::Client(slot, generation) => self.on_client_event(slot, generation, event),
                 Token::Link(slot, generation) => self.on_link_event(slot, generation, event),
+                Token::Bell(slot, generation) => self.on_bell(slot, generation),
                 Token::Stranger(slot, generation) => self.on_stranger_event(slot, generation, event),
             }
         }

@@ -203,7 +203,7 @@ fn warnings_of_sections_and_threads() {
             "config.ini line 7: [api] has no effect: native clients need no slot",
             "config.ini line 8: [mysqld] without HostName has no effect: SQL nodes are listed by host",
             "config.ini line 9: [shm] has no effect: links are configured by the node sections",
-            "config.ini line 10: ShmSize has no effect: nodes on one machine use Unix sockets",
+            "config.ini line 10: ShmSize has no effect: shared memory is sized automatically",
         ],
     );
     check(

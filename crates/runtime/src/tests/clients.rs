@@ -182,7 +182,7 @@ fn full_rings_lose_nothing_and_push_back_on_clients() {
     let (mut flooder, mut other) = (node.client(), node.client());
     assert_eq!(other.ask("echo before"), "before");
     let closed = node.gate.lock().unwrap();
-    flooder.say(&format!("flood {COUNT}"));
+    flooder.say(&format!("flood {COUNT} 1"));
     // The ldm thread now stands at the gate. This request lies in the kernel until the ring has room again.
     node.until(|seen| *seen == Seen::Opened);
     drop(closed);
@@ -210,7 +210,7 @@ fn a_congested_thread_does_not_read_its_clients() {
     let (mut flooder, mut other) = (node.client(), node.client());
     // One packet, so that the flood is on its way when the second client's request is looked at.
     let closed = node.gate.lock().unwrap();
-    flooder.say(&format!("flood {COUNT}"));
+    flooder.say(&format!("flood {COUNT} 1"));
     // Signal 0 waits at the gate once something was taken; what matters is that the flood was sent: the report says so.
     while node.runtime().report().threads.iter().all(|thread| thread.name != "recv0" || thread.signals < 3) {
         std::thread::yield_now();

@@ -8,15 +8,15 @@ use std::path::PathBuf;
 use types::{Incarnation, NodeId};
 
 /// A port that was free a moment ago.
-fn free_port() -> u16 {
+pub(super) fn free_port() -> u16 {
     std::net::TcpListener::bind(loopback(0)).unwrap().local_addr().unwrap().port()
 }
 
-fn peer(node: u16, port: u16, unix: Option<PathBuf>) -> PeerConfig {
+pub(super) fn peer(node: u16, port: u16, unix: Option<PathBuf>) -> PeerConfig {
     PeerConfig { node: NodeId(node), host: "127.0.0.1".to_owned(), port, unix }
 }
 
-fn pair(first: Setup, second: Setup) -> (Setup, Setup) {
+pub(super) fn pair(first: Setup, second: Setup) -> (Setup, Setup) {
     let ports = (free_port(), free_port());
     let peers = (
         vec![peer(2, ports.1, second.cluster_unix.clone())],
@@ -28,13 +28,13 @@ fn pair(first: Setup, second: Setup) -> (Setup, Setup) {
     )
 }
 
-fn wait_up(one: &Node, two: &Node) {
+pub(super) fn wait_up(one: &Node, two: &Node) {
     one.until(|seen| *seen == Seen::LinkUp(NodeId(2)));
     two.until(|seen| *seen == Seen::LinkUp(NodeId(1)));
 }
 
 /// Every module of the other node can be asked, and answers to the module that asked.
-fn ask_everywhere(node: &Node, other: u16, counts: [u64; 6]) {
+pub(super) fn ask_everywhere(node: &Node, other: u16, counts: [u64; 6]) {
     for _ in 0..2 {
         let mut client = node.client();
         let mut number = 0;
@@ -55,7 +55,7 @@ const LDM: u64 = 2;
 const RECEIVE: Option<&str> = Some("recv={count=2}");
 const PIPELINE: Option<&str> =
     Some("ldm={count=2},query={count=1},tc={count=1},recv={count=2},main={count=1}");
-const RECEIVE_COUNTS: [u64; 6] = [2, 2, 2, 2, 1, 1];
+pub(super) const RECEIVE_COUNTS: [u64; 6] = [2, 2, 2, 2, 1, 1];
 const PIPELINE_COUNTS: [u64; 6] = [2, 1, 2, 1, 1, 1];
 
 #[test]
@@ -175,7 +175,7 @@ fn three_nodes_and_one_of_them_by_name() {
     }
 }
 
-fn hello(cluster: &str, node: u16, to: u16) -> Hello {
+pub(super) fn hello(cluster: &str, node: u16, to: u16) -> Hello {
     Hello {
         cluster: cluster.to_owned(),
         node: NodeId(node),

@@ -1,11 +1,11 @@
 //! Links to other nodes as the worker uses them, and the supervisor's wishes carried out.
 
 use super::{Timer, Worker};
-use crate::connections::{READ_SIZE, ReadOutcome, WriteOutcome, read_once, write_once};
+use crate::connections::{READ_SIZE, ReadOutcome, read_once};
 use crate::exchange::{Control, Parcel};
 use crate::links::{
-    AdoptedLink, HELLO_SIZE_MAX, LinkOrder, LinkStage, PeerTable, Stranger, claimed_size, connect_to, fits,
-    is_hello,
+    AdoptedLink, HELLO_SIZE_MAX, Link, LinkOrder, LinkStage, PeerTable, RING_BROKEN, RING_SIZE_ENOUGH,
+    Stranger, claimed_size, connect_to, fits, is_hello,
 };
 use crate::listeners::Accepted;
 use crate::process::External;
@@ -25,6 +25,13 @@ const STRANGERS_MAX: usize = 256;
 const DEFERRED_MAX: usize = 16 * 1024;
 /// A link's buffer that is larger than this is given back once it is empty.
 const LINK_BUFFER_KEEP: usize = 256 * 1024;
+
+/// Where a link's bytes come from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Source {
+    Socket,
+    Ring,
+}
 
 impl<S: Send + 'static> Worker<S> {
     // ---- sending ----------------------------------------------------------------------------------------------------------
@@ -77,20 +84,11 @@ impl<S: Send + 'static> Worker<S> {
     fn write_link(&mut self, slot: u32) {
         let high = self.process.limits.link_buffer_high;
         let Some(link) = self.links.get(slot) else { return };
-        while link.unsent() > 0 {
-            let outcome = write_once(&link.socket, &link.send[link.sent..]);
-            self.counting.system_calls += 1;
-            match outcome {
-                WriteOutcome::Took(0) => break,
-                WriteOutcome::Took(count) => link.sent += count,
-                WriteOutcome::Broken => {
-                    self.close_link(slot, "the connection broke");
-                    return;
-                }
-            }
+        if let Err(reason) = link.write(&mut self.counting.system_calls) {
+            self.close_link(slot, reason);
+            return;
         }
-        let is_blocked = link.unsent() > 0;
-        if is_blocked {
+        if link.is_blocked {
             if link.sent * 2 > link.send.len() {
                 link.send.drain(..link.sent);
                 link.sent = 0;
@@ -106,11 +104,12 @@ impl<S: Send + 'static> Worker<S> {
         if eased {
             link.is_high = false;
         }
-        if is_blocked != link.is_blocked {
-            link.is_blocked = is_blocked;
+        let is_wanted = link.wants_writable();
+        if is_wanted != link.is_writable_wanted {
+            link.is_writable_wanted = is_wanted;
             let socket = Arc::clone(&link.socket);
             let token = Token::Link(slot, self.links.generation(slot));
-            let wanted = if is_blocked { Wanted::Yes } else { Wanted::No };
+            let wanted = if is_wanted { Wanted::Yes } else { Wanted::No };
             self.counting.system_calls += 1;
             self.poller.set_writable_wanted(&*socket, token, wanted);
         }
@@ -148,27 +147,35 @@ impl<S: Send + 'static> Worker<S> {
             }
         }
         link.stage = LinkStage::Greeting;
-        // While it was being connected it was watched for "writable", which from now on means "blocked".
-        link.is_blocked = true;
+        // From now on "writable" means "no longer blocked", and is not watched for otherwise.
         self.write_link(slot);
     }
 
-    pub(super) fn read_ready_links(&mut self) {
-        if self.links.ready.is_empty() {
-            return;
+    /// The peer rang: there is room in a ring. What it may have put into the other one is found without a bell.
+    pub(super) fn on_bell(&mut self, slot: u32, generation: u32) {
+        let Some(slot) = self.links.identify(slot, generation) else { return };
+        if self.links.get(slot).is_some_and(|link| link.is_blocked && !link.is_writable_wanted) {
+            self.write_link(slot);
         }
-        let mut ready = std::mem::take(&mut self.links.ready);
-        for slot in ready.drain(..) {
-            if let Some(link) = self.links.get(slot) {
-                link.is_queued = false;
-                self.read_link(slot);
-            }
-        }
-        ready.append(&mut self.links.ready);
-        self.links.ready = ready;
     }
 
-    fn read_link(&mut self, slot: u32) {
+    pub(super) fn read_ready_links(&mut self) {
+        let mut slots = std::mem::take(&mut self.slots_scratch);
+        self.links.take_incoming(&mut slots);
+        for slot in slots.drain(..) {
+            self.read_link(slot, Source::Ring);
+        }
+        slots.append(&mut self.links.ready);
+        for slot in slots.drain(..) {
+            if let Some(link) = self.links.get(slot) {
+                link.is_queued = false;
+                self.read_link(slot, Source::Socket);
+            }
+        }
+        self.slots_scratch = slots;
+    }
+
+    fn read_link(&mut self, slot: u32, source: Source) {
         let Some(link) = self.links.get(slot) else { return };
         let owns_buffer = !link.receive.is_empty();
         let mut buffer = std::mem::take(if owns_buffer { &mut link.receive } else { &mut self.raw_scratch });
@@ -179,8 +186,13 @@ impl<S: Send + 'static> Worker<S> {
         } else {
             buffer.clear();
         }
-        self.counting.system_calls += 1;
-        let outcome = read_once(&link.socket, &mut buffer);
+        let outcome = match source {
+            Source::Socket => {
+                self.counting.system_calls += 1;
+                link.read_socket(&mut buffer)
+            }
+            Source::Ring => link.read_ring(&mut buffer),
+        };
         let consumed = self.take_frames(slot, &buffer);
         let rest = buffer.len() - consumed;
         if let Some(link) = self.links.get(slot)
@@ -196,6 +208,13 @@ impl<S: Send + 'static> Worker<S> {
         } else if !owns_buffer {
             self.raw_scratch = buffer;
         }
+        if source == Source::Ring {
+            // What is left over shows by itself in the next round.
+            if outcome == ReadOutcome::Ended {
+                self.refuse_link(slot, RING_BROKEN);
+            }
+            return;
+        }
         match outcome {
             ReadOutcome::More => self.links.make_ready(slot),
             ReadOutcome::Drained => {
@@ -203,7 +222,21 @@ impl<S: Send + 'static> Worker<S> {
                     self.links.make_ready(slot);
                 }
             }
-            ReadOutcome::Ended => self.close_link(slot, "the peer closed it"),
+            ReadOutcome::Ended => {
+                self.take_last_words(slot);
+                self.close_link(slot, "the peer closed it");
+            }
+        }
+    }
+
+    /// The peer is gone: what it said by shared memory before it went is still heard, as a socket would have it.
+    fn take_last_words(&mut self, slot: u32) {
+        for _ in 0..=RING_SIZE_ENOUGH / READ_SIZE {
+            let Some(link) = self.links.get(slot) else { return };
+            if !link.has_incoming() {
+                return;
+            }
+            self.read_link(slot, Source::Ring);
         }
     }
 
@@ -238,6 +271,7 @@ impl<S: Send + 'static> Worker<S> {
             LinkStage::Open if is_hello(payload) => {
                 self.tell_supervisor(LinkNews::Confirmed { peer, set });
             }
+            LinkStage::Open if transport::is_ring_mark(payload) => self.take_ring_mark(slot),
             LinkStage::Open => {
                 let node = self.process.peers[peer].config.node;
                 match decode_envelope(payload, version) {
@@ -273,9 +307,45 @@ impl<S: Send + 'static> Worker<S> {
         };
         link.stage = LinkStage::Open;
         link.version = version.min(WIRE_VERSION);
+        let has_rings = self.process.limits.link_memory > 0 && link.take_rings();
+        if has_rings {
+            link.send_by_ring();
+            self.links.mark_dirty(slot);
+        }
         let table = Arc::new(table);
         self.links.set_table(peer, set, Arc::clone(&table));
         self.tell_supervisor(LinkNews::Opened { peer, set, my_thread: self.index, their_thread, table });
+        if has_rings {
+            self.watch_bell(slot);
+        }
+    }
+
+    /// The peer goes on by shared memory, and so do we.
+    fn take_ring_mark(&mut self, slot: u32) {
+        if !self.links.receive_by_ring(slot) {
+            return self.refuse_link(slot, "it speaks of shared memory that there is not, or twice");
+        }
+        if let Some(link) = self.links.get(slot) {
+            link.send_by_ring();
+            self.links.mark_dirty(slot);
+        }
+    }
+
+    fn watch_bell(&mut self, slot: u32) {
+        let token = Token::Bell(slot, self.links.generation(slot));
+        let Some(way) = self.links.get(slot).and_then(|link| link.rings.as_ref()) else { return };
+        if let Err(error) = self.poller.watch(way.rings.bell(), token) {
+            self.close_link(slot, &error.to_string());
+        }
+    }
+
+    /// Takes a link out. Its bell must be forgotten by hand: the peer has it as well, so closing it here does not end it.
+    pub(super) fn remove_link(&mut self, slot: u32) -> Option<Link> {
+        let link = self.links.remove(slot)?;
+        if let Some(way) = &link.rings {
+            self.poller.forget_quietly(way.rings.bell());
+        }
+        Some(link)
     }
 
     /// Closes a link whose peer does not keep to the protocol.
@@ -285,7 +355,7 @@ impl<S: Send + 'static> Worker<S> {
     }
 
     fn close_link(&mut self, slot: u32, reason: &str) {
-        if let Some(link) = self.links.remove(slot) {
+        if let Some(link) = self.remove_link(slot) {
             self.tell_supervisor(LinkNews::Closed {
                 peer: link.peer,
                 set: link.set,
@@ -317,7 +387,7 @@ impl<S: Send + 'static> Worker<S> {
             LinkOrder::Adopt(adopted) => self.adopt_link(adopted),
             LinkOrder::Close { peer, set } => {
                 for slot in self.links.of_peer(peer, set) {
-                    self.links.remove(slot);
+                    self.remove_link(slot);
                 }
             }
         }
@@ -328,10 +398,17 @@ impl<S: Send + 'static> Worker<S> {
         let slot = self.links.insert(socket, (peer, set, their_thread), LinkStage::Open);
         self.links.set_table(peer, set, table);
         self.links.greet(slot);
+        let ring_size = self.links.ring_size(peer);
+        let wants_rings = self.process.limits.link_memory > 0;
+        let mut has_rings = false;
         if let Some(link) = self.links.get(slot) {
             link.version = version.min(WIRE_VERSION);
+            has_rings = wants_rings && link.offer_rings(ring_size);
         }
         self.watch_link(slot);
+        if has_rings {
+            self.watch_bell(slot);
+        }
         let consumed = self.take_frames(slot, &leftover);
         if let Some(link) = self.links.get(slot)
             && consumed < leftover.len()
