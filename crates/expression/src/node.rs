@@ -474,6 +474,12 @@ impl Expression {
         1 + self.operands().iter().map(|operand| operand.depth()).max().unwrap_or(0)
     }
 
+    /// Nodes of the tree.
+    #[must_use]
+    pub fn node_count(&self) -> usize {
+        1 + self.operands().iter().map(|operand| operand.node_count()).sum::<usize>()
+    }
+
     /// The slot, if this is a plain column.
     #[must_use]
     pub fn as_column(&self) -> Option<ColumnSlot> {

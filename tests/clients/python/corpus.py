@@ -212,6 +212,9 @@ def texts():
         ("half a surrogate pair", b"SELECT '\xed\xa0\x80'"),
     ]:
         yield Input(f"text: {name}", LOGGED_IN, query(text))
+    parts, uses = ",".join(["CONNECTION_ID()"] * 4_000), ",".join(["a"] * 4_000)
+    yield Input("text: an alias of 4 000 parts, used 4 000 times", LOGGED_IN, query(f"SELECT CONCAT({parts}) AS a HAVING a IN ({uses})"), {1436})
+    yield Input("text: 5 000 columns to order by", LOGGED_IN, query(f"SELECT 1 ORDER BY {','.join(f'CONNECTION_ID()+{number}' for number in range(5_000))}"), {1117})
     for name, texts in {
         "a sequence at its end": [
             "CREATE DATABASE IF NOT EXISTS bad_input",

@@ -3,7 +3,10 @@
 //! In each request deletes come first, so that a unique key that one row gives up can be taken by another of the same request, whatever
 //! the order of the rows.
 //!
-//! Invariants: nothing is sent twice; [`WriteSet::poll`] gives results only when every request is answered; of several failures the one of
+//! Each operation carries its program when it travels, so a long IN list or a large literal counts once per row: requests are cut by bytes, and
+//! so many are under way at once that no link fills up with one statement.
+//!
+//! Invariants: nothing is sent twice; requests of a partition are sent in order; [`WriteSet::poll`] gives results only when every request is answered; of several failures the one of
 //! the first row is reported.
 #![expect(clippy::wildcard_enum_match_arm, reason = "an answer of another kind is a failure like any other")]
 
@@ -12,16 +15,22 @@ use super::row_builder::primary_key_of;
 use super::{Cx, Failure, failure_of, table_ref};
 use crate::inbox::Reply;
 use protocol::SqlError;
-use protocol::program::{OnDuplicate, OperationResult, Refusal, TableRef, WriteOperation};
+use protocol::program::{
+    DeleteFilter, OnDuplicate, OperationResult, Refusal, TableRef, UpdateProgram, WriteOperation,
+};
 use protocol::signal::RequestId;
 use query::TableAccessInfo;
+use std::collections::VecDeque;
 use std::sync::Arc;
+use stdx::wire::Wire;
 use types::{IndexKind, IndexState, KeyEncoder, PartitionId, TableDefinition, Value, ValueRef};
 
 /// Operations of one request at most.
 const REQUEST_OPERATIONS: usize = 1024;
 /// Bytes of one request at most (one larger operation makes a request of its own).
 const REQUEST_BYTES: usize = 1 << 20;
+/// Bytes of requests that are not answered; one larger request is alone.
+const UNDER_WAY_BYTES_MAX: usize = 16 << 20;
 
 /// What an operation is for.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -51,10 +60,20 @@ struct Group {
     others: Vec<(WriteOperation, Origin)>,
 }
 
+struct WaitingRequest {
+    partition: PartitionId,
+    table: TableRef,
+    operations: Vec<WriteOperation>,
+    origins: Vec<Origin>,
+    size: usize,
+    is_alone: bool,
+}
+
 struct OpenRequest {
     request: RequestId,
     partition: PartitionId,
     origins: Vec<Origin>,
+    size: usize,
     is_alone: bool,
 }
 
@@ -80,6 +99,7 @@ pub(crate) enum FailedWrite {
 #[derive(Default)]
 pub(crate) struct WriteSet {
     groups: Vec<Group>,
+    waiting: VecDeque<WaitingRequest>,
     open: Vec<OpenRequest>,
     outcome: WriteOutcome,
 }
@@ -111,39 +131,49 @@ impl WriteSet {
 
     /// Sends everything; if `is_whole` (nothing else belongs to this transaction) and one request is enough, it carries the commit.
     pub(crate) fn send(&mut self, is_whole: bool, cx: &mut Cx<'_, '_>) -> Result<(), Failure> {
-        let groups = std::mem::take(&mut self.groups);
-        let is_single = groups.len() == 1
-            && groups.iter().all(|group| group.deletes.len() + group.others.len() <= REQUEST_OPERATIONS);
-        let is_alone = is_whole && is_single && cx.is_alone();
-        for group in groups {
-            let mut operations = Vec::new();
-            let mut origins = Vec::new();
-            let mut bytes = 0;
+        for group in std::mem::take(&mut self.groups) {
+            let mut request = WaitingRequest {
+                partition: group.partition,
+                table: group.table,
+                operations: Vec::new(),
+                origins: Vec::new(),
+                size: 0,
+                is_alone: false,
+            };
+            let is_only = group.deletes.len() + group.others.len() == 1;
+            let mut scale = Scale::default();
             for (operation, origin) in group.deletes.into_iter().chain(group.others) {
-                if !is_alone && (operations.len() >= REQUEST_OPERATIONS || bytes >= REQUEST_BYTES) {
-                    let full = (std::mem::take(&mut operations), std::mem::take(&mut origins));
-                    self.send_request(group.partition, group.table, full, false, cx)?;
-                    bytes = 0;
+                if request.operations.len() >= REQUEST_OPERATIONS || request.size >= REQUEST_BYTES {
+                    let operations = std::mem::take(&mut request.operations);
+                    let origins = std::mem::take(&mut request.origins);
+                    self.waiting.push_back(WaitingRequest { operations, origins, ..request });
+                    request.size = 0;
                 }
-                bytes += operation_size(&operation);
-                operations.push(operation);
-                origins.push(origin);
+                // One is sent alone, whatever it weighs.
+                request.size += if is_only { 0 } else { scale.weigh(&operation) };
+                request.operations.push(operation);
+                request.origins.push(origin);
             }
-            self.send_request(group.partition, group.table, (operations, origins), is_alone, cx)?;
+            self.waiting.push_back(request);
         }
-        Ok(())
+        if let [only] = self.waiting.make_contiguous() {
+            only.is_alone = is_whole && cx.is_alone();
+        }
+        self.send_waiting(cx)
     }
 
-    fn send_request(
-        &mut self,
-        partition: PartitionId,
-        table: TableRef,
-        (operations, origins): (Vec<WriteOperation>, Vec<Origin>),
-        is_alone: bool,
-        cx: &mut Cx<'_, '_>,
-    ) -> Result<(), Failure> {
-        let request = cx.write(partition, table, operations, is_alone)?;
-        self.open.push(OpenRequest { request, partition, origins, is_alone });
+    /// Sends what may be under way.
+    fn send_waiting(&mut self, cx: &mut Cx<'_, '_>) -> Result<(), Failure> {
+        let mut under_way: usize = self.open.iter().map(|open| open.size).sum();
+        while let Some(next) = self.waiting.front()
+            && (self.open.is_empty() || under_way + next.size <= UNDER_WAY_BYTES_MAX)
+            && let Some(next) = self.waiting.pop_front()
+        {
+            let WaitingRequest { partition, table, operations, origins, size, is_alone } = next;
+            let request = cx.write(partition, table, operations, is_alone)?;
+            self.open.push(OpenRequest { request, partition, origins, size, is_alone });
+            under_way += size;
+        }
         Ok(())
     }
 
@@ -157,6 +187,12 @@ impl WriteSet {
             }
         }
         self.open = still_open;
+        if let Some(next) = self.waiting.front().and_then(|next| next.origins.first().copied())
+            && self.send_waiting(cx).is_err()
+        {
+            self.waiting.clear();
+            self.fail(next, FailedWrite::Lost);
+        }
         self.open.is_empty().then(|| std::mem::take(&mut self.outcome))
     }
 
@@ -218,24 +254,38 @@ fn operation_key(operation: &WriteOperation) -> &[u8] {
     }
 }
 
-fn operation_size(operation: &WriteOperation) -> usize {
-    match operation {
-        WriteOperation::Insert { key, row, .. } | WriteOperation::Put { key, row } => {
-            key.len() + row.len() + 32
-        }
-        // Each operation carries its program when it travels.
-        WriteOperation::Update { key, program } => key.len() + 32 + parameters_size(&program.context),
-        WriteOperation::Delete { key, filter } => {
-            key.len() + 32 + filter.as_ref().map_or(0, |filter| parameters_size(&filter.context))
-        }
+/// Weighs operations. Those of a statement share a program, which is weighed once.
+#[derive(Default)]
+struct Scale {
+    program: Option<(Arc<UpdateProgram>, usize)>,
+    filter: Option<(Arc<DeleteFilter>, usize)>,
+}
+
+impl Scale {
+    /// About what an operation takes on its way.
+    fn weigh(&mut self, operation: &WriteOperation) -> usize {
+        let (carried, program) = match operation {
+            WriteOperation::Insert { row, on_duplicate: OnDuplicate::Update(program), .. } => {
+                (row.len(), weight_of(&mut self.program, program))
+            }
+            WriteOperation::Insert { row, .. } | WriteOperation::Put { row, .. } => (row.len(), 0),
+            WriteOperation::Update { program, .. } => (0, weight_of(&mut self.program, program)),
+            WriteOperation::Delete { filter: Some(filter), .. } => (0, weight_of(&mut self.filter, filter)),
+            WriteOperation::Delete { filter: None, .. } => (0, 0),
+        };
+        operation_key(operation).len() + carried + program + 32
     }
 }
 
-/// What a statement's parameters take, roughly: the part of a program that a client can make large.
-fn parameters_size(context: &protocol::program::StatementContext) -> usize {
-    let size =
-        |value: &types::Value| if let types::Value::Bytes(bytes) = value { bytes.len() + 8 } else { 16 };
-    context.parameters.iter().map(size).sum()
+fn weight_of<T: Wire>(last: &mut Option<(Arc<T>, usize)>, value: &Arc<T>) -> usize {
+    match last {
+        Some((known, weight)) if Arc::ptr_eq(known, value) => *weight,
+        _ => {
+            let weight = stdx::wire::to_bytes(&**value).len();
+            *last = Some((Arc::clone(value), weight));
+            weight
+        }
+    }
 }
 
 /// A unique index of a table, with the hidden table that holds its entries.

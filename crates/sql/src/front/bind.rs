@@ -30,6 +30,9 @@ use sqlparser::ast::{Expr, Value as AstValue};
 use std::sync::Arc;
 use types::{Collation, IntegerWidth, SqlType, TableDefinition, TableKind, Value};
 
+/// Items of a SELECT list, of GROUP BY and of ORDER BY; MySQL has as many columns at most.
+const ITEM_COUNT_MAX: usize = 4_096;
+
 /// The clause that an expression stands in, for messages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Clause {
@@ -63,6 +66,8 @@ pub(crate) struct Binder<'a> {
     pub(crate) context: &'a BindContext<'a>,
     pub(crate) parameter_types: &'a [SqlType],
     pub(crate) session_values: Vec<SessionValue>,
+    /// Nodes of items that stood for their aliases and ordinals so far.
+    pub(crate) substituted: usize,
 }
 
 /// A plan and the columns of its result.
@@ -91,7 +96,7 @@ pub(crate) fn bind(
     context: &BindContext<'_>,
     parameter_types: &[SqlType],
 ) -> Result<Prepared, SqlError> {
-    let mut binder = Binder { text, context, parameter_types, session_values: Vec::new() };
+    let mut binder = Binder { text, context, parameter_types, session_values: Vec::new(), substituted: 0 };
     let bound = binder.statement(statement)?;
     Ok(Prepared {
         schema: context.schema.version,
@@ -103,6 +108,14 @@ pub(crate) fn bind(
 }
 
 impl Binder<'_> {
+    /// A select item in the place of its alias or ordinal. A short text can ask for a huge tree in this way, so they are counted.
+    pub(crate) fn substitute(&mut self, item: &Expression) -> Result<Expression, SqlError> {
+        self.substituted += item.node_count();
+        let limit = self.context.limits.substituted_node_count_max;
+        super::limits::exceeds("substituted_node_count_max", self.substituted, limit)?;
+        Ok(item.clone())
+    }
+
     fn statement(&mut self, statement: &Statement) -> Result<Bound, SqlError> {
         match statement {
             Statement::Select(select) => self.select(select),

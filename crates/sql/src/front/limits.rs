@@ -25,6 +25,8 @@ pub struct TextLimits {
     pub connective_path_max: usize,
     /// Literals replaced by parameters; a statement with more is not cached.
     pub parameter_count_max: usize,
+    /// Nodes of select items that stand for their aliases and ordinals in other clauses.
+    pub substituted_node_count_max: usize,
 }
 
 impl Default for TextLimits {
@@ -36,6 +38,7 @@ impl Default for TextLimits {
             operator_path_max: 250,
             connective_path_max: 2_000,
             parameter_count_max: 1_000,
+            substituted_node_count_max: 250_000,
         }
     }
 }
@@ -80,7 +83,8 @@ pub(crate) fn check(text: &str, limits: &TextLimits) -> Result<(), SqlError> {
     }
 }
 
-fn exceeds(name: &str, value: usize, limit: usize) -> Result<(), SqlError> {
+/// Refuses what exceeds a limit.
+pub(crate) fn exceeds(name: &str, value: usize, limit: usize) -> Result<(), SqlError> {
     if value <= limit {
         return Ok(());
     }

@@ -183,6 +183,28 @@ fn prepared_statements_are_planned_for_the_types_they_get() {
 // ---- statements on partitions -----------------------------------------------------------------------------------------------------
 
 #[test]
+fn a_large_program_is_not_sent_for_all_rows_at_once() {
+    let mut harness = Harness::new();
+    let client = harness.connect();
+    let large = "x".repeat(3 << 20);
+    harness.query(
+        client,
+        &format!("UPDATE test.t SET v = 1 WHERE id IN (1,2,3,4,5,6,7,8) AND CONCAT(v, '') <> '{large}'"),
+    );
+    let mut sent = harness.signals();
+    assert_eq!(sent.len(), 5, "16 MiB are under way");
+    let mut count = 0;
+    while let Some(signal) = sent.pop() {
+        let write = write_in(signal);
+        assert_eq!((write.operations.len(), write.commit), (1, None));
+        count += 1;
+        harness.written_in(&write, vec![OperationResult::Updated], count);
+        sent.extend(harness.signals().into_iter().filter(|signal| matches!(signal, Signal::Write(_))));
+    }
+    assert_eq!(count, 8);
+}
+
+#[test]
 fn an_update_by_key_is_one_signal_that_carries_its_commit() {
     let mut harness = Harness::new();
     let client = harness.connect();

@@ -191,11 +191,14 @@ impl Binder<'_> {
         }
         let alias = place.aliases.and_then(|aliases| {
             let found = aliases.items.iter().find(|(name, _)| same_name(name, &ident.value))?;
-            Some((aliases.first, found.1.clone()))
+            Some((aliases.first, &found.1))
         });
         match alias {
-            Some((true, item)) => Ok(item),
-            Some((false, item)) => Ok(place.scope.find(&[], &ident.value, place.clause)?.unwrap_or(item)),
+            Some((true, item)) => self.substitute(item),
+            Some((false, item)) => match place.scope.find(&[], &ident.value, place.clause)? {
+                Some(column) => Ok(column),
+                None => self.substitute(item),
+            },
             None => place.scope.resolve(&[], &ident.value, place.clause),
         }
     }

@@ -214,10 +214,13 @@ impl Binder<'_> {
         select: &[(String, Expression)],
         has_aggregate: impl Fn(&Expression) -> bool,
     ) -> Result<Vec<Expression>, SqlError> {
+        if items.len() > super::ITEM_COUNT_MAX {
+            return Err(SqlError::new(1117, "Too many columns"));
+        }
         let mut group_by = Vec::with_capacity(items.len());
         for item in items {
             let bound = match ordinal(item) {
-                Some(digits) => select_item(digits, select, Clause::GroupBy)?.clone(),
+                Some(digits) => self.substitute(select_item(digits, select, Clause::GroupBy)?)?,
                 None => {
                     let mut place = Place::new(scope, Clause::GroupBy);
                     place.aliases = Some(super::expression::Aliases { items: select, first: false });

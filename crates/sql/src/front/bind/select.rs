@@ -22,9 +22,6 @@ use sqlparser::ast::{
 };
 use types::{ColumnIndex, TableKind};
 
-/// Items of a select list, as in MySQL.
-const ITEM_COUNT_MAX: usize = 4_096;
-
 /// A select item.
 struct Item {
     /// In the mixed space.
@@ -176,7 +173,7 @@ impl Binder<'_> {
         aggregates: &mut Aggregates,
     ) -> Result<Vec<Item>, SqlError> {
         let texts = item_texts(self.text);
-        if projection.len() > ITEM_COUNT_MAX {
+        if projection.len() > super::ITEM_COUNT_MAX {
             return Err(SqlError::new(1117, "Too many columns"));
         }
         let mut items = Vec::with_capacity(projection.len());
@@ -248,6 +245,9 @@ impl Binder<'_> {
         select: &[(String, Expression)],
         aliases: &[(String, Expression)],
     ) -> Result<Vec<SortKey>, SqlError> {
+        if items.len() > super::ITEM_COUNT_MAX {
+            return Err(SqlError::new(1117, "Too many columns"));
+        }
         let mut keys: Vec<SortKey> = Vec::with_capacity(items.len());
         for item in items {
             let OrderByExpr { expr, options: OrderByOptions { sort, nulls_first: None }, with_fill: None } =
@@ -261,7 +261,7 @@ impl Binder<'_> {
                 Some(OrderBySort::Using(_)) => return Err(syntax_error_at_word(self.text, &["USING"])),
             };
             let expression = match ordinal(expr) {
-                Some(digits) => select_item(digits, select, Clause::OrderBy)?.clone(),
+                Some(digits) => self.substitute(select_item(digits, select, Clause::OrderBy)?)?,
                 None => {
                     let mut place = Place::new(scope, Clause::OrderBy);
                     place.aggregates = Some(aggregates);
