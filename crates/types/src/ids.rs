@@ -60,7 +60,8 @@ id!(
     SchemaVersion(u64)
 );
 
-/// A transaction, unique in the cluster: node (8 bits), incarnation (10), sql module (8), counter (36). Always below 2^62.
+/// A transaction, unique among all that are known in the cluster: node (8 bits), incarnation (10), sql module (8), counter (36, begins
+/// again behind its end: who had the number 68 thousand million transactions ago is forgotten). Always below 2^62.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Wire)]
 pub struct TransactionId(pub u64);
 
@@ -68,7 +69,8 @@ impl TransactionId {
     /// The `counter`-th transaction of a session module.
     #[must_use]
     pub fn new(node: NodeId, incarnation: Incarnation, module: u16, counter: u64) -> Self {
-        stdx::require!(node.0 < 256 && module < 256 && counter < 1 << 36);
+        stdx::require!(node.0 < 256 && module < 256);
+        let counter = counter % (1 << 36);
         let incarnation = u64::from(incarnation.0 % 1024);
         Self(u64::from(node.0) << 54 | incarnation << 44 | u64::from(module) << 36 | counter)
     }
