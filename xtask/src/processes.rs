@@ -70,7 +70,10 @@ impl Profile {
 
 impl Workspace {
     pub(crate) fn find() -> Result<Self, Failure> {
-        let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+        // `cargo run` says where it runs. What was compiled in may be another working tree's, if its target folder was copied.
+        let here =
+            std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
+        let here = Path::new(&here);
         let root = here.parent().ok_or_else(|| Failure::new("xtask has no parent folder"))?.to_path_buf();
         let mut metadata = cargo(&root);
         metadata.args(["metadata", "--no-deps", "--offline", "--format-version", "1"]);
