@@ -28,6 +28,7 @@ pub(crate) mod row_builder;
 pub(crate) mod select;
 pub(crate) mod sort;
 pub(crate) mod table_reader;
+pub(crate) mod unique_reader;
 pub(crate) mod write_set;
 
 use crate::environment::{Alarm, AlarmKind, Environment};

@@ -7,9 +7,11 @@ leaves behind for whoever compares replicas. Where MySQL and MariaDB agree it
 holds for both, so it can be tried against MariaDB.
 """
 
+import concurrent.futures
 import datetime
 import decimal
 import random
+import time
 
 import pymysql
 import sqlalchemy
@@ -246,6 +248,27 @@ def drawn_values(session):
     equal(rows(session.writer, "SELECT * FROM ended"), ((18446744073709551615,),))
 
 
+def unique_keys_of_moving_rows(session):
+    """A row keeps its unique key while its primary key changes: reads by the unique key find it every time."""
+    run(session.writer, "CREATE TABLE moving (id INT PRIMARY KEY, u INT UNIQUE, n INT)")
+    run(session.writer, "INSERT INTO moving VALUES (1, 5, 0), (3, 7, 0)")
+    until = time.monotonic() + 2
+
+    def move():
+        place = 1
+        with session.another() as mover:
+            while time.monotonic() < until:
+                run(mover, "UPDATE moving SET id = %s, n = n + 1 WHERE id = %s", (10 - place, place))
+                place = 10 - place
+
+    with concurrent.futures.ThreadPoolExecutor() as threads:
+        moved = threads.submit(move)
+        while time.monotonic() < until:
+            equal(len(rows(session.reader, "SELECT n FROM moving WHERE u = 5")), 1, "rows with the key")
+            equal(rows(session.reader, "SELECT COUNT(*) FROM moving WHERE u IN (5, 7)"), ((2,),), "rows with one of two keys")
+        moved.result()
+
+
 def prepared_statements(session):
     """The binary protocol: parameters of all kinds, executed again, errors leave the statement usable."""
     run(session.writer, "CREATE TABLE prepared (id BIGINT PRIMARY KEY, t VARCHAR(100), b VARBINARY(300))")
@@ -360,6 +383,7 @@ def main():
         errors_by_number,
         statements,
         drawn_values,
+        unique_keys_of_moving_rows,
         prepared_statements,
         connection_commands,
         sqlalchemy_core,

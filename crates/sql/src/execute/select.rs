@@ -16,7 +16,8 @@ use super::distinct::Distinct;
 use super::grouping::{GroupSink, Groups, Incoming};
 use super::locked_reader::{Candidates, LockedReader};
 use super::sort::{Equals, SortColumn, Sorted, Sorter};
-use super::table_reader::{Order, Pump, TableReader, Target, malformed};
+use super::table_reader::{Order, Pump, TableReader, Target};
+use super::unique_reader::UniqueReader;
 use super::{Completion, Cx, Failure, Progress, Pull, Row, Statement, access, warnings_of};
 use crate::plan::{AccessPath, Grouping, SelectPlan, SortKey, Source, TableAccess};
 use crate::results::{RowWriter, borrowed};
@@ -24,7 +25,7 @@ use crate::show::VirtualReader;
 use expression::aggregate::AggregateCall;
 use expression::{Context, Expression, NoColumns};
 use mysql_protocol::PacketWriter;
-use protocol::program::{ReadOutput, ReadProgram};
+use protocol::program::ReadOutput;
 use protocol::{SqlError, module::SEND_BUFFER_HIGH};
 use query::{RowSink, TableAccessInfo};
 use std::sync::Arc;
@@ -704,100 +705,4 @@ pub(crate) fn read_target(
             ReadTarget::Direct(Target::Ranges(*index, access::evaluate_ranges(ranges, info, *index, cx)?))
         }
     })
-}
-
-/// Rows by unique key: the hidden table gives primary keys, these give the rows.
-pub(crate) struct UniqueReader {
-    info: Arc<TableAccessInfo>,
-    /// Reads entries; gives primary key columns.
-    entries: Option<TableReader>,
-    found: Vec<Box<[u8]>>,
-    program: Option<ReadProgram>,
-    order: Order,
-    rows: Option<TableReader>,
-}
-
-impl UniqueReader {
-    fn new(
-        info: &Arc<TableAccessInfo>,
-        index: IndexId,
-        keys: Vec<Box<[u8]>>,
-        program: ReadProgram,
-        order: Order,
-        cx: &mut Cx<'_, '_>,
-    ) -> Result<Self, Failure> {
-        let definition = info.definition.index(index).ok_or(Failure::WrongSchema)?;
-        let types::IndexKind::Unique { table } = definition.kind else { return Err(Failure::WrongSchema) };
-        let hidden = cx.hidden_info(table)?;
-        let first = definition.parts.len();
-        let columns = (first..first + info.definition.primary_key().len())
-            .map(|column| ColumnIndex(u16::try_from(column).unwrap_or(u16::MAX)));
-        let entry_program =
-            TableReader::program(&hidden, None, ReadOutput::Columns(columns.collect()), cx.statement);
-        let entries = TableReader::new(&hidden, entry_program, Target::Keys(keys), Order::Any, None, cx);
-        Ok(Self {
-            info: Arc::clone(info),
-            entries: Some(entries),
-            found: Vec::new(),
-            program: Some(program),
-            order,
-            rows: None,
-        })
-    }
-
-    fn pump(&mut self, cx: &mut Cx<'_, '_>, sink: &mut dyn RowSink) -> Result<Pump, Failure> {
-        while let Some(entries) = &mut self.entries {
-            let mut found = EntrySink { info: &self.info, keys: &mut self.found, is_malformed: false };
-            let pump = entries.pump(cx, &mut found)?;
-            if found.is_malformed {
-                return Err(malformed());
-            }
-            match pump {
-                Pump::Rows => {}
-                Pump::Wait | Pump::Spent => return Ok(pump),
-                Pump::End => {
-                    self.entries = None;
-                    let mut keys = std::mem::take(&mut self.found);
-                    keys.sort_unstable();
-                    if let Some(program) = self.program.take() {
-                        let target = Target::Keys(keys);
-                        self.rows = Some(TableReader::new(&self.info, program, target, self.order, None, cx));
-                    }
-                }
-            }
-        }
-        match &mut self.rows {
-            Some(rows) => rows.pump(cx, sink),
-            None => Ok(Pump::End),
-        }
-    }
-
-    fn close(&mut self, cx: &mut Cx<'_, '_>) {
-        for reader in self.entries.iter_mut().chain(&mut self.rows) {
-            reader.close(cx);
-        }
-    }
-}
-
-/// Makes primary keys of the columns that entries of a unique index hold; there is at most one for each key that was asked for.
-struct EntrySink<'a> {
-    info: &'a TableAccessInfo,
-    keys: &'a mut Vec<Box<[u8]>>,
-    is_malformed: bool,
-}
-
-impl RowSink for EntrySink<'_> {
-    fn row(&mut self, _: &[u8], _: &[u8], values: &[ValueRef<'_>]) {
-        if self.info.primary_key.accepts(values) {
-            let mut key = Vec::new();
-            self.info.primary_key.encode_values(values, &mut key);
-            self.keys.push(key.into());
-        } else {
-            self.is_malformed = true;
-        }
-    }
-
-    fn is_full(&self) -> bool {
-        self.is_malformed
-    }
 }
