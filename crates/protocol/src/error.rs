@@ -1,5 +1,6 @@
 //! The one error that a client sees: MySQL's number, SQLSTATE and message.
 
+use crate::program::ROW_SIZE_MAX;
 use wire_derive::Wire;
 
 /// A report for a human and a number for a program.
@@ -46,6 +47,24 @@ impl SqlError {
     #[must_use]
     pub fn interrupted() -> Self {
         Self::new(1317, "Query execution was interrupted")
+    }
+
+    /// 1118: a row is larger than any that is stored.
+    #[must_use]
+    pub fn row_too_large() -> Self {
+        Self::new(
+            1118,
+            format!(
+                "Row size too large. The maximum row size for the used table type is {ROW_SIZE_MAX}. This includes storage overhead, \
+                 check the manual."
+            ),
+        )
+    }
+
+    /// 1153: what a statement makes of one row is larger than any packet.
+    #[must_use]
+    pub fn packet_too_large() -> Self {
+        Self::new(1153, "Got a packet bigger than 'max_allowed_packet' bytes")
     }
 
     /// 1114: a memory region is full.

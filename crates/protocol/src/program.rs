@@ -16,6 +16,8 @@ use wire_derive::Wire;
 pub const BATCH_ROWS_MAX: usize = 1_024;
 /// Bytes after which a reply to a read ends early.
 pub const BATCH_BYTES_MAX: usize = 256 * 1024;
+/// Bytes of one row at most, stored or computed: so that no signal comes near the size of the largest frame, whatever else it carries.
+pub const ROW_SIZE_MAX: usize = 128 << 20;
 
 /// A table as a statement was bound to it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Wire)]

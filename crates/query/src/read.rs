@@ -3,8 +3,12 @@
 //! A `ReadRun` holds no reference into storage between steps: it remembers where it is by key, so it may be stepped again after any
 //! number of writes, and the same run continues after a reply was sent. Many ranges are one run: the cursor moves on from range to range.
 //!
+//! Groups of a partial aggregate go to the sink as soon as they are large, and the run goes on with none: whoever merges partial aggregates
+//! merges several of a group as well. So memory and batches are bounded whatever is aggregated.
+//!
 //! Invariants: a row is given to the sink at most once; a row whose newest version is prepared is never answered from an older one: the run
-//! stops at it, says `Undecided`, and goes on behind it when it is stepped again.
+//! stops at it, says `Undecided`, and goes on behind it when it is stepped again; between two rows the groups hold at most
+//! [`BATCH_BYTES_MAX`] and what one row adds, and one row gives at most [`ROW_SIZE_MAX`], or it is an error.
 
 #[cfg(test)]
 mod tests;
@@ -16,7 +20,8 @@ use expression::context::{Raised, Warnings};
 use expression::{Columns, Context, Expression, StoredRow};
 use memory::Guard;
 use protocol::program::{
-    Access, BATCH_BYTES_MAX, BATCH_ROWS_MAX, KeyRange, ReadOutput, ReadProgram, ReadProgress, RowBatch,
+    Access, BATCH_BYTES_MAX, BATCH_ROWS_MAX, KeyRange, ROW_SIZE_MAX, ReadOutput, ReadProgram, ReadProgress,
+    RowBatch,
 };
 use protocol::{Budget, SqlError};
 use std::collections::BTreeMap;
@@ -70,18 +75,50 @@ struct Groups {
     whole: Option<Group>,
     /// By their values, encoded: told apart exactly; the session merges groups that are equal by collation.
     by_values: BTreeMap<Vec<u8>, Group>,
+    /// Bytes of all of this, roughly.
+    size: usize,
 }
 
+/// What a group costs besides its values and states.
+const GROUP_COST: usize = 128;
+
 impl Groups {
-    /// The states of the group with these values.
-    fn states(&mut self, values: Vec<Value>, calls: &[AggregateCall]) -> &mut [AggregateState] {
-        let group = |values| (values, calls.iter().map(AggregateCall::initial_state).collect());
-        let (_, states) = if values.is_empty() {
-            self.whole.get_or_insert_with(|| group(values))
-        } else {
-            self.by_values.entry(stdx::wire::to_bytes(&values)).or_insert_with(|| group(values))
+    /// Takes a row of the group with these values into account.
+    fn update(
+        &mut self,
+        values: Vec<Value>,
+        calls: &[AggregateCall],
+        row: &StoredRow<'_>,
+        context: &Context<'_>,
+    ) -> Result<(), SqlError> {
+        let Self { whole, by_values, size } = self;
+        let mut added = 0;
+        let mut group = |values, key: usize| {
+            added = GROUP_COST + 2 * key + calls.len() * size_of::<AggregateState>();
+            (values, calls.iter().map(AggregateCall::initial_state).collect())
         };
-        states
+        let (_, states) = if values.is_empty() {
+            whole.get_or_insert_with(|| group(values, 0))
+        } else {
+            let key = stdx::wire::to_bytes(&values);
+            let key_size = key.len();
+            by_values.entry(key).or_insert_with(|| group(values, key_size))
+        };
+        for (state, call) in states.iter_mut().zip(calls) {
+            let before = state.memory_size();
+            state.update(call, row, context).map_err(evaluation_error)?;
+            added += state.memory_size().saturating_sub(before);
+            if added > ROW_SIZE_MAX {
+                return Err(SqlError::packet_too_large());
+            }
+        }
+        *size += added;
+        Ok(())
+    }
+
+    /// They must leave before the next row.
+    fn is_full(&self) -> bool {
+        self.size >= BATCH_BYTES_MAX
     }
 
     fn into_groups(self) -> impl Iterator<Item = Group> {
@@ -181,8 +218,8 @@ impl ReadRun {
             Access::Scan { .. } => self.step_scan(&mut evaluator, reader, visibility, budget, sink)?,
         };
         absorb(&self.warnings, &context);
-        if step == ReadStep::End {
-            self.is_done = true;
+        self.is_done = step == ReadStep::End;
+        if self.is_done || self.groups.is_full() {
             self.emit_groups(sink)?;
         }
         Ok(step)
@@ -199,7 +236,7 @@ impl ReadRun {
         let guard = Guard::enter();
         let Access::Keys(keys) = &self.access else { return Ok(ReadStep::End) };
         while let Some(key) = keys.get(self.position) {
-            if sink.is_full() {
+            if sink.is_full() || self.groups.is_full() {
                 return Ok(ReadStep::Full);
             }
             if !budget.spend(1) {
@@ -259,7 +296,8 @@ impl ReadRun {
                         });
                     }
                 };
-                let (is_full, goes_on) = (sink.is_full(), budget.spend(1));
+                let is_full = sink.is_full() || self.groups.is_full();
+                let goes_on = budget.spend(1);
                 if is_full || !goes_on {
                     self.resume = Some(Resume::Behind(index_key.into()));
                     return Ok(if is_full { ReadStep::Full } else { ReadStep::Spent });
@@ -410,20 +448,26 @@ impl<'a> RowEvaluator<'a> {
             ReadOutput::StoredRow => sink.row(primary_key, index_key, &[ValueRef::Bytes(row)]),
             ReadOutput::Aggregate { group_by, calls } => {
                 let values = self.evaluate_all(group_by, &stored)?;
-                let states = groups.states(values, calls);
-                for (state, call) in states.iter_mut().zip(calls) {
-                    state.update(call, &stored, self.context).map_err(evaluation_error)?;
-                }
+                groups.update(values, calls, &stored, self.context)?;
             }
         }
         Ok(true)
     }
 
     fn evaluate_all(&self, expressions: &[Expression], row: &impl Columns) -> Result<Vec<Value>, SqlError> {
-        expressions
-            .iter()
-            .map(|expression| expression.evaluate(row, self.context).map_err(evaluation_error))
-            .collect()
+        let mut values = Vec::with_capacity(expressions.len());
+        let mut size = 0;
+        for expression in expressions {
+            let value = expression.evaluate(row, self.context).map_err(evaluation_error)?;
+            if let Value::Bytes(bytes) = &value {
+                size += bytes.len();
+                if size > ROW_SIZE_MAX {
+                    return Err(SqlError::packet_too_large());
+                }
+            }
+            values.push(value);
+        }
+        Ok(values)
     }
 }
 

@@ -1,10 +1,17 @@
-//! Scans of several ranges: however small the steps and the batches are, the rows are those of the ranges, each once, in order.
+//! Scans of several ranges: however small the steps and the batches are, the rows are those of the ranges, each once, in order. Partial
+//! aggregates: however much there is to aggregate, it leaves in batches of bounded size, which merge to the whole.
 
 use super::{ReadRun, ReadStep, RowSink, remaining};
 use crate::TableAccessInfo;
+use crate::batch::{BatchShape, RowBatchReader, RowBatchWriter};
+use expression::aggregate::{AggregateCall, AggregateFunction, AggregateState};
+use expression::{ColumnSlot, Context, Expression, TypingContext};
 use memory::{MemoryConfig, MemoryManager};
-use protocol::Budget;
-use protocol::program::{Access, KeyRange, ReadOutput, ReadProgram, StatementContext, TableRef};
+use protocol::program::{
+    Access, BATCH_BYTES_MAX, KeyRange, ReadOutput, ReadProgram, StatementContext, TableRef,
+};
+use protocol::{Budget, SqlError};
+use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
 use stdx::{IdRange, Prng};
@@ -60,18 +67,23 @@ fn key(info: &TableAccessInfo, id: i64) -> Box<[u8]> {
     key.into()
 }
 
-#[test]
-fn ranges_are_read_in_steps_and_batches_of_any_size() {
-    let definition = table();
-    let info = TableAccessInfo::new(&definition, Arc::<IdRange>::default());
+/// A fragment with these ids.
+fn filled(definition: &Arc<TableDefinition>, ids: impl Iterator<Item = i64>) -> (TableAccessInfo, Fragment) {
+    let info = TableAccessInfo::new(definition, Arc::<IdRange>::default());
     let memory = MemoryManager::new(MemoryConfig::with_data_memory(64 << 20));
-    let mut fragment = Fragment::new(Arc::new(FragmentDefinition::new(&definition)), memory);
-    for id in (0..200).filter(|id| id % 3 != 0) {
+    let mut fragment = Fragment::new(Arc::new(FragmentDefinition::new(definition)), memory);
+    for id in ids {
         let mut row = Vec::new();
         info.layout.encode(&[ValueRef::Int(id)], &mut row);
         let handle = fragment.stage(&key(&info, id), TransactionId(1), Some(&row)).unwrap();
         fragment.commit(handle, TransactionId(1), Epoch(1));
     }
+    (info, fragment)
+}
+
+#[test]
+fn ranges_are_read_in_steps_and_batches_of_any_size() {
+    let (info, fragment) = filled(&table(), (0..200).filter(|id| id % 3 != 0));
     let program = Arc::new(ReadProgram {
         table: TableRef { id: TableId(1), version: 1 },
         filter: None,
@@ -126,4 +138,87 @@ fn ranges_are_read_in_steps_and_batches_of_any_size() {
         }
         assert_eq!(found, expected, "trial {trial}");
     }
+}
+
+/// Merged states by the group's encoded values.
+type Merged = BTreeMap<Vec<u8>, Vec<AggregateState>>;
+
+/// All groups of the table with ids below `rows`, read in batches as a peer would read them; with the size of the largest batch.
+fn aggregate(
+    rows: i64,
+    group_by: Vec<Expression>,
+    calls: &[AggregateCall],
+) -> Result<(Merged, usize), SqlError> {
+    let (info, fragment) = filled(&table(), 0..rows);
+    let width = group_by.len();
+    let program = Arc::new(ReadProgram {
+        table: TableRef { id: TableId(1), version: 1 },
+        filter: None,
+        output: ReadOutput::Aggregate { group_by, calls: calls.to_vec() },
+        with_primary_key: false,
+        with_index_key: false,
+        context: StatementContext::default(),
+    });
+    let reader = fragment.reader();
+    let ranges = Arc::new(vec![KeyRange::all()]);
+    let mut access = Access::Scan { index: IndexId(0), ranges, descending: false, limit: None };
+    let (mut groups, mut largest) = (Merged::new(), 0);
+    loop {
+        let mut run = ReadRun::new(Arc::clone(&program), access.clone());
+        let mut writer = RowBatchWriter::new(BatchShape::of(&program));
+        let mut budget = Budget { rows: u32::MAX };
+        let step = run.step(&info, &reader, Visibility::Committed, &mut budget, &mut writer)?;
+        largest = largest.max(writer.size());
+        let batch = writer.finish();
+        for row in RowBatchReader::new(BatchShape::of(&program), &batch) {
+            let values = row.unwrap().values;
+            let (group, states) = values.split_at(width);
+            let known = groups.entry(stdx::wire::to_bytes(&group.to_vec()));
+            let known = known.or_insert_with(|| calls.iter().map(AggregateCall::initial_state).collect());
+            for ((known, state), call) in known.iter_mut().zip(states).zip(calls) {
+                let Value::Bytes(bytes) = state else { panic!("{state:?}") };
+                let partial: AggregateState = stdx::wire::from_bytes(bytes).unwrap();
+                known.merge(call, partial).unwrap();
+            }
+        }
+        match remaining(&access, &run.progress(step), u64::from(batch.count)) {
+            Some(rest) => access = rest,
+            None => return Ok((groups, largest)),
+        }
+    }
+}
+
+fn id_column() -> Expression {
+    let sql_type = SqlType::Integer { width: IntegerWidth::Normal, unsigned: false };
+    Expression::column(ColumnSlot(0), sql_type, false)
+}
+
+/// REPEAT(id, count).
+fn repeated(count: i64) -> Expression {
+    let arguments = vec![id_column(), Expression::integer(count)];
+    Expression::call("REPEAT", arguments, &TypingContext::default()).unwrap()
+}
+
+#[test]
+fn many_groups_leave_in_bounded_batches() {
+    let (groups, largest) = aggregate(20_000, vec![id_column()], &[AggregateCall::count_rows()]).unwrap();
+    assert_eq!(groups.len(), 20_000);
+    assert!(groups.values().all(|states| states == &[AggregateState::Count(1)]));
+    assert!(largest < 2 * BATCH_BYTES_MAX, "{largest}");
+}
+
+#[test]
+fn the_rows_of_distinct_leave_in_bounded_batches() {
+    let call = AggregateCall::new(AggregateFunction::Count, vec![repeated(50_000)], true).unwrap();
+    let (groups, largest) = aggregate(20, Vec::new(), std::slice::from_ref(&call)).unwrap();
+    let state = &groups.values().next().unwrap()[0];
+    assert_eq!(state.finish(&call, &Context::default()).unwrap(), Value::Int(20));
+    assert!(largest < 2 * BATCH_BYTES_MAX, "{largest}");
+}
+
+#[test]
+fn what_one_row_gives_is_limited() {
+    let large = AggregateCall::new(AggregateFunction::Maximum, vec![repeated(50 << 20)], false).unwrap();
+    let error = aggregate(2, Vec::new(), &[large.clone(), large.clone(), large]).unwrap_err();
+    assert_eq!(error.code, 1153);
 }
