@@ -468,6 +468,27 @@ impl Expression {
         !matches!(self.node, Node::Column(_)) && self.operands().iter().all(|operand| operand.is_constant())
     }
 
+    /// Bytes on the wire, roughly: what a client can make large is counted.
+    #[must_use]
+    pub fn wire_size(&self) -> usize {
+        const OPERATION_SIZE: usize = 16;
+        let value_size =
+            |value: &Value| OPERATION_SIZE + if let Value::Bytes(bytes) = value { bytes.len() } else { 0 };
+        let mut size = 0;
+        self.visit(&mut |expression| {
+            size += OPERATION_SIZE;
+            if let SqlType::Enum { members, .. } | SqlType::Set { members, .. } = &expression.sql_type {
+                size += members.iter().map(|member| member.len() + 4).sum::<usize>();
+            }
+            if let Node::Literal(value) = &expression.node {
+                size += value_size(value);
+            } else if let Node::In { list: InList::Sorted { values, .. }, .. } = &expression.node {
+                size += values.iter().map(value_size).sum::<usize>();
+            }
+        });
+        size
+    }
+
     /// Levels of the tree; compare with [`DEPTH_MAX`] before an expression leaves the node.
     #[must_use]
     pub fn depth(&self) -> usize {

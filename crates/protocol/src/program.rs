@@ -18,6 +18,8 @@ pub const BATCH_ROWS_MAX: usize = 1_024;
 pub const BATCH_BYTES_MAX: usize = 256 * 1024;
 /// Bytes of one row at most, stored or computed: so that no signal comes near the size of the largest frame, whatever else it carries.
 pub const ROW_SIZE_MAX: usize = 128 << 20;
+/// Bytes at most of what a request carries besides rows: programs with their literals, keys and ranges.
+pub const PROGRAM_SIZE_MAX: usize = 128 << 20;
 
 /// A table as a statement was bound to it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Wire)]
@@ -60,6 +62,23 @@ pub struct ReadProgram {
     pub with_index_key: bool,
     /// Parameters, time, modes.
     pub context: StatementContext,
+}
+
+impl ReadProgram {
+    /// Bytes on the wire, roughly.
+    #[must_use]
+    pub fn wire_size(&self) -> usize {
+        let all = |expressions: &[Expression]| expressions.iter().map(Expression::wire_size).sum::<usize>();
+        let output = match &self.output {
+            ReadOutput::Columns(_) | ReadOutput::StoredRow => 0,
+            ReadOutput::Expressions(expressions) => all(expressions),
+            ReadOutput::Aggregate { group_by, calls } => {
+                let of_calls = calls.iter().flat_map(AggregateCall::expressions).map(Expression::wire_size);
+                all(group_by) + of_calls.sum::<usize>()
+            }
+        };
+        self.filter.as_ref().map_or(0, Expression::wire_size) + output
+    }
 }
 
 /// What a read returns of each row, or of all.
@@ -148,6 +167,23 @@ pub enum Access {
     },
 }
 
+impl Access {
+    /// Bytes on the wire, roughly.
+    #[must_use]
+    pub fn wire_size(&self) -> usize {
+        let bound = |bound: &Bound<Box<[u8]>>| match bound {
+            Bound::Unbounded => 1,
+            Bound::Included(key) | Bound::Excluded(key) => key.len() + 5,
+        };
+        match self {
+            Access::Keys(keys) => keys.iter().map(|key| key.len() + 4).sum(),
+            Access::Scan { ranges, .. } => {
+                ranges.iter().map(|range| bound(&range.lower) + bound(&range.upper)).sum()
+            }
+        }
+    }
+}
+
 /// What comes back for a read.
 #[derive(Clone, PartialEq, Debug, Default, Wire)]
 pub struct RowBatch {
@@ -204,6 +240,15 @@ pub struct UpdateProgram {
     pub assignments: Vec<Assignment>,
     /// Parameters, time, modes.
     pub context: StatementContext,
+}
+
+impl UpdateProgram {
+    /// Bytes on the wire, roughly.
+    #[must_use]
+    pub fn wire_size(&self) -> usize {
+        let assigned = self.assignments.iter().map(|assignment| assignment.value.wire_size());
+        self.filter.as_ref().map_or(0, Expression::wire_size) + assigned.sum::<usize>()
+    }
 }
 
 /// One `column = expression`.

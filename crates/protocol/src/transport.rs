@@ -7,7 +7,8 @@
 //! mark:   "RING"                                            (what follows goes by shared memory)
 //! ```
 //! Invariants: a frame is at most [`FRAME_SIZE_MAX`]; a bad one closes that link only; the first frame must be a hello of the same
-//! cluster.
+//! cluster. That no signal is larger is seen to where its parts are made (`ROW_SIZE_MAX`, `PROGRAM_SIZE_MAX`, batches); one that is larger all
+//! the same is refused here, and costs its request an answer, not the node its life.
 
 use crate::{Address, Envelope};
 use stdx::wire::{Decoder, Encoder, WIRE_VERSION, Wire, WireError};
@@ -43,11 +44,12 @@ pub struct Hello {
 
 /// Appends the frame that opens a link.
 pub fn encode_hello(hello: &Hello, bytes: &mut Vec<u8>) {
-    frame(bytes, |encoder| {
+    let framed = frame(bytes, FRAME_SIZE_MAX, |encoder| {
         MAGIC.encode(encoder);
         WIRE_VERSION.encode(encoder);
         hello.encode(encoder);
     });
+    stdx::require!(framed.is_ok(), "a hello exceeds the frame limit");
 }
 
 /// Reads the payload of a link's first frame: the peer's wire version and hello.
@@ -63,7 +65,8 @@ pub fn decode_hello(payload: &[u8]) -> Result<(u16, Hello), WireError> {
 
 /// Appends the frame after which a direction of a link goes on in shared memory.
 pub fn encode_ring_mark(bytes: &mut Vec<u8>) {
-    frame(bytes, |encoder| encoder.bytes.extend_from_slice(RING_MARK));
+    let framed = frame(bytes, FRAME_SIZE_MAX, |encoder| encoder.bytes.extend_from_slice(RING_MARK));
+    stdx::require!(framed.is_ok(), "a mark exceeds the frame limit");
 }
 
 /// Whether a payload says that what follows goes by shared memory.
@@ -72,9 +75,9 @@ pub fn is_ring_mark(payload: &[u8]) -> bool {
     payload == RING_MARK
 }
 
-/// Appends one signal as a frame.
-pub fn encode_envelope(envelope: &Envelope, bytes: &mut Vec<u8>) {
-    frame(bytes, |encoder| envelope.encode(encoder));
+/// Appends one signal as a frame; nothing if it is larger than any frame.
+pub fn encode_envelope(envelope: &Envelope, bytes: &mut Vec<u8>) -> Result<(), WireError> {
+    frame(bytes, FRAME_SIZE_MAX, |encoder| envelope.encode(encoder))
 }
 
 /// Reads the payload of a signal frame.
@@ -100,14 +103,44 @@ pub fn next_frame(bytes: &[u8]) -> Result<Option<(&[u8], usize)>, WireError> {
     Ok(Some((payload, FRAME_HEADER_SIZE + length)))
 }
 
-fn frame(bytes: &mut Vec<u8>, write: impl FnOnce(&mut Encoder<'_>)) {
+fn frame(
+    bytes: &mut Vec<u8>,
+    size_max: usize,
+    write: impl FnOnce(&mut Encoder<'_>),
+) -> Result<(), WireError> {
     let start = bytes.len();
     bytes.extend_from_slice(&[0; FRAME_HEADER_SIZE]);
     write(&mut Encoder { bytes, version: WIRE_VERSION });
     let payload = &bytes[start + FRAME_HEADER_SIZE..];
-    stdx::require!(payload.len() <= FRAME_SIZE_MAX, "a signal exceeds the frame limit");
-    let length = u32::try_from(payload.len()).unwrap_or(u32::MAX);
+    let length = match u32::try_from(payload.len()) {
+        Ok(length) if payload.len() <= size_max => length,
+        _ => {
+            bytes.truncate(start);
+            return Err(WireError::TooLarge);
+        }
+    };
     let checksum = stdx::crc32c(payload);
     bytes[start..start + 4].copy_from_slice(&length.to_le_bytes());
     bytes[start + 4..start + 8].copy_from_slice(&checksum.to_le_bytes());
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{FRAME_HEADER_SIZE, frame, next_frame};
+    use stdx::wire::{Wire, WireError};
+
+    #[test]
+    fn a_signal_that_exceeds_the_limit_leaves_nothing_behind() {
+        let mut bytes = Vec::new();
+        let mut append = |size: usize| frame(&mut bytes, 100, |encoder| vec![7_u8; size].encode(encoder));
+        assert_eq!(append(20), Ok(()));
+        assert_eq!(append(97), Err(WireError::TooLarge));
+        assert_eq!(append(96), Ok(()));
+        let sizes: Vec<usize> = std::iter::successors(Some(0), |start: &usize| {
+            next_frame(&bytes[*start..]).unwrap().map(|(_, size)| start + size)
+        })
+        .collect();
+        assert_eq!(sizes, [0, FRAME_HEADER_SIZE + 24, 2 * FRAME_HEADER_SIZE + 124]);
+    }
 }

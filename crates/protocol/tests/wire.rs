@@ -398,7 +398,7 @@ fn pinned() -> String {
     encode_hello(&hello(), &mut frames);
     let _ = writeln!(text, "frame:hello {}", hex(&frames));
     frames.clear();
-    encode_envelope(&envelope(Signal::EpochOpen { epoch: EPOCH }), &mut frames);
+    encode_envelope(&envelope(Signal::EpochOpen { epoch: EPOCH }), &mut frames).expect("it fits");
     let _ = writeln!(text, "frame:signal {}", hex(&frames));
     text
 }
@@ -436,7 +436,7 @@ fn frames_round_trip() {
     assert_eq!(decode_hello(payload), Ok((WIRE_VERSION, hello())));
     for signal in every_signal() {
         let mut bytes = Vec::new();
-        encode_envelope(&envelope(signal.clone()), &mut bytes);
+        encode_envelope(&envelope(signal.clone()), &mut bytes).expect("it fits");
         for end in 0..bytes.len() {
             assert_eq!(next_frame(&bytes[..end]), Ok(None), "an incomplete frame is waited for");
         }

@@ -8,7 +8,7 @@ use crate::read::{absorb, evaluation_error};
 use expression::context::{Context, Severity, Warnings};
 use expression::{ColumnSlot, Columns, StoredRow};
 use protocol::SqlError;
-use protocol::program::{DeleteFilter, UpdateProgram};
+use protocol::program::{DeleteFilter, ROW_SIZE_MAX, UpdateProgram};
 use types::{ColumnDefinition, SqlType, StoreError, StoreMode, Value, ValueRef};
 
 /// What a write program makes of a row.
@@ -115,6 +115,9 @@ fn evaluate_assignments(
     let references: Vec<ValueRef<'_>> = values.iter().map(Value::as_ref).collect();
     let mut bytes = Vec::with_capacity(row.len() + 32);
     info.layout.encode(&references, &mut bytes);
+    if bytes.len() > ROW_SIZE_MAX {
+        return Err(SqlError::row_too_large());
+    }
     Ok(Evaluated::Changed(bytes))
 }
 

@@ -129,7 +129,7 @@ pub struct Limits {
     pub link_memory: usize,
     /// Unsent bytes of one link above which this thread stops reading its clients.
     pub link_buffer_high: usize,
-    /// Unsent bytes of one link; more close it, which fails the peer.
+    /// Unsent bytes of one link above which it is closed, which fails the peer, if the peer takes nothing for `link_silence_timeout`.
     pub link_buffer_max: usize,
     /// Slots of each ring between two threads.
     pub ring_capacity: usize,

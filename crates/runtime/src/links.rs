@@ -23,6 +23,7 @@ use rustix::net::{AddressFamily, SocketAddrUnix, connect, sockopt};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use stdx::Instant;
 use types::{Incarnation, NodeId};
 
 /// Largest first frame: some hundred threads with some modules each.
@@ -146,6 +147,8 @@ pub(crate) struct Link {
     pub(crate) is_blocked: bool,
     /// "Writable" is asked for: the socket's buffer is full, and not a ring.
     pub(crate) is_writable_wanted: bool,
+    /// Since when the kernel takes nothing, if there is something for it.
+    pub(crate) blocked_since: Option<Instant>,
     pub(crate) is_high: bool,
     pub(crate) is_queued: bool,
     /// The peer will send nothing more: read until the end shows, for no further edge will come.
@@ -394,6 +397,7 @@ impl Links {
             is_held: false,
             is_blocked: false,
             is_writable_wanted: stage == LinkStage::Connecting,
+            blocked_since: None,
             is_high: false,
             is_queued: false,
             is_hung_up: false,

@@ -40,7 +40,8 @@ use expression::{Context, Expression, Settings, fold_constants};
 use memory::{Ledger, MemoryManager, Region};
 use mysql_protocol::result::RowFormat;
 use protocol::program::{
-    Access, LockMode, LockWait, ReadProgram, Refusal, StatementContext, TableRef, WriteOperation,
+    Access, LockMode, LockWait, OnDuplicate, PROGRAM_SIZE_MAX, ReadProgram, Refusal, StatementContext,
+    TableRef, WriteOperation,
 };
 use protocol::signal::{CommitOneRequest, CoordinateRequest, ReadRequest, RequestId, WriteRequest};
 use protocol::{Address, Signal, SqlError};
@@ -268,6 +269,35 @@ impl Cx<'_, '_> {
             .ok_or_else(|| Failure::ViewChanged(SqlError::deadlock("a partition has no primary")))
     }
 
+    /// What goes to another node must fit a frame; 1153 if it is far too large.
+    fn check_size(&self, to: Address, program: &ReadProgram, access: &Access) -> Result<(), Failure> {
+        let is_large = || program.wire_size() > PROGRAM_SIZE_MAX || access.wire_size() > PROGRAM_SIZE_MAX;
+        if to.node != self.env.module.node() && is_large() {
+            return Err(Failure::Error(SqlError::packet_too_large()));
+        }
+        Ok(())
+    }
+
+    /// The same for a change that is sent alone: those that are sent together were weighed before.
+    fn check_operation_size(&self, to: Address, operations: &[WriteOperation]) -> Result<(), Failure> {
+        let [operation] = operations else { return Ok(()) };
+        let is_large = || {
+            let size = match operation {
+                WriteOperation::Insert { on_duplicate: OnDuplicate::Update(program), .. }
+                | WriteOperation::Update { program, .. } => program.wire_size(),
+                WriteOperation::Delete { filter: Some(filter), .. } => filter.filter.wire_size(),
+                WriteOperation::Insert { .. }
+                | WriteOperation::Put { .. }
+                | WriteOperation::Delete { .. } => 0,
+            };
+            size > PROGRAM_SIZE_MAX
+        };
+        if to.node != self.env.module.node() && is_large() {
+            return Err(Failure::Error(SqlError::packet_too_large()));
+        }
+        Ok(())
+    }
+
     /// Sends a read without locks.
     pub(crate) fn read(
         &mut self,
@@ -276,12 +306,13 @@ impl Cx<'_, '_> {
         partition: PartitionId,
         program: &Arc<ReadProgram>,
         access: Access,
-    ) -> RequestId {
+    ) -> Result<RequestId, Failure> {
+        self.check_size(to, program, &access)?;
         let request = self.core.inbox.register(to, RequestKind::Read);
         let program = Arc::clone(program);
         let read = ReadRequest { request, transaction, lock: None, partition, program, access };
         self.env.send(to, Signal::Read(Box::new(read)));
-        request
+        Ok(request)
     }
 
     /// The transaction's id, made at the first write or lock.
@@ -299,6 +330,8 @@ impl Cx<'_, '_> {
         lock: (LockMode, LockWait),
     ) -> Result<RequestId, Failure> {
         let to = self.primary(partition)?;
+        let access = Access::Keys(keys);
+        self.check_size(to, program, &access)?;
         let transaction = self.transaction_id();
         self.core.transaction.touch(partition, self.env.module.map.view.number, false);
         let request = self.core.inbox.register(to, RequestKind::Change);
@@ -308,7 +341,7 @@ impl Cx<'_, '_> {
             lock: Some(lock),
             partition,
             program: Arc::clone(program),
-            access: Access::Keys(keys),
+            access,
         };
         self.env.send(to, Signal::Read(Box::new(read)));
         Ok(request)
@@ -323,6 +356,7 @@ impl Cx<'_, '_> {
         is_alone: bool,
     ) -> Result<RequestId, Failure> {
         let to = self.primary(partition)?;
+        self.check_operation_size(to, &operations)?;
         let transaction = self.transaction_id();
         self.core.transaction.touch(partition, self.env.module.map.view.number, true);
         let commit = is_alone.then_some(self.core.transaction.epoch_seen);

@@ -30,7 +30,7 @@ mod writes;
 
 use crate::locks::{LockKey, Locks, WaitId};
 use backup::{Ahead, Applied};
-use commit::{Mark, PendingCommit, Publish, Ship};
+use commit::{Mark, PendingCommit, Publish, Ship, ShipWindow};
 use memory::{Ledger, MemoryManager, Region};
 use protocol::program::{Refusal, TableRef};
 use protocol::signal::Replicate;
@@ -190,6 +190,7 @@ pub struct Ldm {
     outcome_waits: FixedMap<TransactionId, Vec<PendingRead>>,
     /// Large transactions that wait for their backups' acknowledgements.
     shipping: FixedMap<Place, Ship>,
+    ship_window: ShipWindow,
     reclaim: Reclaim,
     jobs: FixedMap<u64, Job>,
     /// Transactions of nodes without partitions that were open here when their node was lost the last time.
@@ -227,6 +228,7 @@ impl Ldm {
             to_serve: VecDeque::new(),
             outcome_waits: FixedMap::default(),
             shipping: FixedMap::default(),
+            ship_window: ShipWindow::default(),
             reclaim: Reclaim::default(),
             jobs: FixedMap::default(),
             void: BTreeMap::new(),

@@ -7,8 +7,8 @@ use protocol::program::{
     ReadProgress, Refusal, StatementContext, TableRef, UpdateProgram, WriteOperation,
 };
 use protocol::signal::{
-    CommitDone, CommitOneRequest, CommitOutcome, CoordinateRequest, Participant, ReadDone, ReadRequest,
-    RequestId, WriteDone, WriteRequest,
+    CommitDone, CommitOneRequest, CommitOutcome, CoordinateRequest, Outcome, Participant, ReadDone,
+    ReadRequest, RequestId, WriteDone, WriteRequest,
 };
 use protocol::{Address, Budget, Envelope, ModuleKind, NodeInfo, NodeRole, Outputs, Signal, View};
 use query::batch::{BatchShape, RowBatchReader};
@@ -37,13 +37,16 @@ fn table() -> TableDefinition {
         flags: ColumnFlags::default(),
         comment: String::new(),
     };
+    let mut blob = column("b");
+    blob.sql_type = SqlType::Blob { size: types::BlobSize::Long };
+    blob.flags.nullable = true;
     TableDefinition {
         id: TABLE,
         version: 1,
         database: "d".to_owned(),
         name: "t".to_owned(),
         kind: TableKind::User,
-        columns: vec![column("id"), column("v")],
+        columns: vec![column("id"), column("v"), blob],
         indexes: vec![IndexDefinition {
             id: IndexId(0),
             name: "PRIMARY".to_owned(),
@@ -81,6 +84,13 @@ struct Cluster {
     /// Signals to this node are lost.
     cut: Option<NodeId>,
     now: Now,
+    /// Bytes of rows that are in the queue because they are shipped ahead, and how many there were at most.
+    ahead: (usize, usize),
+}
+
+fn ahead_bytes(envelope: &Envelope) -> usize {
+    let Signal::ReplicateAhead(piece) = &envelope.signal else { return 0 };
+    piece.writes.iter().filter_map(|write| write.row.as_ref()).map(|row| row.len()).sum()
 }
 
 impl Cluster {
@@ -102,6 +112,7 @@ impl Cluster {
             answers: Vec::new(),
             cut: None,
             now: Now::default(),
+            ahead: (0, 0),
         };
         for id in 1..=2 {
             let node = NodeId(id);
@@ -138,12 +149,13 @@ impl Cluster {
     }
 
     fn row(&self, id: i64, v: i64) -> Box<[u8]> {
+        self.row_with(id, v, ValueRef::Null)
+    }
+
+    fn row_with(&self, id: i64, v: i64, blob: ValueRef<'_>) -> Box<[u8]> {
         let mut row = Vec::new();
-        self.maps[0]
-            .table(TABLE)
-            .expect("the table")
-            .layout
-            .encode(&[ValueRef::Int(id), ValueRef::Int(v)], &mut row);
+        let info = self.maps[0].table(TABLE).expect("the table");
+        info.layout.encode(&[ValueRef::Int(id), ValueRef::Int(v), blob], &mut row);
         row.into()
     }
 
@@ -167,6 +179,7 @@ impl Cluster {
     /// Delivers everything.
     fn run(&mut self) -> Vec<Signal> {
         while let Some(envelope) = self.queue.pop_front() {
+            self.ahead.0 -= ahead_bytes(&envelope);
             if self.cut == Some(envelope.to.node) && envelope.from.node != envelope.to.node {
                 continue;
             }
@@ -183,6 +196,8 @@ impl Cluster {
                 ModuleKind::Tc => self.tcs[index].on_signal(envelope, &mut outputs),
                 _ => {}
             }
+            self.ahead.0 += outputs.signals.iter().map(ahead_bytes).sum::<usize>();
+            self.ahead.1 = self.ahead.1.max(self.ahead.0);
             self.queue.extend(outputs.signals);
         }
         std::mem::take(&mut self.answers)

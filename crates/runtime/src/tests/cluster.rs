@@ -101,6 +101,18 @@ fn a_signal_that_may_wait_arrives_in_its_place_and_alone_if_nothing_follows() {
 }
 
 #[test]
+fn much_for_a_peer_that_takes_it_waits_and_arrives() {
+    let limits = || Limits { link_buffer_high: 8 << 10, link_buffer_max: 16 << 10, ..Limits::default() };
+    let (one, two) =
+        pair(Setup { limits: limits(), ..Setup::default() }, Setup { limits: limits(), ..Setup::default() });
+    let (one, two) = (one.start(), two.start());
+    wait_up(&one, &two);
+    // All of it is made in one handler call.
+    assert_eq!(one.client().ask("flood 20000 2"), "flooded");
+    assert_eq!(one.runtime().counters(), crate::RuntimeCounters::default());
+}
+
+#[test]
 fn a_unix_socket_is_preferred_and_tcp_taken_without_it() {
     let path = |name: &str| std::env::temp_dir().join(format!("latsdb-link-{}-{name}", std::process::id()));
     let (mut one, two) = pair(

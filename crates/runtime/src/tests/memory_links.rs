@@ -97,11 +97,11 @@ impl Actor {
         let (from, to) = (Address::membership(me), Address::new(other, ModuleKind::Ldm, 0));
         let envelope = Envelope { from, to, view: types::ViewNumber(0), epoch: Epoch(0), signal };
         let Some(rings) = rings else {
-            self.say(|bytes| encode_envelope(&envelope, bytes));
+            self.say(|bytes| encode_envelope(&envelope, bytes).unwrap());
             return Self::check(&self.next().expect("an answer"), number);
         };
         let mut bytes = Vec::new();
-        encode_envelope(&envelope, &mut bytes);
+        encode_envelope(&envelope, &mut bytes).unwrap();
         assert_eq!(rings.send(&bytes), Ok(bytes.len()));
         rings.wake_reader();
         let mut answer = Vec::new();

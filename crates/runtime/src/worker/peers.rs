@@ -48,10 +48,20 @@ impl<S: Send + 'static> Worker<S> {
             return;
         };
         let limits = &self.process.limits;
-        let (high, max) = (limits.link_buffer_high, limits.link_buffer_max);
+        let (high, max, silence) =
+            (limits.link_buffer_high, limits.link_buffer_max, limits.link_silence_timeout);
+        let now = self.now.monotonic;
         let Some(link) = self.links.get(slot) else { return };
-        transport::encode_envelope(envelope, &mut link.send);
+        if transport::encode_envelope(envelope, &mut link.send).is_err() {
+            self.process.peers[peer].dropped.fetch_add(1, Ordering::Relaxed);
+            let message =
+                format!("a signal from {} to {} exceeds the frame limit", envelope.from, envelope.to);
+            self.process.log(Severity::Error, message);
+            return;
+        }
         let unsent = link.unsent();
+        // Much that waits is no fault of a peer that takes it: what makes it wait less is that this thread reads no client meanwhile.
+        let is_stuck = link.blocked_since.is_some_and(|since| now.since(since) >= silence);
         if unsent > high && !link.is_high {
             link.is_high = true;
             self.links.high_count += 1;
@@ -61,7 +71,7 @@ impl<S: Send + 'static> Worker<S> {
         } else {
             self.links.mark_dirty(slot);
         }
-        if unsent > max {
+        if unsent > max && is_stuck {
             self.close_link(slot, "it takes no more signals");
         }
     }
@@ -83,12 +93,18 @@ impl<S: Send + 'static> Worker<S> {
 
     fn write_link(&mut self, slot: u32) {
         let high = self.process.limits.link_buffer_high;
+        let now = self.now.monotonic;
         let Some(link) = self.links.get(slot) else { return };
+        let sent_before = link.sent;
         if let Err(reason) = link.write(&mut self.counting.system_calls) {
             self.close_link(slot, reason);
             return;
         }
+        if !link.is_blocked || link.sent > sent_before {
+            link.blocked_since = None;
+        }
         if link.is_blocked {
+            link.blocked_since.get_or_insert(now);
             if link.sent * 2 > link.send.len() {
                 link.send.drain(..link.sent);
                 link.sent = 0;

@@ -260,7 +260,7 @@ impl InsertRun {
         let row = self.builder.build(number, &plan.rows[self.next_row], &mut self.ids, context)?;
         self.next_row += 1;
         self.last_explicit = row.explicit.or(self.last_explicit);
-        Ok(SentRow { bytes: encode_row(&self.info, &row.values), generated: row.generated })
+        Ok(SentRow { bytes: encode_row(&self.info, &row.values)?, generated: row.generated })
     }
 
     fn send_chunk(&mut self, plan: &InsertPlan, cx: &mut Cx<'_, '_>) -> Result<(), Failure> {

@@ -10,6 +10,7 @@ use super::access::to_utc;
 use crate::plan::InsertPlan;
 use expression::{Context, Expression, NoColumns};
 use protocol::SqlError;
+use protocol::program::ROW_SIZE_MAX;
 use query::{TableAccessInfo, now_for, store_value, timestamp_in_range};
 use std::sync::Arc;
 use types::{
@@ -298,12 +299,12 @@ pub(crate) fn store_in_column(
     Ok(timestamp_in_range(moment, column, (mode, number), context)?)
 }
 
-/// The row's bytes.
-pub(crate) fn encode_row(info: &TableAccessInfo, values: &[Value]) -> Box<[u8]> {
+/// The row's bytes; 1118 if they are too many.
+pub(crate) fn encode_row(info: &TableAccessInfo, values: &[Value]) -> Result<Box<[u8]>, SqlError> {
     let references: Vec<ValueRef<'_>> = crate::results::borrowed(values).collect();
     let mut row = Vec::new();
     info.layout.encode(&references, &mut row);
-    row.into()
+    if row.len() > ROW_SIZE_MAX { Err(SqlError::row_too_large()) } else { Ok(row.into()) }
 }
 
 /// The row's primary key.

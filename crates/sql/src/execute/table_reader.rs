@@ -438,7 +438,7 @@ impl PartitionRead {
         match cx.place(common.info.definition.id, self.partition) {
             Place::Here => self.state = State::Local(ReadRun::new(Arc::clone(&common.program), access)),
             Place::There(to, transaction) => {
-                let request = cx.read(to, transaction, self.partition, &common.program, access.clone());
+                let request = cx.read(to, transaction, self.partition, &common.program, access.clone())?;
                 self.state = State::Asked { request, to, access };
             }
             Place::Nowhere => self.delay(access, None, cx)?,
@@ -529,7 +529,7 @@ impl PartitionRead {
             self.delay(access, Some(behind), cx)?;
             return Ok(Poll::Moved);
         };
-        let request = cx.read(primary, None, self.partition, &common.program, access.clone());
+        let request = cx.read(primary, None, self.partition, &common.program, access.clone())?;
         self.state = State::Resolving { request, access, behind };
         Ok(Poll::Moved)
     }
@@ -560,7 +560,7 @@ impl PartitionRead {
                         Place::There(_, transaction) => transaction,
                         Place::Here | Place::Nowhere => None,
                     };
-                    let request = cx.read(to, transaction, self.partition, &common.program, rest.clone());
+                    let request = cx.read(to, transaction, self.partition, &common.program, rest.clone())?;
                     self.state = State::Asked { request, to, access: rest };
                 }
             }

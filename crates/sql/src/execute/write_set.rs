@@ -6,8 +6,8 @@
 //! Each operation carries its program when it travels, so a long IN list or a large literal counts once per row: requests are cut by bytes, and
 //! so many are under way at once that no link fills up with one statement.
 //!
-//! Invariants: nothing is sent twice; requests of a partition are sent in order; [`WriteSet::poll`] gives results only when every request is answered; of several failures the one of
-//! the first row is reported.
+//! Invariants: nothing is sent twice; requests of a partition are sent in order; [`WriteSet::poll`] gives results only when every request is
+//! answered; of several failures the one of the first row is reported; no request exceeds a frame.
 #![expect(clippy::wildcard_enum_match_arm, reason = "an answer of another kind is a failure like any other")]
 
 use super::locked_reader::lost_lock;
@@ -16,7 +16,8 @@ use super::{Cx, Failure, failure_of, table_ref};
 use crate::inbox::Reply;
 use protocol::SqlError;
 use protocol::program::{
-    DeleteFilter, OnDuplicate, OperationResult, Refusal, TableRef, UpdateProgram, WriteOperation,
+    DeleteFilter, OnDuplicate, OperationResult, PROGRAM_SIZE_MAX, ROW_SIZE_MAX, Refusal, TableRef,
+    UpdateProgram, WriteOperation,
 };
 use protocol::signal::RequestId;
 use query::TableAccessInfo;
@@ -31,6 +32,8 @@ const REQUEST_OPERATIONS: usize = 1024;
 const REQUEST_BYTES: usize = 1 << 20;
 /// Bytes of requests that are not answered; one larger request is alone.
 const UNDER_WAY_BYTES_MAX: usize = 16 << 20;
+/// Bytes of one operation at most: a row of the largest size with a program of the largest size, and their keys.
+const OPERATION_BYTES_MAX: usize = ROW_SIZE_MAX + PROGRAM_SIZE_MAX + (1 << 20);
 
 /// What an operation is for.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -150,7 +153,11 @@ impl WriteSet {
                     request.size = 0;
                 }
                 // One is sent alone, whatever it weighs.
-                request.size += if is_only { 0 } else { scale.weigh(&operation) };
+                let size = if is_only { 0 } else { scale.weigh(&operation) };
+                if size > OPERATION_BYTES_MAX {
+                    return Err(Failure::Error(SqlError::packet_too_large()));
+                }
+                request.size += size;
                 request.operations.push(operation);
                 request.origins.push(origin);
             }

@@ -20,6 +20,7 @@ use protocol::signal::{
 use protocol::{Address, Budget, Outputs, Signal};
 use query::Raised;
 use query::Shared;
+use std::collections::VecDeque;
 use std::sync::Arc;
 use storage::RowHandle;
 use types::{Epoch, NodeId, PartitionId, Sequence, TableId, TransactionId};
@@ -34,6 +35,8 @@ const PIECE_ROWS: usize = 100;
 const PIECE_BYTES: usize = 128 * 1024;
 /// Pieces on their way to a backup at a time.
 const PIECES_IN_FLIGHT: u32 = 8;
+/// Bytes of all pieces of all transactions that are on their way to backups at a time; one piece more than that is sent if it is larger.
+const SHIPPED_BYTES_MAX: u64 = 16 << 20;
 /// Rows prepared or published at once, without a turn of others: more than most transactions have.
 const AT_ONCE: u32 = 64;
 
@@ -79,6 +82,16 @@ pub(super) struct Ship {
     pieces: u32,
     /// Acknowledgements missing for pieces sent.
     unacknowledged: u32,
+    /// Bytes of the pieces since none was on its way.
+    bytes: u64,
+}
+
+/// What all large transactions of an ldm have on their way to backups.
+#[derive(Default)]
+pub(super) struct ShipWindow {
+    bytes: u64,
+    /// Transactions that wait until there is room, none of them with a piece on its way.
+    waiting: VecDeque<Place>,
 }
 
 /// Rows on their way from staged to prepared.
@@ -214,7 +227,7 @@ impl Ldm {
         let is_large = held.rows > AHEAD_ROWS || held.bytes > AHEAD_BYTES;
         let has_backups = self.partition(place.1).is_some_and(|state| !state.backups.is_empty());
         if is_large && has_backups {
-            let ship = Ship { place, ending, epoch_seen, next: 0, pieces: 0, unacknowledged: 0 };
+            let ship = Ship { place, ending, epoch_seen, next: 0, pieces: 0, unacknowledged: 0, bytes: 0 };
             return self.ship(ship, outputs);
         }
         self.seal(place, ending, epoch_seen, 0, 0, outputs);
@@ -369,6 +382,7 @@ impl Ldm {
     /// Sends pieces as long as the backups keep up; the last is sealed.
     pub(super) fn ship(&mut self, mut ship: Ship, outputs: &mut Outputs<Shared>) {
         if self.held.get(&ship.place).is_none_or(|held| held.stage != HeldStage::Ending) {
+            self.ship_window.bytes -= ship.bytes;
             return;
         }
         let (transaction, partition) = ship.place;
@@ -379,8 +393,19 @@ impl Ldm {
         let in_flight_max = PIECES_IN_FLIGHT * u32::try_from(backups.len()).unwrap_or(1);
         let total = self.held.get(&ship.place).map_or(0, |held| held.operations.len());
         while ship.next < total && ship.unacknowledged < in_flight_max {
+            if self.ship_window.bytes >= SHIPPED_BYTES_MAX {
+                if ship.unacknowledged == 0 {
+                    self.ship_window.waiting.push_back(ship.place);
+                }
+                break;
+            }
             let (writes, next) = self.replicated_writes(ship.place, ship.next, PIECE_ROWS, PIECE_BYTES);
             ship.next = next;
+            let size =
+                |write: &ReplicatedWrite| write.key.len() + write.row.as_ref().map_or(0, |row| row.len());
+            let bytes = writes.iter().map(size).sum::<usize>() as u64;
+            ship.bytes += bytes;
+            self.ship_window.bytes += bytes;
             let piece = ReplicateAhead { partition, transaction, piece: ship.pieces, writes };
             ship.pieces += 1;
             ship.unacknowledged += u32::try_from(backups.len()).unwrap_or(1);
@@ -392,8 +417,20 @@ impl Ldm {
         self.shipping.insert(ship.place, ship);
     }
 
+    /// Goes on with those that wait, as long as there is room.
+    fn ship_waiting(&mut self, outputs: &mut Outputs<Shared>) {
+        while self.ship_window.bytes < SHIPPED_BYTES_MAX
+            && let Some(place) = self.ship_window.waiting.pop_front()
+        {
+            if let Some(ship) = self.shipping.remove(&place) {
+                self.ship(ship, outputs);
+            }
+        }
+    }
+
     /// Ends a large transaction before anything was sealed: no replica can ever commit it.
     fn refuse_ship(&mut self, ship: Ship, refusal: Refusal, outputs: &mut Outputs<Shared>) {
+        self.ship_window.bytes -= ship.bytes;
         let answer = match ship.ending {
             Ending::One(reply) => answer_of(reply, Err(refusal)),
             Ending::Two { coordinator, .. } => {
@@ -416,14 +453,20 @@ impl Ldm {
     pub(super) fn on_ahead_applied(&mut self, place: Place, outputs: &mut Outputs<Shared>) {
         if let Some(mut ship) = self.shipping.remove(&place) {
             ship.unacknowledged = ship.unacknowledged.saturating_sub(1);
+            if ship.unacknowledged == 0 {
+                self.ship_window.bytes -= std::mem::take(&mut ship.bytes);
+            }
             self.ship(ship, outputs);
+            self.ship_waiting(outputs);
         }
     }
 
     /// The session gave up before the prepare was sent.
     pub(super) fn stop_shipping(&mut self, place: Place, outputs: &mut Outputs<Shared>) {
-        if self.shipping.remove(&place).is_some() {
+        if let Some(ship) = self.shipping.remove(&place) {
+            self.ship_window.bytes -= ship.bytes;
             self.undo_shipped(place, None, outputs);
+            self.ship_waiting(outputs);
         }
     }
 
@@ -642,6 +685,7 @@ impl Ldm {
                 self.refuse_ship(ship, refusal, outputs);
             }
         }
+        self.ship_waiting(outputs);
         for (place, reply) in given_up {
             let (to, request) = match reply {
                 Reply::Commit { to, request } | Reply::Write { to, request, .. } => (to, request),

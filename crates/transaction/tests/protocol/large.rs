@@ -140,3 +140,46 @@ fn fragments_that_nobody_writes_any_more_give_their_memory_back() {
     assert!(visits < 100, "an idle ldm goes to sleep");
     assert_eq!(cluster.retired_bytes(), 0);
 }
+
+#[test]
+fn what_is_shipped_ahead_is_bounded_in_bytes() {
+    const ROWS: usize = 8;
+    let mut cluster = Cluster::with_data_memory(512 << 20);
+    let id = cluster.id_at(1, 1);
+    let ids = cluster.ids_with(id, 5 * ROWS);
+    let blob = vec![7; 3 << 20];
+    for (transaction, ids) in (1..).zip(ids.chunks(ROWS)) {
+        for id in ids {
+            let row = cluster.row_with(*id, 1, ValueRef::Bytes(&blob));
+            let operation = WriteOperation::Put { key: cluster.key(*id), row };
+            assert!(cluster.write(transaction, *id, operation, false).result.is_ok());
+        }
+    }
+    let to = cluster.primary(id);
+    for transaction in 1..=5 {
+        let commit = CommitOneRequest {
+            request: RequestId(transaction),
+            transaction: TransactionId(transaction),
+            participant: cluster.participant(id, 8),
+            epoch_seen: Epoch(0),
+        };
+        cluster.send(to, Signal::CommitOne(Box::new(commit)));
+    }
+    // The fourth gives up while it ships or waits.
+    let outcome =
+        Outcome { transaction: TransactionId(4), partition: cluster.partition(id), committed: None };
+    cluster.send(to, Signal::Outcome(outcome));
+    let answers = cluster.run();
+    let committed = |signal: &Signal| {
+        matches!(signal, Signal::CommitDone(CommitDone { outcome: CommitOutcome::Committed(_), .. }))
+    };
+    assert_eq!(answers.iter().filter(|signal| committed(signal)).count(), 4, "{answers:?}");
+    assert!(cluster.ahead.1 <= (16 + 4) << 20, "{} bytes were on their way at a time", cluster.ahead.1);
+    for (index, id) in ids.iter().enumerate() {
+        let expected = (index / ROWS != 3).then_some(1);
+        assert_eq!(cluster.read(*id, None), expected);
+    }
+    cluster.send(to, Signal::Forget { transaction: TransactionId(4), partition: cluster.partition(id) });
+    cluster.run();
+    assert!(cluster.ldms.iter().all(Ldm::is_idle));
+}
