@@ -44,6 +44,7 @@ pub(crate) struct Cluster {
     pub(crate) server: Server,
     binary: PathBuf,
     directory: PathBuf,
+    config: PathBuf,
     /// One per data node, then those of SQL nodes.
     pub(crate) mysql_ports: Vec<u16>,
     pub(crate) management_port: u16,
@@ -89,6 +90,7 @@ impl Cluster {
             server,
             binary: binary.to_path_buf(),
             directory,
+            config,
             mysql_ports: ports(&text, "port"),
             management_port: management_port.ok_or_else(|| Failure::new("config.ini has no PortNumber"))?,
             server_ports: ports(&text, "ServerPort"),
@@ -107,6 +109,11 @@ impl Cluster {
         // Each names its node id on its command line; ports are in the same order.
         pids.sort_by_key(|pid| node_id(&command_line(*pid)));
         pids
+    }
+
+    /// The config.ini that it runs with.
+    pub(crate) fn config(&self) -> &Path {
+        &self.config
     }
 
     /// What clients verify a node's TLS with; the first data node is node 2.

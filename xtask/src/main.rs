@@ -12,6 +12,7 @@
 mod arguments;
 mod benchmark;
 mod cluster;
+mod failover;
 mod peers;
 mod processes;
 mod simulate;
@@ -55,6 +56,13 @@ const COMMANDS: &[(&str, &str)] = &[
         "  soak [--minutes 60] [--rate 200] [--binary LATSDB]
                                       mixed load and idle connections for as long as wanted: memory must stay flat, and no
                                       error but retryable ones may come; --rate is in transactions per second, 0: no limit
+",
+    ),
+    (
+        "failover",
+        "  failover [--rounds 10] [--groups 1] [--fault pause-data-200ms]... [--threads 4] [--figures FILE] [--binary LATSDB] [--peer]
+                                      nodes are paused or killed one after the other, under sysbench and checking clients;
+                                      --groups 2: four data nodes; --peer: kill -9 in MariaDB Galera instead
 ",
     ),
     (
@@ -103,6 +111,7 @@ fn run(command: &str, mut arguments: Arguments) -> Result<(), Failure> {
         "simulate" => simulate::command(&workspace, arguments),
         "sysbench" => sysbench::command(&workspace, arguments),
         "soak" => soak::command(&workspace, arguments),
+        "failover" => failover::command(&workspace, arguments),
         "bench" => benchmark::command(&workspace, arguments),
         _ => Err(unknown(command)),
     }

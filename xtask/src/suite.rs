@@ -47,6 +47,7 @@ const STEPS: &[(&str, &str, Step)] = &[
     ("differential", "generated statements have the same answers as on MariaDB", differential),
     ("bad-input", "no input makes a node die or disturbs others", bad_input),
     ("kill", "kill -9 of a data node loses no acknowledged write", kill),
+    ("pause", "SIGSTOP of nodes under checking clients: nothing is lost, stale or doubled", pause),
     ("limits", "full memory, too many connections, a transaction of a million rows", limits),
     ("groups", "four data nodes in two replica groups, and a separate SQL node", groups),
     ("layouts", "modules on threads in the Receive and the LDM setup", layouts),
@@ -411,6 +412,21 @@ fn kill(workspace: &Workspace) -> Result<Passed, Failure> {
     program.args(["--victim-port", &cluster.mysql_ports[1].to_string()]);
     run(&mut program, CLIENT_LIMIT)?;
     // What is left of the cluster may end as it likes: a member of it was killed.
+    Ok(Passed::Done)
+}
+
+/// Short enough that nobody takes a node for dead.
+fn pause(workspace: &Workspace) -> Result<Passed, Failure> {
+    let mut program = Command::new(test_binary(workspace));
+    program.args([
+        "bench",
+        "failover",
+        "--rounds=2",
+        "--fault=pause-data-100ms",
+        "--fault=pause-management-1s",
+    ]);
+    program.arg("--calm=500").arg("--dir").arg(workspace.scratch("pause")?);
+    run(&mut program, CLIENT_LIMIT)?;
     Ok(Passed::Done)
 }
 

@@ -34,6 +34,8 @@ pub(crate) enum Tool {
     MariadbServer,
     MariadbInstall,
     Python,
+    /// A library, not a program.
+    Galera,
 }
 
 impl Tool {
@@ -45,6 +47,7 @@ impl Tool {
             Self::MariadbServer => "mariadbd",
             Self::MariadbInstall => "mariadb-install-db",
             Self::Python => "python3",
+            Self::Galera => "libgalera_smm.so",
         }
     }
 
@@ -55,6 +58,7 @@ impl Tool {
             Self::MariadbDump => "mariadb-client",
             Self::MariadbServer | Self::MariadbInstall => "mariadb-server-core",
             Self::Python => "python3",
+            Self::Galera => "galera-4",
         }
     }
 
@@ -73,8 +77,8 @@ impl Tool {
 /// A program in PATH, or where Debian keeps servers.
 fn find(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
-    let folders =
-        std::env::split_paths(&path).chain([PathBuf::from("/usr/sbin"), PathBuf::from("/usr/local/go/bin")]);
+    let folders = std::env::split_paths(&path)
+        .chain(["/usr/sbin", "/usr/local/go/bin", "/usr/lib/galera"].map(PathBuf::from));
     folders.map(|folder| folder.join(program)).find(|candidate| candidate.is_file())
 }
 

@@ -1,5 +1,23 @@
 //! bench: what measures the database, and what it is measured against.
 //!
-//! A shell: it has threads, sockets and the clock. Nothing of the product depends on it.
+//! | file | what |
+//! | --- | --- |
+//! | `floor` | a server that answers with one row: what is left over for a database |
+//! | `failover` | faults are injected into a cluster, and what its clients notice is measured and judged |
+//! | `clients` | probes and checking loads at work, and the judgement of their logs |
+//! | `probe`, `timeline` | a statement each millisecond; gaps between successes |
+//! | `load` | counters, bank and lists: what clients do, and what must hold afterwards |
+//! | `record` | the synchronised log of a client |
+//! | `driver`, `connection` | a MySQL client with several addresses |
+//!
+//! A shell: it has threads, sockets and the clock. Nothing of the product depends on it, but for the command line's `bench`.
 
+pub mod clients;
+pub mod connection;
+pub mod driver;
+pub mod failover;
 pub mod floor;
+pub mod load;
+pub mod probe;
+pub mod record;
+pub mod timeline;

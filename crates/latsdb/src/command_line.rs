@@ -40,6 +40,8 @@ pub(crate) enum Command {
     Sql(SqlOptions),
     Mgm(ClientOptions),
     Check(CheckOptions),
+    #[command(subcommand)]
+    Bench(BenchCommand),
 }
 
 /// Start a whole cluster on this machine: one management node, and data nodes that serve MySQL clients.
@@ -205,6 +207,110 @@ pub(crate) struct CheckOptions {
     /// Management nodes: HOST[:PORT][,HOST[:PORT]...].
     #[arg(short = 'c', long, value_name = "CONNECTSTRING", default_value = "localhost:1186")]
     pub(crate) ndb_connectstring: Connectstring,
+}
+
+/// Measure on this machine what a cluster does; starts clusters of its own.
+#[derive(Subcommand, Debug)]
+pub(crate) enum BenchCommand {
+    Failover(FailoverOptions),
+}
+
+/// Inject faults into a cluster under load: what clients notice is measured, what they were told is checked.
+///
+/// Starts `latsdb dev` (or Galera) on free ports and clients of its own: probes that make a write and a read each millisecond, and loads that keep a
+/// synchronised log of every acknowledged commit. After each fault the longest time between two successes of each client is told; in the end the
+/// logs are compared with the tables at every node. Ends with 1 if anything acknowledged is missing or anything else is wrong; times are
+/// told, not judged.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "\
+Examples:
+  latsdb bench failover                                       SIGSTOP of either data node, ten times
+  latsdb bench failover --fault kill-management --expect takeover --rounds 30
+  latsdb bench failover --cluster galera --rounds 30          MariaDB Galera, which must be installed")]
+pub(crate) struct FailoverOptions {
+    /// Whose cluster.
+    #[arg(long, value_enum, default_value_t = ClusterKind::Dev)]
+    pub(crate) cluster: ClusterKind,
+
+    /// Data nodes of a dev cluster.
+    #[arg(long, value_name = "COUNT", default_value_t = 2, value_parser = clap::value_parser!(u16).range(2..=48))]
+    pub(crate) data_nodes: u16,
+
+    /// Copies of each row.
+    #[arg(long, value_name = "COUNT", default_value_t = 2, value_parser = clap::value_parser!(u16).range(2..=4))]
+    pub(crate) replicas: u16,
+
+    /// kill-data, kill-management, kill-both, pause-data-200ms, pause-management-1s, pause-both-10s, nothing; may be repeated.
+    #[arg(long = "fault", value_name = "FAULT", default_value = "pause-data-200ms")]
+    pub(crate) faults: Vec<bench::failover::Fault>,
+
+    /// How often each fault is injected; data nodes take turns.
+    #[arg(long, value_name = "COUNT", default_value_t = 10)]
+    pub(crate) rounds: u32,
+
+    /// What a cluster is to do after a fault.
+    #[arg(long, value_enum, default_value_t = Expectation::Rejoin)]
+    pub(crate) expect: Expectation,
+
+    /// Clients of each load (counters, bank, lists) at each SQL port.
+    #[arg(long, value_name = "COUNT", default_value_t = 2)]
+    pub(crate) clients: usize,
+
+    /// Transactions per second that a client of a load begins; 0: as many as it can.
+    #[arg(long, value_name = "RATE", default_value_t = 50)]
+    pub(crate) rate: u32,
+
+    /// Milliseconds for which a client waits for an answer before it takes its server for lost.
+    #[arg(long, value_name = "MS", default_value_t = 2000)]
+    pub(crate) patience: u64,
+
+    /// Milliseconds of load before each fault.
+    #[arg(long, value_name = "MS", default_value_t = 2000)]
+    pub(crate) calm: u64,
+
+    /// Seconds for a node to be in sync again.
+    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    pub(crate) rejoin_limit: u64,
+
+    /// Directory of the cluster and of the clients' logs; what a former campaign left there is removed.
+    #[arg(long, value_name = "DIR", default_value = "latsdb-failover")]
+    pub(crate) dir: PathBuf,
+
+    /// Append a line of JSON for each injection to this file.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) figures: Option<PathBuf>,
+
+    /// Try this program instead of this one.
+    #[arg(long, value_name = "LATSDB")]
+    pub(crate) binary: Option<PathBuf>,
+
+    /// Do it to the `latsdb dev` with this process id, which is left running; --config says what it runs with.
+    #[arg(long, value_name = "PID", requires = "config")]
+    pub(crate) attach: Option<u32>,
+
+    /// The config.ini of that cluster.
+    #[arg(long, value_name = "FILE", requires = "attach")]
+    pub(crate) config: Option<PathBuf>,
+
+    /// Options of Galera's provider, e.g. evs.suspect_timeout=PT1S.
+    #[arg(long, value_name = "OPTIONS", default_value = "")]
+    pub(crate) provider_options: String,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Debug)]
+pub(crate) enum ClusterKind {
+    /// `latsdb dev`.
+    Dev,
+    /// Three nodes of MariaDB Galera.
+    Galera,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Debug)]
+pub(crate) enum Expectation {
+    /// Survivors go on; the cluster is started anew for each fault.
+    Takeover,
+    /// The node comes back by itself, with all rows.
+    Rejoin,
 }
 
 #[cfg(test)]

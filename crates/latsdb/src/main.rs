@@ -8,6 +8,7 @@
 //! | `angel` | the parent of a node's process |
 //! | `processes`, `stop_signal` | child processes; SIGTERM and Ctrl-C as something to wait for |
 //! | `configuration` | config.ini as the binary uses it |
+//! | `bench_command` | `latsdb bench`: what crate `bench` is told |
 //! | `management_client`, `connectstring` | the management protocol from the client's side, and where to reach it |
 //! | `resources`, `ports` | what the machine has, and how nodes share it |
 //! | `logging`, `terminal` | lines for logs, lines for people |
@@ -18,6 +19,7 @@
 //! Deliberately not here: anything a cluster does. The binary meets the machine and hands the rest to `node` and `runtime`.
 
 mod angel;
+mod bench_command;
 mod command_line;
 mod configuration;
 mod connectstring;
@@ -32,7 +34,7 @@ mod stop_signal;
 mod terminal;
 
 use clap::Parser;
-use command_line::{Command, CommandLine};
+use command_line::{BenchCommand, Command, CommandLine};
 use protocol::NodeRole;
 use std::process::ExitCode;
 use terminal::Failure;
@@ -58,6 +60,7 @@ fn run(command: Command, is_under_angel: bool) -> Result<ExitCode, Failure> {
     match command {
         Command::Dev(options) => dev::run(&options),
         Command::Mgm(options) => management_client::run(&options),
+        Command::Bench(BenchCommand::Failover(options)) => bench_command::failover(&options),
         Command::Check(options) => management_client::check(&options.ndb_connectstring),
         Command::Mgmd(_) | Command::Data(_) | Command::Sql(_) if !is_under_angel => angel::run(),
         Command::Mgmd(options) => node_process::run_management(&options),

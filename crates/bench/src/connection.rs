@@ -1,0 +1,142 @@
+//! A MySQL connection that waits: the client half of `mysql_protocol` on a TCP socket, one statement at a time.
+//!
+//! Every wait ends: connecting, logging in and each statement have a time limit, after which the connection counts as lost. What a statement has
+//! done whose answer did not come is not known here; [`crate::driver`] draws the conclusions.
+//!
+//! **Invariants.** After [`Trouble::Lost`] the connection is not used again. An answer belongs to the one statement that is outstanding.
+//!
+//! **What it deliberately does not do**: TLS, prepared statements, several statements at once.
+
+use mysql_protocol::client::{ClientConnection, ClientOptions, Response, Value};
+use std::fmt;
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+const RECEIVE_SIZE: usize = 16 * 1024;
+
+/// Why there is no answer, or not the one that was wanted.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Trouble {
+    /// The server refused: MySQL's number and text.
+    Refused(u16, String),
+    /// The connection is over, for this reason.
+    Lost(String),
+}
+
+impl fmt::Display for Trouble {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Refused(number, text) => write!(formatter, "error {number}: {text}"),
+            Self::Lost(reason) => write!(formatter, "connection lost: {reason}"),
+        }
+    }
+}
+
+impl From<std::io::Error> for Trouble {
+    fn from(error: std::io::Error) -> Self {
+        Self::Lost(error.to_string())
+    }
+}
+
+/// A row of text; NULL is `None`.
+pub type TextRow = Vec<Option<String>>;
+
+/// What a statement answered.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Answer {
+    /// No result set; this many rows were affected.
+    Done(u64),
+    Rows(Vec<TextRow>),
+}
+
+/// How long to wait for what.
+#[derive(Clone, Copy, Debug)]
+pub struct Patience {
+    /// For the connection and the login, each.
+    pub connect: Duration,
+    /// For the answer to a statement: a server that is silent for so long counts as lost.
+    pub statement: Duration,
+}
+
+/// A session with one server.
+#[derive(Debug)]
+pub struct Connection {
+    stream: TcpStream,
+    protocol: ClientConnection,
+    received: Vec<u8>,
+}
+
+impl Connection {
+    /// Connects and logs in as root without a password.
+    pub fn open(address: SocketAddr, patience: Patience) -> Result<Self, Trouble> {
+        let stream = TcpStream::connect_timeout(&address, patience.connect)?;
+        stream.set_nodelay(true)?;
+        stream.set_read_timeout(Some(patience.connect))?;
+        stream.set_write_timeout(Some(patience.statement))?;
+        let protocol = ClientConnection::new(ClientOptions::new("root", ""));
+        let mut connection = Self { stream, protocol, received: vec![0; RECEIVE_SIZE] };
+        connection.answer()?;
+        connection.stream.set_read_timeout(Some(patience.statement))?;
+        Ok(connection)
+    }
+
+    /// Runs a statement.
+    pub fn run(&mut self, text: &str) -> Result<Answer, Trouble> {
+        self.protocol.query(text.as_bytes());
+        self.answer()
+    }
+
+    fn answer(&mut self) -> Result<Answer, Trouble> {
+        loop {
+            let output = self.protocol.take_output();
+            self.stream.write_all(&output)?;
+            match self.protocol.next_response() {
+                Err(error) => return Err(Trouble::Lost(error.to_string())),
+                Ok(Some(response)) => return answer_of(response),
+                Ok(None) => {}
+            }
+            // The login is a dialogue: what `next_response` has read may have an answer of ours.
+            if !self.protocol.output().is_empty() {
+                continue;
+            }
+            let size = self.stream.read(&mut self.received)?;
+            if size == 0 {
+                return Err(Trouble::Lost("closed by the server".to_owned()));
+            }
+            self.protocol.receive(&self.received[..size]);
+        }
+    }
+}
+
+fn answer_of(response: Response) -> Result<Answer, Trouble> {
+    match response {
+        Response::Connected => Ok(Answer::Done(0)),
+        Response::Ok(done) => Ok(Answer::Done(done.affected_rows)),
+        Response::ResultSet(set) => Ok(Answer::Rows(set.rows.into_iter().map(text_row).collect())),
+        Response::Error(error) => Err(Trouble::Refused(error.errno, error.message)),
+        // Nothing of this was asked for.
+        Response::Prepared(_) | Response::Fields(_) | Response::Text(_) => {
+            Err(Trouble::Lost("an answer to another command".to_owned()))
+        }
+    }
+}
+
+fn text_row(row: Vec<Value>) -> TextRow {
+    let text = |value| match value {
+        Value::Bytes(bytes) => Some(String::from_utf8_lossy(&bytes).into_owned()),
+        // Cells of text results are bytes or NULL.
+        Value::Null
+        | Value::Int(_)
+        | Value::UInt(_)
+        | Value::Float(_)
+        | Value::Double(_)
+        | Value::Date(_)
+        | Value::DateTime(_)
+        | Value::Time(_) => None,
+    };
+    row.into_iter().map(text).collect()
+}
+
+#[cfg(test)]
+mod tests;

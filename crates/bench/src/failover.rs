@@ -1,0 +1,460 @@
+//! `latsdb bench failover`: faults are injected into a cluster under load, what clients notice is measured, and what they were told is checked.
+//!
+//! ```text
+//! start the cluster, make tables, start clients           once per life of the cluster
+//!   calm      every client has succeeded lately
+//!   inject    kill -9, SIGSTOP … at a moment that is noted
+//!   settle    every client has succeeded since, and a second more
+//!   rejoin    all nodes are back and in sync; clients go home
+//! stop clients, compare replicas, compare the clients' logs with the tables at every node
+//! ```
+//! A cluster that does not take its nodes back ([`Expectation::Takeover`]) is started anew for each injection.
+//!
+//! **What makes it fail**: a log that contradicts a table, a read that is older than it may be (of LatsDB; Galera does not promise it), replicas
+//! that differ, an error that no client should get, a client that does not come back, a node that does not.
+//!
+//! **Invariants.** A failed campaign leaves its folder; all processes end with it. Times are reported, never judged.
+
+use crate::clients::{Clients, Plan, Role, Stopped, prepare};
+use crate::connection::Patience;
+use crate::record::now;
+use crate::timeline::{Event, longest_gap, pace};
+use std::io::Write as _;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::thread;
+use std::time::{Duration, Instant};
+
+mod dev;
+mod fault;
+mod galera;
+mod processes;
+mod report;
+mod target;
+
+pub use dev::Shape;
+pub use fault::{Fault, Victim};
+pub use report::Injection;
+
+use dev::DevCluster;
+use galera::GaleraCluster;
+use report::table;
+use rustix::process::Signal;
+use target::{NodeRole, Target, signal_node};
+
+/// Which cluster is tried.
+#[derive(Clone, Debug)]
+pub enum Cluster {
+    /// `latsdb dev` of this binary.
+    Dev { binary: PathBuf, shape: Shape },
+    /// A `latsdb dev` that runs: its process, and the config.ini that it runs with. It is left running.
+    Running { binary: PathBuf, pid: u32, config: PathBuf },
+    /// Three nodes of MariaDB Galera, with these options of the provider.
+    Galera { options: String },
+}
+
+/// What a cluster is expected to do after a fault.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Expectation {
+    /// Survivors go on; the node does not come back.
+    Takeover,
+    /// The node comes back by itself, and has all rows.
+    Rejoin,
+}
+
+/// A campaign.
+#[derive(Clone, Debug)]
+pub struct Options {
+    pub cluster: Cluster,
+    pub expectation: Expectation,
+    pub faults: Vec<Fault>,
+    /// How often each of them is injected.
+    pub rounds: u32,
+    pub clients_per_load: usize,
+    /// Transactions that a client of a load begins in a second; 0: as many as it can.
+    pub rate: u32,
+    /// How long a client waits for an answer before it goes elsewhere.
+    pub patience: Patience,
+    /// Load before each fault.
+    pub calm: Duration,
+    /// Until all clients have succeeded again, and until all nodes are in sync again.
+    pub settle_limit: Duration,
+    pub rejoin_limit: Duration,
+    /// For everything that is written.
+    pub folder: PathBuf,
+    /// A line of JSON for each injection is appended here.
+    pub figures: Option<PathBuf>,
+}
+
+/// For a person, a line at a time.
+pub type Say<'a> = &'a dyn Fn(&str);
+
+/// How long after the end of the first gap clients are watched: the second in which the pace is measured.
+const WATCH: Duration = Duration::from_secs(1);
+
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
+
+/// How often a cluster is asked whether it is whole: that takes a process, which the clients feel.
+const LOOK_INTERVAL: Duration = Duration::from_millis(250);
+
+impl Cluster {
+    fn name(&self) -> String {
+        match self {
+            Self::Dev { shape, .. } => format!("latsdb-{}x{}", shape.data_nodes, shape.replicas),
+            Self::Running { .. } => "latsdb".to_owned(),
+            Self::Galera { options } if options.is_empty() => "galera".to_owned(),
+            Self::Galera { options } => format!("galera with {options}"),
+        }
+    }
+
+    fn start(&self, options: &Options) -> Result<Box<dyn Target>, String> {
+        let folder = options.folder.join("cluster");
+        Ok(match self {
+            Self::Dev { binary, shape } => Box::new(DevCluster::start(binary, &folder, *shape)?),
+            Self::Running { binary, pid, config } => Box::new(DevCluster::attach(binary, *pid, config)?),
+            Self::Galera { options } => Box::new(GaleraCluster::start(&folder, options)?),
+        })
+    }
+
+    /// What every session begins with: the isolation level that all of them have.
+    fn preamble(&self) -> Vec<String> {
+        vec!["SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED".to_owned()]
+    }
+
+    /// Whether reads through all nodes are promised to be fresh.
+    fn promises_fresh_reads(&self) -> bool {
+        matches!(self, Self::Dev { .. } | Self::Running { .. })
+    }
+}
+
+/// What a whole campaign came to.
+#[derive(Default)]
+struct Totals {
+    injections: Vec<Injection>,
+    acknowledged: u64,
+    unknown: u64,
+    refused: u64,
+    stale: u64,
+    faults: Vec<String>,
+}
+
+/// Runs a campaign. An error says what was wrong, a line each.
+pub fn run(options: &Options, say: Say<'_>) -> Result<(), String> {
+    std::fs::create_dir_all(&options.folder)
+        .map_err(|error| format!("{}: {error}", options.folder.display()))?;
+    let mut schedule: Vec<Fault> = (0..options.rounds).flat_map(|_| options.faults.iter().copied()).collect();
+    schedule.reverse();
+    let mut totals = Totals::default();
+    while !schedule.is_empty() && totals.faults.is_empty() {
+        Life::begin(options, say)?.run(&mut schedule, &mut totals)?;
+    }
+    say(&format!("\n{}\n\n{}", options.cluster.name(), table(&totals.injections)));
+    let Totals { acknowledged, unknown, refused, stale, faults, injections } = totals;
+    say(&format!(
+        "{} injections; of the clients' transactions {acknowledged} acknowledged, {unknown} unknown, {refused} refused; \
+         {stale} stale reads; {} faults",
+        injections.len(),
+        faults.len()
+    ));
+    if faults.is_empty() { Ok(()) } else { Err(faults.join("\n")) }
+}
+
+/// One life of a cluster, from its start to its stop.
+struct Life<'run> {
+    options: &'run Options,
+    say: Say<'run>,
+    target: Box<dyn Target>,
+    clients: Clients,
+}
+
+/// What a fault was done to.
+struct Hit {
+    at: u64,
+    /// When it was taken back: at once, for a kill.
+    undone: u64,
+    nodes: Vec<usize>,
+    /// The processes of these nodes that were killed: others must take their places.
+    killed: Vec<u32>,
+}
+
+impl<'run> Life<'run> {
+    fn begin(options: &'run Options, say: Say<'run>) -> Result<Self, String> {
+        let target = options.cluster.start(options)?;
+        let plan = Plan {
+            addresses: target.addresses().to_vec(),
+            patience: options.patience,
+            preamble: options.cluster.preamble(),
+            clients_per_load: options.clients_per_load,
+            rate: options.rate,
+            folder: options.folder.join("logs"),
+        };
+        prepare(&plan)?;
+        let ports: Vec<String> = plan.addresses.iter().map(|address| address.port().to_string()).collect();
+        let clients = Clients::start(plan).map_err(|error| format!("cannot start the clients: {error}"))?;
+        say(&format!("{} runs; SQL ports: {}", options.cluster.name(), ports.join(",")));
+        Ok(Self { options, say, target, clients })
+    }
+
+    /// As many faults of the schedule as this cluster can live through; then the judgement.
+    fn run(mut self, schedule: &mut Vec<Fault>, totals: &mut Totals) -> Result<(), String> {
+        // Nodes that are not expected to be there any more.
+        let mut lost = Vec::new();
+        while lost.is_empty()
+            && let Some(fault) = schedule.pop()
+        {
+            let count = totals.injections.len();
+            lost = self.inject(fault, count, totals)?;
+        }
+        let Self { options, say, mut target, clients } = self;
+        let stopped = clients.stop();
+        let is_whole = lost.is_empty();
+        let addresses = addresses_without(target.as_ref(), &lost);
+        totals.stale += stopped.stale;
+        totals.faults.extend(stopped.faults.iter().cloned());
+        judge(&stopped, &addresses, totals);
+        say(&format!("errors of clients by number (0: a lost connection): {:?}", stopped.errors));
+        if options.cluster.promises_fresh_reads() && totals.stale > 0 {
+            totals.faults.push(format!("{} reads were older than they may be", totals.stale));
+        }
+        if is_whole {
+            match target.check() {
+                Ok(text) => say(&text),
+                Err(text) => totals.faults.push(format!("the check of replicas: {text}")),
+            }
+        }
+        let ended = target.stop();
+        // A cluster of which a node was killed, and is not back, may end as it likes.
+        if is_whole { ended } else { Ok(()) }
+    }
+
+    /// One fault; gives the nodes that are not back afterwards.
+    fn inject(&mut self, fault: Fault, count: usize, totals: &mut Totals) -> Result<Vec<usize>, String> {
+        self.clients.call_home();
+        thread::sleep(self.options.calm);
+        self.wait_for_success(now() - 1_000_000_000, self.options.settle_limit);
+        let hit = self.hit(fault, count)?;
+        let (starved, mut rejoin) = self.settle(&hit);
+        let settled = now();
+        let mut injection = Injection {
+            fault: fault.to_string(),
+            victim: hit
+                .nodes
+                .iter()
+                .map(|node| self.target.nodes()[*node].name.clone())
+                .collect::<Vec<_>>()
+                .join(", "),
+            starved,
+            ..Injection::default()
+        };
+        let mut is_whole = true;
+        if self.options.expectation == Expectation::Rejoin {
+            if rejoin.is_none() {
+                rejoin = self.wait_for_rejoin(&hit)?;
+            }
+            (injection.rejoin, is_whole) = (rejoin, rejoin.is_some());
+        }
+        self.measure(&hit, settled, &mut injection);
+        (self.say)(&format!("{:>3}. {}", count + 1, injection.line()));
+        self.note(&injection)?;
+        let missed = match (starved, is_whole) {
+            (0, true) => None,
+            (0, false) => Some("the cluster did not become whole again".to_owned()),
+            _ => Some(format!("{starved} clients had no success afterwards")),
+        };
+        totals.faults.extend(missed.map(|what| format!("{fault} of {}: {what}", injection.victim)));
+        totals.injections.push(injection);
+        Ok(match self.options.expectation {
+            Expectation::Rejoin if is_whole && starved == 0 => Vec::new(),
+            Expectation::Rejoin | Expectation::Takeover => hit.nodes,
+        })
+    }
+
+    /// Does it, and takes back what is to be taken back.
+    fn hit(&mut self, fault: Fault, count: usize) -> Result<Hit, String> {
+        let victim = match fault {
+            Fault::Kill(victim) | Fault::Pause(victim, _) => victim,
+            Fault::Cut(_) | Fault::Nothing => Victim::Data,
+        };
+        let of_role = |wanted: NodeRole| {
+            let nodes = self.target.nodes().iter().enumerate();
+            nodes.filter(|(_, node)| node.role == wanted).map(|(index, _)| index).collect::<Vec<_>>()
+        };
+        let (data, management) = (of_role(NodeRole::Data), of_role(NodeRole::Management));
+        let mut nodes = Vec::new();
+        if matches!(victim, Victim::Management | Victim::Both) {
+            nodes.extend(management.first());
+        }
+        if matches!(victim, Victim::Data | Victim::Both) {
+            nodes.extend(data.get(count % data.len().max(1)));
+        }
+        if nodes.is_empty() {
+            return Err(format!("{fault}: this cluster has no such node"));
+        }
+        let pids: Vec<u32> = nodes.iter().filter_map(|node| self.target.pid(*node)).collect();
+        let at = now();
+        match fault {
+            Fault::Kill(_) => self.signal(&nodes, Signal::KILL)?,
+            Fault::Pause(_, time) => {
+                self.signal(&nodes, Signal::STOP)?;
+                thread::sleep(time);
+                self.signal(&nodes, Signal::CONT)?;
+            }
+            Fault::Cut(time) => {
+                let group = self.target.nodes()[nodes[0]].group;
+                let all = self.target.nodes().iter().enumerate();
+                let others: Vec<usize> = all
+                    .filter(|(index, node)| {
+                        node.role == NodeRole::Data && node.group == group && *index != nodes[0]
+                    })
+                    .map(|(index, _)| index)
+                    .collect();
+                for other in &others {
+                    self.target.set_cut(nodes[0], *other, true)?;
+                }
+                thread::sleep(time);
+                for other in &others {
+                    self.target.set_cut(nodes[0], *other, false)?;
+                }
+            }
+            Fault::Nothing => nodes.clear(),
+        }
+        let (undone, killed) = match fault {
+            Fault::Kill(_) => (at, pids),
+            Fault::Pause(..) | Fault::Cut(_) | Fault::Nothing => (now(), Vec::new()),
+        };
+        Ok(Hit { at, undone, nodes, killed })
+    }
+
+    fn signal(&mut self, nodes: &[usize], wanted: Signal) -> Result<(), String> {
+        nodes.iter().try_for_each(|node| signal_node(self.target.as_mut(), *node, wanted))
+    }
+
+    /// Waits until every client has succeeded since; gives how many have not.
+    fn wait_for_success(&self, since: u64, limit: Duration) -> usize {
+        let end = Instant::now() + limit;
+        loop {
+            let is_starved = |last: Option<u64>| last.is_none_or(|last| last <= since);
+            let starved = self.clients.views.iter().filter(|view| is_starved(view.timeline().last())).count();
+            if starved == 0 || Instant::now() >= end {
+                return starved;
+            }
+            thread::sleep(POLL_INTERVAL);
+        }
+    }
+
+    /// Waits until every client has succeeded since, and a second more. Gives how many have not, and how long it took until all nodes were in
+    /// sync, if they are by then.
+    fn settle(&mut self, hit: &Hit) -> (usize, Option<Duration>) {
+        let end = Instant::now() + self.options.settle_limit;
+        let (mut rejoin, mut next_look) = (None, Instant::now() + LOOK_INTERVAL);
+        let mut calm_since = None;
+        loop {
+            let starved = self.wait_for_success(hit.undone, Duration::ZERO);
+            if starved == 0 && calm_since.get_or_insert_with(Instant::now).elapsed() >= WATCH
+                || Instant::now() >= end
+            {
+                return (starved, rejoin);
+            }
+            if rejoin.is_none() && Instant::now() >= next_look {
+                rejoin = self.rejoined(hit).ok();
+                next_look = Instant::now() + LOOK_INTERVAL;
+            }
+            thread::sleep(POLL_INTERVAL);
+        }
+    }
+
+    /// How long it took until all nodes were there, with all rows; else what is missing.
+    fn rejoined(&mut self, hit: &Hit) -> Result<Duration, String> {
+        for (node, pid) in hit.nodes.iter().zip(&hit.killed) {
+            if self.target.pid(*node).is_none_or(|now| now == *pid) {
+                return Err(format!("{} is not started again", self.target.nodes()[*node].name));
+            }
+        }
+        self.target.in_sync()?;
+        Ok(Duration::from_nanos(now() - hit.at))
+    }
+
+    /// Until all nodes are there and have all rows; `None` if the time was not enough.
+    fn wait_for_rejoin(&mut self, hit: &Hit) -> Result<Option<Duration>, String> {
+        for node in &hit.nodes {
+            self.target.revive(*node)?;
+        }
+        let end = Instant::now() + self.options.rejoin_limit;
+        loop {
+            match self.rejoined(hit) {
+                Ok(time) => return Ok(Some(time)),
+                Err(missing) if Instant::now() >= end => {
+                    (self.say)(&format!("not in sync: {missing}"));
+                    return Ok(None);
+                }
+                Err(_) => thread::sleep(LOOK_INTERVAL),
+            }
+        }
+    }
+
+    /// Fills in what the clients have seen.
+    fn measure(&self, hit: &Hit, settled: u64, injection: &mut Injection) {
+        let homes: Vec<usize> =
+            hit.nodes.iter().filter_map(|node| self.target.nodes()[*node].address).collect();
+        let end = now();
+        let mut gap_end = hit.at;
+        let mut loads: Vec<Vec<Event>> = Vec::new();
+        for view in &self.clients.views {
+            let (events, is_victims) = (view.timeline().events(), homes.contains(&view.home));
+            let gap = longest_gap(&events, hit.at, settled);
+            let longest = match (view.role, is_victims) {
+                (Role::Write, false) => &mut injection.survivor_write,
+                (Role::Read, false) => &mut injection.survivor_read,
+                (Role::Write, true) => &mut injection.victim_write,
+                (Role::Read, true) => &mut injection.victim_read,
+                (Role::Load, false) => {
+                    loads.push(events);
+                    continue;
+                }
+                (Role::Load, true) => continue,
+            };
+            *longest = gap.length.max(*longest);
+            if view.role == Role::Write && !is_victims {
+                let length = u64::try_from(gap.length.as_nanos()).unwrap_or(u64::MAX);
+                gap_end = gap_end.max(gap.from.saturating_add(length));
+                let later = longest_gap(&events, settled, end);
+                injection.rejoin_gap = later.length.max(injection.rejoin_gap);
+            }
+        }
+        let second = 1_000_000_000;
+        // Nobody has looked further than until then.
+        let gap_end = gap_end.min(settled.saturating_sub(second));
+        let mut events: Vec<Event> = loads.into_iter().flatten().collect();
+        events.sort_unstable_by_key(|event| event.until);
+        (injection.pace_before, injection.latency_before) = pace(&events, hit.at - second, hit.at);
+        (injection.pace_after, injection.latency_after) = pace(&events, gap_end, gap_end + second);
+    }
+
+    fn note(&self, injection: &Injection) -> Result<(), String> {
+        let Some(path) = &self.options.figures else { return Ok(()) };
+        let failed = |error: std::io::Error| format!("{}: {error}", path.display());
+        let mut file = std::fs::File::options().create(true).append(true).open(path).map_err(failed)?;
+        writeln!(file, "{}", injection.json(&self.options.cluster.name())).map_err(failed)
+    }
+}
+
+/// The SQL addresses of all nodes but these.
+fn addresses_without(target: &dyn Target, lost: &[usize]) -> Vec<SocketAddr> {
+    let nodes = target.nodes().iter().enumerate();
+    let left = nodes.filter(|(index, _)| !lost.contains(index));
+    left.filter_map(|(_, node)| node.address).map(|address| target.addresses()[address]).collect()
+}
+
+/// Adds what the logs say.
+fn judge(stopped: &Stopped, addresses: &[SocketAddr], totals: &mut Totals) {
+    match stopped.judge(addresses) {
+        Err(problem) => totals.faults.push(format!("the logs can't be checked: {problem}")),
+        Ok(verdict) => {
+            totals.acknowledged += verdict.acknowledged;
+            totals.unknown += verdict.unknown;
+            totals.refused += verdict.refused;
+            totals.stale += verdict.stale;
+            totals.faults.extend(verdict.faults);
+        }
+    }
+}

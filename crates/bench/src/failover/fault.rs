@@ -1,0 +1,89 @@
+//! What is done to a cluster, by name: `kill-data`, `kill-management`, `kill-both`, `pause-data-1s`, `cut-3s`.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+/// Who it is done to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Victim {
+    /// A data node, another one each time.
+    Data,
+    Management,
+    /// A data node and the management node, at once.
+    Both,
+}
+
+/// One kind of fault.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fault {
+    /// `kill -9`.
+    Kill(Victim),
+    /// SIGSTOP, and SIGCONT after this time.
+    Pause(Victim, Duration),
+    /// The data nodes of a replica group can't reach each other for this time; everybody else reaches both.
+    Cut(Duration),
+    /// None: what a rejoin, a check and the machine alone do to clients.
+    Nothing,
+}
+
+impl fmt::Display for Victim {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Data => "data",
+            Self::Management => "management",
+            Self::Both => "both",
+        })
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Kill(victim) => write!(formatter, "kill-{victim}"),
+            Self::Pause(victim, time) => write!(formatter, "pause-{victim}-{}ms", time.as_millis()),
+            Self::Cut(time) => write!(formatter, "cut-{}ms", time.as_millis()),
+            Self::Nothing => formatter.write_str("nothing"),
+        }
+    }
+}
+
+impl FromStr for Fault {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let words: Vec<&str> = text.split('-').collect();
+        let fault = match words[..] {
+            ["kill", victim] => parse_victim(victim).map(Self::Kill),
+            ["pause", victim, time] => {
+                parse_victim(victim).zip(parse_time(time)).map(|(victim, time)| Self::Pause(victim, time))
+            }
+            ["cut", time] => parse_time(time).map(Self::Cut),
+            ["nothing"] => Some(Self::Nothing),
+            _ => None,
+        };
+        fault.ok_or_else(|| {
+            format!("{text:?} is no fault; kill-data, kill-management, kill-both, pause-data-200ms, cut-3s, nothing")
+        })
+    }
+}
+
+fn parse_victim(text: &str) -> Option<Victim> {
+    match text {
+        "data" => Some(Victim::Data),
+        "management" => Some(Victim::Management),
+        "both" => Some(Victim::Both),
+        _ => None,
+    }
+}
+
+/// `200ms` or `3s`.
+fn parse_time(text: &str) -> Option<Duration> {
+    match text.strip_suffix("ms") {
+        Some(number) => number.parse().ok().map(Duration::from_millis),
+        None => text.strip_suffix('s')?.parse().ok().map(Duration::from_secs),
+    }
+}
+
+#[cfg(test)]
+mod tests;

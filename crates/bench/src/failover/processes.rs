@@ -1,0 +1,128 @@
+//! Processes of a cluster under test: started, found, paused, killed; never left behind.
+//!
+//! **Invariants.** A [`Process`] is killed when it is dropped, its children with it if they die with their parent, as LatsDB's nodes do. Signals are
+//! sent to own children, or to children of theirs that were found a moment ago.
+
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, kill_process};
+use std::fs::{self, File};
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
+
+/// Lines of a log that are told when a process fails.
+const LAST_LINES: usize = 15;
+
+/// A program at work, and its log.
+#[derive(Debug)]
+pub(super) struct Process {
+    child: Child,
+    log: PathBuf,
+}
+
+impl Process {
+    /// Starts it; what it prints goes to the end of the log.
+    pub(super) fn start(command: &mut Command, log: &Path) -> Result<Self, String> {
+        let failed = |error: std::io::Error| format!("{}: {error}", log.display());
+        let output = File::options().create(true).append(true).open(log).map_err(failed)?;
+        let errors = output.try_clone().map_err(failed)?;
+        let child = command.stdin(Stdio::null()).stdout(output).stderr(errors).spawn();
+        let name = command.get_program().to_string_lossy().into_owned();
+        Ok(Self { child: child.map_err(|error| format!("{name}: {error}"))?, log: log.to_path_buf() })
+    }
+
+    pub(super) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub(super) fn log(&self) -> String {
+        fs::read(&self.log).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
+    }
+
+    /// How it ended, if it has.
+    pub(super) fn status(&mut self) -> Option<ExitStatus> {
+        self.child.try_wait().ok().flatten()
+    }
+
+    /// A report with the end of the log.
+    pub(super) fn failure(&self, what: &str) -> String {
+        let log = self.log();
+        let lines: Vec<&str> = log.lines().collect();
+        let last = lines[lines.len().saturating_sub(LAST_LINES)..].join("\n");
+        format!("{what}; the end of {}:\n{last}", self.log.display())
+    }
+
+    /// Waits for its end.
+    pub(super) fn wait(&mut self, limit: Duration) -> Option<ExitStatus> {
+        let end = Instant::now() + limit;
+        loop {
+            let status = self.status();
+            if status.is_some() || Instant::now() >= end {
+                return status;
+            }
+            thread::sleep(POLL_INTERVAL);
+        }
+    }
+
+    /// Asks it to end; kills it if it does not. Gives whether it ended by itself, and well.
+    pub(super) fn stop(mut self, limit: Duration) -> bool {
+        signal(self.id(), Signal::TERM);
+        self.wait(limit).is_some_and(|status| status.success())
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // It may have ended by itself: then there is nobody to kill, and the wait is over at once.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Sends a signal; false if there is no such process.
+pub(super) fn signal(pid: u32, signal: Signal) -> bool {
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    pid.is_some_and(|pid| kill_process(pid, signal) != Err(Errno::SRCH))
+}
+
+/// The children of a process, with their command lines.
+pub(super) fn children(parent: u32) -> Vec<(u32, Vec<String>)> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
+        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else {
+            continue;
+        };
+        if parent_of(pid) == Some(parent) {
+            // A process that ends meanwhile has no command line.
+            let bytes = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            let words = bytes.split(|byte| *byte == 0);
+            found.push((pid, words.map(|word| String::from_utf8_lossy(word).into_owned()).collect()));
+        }
+    }
+    found
+}
+
+fn parent_of(pid: u32) -> Option<u32> {
+    let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let fields = &text[text.rfind(')')? + 1..];
+    fields.split_whitespace().nth(1)?.parse().ok()
+}
+
+/// Consecutive free ports of loopback; the first of them.
+pub(super) fn free_ports(count: u16) -> Result<u16, String> {
+    const TRIES: usize = 200;
+    for _ in 0..TRIES {
+        let probe = TcpListener::bind(("127.0.0.1", 0)).map_err(|error| format!("a free port: {error}"))?;
+        let first = probe.local_addr().map_err(|error| format!("a free port: {error}"))?.port();
+        drop(probe);
+        let Some(end) = first.checked_add(count) else { continue };
+        if (first..end).all(|port| TcpListener::bind(("127.0.0.1", port)).is_ok()) {
+            return Ok(first);
+        }
+    }
+    Err(format!("no {count} consecutive free ports"))
+}

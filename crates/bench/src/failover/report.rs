@@ -1,0 +1,152 @@
+//! What injections did to clients, as figures.
+
+use crate::timeline::percentile;
+use std::fmt::Write as _;
+use std::time::Duration;
+
+/// One injection.
+#[derive(Clone, Debug, Default)]
+pub struct Injection {
+    pub fault: String,
+    pub victim: String,
+    /// The longest gap of any client that writes, and of any that reads, whose home is another node than the victim.
+    pub survivor_write: Duration,
+    pub survivor_read: Duration,
+    /// The same of clients whose home is the victim: they have to connect to another node first.
+    pub victim_write: Duration,
+    pub victim_read: Duration,
+    /// Transactions per second of the survivors' loads in the second before the fault, and in the one behind the gap.
+    pub pace_before: usize,
+    pub pace_after: usize,
+    /// 99th percentile of their latency in the same seconds.
+    pub latency_before: Duration,
+    pub latency_after: Duration,
+    /// From the fault until every node had all rows again.
+    pub rejoin: Option<Duration>,
+    /// The longest gap of a survivor's write from the end of the first gap until then.
+    pub rejoin_gap: Duration,
+    /// Clients that had no success until the end of the time that was given.
+    pub starved: usize,
+}
+
+impl Injection {
+    /// A line of JSON.
+    #[must_use]
+    pub fn json(&self, cluster: &str) -> String {
+        let ms = |time: Duration| format!("{:.3}", time.as_secs_f64() * 1e3);
+        format!(
+            "{{\"cluster\":\"{cluster}\",\"fault\":\"{}\",\"victim\":\"{}\",\"survivor_write_ms\":{},\"survivor_read_ms\":{},\
+             \"victim_write_ms\":{},\"victim_read_ms\":{},\"pace_before\":{},\"pace_after\":{},\"latency_before_ms\":{},\
+             \"latency_after_ms\":{},\"rejoin_ms\":{},\"rejoin_gap_ms\":{},\"starved\":{}}}",
+            self.fault,
+            self.victim,
+            ms(self.survivor_write),
+            ms(self.survivor_read),
+            ms(self.victim_write),
+            ms(self.victim_read),
+            self.pace_before,
+            self.pace_after,
+            ms(self.latency_before),
+            ms(self.latency_after),
+            self.rejoin.map_or_else(|| "null".to_owned(), ms),
+            ms(self.rejoin_gap),
+            self.starved,
+        )
+    }
+
+    /// A line for whoever waits.
+    #[must_use]
+    pub fn line(&self) -> String {
+        let ms = milliseconds;
+        let rejoin =
+            self.rejoin.map_or_else(|| "not back".to_owned(), |time| format!("in sync after {}", ms(time)));
+        let starved =
+            if self.starved > 0 { format!(", {} clients starved", self.starved) } else { String::new() };
+        format!(
+            "{} of {}: survivors' writes {}, reads {}; the victim's {}, {}; pace {} → {}/s, p99 {} → {}; {rejoin}, gap {}{starved}",
+            self.fault,
+            self.victim,
+            ms(self.survivor_write),
+            ms(self.survivor_read),
+            ms(self.victim_write),
+            ms(self.victim_read),
+            self.pace_before,
+            self.pace_after,
+            ms(self.latency_before),
+            ms(self.latency_after),
+            ms(self.rejoin_gap),
+        )
+    }
+}
+
+fn milliseconds(time: Duration) -> String {
+    format!("{:.1} ms", time.as_secs_f64() * 1e3)
+}
+
+/// Figures of one kind of fault: a heading, and the value of an injection.
+type Column = (&'static str, fn(&Injection) -> Duration);
+
+const COLUMNS: &[Column] = &[
+    ("write, other node", |injection| injection.survivor_write),
+    ("read, other node", |injection| injection.survivor_read),
+    ("write, victim's client", |injection| injection.victim_write),
+    ("read, victim's client", |injection| injection.victim_read),
+    ("write during rejoin", |injection| injection.rejoin_gap),
+    ("in sync again", |injection| injection.rejoin.unwrap_or_default()),
+];
+
+/// A table in Markdown: a line for each kind of fault, p50 / p99 / max of each gap.
+#[must_use]
+pub(super) fn table(injections: &[Injection]) -> String {
+    let mut text = String::from("| fault | injections |");
+    for (heading, _) in COLUMNS {
+        let _ = write!(text, " {heading} |");
+    }
+    text.push_str(" pace in the next second | its p99 |\n|---|---:|");
+    text.push_str(&"---:|".repeat(COLUMNS.len() + 2));
+    let mut names: Vec<&str> = Vec::new();
+    for injection in injections {
+        if !names.contains(&injection.fault.as_str()) {
+            names.push(&injection.fault);
+        }
+    }
+    for name in names {
+        let of_name: Vec<&Injection> =
+            injections.iter().filter(|injection| injection.fault == name).collect();
+        let _ = write!(text, "\n| {name} | {} |", of_name.len());
+        for (_, value) in COLUMNS {
+            let mut values: Vec<Duration> = of_name.iter().map(|injection| value(injection)).collect();
+            values.sort_unstable();
+            let ms = |percent| percentile(&values, percent).as_secs_f64() * 1e3;
+            let _ = match values.iter().all(Duration::is_zero) {
+                // Nobody's: the management node has no clients, for instance.
+                true => write!(text, " – |"),
+                false => write!(text, " {:.1} / {:.1} / {:.1} ms |", ms(50), ms(99), ms(100)),
+            };
+        }
+        let pace =
+            median(&of_name, |injection| ratio(injection.pace_after as u64, injection.pace_before as u64));
+        let latency = median(&of_name, |injection| {
+            let micros = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+            ratio(micros(injection.latency_after), micros(injection.latency_before))
+        });
+        let _ = write!(text, " {pace} % | {:.1} × |", f64::from(latency) / 100.0);
+    }
+    text.push('\n');
+    text
+}
+
+/// In percent; 0 of nothing.
+fn ratio(after: u64, before: u64) -> u32 {
+    let percent = (after * 100).checked_div(before).unwrap_or_default();
+    u32::try_from(percent).unwrap_or(u32::MAX)
+}
+
+fn median(injections: &[&Injection], value: impl Fn(&Injection) -> u32) -> u32 {
+    let mut values: Vec<u32> = injections.iter().map(|injection| value(injection)).collect();
+    values.sort_unstable();
+    values.get(values.len() / 2).copied().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests;

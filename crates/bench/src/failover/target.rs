@@ -1,0 +1,61 @@
+//! What a cluster under test can be asked, whoever's it is.
+//!
+//! **Invariants.** Dropping a target ends all its processes.
+
+use super::processes::signal;
+use rustix::process::Signal;
+use std::net::SocketAddr;
+
+/// What a node is there for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum NodeRole {
+    /// It holds rows and serves SQL.
+    Data,
+    Management,
+}
+
+/// A node of the cluster.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Node {
+    pub(super) name: String,
+    pub(super) role: NodeRole,
+    /// Which of the cluster's SQL addresses it serves.
+    pub(super) address: Option<usize>,
+    /// Nodes of one group hold the same rows.
+    pub(super) group: usize,
+}
+
+/// A running cluster.
+pub(super) trait Target {
+    /// Where it speaks SQL.
+    fn addresses(&self) -> &[SocketAddr];
+
+    fn nodes(&self) -> &[Node];
+
+    /// The process of a node, if it runs.
+    fn pid(&mut self, node: usize) -> Option<u32>;
+
+    /// Starts a node again that has ended, if nobody else does.
+    fn revive(&mut self, node: usize) -> Result<(), String>;
+
+    /// Every node is there and has all rows; else what is missing.
+    fn in_sync(&mut self) -> Result<(), String>;
+
+    /// Compares replicas; gives what is said of them.
+    fn check(&mut self) -> Result<String, String>;
+
+    /// Lets nothing pass between two nodes, or everything again.
+    fn set_cut(&mut self, one: usize, other: usize, is_cut: bool) -> Result<(), String>;
+
+    /// Ends it in order.
+    fn stop(self: Box<Self>) -> Result<(), String>;
+}
+
+/// Sends a signal to a node.
+pub(super) fn signal_node(target: &mut dyn Target, node: usize, wanted: Signal) -> Result<(), String> {
+    let name = target.nodes()[node].name.clone();
+    match target.pid(node) {
+        Some(pid) if signal(pid, wanted) => Ok(()),
+        _ => Err(format!("{name} does not run")),
+    }
+}

@@ -1,0 +1,127 @@
+//! Checking loads: what a client does, what it writes into its log, and what the tables must hold afterwards.
+//!
+//! | load | a transaction | what must hold |
+//! | --- | --- | --- |
+//! | [`counters`] | one autocommit increment of a shared row | acknowledged ≤ value ≤ acknowledged + unknown |
+//! | [`bank`] | a transfer between two accounts, and a row that tells of it | the row is there if acknowledged, not if refused, whole if unknown; balances follow from the rows that are there |
+//! | [`lists`] | reads of and appends to lists | READ COMMITTED as Adya defines it, nothing lost or doubled; a read sees every append that was acknowledged before it |
+//!
+//! Each check is a pure function of the logs and the tables, so that its tests can show it wrong ones.
+//!
+//! **Invariants.** Names of what is written (transfer ids, list values) are never used twice, so that a refused one can be told from another try.
+
+use crate::connection::TextRow;
+use crate::driver::Driver;
+use crate::record::Writer;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::time::Instant;
+use stdx::Prng;
+
+pub mod bank;
+pub mod counters;
+pub mod lists;
+
+/// The database of the loads and the probe.
+pub const DATABASE: &str = "failover";
+
+/// Rows of one client's own are numbered from its number times this.
+const IDS_PER_CLIENT: u64 = 1_000_000_000;
+
+/// Which load.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    Counters,
+    Bank,
+    Lists,
+}
+
+impl Kind {
+    pub const ALL: [Self; 3] = [Self::Counters, Self::Bank, Self::Lists];
+
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Counters => "counters",
+            Self::Bank => "bank",
+            Self::Lists => "lists",
+        }
+    }
+
+    /// The tables and their first rows.
+    #[must_use]
+    pub fn setup(self) -> Vec<String> {
+        match self {
+            Self::Counters => counters::setup(),
+            Self::Bank => bank::setup(),
+            Self::Lists => lists::setup(),
+        }
+    }
+}
+
+/// What a client is told of its turn: how a transaction ended, for the timeline.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Turn {
+    /// Acknowledged.
+    Done,
+    /// Refused or unknown.
+    Failed,
+}
+
+/// A client of a load.
+pub struct Client {
+    kind: Kind,
+    /// Different for each client of all loads.
+    number: u64,
+    /// Names used so far.
+    used: u64,
+    prng: Prng,
+    /// Shared by all clients of the lists: which lists are in use.
+    generation: Arc<AtomicU64>,
+}
+
+impl Client {
+    #[must_use]
+    pub fn new(kind: Kind, number: u64, generation: Arc<AtomicU64>) -> Self {
+        Self { kind, number, used: 0, prng: Prng::new(number), generation }
+    }
+
+    /// One transaction. An error is one of the log: without it nothing can be proved.
+    pub fn turn(&mut self, driver: &mut Driver, log: &mut Writer, deadline: Instant) -> io::Result<Turn> {
+        match self.kind {
+            Kind::Counters => self.count(driver, log, deadline),
+            Kind::Bank => self.transfer(driver, log, deadline),
+            Kind::Lists => self.append(driver, log, deadline),
+        }
+    }
+
+    /// A name that nobody has used.
+    fn fresh(&mut self) -> u64 {
+        self.used += 1;
+        self.number * IDS_PER_CLIENT + self.used
+    }
+}
+
+/// What a query wants to know of a table: all rows, as text.
+pub trait Tables {
+    fn rows(&mut self, query: &str) -> Result<Vec<TextRow>, String>;
+}
+
+/// The numbers of a row, or what is wrong with it.
+fn numbers<const COUNT: usize>(row: &TextRow) -> Result<[u64; COUNT], String> {
+    let parsed: Option<Vec<u64>> = row.iter().map(|cell| cell.as_deref()?.parse().ok()).collect();
+    let parsed = parsed.ok_or_else(|| format!("row {row:?} is not of numbers"))?;
+    parsed.try_into().map_err(|_| format!("row {row:?} has not {COUNT} columns"))
+}
+
+/// The numbers of a record's detail.
+fn words<const COUNT: usize>(detail: &str) -> Result<[u64; COUNT], String> {
+    let parsed: Option<Vec<u64>> = detail.split(' ').map(|word| word.parse().ok()).collect();
+    parsed
+        .and_then(|numbers| numbers.try_into().ok())
+        .ok_or_else(|| format!("detail {detail:?} has not {COUNT} numbers"))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,49 @@
+//! `latsdb bench`: from options to what crate `bench` understands, and its lines to the terminal.
+
+use crate::command_line::{ClusterKind, Expectation, FailoverOptions};
+use crate::terminal::{self, Failure};
+use bench::connection::Patience;
+use bench::failover::{self, Cluster, Options, Shape};
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// `latsdb bench failover`.
+pub(crate) fn failover(options: &FailoverOptions) -> Result<ExitCode, Failure> {
+    let own = || {
+        std::env::current_exe()
+            .map_err(|error| Failure::new(format!("cannot find the program itself: {error}")))
+    };
+    let cluster = match (options.cluster, options.attach, &options.config) {
+        (ClusterKind::Galera, _, _) => Cluster::Galera { options: options.provider_options.clone() },
+        (ClusterKind::Dev, Some(pid), Some(config)) => Cluster::Running {
+            binary: options.binary.clone().map_or_else(own, Ok)?,
+            pid,
+            config: config.clone(),
+        },
+        (ClusterKind::Dev, _, _) => Cluster::Dev {
+            binary: options.binary.clone().map_or_else(own, Ok)?,
+            shape: Shape { data_nodes: options.data_nodes, replicas: options.replicas },
+        },
+    };
+    let patience = Duration::from_millis(options.patience);
+    let campaign = Options {
+        cluster,
+        expectation: match options.expect {
+            Expectation::Takeover => failover::Expectation::Takeover,
+            Expectation::Rejoin => failover::Expectation::Rejoin,
+        },
+        faults: options.faults.clone(),
+        rounds: options.rounds,
+        clients_per_load: options.clients,
+        rate: options.rate,
+        patience: Patience { connect: patience, statement: patience },
+        calm: Duration::from_millis(options.calm),
+        settle_limit: Duration::from_secs(30),
+        rejoin_limit: Duration::from_secs(options.rejoin_limit),
+        folder: std::path::absolute(&options.dir)
+            .map_err(|error| Failure::new(format!("{}: {error}", options.dir.display())))?,
+        figures: options.figures.clone(),
+    };
+    failover::run(&campaign, &terminal::say).map_err(Failure::new)?;
+    Ok(ExitCode::SUCCESS)
+}
