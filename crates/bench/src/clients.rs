@@ -8,7 +8,7 @@
 
 use crate::connection::{Connection, Patience, TextRow};
 use crate::driver::{Driver, End, rows};
-use crate::load::{self, Client, DATABASE, Kind, Turn, bank, counters, lists};
+use crate::load::{self, Client, DATABASE, Kind, Tables as _, Turn, bank, counters, lists};
 use crate::probe::{self, Orders, Pair, Seen};
 use crate::record::{self, Record, Writer, now};
 use crate::timeline::{Event, Timeline};
@@ -92,6 +92,7 @@ pub fn prepare(plan: &Plan) -> Result<(), String> {
         vec![format!("DROP DATABASE IF EXISTS {DATABASE}"), format!("CREATE DATABASE {DATABASE}")];
     statements.extend(probe::setup(plan.addresses.len()));
     statements.extend(Kind::ALL.iter().flat_map(|kind| kind.setup()));
+    statements.push(format!("CREATE TABLE {DATABASE}.{} (id INT PRIMARY KEY)", load::LAST_TABLE));
     for statement in statements {
         let deadline = Instant::now() + Duration::from_secs(30);
         match driver.statement(&statement, deadline) {
@@ -100,6 +101,21 @@ pub fn prepare(plan: &Plan) -> Result<(), String> {
                 let why = driver.surprises.join("; ");
                 return Err(format!("{}: errors {:?} {why}", first_words(&statement), driver.errors));
             }
+        }
+    }
+    wait_until_visible(plan, Duration::from_secs(30))
+}
+
+/// Waits until every address shows what was made last: where replicas apply writes later, a client could come too early.
+fn wait_until_visible(plan: &Plan, limit: Duration) -> Result<(), String> {
+    let end = Instant::now() + limit;
+    for address in &plan.addresses {
+        let query = format!("SELECT COUNT(*) FROM {DATABASE}.{}", load::LAST_TABLE);
+        while Reader::new(*address, plan).rows(&query).is_err() {
+            if Instant::now() >= end {
+                return Err(format!("{address} does not show the tables"));
+            }
+            thread::sleep(Duration::from_millis(50));
         }
     }
     Ok(())
@@ -189,6 +205,7 @@ impl Clients {
         self.orders.stop();
         let mut stopped = Stopped {
             stale: 0,
+            stale_reads: Vec::new(),
             errors: BTreeMap::new(),
             faults: Vec::new(),
             logs: std::mem::take(&mut self.logs),
@@ -208,6 +225,7 @@ impl Clients {
             }
         }
         stopped.stale = self.stale();
+        stopped.stale_reads = self.views.iter().flat_map(|view| view.seen.stale_reads()).collect();
         stopped
     }
 }
@@ -254,6 +272,8 @@ fn work(
 pub struct Stopped {
     /// Reads of probes that were older than they may be.
     pub stale: u64,
+    /// The first of them of each probe, for a person.
+    pub stale_reads: Vec<String>,
     /// How often each error number came; lost connections are number 0.
     pub errors: BTreeMap<u16, u64>,
     /// What should not have happened.

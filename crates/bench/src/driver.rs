@@ -181,6 +181,13 @@ impl Driver {
         }
     }
 
+    /// Where the session is.
+    #[must_use]
+    pub fn address(&self) -> Option<SocketAddr> {
+        let index = self.next % self.addresses.len().max(1);
+        self.connection.as_ref().and_then(|_| self.addresses.get(index).copied())
+    }
+
     /// Gives the connection up, and turns to the next address.
     pub fn leave(&mut self) {
         self.connection = None;
@@ -199,7 +206,11 @@ impl Driver {
             Trouble::Refused(number, _) => *number,
         };
         *self.errors.entry(number).or_default() += 1;
-        if number != 0 && meaning(number) == Meaning::Surprise && self.surprises.len() < SURPRISES_MAX {
+        let is_surprise = match trouble {
+            Trouble::Lost(_) => false,
+            Trouble::Refused(number, _) => meaning(*number) == Meaning::Surprise,
+        };
+        if is_surprise && self.surprises.len() < SURPRISES_MAX {
             self.surprises.push(trouble.to_string());
         }
     }

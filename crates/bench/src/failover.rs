@@ -20,7 +20,7 @@ use crate::connection::Patience;
 use crate::record::now;
 use crate::timeline::{Event, longest_gap, pace};
 use std::io::Write as _;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -29,6 +29,8 @@ mod dev;
 mod fault;
 mod galera;
 mod processes;
+mod relay;
+mod relayed;
 mod report;
 mod target;
 
@@ -38,6 +40,7 @@ pub use report::Injection;
 
 use dev::DevCluster;
 use galera::GaleraCluster;
+use relayed::RelayedCluster;
 use report::table;
 use rustix::process::Signal;
 use target::{NodeRole, Target, signal_node};
@@ -47,6 +50,8 @@ use target::{NodeRole, Target, signal_node};
 pub enum Cluster {
     /// `latsdb dev` of this binary.
     Dev { binary: PathBuf, shape: Shape },
+    /// Nodes of this binary, started by hand, whose links go through relays that can be cut.
+    Relayed { binary: PathBuf, shape: Shape },
     /// A `latsdb dev` that runs: its process, and the config.ini that it runs with. It is left running.
     Running { binary: PathBuf, pid: u32, config: PathBuf },
     /// Three nodes of MariaDB Galera, with these options of the provider.
@@ -101,6 +106,7 @@ impl Cluster {
     fn name(&self) -> String {
         match self {
             Self::Dev { shape, .. } => format!("latsdb-{}x{}", shape.data_nodes, shape.replicas),
+            Self::Relayed { shape, .. } => format!("latsdb-relayed-{}x{}", shape.data_nodes, shape.replicas),
             Self::Running { .. } => "latsdb".to_owned(),
             Self::Galera { options } if options.is_empty() => "galera".to_owned(),
             Self::Galera { options } => format!("galera with {options}"),
@@ -111,6 +117,7 @@ impl Cluster {
         let folder = options.folder.join("cluster");
         Ok(match self {
             Self::Dev { binary, shape } => Box::new(DevCluster::start(binary, &folder, *shape)?),
+            Self::Relayed { binary, shape } => Box::new(RelayedCluster::start(binary, &folder, *shape)?),
             Self::Running { binary, pid, config } => Box::new(DevCluster::attach(binary, *pid, config)?),
             Self::Galera { options } => Box::new(GaleraCluster::start(&folder, options)?),
         })
@@ -123,7 +130,10 @@ impl Cluster {
 
     /// Whether reads through all nodes are promised to be fresh.
     fn promises_fresh_reads(&self) -> bool {
-        matches!(self, Self::Dev { .. } | Self::Running { .. })
+        match self {
+            Self::Dev { .. } | Self::Relayed { .. } | Self::Running { .. } => true,
+            Self::Galera { .. } => false,
+        }
     }
 }
 
@@ -202,8 +212,7 @@ impl<'run> Life<'run> {
         while lost.is_empty()
             && let Some(fault) = schedule.pop()
         {
-            let count = totals.injections.len();
-            lost = self.inject(fault, count, totals)?;
+            lost = self.inject(fault, totals)?;
         }
         let Self { options, say, mut target, clients } = self;
         let stopped = clients.stop();
@@ -215,6 +224,7 @@ impl<'run> Life<'run> {
         say(&format!("errors of clients by number (0: a lost connection): {:?}", stopped.errors));
         if options.cluster.promises_fresh_reads() && totals.stale > 0 {
             totals.faults.push(format!("{} reads were older than they may be", totals.stale));
+            totals.faults.extend(stopped.stale_reads.iter().cloned());
         }
         if is_whole {
             match target.check() {
@@ -228,15 +238,18 @@ impl<'run> Life<'run> {
     }
 
     /// One fault; gives the nodes that are not back afterwards.
-    fn inject(&mut self, fault: Fault, count: usize, totals: &mut Totals) -> Result<Vec<usize>, String> {
+    fn inject(&mut self, fault: Fault, totals: &mut Totals) -> Result<Vec<usize>, String> {
+        let (count, name) = (totals.injections.len(), fault.to_string());
+        // Each kind of fault has its own turns of victims.
+        let turn = totals.injections.iter().filter(|injection| injection.fault == name).count();
         self.clients.call_home();
         thread::sleep(self.options.calm);
         self.wait_for_success(now() - 1_000_000_000, self.options.settle_limit);
-        let hit = self.hit(fault, count)?;
+        let hit = self.hit(fault, turn)?;
         let (starved, mut rejoin) = self.settle(&hit);
         let settled = now();
         let mut injection = Injection {
-            fault: fault.to_string(),
+            fault: name,
             victim: hit
                 .nodes
                 .iter()
@@ -254,7 +267,7 @@ impl<'run> Life<'run> {
             (injection.rejoin, is_whole) = (rejoin, rejoin.is_some());
         }
         self.measure(&hit, settled, &mut injection);
-        (self.say)(&format!("{:>3}. {}", count + 1, injection.line()));
+        (self.say)(&format!("{:>3}. at {}: {}", count + 1, hit.at, injection.line()));
         self.note(&injection)?;
         let missed = match (starved, is_whole) {
             (0, true) => None,
@@ -270,7 +283,7 @@ impl<'run> Life<'run> {
     }
 
     /// Does it, and takes back what is to be taken back.
-    fn hit(&mut self, fault: Fault, count: usize) -> Result<Hit, String> {
+    fn hit(&mut self, fault: Fault, turn: usize) -> Result<Hit, String> {
         let victim = match fault {
             Fault::Kill(victim) | Fault::Pause(victim, _) => victim,
             Fault::Cut(_) | Fault::Nothing => Victim::Data,
@@ -285,7 +298,7 @@ impl<'run> Life<'run> {
             nodes.extend(management.first());
         }
         if matches!(victim, Victim::Data | Victim::Both) {
-            nodes.extend(data.get(count % data.len().max(1)));
+            nodes.extend(data.get(turn % data.len().max(1)));
         }
         if nodes.is_empty() {
             return Err(format!("{fault}: this cluster has no such node"));
@@ -300,21 +313,9 @@ impl<'run> Life<'run> {
                 self.signal(&nodes, Signal::CONT)?;
             }
             Fault::Cut(time) => {
-                let group = self.target.nodes()[nodes[0]].group;
-                let all = self.target.nodes().iter().enumerate();
-                let others: Vec<usize> = all
-                    .filter(|(index, node)| {
-                        node.role == NodeRole::Data && node.group == group && *index != nodes[0]
-                    })
-                    .map(|(index, _)| index)
-                    .collect();
-                for other in &others {
-                    self.target.set_cut(nodes[0], *other, true)?;
-                }
-                thread::sleep(time);
-                for other in &others {
-                    self.target.set_cut(nodes[0], *other, false)?;
-                }
+                let both = self.cut(nodes[0], time)?;
+                // Which of them had to go is for the cluster to decide.
+                nodes = both;
             }
             Fault::Nothing => nodes.clear(),
         }
@@ -323,6 +324,28 @@ impl<'run> Life<'run> {
             Fault::Pause(..) | Fault::Cut(_) | Fault::Nothing => (now(), Vec::new()),
         };
         Ok(Hit { at, undone, nodes, killed })
+    }
+
+    /// Cuts a data node from the others of its group, and heals that. Gives those that have left by then; if none has, the node itself.
+    fn cut(&mut self, node: usize, time: Duration) -> Result<Vec<usize>, String> {
+        let nodes = self.target.nodes();
+        let is_other = |index: &usize| {
+            nodes[*index].role == NodeRole::Data && nodes[*index].group == nodes[node].group && *index != node
+        };
+        let others: Vec<usize> = (0..nodes.len()).filter(is_other).collect();
+        for other in &others {
+            self.target.set_cut(node, *other, true)?;
+        }
+        thread::sleep(time);
+        let has_left = |index: &usize| {
+            let address = self.target.nodes()[*index].address.map(|address| self.target.addresses()[address]);
+            address.is_some_and(|address| TcpStream::connect_timeout(&address, WATCH).is_err())
+        };
+        let left: Vec<usize> = std::iter::once(node).chain(others.iter().copied()).filter(has_left).collect();
+        for other in &others {
+            self.target.set_cut(node, *other, false)?;
+        }
+        Ok(if left.is_empty() { vec![node] } else { left })
     }
 
     fn signal(&mut self, nodes: &[usize], wanted: Signal) -> Result<(), String> {

@@ -10,8 +10,8 @@
 //!
 //! **Invariants.** Names of what is written (transfer ids, list values) are never used twice, so that a refused one can be told from another try.
 
-use crate::connection::TextRow;
-use crate::driver::Driver;
+use crate::connection::{Answer, TextRow, Trouble};
+use crate::driver::{Driver, Step};
 use crate::record::Writer;
 use std::io;
 use std::sync::Arc;
@@ -25,6 +25,9 @@ pub mod lists;
 
 /// The database of the loads and the probe.
 pub const DATABASE: &str = "failover";
+
+/// It is made last, and stays empty: where it can be seen, everything can.
+pub const LAST_TABLE: &str = "ready";
 
 /// Rows of one client's own are numbered from its number times this.
 const IDS_PER_CLIENT: u64 = 1_000_000_000;
@@ -100,6 +103,14 @@ impl Client {
     fn fresh(&mut self) -> u64 {
         self.used += 1;
         self.number * IDS_PER_CLIENT + self.used
+    }
+}
+
+/// An answer that must say that one row was changed.
+fn one_row(answer: Answer) -> Step<()> {
+    match answer {
+        Answer::Done(1) => Ok(()),
+        Answer::Done(_) | Answer::Rows(_) => Err(Trouble::Refused(0, format!("not one row: {answer:?}"))),
     }
 }
 

@@ -17,6 +17,7 @@ use crate::load::DATABASE;
 use crate::record::now;
 use crate::timeline::{Event, Timeline};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -25,6 +26,9 @@ const TICK: Duration = Duration::from_millis(1);
 
 /// Rows of one writer.
 const ROWS: usize = 32;
+
+/// Reads that were too old and are told word by word.
+const STALE_TOLD_MAX: usize = 5;
 
 /// How long a driver looks for a server before the probe looks whether it is to end.
 const CONNECT_LIMIT: Duration = Duration::from_millis(200);
@@ -93,6 +97,24 @@ pub struct Seen {
     pub timeline: Timeline,
     /// Reads that were older than they may be.
     pub stale: AtomicU64,
+    /// The first of them, for a person.
+    stale_reads: Mutex<Vec<String>>,
+}
+
+impl Seen {
+    fn note_stale(&self, what: String) {
+        self.stale.fetch_add(1, Ordering::Relaxed);
+        let mut told = self.stale_reads.lock().unwrap_or_else(PoisonError::into_inner);
+        if told.len() < STALE_TOLD_MAX {
+            told.push(what);
+        }
+    }
+
+    /// What was older than it may be: the first such reads.
+    #[must_use]
+    pub fn stale_reads(&self) -> Vec<String> {
+        self.stale_reads.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
 }
 
 /// Writes until told to stop; gives the driver back, for what it has counted.
@@ -131,7 +153,12 @@ pub fn read(pair: &Pair, mut driver: Driver, seen: &Seen, orders: &Orders) -> Dr
         match driver.statement(&text, Instant::now() + CONNECT_LIMIT) {
             End::Done(Answer::Rows(rows)) => {
                 let value = rows.first().and_then(|row| number(row, 0)).unwrap_or_default();
-                seen.stale.fetch_add(u64::from(value < least), Ordering::Relaxed);
+                if value < least {
+                    let node = driver.address().map_or_else(String::new, |address| address.to_string());
+                    seen.note_stale(format!(
+                        "probe row {row} read at {node}, asked at {from}: {value}, not {least}"
+                    ));
+                }
                 last[place] = value.max(last[place]);
                 seen.timeline.push(Event { from, until: now() });
             }

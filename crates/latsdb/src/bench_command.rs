@@ -15,6 +15,10 @@ pub(crate) fn failover(options: &FailoverOptions) -> Result<ExitCode, Failure> {
     };
     let cluster = match (options.cluster, options.attach, &options.config) {
         (ClusterKind::Galera, _, _) => Cluster::Galera { options: options.provider_options.clone() },
+        (ClusterKind::Relayed, _, _) => Cluster::Relayed {
+            binary: options.binary.clone().map_or_else(own, Ok)?,
+            shape: Shape { data_nodes: options.data_nodes, replicas: options.replicas },
+        },
         (ClusterKind::Dev, Some(pid), Some(config)) => Cluster::Running {
             binary: options.binary.clone().map_or_else(own, Ok)?,
             pid,

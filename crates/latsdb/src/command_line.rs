@@ -240,7 +240,8 @@ pub(crate) struct FailoverOptions {
     #[arg(long, value_name = "COUNT", default_value_t = 2, value_parser = clap::value_parser!(u16).range(2..=4))]
     pub(crate) replicas: u16,
 
-    /// kill-data, kill-management, kill-both, pause-data-200ms, pause-management-1s, pause-both-10s, nothing; may be repeated.
+    /// kill-data, kill-management, kill-both, pause-data-200ms, pause-management-1s, pause-both-10s, cut-3s (of a relayed
+    /// cluster), nothing; may be repeated.
     #[arg(long = "fault", value_name = "FAULT", default_value = "pause-data-200ms")]
     pub(crate) faults: Vec<bench::failover::Fault>,
 
@@ -301,6 +302,8 @@ pub(crate) struct FailoverOptions {
 pub(crate) enum ClusterKind {
     /// `latsdb dev`.
     Dev,
+    /// Nodes that reach each other through relays, for cuts.
+    Relayed,
     /// Three nodes of MariaDB Galera.
     Galera,
 }

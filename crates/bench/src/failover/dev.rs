@@ -97,16 +97,37 @@ impl DevCluster {
         }
         Ok(())
     }
+}
 
-    /// What `latsdb` answers to a question.
-    fn ask(&self, words: &[&str]) -> Result<String, String> {
-        let mut command = Command::new(&self.binary);
-        command.args(words).args(["--ndb-connectstring", &self.management.to_string()]);
-        let output = command.output().map_err(|error| format!("{}: {error}", self.binary.display()))?;
-        let text =
-            format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-        if output.status.success() { Ok(text.trim().to_owned()) } else { Err(text.trim().to_owned()) }
+/// What `latsdb` answers to a question about a cluster.
+pub(super) fn ask(binary: &Path, management: SocketAddr, words: &[&str]) -> Result<String, String> {
+    let mut command = Command::new(binary);
+    command.args(words).args(["--ndb-connectstring", &management.to_string()]);
+    let output = command.output().map_err(|error| format!("{}: {error}", binary.display()))?;
+    let text =
+        format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    if output.status.success() { Ok(text.trim().to_owned()) } else { Err(text.trim().to_owned()) }
+}
+
+/// Whether all nodes of LatsDB are there and serve clients; else what is missing.
+pub(super) fn is_whole(
+    binary: &Path,
+    management: SocketAddr,
+    nodes: &[Node],
+    addresses: &[SocketAddr],
+) -> Result<(), String> {
+    let states = ask(binary, management, &["mgm", "--execute=all status"])?;
+    let missing: Vec<&str> = states.lines().filter(|line| !line.contains(": started")).collect();
+    if !missing.is_empty() {
+        return Err(missing.join("; "));
     }
+    for node in nodes {
+        let Some(address) = node.address.map(|index| addresses[index]) else { continue };
+        if std::net::TcpStream::connect_timeout(&address, Duration::from_secs(1)).is_err() {
+            return Err(format!("{} does not listen at {address}", node.name));
+        }
+    }
+    Ok(())
 }
 
 pub(super) fn make_folder(folder: &Path) -> Result<(), String> {
@@ -118,7 +139,7 @@ pub(super) fn make_folder(folder: &Path) -> Result<(), String> {
     std::fs::create_dir_all(folder).map_err(failed)
 }
 
-fn loopback(port: u16) -> SocketAddr {
+pub(super) fn loopback(port: u16) -> SocketAddr {
     SocketAddr::from((Ipv4Addr::LOCALHOST, port))
 }
 
@@ -175,26 +196,15 @@ impl Target for DevCluster {
     }
 
     fn in_sync(&mut self) -> Result<(), String> {
-        let states = self.ask(&["mgm", "--execute=all status"])?;
-        let missing: Vec<&str> = states.lines().filter(|line| !line.contains(": started")).collect();
-        if !missing.is_empty() {
-            return Err(missing.join("; "));
-        }
-        for (node, address) in self.nodes.iter().zip(self.nodes.iter().filter_map(|node| node.address)) {
-            let address = self.addresses[address];
-            if std::net::TcpStream::connect_timeout(&address, Duration::from_secs(1)).is_err() {
-                return Err(format!("{} does not listen at {address}", node.name));
-            }
-        }
-        Ok(())
+        is_whole(&self.binary, self.management, &self.nodes, &self.addresses)
     }
 
     fn check(&mut self) -> Result<String, String> {
-        self.ask(&["check"])
+        ask(&self.binary, self.management, &["check"])
     }
 
     fn set_cut(&mut self, _one: usize, _other: usize, _is_cut: bool) -> Result<(), String> {
-        Err("nodes of `latsdb dev` can't be cut from each other".to_owned())
+        Err("nodes of `latsdb dev` can't be cut from each other: use a relayed cluster".to_owned())
     }
 
     fn stop(self: Box<Self>) -> Result<(), String> {

@@ -2,7 +2,7 @@
 //!
 //! The rows say which transfers took place, so every outcome can be judged, and the balances must follow from them to the last unit.
 
-use super::{Client, DATABASE, Tables, Turn, numbers, words};
+use super::{Client, DATABASE, Tables, Turn, numbers, one_row, words};
 use crate::driver::{Driver, End};
 use crate::record::{Outcome, Record, Writer, now};
 use std::collections::BTreeMap;
@@ -42,10 +42,10 @@ impl Client {
         let amount = 1 + self.prng.below(9);
         let end = driver.transaction(deadline, |connection| {
             let accounts = format!("UPDATE {DATABASE}.accounts SET balance = balance");
-            connection.run(&format!("{accounts} - {amount} WHERE id = {source}"))?;
-            connection.run(&format!("{accounts} + {amount} WHERE id = {target}"))?;
-            connection
-                .run(&format!("INSERT INTO {DATABASE}.transfers VALUES ({id}, {source}, {target}, {amount})"))
+            one_row(connection.run(&format!("{accounts} - {amount} WHERE id = {source}"))?)?;
+            one_row(connection.run(&format!("{accounts} + {amount} WHERE id = {target}"))?)?;
+            let row = format!("({id}, {source}, {target}, {amount})");
+            one_row(connection.run(&format!("INSERT INTO {DATABASE}.transfers VALUES {row}"))?)
         });
         let (outcome, turn) = match end {
             End::Done(_) => (Outcome::Acknowledged, Turn::Done),
