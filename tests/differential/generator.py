@@ -77,6 +77,8 @@ class Generator:
         self.next_id = 1000
         # What would warn is not made: in conditions of changes (strict-conditions), and zero dates of IGNORE (zero-dates).
         self.is_quiet = self.ignores = self.in_condition = False
+        # Constants in text beside numbers (constants-beside-numbers); what may overflow in rows behind LIMIT (behind-limit).
+        self.compares = self.is_narrow = False
 
     # ---- small choices
 
@@ -89,6 +91,8 @@ class Generator:
 
     def column(self, table, kinds=None):
         names = [name for name, _, kind in TABLES[table] if kinds is None or kind in kinds]
+        if self.is_narrow and kinds == 'n' and table == 'wide':
+            names = ['ti', 'si', 'd']
         if names:
             return self.random.choice(names)
         return self.plain(kinds[0]) if kinds[0] in 'dmts' else KEYS[table][0]
@@ -194,14 +198,22 @@ class Generator:
             return self.column(table, kind)
         if not self.in_condition and self.chance(.04):
             # Implicit conversion: enum-arithmetic, time-of-dates, empty-text and text-moments keep other kinds out.
-            if kind == 'n':
+            if kind == 'n' and not self.compares:
                 return self.pick("'12abc'", "'-3'", "'1e2'", "'12'", "'zz'")
-            kind = self.pick('n', 's') if kind == 's' else kind
+            kind = self.pick('n', 's') if kind == 's' and not self.compares else kind
         make = {'n': self.numeric, 's': self.textual, 'd': self.dated, 'm': self.momentary, 't': self.timed}.get(kind)
         return make(table, depth - 1) if make else self.column(table, kind)
 
+    def compared(self, table, kind, depth):
+        """An operand of a comparison."""
+        outer, self.compares = self.compares, True
+        made = self.expression(table, kind, depth)
+        self.compares = outer
+        return made
+
     def signed(self, table):
-        return self.pick('ti', 'si', 'mi', 'i', 'bi', 'd') if table == 'wide' else self.column(table, 'n')
+        # round-beyond-bigint
+        return self.pick('ti', 'si', 'mi', 'i', 'd') if table == 'wide' else self.column(table, 'n')
 
     def whole(self, table):
         # shift-of-doubles
@@ -210,7 +222,9 @@ class Generator:
     def numeric(self, table, depth):
         r = self.random
         n = lambda: self.expression(table, 'n', depth)
+        c = lambda: self.compared(table, 'n', depth)
         s = lambda: self.expression(table, self.pick('s', 's', 'e', 'x'), depth)
+        w = lambda: self.compared(table, 's', depth)
         d = lambda: self.expression(table, self.pick('d', 'm'), depth)
         t = lambda: self.expression(table, 't', depth)
         return self.pick(
@@ -218,11 +232,11 @@ class Generator:
             lambda: f"({n()} {self.pick('/', 'DIV')} {n()})", lambda: f"({self.whole(table)} {self.pick('&', '|', '^')} {r.randint(0, 20)})",
             lambda: f"({self.whole(table)} {self.pick('<<', '>>')} {r.randint(0, 5)})", lambda: f"-{n()}", lambda: f"ABS({n()})", lambda: f"SIGN({n()})",
             lambda: f"LENGTH({s()})", lambda: f"CHAR_LENGTH({s()})", lambda: f"COALESCE({n()}, {n()})", lambda: f"IFNULL({n()}, {n()})",
-            lambda: f"NULLIF({n()}, {n()})", lambda: f"IF({self.condition(table, depth)}, {n()}, {n()})",
-            lambda: f"CASE WHEN {self.condition(table, depth)} THEN {n()} ELSE {n()} END", lambda: f"CASE {n()} WHEN {n()} THEN {n()} WHEN {n()} THEN {n()} END",
-            lambda: f"ROUND({n()}, {r.randint(-1, 2)})", lambda: f"ROUND({n()})", lambda: f"FLOOR({n()})", lambda: f"CEILING({n()})",
-            lambda: f"TRUNCATE({n()}, {r.randint(-1, 2)})", lambda: f"{self.pick('GREATEST', 'LEAST')}({self.signed(table)}, {self.signed(table)})",
-            lambda: f"MOD({n()}, {r.randint(0, 9)})", lambda: f"LOCATE({s()}, {s()})", lambda: f"LOCATE({s()}, {s()}, {r.randint(0, 3)})", lambda: f"ASCII({s()})", lambda: f"ORD({s()})",
+            lambda: f"NULLIF({c()}, {c()})", lambda: f"IF({self.condition(table, depth)}, {n()}, {n()})",
+            lambda: f"CASE WHEN {self.condition(table, depth)} THEN {n()} ELSE {n()} END", lambda: f"CASE {c()} WHEN {c()} THEN {n()} WHEN {c()} THEN {n()} END",
+            lambda: f"ROUND({n()}, {r.randint(0, 2)})", lambda: f"ROUND({self.signed(table)}, -1)", lambda: f"ROUND({n()})", lambda: f"FLOOR({n()})", lambda: f"CEILING({n()})",
+            lambda: f"TRUNCATE({self.narrow(table, depth)}, {r.randint(-1, 2)})", lambda: f"{self.pick('GREATEST', 'LEAST')}({self.signed(table)}, {self.signed(table)})",
+            lambda: f"MOD({n()}, {r.randint(0, 9)})", lambda: f"LOCATE({s()}, {s()})", lambda: f"LOCATE({self.plain('s')}, {s()}, {r.randint(0, 3)})", lambda: f"ASCII({s()})", lambda: f"ORD({s()})",
             lambda: f"{self.pick('YEAR', 'MONTH', 'DAY', 'DAYOFWEEK', 'DAYOFYEAR', 'WEEKDAY', 'QUARTER', 'TO_DAYS')}({d()})",
             lambda: f"{self.pick('HOUR', 'MINUTE', 'SECOND', 'MICROSECOND')}({t()})", lambda: "TIME_TO_SEC('-01:02:03')", lambda: f"DATEDIFF({d()}, {d()})",
             lambda: f"WEEK({d()}, {r.randint(0, 7)})", lambda: f"YEARWEEK({d()})", lambda: f"EXTRACT({self.pick('YEAR_MONTH', 'YEAR', 'MONTH')} FROM {d()})",
@@ -230,15 +244,18 @@ class Generator:
             # casts-to-unsigned
             lambda: f"CAST({n()} AS {self.pick('SIGNED', 'DECIMAL(10,2)', 'DECIMAL(4)', 'DOUBLE')})",
             lambda: f"CAST({self.column(table, 's') if table != 'counted' and not self.in_condition else n()} AS {self.pick('SIGNED', 'DECIMAL(8,3)')})",
-            lambda: f"CONVERT({n()}, SIGNED)", lambda: f"({self.condition(table, depth)})", lambda: f"INSTR({s()}, {s()})", lambda: f"FIELD({s()}, {s()}, {s()})",
-            lambda: f"STRCMP({s()}, {s()})", lambda: f"CRC32({s()})", lambda: f"BIT_COUNT({n()})", lambda: f"POW({n()}, {r.randint(0, 3)})", lambda: f"SQRT({n()})",
+            lambda: f"CONVERT({n()}, SIGNED)", lambda: f"({self.condition(table, depth)})", lambda: f"INSTR({s()}, {s()})", lambda: f"FIELD({w()}, {w()}, {w()})",
+            lambda: f"STRCMP({s()}, {s()})", lambda: f"CRC32({s()})", lambda: f"BIT_COUNT({self.whole(table)})", lambda: f"POW({n()}, {r.randint(0, 3)})", lambda: f"SQRT({n()})",
             lambda: f"FIND_IN_SET({s()}, {s()})",
-            lambda: f"ISNULL({n()})", lambda: f"BIT_LENGTH({s()})", lambda: f"PERIOD_DIFF(202401, {r.randint(202301, 202312)})")
+            lambda: f"ISNULL({self.column(table, 'n')})", lambda: f"BIT_LENGTH({s()})", lambda: f"PERIOD_DIFF(202401, {r.randint(202301, 202312)})")
 
     def textual(self, table, depth):
         r = self.random
         s = lambda: self.expression(table, 's', depth)
         a = lambda: self.expression(table, self.pick('s', 's', 's', 'e', 'x', 'n', 'd', 't', 'm'), depth)
+        # greatest-of-mixed, and no punctuation that collations order differently.
+        p = lambda: self.pick(lambda: self.column(table, 's'), lambda: self.plain('s')) if table in ('pair', 'texts', 'wide') else self.plain('s')
+        w = lambda: self.compared(table, 's', depth)
         n = lambda: self.expression(table, 'n', depth)
         d = lambda: self.expression(table, self.pick('d', 'm'), depth)
         return self.pick(
@@ -247,11 +264,11 @@ class Generator:
             lambda: f"MID({s()}, 1, 2)", lambda: f"TRIM({s()})", lambda: f"TRIM({self.pick('LEADING', 'TRAILING', 'BOTH')} {self.text()} FROM {s()})", lambda: f"LTRIM({s()})", lambda: f"RTRIM({s()})",
             lambda: f"REVERSE({s()})", lambda: f"REPEAT({s()}, {r.randint(-1, 3)})", lambda: f"REPLACE({s()}, 'a', {self.text()})", lambda: f"LPAD({s()}, {r.randint(-1, 6)}, 'p')",
             lambda: f"RPAD({s()}, 3, 'ab')", lambda: f"COALESCE({s()}, {a()})", lambda: f"IF({self.condition(table, depth)}, {s()}, {a()})", lambda: f"IFNULL({a()}, {s()})",
-            lambda: f"HEX({self.pick(s, n)})", lambda: f"CONCAT_WS({self.text()}, {s()}, {a()})", lambda: f"NULLIF({s()}, {s()})",
+            lambda: f"HEX({self.pick(s, n)})", lambda: f"CONCAT_WS({self.text()}, {s()}, {a()})", lambda: f"NULLIF({w()}, {w()})",
             lambda: f"DATE_FORMAT({d()}, {self.pick(chr(39) + '%Y/%m/%d %H:%i %W %j' + chr(39), chr(39) + '%a %b %e %y %h %p %r' + chr(39), chr(39) + '%D %M %U %u %T %f %%' + chr(39))})",
             lambda: f"MD5({s()})", lambda: f"SHA1({s()})", lambda: f"CAST({n()} AS CHAR)", lambda: f"CAST({s()} AS BINARY)", lambda: f"CONVERT({d()}, CHAR)",
             lambda: f"SUBSTRING_INDEX({s()}, 'b', {r.randint(-1, 2)})", lambda: f"ELT({r.randint(0, 3)}, {s()}, {s()})", lambda: f"QUOTE({s()})",
-            lambda: f"BIN({n()})", lambda: f"OCT({n()})", lambda: f"SPACE({r.randint(0, 3)})", lambda: f"INSERT({s()}, 2, 1, 'Q')", lambda: f"GREATEST({s()}, {s()})", lambda: f"LEAST({s()}, {s()})",
+            lambda: f"BIN({n()})", lambda: f"OCT({n()})", lambda: f"SPACE({r.randint(0, 3)})", lambda: f"INSERT({s()}, 2, 1, 'Q')", lambda: f"GREATEST({p()}, {p()})", lambda: f"LEAST({p()}, {p()})",
             lambda: f"CASE WHEN {self.condition(table, depth)} THEN {a()} ELSE {s()} END", lambda: f"{self.pick('DAYNAME', 'MONTHNAME')}({d()})", lambda: f"FORMAT({n()}, {r.randint(0, 3)})",
             lambda: f"TO_BASE64({s()})", lambda: f"UNHEX(HEX({s()}))", lambda: f"CHAR({r.randint(65, 90)}, {r.randint(65, 90)})", lambda: f"CONV({r.randint(0, 999)}, 10, {self.pick(2, 16, 36)})")
 
@@ -272,7 +289,7 @@ class Generator:
             lambda: f"CAST({d()} AS DATETIME)", lambda: f"CAST({d()} AS DATETIME(3))", lambda: f"TIMESTAMP({self.column(table, 'm') if table == 'wide' else self.plain('m')})", lambda: f"COALESCE({m()}, {m()})",
             lambda: f"IF({self.condition(table, depth)}, {m()}, {m()})", lambda: f"GREATEST({self.column(table, 'dm')}, {self.column(table, 'dm')})",
             lambda: f"DATE_ADD({d()}, INTERVAL '1:2' {self.pick('HOUR_MINUTE', 'MINUTE_SECOND', 'DAY_HOUR')})", lambda: f"TIMESTAMPADD({self.pick('DAY', 'HOUR', 'MONTH')}, {self.random.randint(-9, 9)}, {d()})",
-            lambda: f"STR_TO_DATE('2024-{self.random.randint(1, 13)}-05', '%Y-%m-%d')")
+            lambda: f"STR_TO_DATE('2024-{self.random.randint(1, 12 if self.in_condition else 13)}-05', '%Y-%m-%d')")
 
     def timed(self, table, depth):
         if table != 'wide':
@@ -315,13 +332,16 @@ class Generator:
         where = f" WHERE {self.condition(table)}" if self.chance(.8) else ''
         shape = self.random.random()
         if shape < .5:
+            tail = self.pick('', '', f" LIMIT {self.random.randint(0, 9)}", f" LIMIT {self.random.randint(0, 5)}, {self.random.randint(0, 9)}", f" LIMIT {self.random.randint(0, 9)} OFFSET {self.random.randint(0, 5)}")
+            is_ordered = self.chance(.6)
+            self.is_narrow = bool(tail) and is_ordered
             # A bare text would be a name for ORDER BY.
             item = lambda: self.not_bare(table, self.pick('n', 's', 'm', 'n', 'd', 't', 's', *'exyb')) + self.pick('', '', '', f" AS x{self.random.randint(0, 9)}")
             what = ', '.join(item() for _ in range(self.random.randint(1, 3))) if self.chance(.8) else '*'
-            if self.chance(.4):
+            self.is_narrow = False
+            if not is_ordered:
                 return f"SELECT {what} FROM {table}{where}", False
-            limit = self.pick('', '', f" LIMIT {self.random.randint(0, 9)}", f" LIMIT {self.random.randint(0, 5)}, {self.random.randint(0, 9)}", f" LIMIT {self.random.randint(0, 9)} OFFSET {self.random.randint(0, 5)}")
-            return f"SELECT {what} FROM {table}{where}{self.order(table)}{limit}{self.pick('', '', '', ' FOR UPDATE', ' LOCK IN SHARE MODE')}", True
+            return f"SELECT {what} FROM {table}{where}{self.order(table)}{tail}{self.pick('', '', '', ' FOR UPDATE', ' LOCK IN SHARE MODE')}", True
         if shape < .65:
             return f"SELECT {self.aggregate(table)}, {self.aggregate(table)} FROM {table}{where}", True
         if shape < .85:
@@ -334,15 +354,23 @@ class Generator:
         return f'CONCAT({made})' if made.startswith("'") else made
 
     def aggregate(self, table):
-        n = lambda: self.expression(table, 'n', 1)
+        # The sum of doubles depends on their order where they cancel out: no BIGINT among them.
+        n = lambda: self.column(table, 'n') if self.chance(.2) else self.narrow(table)
         keys = ', '.join(KEYS[table])
         return self.pick(
             'COUNT(*)', lambda: f"COUNT({self.column(table)})", lambda: f"COUNT(DISTINCT {n()})", lambda: f"SUM({n()})", lambda: f"AVG({n()})",
-            lambda: f"MIN({self.column(table, 'nydmtx')})", lambda: f"MAX({self.column(table, 'nydmtx')})", lambda: f"SUM(DISTINCT {self.column(table, 'n')})", lambda: f"AVG(DISTINCT {self.column(table, 'n')})",
+            lambda: f"MIN({self.column(table, 'ndmtx')})", lambda: f"MAX({self.column(table, 'ndmtx')})", lambda: f"{self.pick('MIN', 'MAX')}({n()})", lambda: f"SUM(DISTINCT {self.column(table, 'n')})", lambda: f"AVG(DISTINCT {self.column(table, 'n')})",
             lambda: f"BIT_{self.pick('OR', 'AND', 'XOR')}({self.column(table, 'n')})", lambda: f"SUM({self.column(table, 'nyb')})", lambda: f"MIN({self.expression(table, self.pick(*'dm'), 1)})",
             lambda: f"GROUP_CONCAT({self.column(table, 'nysxedmt')} ORDER BY {keys})", lambda: f"GROUP_CONCAT({self.column(table, 's')} ORDER BY {keys} DESC SEPARATOR '; ')",
             lambda: f"GROUP_CONCAT(DISTINCT {self.column(table, 'n')} ORDER BY 1)", lambda: f"GROUP_CONCAT({self.column(table, 'n')}, {self.column(table, 's')} ORDER BY {keys} SEPARATOR '')",
             'COUNT(*) + 1')
+
+    def narrow(self, table, depth=1):
+        """A number without the widest columns: no sum of it depends on the order (doubles), distinct-truncate."""
+        outer, self.is_narrow = self.is_narrow, True
+        made = self.expression(table, 'n', depth)
+        self.is_narrow = outer
+        return made
 
     def grouped(self, table, where):
         group = self.column(table, self.pick('n', 'n', 'd', 'y', 'm', 'b', 't'))
@@ -371,7 +399,8 @@ class Generator:
             if missing or table == 'counted' and 'id' not in chosen:
                 verb = 'INSERT'
             else:
-                changed = self.pick(*[column for column in columns if column not in UNIQUE[table]])
+                # null-that-stays: no column whose default is something else.
+                changed = self.pick(*[column for column in columns if column not in UNIQUE[table] and (table, column) != ('pair', 'w')])
                 verb, tail = 'INSERT', f" ON DUPLICATE KEY UPDATE {changed} = {self.pick(lambda: self.value(table, changed), f'VALUES({changed})')}"
         if table == 'counted' and tail:
             rows = rows.split('), (')[0].rstrip(')') + ')'
@@ -399,7 +428,16 @@ class Generator:
         for column in dict.fromkeys(self.random.choice(columns) for _ in range(self.random.randint(1, 3))):
             # keys-on-the-way
             made = self.value(table, column) if column in UNIQUE[table] or self.chance(.7) else self.expression(table, self.kind(table, column), 1)
+            if column in ('f', 'g') and made.startswith("'"):
+                # text-into-double
+                made = self.value(table, column)
             sets.append(f"{column} = {made}")
+        keys = [assignment for assignment in sets if assignment.split(' = ')[0] in UNIQUE[table]]
+        if keys and self.chance(.5):
+            # Which of several errors is told is left open: a key of several rows is changed alone.
+            sets = keys[:1]
+        elif keys:
+            tail = tail.partition(' LIMIT ')[0] + ' LIMIT 1'
         return f"UPDATE {ignore}{table} SET {', '.join(sets)}{where}{tail}", True
 
     def control(self):

@@ -650,7 +650,11 @@ impl AggregateState {
             *count += 1;
             return Ok(());
         };
-        let value = argument.value(row, context)?;
+        // The best value is shown, with the digits of its type; sums are made of all digits there are.
+        let value = match self {
+            AggregateState::Extreme(_) | AggregateState::Any(_) => argument.evaluate_ref(row, context)?,
+            _ => argument.value(row, context)?,
+        };
         self.take(call, value.as_ref(), context)
     }
 
@@ -803,8 +807,14 @@ fn finite(value: Value) -> Result<Value, EvaluationError> {
 
 fn average(sum: Sum, count: u64, sql_type: &SqlType) -> Value {
     if let SqlType::Decimal { scale, .. } = sql_type {
-        let quotient =
-            sum.to_decimal().and_then(|sum| sum.div_with_scale(&Decimal::from(count), *scale).ok());
+        let count = Decimal::from(count);
+        let quotient = sum.to_decimal().and_then(|sum| {
+            let digits = crate::arithmetic::quotient_scale(&sum, &count).max(*scale);
+            let cut =
+                sum.div_and_cut(&count, digits).and_then(|quotient| Ok(quotient.round(i32::from(*scale))?));
+            // Too many digits: those of the type may do.
+            cut.or_else(|_| sum.div_with_scale(&count, *scale)).ok()
+        });
         return quotient.map_or(Value::Null, |quotient| Value::Decimal(Box::new(quotient)));
     }
     Value::Double(sum.to_double() / uint_to_double(count))

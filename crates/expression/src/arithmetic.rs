@@ -4,7 +4,7 @@
 //! error 1690 beyond the range), decimals, doubles.
 //!
 //! Invariants: no operation wraps or yields an infinity; division by zero is NULL (with 1365 as the mode says). A quotient keeps
-//! digits beyond its type's scale, in groups of nine as MySQL does, so that `1/3*3` is 1.0000: the outermost evaluation rounds.
+//! digits beyond its type's scale, in groups of nine that end with a cut as in MySQL, so that `1/3*3` is 1.0000: the outermost evaluation rounds.
 
 use crate::context::{Context, ER_DATA_OUT_OF_RANGE, EvaluationError};
 use crate::conversion::{Number, clamp_i64, integer_of, low_bits, number_of};
@@ -143,7 +143,7 @@ fn decimals(
         BinaryOperator::Subtract => left.sub(&right).map_err(beyond_65_digits),
         BinaryOperator::Multiply => left.mul(&right).map_err(beyond_65_digits),
         BinaryOperator::Divide => {
-            let quotient = left.div_with_scale(&right, quotient_scale(&left, &right));
+            let quotient = left.div_and_cut(&right, quotient_scale(&left, &right));
             match (quotient, &expression.sql_type) {
                 // Too many digits for the finer scale: the type's own may do.
                 (Err(DecimalError::OutOfRange), SqlType::Decimal { scale, .. }) => {
@@ -217,7 +217,7 @@ fn integer_divide<'v>(
     }
     let left = left.to_decimal().ok_or_else(overflow)?;
     let right = right.to_decimal().ok_or_else(overflow)?;
-    let quotient = left.div_with_scale(&right, quotient_scale(&left, &right)).map_err(|_| overflow())?;
+    let quotient = left.div_and_cut(&right, quotient_scale(&left, &right)).map_err(|_| overflow())?;
     let whole = quotient.truncate(0);
     let number =
         if unsigned { whole.to_u64().map(ValueRef::UInt) } else { whole.to_i64().map(ValueRef::Int) };

@@ -29,6 +29,7 @@ pub(crate) const ER_WARN_DATA_OUT_OF_RANGE: u16 = 1264;
 pub(crate) const ER_WARN_ALLOWED_PACKET_OVERFLOWED: u16 = 1301;
 /// Errno of "Incorrect … value: '…' for function …".
 pub(crate) const ER_WRONG_VALUE_FOR_TYPE: u16 = 1411;
+pub(crate) const ER_INVALID_CHARACTER_STRING: u16 = 1300;
 /// Errno of "Datetime function: … field overflow".
 pub(crate) const ER_DATETIME_FUNCTION_OVERFLOW: u16 = 1441;
 /// Errno of "This version does not yet support …".
@@ -342,6 +343,21 @@ impl Context<'_> {
             return Err(EvaluationError::new(ER_TRUNCATED_WRONG_VALUE, message()));
         }
         self.warnings.push(ER_TRUNCATED_WRONG_VALUE, message);
+        Ok(())
+    }
+
+    /// Raises warning 1411, or the error when values are about to be stored.
+    pub(crate) fn incorrect_for_function(
+        &self,
+        kind: &str,
+        text: &[u8],
+        function: &str,
+    ) -> Result<(), EvaluationError> {
+        let message = || format!("Incorrect {kind} value: '{}' for function {function}", shown(text));
+        if self.sql_mode.strict {
+            return Err(EvaluationError::new(ER_WRONG_VALUE_FOR_TYPE, message()));
+        }
+        self.warnings.push(ER_WRONG_VALUE_FOR_TYPE, message);
         Ok(())
     }
 

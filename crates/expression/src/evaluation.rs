@@ -4,7 +4,7 @@
 //! condition without making a value of it. Columns, literals and parameters come out borrowed, so filters and projections of
 //! plain columns allocate nothing.
 //!
-//! Invariants: AND and OR stop at the first operand that decides; recursion is as deep as the tree and no deeper; the outermost
+//! Invariants: AND and OR stop at the first operand that decides, NULL included where only TRUE counts; recursion is as deep as the tree and no deeper; the outermost
 //! evaluation rounds a DECIMAL to its type's scale, inner ones keep the digits that MySQL keeps.
 
 use crate::comparison::{compare_in, compare_numbers, equal_in};
@@ -106,7 +106,26 @@ impl Expression {
     /// True if the value is TRUE: neither FALSE nor unknown. What WHERE, HAVING and ON ask.
     #[inline]
     pub fn is_true(&self, row: &dyn Columns, context: &Context<'_>) -> Result<bool, EvaluationError> {
-        Ok(self.truth(row, context)? == Some(true))
+        match &self.node {
+            // What is behind an operand that is not TRUE can't change the answer any more, and may fail.
+            Node::And(operands) => {
+                for operand in operands.iter() {
+                    if !operand.is_true(row, context)? {
+                        return Ok(false);
+                    }
+                }
+                Ok(true)
+            }
+            Node::Or(operands) => {
+                for operand in operands.iter() {
+                    if operand.is_true(row, context)? {
+                        return Ok(true);
+                    }
+                }
+                Ok(false)
+            }
+            _ => Ok(self.truth(row, context)? == Some(true)),
+        }
     }
 
     /// The value with all the digits that inner operations see. Small, so that leaves cost no call.

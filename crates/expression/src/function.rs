@@ -18,7 +18,9 @@ use crate::numeric_functions::NumericFunction;
 use crate::session_functions::SessionFunction;
 use crate::temporal_functions::TemporalFunction;
 use crate::text_functions::TextFunction;
-use crate::typing::{TypingContext, fraction_digits, time_fraction_digits};
+use crate::typing::{
+    DEFAULT_COLLATION, TypingContext, collation_of, fraction_digits, time_fraction_digits, with_collation,
+};
 use std::borrow::Cow;
 use types::{Date, DateTime, SqlType, Time, Value, ValueRef};
 use wire_derive::Wire;
@@ -282,7 +284,7 @@ impl Expression {
     /// A call of the function called `name`, typed.
     pub fn call(name: &str, arguments: Vec<Self>, typing: &TypingContext) -> Result<Self, TypeError> {
         let upper = name.to_ascii_uppercase();
-        if let Some(rewritten) = Self::rewritten_call(&upper, &arguments)? {
+        if let Some(rewritten) = Self::rewritten_call(&upper, &arguments, typing)? {
             return Ok(rewritten);
         }
         let Some(function) = Function::by_name(&upper) else {
@@ -299,23 +301,33 @@ impl Expression {
             return Err(TypeError::WrongArgumentCount(name.to_owned()));
         }
         let arguments: Vec<Self> = arguments.into_iter().map(Self::localised).collect();
-        let typed = match function {
+        let has_text = arguments.iter().any(|argument| collation_of(&argument.sql_type).is_some());
+        let mut typed = match function {
             Function::Control(function) => function.typed(arguments)?,
             Function::Session(function) => function.typed(),
-            Function::Numeric(function) => function.typed(arguments),
+            Function::Numeric(function) => function.typed(arguments, typing),
             Function::Text(function) => function.typed(arguments, typing)?,
-            Function::Temporal(function) => function.typed(arguments)?,
+            Function::Temporal(function) => function.typed(arguments, typing)?,
             // Not by name: their unit is no argument.
             Function::Extract(_) | Function::TimestampDifference(_) => {
                 return Err(TypeError::WrongArguments(name.to_owned()));
             }
         };
+        // Numbers and dates have no collation to give to a text that is made of them.
+        let is_made = matches!(function, Function::Text(_) | Function::Control(_)) && !has_text;
+        if is_made && collation_of(&typed.sql_type).is_some_and(|collation| collation == DEFAULT_COLLATION) {
+            typed.sql_type = with_collation(&typed.sql_type, typing.collation);
+        }
         let node = Node::Function { function, arguments: typed.arguments.into() };
         Ok(Self::new(node, typed.sql_type, typed.nullable))
     }
 
     /// Functions that are operators by another name; `None` for all others.
-    fn rewritten_call(name: &str, arguments: &[Self]) -> Result<Option<Self>, TypeError> {
+    fn rewritten_call(
+        name: &str,
+        arguments: &[Self],
+        typing: &TypingContext,
+    ) -> Result<Option<Self>, TypeError> {
         let wrong_count = || TypeError::WrongArgumentCount(name.to_owned());
         let two = || match arguments {
             [left, right] => Ok((left.clone(), right.clone())),
@@ -355,7 +367,7 @@ impl Expression {
             "ADDDATE" | "SUBDATE" => {
                 let (date, days) = two()?;
                 let direction = if name == "ADDDATE" { Direction::Add } else { Direction::Subtract };
-                Self::interval(date, days, IntervalUnit::Day, direction)?
+                Self::interval(date, days, IntervalUnit::Day, direction, typing)?
             }
             _ => return Ok(None),
         }))

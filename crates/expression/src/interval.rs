@@ -10,7 +10,7 @@ use crate::context::{Context, ER_DATETIME_FUNCTION_OVERFLOW, EvaluationError};
 use crate::conversion::{datetime_of, i64_of, number_of, text_of, time_of};
 use crate::evaluation::Evaluated;
 use crate::node::{Expression, IntervalUnit};
-use crate::typing::{DEFAULT_COLLATION, fraction_digits, is_temporal, text_type};
+use crate::typing::{TypingContext, fraction_digits, is_temporal, text_type};
 use types::{DateTime, Decimal, Interval, SqlType, Time, Value, ValueRef};
 
 const SECOND: i64 = 1_000_000;
@@ -69,7 +69,12 @@ fn has_microseconds(unit: IntervalUnit) -> bool {
 }
 
 /// The type of `date ± INTERVAL amount unit`.
-pub(crate) fn result_type(date: &Expression, amount: &Expression, unit: IntervalUnit) -> SqlType {
+pub(crate) fn result_type(
+    date: &Expression,
+    amount: &Expression,
+    unit: IntervalUnit,
+    typing: &TypingContext,
+) -> SqlType {
     let of_unit = match unit {
         unit if has_microseconds(unit) => 6,
         IntervalUnit::Second => fraction_digits(amount),
@@ -81,7 +86,7 @@ pub(crate) fn result_type(date: &Expression, amount: &Expression, unit: Interval
         SqlType::Date => SqlType::DateTime { fraction: of_unit },
         SqlType::Time { .. } if is_clock_unit(unit) => SqlType::Time { fraction },
         sql_type if is_temporal(sql_type) => SqlType::DateTime { fraction },
-        _ => text_type(29, DEFAULT_COLLATION),
+        _ => text_type(29, typing.collation),
     }
 }
 

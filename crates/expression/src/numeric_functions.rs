@@ -4,13 +4,13 @@
 //! NULL (logarithms with warning 3020); results beyond a double are error 1690.
 
 use crate::arithmetic::{bits_of, out_of_range};
-use crate::context::{ER_INVALID_ARGUMENT_FOR_LOGARITHM, ER_WRONG_VALUE_FOR_TYPE, EvaluationError, shown};
+use crate::context::{ER_INVALID_ARGUMENT_FOR_LOGARITHM, EvaluationError};
 use crate::conversion::{Number, as_signed, clamp_i64, low_bits, text_of};
 use crate::evaluation::Evaluated;
 use crate::function::{Call, Typed, functions};
 use crate::node::Expression;
 use crate::typing::{
-    BIGINT, BIGINT_UNSIGNED, DEFAULT_COLLATION, NumericClass, decimal_shape, decimal_type, integer_digits,
+    BIGINT, BIGINT_UNSIGNED, NumericClass, TypingContext, decimal_shape, decimal_type, integer_digits,
     is_text, numeric_class, text_type,
 };
 use types::{Decimal, SqlType, Value, ValueRef};
@@ -115,20 +115,20 @@ fn whole_type(operand: Option<&Expression>) -> SqlType {
 }
 
 impl NumericFunction {
-    pub(crate) fn typed(self, arguments: Vec<Expression>) -> Typed {
+    pub(crate) fn typed(self, arguments: Vec<Expression>, typing: &TypingContext) -> Typed {
         match self {
             Self::Crc32 => {
                 let arguments = arguments.into_iter().map(Expression::into_text).collect();
                 return Typed::strict(arguments, BIGINT_UNSIGNED);
             }
             Self::Convert | Self::Binary | Self::Octal => {
-                return Typed::nullable(arguments, text_type(64, DEFAULT_COLLATION));
+                return Typed::nullable(arguments, text_type(64, typing.collation));
             }
             Self::InetToNumber => {
                 let arguments = arguments.into_iter().map(Expression::into_text).collect();
                 return Typed::nullable(arguments, BIGINT_UNSIGNED);
             }
-            Self::InetToText => return Typed::nullable(arguments, text_type(31, DEFAULT_COLLATION)),
+            Self::InetToText => return Typed::nullable(arguments, text_type(31, typing.collation)),
             Self::BitCount => return Typed::strict(arguments, BIGINT),
             _ => {}
         }
@@ -352,11 +352,14 @@ impl<'a> Call<'a> {
             // The text of BIT is its bytes, not its digits.
             ValueRef::UInt(bits) if matches!(self.type_of(0), SqlType::Bit { .. }) => bits,
             ValueRef::Double(_) | ValueRef::Decimal(_) if from == 10 => {
-                // Numbers lose their fraction, they are not rounded.
-                let number = self.number(0)?.unwrap_or(Number::Int(0));
-                let whole = number
-                    .to_decimal()
-                    .map_or(Number::Int(0), |decimal| Number::Decimal(decimal.truncate(0)));
+                // Numbers lose their fraction, they are not rounded. A FLOAT has the digits that are shown.
+                let decimal = match (self.type_of(0), self.number(0)?) {
+                    (SqlType::Float, _) => {
+                        Decimal::parse(&text_of(value.as_ref(), &SqlType::Float)).map(|(decimal, _)| decimal)
+                    }
+                    (_, number) => number.and_then(Number::to_decimal),
+                };
+                let whole = decimal.map_or(Number::Int(0), |decimal| Number::Decimal(decimal.truncate(0)));
                 low_bits(whole.to_integer())
             }
             other => {
@@ -382,8 +385,7 @@ impl<'a> Call<'a> {
         if let Some(address) = inet_address(&text) {
             return Ok(Evaluated::Borrowed(ValueRef::UInt(u64::from(address))));
         }
-        let message = || format!("Incorrect string value: '{}' for function inet_aton", shown(&text));
-        self.context.warnings.push(ER_WRONG_VALUE_FOR_TYPE, message);
+        self.context.incorrect_for_function("string", &text, "inet_aton")?;
         Ok(Evaluated::NULL)
     }
 }
@@ -393,6 +395,11 @@ impl<'a> Call<'a> {
 enum Cut {
     Round,
     Truncate,
+}
+
+/// A double rounded to digits behind the point, half to even.
+pub(crate) fn rounded(number: f64, digits: i32) -> f64 {
+    round_double(number, digits, Cut::Round)
 }
 
 fn round_double(number: f64, digits: i32, cut: Cut) -> f64 {

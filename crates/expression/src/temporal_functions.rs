@@ -17,7 +17,7 @@ use crate::function::{Call, Function, Typed, functions};
 use crate::node::{Expression, IntervalUnit, Node};
 use crate::temporal_format as format;
 use crate::typing::{
-    BIGINT, DEFAULT_COLLATION, decimal_type, fraction_digits, is_temporal, is_text, text_type,
+    BIGINT, TypingContext, decimal_type, fraction_digits, is_temporal, is_text, text_type,
     time_fraction_digits,
 };
 use types::{Date, DateTime, Decimal, SqlType, Time, Value, ValueRef, WeekMode};
@@ -100,9 +100,13 @@ fn fraction_of(arguments: &[Expression], index: usize) -> u8 {
 }
 
 impl TemporalFunction {
-    pub(crate) fn typed(self, arguments: Vec<Expression>) -> Result<Typed, TypeError> {
+    pub(crate) fn typed(
+        self,
+        arguments: Vec<Expression>,
+        typing: &TypingContext,
+    ) -> Result<Typed, TypeError> {
         let arguments: Vec<Expression> = arguments.into_iter().map(member_as_text).collect();
-        let text = |length| text_type(length, DEFAULT_COLLATION);
+        let text = |length| text_type(length, typing.collation);
         let first = fraction_of(&arguments, 0);
         let time_fraction = |index: usize| arguments.get(index).map_or(0, time_fraction_digits);
         let sql_type = match self {
@@ -375,10 +379,7 @@ impl<'a> Call<'a> {
             !refused || matches!(self.sql_type, SqlType::Time { .. })
         });
         let Some(parsed) = parsed else {
-            self.context.warnings.push(crate::context::ER_WRONG_VALUE_FOR_TYPE, || {
-                let text = crate::context::shown(&text);
-                format!("Incorrect datetime value: '{text}' for function str_to_date")
-            });
+            self.context.incorrect_for_function("datetime", &text, "str_to_date")?;
             return Ok(Evaluated::NULL);
         };
         if parsed.truncated {

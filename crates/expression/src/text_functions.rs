@@ -13,7 +13,10 @@ mod measure;
 
 pub(crate) use measure::{byte_index, character_count};
 
-use crate::context::{ER_WARN_ALLOWED_PACKET_OVERFLOWED, EvaluationError, RESULT_SIZE_MAX, TypeError};
+use crate::context::{
+    ER_INVALID_CHARACTER_STRING, ER_WARN_ALLOWED_PACKET_OVERFLOWED, EvaluationError, RESULT_SIZE_MAX,
+    TypeError,
+};
 use crate::conversion::{bits_to_bytes, low_bits};
 use crate::evaluation::Evaluated;
 use crate::function::{Call, MANY, Typed, functions};
@@ -56,6 +59,7 @@ functions! {
         Ascii "ASCII" 1..=1,
         Ord "ORD" 1..=1,
         Char "CHAR" 1..=MANY,
+        CharUsing "CHAR USING" 2..=MANY,
         Field "FIELD" 2..=MANY,
         Elt "ELT" 2..=MANY,
         FindInSet "FIND_IN_SET" 2..=2,
@@ -108,6 +112,7 @@ impl TextFunction {
             Self::Left | Self::Right | Self::Substring | Self::Repeat => 1,
             Self::Space | Self::Char | Self::Format => 0,
             Self::Quote | Self::Collation | Self::CharacterSet | Self::Coercibility => 0,
+            Self::CharUsing => return Self::typed_char_using(arguments),
             // The member of a SET column is found by its bit, and its number is the one in the type.
             Self::FindInSet
                 if matches!(arguments.get(1).map(|list| &list.sql_type), Some(SqlType::Set { .. })) =>
@@ -222,10 +227,28 @@ impl TextFunction {
             Self::Collation | Self::CharacterSet => {
                 Typed { arguments, sql_type: text_type(64, Collation::Utf8mb4GeneralCi), nullable: false }
             }
-            Self::Hex | Self::Field | Self::Elt | Self::LeftPad | Self::RightPad | Self::Insert => {
-                Typed::nullable(arguments, text_type(first, collation))
-            }
+            Self::Hex
+            | Self::CharUsing
+            | Self::Field
+            | Self::Elt
+            | Self::LeftPad
+            | Self::RightPad
+            | Self::Insert => Typed::nullable(arguments, text_type(first, collation)),
         }
+    }
+
+    /// CHAR(… USING character_set): the name is the first argument. All characters are kept as UTF-8, so the numbers are its bytes.
+    fn typed_char_using(arguments: Vec<Expression>) -> Result<Typed, TypeError> {
+        let name = match arguments.first().and_then(Expression::as_literal) {
+            Some(Value::Bytes(name)) => String::from_utf8_lossy(name).to_ascii_lowercase(),
+            _ => return Err(TypeError::WrongArguments("char".to_owned())),
+        };
+        let is_known = ["utf8mb4", "utf8mb3", "utf8", "ascii", "binary"].contains(&name.as_str());
+        let collation = Collation::by_character_set(&name)
+            .filter(|_| is_known)
+            .ok_or_else(|| TypeError::Unsupported(format!("CHAR(... USING {name})")))?;
+        let length = u64::try_from(arguments.len() - 1).unwrap_or(u64::MAX).saturating_mul(4);
+        Ok(Typed { arguments, sql_type: text_type(length, collation), nullable: true })
     }
 
     /// FIELD compares as strings if all are, as integers if all are, else as doubles.
@@ -313,7 +336,8 @@ impl<'a> Call<'a> {
                 let Some(count) = self.i64(0)? else { return Ok(Evaluated::NULL) };
                 self.repeated(b" ", count)
             }
-            TextFunction::Char => self.characters()?,
+            TextFunction::Char => Some(Cow::Owned(self.characters(0)?)),
+            TextFunction::CharUsing => self.characters_using()?,
             TextFunction::Elt => self.elt()?,
             TextFunction::Insert => self.insert()?,
             TextFunction::Quote => Some(Cow::Owned(code::quote(self.text(0)?.as_deref()))),
@@ -358,7 +382,10 @@ impl<'a> Call<'a> {
                 count(if is_binary_string(self.type_of(0)) { text.len() } else { character_count(&text) })
             }),
             TextFunction::Ascii => self.text(0)?.map(|text| i64::from(text.first().copied().unwrap_or(0))),
-            TextFunction::Ord => self.text(0)?.map(|text| measure::ord(&text)),
+            TextFunction::Ord => {
+                let binary = is_binary_string(self.type_of(0));
+                self.text(0)?.map(|text| measure::ord(&text, binary))
+            }
             TextFunction::Locate => {
                 let start = if self.count() > 2 { self.i64(2)? } else { Some(1) };
                 let (Some(needle), Some(text), Some(start)) = (self.text(0)?, self.text(1)?, start) else {
@@ -387,7 +414,9 @@ impl<'a> Call<'a> {
                     return Ok(Some(0));
                 }
                 let collation = self.operation_collation();
-                let index = list.split(|byte| *byte == b',').position(|item| collation.equal(item, &wanted));
+                let index = list
+                    .split(|byte| *byte == b',')
+                    .position(|item| collation.equal_with_padding(item, &wanted));
                 Some(index.map_or(0, |index| count(index + 1)))
             }
             TextFunction::Field => Some(self.field()?),
@@ -641,14 +670,28 @@ impl<'a> Call<'a> {
     }
 
     /// CHAR(…): each integer as its bytes without leading zero bytes.
-    fn characters(self) -> Result<Text<'a>, EvaluationError> {
+    fn characters(&self, first: usize) -> Result<Vec<u8>, EvaluationError> {
         let mut result = Vec::new();
-        for index in 0..self.count() {
+        for index in first..self.count() {
             if let Some(number) = self.integer(index)? {
                 result.extend_from_slice(&bits_to_bytes(low_bits(number) & u64::from(u32::MAX)));
             }
         }
-        Ok(Some(Cow::Owned(result)))
+        Ok(result)
+    }
+
+    /// CHAR(… USING …): NULL with a warning if the bytes are no text.
+    fn characters_using(self) -> Result<Text<'a>, EvaluationError> {
+        let bytes = self.characters(1)?;
+        let is_text = self.is_binary() || std::str::from_utf8(&bytes).is_ok();
+        if is_text {
+            return Ok(Some(Cow::Owned(bytes)));
+        }
+        self.context.warnings.push(ER_INVALID_CHARACTER_STRING, || {
+            let wrong = bytes.utf8_chunks().find_map(|chunk| chunk.invalid().first().copied());
+            format!("Invalid utf8mb4 character string: '{:02X}'", wrong.unwrap_or_default())
+        });
+        Ok(None)
     }
 
     fn elt(self) -> Result<Text<'a>, EvaluationError> {
@@ -678,7 +721,10 @@ impl<'a> Call<'a> {
     fn find_member(self) -> Result<Option<i64>, EvaluationError> {
         let (Some(wanted), Some(bits)) = (self.text(0)?, self.integer(1)?) else { return Ok(None) };
         let SqlType::Set { members, collation } = self.type_of(1) else { return Ok(None) };
-        let found = members.iter().take(64).position(|member| collation.equal(member.as_bytes(), &wanted));
+        let found = members
+            .iter()
+            .take(64)
+            .position(|member| collation.equal_with_padding(member.as_bytes(), &wanted));
         let present = found.filter(|index| bits >> index & 1 == 1);
         Ok(Some(present.map_or(0, |index| i64::try_from(index + 1).unwrap_or(i64::MAX))))
     }

@@ -18,7 +18,7 @@ pub(crate) use compared::sorted_list;
 pub(crate) use result_type::{
     BIGINT, BIGINT_UNSIGNED, NumericClass, collation_of, decimal_shape, decimal_type, display_length,
     fraction_digits, integer_digits, is_binary_string, is_temporal, is_text, numeric_class, of_folded,
-    text_type, time_fraction_digits,
+    text_type, time_fraction_digits, with_collation,
 };
 pub use result_type::{common_type, type_words};
 
@@ -146,7 +146,7 @@ impl Expression {
     }
 
     fn arithmetic(operator: BinaryOperator, left: Self, right: Self) -> Self {
-        let (left, right) = (left.localised(), right.localised());
+        let [left, right] = [left, right].map(|operand| operand.localised().moment_as_number());
         let sql_type = result_type::arithmetic(operator, &left, &right);
         let divides = matches!(
             operator,
@@ -220,6 +220,7 @@ impl Expression {
     /// NOT, unary minus, `~`.
     pub fn unary(operator: UnaryOperator, operand: Self) -> Result<Self, TypeError> {
         let operand = operand.localised();
+        let operand = if operator == UnaryOperator::Negate { operand.moment_as_number() } else { operand };
         let sql_type = match operator {
             UnaryOperator::Not => BIGINT,
             UnaryOperator::BitNot => BIGINT_UNSIGNED,
@@ -301,12 +302,13 @@ impl Expression {
         amount: Self,
         unit: IntervalUnit,
         direction: crate::interval::Direction,
+        typing: &TypingContext,
     ) -> Result<Self, TypeError> {
         let member = crate::temporal_functions::member_as_text;
         let (date, amount) = (member(date.localised()), amount.localised());
         // '1:30' is text; a single unit takes the number of an ENUM.
         let amount = if crate::interval::is_simple(unit) { amount } else { member(amount) };
-        let sql_type = crate::interval::result_type(&date, &amount, unit);
+        let sql_type = crate::interval::result_type(&date, &amount, unit, typing);
         let negated = direction == crate::interval::Direction::Subtract;
         let (date, amount) = (Box::new(date), Box::new(amount));
         Ok(Self::new(Node::Interval { unit, negated, date, amount }, sql_type, true))
@@ -387,9 +389,25 @@ impl Expression {
         localised.cast_for(text_type(length, collation), CastPurpose::Implicit)
     }
 
+    /// What DATE_ADD makes of a text is a text for clients, but a moment where a number is wanted:
+    /// that is its digits.
+    fn moment_as_number(self) -> Self {
+        if !matches!(self.node, Node::Interval { .. }) || !is_text(&self.sql_type) {
+            return self;
+        }
+        let collation = collation_of(&self.sql_type).unwrap_or(DEFAULT_COLLATION);
+        let typing = TypingContext { collation, ..TypingContext::default() };
+        let mut digits = self;
+        for separator in ["-", ":", " "] {
+            let arguments = vec![digits.clone(), Self::text(separator, collation), Self::text("", collation)];
+            digits = Self::call("REPLACE", arguments, &typing).unwrap_or(digits);
+        }
+        digits.cast_for(SqlType::Double, CastPurpose::Implicit)
+    }
+
     /// A number as it is, anything else converted to one: temporal values exactly, text as a double.
     pub(crate) fn into_number(self) -> Self {
-        let localised = self.localised();
+        let localised = self.localised().moment_as_number();
         match numeric_class(&localised.sql_type) {
             NumericClass::Double if !matches!(localised.sql_type, SqlType::Double | SqlType::Float) => {
                 localised.cast_for(SqlType::Double, CastPurpose::Implicit)

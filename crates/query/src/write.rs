@@ -161,6 +161,15 @@ pub fn store_value(
     if value.is_null() || *from == column.sql_type {
         return Ok(value);
     }
+    let is_member = |sql_type: &SqlType| matches!(sql_type, SqlType::Enum { .. } | SqlType::Set { .. });
+    let value = if is_member(from) && is_member(&column.sql_type) {
+        // The members of one type say nothing about those of another: their texts do.
+        let mut text = Vec::new();
+        types::format_text(value.as_ref(), from, &mut text);
+        Value::Bytes(text)
+    } else {
+        value
+    };
     let stored = match types::store_with_warning(value.clone(), &column.sql_type, mode) {
         Ok(stored) => stored,
         Err(error) => return Err(store_error(error, &value, &column.name, row)),

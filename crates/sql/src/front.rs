@@ -113,7 +113,7 @@ pub fn describe(text: &str, context: &BindContext<'_>) -> Result<Description, Sq
     if parsed.marker_count > usize::from(u16::MAX) {
         return Err(SqlError::new(1390, "Prepared statement contains too many placeholders"));
     }
-    let types = vec![normalize::text_parameter_type(); parsed.marker_count];
+    let types = vec![normalize::text_parameter_type(context.typing.collation); parsed.marker_count];
     let prepared = bind::bind(text, &parsed.statement, context, &types)?;
     Ok(Description { parameter_count: parsed.marker_count, columns: prepared.columns })
 }

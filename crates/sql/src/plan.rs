@@ -340,6 +340,8 @@ pub enum InsertConflict {
     Replace,
     /// ON DUPLICATE KEY UPDATE: slots behind the table's columns are the new row's (VALUES(c), alias.c).
     Update(Vec<ColumnAssignment>),
+    /// The same with IGNORE: a row that can't get its new keys stays as it is, with a warning.
+    UpdateIgnoring(Vec<ColumnAssignment>),
 }
 
 /// `column = expression` in the source space; None is DEFAULT.

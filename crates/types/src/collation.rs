@@ -111,6 +111,14 @@ impl Collation {
         }
     }
 
+    /// True if the two strings are equal under this collation and end with as many spaces: what functions that look for a string in
+    /// another one ask.
+    #[must_use]
+    pub fn equal_with_padding(self, left: &[u8], right: &[u8]) -> bool {
+        let spaces = |text: &[u8]| text.len() - text.trim_suffix_spaces().len();
+        self.equal(left, right) && (!self.is_pad_space() || spaces(left) == spaces(right))
+    }
+
     /// True if the two strings are equal under this collation.
     #[must_use]
     pub fn equal(self, left: &[u8], right: &[u8]) -> bool {

@@ -231,6 +231,20 @@ impl Decimal {
 
     /// Quotient with `scale` digits behind the point (at most 30), rounded half away from zero.
     pub fn div_with_scale(&self, other: &Decimal, scale: u8) -> Result<Decimal, DecimalError> {
+        self.quotient(other, scale, |remainder, divisor| remainder.add(&remainder) >= divisor)
+    }
+
+    /// Quotient with `scale` digits behind the point (at most 30), cut towards zero.
+    pub fn div_and_cut(&self, other: &Decimal, scale: u8) -> Result<Decimal, DecimalError> {
+        self.quotient(other, scale, |_, _| false)
+    }
+
+    fn quotient(
+        &self,
+        other: &Decimal,
+        scale: u8,
+        rounds_up: impl Fn(Wide, Wide) -> bool,
+    ) -> Result<Decimal, DecimalError> {
         if other.is_zero() {
             return Err(DecimalError::DivisionByZero);
         }
@@ -240,7 +254,7 @@ impl Decimal {
         let dividend = self.wide().mul_power_of_ten(gained.saturating_sub(lost));
         let divisor = other.wide().mul_power_of_ten(lost.saturating_sub(gained));
         let (quotient, remainder) = dividend.div_rem(&divisor);
-        let up = remainder.add(&remainder) >= divisor;
+        let up = rounds_up(remainder, divisor);
         let quotient = quotient.add(&Wide::from_u64(u64::from(up)));
         Ok(Self::fit(quotient, u32::from(scale), negative)?)
     }

@@ -269,6 +269,30 @@ def unique_keys_of_moving_rows(session):
         moved.result()
 
 
+def ignored_duplicates(session):
+    """UPDATE IGNORE of keys, INSERT IGNORE with ON DUPLICATE KEY UPDATE: rows that can't get their keys stay, with a warning."""
+    run(session.writer, "CREATE TABLE seat (id INT PRIMARY KEY, place INT, guest VARCHAR(9), UNIQUE KEY (place))")
+    equal(run(session.writer, "INSERT INTO seat VALUES (1, 10, 'a'), (2, 20, 'b'), (3, 30, 'c'), (4, NULL, 'd')"), 4)
+    equal(run(session.writer, "UPDATE IGNORE seat SET place = 20 WHERE id <> 2 ORDER BY id"), 0)
+    equal(rows(session.reader, "SELECT id, place FROM seat ORDER BY id"), ((1, 10), (2, 20), (3, 30), (4, None)))
+    # The first in the order gets the key.
+    equal(run(session.writer, "UPDATE IGNORE seat SET place = 40 WHERE id > 2 ORDER BY id DESC"), 1)
+    equal(rows(session.reader, "SELECT id, place FROM seat ORDER BY id"), ((1, 10), (2, 20), (3, 30), (4, 40)))
+    # A key that an earlier row of the statement has left is free.
+    equal(run(session.writer, "UPDATE IGNORE seat SET id = id - 1 ORDER BY id"), 4)
+    equal(run(session.writer, "UPDATE IGNORE seat SET id = 2, place = 50 WHERE id IN (2, 3) ORDER BY id"), 1)
+    equal(rows(session.reader, "SELECT id, place FROM seat ORDER BY id"), ((0, 10), (1, 20), (2, 50), (3, 40)))
+    insert = "INSERT IGNORE INTO seat VALUES (0, 77, 'x') ON DUPLICATE KEY UPDATE place = "
+    equal(run(session.writer, insert + "20"), 0)
+    equal(run(session.writer, insert + "60"), 2)
+    equal(run(session.writer, "INSERT IGNORE INTO seat VALUES (9, 90, 'y') ON DUPLICATE KEY UPDATE place = 20"), 1)
+    equal(run(session.writer, "INSERT IGNORE INTO seat VALUES (7, 90, 'z') ON DUPLICATE KEY UPDATE id = 3"), 0)
+    expected = ((0, 60), (1, 20), (2, 50), (3, 40), (9, 90))
+    equal(rows(session.reader, "SELECT id, place FROM seat ORDER BY id"), expected)
+    equal(rows(session.reader, "SELECT id, place FROM seat WHERE place > 0 ORDER BY id"), expected)
+    run(session.writer, "DROP TABLE seat")
+
+
 def prepared_statements(session):
     """The binary protocol: parameters of all kinds, executed again, errors leave the statement usable."""
     run(session.writer, "CREATE TABLE prepared (id BIGINT PRIMARY KEY, t VARCHAR(100), b VARBINARY(300))")
@@ -384,6 +408,7 @@ def main():
         statements,
         drawn_values,
         unique_keys_of_moving_rows,
+        ignored_duplicates,
         prepared_statements,
         connection_commands,
         sqlalchemy_core,

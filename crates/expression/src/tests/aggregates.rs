@@ -209,3 +209,18 @@ fn a_foreign_state_is_refused() {
     let mut state = call.initial_state();
     assert!(state.merge(&call, AggregateState::Bits(1)).is_err());
 }
+
+#[test]
+fn quotients_are_cut_in_sums_and_rounded_where_they_are_shown() {
+    let quotient = || {
+        let seventeen = Expression::integer(17);
+        let column = column(SqlType::Decimal { precision: 3, scale: 1, unsigned: false });
+        Expression::binary(BinaryOperator::Divide, column, seventeen).unwrap()
+    };
+    let values = [decimal("-0.5")];
+    let call = |function| AggregateCall::new(function, vec![quotient()], false).unwrap();
+    assert_eq!(result(&call(AggregateFunction::Average), &values), "-0.029411764");
+    assert_eq!(result(&call(AggregateFunction::Minimum), &values), "-0.02941");
+    let state = state_of(&call(AggregateFunction::Maximum), &values);
+    assert_eq!(state.finish(&call(AggregateFunction::Maximum), &context()), Ok(decimal("-0.02941")));
+}

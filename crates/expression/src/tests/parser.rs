@@ -222,7 +222,7 @@ impl Parser {
         let amount = self.expression(0)?;
         let unit = IntervalUnit::by_name(&self.peek_word()).expect("a unit");
         self.at += 1;
-        Expression::interval(date, amount, unit, direction)
+        Expression::interval(date, amount, unit, direction, &TypingContext::default())
     }
 
     fn predicate(&mut self, left: Expression) -> Parsed {
@@ -384,7 +384,13 @@ impl Parser {
                 let mut arguments = self.arguments()?;
                 let (second, first) = (arguments.pop().unwrap(), arguments.pop().unwrap());
                 if upper == "TIMESTAMPADD" {
-                    return Expression::interval(second, first, unit, Direction::Add);
+                    return Expression::interval(
+                        second,
+                        first,
+                        unit,
+                        Direction::Add,
+                        &TypingContext::default(),
+                    );
                 }
                 Expression::timestamp_difference(unit, first, second)
             }

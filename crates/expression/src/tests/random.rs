@@ -287,7 +287,13 @@ fn composite(prng: &mut Prng, depth: u32) -> Result<Expression, TypeError> {
             Expression::case(branches, Some(tree(prng, depth)))
         }
         10 => Expression::cast(tree(prng, depth), any_type(prng)),
-        11 => Expression::interval(tree(prng, depth), tree(prng, depth), unit, Direction::Subtract),
+        11 => Expression::interval(
+            tree(prng, depth),
+            tree(prng, depth),
+            unit,
+            Direction::Subtract,
+            &TypingContext::default(),
+        ),
         12 => Ok(Expression::extract(unit, tree(prng, depth))),
         _ => {
             let count = prng.index(5);

@@ -233,7 +233,15 @@ fn every_deep_tree_fits_the_stack() {
         |inner| Expression::call("LAST_DAY", vec![inner], &TypingContext::default()),
         |inner| Expression::case(vec![(inner.clone(), Expression::integer(1))], None),
         |inner| Expression::cast(inner, SqlType::Double),
-        |inner| Expression::interval(inner, Expression::integer(1), IntervalUnit::Day, Direction::Add),
+        |inner| {
+            Expression::interval(
+                inner,
+                Expression::integer(1),
+                IntervalUnit::Day,
+                Direction::Add,
+                &TypingContext::default(),
+            )
+        },
         |inner| Expression::between(inner, Expression::integer(0), Expression::integer(1), false),
         |inner| Expression::binary(BinaryOperator::Multiply, inner, typed("d")),
     ];
@@ -325,4 +333,88 @@ fn the_side_behind_null_is_evaluated_where_mysql_does() {
         typed(text).evaluate(&row(), &context).unwrap();
         assert_eq!(context.warnings.count(), warnings, "{text}");
     }
+}
+
+#[test]
+fn and_stops_at_null_where_only_true_counts() {
+    let overflow = || parse("b + 1 > 0").unwrap();
+    let condition = Expression::and(vec![parse("n = 1").unwrap(), overflow()]);
+    assert_eq!(condition.is_true(&row(), &context()), Ok(false));
+    // The value of the same AND could still become FALSE.
+    assert_eq!(condition.evaluate(&row(), &context()).unwrap_err().code, 1690);
+    let either = Expression::or(vec![parse("n = 1").unwrap(), condition]);
+    assert_eq!(either.is_true(&row(), &context()), Ok(false));
+}
+
+#[test]
+fn text_made_of_no_text_has_the_connections_collation() {
+    let typing = TypingContext { collation: types::Collation::Utf8mb4Bin, ..TypingContext::default() };
+    let collation = |name: &str, arguments: Vec<Expression>| {
+        let call = Expression::call(name, arguments, &typing).unwrap();
+        crate::typing::collation_of(&call.sql_type)
+    };
+    let five = || Expression::integer(5);
+    for (name, arguments) in [
+        ("BIN", vec![five()]),
+        ("CONV", vec![five(), five(), five()]),
+        ("CONCAT", vec![five(), five()]),
+        ("DAYNAME", vec![typed("da")]),
+        ("SPACE", vec![five()]),
+        ("INET_NTOA", vec![five()]),
+    ] {
+        assert_eq!(collation(name, arguments), Some(types::Collation::Utf8mb4Bin), "{name}");
+    }
+    assert_eq!(collation("CHAR", vec![five()]), Some(types::Collation::Binary));
+    assert_eq!(collation("CONCAT", vec![typed("s"), five()]), Some(types::Collation::Utf8mb40900AiCi));
+    let tomorrow = Expression::interval(
+        Expression::text("2024-01-01", types::Collation::Utf8mb4Bin),
+        five(),
+        IntervalUnit::Day,
+        Direction::Add,
+        &typing,
+    );
+    assert_eq!(crate::typing::collation_of(&tomorrow.unwrap().sql_type), Some(types::Collation::Utf8mb4Bin));
+}
+
+#[test]
+fn char_using_gives_text_or_null() {
+    let call = |name: &str, numbers: &[i64]| {
+        let mut arguments = vec![Expression::text(name, types::Collation::Utf8mb40900AiCi)];
+        arguments.extend(numbers.iter().map(|number| Expression::integer(*number)));
+        Expression::call("CHAR USING", arguments, &TypingContext::default())
+    };
+    let value = |numbers: &[i64]| call("utf8mb4", numbers).unwrap().evaluate(&row(), &context()).unwrap();
+    assert_eq!(value(&[77, 121]), types::Value::text("My"));
+    assert_eq!(value(&[50_085]), types::Value::text("å"));
+    let context = context();
+    assert!(call("utf8mb4", &[195]).unwrap().evaluate(&row(), &context).unwrap().is_null());
+    assert_eq!(context.warnings.take()[0].code, 1300);
+    assert!(call("ucs2", &[195]).is_err());
+}
+
+#[test]
+fn what_is_no_date_is_an_error_where_values_are_stored() {
+    let mut strict = context();
+    strict.sql_mode.strict = true;
+    let parsed = parse("STR_TO_DATE('2024-13-05', '%Y-%m-%d')").unwrap();
+    assert_eq!(parsed.evaluate(&row(), &strict).unwrap_err().code, 1411);
+    assert!(parsed.evaluate(&row(), &context()).unwrap().is_null());
+}
+
+#[test]
+fn unsigned_decimals_divide_to_unsigned_integers() {
+    let unsigned = SqlType::Decimal { precision: 6, scale: 2, unsigned: true };
+    let divisor = Expression::column(ColumnSlot(0), unsigned, true);
+    let quotient =
+        Expression::binary(BinaryOperator::IntegerDivide, Expression::integer(-52), divisor).unwrap();
+    let row = vec![types::Value::Decimal(Box::new(types::Decimal::from(2_i64)))];
+    assert_eq!(quotient.evaluate(&row, &context()).unwrap_err().code, 1690);
+}
+
+#[test]
+fn a_float_in_another_base_has_the_digits_that_are_shown() {
+    let column = Expression::column(ColumnSlot(0), SqlType::Float, true);
+    let call = Expression::call("OCT", vec![column], &TypingContext::default()).unwrap();
+    let row = vec![types::Value::Double(16_777_216.0)];
+    assert_eq!(call.evaluate(&row, &context()), Ok(types::Value::text("77777760")));
 }

@@ -134,11 +134,14 @@ pub(super) fn format<'a>(call: Call<'a>) -> Result<Text<'a>, EvaluationError> {
     let (Some(number), Some(digits)) = (call.number(0)?, call.i64(1)?) else { return Ok(None) };
     let digits = i32::try_from(digits.clamp(0, i64::from(Decimal::SCALE_MAX))).unwrap_or(0);
     let plain = match number {
-        Number::Double(double) => match Decimal::from_f64(double) {
-            // Doubles round half to even in their own digits, which their shortest decimal text keeps.
-            Some(decimal) => decimal.round(digits).map(|decimal| decimal.to_string()).unwrap_or_default(),
-            None => format!("{double:.precision$}", precision = usize::try_from(digits).unwrap_or(0)),
-        },
+        Number::Double(double) => {
+            // As ROUND does, half to even; the shortest text of what comes out has the digits.
+            let rounded = crate::numeric_functions::rounded(double, digits);
+            match Decimal::from_f64(rounded) {
+                Some(decimal) => decimal.round(digits).map(|decimal| decimal.to_string()).unwrap_or_default(),
+                None => format!("{rounded:.precision$}", precision = usize::try_from(digits).unwrap_or(0)),
+            }
+        }
         other => other
             .to_decimal()
             .and_then(|decimal| decimal.round(digits).ok())

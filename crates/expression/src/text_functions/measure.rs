@@ -54,8 +54,8 @@ pub(super) fn find(text: &[u8], needle: &[u8], collation: Collation) -> Option<u
 }
 
 /// ORD: the bytes of the first character as one number.
-pub(super) fn ord(text: &[u8]) -> i64 {
-    let size = character_size(text, false);
+pub(super) fn ord(text: &[u8], binary: bool) -> i64 {
+    let size = character_size(text, binary);
     text[..size].iter().fold(0, |number, byte| number * 256 + i64::from(*byte))
 }
 

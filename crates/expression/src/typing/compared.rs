@@ -253,6 +253,19 @@ impl Expression {
             .map(|item| meet(&operand, item, true, "in"))
             .collect();
         let meetings = meetings?;
+        let all_text = !meetings.is_empty()
+            && meetings.iter().all(|meeting| matches!(meeting.domain, Domain::Text(_)))
+            && meetings.windows(2).any(|pair| pair[0].domain != pair[1].domain);
+        if all_text {
+            // One collation for all, as in BETWEEN.
+            let collation = aggregate_collation(std::iter::once(&operand).chain(&items), "in")?;
+            let nullable = operand.nullable || items.iter().any(|item| item.nullable);
+            let items: Vec<Self> = items.into_iter().map(Self::into_text).collect();
+            let domain = Domain::Text(collation);
+            let list = sorted_list(items, domain);
+            let node = Node::In { negated, domain, operand: Box::new(operand.into_text()), list };
+            return Ok(Self::new(node, super::BIGINT, nullable));
+        }
         let same =
             meetings.windows(2).all(|pair| pair[0].domain == pair[1].domain && pair[0].left == pair[1].left);
         let first = match meetings.first() {

@@ -1,7 +1,8 @@
 //! What type an operation's result has: numeric classes, decimal shapes, string lengths, and the common type of several results.
 
 use crate::context::TypeError;
-use crate::node::{BinaryOperator, Expression};
+use crate::function::Function;
+use crate::node::{BinaryOperator, Expression, Node};
 use types::{BlobSize, Collation, Decimal, IntegerWidth, SqlType, Value};
 
 /// The type of integer literals and results.
@@ -212,10 +213,29 @@ pub(crate) fn fraction_digits(operand: &Expression) -> u8 {
     }
 }
 
-/// Digits behind the second of an operand that is a duration: text is read as one.
+/// Digits behind the second of an operand that is a duration: text that is known is read as one.
 pub(crate) fn time_fraction_digits(operand: &Expression) -> u8 {
+    let digits = |text: &[u8]| types::Time::parse(text).map_or(0, |parsed| parsed.fraction.min(6));
+    let is_known = |operand: &Expression| {
+        let mut reads_more = false;
+        operand.visit(&mut |inner| {
+            reads_more |= matches!(
+                inner.node,
+                Node::Column(_)
+                    | Node::Parameter(_)
+                    | Node::Function { function: Function::Session(_) | Function::Control(_), .. }
+            );
+        });
+        !reads_more
+    };
     match operand.as_literal() {
-        Some(Value::Bytes(text)) => types::Time::parse(text).map_or(0, |parsed| parsed.fraction.min(6)),
+        Some(Value::Bytes(text)) => digits(text),
+        None if super::is_text(&operand.sql_type) && is_known(operand) => {
+            match operand.clone().folded_if_pure().as_literal() {
+                Some(Value::Bytes(text)) => digits(text),
+                _ => 6,
+            }
+        }
         _ => fraction_digits(operand),
     }
 }
@@ -284,7 +304,9 @@ pub(super) fn arithmetic(operator: BinaryOperator, left: &Expression, right: &Ex
     let unsigned = matches!(classes.0, NumericClass::Integer { unsigned: true })
         || matches!(classes.1, NumericClass::Integer { unsigned: true });
     if operator == BinaryOperator::IntegerDivide {
-        return super::integer_type(IntegerWidth::Big, unsigned);
+        let is_unsigned =
+            |operand: &Expression| matches!(operand.sql_type, SqlType::Decimal { unsigned: true, .. });
+        return super::integer_type(IntegerWidth::Big, unsigned || is_unsigned(left) || is_unsigned(right));
     }
     if matches!(classes.0, NumericClass::Double) || matches!(classes.1, NumericClass::Double) {
         return SqlType::Double;

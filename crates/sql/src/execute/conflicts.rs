@@ -1,9 +1,10 @@
-//! One row of INSERT IGNORE, REPLACE or ON DUPLICATE KEY UPDATE into a table with unique indexes.
+//! One row of INSERT IGNORE, REPLACE or ON DUPLICATE KEY UPDATE into a table with unique indexes, or of UPDATE IGNORE that changes keys.
 //!
 //! ```text
 //! Probe: lock the row's primary key and all its unique keys, absent ones too, and read what is there
 //!   -> Others: lock and read the rows that its unique keys belong to
 //!   -> decide -> Write -> done
+//!   -> decide -> Probe (the keys that IGNORE … ON DUPLICATE KEY UPDATE gives the row that is there) -> ...
 //! ```
 //! Once the keys are locked nobody else can insert them, so the decision holds until the writes are staged.
 //!
@@ -44,7 +45,24 @@ pub(crate) enum RowOutcome {
         /// The AUTO_INCREMENT value of the row that was updated.
         id: Option<u64>,
     },
-    Unchanged,
+    Unchanged {
+        /// The AUTO_INCREMENT value of the row that stays.
+        id: Option<u64>,
+    },
+}
+
+/// A row that is there, and what is to become of it.
+pub(crate) struct Change {
+    pub(crate) old: Box<[u8]>,
+    pub(crate) new: Box<[u8]>,
+}
+
+/// What follows from what the keys show.
+enum Decision {
+    /// The changes are in the set.
+    Write(RowOutcome),
+    /// Another row changes instead, if its new keys are free.
+    Probe(Change),
 }
 
 /// A key of the new row that another row has.
@@ -77,6 +95,8 @@ pub(crate) struct ConflictRun {
     row: Box<[u8]>,
     /// The value that was drawn for its primary key.
     drawn_key: Option<u64>,
+    /// The stored row that becomes `row`; None: `row` is new.
+    old: Option<Box<[u8]>>,
     stage: Stage,
 }
 
@@ -100,7 +120,7 @@ pub(crate) fn stored_bytes(row: &KeyedRow, info: &TableAccessInfo) -> Result<Vec
 }
 
 impl ConflictRun {
-    /// Locks the row's keys.
+    /// Locks a new row's keys.
     pub(crate) fn start(
         number: usize,
         row: Box<[u8]>,
@@ -108,18 +128,39 @@ impl ConflictRun {
         (info, indexes): (&TableAccessInfo, &HiddenIndexes),
         cx: &mut Cx<'_, '_>,
     ) -> Result<Self, Failure> {
+        let stage = Self::probe(&row, info, indexes, cx)?;
+        Ok(Self { number, row, drawn_key, old: None, stage })
+    }
+
+    /// Locks the keys that a locked row is to have.
+    pub(crate) fn start_change(
+        number: usize,
+        change: Change,
+        info: &TableAccessInfo,
+        indexes: &HiddenIndexes,
+        cx: &mut Cx<'_, '_>,
+    ) -> Result<Self, Failure> {
+        let stage = Self::probe(&change.new, info, indexes, cx)?;
+        Ok(Self { number, row: change.new, drawn_key: None, old: Some(change.old), stage })
+    }
+
+    fn probe(
+        row: &[u8],
+        info: &TableAccessInfo,
+        indexes: &HiddenIndexes,
+        cx: &mut Cx<'_, '_>,
+    ) -> Result<Stage, Failure> {
         let lock = (LockMode::Exclusive, cx.lock_wait());
         let mut entries = Vec::new();
         for (position, index) in indexes.0.iter().enumerate() {
-            if let Some(key) = index.key_of(info, &row) {
+            if let Some(key) = index.key_of(info, row) {
                 let program = stored_rows(&index.hidden, None, cx);
                 entries.push((position, LockBatch::start(&index.hidden, &program, vec![key], lock, cx)?));
             }
         }
         let program = stored_rows(info, None, cx);
-        let base = LockBatch::start(info, &program, vec![primary_key_of(info, &row)], lock, cx)?;
-        let stage = Stage::Probe { base, entries, found: Vec::new(), base_row: None, is_base_done: false };
-        Ok(Self { number, row, drawn_key, stage })
+        let base = LockBatch::start(info, &program, vec![primary_key_of(info, row)], lock, cx)?;
+        Ok(Stage::Probe { base, entries, found: Vec::new(), base_row: None, is_base_done: false })
     }
 
     /// Goes on; None while answers are missing.
@@ -144,10 +185,15 @@ impl ConflictRun {
                         return Ok(None);
                     };
                     rows.extend(others);
-                    let outcome =
-                        self.decide((&conflicts, &rows), set, (conflict, update), (info, indexes), cx)?;
-                    set.send(false, cx)?;
-                    self.stage = Stage::Write(Some(outcome));
+                    match self.decide((&conflicts, &rows), set, (conflict, update), (info, indexes), cx)? {
+                        Decision::Probe(change) => {
+                            *self = Self::start_change(self.number, change, info, indexes, cx)?;
+                        }
+                        Decision::Write(outcome) => {
+                            set.send(false, cx)?;
+                            self.stage = Stage::Write(Some(outcome));
+                        }
+                    }
                 }
                 Stage::Write(outcome) => {
                     let Some(written) = set.poll(cx) else {
@@ -230,26 +276,29 @@ impl ConflictRun {
         (conflict, update): (&InsertConflict, Option<&UpdateProgram>),
         (info, indexes): (&TableAccessInfo, &HiddenIndexes),
         cx: &mut Cx<'_, '_>,
-    ) -> Result<RowOutcome, Failure> {
+    ) -> Result<Decision, Failure> {
+        if let Some(old) = &self.old {
+            return Ok(Decision::Write(self.decide_change(old, conflicts, set, (info, indexes), cx)));
+        }
         let zone = cx.statement.settings.time_zone_offset_seconds;
         let Some(first) = conflicts.first() else {
             add_insert(set, info, indexes, self.row.clone(), self.number, cx);
-            return Ok(RowOutcome::Inserted);
+            return Ok(Decision::Write(RowOutcome::Inserted));
         };
         if self.drawn_key.is_some() && conflicts.iter().any(|conflict| conflict.entry.is_none()) {
             return Err(Failure::DrawnTaken(duplicate_error(info, indexes, None, &self.row, zone)));
         }
         let error = || duplicate_error(info, indexes, first.entry, &self.row, zone);
         match (conflict, update) {
-            (InsertConflict::Ignore, _) => Ok(RowOutcome::Ignored(error())),
+            (InsertConflict::Ignore, _) => Ok(Decision::Write(RowOutcome::Ignored(error()))),
             (InsertConflict::Replace, _) => {
                 for row in rows {
                     add_delete(set, info, indexes, &stored_bytes(row, info)?, self.number, cx);
                 }
                 add_insert(set, info, indexes, self.row.clone(), self.number, cx);
-                Ok(RowOutcome::Replaced(rows.len() as u64))
+                Ok(Decision::Write(RowOutcome::Replaced(rows.len() as u64)))
             }
-            (InsertConflict::Update(_), Some(program)) => {
+            (InsertConflict::Update(_) | InsertConflict::UpdateIgnoring(_), Some(program)) => {
                 let Some(row) = rows.iter().find(|row| row.primary_key == first.primary_key) else {
                     return Err(Failure::Error(error()));
                 };
@@ -257,23 +306,50 @@ impl ConflictRun {
                 let warnings = Warnings::default();
                 let evaluated = evaluate_insert_conflict(program, info, &old, &self.row, &warnings)?;
                 cx.keep_raised(warnings.take_raised());
-                match evaluated {
-                    Evaluated::Changed(new) => {
-                        let new: Box<[u8]> = new.into();
-                        let auto =
-                            info.definition.auto_increment.map(|column| info.layout.column(&new, column));
-                        let id = match auto {
-                            Some(ValueRef::Int(id)) => u64::try_from(id).ok(),
-                            Some(ValueRef::UInt(id)) => Some(id),
-                            _ => None,
-                        };
-                        add_change(set, info, indexes, (&old, new), self.number, cx);
-                        Ok(RowOutcome::Updated { id })
+                Ok(match evaluated {
+                    Evaluated::Changed(new) if matches!(conflict, InsertConflict::UpdateIgnoring(_)) => {
+                        Decision::Probe(Change { old: old.into(), new: new.into() })
                     }
-                    Evaluated::Unchanged | Evaluated::NotMatched => Ok(RowOutcome::Unchanged),
-                }
+                    Evaluated::Changed(new) => {
+                        let id = id_of(info, &new);
+                        add_change(set, info, indexes, (&old, new.into()), self.number, cx);
+                        Decision::Write(RowOutcome::Updated { id })
+                    }
+                    Evaluated::Unchanged | Evaluated::NotMatched => {
+                        Decision::Write(RowOutcome::Unchanged { id: id_of(info, &old) })
+                    }
+                })
             }
-            (InsertConflict::Fail | InsertConflict::Update(_), _) => Err(Failure::Error(error())),
+            (InsertConflict::Fail | InsertConflict::Update(_) | InsertConflict::UpdateIgnoring(_), _) => {
+                Err(Failure::Error(error()))
+            }
         }
+    }
+
+    /// IGNORE: a row changes only if no other one has its new keys.
+    fn decide_change(
+        &self,
+        old: &[u8],
+        conflicts: &[Conflict],
+        set: &mut WriteSet,
+        (info, indexes): (&TableAccessInfo, &HiddenIndexes),
+        cx: &Cx<'_, '_>,
+    ) -> RowOutcome {
+        let own = primary_key_of(info, old);
+        if let Some(other) = conflicts.iter().find(|conflict| conflict.primary_key != own) {
+            let zone = cx.statement.settings.time_zone_offset_seconds;
+            return RowOutcome::Ignored(duplicate_error(info, indexes, other.entry, &self.row, zone));
+        }
+        add_change(set, info, indexes, (old, self.row.clone()), self.number, cx);
+        RowOutcome::Updated { id: id_of(info, &self.row) }
+    }
+}
+
+/// A row's AUTO_INCREMENT value.
+fn id_of(info: &TableAccessInfo, row: &[u8]) -> Option<u64> {
+    match info.layout.column(row, info.definition.auto_increment?) {
+        ValueRef::Int(id) => u64::try_from(id).ok(),
+        ValueRef::UInt(id) => Some(id),
+        _ => None,
     }
 }

@@ -97,7 +97,7 @@ fn insert_plan<'a>(cx: &Cx<'a, '_>) -> &'a InsertPlan {
 
 /// What values are evaluated with.
 fn value_context<'a>(cx: &Cx<'a, '_>, conflict: &InsertConflict) -> Context<'a> {
-    if matches!(conflict, InsertConflict::Ignore) {
+    if matches!(conflict, InsertConflict::Ignore | InsertConflict::UpdateIgnoring(_)) {
         cx.statement.context()
     } else {
         cx.statement.store_context()
@@ -110,7 +110,7 @@ impl InsertRun {
         let info = cx.info(&plan.table)?;
         let indexes = HiddenIndexes::of(&info, cx)?;
         let strictness = match (&plan.conflict, cx.statement.is_strict) {
-            (InsertConflict::Ignore, _) => Strictness::Ignore,
+            (InsertConflict::Ignore | InsertConflict::UpdateIgnoring(_), _) => Strictness::Ignore,
             (_, true) => Strictness::Strict,
             (_, false) => Strictness::Lenient,
         };
@@ -120,10 +120,11 @@ impl InsertRun {
         builder.check_left_out(&context)?;
         cx.keep_warnings(warnings_of(&context));
         let (update, changes_key) = match &plan.conflict {
-            InsertConflict::Update(assignments) => {
+            InsertConflict::Update(assignments) | InsertConflict::UpdateIgnoring(assignments) => {
                 let is_key = |column| info.definition.primary_key().iter().any(|part| part.column == column);
                 let changes_key = assignments.iter().any(|assignment| is_key(assignment.column));
-                let is_strict = cx.statement.is_strict;
+                let is_strict =
+                    cx.statement.is_strict && !matches!(plan.conflict, InsertConflict::UpdateIgnoring(_));
                 (Some(Arc::new(update_program(assignments, None, &info, is_strict, cx)?)), changes_key)
             }
             InsertConflict::Fail | InsertConflict::Ignore | InsertConflict::Replace => (None, false),
@@ -284,10 +285,15 @@ impl InsertRun {
                 let key = primary_key_of(&self.info, &row.bytes);
                 let on_duplicate = match (&plan.conflict, &self.update) {
                     _ if self.drawn_key(row.generated).is_some() => OnDuplicate::Fail,
-                    (InsertConflict::Update(_), Some(program)) => OnDuplicate::Update(Arc::clone(program)),
+                    (InsertConflict::Update(_) | InsertConflict::UpdateIgnoring(_), Some(program)) => {
+                        OnDuplicate::Update(Arc::clone(program))
+                    }
                     (InsertConflict::Ignore, _) => OnDuplicate::Ignore,
                     (InsertConflict::Replace, _) => OnDuplicate::Replace,
-                    (InsertConflict::Fail | InsertConflict::Update(_), _) => OnDuplicate::Fail,
+                    (
+                        InsertConflict::Fail | InsertConflict::Update(_) | InsertConflict::UpdateIgnoring(_),
+                        _,
+                    ) => OnDuplicate::Fail,
                 };
                 let insert = WriteOperation::Insert { key, row: row.bytes.clone(), on_duplicate };
                 self.set.add(&self.info.definition, insert, Origin::row(number), cx);
@@ -416,7 +422,8 @@ impl InsertRun {
                 self.affected += 2;
                 self.duplicates += 1;
             }
-            RowOutcome::Unchanged => {
+            RowOutcome::Unchanged { id } => {
+                self.last_explicit = id.or(self.last_explicit);
                 self.affected += found_rows(cx);
                 self.duplicates += 1;
             }

@@ -3,6 +3,7 @@
 //! ```text
 //! Gather (the keys of all candidates) -> Next --> Write (programs run at the primaries) -> Next ... -> done
 //!                                         \-> Lock (rows come here) -> Write (rows made here) -> Next ...
+//!                                                                    \-> Resolve (row by row) -> Next ...    UPDATE IGNORE of keys
 //! ```
 //! By full primary keys there is nothing to gather: one signal per partition, and with autocommit and one partition it carries the commit.
 //! Rows come here only if a unique index or the primary key is affected.
@@ -12,7 +13,7 @@
 //!
 //! Invariant: LIMIT counts rows that matched; of candidates that were changed in the meantime fewer may.
 
-use super::conflicts::{stored_bytes, stored_rows};
+use super::conflicts::{Change, ConflictRun, RowOutcome, stored_bytes, stored_rows};
 use super::locked_reader::{Candidates, LockBatch};
 use super::row_builder::{default_of, store_in_column};
 use super::select::{CandidateOptions, Window, candidates, conjunction_of};
@@ -21,7 +22,9 @@ use super::write_set::{
     FailedWrite, HiddenIndexes, Origin, WriteOutcome, WriteSet, add_change, add_delete, duplicate_error,
 };
 use super::{Completion, Cx, Failure, Progress, Pull, warnings_of};
-use crate::plan::{AccessPath, ColumnAssignment, DeletePlan, Limit, SortKey, TableAccess, UpdatePlan};
+use crate::plan::{
+    AccessPath, ColumnAssignment, DeletePlan, InsertConflict, Limit, SortKey, TableAccess, UpdatePlan,
+};
 use expression::context::Warnings;
 use expression::{Expression, IntervalUnit};
 use mysql_protocol::Capabilities;
@@ -41,6 +44,8 @@ const BATCH_ROWS: usize = 256;
 
 enum Kind {
     Update(Arc<UpdateProgram>),
+    /// UPDATE IGNORE that changes keys: a row whose new keys others have stays as it is.
+    UpdateIgnoring(Arc<UpdateProgram>),
     Delete(Option<Arc<DeleteFilter>>),
 }
 
@@ -49,6 +54,7 @@ enum Stage {
     Next,
     Lock(LockBatch),
     Write,
+    Resolve(Box<ConflictRun>),
 }
 
 /// An UPDATE or DELETE that runs.
@@ -64,6 +70,8 @@ pub(crate) struct ModifyRun {
     is_first: bool,
     /// Old bytes of the rows being rewritten, for messages.
     rewritten: Vec<Box<[u8]>>,
+    /// Locked rows that are still to be resolved.
+    unresolved: VecDeque<KeyedRow>,
     /// Rows wanted at most.
     left: u64,
     matched: u64,
@@ -82,15 +90,14 @@ impl ModifyRun {
         let mut touched = touched.filter(|(_, column)| column.flags.on_update_now).map(|(column, _)| column);
         let changes_keys =
             plan.assignments.iter().any(|assignment| is_key(assignment.column)) || touched.any(is_key);
-        if changes_keys && plan.ignore {
-            return Err(Failure::Error(SqlError::unsupported("UPDATE IGNORE of a primary or unique key")));
-        }
         let filter = plan.access.filter.clone();
         let is_strict = cx.statement.is_strict && !plan.ignore;
         let kept = if changes_keys { None } else { filter.clone() };
         let program = update_program(&plan.assignments, kept, &info, is_strict, cx)?;
         let rewrite = changes_keys.then(|| stored_rows(&info, filter, cx));
-        let kind = Kind::Update(Arc::new(program));
+        let program = Arc::new(program);
+        let kind =
+            if changes_keys && plan.ignore { Kind::UpdateIgnoring(program) } else { Kind::Update(program) };
         Self::new(kind, info, indexes, rewrite, &plan.access, (&plan.order_by, &plan.limit), cx)
     }
 
@@ -124,15 +131,16 @@ impl ModifyRun {
         cx: &mut Cx<'_, '_>,
     ) -> Result<Self, Failure> {
         let window = Window::of(limit, u64::MAX, cx.statement)?;
-        // Without LIMIT the order of changes shows nowhere.
-        let order_by = if window.count == u64::MAX { &[] } else { order_by };
+        // Without LIMIT the order of changes shows nowhere, unless who comes first gets a key.
+        let is_ordered = window.count != u64::MAX || matches!(kind, Kind::UpdateIgnoring(_));
+        let order_by = if is_ordered { order_by } else { &[] };
         let stage = if matches!(access.path, AccessPath::Empty) {
             Stage::Next
         } else {
             let filter = conjunction_of([access.filter.clone()], cx.statement);
             let must_match = window.count != u64::MAX;
             let settings = match &kind {
-                Kind::Update(program) => program.context.settings,
+                Kind::Update(program) | Kind::UpdateIgnoring(program) => program.context.settings,
                 Kind::Delete(_) => cx.statement.store_settings(),
             };
             let options = CandidateOptions { order: Order::Any, must_match, settings };
@@ -148,6 +156,7 @@ impl ModifyRun {
             set: WriteSet::default(),
             is_first: true,
             rewritten: Vec::new(),
+            unresolved: VecDeque::new(),
             left: window.count,
             matched: 0,
             changed: 0,
@@ -162,6 +171,7 @@ impl ModifyRun {
                         return Ok(progress);
                     }
                 }
+                Stage::Next if !self.unresolved.is_empty() => self.resolve_next(cx)?,
                 Stage::Next => {
                     if self.keys.is_empty() {
                         return Ok(Progress::Done(self.completion(cx)));
@@ -176,8 +186,24 @@ impl ModifyRun {
                         self.stage = Stage::Lock(batch);
                         return Ok(Progress::Wait);
                     }
+                    Some(rows) if matches!(self.kind, Kind::UpdateIgnoring(_)) => {
+                        self.unresolved = rows.into();
+                    }
                     Some(rows) => self.rewrite_rows(&rows, cx)?,
                 },
+                Stage::Resolve(mut run) => {
+                    let parts = (&*self.info, &self.indexes);
+                    match run.poll(&mut self.set, &InsertConflict::Ignore, None, parts, cx)? {
+                        None => {
+                            self.stage = Stage::Resolve(run);
+                            return Ok(Progress::Wait);
+                        }
+                        Some(RowOutcome::Ignored(error)) => {
+                            cx.core.diagnostics.warn(error.code, error.message)
+                        }
+                        Some(_) => self.changed += 1,
+                    }
+                }
                 Stage::Write => match self.set.poll(cx) {
                     None => {
                         self.stage = Stage::Write;
@@ -237,7 +263,9 @@ impl ModifyRun {
         }
         for (number, key) in keys.into_iter().enumerate() {
             let operation = match &self.kind {
-                Kind::Update(program) => WriteOperation::Update { key, program: Arc::clone(program) },
+                Kind::Update(program) | Kind::UpdateIgnoring(program) => {
+                    WriteOperation::Update { key, program: Arc::clone(program) }
+                }
                 Kind::Delete(filter) => WriteOperation::Delete { key, filter: filter.clone() },
             };
             self.set.add(&self.info.definition, operation, Origin::row(number), cx);
@@ -262,20 +290,40 @@ impl ModifyRun {
                     self.changed += 1;
                     self.rewritten.push(old.into());
                 }
-                Kind::Update(program) => match evaluate_update(program, &self.info, &old, &warnings)? {
-                    Evaluated::Changed(new) => {
-                        let new: Box<[u8]> = new.into();
-                        self.changed += 1;
-                        self.rewritten.push(new.clone());
-                        add_change(&mut self.set, &self.info, &self.indexes, (&old, new), number, cx);
+                Kind::Update(program) | Kind::UpdateIgnoring(program) => {
+                    match evaluate_update(program, &self.info, &old, &warnings)? {
+                        Evaluated::Changed(new) => {
+                            let new: Box<[u8]> = new.into();
+                            self.changed += 1;
+                            self.rewritten.push(new.clone());
+                            add_change(&mut self.set, &self.info, &self.indexes, (&old, new), number, cx);
+                        }
+                        Evaluated::Unchanged | Evaluated::NotMatched => self.rewritten.push(old.into()),
                     }
-                    Evaluated::Unchanged | Evaluated::NotMatched => self.rewritten.push(old.into()),
-                },
+                }
             }
         }
         cx.keep_raised(warnings.take_raised());
         self.set.send(false, cx)?;
         self.stage = Stage::Write;
+        Ok(())
+    }
+
+    /// Makes one locked row's new version, and looks whether its keys are free.
+    fn resolve_next(&mut self, cx: &mut Cx<'_, '_>) -> Result<(), Failure> {
+        let (Some(row), Kind::UpdateIgnoring(program)) = (self.unresolved.pop_front(), &self.kind) else {
+            return Ok(());
+        };
+        let warnings = Warnings::default();
+        let old = stored_bytes(&row, &self.info)?;
+        let evaluated = evaluate_update(program, &self.info, &old, &warnings)?;
+        cx.keep_raised(warnings.take_raised());
+        self.matched += 1;
+        if let Evaluated::Changed(new) = evaluated {
+            let change = Change { old: old.into(), new: new.into() };
+            let run = ConflictRun::start_change(0, change, &self.info, &self.indexes, cx)?;
+            self.stage = Stage::Resolve(Box::new(run));
+        }
         Ok(())
     }
 
@@ -312,7 +360,7 @@ impl ModifyRun {
         let (matched, changed, warnings) = (self.matched, self.changed, cx.core.diagnostics.count());
         match self.kind {
             Kind::Delete(_) => Completion { affected_rows: changed, ..Completion::default() },
-            Kind::Update(_) => {
+            Kind::Update(_) | Kind::UpdateIgnoring(_) => {
                 let counts_found = cx.core.capabilities.contains(Capabilities::FOUND_ROWS);
                 Completion {
                     affected_rows: if counts_found { matched } else { changed },
@@ -390,6 +438,12 @@ fn assigned_value(
         return Ok(folded);
     }
     let amount = Expression::integer(offset);
-    Expression::interval(folded, amount, IntervalUnit::Second, expression::Direction::Subtract)
-        .map_err(|error| Failure::Error(SqlError::new(error.code(), error.to_string())))
+    Expression::interval(
+        folded,
+        amount,
+        IntervalUnit::Second,
+        expression::Direction::Subtract,
+        &expression::TypingContext::default(),
+    )
+    .map_err(|error| Failure::Error(SqlError::new(error.code(), error.to_string())))
 }

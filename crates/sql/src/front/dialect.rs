@@ -17,7 +17,7 @@ use expression::AggregateFunction;
 use sqlparser::ast::{
     CastKind, CharacterLength, DataType, DateTimeField, ExactNumberInfo, Expr, ExtractSyntax, Function,
     FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident, Interval, ObjectName,
-    TimezoneInfo, TypedString, UnaryOperator,
+    TimezoneInfo, TypedString, UnaryOperator, Value as AstValue,
 };
 use sqlparser::dialect::{Dialect, MySqlDialect, Precedence};
 use sqlparser::keywords::Keyword;
@@ -277,6 +277,9 @@ fn parse_word(parser: &mut Parser<'_>, word: Word, span: Span) -> Result<Option<
     }
 }
 
+/// What `CHAR(… USING character_set)` is called inside, with the character set as its first argument.
+const CHAR_USING: &str = "CHAR USING";
+
 /// A function call, at its parenthesis. Those with clauses of their own in the parentheses or behind them are the crate's; for all others
 /// that would cost a deep stack.
 fn parse_call(parser: &mut Parser<'_>, word: Word, span: Span) -> Result<Expr, ParserError> {
@@ -292,6 +295,17 @@ fn parse_call(parser: &mut Parser<'_>, word: Word, span: Span) -> Result<Expr, P
             if !parser.consume_token(&Token::Comma) {
                 break;
             }
+        }
+        if name.value.eq_ignore_ascii_case("CHAR") && parser.parse_keyword(Keyword::USING) {
+            let character_set = parser.parse_identifier()?;
+            parser.expect_token(&Token::RParen)?;
+            let character_set = AstValue::SingleQuotedString(character_set.value).with_span(span);
+            args.insert(0, Expr::Value(character_set));
+            let name = Ident::with_span(span, CHAR_USING);
+            return Ok(Expr::Function(Function {
+                args: argument_list(args),
+                ..call_without_arguments(name)
+            }));
         }
         parser.expect_token(&Token::RParen)?;
     }

@@ -199,12 +199,12 @@ impl Tree {
             InsertConflict::Fail => "Insert into",
             InsertConflict::Ignore => "Insert, unless it exists, into",
             InsertConflict::Replace => "Replace in",
-            InsertConflict::Update(_) => "Insert or update in",
+            InsertConflict::Update(_) | InsertConflict::UpdateIgnoring(_) => "Insert or update in",
         };
         let columns: Vec<&str> =
             insert.columns.iter().map(|column| insert.table.column_at(*column).name.as_str()).collect();
         let update = match &insert.conflict {
-            InsertConflict::Update(assignments) => {
+            InsertConflict::Update(assignments) | InsertConflict::UpdateIgnoring(assignments) => {
                 format!(" set {}", shown_assignments(assignments, &insert.table))
             }
             InsertConflict::Fail | InsertConflict::Ignore | InsertConflict::Replace => String::new(),

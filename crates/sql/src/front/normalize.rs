@@ -36,15 +36,20 @@ pub struct Normalized {
     pub is_cacheable: bool,
 }
 
-/// Replaces literals by parameters.
-pub fn normalize(text: &str, limits: &TextLimits) -> Result<Normalized, SqlError> {
+/// Replaces literals by parameters; texts have the connection's collation.
+pub fn normalize(text: &str, limits: &TextLimits, collation: Collation) -> Result<Normalized, SqlError> {
     let mut normalized = Normalized::default();
-    normalize_into(text, limits, &mut normalized)?;
+    normalize_into(text, limits, collation, &mut normalized)?;
     Ok(normalized)
 }
 
 /// As [`normalize`], into buffers that are used again.
-pub fn normalize_into(text: &str, limits: &TextLimits, normalized: &mut Normalized) -> Result<(), SqlError> {
+pub fn normalize_into(
+    text: &str,
+    limits: &TextLimits,
+    collation: Collation,
+    normalized: &mut Normalized,
+) -> Result<(), SqlError> {
     normalized.text_with_markers.clear();
     normalized.parameters.clear();
     normalized.parameter_types.clear();
@@ -52,7 +57,7 @@ pub fn normalize_into(text: &str, limits: &TextLimits, normalized: &mut Normaliz
     if text.len() > limits.text_size_max {
         super::limits::check(text, limits)?;
     }
-    let mut pass = Pass::new(text, limits, normalized);
+    let mut pass = Pass::new(text, limits, collation, normalized);
     let done = pass.run().map_err(|error| syntax_error(text, error.offset))?;
     if done == Outcome::Verbatim {
         normalized.text_with_markers.clear();
@@ -132,6 +137,8 @@ enum Before {
 struct Pass<'t, 'n> {
     text: &'t str,
     limits: TextLimits,
+    /// Of text literals.
+    collation: Collation,
     lexer: Lexer<'t>,
     normalized: &'n mut Normalized,
     region: Region,
@@ -143,10 +150,11 @@ struct Pass<'t, 'n> {
 }
 
 impl<'t, 'n> Pass<'t, 'n> {
-    fn new(text: &'t str, limits: &TextLimits, normalized: &'n mut Normalized) -> Self {
+    fn new(text: &'t str, limits: &TextLimits, collation: Collation, normalized: &'n mut Normalized) -> Self {
         Self {
             text,
             limits: *limits,
+            collation,
             lexer: Lexer::new(text),
             normalized,
             region: Region::Values,
@@ -337,7 +345,7 @@ impl<'t, 'n> Pass<'t, 'n> {
         }
         self.gap(token);
         let value = Value::Bytes(unquote(token.text(self.text)).into_bytes());
-        let kept = self.parameter(value, text_parameter_type());
+        let kept = self.parameter(value, text_parameter_type(self.collation));
         self.before = Before::Text;
         kept
     }
@@ -398,8 +406,8 @@ fn word_before_literal(word: &[u8]) -> Before {
 }
 
 /// The type of a text parameter: one for all lengths, so that plans are shared.
-pub(crate) fn text_parameter_type() -> SqlType {
-    SqlType::VarChar { length: 65_535, collation: Collation::Utf8mb40900AiCi }
+pub(crate) fn text_parameter_type(collation: Collation) -> SqlType {
+    SqlType::VarChar { length: 65_535, collation }
 }
 
 /// The value and type of a number as MySQL types its literals; None if it is too long to be one.

@@ -142,6 +142,43 @@ fn statements_that_need_nobody() {
 }
 
 #[test]
+fn a_plan_is_for_the_settings_it_was_made_with() {
+    let mut harness = Harness::new();
+    let client = harness.connect();
+    let equal = |harness: &mut Harness| {
+        let plain = rows(harness.ask(client, "SELECT 1 FROM DUAL WHERE 'A' = 'a'")).len();
+        let collation = rows(harness.ask(client, "SELECT COLLATION(CONCAT(1, 2)) FROM DUAL WHERE 1 = 1"));
+        (plain, collation)
+    };
+    for _ in 0..2 {
+        assert_eq!(equal(&mut harness), (1, vec![vec![text("utf8mb4_0900_ai_ci")]]));
+        harness.ask(client, "SET NAMES utf8mb4 COLLATE utf8mb4_bin");
+        assert_eq!(equal(&mut harness), (0, vec![vec![text("utf8mb4_bin")]]));
+        harness.ask(client, "SET NAMES utf8mb4");
+    }
+}
+
+#[test]
+fn parentheses_are_no_part_of_a_plain_name() {
+    let mut harness = Harness::new();
+    let client = harness.connect();
+    let Response::ResultSet(set) = harness.ask(client, "SELECT (12), ('x'), ((3)), (-3), (1 + 1)") else {
+        panic!("a result set was expected")
+    };
+    let names: Vec<&str> = set.columns.iter().map(|column| column.name.as_str()).collect();
+    assert_eq!(names, ["12", "x", "3", "(-3)", "(1 + 1)"]);
+}
+
+#[test]
+fn char_using_is_parsed() {
+    let mut harness = Harness::new();
+    let client = harness.connect();
+    let answer = harness.ask(client, "SELECT CHAR(77, 121 USING utf8mb4), CHAR(77 USING binary)");
+    assert_eq!(rows(answer), vec![vec![text("My"), text("M")]]);
+    assert_eq!(errno(harness.ask(client, "SELECT CHAR(77 USING ucs2)")), 1235);
+}
+
+#[test]
 fn several_statements_of_one_packet_end_at_an_error() {
     let mut harness = Harness::new();
     let client = harness.connect_multi();

@@ -83,7 +83,7 @@ impl SessionCore {
         text: &str,
         normalized: &mut Normalized,
     ) -> Result<Arc<CachedStatement>, SqlError> {
-        front::normalize_into(text, &env.module.config.text_limits, normalized)?;
+        front::normalize_into(text, &env.module.config.text_limits, self.variables.collation, normalized)?;
         if normalized.is_cacheable {
             let (digest, markers) = (normalized.digest, normalized.text_with_markers.as_str());
             if let Some(found) = self.cached(env, digest, markers) {

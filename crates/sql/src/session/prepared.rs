@@ -19,7 +19,7 @@ use mysql_protocol::{
 };
 use protocol::SqlError;
 use std::sync::Arc;
-use types::{Date, DateTime, Decimal, IntegerWidth, SqlType, Time, Value};
+use types::{Collation, Date, DateTime, Decimal, IntegerWidth, SqlType, Time, Value};
 
 /// Statements that one session may hold.
 const STATEMENTS_MAX: usize = 16_382;
@@ -51,7 +51,7 @@ fn parameter_definition() -> ColumnDefinition<'static> {
 }
 
 /// The type that a plan is made for.
-fn type_of(parameter: ParameterType) -> SqlType {
+fn type_of(parameter: ParameterType, collation: Collation) -> SqlType {
     match parameter.column_type {
         ColumnType::Null => SqlType::Null,
         ColumnType::Tiny
@@ -82,7 +82,7 @@ fn type_of(parameter: ParameterType) -> SqlType {
         | ColumnType::String
         | ColumnType::Json
         | ColumnType::Enum
-        | ColumnType::Set => text_parameter_type(),
+        | ColumnType::Set => text_parameter_type(collation),
     }
 }
 
@@ -273,7 +273,8 @@ impl PreparedStatement {
         {
             return Ok(Arc::clone(bound));
         }
-        let sql_types: Vec<SqlType> = types.iter().map(|parameter| type_of(*parameter)).collect();
+        let sql_types: Vec<SqlType> =
+            types.iter().map(|parameter| type_of(*parameter, core.variables.collation)).collect();
         let planned = core.plan_of_prepared(env, &self.text, &sql_types).map_err(ExecuteError::Sql)?;
         self.bound_types = types.to_vec();
         self.bound = Some(Arc::clone(&planned));

@@ -399,7 +399,7 @@ impl Binder<'_> {
         let unit = interval.leading_field.as_ref().map(ToString::to_string).unwrap_or_default();
         let unit = interval_unit(&unit)?;
         let amount = self.bound(&interval.value, place)?;
-        self.typed(Expression::interval(date, amount, unit, direction))
+        self.typed(Expression::interval(date, amount, unit, direction, &self.context.typing))
     }
 
     /// `(a, b) = (1, 2)`: column by column.

@@ -38,10 +38,12 @@ impl Binder<'_> {
                 InsertKind::Replace => InsertConflict::Replace,
             }
         } else {
+            let assignments = self.on_duplicate(insert, scope)?;
             if insert.kind == InsertKind::Ignore {
-                return Err(SqlError::unsupported("INSERT IGNORE with ON DUPLICATE KEY UPDATE"));
+                InsertConflict::UpdateIgnoring(assignments)
+            } else {
+                InsertConflict::Update(assignments)
             }
-            InsertConflict::Update(self.on_duplicate(insert, scope)?)
         };
         Ok(Bound::without_rows(Plan::Insert(Box::new(InsertPlan { table, columns, rows, conflict }))))
     }

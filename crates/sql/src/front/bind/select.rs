@@ -216,11 +216,18 @@ impl Binder<'_> {
         let mut place = Place::new(scope, Clause::FieldList);
         place.aggregates = Some(aggregates);
         let expression = self.expression(expr, &mut place)?;
-        let name = match (expr, &alias) {
+        let mut named = expr;
+        while let Expr::Nested(inner) = named {
+            named = inner;
+        }
+        let name = match (named, &alias) {
             // A column is named as it was written, without its qualifiers; a text by its value.
             (Expr::Identifier(ident), None) if expression.as_column().is_some() => ident.value.clone(),
             (Expr::CompoundIdentifier(parts), None) => parts.last().map_or(name, |part| part.value.clone()),
-            (Expr::Value(value), None) => text_of(&value.value).unwrap_or(name),
+            (Expr::Value(value), None) => {
+                let is_nested = !std::ptr::eq(named, expr);
+                text_of(&value.value).unwrap_or_else(|| if is_nested { named.to_string() } else { name })
+            }
             (Expr::Prefixed { value, .. }, None) => match &**value {
                 Expr::Value(value) => text_of(&value.value).unwrap_or(name),
                 _ => name,

@@ -1,7 +1,7 @@
 use super::*;
 
 fn shown(text: &str) -> String {
-    let normalized = normalize(text, &TextLimits::default()).unwrap();
+    let normalized = normalize(text, &TextLimits::default(), Collation::Utf8mb40900AiCi).unwrap();
     let values: Vec<String> = normalized
         .parameters
         .iter()
@@ -82,7 +82,8 @@ fn literals_become_parameters() {
 
 #[test]
 fn the_digest_names_text_and_types() {
-    let digest = |text: &str| normalize(text, &TextLimits::default()).unwrap().digest;
+    let digest =
+        |text: &str| normalize(text, &TextLimits::default(), Collation::Utf8mb40900AiCi).unwrap().digest;
     let base = digest("SELECT a FROM t WHERE id = 5");
     assert_eq!(base, digest("SELECT a FROM t  WHERE id = 77"));
     assert_eq!(base, digest("SELECT a FROM t /* x */ WHERE id =\n-1"));
@@ -103,11 +104,24 @@ fn too_many_literals_are_left_alone() {
 #[test]
 fn buffers_are_used_again() {
     let mut normalized = Normalized::default();
-    normalize_into("SELECT a FROM t WHERE id = 5", &TextLimits::default(), &mut normalized).unwrap();
+    normalize_into(
+        "SELECT a FROM t WHERE id = 5",
+        &TextLimits::default(),
+        Collation::Utf8mb40900AiCi,
+        &mut normalized,
+    )
+    .unwrap();
     let first = normalized.clone();
-    normalize_into("SHOW TABLES", &TextLimits::default(), &mut normalized).unwrap();
+    normalize_into("SHOW TABLES", &TextLimits::default(), Collation::Utf8mb40900AiCi, &mut normalized)
+        .unwrap();
     assert!(!normalized.is_cacheable && normalized.parameters.is_empty());
-    normalize_into("SELECT a FROM t WHERE id = 5", &TextLimits::default(), &mut normalized).unwrap();
+    normalize_into(
+        "SELECT a FROM t WHERE id = 5",
+        &TextLimits::default(),
+        Collation::Utf8mb40900AiCi,
+        &mut normalized,
+    )
+    .unwrap();
     assert_eq!(normalized, first);
 }
 
@@ -121,7 +135,9 @@ fn statements_are_split_at_semicolons_of_their_own() {
 
 #[test]
 fn lexical_errors_are_syntax_errors() {
-    let error = normalize("SELECT a FROM t\nWHERE a = 'x", &TextLimits::default()).unwrap_err();
+    let error =
+        normalize("SELECT a FROM t\nWHERE a = 'x", &TextLimits::default(), Collation::Utf8mb40900AiCi)
+            .unwrap_err();
     assert_eq!(error.code, 1064);
     assert!(error.message.ends_with("near ''x' at line 2"), "{}", error.message);
 }

@@ -93,7 +93,7 @@ impl Binder<'_> {
             ("TIMESTAMPADD", [unit, amount, date]) => {
                 let unit = interval_unit(unit_name(unit)?)?;
                 let (amount, date) = (self.bound(amount, place)?, self.bound(date, place)?);
-                self.typed(Expression::interval(date, amount, unit, Direction::Add))?
+                self.typed(Expression::interval(date, amount, unit, Direction::Add, &self.context.typing))?
             }
             ("TIMESTAMPDIFF", [unit, from, to]) => {
                 let unit = interval_unit(unit_name(unit)?)?;
