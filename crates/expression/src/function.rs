@@ -125,6 +125,30 @@ const UNSUPPORTED: &[&str] = &[
 ];
 
 impl Function {
+    /// Whether a text that it gives is a new one, not a part or a form of its arguments: it has a collation of its own.
+    pub(crate) fn makes_text(self) -> bool {
+        match self {
+            Function::Text(function) => matches!(
+                function,
+                TextFunction::Hex
+                    | TextFunction::Unhex
+                    | TextFunction::ToBase64
+                    | TextFunction::FromBase64
+                    | TextFunction::Md5
+                    | TextFunction::Sha1
+                    | TextFunction::Sha2
+                    | TextFunction::Char
+                    | TextFunction::CharUsing
+                    | TextFunction::Format
+                    | TextFunction::Space
+                    | TextFunction::Collation
+                    | TextFunction::CharacterSet
+            ),
+            Function::Numeric(_) | Function::Temporal(_) | Function::Session(_) => true,
+            Function::Control(_) | Function::Extract(_) | Function::TimestampDifference(_) => false,
+        }
+    }
+
     /// The function of that name, any case.
     #[must_use]
     pub fn by_name(name: &str) -> Option<Self> {

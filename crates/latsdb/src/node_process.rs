@@ -191,6 +191,7 @@ fn settings(config: &ClusterConfig, text: String, me: &NodeConfig) -> NodeSettin
         partitions_per_node: config.partitions_per_node,
         time_between_epochs: config.time_between_epochs,
         max_connections: me.mysql.as_ref().map_or(0, |mysql| mysql.max_connections),
+        connect_timeout_s: me.mysql.as_ref().map(|mysql| mysql.connect_timeout_s),
         // Every node that serves MySQL makes itself a certificate.
         has_tls: me.mysql.is_some(),
         lock_wait_timeout_max: me.lock_wait_timeout,

@@ -42,6 +42,8 @@ pub struct NodeSettings {
     pub time_between_epochs: Duration,
     /// max_connections.
     pub max_connections: u32,
+    /// connect_timeout, seconds; none: the default of sessions.
+    pub connect_timeout_s: Option<u32>,
     /// The driver can answer a TLS handshake.
     pub has_tls: bool,
     /// TransactionDeadlockDetectionTimeout.
@@ -78,6 +80,7 @@ pub fn build(
     for address in &addresses {
         let module = match address.kind {
             ModuleKind::Sql => {
+                let default = SqlConfig::new(settings.node, address.instance);
                 let config = SqlConfig {
                     // Connections are spread evenly over the modules.
                     max_connections: settings
@@ -86,7 +89,10 @@ pub fn build(
                     has_tls: settings.has_tls,
                     lock_wait_timeout_max: settings.lock_wait_timeout_max,
                     transaction_inactive_timeout: settings.transaction_inactive_timeout,
-                    ..SqlConfig::new(settings.node, address.instance)
+                    handshake_timeout_ms: settings
+                        .connect_timeout_s
+                        .map_or(default.handshake_timeout_ms, |seconds| u64::from(seconds) * 1_000),
+                    ..default
                 };
                 NodeModule::sql(*address, SqlModule::new(config, Arc::clone(memory)))
             }

@@ -126,6 +126,8 @@ pub struct MysqlConfig {
     pub socket: Option<String>,
     /// `max_connections`.
     pub max_connections: u32,
+    /// `connect_timeout`, seconds.
+    pub connect_timeout_s: u32,
 }
 
 /// How a node's threads are laid out.
@@ -482,6 +484,7 @@ impl Reader {
             bind_address: text("bind_address"),
             socket: text("socket"),
             max_connections: narrow(values.number("max_connections")),
+            connect_timeout_s: narrow(values.number("connect_timeout")),
         });
         let management_port = (values.role == NodeRole::Management)
             .then(|| ports.of(values, "PortNumber", MANAGEMENT_PORT_FIRST));

@@ -34,13 +34,14 @@ impl SqlError {
         Self::new(1235, format!("This version of LatsDB doesn't yet support '{feature}'"))
     }
 
-    /// 1213: the transaction was rolled back; the text says why.
+    /// 1213: the transaction was rolled back; the text says first why. Clients know by the number that the same may go well another time.
     #[must_use]
     pub fn deadlock(reason: &str) -> Self {
-        Self::new(
-            1213,
-            format!("Deadlock found when trying to get lock; try restarting transaction ({reason})"),
-        )
+        let mut text = String::new();
+        let mut letters = reason.chars();
+        text.extend(letters.next().into_iter().flat_map(char::to_uppercase));
+        text.push_str(letters.as_str());
+        Self::new(1213, format!("{text}; try restarting transaction"))
     }
 
     /// 1317: KILL QUERY; nothing of the statement stays.

@@ -311,6 +311,7 @@ impl World {
             partitions_per_node: self.shape.partitions_per_node,
             time_between_epochs: transaction::epochs::TIME_BETWEEN_EPOCHS,
             max_connections: 100,
+            connect_timeout_s: None,
             has_tls: false,
             lock_wait_timeout_max: None,
             transaction_inactive_timeout: None,

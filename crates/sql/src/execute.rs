@@ -140,9 +140,9 @@ pub(crate) fn failure_of(refusal: Refusal, table: &str) -> Failure {
             3572,
             "Statement aborted because lock(s) could not be acquired immediately and NOWAIT is set.",
         )),
-        Refusal::Deadlock { other } => {
-            Failure::Doomed(SqlError::deadlock(&format!("with transaction {other}")))
-        }
+        Refusal::Deadlock { other } => Failure::Doomed(SqlError::deadlock(&format!(
+            "Deadlock found when trying to get lock (with transaction {other})"
+        ))),
         Refusal::RegionFull { region } => Failure::Error(SqlError::region_full(table, &region)),
         Refusal::Error(error) => Failure::Error(error),
         Refusal::NotHeld => {

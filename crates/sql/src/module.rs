@@ -58,7 +58,7 @@ impl SqlConfig {
             instance,
             max_connections: 1000,
             max_allowed_packet: 64 << 20,
-            handshake_timeout_ms: 5_000,
+            handshake_timeout_ms: 10_000,
             has_tls: false,
             lock_wait_timeout_max: None,
             transaction_inactive_timeout: None,

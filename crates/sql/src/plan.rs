@@ -62,7 +62,7 @@ impl Prepared {
             | Plan::Use(_)
             | Plan::Kill { .. }
             | Plan::Nothing { .. } => true,
-            Plan::Ddl(_) | Plan::Set(_) | Plan::Show(_) => false,
+            Plan::Ddl(_) | Plan::Set(_) | Plan::Show(_) | Plan::Named(_) => false,
         }
     }
 }
@@ -143,6 +143,8 @@ pub enum Plan {
         /// A warning that says so, if it deserves one.
         note: Option<String>,
     },
+    /// PREPARE, EXECUTE, DEALLOCATE PREPARE.
+    Named(NamedStatement),
 }
 
 /// Forms of EXPLAIN.
@@ -403,6 +405,39 @@ pub enum TransactionStatement {
     Release(String),
 }
 
+/// PREPARE, EXECUTE and DEALLOCATE PREPARE as texts.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum NamedStatement {
+    /// PREPARE name FROM source.
+    Prepare {
+        /// In lower case.
+        name: String,
+        /// Where its text is.
+        source: StatementSource,
+    },
+    /// EXECUTE name USING variables.
+    Execute {
+        /// In lower case.
+        name: String,
+        /// User variables, in lower case.
+        using: Vec<String>,
+    },
+    /// DEALLOCATE PREPARE name.
+    Deallocate {
+        /// In lower case.
+        name: String,
+    },
+}
+
+/// Where PREPARE finds the text.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum StatementSource {
+    /// A literal.
+    Text(String),
+    /// A user variable, in lower case.
+    Variable(String),
+}
+
 /// One assignment of SET.
 #[derive(Clone, Debug)]
 pub struct SetItem {
@@ -423,6 +458,8 @@ pub enum SetTarget {
     User(String),
     /// SET NAMES, SET CHARACTER SET.
     Names,
+    /// Nothing, as of DO.
+    Nothing,
     /// The isolation level of this session, or of the next transaction.
     Isolation {
         /// Only the next transaction.
@@ -503,7 +540,10 @@ pub enum Show {
     /// SHOW [FULL] PROCESSLIST.
     ProcessList,
     /// SHOW GRANTS.
-    Grants,
+    Grants {
+        /// Name and host; none: the session's own.
+        account: Option<(String, String)>,
+    },
     /// SHOW PRIVILEGES.
     Privileges,
     /// SHOW PLUGINS.

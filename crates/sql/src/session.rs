@@ -14,6 +14,7 @@
 //! | `connection` | the handshake, accounts, limits |
 //! | `commands` | what each command does |
 //! | `prepared` | prepared statements and their parameters |
+//! | `named` | PREPARE, EXECUTE and DEALLOCATE PREPARE as texts |
 //! | `running` | the statement that runs: execution, commit, undoing, trying again |
 //! | `control` | SET, USE, transaction control, KILL |
 //! | `binding` | what the front end is told about the session |
@@ -26,6 +27,7 @@ mod binding;
 mod commands;
 mod connection;
 mod control;
+mod named;
 pub(crate) mod point;
 mod prepared;
 mod running;
@@ -43,6 +45,7 @@ use mysql_protocol::result::{EndPacket, OkPacket};
 use mysql_protocol::{
     Capabilities, ErrorPacket, Expected, PacketWriter, Reassembler, Received, ServerHandshake, StatusFlags,
 };
+use named::NamedStatements;
 use prepared::PreparedStatement;
 use protocol::module::ConnectionAction;
 use protocol::signal::{Probe, RequestId};
@@ -304,6 +307,8 @@ pub(crate) struct Session {
     is_paused: bool,
     statements: FixedMap<u32, PreparedStatement>,
     last_statement_id: u32,
+    /// What PREPARE prepared, by name in lower case.
+    named_statements: NamedStatements,
     running: Option<Box<Running>>,
     /// Statements of a COM_QUERY that were not begun.
     queue: VecDeque<String>,
@@ -338,6 +343,7 @@ impl Session {
             is_paused: false,
             statements: FixedMap::default(),
             last_statement_id: 0,
+            named_statements: NamedStatements::default(),
             running: None,
             queue: VecDeque::new(),
             normalized: Normalized::default(),
@@ -638,5 +644,6 @@ impl Session {
         self.core.memory.release_all();
         self.pending = Vec::new();
         self.statements = FixedMap::default();
+        self.named_statements = NamedStatements::default();
     }
 }

@@ -26,6 +26,7 @@ pub fn coercibility(expression: &Expression) -> u8 {
         Node::Column(_) | Node::Cast { purpose: CastPurpose::Explicit, .. } => IMPLICIT,
         Node::Literal(_) | Node::Parameter(_) => COERCIBLE,
         Node::Cast { operand, .. } => coercibility(operand),
+        Node::Function { function, .. } if function.makes_text() => COERCIBLE,
         Node::And(_)
         | Node::Or(_)
         | Node::Unary { .. }

@@ -389,6 +389,15 @@ fn pair_type(left: &SqlType, right: &SqlType) -> SqlType {
 }
 
 fn pair_of_numbers(left: &SqlType, right: &SqlType) -> SqlType {
+    // What a FLOAT holds exactly stays in one; all else with a FLOAT is DOUBLE.
+    let fits_float = |sql_type: &SqlType| match sql_type {
+        SqlType::Float | SqlType::Year => true,
+        SqlType::Integer { width, .. } => *width <= IntegerWidth::Medium,
+        _ => false,
+    };
+    if (*left == SqlType::Float || *right == SqlType::Float) && fits_float(left) && fits_float(right) {
+        return SqlType::Float;
+    }
     match (numeric_class(left), numeric_class(right)) {
         (NumericClass::Double, _) | (_, NumericClass::Double) => SqlType::Double,
         (

@@ -290,6 +290,7 @@ pub static PARAMETERS: &[Parameter] = &[
     parameter("TransactionDeadlockDetectionTimeout", Sections::DATA.and(Sections::SQL), Kind::Milliseconds(0, COUNT_MAX), "0", Effect::Used, "Longest wait for a lock; 0: innodb_lock_wait_timeout of the session."),
     parameter("TransactionInactiveTimeout", Sections::DATA.and(Sections::SQL), Kind::Milliseconds(0, COUNT_MAX), "3600000", Effect::Used, "An open transaction without statements for so long is rolled back; 0: never."),
     parameter("max_connections", Sections::DATA.and(Sections::SQL), Kind::Count(1, 100000), "1000", Effect::Used, "Client connections of the node."),
+    parameter("connect_timeout", Sections::DATA.and(Sections::SQL), Kind::Count(2, 31536000), "10", Effect::Used, "Seconds that a client has to log in."),
     parameter("port", Sections::DATA.and(Sections::SQL), Kind::Port, "3306 and up", Effect::Used, "Where MySQL clients connect."),
     parameter("socket", Sections::DATA.and(Sections::SQL), Kind::Text, "", Effect::Used, "Path of the Unix socket for MySQL clients."),
     parameter("bind_address", Sections::DATA.and(Sections::SQL), Kind::Text, "", Effect::Used, "Address on which MySQL clients are accepted."),

@@ -142,6 +142,7 @@ impl Binder<'_> {
             Statement::Show(show) => self.show(show),
             Statement::Maintenance(operation, tables) => self.maintenance(*operation, tables),
             Statement::Kill { connection, query_only } => self.kill(connection, *query_only),
+            Statement::Named(named) => Ok(Bound::without_rows(Plan::Named(named.clone()))),
             Statement::Nothing(note) => Ok(Bound::without_rows(Plan::Nothing { note: note.clone() })),
         }
     }

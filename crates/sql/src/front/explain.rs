@@ -60,6 +60,7 @@ pub fn tree(plan: &Plan) -> String {
         | Plan::Use(_)
         | Plan::Show(_)
         | Plan::Kill { .. }
+        | Plan::Named(_)
         | Plan::Nothing { .. } => tree.step("No rows"),
     }
     tree.text
@@ -364,6 +365,7 @@ fn facts(plan: &Plan) -> Facts<'_> {
         | Plan::Use(_)
         | Plan::Show(_)
         | Plan::Kill { .. }
+        | Plan::Named(_)
         | Plan::Nothing { .. } => nothing("SIMPLE"),
     }
 }

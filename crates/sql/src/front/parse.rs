@@ -73,6 +73,9 @@ fn statement(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
     if let Some(verb) = cursor.take_one_of(&["EXPLAIN", "DESCRIBE", "DESC"]) {
         return explain(cursor, verb);
     }
+    if cursor.are_words("DROP PREPARE") {
+        return session::statement(cursor);
+    }
     if let Some(statement) = ddl::statement(cursor)? {
         return Ok(statement);
     }

@@ -1,6 +1,6 @@
 //! A statement as it was written: what the parser gives and the binder reads. Names are not resolved, expressions are the parser crate's.
 
-use crate::plan::{ExplainFormat, Show, TableMaintenance, TransactionStatement};
+use crate::plan::{ExplainFormat, NamedStatement, Show, TableMaintenance, TransactionStatement};
 use sqlparser::ast::{Expr, Query};
 
 /// Any statement.
@@ -35,6 +35,8 @@ pub(crate) enum Statement {
         /// KILL QUERY.
         query_only: bool,
     },
+    /// PREPARE, EXECUTE, DEALLOCATE PREPARE.
+    Named(NamedStatement),
     /// Accepted, without effect.
     Nothing(Option<String>),
 }

@@ -58,6 +58,7 @@ fn shown(prepared: &Prepared) -> String {
         | Plan::Use(_)
         | Plan::Show(_)
         | Plan::Kill { .. }
+        | Plan::Named(_)
         | Plan::Nothing { .. } => format!("{:?}\n", prepared.plan),
     };
     if !prepared.session_values.is_empty() {

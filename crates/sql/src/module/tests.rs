@@ -98,7 +98,7 @@ fn connections_above_the_limit_are_refused() {
 fn silent_clients_are_closed() {
     let mut harness = Harness::new();
     let silent = harness.open(true, ClientOptions::new("root", ""));
-    harness.advance_ms(4_999);
+    harness.advance_ms(9_999);
     assert!(!harness.is_closed(silent));
     harness.advance_ms(2);
     assert!(harness.is_closed(silent));
@@ -156,6 +156,63 @@ fn a_plan_is_for_the_settings_it_was_made_with() {
         harness.ask(client, "SET NAMES utf8mb4 COLLATE utf8mb4_bin");
         assert_eq!(equal(&mut harness), (0, vec![vec![text("utf8mb4_bin")]]));
     }
+}
+
+#[test]
+fn statements_are_prepared_and_executed_by_name() {
+    let mut harness = Harness::new();
+    let client = harness.connect();
+    let done =
+        |harness: &mut Harness, text: &str| assert_eq!(affected(harness.ask(client, text)), 0, "{text}");
+    done(&mut harness, "PREPARE Twice FROM 'SELECT ? + ?, ?;'");
+    done(&mut harness, "SET @a = 3, @b = 1.5, @c = 'x'");
+    for _ in 0..2 {
+        let found = rows(harness.ask(client, "EXECUTE twice USING @a, @b, @c"));
+        assert_eq!(found, vec![vec![text("4.5"), text("x")]]);
+    }
+    // Types are those of the moment; a variable that was never set is NULL.
+    done(&mut harness, "SET @b = 'y'");
+    let found = rows(harness.ask(client, "EXECUTE twice USING @a, @nosuch, @b"));
+    assert_eq!(found, vec![vec![Value::Null, text("y")]]);
+    assert_eq!(errno(harness.ask(client, "EXECUTE twice USING @a")), 1210);
+    assert_eq!(errno(harness.ask(client, "EXECUTE nosuch")), 1243);
+    done(&mut harness, "SET @text = 'SET @a = 8'");
+    done(&mut harness, "PREPARE set_it FROM @text");
+    done(&mut harness, "EXECUTE set_it");
+    assert_eq!(rows(harness.ask(client, "SELECT @a")), vec![vec![text("8")]]);
+    assert_eq!(errno(harness.ask(client, "PREPARE again FROM 'EXECUTE twice'")), 1295);
+    // A refused text leaves nothing of the statement that had the name.
+    assert_eq!(errno(harness.ask(client, "PREPARE twice FROM 'SELEC 1'")), 1064);
+    assert_eq!(errno(harness.ask(client, "EXECUTE twice")), 1243);
+    done(&mut harness, "DEALLOCATE PREPARE set_it");
+    assert_eq!(errno(harness.ask(client, "DROP PREPARE set_it")), 1243);
+    done(&mut harness, "PREPARE p FROM 'SELECT 1'");
+    harness.client(client).reset_connection();
+    harness.pump(client);
+    assert_eq!(affected(harness.response(client)), 0);
+    assert_eq!(errno(harness.ask(client, "EXECUTE p")), 1243);
+}
+
+#[test]
+fn do_evaluates_and_says_nothing() {
+    let mut harness = Harness::new();
+    let client = harness.connect();
+    assert_eq!(affected(harness.ask(client, "DO 1 + 1, CONCAT('a', 'b')")), 0);
+    assert_eq!(errno(harness.ask(client, "DO nosuch(1)")), 1305);
+    assert_eq!(errno(harness.ask(client, "DO")), 1064);
+}
+
+#[test]
+fn grants_are_headed_by_their_account() {
+    let mut harness = Harness::new();
+    let client = harness.connect();
+    for (statement, heading) in
+        [("SHOW GRANTS", "Grants for root@%"), ("SHOW GRANTS FOR CURRENT_USER()", "Grants for root@%")]
+    {
+        let Response::ResultSet(set) = harness.ask(client, statement) else { panic!("no result set") };
+        assert_eq!(set.columns[0].name, heading);
+    }
+    assert_eq!(errno(harness.ask(client, "SHOW GRANTS FOR nobody@somewhere")), 1141);
 }
 
 #[test]

@@ -48,7 +48,7 @@ impl Session {
             Command::ChangeUser(request) => self.on_change_user(env, &request),
             Command::ResetConnection => {
                 self.core.reset(env);
-                self.statements.clear();
+                self.forget_statements();
                 self.core.reply_ok(env, 0, 0, "");
             }
             Command::SetOption(option) => {
@@ -187,7 +187,7 @@ impl Session {
         let step = handshake.on_change_user(self.core.sequence.wrapping_sub(1), request);
         self.handshake = Some(handshake);
         self.core.reset(env);
-        self.statements.clear();
+        self.forget_statements();
         self.stage = Stage::Handshake;
         self.on_handshake_step(env, Ok(step));
     }

@@ -93,6 +93,7 @@ impl Session {
             | Plan::Delete(_)
             | Plan::Explain { .. }
             | Plan::Ddl(_)
+            | Plan::Named(_)
             | Plan::Show(_) => return None,
         })
     }
@@ -132,6 +133,7 @@ impl Session {
                         _ => Ok(()),
                     }
                 }
+                SetTarget::Nothing => Ok(()),
                 SetTarget::Names => variables.set_names(value.as_ref()),
                 SetTarget::Isolation { .. } => {
                     let text = value.unwrap_or_else(|| Value::text("READ COMMITTED"));

@@ -22,7 +22,7 @@ use std::sync::Arc;
 use types::{Collation, Date, DateTime, Decimal, IntegerWidth, SqlType, Time, Value};
 
 /// Statements that one session may hold.
-const STATEMENTS_MAX: usize = 16_382;
+pub(super) const STATEMENTS_MAX: usize = 16_382;
 
 /// One prepared statement.
 pub(super) struct PreparedStatement {
@@ -136,6 +136,13 @@ fn date_of(year: u16, month: u8, day: u8) -> Option<Date> {
     Date::new(year.into(), month.into(), day.into())
 }
 
+pub(super) fn too_many_statements() -> SqlError {
+    let message = format!(
+        "Can't create more than max_prepared_stmt_count statements (current value: {STATEMENTS_MAX})"
+    );
+    SqlError::new(1461, message)
+}
+
 fn unknown_statement(id: u32, command: &str) -> SqlError {
     SqlError::new(1243, format!("Unknown prepared statement handler ({id}) given to {command}"))
 }
@@ -143,11 +150,8 @@ fn unknown_statement(id: u32, command: &str) -> SqlError {
 impl Session {
     pub(super) fn on_prepare(&mut self, env: &mut Environment<'_>, text: &[u8]) {
         self.core.diagnostics.clear();
-        if self.statements.len() >= STATEMENTS_MAX {
-            let message = format!(
-                "Can't create more than max_prepared_stmt_count statements (current value: {STATEMENTS_MAX})"
-            );
-            return self.end_with_error(env, &SqlError::new(1461, message));
+        if self.statements.len() + self.named_statements.count() >= STATEMENTS_MAX {
+            return self.end_with_error(env, &too_many_statements());
         }
         let text = match crate::front::statement_text(text) {
             Ok(text) => text,

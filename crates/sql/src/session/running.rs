@@ -164,6 +164,9 @@ impl Session {
         format: RowFormat,
         source: TextSource,
     ) {
+        if let Plan::Named(statement) = &cached.prepared.plan {
+            return self.named_statement(env, statement);
+        }
         let keeps_diagnostics = matches!(&cached.prepared.plan, Plan::Show(plan) if matches!(plan.what, Show::Warnings | Show::Errors));
         let is_count = |value: &SessionValue| matches!(value, SessionValue::Variable(name) if name == "warning_count" || name == "error_count");
         let asks_for_diagnostics = cached.prepared.session_values.iter().any(is_count);
@@ -432,9 +435,12 @@ impl Session {
                 self.core.transaction.begin(*read_only || self.core.variables.is_read_only);
                 Execution::Nothing(Completion::default())
             }
-            Plan::Transaction(_) | Plan::Set(_) | Plan::Use(_) | Plan::Kill { .. } | Plan::Nothing { .. } => {
-                Execution::Nothing(Completion::default())
-            }
+            Plan::Transaction(_)
+            | Plan::Set(_)
+            | Plan::Use(_)
+            | Plan::Kill { .. }
+            | Plan::Named(_)
+            | Plan::Nothing { .. } => Execution::Nothing(Completion::default()),
         })
     }
 

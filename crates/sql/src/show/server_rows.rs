@@ -7,6 +7,7 @@ use super::ShowContext;
 use super::virtual_tables::{text, yes_or_no};
 use crate::variables::{Scope, TABLE};
 use mysql_protocol::charset;
+use protocol::SqlError;
 use types::{Collation, User, Value};
 
 /// A character set: name, default collation, description, bytes of a character at most.
@@ -185,12 +186,20 @@ pub(super) fn user_privileges(context: &ShowContext<'_>) -> Vec<Vec<Value>> {
 }
 
 /// SHOW GRANTS.
-pub(super) fn grants(context: &ShowContext<'_>) -> Vec<Vec<Value>> {
-    let (user, host) = context.account;
+pub(super) fn grants(
+    context: &ShowContext<'_>,
+    account: Option<&(String, String)>,
+) -> Result<Vec<Vec<Value>>, SqlError> {
+    let (user, host) = account.map_or(context.account, |(user, host)| (user, host));
+    let is_own = (user, host) == context.account;
+    if !is_own && context.schema.user(user, host).is_none() {
+        let message = format!("There is no such grant defined for user '{user}' on host '{host}'");
+        return Err(SqlError::new(1141, message));
+    }
     let quoted = |name: &str| name.replace('`', "``");
     let grant =
         format!("GRANT ALL PRIVILEGES ON *.* TO `{}`@`{}` WITH GRANT OPTION", quoted(user), quoted(host));
-    vec![vec![text(&grant)]]
+    Ok(vec![vec![text(&grant)]])
 }
 
 /// System variables by name.

@@ -45,7 +45,12 @@ pub(crate) fn columns_of(what: &Show) -> Vec<(String, SqlType)> {
         Show::CharacterSets => CHARACTER_SETS,
         Show::Collations => COLLATIONS,
         Show::ProcessList => return process_list(),
-        Show::Grants => GRANTS,
+        Show::Grants { account } => {
+            let heading = account
+                .as_ref()
+                .map_or_else(|| "Grants".to_owned(), |(user, host)| format!("Grants for {user}@{host}"));
+            return vec![(heading, Kind::Text(1024).sql_type())];
+        }
         Show::Privileges => PRIVILEGES,
         Show::Plugins => PLUGINS,
         Show::Maintenance { .. } => MAINTENANCE,
@@ -82,7 +87,7 @@ pub(crate) fn show(
         Show::Engines => server_rows::engines(),
         Show::CharacterSets => server_rows::shown_character_sets(),
         Show::Collations => server_rows::collations(),
-        Show::Grants => server_rows::grants(context),
+        Show::Grants { account } => server_rows::grants(context, account.as_ref())?,
         Show::Privileges => server_rows::privileges(),
         Show::Plugins => server_rows::shown_plugins(),
         Show::Maintenance { operation, tables } => maintenance(context, *operation, tables),
@@ -200,7 +205,7 @@ fn like_collation(what: &Show) -> Collation {
         | Show::CharacterSets
         | Show::Collations
         | Show::ProcessList
-        | Show::Grants
+        | Show::Grants { .. }
         | Show::Privileges
         | Show::Plugins
         | Show::Maintenance { .. }
@@ -327,9 +332,6 @@ const COLLATIONS: &[Column] = &[
     column("Sortlen", Kind::UnsignedInt),
     column("Pad_attribute", Kind::Text(9)),
 ];
-
-/// MySQL adds `for` and the account.
-const GRANTS: &[Column] = &[column("Grants", Kind::Text(1024))];
 
 const PRIVILEGES: &[Column] = &[
     column("Privilege", Kind::Text(25)),

@@ -235,7 +235,7 @@ fn statements() -> Vec<(&'static str, Show, Option<&'static str>)> {
         ("character sets", Show::CharacterSets, None),
         ("collations like 'UTF8MB4\\_0900%'", Show::Collations, Some("UTF8MB4\\_0900%")),
         ("collations like '%general_ci'", Show::Collations, Some("%general_ci")),
-        ("grants", Show::Grants, None),
+        ("grants", Show::Grants { account: None }, None),
         ("privileges like 'Create%'", Show::Privileges, Some("Create%")),
         ("plugins", Show::Plugins, None),
         ("analyze", check(TableMaintenance::Analyze), None),

@@ -100,7 +100,7 @@ pub(crate) const TABLE: &[Definition] = &[
     set("collation_database", "utf8mb4_0900_ai_ci", COLLATION),
     set("collation_server", "utf8mb4_0900_ai_ci", COLLATION),
     set("completion_type", "NO_CHAIN", Kind::Choice(&["NO_CHAIN", "CHAIN", "RELEASE"])),
-    fixed_number("connect_timeout", "5"),
+    fixed_number("connect_timeout", "10"),
     fixed_bool("core_file", "OFF"),
     fixed("datadir", "/"),
     fixed("default_authentication_plugin", "caching_sha2_password"),

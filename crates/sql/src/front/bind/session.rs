@@ -46,6 +46,10 @@ impl Binder<'_> {
 
     pub(crate) fn show(&mut self, show: &ShowStatement) -> Result<Bound, SqlError> {
         let mut what = show.what.clone();
+        if let Show::Grants { account: account @ None } = &mut what {
+            let (user, host) = self.context.user;
+            *account = Some((user.to_owned(), host.to_owned()));
+        }
         if let Some(database) = shown_database(&mut what) {
             if show.database_missing {
                 self.current_database()?.clone_into(database);
@@ -120,7 +124,7 @@ fn shown_database(what: &mut Show) -> Option<&mut String> {
         | Show::CharacterSets
         | Show::Collations
         | Show::ProcessList
-        | Show::Grants
+        | Show::Grants { .. }
         | Show::Privileges
         | Show::Plugins
         | Show::Maintenance { .. }

@@ -45,7 +45,7 @@ fn if_exists(cursor: &mut Cursor<'_>) -> Result<bool, SqlError> {
 
 /// 1235 for the kinds of objects that MySQL has and this version does not, else 1064.
 fn missing_object(cursor: &Cursor<'_>, verb: &str) -> SqlError {
-    const MISSING: [&str; 23] = [
+    const MISSING: [&str; 22] = [
         "OR REPLACE",
         "ALGORITHM",
         "DEFINER",
@@ -65,7 +65,6 @@ fn missing_object(cursor: &Cursor<'_>, verb: &str) -> SqlError {
         "SPATIAL",
         "FULLTEXT",
         "TEMPORARY",
-        "PREPARE",
         "INSTANCE",
         "LIBRARY",
         "SPATIAL REFERENCE SYSTEM",

@@ -1,8 +1,8 @@
 //! Statements about the session and the server: transactions, SET, SHOW, USE, KILL, FLUSH, and what is accepted without effect.
 
 use crate::front::cursor::Cursor;
-use crate::front::statement::{SetStatementItem, ShowStatement, Statement};
-use crate::plan::{SetTarget, Show, TableMaintenance, TransactionStatement};
+use crate::front::statement::{Account, SetStatementItem, ShowStatement, Statement};
+use crate::plan::{NamedStatement, SetTarget, Show, StatementSource, TableMaintenance, TransactionStatement};
 use protocol::SqlError;
 use sqlparser::ast::{Expr, Value as AstValue};
 use sqlparser::tokenizer::{Span, Token};
@@ -28,6 +28,11 @@ pub(super) fn statement(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> 
         "UNLOCK",
         "GRANT",
         "REVOKE",
+        "DO",
+        "PREPARE",
+        "EXECUTE",
+        "DEALLOCATE",
+        "DROP",
     ];
     match cursor.take_one_of(&verbs) {
         Some("BEGIN") => {
@@ -59,23 +64,67 @@ pub(super) fn statement(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> 
             Ok(Statement::Nothing(None))
         }
         Some("GRANT" | "REVOKE") => grant(cursor),
+        Some("DO") => calculate(cursor),
+        Some("PREPARE") => prepare(cursor),
+        Some("EXECUTE") => execute(cursor),
+        Some("DEALLOCATE" | "DROP") => {
+            cursor.expect_words("PREPARE")?;
+            let name = cursor.identifier()?.to_lowercase();
+            Ok(Statement::Named(NamedStatement::Deallocate { name }))
+        }
         _ => Err(missing_statement(cursor)),
+    }
+}
+
+/// DO: expressions that are evaluated for what they do.
+fn calculate(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
+    let items = cursor.list(|cursor| {
+        let value = Some(cursor.expression()?);
+        Ok(SetStatementItem { target: SetTarget::Nothing, value })
+    })?;
+    Ok(Statement::Set(items))
+}
+
+/// `PREPARE name FROM 'text' | @variable`.
+fn prepare(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
+    let name = cursor.identifier()?.to_lowercase();
+    cursor.expect_words("FROM")?;
+    let source = match cursor.peek() {
+        Token::SingleQuotedString(_) => StatementSource::Text(cursor.text_literal()?),
+        _ => StatementSource::Variable(user_variable(cursor)?),
+    };
+    Ok(Statement::Named(NamedStatement::Prepare { name, source }))
+}
+
+/// `EXECUTE name [USING @a, @b]`.
+fn execute(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
+    let name = cursor.identifier()?.to_lowercase();
+    let using = if cursor.take_words("USING") { cursor.list(user_variable)? } else { Vec::new() };
+    Ok(Statement::Named(NamedStatement::Execute { name, using }))
+}
+
+fn user_variable(cursor: &mut Cursor<'_>) -> Result<String, SqlError> {
+    match cursor.peek() {
+        Token::Word(word)
+            if word.quote_style.is_none() && word.value.starts_with('@') && !word.value.starts_with("@@") =>
+        {
+            let name = user_variable_name(&word.value);
+            cursor.next();
+            Ok(name)
+        }
+        _ => Err(cursor.unexpected()),
     }
 }
 
 /// 1235 for statements that MySQL has and this version does not, else 1064.
 fn missing_statement(cursor: &Cursor<'_>) -> SqlError {
-    const MISSING: [&str; 24] = [
+    const MISSING: [&str; 20] = [
         "LOCK TABLES",
         "LOCK INSTANCE",
         "LOAD DATA",
         "LOAD XML",
         "CALL",
-        "DO",
         "HANDLER",
-        "PREPARE",
-        "EXECUTE",
-        "DEALLOCATE PREPARE",
         "XA",
         "BINLOG",
         "CACHE INDEX",
@@ -508,10 +557,13 @@ fn show_others(cursor: &mut Cursor<'_>) -> Result<(Show, bool), SqlError> {
         return Err(SqlError::unsupported("SHOW CREATE of views, routines, triggers, events and users"));
     }
     if cursor.take_words("GRANTS") {
-        if cursor.take_words("FOR") {
-            cursor.account()?;
+        let mut account = None;
+        if cursor.take_words("FOR")
+            && let Account::Named { name, host } = cursor.account()?
+        {
+            account = Some((name, host));
         }
-        return Ok((Show::Grants, false));
+        return Ok((Show::Grants { account }, false));
     }
     for (word, what) in [("WARNINGS", Show::Warnings), ("ERRORS", Show::Errors)] {
         if cursor.take_words(word) {

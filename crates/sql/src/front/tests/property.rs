@@ -41,6 +41,7 @@ fn for_each(plan: &mut Plan, change: &mut dyn FnMut(&mut Expression)) {
         | Plan::Use(_)
         | Plan::Show(_)
         | Plan::Kill { .. }
+        | Plan::Named(_)
         | Plan::Nothing { .. } => {}
     }
 }
