@@ -390,18 +390,18 @@ class Generator:
         fill = .2 if table == 'wide' else .7
         chosen = [column for column in columns if column in KEYS[table] and not (table == 'counted' and self.chance(.4)) or self.chance(fill)] or columns[:1]
         self.random.shuffle(chosen)
-        verb, tail = self.pick('INSERT', 'INSERT', 'INSERT IGNORE', 'REPLACE', 'ODKU'), ''
-        self.ignores = verb == 'INSERT IGNORE'
+        verb, tail = self.pick('INSERT', 'INSERT', 'INSERT IGNORE', 'REPLACE', 'ODKU', 'ODKU', 'ODKU IGNORE'), ''
+        self.ignores = verb.endswith('IGNORE')
         rows = ', '.join('(' + ', '.join(self.value(table, column) for column in chosen) + ')' for _ in range(self.pick(1, 1, 1, 2, 4)))
-        if verb == 'ODKU':
+        if verb.startswith('ODKU'):
             # odku-without-default: every column that needs a value is given.
             missing = [column for column in {'pair': ['z'], 'texts': ['q']}.get(table, []) if column not in chosen]
             if missing or table == 'counted' and 'id' not in chosen:
-                verb = 'INSERT'
+                verb = 'INSERT IGNORE' if self.ignores else 'INSERT'
             else:
                 # null-that-stays: no column whose default is something else.
                 changed = self.pick(*[column for column in columns if column not in UNIQUE[table] and (table, column) != ('pair', 'w')])
-                verb, tail = 'INSERT', f" ON DUPLICATE KEY UPDATE {changed} = {self.pick(lambda: self.value(table, changed), f'VALUES({changed})')}"
+                verb, tail = 'INSERT IGNORE' if self.ignores else 'INSERT', f" ON DUPLICATE KEY UPDATE {changed} = {self.pick(lambda: self.value(table, changed), f'VALUES({changed})')}"
         if table == 'counted' and tail:
             rows = rows.split('), (')[0].rstrip(')') + ')'
         if table == 'counted' and 'id' not in chosen:

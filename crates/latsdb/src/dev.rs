@@ -30,6 +30,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
+use types::NodeId;
 
 /// How often a cluster that starts is asked whether it is ready.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
@@ -145,6 +146,11 @@ impl Member {
     }
 }
 
+/// The data nodes (of all, ascending) that hold the same rows as `node`.
+fn replica_group(nodes: &[NodeId], replicas: usize, node: NodeId) -> &[NodeId] {
+    nodes.chunks(replicas.max(1)).find(|group| group.contains(&node)).unwrap_or_default()
+}
+
 fn last_lines(text: &str) -> Vec<String> {
     let lines: Vec<&str> = text.lines().collect();
     lines[lines.len().saturating_sub(LAST_LINES)..].iter().map(|line| (*line).to_owned()).collect()
@@ -249,16 +255,43 @@ impl Cluster {
                 Happening::StopRequested => return self.stop(stop),
                 Happening::Ended(index, status) => {
                     is_orderly &= status.success();
-                    let rest = self.members.iter().filter(|member| member.process.status().is_none()).count();
-                    let rest = match rest {
-                        0 => "; no node is left",
-                        _ => "; the others are kept running",
-                    };
-                    self.tell_end(index, status, rest);
+                    self.tell_end(index, status, &self.consequence(index));
                     if self.members.iter().all(|member| member.process.status().is_some()) {
                         return Ok(if is_orderly { ExitCode::SUCCESS } else { ExitCode::FAILURE });
                     }
                 }
+            }
+        }
+    }
+
+    /// What follows from a node's end, for a person.
+    fn consequence(&self, index: usize) -> String {
+        let runs = |member: &&Member| member.process.status().is_none();
+        if !self.members.iter().any(|member| runs(&member)) {
+            return "; no node is left".to_owned();
+        }
+        match self.members[index].config.role {
+            NodeRole::Management => "; clients are served as before, but no node can join".to_owned(),
+            NodeRole::Sql => "; its clients are disconnected, no row is lost".to_owned(),
+            NodeRole::Data => {
+                let data: Vec<&Member> =
+                    self.members.iter().filter(|member| member.config.role == NodeRole::Data).collect();
+                let mut nodes: Vec<_> = data.iter().map(|member| member.config.node).collect();
+                nodes.sort_unstable();
+                let group = replica_group(&nodes, self.plan.config.replicas, self.members[index].config.node);
+                let left: Vec<String> = data
+                    .iter()
+                    .filter(|member| runs(member) && group.contains(&member.config.node))
+                    .map(|member| member.config.node.to_string())
+                    .collect();
+                if left.is_empty() {
+                    return "; no other node has the rows it held: they are lost".to_owned();
+                }
+                format!(
+                    "; node {} has the rows it held: they are read as before, and what cannot be done without it, as \
+                     writes to them, is answered with error 1213 until the cluster goes on without it",
+                    left.join(" and node ")
+                )
             }
         }
     }

@@ -11,6 +11,15 @@ fn the_last_lines() {
 }
 
 #[test]
+fn who_has_the_rows_of_a_node() {
+    let nodes = [2, 3, 4, 5].map(NodeId);
+    assert_eq!(replica_group(&nodes, 2, NodeId(3)), [NodeId(2), NodeId(3)]);
+    assert_eq!(replica_group(&nodes, 2, NodeId(4)), [NodeId(4), NodeId(5)]);
+    assert_eq!(replica_group(&nodes, 1, NodeId(4)), [NodeId(4)]);
+    assert!(replica_group(&nodes, 2, NodeId(9)).is_empty());
+}
+
+#[test]
 fn a_server_is_ready_when_it_greets() {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let address = listener.local_addr().unwrap();
