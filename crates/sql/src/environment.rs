@@ -7,7 +7,7 @@ use memory::MemoryManager;
 use protocol::{Address, Budget, ConnectionId, Outputs, Signal};
 use query::{NodeMap, Shared};
 use std::sync::Arc;
-use stdx::{Deadlines, Instant, Now};
+use stdx::{Deadlines, FixedMap, Instant, Now};
 use types::{NodeId, TransactionId};
 
 /// What the sessions of a module share.
@@ -25,6 +25,8 @@ pub(crate) struct ModuleState {
     /// Key bytes of point reads.
     pub(crate) key: Vec<u8>,
     next_transaction: u64,
+    /// The session of each transaction that has written or locked something; of each session the last one.
+    transactions: FixedMap<TransactionId, u32>,
     /// When the node started; nothing before that.
     pub(crate) started: Option<Instant>,
     /// Counted for SHOW STATUS.
@@ -84,6 +86,7 @@ impl ModuleState {
             scratch: Vec::new(),
             key: Vec::new(),
             next_transaction: 1,
+            transactions: FixedMap::default(),
             started: None,
             counters: Counters::default(),
         }
@@ -104,6 +107,30 @@ impl ModuleState {
         let counter = self.next_transaction;
         self.next_transaction += 1;
         TransactionId::new(self.node(), self.map.incarnation, u16::from(self.address.instance), counter)
+    }
+
+    /// The same for a transaction of this session, whose last one is forgotten.
+    pub(crate) fn begin_transaction(
+        &mut self,
+        number: u32,
+        last: &mut Option<TransactionId>,
+    ) -> TransactionId {
+        let id = self.next_transaction();
+        self.forget_transaction(last.replace(id));
+        self.transactions.insert(id, number);
+        id
+    }
+
+    /// Nobody asks for it any more.
+    pub(crate) fn forget_transaction(&mut self, transaction: Option<TransactionId>) {
+        if let Some(transaction) = transaction {
+            self.transactions.remove(&transaction);
+        }
+    }
+
+    /// Whose transaction this is, or was.
+    pub(crate) fn session_of(&self, transaction: TransactionId) -> Option<u32> {
+        self.transactions.get(&transaction).copied()
     }
 }
 

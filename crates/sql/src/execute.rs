@@ -317,8 +317,8 @@ impl Cx<'_, '_> {
 
     /// The transaction's id, made at the first write or lock.
     pub(crate) fn transaction_id(&mut self) -> TransactionId {
-        let module = &mut *self.env.module;
-        self.core.transaction.id_or_new(|| module.next_transaction())
+        let (module, core) = (&mut *self.env.module, &mut *self.core);
+        core.transaction.id_or_new(|| module.begin_transaction(core.id, &mut core.last_transaction))
     }
 
     /// Sends a locking read of keys.

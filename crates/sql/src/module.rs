@@ -230,7 +230,9 @@ impl SqlModule {
     ) {
         let Some(number) = self.by_connection.remove(&connection) else { return };
         self.with_session(number, now, budget, outputs, |session, env| session.on_closed(env));
-        self.sessions.remove(&number);
+        if let Some(session) = self.sessions.remove(&number) {
+            self.state.forget_transaction(session.core.last_transaction);
+        }
         self.state.counters.connected -= 1;
     }
 
@@ -331,11 +333,8 @@ impl SqlModule {
 
     /// Only the session of the probe's transaction knows where it waits.
     fn on_probe(&mut self, probe: Probe, now: Now, budget: &mut Budget, outputs: &mut Outputs<Shared>) {
-        let mut env = Environment { now, budget, outputs, module: &mut self.state };
-        let owner =
-            self.sessions.values().find(|session| session.core.transaction.id() == Some(probe.transaction));
-        if let Some(session) = owner {
-            session.on_probe(&mut env, probe);
+        if let Some(number) = self.state.session_of(probe.transaction) {
+            self.with_session(number, now, budget, outputs, |session, env| session.on_probe(env, probe));
         }
     }
 

@@ -30,6 +30,7 @@ mod control;
 mod named;
 pub(crate) mod point;
 mod prepared;
+mod probe_log;
 mod running;
 
 use crate::environment::{Alarm, AlarmKind, Environment};
@@ -47,6 +48,7 @@ use mysql_protocol::{
 };
 use named::NamedStatements;
 use prepared::PreparedStatement;
+use probe_log::ProbeLog;
 use protocol::module::ConnectionAction;
 use protocol::signal::{Probe, RequestId};
 use protocol::{ConnectionId, ConnectionKind, ReceiveBuffer, Signal, SqlError};
@@ -54,7 +56,7 @@ use running::Running;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use stdx::{Duration, FixedMap, Instant};
-use types::{NodeId, Value};
+use types::{NodeId, TransactionId, Value};
 
 /// Bytes that wait while a statement runs; above it reading stops.
 const PENDING_MAX: usize = 128 * 1024;
@@ -151,6 +153,9 @@ pub(crate) struct SessionCore {
     pub(crate) variables: SessionVariables,
     pub(crate) user_variables: UserVariables,
     pub(crate) transaction: TransactionClient,
+    /// The id of the last transaction that wrote or locked something, as the module knows it.
+    pub(crate) last_transaction: Option<TransactionId>,
+    probes: ProbeLog,
     pub(crate) inbox: Inbox,
     pub(crate) diagnostics: Diagnostics,
     pub(crate) last_insert_id: u64,
@@ -178,6 +183,8 @@ impl SessionCore {
             variables: SessionVariables::default(),
             user_variables: UserVariables::default(),
             transaction: TransactionClient::default(),
+            last_transaction: None,
+            probes: ProbeLog::default(),
             inbox: Inbox::new(id, env.module.map.incarnation),
             diagnostics: Diagnostics::default(),
             last_insert_id: 0,
@@ -522,15 +529,15 @@ impl Session {
         }
     }
 
-    /// Passes a deadlock probe on to where the transaction waits; true if it is this session's.
-    pub(crate) fn on_probe(&self, env: &mut Environment<'_>, probe: Probe) -> bool {
-        if self.core.transaction.id() != Some(probe.transaction) {
-            return false;
+    /// Passes a deadlock probe on to where the transaction waits.
+    pub(crate) fn on_probe(&mut self, env: &mut Environment<'_>, probe: Probe) {
+        let is_over = self.core.transaction.id() != Some(probe.transaction);
+        if is_over || !self.core.probes.pass(probe.initiator, probe.wait, env.now.monotonic) {
+            return;
         }
         for ldm in self.core.inbox.lock_waits() {
             env.send(ldm, Signal::ProbeWait(probe));
         }
-        true
     }
 
     /// KILL.

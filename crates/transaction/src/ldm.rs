@@ -40,7 +40,7 @@ use reads::PendingRead;
 use reclaim::{Reclaim, Visits};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
-use stdx::{Deadlines, Duration, FixedMap, Instant, Now};
+use stdx::{Deadlines, FixedMap, Instant, Now};
 use storage::{Fragment, RowHandle};
 use types::{Epoch, NodeId, PartitionId, Sequence, TableId, TransactionId, ViewNumber};
 use undo::Undo;
@@ -506,6 +506,3 @@ impl Ldm {
 fn region_full(full: &memory::RegionFull) -> Refusal {
     Refusal::RegionFull { region: full.name().to_owned() }
 }
-
-/// How soon a waiting transaction looks for deadlocks again.
-const PROBE_INTERVAL: Duration = Duration::from_millis(10);

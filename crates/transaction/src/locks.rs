@@ -146,6 +146,12 @@ impl Locks {
         holders
     }
 
+    /// Whether somebody waits for the key.
+    #[must_use]
+    pub fn has_waiters(&self, key: &LockKey) -> bool {
+        self.entries.get(key).is_some_and(|entry| !entry.waiters.is_empty())
+    }
+
     /// Records an explicit lock; true if it is new or stronger than before.
     pub fn hold(&mut self, key: &LockKey, transaction: TransactionId, mode: LockMode) -> bool {
         let entry = self.entries.entry(key.clone()).or_default();

@@ -23,6 +23,8 @@ use types::{
     TableId, TableKind, TransactionId, Value, ValueRef, ViewNumber,
 };
 
+#[path = "protocol/deadlocks.rs"]
+mod deadlocks;
 #[path = "protocol/large.rs"]
 mod large;
 

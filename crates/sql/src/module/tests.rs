@@ -533,6 +533,9 @@ fn probes_reach_the_place_where_the_transaction_waits() {
     assert!(harness.signals().is_empty());
     harness.signal(LDM, Signal::ProbeSession(probe(write.transaction)));
     assert!(matches!(harness.only_signal(), Signal::ProbeWait(passed) if passed == probe(write.transaction)));
+    // On another path: once is enough.
+    harness.signal(LDM, Signal::ProbeSession(probe(write.transaction)));
+    assert!(harness.signals().is_empty());
 }
 
 #[test]

@@ -1,20 +1,43 @@
 //! Deadlocks across nodes, found by probes (after Chandy, Misra and Haas).
 //!
-//! A waiter sends a probe to every holder of the key it waits for. A probe visits a transaction's session, which
+//! A waiter sends a probe to the holders of the key it waits for. A probe visits a transaction's session, which
 //! knows where that transaction waits, and from there the transactions it waits for. It passes only to transactions lower than its initiator, so
-//! exactly the highest transaction of a cycle finds it, and is the victim if it is still in that wait. Probes go out at once and every
-//! [`PROBE_INTERVAL`](super::PROBE_INTERVAL) while the wait lasts, because edges come later than probes.
+//! exactly the highest transaction of a cycle finds it, and is the victim if it is still in that wait.
+//!
+//! Probes go out when a wait begins. That may close a cycle of which another transaction is the highest: so a probe that comes to a higher
+//! transaction *asks it to probe* for itself. A lock that is given to one of several waiters may close a cycle, too: its new holder is asked
+//! to probe. So a cycle is found as soon as its last edge is there. What two messages that pass each other may miss is found by repeating, first
+//! after [`PAUSE_MIN`], then with doubling pauses up to [`PAUSE_MAX`].
+//!
+//! Invariants: what waiters do for all that is bounded: a round goes to at most [`FANOUT`] holders (the next round to the next ones; who asks is
+//! looked for among all of them), a session passes each probe on once in a while, and a deadline sends at most [`PROBES_AT_ONCE`] rounds.
 
 use super::Ldm;
-use crate::locks::WaitId;
+use crate::locks::{LockKey, WaitId};
 use protocol::program::Refusal;
 use protocol::signal::Probe;
 use protocol::{Address, ModuleKind, Outputs, Signal};
 use query::Shared;
+use stdx::Duration;
 use types::TransactionId;
 
 /// Transactions a probe visits at most.
 const PROBE_HOPS: u8 = 64;
+/// Holders to whom a probe goes at a time.
+const FANOUT: usize = 64;
+/// Rounds of probes that one deadline sends.
+pub(super) const PROBES_AT_ONCE: u32 = 64;
+/// The first pause between two rounds of a wait.
+const PAUSE_MIN: Duration = Duration::from_millis(10);
+/// The longest.
+const PAUSE_MAX: Duration = Duration::from_secs(1);
+/// Instead of a wait's number: the initiator is asked to probe for all of its waits.
+const ASKED: u64 = 0;
+
+/// The pause behind a wait's round of probes, counted from 0.
+pub(super) fn probe_pause(round: u32) -> Duration {
+    PAUSE_MAX.min(PAUSE_MIN * (1 << round.min(7)))
+}
 
 impl Ldm {
     pub(super) fn send_probes(&self, wait: WaitId, outputs: &mut Outputs<Shared>) {
@@ -34,25 +57,49 @@ impl Ldm {
         let Some(waiting) = self.waits.get(&wait) else { return };
         let Some(hops_left) = probe.hops_left.checked_sub(1) else { return };
         let owner = self.implicit_owner(&waiting.key);
-        for blocker in self.locks.holders(&waiting.key, waiting.transaction, owner) {
-            if blocker == probe.initiator {
-                let hit = Signal::ProbeHit {
-                    initiator: probe.initiator,
-                    wait: probe.wait,
-                    other: waiting.transaction,
-                };
-                outputs.send(self.address, probe.home, hit);
-            } else if blocker < probe.initiator {
-                let session = Address::new(blocker.node(), ModuleKind::Sql, blocker.module());
-                let probe = Probe { transaction: blocker, hops_left, ..probe };
-                outputs.send(self.address, session, Signal::ProbeSession(probe));
+        let blockers = self.locks.holders(&waiting.key, waiting.transaction, owner);
+        if blockers.contains(&probe.initiator) {
+            let (initiator, wait) = (probe.initiator, probe.wait);
+            let hit = Signal::ProbeHit { initiator, wait, other: waiting.transaction };
+            outputs.send(self.address, probe.home, hit);
+        }
+        let first = waiting.probe_rounds as usize * FANOUT % blockers.len().max(1);
+        let (before, behind) = blockers.split_at(first);
+        for blocker in behind.iter().chain(before).take(FANOUT) {
+            if *blocker < probe.initiator {
+                let probe = Probe { transaction: *blocker, hops_left, ..probe };
+                outputs.send(self.address, session_of(*blocker), Signal::ProbeSession(probe));
+            } else if *blocker > probe.initiator {
+                self.ask(*blocker, outputs);
             }
         }
     }
 
+    /// A key that others wait for goes to this transaction, which may wait for them elsewhere.
+    pub(super) fn ask_to_probe(&self, key: &LockKey, holder: TransactionId, outputs: &mut Outputs<Shared>) {
+        if self.locks.has_waiters(key) {
+            self.ask(holder, outputs);
+        }
+    }
+
+    fn ask(&self, transaction: TransactionId, outputs: &mut Outputs<Shared>) {
+        let probe = Probe {
+            initiator: transaction,
+            home: self.address,
+            wait: ASKED,
+            transaction,
+            hops_left: PROBE_HOPS,
+        };
+        outputs.send(self.address, session_of(transaction), Signal::ProbeSession(probe));
+    }
+
     pub(super) fn on_probe(&mut self, probe: Probe, outputs: &mut Outputs<Shared>) {
         for wait in self.waits_of_transaction(probe.transaction) {
-            self.pass_probe(wait, probe, outputs);
+            if probe.wait == ASKED {
+                self.send_probes(wait, outputs);
+            } else {
+                self.pass_probe(wait, probe, outputs);
+            }
         }
     }
 
@@ -67,4 +114,9 @@ impl Ldm {
             self.refuse_wait(wait, Refusal::Deadlock { other }, outputs);
         }
     }
+}
+
+/// The module with the session of a transaction.
+fn session_of(transaction: TransactionId) -> Address {
+    Address::new(transaction.node(), ModuleKind::Sql, transaction.module())
 }

@@ -3,9 +3,10 @@
 //! Invariants: a request waits for one key at a time; it goes on where it stopped; waiters of a key go on in order of arrival, one at a time,
 //! each deciding anew on the row's newest version. Nothing recurses: releases only note keys in `to_serve`, and `serve` works that off.
 
+use super::deadlock::{PROBES_AT_ONCE, probe_pause};
 use super::reads::LockedRead;
 use super::writes::WriteRun;
-use super::{HeldStage, Ldm, PROBE_INTERVAL};
+use super::{HeldStage, Ldm};
 use crate::locks::{self, LockKey, WaitId};
 use protocol::program::{LockMode, LockWait, Refusal};
 use protocol::{Address, Outputs};
@@ -42,6 +43,8 @@ pub(super) struct Waiting {
     pub(super) key: LockKey,
     pub(super) run: Run,
     deadline: Instant,
+    /// How often it has looked for deadlocks.
+    pub(super) probe_rounds: u32,
 }
 
 /// What a deadline is for.
@@ -89,9 +92,9 @@ impl Ldm {
         let deadline = now.monotonic + Duration::from_millis(u64::from(timeout_ms));
         self.locks.wait(&key, wait, transaction, mode);
         self.alarms.register(deadline, WaitAlarm::Timeout(wait));
-        self.alarms.register(now.monotonic + PROBE_INTERVAL, WaitAlarm::Probe(wait));
+        self.alarms.register(now.monotonic + probe_pause(0), WaitAlarm::Probe(wait));
         self.waits_by_transaction.insert((transaction, wait));
-        self.waits.insert(wait, Waiting { transaction, key, run, deadline });
+        self.waits.insert(wait, Waiting { transaction, key, run, deadline, probe_rounds: 0 });
         let waits = &self.waits;
         self.alarms.prune(2 * waits.len(), |alarm| match alarm {
             WaitAlarm::Timeout(wait) | WaitAlarm::Probe(wait) => waits.contains_key(wait),
@@ -105,6 +108,7 @@ impl Ldm {
         while let Some(key) = self.to_serve.pop_front() {
             let Some(wait) = self.locks.first_grantable(&key, || self.implicit_owner(&key)) else { continue };
             if let Some(waiting) = self.stop_waiting(wait) {
+                self.ask_to_probe(&key, waiting.transaction, outputs);
                 // Others may be able to go on too: shared locks, or a row that this one leaves alone.
                 self.to_serve.push_back(key);
                 match waiting.run {
@@ -183,8 +187,12 @@ impl Ldm {
         }
     }
 
+    /// Handles what is due, but not all probes at once: the rest is still due afterwards.
     pub(super) fn on_alarms(&mut self, now: Now, outputs: &mut Outputs<Shared>) {
-        while let Some(alarm) = self.alarms.expired(now.monotonic) {
+        let mut probes_left = PROBES_AT_ONCE;
+        while probes_left > 0
+            && let Some(alarm) = self.alarms.expired(now.monotonic)
+        {
             match alarm {
                 WaitAlarm::Memory => self.on_memory_alarm(now, outputs),
                 WaitAlarm::Timeout(wait) => {
@@ -195,9 +203,12 @@ impl Ldm {
                 WaitAlarm::Probe(wait) => {
                     if self.waits_for_ever(wait) {
                         self.refuse_wait(wait, Refusal::ReplicaLost, outputs);
-                    } else if self.waits.contains_key(&wait) {
-                        self.alarms.register(now.monotonic + PROBE_INTERVAL, WaitAlarm::Probe(wait));
+                    } else if let Some(waiting) = self.waits.get_mut(&wait) {
+                        waiting.probe_rounds += 1;
+                        let pause = probe_pause(waiting.probe_rounds);
+                        self.alarms.register(now.monotonic + pause, WaitAlarm::Probe(wait));
                         self.send_probes(wait, outputs);
+                        probes_left -= 1;
                     }
                 }
             }
