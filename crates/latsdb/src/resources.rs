@@ -31,6 +31,8 @@ pub(crate) struct Share {
     pub(crate) memory: u64,
     /// `NumCPUs`.
     pub(crate) cpu_count: u16,
+    /// How many of its threads own partitions.
+    pub(crate) ldm_count: u16,
     /// `SpinMethod`.
     pub(crate) spin: SpinMethod,
 }
@@ -45,7 +47,9 @@ impl Machine {
     /// One node's share when `data_nodes` of them run here.
     ///
     /// Two threads per node are the least that shows what several threads do, so on small machines threads outnumber CPUs. Then, and when no
-    /// CPU would be left for clients, threads must not spin: a spinning thread keeps the one from running that it waits for.
+    /// CPU would be left for clients, threads must not spin: a spinning thread keeps the one from running that it waits for. Threads without a CPU of
+    /// their own get no partitions either: the write that has to visit them waits for a wake-up, and costs one, where it could be in a
+    /// thread that is awake.
     pub(crate) fn share(&self, data_nodes: u16) -> Result<Share, Failure> {
         let nodes = data_nodes.max(1);
         let memory = self.memory / 100 * NODES_MEMORY_PERCENT / u64::from(nodes) / MIB * MIB;
@@ -59,7 +63,8 @@ impl Machine {
         let cpu_count = (self.cpu_count / nodes).max(2).min(self.cpu_count);
         let is_crowded = u32::from(cpu_count) * u32::from(nodes) >= u32::from(self.cpu_count);
         let spin = if is_crowded { SpinMethod::NoSpinning } else { SpinMethod::CostBasedSpinning };
-        Ok(Share { memory, cpu_count, spin })
+        let ldm_count = (self.cpu_count / nodes).max(1).min(cpu_count);
+        Ok(Share { memory, cpu_count, ldm_count, spin })
     }
 }
 

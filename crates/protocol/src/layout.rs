@@ -5,7 +5,8 @@
 //! ```
 //! A kind with count 0 lives in other threads: `sql` always runs in the receiving threads; `tc`, `ldm` and `query` run there too when they have
 //! no threads of their own (the "receive setup": every receiving thread carries instance *i* of each), and `main` runs in the first of
-//! them. Without `recv` threads the `main` thread receives.
+//! them. Without `recv` threads the `main` thread receives. `ldm={count=1,host=recv}`, which NDB does not have, says how many of the receiving
+//! threads carry a kind: where the threads of several nodes share CPUs, each thread less that a write has to visit is a wake-up less.
 //!
 //! Invariants of a [`Layout`]: each module is on exactly one thread; `membership` has a thread of its own; the instances of a
 //! kind are numbered from 0 without gaps; no thread is without modules; the result depends on the arguments alone.
@@ -269,6 +270,8 @@ struct ThreadGroup {
     set: Vec<u16>,
     spin: Option<Duration>,
     priority: Option<u8>,
+    /// `host=recv`: it has no threads; `count` of the receiving ones carry it.
+    is_hosted: bool,
 }
 
 type Groups = [ThreadGroup; ThreadKind::NAMED.len()];
@@ -278,7 +281,8 @@ fn place(config: &Groups, kinds: &[ModuleKind]) -> Vec<ThreadPlan> {
     let mut start = |kind: ThreadKind| {
         let group = &config[kind.index()];
         let first = threads.len();
-        for index in 0..group.count {
+        let count = if group.is_hosted { 0 } else { group.count };
+        for index in 0..count {
             threads.push(plan_one(kind, group, index));
         }
         first..threads.len()
@@ -303,15 +307,17 @@ fn place(config: &Groups, kinds: &[ModuleKind]) -> Vec<ThreadPlan> {
         };
     }
     let spread = [
-        (ModuleKind::Sql, recv_threads.clone()),
-        (ModuleKind::Tc, tc_threads),
-        (ModuleKind::Ldm, ldm_threads),
-        (ModuleKind::Query, query_threads),
+        (ModuleKind::Sql, recv_threads.clone(), ThreadKind::Recv),
+        (ModuleKind::Tc, tc_threads, ThreadKind::Tc),
+        (ModuleKind::Ldm, ldm_threads, ThreadKind::Ldm),
+        (ModuleKind::Query, query_threads, ThreadKind::Query),
     ];
-    for (module, own_threads) in spread {
+    for (module, own_threads, kind) in spread {
         if wants(module) {
+            let group = &config[kind.index()];
+            let hosted = if group.is_hosted { usize::from(group.count) } else { usize::MAX };
             let hosts = if own_threads.is_empty() { recv_threads.clone() } else { own_threads };
-            for (instance, host) in (0_u8..).zip(hosts) {
+            for (instance, host) in (0_u8..).zip(hosts.take(hosted)) {
                 threads[host].modules.push((module, instance));
             }
         }
@@ -387,8 +393,9 @@ fn without_partitions(cpu_count: u16) -> Groups {
     groups
 }
 
-const OPTIONS: [&str; 9] = [
+const OPTIONS: [&str; 10] = [
     "count",
+    "host",
     "cpubind",
     "cpubind_exclusive",
     "cpuset",
@@ -464,6 +471,12 @@ fn apply(
     let bad = |allowed| LayoutError::BadValue { option: option.to_owned(), value: value.to_owned(), allowed };
     match option {
         "count" => *count = Some(value.parse().map_err(|_| bad("a number"))?),
+        "host" => {
+            if !value.eq_ignore_ascii_case("recv") {
+                return Err(bad("recv"));
+            }
+            group.is_hosted = true;
+        }
         "cpubind" | "cpubind_exclusive" => {
             group.bind = cpu_list(value).ok_or_else(|| bad("a list of CPUs such as 0,1,4-7"))?;
         }
@@ -503,6 +516,15 @@ fn add_group(
         count: total,
         limit,
     })?;
+    if given.is_hosted {
+        let is_possible = matches!(kind, ThreadKind::Ldm | ThreadKind::Query | ThreadKind::Tc) && total > 0;
+        if !is_possible {
+            let (option, value) = ("host".to_owned(), "recv".to_owned());
+            let allowed = "possible here: only ldm, query and tc have a host, with a count of 1 or more";
+            return Err(LayoutError::BadValue { option, value, allowed });
+        }
+    }
+    group.is_hosted |= given.is_hosted;
     group.bind.extend(given.bind);
     group.set.extend(given.set);
     group.spin = given.spin.or(group.spin);

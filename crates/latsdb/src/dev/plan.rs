@@ -195,7 +195,12 @@ impl Choice<'_> {
         writeln!(text, "[system]\nName={CLUSTER}\n")?;
         writeln!(text, "[ndbd default]\nNoOfReplicas={}", self.replicas)?;
         writeln!(text, "TotalMemoryConfig={}M", self.share.memory / MIB)?;
-        writeln!(text, "NumCPUs={}", self.share.cpu_count)?;
+        let Share { cpu_count, ldm_count, .. } = self.share;
+        writeln!(text, "NumCPUs={cpu_count}")?;
+        if ldm_count < cpu_count {
+            writeln!(text, "# Threads that have no CPU of their own serve clients, but own no partitions.")?;
+            writeln!(text, "ThreadConfig=recv={{count={cpu_count}}},ldm={{count={ldm_count},host=recv}}")?;
+        }
         if self.share.spin == SpinMethod::NoSpinning {
             writeln!(
                 text,

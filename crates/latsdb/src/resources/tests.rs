@@ -43,14 +43,14 @@ fn shares() {
         let share = Machine { memory: gib * GIB, cpu_count: cpus }.share(nodes).expect("enough memory");
         assert!(share.memory * u64::from(nodes) <= gib * GIB / 100 * NODES_MEMORY_PERCENT);
         assert!(share.memory.is_multiple_of(MIB));
-        (share.cpu_count, share.spin)
+        (share.cpu_count, share.ldm_count, share.spin)
     };
-    assert_eq!(share(24, 2, 2), (2, SpinMethod::NoSpinning));
-    assert_eq!(share(24, 1, 2), (1, SpinMethod::NoSpinning));
-    assert_eq!(share(24, 4, 2), (2, SpinMethod::NoSpinning));
-    assert_eq!(share(24, 8, 1), (8, SpinMethod::NoSpinning));
-    assert_eq!(share(24, 9, 2), (4, SpinMethod::CostBasedSpinning));
-    assert_eq!(share(24, 16, 4), (4, SpinMethod::NoSpinning));
+    assert_eq!(share(24, 2, 2), (2, 1, SpinMethod::NoSpinning));
+    assert_eq!(share(24, 1, 2), (1, 1, SpinMethod::NoSpinning));
+    assert_eq!(share(24, 4, 2), (2, 2, SpinMethod::NoSpinning));
+    assert_eq!(share(24, 8, 1), (8, 8, SpinMethod::NoSpinning));
+    assert_eq!(share(24, 9, 2), (4, 4, SpinMethod::CostBasedSpinning));
+    assert_eq!(share(24, 16, 4), (4, 4, SpinMethod::NoSpinning));
     let small = Machine { memory: 600 * MIB, cpu_count: 2 };
     assert!(small.share(2).is_err());
     assert!(small.share(1).is_ok());

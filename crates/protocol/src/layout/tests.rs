@@ -28,6 +28,24 @@ fn the_receive_setup_carries_everything_in_recv_threads() {
 }
 
 #[test]
+fn some_of_the_receiving_threads_may_host_a_kind() {
+    let layout =
+        plan("recv={count=3},ldm={count=1,host=recv},query={host=RECV,count=2},tc={count=9,host=recv}");
+    assert_eq!(
+        shape(&layout.unwrap()),
+        [
+            ("recv0".into(), vec![(Sql, 0), (Tc, 0), (Ldm, 0), (Query, 0), (Main, 0)]),
+            ("recv1".into(), vec![(Sql, 1), (Tc, 1), (Query, 1)]),
+            ("recv2".into(), vec![(Sql, 2), (Tc, 2)]),
+            ("membership".into(), vec![(Membership, 0)]),
+        ]
+    );
+    for wrong in ["recv={count=2,host=recv}", "ldm={count=0,host=recv}", "ldm={count=1,host=tc}"] {
+        assert!(matches!(plan(wrong), Err(LayoutError::BadValue { .. })), "{wrong}");
+    }
+}
+
+#[test]
 fn the_pipeline_of_the_papers() {
     let layout = plan(
         "ldm={count=1,cpubind=0},query={count=1,cpubind=1},tc={count=0,cpubind=2},\

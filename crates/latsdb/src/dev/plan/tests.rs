@@ -9,7 +9,7 @@ fn choice(directory: &Path) -> Choice<'_> {
         server_ports: vec![2202, 2203, 2204],
         replicas: 2,
         max_connections: Some(77),
-        share: Share { memory: 512 * MIB, cpu_count: 2, spin: SpinMethod::NoSpinning },
+        share: Share { memory: 512 * MIB, cpu_count: 2, ldm_count: 1, spin: SpinMethod::NoSpinning },
     }
 }
 
@@ -30,6 +30,8 @@ fn what_is_written_is_what_is_read() {
         assert_eq!(node.data_dir, format!("/tmp/with space/dev/node{id}"));
         assert_eq!((node.total_memory, node.threads.cpu_count), (Some(512 * MIB), Some(2)));
         assert_eq!(node.threads.spin_method, "NoSpinning");
+        let threads = node.threads.thread_config.as_deref();
+        assert_eq!(threads, Some("recv={count=2},ldm={count=1,host=recv}"));
         assert_eq!(node.host, HOST);
     }
 }
