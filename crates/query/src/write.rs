@@ -24,17 +24,22 @@ pub enum Evaluated {
 
 /// Columns of the stored row as changed so far, then those of the row that INSERT wanted to write (VALUES()).
 struct UpdateRow<'a> {
-    current: &'a [Value],
+    stored: StoredRow<'a>,
+    /// By column; the columns that have no new value are read where they are stored.
+    changed: Vec<Option<Value>>,
     inserted: Option<StoredRow<'a>>,
 }
 
 impl Columns for UpdateRow<'_> {
     fn column(&self, slot: ColumnSlot) -> ValueRef<'_> {
-        if let Some(value) = self.current.get(slot.index()) {
-            return value.as_ref();
+        match self.changed.get(slot.index()) {
+            Some(Some(value)) => value.as_ref(),
+            Some(None) => self.stored.column(slot),
+            None => {
+                let behind = u16::try_from(slot.index() - self.changed.len()).unwrap_or(u16::MAX);
+                self.inserted.as_ref().map_or(ValueRef::Null, |row| row.column(ColumnSlot(behind)))
+            }
         }
-        let behind = u16::try_from(slot.index() - self.current.len()).unwrap_or(u16::MAX);
-        self.inserted.as_ref().map_or(ValueRef::Null, |row| row.column(ColumnSlot(behind)))
     }
 }
 
@@ -80,9 +85,12 @@ fn evaluate_assignments(
     warnings: &Warnings,
 ) -> Result<Evaluated, SqlError> {
     let context = program.context.evaluation();
-    let mut values = info.layout.decode(row);
-    let inserted = inserted.map(|inserted| StoredRow::new(&info.layout, inserted));
-    let mut changed = false;
+    let mut source = UpdateRow {
+        stored: StoredRow::new(&info.layout, row),
+        changed: vec![None; info.layout.column_count()],
+        inserted: inserted.map(|inserted| StoredRow::new(&info.layout, inserted)),
+    };
+    let mut is_changed = false;
     for assignment in &program.assignments {
         let index = usize::from(assignment.column.0);
         let Some(definition) = info.definition.columns.get(index) else {
@@ -91,7 +99,6 @@ fn evaluate_assignments(
                 format!("Unknown column {index} of table '{}'", info.definition.name),
             ));
         };
-        let source = UpdateRow { current: &values, inserted };
         let value = assignment.value.evaluate(&source, &context).map_err(evaluation_error)?;
         let mode = if context.sql_mode.strict { StoreMode::Strict } else { StoreMode::Lenient };
         let value = store_value(value, &assignment.value.sql_type, definition, (mode, 1), &context)?;
@@ -104,15 +111,17 @@ fn evaluate_assignments(
             context.warnings.push(1048, message);
             value = types::implicit_default(&definition.sql_type);
         }
-        changed |= value != values[index];
-        values[index] = value;
+        is_changed |= value.as_ref() != source.column(ColumnSlot(assignment.column.0));
+        source.changed[index] = Some(value);
     }
     absorb(warnings, &context);
-    if !changed {
+    if !is_changed {
         return Ok(Evaluated::Unchanged);
     }
-    touch_timestamps(program, info, &context, &mut values);
-    let references: Vec<ValueRef<'_>> = values.iter().map(Value::as_ref).collect();
+    touch_timestamps(program, info, &context, &mut source.changed);
+    let columns = u16::try_from(source.changed.len()).unwrap_or(u16::MAX);
+    let references: Vec<ValueRef<'_>> =
+        (0..columns).map(|column| source.column(ColumnSlot(column))).collect();
     let mut bytes = Vec::with_capacity(row.len() + 32);
     info.layout.encode(&references, &mut bytes);
     if bytes.len() > ROW_SIZE_MAX {
@@ -126,13 +135,13 @@ fn touch_timestamps(
     program: &UpdateProgram,
     info: &TableAccessInfo,
     context: &expression::Context<'_>,
-    values: &mut [Value],
+    changed: &mut [Option<Value>],
 ) {
     for (index, column) in info.definition.columns.iter().enumerate() {
         let is_assigned =
             || program.assignments.iter().any(|assignment| usize::from(assignment.column.0) == index);
         if column.flags.on_update_now && !is_assigned() {
-            values[index] = now_for(&column.sql_type, context);
+            changed[index] = Some(now_for(&column.sql_type, context));
         }
     }
 }

@@ -82,6 +82,15 @@ impl std::fmt::Debug for Fragment {
     }
 }
 
+/// Whose open versions a new one may be put on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Below {
+    /// Its transaction's.
+    Own,
+    /// Anybody's.
+    Any,
+}
+
 impl Fragment {
     /// An empty fragment; takes no DataMemory. It shares pages with the other fragments that the calling thread makes.
     #[must_use]
@@ -195,10 +204,8 @@ impl Fragment {
         transaction: TransactionId,
         row: Option<&[u8]>,
     ) -> Result<RowHandle, RegionFull> {
-        if let Some(VersionState::Staged(other) | VersionState::Prepared(other)) = self.newest(key).state {
-            stdx::require!(other == transaction, "{transaction} stages on a row that {other} has locked");
-        }
-        self.put(key, VersionState::Staged(transaction), row, self.urgency_of(row))
+        let urgency = self.urgency_of(row);
+        self.put(key, transaction, Below::Own, row, urgency)
     }
 
     /// Deletes and the catalogue's rows may use the last 5 % of DataMemory, so that rows and tables can be removed when memory is full.
@@ -214,7 +221,7 @@ impl Fragment {
         transaction: TransactionId,
         row: Option<&[u8]>,
     ) -> Result<RowHandle, RegionFull> {
-        let handle = self.put(key, VersionState::Staged(transaction), row, Urgency::Restart)?;
+        let handle = self.put(key, transaction, Below::Any, row, Urgency::Restart)?;
         self.prepare(handle, transaction);
         Ok(handle)
     }
@@ -222,7 +229,8 @@ impl Fragment {
     fn put(
         &mut self,
         key: &[u8],
-        state: VersionState,
+        transaction: TransactionId,
+        below: Below,
         bytes: Option<&[u8]>,
         urgency: Urgency,
     ) -> Result<RowHandle, RegionFull> {
@@ -230,6 +238,13 @@ impl Fragment {
         // SAFETY: the owner does not reclaim here.
         let found = unsafe { core.hash.find(hash_of(key), key) };
         let previous = found.and_then(Row::newest);
+        if below == Below::Own
+            && let Some(VersionState::Staged(other) | VersionState::Prepared(other)) =
+                previous.map(Version::state)
+        {
+            stdx::require!(other == transaction, "{transaction} stages on a row that {other} has locked");
+        }
+        let state = VersionState::Staged(transaction);
         let version = Version::allocate(&mut owner.arena, state, bytes, previous, urgency)?;
         let row = match found {
             Some(row) => Ok(row),

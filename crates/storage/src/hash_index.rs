@@ -321,6 +321,13 @@ impl HashIndex {
             stdx::require!(false, "buckets up to the count");
             return Ok(());
         };
+        for (_, slot) in old.entries() {
+            // SAFETY: the slot's row is linked; only we unlink.
+            if let Some(row) = unsafe { row_in(slot.load(Ordering::Relaxed)) } {
+                // All are looked at below: their cache misses should overlap.
+                row.keyed().prefetch();
+            }
+        }
         let moves = |slot: &AtomicPtr<u8>| {
             // SAFETY: the slot's row is linked; only we unlink.
             let row = unsafe { row_in(slot.load(Ordering::Relaxed)) };

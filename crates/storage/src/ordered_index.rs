@@ -44,6 +44,9 @@ const LEAF_MERGED_MAX: usize = 10;
 /// Levels of inner nodes. Each takes 32 children at least to come into being.
 const DEPTH_MAX: usize = 20;
 
+/// Cache lines of a node that are asked for before they are needed: a leaf's.
+const PREFETCHED_LINES: usize = 3;
+
 /// The tree.
 pub(crate) struct Tree {
     root: AtomicPtr<u8>,
@@ -253,6 +256,10 @@ impl Tree {
                         Target::At(key) => inner.partition_point(|separator| separator <= key),
                         Target::Below(key) => inner.partition_point(|separator| separator < key),
                     };
+                    let below = inner.child(child).load(Ordering::Acquire);
+                    for line in 0..PREFETCHED_LINES {
+                        stdx::prefetch(below.wrapping_add(line * stdx::CACHE_LINE));
+                    }
                     if child > 0 {
                         low = Some(inner.separator(child - 1));
                     }
@@ -263,7 +270,7 @@ impl Tree {
                         path.push(Step { inner, child });
                     }
                     // SAFETY: as above.
-                    node = unsafe { Node::from_ptr(inner.child(child).load(Ordering::Acquire)) }?;
+                    node = unsafe { Node::from_ptr(below) }?;
                 }
             }
         }

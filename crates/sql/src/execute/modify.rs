@@ -253,15 +253,16 @@ impl ModifyRun {
 
     fn next_batch(&mut self, cx: &mut Cx<'_, '_>) -> Result<(), Failure> {
         let size = if self.rewrite.is_some() { BATCH_ROWS } else { BATCH_KEYS };
-        let keys: Vec<Box<[u8]>> = self.keys.drain(..size.min(self.keys.len())).collect();
-        cx.env.budget.spend(u32::try_from(keys.len()).unwrap_or(u32::MAX));
+        let count = size.min(self.keys.len());
+        cx.env.budget.spend(u32::try_from(count).unwrap_or(u32::MAX));
         if let Some(program) = &self.rewrite {
             let lock = (LockMode::Exclusive, cx.lock_wait());
+            let keys = self.keys.drain(..count).collect();
             self.stage = Stage::Lock(LockBatch::start(&self.info, program, keys, lock, cx)?);
             self.is_first = false;
             return Ok(());
         }
-        for (number, key) in keys.into_iter().enumerate() {
+        for (number, key) in self.keys.drain(..count).enumerate() {
             let operation = match &self.kind {
                 Kind::Update(program) | Kind::UpdateIgnoring(program) => {
                     WriteOperation::Update { key, program: Arc::clone(program) }

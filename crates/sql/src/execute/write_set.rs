@@ -59,8 +59,35 @@ impl Origin {
 struct Group {
     partition: PartitionId,
     table: TableRef,
-    deletes: Vec<(WriteOperation, Origin)>,
-    others: Vec<(WriteOperation, Origin)>,
+    deletes: Batch,
+    others: Batch,
+}
+
+/// Operations and, in the same order, what they are for.
+#[derive(Default)]
+struct Batch {
+    operations: Vec<WriteOperation>,
+    origins: Vec<Origin>,
+}
+
+impl Batch {
+    fn push(&mut self, operation: WriteOperation, origin: Origin) {
+        self.operations.push(operation);
+        self.origins.push(origin);
+    }
+
+    fn len(&self) -> usize {
+        self.operations.len()
+    }
+}
+
+impl IntoIterator for Batch {
+    type Item = (WriteOperation, Origin);
+    type IntoIter = std::iter::Zip<std::vec::IntoIter<WriteOperation>, std::vec::IntoIter<Origin>>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.operations.into_iter().zip(self.origins)
+    }
 }
 
 struct WaitingRequest {
@@ -121,19 +148,26 @@ impl WriteSet {
         let known =
             self.groups.iter().position(|group| group.partition == partition && group.table.id == table.id);
         let position = known.unwrap_or_else(|| {
-            self.groups.push(Group { partition, table: reference, deletes: Vec::new(), others: Vec::new() });
+            let (deletes, others) = Default::default();
+            self.groups.push(Group { partition, table: reference, deletes, others });
             self.groups.len() - 1
         });
         let group = &mut self.groups[position];
         if matches!(operation, WriteOperation::Delete { .. }) {
-            group.deletes.push((operation, origin));
+            group.deletes.push(operation, origin);
         } else {
-            group.others.push((operation, origin));
+            group.others.push(operation, origin);
         }
     }
 
     /// Sends everything; if `is_whole` (nothing else belongs to this transaction) and one request is enough, it carries the commit.
     pub(crate) fn send(&mut self, is_whole: bool, cx: &mut Cx<'_, '_>) -> Result<(), Failure> {
+        if let [group] = &self.groups[..]
+            && group.deletes.len() + group.others.len() == 1
+            && self.waiting.is_empty()
+        {
+            return self.send_only(is_whole, cx);
+        }
         for group in std::mem::take(&mut self.groups) {
             let mut request = WaitingRequest {
                 partition: group.partition,
@@ -169,6 +203,16 @@ impl WriteSet {
         self.send_waiting(cx)
     }
 
+    /// The usual case, a statement of one operation: nothing is copied, or weighed.
+    fn send_only(&mut self, is_whole: bool, cx: &mut Cx<'_, '_>) -> Result<(), Failure> {
+        let Some(Group { partition, table, deletes, others }) = self.groups.pop() else { return Ok(()) };
+        let Batch { operations, origins } = if others.len() == 0 { deletes } else { others };
+        let is_alone = is_whole && cx.is_alone();
+        let request = cx.write(partition, table, operations, is_alone)?;
+        self.open.push(OpenRequest { request, partition, origins, size: 0, is_alone });
+        Ok(())
+    }
+
     /// Sends what may be under way.
     fn send_waiting(&mut self, cx: &mut Cx<'_, '_>) -> Result<(), Failure> {
         let mut under_way: usize = self.open.iter().map(|open| open.size).sum();
@@ -186,14 +230,16 @@ impl WriteSet {
 
     /// What became of everything that was sent; None while answers are missing.
     pub(crate) fn poll(&mut self, cx: &mut Cx<'_, '_>) -> Option<WriteOutcome> {
-        let mut still_open = Vec::new();
-        for open in std::mem::take(&mut self.open) {
+        let mut position = 0;
+        while let Some(open) = self.open.get(position) {
             match cx.core.inbox.take(open.request) {
-                None => still_open.push(open),
-                Some(reply) => self.on_reply(open, reply, cx),
+                None => position += 1,
+                Some(reply) => {
+                    let open = self.open.remove(position);
+                    self.on_reply(open, reply, cx);
+                }
             }
         }
-        self.open = still_open;
         if let Some(next) = self.waiting.front().and_then(|next| next.origins.first().copied())
             && self.send_waiting(cx).is_err()
         {
