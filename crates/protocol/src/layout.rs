@@ -395,7 +395,6 @@ fn without_partitions(cpu_count: u16) -> Groups {
 
 const OPTIONS: [&str; 10] = [
     "count",
-    "host",
     "cpubind",
     "cpubind_exclusive",
     "cpuset",
@@ -404,6 +403,7 @@ const OPTIONS: [&str; 10] = [
     "spintime",
     "thread_prio",
     "nosend",
+    "host",
 ];
 
 /// Reads `kind={option=value,...},...`; a kind may come several times, which adds threads.

@@ -6,6 +6,7 @@
     clippy::print_stdout,
     clippy::disallowed_methods,
     clippy::disallowed_types,
+    clippy::unwrap_used,
     reason = "a program that drives the simulator; the simulator itself knows no clock and no thread"
 )]
 
