@@ -43,7 +43,7 @@ use galera::GaleraCluster;
 use relayed::RelayedCluster;
 use report::table;
 use rustix::process::Signal;
-use target::{NodeRole, Target, signal_node};
+use target::{NodeRole, Target};
 
 /// Which cluster is tried.
 #[derive(Clone, Debug)]
@@ -303,14 +303,19 @@ impl<'run> Life<'run> {
         if nodes.is_empty() {
             return Err(format!("{fault}: this cluster has no such node"));
         }
-        let pids: Vec<u32> = nodes.iter().filter_map(|node| self.target.pid(*node)).collect();
+        // All are found before the first is hit: that takes a look at every process of the machine.
+        let found = nodes.iter().map(|node| match self.target.pid(*node) {
+            Some(pid) => Ok(pid),
+            None => Err(format!("{} does not run", self.target.nodes()[*node].name)),
+        });
+        let pids = found.collect::<Result<Vec<u32>, String>>()?;
         let at = now();
         match fault {
-            Fault::Kill(_) => self.signal(&nodes, Signal::KILL)?,
+            Fault::Kill(_) => signal_all(&pids, Signal::KILL)?,
             Fault::Pause(_, time) => {
-                self.signal(&nodes, Signal::STOP)?;
+                signal_all(&pids, Signal::STOP)?;
                 thread::sleep(time);
-                self.signal(&nodes, Signal::CONT)?;
+                signal_all(&pids, Signal::CONT)?;
             }
             Fault::Cut(time) => {
                 let both = self.cut(nodes[0], time)?;
@@ -346,10 +351,6 @@ impl<'run> Life<'run> {
             self.target.set_cut(node, *other, false)?;
         }
         Ok(if left.is_empty() { vec![node] } else { left })
-    }
-
-    fn signal(&mut self, nodes: &[usize], wanted: Signal) -> Result<(), String> {
-        nodes.iter().try_for_each(|node| signal_node(self.target.as_mut(), *node, wanted))
     }
 
     /// Waits until every client has succeeded since; gives how many have not.
@@ -466,6 +467,13 @@ fn addresses_without(target: &dyn Target, lost: &[usize]) -> Vec<SocketAddr> {
     let nodes = target.nodes().iter().enumerate();
     let left = nodes.filter(|(index, _)| !lost.contains(index));
     left.filter_map(|(_, node)| node.address).map(|address| target.addresses()[address]).collect()
+}
+
+fn signal_all(pids: &[u32], wanted: Signal) -> Result<(), String> {
+    match pids.iter().find(|pid| !processes::signal(**pid, wanted)) {
+        None => Ok(()),
+        Some(pid) => Err(format!("process {pid} has ended by itself")),
+    }
 }
 
 /// Adds what the logs say.

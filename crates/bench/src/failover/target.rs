@@ -2,8 +2,6 @@
 //!
 //! **Invariants.** Dropping a target ends all its processes.
 
-use super::processes::signal;
-use rustix::process::Signal;
 use std::net::SocketAddr;
 
 /// What a node is there for.
@@ -49,13 +47,4 @@ pub(super) trait Target {
 
     /// Ends it in order.
     fn stop(self: Box<Self>) -> Result<(), String>;
-}
-
-/// Sends a signal to a node.
-pub(super) fn signal_node(target: &mut dyn Target, node: usize, wanted: Signal) -> Result<(), String> {
-    let name = target.nodes()[node].name.clone();
-    match target.pid(node) {
-        Some(pid) if signal(pid, wanted) => Ok(()),
-        _ => Err(format!("{name} does not run")),
-    }
 }
