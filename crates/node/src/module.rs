@@ -3,7 +3,8 @@
 //! Invariants:
 //! - I2: a signal between modules is handled only in the installed view. An older one is dropped and counted; a newer one waits until the
 //!   view is installed here. (Signals that make views, and those to and from modules without one, are exempt.)
-//! - A signal's epoch is adopted before the signal is handled; every signal leaves with the module's view and epoch.
+//! - A signal's epoch is adopted before the signal is handled; every signal leaves with the module's view and epoch. One whose epoch is
+//!   impossibly far ahead comes from a broken peer: it is dropped, and nobody adopts its epoch.
 
 use crate::main_module::MainModule;
 use membership::Membership;
@@ -17,6 +18,8 @@ use types::{Epoch, ViewNumber};
 
 /// Signals from a newer view that wait for it to be installed here; more than this in a start is a bug of ours.
 const EARLY_MAX: usize = 100_000;
+/// How far ahead of a node's epoch a peer's may be: years of epochs.
+const EPOCHS_AHEAD_MAX: u64 = 1 << 32;
 
 /// A module's block.
 enum Block {
@@ -100,6 +103,9 @@ impl NodeModule {
         budget: &mut Budget,
         outputs: &mut Outputs<Shared>,
     ) {
+        if envelope.epoch.0 > self.epoch.0.saturating_add(EPOCHS_AHEAD_MAX) {
+            return;
+        }
         if is_fenced(&envelope.signal) && envelope.from != self.address {
             if envelope.view < self.view {
                 return;

@@ -427,6 +427,17 @@ fn every_variant_is_there() {
     assert_eq!(from_bytes::<Signal>(&[count]), Err(WireError::UnknownTag));
 }
 
+/// Rows' versions have 62 bits for either; what a peer says must leave room for what follows it.
+#[test]
+fn ids_that_no_node_gives_are_refused() {
+    for (number, is_epoch) in [((1_u64 << 61) - 1, true), (1 << 61, false), (u64::MAX, false)] {
+        assert_eq!(from_bytes::<Epoch>(&number.to_le_bytes()).is_ok(), is_epoch, "{number}");
+    }
+    for (number, is_transaction) in [((1_u64 << 62) - 1, true), (1 << 62, false), (u64::MAX, false)] {
+        assert_eq!(from_bytes::<TransactionId>(&number.to_le_bytes()).is_ok(), is_transaction, "{number}");
+    }
+}
+
 #[test]
 fn frames_round_trip() {
     let mut bytes = Vec::new();

@@ -4,6 +4,7 @@
 //! was given and keeps it alive by its `Arc`. Invariant: the parts of one map fit each other: every table of the schema has its access
 //! info, and readers are only there for tables of the schema.
 
+use protocol::program::ROW_SIZE_MAX;
 use protocol::{Address, ModuleKind, NodeRole, View};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -62,6 +63,21 @@ pub struct TableAccessInfo {
 }
 
 impl TableAccessInfo {
+    /// Whether bytes from a peer are a row of this table that belongs under this key. (Rows of the version before and behind this one are, too.)
+    #[must_use]
+    pub fn accepts(&self, key: &[u8], row: &[u8]) -> bool {
+        if row.len() > ROW_SIZE_MAX || self.layout.check(row).is_err() {
+            return false;
+        }
+        // An entry of a unique index has the key that it has in the base table.
+        if self.definition.kind != TableKind::User {
+            return true;
+        }
+        let mut own = Vec::with_capacity(key.len());
+        self.primary_key.encode_row(&self.layout, row, &mut own);
+        own == key
+    }
+
     /// The access info of a table.
     #[must_use]
     pub fn new(definition: &Arc<TableDefinition>, auto_increment: Arc<IdRange>) -> Self {

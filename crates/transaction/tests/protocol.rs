@@ -8,7 +8,7 @@ use protocol::program::{
 };
 use protocol::signal::{
     CommitDone, CommitOneRequest, CommitOutcome, CoordinateRequest, Outcome, Participant, ReadDone,
-    ReadRequest, RequestId, WriteDone, WriteRequest,
+    ReadRequest, Replicate, ReplicatedWrite, RequestId, WriteDone, WriteRequest,
 };
 use protocol::{Address, Budget, Envelope, ModuleKind, NodeInfo, NodeRole, Outputs, Signal, View};
 use query::batch::{BatchShape, RowBatchReader};
@@ -19,8 +19,8 @@ use stdx::Now;
 use transaction::{Ldm, Tc};
 use types::{
     ColumnDefinition, ColumnFlags, ColumnIndex, DefaultValue, Epoch, Incarnation, IndexDefinition, IndexId,
-    IndexKind, IndexState, IntegerWidth, KeyPart, NodeId, PartitionId, Schema, SqlType, TableDefinition,
-    TableId, TableKind, TransactionId, Value, ValueRef, ViewNumber,
+    IndexKind, IndexState, IntegerWidth, KeyPart, NodeId, PartitionId, Schema, Sequence, SqlType,
+    TableDefinition, TableId, TableKind, TransactionId, Value, ValueRef, ViewNumber,
 };
 
 #[path = "protocol/deadlocks.rs"]
@@ -527,5 +527,45 @@ fn a_large_transaction_is_shipped_ahead_and_commits() {
     for id in [ids[0], ids[ids.len() / 2], ids[ids.len() - 1]] {
         assert_eq!(cluster.read(id, None), Some(id));
     }
+    assert!(cluster.ldms.iter().all(Ldm::is_idle));
+}
+
+#[test]
+fn what_a_peer_sends_instead_of_rows_is_refused() {
+    let mut cluster = Cluster::new();
+    // The session is on node 1: for node 2 its rows come from another node.
+    let id = cluster.id_at(2, 1);
+    let (key, row) = (cluster.key(id), cluster.row(id, 1));
+    let (other, cut) = (cluster.key(id + 1), row[..row.len() - 1].into());
+    for (key, row) in
+        [(key.clone(), Box::default()), (key.clone(), cut), (other, row.clone()), ([1; 70_000].into(), row)]
+    {
+        let refused = cluster.write(1, id, WriteOperation::Put { key: key.clone(), row: row.clone() }, true);
+        let refused = refused.result.expect_err("no row").refusal;
+        assert!(matches!(&refused, Refusal::Error(error) if error.code == 1815), "{refused:?}");
+        let replicate = Replicate {
+            partition: cluster.partition(id),
+            sequence: Sequence(1),
+            transaction: TransactionId(2),
+            epoch: Epoch(1),
+            coordinator: None,
+            participants: Arc::new(Vec::new()),
+            pieces_ahead: 0,
+            writes: vec![ReplicatedWrite {
+                table: TableRef { id: TABLE, version: 1 },
+                key,
+                row: Some((&*row).into()),
+            }],
+        };
+        let mut fresh = Cluster::new();
+        let backup = Address::new(NodeId(1), ModuleKind::Ldm, 0);
+        fresh.send(backup, Signal::Replicate(Box::new(replicate)));
+        let answers = fresh.run();
+        assert!(
+            matches!(answers.as_slice(), [Signal::Applied { refusal: Some(refusal), .. }] if *refusal == refused),
+            "{answers:?}"
+        );
+    }
+    assert!(cluster.insert(3, id, 1, true).result.is_ok());
     assert!(cluster.ldms.iter().all(Ldm::is_idle));
 }

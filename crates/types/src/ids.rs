@@ -1,5 +1,6 @@
 //! Identifiers, each a type of its own so that one cannot be passed for another.
 
+use stdx::wire::{Decoder, Encoder, Wire, WireError};
 use wire_derive::Wire;
 
 /// Buckets a partition key hashes into (NDB's hash map size); partitions own ranges of buckets.
@@ -48,10 +49,6 @@ id!(
     ViewNumber(u64)
 );
 id!(
-    /// Cluster-wide commit group.
-    Epoch(u64)
-);
-id!(
     /// The place of a replicated write in its partition's stream, counted from 1.
     Sequence(u64)
 );
@@ -60,10 +57,44 @@ id!(
     SchemaVersion(u64)
 );
 
+/// Cluster-wide commit group. From a peer always below 2^61, which leaves room for all that come after it: versions of rows have 62 bits for it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct Epoch(pub u64);
+
+impl std::fmt::Display for Epoch {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(formatter)
+    }
+}
+
+impl Wire for Epoch {
+    fn encode(&self, encoder: &mut Encoder<'_>) {
+        self.0.encode(encoder);
+    }
+    fn decode(decoder: &mut Decoder<'_>) -> Result<Self, WireError> {
+        below(1 << 61, decoder).map(Self)
+    }
+}
+
+/// A number that must be less than `limit`.
+fn below(limit: u64, decoder: &mut Decoder<'_>) -> Result<u64, WireError> {
+    let number = u64::decode(decoder)?;
+    if number < limit { Ok(number) } else { Err(WireError::Malformed) }
+}
+
 /// A transaction, unique among all that are known in the cluster: node (8 bits), incarnation (10), sql module (8), counter (36, begins
 /// again behind its end: who had the number 68 thousand million transactions ago is forgotten). Always below 2^62.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Wire)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct TransactionId(pub u64);
+
+impl Wire for TransactionId {
+    fn encode(&self, encoder: &mut Encoder<'_>) {
+        self.0.encode(encoder);
+    }
+    fn decode(decoder: &mut Decoder<'_>) -> Result<Self, WireError> {
+        below(1 << 62, decoder).map(Self)
+    }
+}
 
 impl TransactionId {
     /// The `counter`-th transaction of a session module.

@@ -140,6 +140,7 @@ impl Ldm {
         rows: &mut Vec<(TableId, RowHandle)>,
     ) -> Result<(), Refusal> {
         for write in writes {
+            self.check_row(write.table.id, &write.key, write.row.as_deref())?;
             let fragment = self.fragments.get_mut(&(write.table.id, place.1)).ok_or(Refusal::WrongSchema)?;
             let applied = if mutants::is(Mutant::BackupFallsBack) {
                 fragment.stage(&write.key, place.0, write.row.as_deref())

@@ -10,12 +10,16 @@ use crate::locks::{self, LockKey};
 use crate::mutants::{self, Mutant};
 use protocol::program::{LockMode, LockWait, OnDuplicate, OperationResult, Refusal, WriteOperation};
 use protocol::signal::{WriteDone, WriteFailure, WriteRequest, WriteSummary};
-use protocol::{Address, Outputs, Signal};
+use protocol::{Address, Outputs, Signal, SqlError};
 use query::Warnings;
 use query::{Evaluated, Shared, TableAccessInfo, delete_matches, evaluate_insert_conflict, evaluate_update};
 use std::borrow::Cow;
 use stdx::{Instant, Now};
 use storage::VersionState;
+use types::TableId;
+
+/// Bytes of a key from another node at most: far more than any index allows.
+const KEY_SIZE_MAX: usize = 64 << 10;
 
 /// A write request on its way.
 pub(super) struct WriteRun {
@@ -27,6 +31,14 @@ pub(super) struct WriteRun {
     pub(super) is_first: bool,
     /// It has found DataMemory full, and waits no longer than this.
     pub(super) waits_for_memory_until: Option<Instant>,
+}
+
+impl WriteRun {
+    fn new(from: Address, request: Box<WriteRequest>) -> Self {
+        let results = Vec::with_capacity(request.operations.len());
+        let (warnings, is_first) = (Warnings::default(), false);
+        Self { from, request, results, warnings, is_first, waits_for_memory_until: None }
+    }
 }
 
 /// What becomes of a row.
@@ -45,10 +57,34 @@ impl Ldm {
         request: Box<WriteRequest>,
         outputs: &mut Outputs<Shared>,
     ) {
-        let results = Vec::with_capacity(request.operations.len());
-        let (warnings, is_first) = (Warnings::default(), false);
-        let run = WriteRun { from, request, results, warnings, is_first, waits_for_memory_until: None };
-        self.run_write(now, run, outputs);
+        if from.node != self.address.node
+            && let Err(refusal) = self.check_rows(&request)
+        {
+            let run = WriteRun::new(from, request);
+            return self.refuse_write(run, refusal, outputs);
+        }
+        self.run_write(now, WriteRun::new(from, request), outputs);
+    }
+
+    /// Rows from another node must be rows before anybody looks at them.
+    fn check_rows(&self, request: &WriteRequest) -> Result<(), Refusal> {
+        for operation in &request.operations {
+            let row = match operation {
+                WriteOperation::Insert { row, .. } | WriteOperation::Put { row, .. } => Some(&**row),
+                WriteOperation::Update { .. } | WriteOperation::Delete { .. } => None,
+            };
+            self.check_row(request.table.id, operation_key(operation), row)?;
+        }
+        Ok(())
+    }
+
+    /// The same for one; a key without a row must only be short enough.
+    pub(super) fn check_row(&self, table: TableId, key: &[u8], row: Option<&[u8]>) -> Result<(), Refusal> {
+        let accepts = |row| self.map.table(table).is_none_or(|info| info.accepts(key, row));
+        if key.len() <= KEY_SIZE_MAX && row.is_none_or(accepts) {
+            return Ok(());
+        }
+        Err(Refusal::Error(SqlError::new(1815, "Internal error: a row from another node is malformed")))
     }
 
     /// Runs a request from the operation where it stands.
