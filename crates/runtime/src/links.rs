@@ -14,7 +14,7 @@
 
 use crate::connections::{ReadOutcome, WriteOutcome, read_once, write_once};
 use crate::process::{ModuleTable, Process};
-use crate::shared_memory::{self, HANDED_OVER, Rings};
+use crate::shared_memory::{self, Broken, HANDED_OVER, Rings};
 use protocol::transport::{self, Hello};
 use protocol::{Address, ModuleKind};
 use rustix::fd::OwnedFd;
@@ -169,6 +169,8 @@ pub(crate) struct RingWay {
     by_socket: usize,
     /// The peer's mark came.
     pub(crate) receives: bool,
+    /// Something was published that the peer, if it sleeps, was not woken for.
+    owes_bell: bool,
 }
 
 impl Link {
@@ -176,9 +178,24 @@ impl Link {
         self.send.len() - self.sent
     }
 
+    /// Puts what waits into shared memory, as far as there is room, and wakes nobody for it.
+    pub(crate) fn publish(&mut self) -> Result<(), Broken> {
+        let is_blocked = self.is_blocked;
+        if let Some(way) = self.rings.as_mut().filter(|way| way.sends && way.by_socket == 0 && !is_blocked) {
+            let count = way.rings.send(&self.send[self.sent..])?;
+            way.owes_bell |= count > 0;
+            self.sent += count;
+            if self.sent == self.send.len() {
+                self.sent = 0;
+                self.send.clear();
+            }
+        }
+        Ok(())
+    }
+
     /// Writes as much as is taken now.
     pub(crate) fn write(&mut self, system_calls: &mut u64) -> Result<(), &'static str> {
-        let mut is_reader_due = false;
+        let mut is_reader_due = self.rings.as_mut().is_some_and(|way| std::mem::take(&mut way.owes_bell));
         while self.unsent() > 0 {
             let bytes = &self.send[self.sent..];
             let count = match &mut self.rings {
@@ -252,7 +269,8 @@ impl Link {
         // Without memory the link goes on by its socket.
         let Ok((rings, offer)) = Rings::make(ring_size) else { return false };
         self.offer = Some(offer);
-        self.rings = Some(Box::new(RingWay { rings, sends: false, by_socket: 0, receives: false }));
+        self.rings =
+            Some(Box::new(RingWay { rings, sends: false, by_socket: 0, receives: false, owes_bell: false }));
         true
     }
 
@@ -260,7 +278,8 @@ impl Link {
     pub(crate) fn take_rings(&mut self) -> bool {
         let Ok(offered) = std::mem::take(&mut self.offered).try_into() else { return false };
         let Ok(rings) = Rings::take(offered) else { return false };
-        self.rings = Some(Box::new(RingWay { rings, sends: false, by_socket: 0, receives: false }));
+        self.rings =
+            Some(Box::new(RingWay { rings, sends: false, by_socket: 0, receives: false, owes_bell: false }));
         true
     }
 
@@ -497,10 +516,16 @@ impl Links {
         let slots = &mut self.slots;
         self.held.retain(|slot| {
             let Some(link) = slots[*slot as usize].link.as_mut() else { return false };
-            link.is_held = link.unsent() > 0 && !link.is_blocked;
+            let owes_bell = link.rings.as_ref().is_some_and(|way| way.owes_bell);
+            link.is_held = link.unsent() > 0 && !link.is_blocked || owes_bell;
             link.is_held
         });
         !self.held.is_empty()
+    }
+
+    /// A link where signals that may wait were appended.
+    pub(crate) fn held(&self, index: usize) -> Option<u32> {
+        self.held.get(index).copied()
     }
 
     /// They have waited long enough: their links are written at the next flush.

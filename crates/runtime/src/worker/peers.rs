@@ -23,6 +23,8 @@ use stdx::wire::WIRE_VERSION;
 const STRANGERS_MAX: usize = 256;
 /// Signals that may wait do so until there are this many bytes of them.
 const DEFERRED_MAX: usize = 16 * 1024;
+/// Reads of a link that is closed because another one of its peer was.
+const LEFTOVER_READS_MAX: usize = 64;
 /// A link's buffer that is larger than this is given back once it is empty.
 const LINK_BUFFER_KEEP: usize = 256 * 1024;
 
@@ -77,6 +79,7 @@ impl<S: Send + 'static> Worker<S> {
     }
 
     pub(super) fn flush_links(&mut self) {
+        self.publish_held();
         let mut dirty = std::mem::take(&mut self.links.dirty);
         for slot in dirty.drain(..) {
             if let Some(link) = self.links.get(slot) {
@@ -89,6 +92,20 @@ impl<S: Send + 'static> Worker<S> {
         // Closing a link while writing may have marked others; they are written in the next round.
         dirty.append(&mut self.links.dirty);
         self.links.dirty = dirty;
+    }
+
+    /// What is held back for shared memory is put there all the same, without a bell: a peer that is awake sees it, and one that survives this
+    /// process has it.
+    fn publish_held(&mut self) {
+        let mut index = 0;
+        while let Some(slot) = self.links.held(index) {
+            index += 1;
+            if let Some(link) = self.links.get(slot)
+                && link.publish().is_err()
+            {
+                self.close_link(slot, RING_BROKEN);
+            }
+        }
     }
 
     fn write_link(&mut self, slot: u32) {
@@ -243,6 +260,21 @@ impl<S: Send + 'static> Worker<S> {
                 self.close_link(slot, "the peer closed it");
             }
         }
+    }
+
+    /// Another link of the peer has ended: what it said by this one before is here already, and still heard.
+    fn take_leftovers(&mut self, slot: u32) {
+        for _ in 0..LEFTOVER_READS_MAX {
+            let Some(link) = self.links.get(slot).filter(|link| link.stage == LinkStage::Open) else {
+                return;
+            };
+            link.is_queued = false;
+            self.read_link(slot, Source::Socket);
+            if !self.links.get(slot).is_some_and(|link| link.is_queued && !link.is_hung_up) {
+                break;
+            }
+        }
+        self.take_last_words(slot);
     }
 
     /// The peer is gone: what it said by shared memory before it went is still heard, as a socket would have it.
@@ -403,6 +435,7 @@ impl<S: Send + 'static> Worker<S> {
             LinkOrder::Adopt(adopted) => self.adopt_link(adopted),
             LinkOrder::Close { peer, set } => {
                 for slot in self.links.of_peer(peer, set) {
+                    self.take_leftovers(slot);
                     self.remove_link(slot);
                 }
             }
