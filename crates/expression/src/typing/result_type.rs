@@ -66,24 +66,9 @@ pub(crate) fn is_temporal(sql_type: &SqlType) -> bool {
 /// How strings of this type compare; `None` if it is no string type. Binary strings compare as `Collation::Binary`.
 pub(crate) fn collation_of(sql_type: &SqlType) -> Option<Collation> {
     match sql_type {
-        SqlType::Char { collation, .. }
-        | SqlType::VarChar { collation, .. }
-        | SqlType::Text { collation, .. }
-        | SqlType::Enum { collation, .. }
-        | SqlType::Set { collation, .. } => Some(*collation),
-        SqlType::Binary { .. } | SqlType::VarBinary { .. } | SqlType::Blob { .. } => Some(Collation::Binary),
         SqlType::Json => Some(Collation::Utf8mb4Bin),
-        SqlType::Null
-        | SqlType::Integer { .. }
-        | SqlType::Float
-        | SqlType::Double
-        | SqlType::Decimal { .. }
-        | SqlType::Bit { .. }
-        | SqlType::Date
-        | SqlType::Time { .. }
-        | SqlType::DateTime { .. }
-        | SqlType::Timestamp { .. }
-        | SqlType::Year => None,
+        _ if is_binary_string(sql_type) => Some(Collation::Binary),
+        _ => sql_type.character_collation(),
     }
 }
 

@@ -104,24 +104,14 @@ fn too_many_literals_are_left_alone() {
 #[test]
 fn buffers_are_used_again() {
     let mut normalized = Normalized::default();
-    normalize_into(
-        "SELECT a FROM t WHERE id = 5",
-        &TextLimits::default(),
-        Collation::Utf8mb40900AiCi,
-        &mut normalized,
-    )
-    .unwrap();
+    let again = |text, normalized: &mut Normalized| {
+        normalize_into(text, &TextLimits::default(), Collation::Utf8mb40900AiCi, normalized).unwrap();
+    };
+    again("SELECT a FROM t WHERE id = 5", &mut normalized);
     let first = normalized.clone();
-    normalize_into("SHOW TABLES", &TextLimits::default(), Collation::Utf8mb40900AiCi, &mut normalized)
-        .unwrap();
+    again("SHOW TABLES", &mut normalized);
     assert!(!normalized.is_cacheable && normalized.parameters.is_empty());
-    normalize_into(
-        "SELECT a FROM t WHERE id = 5",
-        &TextLimits::default(),
-        Collation::Utf8mb40900AiCi,
-        &mut normalized,
-    )
-    .unwrap();
+    again("SELECT a FROM t WHERE id = 5", &mut normalized);
     assert_eq!(normalized, first);
 }
 
