@@ -260,12 +260,14 @@ impl Cx<'_, '_> {
         map.replica_for_read(partition).map_or(Place::Nowhere, |replica| Place::There(replica, None))
     }
 
-    /// The primary of a partition, where writes and locks go.
+    /// The primary of a partition, where writes and locks go. It would refuse them if a replica is lost; if it is the lost one itself, nothing
+    /// is sent that could be done unheard.
     pub(crate) fn primary(&self, partition: PartitionId) -> Result<Address, Failure> {
-        self.env
-            .module
-            .map
-            .primary(partition)
+        let map = &self.env.module.map;
+        if map.is_replica_lost(partition) {
+            return Err(failure_of(Refusal::ReplicaLost, ""));
+        }
+        map.primary(partition)
             .ok_or_else(|| Failure::ViewChanged(SqlError::deadlock("a partition has no primary")))
     }
 
@@ -430,6 +432,9 @@ pub(crate) fn start_commit(core: &mut SessionCore, env: &mut Environment<'_>) ->
             CommitStart::Nothing
         }
         CommitPlan::One(transaction, participant) => {
+            if map.is_replica_lost(participant.partition) {
+                return CommitStart::Refused("a replica of the rows is lost");
+            }
             let Some(primary) = map.primary(participant.partition) else {
                 return CommitStart::Refused("a partition has no primary");
             };
@@ -439,6 +444,9 @@ pub(crate) fn start_commit(core: &mut SessionCore, env: &mut Environment<'_>) ->
             CommitStart::Sent(request)
         }
         CommitPlan::Several(transaction, participants) => {
+            if participants.iter().any(|participant| map.is_replica_lost(participant.partition)) {
+                return CommitStart::Refused("a replica of the rows is lost");
+            }
             let first = participants.first().map_or(PartitionId(0), |participant| participant.partition);
             let Some(tc) = map.coordinator(env.module.address.instance, first) else {
                 return CommitStart::Refused("no coordinator can be reached");

@@ -155,6 +155,21 @@ def survivor_answers(chosen):
     connection.close()
 
 
+def new_writes_are_refused(chosen):
+    """Also those whose primary was the victim: what is never sent to it has no unknown outcome, and the session goes on."""
+    connection = connect(chosen.host, chosen.survivor_port, database=DATABASE, autocommit=True)
+    first = -ROWS_PER_WORKER
+    for row in range(first, first + 20):
+        try:
+            run(connection, "INSERT INTO t VALUES (%s, 1, 'x')", (row,))
+        except pymysql.MySQLError as error:
+            equal(error.args[0], 1213)
+        else:
+            raise AssertionError(f"row {row} was written without its second replica")
+    equal(rows(connection, "SELECT COUNT(*) FROM t WHERE id < 0"), ((0,),))
+    connection.close()
+
+
 def read(connection, keys):
     """The values of rows that are there, by key; the keys that could not be read; the errors that said so."""
     marks = ", ".join(map(str, keys))
@@ -244,6 +259,7 @@ def main():
         checks.close()
     checks.run("work was done", work_was_done, workers, chosen.victim_port)
     checks.run("the survivor takes new connections", survivor_answers, chosen)
+    checks.run("new writes are refused", new_writes_are_refused, chosen)
     checks.run("errors are 1213, 1180 or a lost connection", errors_are_the_promised_ones, workers)
     checks.run("acknowledged writes are there", acknowledged_writes_are_there, chosen, workers)
     checks.run("undecided writes are whole", undecided_writes_are_whole, chosen, workers)

@@ -447,6 +447,29 @@ fn a_lost_write_dooms_the_transaction_and_not_the_session() {
 }
 
 #[test]
+fn what_was_never_sent_to_a_lost_node_is_refused_and_not_unknown() {
+    let mut harness = Harness::new();
+    let client = harness.connect();
+    let in_transaction = harness.connect();
+    harness.ask(in_transaction, "BEGIN");
+    harness.query(in_transaction, "UPDATE test.t SET v = 1 WHERE id = 8");
+    let first = write_in(harness.only_signal());
+    harness.written_in(&first, vec![OperationResult::Updated], 1);
+    harness.response(in_transaction);
+    harness.lose(NodeId(2));
+
+    for statement in [
+        "INSERT INTO test.t VALUES (7, 1)",
+        "INSERT INTO test.t VALUES (7, 1), (8, 1)",
+        "DELETE FROM test.t WHERE id = 7",
+    ] {
+        assert_eq!(errno(harness.ask(client, statement)), 1213, "{statement}");
+    }
+    assert_eq!(errno(harness.ask(in_transaction, "COMMIT")), 1213);
+    assert!(!harness.is_closed(client) && !harness.is_closed(in_transaction));
+}
+
+#[test]
 fn a_read_is_asked_again_after_an_old_view() {
     let mut harness = Harness::new();
     let client = harness.connect();
