@@ -16,6 +16,10 @@ pub(crate) struct CommandLine {
     /// This process is the child of an angel with this process id.
     #[arg(long, global = true, hide = true, value_name = "PID")]
     pub(crate) angel_pid: Option<u32>,
+
+    /// Where the angel wants to be told whom it shall tell of this process's end.
+    #[arg(long, global = true, hide = true, value_name = "DESCRIPTOR", requires = "angel_pid")]
+    pub(crate) angel_pipe: Option<i32>,
 }
 
 const EXAMPLES: &str = "\
@@ -113,6 +117,10 @@ pub(crate) struct ManagementOptions {
     #[arg(long, value_name = "ID", value_parser = clap::value_parser!(u16).range(1..=255))]
     pub(crate) ndb_nodeid: Option<u16>,
 
+    /// Begin a new, empty cluster: forget what this node's disk knows of an earlier one. Start all nodes so.
+    #[arg(long)]
+    pub(crate) initial: bool,
+
     #[command(flatten)]
     pub(crate) log: LogOptions,
 }
@@ -125,6 +133,10 @@ Example:
 pub(crate) struct DataOptions {
     #[command(flatten)]
     pub(crate) member: MemberOptions,
+
+    /// Forget what this node's disk knows of an earlier cluster: it begins as an empty one.
+    #[arg(long)]
+    pub(crate) initial: bool,
 }
 
 /// Run an SQL node (mysqld): it serves MySQL clients and holds no rows.

@@ -4,7 +4,7 @@
 //! plan (dev/plan.rs)      ports, memory and CPUs per node; config.ini is written and read back as any node will read it
 //! start                   one child per node, with the command line a user would type; logs in DIR/node<N>/latsdb_<N>.log
 //! wait until ready        every MySQL port greets, and the management node can check the replicas
-//! watch                   for ever: until Ctrl-C, SIGTERM, or until no node is left; a node that ends is reported, the others run on
+//! watch                   for ever: until Ctrl-C, SIGTERM, or until no node is left; a node that dies is reported and started again
 //! stop                    data and SQL nodes, then the management nodes: SIGTERM, and SIGKILL for who does not stop in time
 //! ```
 //! `dev` is the angel of its nodes (`angel`): they die with it, whatever ends it.
@@ -40,6 +40,11 @@ const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
 const GREETING_TIMEOUT: Duration = Duration::from_secs(2);
 /// A node that was asked to stop is killed after this time.
 const STOP_TIMEOUT: Duration = Duration::from_secs(10);
+/// A node that lives no longer than this is started again only so often.
+const SHORT_LIFE: Duration = Duration::from_secs(10);
+const RESTARTS_MAX: u32 = 5;
+/// The exit code of a node that must not start (`membership::EXIT_REFUSED`), or could not.
+const EXIT_REFUSED: i32 = 1;
 /// Lines of its log that are shown when a node dies.
 const LAST_LINES: usize = 10;
 /// How much of a log is read for that.
@@ -47,7 +52,7 @@ const LAST_BYTES: u64 = 16 * 1024;
 
 const WARNINGS: &str = "\
 note: rows live in memory only: a full stop of the cluster loses all of them
-note: a data node that is killed is not started again in this version";
+note: a data node that dies is started again, but this version cannot copy rows to it: it serves no clients";
 
 /// Runs the cluster until it is stopped.
 pub(crate) fn run(options: &DevOptions) -> Result<ExitCode, Failure> {
@@ -104,6 +109,9 @@ struct Member {
     /// Where this start's part of the log begins.
     log_start: u64,
     is_ready: bool,
+    started: Instant,
+    /// How often it was started again after short lives.
+    restarts: u32,
 }
 
 /// What is still missing while the cluster starts, for a person.
@@ -172,6 +180,8 @@ fn answers(address: SocketAddr, role: NodeRole) -> bool {
 /// All nodes.
 struct Cluster {
     plan: Plan,
+    program: PathBuf,
+    directory: PathBuf,
     members: Vec<Member>,
 }
 
@@ -183,22 +193,44 @@ impl Cluster {
         let mut nodes = plan.config.nodes.clone();
         nodes.sort_by_key(|node| (node.role != NodeRole::Management, node.node));
         plan.release_ports();
-        let mut cluster = Self { plan, members: Vec::new() };
+        let mut cluster = Self { plan, program, directory: home.directory.clone(), members: Vec::new() };
         for config in nodes {
-            let directory = home.directory.join(format!("node{}", config.node));
-            let log = directory.join(format!("latsdb_{}.log", config.node));
-            let failed =
-                |error: io::Error| Failure::new(format!("cannot start node {}: {error}", config.node));
-            std::fs::create_dir_all(&directory).map_err(failed)?;
-            let output = OpenOptions::new().create(true).append(true).open(&log).map_err(failed)?;
-            let log_start = output.metadata().map_err(failed)?.len();
-            let mut command = Command::new(&program);
-            command.args(cluster.plan.arguments(&config)).current_dir(&home.directory).stdin(Stdio::null());
-            command.stdout(output.try_clone().map_err(failed)?).stderr(output);
-            let process = NodeProcess::start(command).map_err(failed)?;
-            cluster.members.push(Member { config, process, log, log_start, is_ready: false });
+            let member = cluster.start_member(config, true)?;
+            cluster.members.push(member);
         }
         Ok(cluster)
+    }
+
+    /// Starts a node's process. `is_initial`: what its directory knows of a cluster is of an earlier one.
+    fn start_member(&self, config: NodeConfig, is_initial: bool) -> Result<Member, Failure> {
+        let directory = self.directory.join(format!("node{}", config.node));
+        let log = directory.join(format!("latsdb_{}.log", config.node));
+        let failed = |error: io::Error| Failure::new(format!("cannot start node {}: {error}", config.node));
+        std::fs::create_dir_all(&directory).map_err(failed)?;
+        let output = OpenOptions::new().create(true).append(true).open(&log).map_err(failed)?;
+        let log_start = output.metadata().map_err(failed)?.len();
+        let mut command = Command::new(&self.program);
+        command.args(self.plan.arguments(&config, is_initial));
+        command.current_dir(&self.directory).stdin(Stdio::null());
+        command.stdout(output.try_clone().map_err(failed)?).stderr(output);
+        let process = NodeProcess::start(command).map_err(failed)?;
+        let (started, restarts) = (Instant::now(), 0);
+        Ok(Member { config, process, log, log_start, is_ready: false, started, restarts })
+    }
+
+    /// Starts a node again that has died, as a new incarnation. False if it should stay down.
+    fn restart(&mut self, index: usize, status: ExitStatus) -> Result<bool, Failure> {
+        let member = &self.members[index];
+        let lived = member.started.elapsed();
+        let restarts = if lived < SHORT_LIFE { member.restarts + 1 } else { 1 };
+        // Who has stopped as asked, or must not start, would only do so again.
+        let is_final = status.success() || status.code() == Some(EXIT_REFUSED);
+        if is_final || restarts > RESTARTS_MAX {
+            return Ok(false);
+        }
+        let started = self.start_member(member.config.clone(), false)?;
+        self.members[index] = Member { restarts, ..started };
+        Ok(true)
     }
 
     /// Waits until clients can connect to every node and `latsdb mgm` finds a complete cluster. False if somebody wants the cluster to stop first.
@@ -255,6 +287,9 @@ impl Cluster {
                 Happening::StopRequested => return self.stop(stop),
                 Happening::Ended(index, status) => {
                     is_orderly &= status.success();
+                    if self.restart_and_tell(index, status)? {
+                        continue;
+                    }
                     self.tell_end(index, status, &self.consequence(index));
                     if self.members.iter().all(|member| member.process.status().is_some()) {
                         return Ok(if is_orderly { ExitCode::SUCCESS } else { ExitCode::FAILURE });
@@ -262,6 +297,17 @@ impl Cluster {
                 }
             }
         }
+    }
+
+    fn restart_and_tell(&mut self, index: usize, status: ExitStatus) -> Result<bool, Failure> {
+        let log_start = self.members[index].log_start;
+        if !self.restart(index, status)? {
+            return Ok(false);
+        }
+        let end = std::mem::replace(&mut self.members[index].log_start, log_start);
+        self.tell_end(index, status, "; it is started again");
+        self.members[index].log_start = end;
+        Ok(true)
     }
 
     /// What follows from a node's end, for a person.
@@ -287,11 +333,7 @@ impl Cluster {
                 if left.is_empty() {
                     return "; no other node has the rows it held: they are lost".to_owned();
                 }
-                format!(
-                    "; node {} has the rows it held: they are read as before, and what cannot be done without it, as \
-                     writes to them, is answered with error 1213 until the cluster goes on without it",
-                    left.join(" and node ")
-                )
+                format!("; node {} has the rows it held and goes on without it", left.join(" and node "))
             }
         }
     }

@@ -1,20 +1,24 @@
 //! The wrapper around every module.
 //!
 //! Invariants:
-//! - I2: a signal between modules is handled only in the installed view. An older one is dropped and counted; a newer one waits until the
-//!   view is installed here. (Signals that make views, and those to and from modules without one, are exempt.)
+//! - I2: a signal between modules that belongs to a view is never handled before that view is installed here: it waits. An older one is
+//!   dropped if it is the replicas' own (`Fence::Strict`): what it was to do is done again in the new view (`transaction::ldm::takeover`). What sessions
+//!   ask and hear is handled in newer views too (`Fence::Older`): a primary that stayed goes on, one that changed refuses. (Signals that make
+//!   views, and those to and from modules without one, are exempt.)
+//! - An ldm enters a view with the tables, all others with the complete map; what a module sends from then on belongs to it.
 //! - A signal's epoch is adopted before the signal is handled; every signal leaves with the module's view and epoch. One whose epoch is
 //!   impossibly far ahead comes from a broken peer: it is dropped, and nobody adopts its epoch.
 
 use crate::main_module::MainModule;
 use membership::Membership;
-use protocol::{Address, Budget, Envelope, Input, Module, Outputs, Signal};
+use protocol::{Address, Budget, Envelope, Input, Module, NodeRole, Outputs, Signal, View};
 use query::{NodeMap, Query, Shared};
 use sql::SqlModule;
 use std::sync::Arc;
 use stdx::{Instant, Now};
+use transaction::mutants::{self, Mutant};
 use transaction::{Ldm, Tc};
-use types::{Epoch, ViewNumber};
+use types::{Epoch, NodeId, ViewNumber};
 
 /// Signals from a newer view that wait for it to be installed here; more than this in a start is a bug of ours.
 const EARLY_MAX: usize = 100_000;
@@ -35,6 +39,7 @@ enum Block {
 pub struct NodeModule {
     address: Address,
     view: ViewNumber,
+    members: Arc<View>,
     epoch: Epoch,
     early: Vec<Envelope>,
     block: Block,
@@ -42,7 +47,14 @@ pub struct NodeModule {
 
 impl NodeModule {
     fn new(address: Address, block: Block) -> Self {
-        Self { address, view: ViewNumber(0), epoch: Epoch(1), early: Vec::new(), block }
+        Self {
+            address,
+            view: ViewNumber(0),
+            members: Arc::new(View::none()),
+            epoch: Epoch(1),
+            early: Vec::new(),
+            block,
+        }
     }
 
     /// A module of sessions.
@@ -106,8 +118,13 @@ impl NodeModule {
         if envelope.epoch.0 > self.epoch.0.saturating_add(EPOCHS_AHEAD_MAX) {
             return;
         }
-        if is_fenced(&envelope.signal) && envelope.from != self.address {
-            if envelope.view < self.view {
+        let fence = fence_of(&envelope.signal);
+        if fence != Fence::None && envelope.view <= self.view && self.is_left_out(envelope.from.node) {
+            return;
+        }
+        if fence != Fence::None && envelope.from != self.address && envelope.view != self.view {
+            let is_dropped = fence == Fence::Strict && !mutants::is(Mutant::NotFenced);
+            if envelope.view < self.view && is_dropped {
                 return;
             }
             if envelope.view > self.view {
@@ -121,10 +138,17 @@ impl NodeModule {
             Block::Sql(sql) => sql.handle(now, Input::Signal(envelope), budget, outputs),
             Block::Tc(tc) => tc.on_signal(envelope, outputs),
             Block::Ldm(ldm) => ldm.on_signal(now, envelope, budget, outputs),
-            Block::Query(query) => query.on_signal(envelope, budget, outputs),
+            Block::Query(query) => query.on_signal(now, envelope, budget, outputs),
             Block::Main(main) => main.on_signal(now, envelope, outputs),
-            Block::Membership(membership) => membership.on_signal(envelope, outputs),
+            Block::Membership(membership) => membership.on_signal(now, envelope, outputs),
         }
+    }
+
+    /// Whether a node is a data node that the installed view leaves out. What it sent before it knew must not be begun any more: nobody would end it.
+    fn is_left_out(&self, node: NodeId) -> bool {
+        let info = self.members.node(node);
+        let is_joining = || self.members.groups.iter().any(|group| group.joining.contains(&node));
+        info.is_some_and(|info| info.role == NodeRole::Data) && !self.members.is_member(node) && !is_joining()
     }
 
     fn adopt(&mut self, epoch: Epoch) {
@@ -144,9 +168,10 @@ impl NodeModule {
         budget: &mut Budget,
         outputs: &mut Outputs<Shared>,
     ) {
-        let installed = match &shared {
-            Shared::Map(map) => Some(Arc::clone(map)),
-            Shared::Tables(_) | Shared::Readers { .. } | Shared::Installed { .. } => None,
+        let (installed, is_complete) = match &shared {
+            Shared::Map(map) => (Some(Arc::clone(map)), true),
+            Shared::Tables(map) => (Some(Arc::clone(map)), false),
+            Shared::Readers { .. } | Shared::Installed { .. } => (None, false),
         };
         match &mut self.block {
             Block::Sql(sql) => sql.handle(now, Input::Shared { from, shared }, budget, outputs),
@@ -165,8 +190,10 @@ impl NodeModule {
             Block::Membership(_) => {}
         }
         if let Some(map) = installed {
-            let version = map.schema.version;
-            outputs.share(self.address, Address::main(self.address.node), Shared::Installed { version });
+            if is_complete {
+                let version = map.schema.version;
+                outputs.share(self.address, Address::main(self.address.node), Shared::Installed { version });
+            }
             self.install_view(now, &map, budget, outputs);
         }
     }
@@ -177,6 +204,7 @@ impl NodeModule {
             return;
         }
         self.view = map.view.number;
+        self.members = Arc::clone(&map.view);
         for envelope in std::mem::take(&mut self.early) {
             self.handle_signal(now, envelope, budget, outputs);
         }
@@ -205,6 +233,8 @@ impl Module for NodeModule {
             | Input::Writable { .. }
             | Input::LinkUp { .. }
             | Input::LinkDown { .. }
+            | Input::ProcessExited { .. }
+            | Input::LogWritten { .. }
             | Input::Report(_)
             | Input::StopRequested
             | Input::Deadline) => match &mut self.block {
@@ -250,33 +280,90 @@ fn handle_membership(
 ) {
     #[expect(clippy::wildcard_enum_match_arm, reason = "membership has no client connections")]
     match input {
-        Input::Start { .. } => membership.on_start(now, outputs),
+        Input::Start { seed } => membership.on_start(now, seed, outputs),
         Input::Deadline => membership.on_deadline(now, outputs),
         Input::LinkUp { node } => membership.on_link_up(now, *node, outputs),
-        Input::LinkDown { node } => membership.on_link_down(*node, outputs),
+        Input::LinkDown { node } => membership.on_link_down(now, *node, outputs),
+        Input::ProcessExited { node, start } => membership.on_process_exited(now, *node, *start, outputs),
+        Input::LogWritten { ticket } => membership.on_log_written(now, *ticket, outputs),
         _ => {}
     }
 }
 
-/// Whether a signal belongs to a view: everything that touches rows, locks, outcomes and epochs does.
-fn is_fenced(signal: &Signal) -> bool {
-    !matches!(
-        signal,
+/// What a signal's view means for its receiver.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Fence {
+    /// Nothing.
+    None,
+    /// It waits for a newer view, and is handled in any later one.
+    Older,
+    /// It waits for a newer view, and is void in any later one.
+    Strict,
+}
+
+fn fence_of(signal: &Signal) -> Fence {
+    match signal {
         Signal::Continue(_)
-            | Signal::Join(_)
-            | Signal::JoinAccepted { .. }
-            | Signal::JoinRefused { .. }
-            | Signal::ViewInstall(_)
-            | Signal::PeerLost { .. }
-            | Signal::PeerFound { .. }
-            | Signal::SchemaFetch { .. }
-            | Signal::SchemaFetched { .. }
-            | Signal::SchemaInstall { .. }
-            | Signal::SchemaInstalled { .. }
-            | Signal::InfoRequest { .. }
-            | Signal::InfoDone { .. }
-            | Signal::StopNode { .. }
-            | Signal::KillSession { .. }
-            | Signal::Failed { .. }
-    )
+        | Signal::Control(_)
+        | Signal::Heartbeat(_)
+        | Signal::JoinAccepted { .. }
+        | Signal::ViewInstall(_)
+        | Signal::CaughtUp { .. }
+        | Signal::ViewWanted
+        | Signal::PeerLost { .. }
+        | Signal::PeerFound { .. }
+        | Signal::SchemaFetch { .. }
+        | Signal::SchemaFetched { .. }
+        | Signal::SchemaInstall { .. }
+        | Signal::SchemaInstalled { .. }
+        | Signal::InfoRequest { .. }
+        | Signal::InfoDone { .. }
+        | Signal::StopNode { .. }
+        | Signal::KillSession { .. }
+        | Signal::Failed { .. } => Fence::None,
+        Signal::Read(_)
+        | Signal::ReadDone(_)
+        | Signal::Write(_)
+        | Signal::WriteDone(_)
+        | Signal::RollbackTo { .. }
+        | Signal::RollbackDone { .. }
+        | Signal::Abort { .. }
+        | Signal::CommitOne(_)
+        | Signal::OutcomeAsk { .. }
+        | Signal::Coordinate(_)
+        | Signal::CommitDone(_)
+        | Signal::Confirm { .. }
+        | Signal::Forget { .. }
+        | Signal::ProbeSession(_)
+        | Signal::ProbeWait(_)
+        | Signal::ProbeHit { .. }
+        | Signal::SequenceRequest { .. }
+        | Signal::SequenceDone { .. }
+        | Signal::BackfillRequest { .. }
+        | Signal::BackfillDone { .. }
+        | Signal::Checksum(_)
+        | Signal::ChecksumDone(_) => Fence::Older,
+        Signal::Prepare { .. }
+        | Signal::Prepared(_)
+        | Signal::Outcome(_)
+        | Signal::OutcomeRecorded { .. }
+        | Signal::ReplicateAhead(_)
+        | Signal::Replicate(_)
+        | Signal::AheadApplied { .. }
+        | Signal::Applied { .. }
+        | Signal::Decided { .. }
+        | Signal::DropAhead { .. }
+        | Signal::CopyPiece(_)
+        | Signal::CopyApplied { .. }
+        | Signal::PartitionCopied { .. }
+        | Signal::Gather(_)
+        | Signal::RecoveryReport(_)
+        | Signal::RecoveryAsk { .. }
+        | Signal::EpochWanted { .. }
+        | Signal::EpochOpen { .. }
+        | Signal::EpochDrained { .. }
+        | Signal::EpochClosed { .. }
+        | Signal::ViewInstalled { .. }
+        | Signal::ViewSettled { .. } => Fence::Strict,
+    }
 }

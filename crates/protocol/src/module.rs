@@ -4,6 +4,7 @@
 //! and its arguments. Nothing borrowed from storage outlives a call. A driver calls `handle(Deadline)` no earlier than `deadline()`
 //! and, unless it is late, soon after; spurious `Deadline` inputs are harmless.
 
+use crate::control::LogWrite;
 use crate::{Address, Envelope, Signal};
 use stdx::{Duration, FixedMap, Instant, Now};
 use types::NodeId;
@@ -118,6 +119,18 @@ pub enum Input<'a, S> {
     LinkDown {
         /// The node.
         node: NodeId,
+    },
+    /// A process of a node has ended: its angel, who has reaped it, says so, or it did itself, at its very end (to `membership` only).
+    ProcessExited {
+        /// The node.
+        node: NodeId,
+        /// The process start.
+        start: u64,
+    },
+    /// A write of the control log is on disk (to `membership` only).
+    LogWritten {
+        /// From the write.
+        ticket: u64,
     },
     /// The answer to `RequestToRuntime::Report`.
     Report(Box<RuntimeReport>),
@@ -280,6 +293,8 @@ pub struct Outputs<S> {
     pub events: Vec<Event>,
     /// Questions and orders to the driver.
     pub requests: Vec<RequestToRuntime>,
+    /// Writes to the file of the control log, in order: each is answered by `Input::LogWritten`.
+    pub log_writes: Vec<LogWrite>,
     buffers: FixedMap<ConnectionId, SendBuffer>,
     dirty: Vec<ConnectionId>,
 }
@@ -299,6 +314,7 @@ impl<S> Default for Outputs<S> {
             actions: Vec::new(),
             events: Vec::new(),
             requests: Vec::new(),
+            log_writes: Vec::new(),
             buffers: FixedMap::default(),
             dirty: Vec::new(),
         }

@@ -1,4 +1,4 @@
-//! Runs seeds: `--seed N` one, with its transcript; `--seeds N [--first M]` a campaign on all CPUs, with a summary.
+//! Runs seeds: `--seed N` one, with its transcript (`--detail`: with what is said); `--seeds N [--first M]` a campaign on all CPUs, with a summary.
 //!
 //! A campaign has a process per CPU, which runs one seed after the other: simulations in one process would wait for each other's
 //! readers before they free memory, and a seed with little of it would not repeat exactly. What ends the process ends one seed.
@@ -10,7 +10,7 @@
     reason = "a program that drives the simulator; the simulator itself knows no clock and no thread"
 )]
 
-use simulator::{Outcome, Scenario, run, run_seed};
+use simulator::{Outcome, Scenario, run_seed};
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -29,22 +29,23 @@ fn main() {
     };
     let first = value("--first").unwrap_or(0);
     let failures = match (value("--seed"), value("--seeds"), value("--every")) {
-        (Some(seed), _, _) => one(seed),
+        (Some(seed), _, _) => one(seed, arguments.iter().any(|argument| argument == "--detail")),
         (None, Some(count), None) => campaign(first, count),
         (None, Some(count), Some(every)) => {
             share((first..first + count).step_by(usize::try_from(every).unwrap()))
         }
         (None, None, _) => {
-            println!("simulate --seed N | --seeds N [--first M]");
+            println!("simulate --seed N [--detail] | --seeds N [--first M]");
             2
         }
     };
     std::process::exit(i32::from(failures > 0));
 }
 
-fn one(seed: u64) -> u64 {
+fn one(seed: u64, is_detailed: bool) -> u64 {
     let scenario = Scenario::from_seed(seed);
     println!("{scenario:?}");
+    let run = if is_detailed { simulator::run_in_detail } else { simulator::run };
     let outcome = run(&scenario, LINES_OF_ONE);
     println!("{}", outcome.tail);
     println!("{}", report(seed, &outcome));

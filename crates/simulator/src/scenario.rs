@@ -1,8 +1,8 @@
 //! A seed becomes a cluster, a workload and faults; the run is judged.
 //!
-//! Phases: the cluster starts; tables are made; clients work (and nodes, connections and statements end among them); when all clients have
-//! ended, everything is read back and checked; at last nothing may be left over: no open transaction, lock, wait or undecided row, and all
-//! replicas of a partition are equal.
+//! Phases: the cluster starts; tables are made; clients work (and nodes, connections and statements end among them: the survivors take over, and
+//! every client goes on); when all clients have ended, everything is read back and checked; at last nothing may be left over: no open
+//! transaction, lock, wait or undecided row, and all replicas of a partition are equal.
 //!
 //! Half of the seeds are plain; the other half has extras: workloads that collide on unique keys, kills, broken connections, small memory,
 //! tiny slices, an SQL node that dies and comes back or joins late.
@@ -17,7 +17,7 @@ use crate::workload::renames::{NameReader, Renamer};
 use crate::workload::schema::{RowChanger, SchemaChanger};
 use crate::workload::setup::Setup;
 use crate::workload::uniques::{self, Uniques};
-use crate::world::{Shape, World};
+use crate::world::{Disruption, MANAGEMENT, Shape, World};
 use std::collections::{BTreeMap, BTreeSet};
 use stdx::Prng;
 use types::NodeId;
@@ -26,12 +26,12 @@ use types::NodeId;
 const START_MS: u64 = 20_000;
 /// Virtual milliseconds that a workload may take.
 const WORK_MS: u64 = 120_000;
-/// Virtual milliseconds that it may take when a data node is lost for good: statements that need it are tried again for seconds, one after the other.
-const WORK_AFTER_CRASH_MS: u64 = 1_200_000;
 /// Memory of a data node that is small for what the clients do.
 const MEMORY_SMALL: u64 = 4 << 20;
 /// The first SQL node.
 const SQL_NODE: NodeId = NodeId(67);
+/// Virtual milliseconds after which a fault is over and everybody knows what came of it.
+const FAULT_MS: u64 = 8_000;
 /// Lines of transcript kept for a failure.
 const LINES_KEPT: usize = 400;
 
@@ -50,10 +50,21 @@ pub struct Scenario {
     pub banks: u64,
     /// Clients that change rows while the schema changes; 0: the schema does not change.
     pub changers: u64,
-    /// A data node dies while clients work.
-    pub crash: Option<NodeId>,
+    /// What happens to data nodes while clients work, each some virtual milliseconds after the one before.
+    pub faults: Vec<(u64, Fault)>,
+    /// Disruptions that end by themselves, each at its virtual millisecond of the work.
+    pub disruptions: Vec<(u64, Disruption)>,
     /// What else there is.
     pub extras: Extras,
+}
+
+/// What happens to a data node.
+#[derive(Clone, Copy, Debug)]
+pub enum Fault {
+    /// It dies, if its group keeps a member in sync.
+    Crash(NodeId),
+    /// It starts as another life, if it is dead.
+    Start(NodeId),
 }
 
 /// What half of the seeds have.
@@ -112,8 +123,7 @@ impl Scenario {
             budget_max: 200,
             late: None,
         };
-        let crash = (replicas > 1 && prng.chance(1, 4))
-            .then(|| NodeId(u16::try_from(1 + prng.below(u64::from(data_nodes))).unwrap_or(1)));
+        let faults = Self::draw_faults(&mut prng, data_nodes, replicas);
         let mut scenario = Self {
             seed,
             shape,
@@ -121,13 +131,42 @@ impl Scenario {
             lists: prng.below(4),
             banks: prng.below(4),
             changers: if prng.chance(1, 3) { 1 + prng.below(3) } else { 0 },
-            crash,
+            faults,
+            disruptions: Vec::new(),
             extras: Extras::default(),
         };
         if prng.chance(1, 2) {
             scenario.add_extras(&mut prng);
         }
+        if scenario.faults.is_empty() && replicas > 1 && prng.chance(1, 3) {
+            scenario.draw_disruptions(&mut prng);
+        }
         scenario
+    }
+
+    /// Nodes that stand still, links that are cut, a management node that dies. Who is silent for too long leaves; if it lives, it ends when it hears of that.
+    fn draw_disruptions(&mut self, prng: &mut Prng) {
+        let data_nodes = u64::from(self.shape.data_nodes);
+        let any = |prng: &mut Prng| {
+            let number = prng.below(data_nodes + 1);
+            if number == 0 { MANAGEMENT } else { NodeId(u16::try_from(number).unwrap_or(1)) }
+        };
+        for _ in 0..1 + prng.below(3) {
+            let milliseconds = match prng.below(4) {
+                0 => 1 + prng.below(100),
+                1 => 150 + prng.below(100),
+                2 => 300 + prng.below(1_500),
+                _ => 3_000 + prng.below(3_000),
+            };
+            let (time, node, other) = (milliseconds * 1_000_000, any(prng), any(prng));
+            let disruption = match prng.below(4) {
+                0 => Disruption::Bounce { node: MANAGEMENT, time },
+                1 => Disruption::Pause { node, time },
+                _ if node == other => continue,
+                kind => Disruption::Cut { from: node, to: other, is_both_ways: kind == 2, time },
+            };
+            self.disruptions.push((1 + prng.below(200), disruption));
+        }
     }
 
     fn add_extras(&mut self, prng: &mut Prng) {
@@ -157,6 +196,47 @@ impl Scenario {
             }
             _ => {}
         }
+    }
+
+    /// Nodes die, often two soon after each other; most start again, and some die again before they are in sync.
+    fn draw_faults(prng: &mut Prng, data_nodes: u16, replicas: usize) -> Vec<(u64, Fault)> {
+        let mut faults: Vec<(u64, Fault)> = Vec::new();
+        if replicas < 2 || prng.chance(1, 3) {
+            return faults;
+        }
+        let node =
+            |prng: &mut Prng| NodeId(u16::try_from(1 + prng.below(u64::from(data_nodes))).unwrap_or(1));
+        for _ in 0..1 + prng.below(3) {
+            let first = node(prng);
+            faults.push((1 + prng.below(120), Fault::Crash(first)));
+            let second = node(prng);
+            if prng.chance(1, 3) {
+                let wait_max = if prng.chance(1, 2) { 4 } else { 60 };
+                faults.push((prng.below(wait_max), Fault::Crash(second)));
+            }
+            for node in [first, second] {
+                if prng.chance(3, 4) {
+                    faults.push((prng.below(20), Fault::Start(node)));
+                }
+                if prng.chance(1, 6) {
+                    faults.push((prng.below(8), Fault::Crash(node)));
+                    faults.push((prng.below(8), Fault::Start(node)));
+                }
+            }
+        }
+        faults
+    }
+
+    /// Whether each replica group would keep a member in sync, and the control plane its majority: then every client goes on.
+    fn can_spare(&self, world: &World, node: NodeId) -> bool {
+        let dead = (1..=self.shape.data_nodes).filter(|other| !world.is_alive(NodeId(*other))).count();
+        if dead >= if self.shape.data_nodes < 4 { 1 } else { 2 } {
+            return false;
+        }
+        let group = |node: u16| usize::from(node - 1) / self.shape.replicas;
+        (1..=self.shape.data_nodes)
+            .map(NodeId)
+            .any(|other| other != node && group(other.0) == group(node.0) && world.accepts(other))
     }
 
     fn scripts(&self, nodes: &[NodeId]) -> Vec<Box<dyn Script>> {
@@ -226,8 +306,21 @@ pub fn run_seed(seed: u64) -> Outcome {
 /// Runs a scenario, and keeps this many lines of its transcript.
 #[must_use]
 pub fn run(scenario: &Scenario, lines: usize) -> Outcome {
+    run_world(scenario, World::new(scenario.seed, scenario.shape.clone(), lines))
+}
+
+/// Runs a scenario, and keeps this many lines of its transcript with all that signals say.
+#[must_use]
+pub fn run_in_detail(scenario: &Scenario, lines: usize) -> Outcome {
     let mut world = World::new(scenario.seed, scenario.shape.clone(), lines);
-    let failure = drive(scenario, &mut world).err();
+    world.transcript.is_detailed = true;
+    run_world(scenario, world)
+}
+
+fn run_world(scenario: &Scenario, mut world: World) -> Outcome {
+    let driven = std::panic::AssertUnwindSafe(|| drive(scenario, &mut world));
+    let broken = |_| Err("a block found an invariant broken".to_owned());
+    let failure = std::panic::catch_unwind(driven).unwrap_or_else(broken).err();
     Outcome {
         failure,
         digest: world.transcript.digest(),
@@ -248,46 +341,69 @@ fn drive(scenario: &Scenario, world: &mut World) -> Result<(), String> {
         let client = world.add_client(Client::with_preamble(script, scenario.preamble()));
         world.run_client(client);
     }
-    disturb(scenario, world, first);
+    let mut faults_end = world.now();
+    for (wait, disruption) in &scenario.disruptions {
+        world.disrupt_later(wait * 1_000_000, *disruption);
+        faults_end = faults_end.max(world.now() + (wait + FAULT_MS) * 1_000_000);
+    }
+    let dead = disturb(scenario, world, first);
     let is_done = |world: &mut World| world.clients()[first..].iter().all(Client::is_finished);
-    let limit = if scenario.crash.is_some() { WORK_AFTER_CRASH_MS } else { WORK_MS };
-    if !world.run_until(limit, is_done) {
+    if !world.run_until(WORK_MS, is_done) {
         let stuck: Vec<usize> =
             (first..world.clients().len()).filter(|client| !world.clients()[*client].is_finished()).collect();
         let stuck: Vec<String> =
             stuck.iter().map(|client| format!("{client}: {}", world.clients()[*client].describe())).collect();
-        return Err(format!("clients did not end: {}", stuck.join("; ")));
+        return Err(format!("clients did not end: {}: {}", stuck.join("; "), unfinished(world)));
     }
     check_scripts(world)?;
-    if scenario.crash.is_none() {
-        let is_whole = |world: &mut World| nodes.iter().all(|node| world.accepts(*node));
-        if !world.run_until(START_MS, is_whole) {
-            return Err("an SQL node did not start again".to_owned());
-        }
-        check_rows(world, scenario, nodes[nodes.len() - 1])?;
-        check_uniques(world, nodes[nodes.len() - 1])?;
-        check_schema(world, &nodes)?;
-        check_nothing_left(world)?;
-        cluster::check(world)?;
+    // Then everything is whole again, and who was left out has ended.
+    while world.now() < faults_end {
+        world.run_until(100, |_| false);
     }
+    let is_dead =
+        |node: &NodeId| dead.contains(node) || (!scenario.disruptions.is_empty() && !world.is_alive(*node));
+    let alive: Vec<NodeId> = nodes.into_iter().filter(|node| !is_dead(node)).collect();
+    let is_whole = |world: &mut World| alive.iter().all(|node| world.accepts(*node));
+    if !world.run_until(START_MS, is_whole) {
+        let missing: Vec<&NodeId> = alive.iter().filter(|node| !world.accepts(**node)).collect();
+        return Err(format!("nodes {missing:?} did not come back: {}", unfinished(world)));
+    }
+    let last = alive[alive.len() - 1];
+    check_rows(world, scenario, last)?;
+    check_uniques(world, last)?;
+    check_schema(world, &alive)?;
+    check_nothing_left(world)?;
+    cluster::check(world)?;
     check_registers(world)?;
     check_names(world)
 }
 
-/// Faults, while clients work.
-fn disturb(scenario: &Scenario, world: &mut World, first: usize) {
+/// Faults, while clients work; gives the nodes that are left dead.
+fn disturb(scenario: &Scenario, world: &mut World, first: usize) -> BTreeSet<NodeId> {
     let is_done = |world: &mut World| world.clients()[first..].iter().all(Client::is_finished);
     if let Some(late) = scenario.shape.late {
         let delay = world.prng.below(300_000_000);
         world.start_later(late, delay);
     }
+    let mut dead = BTreeSet::new();
     let mut restarts_left = scenario.extras.restarts;
-    let mut crash = scenario.crash;
+    let mut faults = scenario.faults.iter().copied().peekable();
+    let mut since_fault = world.now();
     let mut cuts_left = if scenario.extras.cuts { 20 } else { 0 };
-    while restarts_left > 0 || crash.is_some() || cuts_left > 0 {
-        let wait = 1 + world.prng.below(if cuts_left > 0 { 20 } else { 200 });
+    while restarts_left > 0 || faults.peek().is_some() || cuts_left > 0 {
+        let mut wait = 1 + world.prng.below(if cuts_left > 0 { 20 } else { 200 });
+        let due = faults.peek().map(|(wait, _)| since_fault + wait * 1_000_000);
+        let until_fault = due.map(|due| due.saturating_sub(world.now()).div_ceil(1_000_000));
+        wait = wait.min(until_fault.unwrap_or(wait));
         if world.run_until(wait, is_done) {
-            return;
+            return dead;
+        }
+        if due.is_some_and(|due| due <= world.now())
+            && let Some((_, fault)) = faults.next()
+        {
+            inflict(scenario, world, fault, &mut dead);
+            since_fault = world.now();
+            continue;
         }
         let working = world.clients().len() - first;
         if cuts_left > 0 && working > 0 {
@@ -299,10 +415,26 @@ fn disturb(scenario: &Scenario, world: &mut World, first: usize) {
             world.crash(SQL_NODE);
             let delay = world.prng.below(100_000_000);
             world.start_later(SQL_NODE, delay);
-        } else if let Some(node) = crash.take() {
-            world.crash(node);
         } else {
             restarts_left = restarts_left.saturating_sub(1);
+        }
+    }
+    dead
+}
+
+fn inflict(scenario: &Scenario, world: &mut World, fault: Fault, dead: &mut BTreeSet<NodeId>) {
+    match fault {
+        Fault::Crash(node) => {
+            if world.is_alive(node) && scenario.can_spare(world, node) {
+                world.crash(node);
+                dead.insert(node);
+            }
+        }
+        Fault::Start(node) => {
+            if dead.remove(&node) {
+                let delay = world.prng.below(10_000_000);
+                world.start_later(node, delay);
+            }
         }
     }
 }
@@ -459,10 +591,14 @@ fn check_names(world: &World) -> Result<(), String> {
 }
 
 /// After the last statement nothing may be held, waited for or undecided anywhere.
+fn unfinished(world: &World) -> String {
+    world.ldms().flat_map(transaction::Ldm::unfinished).collect::<Vec<String>>().join("; ")
+}
+
 fn check_nothing_left(world: &mut World) -> Result<(), String> {
     if world.run_until(2_000, |world| world.ldms().all(transaction::Ldm::is_idle)) {
         Ok(())
     } else {
-        Err("something is left: an open transaction, a lock, a wait or an undecided row".to_owned())
+        Err(format!("an open transaction, a lock, a wait or an undecided row is left: {}", unfinished(world)))
     }
 }

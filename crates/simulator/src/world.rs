@@ -9,10 +9,14 @@
 //!
 //! Invariants: virtual time never goes back; every choice is drawn from the one generator; nothing depends on addresses or hash seeds.
 
+mod faults;
+
 use crate::client::Client;
 use crate::transcript::Transcript;
+use membership::detector::DetectorConfig;
 use memory::{MemoryConfig, MemoryManager};
 use node::{NodeModule, NodeSettings, build};
+use protocol::control::{LogPlace, LogWrite};
 use protocol::layout::{Layout, LayoutRequest};
 use protocol::module::ConnectionAction;
 use protocol::{
@@ -21,10 +25,13 @@ use protocol::{
 };
 use query::Shared;
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use std::sync::Arc;
 use stdx::{Instant, Now, Prng, WallTime};
 use types::NodeId;
+
+pub use faults::Disruption;
+use faults::Faults;
 
 /// 2026-01-01 00:00:00 UTC: when virtual time begins, in microseconds.
 const WALL_START_US: u64 = 1_767_225_600_000_000;
@@ -66,6 +73,8 @@ enum Item {
     Closed(ConnectionId),
     LinkUp(NodeId),
     LinkDown(NodeId),
+    LogWritten(u64),
+    Exited(NodeId, u64),
 }
 
 /// A module with its queue.
@@ -81,6 +90,8 @@ struct Slot {
 struct Node {
     role: NodeRole,
     is_open: bool,
+    /// Tells its process start apart from others.
+    start: u64,
     slots: BTreeMap<Address, Slot>,
 }
 
@@ -111,9 +122,34 @@ enum Delivery {
         at: NodeId,
         node: NodeId,
     },
-    /// A node without partitions starts (again).
+    /// A node starts (again).
     Start(NodeId),
+    /// A write of a process start's control log is on disk.
+    LogWritten {
+        node: NodeId,
+        start: u64,
+        write: Box<LogWrite>,
+    },
     WakeClient(usize),
+    /// At `at` it becomes known that this process of `node` has ended.
+    Exited {
+        at: NodeId,
+        node: NodeId,
+        start: u64,
+    },
+    Disruption(Disruption),
+    /// The cut that began at `since` ends.
+    Mend {
+        from: NodeId,
+        to: NodeId,
+        since: u64,
+    },
+    /// The connection does not bear that cut any longer.
+    Break {
+        from: NodeId,
+        to: NodeId,
+        since: u64,
+    },
 }
 
 /// One client's connection as the server side knows it.
@@ -166,8 +202,9 @@ pub struct World {
     /// Who is at the other end of a server connection.
     peers: BTreeMap<Link, (usize, u32)>,
     next_connection: u32,
-    /// (at, node): what `at` sends to `node` goes nowhere, because `at` knows that its link is down.
-    down: BTreeSet<(NodeId, NodeId)>,
+    /// What the files of control logs hold.
+    log_files: BTreeMap<NodeId, Vec<u8>>,
+    faults: Faults,
     steps: u64,
 }
 
@@ -187,7 +224,8 @@ impl World {
             clients: Vec::new(),
             peers: BTreeMap::new(),
             next_connection: 0,
-            down: BTreeSet::new(),
+            log_files: BTreeMap::new(),
+            faults: Faults::default(),
             steps: 0,
             shape,
         };
@@ -242,6 +280,12 @@ impl World {
         self.nodes.get(&node).is_some_and(|node| node.is_open)
     }
 
+    /// Whether a node's process runs.
+    #[must_use]
+    pub fn is_alive(&self, node: NodeId) -> bool {
+        self.nodes.contains_key(&node)
+    }
+
     /// All local data managers that are alive, for checks.
     pub fn ldms(&self) -> impl Iterator<Item = &transaction::Ldm> {
         self.nodes.values().flat_map(|node| node.slots.values()).filter_map(|slot| slot.module.as_ldm())
@@ -268,17 +312,14 @@ impl World {
         }
     }
 
-    /// A node without partitions is started while the cluster runs.
+    /// A node is started while the cluster runs.
     fn start_late(&mut self, node: NodeId) {
         let members = self.members();
         let role = members.iter().find(|(member, _)| *member == node).map(|(_, role)| *role);
-        stdx::require!(role == Some(NodeRole::Sql), "only SQL nodes can be started again");
-        if self.nodes.contains_key(&node) {
-            return;
-        }
+        let Some(role) = role.filter(|_| !self.nodes.contains_key(&node)) else { return };
         self.transcript.push(format!("{} start of node {node}", self.now));
         let others: Vec<NodeId> = self.nodes.keys().copied().collect();
-        self.start_node(node, NodeRole::Sql, &members);
+        self.start_node(node, role, &members);
         for other in others {
             for (at, peer) in [(node, other), (other, node)] {
                 let time = self.now + self.prng.below(2_000_000);
@@ -298,12 +339,13 @@ impl World {
         stdx::require!(layout.is_ok(), "the shape's ThreadConfig is wrong");
         let Ok(layout) = layout else { return };
         let memory = MemoryManager::new(MemoryConfig::with_data_memory(self.shape.memory));
+        let start = self.prng.next_u64();
         let settings = NodeSettings {
             node,
             cluster: "simulated".to_owned(),
             role,
             host: format!("node{node}"),
-            start: self.prng.next_u64(),
+            start,
             members: members.to_vec(),
             configured: Vec::new(),
             config_text: String::new(),
@@ -315,6 +357,8 @@ impl World {
             has_tls: false,
             lock_wait_timeout_max: None,
             transaction_inactive_timeout: None,
+            heartbeat_interval: DetectorConfig::DEFAULT.interval,
+            control_log: self.log_files.get(&node).cloned().unwrap_or_default(),
             version: "simulated".to_owned(),
         };
         let mut slots = BTreeMap::new();
@@ -331,7 +375,7 @@ impl World {
             };
             slots.insert(address, slot);
         }
-        self.nodes.insert(node, Node { role, is_open: false, slots });
+        self.nodes.insert(node, Node { role, is_open: false, start, slots });
     }
 
     // ---- running ------------------------------------------------------------------------------------------------------------------
@@ -366,7 +410,8 @@ impl World {
 
     fn runnable(&self) -> Vec<Address> {
         let now = Instant(self.now);
-        let slots = self.nodes.values().flat_map(|node| &node.slots);
+        let awake = self.nodes.iter().filter(|(node, _)| self.faults.pause_of(**node) <= self.now);
+        let slots = awake.flat_map(|(_, node)| &node.slots);
         slots
             .filter(|(_, slot)| !slot.queue.is_empty() || slot.module.deadline().is_some_and(|at| at <= now))
             .map(|(address, _)| *address)
@@ -376,8 +421,13 @@ impl World {
     /// Nobody has work: time goes on to whatever comes next.
     fn jump(&mut self) -> bool {
         let delivery = self.deliveries.peek().map(|Reverse(timed)| timed.at);
-        let slots = self.nodes.values().flat_map(|node| node.slots.values());
-        let deadline = slots.filter_map(|slot| slot.module.deadline()).map(|at| at.0).min();
+        // A process that stands still has whatever it has to do to do when it goes on.
+        let next = |node: &NodeId, slot: &Slot| {
+            let due = if slot.queue.is_empty() { slot.module.deadline()?.0 } else { self.now };
+            Some(due.max(self.faults.pause_of(*node)))
+        };
+        let slots = self.nodes.iter().flat_map(|(id, node)| node.slots.values().map(move |slot| (id, slot)));
+        let deadline = slots.filter_map(|(node, slot)| next(node, slot)).min();
         let Some(next) = [delivery, deadline].into_iter().flatten().min() else { return false };
         self.now = self.now.max(next);
         true
@@ -418,6 +468,7 @@ impl World {
         let actions = std::mem::take(&mut slot.outputs.actions);
         let events = std::mem::take(&mut slot.outputs.events);
         let requests = std::mem::take(&mut slot.outputs.requests);
+        let log_writes = std::mem::take(&mut slot.outputs.log_writes);
         let mut replies = Vec::new();
         for connection in slot.outputs.take_dirty() {
             if let Some(bytes) = slot.outputs.unsent(connection)
@@ -441,6 +492,9 @@ impl World {
         for (connection, action) in actions {
             self.act(Link { module: address, connection }, action);
         }
+        for write in log_writes {
+            self.write_log(address.node, write);
+        }
         for request in requests {
             match request {
                 RequestToRuntime::OpenListeners => {
@@ -454,6 +508,30 @@ impl World {
         }
     }
 
+    /// A disk takes its time.
+    fn write_log(&mut self, node: NodeId, write: LogWrite) {
+        let Some(start) = self.nodes.get(&node).map(|node| node.start) else { return };
+        let at = self.now + 100_000 + self.prng.below(8_000_000);
+        self.later(at, Delivery::LogWritten { node, start, write: Box::new(write) });
+    }
+
+    fn log_written(&mut self, node: NodeId, start: u64, write: LogWrite) {
+        if self.nodes.get(&node).is_none_or(|node| node.start != start) {
+            return;
+        }
+        let file = self.log_files.entry(node).or_default();
+        match write.place {
+            LogPlace::NewFile => *file = write.bytes,
+            LogPlace::At(offset) => {
+                let offset = usize::try_from(offset).unwrap_or(usize::MAX);
+                let end = offset + write.bytes.len();
+                file.resize(file.len().max(end), 0);
+                file[offset..end].copy_from_slice(&write.bytes);
+            }
+        }
+        self.enqueue(Address::membership(node), Item::LogWritten(write.ticket));
+    }
+
     // ---- the network --------------------------------------------------------------------------------------------------------------
 
     fn later(&mut self, at: u64, delivery: Delivery) {
@@ -464,8 +542,8 @@ impl World {
     fn send(&mut self, envelope: Envelope) {
         let line =
             format!("{} {} -> {} {}", self.now, envelope.from, envelope.to, crate::world::name_of(&envelope));
-        self.transcript.push(line);
-        if self.down.contains(&(envelope.from.node, envelope.to.node)) {
+        self.transcript.push_with(line, || format!("v{} {:?}", envelope.view.0, envelope.signal));
+        if self.faults.down.contains(&(envelope.from.node, envelope.to.node)) {
             return;
         }
         let stream = (envelope.from, envelope.to);
@@ -502,7 +580,11 @@ impl World {
         while self.deliveries.peek().is_some_and(|Reverse(timed)| timed.at <= self.now) {
             let Some(Reverse(timed)) = self.deliveries.pop() else { return };
             match timed.delivery {
-                Delivery::Signal(envelope) => self.enqueue(envelope.to, Item::Signal(envelope)),
+                Delivery::Signal(envelope) => {
+                    if let Some(envelope) = self.faults.keep(envelope) {
+                        self.enqueue(envelope.to, Item::Signal(envelope));
+                    }
+                }
                 Delivery::ToServer { connection, bytes } => {
                     self.enqueue(connection.module, Item::Bytes(connection.connection, bytes));
                 }
@@ -519,20 +601,29 @@ impl World {
                     self.run_client(client);
                 }
                 Delivery::LinkDown { at, node } => {
-                    self.down.insert((at, node));
+                    self.faults.down.insert((at, node));
                     self.enqueue(Address::membership(at), Item::LinkDown(node));
                 }
                 Delivery::LinkUp { at, node } => {
                     // The first end that knows of a link can be answered over it.
-                    self.down.remove(&(at, node));
-                    self.down.remove(&(node, at));
-                    self.enqueue(Address::membership(at), Item::LinkUp(node));
+                    if self.is_alive(at) && self.is_alive(node) {
+                        self.faults.down.remove(&(at, node));
+                        self.faults.down.remove(&(node, at));
+                        self.enqueue(Address::membership(at), Item::LinkUp(node));
+                    }
                 }
                 Delivery::Start(node) => self.start_late(node),
+                Delivery::LogWritten { node, start, write } => self.log_written(node, start, *write),
                 Delivery::WakeClient(client) if self.clients[client].is_due(timed.at) => {
                     self.run_client(client)
                 }
                 Delivery::WakeClient(_) => {}
+                Delivery::Exited { at, node, start } => {
+                    self.enqueue(Address::membership(at), Item::Exited(node, start));
+                }
+                Delivery::Disruption(disruption) => self.begin(disruption),
+                Delivery::Mend { from, to, since } => self.mend(from, to, since),
+                Delivery::Break { from, to, since } => self.break_link(from, to, since),
             }
         }
     }
@@ -568,10 +659,16 @@ impl World {
 
     /// Sends what a client has to say, in drawn pieces.
     pub fn run_client(&mut self, client: usize) {
+        if self.transcript.is_detailed {
+            self.clients[client].exchange = Some(String::new());
+        }
         let wake = {
             let now = self.now;
             self.clients[client].run(now, &mut self.prng)
         };
+        if let Some(exchange) = self.clients[client].exchange.take().filter(|exchange| !exchange.is_empty()) {
+            self.transcript.add_detail(format!("{} client {client}: {exchange}", self.now));
+        }
         if let Some(at) = wake {
             let at = at.max(self.now + 1_000);
             self.wake_client(at, client);
@@ -631,52 +728,6 @@ impl World {
             ConnectionAction::StartTls => stdx::require!(false, "the simulator has no TLS"),
         }
     }
-
-    // ---- faults -------------------------------------------------------------------------------------------------------------------
-
-    /// A node without partitions starts some time from now, but not before what its earlier life had sent has arrived and everybody knows of its
-    /// end: links of one pair of nodes never belong to two lives.
-    pub fn start_later(&mut self, node: NodeId, nanoseconds: u64) {
-        let is_of_node = |(from, to): &(Address, Address)| from.node == node || to.node == node;
-        let sent = self.streams.iter().filter(|(stream, _)| is_of_node(stream)).map(|(_, at)| *at).max();
-        let is_news =
-            |delivery: &Delivery| matches!(delivery, Delivery::LinkDown { node: lost, .. } if *lost == node);
-        let known = self.deliveries.iter().filter(|Reverse(timed)| is_news(&timed.delivery));
-        let known = known.map(|Reverse(timed)| timed.at);
-        let quiet = known.max().max(sent).unwrap_or(0) + 1;
-        self.later(quiet.max(self.now + nanoseconds), Delivery::Start(node));
-    }
-
-    /// A client's connection breaks, whatever it is doing.
-    pub fn cut(&mut self, client: usize) {
-        let Some(link) = self.clients[client].link() else { return };
-        let Some((_, serial)) = self.peers.get(&link).copied() else { return };
-        self.transcript.push(format!("{} connection of client {client} breaks", self.now));
-        self.clients[client].lose(serial);
-        let at = self.client_time(client, true);
-        self.later(at, Delivery::ServerClosed { connection: link });
-        self.wake_client(at, client);
-    }
-
-    /// A node dies at once.
-    pub fn crash(&mut self, node: NodeId) {
-        if self.nodes.remove(&node).is_none() {
-            return;
-        }
-        self.transcript.push(format!("{} crash of node {node}", self.now));
-        let others: Vec<NodeId> = self.nodes.keys().copied().collect();
-        for other in others {
-            let at = self.now + 1_000_000 + self.draw_delay() * 4;
-            self.later(at, Delivery::LinkDown { at: other, node });
-        }
-        let links: Vec<Link> = self.peers.keys().copied().filter(|link| link.module.node == node).collect();
-        for link in links {
-            if let Some((client, serial)) = self.peers.remove(&link) {
-                let at = self.client_time(client, false);
-                self.later(at, Delivery::ClientClosed { client, serial });
-            }
-        }
-    }
 }
 
 /// Gives one queued input to its module.
@@ -706,6 +757,8 @@ fn feed(slot: &mut Slot, now: Now, item: Item, budget: &mut Budget) {
         }
         Item::LinkUp(node) => Input::LinkUp { node },
         Item::LinkDown(node) => Input::LinkDown { node },
+        Item::LogWritten(ticket) => Input::LogWritten { ticket },
+        Item::Exited(node, start) => Input::ProcessExited { node, start },
     };
     slot.module.handle(now, input, budget, &mut slot.outputs);
 }

@@ -11,17 +11,15 @@
 //! installed its last version.
 //!
 //! Deliberately not here: what the steps are.
-#![expect(clippy::wildcard_enum_match_arm, reason = "an answer of another kind is a failure like any other")]
 
 mod backfill;
 
 use crate::environment::Environment;
+use crate::execute::commit::{CommitRun, CommitStart, start_commit};
 use crate::execute::locked_reader::LockBatch;
 use crate::execute::table_reader::{Collector, Order, Pump, TableReader, Target};
 use crate::execute::write_set::{Origin, WriteSet};
-use crate::execute::{
-    CommitStart, Completion, Cx, Failure, Progress, conflicts, failure_of, start_commit, table_ref,
-};
+use crate::execute::{Completion, Cx, Failure, Progress, conflicts, failure_of, table_ref};
 use crate::inbox::{Reply, RequestKind};
 use backfill::UniqueBackfill;
 use catalogue::job::{JobName, JobOutcome, JobStep, Journal, StepWrite};
@@ -64,7 +62,7 @@ enum Stage {
         batch: LockBatch,
     },
     Write(WriteSet),
-    Commit(RequestId),
+    Commit(CommitRun),
     Backfill(Vec<RequestId>),
     BackfillUnique(Box<UniqueBackfill>),
 }
@@ -144,7 +142,7 @@ impl DdlRun {
                 },
                 Stage::Check { step, batch } => self.poll_check(step, batch, cx)?,
                 Stage::Write(set) => self.poll_write(set, cx)?,
-                Stage::Commit(request) => self.poll_commit(request, cx)?,
+                Stage::Commit(commit) => self.poll_commit(commit, cx)?,
                 Stage::Backfill(open) => self.poll_backfill(open, cx),
                 Stage::BackfillUnique(run) => self.poll_backfill_unique(run, cx)?,
             };
@@ -433,7 +431,7 @@ impl DdlRun {
             return self.fail_job(failed.into_failure("the catalogue"));
         }
         match start_commit(cx.core, cx.env) {
-            CommitStart::Sent(request) => self.stage = Stage::Commit(request),
+            CommitStart::Sent(commit) => self.stage = Stage::Commit(commit),
             CommitStart::Nothing => self.stage = Stage::NextStep,
             CommitStart::Refused(why) => {
                 cx.core.transaction.abort(cx.env);
@@ -443,23 +441,25 @@ impl DdlRun {
         Ok(None)
     }
 
-    fn poll_commit(&mut self, request: RequestId, cx: &mut Cx<'_, '_>) -> Result<Option<Progress>, Failure> {
-        let Some(reply) = cx.core.inbox.take(request) else {
-            self.stage = Stage::Commit(request);
+    fn poll_commit(
+        &mut self,
+        mut commit: CommitRun,
+        cx: &mut Cx<'_, '_>,
+    ) -> Result<Option<Progress>, Failure> {
+        let Some(outcome) = commit.poll(cx.core, cx.env) else {
+            self.stage = Stage::Commit(commit);
             return Ok(Some(Progress::Wait));
         };
         cx.core.transaction.end();
-        match reply {
-            Reply::Commit(CommitOutcome::Committed(epoch)) => {
+        match outcome {
+            CommitOutcome::Committed(epoch) => {
                 cx.core.transaction.see(epoch);
                 self.stage = Stage::NextStep;
                 Ok(None)
             }
-            Reply::Commit(CommitOutcome::Aborted(refusal)) => {
-                self.fail_job(failure_of(refusal, "the catalogue"))
-            }
+            CommitOutcome::Aborted(refusal) => self.fail_job(failure_of(refusal, "the catalogue")),
             // The journal knows.
-            _ => {
+            CommitOutcome::Unknown => {
                 self.read_catalogue(cx)?;
                 Ok(None)
             }

@@ -8,7 +8,7 @@ use protocol::{Address, Budget, ConnectionId, Outputs, Signal};
 use query::{NodeMap, Shared};
 use std::sync::Arc;
 use stdx::{Deadlines, FixedMap, Instant, Now};
-use types::{NodeId, TransactionId};
+use types::{NodeId, PartitionId, TransactionId};
 
 /// What the sessions of a module share.
 pub(crate) struct ModuleState {
@@ -146,6 +146,25 @@ impl Environment<'_> {
     /// Sends a signal from this module.
     pub(crate) fn send(&mut self, to: Address, signal: Signal) {
         self.outputs.send(self.module.address, to, signal);
+    }
+
+    /// The session knows what became of a transaction that another node's primary committed alone.
+    pub(crate) fn confirm_to_primary(
+        &mut self,
+        primary: Address,
+        partition: PartitionId,
+        transaction: TransactionId,
+    ) {
+        if primary.node != self.module.node() {
+            self.send(primary, Signal::Forget { transaction, partition });
+        }
+    }
+
+    /// The session knows what became of a transaction that another node's tc coordinated.
+    pub(crate) fn confirm_to_coordinator(&mut self, tc: Address, transaction: TransactionId) {
+        if tc.node != self.module.node() {
+            self.send(tc, Signal::Confirm { transaction });
+        }
     }
 
     /// Puts the session behind the module's queue.

@@ -141,7 +141,12 @@ impl SqlModule {
                 self.state.nonces = crate::nonce::NonceSource::new(seed);
                 self.state.started = Some(now.monotonic);
             }
-            Input::LinkUp { .. } | Input::LinkDown { .. } | Input::Report(_) | Input::StopRequested => {}
+            Input::LinkUp { .. }
+            | Input::LinkDown { .. }
+            | Input::ProcessExited { .. }
+            | Input::LogWritten { .. }
+            | Input::Report(_)
+            | Input::StopRequested => {}
         }
     }
 
@@ -248,9 +253,9 @@ impl SqlModule {
         let Shared::Map(map) = shared else { return };
         let is_new_view = map.view.number > self.state.map.view.number;
         let lost = if map.lost == self.state.map.lost { Vec::new() } else { map.lost.clone() };
-        self.state.map = map;
+        let before = std::mem::replace(&mut self.state.map, map);
         if is_new_view {
-            self.with_all(now, budget, outputs, |session, env| session.on_view_changed(env));
+            self.with_all(now, budget, outputs, |session, env| session.on_view_changed(env, &before.view));
         }
         // What was asked of a lost node between the news of its loss and this map gets no other answer.
         for node in lost {

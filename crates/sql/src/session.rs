@@ -51,7 +51,7 @@ use prepared::PreparedStatement;
 use probe_log::ProbeLog;
 use protocol::module::ConnectionAction;
 use protocol::signal::{Probe, RequestId};
-use protocol::{ConnectionId, ConnectionKind, ReceiveBuffer, Signal, SqlError};
+use protocol::{ConnectionId, ConnectionKind, ReceiveBuffer, Signal, SqlError, View};
 use running::Running;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -522,9 +522,18 @@ impl Session {
         }
     }
 
-    /// Another view is installed.
-    pub(crate) fn on_view_changed(&mut self, env: &mut Environment<'_>) {
-        if self.core.inbox.view_changed() {
+    /// Another view is installed: what was staged or locked at primaries that changed is lost.
+    pub(crate) fn on_view_changed(&mut self, env: &mut Environment<'_>, before: &View) {
+        let now = Arc::clone(&env.module.map);
+        let primary = |view: &View, partition| view.place(partition).map(|place| place.primary);
+        let has_changed = |partition| primary(before, partition) != primary(&now.view, partition);
+        self.core.transaction.lose_participants(has_changed);
+        let left_out =
+            before.nodes.iter().filter(|info| before.is_member(info.node) && !now.view.is_member(info.node));
+        for info in left_out {
+            self.core.inbox.node_lost(info.node);
+        }
+        if self.running.is_some() {
             self.resume(env);
         }
     }

@@ -74,11 +74,32 @@ impl EpochMember {
         }
     }
 
-    /// Installs the members of a view.
-    pub fn install(&mut self, data_nodes: Vec<NodeId>, master: Option<NodeId>) {
+    /// Installs the members of a view: rounds of the old one are void, and what members wanted they want of the new master. (A new master
+    /// may open an epoch again that the old one had opened: that means the same. It never closes one that some member has not drained.)
+    pub fn install<S>(
+        &mut self,
+        now: Now,
+        data_nodes: Vec<NodeId>,
+        master: Option<NodeId>,
+        outputs: &mut Outputs<S>,
+    ) {
         self.data_nodes = data_nodes;
         self.master = master;
         self.round = None;
+        self.undrained.clear();
+        self.next_open_at = None;
+        if self.wanted > self.closed {
+            match master {
+                Some(master) if master != self.node => {
+                    outputs.send(
+                        self.me(),
+                        Address::main(master),
+                        Signal::EpochWanted { epoch: self.wanted },
+                    );
+                }
+                _ => self.schedule(now),
+            }
+        }
     }
 
     /// The newest open epoch.

@@ -25,10 +25,36 @@ pub enum Mutant {
     SequenceReused,
     /// A transaction does not see its own staged rows.
     OwnWritesUnseen,
+    /// A new primary does not wait for what the other members know.
+    GatherSkipped,
+    /// A new primary grants locks at once.
+    LocksBeforeSettled,
+    /// Signals of older views are handled.
+    NotFenced,
+    /// Recovery commits although a participant has nothing.
+    RecoveryIgnoresMissing,
+    /// A commit is accepted whatever became of the primary that staged its writes.
+    StagedElsewhereAccepted,
+    /// A backup does not keep what a session of another node may ask for.
+    MarkerForgotten,
+    /// What is decided at the new primary is not told to members that do not know it.
+    DecisionNotTold,
+    /// The coordinator does not ask again after a view change.
+    NotAskedAgain,
+    /// A copied row is put above a write that came before it.
+    CopyOvertakesWrite,
+    /// A joining member does not remember what was deleted while it is copied to.
+    CopyWithoutTombstones,
+    /// The writes of a view do not wait for a joining member.
+    JoiningNotNeeded,
+    /// A copy begins while rows of a decided transaction are still being published.
+    CopyHalfPublished,
+    /// A joining member records a commit whose rows it never got.
+    EarlyCommitRecorded,
 }
 
 /// All of them.
-pub const ALL: [Mutant; 10] = [
+pub const ALL: [Mutant; 10 + 13] = [
     Mutant::AckBeforeBackup,
     Mutant::BackupFallsBack,
     Mutant::CommitOnPartialPrepare,
@@ -39,6 +65,19 @@ pub const ALL: [Mutant; 10] = [
     Mutant::BackupDropsOutcome,
     Mutant::SequenceReused,
     Mutant::OwnWritesUnseen,
+    Mutant::GatherSkipped,
+    Mutant::LocksBeforeSettled,
+    Mutant::NotFenced,
+    Mutant::RecoveryIgnoresMissing,
+    Mutant::StagedElsewhereAccepted,
+    Mutant::MarkerForgotten,
+    Mutant::DecisionNotTold,
+    Mutant::NotAskedAgain,
+    Mutant::CopyOvertakesWrite,
+    Mutant::CopyWithoutTombstones,
+    Mutant::JoiningNotNeeded,
+    Mutant::CopyHalfPublished,
+    Mutant::EarlyCommitRecorded,
 ];
 
 #[cfg(feature = "mutants")]
@@ -53,8 +92,9 @@ pub fn activate(mutant: Option<Mutant>) {
 }
 
 /// Whether the blocks of this thread have this bug.
+#[must_use]
 #[inline]
-pub(crate) fn is(mutant: Mutant) -> bool {
+pub fn is(mutant: Mutant) -> bool {
     #[cfg(feature = "mutants")]
     return ACTIVE.with(|active| active.get() == Some(mutant));
     #[cfg(not(feature = "mutants"))]

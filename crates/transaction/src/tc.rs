@@ -1,19 +1,27 @@
-//! The coordinator of commits over several participants.
+//! The coordinator of commits over several participants; `recovery` decides those of coordinators that are lost.
 //!
 //! ```text
 //! Preparing --all replicas of all participants prepared--> Committed --all recorded, session confirmed--> forgotten
 //!     |  refused by a participant                                                    (Forget to participants)
 //!     +--> Aborting --one whole participant ISR recorded the abort (I8)--> session hears "aborted" --> forgotten
-//!     +--> a replica was lost before the decision: the session hears "unknown"; nothing is decided by guess
+//!     +--> a replica is given up before the decision: the session hears "unknown"; nothing is decided by guess
+//! a newer view: Preparing asks all primaries again, from nothing; what is decided is told again to those that have not recorded it
 //! ```
 //! Invariants: the decision "commit" is taken exactly when every in-sync replica of every participant with writes, and the primary of every
-//! lock-only participant, has answered Prepared (I1, I8). The commit epoch is the maximum of the primaries' stamps.
+//! lock-only participant, has answered Prepared in one view (I1, I8). The commit epoch is the maximum of the primaries' stamps.
+//! - The session hears "aborted" when one whole participant *with writes* has recorded it: recovery looks at no others.
+//! - A transaction of another node's session is forgotten when that session has confirmed what it heard: if this node dies first, the session
+//!   asks a participant.
+
+mod recovery;
 
 use crate::mutants::{self, Mutant};
 use protocol::program::Refusal;
 use protocol::signal::{CommitDone, CommitOutcome, CoordinateRequest, Outcome, Participant, Prepared};
-use protocol::{Address, Envelope, Outputs, Signal};
+use protocol::{Address, Envelope, Outputs, Signal, View};
 use query::NodeMap;
+use recovery::Recovering;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use stdx::FixedMap;
 use types::{Epoch, NodeId, PartitionId, TransactionId};
@@ -31,6 +39,21 @@ struct Answers {
 }
 
 impl Answers {
+    fn new(view: &View, participant: Participant) -> Option<Self> {
+        Some(Self {
+            participant,
+            primary: view.place(participant.partition)?.primary,
+            replicas: if mutants::is(Mutant::JoiningNotNeeded) {
+                view.in_sync(participant.partition).to_vec()
+            } else {
+                view.written(participant.partition).collect()
+            },
+            prepared: Vec::new(),
+            has_writes: None,
+            recorded: Vec::new(),
+        })
+    }
+
     fn is_prepared(&self) -> bool {
         match self.has_writes {
             None => false,
@@ -68,6 +91,10 @@ struct Coordinated {
     answers: Vec<Answers>,
     epoch: Epoch,
     stage: Stage,
+    /// The session knows the outcome, or is on this node, or gone.
+    is_confirmed: bool,
+    /// Its coordinator was another, which is lost.
+    is_recovered: bool,
 }
 
 /// The coordinator block.
@@ -77,19 +104,27 @@ pub struct Tc {
     open: FixedMap<TransactionId, Coordinated>,
     /// Transactions per stamped epoch that are not decided and recorded: what draining an epoch waits for.
     draining: Option<Epoch>,
+    /// Transactions of lost coordinators whose participants have not all reported.
+    recovering: BTreeMap<TransactionId, Recovering>,
 }
 
 impl Tc {
     /// The coordinator at `address`.
     #[must_use]
     pub fn new(address: Address, map: Arc<NodeMap>) -> Self {
-        Self { address, map, open: FixedMap::default(), draining: None }
+        Self { address, map, open: FixedMap::default(), draining: None, recovering: BTreeMap::new() }
     }
 
-    /// Installs a newer map; commits that wait for a replica that is lost now end as unknown.
+    /// Installs a newer map; commits that wait for a replica that is given up now end as unknown.
     pub fn install<S>(&mut self, map: Arc<NodeMap>, outputs: &mut Outputs<S>) {
-        self.map = map;
-        let lost = &self.map.lost;
+        let before = std::mem::replace(&mut self.map, map);
+        if self.map.view.number > before.view.number {
+            self.begin_view(outputs);
+        }
+        for coordinated in self.open.values_mut() {
+            coordinated.is_confirmed |= self.map.is_out(coordinated.session.node);
+        }
+        let lost = &self.map.given_up;
         let mut doomed: Vec<TransactionId> = self
             .open
             .iter()
@@ -128,6 +163,8 @@ impl Tc {
         )]
         match envelope.signal {
             Signal::Coordinate(request) => self.on_coordinate(from, *request, outputs),
+            Signal::Confirm { transaction } => self.on_confirm(transaction, outputs),
+            Signal::RecoveryReport(report) => self.on_recovery_report(&report, outputs),
             Signal::Prepared(prepared) => self.on_prepared(from.node, &prepared, outputs),
             Signal::OutcomeRecorded { transaction, partition } => {
                 self.on_recorded(from.node, transaction, partition, outputs);
@@ -142,20 +179,12 @@ impl Tc {
 
     fn on_coordinate<S>(&mut self, session: Address, request: CoordinateRequest, outputs: &mut Outputs<S>) {
         let transaction = request.transaction;
-        let mut answers = Vec::with_capacity(request.participants.len());
-        for participant in &request.participants {
-            let Some(place) = self.map.view.place(participant.partition) else { continue };
-            answers.push(Answers {
-                participant: *participant,
-                primary: place.primary,
-                replicas: self.map.view.in_sync(participant.partition).to_vec(),
-                prepared: Vec::new(),
-                has_writes: None,
-                recorded: Vec::new(),
-            });
-        }
+        let view = &self.map.view;
+        let participants = request.participants.iter();
+        let answers: Vec<Answers> =
+            participants.filter_map(|participant| Answers::new(view, *participant)).collect();
         let is_whole = answers.len() == request.participants.len() && !answers.is_empty();
-        let has_lost = answers.iter().any(|answers| answers.has_lost(&self.map.lost));
+        let has_lost = answers.iter().any(|answers| answers.has_lost(&self.map.given_up));
         if !is_whole || has_lost || self.open.contains_key(&transaction) {
             // Nothing was sent: what the participants hold is undone, and never was more than staged.
             for participant in &request.participants {
@@ -169,12 +198,30 @@ impl Tc {
             outputs.send(self.address, session, Signal::CommitDone(done));
             return;
         }
+        let epoch = request.epoch_seen;
+        let coordinated = Coordinated {
+            request,
+            session,
+            answers,
+            epoch,
+            stage: Stage::Preparing,
+            is_confirmed: session.node == self.address.node,
+            is_recovered: false,
+        };
+        self.send_prepares(&coordinated, outputs);
+        self.open.insert(transaction, coordinated);
+    }
+
+    /// Asks all primaries to prepare.
+    fn send_prepares<S>(&self, coordinated: &Coordinated, outputs: &mut Outputs<S>) {
+        let request = &coordinated.request;
+        let with_writes = request.participants.iter().filter(|participant| participant.has_writes);
         let participants: Arc<Vec<PartitionId>> =
-            Arc::new(request.participants.iter().map(|participant| participant.partition).collect());
-        for answer in &answers {
+            Arc::new(with_writes.map(|participant| participant.partition).collect());
+        for answer in &coordinated.answers {
             if let Some(primary) = self.map.primary(answer.participant.partition) {
                 let prepare = Signal::Prepare {
-                    transaction,
+                    transaction: request.transaction,
                     participant: answer.participant,
                     epoch_seen: request.epoch_seen,
                     participants: Arc::clone(&participants),
@@ -182,9 +229,6 @@ impl Tc {
                 outputs.send(self.address, primary, prepare);
             }
         }
-        let epoch = request.epoch_seen;
-        self.open
-            .insert(transaction, Coordinated { request, session, answers, epoch, stage: Stage::Preparing });
     }
 
     fn on_prepared<S>(&mut self, node: NodeId, prepared: &Prepared, outputs: &mut Outputs<S>) {
@@ -262,25 +306,38 @@ impl Tc {
     /// Tells the session of a recorded abort, and ends what every replica has recorded.
     fn look_at<S>(&mut self, transaction: TransactionId, outputs: &mut Outputs<S>) {
         let Some(coordinated) = self.open.get_mut(&transaction) else { return };
-        let lost = &self.map.lost;
+        let lost = &self.map.given_up;
+        let has_writers = coordinated.answers.iter().any(|answers| answers.participant.has_writes);
+        let counts = |answers: &Answers| answers.participant.has_writes || !has_writers;
         if let Stage::Aborting(refusal) = &coordinated.stage
-            && coordinated.answers.iter().any(|answers| answers.is_recorded(lost))
+            && coordinated.answers.iter().any(|answers| counts(answers) && answers.is_recorded(lost))
         {
             let refusal = refusal.clone();
             coordinated.stage = Stage::Aborted;
             reply(self.address, coordinated, CommitOutcome::Aborted(refusal), outputs);
         }
         let is_over = matches!(coordinated.stage, Stage::Committed | Stage::Aborted);
-        if is_over && coordinated.answers.iter().all(|answers| answers.is_recorded(lost)) {
+        if is_over
+            && coordinated.is_confirmed
+            && coordinated.answers.iter().all(|answers| answers.is_recorded(lost))
+        {
             self.end(transaction, outputs);
         }
     }
 
-    /// Every participant has recorded the outcome: their markers may go. (The reply to the session left before, in order, on a link
-    /// whose loss ends the session's node's view of this one; a session on this node has it by construction.)
+    /// A session of another node knows what became of its transaction.
+    fn on_confirm<S>(&mut self, transaction: TransactionId, outputs: &mut Outputs<S>) {
+        if let Some(coordinated) = self.open.get_mut(&transaction) {
+            coordinated.is_confirmed = true;
+            self.look_at(transaction, outputs);
+        }
+    }
+
+    /// Every participant has recorded the outcome and the session knows it: the markers may go. (Of a transaction that was recovered
+    /// nobody knows whether its session has asked: its markers stay.)
     fn end<S>(&mut self, transaction: TransactionId, outputs: &mut Outputs<S>) {
         let Some(coordinated) = self.open.remove(&transaction) else { return };
-        for answers in &coordinated.answers {
+        for answers in coordinated.answers.iter().filter(|_| !coordinated.is_recovered) {
             let partition = answers.participant.partition;
             if let Some(primary) = self.map.primary(partition) {
                 outputs.send(self.address, primary, Signal::Forget { transaction, partition });
@@ -304,6 +361,9 @@ impl Tc {
 }
 
 fn reply<S>(from: Address, coordinated: &Coordinated, outcome: CommitOutcome, outputs: &mut Outputs<S>) {
+    if coordinated.is_recovered {
+        return;
+    }
     let done = CommitDone { request: coordinated.request.request, outcome };
     outputs.send(from, coordinated.session, Signal::CommitDone(done));
 }

@@ -250,7 +250,7 @@ impl Cluster {
     }
 
     fn participant(&self, id: i64, operations: u32) -> Participant {
-        Participant { partition: self.partition(id), operations, view: ViewNumber(1) }
+        Participant { partition: self.partition(id), operations, view: ViewNumber(1), has_writes: true }
     }
 
     fn read_request(
@@ -544,6 +544,7 @@ fn what_a_peer_sends_instead_of_rows_is_refused() {
         let refused = refused.result.expect_err("no row").refusal;
         assert!(matches!(&refused, Refusal::Error(error) if error.code == 1815), "{refused:?}");
         let replicate = Replicate {
+            marker: None,
             partition: cluster.partition(id),
             sequence: Sequence(1),
             transaction: TransactionId(2),

@@ -14,7 +14,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 use stdx::{Duration, Instant, Now};
 use storage::{Direction, KeyBounds, Lookup, ScanItem, Visibility};
-use types::{IndexId, NodeId, PartitionId, Schema, SchemaVersion, TableId};
+use types::{IndexId, NodeId, PartitionId, Schema, SchemaVersion, TableId, ViewNumber};
 
 /// How soon the system tables are read again when a commit was still under way.
 const READ_AGAIN: Duration = Duration::from_millis(1);
@@ -28,6 +28,8 @@ pub(super) struct SchemaReading {
     waiting: Vec<(Address, RequestId, SchemaVersion)>,
     read_at: Option<Instant>,
     is_fetching: bool,
+    /// Some version came.
+    has_fetched: bool,
 }
 
 /// A new index whose entries the ldms of this node are building.
@@ -41,6 +43,10 @@ pub(super) struct Backfill {
 impl SchemaReading {
     pub(super) fn deadline(&self) -> Option<Instant> {
         self.read_at
+    }
+
+    pub(super) fn has_fetched(&self) -> bool {
+        self.has_fetched
     }
 
     pub(super) fn is_fetching(&self) -> bool {
@@ -76,7 +82,7 @@ impl MainModule {
     }
 
     fn read_or_fetch(&mut self, now: Now, outputs: &mut Outputs<Shared>) {
-        if self.modules(ModuleKind::Ldm).is_empty() {
+        if self.fetches_schema() {
             return self.fetch_schema(outputs);
         }
         let wanted = self.schema_reading.waiting.iter().map(|(_, _, version)| *version).max();
@@ -155,8 +161,8 @@ impl MainModule {
     /// A DDL job waits only for the members that it knows of; whoever joins meanwhile hears of the newest version from the data nodes, each of
     /// which says it when it installs a version and when it finds a node without partitions. Nobody waits for the answer.
     pub(super) fn announce_schema(&self, node: NodeId, outputs: &mut Outputs<Shared>) {
-        let is_sql_node = self.view.node(node).is_some_and(|info| info.role == NodeRole::Sql);
-        if is_sql_node && !self.modules(ModuleKind::Ldm).is_empty() {
+        let is_management = self.view.node(node).is_none_or(|info| info.role == NodeRole::Management);
+        if !is_management && !self.holds_rows(node) && !self.fetches_schema() {
             let version = self.map.schema.version;
             outputs.send(
                 self.me(),
@@ -230,13 +236,17 @@ impl MainModule {
         request: RequestId,
         outputs: &mut Outputs<Shared>,
     ) {
-        if self.modules(ModuleKind::Ldm).is_empty() {
+        if self.fetches_schema() {
             return;
         }
         if let Some(schema) = self.read_schema() {
             let bytes = stdx::wire::to_bytes(&schema).into();
             outputs.send(self.me(), from, Signal::SchemaFetched { request, schema: bytes });
             self.spread_schema(schema, outputs);
+        } else if self.view.is_counted(from.node) {
+            // What is being committed may wait for this joining member, which waits for a schema. It hears of the newer one like all others.
+            let schema = stdx::wire::to_bytes(&*self.map.schema).into();
+            outputs.send(self.me(), from, Signal::SchemaFetched { request, schema });
         }
     }
 
@@ -260,11 +270,15 @@ impl MainModule {
             return;
         };
         let wanted = self.schema_reading.waiting.iter().map(|(_, _, version)| *version).max();
-        if Some(schema.version) < wanted {
+        let is_entering = self.is_joining() && self.entered == ViewNumber(0);
+        if Some(schema.version) < wanted && !is_entering {
             return;
         }
-        self.schema_reading.is_fetching = false;
-        self.schema_reading.read_at = None;
+        self.schema_reading.has_fetched = true;
+        if Some(schema.version) >= wanted {
+            self.schema_reading.is_fetching = false;
+            self.schema_reading.read_at = None;
+        }
         if schema.version > self.schema.version || !self.is_open {
             self.schema = Arc::new(schema);
             self.changed(outputs);

@@ -2,10 +2,10 @@
 
 use super::{Node, PATIENCE, Seen, Setup, connect, loopback};
 use crate::{Limits, PeerConfig};
-use protocol::transport::{Hello, decode_hello, encode_hello, next_frame};
+use protocol::transport::{Hello, Notice, decode_hello, encode_hello, encode_notice, next_frame};
 use std::io::{Read, Write};
 use std::path::PathBuf;
-use types::{Incarnation, NodeId};
+use types::NodeId;
 
 /// A port that was free a moment ago.
 pub(super) fn free_port() -> u16 {
@@ -159,6 +159,35 @@ fn a_lost_node_is_noticed_and_welcomed_back() {
 }
 
 #[test]
+fn a_node_that_ends_in_order_says_farewell() {
+    let (one, two) = pair(Setup { thread_config: PIPELINE, ..Setup::default() }, Setup::default());
+    let (one, two) = (one.start(), two.start());
+    wait_up(&one, &two);
+    two.client().say("exit 0");
+    one.until(|seen| *seen == Seen::ProcessExited(NodeId(2), 2));
+}
+
+#[test]
+fn an_angel_is_believed_if_it_knows_the_cluster() {
+    let (one, two) = pair(Setup::default(), Setup::default());
+    let port = one.cluster_port;
+    let (one, two) = (one.start(), two.start());
+    wait_up(&one, &two);
+    let say = |cluster: &str, start| {
+        let notice = Notice::ProcessExited { cluster: cluster.to_owned(), node: NodeId(2), start };
+        let mut bytes = Vec::new();
+        encode_notice(&notice, &mut bytes);
+        std::net::TcpStream::connect(loopback(port)).unwrap().write_all(&bytes).unwrap();
+    };
+    say("others", 7);
+    say("toys", 8);
+    one.until(|seen| {
+        assert_ne!(*seen, Seen::ProcessExited(NodeId(2), 7), "of another cluster");
+        *seen == Seen::ProcessExited(NodeId(2), 8)
+    });
+}
+
+#[test]
 fn three_nodes_and_one_of_them_by_name() {
     let ports = [free_port(), free_port(), free_port()];
     let setup = |node: u16| {
@@ -191,7 +220,7 @@ pub(super) fn hello(cluster: &str, node: u16, to: u16) -> Hello {
     Hello {
         cluster: cluster.to_owned(),
         node: NodeId(node),
-        incarnation: Incarnation(0),
+        start: u64::from(node),
         to: NodeId(to),
         from_thread: 0,
         to_thread: 0,

@@ -176,7 +176,6 @@ impl Script for Lists {
             }
             (Answer::Done(_), Stage::Commit) => self.end(now, End::Committed),
             (Answer::Done(_), Stage::Rollback) => self.end(now, End::Aborted),
-            (Answer::Error(1180, _), Stage::Commit) => self.end(now, End::Unknown),
             // A refused COMMIT, too: what is still open must not be committed by the next BEGIN.
             (Answer::Error(code, _), _) if super::is_certain_failure(code) => {
                 self.stage = Stage::Rollback;

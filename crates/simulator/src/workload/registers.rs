@@ -121,7 +121,6 @@ impl Script for Registers {
                 self.end(Some(now), Operation::Delete(rows > 0))
             }
             (Answer::Error(code, _), Some(_)) if super::is_certain_failure(code) => self.running = None,
-            (Answer::Error(1180, _), Some(operation)) => self.end(None, operation),
             (other, running) => {
                 self.failure = Some(format!("unexpected answer {other:?} to {running:?}"));
                 return Action::Finish;

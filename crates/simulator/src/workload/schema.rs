@@ -99,7 +99,7 @@ impl Script for SchemaChanger {
                 Action::Wait(1_000_000)
             }
             // The system tables' primary is lost: no DDL in this view any more.
-            Answer::Error(code, _) if super::is_certain_failure(code) || code == 1180 => Action::Finish,
+            Answer::Error(code, _) if super::is_certain_failure(code) => Action::Finish,
             Answer::Error(code, message) => {
                 self.failure = Some(format!("unexpected error {code} {message}"));
                 Action::Finish
@@ -175,7 +175,6 @@ impl Script for RowChanger {
                 }
             }
             Answer::Error(1062, _) => {}
-            Answer::Error(1180, _) => self.is_uncertain = true,
             Answer::Error(code, _) if super::is_certain_failure(code) => {}
             Answer::Error(code, message) => {
                 self.failure = Some(format!("unexpected error {code} {message} to {}", self.statement));

@@ -9,7 +9,7 @@ use mysql_protocol::command::Cursor;
 use mysql_protocol::{ClientOptions, ParameterValue, StatusFlags};
 use protocol::Signal;
 use protocol::program::{Access, LockWait, OperationResult, ReadProgress, Refusal};
-use protocol::signal::{CommitOutcome, ReadRequest, WriteRequest};
+use protocol::signal::{CommitOutcome, ReadRequest, WriteDone, WriteRequest, WriteSummary};
 use stdx::Duration;
 use types::{Epoch, NodeId, TransactionId};
 
@@ -307,6 +307,8 @@ fn an_update_by_key_is_one_signal_that_carries_its_commit() {
     assert_eq!((write.operations.len(), write.commit), (1, Some(Epoch(0))));
     harness.written(&write, vec![OperationResult::Updated], Some(Epoch(5)));
     assert_eq!(affected(harness.response(client)), 1);
+    let Signal::Forget { transaction, .. } = harness.only_signal() else { panic!("it is confirmed") };
+    assert_eq!(transaction, write.transaction);
     // The next commit is stamped no lower.
     harness.query(client, "DELETE FROM test.t WHERE id = 7");
     let write = write_in(harness.only_signal());
@@ -425,8 +427,34 @@ fn a_lost_commit_is_unknown_and_ends_the_connection() {
     harness.query(client, "UPDATE test.t SET v = 1 WHERE id = 7");
     write_in(harness.only_signal());
     harness.lose(NodeId(2));
+    assert!(harness.no_response(client));
+    harness.give_up(NodeId(2));
+    harness.advance_ms(50);
     assert_eq!(errno(harness.response(client)), 1180);
     assert!(harness.is_closed(client));
+}
+
+#[test]
+fn a_lost_commit_is_asked_about_until_somebody_knows() {
+    let mut harness = Harness::new();
+    let client = harness.connect();
+    harness.query(client, "UPDATE test.t SET v = 1 WHERE id = 7");
+    let write = write_in(harness.only_signal());
+    harness.lose(NodeId(2));
+    harness.advance_ms(50);
+    let sent = harness.signals();
+    assert!(sent.is_empty() && harness.no_response(client), "{sent:?}");
+    harness.install(&[], &[]);
+    harness.advance_ms(50);
+    let Signal::OutcomeAsk { request, transaction, is_write: true, .. } = harness.only_signal() else {
+        panic!("the primary is asked")
+    };
+    assert_eq!(transaction, write.transaction);
+    let results = vec![OperationResult::Updated];
+    let summary = WriteSummary { results, operations: 0, committed: Some(Epoch(3)), raised: None };
+    harness.signal(LDM, Signal::WriteDone(Box::new(WriteDone { request, result: Ok(summary) })));
+    let Response::Ok(completion) = harness.response(client) else { panic!("it took place") };
+    assert_eq!(completion.affected_rows, 1);
 }
 
 #[test]

@@ -9,7 +9,7 @@
 //! a sequence. Preparing and publishing are cut into slices too; the coordinator is answered after the last slice of the one, the client of a
 //! one-primary commit after the last of the other, so that a read that follows the answer sees it.
 
-use super::{HeldStage, Job, Ldm, OPERATION_COST, Operation, Place};
+use super::{Held, HeldStage, Job, Ldm, Marker, OPERATION_COST, Operation, Place};
 use crate::locks::LockKey;
 use crate::mutants::{self, Mutant};
 use protocol::program::{OperationResult, Refusal, TableRef};
@@ -23,7 +23,7 @@ use query::Shared;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use storage::RowHandle;
-use types::{Epoch, NodeId, PartitionId, Sequence, TableId, TransactionId};
+use types::{Epoch, NodeId, PartitionId, Sequence, TableId, TransactionId, ViewNumber};
 
 /// Rows above which a transaction is shipped ahead of its prepare.
 const AHEAD_ROWS: u32 = 1_000;
@@ -49,15 +49,28 @@ pub(super) enum Reply {
     Write { to: Address, request: RequestId, done: StatementDone, operations: u32 },
     /// To a COMMIT.
     Commit { to: Address, request: RequestId },
+    /// The session asked a primary that is lost; it will ask again.
+    Nobody,
+}
+
+impl Reply {
+    /// What must be remembered of the answer if the session is on another node.
+    fn marker(&self, own: NodeId) -> Option<Vec<OperationResult>> {
+        match self {
+            Self::Write { to, done: (results, _), .. } => (to.node != own).then(|| results.clone()),
+            Self::Commit { to, .. } => (to.node != own).then(Vec::new),
+            Self::Nobody => None,
+        }
+    }
 }
 
 /// A one-primary commit that waits for its backups.
 pub(super) struct PendingCommit {
-    transaction: TransactionId,
-    missing: Vec<NodeId>,
-    reply: Reply,
+    pub(super) transaction: TransactionId,
+    pub(super) missing: Vec<NodeId>,
+    pub(super) reply: Reply,
     /// A backup refused it: the abort is being recorded by these nodes.
-    refused: Option<Refusal>,
+    pub(super) refused: Option<Refusal>,
 }
 
 impl std::fmt::Debug for PendingCommit {
@@ -67,23 +80,23 @@ impl std::fmt::Debug for PendingCommit {
 }
 
 /// How a commit goes on once everything is shipped.
-enum Ending {
+pub(super) enum Ending {
     One(Reply),
     Two { coordinator: Address, participants: Arc<Vec<PartitionId>> },
 }
 
 /// A large transaction on its way to the backups.
 pub(super) struct Ship {
-    place: Place,
-    ending: Ending,
+    pub(super) place: Place,
+    pub(super) ending: Ending,
     epoch_seen: Epoch,
     /// Into the transaction's operations.
-    next: usize,
-    pieces: u32,
+    pub(super) next: usize,
+    pub(super) pieces: u32,
     /// Acknowledgements missing for pieces sent.
-    unacknowledged: u32,
+    pub(super) unacknowledged: u32,
     /// Bytes of the pieces since none was on its way.
-    bytes: u64,
+    pub(super) bytes: u64,
 }
 
 /// What all large transactions of an ldm have on their way to backups.
@@ -96,11 +109,11 @@ pub(super) struct ShipWindow {
 
 /// Rows on their way from staged to prepared.
 pub(super) struct Mark {
-    place: Place,
+    pub(super) place: Place,
     /// Into the transaction's operations.
-    next: usize,
+    pub(super) next: usize,
     /// Who is told when it is done.
-    then: (Address, Signal),
+    pub(super) then: Option<(Address, Signal)>,
 }
 
 /// What is left to be carried out; worked off from the end.
@@ -132,8 +145,8 @@ pub(super) struct Publish {
 
 /// What follows a publication.
 pub(super) enum After {
-    /// Tell the client, and the backups.
-    Answer { reply: Reply, sequence: Option<Sequence>, refusal: Option<Refusal> },
+    /// Tell the client, and the backups: they know it by its place in this view's stream.
+    Answer { reply: Reply, sequence: Option<(ViewNumber, Sequence)>, refusal: Option<Refusal> },
     /// Tell the coordinator.
     Record(Address),
     /// A backup's part of a one-primary commit, or of what it refused.
@@ -152,8 +165,7 @@ impl Ldm {
         match self.check_held(place, &request.participant) {
             Ok(()) => self.begin(place, Ending::One(reply), request.epoch_seen, outputs),
             Err(refusal) => {
-                let answer = answer_of(reply, Err(refusal));
-                self.undo_then(place, Some(answer), outputs);
+                self.undo_then(place, answer_of(reply, Err(refusal)), outputs);
             }
         }
     }
@@ -180,8 +192,9 @@ impl Ldm {
     }
 
     fn answer(&self, reply: Reply, outcome: Result<Epoch, Refusal>, outputs: &mut Outputs<Shared>) {
-        let (to, signal) = answer_of(reply, outcome);
-        outputs.send(self.address, to, signal);
+        if let Some((to, signal)) = answer_of(reply, outcome) {
+            outputs.send(self.address, to, signal);
+        }
     }
 
     pub(super) fn on_prepare(
@@ -194,6 +207,9 @@ impl Ldm {
         outputs: &mut Outputs<Shared>,
     ) {
         let place = (transaction, participant.partition);
+        if self.is_prepared_for(place, from) {
+            return self.answer_prepare_again(place, from, outputs);
+        }
         match self.check_held(place, &participant) {
             Ok(()) => self.begin(place, Ending::Two { coordinator: from, participants }, epoch_seen, outputs),
             Err(refusal) => {
@@ -211,7 +227,10 @@ impl Ldm {
             return Err(Refusal::AlreadyEnding);
         }
         let operations = u32::try_from(held.operations.len()).unwrap_or(u32::MAX);
-        if operations != participant.operations || held.view != participant.view {
+        // What was staged at the primary of an earlier view is lost, whatever came later.
+        let since = self.partition(place.1).map_or(ViewNumber(0), |state| state.takeover.since);
+        let is_lost = participant.view < since && !mutants::is(Mutant::StagedElsewhereAccepted);
+        if operations != participant.operations || is_lost {
             return Err(Refusal::NotHeld);
         }
         for (table, _) in &held.tables {
@@ -243,11 +262,25 @@ impl Ldm {
         from_operation: usize,
         outputs: &mut Outputs<Shared>,
     ) {
-        let has_writes = self.held.get(&place).is_some_and(|held| held.rows > 0);
-        let epoch = self.stamp(epoch_seen, outputs);
         let (transaction, partition) = place;
+        // A participant that recovery counts must be known to its backups, even if its writes changed nothing.
+        let has_writes = self.held.get(&place).is_some_and(|held| held.rows > 0)
+            || matches!(&ending, Ending::Two { participants, .. } if participants.contains(&partition));
+        let epoch = self.stamp(epoch_seen, outputs);
+        let marker = match &ending {
+            Ending::One(reply) => reply.marker(self.address.node),
+            Ending::Two { .. } => None,
+        };
+        let (coordinator, participants) = match &ending {
+            Ending::One(_) => (None, Arc::new(vec![partition])),
+            Ending::Two { coordinator, participants } => (Some(*coordinator), Arc::clone(participants)),
+        };
+        let view = self.map.view.number;
         if let Some(held) = self.held.get_mut(&place) {
             held.epoch = epoch;
+            held.sealed = view;
+            held.marker.clone_from(&marker);
+            held.participants = Arc::clone(&participants);
         }
         let Some(state) = self.partition(partition) else { return };
         let backups = if has_writes { state.backups.clone() } else { Vec::new() };
@@ -257,10 +290,6 @@ impl Ldm {
             self.replicated_writes(place, from_operation, usize::MAX, usize::MAX).0
         };
         let Some(state) = self.partitions.get_mut(&partition) else { return };
-        let (coordinator, participants) = match &ending {
-            Ending::One(_) => (None, Arc::new(vec![partition])),
-            Ending::Two { coordinator, participants } => (Some(*coordinator), Arc::clone(participants)),
-        };
         let mut sequence = None;
         if !backups.is_empty() {
             let reused = mutants::is(Mutant::SequenceReused) && state.sequence.0 % 7 == 6;
@@ -273,6 +302,7 @@ impl Ldm {
                 epoch,
                 coordinator,
                 participants,
+                marker,
                 pieces_ahead,
                 writes,
             };
@@ -284,7 +314,11 @@ impl Ldm {
                     self.finish(
                         place,
                         Some(epoch),
-                        After::Answer { reply, sequence, refusal: None },
+                        After::Answer {
+                            reply,
+                            sequence: sequence.map(|sequence| (view, sequence)),
+                            refusal: None,
+                        },
                         outputs,
                     );
                 }
@@ -295,7 +329,10 @@ impl Ldm {
                     outputs,
                 ),
                 Some(sequence) => {
-                    let missing = backups.iter().map(|backup| backup.node).collect();
+                    let joining = self.map.view.joining(partition);
+                    let is_needed =
+                        |node: &NodeId| !mutants::is(Mutant::JoiningNotNeeded) || !joining.contains(node);
+                    let missing = backups.iter().map(|backup| backup.node).filter(is_needed).collect();
                     if let Some(state) = self.partitions.get_mut(&partition) {
                         state
                             .pending
@@ -307,10 +344,15 @@ impl Ldm {
                 if let Some(held) = self.held.get_mut(&place) {
                     held.coordinator = Some(coordinator);
                 }
-                let then = (coordinator, prepared(place, epoch, has_writes, None));
-                self.mark_prepared(Mark { place, next: 0, then }, &mut Budget { rows: AT_ONCE }, outputs);
+                let then = Some((coordinator, prepared(place, epoch, has_writes, None)));
+                self.mark_at_once(Mark { place, next: 0, then }, outputs);
             }
         }
+    }
+
+    /// Begins to mark at once.
+    pub(super) fn mark_at_once(&mut self, mark: Mark, outputs: &mut Outputs<Shared>) {
+        self.mark_prepared(mark, &mut Budget { rows: AT_ONCE }, outputs);
     }
 
     /// Staged becomes prepared: readers here wait for the outcome from now on. When all are, somebody is told.
@@ -336,8 +378,9 @@ impl Ldm {
                 fragment.prepare(*row, transaction);
             }
         }
-        let (to, signal) = mark.then;
-        outputs.send(self.address, to, signal);
+        if let Some((to, signal)) = mark.then {
+            outputs.send(self.address, to, signal);
+        }
     }
 
     pub(super) fn send_prepared(
@@ -353,7 +396,7 @@ impl Ldm {
     }
 
     /// The transaction's changes from an operation on, up to a number of rows and bytes; also the operation behind the last.
-    fn replicated_writes(
+    pub(super) fn replicated_writes(
         &self,
         place: Place,
         from_operation: usize,
@@ -390,6 +433,9 @@ impl Ldm {
             return self.refuse_ship(ship, refusal, outputs);
         }
         let backups = self.partition(partition).map_or_else(Vec::new, |state| state.backups.clone());
+        if backups.is_empty() {
+            return self.seal(ship.place, ship.ending, ship.epoch_seen, 0, 0, outputs);
+        }
         let in_flight_max = PIECES_IN_FLIGHT * u32::try_from(backups.len()).unwrap_or(1);
         let total = self.held.get(&ship.place).map_or(0, |held| held.operations.len());
         while ship.next < total && ship.unacknowledged < in_flight_max {
@@ -429,15 +475,15 @@ impl Ldm {
     }
 
     /// Ends a large transaction before anything was sealed: no replica can ever commit it.
-    fn refuse_ship(&mut self, ship: Ship, refusal: Refusal, outputs: &mut Outputs<Shared>) {
+    pub(super) fn refuse_ship(&mut self, ship: Ship, refusal: Refusal, outputs: &mut Outputs<Shared>) {
         self.ship_window.bytes -= ship.bytes;
         let answer = match ship.ending {
             Ending::One(reply) => answer_of(reply, Err(refusal)),
             Ending::Two { coordinator, .. } => {
-                (coordinator, prepared(ship.place, Epoch(0), true, Some(refusal)))
+                Some((coordinator, prepared(ship.place, Epoch(0), true, Some(refusal))))
             }
         };
-        self.undo_shipped(ship.place, Some(answer), outputs);
+        self.undo_shipped(ship.place, answer, outputs);
     }
 
     fn undo_shipped(&mut self, place: Place, then: Option<(Address, Signal)>, outputs: &mut Outputs<Shared>) {
@@ -480,8 +526,11 @@ impl Ldm {
         refusal: Option<Refusal>,
         outputs: &mut Outputs<Shared>,
     ) {
+        let view = self.map.view.number;
         let Some(state) = self.partitions.get_mut(&partition) else { return };
-        let Some(pending) = state.pending.get_mut(&sequence) else { return };
+        let Some(pending) = state.pending.get_mut(&sequence) else {
+            return self.on_orphan_applied(node, partition, sequence, refusal.is_some(), outputs);
+        };
         if let Some(refusal) = refusal {
             let is_first = pending.refused.is_none();
             pending.refused.get_or_insert(refusal);
@@ -502,13 +551,17 @@ impl Ldm {
         {
             let place = (pending.transaction, partition);
             let epoch = self.held.get(&place).map(|held| held.epoch);
-            let after = After::Answer { reply: pending.reply, sequence: Some(sequence), refusal: None };
+            let sequence = Some((view, sequence));
+            let after = After::Answer { reply: pending.reply, sequence, refusal: None };
             self.finish(place, epoch, after, outputs);
         }
     }
 
     /// A backup has recorded the abort of a one-primary commit that another backup refused.
     pub(super) fn on_abort_recorded(&mut self, node: NodeId, place: Place, outputs: &mut Outputs<Shared>) {
+        if self.on_dropped_recorded(node, place, outputs) {
+            return;
+        }
         let Some(state) = self.partitions.get_mut(&place.1) else { return };
         let found = state
             .pending
@@ -532,12 +585,18 @@ impl Ldm {
     /// The coordinator has decided: here as primary or as backup.
     pub(super) fn on_outcome(&mut self, from: Address, outcome: Outcome, outputs: &mut Outputs<Shared>) {
         let place = (outcome.transaction, outcome.partition);
-        if self.outcomes.contains_key(&place) {
-            let recorded = Signal::OutcomeRecorded { transaction: place.0, partition: place.1 };
-            outputs.send(self.address, from, recorded);
+        if let Some(marker) = self.outcomes.get(&place) {
+            if self.is_joining && marker.outcome.is_none() && outcome.committed.is_some() {
+                // All the others had it prepared before this member joined, and it refused it.
+                return self.give_up_joining("it cannot take what is committed", outputs);
+            }
+            stdx::require!(marker.outcome == outcome.committed, "{} has two outcomes", place.0);
+            return self.record_outcome(from, place, outputs);
+        }
+        if self.is_joining && self.is_early_commit(from, &outcome) {
             return;
         }
-        self.outcomes.insert(place, outcome.committed);
+        self.outcomes.insert(place, Marker::of(outcome.committed));
         self.stop_shipping(place, outputs);
         match self.held.get(&place).map(|held| held.stage) {
             None => self.on_outcome_at_backup(from, place, outcome.committed, outputs),
@@ -552,7 +611,13 @@ impl Ldm {
     }
 
     /// Carries out a known outcome of a transaction held here: publishes or undoes its rows, gives its locks back.
-    fn finish(&mut self, place: Place, outcome: Option<Epoch>, then: After, outputs: &mut Outputs<Shared>) {
+    pub(super) fn finish(
+        &mut self,
+        place: Place,
+        outcome: Option<Epoch>,
+        then: After,
+        outputs: &mut Outputs<Shared>,
+    ) {
         let Some(held) = self.held.get_mut(&place) else { return };
         held.stage = HeldStage::Publishing;
         let stamp = (held.epoch > Epoch(0)).then_some(held.epoch);
@@ -561,7 +626,13 @@ impl Ldm {
             operations.pop();
             self.transaction_memory.release(OPERATION_COST);
         }
-        let publish = Publish { place, rest: Rest::Operations(operations), outcome, stamp, then };
+        let rest = if held.is_taken_over {
+            // They were never charged here.
+            Rest::Rows(operations.iter().filter_map(first_row).collect())
+        } else {
+            Rest::Operations(operations)
+        };
+        let publish = Publish { place, rest, outcome, stamp, then };
         self.publish(publish, &mut Budget { rows: AT_ONCE }, outputs);
     }
 
@@ -609,6 +680,9 @@ impl Ldm {
     #[inline]
     fn publish_row(&mut self, place: Place, table: TableId, row: RowHandle, outcome: Option<Epoch>) {
         let (transaction, partition) = place;
+        if self.is_joining && outcome.is_some() {
+            self.note_deletion(place, table, row);
+        }
         let Some(fragment) = self.fragments.get_mut(&(table, partition)) else { return };
         self.reclaim.note((table, partition));
         if !self.locks.is_empty() {
@@ -624,7 +698,11 @@ impl Ldm {
     /// All rows are published or undone: counts go, everyone hears.
     fn conclude(&mut self, publish: Publish, outputs: &mut Outputs<Shared>) {
         let place = publish.place;
-        self.held.remove(&place);
+        if let Some(Held { marker: Some(results), .. }) = self.held.remove(&place)
+            && publish.outcome.is_some()
+        {
+            self.outcomes.insert(place, Marker { outcome: publish.outcome, results });
+        }
         if let Some(stamp) = publish.stamp {
             self.count_decided(stamp, outputs);
         }
@@ -636,7 +714,8 @@ impl Ldm {
             After::Nothing => {}
             After::Record(coordinator) => self.record_outcome(coordinator, place, outputs),
             After::Answer { reply, sequence, refusal } => {
-                if let Some(sequence) = sequence
+                if let Some((stream, sequence)) = sequence
+                    && stream == self.map.view.number
                     && let Some(state) = self.partition(place.1)
                 {
                     let decided = Signal::Decided { partition: place.1, sequence };
@@ -649,6 +728,10 @@ impl Ldm {
                 self.answer(reply, outcome, outputs);
             }
         }
+        if self.is_joining {
+            self.retry_copied(place.1, outputs);
+        }
+        self.after_decided(place, publish.outcome, outputs);
     }
 
     pub(super) fn record_outcome(&self, coordinator: Address, place: Place, outputs: &mut Outputs<Shared>) {
@@ -656,12 +739,12 @@ impl Ldm {
         outputs.send(self.address, coordinator, recorded);
     }
 
-    // ---- a replica is lost --------------------------------------------------------------------------------------------------------
+    // ---- a replica is given up ----------------------------------------------------------------------------------------------------
 
-    /// One-primary commits that wait for a lost backup: their outcome is not known any more. The session hears "unknown"; the rows stay
+    /// One-primary commits that wait for a backup that is given up: their outcome is not known any more. The session hears "unknown"; the rows stay
     /// prepared, so that nobody reads around them.
     pub(super) fn give_up_on_lost(&mut self, outputs: &mut Outputs<Shared>) {
-        let lost = self.map.lost.clone();
+        let lost = self.map.given_up.clone();
         let mut given_up = Vec::new();
         for (id, state) in &mut self.partitions {
             let sequences: Vec<Sequence> = state
@@ -687,24 +770,22 @@ impl Ldm {
         }
         self.ship_waiting(outputs);
         for (place, reply) in given_up {
-            let (to, request) = match reply {
-                Reply::Commit { to, request } | Reply::Write { to, request, .. } => (to, request),
-            };
+            let (Reply::Commit { to, request } | Reply::Write { to, request, .. }) = reply else { continue };
             let done = CommitDone { request, outcome: CommitOutcome::Unknown };
-            let mark = Mark { place, next: 0, then: (to, Signal::CommitDone(done)) };
-            self.mark_prepared(mark, &mut Budget { rows: AT_ONCE }, outputs);
+            self.mark_at_once(Mark { place, next: 0, then: Some((to, Signal::CommitDone(done))) }, outputs);
         }
     }
 
-    /// A data node is lost: what is prepared may never be decided in this view, so nobody waits for it.
+    /// A data node is given up: what is prepared may never be decided, so nobody waits for it.
     pub(super) fn has_lost_replicas(&self) -> bool {
-        self.map.view.in_sync(PartitionId(0)).iter().any(|node| self.is_lost(*node))
+        !self.map.given_up.is_empty()
     }
 }
 
 /// What a session hears of its commit.
-fn answer_of(reply: Reply, outcome: Result<Epoch, Refusal>) -> (Address, Signal) {
-    match reply {
+fn answer_of(reply: Reply, outcome: Result<Epoch, Refusal>) -> Option<(Address, Signal)> {
+    Some(match reply {
+        Reply::Nobody => return None,
         Reply::Commit { to, request } => {
             let outcome = match outcome {
                 Ok(epoch) => CommitOutcome::Committed(epoch),
@@ -719,11 +800,19 @@ fn answer_of(reply: Reply, outcome: Result<Epoch, Refusal>) -> (Address, Signal)
             };
             (to, Signal::WriteDone(Box::new(WriteDone { request, result })))
         }
+    })
+}
+
+/// The row of an operation that was the first on it.
+fn first_row(operation: &Operation) -> Option<(TableId, RowHandle)> {
+    match operation {
+        Operation::Staged { table, row, is_first: true, .. } => Some((*table, *row)),
+        Operation::Staged { .. } | Operation::Locked(_) => None,
     }
 }
 
 /// What a coordinator hears.
-fn prepared(place: Place, epoch: Epoch, has_writes: bool, refusal: Option<Refusal>) -> Signal {
+pub(super) fn prepared(place: Place, epoch: Epoch, has_writes: bool, refusal: Option<Refusal>) -> Signal {
     let (transaction, partition) = place;
     Signal::Prepared(Box::new(Prepared { transaction, partition, epoch, has_writes, refusal }))
 }

@@ -158,6 +158,7 @@ impl Ldm {
     /// Ends all waits of a transaction in a partition without an answer: nobody waits for one.
     pub(super) fn drop_waits(&mut self, place: super::Place) {
         drop(self.take_memory_waits(place));
+        self.drop_held_back(place);
         for wait in self.waits_of(place) {
             if let Some(waiting) = self.stop_waiting(wait) {
                 self.to_serve.push_back(waiting.key);

@@ -366,8 +366,19 @@ impl Harness {
     /// A node is lost: the news first, then the map.
     pub(super) fn lose(&mut self, node: NodeId) {
         self.signal(Address::main(NodeId(4)), Signal::PeerLost { node, incarnation: Incarnation(1) });
+        self.install(&[node], &[]);
+    }
+
+    /// No view without a lost node is awaited any more.
+    pub(super) fn give_up(&mut self, node: NodeId) {
+        self.install(&[node], &[node]);
+    }
+
+    /// A map with these nodes lost and given up.
+    pub(super) fn install(&mut self, lost: &[NodeId], given_up: &[NodeId]) {
         let map = &self.map;
-        let map = map.with(Incarnation(1), Arc::clone(&map.view), Arc::clone(&map.schema), &[], &[node]);
+        let mut map = map.with(Incarnation(1), Arc::clone(&map.view), Arc::clone(&map.schema), &[], lost);
+        map.given_up = given_up.to_vec();
         self.map = Arc::new(map);
         let shared = Shared::Map(Arc::clone(&self.map));
         self.handle(Input::Shared { from: Address::main(NodeId(4)), shared });

@@ -1,0 +1,166 @@
+//! A commit from the session's side: asked for once; if the answer is lost, what became of it is asked until somebody knows.
+//!
+//! ```text
+//! CommitOne / Coordinate --answer--> outcome (confirmed: what another node keeps for this session's sake may go)
+//!        | the node that was asked is lost
+//!        v
+//! wait for a view in which a participant with writes has another primary --OutcomeAsk--> outcome
+//! ```
+//! Invariants: a commit is asked for once and never again; "unknown" is said only when no view will come in which somebody knows; an outcome is
+//! confirmed only when the session has it.
+#![expect(clippy::wildcard_enum_match_arm, reason = "an answer of another kind is a failure like any other")]
+
+use crate::environment::{Alarm, AlarmKind, Environment};
+use crate::inbox::{Reply, RequestKind};
+use crate::session::SessionCore;
+use crate::transaction_client::CommitPlan;
+use protocol::signal::{CommitOneRequest, CommitOutcome, CoordinateRequest, RequestId};
+use protocol::{Address, Signal};
+use std::sync::Arc;
+use stdx::Duration;
+use types::{PartitionId, TransactionId};
+
+/// How soon a session looks again for somebody to ask (a new view wakes it at once).
+const ASK_AGAIN: Duration = Duration::from_millis(20);
+
+/// How a commit began.
+pub(crate) enum CommitStart {
+    /// Nothing is held anywhere: it is committed.
+    Nothing,
+    /// It is under way.
+    Sent(CommitRun),
+    /// Nobody can be asked.
+    Refused(&'static str),
+}
+
+/// Asks for the commit of the session's transaction.
+pub(crate) fn start_commit(core: &mut SessionCore, env: &mut Environment<'_>) -> CommitStart {
+    let epoch_seen = core.transaction.epoch_seen;
+    let map = Arc::clone(&env.module.map);
+    let witness = core.transaction.witness().map_or(PartitionId(0), |(_, partition)| partition);
+    match core.transaction.commit_plan() {
+        CommitPlan::Nothing => {
+            // Participants without operations hold nothing.
+            core.transaction.end();
+            CommitStart::Nothing
+        }
+        CommitPlan::One(transaction, participant) => {
+            let partition = participant.partition;
+            if map.is_replica_lost(partition) {
+                return CommitStart::Refused("a replica of the rows is lost");
+            }
+            let Some(primary) = map.primary(partition) else {
+                return CommitStart::Refused("a partition has no primary");
+            };
+            let request = core.inbox.register(primary, RequestKind::Commit);
+            let commit = CommitOneRequest { request, transaction, participant, epoch_seen };
+            env.send(primary, Signal::CommitOne(Box::new(commit)));
+            let question = Question { transaction, partition, is_write: false };
+            CommitStart::Sent(CommitRun {
+                question,
+                request: Some(request),
+                coordinator: None,
+                is_alone: true,
+            })
+        }
+        CommitPlan::Several(transaction, participants) => {
+            if participants.iter().any(|participant| map.is_replica_lost(participant.partition)) {
+                return CommitStart::Refused("a replica of the rows is lost");
+            }
+            let first = participants.first().map_or(PartitionId(0), |participant| participant.partition);
+            let Some(tc) = map.coordinator(env.module.address.instance, first) else {
+                return CommitStart::Refused("no coordinator can be reached");
+            };
+            let request = core.inbox.register(tc, RequestKind::Commit);
+            let commit = CoordinateRequest { request, transaction, participants, epoch_seen };
+            env.send(tc, Signal::Coordinate(Box::new(commit)));
+            let question = Question { transaction, partition: witness, is_write: false };
+            CommitStart::Sent(CommitRun {
+                question,
+                request: Some(request),
+                coordinator: Some(tc),
+                is_alone: false,
+            })
+        }
+    }
+}
+
+/// A commit under way.
+#[derive(Debug)]
+pub(crate) struct CommitRun {
+    question: Question,
+    /// None while nobody can be asked.
+    request: Option<RequestId>,
+    /// Who is asked first.
+    coordinator: Option<Address>,
+    /// There is only one participant.
+    is_alone: bool,
+}
+
+impl CommitRun {
+    /// What became of it, once that is known.
+    pub(crate) fn poll(
+        &mut self,
+        core: &mut SessionCore,
+        env: &mut Environment<'_>,
+    ) -> Option<CommitOutcome> {
+        loop {
+            let Some(request) = self.request else {
+                if !env.module.map.given_up.is_empty() {
+                    return Some(CommitOutcome::Unknown);
+                }
+                self.request = self.question.ask(core, env);
+                return None;
+            };
+            match core.inbox.take(request)? {
+                Reply::Commit(outcome) => {
+                    match self.coordinator {
+                        Some(tc) => env.confirm_to_coordinator(tc, self.question.transaction),
+                        None if self.is_alone => self.question.confirm(env),
+                        // What a recoverer decided is kept: this participant does not know whether all the others have heard of it.
+                        None => {}
+                    }
+                    return Some(outcome);
+                }
+                _ => {
+                    self.request = None;
+                    self.coordinator = None;
+                }
+            }
+        }
+    }
+}
+
+/// After a commit whose answer is lost.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Question {
+    pub(crate) transaction: TransactionId,
+    /// The only participant, or one with writes.
+    pub(crate) partition: PartitionId,
+    /// A write carried the commit.
+    pub(crate) is_write: bool,
+}
+
+impl Question {
+    /// Asks it; None while nobody can be asked: the session is woken to try again.
+    pub(crate) fn ask(self, core: &mut SessionCore, env: &mut Environment<'_>) -> Option<RequestId> {
+        let map = Arc::clone(&env.module.map);
+        let Some(primary) = map.primary(self.partition).filter(|primary| !map.lost.contains(&primary.node))
+        else {
+            let alarm = Alarm { connection_id: core.id, kind: AlarmKind::Retry };
+            env.module.deadlines.register(env.now.monotonic + ASK_AGAIN, alarm);
+            return None;
+        };
+        let request = core.inbox.register(primary, RequestKind::Commit);
+        let Self { transaction, partition, is_write } = self;
+        env.send(primary, Signal::OutcomeAsk { request, transaction, partition, is_write });
+        Some(request)
+    }
+
+    /// The session knows the answer.
+    pub(crate) fn confirm(self, env: &mut Environment<'_>) {
+        if let Some(primary) = env.module.map.primary(self.partition) {
+            env.confirm_to_primary(primary, self.partition, self.transaction);
+        }
+    }
+}

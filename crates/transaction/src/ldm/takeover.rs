@@ -1,0 +1,731 @@
+//! Takeover: how what a view left undecided goes on in the next.
+//!
+//! Every view starts a new stream, numbered from 1, in each partition, and the fence (I2) drops what is still under way in older ones. On
+//! installing a view, each partition does this, whether its primary stayed or changed:
+//!
+//! ```text
+//! backups --Gather: what is undecided here, how far the old streams were consumed, which outcomes are kept--> primary
+//! primary, when all have reported: decides what some member has decided; tells members what is decided here; drops what it lacks;
+//!          replicates everything undecided again, in the new stream (receivers know what they hold, only its place is new)
+//! one-primary: committed when all backups have it      two-phase: the coordinator asks again      coordinator lost: `tc::recovery`
+//! ```
+//! A new primary grants locks when every data node has installed the view (no coordinator counts a lost lock any more) and nothing
+//! inherited is undecided here; until then requests are held back, and prepared versions are their own locks.
+//!
+//! Invariants, each closing an interleaving:
+//! - What every in-sync member applied is never dropped: it may have been acknowledged. What the new primary lacks never was (a
+//!   one-primary commit needs all backups, a two-phase one all replicas), so it aborts: by a marker here and at every member before
+//!   anyone is told (I8).
+//! - "Consumed and not undecided" means *decided* (a one-primary commit is only decided "commit" by its primary's word), because a refused
+//!   place leaves an abort marker. A member's word is read with the streams it belongs to: the same transaction has another place in each.
+//! - Places of one member may be stacked on one row (a later transaction is prepared before the decision on the earlier one arrived), so
+//!   they are replicated again in the order of their old places.
+//! - Nothing decided is replicated again: a member that has published a transaction would apply it twice, above what followed it.
+//! - Places of an older stream are never named in the new one: a publication that ends in a later view tells nobody its place.
+//! - A transaction whose coordinator is lost has none ever after (`NOBODY`): a node that comes back under the same id knows nothing of it.
+//!
+//! - A joining member reports and is replicated to like any other: it lacks old rows (`copy`), not what is undecided.
+//!
+//! Deliberately not here: hand-over between primaries that both live (a primary that stays in sync stays primary).
+
+use super::backup::Applied;
+use super::commit::{After, Ending, Mark, PendingCommit, Reply, Ship, ShipWindow, prepared, send_to_all};
+use super::copy::CopyIn;
+use super::{Held, HeldStage, Ldm, Marker, Operation, Partition, Place, RELEASE};
+use crate::mutants::{self, Mutant};
+use protocol::signal::{GatherReport, Outcome, RecoveredState, RecoveryReport, Replicate, UndecidedPlace};
+use protocol::{Address, Budget, Outputs, Signal};
+use query::Shared;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use types::{Epoch, NodeId, PartitionId, Sequence, TransactionId, ViewNumber};
+
+/// Earlier streams that are remembered: what is older was settled long ago.
+const STREAMS_KEPT: usize = 64;
+
+/// A partition's part.
+#[derive(Debug, Default)]
+pub(super) struct Takeover {
+    /// The first view of this primary: what was staged here for an earlier one is lost.
+    pub(super) since: ViewNumber,
+    /// How far earlier streams were consumed, or given out.
+    streams: BTreeMap<ViewNumber, Sequence>,
+    /// Primary: reports that are missing, and those that came.
+    gathering: Option<Gathering>,
+    /// New primary: it grants no locks yet.
+    is_opening: bool,
+    /// New primary: undecided transactions of earlier views.
+    inherited: BTreeSet<TransactionId>,
+    /// Primary that stayed: one-primary commits that are to be replicated again.
+    resumed: BTreeMap<TransactionId, PendingCommit>,
+    /// Transactions without coordinator that were replicated again, and the members that have not confirmed it.
+    confirming: BTreeMap<Sequence, (TransactionId, Vec<NodeId>)>,
+    /// Transactions that this primary lacked: the members that have not recorded their abort.
+    dropping: BTreeMap<TransactionId, Vec<NodeId>>,
+    /// Requests that came too early.
+    waiting: Vec<(Address, Signal)>,
+}
+
+#[derive(Debug)]
+struct Gathering {
+    missing: Vec<NodeId>,
+    reports: Vec<(NodeId, GatherReport)>,
+}
+
+impl Takeover {
+    pub(super) fn is_settled(&self) -> bool {
+        self.gathering.is_none() && !self.is_opening
+    }
+
+    /// Whether a place of an earlier stream was consumed here.
+    fn has_consumed(&self, stream: ViewNumber, sequence: Sequence) -> bool {
+        self.streams.get(&stream).is_some_and(|consumed| *consumed >= sequence)
+    }
+
+    /// Whether the abort of a transaction is being recorded.
+    pub(super) fn is_dropping(&self, transaction: TransactionId) -> bool {
+        self.dropping.contains_key(&transaction)
+    }
+}
+
+impl Partition {
+    /// A new view's stream begins; primary and backups are those of the new view already.
+    pub(super) fn begin_stream(&mut self, before: ViewNumber, view: ViewNumber, was_primary: bool) {
+        let takeover = &mut self.takeover;
+        if before == ViewNumber(0) {
+            takeover.since = view;
+        }
+        if view == ViewNumber(1) {
+            return;
+        }
+        stdx::require!(self.is_primary || !was_primary, "a primary that stays in sync stays primary");
+        takeover.streams.insert(before, if was_primary { self.sequence } else { self.applied });
+        self.copies.clear();
+        if let Some(copy) = &mut self.copy_in {
+            copy.begin_view();
+        }
+        while takeover.streams.len() > STREAMS_KEPT {
+            takeover.streams.pop_first();
+        }
+        self.sequence = Sequence(0);
+        self.applied = Sequence(0);
+        self.early.clear();
+        self.undecided.clear();
+        let pending = std::mem::take(&mut self.pending).into_values();
+        takeover.resumed.extend(pending.map(|pending| (pending.transaction, pending)));
+        takeover.confirming.clear();
+        takeover.gathering = self.is_primary.then(|| Gathering {
+            missing: self.backups.iter().map(|backup| backup.node).collect(),
+            reports: Vec::new(),
+        });
+        if self.is_primary && !was_primary {
+            takeover.since = view;
+            takeover.is_opening = !mutants::is(Mutant::LocksBeforeSettled);
+        }
+    }
+}
+
+impl Ldm {
+    /// A newer view is installed: its partitions have begun their streams.
+    pub(super) fn begin_takeover(&mut self, reborn: &[NodeId], outputs: &mut Outputs<Shared>) {
+        let mut ahead: Vec<Place> = self.ahead.keys().copied().collect();
+        ahead.sort_unstable();
+        for place in ahead {
+            self.drop_ahead(place, outputs);
+        }
+        // Rounds of the old view are void; what they wanted is wanted still.
+        self.draining = None;
+        if self.epoch_wanted > Epoch(0) {
+            let wanted = Signal::EpochWanted { epoch: self.epoch_wanted };
+            outputs.send(self.address, Address::main(self.address.node), wanted);
+        }
+        self.forget_lost_coordinators(reborn);
+        self.ship_again(outputs);
+        self.count_unsettled();
+        for partition in self.partitions.keys().copied().collect::<Vec<_>>() {
+            if self.is_primary(partition) {
+                self.finish_gathering(partition, outputs);
+            } else {
+                self.report(partition, outputs);
+                self.report_copied(partition, outputs);
+            }
+        }
+    }
+
+    fn count_unsettled(&mut self) {
+        self.unsettled_count = self.partitions.values().filter(|state| !state.takeover.is_settled()).count();
+    }
+
+    fn forget_lost_coordinators(&mut self, reborn: &[NodeId]) {
+        let map = &self.map;
+        let is_gone =
+            |coordinator: &Address| map.is_out(coordinator.node) || reborn.contains(&coordinator.node);
+        let held = self.held.values_mut().map(|held| &mut held.coordinator);
+        for coordinator in held.chain(self.applied.values_mut().map(|applied| &mut applied.coordinator)) {
+            if coordinator.as_ref().is_some_and(is_gone) {
+                *coordinator = Some(Address::NOBODY);
+            }
+        }
+    }
+
+    /// Large transactions that were not sealed begin their shipping again; those of a lost coordinator end.
+    fn ship_again(&mut self, outputs: &mut Outputs<Shared>) {
+        let mut ships: Vec<(Place, Ship)> = self.shipping.drain().collect();
+        ships.sort_unstable_by_key(|(place, _)| *place);
+        self.ship_window = ShipWindow::default();
+        for (_, mut ship) in ships {
+            ship.bytes = 0;
+            match &ship.ending {
+                Ending::Two { coordinator, .. } if self.is_lost(coordinator.node) => {
+                    self.refuse_ship(ship, protocol::program::Refusal::WrongView, outputs);
+                }
+                Ending::One(_) | Ending::Two { .. } => {
+                    (ship.next, ship.pieces, ship.unacknowledged) = (0, 0, 0);
+                    self.ship(ship, outputs);
+                }
+            }
+        }
+    }
+
+    // ---- gathering ----------------------------------------------------------------------------------------------------------------
+
+    /// Tells the primary what is undecided here.
+    fn report(&self, partition: PartitionId, outputs: &mut Outputs<Shared>) {
+        let (Some(state), Some(primary)) = (self.partition(partition), self.map.primary(partition)) else {
+            return;
+        };
+        let undecided = self.applied_of(partition).into_iter().filter_map(|(transaction, ..)| {
+            let applied = self.applied.get(&(transaction, partition))?;
+            Some(UndecidedPlace {
+                transaction,
+                stream: applied.stream,
+                sequence: applied.sequence,
+                epoch: applied.epoch,
+                is_one_primary: applied.coordinator.is_none(),
+            })
+        });
+        let undecided = undecided.collect();
+        let outcomes = self.outcomes.iter().filter(|((_, of), _)| *of == partition);
+        let mut outcomes: Vec<(TransactionId, Option<Epoch>)> =
+            outcomes.map(|((transaction, _), marker)| (*transaction, marker.outcome)).collect();
+        outcomes.sort_unstable();
+        let streams = state.takeover.streams.iter().map(|(view, consumed)| (*view, *consumed)).collect();
+        let is_copied = state.copy_in.as_ref().is_none_or(CopyIn::is_whole);
+        let report = GatherReport { partition, streams, undecided, outcomes, is_copied };
+        outputs.send(self.address, primary, Signal::Gather(Box::new(report)));
+    }
+
+    /// What was replicated here and is undecided, in the order of its places.
+    fn applied_of(&self, partition: PartitionId) -> Vec<(TransactionId, ViewNumber, Sequence)> {
+        let of = self.applied.iter().filter(|((_, of), _)| *of == partition);
+        let mut places: Vec<_> =
+            of.map(|((transaction, _), applied)| (*transaction, applied.stream, applied.sequence)).collect();
+        places.sort_unstable_by_key(|(_, stream, sequence)| (*stream, *sequence));
+        places
+    }
+
+    pub(super) fn on_gather(&mut self, from: NodeId, report: GatherReport, outputs: &mut Outputs<Shared>) {
+        let partition = report.partition;
+        let Some(state) = self.partitions.get_mut(&partition) else { return };
+        let Some(gathering) = &mut state.takeover.gathering else { return };
+        if !gathering.missing.contains(&from) {
+            return;
+        }
+        gathering.missing.retain(|missing| *missing != from);
+        gathering.reports.push((from, report));
+        self.finish_gathering(partition, outputs);
+    }
+
+    /// All members have reported: nothing that a survivor knows is unknown here.
+    fn finish_gathering(&mut self, partition: PartitionId, outputs: &mut Outputs<Shared>) {
+        let Some(state) = self.partitions.get_mut(&partition) else { return };
+        let is_whole =
+            |gathering: &mut Gathering| gathering.missing.is_empty() || mutants::is(Mutant::GatherSkipped);
+        let Some(gathering) = state.takeover.gathering.take_if(is_whole) else { return };
+        for (transaction, stream, sequence) in self.applied_of(partition) {
+            self.learn((transaction, partition), (stream, sequence), &gathering.reports, outputs);
+        }
+        self.learn_of_orphans(partition, &gathering.reports, outputs);
+        for (node, report) in &gathering.reports {
+            for place in &report.undecided {
+                self.tell(*node, partition, place, outputs);
+            }
+        }
+        self.drop_again(partition, outputs);
+        for place in self.take_over(partition) {
+            self.replicate_again(place, outputs);
+        }
+        let whole = gathering.reports.iter().filter(|(_, report)| report.is_copied).map(|(node, _)| *node);
+        self.begin_copies(partition, &whole.collect::<Vec<NodeId>>(), outputs);
+        self.open_if_ready(partition, outputs);
+        self.release(partition, outputs);
+    }
+
+    /// Decides what another member has decided already.
+    fn learn(
+        &mut self,
+        place: Place,
+        own: (ViewNumber, Sequence),
+        reports: &[(NodeId, GatherReport)],
+        outputs: &mut Outputs<Shared>,
+    ) {
+        let Some(applied) = self.applied.get(&place) else { return };
+        let mut places = vec![own];
+        let reported = reports.iter().flat_map(|(_, report)| &report.undecided);
+        let same = reported.filter(|reported| reported.transaction == place.0);
+        places.extend(same.map(|reported| (reported.stream, reported.sequence)));
+        let is_orphan = applied.coordinator == Some(Address::NOBODY);
+        let mut known = None;
+        for (_, report) in reports {
+            let marker = report.outcomes.iter().find(|(transaction, _)| *transaction == place.0);
+            let is_undecided = report.undecided.iter().any(|other| other.transaction == place.0);
+            match marker {
+                Some((_, outcome)) if is_orphan => known = known.or(Some(*outcome)),
+                // A refusal of one member: replicated again, it is refused again, and aborted by all.
+                Some((_, None)) => {}
+                Some((_, outcome)) if applied.coordinator.is_none() => known = Some(*outcome),
+                Some(_) => {}
+                None if applied.coordinator.is_none() && !is_undecided => {
+                    let has_consumed = |(stream, sequence): &(ViewNumber, Sequence)| {
+                        report.streams.iter().any(|(view, consumed)| view == stream && consumed >= sequence)
+                    };
+                    if places.iter().any(has_consumed) {
+                        known = Some(Some(applied.epoch));
+                    }
+                }
+                None => {}
+            }
+        }
+        let Some(outcome) = known else { return };
+        let Some(mut applied) = self.applied.remove(&place) else { return };
+        let results = applied.marker.take();
+        if results.is_some() || is_orphan {
+            self.outcomes.insert(place, Marker { outcome, results: results.unwrap_or_default() });
+        }
+        self.publish_applied(place, applied, Some(outcome), After::Nothing, outputs);
+    }
+
+    /// A primary that stayed learns the outcome of transactions whose coordinator is lost from members that heard it.
+    fn learn_of_orphans(
+        &mut self,
+        partition: PartitionId,
+        reports: &[(NodeId, GatherReport)],
+        outputs: &mut Outputs<Shared>,
+    ) {
+        for place in self.ending_of(partition) {
+            let Some(held) = self.held.get(&place) else { continue };
+            if held.coordinator != Some(Address::NOBODY) {
+                continue;
+            }
+            let outcomes = reports.iter().flat_map(|(_, report)| &report.outcomes);
+            let known =
+                outcomes.filter(|(transaction, _)| *transaction == place.0).map(|(_, outcome)| *outcome);
+            if let Some(outcome) = known.max() {
+                self.outcomes.insert(place, Marker::of(outcome));
+                self.finish(place, outcome, After::Nothing, outputs);
+            }
+        }
+    }
+
+    /// Transactions that end here and whose outcome is not known, as the primary of the last view left them.
+    fn ending_of(&self, partition: PartitionId) -> Vec<Place> {
+        let view = self.map.view.number;
+        let is_ending =
+            |held: &Held| held.stage == HeldStage::Ending && held.epoch > Epoch(0) && held.sealed < view;
+        let of = self.held.iter().filter(|((_, of), held)| *of == partition && is_ending(held));
+        let mut places: Vec<Place> = of.map(|(place, _)| *place).collect();
+        places.sort_unstable();
+        places
+    }
+
+    /// Tells a member what became of something that it does not know the outcome of, unless that is unknown here too.
+    fn tell(
+        &mut self,
+        node: NodeId,
+        partition: PartitionId,
+        undecided: &UndecidedPlace,
+        outputs: &mut Outputs<Shared>,
+    ) {
+        let place = (undecided.transaction, partition);
+        let (transaction, is_one) = (undecided.transaction, undecided.is_one_primary);
+        if mutants::is(Mutant::DecisionNotTold) {
+            return;
+        }
+        let Some(to) = self.map.view.ldm(partition, node) else { return };
+        let outcome = |committed| Signal::Outcome(Outcome { transaction, partition, committed });
+        if let Some(marker) = self.outcomes.get(&place) {
+            return outputs.send(self.address, to, outcome(marker.outcome));
+        }
+        match self.held.get(&place).map(|held| held.stage) {
+            Some(HeldStage::Ending | HeldStage::Open | HeldStage::Undoing { .. }) => return,
+            Some(HeldStage::Publishing) => {}
+            None if self.applied.contains_key(&place) => return,
+            None => {
+                let Some(state) = self.partitions.get_mut(&partition) else { return };
+                if !state.takeover.has_consumed(undecided.stream, undecided.sequence) {
+                    return self.drop_lacking(place, is_one, outputs);
+                }
+                stdx::require!(is_one, "{transaction} is decided here, and nobody knows how");
+            }
+        }
+        outputs.send(self.address, to, outcome(Some(undecided.epoch)));
+        outputs.send(self.address, to, Signal::Forget { transaction, partition });
+    }
+
+    /// A member holds what this primary never got: it was never acknowledged, and aborts.
+    fn drop_lacking(&mut self, place: Place, is_one_primary: bool, outputs: &mut Outputs<Shared>) {
+        let (transaction, partition) = place;
+        self.outcomes.insert(place, Marker::of(None));
+        let Some(state) = self.partitions.get_mut(&partition) else { return };
+        if is_one_primary {
+            let members = state.backups.iter().map(|backup| backup.node).collect();
+            state.takeover.dropping.insert(transaction, members);
+        }
+        let abort = Signal::Outcome(Outcome { transaction, partition, committed: None });
+        send_to_all(self.address, &state.backups, abort, outputs);
+    }
+
+    /// What was being dropped when the view changed is dropped by the members of the new one.
+    fn drop_again(&mut self, partition: PartitionId, outputs: &mut Outputs<Shared>) {
+        let dropping =
+            self.partition(partition).map(|state| state.takeover.dropping.keys().copied().collect());
+        let dropping: Vec<TransactionId> = dropping.unwrap_or_default();
+        for transaction in dropping {
+            self.drop_lacking((transaction, partition), true, outputs);
+            self.end_drop((transaction, partition), outputs);
+        }
+    }
+
+    /// A member has recorded the abort of such a transaction; true if it was one.
+    pub(super) fn on_dropped_recorded(
+        &mut self,
+        node: NodeId,
+        place: Place,
+        outputs: &mut Outputs<Shared>,
+    ) -> bool {
+        let Some(state) = self.partitions.get_mut(&place.1) else { return false };
+        let Some(missing) = state.takeover.dropping.get_mut(&place.0) else { return false };
+        missing.retain(|missing| *missing != node);
+        self.end_drop(place, outputs);
+        true
+    }
+
+    /// If all members have recorded the abort, it may be told.
+    fn end_drop(&mut self, place: Place, outputs: &mut Outputs<Shared>) {
+        let Some(state) = self.partitions.get_mut(&place.1) else { return };
+        if state.takeover.dropping.get(&place.0).is_some_and(Vec::is_empty) {
+            state.takeover.dropping.remove(&place.0);
+            self.on_forget(place, outputs);
+            self.answer_askers(place, None, outputs);
+        }
+    }
+
+    // ---- going on -----------------------------------------------------------------------------------------------------------------
+
+    /// What was applied here for the old primary is held here from now on. All that is to be replicated again, in order.
+    fn take_over(&mut self, partition: PartitionId) -> Vec<Place> {
+        let mut again = self.ending_of(partition);
+        for (transaction, ..) in self.applied_of(partition) {
+            let place = (transaction, partition);
+            let Some(applied) = self.applied.remove(&place) else { continue };
+            self.held.insert(place, held_of(applied));
+            if let Some(state) = self.partitions.get_mut(&partition) {
+                state.takeover.inherited.insert(transaction);
+            }
+            again.push(place);
+        }
+        again
+    }
+
+    fn replicate_again(&mut self, place: Place, outputs: &mut Outputs<Shared>) {
+        let (transaction, partition) = place;
+        let writes = self.replicated_writes(place, 0, usize::MAX, usize::MAX).0;
+        let view = self.map.view.number;
+        let (Some(held), Some(state)) = (self.held.get_mut(&place), self.partitions.get_mut(&partition))
+        else {
+            return;
+        };
+        held.sealed = view;
+        let (epoch, coordinator) = (held.epoch, held.coordinator);
+        let has_writes = held.has_writes(partition);
+        let mut sequence = None;
+        let missing: Vec<NodeId> = state.backups.iter().map(|backup| backup.node).collect();
+        if has_writes && !missing.is_empty() {
+            state.sequence = Sequence(state.sequence.0 + 1);
+            sequence = Some(state.sequence);
+            let replicate = Replicate {
+                partition,
+                sequence: state.sequence,
+                transaction,
+                epoch,
+                coordinator,
+                participants: Arc::clone(&held.participants),
+                marker: held.marker.clone(),
+                pieces_ahead: 0,
+                writes,
+            };
+            send_to_all(self.address, &state.backups, Signal::Replicate(Box::new(replicate)), outputs);
+        }
+        if coordinator == Some(Address::NOBODY) {
+            // Whoever decides, readers here wait for the outcome from now on.
+            let whole = &mut Budget { rows: u32::MAX };
+            self.mark_prepared(Mark { place, next: 0, then: None }, whole, outputs);
+        }
+        let Some(state) = self.partitions.get_mut(&partition) else { return };
+        match (coordinator, sequence) {
+            (None, _) => {
+                let resumed = state.takeover.resumed.remove(&transaction);
+                let reply = resumed.map_or(Reply::Nobody, |pending| pending.reply);
+                match sequence {
+                    Some(sequence) => {
+                        let pending = PendingCommit { transaction, missing, reply, refused: None };
+                        state.pending.insert(sequence, pending);
+                    }
+                    None => {
+                        let after = After::Answer { reply, sequence: None, refusal: None };
+                        self.finish(place, Some(epoch), after, outputs);
+                    }
+                }
+            }
+            (Some(Address::NOBODY), Some(sequence)) => {
+                state.takeover.confirming.insert(sequence, (transaction, missing));
+            }
+            (Some(Address::NOBODY), None) => {
+                self.report_orphan(place, RecoveredState::Prepared(epoch), outputs);
+            }
+            (Some(coordinator), _) => self.answer_prepare_again(place, coordinator, outputs),
+        }
+    }
+
+    /// Whether a transaction is prepared, or about to be, for this coordinator, who asks again.
+    pub(super) fn is_prepared_for(&self, place: Place, coordinator: Address) -> bool {
+        let is_shipped = self.shipping.get(&place).is_some_and(
+            |ship| matches!(&ship.ending, Ending::Two { coordinator: of, .. } if *of == coordinator),
+        );
+        let is_for = |held: &Held| held.stage == HeldStage::Ending && held.coordinator == Some(coordinator);
+        is_shipped || self.held.get(&place).is_some_and(is_for)
+    }
+
+    /// Says so (again) when all its rows are prepared.
+    pub(super) fn answer_prepare_again(
+        &mut self,
+        place: Place,
+        coordinator: Address,
+        outputs: &mut Outputs<Shared>,
+    ) {
+        let Some(held) = self.held.get(&place).filter(|held| held.epoch > Epoch(0)) else { return };
+        let answer = prepared(place, held.epoch, held.has_writes(place.1), None);
+        let mark = Mark { place, next: 0, then: Some((coordinator, answer)) };
+        self.mark_at_once(mark, outputs);
+    }
+
+    // ---- transactions without coordinator -----------------------------------------------------------------------------------------
+
+    /// A backup has (or has not) confirmed a transaction without coordinator.
+    pub(super) fn on_orphan_applied(
+        &mut self,
+        node: NodeId,
+        partition: PartitionId,
+        sequence: Sequence,
+        is_refused: bool,
+        outputs: &mut Outputs<Shared>,
+    ) {
+        let Some(state) = self.partitions.get_mut(&partition) else { return };
+        let Some((transaction, missing)) = state.takeover.confirming.get_mut(&sequence) else { return };
+        let place = (*transaction, partition);
+        missing.retain(|missing| *missing != node);
+        if !is_refused && !missing.is_empty() {
+            return;
+        }
+        state.takeover.confirming.remove(&sequence);
+        let Some(held) = self.held.get(&place).filter(|held| held.stage == HeldStage::Ending) else { return };
+        let state = if is_refused { RecoveredState::Nothing } else { RecoveredState::Prepared(held.epoch) };
+        self.report_orphan(place, state, outputs);
+    }
+
+    fn report_orphan(&self, place: Place, state: RecoveredState, outputs: &mut Outputs<Shared>) {
+        let participants = self.held.get(&place).map(|held| Arc::clone(&held.participants));
+        let (Some(participants), Some(recoverer)) = (participants, self.map.view.recoverer(place.0)) else {
+            return;
+        };
+        self.send_recovery_report(recoverer, place, participants, state, outputs);
+    }
+
+    fn send_recovery_report(
+        &self,
+        to: Address,
+        (transaction, partition): Place,
+        participants: Arc<Vec<PartitionId>>,
+        state: RecoveredState,
+        outputs: &mut Outputs<Shared>,
+    ) {
+        let report = RecoveryReport { transaction, partition, participants, state };
+        outputs.send(self.address, to, Signal::RecoveryReport(Box::new(report)));
+    }
+
+    /// The recoverer wants to know; what is still being confirmed is reported when it is.
+    pub(super) fn on_recovery_ask(
+        &mut self,
+        from: Address,
+        place: Place,
+        participants: Arc<Vec<PartitionId>>,
+        outputs: &mut Outputs<Shared>,
+    ) {
+        let Some(state) = self.partition(place.1).filter(|state| state.is_primary) else { return };
+        let is_confirming =
+            state.takeover.confirming.values().any(|(transaction, _)| *transaction == place.0);
+        let known = match (self.outcomes.get(&place), self.held.get(&place)) {
+            (Some(Marker { outcome: Some(epoch), .. }), _) => RecoveredState::Committed(*epoch),
+            (Some(Marker { outcome: None, .. }), _) => RecoveredState::Aborted,
+            (None, Some(held)) if held.stage == HeldStage::Ending => {
+                if is_confirming {
+                    return;
+                }
+                RecoveredState::Prepared(held.epoch)
+            }
+            (None, _) => RecoveredState::Nothing,
+        };
+        self.send_recovery_report(from, place, participants, known, outputs);
+    }
+
+    // ---- opening ------------------------------------------------------------------------------------------------------------------
+
+    /// Every data node has installed a view.
+    pub(super) fn on_settled(&mut self, view: ViewNumber, outputs: &mut Outputs<Shared>) {
+        self.settled = self.settled.max(view);
+        for partition in self.partitions.keys().copied().collect::<Vec<_>>() {
+            self.open_if_ready(partition, outputs);
+        }
+    }
+
+    fn open_if_ready(&mut self, partition: PartitionId, outputs: &mut Outputs<Shared>) {
+        let is_settled = self.settled >= self.map.view.number;
+        let Some(state) = self.partitions.get_mut(&partition) else { return };
+        let takeover = &mut state.takeover;
+        if takeover.is_opening && takeover.gathering.is_none() && is_settled && takeover.inherited.is_empty()
+        {
+            takeover.is_opening = false;
+            self.release(partition, outputs);
+        }
+        self.count_unsettled();
+    }
+
+    /// The outcome of a transaction is carried out here.
+    pub(super) fn after_decided(
+        &mut self,
+        place: Place,
+        outcome: Option<Epoch>,
+        outputs: &mut Outputs<Shared>,
+    ) {
+        if self.unsettled_count > 0
+            && let Some(state) = self.partitions.get_mut(&place.1)
+            && state.takeover.inherited.remove(&place.0)
+        {
+            self.open_if_ready(place.1, outputs);
+        }
+        if !self.askers.is_empty() {
+            self.answer_askers(place, outcome, outputs);
+        }
+    }
+
+    /// Whether a request must wait until its partition's takeover is over.
+    pub(super) fn is_held_back(&self, signal: &Signal) -> bool {
+        let takeover = |partition: PartitionId| self.partition(partition).map(|state| &state.takeover);
+        let is_opening = |partition| takeover(partition).is_some_and(|takeover| takeover.is_opening);
+        let is_gathering =
+            |partition| takeover(partition).is_some_and(|takeover| takeover.gathering.is_some());
+        #[expect(clippy::wildcard_enum_match_arm, reason = "everything else goes on during a takeover")]
+        match signal {
+            Signal::Write(request) => is_opening(request.partition),
+            Signal::Read(request) => {
+                (request.lock.is_some() || request.transaction.is_some()) && is_opening(request.partition)
+            }
+            Signal::CommitOne(request) => {
+                let partition = request.participant.partition;
+                is_opening(partition) && is_gathering(partition)
+            }
+            Signal::Prepare { participant, .. } => {
+                is_opening(participant.partition) && is_gathering(participant.partition)
+            }
+            // An answer to a question comes before that to a request to undo what it asks about.
+            // And reports may still name as undecided what all have recorded since: the marker tells the answer.
+            Signal::OutcomeAsk { partition, .. }
+            | Signal::RollbackTo { partition, .. }
+            | Signal::Forget { partition, .. }
+            | Signal::RecoveryAsk { partition, .. } => is_gathering(*partition),
+            _ => false,
+        }
+    }
+
+    /// Keeps a request for later.
+    pub(super) fn hold_back(&mut self, from: Address, signal: Signal) {
+        #[expect(clippy::wildcard_enum_match_arm, reason = "only these are held back")]
+        let partition = match &signal {
+            Signal::Write(request) => request.partition,
+            Signal::Read(request) => request.partition,
+            Signal::CommitOne(request) => request.participant.partition,
+            Signal::Prepare { participant, .. } => participant.partition,
+            Signal::RollbackTo { partition, .. }
+            | Signal::OutcomeAsk { partition, .. }
+            | Signal::Forget { partition, .. }
+            | Signal::RecoveryAsk { partition, .. } => *partition,
+            _ => return,
+        };
+        if let Some(state) = self.partitions.get_mut(&partition) {
+            state.takeover.waiting.push((from, signal));
+        }
+    }
+
+    /// A transaction is undone: what it asked for before and was held back is not done any more.
+    pub(super) fn drop_held_back(&mut self, (transaction, partition): Place) {
+        #[expect(clippy::wildcard_enum_match_arm, reason = "only these stage and lock")]
+        let is_its = |(_, signal): &(Address, Signal)| match signal {
+            Signal::Write(request) => (request.transaction, request.partition) == (transaction, partition),
+            Signal::Read(request) => {
+                (request.transaction, request.partition) == (Some(transaction), partition)
+            }
+            _ => false,
+        };
+        if let Some(state) = self.partitions.get_mut(&partition)
+            && !state.takeover.waiting.is_empty()
+        {
+            state.takeover.waiting.retain(|held_back| !is_its(held_back));
+        }
+        self.released.retain(|held_back| !is_its(held_back));
+    }
+
+    /// What was held back is looked at again, after this handler's other work.
+    fn release(&mut self, partition: PartitionId, outputs: &mut Outputs<Shared>) {
+        let Some(state) = self.partitions.get_mut(&partition) else { return };
+        if !state.takeover.waiting.is_empty() {
+            self.released.extend(state.takeover.waiting.drain(..));
+            outputs.send(self.address, self.address, Signal::Continue(RELEASE));
+        }
+    }
+}
+
+impl Held {
+    /// Whether its backups take part.
+    fn has_writes(&self, partition: PartitionId) -> bool {
+        self.rows > 0 || self.participants.contains(&partition)
+    }
+}
+
+/// A replicated transaction as its new primary holds it.
+fn held_of(applied: Applied) -> Held {
+    let operation = |(table, row)| Operation::Staged { table, version: 0, row, is_first: true };
+    Held {
+        session: Address::NOBODY,
+        rows: u32::try_from(applied.rows.len()).unwrap_or(u32::MAX),
+        operations: applied.rows.into_iter().map(operation).collect(),
+        bytes: 0,
+        tables: Vec::new(),
+        stage: HeldStage::Ending,
+        epoch: applied.epoch,
+        sealed: applied.stream,
+        coordinator: applied.coordinator,
+        participants: applied.participants,
+        marker: applied.marker,
+        is_taken_over: true,
+    }
+}
