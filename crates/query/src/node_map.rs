@@ -225,6 +225,12 @@ impl NodeMap {
         self.view.primary(partition)
     }
 
+    /// The same if its node is in reach: what is sent to one that is not may be done unheard.
+    #[must_use]
+    pub fn primary_in_reach(&self, partition: PartitionId) -> Option<Address> {
+        self.primary(partition).filter(|primary| !self.lost.contains(&primary.node))
+    }
+
     /// A module of another node that can answer a committed read of a partition: a replica that is not lost, spread by partition.
     #[must_use]
     pub fn replica_for_read(&self, partition: PartitionId) -> Option<Address> {

@@ -260,15 +260,15 @@ impl Cx<'_, '_> {
         map.replica_for_read(partition).map_or(Place::Nowhere, |replica| Place::There(replica, None))
     }
 
-    /// The primary of a partition, where writes and locks go. It would refuse them if a replica is lost; if it is the lost one itself, nothing
-    /// is sent that could be done unheard.
+    /// The primary of a partition, where writes and locks go. To one that is lost nothing is sent, because it could be done unheard: the statement
+    /// waits for the next view, or is refused when that is not awaited any more.
     pub(crate) fn primary(&self, partition: PartitionId) -> Result<Address, Failure> {
         let map = &self.env.module.map;
         if map.is_replica_lost(partition) {
             return Err(failure_of(Refusal::ReplicaLost, ""));
         }
-        map.primary(partition)
-            .ok_or_else(|| Failure::ViewChanged(SqlError::deadlock("a partition has no primary")))
+        map.primary_in_reach(partition)
+            .ok_or_else(|| Failure::ViewChanged(SqlError::deadlock("the primary of a partition is lost")))
     }
 
     /// What goes to another node must fit a frame; 1153 if it is far too large.

@@ -6,8 +6,9 @@
 //!        v
 //! wait for a view in which a participant with writes has another primary --OutcomeAsk--> outcome
 //! ```
-//! Invariants: a commit is asked for once and never again; "unknown" is said only when no view will come in which somebody knows; an outcome is
-//! confirmed only when the session has it.
+//! Invariants: a commit is asked for once and never again, and not at all while the primary of a participant is lost: what that held is gone, so
+//! the transaction is refused, which is no outcome that anybody could doubt; "unknown" is said only when no view will come in which somebody
+//! knows; an outcome is confirmed only when the session has it.
 #![expect(clippy::wildcard_enum_match_arm, reason = "an answer of another kind is a failure like any other")]
 
 use crate::environment::{Alarm, AlarmKind, Environment};
@@ -22,6 +23,8 @@ use types::{PartitionId, TransactionId};
 
 /// How soon a session looks again for somebody to ask (a new view wakes it at once).
 const ASK_AGAIN: Duration = Duration::from_millis(20);
+/// Why a commit is not even asked for.
+const PRIMARY_LOST: &str = "the node that held the transaction's writes or locks is lost";
 
 /// How a commit began.
 pub(crate) enum CommitStart {
@@ -49,8 +52,8 @@ pub(crate) fn start_commit(core: &mut SessionCore, env: &mut Environment<'_>) ->
             if map.is_replica_lost(partition) {
                 return CommitStart::Refused("a replica of the rows is lost");
             }
-            let Some(primary) = map.primary(partition) else {
-                return CommitStart::Refused("a partition has no primary");
+            let Some(primary) = map.primary_in_reach(partition) else {
+                return CommitStart::Refused(PRIMARY_LOST);
             };
             let request = core.inbox.register(primary, RequestKind::Commit);
             let commit = CommitOneRequest { request, transaction, participant, epoch_seen };
@@ -66,6 +69,9 @@ pub(crate) fn start_commit(core: &mut SessionCore, env: &mut Environment<'_>) ->
         CommitPlan::Several(transaction, participants) => {
             if participants.iter().any(|participant| map.is_replica_lost(participant.partition)) {
                 return CommitStart::Refused("a replica of the rows is lost");
+            }
+            if participants.iter().any(|participant| map.primary_in_reach(participant.partition).is_none()) {
+                return CommitStart::Refused(PRIMARY_LOST);
             }
             let first = participants.first().map_or(PartitionId(0), |participant| participant.partition);
             let Some(tc) = map.coordinator(env.module.address.instance, first) else {
@@ -104,28 +110,28 @@ impl CommitRun {
         core: &mut SessionCore,
         env: &mut Environment<'_>,
     ) -> Option<CommitOutcome> {
-        loop {
-            let Some(request) = self.request else {
-                if !env.module.map.given_up.is_empty() {
-                    return Some(CommitOutcome::Unknown);
+        let Some(request) = self.request else {
+            if !env.module.map.given_up.is_empty() {
+                return Some(CommitOutcome::Unknown);
+            }
+            self.request = self.question.ask(core, env);
+            return None;
+        };
+        match core.inbox.take(request)? {
+            Reply::Commit(outcome) => {
+                match self.coordinator {
+                    Some(tc) => env.confirm_to_coordinator(tc, self.question.transaction),
+                    None if self.is_alone => self.question.confirm(env),
+                    // What a recoverer decided is kept: this participant does not know whether all the others have heard of it.
+                    None => {}
                 }
-                self.request = self.question.ask(core, env);
-                return None;
-            };
-            match core.inbox.take(request)? {
-                Reply::Commit(outcome) => {
-                    match self.coordinator {
-                        Some(tc) => env.confirm_to_coordinator(tc, self.question.transaction),
-                        None if self.is_alone => self.question.confirm(env),
-                        // What a recoverer decided is kept: this participant does not know whether all the others have heard of it.
-                        None => {}
-                    }
-                    return Some(outcome);
-                }
-                _ => {
-                    self.request = None;
-                    self.coordinator = None;
-                }
+                Some(outcome)
+            }
+            _ => {
+                self.request = None;
+                self.coordinator = None;
+                self.question.ask_later(core, env);
+                None
             }
         }
     }
@@ -144,17 +150,20 @@ pub(crate) struct Question {
 impl Question {
     /// Asks it; None while nobody can be asked: the session is woken to try again.
     pub(crate) fn ask(self, core: &mut SessionCore, env: &mut Environment<'_>) -> Option<RequestId> {
-        let map = Arc::clone(&env.module.map);
-        let Some(primary) = map.primary(self.partition).filter(|primary| !map.lost.contains(&primary.node))
-        else {
-            let alarm = Alarm { connection_id: core.id, kind: AlarmKind::Retry };
-            env.module.deadlines.register(env.now.monotonic + ASK_AGAIN, alarm);
+        let Some(primary) = env.module.map.primary_in_reach(self.partition) else {
+            self.ask_later(core, env);
             return None;
         };
         let request = core.inbox.register(primary, RequestKind::Commit);
         let Self { transaction, partition, is_write } = self;
         env.send(primary, Signal::OutcomeAsk { request, transaction, partition, is_write });
         Some(request)
+    }
+
+    /// Who was asked is lost, and the map need not say so yet: a new view, or some time, wakes the session to ask.
+    pub(crate) fn ask_later(self, core: &SessionCore, env: &mut Environment<'_>) {
+        let alarm = Alarm { connection_id: core.id, kind: AlarmKind::Retry };
+        env.module.deadlines.register(env.now.monotonic + ASK_AGAIN, alarm);
     }
 
     /// The session knows the answer.

@@ -251,7 +251,8 @@ impl WriteSet {
                 (None, _) => position += 1,
                 // Somebody knows what became of it, or will.
                 (Some(Reply::Lost), Some(question)) if cx.env.module.map.given_up.is_empty() => {
-                    open.request = question.ask(cx.core, cx.env);
+                    open.request = None;
+                    question.ask_later(cx.core, cx.env);
                     position += 1;
                 }
                 (Some(reply), _) => {

@@ -477,24 +477,51 @@ fn a_lost_write_dooms_the_transaction_and_not_the_session() {
 #[test]
 fn what_was_never_sent_to_a_lost_node_is_refused_and_not_unknown() {
     let mut harness = Harness::new();
-    let client = harness.connect();
     let in_transaction = harness.connect();
     harness.ask(in_transaction, "BEGIN");
     harness.query(in_transaction, "UPDATE test.t SET v = 1 WHERE id = 8");
     let first = write_in(harness.only_signal());
     harness.written_in(&first, vec![OperationResult::Updated], 1);
     harness.response(in_transaction);
-    harness.lose(NodeId(2));
-
-    for statement in [
+    let statements = [
         "INSERT INTO test.t VALUES (7, 1)",
         "INSERT INTO test.t VALUES (7, 1), (8, 1)",
         "DELETE FROM test.t WHERE id = 7",
-    ] {
-        assert_eq!(errno(harness.ask(client, statement)), 1213, "{statement}");
+    ];
+    let clients = statements.map(|statement| (harness.connect(), statement));
+    harness.lose(NodeId(2));
+
+    for (client, statement) in clients {
+        harness.query(client, statement);
+        assert!(harness.no_response(client), "{statement}");
     }
     assert_eq!(errno(harness.ask(in_transaction, "COMMIT")), 1213);
-    assert!(!harness.is_closed(client) && !harness.is_closed(in_transaction));
+    harness.advance_ms(50);
+    // (The transaction's rows are let go of, wherever they are.)
+    let sent = harness.signals();
+    assert!(sent.iter().all(|signal| matches!(signal, Signal::Abort { .. })), "{sent:?}");
+    harness.give_up(NodeId(2));
+    harness.advance_ms(50);
+    for (client, statement) in clients {
+        assert_eq!(errno(harness.response(client)), 1213, "{statement}");
+        assert!(!harness.is_closed(client));
+    }
+    assert!(!harness.is_closed(in_transaction) && harness.signals().is_empty());
+}
+
+#[test]
+fn what_was_not_sent_to_a_lost_node_is_done_when_its_partition_has_a_primary_again() {
+    let mut harness = Harness::new();
+    let client = harness.connect();
+    harness.lose(NodeId(2));
+    harness.query(client, "INSERT INTO test.t VALUES (7, 1)");
+    harness.advance_ms(200);
+    assert!(harness.signals().is_empty() && harness.no_response(client));
+    harness.install(&[], &[]);
+    harness.advance_ms(50);
+    let write = write_in(harness.only_signal());
+    harness.written(&write, vec![OperationResult::Inserted], Some(Epoch(1)));
+    assert_eq!(affected(harness.response(client)), 1);
 }
 
 #[test]
