@@ -55,8 +55,7 @@ pub(crate) fn command(workspace: &Workspace, mut arguments: Arguments) -> Result
     let is_peer = arguments.flag("--peer");
     arguments.finish()?;
     if campaign.faults.is_empty() {
-        let usual = if is_peer { "kill-data" } else { "pause-data-200ms" };
-        campaign.faults.push(usual.to_owned());
+        campaign.faults.push("kill-data".to_owned());
     }
     let binary = match binary {
         Some(binary) => binary,

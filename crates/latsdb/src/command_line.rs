@@ -236,8 +236,8 @@ pub(crate) enum BenchCommand {
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
 Examples:
-  latsdb bench failover                                       SIGSTOP of either data node, ten times
-  latsdb bench failover --fault kill-management --expect takeover --rounds 30
+  latsdb bench failover                                       kill -9 of either data node, ten times
+  latsdb bench failover --fault pause-data-1s --rounds 30
   latsdb bench failover --cluster galera --rounds 30          MariaDB Galera, which must be installed")]
 pub(crate) struct FailoverOptions {
     /// Whose cluster.
@@ -254,7 +254,7 @@ pub(crate) struct FailoverOptions {
 
     /// kill-data, kill-management, kill-both, pause-data-200ms, pause-management-1s, pause-both-10s, cut-3s (of a relayed
     /// cluster), nothing; may be repeated.
-    #[arg(long = "fault", value_name = "FAULT", default_value = "pause-data-200ms")]
+    #[arg(long = "fault", value_name = "FAULT", default_value = "kill-data")]
     pub(crate) faults: Vec<bench::failover::Fault>,
 
     /// How often each fault is injected; data nodes take turns.

@@ -4,7 +4,8 @@
 //! plan (dev/plan.rs)      ports, memory and CPUs per node; config.ini is written and read back as any node will read it
 //! start                   one child per node, with the command line a user would type; logs in DIR/node<N>/latsdb_<N>.log
 //! wait until ready        every MySQL port greets, and the management node can check the replicas
-//! watch                   for ever: until Ctrl-C, SIGTERM, or until no node is left; a node that dies is reported and started again
+//! watch                   for ever: until Ctrl-C, SIGTERM, or until no node is left; a node that dies is reported, and started again soon
+//!                         (dev/restart.rs); one that was asked to stop, or must not start, stays away
 //! stop                    data and SQL nodes, then the management nodes: SIGTERM, and SIGKILL for who does not stop in time
 //! ```
 //! `dev` is the angel of its nodes (`angel`): they die with it, whatever ends it.
@@ -14,6 +15,7 @@
 //! Invariant: when `run` returns, no node runs any more.
 
 mod plan;
+mod restart;
 
 use crate::command_line::DevOptions;
 use crate::configuration::{self, role_name};
@@ -24,6 +26,7 @@ use crate::terminal::{self, Failure};
 use node::config::NodeConfig;
 use plan::Plan;
 use protocol::NodeRole;
+use restart::Backoff;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::net::{SocketAddr, TcpStream};
@@ -40,9 +43,6 @@ const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
 const GREETING_TIMEOUT: Duration = Duration::from_secs(2);
 /// A node that was asked to stop is killed after this time.
 const STOP_TIMEOUT: Duration = Duration::from_secs(10);
-/// A node that lives no longer than this is started again only so often.
-const SHORT_LIFE: Duration = Duration::from_secs(10);
-const RESTARTS_MAX: u32 = 5;
 /// The exit code of a node that must not start (`membership::EXIT_REFUSED`), or could not.
 const EXIT_REFUSED: i32 = 1;
 /// Lines of its log that are shown when a node dies.
@@ -50,9 +50,7 @@ const LAST_LINES: usize = 10;
 /// How much of a log is read for that.
 const LAST_BYTES: u64 = 16 * 1024;
 
-const WARNINGS: &str = "\
-note: rows live in memory only: a full stop of the cluster loses all of them
-note: a data node that dies is started again, but this version cannot copy rows to it: it serves no clients";
+const WARNING: &str = "note: rows live in memory only: a full stop of the cluster loses all of them";
 
 /// Runs the cluster until it is stopped.
 pub(crate) fn run(options: &DevOptions) -> Result<ExitCode, Failure> {
@@ -60,7 +58,7 @@ pub(crate) fn run(options: &DevOptions) -> Result<ExitCode, Failure> {
     let home = Home::open(&options.dir)?;
     let plan = Plan::make(options, &home.directory)?;
     terminal::say(&plan.summary());
-    terminal::say(WARNINGS);
+    terminal::say(WARNING);
     if options.http_port.is_some() {
         terminal::say("note: the HTTP console comes with a later version: --http-port has no effect yet");
     }
@@ -110,8 +108,9 @@ struct Member {
     log_start: u64,
     is_ready: bool,
     started: Instant,
-    /// How often it was started again after short lives.
-    restarts: u32,
+    backoff: Backoff,
+    /// When it is to be started again.
+    restart_at: Option<Instant>,
 }
 
 /// What is still missing while the cluster starts, for a person.
@@ -120,6 +119,11 @@ const MANAGEMENT_KNOWS: &str = "the management node to know all others";
 impl Member {
     fn name(&self) -> String {
         format!("node {} ({})", self.config.node, role_name(self.config.role))
+    }
+
+    /// It has ended, and is not to be started again.
+    fn stays_away(&self) -> bool {
+        self.process.status().is_some() && self.restart_at.is_none()
     }
 
     /// Whether clients can talk with it.
@@ -214,23 +218,8 @@ impl Cluster {
         command.current_dir(&self.directory).stdin(Stdio::null());
         command.stdout(output.try_clone().map_err(failed)?).stderr(output);
         let process = NodeProcess::start(command).map_err(failed)?;
-        let (started, restarts) = (Instant::now(), 0);
-        Ok(Member { config, process, log, log_start, is_ready: false, started, restarts })
-    }
-
-    /// Starts a node again that has died, as a new incarnation. False if it should stay down.
-    fn restart(&mut self, index: usize, status: ExitStatus) -> Result<bool, Failure> {
-        let member = &self.members[index];
-        let lived = member.started.elapsed();
-        let restarts = if lived < SHORT_LIFE { member.restarts + 1 } else { 1 };
-        // Who has stopped as asked, or must not start, would only do so again.
-        let is_final = status.success() || status.code() == Some(EXIT_REFUSED);
-        if is_final || restarts > RESTARTS_MAX {
-            return Ok(false);
-        }
-        let started = self.start_member(member.config.clone(), false)?;
-        self.members[index] = Member { restarts, ..started };
-        Ok(true)
+        let (started, backoff) = (Instant::now(), Backoff::default());
+        Ok(Member { config, process, log, log_start, is_ready: false, started, backoff, restart_at: None })
     }
 
     /// Waits until clients can connect to every node and `latsdb mgm` finds a complete cluster. False if somebody wants the cluster to stop first.
@@ -278,46 +267,73 @@ impl Cluster {
         })
     }
 
-    /// Tells what happens to nodes until the cluster is to stop or is gone.
+    /// Tells what happens to nodes, and starts those again that died, until the cluster is to stop or is gone.
     fn watch(&mut self, stop: &mut StopSignal) -> Result<ExitCode, Failure> {
         let mut is_orderly = true;
         loop {
-            match self.wait(stop, None)? {
+            let timeout = self.next_turn();
+            match self.wait(stop, timeout)? {
                 Happening::TimedOut => {}
                 Happening::StopRequested => return self.stop(stop),
                 Happening::Ended(index, status) => {
                     is_orderly &= status.success();
-                    if self.restart_and_tell(index, status)? {
-                        continue;
-                    }
+                    self.plan_restart(index, status);
                     self.tell_end(index, status, &self.consequence(index));
-                    if self.members.iter().all(|member| member.process.status().is_some()) {
+                    if self.members.iter().all(Member::stays_away) {
                         return Ok(if is_orderly { ExitCode::SUCCESS } else { ExitCode::FAILURE });
                     }
                 }
             }
+            self.restart_due()?;
         }
     }
 
-    fn restart_and_tell(&mut self, index: usize, status: ExitStatus) -> Result<bool, Failure> {
-        let log_start = self.members[index].log_start;
-        if !self.restart(index, status)? {
-            return Ok(false);
+    /// Who has stopped as asked, or must not start, would only do so again.
+    fn plan_restart(&mut self, index: usize, status: ExitStatus) {
+        let member = &mut self.members[index];
+        if !status.success() && status.code() != Some(EXIT_REFUSED) {
+            let pause = member.backoff.pause_after(member.started.elapsed());
+            member.restart_at = Some(Instant::now() + pause);
         }
-        let end = std::mem::replace(&mut self.members[index].log_start, log_start);
-        self.tell_end(index, status, "; it is started again");
-        self.members[index].log_start = end;
-        Ok(true)
+    }
+
+    /// Until a node is to be started, or looked at while it starts.
+    fn next_turn(&self) -> Option<Duration> {
+        let now = Instant::now();
+        let restarts = self.members.iter().filter_map(|member| member.restart_at);
+        let is_starting = |member: &Member| !member.is_ready && member.process.status().is_none();
+        let poll = self.members.iter().any(is_starting).then(|| now + POLL_INTERVAL);
+        restarts.chain(poll).min().map(|at| at.saturating_duration_since(now))
+    }
+
+    /// Starts nodes whose time has come, and tells of those that answer again.
+    fn restart_due(&mut self) -> Result<(), Failure> {
+        for index in 0..self.members.len() {
+            let member = &mut self.members[index];
+            if member.restart_at.is_some_and(|at| at <= Instant::now()) {
+                let (config, backoff) = (member.config.clone(), member.backoff);
+                let fresh = self.start_member(config, false)?;
+                self.members[index] = Member { backoff, ..fresh };
+            } else if !member.is_ready && member.process.status().is_none() && member.check_ready() {
+                let time = member.started.elapsed().as_millis();
+                terminal::say(&format!(
+                    "{} serves clients again, {time} ms after it was started",
+                    member.name()
+                ));
+            }
+        }
+        Ok(())
     }
 
     /// What follows from a node's end, for a person.
     fn consequence(&self, index: usize) -> String {
         let runs = |member: &&Member| member.process.status().is_none();
-        if !self.members.iter().any(|member| runs(&member)) {
+        if self.members.iter().all(Member::stays_away) {
             return "; no node is left".to_owned();
         }
-        match self.members[index].config.role {
-            NodeRole::Management => "; clients are served as before, but no node can join".to_owned(),
+        let again = if self.members[index].restart_at.is_some() { "; it is started again" } else { "" };
+        let consequence = match self.members[index].config.role {
+            NodeRole::Management => "; clients are served as before".to_owned(),
             NodeRole::Sql => "; its clients are disconnected, no row is lost".to_owned(),
             NodeRole::Data => {
                 let data: Vec<&Member> =
@@ -330,12 +346,13 @@ impl Cluster {
                     .filter(|member| runs(member) && group.contains(&member.config.node))
                     .map(|member| member.config.node.to_string())
                     .collect();
-                if left.is_empty() {
-                    return "; no other node has the rows it held: they are lost".to_owned();
+                match left.as_slice() {
+                    [] => "; no other node that runs has the rows it held: they are lost".to_owned(),
+                    left => format!("; node {} has the rows it held and goes on", left.join(" and node ")),
                 }
-                format!("; node {} has the rows it held and goes on without it", left.join(" and node "))
             }
-        }
+        };
+        consequence + again
     }
 
     /// Stops all nodes that run.

@@ -8,13 +8,15 @@ use types::NodeId;
 /// Among more nodes with broken links than this, an exact answer takes too long.
 const EXACT_MAX: usize = 16;
 
-/// The nodes that should leave, given the broken links; `may_leave` says whether a set of leavers is allowed (I5).
+/// The nodes that should leave, given the broken links; `may_leave` says whether a set of leavers is allowed (I5). `hints` are broken links that
+/// nobody has to leave for (those to witnesses), but which tell who of two is to blame for a link that somebody has to.
 ///
-/// Of several smallest sets the one that keeps the lower ids is taken, so that all who see the same links choose the same set. None if no
-/// allowed set would do.
+/// Of several smallest sets the one that takes most hints with it, of several of these the one that keeps the lower ids is taken, so that all who
+/// see the same links choose the same set. None if no allowed set would do.
 #[must_use]
 pub fn fewest(
     broken: &BTreeSet<(NodeId, NodeId)>,
+    hints: &BTreeSet<(NodeId, NodeId)>,
     may_leave: impl Fn(&[NodeId]) -> bool,
 ) -> Option<Vec<NodeId>> {
     // The higher ids first: they are tried first as leavers.
@@ -24,31 +26,43 @@ pub fn fewest(
         return Some(greedy(broken)).filter(|leavers| may_leave(leavers));
     }
     (0..=involved.len()).find_map(|count| {
-        let mut chosen = Vec::with_capacity(count);
-        choose(&involved, count, broken, &may_leave, &mut chosen).then_some(chosen)
+        let mut search = Search { broken, hints, may_leave: &may_leave, best: None };
+        search.choose(&involved, count, &mut Vec::with_capacity(count));
+        search.best.map(|(_, chosen)| chosen)
     })
 }
 
-/// Whether `count` more nodes of `rest` can be added to `chosen` so that all is covered; leaves them in `chosen`.
-fn choose(
-    rest: &[NodeId],
-    count: usize,
-    broken: &BTreeSet<(NodeId, NodeId)>,
-    may_leave: &impl Fn(&[NodeId]) -> bool,
-    chosen: &mut Vec<NodeId>,
-) -> bool {
-    if count == 0 {
-        let covers = |link: &(NodeId, NodeId)| chosen.contains(&link.0) || chosen.contains(&link.1);
-        return broken.iter().all(covers) && may_leave(chosen);
-    }
-    for (index, node) in rest.iter().enumerate().take(rest.len().saturating_sub(count - 1)) {
-        chosen.push(*node);
-        if choose(&rest[index + 1..], count - 1, broken, may_leave, chosen) {
-            return true;
+/// All sets of one size, and the best so far with the number of its hints.
+struct Search<'links, F> {
+    broken: &'links BTreeSet<(NodeId, NodeId)>,
+    hints: &'links BTreeSet<(NodeId, NodeId)>,
+    may_leave: &'links F,
+    best: Option<(usize, Vec<NodeId>)>,
+}
+
+impl<F: Fn(&[NodeId]) -> bool> Search<'_, F> {
+    /// Tries every way to add `count` nodes of `rest` to `chosen`, which it leaves as it was.
+    fn choose(&mut self, rest: &[NodeId], count: usize, chosen: &mut Vec<NodeId>) {
+        if count == 0 {
+            return self.judge(chosen);
         }
-        chosen.pop();
+        for (index, node) in rest.iter().enumerate().take(rest.len().saturating_sub(count - 1)) {
+            chosen.push(*node);
+            self.choose(&rest[index + 1..], count - 1, chosen);
+            chosen.pop();
+        }
     }
-    false
+
+    fn judge(&mut self, chosen: &[NodeId]) {
+        let goes = |link: &&(NodeId, NodeId)| chosen.contains(&link.0) || chosen.contains(&link.1);
+        if !self.broken.iter().all(|link| goes(&link)) || !(self.may_leave)(chosen) {
+            return;
+        }
+        let hints = self.hints.iter().filter(goes).count();
+        if self.best.as_ref().is_none_or(|(most, _)| hints > *most) {
+            self.best = Some((hints, chosen.to_vec()));
+        }
+    }
 }
 
 fn greedy(broken: &BTreeSet<(NodeId, NodeId)>) -> Vec<NodeId> {

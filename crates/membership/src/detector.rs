@@ -3,7 +3,9 @@
 //! Every member sends every other one a heartbeat each interval and says in it whom it hears: its *row*. A link is *broken* when one of its ends
 //! does not hear the other. From the rows every member knows all links; a row travels on through third members while not all is well.
 //!
-//! **Who should leave.** The fewest nodes whose leaving takes all broken links with them (`cover`), if every group keeps an in-sync member (I5).
+//! **Who should leave.** The fewest nodes whose leaving takes all broken links between them with them (`cover`), if every group keeps an in-sync
+//! member (I5). Nobody leaves for a link to a witness, which holds no rows (it may be starting, and not have all its links yet); such a link
+//! only tells which of two is to blame.
 //! - A node whose process is *known* to have ended (its farewell, its angel's notice) leaves at once.
 //! - A node that nobody hears leaves when that has settled for a moment: the others see its connections close a little later than this one.
 //! - Otherwise somebody hears it: one-way and partial cuts. They are debounced: the links must be broken for as long as a silent node may
@@ -467,9 +469,10 @@ impl Detector {
                 now.since(since) >= self.config.silence_max() || mutants::is(Mutant::CutsUndebounced);
             is_old || unheard.contains(&link.0) || unheard.contains(&link.1)
         };
-        let broken = self.broken.iter().filter(|(link, since)| counts(link, **since));
-        let links: BTreeSet<(NodeId, NodeId)> = broken.map(|(link, _)| *link).collect();
-        let leavers = self.holders(&cover::fewest(&links, may_leave)?);
+        let broken = self.broken.iter().filter(|(link, since)| counts(link, **since)).map(|(link, _)| *link);
+        let is_between_holders = |link: &(NodeId, NodeId)| self.holders(&[link.0, link.1]).len() == 2;
+        let (links, hints) = broken.partition(is_between_holders);
+        let leavers = cover::fewest(&links, &hints, may_leave)?;
         Some(leavers).filter(|leavers| !leavers.is_empty())
     }
 

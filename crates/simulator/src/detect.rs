@@ -46,9 +46,11 @@ enum Failure {
     PairCut,
     /// The link of two data nodes is cut for a moment.
     Flap,
+    /// A data node and the management node are cut from each other: all rows are still in reach of each other.
+    WitnessCut,
 }
 
-const FAILURES: [Failure; 10] = [
+const FAILURES: [Failure; 11] = [
     Failure::None,
     Failure::Killed,
     Failure::Farewell,
@@ -59,6 +61,7 @@ const FAILURES: [Failure; 10] = [
     Failure::Mute,
     Failure::PairCut,
     Failure::Flap,
+    Failure::WitnessCut,
 ];
 
 /// What became of a seed.
@@ -320,6 +323,7 @@ impl World {
             }
             Failure::Deaf => self.cut.extend(others.iter().map(|node| (*node, victim))),
             Failure::Mute => self.cut.extend(others.iter().map(|node| (victim, *node))),
+            Failure::WitnessCut => self.cut.extend([(victim, MANAGEMENT), (MANAGEMENT, victim)]),
             Failure::PairCut | Failure::Flap => {
                 self.cut.extend([(victim, self.other), (self.other, victim)]);
                 if self.failure == Failure::Flap {
@@ -363,7 +367,7 @@ impl World {
         let gone: Vec<NodeId> =
             self.members.keys().copied().filter(|node| *node != MANAGEMENT && !in_sync(*node)).collect();
         let expected = match self.failure {
-            Failure::None | Failure::ShortPause | Failure::Flap => Vec::new(),
+            Failure::None | Failure::ShortPause | Failure::Flap | Failure::WitnessCut => Vec::new(),
             Failure::Killed
             | Failure::Farewell
             | Failure::Silent
@@ -396,7 +400,7 @@ impl World {
             u64::try_from(self.config.interval.as_nanos()).unwrap_or(0) * u64::from(self.config.misses);
         let slack = 4 * self.delay_max + 40 * MILLISECOND;
         let limit = match self.failure {
-            Failure::None | Failure::ShortPause | Failure::Flap => return Ok(()),
+            Failure::None | Failure::ShortPause | Failure::Flap | Failure::WitnessCut => return Ok(()),
             Failure::Killed | Failure::Farewell => slack,
             // Nobody hears it: as long as it may be silent, and a heartbeat to say so.
             Failure::Silent | Failure::LongPause | Failure::Mute | Failure::Deaf => silence * 5 / 4 + slack,

@@ -6,7 +6,7 @@ fn links(links: &[(u16, u16)]) -> BTreeSet<(NodeId, NodeId)> {
 }
 
 fn leavers(broken: &[(u16, u16)]) -> Vec<u16> {
-    fewest(&links(broken), |_| true).unwrap().iter().map(|node| node.0).collect()
+    fewest(&links(broken), &links(&[]), |_| true).unwrap().iter().map(|node| node.0).collect()
 }
 
 #[test]
@@ -22,8 +22,21 @@ fn the_fewest_leave() {
 #[test]
 fn a_set_that_may_not_leave_is_passed_over() {
     let keeps_two = |leavers: &[NodeId]| !leavers.contains(&NodeId(2));
-    assert_eq!(fewest(&links(&[(1, 2)]), keeps_two), Some(vec![NodeId(1)]));
-    assert_eq!(fewest(&links(&[(1, 2)]), |_| false), None);
+    assert_eq!(fewest(&links(&[(1, 2)]), &links(&[]), keeps_two), Some(vec![NodeId(1)]));
+    assert_eq!(fewest(&links(&[(1, 2)]), &links(&[]), |_| false), None);
+}
+
+#[test]
+fn a_hint_tells_who_is_to_blame_and_makes_nobody_leave() {
+    let leavers = |broken: &[(u16, u16)], hints: &[(u16, u16)]| {
+        let leavers = fewest(&links(broken), &links(hints), |_| true).unwrap();
+        leavers.iter().map(|node| node.0).collect::<Vec<u16>>()
+    };
+    assert!(leavers(&[], &[(1, 2)]).is_empty());
+    assert_eq!(leavers(&[(2, 3)], &[]), [3]);
+    assert_eq!(leavers(&[(2, 3)], &[(1, 2)]), [2]);
+    assert_eq!(leavers(&[(2, 3)], &[(1, 2), (1, 3)]), [3]);
+    assert_eq!(leavers(&[(2, 3), (4, 5)], &[(1, 2), (1, 4)]), [4, 2]);
 }
 
 #[test]
@@ -44,7 +57,7 @@ fn every_answer_covers_and_none_is_smaller() {
         }
         let covers =
             |set: &[NodeId]| broken.iter().all(|link| set.contains(&link.0) || set.contains(&link.1));
-        let chosen = fewest(&broken, |_| true).unwrap();
+        let chosen = fewest(&broken, &links(&[]), |_| true).unwrap();
         assert!(covers(&chosen) && covers(&greedy(&broken)));
         let smallest = (0_u32..1 << count)
             .map(|bits| {

@@ -4,7 +4,7 @@
 
 use super::MainModule;
 use protocol::signal::{InfoTable, RequestId};
-use protocol::{Address, ModuleKind, NodeRole, Outputs, RequestToRuntime, RuntimeReport, Signal};
+use protocol::{Address, ModuleKind, NodeInfo, NodeRole, Outputs, RequestToRuntime, RuntimeReport, Signal};
 use query::Shared;
 use types::{NodeId, Value};
 
@@ -113,7 +113,11 @@ impl MainModule {
 
     fn node_rows(&self) -> Vec<Vec<Value>> {
         let unreachable = self.unreachable();
-        let state = |node: NodeId| if unreachable.contains(&node) { "NOT CONNECTED" } else { "STARTED" };
+        let state = |info: &NodeInfo| match info.role {
+            _ if unreachable.contains(&info.node) => "NOT CONNECTED",
+            NodeRole::Data if !self.holds_rows(info.node) => "STARTING",
+            NodeRole::Data | NodeRole::Sql | NodeRole::Management => "STARTED",
+        };
         let rows = self.view.nodes.iter().map(|info| {
             let role = match info.role {
                 NodeRole::Data => "data",
@@ -125,7 +129,7 @@ impl MainModule {
                 Value::UInt(info.node.0.into()),
                 Value::text(role),
                 Value::text(&info.host),
-                Value::text(state(info.node)),
+                Value::text(state(info)),
                 Value::UInt(self.view.number.0),
                 Value::UInt(info.incarnation.0.into()),
                 Value::UInt(self.epochs.closed().0),
