@@ -54,6 +54,8 @@ const STEPS: &[(&str, &str, Step)] = &[
         "kill -9 of a data node: the other goes on, it comes back, and no acknowledged write is missing",
         kill,
     ),
+    ("hosts", "pools of SQLAlchemy and go-sql-driver that know two hosts go on when one is killed", hosts),
+    ("hosts-java", "the same with the failover of Connector/J", hosts_java),
     ("pause", "SIGSTOP of nodes under checking clients: nothing is lost, stale or doubled", pause),
     ("limits", "full memory, too many connections, a transaction of a million rows", limits),
     ("groups", "four data nodes in two replica groups, and a separate SQL node", groups),
@@ -410,15 +412,48 @@ fn bad_input(workspace: &Workspace) -> Result<Passed, Failure> {
 fn kill(workspace: &Workspace) -> Result<Passed, Failure> {
     let mut program = or_skip!(python_program(workspace, "kill.py"));
     let cluster = Cluster::for_test(workspace, "kill")?;
-    let pids = cluster.data_node_pids();
-    let [_, victim] = pids[..] else {
-        return Err(Failure::new(format!("expected two data nodes below `dev`, found processes {pids:?}")));
-    };
+    let [_, victim] = data_nodes(&cluster)?;
     program.args(["--victim", &victim.to_string()]);
     program.args(["--survivor-port", &cluster.mysql_ports[0].to_string()]);
     program.args(["--victim-port", &cluster.mysql_ports[1].to_string()]);
     run(&mut program, CLIENT_LIMIT)?;
     cluster.in_sync(IN_SYNC_LIMIT)?;
+    close(cluster)
+}
+
+/// The processes of both data nodes.
+fn data_nodes(cluster: &Cluster) -> Result<[u32; 2], Failure> {
+    let pids = cluster.data_node_pids();
+    pids.try_into().map_err(|pids| {
+        Failure::new(format!("expected two data nodes below `dev`, found processes {pids:?}"))
+    })
+}
+
+fn hosts(workspace: &Workspace) -> Result<Passed, Failure> {
+    let python = or_skip!(python_program(workspace, "several_hosts.py"));
+    let go = Command::new(or_skip!(tools::go_program(workspace, &workspace.root.join("tests/clients/go"))));
+    on_several_hosts(workspace, "hosts", vec![python, go])
+}
+
+fn hosts_java(workspace: &Workspace) -> Result<Passed, Failure> {
+    let program = or_skip!(tools::java_program(
+        workspace,
+        &workspace.root.join("tests/clients/java/SeveralHosts.java")
+    ));
+    on_several_hosts(workspace, "hosts-java", vec![program])
+}
+
+/// Programs that kill the process behind their first port, one after the other, each at another node.
+fn on_several_hosts(workspace: &Workspace, name: &str, programs: Vec<Command>) -> Result<Passed, Failure> {
+    let cluster = Cluster::for_test(workspace, name)?;
+    for (round, mut program) in programs.into_iter().enumerate() {
+        let victim = round % 2;
+        program.args(["--victim", &data_nodes(&cluster)?[victim].to_string()]);
+        program.args(["--first-port", &cluster.mysql_ports[victim].to_string()]);
+        program.args(["--second-port", &cluster.mysql_ports[1 - victim].to_string()]);
+        run(&mut program, CLIENT_LIMIT)?;
+        cluster.in_sync(IN_SYNC_LIMIT)?;
+    }
     close(cluster)
 }
 
