@@ -237,7 +237,7 @@ impl ControlState {
             self.settings.members.iter().map(|(node, role)| self.info(*node, *role)).collect();
         let replica_count = usize::from(self.settings.replica_count);
         let partitions_per_node = usize::from(self.settings.partitions_per_node);
-        self.view = Arc::new(View::first(nodes, replica_count, partitions_per_node));
+        self.view = Arc::new(View::first(self.group, nodes, replica_count, partitions_per_node));
     }
 
     /// A node in its newest life, as views describe it.

@@ -17,9 +17,14 @@
 //! naming n in its next heartbeat. X counts the same L, less a margin for the rates of clocks, from its *sending* of n. So X's lease ends before any
 //! granter believes that it has. Who suspects X, or has installed a view without it, stops granting, and waits for what it has granted.
 //!
+//! A node that joins may be in sync, and lead, before the others hear of that. So they need its grants from the view on in which it joins. The first one
+//! they take as given when they enter that view; the joiner honours it when it finds itself in sync, which is later: it gets the last rows from members
+//! that have entered the view in which it joins.
+//!
 //! Invariants:
 //! - a node is proposed for leaving only from rows of the present lives of present members;
-//! - `may_read(now)` implies that every other in-sync member's `granted_until(this node)` is not over yet;
+//! - `may_read(now)` implies that every other member that can come to lead, now or in a later view, honours it: its `granted_until(this node)` is
+//!   not over yet, or it still joins and will set it when it is in sync;
 //! - grants are never taken back: they run out, or the node is proved dead.
 //!
 //! Deliberately not here: what a view change does (`Membership`), and acknowledgements of replication as grants: they will call
@@ -32,7 +37,7 @@ use protocol::{NodeRole, View};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use stdx::{Duration, Instant};
-use types::{Incarnation, NodeId, ViewNumber};
+use types::{Incarnation, NodeId, PartitionId, ViewNumber};
 
 /// For how long a picture must not change before a node that nobody hears is given up.
 const SETTLE: Duration = Duration::from_millis(5);
@@ -76,6 +81,11 @@ impl DetectorConfig {
     fn lease(&self) -> Duration {
         self.interval * (self.misses - 1)
     }
+
+    /// How long it lasts for its holder, whose clock may be slower.
+    fn belief(&self) -> Duration {
+        self.lease() - self.lease() / RATE_MARGIN
+    }
 }
 
 /// What the block wants done.
@@ -98,6 +108,8 @@ struct Peer {
     /// Its connection is closed.
     is_closed: bool,
     is_dead: bool,
+    /// The newest view that it knows.
+    view: ViewNumber,
     /// Its newest heartbeat that was received, and when a grant on it ends.
     received: u64,
     granted: u64,
@@ -195,10 +207,21 @@ impl Detector {
             if !known {
                 // What an earlier life was granted runs on.
                 let granted_until = self.peers.get(&node).map_or(Instant(0), |peer| peer.granted_until);
-                self.peers.insert(node, Peer::new(incarnation, now, granted_until));
+                let mut peer = Peer::new(incarnation, now, granted_until);
+                if view.joining(PartitionId(0)).contains(&node) {
+                    peer.held_until = now + self.config.belief();
+                }
+                self.peers.insert(node, peer);
+            }
+        }
+        let was_joining = self.view.joining(PartitionId(0)).contains(&self.node);
+        if was_joining && !view.joining(PartitionId(0)).contains(&self.node) {
+            for peer in self.peers.values_mut() {
+                peer.granted_until = peer.granted_until.max(now + self.config.lease());
             }
         }
         self.view = view;
+        self.beat_at = now;
         self.proposal = None;
         self.changed = now;
         self.is_settled = false;
@@ -207,20 +230,21 @@ impl Detector {
 
     // ---- questions ----------------------------------------------------------------------------------------------------------------
 
-    /// Whether this node may answer reads now: every other in-sync member lets it. `now` is read after the input that is served.
+    /// Whether this node may answer reads now: every other member lets it. `now` is read after the input that is served.
     #[must_use]
     pub fn may_read(&self, now: Instant) -> bool {
         now < self.read_until()
     }
 
-    /// Until when this node may answer reads, as far as it is let now; in the past if it may not.
+    /// Until when this node may answer reads, as far as it is let now; in the past if it may not. Also those that join must let it: they may be in
+    /// sync, and lead, before this node hears of it.
     #[must_use]
     pub fn read_until(&self) -> Instant {
         if !self.is_in_sync(self.node) {
             return Instant(0);
         }
-        let holders = self.others().filter(|(node, _)| self.is_in_sync(*node));
-        holders.map(|(_, peer)| peer.held_until).min().unwrap_or(Instant::FAR_FUTURE)
+        let granters = self.others().filter(|(node, _)| self.view.is_counted(*node));
+        granters.map(|(_, peer)| peer.held_until).min().unwrap_or(Instant::FAR_FUTURE)
     }
 
     /// Until when a node may believe that this one lets it read. In the past if it was never let, or is proved dead.
@@ -275,9 +299,8 @@ impl Detector {
             return false;
         }
         peer.heard = peer.heard.max(now);
-        if heartbeat.sequence > peer.received {
-            peer.received = heartbeat.sequence;
-        }
+        peer.received = peer.received.max(heartbeat.sequence);
+        peer.view = peer.view.max(heartbeat.view);
         self.on_granted(now, from, heartbeat.granted);
         for row in heartbeat.rows {
             self.take_row(now, row);
@@ -289,7 +312,7 @@ impl Detector {
 
     /// A member lets this node read, on its heartbeat of this number.
     pub fn on_granted(&mut self, now: Instant, from: NodeId, sequence: u64) {
-        let lease = self.config.lease() - self.config.lease() / RATE_MARGIN;
+        let lease = self.config.belief();
         let Some(peer) = self.peers.get_mut(&from) else { return };
         while let Some((number, sent)) = peer.unanswered.front().copied() {
             if number > sequence {
@@ -375,7 +398,8 @@ impl Detector {
                 peer.unanswered.pop_front();
             }
             peer.unanswered.push_back((peer.sent, now));
-            let is_willing = is_holder && peer.is_heard(now, &config);
+            // Who does not know this view may not know all who must let it read.
+            let is_willing = is_holder && peer.view >= view && peer.is_heard(now, &config);
             if is_willing && peer.received > peer.granted {
                 peer.granted = peer.received;
                 // Counted from now, which is later than its receiving: longer than the holder believes.
@@ -513,6 +537,7 @@ impl Peer {
             heard: now,
             is_closed: false,
             is_dead: false,
+            view: ViewNumber(0),
             received: 0,
             granted: 0,
             granted_until,
@@ -533,3 +558,6 @@ impl Peer {
         (now.since(*came) < config.silence_max() && !self.is_dead).then_some(row)
     }
 }
+
+#[cfg(test)]
+mod tests;

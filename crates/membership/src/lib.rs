@@ -126,6 +126,8 @@ pub struct MembershipCounters {
     pub control_refused: u64,
     /// Heartbeats of lives or nodes that the view does not have.
     pub heartbeats_refused: u64,
+    /// Views of another founding, or whose parts do not fit together.
+    pub views_refused: u64,
 }
 
 /// The block.
@@ -258,10 +260,7 @@ impl Membership {
     pub fn on_link_up<S>(&mut self, now: Now, node: NodeId, outputs: &mut Outputs<S>) {
         self.up.insert(node);
         outputs.send(self.me(), Address::main(self.config.node), Signal::PeerFound { node });
-        if self.view.number > ViewNumber(0) {
-            let install = Signal::ViewInstall(Arc::clone(&self.view));
-            outputs.send(self.me(), Address::membership(node), install);
-        }
+        self.hand_on_view(node, outputs);
         self.with_log(now, outputs, |log, todo| log.on_link_up(node, todo));
         if let Some(detector) = &mut self.detector {
             detector.on_link_up(now.monotonic, node);
@@ -320,10 +319,7 @@ impl Membership {
                 self.caught_up = Some(view);
                 self.ask_for_sync(now, outputs);
             }
-            Signal::ViewWanted if self.view.number > ViewNumber(0) => {
-                let install = Signal::ViewInstall(Arc::clone(&self.view));
-                outputs.send(self.me(), Address::membership(from), install);
-            }
+            Signal::ViewWanted => self.hand_on_view(from, outputs),
             _ => {}
         }
     }
@@ -464,13 +460,41 @@ impl Membership {
 
     // ---- views --------------------------------------------------------------------------------------------------------------------
 
+    /// Tells another node the newest view. SQL nodes do not: they live on while a cluster is founded anew.
+    fn hand_on_view<S>(&self, to: NodeId, outputs: &mut Outputs<S>) {
+        if self.view.number > ViewNumber(0) && self.config.join.role != NodeRole::Sql {
+            let install = Signal::ViewInstall(Arc::clone(&self.view));
+            outputs.send(self.me(), Address::membership(to), install);
+        }
+    }
+
     /// There is a view, perhaps one that is newer than what this node has.
     fn learn<S>(&mut self, now: Now, view: Arc<View>, outputs: &mut Outputs<S>) {
-        if view.number <= self.view.number || self.is_ending {
+        if self.is_ending || self.is_of_another_founding(&view, outputs) || view.number <= self.view.number {
+            return;
+        }
+        if !view.is_well_formed() {
+            self.counters.views_refused += 1;
             return;
         }
         self.view = view;
         self.enter_view(now, outputs);
+    }
+
+    /// Views of another founding are void. For a node without a copy of the log one says that its cluster is gone: who hands on views has a copy, or
+    /// is counted, and does not start beside an older cluster.
+    fn is_of_another_founding<S>(&mut self, view: &View, outputs: &mut Outputs<S>) -> bool {
+        let own = self.log.as_ref().and_then(ControlLog::state).map(|state| state.group);
+        let known = own.or((self.view.number > ViewNumber(0)).then_some(self.view.founding));
+        if known.is_none_or(|founding| founding == view.founding) {
+            return false;
+        }
+        self.counters.views_refused += 1;
+        if own.is_none() {
+            let text = format!("the cluster was founded anew: node {} ends", self.config.node);
+            self.end(EXIT_LEFT_OUT, &text, outputs);
+        }
+        true
     }
 
     /// Whether the view has this node, as this process start.
@@ -495,8 +519,11 @@ impl Membership {
             return self.ask_to_be_copied_to(now, outputs);
         }
         outputs.event(Severity::Info, format!("view {}", self.view.number));
-        // Connections that are down now will come up in this view.
-        self.broken.retain(|node| !self.up.contains(node) && self.view.is_counted(*node));
+        // What is sent in this view over connections that are down now is lost.
+        let others = self.view.nodes.iter().map(|info| info.node).filter(|node| *node != self.config.node);
+        let is_counted = self.view.is_counted(self.config.node);
+        let is_broken = |node: &NodeId| is_counted && self.view.is_counted(*node) && !self.up.contains(node);
+        self.broken = others.filter(is_broken).collect();
         self.renew_at = None;
         if self.config.join.role != NodeRole::Sql {
             match &mut self.detector {

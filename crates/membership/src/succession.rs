@@ -6,11 +6,12 @@
 //! - I4, the part that a view can show: who enters the in-sync set was *joining* in the view before, in the same life. (That it has caught
 //!   up, and that the members have confirmed that they need it, is what the proposer must know.)
 //! - a member that stays in sync stays in the same life: rows of an earlier process start exist nowhere;
+//! - the founding stays;
 //! - a partition's group and rank never change: they say which `ldm` of a node owns it.
 //!
 //! Deliberately not here: adding replica groups (they need their own steps), and who is suspected (`detector`).
 
-use protocol::{GroupView, NodeInfo, View};
+use protocol::{GroupView, NodeInfo, PartitionPlace, View};
 use std::collections::BTreeMap;
 use types::{Incarnation, NodeId, ViewNumber};
 
@@ -34,27 +35,23 @@ pub fn check(view: &View, next: &View, lives: &BTreeMap<NodeId, Incarnation>) ->
     if view.number.0.checked_add(1) != Some(next.number.0) {
         return Err(Illegal::Overtaken);
     }
-    check_nodes(next, lives)?;
-    if next.groups.len() != view.groups.len() || next.partitions.len() != view.partitions.len() {
+    check_lives(next, lives)?;
+    let is_alike = next.founding == view.founding
+        && next.groups.len() == view.groups.len()
+        && next.partitions.len() == view.partitions.len();
+    let stays = |(before, after): (&PartitionPlace, &PartitionPlace)| {
+        before.group == after.group && before.rank == after.rank
+    };
+    if !is_alike || !view.partitions.iter().zip(&next.partitions).all(stays) {
         return Err(Illegal::Malformed);
     }
     for (before, after) in view.groups.iter().zip(&next.groups) {
         check_group(view, next, before, after)?;
     }
-    for (before, after) in view.partitions.iter().zip(&next.partitions) {
-        let same_place = before.group == after.group && before.rank == after.rank;
-        let group = next.groups.get(usize::from(after.group)).ok_or(Illegal::Malformed)?;
-        if !same_place || !group.in_sync.contains(&after.primary) {
-            return Err(Illegal::Malformed);
-        }
-    }
-    Ok(())
+    if next.is_well_formed() { Ok(()) } else { Err(Illegal::Malformed) }
 }
 
-fn check_nodes(next: &View, lives: &BTreeMap<NodeId, Incarnation>) -> Result<(), Illegal> {
-    if !next.nodes.is_sorted_by(|left, right| left.node < right.node) {
-        return Err(Illegal::Malformed);
-    }
+fn check_lives(next: &View, lives: &BTreeMap<NodeId, Incarnation>) -> Result<(), Illegal> {
     let given = |info: &NodeInfo| {
         info.incarnation == Incarnation(0)
             || lives.get(&info.node).is_some_and(|newest| info.incarnation <= *newest)
@@ -63,14 +60,7 @@ fn check_nodes(next: &View, lives: &BTreeMap<NodeId, Incarnation>) -> Result<(),
 }
 
 fn check_group(view: &View, next: &View, before: &GroupView, after: &GroupView) -> Result<(), Illegal> {
-    let is_set = |nodes: &[NodeId]| (1..nodes.len()).all(|index| !nodes[..index].contains(&nodes[index]));
-    let within = |nodes: &[NodeId]| nodes.iter().all(|node| after.replicas.contains(node));
-    let well_formed = before.replicas == after.replicas
-        && [&after.in_sync, &after.joining, &after.restorable]
-            .iter()
-            .all(|nodes| is_set(nodes) && within(nodes))
-        && !after.joining.iter().any(|node| after.in_sync.contains(node));
-    if !well_formed {
+    if before.replicas != after.replicas {
         return Err(Illegal::Malformed);
     }
     if after.in_sync.is_empty() {
@@ -173,8 +163,7 @@ fn one_to_move(view: &View, group: usize) -> Option<(usize, NodeId)> {
     if primaries(view, group, busiest) <= primaries(view, group, heir) + 1 {
         return None;
     }
-    let led =
-        |place: &protocol::PartitionPlace| usize::from(place.group) == group && place.primary == busiest;
+    let led = |place: &PartitionPlace| usize::from(place.group) == group && place.primary == busiest;
     // The last one: the first ones were its own at the beginning.
     Some((view.partitions.iter().rposition(led)?, heir))
 }
@@ -186,7 +175,7 @@ fn least_busy(view: &View, group: usize) -> NodeId {
 }
 
 fn primaries(view: &View, group: usize, node: NodeId) -> usize {
-    let led = |place: &&protocol::PartitionPlace| usize::from(place.group) == group && place.primary == node;
+    let led = |place: &&PartitionPlace| usize::from(place.group) == group && place.primary == node;
     view.partitions.iter().filter(led).count()
 }
 

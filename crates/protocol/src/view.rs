@@ -3,6 +3,7 @@
 //! Partition 0 holds the system tables: it is a group of its own with a replica on every data node. Partitions 1.. are spread over the
 //! replica groups; each group's primaries are spread over its nodes, and over the `ldm` instances of each node, so that all of them work.
 
+use crate::control::GroupId;
 use crate::{Address, ModuleKind};
 use types::{BUCKET_COUNT, Incarnation, NodeId, PartitionId, TransactionId, ViewNumber};
 use wire_derive::Wire;
@@ -68,6 +69,8 @@ pub struct PartitionPlace {
 pub struct View {
     /// Its number; 0 means "no view yet".
     pub number: ViewNumber,
+    /// The cluster's founding: views of two foundings have nothing to do with each other.
+    pub founding: GroupId,
     /// All nodes, by id.
     pub nodes: Vec<NodeInfo>,
     /// Group 0 is the system partition's, with all data nodes; the others are the replica groups.
@@ -80,14 +83,25 @@ impl View {
     /// The view before the first: no partitions, nobody in sync.
     #[must_use]
     pub const fn none() -> Self {
-        Self { number: ViewNumber(0), nodes: Vec::new(), groups: Vec::new(), partitions: Vec::new() }
+        Self {
+            number: ViewNumber(0),
+            founding: GroupId(0),
+            nodes: Vec::new(),
+            groups: Vec::new(),
+            partitions: Vec::new(),
+        }
     }
 
     /// The first view of a cluster: every configured data node is there and in sync.
     ///
     /// `nodes` in order of id; data nodes fill replica groups of `replica_count` in that order, so their number must be a multiple of it.
     #[must_use]
-    pub fn first(nodes: Vec<NodeInfo>, replica_count: usize, partitions_per_node: usize) -> Self {
+    pub fn first(
+        founding: GroupId,
+        nodes: Vec<NodeInfo>,
+        replica_count: usize,
+        partitions_per_node: usize,
+    ) -> Self {
         let data: Vec<NodeId> =
             nodes.iter().filter(|node| node.role == NodeRole::Data).map(|node| node.node).collect();
         stdx::require!(replica_count > 0 && !data.is_empty() && data.len().is_multiple_of(replica_count));
@@ -112,7 +126,28 @@ impl View {
                 rank: narrow(within / replica_count),
             });
         }
-        Self { number: ViewNumber(1), nodes, groups, partitions }
+        Self { number: ViewNumber(1), founding, nodes, groups, partitions }
+    }
+
+    /// Whether its parts fit together, whatever came before: nodes in order, members that are replicas, each counted once, primaries in sync.
+    #[must_use]
+    pub fn is_well_formed(&self) -> bool {
+        let is_set = |nodes: &[NodeId]| (1..nodes.len()).all(|index| !nodes[..index].contains(&nodes[index]));
+        let is_group = |group: &GroupView| {
+            let members = [&group.in_sync, &group.joining, &group.restorable];
+            is_set(&group.replicas)
+                && members.iter().all(|nodes| is_set(nodes))
+                && members.iter().all(|nodes| nodes.iter().all(|node| group.replicas.contains(node)))
+                && !group.joining.iter().any(|node| group.in_sync.contains(node))
+        };
+        let is_place = |place: &PartitionPlace| {
+            let group = self.groups.get(usize::from(place.group));
+            group.is_some_and(|group| group.in_sync.contains(&place.primary))
+        };
+        self.nodes.is_sorted_by(|left, right| left.node < right.node)
+            && self.groups.iter().all(is_group)
+            && self.partitions.iter().all(is_place)
+            && self.groups.iter().flat_map(|group| &group.replicas).all(|node| self.node(*node).is_some())
     }
 
     /// Whether a node is an in-sync data node.

@@ -8,7 +8,7 @@
 use expression::aggregate::AggregateCall;
 use expression::context::{Raised, Severity, Warning};
 use expression::{ColumnSlot, Expression, Node, Settings};
-use protocol::control::{Command, ControlMessage};
+use protocol::control::{Command, ControlMessage, GroupId};
 use protocol::heartbeat::{Heartbeat, LinkRow};
 use protocol::program::{
     Access, Assignment, DeleteFilter, KeyRange, LockMode, LockWait, OnDuplicate, OperationResult, ReadOutput,
@@ -100,7 +100,7 @@ fn view() -> Arc<View> {
         sql_count: 4,
     };
     let nodes = vec![node(1, NodeRole::Data), node(2, NodeRole::Data), node(65, NodeRole::Management)];
-    Arc::new(View::first(nodes, 2, 1))
+    Arc::new(View::first(GroupId(7), nodes, 2, 1))
 }
 
 fn reads() -> Vec<Signal> {

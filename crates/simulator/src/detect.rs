@@ -6,6 +6,7 @@
 
 use membership::detector::{Detector, DetectorConfig, DetectorOutputs};
 use membership::succession;
+use protocol::control::GroupId;
 use protocol::heartbeat::Heartbeat;
 use protocol::{NodeInfo, NodeRole, View};
 use std::cmp::Reverse;
@@ -156,7 +157,7 @@ impl World {
         };
         let mut nodes: Vec<NodeInfo> = (1..=data_nodes).map(|node| info(node, NodeRole::Data)).collect();
         nodes.push(info(65, NodeRole::Management));
-        let view = Arc::new(View::first(nodes.clone(), 2, 2));
+        let view = Arc::new(View::first(GroupId(1), nodes.clone(), 2, 2));
         let victim = NodeId(1 + u16::try_from(prng.below(u64::from(data_nodes))).unwrap_or(0));
         let other = NodeId(victim.0 % data_nodes + 1);
         let failure = FAILURES[prng.index(FAILURES.len())];

@@ -2,6 +2,7 @@
 #![expect(clippy::wildcard_enum_match_arm, reason = "tests look at the answers they expect")]
 
 use memory::{MemoryConfig, MemoryManager};
+use protocol::control::GroupId;
 use protocol::program::{
     Access, BATCH_ROWS_MAX, LockMode, LockWait, OnDuplicate, OperationResult, ReadOutput, ReadProgram,
     ReadProgress, Refusal, StatementContext, TableRef, UpdateProgram, WriteOperation,
@@ -73,7 +74,7 @@ fn view() -> View {
         query_count: 0,
         sql_count: 1,
     };
-    View::first(vec![node(1), node(2)], 2, 1)
+    View::first(GroupId(1), vec![node(1), node(2)], 2, 1)
 }
 
 /// Two nodes; signals to the session pile up in `answers`.

@@ -1,5 +1,6 @@
 use super::*;
 use protocol::NodeRole;
+use protocol::control::GroupId;
 
 fn info(node: u16, incarnation: u32) -> NodeInfo {
     NodeInfo {
@@ -16,7 +17,7 @@ fn info(node: u16, incarnation: u32) -> NodeInfo {
 
 /// Four nodes in two groups, two partitions per node.
 fn first() -> View {
-    View::first((1..=4).map(|node| info(node, u32::from(node))).collect(), 2, 2)
+    View::first(GroupId(1), (1..=4).map(|node| info(node, u32::from(node))).collect(), 2, 2)
 }
 
 fn lives() -> BTreeMap<NodeId, Incarnation> {

@@ -4,6 +4,7 @@ use crate::{SqlConfig, SqlModule};
 use memory::{MemoryConfig, MemoryManager};
 use mysql_protocol::client::Response;
 use mysql_protocol::{Capabilities, ClientConnection, ClientOptions};
+use protocol::control::GroupId;
 use protocol::module::{CloseReason, ConnectionAction};
 use protocol::program::{OperationResult, ReadProgress, Refusal};
 use protocol::signal::{
@@ -95,7 +96,7 @@ fn view() -> View {
         query_count: 0,
         sql_count: 1,
     };
-    View::first(vec![node(2, NodeRole::Data), node(4, NodeRole::Sql)], 1, 1)
+    View::first(GroupId(1), vec![node(2, NodeRole::Data), node(4, NodeRole::Sql)], 1, 1)
 }
 
 impl Harness {

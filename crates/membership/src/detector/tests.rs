@@ -1,0 +1,80 @@
+use super::*;
+use protocol::NodeInfo;
+use protocol::control::GroupId;
+
+const CONFIG: DetectorConfig = DetectorConfig::DEFAULT;
+const A: NodeId = NodeId(1);
+const B: NodeId = NodeId(2);
+
+fn info(node: NodeId, incarnation: u32) -> NodeInfo {
+    NodeInfo {
+        node,
+        incarnation: Incarnation(incarnation),
+        role: NodeRole::Data,
+        host: String::new(),
+        ldm_count: 1,
+        tc_count: 1,
+        query_count: 0,
+        sql_count: 1,
+    }
+}
+
+/// A alone; B, in its second life, joins; both are in sync; B alone.
+fn views() -> [Arc<View>; 4] {
+    let first = View::first(GroupId(1), vec![info(A, 1), info(B, 1)], 2, 1);
+    let alone = succession::without(&first, &[B]).unwrap();
+    let joining = succession::with_joining(&alone, &info(B, 2)).unwrap();
+    let both = succession::with_in_sync(&joining, B).unwrap();
+    let other = succession::without(&both, &[A]).unwrap();
+    [alone, joining, both, other].map(Arc::new)
+}
+
+fn at(milliseconds: u64) -> Instant {
+    Instant(1_000_000_000) + Duration::from_millis(milliseconds)
+}
+
+fn heartbeat(outputs: &mut DetectorOutputs, to: NodeId) -> Heartbeat {
+    let heartbeats = std::mem::take(&mut outputs.heartbeats);
+    heartbeats.into_iter().find(|(node, _)| *node == to).expect("a heartbeat").1
+}
+
+#[test]
+fn who_was_alone_needs_the_grants_of_who_joins() {
+    let [alone, joining, ..] = views();
+    let mut a = Detector::new(A, Incarnation(1), CONFIG, alone, at(0));
+    assert_eq!(a.read_until(), Instant::FAR_FUTURE);
+    a.install(at(10), joining);
+    assert!(a.may_read(at(100)));
+    assert!(!a.may_read(at(10) + CONFIG.lease()));
+}
+
+#[test]
+fn who_comes_in_sync_honours_what_the_others_take_as_given() {
+    let [_, joining, both, other] = views();
+    for learned in [[Some(both), Some(Arc::clone(&other))], [None, Some(other)]] {
+        let mut b = Detector::new(B, Incarnation(2), CONFIG, Arc::clone(&joining), at(0));
+        for view in learned.into_iter().flatten() {
+            b.install(at(500), view);
+        }
+        assert_eq!(b.writable_at(), at(500) + CONFIG.lease());
+    }
+}
+
+#[test]
+fn who_does_not_know_the_view_is_not_let_read() {
+    let [_, joining, both, _] = views();
+    let mut a = Detector::new(A, Incarnation(1), CONFIG, Arc::clone(&joining), at(0));
+    let mut b = Detector::new(B, Incarnation(2), CONFIG, Arc::clone(&both), at(0));
+    let (mut from_a, mut from_b) = (DetectorOutputs::default(), DetectorOutputs::default());
+
+    a.on_deadline(at(0), &mut from_a);
+    assert!(b.on_heartbeat(at(1), A, Incarnation(1), heartbeat(&mut from_a, B), &mut from_b));
+    b.on_deadline(at(50), &mut from_b);
+    assert_eq!(heartbeat(&mut from_b, A).granted, 0);
+
+    a.install(at(60), both);
+    a.on_deadline(at(60), &mut from_a);
+    assert!(b.on_heartbeat(at(61), A, Incarnation(1), heartbeat(&mut from_a, B), &mut from_b));
+    b.on_deadline(at(100), &mut from_b);
+    assert_eq!(heartbeat(&mut from_b, A).granted, 2);
+}
