@@ -37,6 +37,7 @@ use detector::{Detector, DetectorConfig, DetectorOutputs};
 use protocol::control::{Command, ControlMessage, GroupId};
 use protocol::heartbeat::Heartbeat;
 use protocol::lease::Lease;
+use protocol::module::Counts;
 use protocol::signal::JoinRequest;
 use protocol::{Address, Envelope, NodeInfo, NodeRole, Outputs, RequestToRuntime, Severity, Signal, View};
 use std::collections::BTreeSet;
@@ -119,17 +120,6 @@ impl MembershipConfig {
     }
 }
 
-/// What went wrong without being anybody's bug here, counted since the start.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct MembershipCounters {
-    /// Control messages of another founding, to another voter, or that Raft could not take.
-    pub control_refused: u64,
-    /// Heartbeats of lives or nodes that the view does not have.
-    pub heartbeats_refused: u64,
-    /// Views of another founding, or whose parts do not fit together.
-    pub views_refused: u64,
-}
-
 /// The block.
 pub struct Membership {
     config: MembershipConfig,
@@ -153,7 +143,10 @@ pub struct Membership {
     /// The newest view is not handed to `main` yet.
     is_install_due: bool,
     is_ending: bool,
-    counters: MembershipCounters,
+    /// Heartbeats of lives or nodes that the view does not have.
+    heartbeats_refused: u64,
+    /// Views of another founding, or whose parts do not fit together.
+    views_refused: u64,
 }
 
 impl Membership {
@@ -175,7 +168,8 @@ impl Membership {
             renew_at: None,
             is_install_due: false,
             is_ending: false,
-            counters: MembershipCounters::default(),
+            heartbeats_refused: 0,
+            views_refused: 0,
         }
     }
 
@@ -196,11 +190,14 @@ impl Membership {
             .filter(|_| !self.is_ending)
     }
 
-    /// What went wrong.
+    /// What went wrong without being anybody's bug here.
     #[must_use]
-    pub fn counters(&self) -> MembershipCounters {
-        let control_refused = self.log.as_ref().map_or(0, ControlLog::refused);
-        MembershipCounters { control_refused, ..self.counters }
+    pub fn counts(&self) -> Counts {
+        vec![
+            ("CONTROL_MESSAGES_REFUSED", self.log.as_ref().map_or(0, ControlLog::refused)),
+            ("HEARTBEATS_REFUSED", self.heartbeats_refused),
+            ("VIEWS_REFUSED", self.views_refused),
+        ]
     }
 
     // ---- inputs -------------------------------------------------------------------------------------------------------------------
@@ -348,7 +345,7 @@ impl Membership {
     fn on_heartbeat<S>(&mut self, now: Now, from: NodeId, heartbeat: Heartbeat, outputs: &mut Outputs<S>) {
         let own_row = heartbeat.rows.first().filter(|row| row.node == from);
         let Some(incarnation) = own_row.map(|row| row.incarnation) else {
-            self.counters.heartbeats_refused += 1;
+            self.heartbeats_refused += 1;
             return;
         };
         if self.detector.is_none() && heartbeat.view > self.view.number {
@@ -358,7 +355,7 @@ impl Membership {
         self.with_detector(now, outputs, |detector, todo| {
             is_known = detector.on_heartbeat(now.monotonic, from, incarnation, heartbeat, todo);
         });
-        self.counters.heartbeats_refused += u64::from(!is_known);
+        self.heartbeats_refused += u64::from(!is_known);
     }
 
     // ---- joining ------------------------------------------------------------------------------------------------------------------
@@ -474,7 +471,7 @@ impl Membership {
             return;
         }
         if !view.is_well_formed() {
-            self.counters.views_refused += 1;
+            self.views_refused += 1;
             return;
         }
         self.view = view;
@@ -489,7 +486,7 @@ impl Membership {
         if known.is_none_or(|founding| founding == view.founding) {
             return false;
         }
-        self.counters.views_refused += 1;
+        self.views_refused += 1;
         if own.is_none() {
             let text = format!("the cluster was founded anew: node {} ends", self.config.node);
             self.end(EXIT_LEFT_OUT, &text, outputs);

@@ -19,6 +19,7 @@ mod sequences;
 use crate::management::{Management, ManagementRequest};
 use check::Check;
 use information::Gathering;
+pub(crate) use information::counter_rows;
 use memory::MemoryManager;
 use protocol::lease::Lease;
 use protocol::signal::RequestId;

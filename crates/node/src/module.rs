@@ -9,8 +9,10 @@
 //! - A signal's epoch is adopted before the signal is handled; every signal leaves with the module's view and epoch. One whose epoch is
 //!   impossibly far ahead comes from a broken peer: it is dropped, and nobody adopts its epoch.
 
-use crate::main_module::MainModule;
+use crate::main_module::{MainModule, counter_rows};
 use membership::Membership;
+use protocol::module::Counts;
+use protocol::signal::InfoTable;
 use protocol::{Address, Budget, Envelope, Input, Module, NodeRole, Outputs, Signal, View};
 use query::{NodeMap, Query, Shared};
 use sql::SqlModule;
@@ -42,7 +44,19 @@ pub struct NodeModule {
     members: Arc<View>,
     epoch: Epoch,
     early: Vec<Envelope>,
+    refused: Refused,
     block: Block,
+}
+
+/// Signals that were not handled, counted.
+#[derive(Default)]
+struct Refused {
+    /// The replicas' own of an older view.
+    old_view: u64,
+    /// From nodes that the view leaves out.
+    left_out: u64,
+    /// With an impossible epoch.
+    epoch_ahead: u64,
 }
 
 impl NodeModule {
@@ -53,6 +67,7 @@ impl NodeModule {
             members: Arc::new(View::none()),
             epoch: Epoch(1),
             early: Vec::new(),
+            refused: Refused::default(),
             block,
         }
     }
@@ -116,15 +131,25 @@ impl NodeModule {
         outputs: &mut Outputs<Shared>,
     ) {
         if envelope.epoch.0 > self.epoch.0.saturating_add(EPOCHS_AHEAD_MAX) {
+            self.refused.epoch_ahead += 1;
             return;
+        }
+        if let Signal::InfoRequest { request, table: InfoTable::Counters } = envelope.signal
+            && envelope.from == Address::main(self.address.node)
+        {
+            let Address { node, kind, instance } = self.address;
+            let rows = counter_rows(node, kind.name(), instance, &self.counts());
+            return outputs.send(self.address, envelope.from, Signal::InfoDone { request, rows });
         }
         let fence = fence_of(&envelope.signal);
         if fence != Fence::None && envelope.view <= self.view && self.is_left_out(envelope.from.node) {
+            self.refused.left_out += 1;
             return;
         }
         if fence != Fence::None && envelope.from != self.address && envelope.view != self.view {
             let is_dropped = fence == Fence::Strict && !mutants::is(Mutant::NotFenced);
             if envelope.view < self.view && is_dropped {
+                self.refused.old_view += 1;
                 return;
             }
             if envelope.view > self.view {
@@ -149,6 +174,22 @@ impl NodeModule {
         let info = self.members.node(node);
         let is_joining = || self.members.groups.iter().any(|group| group.joining.contains(&node));
         info.is_some_and(|info| info.role == NodeRole::Data) && !self.members.is_member(node) && !is_joining()
+    }
+
+    /// What this module counts since its start.
+    fn counts(&self) -> Counts {
+        let Refused { old_view, left_out, epoch_ahead } = self.refused;
+        let mut counts = vec![
+            ("SIGNALS_OF_OLD_VIEWS", old_view),
+            ("SIGNALS_OF_LEFT_OUT_NODES", left_out),
+            ("SIGNALS_OF_IMPOSSIBLE_EPOCHS", epoch_ahead),
+        ];
+        counts.extend(match &self.block {
+            Block::Sql(sql) => sql.counts(),
+            Block::Membership(membership) => membership.counts(),
+            Block::Tc(_) | Block::Ldm(_) | Block::Query(_) | Block::Main(_) => Counts::new(),
+        });
+        counts
     }
 
     fn adopt(&mut self, epoch: Epoch) {

@@ -270,11 +270,16 @@ pub struct ThreadReport {
     pub connections: u32,
 }
 
+/// Events counted since the start, each by its name in ndbinfo.counters.
+pub type Counts = Vec<(&'static str, u64)>;
+
 /// What the driver knows about this process.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct RuntimeReport {
     /// One row per thread.
     pub threads: Vec<ThreadReport>,
+    /// What went wrong without being anybody's bug here.
+    pub counts: Counts,
 }
 
 /// High mark of a connection's send buffer: above it, `is_congested` is true and a session stops producing until `Writable`.

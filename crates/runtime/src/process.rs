@@ -5,6 +5,7 @@
 
 use crate::config::{Limits, LogSink, PeerConfig, RuntimeConfig};
 use crate::report::ThreadStatistics;
+use crate::runtime::RuntimeCounters;
 use crate::wake::Waker;
 use protocol::{Address, Event, ModuleKind, Severity};
 use rustix::fd::OwnedFd;
@@ -153,6 +154,17 @@ pub(crate) struct Process {
 }
 
 impl Process {
+    /// Unusual things, counted.
+    pub(crate) fn counters(&self) -> RuntimeCounters {
+        let load = |cell: &AtomicU64| cell.load(Ordering::Relaxed);
+        RuntimeCounters {
+            dropped: self.peers.iter().map(|peer| load(&peer.dropped)).sum(),
+            undeliverable: load(&self.counters.undeliverable),
+            strangers_refused: load(&self.counters.strangers_refused),
+            connections_refused: load(&self.counters.connections_refused),
+        }
+    }
+
     pub(crate) fn new(config: &RuntimeConfig, threads: Vec<ThreadShared>) -> Self {
         let modules: Vec<Vec<Address>> = threads.iter().map(|thread| thread.modules.clone()).collect();
         let table = ModuleTable::new(config.node, &modules);

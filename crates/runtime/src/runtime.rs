@@ -14,7 +14,7 @@ use protocol::{Address, Module, ModuleKind, RuntimeReport};
 use std::any::Any;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicPtr, Ordering};
 use std::thread::JoinHandle;
 
 /// A module that a thread of the runtime owns.
@@ -126,13 +126,7 @@ impl Runtime {
     /// Unusual things, counted.
     #[must_use]
     pub fn counters(&self) -> RuntimeCounters {
-        let load = |cell: &AtomicU64| cell.load(Ordering::Relaxed);
-        RuntimeCounters {
-            dropped: self.process.peers.iter().map(|peer| load(&peer.dropped)).sum(),
-            undeliverable: load(&self.process.counters.undeliverable),
-            strangers_refused: load(&self.process.counters.strangers_refused),
-            connections_refused: load(&self.process.counters.connections_refused),
-        }
+        self.process.counters()
     }
 
     /// Waits until a module asks for `Exit` and returns its code.

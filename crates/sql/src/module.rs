@@ -11,6 +11,7 @@ use crate::front::TextLimits;
 use crate::inbox::{Inbox, Reply};
 use crate::session::Session;
 use memory::MemoryManager;
+use protocol::module::Counts;
 use protocol::signal::{InfoTable, Probe, RequestId};
 use protocol::{Address, Budget, ConnectionId, ConnectionKind, Envelope, Input, Outputs, Signal};
 use query::{NodeMap, Shared};
@@ -344,6 +345,23 @@ impl SqlModule {
     }
 
     /// Rows of SHOW PROCESSLIST, in the order of its columns.
+    /// What its sessions have done since the start.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        let counters = &self.state.counters;
+        vec![
+            ("QUESTIONS", counters.questions),
+            ("CONNECTIONS", counters.connections),
+            ("CONNECTIONS_REFUSED", counters.refused),
+            ("SELECTS", counters.selects),
+            ("INSERTS", counters.inserts),
+            ("UPDATES", counters.updates),
+            ("DELETES", counters.deletes),
+            ("COMMITS", counters.commits),
+            ("ABORTS", counters.rollbacks),
+        ]
+    }
+
     fn on_info_request(
         &mut self,
         from: Address,

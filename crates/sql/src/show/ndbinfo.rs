@@ -68,6 +68,16 @@ const MEMORY_PER_FRAGMENT: &[Column] = &[
     column("index_bytes", Kind::UnsignedBigInt),
 ];
 
+/// Since the node started.
+const COUNTERS: &[Column] = &[
+    column("node_id", Kind::UnsignedInt),
+    column("block_name", TEXT),
+    column("block_instance", Kind::UnsignedInt),
+    column("counter_id", Kind::UnsignedInt),
+    column("counter_name", TEXT),
+    column("val", Kind::UnsignedBigInt),
+];
+
 const CLUSTER_TRANSACTIONS: &[Column] = &[
     column("node_id", Kind::UnsignedInt),
     column("block_instance", Kind::UnsignedInt),
@@ -98,6 +108,7 @@ pub(super) const TABLES: &[Layout] = &[
         InfoTable::ClusterTransactions,
         Respondents::AllNodes,
     ),
+    asked("counters", COUNTERS, InfoTable::Counters, Respondents::AllNodes),
     asked("cpustat", CPU_STATISTICS, InfoTable::CpuStat, Respondents::AllNodes),
     // The same question to every node shows whether they agree.
     asked("membership", NODES, InfoTable::Nodes, Respondents::AllNodes),
