@@ -3,9 +3,9 @@
 //! Every member sends every other one a heartbeat each interval and says in it whom it hears: its *row*. A link is *broken* when one of its ends
 //! does not hear the other. From the rows every member knows all links; a row travels on through third members while not all is well.
 //!
-//! **Who should leave.** The fewest nodes whose leaving takes all broken links between them with them (`cover`), if every group keeps an in-sync
-//! member (I5). Nobody leaves for a link to a witness, which holds no rows (it may be starting, and not have all its links yet); such a link
-//! only tells which of two is to blame.
+//! **Who should leave.** Nodes whose leaving takes all broken links between them with them, as few as possible of those that somebody hears
+//! (`cover`), if every group keeps an in-sync member (I5). Nobody leaves for a link to a witness, which holds no rows (it may be starting, and not
+//! have all its links yet); such a link only tells which of two is to blame. Who hears nobody says nothing: it is cut off, or nobody is left to agree.
 //! - A node whose process is *known* to have ended (its farewell, its angel's notice) leaves at once.
 //! - A node that nobody hears leaves when that has settled for a moment: the others see its connections close a little later than this one.
 //! - Otherwise somebody hears it: one-way and partial cuts. They are debounced: the links must be broken for as long as a silent node may
@@ -496,8 +496,25 @@ impl Detector {
         let broken = self.broken.iter().filter(|(link, since)| counts(link, **since)).map(|(link, _)| *link);
         let is_between_holders = |link: &(NodeId, NodeId)| self.holders(&[link.0, link.1]).len() == 2;
         let (links, hints) = broken.partition(is_between_holders);
-        let leavers = cover::fewest(&links, &hints, may_leave)?;
+        let heard = self.heard_by_somebody(now)?;
+        let leavers = cover::fewest(&links, &hints, |node| heard.contains(&node), may_leave)?;
         Some(leavers).filter(|leavers| !leavers.is_empty())
+    }
+
+    /// This node, those it hears, and whom they hear; None if it hears nobody.
+    fn heard_by_somebody(&self, now: Instant) -> Option<BTreeSet<NodeId>> {
+        let here: Vec<NodeId> = self
+            .others()
+            .filter(|(_, peer)| peer.is_heard(now, &self.config))
+            .map(|(node, _)| node)
+            .collect();
+        if here.is_empty() {
+            return None;
+        }
+        let rows = here.iter().filter_map(|node| self.peers.get(node)?.fresh_row(now, &self.config));
+        let mut heard: BTreeSet<NodeId> = rows.flat_map(|row| row.hears.iter().copied()).collect();
+        heard.extend(here.iter().chain([&self.node]));
+        Some(heard)
     }
 
     /// Whether no member that tells whom it hears hears this one, this node included, and there is another witness or none to ask.

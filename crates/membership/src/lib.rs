@@ -638,6 +638,18 @@ impl Membership {
         }
     }
 
+    /// Whether a majority of voters may be within earshot. A proposal of a minority could only be decided when it is out of date.
+    fn hears_majority(&self, now: Now) -> bool {
+        let Some(state) = self.log.as_ref().and_then(ControlLog::state) else { return true };
+        let suspects =
+            |node| self.detector.as_ref().is_some_and(|detector| detector.suspects(now.monotonic, node));
+        let is_there = |node: NodeId| node == self.config.node || self.up.contains(&node) && !suspects(node);
+        let voters = state.voters().iter().filter(|info| info.votes);
+        let (there, away): (Vec<NodeId>, Vec<NodeId>) =
+            voters.map(|info| info.node).partition(|node| is_there(*node));
+        there.len() > away.len()
+    }
+
     fn with_detector<S>(
         &mut self,
         now: Now,
@@ -656,7 +668,7 @@ impl Membership {
         if let Some(node) = todo.behind {
             outputs.send(me, Address::membership(node), Signal::ViewWanted);
         }
-        if let Some(leavers) = todo.leavers
+        if let Some(leavers) = todo.leavers.filter(|_| self.hears_majority(now))
             && let Some(next) = succession::without(&self.view, &leavers)
         {
             let names: Vec<String> = leavers.iter().map(ToString::to_string).collect();
