@@ -9,7 +9,7 @@
 //! - A node whose process is *known* to have ended (its farewell, its angel's notice) leaves at once.
 //! - A node that nobody hears leaves when that has settled for a moment: the others see its connections close a little later than this one.
 //! - Otherwise somebody hears it: one-way and partial cuts. They are debounced: the links must be broken for as long as a silent node may
-//!   be silent, so that a link that flaps costs nothing.
+//!   be silent, and their ends must say so still, so that a link that flaps costs nothing, nor does one that the end that died had not known yet.
 //!
 //! The lowest member that stays proposes at once, the next ones later, if the view has not changed: the compare-and-set takes one.
 //!
@@ -123,6 +123,14 @@ struct Peer {
     row: Option<(LinkRow, Instant)>,
 }
 
+/// A link that is seen broken.
+#[derive(Clone, Copy, Debug)]
+struct Broken {
+    since: Instant,
+    /// When one of its ends was heard to say so last.
+    told: Instant,
+}
+
 /// The block of one member.
 pub struct Detector {
     node: NodeId,
@@ -132,8 +140,8 @@ pub struct Detector {
     peers: BTreeMap<NodeId, Peer>,
     beat_at: Instant,
     row_number: u64,
-    /// Since when each link is seen broken.
-    broken: BTreeMap<(NodeId, NodeId), Instant>,
+    /// The links that are seen broken.
+    broken: BTreeMap<(NodeId, NodeId), Broken>,
     /// When the picture changed last.
     changed: Instant,
     /// It was looked at since it has settled.
@@ -264,6 +272,12 @@ impl Detector {
     #[must_use]
     pub fn suspects(&self, now: Instant, node: NodeId) -> bool {
         self.peers.get(&node).is_some_and(|peer| !peer.is_heard(now, &self.config))
+    }
+
+    /// The same of a member; false for other nodes.
+    #[must_use]
+    pub fn suspects_member(&self, now: Instant, node: NodeId) -> bool {
+        Self::is_member(&self.view, node) && self.suspects(now, node)
     }
 
     fn is_in_sync(&self, node: NodeId) -> bool {
@@ -426,21 +440,27 @@ impl Detector {
     /// Brings the picture of broken links up to date.
     fn look(&mut self, now: Instant) {
         let mine = self.own_row(now);
-        let mut links = BTreeSet::new();
+        let mut links: BTreeMap<(NodeId, NodeId), Instant> = BTreeMap::new();
         let config = self.config;
-        let rows = self.others().filter_map(|(_, peer)| peer.fresh_row(now, &config));
-        for row in rows.chain([&mine]) {
+        let rows = self.others().filter_map(|(_, peer)| peer.fresh_row(now, &config).zip(peer.row_came()));
+        for (row, came) in rows.chain([(&mine, now)]) {
             let all = self.others().map(|(node, _)| node).chain([self.node]);
             for other in all.filter(|other| *other != row.node && !row.hears.contains(other)) {
-                links.insert((row.node.min(other), row.node.max(other)));
+                let told = links.entry((row.node.min(other), row.node.max(other))).or_insert(came);
+                *told = came.max(*told);
             }
         }
         let before = self.broken.len();
-        self.broken.retain(|link, _| links.contains(link));
+        self.broken.retain(|link, _| links.contains_key(link));
         let mut has_changed = self.broken.len() != before;
-        for link in links {
+        for (link, told) in links {
             has_changed |= !self.broken.contains_key(&link);
-            self.broken.entry(link).or_insert(now);
+            let broken = self.broken.entry(link).or_insert(Broken { since: now, told });
+            // One that was not heard of in between was not broken all that time.
+            if told.since(broken.told) > config.interval * 2 {
+                broken.since = now;
+            }
+            broken.told = told;
         }
         if has_changed {
             self.changed = now;
@@ -488,12 +508,15 @@ impl Detector {
         }
         let unheard: Vec<NodeId> =
             self.others().map(|(node, _)| node).filter(|node| self.is_unheard(*node, now)).collect();
-        let counts = |link: &(NodeId, NodeId), since: Instant| {
-            let is_old =
-                now.since(since) >= self.config.silence_max() || mutants::is(Mutant::CutsUndebounced);
+        let counts = |link: &(NodeId, NodeId), broken: Broken| {
+            // What nobody has said for some intervals may be the last words of one that is silent: who that is shows soon.
+            let is_told = now.since(broken.told) <= self.config.interval * 2;
+            let is_old = is_told && now.since(broken.since) >= self.config.silence_max()
+                || mutants::is(Mutant::CutsUndebounced);
             is_old || unheard.contains(&link.0) || unheard.contains(&link.1)
         };
-        let broken = self.broken.iter().filter(|(link, since)| counts(link, **since)).map(|(link, _)| *link);
+        let broken =
+            self.broken.iter().filter(|(link, broken)| counts(link, **broken)).map(|(link, _)| *link);
         let is_between_holders = |link: &(NodeId, NodeId)| self.holders(&[link.0, link.1]).len() == 2;
         let (links, hints) = broken.partition(is_between_holders);
         let heard = self.heard_by_somebody(now)?;
@@ -567,6 +590,10 @@ impl Peer {
 
     fn is_heard(&self, now: Instant, config: &DetectorConfig) -> bool {
         !self.is_dead && !self.is_closed && now.since(self.heard) < config.silence_max()
+    }
+
+    fn row_came(&self) -> Option<Instant> {
+        self.row.as_ref().map(|(_, came)| *came)
     }
 
     /// Its row, unless it is as old as its sender would be silent.

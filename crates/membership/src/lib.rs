@@ -641,8 +641,11 @@ impl Membership {
     /// Whether a majority of voters may be within earshot. A proposal of a minority could only be decided when it is out of date.
     fn hears_majority(&self, now: Now) -> bool {
         let Some(state) = self.log.as_ref().and_then(ControlLog::state) else { return true };
-        let suspects =
-            |node| self.detector.as_ref().is_some_and(|detector| detector.suspects(now.monotonic, node));
+        // (Who is no member is not listened to, but may vote.)
+        let suspects = |node| {
+            let misses = |detector: &Detector| detector.suspects_member(now.monotonic, node);
+            self.detector.as_ref().is_some_and(misses)
+        };
         let is_there = |node: NodeId| node == self.config.node || self.up.contains(&node) && !suspects(node);
         let voters = state.voters().iter().filter(|info| info.votes);
         let (there, away): (Vec<NodeId>, Vec<NodeId>) =

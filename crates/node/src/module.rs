@@ -6,6 +6,7 @@
 //!   ask and hear is handled in newer views too (`Fence::Older`): a primary that stayed goes on, one that changed refuses. (Signals that make
 //!   views, and those to and from modules without one, are exempt.)
 //! - An ldm enters a view with the tables, all others with the complete map; what a module sends from then on belongs to it.
+//! - What a node had sent from a newer view before it was lost is undone as soon as it is done: its sessions do not end it.
 //! - A signal's epoch is adopted before the signal is handled; every signal leaves with the module's view and epoch. One whose epoch is
 //!   impossibly far ahead comes from a broken peer: it is dropped, and nobody adopts its epoch.
 
@@ -16,6 +17,7 @@ use protocol::signal::InfoTable;
 use protocol::{Address, Budget, Envelope, Input, Module, NodeRole, Outputs, Signal, View};
 use query::{NodeMap, Query, Shared};
 use sql::SqlModule;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use stdx::{Instant, Now};
 use transaction::mutants::{self, Mutant};
@@ -45,6 +47,10 @@ pub struct NodeModule {
     epoch: Epoch,
     early: Vec<Envelope>,
     refused: Refused,
+    /// As the newest map says.
+    losses: BTreeMap<NodeId, u64>,
+    /// Nodes without partitions that were lost after they had sent something of `early`.
+    lost_early: BTreeSet<NodeId>,
     block: Block,
 }
 
@@ -68,6 +74,8 @@ impl NodeModule {
             epoch: Epoch(1),
             early: Vec::new(),
             refused: Refused::default(),
+            losses: BTreeMap::new(),
+            lost_early: BTreeSet::new(),
             block,
         }
     }
@@ -241,6 +249,11 @@ impl NodeModule {
 
     /// Signals that came ahead of the view are handled now.
     fn install_view(&mut self, now: Now, map: &NodeMap, budget: &mut Budget, outputs: &mut Outputs<Shared>) {
+        if map.losses != self.losses {
+            let is_lost = |node: &NodeId| map.losses.get(node) != self.losses.get(node);
+            self.lost_early.extend(self.early.iter().map(|early| early.from.node).filter(is_lost));
+            self.losses.clone_from(&map.losses);
+        }
         if map.view.number <= self.view {
             return;
         }
@@ -249,6 +262,14 @@ impl NodeModule {
         for envelope in std::mem::take(&mut self.early) {
             self.handle_signal(now, envelope, budget, outputs);
         }
+        if let Block::Ldm(ldm) = &mut self.block
+            && !self.lost_early.is_empty()
+        {
+            let lost: Vec<NodeId> = self.lost_early.iter().copied().collect();
+            ldm.abort_of_lost_sessions(&lost, outputs);
+        }
+        let early: BTreeSet<NodeId> = self.early.iter().map(|early| early.from.node).collect();
+        self.lost_early.retain(|node| early.contains(node));
     }
 }
 

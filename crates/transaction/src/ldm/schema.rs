@@ -136,6 +136,9 @@ impl Ldm {
         self.map = map;
         self.install_partitions(before);
         if has_lost || self.map.view.number > before {
+            for node in &gone {
+                self.void.remove(node);
+            }
             self.abort_of_lost_sessions(&gone, outputs);
         }
         if self.map.view.number > before.max(ViewNumber(1)) {
@@ -160,22 +163,30 @@ impl Ldm {
     /// Sessions of a lost node cannot go on: what they had open here is undone, what is being committed is left to its decider.
     /// That holds when the node is back already, too. Its next life may have begun here before this was known: such transactions go with the
     /// others, and are remembered as void, so that none goes on without what it had done.
-    fn abort_of_lost_sessions(&mut self, gone: &[NodeId], outputs: &mut Outputs<Shared>) {
-        let is_gone = |session: Address| self.is_lost(session.node) || gone.contains(&session.node);
-        let held = self.held.iter().filter(|(_, held)| is_gone(held.session));
+    pub fn abort_of_lost_sessions(&mut self, gone: &[NodeId], outputs: &mut Outputs<Shared>) {
+        let map = Arc::clone(&self.map);
+        let is_lost_session = |session: Address| map.is_out(session.node) || gone.contains(&session.node);
+        let held = self.held.iter().filter(|(_, held)| is_lost_session(held.session));
         let mut places: Vec<(NodeId, Place)> =
             held.map(|(place, held)| (held.session.node, *place)).collect();
-        let waiting = self.waits.values().filter(|waiting| is_gone(waiting.run.from()));
+        let waiting = self.waits.values().filter(|waiting| is_lost_session(waiting.run.from()));
         places.extend(
             waiting.map(|waiting| (waiting.run.from().node, (waiting.transaction, waiting.key.partition))),
         );
         places.sort_unstable();
         places.dedup();
-        for node in gone {
-            self.void.remove(node);
+        // Who waits for memory or for a takeover is refused when it goes on.
+        for (session, place) in self.postponed() {
+            if is_lost_session(session) {
+                self.void.entry(session.node).or_default().insert(place);
+            }
         }
         for (node, place) in places {
             self.void.entry(node).or_default().insert(place);
+            for wait in self.waits_of(place) {
+                // (The next life waits for an answer.)
+                self.refuse_wait(wait, Refusal::WrongView, outputs);
+            }
             self.undo(place, outputs);
         }
     }

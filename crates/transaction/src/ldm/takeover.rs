@@ -694,6 +694,19 @@ impl Ldm {
         self.released.retain(|held_back| !is_its(held_back));
     }
 
+    /// What would stage or lock as soon as it goes on: who asked, and for which transaction.
+    pub(super) fn postponed(&self) -> Vec<(Address, Place)> {
+        let held_back =
+            self.partitions.values().flat_map(|state| &state.takeover.waiting).chain(&self.released);
+        #[expect(clippy::wildcard_enum_match_arm, reason = "only these stage and lock")]
+        let place_of = |(from, signal): &(Address, Signal)| match signal {
+            Signal::Write(request) => Some((*from, (request.transaction, request.partition))),
+            Signal::Read(request) => Some((*from, (request.transaction?, request.partition))),
+            _ => None,
+        };
+        held_back.filter_map(place_of).chain(self.memory_waits()).collect()
+    }
+
     /// What was held back is looked at again, after this handler's other work.
     fn release(&mut self, partition: PartitionId, outputs: &mut Outputs<Shared>) {
         let Some(state) = self.partitions.get_mut(&partition) else { return };

@@ -143,7 +143,7 @@ impl Ldm {
     }
 
     /// The waits of a transaction in a partition, in the order of their beginning.
-    fn waits_of(&self, place: super::Place) -> Vec<WaitId> {
+    pub(super) fn waits_of(&self, place: super::Place) -> Vec<WaitId> {
         let mut waits = self.waits_of_transaction(place.0);
         waits.retain(|wait| self.waits.get(wait).is_some_and(|waiting| waiting.key.partition == place.1));
         waits
