@@ -141,6 +141,11 @@ impl Scenario {
         if scenario.faults.is_empty() && replicas > 1 && prng.chance(1, 3) {
             scenario.draw_disruptions(&mut prng);
         }
+        // (A generator of its own: what seeds meant before is not drawn anew.)
+        let mut prng = Prng::new(seed ^ 0x51e4_b007);
+        if replicas > 1 && prng.chance(1, 6) {
+            scenario.draw_slowness(&mut prng);
+        }
         scenario
     }
 
@@ -166,6 +171,19 @@ impl Scenario {
                 kind => Disruption::Cut { from: node, to: other, is_both_ways: kind == 2, time },
             };
             self.disruptions.push((1 + prng.below(200), disruption));
+        }
+    }
+
+    /// A node that gets little of its CPU: it stands still most of the time, but never for long. Deaths may come on top of that.
+    fn draw_slowness(&mut self, prng: &mut Prng) {
+        let number = 1 + prng.below(u64::from(self.shape.data_nodes));
+        let node = NodeId(u16::try_from(number).unwrap_or(1));
+        let (mut at, rounds, pause_max) =
+            (1 + prng.below(100), 5 + prng.below(40), [5, 40, 180][prng.index(3)]);
+        for _ in 0..rounds {
+            let pause = 1 + prng.below(pause_max);
+            self.disruptions.push((at, Disruption::Pause { node, time: pause * 1_000_000 }));
+            at += pause + prng.below(4);
         }
     }
 

@@ -1,7 +1,7 @@
 //! Nodes, queues, the clock and the network of one simulated cluster.
 //!
 //! Every module has a queue. A step draws one module with work, gives it one input with a drawn budget, and advances its clock a little.
-//! When nobody has work, time jumps to the next delivery or deadline.
+//! When nobody has work, time jumps to the next delivery or deadline. Each node has a clock of its own, which is never quite right.
 //!
 //! The network delivers signals between two modules in order (as one TCP connection does) and reorders everything else by drawn delays;
 //! client bytes arrive in drawn pieces. A crash of a node drops its modules, its queues and what it has not sent; what is on its way still
@@ -92,7 +92,32 @@ struct Node {
     is_open: bool,
     /// Tells its process start apart from others.
     start: u64,
+    clock: Clock,
     slots: BTreeMap<Address, Slot>,
+}
+
+/// The monotonic clock of one node: it begins anywhere, and goes a little faster or slower than virtual time.
+#[derive(Clone, Copy, Debug)]
+struct Clock {
+    begins_at: u64,
+    per_mille: u64,
+}
+
+impl Clock {
+    /// Two of them differ by less than the 64th that leases allow for.
+    fn drawn(random: u64) -> Self {
+        Self { begins_at: (random >> 32) % 1_000_000 * 1_000_000, per_mille: 993 + random % 15 }
+    }
+
+    fn at(self, virtual_time: u64) -> Instant {
+        Instant(self.begins_at + virtual_time * self.per_mille / 1_000)
+    }
+
+    /// The first virtual time at which it shows this, or more.
+    fn shows(self, instant: Instant) -> u64 {
+        let passed = u128::from(instant.0.saturating_sub(self.begins_at));
+        u64::try_from((passed * 1_000).div_ceil(u128::from(self.per_mille))).unwrap_or(u64::MAX)
+    }
 }
 
 /// Something that will happen at a time.
@@ -375,7 +400,8 @@ impl World {
             };
             slots.insert(address, slot);
         }
-        self.nodes.insert(node, Node { role, is_open: false, start, slots });
+        let clock = Clock::drawn(start);
+        self.nodes.insert(node, Node { role, is_open: false, start, clock, slots });
     }
 
     // ---- running ------------------------------------------------------------------------------------------------------------------
@@ -409,32 +435,38 @@ impl World {
     }
 
     fn runnable(&self) -> Vec<Address> {
-        let now = Instant(self.now);
         let awake = self.nodes.iter().filter(|(node, _)| self.faults.pause_of(**node) <= self.now);
-        let slots = awake.flat_map(|(_, node)| &node.slots);
-        slots
-            .filter(|(_, slot)| !slot.queue.is_empty() || slot.module.deadline().is_some_and(|at| at <= now))
-            .map(|(address, _)| *address)
-            .collect()
+        let slots = awake.flat_map(|(_, node)| {
+            let now = node.clock.at(self.now);
+            let has_work = move |slot: &Slot| {
+                !slot.queue.is_empty() || slot.module.deadline().is_some_and(|at| at <= now)
+            };
+            node.slots.iter().filter(move |(_, slot)| has_work(slot))
+        });
+        slots.map(|(address, _)| *address).collect()
     }
 
     /// Nobody has work: time goes on to whatever comes next.
     fn jump(&mut self) -> bool {
         let delivery = self.deliveries.peek().map(|Reverse(timed)| timed.at);
         // A process that stands still has whatever it has to do to do when it goes on.
-        let next = |node: &NodeId, slot: &Slot| {
-            let due = if slot.queue.is_empty() { slot.module.deadline()?.0 } else { self.now };
-            Some(due.max(self.faults.pause_of(*node)))
+        let next = |id: &NodeId, clock: Clock, slot: &Slot| {
+            let due = if slot.queue.is_empty() { clock.shows(slot.module.deadline()?) } else { self.now };
+            Some(due.max(self.faults.pause_of(*id)))
         };
-        let slots = self.nodes.iter().flat_map(|(id, node)| node.slots.values().map(move |slot| (id, slot)));
-        let deadline = slots.filter_map(|(node, slot)| next(node, slot)).min();
+        let slots = self
+            .nodes
+            .iter()
+            .flat_map(|(id, node)| node.slots.values().map(move |slot| (id, node.clock, slot)));
+        let deadline = slots.filter_map(|(id, clock, slot)| next(id, clock, slot)).min();
         let Some(next) = [delivery, deadline].into_iter().flatten().min() else { return false };
         self.now = self.now.max(next);
         true
     }
 
-    fn clock(&self) -> Now {
-        Now { monotonic: Instant(self.now), wall: WallTime(WALL_START_US + self.now / 1_000) }
+    fn clock_of(&self, node: NodeId) -> Now {
+        let clock = self.nodes.get(&node).map_or(Clock { begins_at: 0, per_mille: 1_000 }, |node| node.clock);
+        Now { monotonic: clock.at(self.now), wall: WallTime(WALL_START_US + self.now / 1_000) }
     }
 
     fn slot_mut(&mut self, address: Address) -> Option<&mut Slot> {
@@ -449,7 +481,7 @@ impl World {
 
     fn run_module(&mut self, address: Address) {
         self.now += 200 + self.prng.below(5_000);
-        let now = self.clock();
+        let now = self.clock_of(address.node);
         let mut budget =
             Budget { rows: u32::try_from(1 + self.prng.below(self.shape.budget_max)).unwrap_or(1) };
         let Some(slot) = self.slot_mut(address) else { return };

@@ -2,6 +2,7 @@
 
 use crate::module::SqlConfig;
 use crate::nonce::NonceSource;
+use crate::orphans::Orphans;
 use crate::statement_cache::StatementCache;
 use memory::MemoryManager;
 use protocol::{Address, Budget, ConnectionId, Outputs, Signal};
@@ -27,6 +28,8 @@ pub(crate) struct ModuleState {
     next_transaction: u64,
     /// The session of each transaction that has written or locked something; of each session the last one.
     transactions: FixedMap<TransactionId, u32>,
+    /// Commits whose sessions are gone.
+    pub(crate) orphans: Orphans,
     /// When the node started; nothing before that.
     pub(crate) started: Option<Instant>,
     /// Counted for SHOW STATUS.
@@ -87,6 +90,7 @@ impl ModuleState {
             key: Vec::new(),
             next_transaction: 1,
             transactions: FixedMap::default(),
+            orphans: Orphans::default(),
             started: None,
             counters: Counters::default(),
         }

@@ -13,7 +13,7 @@ use crate::session::Session;
 use memory::MemoryManager;
 use protocol::module::Counts;
 use protocol::signal::{InfoTable, Probe, RequestId};
-use protocol::{Address, Budget, ConnectionId, ConnectionKind, Envelope, Input, Outputs, Signal};
+use protocol::{Address, Budget, ConnectionId, ConnectionKind, Envelope, Input, Outputs, Signal, View};
 use query::{NodeMap, Shared};
 use std::sync::Arc;
 use stdx::{Duration, FixedMap, Instant, Now};
@@ -255,6 +255,10 @@ impl SqlModule {
         let is_new_view = map.view.number > self.state.map.view.number;
         let lost = if map.lost == self.state.map.lost { Vec::new() } else { map.lost.clone() };
         let before = std::mem::replace(&mut self.state.map, map);
+        let (map, members) = (Arc::clone(&self.state.map), Arc::clone(&before.view));
+        let life = |view: &View, node| view.node(node).map(|info| info.incarnation);
+        let is_out = |node| map.is_out(node) || life(&members, node) != life(&map.view, node);
+        self.state.orphans.on_lost(is_out, &map, self.state.address, outputs);
         if is_new_view {
             self.with_all(now, budget, outputs, |session, env| session.on_view_changed(env, &before.view));
         }
@@ -286,6 +290,7 @@ impl SqlModule {
                 self.on_reply(done.request, Reply::Write(done.result), now, budget, outputs)
             }
             Signal::CommitDone(done) => {
+                self.state.orphans.on_answer(done.request);
                 self.on_reply(done.request, Reply::Commit(done.outcome), now, budget, outputs)
             }
             Signal::RollbackDone { request, held } => {
@@ -312,6 +317,8 @@ impl SqlModule {
             }
             Signal::ProbeSession(probe) => self.on_probe(probe, now, budget, outputs),
             Signal::PeerLost { node, .. } => {
+                let map = Arc::clone(&self.state.map);
+                self.state.orphans.on_lost(|lost| lost == node, &map, self.state.address, outputs);
                 self.with_all(now, budget, outputs, |session, env| session.on_node_lost(env, node));
             }
             Signal::KillSession { connection, query_only } => {

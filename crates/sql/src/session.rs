@@ -647,6 +647,11 @@ impl Session {
     /// Drops the statement that runs and aborts the transaction, unless its commit is on its way.
     fn abandon(&mut self, env: &mut Environment<'_>) {
         let is_committing = self.running.as_ref().is_some_and(|running| running.is_committing());
+        let coordinator = self.running.as_ref().and_then(|running| running.coordinator());
+        if let (Some((request, coordinator)), Some(transaction)) = (coordinator, self.core.transaction.id()) {
+            let participants = self.core.transaction.participants();
+            env.module.orphans.adopt(request, coordinator, transaction, participants);
+        }
         if let Some(mut running) = self.running.take() {
             running.abandon(env);
         }

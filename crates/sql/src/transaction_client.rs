@@ -172,6 +172,11 @@ impl TransactionClient {
         !self.participants.is_empty()
     }
 
+    /// Where it has, or may have, something.
+    pub(crate) fn participants(&self) -> Vec<PartitionId> {
+        self.participants.keys().copied().collect()
+    }
+
     /// The partition, if there is exactly one.
     pub(crate) fn only_participant(&self) -> Option<PartitionId> {
         self.participants.keys().next().copied().filter(|_| self.participants.len() == 1)

@@ -24,6 +24,7 @@ mod commit;
 mod copy;
 mod deadlock;
 mod inspect;
+mod lease;
 mod question;
 mod reads;
 mod reclaim;
@@ -221,6 +222,7 @@ pub struct Ldm {
     unsettled_count: usize,
     /// Requests that were held back and may go on.
     released: VecDeque<(Address, Signal)>,
+    is_lease_awaited: bool,
     locks: Locks,
     waits: FixedMap<WaitId, Waiting>,
     waits_by_transaction: BTreeSet<(TransactionId, WaitId)>,
@@ -268,6 +270,7 @@ impl Ldm {
             settled: ViewNumber(0),
             unsettled_count: 0,
             released: VecDeque::new(),
+            is_lease_awaited: false,
             locks: Locks::default(),
             waits: FixedMap::default(),
             waits_by_transaction: BTreeSet::new(),
@@ -330,7 +333,11 @@ impl Ldm {
         budget: &mut Budget,
         outputs: &mut Outputs<Shared>,
     ) {
-        self.dispatch(now, envelope.from, envelope.signal, budget, outputs);
+        if self.is_postponed(now, &envelope.signal) {
+            self.released.push_back((envelope.from, envelope.signal));
+        } else {
+            self.dispatch(now, envelope.from, envelope.signal, budget, outputs);
+        }
         if !self.released.is_empty() {
             self.go_on_released(now, budget, outputs);
         }
@@ -340,6 +347,9 @@ impl Ldm {
 
     /// What was held back goes on, as much as the slice allows.
     fn go_on_released(&mut self, now: Now, budget: &mut Budget, outputs: &mut Outputs<Shared>) {
+        if !self.is_leased(now) {
+            return self.await_lease(now);
+        }
         while budget.spend(1)
             && let Some((from, signal)) = self.released.pop_front()
         {
@@ -591,6 +601,7 @@ impl Ldm {
             && self.outcome_waits.is_empty()
             && self.is_reclaim_idle()
             && self.askers.is_empty()
+            && self.released.is_empty()
             && self.unsettled_count == 0
     }
 }

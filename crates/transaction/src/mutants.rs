@@ -51,10 +51,12 @@ pub enum Mutant {
     CopyHalfPublished,
     /// A joining member records a commit whose rows it never got.
     EarlyCommitRecorded,
+    /// A primary that was left out without knowing it grants locks and answers what changes nothing.
+    LockUnleased,
 }
 
 /// All of them.
-pub const ALL: [Mutant; 10 + 13] = [
+pub const ALL: [Mutant; 10 + 14] = [
     Mutant::AckBeforeBackup,
     Mutant::BackupFallsBack,
     Mutant::CommitOnPartialPrepare,
@@ -78,6 +80,7 @@ pub const ALL: [Mutant; 10 + 13] = [
     Mutant::JoiningNotNeeded,
     Mutant::CopyHalfPublished,
     Mutant::EarlyCommitRecorded,
+    Mutant::LockUnleased,
 ];
 
 #[cfg(feature = "mutants")]

@@ -1,4 +1,4 @@
-//! Single-row statements on a few keys: reads, updates, upserts, deletes, each autocommitted, each with a value of its own.
+//! Single-row statements on a few keys: reads, locking reads, updates, upserts, deletes, each autocommitted, each with a value of its own.
 
 use crate::client::{Action, Answer, Script};
 use stdx::Prng;
@@ -71,7 +71,11 @@ impl Registers {
         self.next_value += 1;
         let value = self.client * 1_000_000 + self.next_value;
         let (operation, text) = match prng.below(8) {
-            0..=3 => (Operation::Read(None), format!("SELECT v FROM sim.registers WHERE k = {key}")),
+            0..=2 => (Operation::Read(None), format!("SELECT v FROM sim.registers WHERE k = {key}")),
+            3 => {
+                let lock = ["FOR UPDATE", "FOR SHARE"][prng.index(2)];
+                (Operation::Read(None), format!("SELECT v FROM sim.registers WHERE k = {key} {lock}"))
+            }
             4 | 5 => {
                 let text = format!(
                     "INSERT INTO sim.registers VALUES ({key}, {value}) ON DUPLICATE KEY UPDATE v = VALUES(v)"

@@ -104,6 +104,11 @@ pub(crate) struct CommitRun {
 }
 
 impl CommitRun {
+    /// The coordinator that has not answered, and what it was asked.
+    pub(crate) fn waits_for(&self) -> Option<(RequestId, Address)> {
+        self.request.zip(self.coordinator)
+    }
+
     /// What became of it, once that is known.
     pub(crate) fn poll(
         &mut self,

@@ -32,7 +32,7 @@ use crate::statement_cache::CachedStatement;
 use expression::Settings;
 use mysql_protocol::result::RowFormat;
 use protocol::signal::{CommitOutcome, RequestId};
-use protocol::{Signal, SqlError};
+use protocol::{Address, Signal, SqlError};
 use std::sync::Arc;
 use stdx::{Duration, Instant};
 use types::{PartitionId, Value};
@@ -124,6 +124,14 @@ impl Running {
     pub(super) fn abandon(&mut self, env: &mut Environment<'_>) {
         if let Some(Stage::Execute(Execution::Ddl(run))) = &mut self.stage {
             run.release(env);
+        }
+    }
+
+    /// The coordinator whose answer to a COMMIT is awaited.
+    pub(super) fn coordinator(&self) -> Option<(RequestId, Address)> {
+        match &self.stage {
+            Some(Stage::Commit { commit, .. }) => commit.waits_for(),
+            _ => None,
         }
     }
 

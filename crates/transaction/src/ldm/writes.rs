@@ -94,7 +94,8 @@ impl Ldm {
             .check_primary(run.request.partition)
             .and_then(|()| self.check_schema(run.request.table, run.request.partition))
             .and_then(|()| self.check_open(place))
-            .and_then(|()| self.check_session(run.from, place));
+            .and_then(|()| self.check_session(run.from, place))
+            .and_then(|()| self.check_lease(now));
         if let Err(refusal) = checked {
             return self.refuse_write(run, refusal, outputs);
         }
