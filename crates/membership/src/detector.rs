@@ -10,6 +10,8 @@
 //! - A node that nobody hears leaves when that has settled for a moment: the others see its connections close a little later than this one.
 //! - Otherwise somebody hears it: one-way and partial cuts. They are debounced: the links must be broken for as long as a silent node may
 //!   be silent, and their ends must say so still, so that a link that flaps costs nothing, nor does one that the end that died had not known yet.
+//! - Who did not run itself (it was stopped, or starved of CPU) has heard nobody meanwhile, and blames nobody for that: only proofs count until it has
+//!   run for half as long again as a node may be silent. The same holds for who hears the first of the others again (or at first), after it heard nobody.
 //!
 //! The lowest member that stays proposes at once, the next ones later, if the view has not changed: the compare-and-set takes one.
 //!
@@ -75,6 +77,11 @@ impl DetectorConfig {
     /// How long a node may be silent.
     fn silence_max(&self) -> Duration {
         self.interval * self.misses
+    }
+
+    /// For how long a node that was away blames nobody: until the others can have heard it and said so, and its own silence is over.
+    fn patience(&self) -> Duration {
+        self.silence_max() * 3 / 2
     }
 
     /// How long a grant lasts, as its granter counts.
@@ -146,6 +153,10 @@ pub struct Detector {
     changed: Instant,
     /// It was looked at since it has settled.
     is_settled: bool,
+    /// It hears nobody.
+    is_alone: bool,
+    /// Until then it blames nobody for silence: it did not run itself, or was alone.
+    blames_from: Instant,
     /// What this node has decided, and when it says so.
     proposal: Option<(Vec<NodeId>, Instant)>,
 }
@@ -171,6 +182,8 @@ impl Detector {
             broken: BTreeMap::new(),
             changed: now,
             is_settled: false,
+            is_alone: false,
+            blames_from: now,
             proposal: None,
         };
         detector.install(now, view);
@@ -291,6 +304,17 @@ impl Detector {
 
     // ---- inputs -------------------------------------------------------------------------------------------------------------------
 
+    /// Before every input: if this node should have beaten long ago, it did not run, and what it has not heard proves nothing. What others sent
+    /// meanwhile is still to be read.
+    fn forgive_own_silence(&mut self, now: Instant) {
+        if now.since(self.beat_at) >= self.config.silence_max() / 2 {
+            for peer in self.peers.values_mut() {
+                peer.heard = peer.heard.max(now);
+            }
+            self.blames_from = now + self.config.patience();
+        }
+    }
+
     /// A heartbeat of a life of a node. False if the view has no such life, or it is dead.
     pub fn on_heartbeat(
         &mut self,
@@ -300,6 +324,7 @@ impl Detector {
         heartbeat: Heartbeat,
         outputs: &mut DetectorOutputs,
     ) -> bool {
+        self.forgive_own_silence(now);
         if heartbeat.view > self.view.number {
             outputs.behind = Some(from);
         }
@@ -350,6 +375,7 @@ impl Detector {
 
     /// The links to a member are up (again).
     pub fn on_link_up(&mut self, now: Instant, node: NodeId) {
+        self.forgive_own_silence(now);
         if let Some(peer) = self.peers.get_mut(&node) {
             peer.is_closed = false;
         }
@@ -358,6 +384,7 @@ impl Detector {
 
     /// The connection to a member has closed: it proves nothing.
     pub fn on_link_down(&mut self, now: Instant, node: NodeId, outputs: &mut DetectorOutputs) {
+        self.forgive_own_silence(now);
         if let Some(peer) = self.peers.get_mut(&node) {
             peer.is_closed = true;
         }
@@ -375,6 +402,7 @@ impl Detector {
         incarnation: Incarnation,
         outputs: &mut DetectorOutputs,
     ) {
+        self.forgive_own_silence(now);
         if let Some(peer) = self.peers.get_mut(&node).filter(|peer| peer.incarnation == incarnation) {
             peer.is_dead = true;
         }
@@ -384,6 +412,7 @@ impl Detector {
 
     /// Time has passed.
     pub fn on_deadline(&mut self, now: Instant, outputs: &mut DetectorOutputs) {
+        self.forgive_own_silence(now);
         self.look(now);
         if self.beat_at <= now {
             self.beat_at = now + self.config.interval;
@@ -440,6 +469,11 @@ impl Detector {
     /// Brings the picture of broken links up to date.
     fn look(&mut self, now: Instant) {
         let mine = self.own_row(now);
+        let is_alone = mine.hears.is_empty();
+        if self.is_alone && !is_alone {
+            self.blames_from = now + self.config.patience();
+        }
+        self.is_alone = is_alone;
         let mut links: BTreeMap<(NodeId, NodeId), Instant> = BTreeMap::new();
         let config = self.config;
         let rows = self.others().filter_map(|(_, peer)| peer.fresh_row(now, &config).zip(peer.row_came()));
@@ -503,7 +537,7 @@ impl Detector {
         if !dead.is_empty() && self.is_allowed(&dead) {
             return Some(dead);
         }
-        if now < self.changed + SETTLE {
+        if now < self.changed + SETTLE || now < self.blames_from {
             return None;
         }
         let unheard: Vec<NodeId> =
@@ -515,10 +549,13 @@ impl Detector {
                 || mutants::is(Mutant::CutsUndebounced);
             is_old || unheard.contains(&link.0) || unheard.contains(&link.1)
         };
-        let broken =
-            self.broken.iter().filter(|(link, broken)| counts(link, **broken)).map(|(link, _)| *link);
         let is_between_holders = |link: &(NodeId, NodeId)| self.holders(&[link.0, link.1]).len() == 2;
-        let (links, hints) = broken.partition(is_between_holders);
+        let (links, hints): (BTreeMap<_, _>, BTreeMap<_, _>) =
+            self.broken.iter().partition(|(link, _)| is_between_holders(link));
+        let links =
+            links.into_iter().filter(|(link, broken)| counts(link, *broken)).map(|(link, _)| link).collect();
+        // A hint counts at once: the links of who is cut off break one after the other.
+        let hints = hints.into_keys().collect();
         let heard = self.heard_by_somebody(now)?;
         let leavers = cover::fewest(&links, &hints, |node| heard.contains(&node), may_leave)?;
         Some(leavers).filter(|leavers| !leavers.is_empty())

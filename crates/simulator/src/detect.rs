@@ -49,9 +49,11 @@ enum Failure {
     Flap,
     /// A data node and the management node are cut from each other: all rows are still in reach of each other.
     WitnessCut,
+    /// All others stop for long, and go on.
+    OthersPause,
 }
 
-const FAILURES: [Failure; 11] = [
+const FAILURES: [Failure; 12] = [
     Failure::None,
     Failure::Killed,
     Failure::Farewell,
@@ -63,6 +65,7 @@ const FAILURES: [Failure; 11] = [
     Failure::PairCut,
     Failure::Flap,
     Failure::WitnessCut,
+    Failure::OthersPause,
 ];
 
 /// What became of a seed.
@@ -322,6 +325,13 @@ impl World {
                     member.paused_until = self.now + wait;
                 }
             }
+            Failure::OthersPause => {
+                for node in others {
+                    if let Some(member) = self.members.get_mut(&node) {
+                        member.paused_until = self.now + silence * 3;
+                    }
+                }
+            }
             Failure::Deaf => self.cut.extend(others.iter().map(|node| (*node, victim))),
             Failure::Mute => self.cut.extend(others.iter().map(|node| (victim, *node))),
             Failure::WitnessCut => self.cut.extend([(victim, MANAGEMENT), (MANAGEMENT, victim)]),
@@ -368,7 +378,11 @@ impl World {
         let gone: Vec<NodeId> =
             self.members.keys().copied().filter(|node| *node != MANAGEMENT && !in_sync(*node)).collect();
         let expected = match self.failure {
-            Failure::None | Failure::ShortPause | Failure::Flap | Failure::WitnessCut => Vec::new(),
+            Failure::None
+            | Failure::ShortPause
+            | Failure::Flap
+            | Failure::WitnessCut
+            | Failure::OthersPause => Vec::new(),
             Failure::Killed
             | Failure::Farewell
             | Failure::Silent
@@ -401,7 +415,11 @@ impl World {
             u64::try_from(self.config.interval.as_nanos()).unwrap_or(0) * u64::from(self.config.misses);
         let slack = 4 * self.delay_max + 40 * MILLISECOND;
         let limit = match self.failure {
-            Failure::None | Failure::ShortPause | Failure::Flap | Failure::WitnessCut => return Ok(()),
+            Failure::None
+            | Failure::ShortPause
+            | Failure::Flap
+            | Failure::WitnessCut
+            | Failure::OthersPause => return Ok(()),
             Failure::Killed | Failure::Farewell => slack,
             // Nobody hears it: as long as it may be silent, and a heartbeat to say so.
             Failure::Silent | Failure::LongPause | Failure::Mute | Failure::Deaf => silence * 5 / 4 + slack,
