@@ -13,6 +13,7 @@
 
 mod check;
 mod information;
+mod restart_info;
 mod schema;
 mod sequences;
 
@@ -28,6 +29,7 @@ use protocol::{
     RequestToRuntime, Severity, Signal, View,
 };
 use query::{NodeMap, PublishedReader, Shared};
+use restart_info::{RestartInfo, Step};
 use schema::{Backfill, SchemaReading};
 use sequences::Sequences;
 use std::collections::BTreeMap;
@@ -87,6 +89,7 @@ pub struct MainModule {
     installed: Vec<NodeId>,
     /// This node joins: the partitions that are copied to it in this view.
     copied: Vec<PartitionId>,
+    restart: RestartInfo,
     schema: Arc<Schema>,
     map: Arc<NodeMap>,
     readers: BTreeMap<Address, Vec<PublishedReader>>,
@@ -129,6 +132,7 @@ impl MainModule {
             is_installed: false,
             installed: Vec::new(),
             copied: Vec::new(),
+            restart: RestartInfo::default(),
             map: Arc::new(map),
             schema,
             readers: BTreeMap::new(),
@@ -190,8 +194,11 @@ impl MainModule {
                 self.give_up_connecting(now, outputs);
                 self.give_up_lost(now, outputs);
             }
-            Input::Start { .. } if self.config.management.is_some() => {
-                outputs.request(RequestToRuntime::OpenListeners)
+            Input::Start { .. } => {
+                self.reach(Step::Started);
+                if self.config.management.is_some() {
+                    outputs.request(RequestToRuntime::OpenListeners);
+                }
             }
             Input::Bytes { connection, buffer } => self.on_management_bytes(connection, buffer, outputs),
             Input::Closed { connection, .. } => {
@@ -216,6 +223,7 @@ impl MainModule {
         match envelope.signal {
             Signal::JoinAccepted { incarnation } => {
                 self.incarnation = incarnation;
+                self.reach(Step::Allocated);
                 self.changed(outputs);
             }
             Signal::ViewInstall(view) if from.node == self.config.node => self.on_view(view, outputs),
@@ -225,6 +233,11 @@ impl MainModule {
             Signal::ViewInstalled { view } => self.on_view_installed(from.node, view, outputs),
             Signal::PartitionCopied { partition } if from.node == self.config.node => {
                 self.on_partition_copied(partition, outputs);
+            }
+            Signal::RestartProgress { copied, partitions } => {
+                if let Some(management) = &mut self.config.management {
+                    management.set_progress(from.node, copied, partitions);
+                }
             }
             Signal::PeerFound { node } if from.node == self.config.node => self.on_peer_found(node, outputs),
             Signal::EpochWanted { epoch } => self.on_epoch(now, from, EpochSignals::Wanted(epoch), outputs),
@@ -280,6 +293,7 @@ impl MainModule {
             self.connect_until = Some(self.now.monotonic + CONNECT_PATIENCE);
         }
         self.view = view;
+        self.reach(Step::Included);
         // Who is connected again in a newer view has not been lost in it.
         self.lost.retain(|node| self.view.is_member(*node) && !self.found.contains(node));
         self.given_up.retain(|node| self.lost.contains(node));
@@ -304,10 +318,12 @@ impl MainModule {
     fn on_partition_copied(&mut self, partition: PartitionId, outputs: &mut Outputs<Shared>) {
         if !self.copied.contains(&partition) {
             self.copied.push(partition);
+            self.report_progress(outputs);
         }
         let partitions = (0..u32::try_from(self.view.partitions.len()).unwrap_or(0)).map(PartitionId);
         let mut mine = partitions.filter(|id| self.view.joining(*id).contains(&self.config.node));
         if self.entered == self.view.number && self.is_joining() && mine.all(|id| self.copied.contains(&id)) {
+            self.reach(Step::Copied);
             outputs.event(Severity::Info, format!("node {} has all rows", self.config.node));
             let caught_up = Signal::CaughtUp { view: self.entered };
             outputs.send(self.me(), Address::membership(self.config.node), caught_up);
@@ -323,6 +339,10 @@ impl MainModule {
         self.is_installed = false;
         self.installed.clear();
         self.copied.clear();
+        self.reach(Step::Entered);
+        if self.is_joining() {
+            self.report_progress(outputs);
+        }
         let data_nodes = self.view.groups.first().map_or_else(Vec::new, |group| group.in_sync.clone());
         self.epochs.install(self.now, data_nodes, self.view.epoch_master(), outputs);
         self.restart_reservations(outputs);
@@ -563,6 +583,7 @@ impl MainModule {
         let is_ready = is_ready && !self.is_joining();
         if !self.is_open && self.config.management.is_none() && is_ready {
             self.is_open = true;
+            self.restart.reach(Step::Completed, self.now.monotonic);
             outputs.event(Severity::Info, format!("node {} started", self.config.node));
             outputs.request(RequestToRuntime::OpenListeners);
         }

@@ -66,6 +66,8 @@ pub struct Management {
     config_text: String,
     nodes: Vec<ConfiguredNode>,
     up: BTreeMap<NodeId, bool>,
+    /// Of nodes that are copied to: how many partitions they have, and how many there are.
+    progress: BTreeMap<NodeId, (u32, u32)>,
 }
 
 impl Management {
@@ -78,12 +80,26 @@ impl Management {
         config_text: String,
         nodes: Vec<ConfiguredNode>,
     ) -> Self {
-        Self { node, cluster, version, config_text, nodes, up: BTreeMap::from([(node, true)]) }
+        Self {
+            node,
+            cluster,
+            version,
+            config_text,
+            nodes,
+            up: BTreeMap::from([(node, true)]),
+            progress: BTreeMap::new(),
+        }
     }
 
     /// A node's links came up or went down.
     pub fn set_up(&mut self, node: NodeId, is_up: bool) {
         self.up.insert(node, is_up);
+        self.progress.remove(&node);
+    }
+
+    /// A node that is copied to tells how far it is.
+    pub fn set_progress(&mut self, node: NodeId, copied: u32, partitions: u32) {
+        self.progress.insert(node, (copied, partitions));
     }
 
     /// A connection is gone. (Nothing is kept per connection.)
@@ -177,10 +193,15 @@ impl Management {
 
     fn status(&self, node: &ConfiguredNode, view: &View) -> String {
         let state = match self.state(node, view) {
-            NodeState::NotConnected => "not connected",
-            NodeState::Waiting => "starting (waits to be taken in)",
-            NodeState::Copying => "starting (rows are copied to it)",
-            NodeState::Started => "started",
+            NodeState::NotConnected => "not connected".to_owned(),
+            NodeState::Waiting => "starting (waits to be taken in)".to_owned(),
+            NodeState::Copying => match self.progress.get(&node.node) {
+                Some((copied, partitions)) => {
+                    format!("starting ({copied} of {partitions} partitions are copied to it)")
+                }
+                None => "starting (reads the catalogue)".to_owned(),
+            },
+            NodeState::Started => "started".to_owned(),
         };
         format!("Node {}: {state} ({})\n", node.node, self.version)
     }

@@ -380,6 +380,7 @@ fn fence_of(signal: &Signal) -> Fence {
         | Signal::SchemaInstalled { .. }
         | Signal::InfoRequest { .. }
         | Signal::InfoDone { .. }
+        | Signal::RestartProgress { .. }
         | Signal::StopNode { .. }
         | Signal::KillSession { .. }
         | Signal::Failed { .. } => Fence::None,

@@ -411,6 +411,8 @@ pub enum InfoTable {
     Processes,
     /// Refused and unusual events, counted.
     Counters,
+    /// How far nodes are that start while the cluster runs.
+    RestartInfo,
 }
 
 /// A digest of the rows of a key range of one fragment (`latsdb check`).
@@ -786,6 +788,13 @@ pub enum Signal {
         request: RequestId,
         /// Why.
         error: SqlError,
+    },
+    /// main of a joining member -> main of management nodes: so many of its partitions are copied.
+    RestartProgress {
+        /// Whole.
+        copied: u32,
+        /// All that have to be.
+        partitions: u32,
     },
 }
 

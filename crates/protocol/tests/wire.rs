@@ -393,6 +393,7 @@ fn control() -> Vec<Signal> {
             end: true,
         })),
         Signal::Failed { request: REQUEST, error: SqlError::new(1213, "deadlock") },
+        Signal::RestartProgress { copied: 3, partitions: 8 },
     ];
     let tables = [
         InfoTable::Nodes,
@@ -404,6 +405,7 @@ fn control() -> Vec<Signal> {
         InfoTable::ClusterTransactions,
         InfoTable::Processes,
         InfoTable::Counters,
+        InfoTable::RestartInfo,
     ];
     signals.extend(tables.map(|table| Signal::InfoRequest { request: REQUEST, table }));
     signals

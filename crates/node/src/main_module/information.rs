@@ -46,6 +46,7 @@ impl MainModule {
         match table {
             InfoTable::Nodes => self.answer_info(from, request, self.node_rows(), outputs),
             InfoTable::Resources => self.answer_info(from, request, self.resource_rows(), outputs),
+            InfoTable::RestartInfo => self.answer_info(from, request, self.restart_rows(), outputs),
             InfoTable::Counters => {
                 // All modules, this one included, and the driver.
                 let modules = self.config.modules.clone();

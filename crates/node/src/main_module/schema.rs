@@ -4,6 +4,7 @@
 //! committed makes the reading start again a little later); a version is reported installed once every module of this node uses it or a newer one.
 
 use super::MainModule;
+use super::restart_info::Step;
 use catalogue::{SchemaBuilder, SystemTables};
 use memory::Guard;
 use protocol::program::{Refusal, TableRef};
@@ -275,6 +276,7 @@ impl MainModule {
             return;
         }
         self.schema_reading.has_fetched = true;
+        self.reach(Step::CatalogueRead);
         if Some(schema.version) >= wanted {
             self.schema_reading.is_fetching = false;
             self.schema_reading.read_at = None;

@@ -32,7 +32,8 @@ impl Ldm {
             | InfoTable::CpuStat
             | InfoTable::Resources
             | InfoTable::Processes
-            | InfoTable::Counters => Vec::new(),
+            | InfoTable::Counters
+            | InfoTable::RestartInfo => Vec::new(),
         };
         outputs.send(self.address, from, Signal::InfoDone { request, rows });
     }
