@@ -4,6 +4,9 @@
 //! error that is not retryable, and is not the loss of its connection) ends it, and the campaign with it. Beside it `latsdb bench failover` has clients of its own,
 //! which measure gaps and check what they were told; it injects the faults and waits for nodes to be back. Then replicas are compared.
 //!
+//! Nodes of `latsdb dev` can't be cut from each other. `cut-3s` and the like are injected into a second cluster, whose links go through relays, without
+//! sysbench.
+//!
 //! With `--peer` the same clients measure MariaDB Galera with three nodes, without sysbench.
 //!
 //! **What it deliberately does not do**: judge times.
@@ -34,6 +37,7 @@ const GRACE: Duration = Duration::from_secs(300);
 const DATA_NODES_PER_GROUP: u16 = 2;
 
 /// A campaign.
+#[derive(Clone, Debug)]
 pub(crate) struct Campaign {
     pub(crate) rounds: u32,
     pub(crate) groups: u16,
@@ -77,8 +81,24 @@ fn peer(workspace: &Workspace, binary: &Path, campaign: &Campaign) -> Result<(),
 }
 
 impl Campaign {
-    /// Runs it on a cluster of its own.
+    /// Runs it on a cluster of its own, and cuts on another one.
     pub(crate) fn run(&self, workspace: &Workspace, binary: &Path, name: &str) -> Result<(), Failure> {
+        let (cuts, others): (Vec<String>, Vec<String>) =
+            self.faults.iter().cloned().partition(|fault| fault.starts_with("cut-"));
+        if !others.is_empty() {
+            Self { faults: others, ..self.clone() }.run_on_dev(workspace, binary, name)?;
+        }
+        if cuts.is_empty() {
+            return Ok(());
+        }
+        let campaign = Self { faults: cuts, ..self.clone() };
+        let mut command = campaign.command(workspace, binary, &format!("{name}-cuts"))?;
+        command.args(["--cluster", "relayed"]);
+        command.arg(format!("--data-nodes={}", self.groups * DATA_NODES_PER_GROUP));
+        run(&mut command, campaign.limit())
+    }
+
+    fn run_on_dev(&self, workspace: &Workspace, binary: &Path, name: &str) -> Result<(), Failure> {
         let shape = Shape { data_nodes: self.groups * DATA_NODES_PER_GROUP, ..Shape::default() };
         let cluster = Cluster::start(workspace, binary, name, &shape)?;
         let mut loads = self.start_sysbench(workspace, &cluster, name)?;

@@ -61,7 +61,7 @@ const COMMANDS: &[(&str, &str)] = &[
     (
         "failover",
         "  failover [--rounds 10] [--groups 1] [--fault kill-data]... [--threads 4] [--figures FILE] [--binary LATSDB] [--peer]
-                                      nodes are paused or killed one after the other, under sysbench and checking clients;
+                                      nodes are killed, paused or cut off one after the other, under sysbench and checking clients;
                                       --groups 2: four data nodes; --peer: kill -9 in MariaDB Galera instead
 ",
     ),

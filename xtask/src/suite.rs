@@ -57,6 +57,7 @@ const STEPS: &[(&str, &str, Step)] = &[
     ("hosts", "pools of SQLAlchemy and go-sql-driver that know two hosts go on when one is killed", hosts),
     ("hosts-java", "the same with the failover of Connector/J", hosts_java),
     ("pause", "SIGSTOP of nodes under checking clients: nothing is lost, stale or doubled", pause),
+    ("failover", "every kind of failure once, under sysbench and checking clients", failover),
     ("limits", "full memory, too many connections, a transaction of a million rows", limits),
     ("groups", "four data nodes in two replica groups, and a separate SQL node", groups),
     ("layouts", "modules on threads in the Receive and the LDM setup", layouts),
@@ -469,6 +470,22 @@ fn pause(workspace: &Workspace) -> Result<Passed, Failure> {
     ]);
     program.arg("--calm=500").arg("--dir").arg(workspace.scratch("pause")?);
     run(&mut program, CLIENT_LIMIT)?;
+    Ok(Passed::Done)
+}
+
+/// All that `cargo xtask failover` can do, once or twice each; there it is done for longer.
+fn failover(workspace: &Workspace) -> Result<Passed, Failure> {
+    or_skip!(Tool::Sysbench.ensure());
+    or_skip!(Tool::MariadbClient.ensure());
+    let faults = ["kill-data", "kill-management", "kill-both", "pause-data-1s", "pause-both-1s", "cut-1s"];
+    let campaign = crate::failover::Campaign {
+        rounds: 1,
+        groups: 1,
+        faults: faults.map(ToOwned::to_owned).to_vec(),
+        threads: 2,
+        figures: None,
+    };
+    campaign.run(workspace, &test_binary(workspace), "failover-short")?;
     Ok(Passed::Done)
 }
 

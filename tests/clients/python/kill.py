@@ -182,6 +182,16 @@ def node_comes_back(chosen):
             time.sleep(0.02)
 
 
+def restart_info_tells_it(chosen):
+    connection = connect(chosen.host, chosen.survivor_port)
+    found = rows(
+        connection,
+        "SELECT node_restart_status, partitions_to_copy > 0, partitions_copied = partitions_to_copy FROM ndbinfo.restart_info",
+    )
+    equal(found, (("Restart completed", 1, 1),))
+    connection.close()
+
+
 def read(connection, keys):
     """The values of rows that are there, by key; the keys that could not be read; the errors that said so."""
     marks = ", ".join(map(str, keys))
@@ -301,6 +311,7 @@ def main():
     checks.run("nobody hangs", equal, hung, [])
     if hung:
         checks.close()
+    checks.run("restart_info tells of the return", restart_info_tells_it, chosen)
     both = (chosen.survivor_port, chosen.victim_port)
     for port in both:
         checks.run(f"new writes are taken, port {port}", new_writes_are_taken, chosen, port)
