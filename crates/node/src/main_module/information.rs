@@ -139,7 +139,15 @@ impl MainModule {
         for (request, table) in waiting {
             let rows = match table {
                 InfoTable::Counters => counter_rows(self.config.node, "runtime", 0, &report.counts),
-                _ => self.thread_rows(table, report),
+                InfoTable::Nodes
+                | InfoTable::Threads
+                | InfoTable::ThreadBlocks
+                | InfoTable::CpuStat
+                | InfoTable::Resources
+                | InfoTable::MemoryPerFragment
+                | InfoTable::ClusterTransactions
+                | InfoTable::Processes
+                | InfoTable::RestartInfo => self.thread_rows(table, report),
             };
             if let Some(gathering) = self.gatherings.get_mut(&request) {
                 gathering.has_report = true;
