@@ -11,6 +11,7 @@
 )]
 
 use simulator::{Outcome, Scenario, run_seed};
+use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -70,7 +71,14 @@ fn share(seeds: impl Iterator<Item = u64>) -> u64 {
         if failed > 0 {
             println!("{}", report(seed, &outcome));
         }
-        println!("{ENDED} {failed} {} {}", outcome.steps, outcome.virtual_time);
+        let injected =
+            outcome.injected.iter().map(|(what, count)| format!(" {}={count}", what.replace(' ', "_")));
+        println!(
+            "{ENDED} {failed} {} {}{}",
+            outcome.steps,
+            outcome.virtual_time,
+            injected.collect::<String>()
+        );
     }
     0
 }
@@ -80,6 +88,7 @@ struct Totals {
     failed: u64,
     steps: u64,
     virtual_time: u64,
+    injected: BTreeMap<String, u64>,
 }
 
 fn campaign(first: u64, count: u64) -> u64 {
@@ -92,6 +101,10 @@ fn campaign(first: u64, count: u64) -> u64 {
             .collect();
         shares.into_iter().map(|share| share.join().unwrap()).collect()
     });
+    let mut injected: BTreeMap<&str, u64> = BTreeMap::new();
+    for (what, count) in shares.iter().flat_map(|share| &share.injected) {
+        *injected.entry(what).or_default() += count;
+    }
     let sum = |part: fn(&Totals) -> u64| shares.iter().map(part).sum::<u64>();
     let (failed, seconds) = (sum(|share| share.failed), started.elapsed().as_secs_f64());
     println!(
@@ -100,6 +113,8 @@ fn campaign(first: u64, count: u64) -> u64 {
         Duration::from_nanos(sum(|share| share.virtual_time)).as_secs_f64(),
         count as f64 / seconds
     );
+    let injected = injected.iter().map(|(what, count)| format!("{} {count}", what.replace('_', " ")));
+    println!("injected: {}", injected.collect::<Vec<String>>().join(", "));
     failed
 }
 
@@ -125,6 +140,10 @@ fn overseen_share(first: u64, until: u64, every: u64) -> Totals {
                     totals.failed += number();
                     totals.steps += number();
                     totals.virtual_time += number();
+                    for (what, count) in words.filter_map(|word| word.split_once('=')) {
+                        *totals.injected.entry(what.to_owned()).or_default() +=
+                            count.parse::<u64>().unwrap_or(0);
+                    }
                     next = running.take().map_or(until, |seed| seed + every);
                 }
                 _ => println!("{line}"),

@@ -95,6 +95,8 @@ pub struct Outcome {
     pub steps: u64,
     /// Virtual nanoseconds.
     pub virtual_time: u64,
+    /// What was done to the cluster, and how often.
+    pub injected: BTreeMap<&'static str, u64>,
     /// The last lines of the transcript.
     pub tail: String,
 }
@@ -146,7 +148,21 @@ impl Scenario {
         if replicas > 1 && prng.chance(1, 6) {
             scenario.draw_slowness(&mut prng);
         }
+        if replicas > 1 && prng.chance(1, 10) {
+            scenario.draw_pauses(&mut prng);
+        }
         scenario
+    }
+
+    /// The cluster of this seed, with [`Self::draw_pauses`]; None if it has no second replica.
+    #[must_use]
+    pub fn paused(seed: u64) -> Option<Self> {
+        let mut scenario = Self::from_seed(seed);
+        if scenario.shape.replicas < 2 {
+            return None;
+        }
+        scenario.draw_pauses(&mut Prng::new(seed));
+        Some(scenario)
     }
 
     /// Nodes that stand still, links that are cut, a management node that dies. Who is silent for too long leaves; if it lives, it ends when it hears of that.
@@ -179,11 +195,28 @@ impl Scenario {
         let number = 1 + prng.below(u64::from(self.shape.data_nodes));
         let node = NodeId(u16::try_from(number).unwrap_or(1));
         let (mut at, rounds, pause_max) =
-            (1 + prng.below(100), 5 + prng.below(40), [5, 40, 180][prng.index(3)]);
+            (1 + prng.below(100), 5 + prng.below(40), [5, 20, 40][prng.index(3)]);
         for _ in 0..rounds {
             let pause = 1 + prng.below(pause_max);
             self.disruptions.push((at, Disruption::Pause { node, time: pause * 1_000_000 }));
-            at += pause + prng.below(4);
+            at += pause + 1 + prng.below(4);
+        }
+    }
+
+    /// Nothing but single-row statements through all nodes, and data nodes that stand still for longer than their leases run, one after the other: when
+    /// one goes on, the others have left it out, and it does not know.
+    fn draw_pauses(&mut self, prng: &mut Prng) {
+        self.faults.clear();
+        self.disruptions.clear();
+        (self.lists, self.banks, self.registers) = (0, 0, 4 + prng.below(5));
+        let mut at = 20 + prng.below(100);
+        for _ in 0..1 + prng.below(3) {
+            let number = 1 + prng.below(u64::from(self.shape.data_nodes));
+            let node = NodeId(u16::try_from(number).unwrap_or(1));
+            let longest = [150, 1_500][prng.index(2)];
+            let pause = 150 + prng.below(longest);
+            self.disruptions.push((at, Disruption::Pause { node, time: pause * 1_000_000 }));
+            at += pause + prng.below(1_000);
         }
     }
 
@@ -344,6 +377,7 @@ fn run_world(scenario: &Scenario, mut world: World) -> Outcome {
         digest: world.transcript.digest(),
         steps: world.steps(),
         virtual_time: world.now(),
+        injected: std::mem::take(&mut world.injected),
         tail: world.transcript.tail(),
     }
 }

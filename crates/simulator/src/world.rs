@@ -13,6 +13,7 @@ mod faults;
 
 use crate::client::Client;
 use crate::transcript::Transcript;
+use membership::EXIT_LEFT_OUT;
 use membership::detector::DetectorConfig;
 use memory::{MemoryConfig, MemoryManager};
 use node::{NodeModule, NodeSettings, build};
@@ -230,6 +231,8 @@ pub struct World {
     /// What the files of control logs hold.
     log_files: BTreeMap<NodeId, Vec<u8>>,
     faults: Faults,
+    /// What was done to the cluster, and how often.
+    pub injected: BTreeMap<&'static str, u64>,
     steps: u64,
 }
 
@@ -251,6 +254,7 @@ impl World {
             next_connection: 0,
             log_files: BTreeMap::new(),
             faults: Faults::default(),
+            injected: BTreeMap::new(),
             steps: 0,
             shape,
         };
@@ -343,6 +347,7 @@ impl World {
         let role = members.iter().find(|(member, _)| *member == node).map(|(_, role)| *role);
         let Some(role) = role.filter(|_| !self.nodes.contains_key(&node)) else { return };
         self.transcript.push(format!("{} start of node {node}", self.now));
+        self.count("start");
         let others: Vec<NodeId> = self.nodes.keys().copied().collect();
         self.start_node(node, role, &members);
         for other in others {
@@ -534,7 +539,15 @@ impl World {
                         node.is_open = node.role != NodeRole::Management;
                     }
                 }
-                RequestToRuntime::Exit(_) => self.crash(address.node),
+                RequestToRuntime::Exit(code) => {
+                    self.crash(address.node);
+                    if code == EXIT_LEFT_OUT {
+                        // Its angel starts it again.
+                        self.count("left out");
+                        let pause = 1_000_000 + self.prng.below(50_000_000);
+                        self.start_later(address.node, pause);
+                    }
+                }
                 RequestToRuntime::Report => {}
             }
         }

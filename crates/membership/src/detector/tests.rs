@@ -78,3 +78,31 @@ fn who_does_not_know_the_view_is_not_let_read() {
     b.on_deadline(at(100), &mut from_b);
     assert_eq!(heartbeat(&mut from_b, A).granted, 2);
 }
+
+/// B says that it does not hear C, which it did not know yet, and is silent from then on.
+#[test]
+fn nobody_leaves_for_the_last_words_of_the_dead() {
+    const C: NodeId = NodeId(3);
+    let view = View::first(GroupId(1), vec![info(A, 1), info(B, 1), info(C, 1)], 3, 1);
+    let mut a = Detector::new(A, Incarnation(1), CONFIG, Arc::new(view), at(0));
+    let mut outputs = DetectorOutputs::default();
+    let says = |node, number, hears: &[NodeId]| {
+        let row = LinkRow { node, incarnation: Incarnation(1), number, hears: hears.to_vec() };
+        Heartbeat { view: ViewNumber(1), sequence: number, granted: 0, rows: vec![row] }
+    };
+    for (milliseconds, number) in [(1, 1), (25, 2)] {
+        let heartbeat = says(B, number, &[A]);
+        assert!(a.on_heartbeat(at(milliseconds), B, Incarnation(1), heartbeat, &mut outputs));
+    }
+    let mut leavers = None;
+    for milliseconds in (30..600).step_by(10) {
+        if milliseconds % 50 == 0 {
+            let hears: &[NodeId] = if milliseconds < 200 { &[A, B] } else { &[A] };
+            let heartbeat = says(C, milliseconds / 50, hears);
+            assert!(a.on_heartbeat(at(milliseconds), C, Incarnation(1), heartbeat, &mut outputs));
+        }
+        a.on_deadline(at(milliseconds), &mut outputs);
+        leavers = leavers.or(outputs.leavers.take());
+    }
+    assert_eq!(leavers, Some(vec![B]));
+}

@@ -83,8 +83,19 @@ impl World {
         self.later(self.now + nanoseconds, Delivery::Disruption(disruption));
     }
 
+    /// Something was done to the cluster.
+    pub(super) fn count(&mut self, what: &'static str) {
+        *self.injected.entry(what).or_default() += 1;
+    }
+
     pub(super) fn begin(&mut self, disruption: Disruption) {
         self.transcript.push(format!("{} {disruption:?}", self.now));
+        self.count(match disruption {
+            Disruption::Pause { .. } => "pause",
+            Disruption::Cut { is_both_ways: true, .. } => "cut",
+            Disruption::Cut { is_both_ways: false, .. } => "one-way cut",
+            Disruption::Bounce { .. } => "bounce",
+        });
         match disruption {
             Disruption::Pause { node, time } => {
                 let until = self.faults.paused.entry(node).or_default();
@@ -140,6 +151,7 @@ impl World {
             return;
         }
         kept.clear();
+        self.count("broken connection");
         if let Some((_, kept)) = self.faults.cut.get_mut(&(to, from)) {
             kept.clear();
         }
@@ -191,6 +203,7 @@ impl World {
         let is_silent = gone.role == NodeRole::Data && self.prng.chance(1, 4);
         let has_angel = !is_silent && self.prng.chance(2, 3);
         self.transcript.push(format!("{} crash of node {node}, silent: {is_silent}", self.now));
+        self.count(if is_silent { "silent crash" } else { "crash" });
         // Links that were about to come up never do.
         let is_of_node = |delivery: &Delivery| matches!(delivery, Delivery::LinkUp { at, node: peer } if *at == node || *peer == node);
         self.deliveries.retain(|Reverse(timed)| !is_of_node(&timed.delivery));
