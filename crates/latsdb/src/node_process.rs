@@ -225,6 +225,7 @@ fn settings(config: &ClusterConfig, text: String, me: &NodeConfig) -> NodeSettin
         has_tls: me.mysql.is_some(),
         lock_wait_timeout_max: me.lock_wait_timeout,
         transaction_inactive_timeout: me.transaction_inactive_timeout,
+        marker_time: node::MARKER_TIME,
         heartbeat_interval: config.heartbeat_interval,
         control_log: Vec::new(),
         version: env!("CARGO_PKG_VERSION").to_owned(),

@@ -52,6 +52,8 @@ pub struct NodeSettings {
     pub lock_wait_timeout_max: Option<Duration>,
     /// TransactionInactiveTimeout.
     pub transaction_inactive_timeout: Option<Duration>,
+    /// How long what became of a commit is kept for a session that has not confirmed that it knows.
+    pub marker_time: Duration,
     /// HeartbeatIntervalDbDb.
     pub heartbeat_interval: Duration,
     /// What the file of the node's control log holds; empty without one.
@@ -97,6 +99,7 @@ pub fn build(
                     has_tls: settings.has_tls,
                     lock_wait_timeout_max: settings.lock_wait_timeout_max,
                     transaction_inactive_timeout: settings.transaction_inactive_timeout,
+                    marker_time: settings.marker_time,
                     handshake_timeout_ms: settings
                         .connect_timeout_s
                         .map_or(default.handshake_timeout_ms, |seconds| u64::from(seconds) * 1_000),
@@ -104,9 +107,12 @@ pub fn build(
                 };
                 NodeModule::sql(*address, SqlModule::new(config, Arc::clone(memory)))
             }
-            ModuleKind::Tc => NodeModule::tc(*address, Tc::new(*address, Arc::clone(&empty))),
+            ModuleKind::Tc => {
+                NodeModule::tc(*address, Tc::new(*address, Arc::clone(&empty), settings.marker_time))
+            }
             ModuleKind::Ldm => {
-                NodeModule::ldm(*address, Ldm::new(*address, Arc::clone(&empty), Arc::clone(memory)))
+                let (map, memory) = (Arc::clone(&empty), Arc::clone(memory));
+                NodeModule::ldm(*address, Ldm::new(*address, map, memory, settings.marker_time))
             }
             ModuleKind::Query => NodeModule::query(*address, Query::new(*address, Arc::clone(&empty))),
             ModuleKind::Main | ModuleKind::Membership => {

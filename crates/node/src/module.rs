@@ -24,8 +24,8 @@ use transaction::mutants::{self, Mutant};
 use transaction::{Ldm, Tc};
 use types::{Epoch, NodeId, ViewNumber};
 
-/// Signals from a newer view that wait for it to be installed here; more than this in a start is a bug of ours.
-const EARLY_MAX: usize = 100_000;
+/// Signals from a newer view that wait for it to be installed here: far more than all peers send in the time that this takes.
+const EARLY_MAX: usize = 1_000_000;
 /// How far ahead of a node's epoch a peer's may be: years of epochs.
 const EPOCHS_AHEAD_MAX: u64 = 1 << 32;
 
@@ -63,6 +63,8 @@ struct Refused {
     left_out: u64,
     /// With an impossible epoch.
     epoch_ahead: u64,
+    /// Of a newer view, above [`EARLY_MAX`].
+    too_early: u64,
 }
 
 impl NodeModule {
@@ -131,6 +133,15 @@ impl NodeModule {
         }
     }
 
+    /// The coordinator, for checks of the simulator.
+    #[must_use]
+    pub fn as_tc(&self) -> Option<&Tc> {
+        match &self.block {
+            Block::Tc(tc) => Some(tc),
+            Block::Sql(_) | Block::Ldm(_) | Block::Query(_) | Block::Main(_) | Block::Membership(_) => None,
+        }
+    }
+
     fn handle_signal(
         &mut self,
         now: Now,
@@ -161,15 +172,22 @@ impl NodeModule {
                 return;
             }
             if envelope.view > self.view {
-                stdx::require!(self.early.len() < EARLY_MAX, "too many signals from view {}", envelope.view);
-                self.early.push(envelope);
+                if self.early.len() < EARLY_MAX {
+                    self.early.push(envelope);
+                    return;
+                }
+                if self.refused.too_early == 0 {
+                    let what = format!("more signals of {} than can wait for it are dropped", envelope.view);
+                    outputs.distrust(envelope.from, what);
+                }
+                self.refused.too_early += 1;
                 return;
             }
         }
         self.adopt(envelope.epoch);
         match &mut self.block {
             Block::Sql(sql) => sql.handle(now, Input::Signal(envelope), budget, outputs),
-            Block::Tc(tc) => tc.on_signal(envelope, outputs),
+            Block::Tc(tc) => tc.on_signal(now, envelope, outputs),
             Block::Ldm(ldm) => ldm.on_signal(now, envelope, budget, outputs),
             Block::Query(query) => query.on_signal(now, envelope, budget, outputs),
             Block::Main(main) => main.on_signal(now, envelope, outputs),
@@ -186,11 +204,12 @@ impl NodeModule {
 
     /// What this module counts since its start.
     fn counts(&self) -> Counts {
-        let Refused { old_view, left_out, epoch_ahead } = self.refused;
+        let Refused { old_view, left_out, epoch_ahead, too_early } = self.refused;
         let mut counts = vec![
             ("SIGNALS_OF_OLD_VIEWS", old_view),
             ("SIGNALS_OF_LEFT_OUT_NODES", left_out),
             ("SIGNALS_OF_IMPOSSIBLE_EPOCHS", epoch_ahead),
+            ("SIGNALS_TOO_EARLY", too_early),
         ];
         counts.extend(match &self.block {
             Block::Sql(sql) => sql.counts(),
@@ -308,7 +327,12 @@ impl Module for NodeModule {
                     }
                 }
                 Block::Membership(membership) => handle_membership(membership, now, &input, outputs),
-                Block::Tc(_) | Block::Query(_) => {}
+                Block::Tc(tc) => {
+                    if matches!(input, Input::Deadline) {
+                        tc.on_deadline(now, outputs);
+                    }
+                }
+                Block::Query(_) => {}
             },
         }
         let epoch = match &self.block {
@@ -326,7 +350,8 @@ impl Module for NodeModule {
     fn deadline(&self) -> Option<Instant> {
         match &self.block {
             Block::Sql(sql) => sql.deadline(),
-            Block::Tc(_) | Block::Query(_) => None,
+            Block::Query(_) => None,
+            Block::Tc(tc) => tc.deadline(),
             Block::Ldm(ldm) => ldm.deadline(),
             Block::Main(main) => main.deadline(),
             Block::Membership(membership) => membership.deadline(),

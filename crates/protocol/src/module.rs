@@ -234,6 +234,9 @@ pub enum Severity {
     Error,
 }
 
+/// How messages about broken peers begin.
+pub const BROKEN_PEER: &str = "a peer is broken";
+
 /// Something worth a log line. The runtime logs it, the simulator puts it into the transcript.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Event {
@@ -358,6 +361,11 @@ impl<S> Outputs<S> {
     /// Asks for an action on a connection.
     pub fn act(&mut self, connection: ConnectionId, action: ConnectionAction) {
         self.actions.push((connection, action));
+    }
+
+    /// Reports what only a broken peer can have sent; nothing was done because of it.
+    pub fn distrust(&mut self, peer: Address, what: impl std::fmt::Display) {
+        self.event(Severity::Error, format!("{BROKEN_PEER}: {peer}: {what}"));
     }
 
     /// Reports an event.

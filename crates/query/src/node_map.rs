@@ -6,7 +6,7 @@
 
 use protocol::lease::Lease;
 use protocol::program::ROW_SIZE_MAX;
-use protocol::{Address, ModuleKind, NodeRole, View};
+use protocol::{Address, ModuleKind, NodeInfo, NodeRole, View};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use stdx::{FixedMap, IdRange, Instant, hash64};
@@ -269,10 +269,14 @@ impl NodeMap {
     /// Whether sessions and coordinators of a node do not count any more: it is out of reach, or a data node that the view leaves out.
     #[must_use]
     pub fn is_out(&self, node: NodeId) -> bool {
-        let is_left_out = || {
-            let info = self.view.node(node);
-            info.is_none_or(|info| info.role == NodeRole::Data && !self.view.is_member(node))
-        };
-        self.lost.contains(&node) || self.view.number.0 > 0 && is_left_out()
+        self.lost.contains(&node) || self.is_left_out(node)
+    }
+
+    /// Whether a node is a data node that the view leaves out: nobody there can ask anything in this life. (A node that is only out of reach
+    /// comes back, with all its sessions.)
+    #[must_use]
+    pub fn is_left_out(&self, node: NodeId) -> bool {
+        let is_out = |info: &NodeInfo| info.role == NodeRole::Data && !self.view.is_member(node);
+        self.view.number.0 > 0 && self.view.node(node).is_none_or(is_out)
     }
 }

@@ -19,7 +19,7 @@ use memory::{MemoryConfig, MemoryManager};
 use node::{NodeModule, NodeSettings, build};
 use protocol::control::{LogPlace, LogWrite};
 use protocol::layout::{Layout, LayoutRequest};
-use protocol::module::ConnectionAction;
+use protocol::module::{BROKEN_PEER, ConnectionAction};
 use protocol::{
     Address, Budget, CloseReason, ConnectionId, ConnectionKind, Envelope, Input, Module, ModuleKind,
     NodeRole, Outputs, ReceiveBuffer, RequestToRuntime,
@@ -28,7 +28,7 @@ use query::Shared;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use std::sync::Arc;
-use stdx::{Instant, Now, Prng, WallTime};
+use stdx::{Duration, Instant, Now, Prng, WallTime};
 use types::NodeId;
 
 pub use faults::Disruption;
@@ -40,6 +40,9 @@ const WALL_START_US: u64 = 1_767_225_600_000_000;
 const STEPS_MAX: u64 = 2_000_000;
 /// The management node's id in every simulated cluster.
 pub const MANAGEMENT: NodeId = NodeId(65);
+
+/// How long what became of a commit is kept for a session that has not confirmed that it knows.
+pub const MARKER_TIME: Duration = Duration::from_secs(20);
 
 /// What a cluster looks like.
 #[derive(Clone, Debug)]
@@ -234,6 +237,8 @@ pub struct World {
     /// What was done to the cluster, and how often.
     pub injected: BTreeMap<&'static str, u64>,
     steps: u64,
+    /// What a module believes of another: here none is broken.
+    pub suspicion: Option<String>,
 }
 
 impl World {
@@ -256,6 +261,7 @@ impl World {
             faults: Faults::default(),
             injected: BTreeMap::new(),
             steps: 0,
+            suspicion: None,
             shape,
         };
         world.start_nodes();
@@ -318,6 +324,11 @@ impl World {
     /// All local data managers that are alive, for checks.
     pub fn ldms(&self) -> impl Iterator<Item = &transaction::Ldm> {
         self.nodes.values().flat_map(|node| node.slots.values()).filter_map(|slot| slot.module.as_ldm())
+    }
+
+    /// All coordinators that are alive, for checks.
+    pub fn tcs(&self) -> impl Iterator<Item = &transaction::Tc> {
+        self.nodes.values().flat_map(|node| node.slots.values()).filter_map(|slot| slot.module.as_tc())
     }
 
     fn members(&self) -> Vec<(NodeId, NodeRole)> {
@@ -385,6 +396,7 @@ impl World {
             max_connections: 100,
             connect_timeout_s: None,
             has_tls: false,
+            marker_time: MARKER_TIME,
             lock_wait_timeout_max: None,
             transaction_inactive_timeout: None,
             heartbeat_interval: DetectorConfig::DEFAULT.interval,
@@ -515,6 +527,9 @@ impl World {
             }
         }
         for event in events {
+            if event.message.starts_with(BROKEN_PEER) {
+                self.suspicion.get_or_insert_with(|| format!("{address}: {}", event.message));
+            }
             self.transcript.push(format!("{} {address} event {}", self.now, event.message));
         }
         for envelope in signals {

@@ -7,6 +7,7 @@ use crate::statement_cache::StatementCache;
 use memory::MemoryManager;
 use protocol::{Address, Budget, ConnectionId, Outputs, Signal};
 use query::{NodeMap, Shared};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use stdx::{Deadlines, FixedMap, Instant, Now};
 use types::{NodeId, PartitionId, TransactionId};
@@ -30,6 +31,9 @@ pub(crate) struct ModuleState {
     transactions: FixedMap<TransactionId, u32>,
     /// Commits whose sessions are gone.
     pub(crate) orphans: Orphans,
+    /// What transactions held on nodes when those were lost. If they end before the connection is back, their aborts are lost too, and what they
+    /// had asked for may have been waiting there for a view, unseen by those who undo what lost nodes hold: it is aborted (again) when the node is back.
+    pub(crate) aborts_due: BTreeSet<(TransactionId, PartitionId)>,
     /// When the node started; nothing before that.
     pub(crate) started: Option<Instant>,
     /// Counted for SHOW STATUS.
@@ -91,6 +95,7 @@ impl ModuleState {
             next_transaction: 1,
             transactions: FixedMap::default(),
             orphans: Orphans::default(),
+            aborts_due: BTreeSet::new(),
             started: None,
             counters: Counters::default(),
         }
@@ -152,19 +157,22 @@ impl Environment<'_> {
         self.outputs.send(self.module.address, to, signal);
     }
 
-    /// The session knows what became of a transaction that another node's primary committed alone.
+    /// The session will not ask what became of a transaction that a primary on node `committer` committed alone, or was asked to. If that is
+    /// another node, what is kept for the session may go, also if the primary is on this node by now.
     pub(crate) fn confirm_to_primary(
         &mut self,
-        primary: Address,
+        committer: Option<NodeId>,
         partition: PartitionId,
         transaction: TransactionId,
     ) {
-        if primary.node != self.module.node() {
+        if committer != Some(self.module.node())
+            && let Some(primary) = self.module.map.primary(partition)
+        {
             self.send(primary, Signal::Forget { transaction, partition });
         }
     }
 
-    /// The session knows what became of a transaction that another node's tc coordinated.
+    /// The session will not ask what became of a transaction that another node's tc coordinates.
     pub(crate) fn confirm_to_coordinator(&mut self, tc: Address, transaction: TransactionId) {
         if tc.node != self.module.node() {
             self.send(tc, Signal::Confirm { transaction });

@@ -44,6 +44,8 @@ pub struct SqlConfig {
     pub lock_wait_timeout_max: Option<Duration>,
     /// TransactionInactiveTimeout: an open transaction without a statement for so long is rolled back.
     pub transaction_inactive_timeout: Option<Duration>,
+    /// How long what became of a commit is kept for a session that has not confirmed that it knows.
+    pub marker_time: Duration,
     /// Bytes of plans kept for statements that come again.
     pub statement_cache_size: usize,
     /// Limits on statements' texts.
@@ -63,6 +65,7 @@ impl SqlConfig {
             has_tls: false,
             lock_wait_timeout_max: None,
             transaction_inactive_timeout: None,
+            marker_time: Duration::from_secs(600),
             statement_cache_size: 16 << 20,
             text_limits: TextLimits::default(),
         }
@@ -259,12 +262,30 @@ impl SqlModule {
         let life = |view: &View, node| view.node(node).map(|info| info.incarnation);
         let is_out = |node| map.is_out(node) || life(&members, node) != life(&map.view, node);
         self.state.orphans.on_lost(is_out, &map, self.state.address, outputs);
+        self.abort_again(&before, outputs);
         if is_new_view {
             self.with_all(now, budget, outputs, |session, env| session.on_view_changed(env, &before.view));
         }
         // What was asked of a lost node between the news of its loss and this map gets no other answer.
         for node in lost {
             self.with_all(now, budget, outputs, |session, env| session.on_node_lost(env, node));
+        }
+    }
+
+    /// Nodes that were lost are back: what ended meanwhile is aborted there.
+    fn abort_again(&mut self, before: &NodeMap, outputs: &mut Outputs<Shared>) {
+        for (transaction, partition) in std::mem::take(&mut self.state.aborts_due) {
+            let map = &self.state.map;
+            let is_back = |node: &NodeId| map.view.number > before.view.number || before.lost.contains(node);
+            let Some(primary) = map.primary_in_reach(partition).filter(|primary| is_back(&primary.node))
+            else {
+                self.state.aborts_due.insert((transaction, partition));
+                continue;
+            };
+            let session = self.state.session_of(transaction).and_then(|number| self.sessions.get(&number));
+            if session.is_none_or(|session| session.transaction() != Some(transaction)) {
+                outputs.send(self.state.address, primary, Signal::Abort { transaction, partition });
+            }
         }
     }
 

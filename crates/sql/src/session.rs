@@ -51,7 +51,7 @@ use prepared::PreparedStatement;
 use probe_log::ProbeLog;
 use protocol::module::ConnectionAction;
 use protocol::signal::{Probe, RequestId};
-use protocol::{ConnectionId, ConnectionKind, ReceiveBuffer, Signal, SqlError, View};
+use protocol::{ConnectionId, ConnectionKind, ModuleKind, ReceiveBuffer, Signal, SqlError, View};
 use running::Running;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -515,8 +515,14 @@ impl Session {
         }
     }
 
+    /// The transaction that it is in.
+    pub(crate) fn transaction(&self) -> Option<TransactionId> {
+        self.core.transaction.id()
+    }
+
     /// A node is lost.
     pub(crate) fn on_node_lost(&mut self, env: &mut Environment<'_>, node: NodeId) {
+        env.module.aborts_due.extend(self.core.transaction.held_at(node, &env.module.map));
         if self.core.inbox.node_lost(node) {
             self.resume(env);
         }
@@ -644,6 +650,18 @@ impl Session {
         self.abandon(env);
     }
 
+    /// Nobody will hear what became of a commit that is under way: nobody need keep it.
+    fn waive_outcome(&self, env: &mut Environment<'_>) {
+        let Some(transaction) = self.core.transaction.id().filter(|_| self.core.inbox.has_commit()) else {
+            return;
+        };
+        match (self.core.inbox.commit_waits_at(), self.core.transaction.only_participant()) {
+            (Some(tc), _) if tc.kind == ModuleKind::Tc => env.confirm_to_coordinator(tc, transaction),
+            (to, Some(partition)) => env.confirm_to_primary(to.map(|to| to.node), partition, transaction),
+            (_, None) => {}
+        }
+    }
+
     /// Drops the statement that runs and aborts the transaction, unless its commit is on its way.
     fn abandon(&mut self, env: &mut Environment<'_>) {
         let is_committing = self.running.as_ref().is_some_and(|running| running.is_committing());
@@ -656,6 +674,7 @@ impl Session {
             running.abandon(env);
         }
         self.queue.clear();
+        self.waive_outcome(env);
         if is_committing {
             self.core.transaction.end()
         } else {

@@ -18,8 +18,9 @@ mod tests;
 use crate::environment::Environment;
 use protocol::Signal;
 use protocol::signal::Participant;
+use query::NodeMap;
 use std::collections::BTreeMap;
-use types::{Epoch, PartitionId, TransactionId, ViewNumber};
+use types::{Epoch, NodeId, PartitionId, TransactionId, ViewNumber};
 
 /// What a transaction has in one partition.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -165,6 +166,19 @@ impl TransactionClient {
         let writes = self.participants.iter().find(|(_, held)| held.has_writes && held.operations > 0);
         let first = writes.or_else(|| self.participants.iter().next());
         Some((self.id?, *first?.0))
+    }
+
+    /// What it has, or may have, at primaries on a node.
+    pub(crate) fn held_at(
+        &self,
+        node: NodeId,
+        map: &NodeMap,
+    ) -> impl Iterator<Item = (TransactionId, PartitionId)> {
+        let is_there = move |partition: &&PartitionId| {
+            map.primary(**partition).is_some_and(|primary| primary.node == node)
+        };
+        let there = self.participants.keys().filter(is_there);
+        there.filter_map(|partition| Some((self.id?, *partition)))
     }
 
     /// True if something was written or locked, or may have been.

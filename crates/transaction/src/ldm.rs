@@ -25,6 +25,7 @@ mod copy;
 mod deadlock;
 mod inspect;
 mod lease;
+mod markers;
 mod question;
 mod reads;
 mod reclaim;
@@ -38,6 +39,7 @@ use crate::locks::{LockKey, Locks, WaitId};
 use backup::{Ahead, Applied};
 use commit::{Mark, PendingCommit, Publish, Ship, ShipWindow};
 use copy::{Copy, CopyIn, CopyOut};
+use markers::{Marker, Markers, Sweep};
 use memory::{Ledger, MemoryManager, Region};
 use protocol::program::{OperationResult, Refusal, TableRef};
 use protocol::signal::Replicate;
@@ -48,7 +50,7 @@ use reads::PendingRead;
 use reclaim::{Reclaim, Visits};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
-use stdx::{Deadlines, FixedMap, Instant, Now};
+use stdx::{Deadlines, Duration, FixedMap, Instant, Now};
 use storage::{Fragment, RowHandle};
 use takeover::Takeover;
 use types::{Epoch, NodeId, PartitionId, Sequence, TableId, TransactionId, ViewNumber};
@@ -109,22 +111,12 @@ struct Held {
     participants: Arc<Vec<PartitionId>>,
     /// What its session is to hear if it asks (a one-primary commit of another node's session).
     marker: Option<Vec<OperationResult>>,
+    /// Its session will not ask.
+    is_confirmed: bool,
+    /// All its rows are prepared: readers wait for its outcome.
+    is_marked: bool,
     /// It came from the primary of an earlier view: its operations were never charged here.
     is_taken_over: bool,
-}
-
-/// What is kept of a decided transaction until nobody can need it.
-#[derive(Debug)]
-struct Marker {
-    outcome: Option<Epoch>,
-    /// Of a write that carried its commit.
-    results: Vec<OperationResult>,
-}
-
-impl Marker {
-    fn of(outcome: Option<Epoch>) -> Self {
-        Self { outcome, results: Vec::new() }
-    }
 }
 
 impl Held {
@@ -189,6 +181,8 @@ enum Job {
     Clear(Vec<Fragment>),
     /// Free what readers have let go.
     Visit(Visits),
+    /// Drop what became of old transactions.
+    Sweep(Sweep),
 }
 
 /// A transaction in a partition.
@@ -213,7 +207,7 @@ pub struct Ldm {
     version_floors: FixedMap<TableId, u32>,
     applied: FixedMap<Place, Applied>,
     ahead: FixedMap<Place, Ahead>,
-    outcomes: FixedMap<Place, Marker>,
+    outcomes: Markers,
     /// Sessions that wait for an outcome.
     askers: FixedMap<Place, Vec<Asker>>,
     /// Every data node has installed this view.
@@ -247,9 +241,14 @@ pub struct Ldm {
 }
 
 impl Ldm {
-    /// The ldm at `address`, owning nothing until a map with a view is installed.
+    /// The ldm at `address`, owning nothing until a map with a view is installed; `marker_time` is how long a session may ask for an outcome.
     #[must_use]
-    pub fn new(address: Address, map: Arc<NodeMap>, memory: Arc<MemoryManager>) -> Self {
+    pub fn new(
+        address: Address,
+        map: Arc<NodeMap>,
+        memory: Arc<MemoryManager>,
+        marker_time: Duration,
+    ) -> Self {
         Self {
             address,
             map,
@@ -265,7 +264,7 @@ impl Ldm {
             version_floors: FixedMap::default(),
             applied: FixedMap::default(),
             ahead: FixedMap::default(),
-            outcomes: FixedMap::default(),
+            outcomes: Markers::new(marker_time),
             askers: FixedMap::default(),
             settled: ViewNumber(0),
             unsettled_count: 0,
@@ -300,10 +299,11 @@ impl Ldm {
         self.epoch = self.epoch.max(epoch);
     }
 
-    /// When a lock wait ends or is probed again, or memory is looked after.
+    /// When a lock wait ends or is probed again, or memory and markers are looked after.
     #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
-        self.alarms.next().into_iter().chain(self.reclaim.deadline()).min()
+        let others = [self.reclaim.deadline(), self.outcomes.deadline()];
+        self.alarms.next().into_iter().chain(others.into_iter().flatten()).min()
     }
 
     /// Takes a shared object from `main`.
@@ -321,6 +321,7 @@ impl Ldm {
     pub fn on_deadline(&mut self, now: Now, outputs: &mut Outputs<Shared>) {
         self.on_alarms(now, outputs);
         self.on_visits_due(now, outputs);
+        self.turn_markers(now, outputs);
         self.serve(now, outputs);
         self.plan_visits(now);
     }
@@ -343,6 +344,7 @@ impl Ldm {
         }
         self.serve(now, outputs);
         self.plan_visits(now);
+        self.outcomes.watch(now);
     }
 
     /// What was held back goes on, as much as the slice allows.
@@ -442,6 +444,7 @@ impl Ldm {
             Some(Job::Clear(fragments)) => self.clear(fragments, budget, outputs),
             Some(Job::Visit(visits)) => self.visit(visits, budget, outputs),
             Some(Job::Copy(copy)) => self.step_copy(copy, budget, outputs),
+            Some(Job::Sweep(sweep)) => self.sweep(sweep, budget, outputs),
             Some(Job::Backfill(backfill)) => self.step_backfill(*backfill, budget, outputs),
         }
     }
@@ -455,8 +458,12 @@ impl Ldm {
     }
 
     /// A marker goes. The primary passes the word on behind everything it has replicated, so that no late place of an aborted transaction
-    /// finds its marker gone.
+    /// finds its marker gone; while the transaction is not decided here it only remembers: a backup's refusal is a marker, too.
     fn on_forget(&mut self, place: Place, outputs: &mut Outputs<Shared>) {
+        if let Some(held) = self.held.get_mut(&place) {
+            held.is_confirmed = true;
+            return;
+        }
         self.outcomes.remove(&place);
         if let Some(state) = self.partition(place.1).filter(|state| state.is_primary) {
             let forget = Signal::Forget { transaction: place.0, partition: place.1 };
@@ -549,6 +556,8 @@ impl Ldm {
             coordinator: None,
             participants: Arc::default(),
             marker: None,
+            is_confirmed: false,
+            is_marked: false,
             is_taken_over: false,
         })
     }
@@ -585,6 +594,12 @@ impl Ldm {
     #[must_use]
     pub fn retired_bytes(&self) -> u64 {
         self.fragments.values().map(|fragment| fragment.statistics().retired_bytes).sum()
+    }
+
+    /// For checks after a run: outcomes that are kept for somebody.
+    #[must_use]
+    pub fn marker_count(&self) -> usize {
+        self.outcomes.len()
     }
 
     /// For checks after a run: nothing is held, waited for or undecided.

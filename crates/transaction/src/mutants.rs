@@ -53,10 +53,18 @@ pub enum Mutant {
     EarlyCommitRecorded,
     /// A primary that was left out without knowing it grants locks and answers what changes nothing.
     LockUnleased,
+    /// A replica that is given up need not record an outcome.
+    GivenUpCountsAsRecorded,
+    /// A session whose connection breaks is taken for one that knows what became of its commit.
+    LostSessionConfirms,
+    /// A commit whose session heard "unknown" is not asked again in the next view.
+    UnknownForEver,
+    /// A session hears "aborted" of a two-phase commit that its new primary lacks before any other member has recorded that.
+    DropToldEarly,
 }
 
 /// All of them.
-pub const ALL: [Mutant; 10 + 14] = [
+pub const ALL: [Mutant; 10 + 14 + 4] = [
     Mutant::AckBeforeBackup,
     Mutant::BackupFallsBack,
     Mutant::CommitOnPartialPrepare,
@@ -81,6 +89,10 @@ pub const ALL: [Mutant; 10 + 14] = [
     Mutant::CopyHalfPublished,
     Mutant::EarlyCommitRecorded,
     Mutant::LockUnleased,
+    Mutant::GivenUpCountsAsRecorded,
+    Mutant::LostSessionConfirms,
+    Mutant::UnknownForEver,
+    Mutant::DropToldEarly,
 ];
 
 #[cfg(feature = "mutants")]

@@ -17,7 +17,7 @@ use query::{NodeMap, Shared};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use stdx::Now;
-use transaction::{Ldm, Tc};
+use transaction::{Ldm, MARKER_TIME, Tc};
 use types::{
     ColumnDefinition, ColumnFlags, ColumnIndex, DefaultValue, Epoch, Incarnation, IndexDefinition, IndexId,
     IndexKind, IndexState, IntegerWidth, KeyPart, NodeId, PartitionId, Schema, Sequence, SqlType,
@@ -127,9 +127,13 @@ impl Cluster {
                 &[],
                 &[],
             ));
-            let mut ldm =
-                Ldm::new(Address::new(node, ModuleKind::Ldm, 0), Arc::new(empty), Arc::clone(&memory));
-            let mut tc = Tc::new(Address::new(node, ModuleKind::Tc, 0), Arc::clone(&map));
+            let mut ldm = Ldm::new(
+                Address::new(node, ModuleKind::Ldm, 0),
+                Arc::new(empty),
+                Arc::clone(&memory),
+                MARKER_TIME,
+            );
+            let mut tc = Tc::new(Address::new(node, ModuleKind::Tc, 0), Arc::clone(&map), MARKER_TIME);
             let mut outputs = Outputs::default();
             ldm.on_shared(Shared::Tables(Arc::clone(&map)), &mut outputs);
             ldm.on_shared(Shared::Map(Arc::clone(&map)), &mut outputs);
@@ -196,7 +200,7 @@ impl Cluster {
                 ModuleKind::Ldm => {
                     self.ldms[index].on_signal(self.now, envelope, &mut Budget { rows: 100 }, &mut outputs);
                 }
-                ModuleKind::Tc => self.tcs[index].on_signal(envelope, &mut outputs),
+                ModuleKind::Tc => self.tcs[index].on_signal(self.now, envelope, &mut outputs),
                 _ => {}
             }
             self.ahead.0 += outputs.signals.iter().map(ahead_bytes).sum::<usize>();

@@ -128,7 +128,7 @@ impl Script for Bank {
                 return Action::Connect(self.nodes[prng.index(self.nodes.len())]);
             }
             Answer::Ready | Answer::Connected => {}
-            Answer::Lost => {
+            Answer::Lost | Answer::Error(1180, _) => {
                 self.is_running = false;
                 self.is_rolling_back = false;
                 self.statements.clear();

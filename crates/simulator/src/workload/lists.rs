@@ -156,7 +156,7 @@ impl Script for Lists {
         match (answer, self.stage) {
             (Answer::Ready, _) => return Action::Connect(self.nodes[prng.index(self.nodes.len())]),
             (Answer::Connected, _) => {}
-            (Answer::Lost, stage) => {
+            (Answer::Lost | Answer::Error(1180, _), stage) => {
                 let end = if stage == Stage::Commit { End::Unknown } else { End::Aborted };
                 self.end(now, end);
                 return Action::Wait(5_000_000);

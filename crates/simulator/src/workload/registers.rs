@@ -109,6 +109,10 @@ impl Script for Registers {
                 self.end(None, operation);
                 return Action::Wait(1_000_000);
             }
+            (Answer::Error(1180, _), Some(operation)) => {
+                self.end(None, operation);
+                return Action::Wait(1_000_000);
+            }
             (Answer::Lost, None) => return Action::Wait(5_000_000),
             (Answer::Rows(rows), Some(Operation::Read(_))) => {
                 let value = rows

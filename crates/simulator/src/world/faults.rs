@@ -1,7 +1,7 @@
 //! What happens to processes, machines and the network of a simulated cluster.
 //!
 //! Links are TCP connections: nothing is lost while one lives. A cut link keeps what is on its way, in order, until it is mended, or breaks after
-//! [`SILENCE_MAX`], and then both ends hear of it and what was kept is lost. A process that is killed closes its connections, and its angel tells the others; a
+//! [`SILENCE_MAX`], and then both ends hear of it and what was kept is lost. A link that is reset breaks at once. A process that is killed closes its connections, and its angel tells the others; a
 //! machine that loses power does neither.
 //!
 //! Invariant: every fault ends by itself, so that a cluster that is left alone is whole again, but for the nodes that have died.
@@ -14,6 +14,9 @@ use types::NodeId;
 
 /// How long a connection may be silent with something to send (`Limits::link_silence_timeout`).
 const SILENCE_MAX: u64 = 3_000_000_000;
+
+/// How long it takes at most until everybody knows what a broken connection has cost.
+const RESET_SETTLED: u64 = 100_000_000;
 
 /// A fault that ends by itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -36,6 +39,15 @@ pub enum Disruption {
         /// For so many nanoseconds.
         time: u64,
     },
+    /// A connection breaks, and what it carried is lost with it; both nodes live and connect again.
+    Reset {
+        /// One end.
+        one: NodeId,
+        /// The other.
+        other: NodeId,
+        /// After so many nanoseconds.
+        time: u64,
+    },
     /// A node without rows dies, and starts again with its disk.
     Bounce {
         /// The node.
@@ -43,6 +55,19 @@ pub enum Disruption {
         /// After so many nanoseconds.
         time: u64,
     },
+}
+
+impl Disruption {
+    /// How long it lasts, in nanoseconds.
+    #[must_use]
+    pub fn time(&self) -> u64 {
+        match self {
+            Self::Pause { time, .. }
+            | Self::Cut { time, .. }
+            | Self::Reset { time, .. }
+            | Self::Bounce { time, .. } => *time,
+        }
+    }
 }
 
 /// Since when a direction is cut, and what is on its way.
@@ -57,6 +82,8 @@ pub(super) struct Faults {
     cut: BTreeMap<(NodeId, NodeId), Cut>,
     /// (at, node): what `at` sends to `node` goes nowhere, because `at` knows that its link is down.
     pub(super) down: BTreeSet<(NodeId, NodeId)>,
+    /// When the last broken connection was back.
+    reset_at: Option<u64>,
 }
 
 impl Faults {
@@ -107,6 +134,7 @@ impl World {
                     self.cut_link(to, from, time);
                 }
             }
+            Disruption::Reset { one, other, time } => self.reset_link(one, other, time),
             Disruption::Bounce { node, time } => {
                 self.crash(node);
                 self.start_later(node, time);
@@ -160,6 +188,31 @@ impl World {
             if self.faults.down.insert((at, node)) {
                 self.enqueue(Address::membership(at), Item::LinkDown(node));
             }
+        }
+    }
+
+    /// Whether a connection between nodes that live is down, or was a moment ago.
+    #[must_use]
+    pub fn has_broken_links(&self) -> bool {
+        let between_living = |(one, other): &(NodeId, NodeId)| self.is_alive(*one) && self.is_alive(*other);
+        self.faults.down.iter().any(between_living)
+            || self.faults.reset_at.is_some_and(|at| at + RESET_SETTLED > self.now)
+    }
+
+    fn reset_link(&mut self, one: NodeId, other: NodeId, time: u64) {
+        let is_up =
+            |from, to| !self.faults.cut.contains_key(&(from, to)) && !self.faults.down.contains(&(from, to));
+        let are_alive = self.is_alive(one) && self.is_alive(other);
+        if !are_alive || !is_up(one, other) || !is_up(other, one) {
+            return;
+        }
+        self.faults.reset_at = Some(self.now + time);
+        self.drop_on_the_way(one, other);
+        for (at, node) in [(one, other), (other, one)] {
+            self.faults.down.insert((at, node));
+            self.enqueue(Address::membership(at), Item::LinkDown(node));
+            let time = self.now + time + self.prng.below(1_000_000);
+            self.later(time, Delivery::LinkUp { at, node });
         }
     }
 

@@ -8,7 +8,7 @@
 //! ```
 //! Invariants: a commit is asked for once and never again, and not at all while the primary of a participant is lost: what that held is gone, so
 //! the transaction is refused, which is no outcome that anybody could doubt; "unknown" is said only when no view will come in which somebody
-//! knows; an outcome is confirmed only when the session has it.
+//! knows, or when nobody could be asked for so long that what is kept for the session may be gone; an outcome is confirmed only when the session has it.
 #![expect(clippy::wildcard_enum_match_arm, reason = "an answer of another kind is a failure like any other")]
 
 use crate::environment::{Alarm, AlarmKind, Environment};
@@ -18,8 +18,8 @@ use crate::transaction_client::CommitPlan;
 use protocol::signal::{CommitOneRequest, CommitOutcome, CoordinateRequest, RequestId};
 use protocol::{Address, Signal};
 use std::sync::Arc;
-use stdx::Duration;
-use types::{PartitionId, TransactionId};
+use stdx::{Duration, Instant};
+use types::{NodeId, PartitionId, TransactionId};
 
 /// How soon a session looks again for somebody to ask (a new view wakes it at once).
 const ASK_AGAIN: Duration = Duration::from_millis(20);
@@ -58,13 +58,8 @@ pub(crate) fn start_commit(core: &mut SessionCore, env: &mut Environment<'_>) ->
             let request = core.inbox.register(primary, RequestKind::Commit);
             let commit = CommitOneRequest { request, transaction, participant, epoch_seen };
             env.send(primary, Signal::CommitOne(Box::new(commit)));
-            let question = Question { transaction, partition, is_write: false };
-            CommitStart::Sent(CommitRun {
-                question,
-                request: Some(request),
-                coordinator: None,
-                is_alone: true,
-            })
+            let question = Question::new(transaction, partition, false, env);
+            CommitStart::Sent(CommitRun { question, request: Some(request), coordinator: None })
         }
         CommitPlan::Several(transaction, participants) => {
             if participants.iter().any(|participant| map.is_replica_lost(participant.partition)) {
@@ -80,13 +75,8 @@ pub(crate) fn start_commit(core: &mut SessionCore, env: &mut Environment<'_>) ->
             let request = core.inbox.register(tc, RequestKind::Commit);
             let commit = CoordinateRequest { request, transaction, participants, epoch_seen };
             env.send(tc, Signal::Coordinate(Box::new(commit)));
-            let question = Question { transaction, partition: witness, is_write: false };
-            CommitStart::Sent(CommitRun {
-                question,
-                request: Some(request),
-                coordinator: Some(tc),
-                is_alone: false,
-            })
+            let question = Question::new(transaction, witness, false, env);
+            CommitStart::Sent(CommitRun { question, request: Some(request), coordinator: Some(tc) })
         }
     }
 }
@@ -97,10 +87,8 @@ pub(crate) struct CommitRun {
     question: Question,
     /// None while nobody can be asked.
     request: Option<RequestId>,
-    /// Who is asked first.
+    /// Who was asked first, if there are several participants.
     coordinator: Option<Address>,
-    /// There is only one participant.
-    is_alone: bool,
 }
 
 impl CommitRun {
@@ -116,7 +104,7 @@ impl CommitRun {
         env: &mut Environment<'_>,
     ) -> Option<CommitOutcome> {
         let Some(request) = self.request else {
-            if !env.module.map.given_up.is_empty() {
+            if self.question.is_hopeless(env) {
                 return Some(CommitOutcome::Unknown);
             }
             self.request = self.question.ask(core, env);
@@ -125,16 +113,14 @@ impl CommitRun {
         match core.inbox.take(request)? {
             Reply::Commit(outcome) => {
                 match self.coordinator {
+                    // Whoever told it. (What a recoverer decided in its stead is kept: nobody knows whether all participants have heard of it.)
                     Some(tc) => env.confirm_to_coordinator(tc, self.question.transaction),
-                    None if self.is_alone => self.question.confirm(env),
-                    // What a recoverer decided is kept: this participant does not know whether all the others have heard of it.
-                    None => {}
+                    None => self.question.confirm(env),
                 }
                 Some(outcome)
             }
             _ => {
                 self.request = None;
-                self.coordinator = None;
                 self.question.ask_later(core, env);
                 None
             }
@@ -145,14 +131,35 @@ impl CommitRun {
 /// After a commit whose answer is lost.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Question {
-    pub(crate) transaction: TransactionId,
+    transaction: TransactionId,
     /// The only participant, or one with writes.
-    pub(crate) partition: PartitionId,
+    partition: PartitionId,
     /// A write carried the commit.
-    pub(crate) is_write: bool,
+    is_write: bool,
+    /// The primary's node when the commit was asked for.
+    committer: Option<NodeId>,
+    /// When that was: what became of it is kept for a time that begins later.
+    since: Instant,
 }
 
 impl Question {
+    /// About a commit that is being asked for.
+    pub(crate) fn new(
+        transaction: TransactionId,
+        partition: PartitionId,
+        is_write: bool,
+        env: &Environment<'_>,
+    ) -> Self {
+        let committer = env.module.map.primary(partition).map(|primary| primary.node);
+        Self { transaction, partition, is_write, committer, since: env.now.monotonic }
+    }
+
+    /// Whether nobody can be asked any more.
+    pub(crate) fn is_hopeless(self, env: &Environment<'_>) -> bool {
+        let until = self.since + env.module.config.marker_time / 2;
+        !env.module.map.given_up.is_empty() || env.now.monotonic > until
+    }
+
     /// Asks it; None while nobody can be asked: the session is woken to try again.
     pub(crate) fn ask(self, core: &mut SessionCore, env: &mut Environment<'_>) -> Option<RequestId> {
         let Some(primary) = env.module.map.primary_in_reach(self.partition) else {
@@ -160,7 +167,7 @@ impl Question {
             return None;
         };
         let request = core.inbox.register(primary, RequestKind::Commit);
-        let Self { transaction, partition, is_write } = self;
+        let Self { transaction, partition, is_write, .. } = self;
         env.send(primary, Signal::OutcomeAsk { request, transaction, partition, is_write });
         Some(request)
     }
@@ -173,8 +180,6 @@ impl Question {
 
     /// The session knows the answer.
     pub(crate) fn confirm(self, env: &mut Environment<'_>) {
-        if let Some(primary) = env.module.map.primary(self.partition) {
-            env.confirm_to_primary(primary, self.partition, self.transaction);
-        }
+        env.confirm_to_primary(self.committer, self.partition, self.transaction);
     }
 }

@@ -212,8 +212,7 @@ impl WriteSet {
         let Batch { operations, origins } = if others.len() == 0 { deletes } else { others };
         let is_alone = is_whole && cx.is_alone();
         let request = cx.write(partition, table, operations, is_alone)?;
-        let alone =
-            is_alone.then_some(Question { transaction: cx.transaction_id(), partition, is_write: true });
+        let alone = is_alone.then(|| Question::new(cx.transaction_id(), partition, true, cx.env));
         self.open.push(OpenRequest { request: Some(request), partition, origins, size: 0, alone });
         Ok(())
     }
@@ -228,7 +227,7 @@ impl WriteSet {
             let WaitingRequest { partition, table, operations, origins, size, is_alone } = next;
             let request = cx.write(partition, table, operations, is_alone)?;
             let transaction = cx.transaction_id();
-            let alone = is_alone.then_some(Question { transaction, partition, is_write: true });
+            let alone = is_alone.then(|| Question::new(transaction, partition, true, cx.env));
             self.open.push(OpenRequest { request: Some(request), partition, origins, size, alone });
             under_way += size;
         }
@@ -240,7 +239,7 @@ impl WriteSet {
         let mut position = 0;
         while let Some(open) = self.open.get_mut(position) {
             let reply = match (open.request, open.alone) {
-                (None, Some(_)) if !cx.env.module.map.given_up.is_empty() => Some(Reply::Lost),
+                (None, Some(question)) if question.is_hopeless(cx.env) => Some(Reply::Lost),
                 (None, Some(question)) => {
                     open.request = question.ask(cx.core, cx.env);
                     None
@@ -250,7 +249,7 @@ impl WriteSet {
             match (reply, open.alone) {
                 (None, _) => position += 1,
                 // Somebody knows what became of it, or will.
-                (Some(Reply::Lost), Some(question)) if cx.env.module.map.given_up.is_empty() => {
+                (Some(Reply::Lost), Some(question)) if !question.is_hopeless(cx.env) => {
                     open.request = None;
                     question.ask_later(cx.core, cx.env);
                     position += 1;
@@ -297,6 +296,9 @@ impl WriteSet {
             }
             // A commit whose outcome the participant itself cannot know any more.
             Reply::Commit(_) | Reply::Lost if open.alone.is_some() => {
+                if let Some(question) = open.alone {
+                    question.confirm(cx.env);
+                }
                 self.fail(Origin::row(0), FailedWrite::Unknown)
             }
             _ => self.fail(Origin::row(0), FailedWrite::Lost),

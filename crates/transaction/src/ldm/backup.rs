@@ -27,6 +27,9 @@ pub(super) struct Applied {
     pub(super) marker: Option<Vec<OperationResult>>,
 }
 
+/// Instead of a number of pieces that went ahead: the receiver has said that it holds this transaction.
+pub(super) const HELD_ALREADY: u32 = u32::MAX;
+
 /// Pieces of a large transaction that went ahead of their place in the stream.
 #[derive(Debug, Default)]
 pub(super) struct Ahead {
@@ -103,7 +106,7 @@ impl Ldm {
         let refusal = match result {
             Err(refusal) => {
                 // Whatever the others do, it cannot be committed: nobody may think later that it was decided here.
-                self.outcomes.entry(place).or_insert(Marker::of(None));
+                self.outcomes.keep(place, Marker::of(None));
                 Some(refusal)
             }
             Ok(None) => None,

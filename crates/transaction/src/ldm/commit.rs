@@ -26,9 +26,9 @@ use storage::RowHandle;
 use types::{Epoch, NodeId, PartitionId, Sequence, TableId, TransactionId, ViewNumber};
 
 /// Rows above which a transaction is shipped ahead of its prepare.
-const AHEAD_ROWS: u32 = 1_000;
+pub(super) const AHEAD_ROWS: u32 = 1_000;
 /// Bytes above which it is.
-const AHEAD_BYTES: u64 = 1 << 20;
+pub(super) const AHEAD_BYTES: u64 = 1 << 20;
 /// Rows in a piece: as many as a backup applies in a slice.
 const PIECE_ROWS: usize = 100;
 /// Bytes after which a piece ends.
@@ -82,14 +82,19 @@ impl std::fmt::Debug for PendingCommit {
 /// How a commit goes on once everything is shipped.
 pub(super) enum Ending {
     One(Reply),
-    Two { coordinator: Address, participants: Arc<Vec<PartitionId>> },
+    Two {
+        coordinator: Address,
+        participants: Arc<Vec<PartitionId>>,
+    },
+    /// It was sealed in an earlier view: to these members, who lack it.
+    Again(Vec<Address>),
 }
 
 /// A large transaction on its way to the backups.
 pub(super) struct Ship {
     pub(super) place: Place,
     pub(super) ending: Ending,
-    epoch_seen: Epoch,
+    pub(super) epoch_seen: Epoch,
     /// Into the transaction's operations.
     pub(super) next: usize,
     pub(super) pieces: u32,
@@ -266,15 +271,17 @@ impl Ldm {
         // A participant that recovery counts must be known to its backups, even if its writes changed nothing.
         let has_writes = self.held.get(&place).is_some_and(|held| held.rows > 0)
             || matches!(&ending, Ending::Two { participants, .. } if participants.contains(&partition));
-        let epoch = self.stamp(epoch_seen, outputs);
         let marker = match &ending {
             Ending::One(reply) => reply.marker(self.address.node),
             Ending::Two { .. } => None,
+            // It has its epoch, and goes on where the takeover does.
+            Ending::Again(_) => return self.go_on_again(place, pieces_ahead, outputs),
         };
         let (coordinator, participants) = match &ending {
-            Ending::One(_) => (None, Arc::new(vec![partition])),
             Ending::Two { coordinator, participants } => (Some(*coordinator), Arc::clone(participants)),
+            Ending::One(_) | Ending::Again(_) => (None, Arc::new(vec![partition])),
         };
+        let epoch = self.stamp(epoch_seen, outputs);
         let view = self.map.view.number;
         if let Some(held) = self.held.get_mut(&place) {
             held.epoch = epoch;
@@ -347,6 +354,7 @@ impl Ldm {
                 let then = Some((coordinator, prepared(place, epoch, has_writes, None)));
                 self.mark_at_once(Mark { place, next: 0, then }, outputs);
             }
+            Ending::Again(_) => {}
         }
     }
 
@@ -381,6 +389,10 @@ impl Ldm {
         if let Some((to, signal)) = mark.then {
             outputs.send(self.address, to, signal);
         }
+        if let Some(held) = self.held.get_mut(&mark.place) {
+            held.is_marked = true;
+        }
+        self.report_if_prepared(mark.place, outputs);
     }
 
     pub(super) fn send_prepared(
@@ -429,10 +441,11 @@ impl Ldm {
             return;
         }
         let (transaction, partition) = ship.place;
-        if let Err(refusal) = self.check_primary(partition) {
-            return self.refuse_ship(ship, refusal, outputs);
-        }
-        let backups = self.partition(partition).map_or_else(Vec::new, |state| state.backups.clone());
+        let backups = match (&ship.ending, self.check_primary(partition)) {
+            (Ending::Again(lacking), _) => lacking.clone(),
+            (_, Err(refusal)) => return self.refuse_ship(ship, refusal, outputs),
+            (_, Ok(())) => self.partition(partition).map_or_else(Vec::new, |state| state.backups.clone()),
+        };
         if backups.is_empty() {
             return self.seal(ship.place, ship.ending, ship.epoch_seen, 0, 0, outputs);
         }
@@ -482,6 +495,8 @@ impl Ldm {
             Ending::Two { coordinator, .. } => {
                 Some((coordinator, prepared(ship.place, Epoch(0), true, Some(refusal))))
             }
+            // What is sealed may be committed: nobody refuses it any more.
+            Ending::Again(_) => return,
         };
         self.undo_shipped(ship.place, answer, outputs);
     }
@@ -509,11 +524,17 @@ impl Ldm {
 
     /// The session gave up before the prepare was sent.
     pub(super) fn stop_shipping(&mut self, place: Place, outputs: &mut Outputs<Shared>) {
-        if let Some(ship) = self.shipping.remove(&place) {
-            self.ship_window.bytes -= ship.bytes;
+        let Some(ship) = self.shipping.remove(&place) else { return };
+        self.ship_window.bytes -= ship.bytes;
+        if let Ending::Again(lacking) = ship.ending {
+            // It is decided: its rows are copied to those who join, once they are published.
+            let drop = Signal::DropAhead { partition: place.1, transaction: place.0 };
+            send_to_all(self.address, &lacking, drop, outputs);
+            self.replicate_rest(place.1, outputs);
+        } else {
             self.undo_shipped(place, None, outputs);
-            self.ship_waiting(outputs);
         }
+        self.ship_waiting(outputs);
     }
 
     // ---- answers of backups, outcomes ---------------------------------------------------------------------------------------------
@@ -590,11 +611,16 @@ impl Ldm {
                 // All the others had it prepared before this member joined, and it refused it.
                 return self.give_up_joining("it cannot take what is committed", outputs);
             }
-            stdx::require!(marker.outcome == outcome.committed, "{} has two outcomes", place.0);
+            if marker.outcome != outcome.committed {
+                return outputs.distrust(from, format!("{} has another outcome here", place.0));
+            }
             return self.record_outcome(from, place, outputs);
         }
         if self.is_joining && self.is_early_commit(from, &outcome) {
             return;
+        }
+        if self.held.get(&place).is_some_and(|held| held.stage == HeldStage::Publishing) {
+            return outputs.distrust(from, format!("{} was decided by this primary alone", place.0));
         }
         self.outcomes.insert(place, Marker::of(outcome.committed));
         self.stop_shipping(place, outputs);
@@ -606,7 +632,7 @@ impl Ldm {
                 self.record_outcome(from, place, outputs);
             }
             Some(HeldStage::Ending) => self.finish(place, outcome.committed, After::Record(from), outputs),
-            Some(HeldStage::Publishing) => stdx::require!(false, "{} has two outcomes", place.0),
+            Some(HeldStage::Publishing) => {}
         }
     }
 
@@ -698,7 +724,9 @@ impl Ldm {
     /// All rows are published or undone: counts go, everyone hears.
     fn conclude(&mut self, publish: Publish, outputs: &mut Outputs<Shared>) {
         let place = publish.place;
-        if let Some(Held { marker: Some(results), .. }) = self.held.remove(&place)
+        let held = self.held.remove(&place);
+        let is_confirmed = held.as_ref().is_some_and(|held| held.is_confirmed);
+        if let Some(Held { marker: Some(results), .. }) = held
             && publish.outcome.is_some()
         {
             self.outcomes.insert(place, Marker { outcome: publish.outcome, results });
@@ -727,6 +755,10 @@ impl Ldm {
                 };
                 self.answer(reply, outcome, outputs);
             }
+        }
+        if is_confirmed {
+            // Behind the decision.
+            self.on_forget(place, outputs);
         }
         if self.is_joining {
             self.retry_copied(place.1, outputs);
@@ -762,7 +794,10 @@ impl Ldm {
         let mut shipping: Vec<Place> = self.shipping.keys().copied().collect();
         shipping.sort_unstable();
         for place in shipping {
+            let is_sealed =
+                self.shipping.get(&place).is_some_and(|ship| matches!(ship.ending, Ending::Again(_)));
             if let Err(refusal) = self.check_primary(place.1)
+                && !is_sealed
                 && let Some(ship) = self.shipping.remove(&place)
             {
                 self.refuse_ship(ship, refusal, outputs);

@@ -161,7 +161,8 @@ impl Ldm {
             | Job::Backfill(_)
             | Job::Copy(_)
             | Job::Clear(_)
-            | Job::Visit(_) => None,
+            | Job::Visit(_)
+            | Job::Sweep(_) => None,
         };
         self.jobs.values().filter_map(of).collect()
     }

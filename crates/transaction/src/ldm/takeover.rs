@@ -19,7 +19,8 @@
 //! - "Consumed and not undecided" means *decided* (a one-primary commit is only decided "commit" by its primary's word), because a refused
 //!   place leaves an abort marker. A member's word is read with the streams it belongs to: the same transaction has another place in each.
 //! - Places of one member may be stacked on one row (a later transaction is prepared before the decision on the earlier one arrived), so
-//!   they are replicated again in the order of their old places.
+//!   they are replicated again in the order of their old places. A large one goes in pieces to members that lack it, and what is behind it
+//!   waits; those who hold it only hear of its new place.
 //! - Nothing decided is replicated again: a member that has published a transaction would apply it twice, above what followed it.
 //! - Places of an older stream are never named in the new one: a publication that ends in a later view tells nobody its place.
 //! - A transaction whose coordinator is lost has none ever after (`NOBODY`): a node that comes back under the same id knows nothing of it.
@@ -28,15 +29,18 @@
 //!
 //! Deliberately not here: hand-over between primaries that both live (a primary that stays in sync stays primary).
 
-use super::backup::Applied;
-use super::commit::{After, Ending, Mark, PendingCommit, Reply, Ship, ShipWindow, prepared, send_to_all};
+use super::backup::{Applied, HELD_ALREADY};
+use super::commit::{
+    AHEAD_BYTES, AHEAD_ROWS, After, Ending, Mark, PendingCommit, Reply, Ship, ShipWindow, prepared,
+    send_to_all,
+};
 use super::copy::CopyIn;
 use super::{Held, HeldStage, Ldm, Marker, Operation, Partition, Place, RELEASE};
 use crate::mutants::{self, Mutant};
 use protocol::signal::{GatherReport, Outcome, RecoveredState, RecoveryReport, Replicate, UndecidedPlace};
-use protocol::{Address, Budget, Outputs, Signal};
+use protocol::{Address, Outputs, Signal};
 use query::Shared;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use types::{Epoch, NodeId, PartitionId, Sequence, TransactionId, ViewNumber};
 
@@ -56,14 +60,27 @@ pub(super) struct Takeover {
     is_opening: bool,
     /// New primary: undecided transactions of earlier views.
     inherited: BTreeSet<TransactionId>,
+    /// Primary: what is to be replicated again, in this order.
+    again: VecDeque<Place>,
+    /// Members that hold it.
+    holders: BTreeMap<TransactionId, Vec<NodeId>>,
+    /// Members that have all rows; the others are copied to when everything is replicated again.
+    whole: Option<Vec<NodeId>>,
     /// Primary that stayed: one-primary commits that are to be replicated again.
     resumed: BTreeMap<TransactionId, PendingCommit>,
     /// Transactions without coordinator that were replicated again, and the members that have not confirmed it.
     confirming: BTreeMap<Sequence, (TransactionId, Vec<NodeId>)>,
     /// Transactions that this primary lacked: the members that have not recorded their abort.
-    dropping: BTreeMap<TransactionId, Vec<NodeId>>,
+    dropping: BTreeMap<TransactionId, Dropping>,
     /// Requests that came too early.
     waiting: Vec<(Address, Signal)>,
+}
+
+/// A transaction that aborts because this primary lacked or refused it.
+#[derive(Debug)]
+struct Dropping {
+    missing: Vec<NodeId>,
+    is_one_primary: bool,
 }
 
 #[derive(Debug)]
@@ -114,6 +131,9 @@ impl Partition {
         let pending = std::mem::take(&mut self.pending).into_values();
         takeover.resumed.extend(pending.map(|pending| (pending.transaction, pending)));
         takeover.confirming.clear();
+        takeover.again.clear();
+        takeover.holders.clear();
+        takeover.whole = None;
         takeover.gathering = self.is_primary.then(|| Gathering {
             missing: self.backups.iter().map(|backup| backup.node).collect(),
             reports: Vec::new(),
@@ -140,7 +160,7 @@ impl Ldm {
             outputs.send(self.address, Address::main(self.address.node), wanted);
         }
         self.forget_lost_coordinators(reborn);
-        self.ship_again(outputs);
+        self.ship_again(reborn, outputs);
         self.count_unsettled();
         for partition in self.partitions.keys().copied().collect::<Vec<_>>() {
             if self.is_primary(partition) {
@@ -158,8 +178,9 @@ impl Ldm {
 
     fn forget_lost_coordinators(&mut self, reborn: &[NodeId]) {
         let map = &self.map;
+        // One that is only out of reach decides still: a newer view says whether it is gone, and says so to all.
         let is_gone =
-            |coordinator: &Address| map.is_out(coordinator.node) || reborn.contains(&coordinator.node);
+            |coordinator: &Address| map.is_left_out(coordinator.node) || reborn.contains(&coordinator.node);
         let held = self.held.values_mut().map(|held| &mut held.coordinator);
         for coordinator in held.chain(self.applied.values_mut().map(|applied| &mut applied.coordinator)) {
             if coordinator.as_ref().is_some_and(is_gone) {
@@ -169,14 +190,18 @@ impl Ldm {
     }
 
     /// Large transactions that were not sealed begin their shipping again; those of a lost coordinator end.
-    fn ship_again(&mut self, outputs: &mut Outputs<Shared>) {
+    fn ship_again(&mut self, reborn: &[NodeId], outputs: &mut Outputs<Shared>) {
         let mut ships: Vec<(Place, Ship)> = self.shipping.drain().collect();
         ships.sort_unstable_by_key(|(place, _)| *place);
         self.ship_window = ShipWindow::default();
         for (_, mut ship) in ships {
             ship.bytes = 0;
             match &ship.ending {
-                Ending::Two { coordinator, .. } if self.is_lost(coordinator.node) => {
+                // It is gathered anew.
+                Ending::Again(_) => {}
+                Ending::Two { coordinator, .. }
+                    if self.is_lost(coordinator.node) || reborn.contains(&coordinator.node) =>
+                {
                     self.refuse_ship(ship, protocol::program::Refusal::WrongView, outputs);
                 }
                 Ending::One(_) | Ending::Two { .. } => {
@@ -252,11 +277,19 @@ impl Ldm {
             }
         }
         self.drop_again(partition, outputs);
-        for place in self.take_over(partition) {
-            self.replicate_again(place, outputs);
+        let again = self.take_over(partition);
+        if let Some(state) = self.partitions.get_mut(&partition) {
+            let takeover = &mut state.takeover;
+            takeover.again = again.into();
+            let whole = gathering.reports.iter().filter(|(_, report)| report.is_copied);
+            takeover.whole = Some(whole.map(|(node, _)| *node).collect());
+            for (node, report) in &gathering.reports {
+                for place in &report.undecided {
+                    takeover.holders.entry(place.transaction).or_default().push(*node);
+                }
+            }
         }
-        let whole = gathering.reports.iter().filter(|(_, report)| report.is_copied).map(|(node, _)| *node);
-        self.begin_copies(partition, &whole.collect::<Vec<NodeId>>(), outputs);
+        self.replicate_rest(partition, outputs);
         self.open_if_ready(partition, outputs);
         self.release(partition, outputs);
     }
@@ -353,8 +386,11 @@ impl Ldm {
         }
         let Some(to) = self.map.view.ldm(partition, node) else { return };
         let outcome = |committed| Signal::Outcome(Outcome { transaction, partition, committed });
-        if let Some(marker) = self.outcomes.get(&place) {
-            return outputs.send(self.address, to, outcome(marker.outcome));
+        match self.outcomes.get(&place).map(|marker| marker.outcome) {
+            // Perhaps nobody else knows: it is told when all do.
+            Some(None) => return self.drop_lacking(place, is_one, outputs),
+            Some(committed) => return outputs.send(self.address, to, outcome(committed)),
+            None => {}
         }
         match self.held.get(&place).map(|held| held.stage) {
             Some(HeldStage::Ending | HeldStage::Open | HeldStage::Undoing { .. }) => return,
@@ -365,7 +401,11 @@ impl Ldm {
                 if !state.takeover.has_consumed(undecided.stream, undecided.sequence) {
                     return self.drop_lacking(place, is_one, outputs);
                 }
-                stdx::require!(is_one, "{transaction} is decided here, and nobody knows how");
+                if !is_one {
+                    // Its coordinator knows, and tells.
+                    let what = format!("{transaction} is not decided there, but here, and nobody knows how");
+                    return outputs.distrust(to, what);
+                }
             }
         }
         outputs.send(self.address, to, outcome(Some(undecided.epoch)));
@@ -377,9 +417,9 @@ impl Ldm {
         let (transaction, partition) = place;
         self.outcomes.insert(place, Marker::of(None));
         let Some(state) = self.partitions.get_mut(&partition) else { return };
-        if is_one_primary {
-            let members = state.backups.iter().map(|backup| backup.node).collect();
-            state.takeover.dropping.insert(transaction, members);
+        if is_one_primary || !mutants::is(Mutant::DropToldEarly) {
+            let missing = state.backups.iter().map(|backup| backup.node).collect();
+            state.takeover.dropping.insert(transaction, Dropping { missing, is_one_primary });
         }
         let abort = Signal::Outcome(Outcome { transaction, partition, committed: None });
         send_to_all(self.address, &state.backups, abort, outputs);
@@ -387,11 +427,12 @@ impl Ldm {
 
     /// What was being dropped when the view changed is dropped by the members of the new one.
     fn drop_again(&mut self, partition: PartitionId, outputs: &mut Outputs<Shared>) {
-        let dropping =
-            self.partition(partition).map(|state| state.takeover.dropping.keys().copied().collect());
-        let dropping: Vec<TransactionId> = dropping.unwrap_or_default();
-        for transaction in dropping {
-            self.drop_lacking((transaction, partition), true, outputs);
+        let Some(state) = self.partition(partition) else { return };
+        let dropping = state.takeover.dropping.iter();
+        let dropping: Vec<(TransactionId, bool)> =
+            dropping.map(|(transaction, dropping)| (*transaction, dropping.is_one_primary)).collect();
+        for (transaction, is_one_primary) in dropping {
+            self.drop_lacking((transaction, partition), is_one_primary, outputs);
             self.end_drop((transaction, partition), outputs);
         }
     }
@@ -404,8 +445,8 @@ impl Ldm {
         outputs: &mut Outputs<Shared>,
     ) -> bool {
         let Some(state) = self.partitions.get_mut(&place.1) else { return false };
-        let Some(missing) = state.takeover.dropping.get_mut(&place.0) else { return false };
-        missing.retain(|missing| *missing != node);
+        let Some(dropping) = state.takeover.dropping.get_mut(&place.0) else { return false };
+        dropping.missing.retain(|missing| *missing != node);
         self.end_drop(place, outputs);
         true
     }
@@ -413,9 +454,14 @@ impl Ldm {
     /// If all members have recorded the abort, it may be told.
     fn end_drop(&mut self, place: Place, outputs: &mut Outputs<Shared>) {
         let Some(state) = self.partitions.get_mut(&place.1) else { return };
-        if state.takeover.dropping.get(&place.0).is_some_and(Vec::is_empty) {
-            state.takeover.dropping.remove(&place.0);
-            self.on_forget(place, outputs);
+        let is_over = |dropping: &Dropping| dropping.missing.is_empty();
+        if state.takeover.dropping.get(&place.0).is_some_and(is_over)
+            && let Some(dropping) = state.takeover.dropping.remove(&place.0)
+        {
+            if dropping.is_one_primary {
+                // Nobody else decides it.
+                self.on_forget(place, outputs);
+            }
             self.answer_askers(place, None, outputs);
         }
     }
@@ -437,9 +483,60 @@ impl Ldm {
         again
     }
 
-    fn replicate_again(&mut self, place: Place, outputs: &mut Outputs<Shared>) {
+    /// Replicates the next again, and so on, until one is large. What was decided meanwhile is not undecided anywhere any more.
+    pub(super) fn replicate_rest(&mut self, partition: PartitionId, outputs: &mut Outputs<Shared>) {
+        let view = self.map.view.number;
+        while let Some(place) =
+            self.partitions.get_mut(&partition).and_then(|state| state.takeover.again.pop_front())
+        {
+            let is_ending = |held: &Held| held.stage == HeldStage::Ending && held.sealed < view;
+            if !self.held.get(&place).is_some_and(is_ending) {
+                continue;
+            }
+            let lacking = self.lacking(place);
+            if self.is_large(place, &lacking) {
+                let (ending, epoch_seen) = (Ending::Again(lacking), Epoch(0));
+                let ship =
+                    Ship { place, ending, epoch_seen, next: 0, pieces: 0, unacknowledged: 0, bytes: 0 };
+                return self.ship(ship, outputs);
+            }
+            self.replicate_again(place, 0, outputs);
+        }
+        let whole = self.partitions.get_mut(&partition).and_then(|state| state.takeover.whole.take());
+        if let Some(whole) = whole {
+            self.begin_copies(partition, &whole, outputs);
+        }
+    }
+
+    /// Members that have not reported that they hold it.
+    fn lacking(&self, (transaction, partition): Place) -> Vec<Address> {
+        let Some(state) = self.partition(partition) else { return Vec::new() };
+        let holders = state.takeover.holders.get(&transaction);
+        let lacks = |backup: &&Address| holders.is_none_or(|holders| !holders.contains(&backup.node));
+        state.backups.iter().filter(lacks).copied().collect()
+    }
+
+    /// Whether it is more than one signal should carry.
+    fn is_large(&self, place: Place, lacking: &[Address]) -> bool {
+        let total = self.held.get(&place).map_or(0, |held| held.operations.len());
+        let bytes = usize::try_from(AHEAD_BYTES).unwrap_or(usize::MAX);
+        !lacking.is_empty() && self.replicated_writes(place, 0, AHEAD_ROWS as usize, bytes).1 < total
+    }
+
+    /// A large one is with all who lacked it.
+    pub(super) fn go_on_again(&mut self, place: Place, pieces: u32, outputs: &mut Outputs<Shared>) {
+        self.replicate_again(place, pieces, outputs);
+        self.replicate_rest(place.1, outputs);
+    }
+
+    fn replicate_again(&mut self, place: Place, pieces: u32, outputs: &mut Outputs<Shared>) {
         let (transaction, partition) = place;
-        let writes = self.replicated_writes(place, 0, usize::MAX, usize::MAX).0;
+        let lacking = self.lacking(place);
+        let writes = if lacking.is_empty() || pieces > 0 {
+            Vec::new()
+        } else {
+            self.replicated_writes(place, 0, usize::MAX, usize::MAX).0
+        };
         let view = self.map.view.number;
         let (Some(held), Some(state)) = (self.held.get_mut(&place), self.partitions.get_mut(&partition))
         else {
@@ -461,15 +558,14 @@ impl Ldm {
                 coordinator,
                 participants: Arc::clone(&held.participants),
                 marker: held.marker.clone(),
-                pieces_ahead: 0,
-                writes,
+                pieces_ahead: HELD_ALREADY,
+                writes: Vec::new(),
             };
-            send_to_all(self.address, &state.backups, Signal::Replicate(Box::new(replicate)), outputs);
-        }
-        if coordinator == Some(Address::NOBODY) {
-            // Whoever decides, readers here wait for the outcome from now on.
-            let whole = &mut Budget { rows: u32::MAX };
-            self.mark_prepared(Mark { place, next: 0, then: None }, whole, outputs);
+            let is_holder = |backup: &&Address| !lacking.contains(backup);
+            let holders: Vec<Address> = state.backups.iter().filter(is_holder).copied().collect();
+            send_to_all(self.address, &holders, Signal::Replicate(Box::new(replicate.clone())), outputs);
+            let replicate = Replicate { pieces_ahead: pieces, writes, ..replicate };
+            send_to_all(self.address, &lacking, Signal::Replicate(Box::new(replicate)), outputs);
         }
         let Some(state) = self.partitions.get_mut(&partition) else { return };
         match (coordinator, sequence) {
@@ -489,10 +585,9 @@ impl Ldm {
             }
             (Some(Address::NOBODY), Some(sequence)) => {
                 state.takeover.confirming.insert(sequence, (transaction, missing));
+                self.mark_orphan(place, outputs);
             }
-            (Some(Address::NOBODY), None) => {
-                self.report_orphan(place, RecoveredState::Prepared(epoch), outputs);
-            }
+            (Some(Address::NOBODY), None) => self.mark_orphan(place, outputs),
             (Some(coordinator), _) => self.answer_prepare_again(place, coordinator, outputs),
         }
     }
@@ -538,9 +633,40 @@ impl Ldm {
             return;
         }
         state.takeover.confirming.remove(&sequence);
-        let Some(held) = self.held.get(&place).filter(|held| held.stage == HeldStage::Ending) else { return };
-        let state = if is_refused { RecoveredState::Nothing } else { RecoveredState::Prepared(held.epoch) };
-        self.report_orphan(place, state, outputs);
+        if is_refused && self.held.get(&place).is_some_and(|held| held.stage == HeldStage::Ending) {
+            return self.report_orphan(place, RecoveredState::Nothing, outputs);
+        }
+        self.report_if_prepared(place, outputs);
+    }
+
+    /// Whoever decides, readers here wait for the outcome from now on.
+    fn mark_orphan(&mut self, place: Place, outputs: &mut Outputs<Shared>) {
+        if self.held.get(&place).is_some_and(|held| held.is_marked) {
+            self.report_if_prepared(place, outputs);
+        } else {
+            self.mark_at_once(Mark { place, next: 0, then: None }, outputs);
+        }
+    }
+
+    /// Whether all members, this one included, hold a transaction without coordinator as prepared in this view.
+    fn is_prepared_orphan(&self, place: Place) -> Option<Epoch> {
+        let view = self.map.view.number;
+        let is_orphan = |held: &&Held| {
+            held.stage == HeldStage::Ending
+                && held.coordinator == Some(Address::NOBODY)
+                && held.is_marked
+                && held.sealed == view
+        };
+        let held = self.held.get(&place).filter(is_orphan)?;
+        let mut confirming = self.partition(place.1)?.takeover.confirming.values();
+        (!confirming.any(|(transaction, _)| *transaction == place.0)).then_some(held.epoch)
+    }
+
+    /// Reports a transaction without coordinator, once all members hold it as prepared.
+    pub(super) fn report_if_prepared(&self, place: Place, outputs: &mut Outputs<Shared>) {
+        if let Some(epoch) = self.is_prepared_orphan(place) {
+            self.report_orphan(place, RecoveredState::Prepared(epoch), outputs);
+        }
     }
 
     fn report_orphan(&self, place: Place, state: RecoveredState, outputs: &mut Outputs<Shared>) {
@@ -571,17 +697,15 @@ impl Ldm {
         participants: Arc<Vec<PartitionId>>,
         outputs: &mut Outputs<Shared>,
     ) {
-        let Some(state) = self.partition(place.1).filter(|state| state.is_primary) else { return };
-        let is_confirming =
-            state.takeover.confirming.values().any(|(transaction, _)| *transaction == place.0);
+        if !self.is_primary(place.1) {
+            return;
+        }
         let known = match (self.outcomes.get(&place), self.held.get(&place)) {
             (Some(Marker { outcome: Some(epoch), .. }), _) => RecoveredState::Committed(*epoch),
             (Some(Marker { outcome: None, .. }), _) => RecoveredState::Aborted,
             (None, Some(held)) if held.stage == HeldStage::Ending => {
-                if is_confirming {
-                    return;
-                }
-                RecoveredState::Prepared(held.epoch)
+                let Some(epoch) = self.is_prepared_orphan(place) else { return };
+                RecoveredState::Prepared(epoch)
             }
             (None, _) => RecoveredState::Nothing,
         };
@@ -739,6 +863,8 @@ fn held_of(applied: Applied) -> Held {
         coordinator: applied.coordinator,
         participants: applied.participants,
         marker: applied.marker,
+        is_confirmed: false,
+        is_marked: true,
         is_taken_over: true,
     }
 }

@@ -31,7 +31,7 @@ pub(super) struct Recovering {
 }
 
 impl Recovering {
-    /// The outcome, once every participant with writes has reported.
+    /// The outcome, once every participant with writes has reported, and none contradicts another.
     fn outcome(&self) -> Option<Option<Epoch>> {
         let mut highest = Epoch(0);
         let (mut committed, mut is_aborted) = (None, false);
@@ -43,7 +43,10 @@ impl Recovering {
                 RecoveredState::Aborted | RecoveredState::Nothing => is_aborted = true,
             }
         }
-        stdx::require!(committed.is_none() || !is_aborted, "participants recorded different outcomes");
+        if committed.is_some() && is_aborted {
+            // Nobody can say which of them is broken: it stays undecided.
+            return None;
+        }
         Some(committed.or((!is_aborted).then_some(highest)))
     }
 }
@@ -55,9 +58,7 @@ impl Tc {
         self.draining = None;
         self.recovering.clear();
         self.open.retain(|_, coordinated| !coordinated.is_recovered);
-        let mut open: Vec<TransactionId> = self.open.keys().copied().collect();
-        open.sort_unstable();
-        for transaction in open {
+        for transaction in self.open_transactions() {
             let Some(coordinated) = self.open.get_mut(&transaction) else { continue };
             for answers in &mut coordinated.answers {
                 let partition = answers.participant.partition;
@@ -72,15 +73,15 @@ impl Tc {
             let committed = match coordinated.stage {
                 Stage::Preparing => None,
                 Stage::Committed => Some(Some(coordinated.epoch)),
-                Stage::Aborting(_) | Stage::Aborted | Stage::Unknown => Some(None),
+                Stage::Aborting(_) | Stage::Aborted => Some(None),
             };
             match (committed, self.open.get(&transaction)) {
                 _ if mutants::is(Mutant::NotAskedAgain) => {}
-                (Some(outcome), Some(coordinated)) if coordinated.stage != Stage::Unknown => {
-                    self.send_outcome(transaction, outcome, outputs);
-                }
+                (None, Some(coordinated))
+                    if mutants::is(Mutant::UnknownForEver) && coordinated.is_answered => {}
+                (Some(outcome), _) => self.send_outcome(transaction, outcome, outputs),
                 (None, Some(coordinated)) => self.send_prepares(coordinated, outputs),
-                (_, _) => {}
+                (None, None) => {}
             }
         }
     }
@@ -147,7 +148,10 @@ impl Tc {
             answers,
             epoch: outcome.unwrap_or(Epoch(0)),
             stage: if outcome.is_some() { Stage::Committed } else { Stage::Aborting(Refusal::NotHeld) },
+            // Its session asks a participant.
+            is_answered: true,
             is_confirmed: true,
+            age: 0,
             is_recovered: true,
         };
         self.open.insert(transaction, coordinated);
