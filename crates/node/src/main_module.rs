@@ -289,7 +289,8 @@ impl MainModule {
         if view.number <= self.view.number {
             return;
         }
-        if self.view.number.0 == 0 {
+        let is_first = self.view.number.0 == 0;
+        if is_first {
             self.connect_until = Some(self.now.monotonic + CONNECT_PATIENCE);
         }
         self.view = view;
@@ -297,11 +298,28 @@ impl MainModule {
         // Who is connected again in a newer view has not been lost in it.
         self.lost.retain(|node| self.view.is_member(*node) && !self.found.contains(node));
         self.given_up.retain(|node| self.lost.contains(node));
+        if !is_first {
+            self.lose_new_members();
+        }
         if self.fetches_schema() && (!self.is_joining() || self.entered == ViewNumber(0)) {
             // A joining member does not enter a view before it knows the tables that it is going to get rows of.
             self.fetch_schema(outputs);
         }
         self.changed(outputs);
+    }
+
+    /// A member whose link was down when it came to be in sync is lost, too: its loss said nothing then. (Between replicas a newer view repairs it.)
+    fn lose_new_members(&mut self) {
+        if self.holds_rows(self.config.node) {
+            return;
+        }
+        let is_silent = |node: &NodeId| !self.found.contains(node) && !self.lost.contains(node);
+        let silent: Vec<NodeId> =
+            self.view.in_sync(PartitionId(0)).iter().copied().filter(is_silent).collect();
+        if !silent.is_empty() {
+            self.lost.extend(silent);
+            self.give_up_at = Some(self.now.monotonic + VIEW_PATIENCE);
+        }
     }
 
     /// This node holds partitions that are being copied to it.
@@ -427,6 +445,10 @@ impl MainModule {
             // Nothing that a replica needs was lost with the connection. (Between replicas a newer view repairs it.)
             self.lost.retain(|lost| *lost != node);
             self.given_up.retain(|lost| *lost != node);
+            // But what was asked of the primary, or its answer, may have been.
+            if self.view.place(PartitionId(0)).is_some_and(|place| place.primary == node) {
+                self.restart_reservations(outputs);
+            }
         }
         self.changed(outputs);
         self.announce_schema(node, outputs);

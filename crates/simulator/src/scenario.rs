@@ -12,6 +12,7 @@ use crate::client::{Client, Script};
 use crate::workload::bank::{ACCOUNT_COUNT, Bank, FIRST_BALANCE};
 use crate::workload::disturbance::{Killer, Sleeper};
 use crate::workload::lists::Lists;
+use crate::workload::numbers::Numbers;
 use crate::workload::registers::{Event, KEY_COUNT, Operation, Registers};
 use crate::workload::renames::{NameReader, Renamer};
 use crate::workload::schema::{RowChanger, SchemaChanger};
@@ -50,6 +51,10 @@ pub struct Scenario {
     pub banks: u64,
     /// Clients that change rows while the schema changes; 0: the schema does not change.
     pub changers: u64,
+    /// Rounds of schema changes; after an odd number there is an index.
+    pub rounds: u32,
+    /// The schema is changed through the last node, an SQL node if there is one, not through the first.
+    pub changes_through_last: bool,
     /// What happens to data nodes while clients work, each some virtual milliseconds after the one before.
     pub faults: Vec<(u64, Fault)>,
     /// Disruptions that end by themselves, each at its virtual millisecond of the work.
@@ -72,6 +77,8 @@ pub enum Fault {
 pub struct Extras {
     /// Clients of the table with a unique key.
     pub uniques: u64,
+    /// Clients that insert rows with values that the cluster gives out.
+    pub numbers: u64,
     /// Clients that read a table while it is renamed; 0: it is not.
     pub name_readers: u64,
     /// A client kills statements and connections.
@@ -133,6 +140,8 @@ impl Scenario {
             lists: prng.below(4),
             banks: prng.below(4),
             changers: if prng.chance(1, 3) { 1 + prng.below(3) } else { 0 },
+            rounds: 4,
+            changes_through_last: false,
             faults,
             disruptions: Vec::new(),
             extras: Extras::default(),
@@ -158,6 +167,14 @@ impl Scenario {
         }
         if replicas > 1 && scenario.shape.late.is_none() && prng.chance(1, 24) {
             scenario.draw_outage(&mut prng);
+        }
+        let mut prng = Prng::new(seed ^ 0xddd1_0000);
+        scenario.rounds += u32::from(prng.chance(1, 2));
+        if prng.chance(1, 3) {
+            scenario.changes_through_last = true;
+        }
+        if prng.chance(1, 3) {
+            scenario.extras.numbers = 1 + prng.below(4);
         }
         scenario
     }
@@ -279,6 +296,7 @@ impl Scenario {
     fn add_extras(&mut self, prng: &mut Prng) {
         self.extras = Extras {
             uniques: prng.below(5),
+            numbers: 0,
             name_readers: if prng.chance(1, 4) { 1 + prng.below(3) } else { 0 },
             killer: prng.chance(1, 4),
             sleeper: prng.chance(1, 4),
@@ -334,7 +352,7 @@ impl Scenario {
         faults
     }
 
-    /// Whether each replica group would keep a member in sync, and the control plane its majority: then every client goes on.
+    /// Whether each replica group would keep a member in sync (who is out of others' reach may be left out just now), and the control plane its majority: then every client goes on.
     fn can_spare(&self, world: &World, node: NodeId) -> bool {
         // A connection that broke a moment ago may have cost a node its place, and it need not know yet.
         if world.has_broken_links() {
@@ -347,7 +365,8 @@ impl Scenario {
         let group = |node: u16| usize::from(node - 1) / self.shape.replicas;
         (1..=self.shape.data_nodes)
             .map(NodeId)
-            .any(|other| other != node && group(other.0) == group(node.0) && world.accepts(other))
+            .filter(|other| *other != node && group(other.0) == group(node.0))
+            .any(|other| world.accepts(other) && world.is_connected(other))
     }
 
     fn scripts(&self, nodes: &[NodeId]) -> Vec<Box<dyn Script>> {
@@ -365,7 +384,8 @@ impl Scenario {
             scripts.push(Box::new(RowChanger::new(nodes.to_vec(), client * 100, 40)));
         }
         if self.changers > 0 {
-            scripts.push(Box::new(SchemaChanger::new(nodes[0], 4)));
+            let node = if self.changes_through_last { nodes[nodes.len() - 1] } else { nodes[0] };
+            scripts.push(Box::new(SchemaChanger::new(node, self.rounds)));
         }
         self.add_extra_scripts(nodes, &mut scripts);
         scripts
@@ -375,6 +395,9 @@ impl Scenario {
         let extras = &self.extras;
         for client in 0..extras.uniques {
             scripts.push(Box::new(Uniques::new(nodes.to_vec(), client, 40)));
+        }
+        for _ in 0..extras.numbers {
+            scripts.push(Box::new(Numbers::new(nodes.to_vec(), 40)));
         }
         for reader in 0..extras.name_readers {
             let node = nodes[usize::try_from(reader + self.seed).unwrap_or(0) % nodes.len()];
@@ -404,6 +427,9 @@ impl Scenario {
         statements.extend(SchemaChanger::setup());
         statements.extend(Uniques::setup());
         statements.extend(Renamer::setup());
+        if self.extras.numbers > 0 {
+            statements.extend(Numbers::setup());
+        }
         statements
     }
 }
@@ -485,6 +511,7 @@ fn drive(scenario: &Scenario, world: &mut World) -> Result<(), String> {
     let last = alive[alive.len() - 1];
     check_rows(world, scenario, last)?;
     check_uniques(world, last)?;
+    check_numbers(world, scenario, last)?;
     check_schema(world, &alive)?;
     check_nothing_left(world, scenario)?;
     cluster::check(world)?;
@@ -584,6 +611,7 @@ fn check_scripts(world: &World) -> Result<(), String> {
         .chain(scripts::<SchemaChanger>(world).map(|script| &script.failure))
         .chain(scripts::<RowChanger>(world).map(|script| &script.failure))
         .chain(scripts::<Uniques>(world).map(|script| &script.failure))
+        .chain(scripts::<Numbers>(world).map(|script| &script.failure))
         .chain(scripts::<NameReader>(world).map(|script| &script.failure))
         .chain(scripts::<Renamer>(world).map(|script| &script.failure))
         .chain(scripts::<Killer>(world).map(|script| &script.failure))
@@ -658,12 +686,26 @@ fn check_uniques(world: &mut World, node: NodeId) -> Result<(), String> {
     }
 }
 
-/// Every node that serves SQL knows the same tables.
+/// Every row that was acknowledged is there, under a value that no other row has.
+fn check_numbers(world: &mut World, scenario: &Scenario, node: NodeId) -> Result<(), String> {
+    if scenario.extras.numbers == 0 {
+        return Ok(());
+    }
+    let counts = run_setup(world, node, vec!["SELECT COUNT(*) FROM sim.numbers".to_owned()])?;
+    let count: Option<u64> = counts.first().and_then(|row| row.first()?.as_ref()?.parse().ok());
+    let written: u64 = scripts::<Numbers>(world).map(|script| script.written).sum();
+    if count.is_none_or(|count| count < written) {
+        return Err(format!("{count:?} numbered rows, {written} were acknowledged"));
+    }
+    Ok(())
+}
+
+/// Every node that serves SQL knows the same tables, and no DDL job is left half done.
 fn check_schema(world: &mut World, nodes: &[NodeId]) -> Result<(), String> {
-    // A node that opened a moment ago hears of the newest version a moment later.
+    // A node that opened a moment ago hears of the newest version a moment later, and a job that was left is finished a moment later.
     let mut failure = None;
-    for _ in 0..20 {
-        failure = differing_schema(world, nodes)?;
+    for _ in 0..50 {
+        failure = differing_schema(world, nodes)?.or_else(|| cluster::unfinished(world));
         if failure.is_none() {
             return Ok(());
         }

@@ -36,6 +36,8 @@ pub(crate) struct ModuleState {
     pub(crate) aborts_due: BTreeSet<(TransactionId, PartitionId)>,
     /// When the node started; nothing before that.
     pub(crate) started: Option<Instant>,
+    /// A DDL statement has ended that may have left its job unfinished.
+    pub(crate) has_left_ddl: bool,
     /// Counted for SHOW STATUS.
     pub(crate) counters: Counters,
 }
@@ -97,6 +99,7 @@ impl ModuleState {
             orphans: Orphans::default(),
             aborts_due: BTreeSet::new(),
             started: None,
+            has_left_ddl: false,
             counters: Counters::default(),
         }
     }

@@ -171,7 +171,7 @@ pub(crate) struct SessionCore {
 }
 
 impl SessionCore {
-    fn new(id: u32, connection: ConnectionId, env: &Environment<'_>) -> Self {
+    pub(crate) fn new(id: u32, connection: ConnectionId, env: &Environment<'_>) -> Self {
         let memory = &env.module.memory;
         Self {
             id,
@@ -278,6 +278,18 @@ impl SessionCore {
         }
         let message = error.message.as_bytes();
         self.reply(env, |writer, _| writer.error(&ErrorPacket { errno: error.code, sqlstate, message }));
+    }
+
+    /// Another view is installed: what was staged or locked at primaries that changed is lost, and who left does not answer.
+    pub(crate) fn on_view_changed(&mut self, before: &View, now: &View) {
+        let primary = |view: &View, partition| view.place(partition).map(|place| place.primary);
+        let has_changed = |partition| primary(before, partition) != primary(now, partition);
+        self.transaction.lose_participants(has_changed);
+        let left_out =
+            before.nodes.iter().filter(|info| before.is_member(info.node) && !now.is_member(info.node));
+        for info in left_out {
+            self.inbox.node_lost(info.node);
+        }
     }
 
     /// What COM_RESET_CONNECTION and COM_CHANGE_USER leave: an open transaction is aborted.
@@ -528,17 +540,9 @@ impl Session {
         }
     }
 
-    /// Another view is installed: what was staged or locked at primaries that changed is lost.
+    /// Another view is installed.
     pub(crate) fn on_view_changed(&mut self, env: &mut Environment<'_>, before: &View) {
-        let now = Arc::clone(&env.module.map);
-        let primary = |view: &View, partition| view.place(partition).map(|place| place.primary);
-        let has_changed = |partition| primary(before, partition) != primary(&now.view, partition);
-        self.core.transaction.lose_participants(has_changed);
-        let left_out =
-            before.nodes.iter().filter(|info| before.is_member(info.node) && !now.view.is_member(info.node));
-        for info in left_out {
-            self.core.inbox.node_lost(info.node);
-        }
+        self.core.on_view_changed(before, &env.module.map.view);
         if self.running.is_some() {
             self.resume(env);
         }

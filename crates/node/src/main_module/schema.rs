@@ -35,8 +35,10 @@ pub(super) struct SchemaReading {
 
 /// A new index whose entries the ldms of this node are building.
 pub(super) struct Backfill {
-    from: Address,
-    request: RequestId,
+    table: TableRef,
+    index: IndexId,
+    /// Who is told when it is done.
+    askers: Vec<(Address, RequestId)>,
     missing: usize,
     refusal: Option<Refusal>,
 }
@@ -65,7 +67,10 @@ impl MainModule {
         version: SchemaVersion,
         outputs: &mut Outputs<Shared>,
     ) {
-        self.schema_reading.waiting.push((from, request, version));
+        // (Who does not hear anything asks again.)
+        if !self.schema_reading.waiting.contains(&(from, request, version)) {
+            self.schema_reading.waiting.push((from, request, version));
+        }
         if self.schema.version >= version {
             if self.rollout.is_none() {
                 self.report_installed(outputs);
@@ -159,11 +164,11 @@ impl MainModule {
         });
     }
 
-    /// A DDL job waits only for the members that it knows of; whoever joins meanwhile hears of the newest version from the data nodes, each of
-    /// which says it when it installs a version and when it finds a node without partitions. Nobody waits for the answer.
+    /// A DDL job waits only for the members that it knows of, and may end before it has told them. Everybody hears of the newest version from the
+    /// data nodes, each of which says it when it installs a version or view and when it finds a node. Nobody waits for the answer.
     pub(super) fn announce_schema(&self, node: NodeId, outputs: &mut Outputs<Shared>) {
         let is_management = self.view.node(node).is_none_or(|info| info.role == NodeRole::Management);
-        if !is_management && !self.holds_rows(node) && !self.fetches_schema() {
+        if !is_management && !self.fetches_schema() {
             let version = self.map.schema.version;
             outputs.send(
                 self.me(),
@@ -175,7 +180,7 @@ impl MainModule {
 
     // ---- building an index --------------------------------------------------------------------------------------------------------
 
-    /// A DDL job wants a new index's entries: every ldm of this node builds those of its fragments.
+    /// A DDL job wants a new index's entries: every ldm of this node builds those of its fragments. Who asks again waits for what is under way.
     pub(super) fn on_backfill(
         &mut self,
         from: Address,
@@ -184,12 +189,20 @@ impl MainModule {
         index: IndexId,
         outputs: &mut Outputs<Shared>,
     ) {
+        let is_same = |backfill: &&mut Backfill| (backfill.table, backfill.index) == (table, index);
+        if let Some(backfill) = self.backfills.values_mut().find(is_same) {
+            if !backfill.askers.contains(&(from, request)) {
+                backfill.askers.push((from, request));
+            }
+            return;
+        }
         let ldms = self.modules(ModuleKind::Ldm);
         let own = self.new_request();
         for ldm in &ldms {
             outputs.send(self.me(), *ldm, Signal::BackfillRequest { request: own, table, index });
         }
-        self.backfills.insert(own.0, Backfill { from, request, missing: ldms.len(), refusal: None });
+        let askers = vec![(from, request)];
+        self.backfills.insert(own.0, Backfill { table, index, askers, missing: ldms.len(), refusal: None });
         if ldms.is_empty() {
             self.end_backfill(own, outputs);
         }
@@ -210,8 +223,9 @@ impl MainModule {
     }
 
     fn end_backfill(&mut self, request: RequestId, outputs: &mut Outputs<Shared>) {
-        if let Some(Backfill { from, request, refusal, .. }) = self.backfills.remove(&request.0) {
-            outputs.send(self.me(), from, Signal::BackfillDone { request, refusal });
+        let Some(Backfill { askers, refusal, .. }) = self.backfills.remove(&request.0) else { return };
+        for (from, request) in askers {
+            outputs.send(self.me(), from, Signal::BackfillDone { request, refusal: refusal.clone() });
         }
     }
 

@@ -171,7 +171,7 @@ impl MainModule {
         }
     }
 
-    /// The primary may be another now, and may have lost what was under way: every reservation begins again. (One that was made is not used: its
+    /// The primary may be another now, or what was asked of it is lost with the connection: every reservation begins again. (One that was made is not used: its
     /// values are passed over.)
     pub(super) fn restart_reservations(&mut self, outputs: &mut Outputs<Shared>) {
         let running = std::mem::take(&mut self.sequences.running).into_values();

@@ -3,7 +3,7 @@
 use crate::world::World;
 use protocol::signal::{ChecksumRequest, RequestId};
 use std::collections::{BTreeMap, BTreeSet};
-use types::{IndexId, PartitionId, TableId, TableKind};
+use types::{IndexId, IndexState, PartitionId, TableId, TableKind};
 
 /// Rows compared of one fragment; workloads make far fewer.
 const ROWS_MAX: u32 = 2_000;
@@ -44,6 +44,14 @@ pub fn check(world: &World) -> Result<(), String> {
         }
     }
     differing(&contents).map_or(Ok(()), Err)
+}
+
+/// An index that a DDL job has begun and nobody has ended.
+#[must_use]
+pub fn unfinished(world: &World) -> Option<String> {
+    let mut tables = world.ldms().flat_map(transaction::Ldm::fragments).map(|(table, _)| table);
+    let table = tables.find(|table| table.indexes.iter().any(|index| index.state != IndexState::Public))?;
+    Some(format!("table {} has an index that is neither there nor gone", table.name))
 }
 
 /// What is wrong with the contents, if anything.

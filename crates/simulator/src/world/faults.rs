@@ -122,6 +122,7 @@ impl World {
             Disruption::Cut { is_both_ways: true, .. } => "cut",
             Disruption::Cut { is_both_ways: false, .. } => "one-way cut",
             Disruption::Bounce { .. } => "bounce",
+            Disruption::Reset { .. } => "reset",
         });
         match disruption {
             Disruption::Pause { node, time } => {
@@ -214,6 +215,15 @@ impl World {
             let time = self.now + time + self.prng.below(1_000_000);
             self.later(time, Delivery::LinkUp { at, node });
         }
+    }
+
+    /// Whether all nodes that live have connections to this one.
+    #[must_use]
+    pub fn is_connected(&self, node: NodeId) -> bool {
+        self.nodes.keys().all(|other| {
+            let links = [(node, *other), (*other, node)];
+            !links.iter().any(|link| self.faults.down.contains(link) || self.faults.cut.contains_key(link))
+        })
     }
 
     /// What one connection carried is lost with it.

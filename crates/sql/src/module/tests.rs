@@ -1,6 +1,7 @@
 //! The module as a client and as the partitions see it: transcripts over the client half of the protocol, with the test playing the ldms.
 #![expect(clippy::wildcard_enum_match_arm, reason = "an answer of another kind fails the test")]
 
+mod ddl;
 mod harness;
 
 use harness::{Harness, LDM, column_table};

@@ -123,7 +123,7 @@ impl Running {
     /// The session ends under it.
     pub(super) fn abandon(&mut self, env: &mut Environment<'_>) {
         if let Some(Stage::Execute(Execution::Ddl(run))) = &mut self.stage {
-            run.release(env);
+            run.abandon(env);
         }
     }
 
@@ -436,7 +436,7 @@ impl Session {
             Plan::Insert(plan) => Execution::Insert(Box::new(InsertRun::new(plan, running.draws, &mut cx)?)),
             Plan::Update(plan) => Execution::Modify(Box::new(ModifyRun::update(plan, &mut cx)?)),
             Plan::Delete(plan) => Execution::Modify(Box::new(ModifyRun::delete(plan, &mut cx)?)),
-            Plan::Ddl(request) => Execution::Ddl(Box::new(DdlRun::new(request, &mut cx)?)),
+            Plan::Ddl(request) => Execution::Ddl(Box::new(DdlRun::new(Some(request)))),
             Plan::Show(plan) => {
                 let operator = crate::show::operator_of(plan, &mut cx)?;
                 Execution::Select(Box::new(SelectRun::of_operator(operator)))

@@ -17,7 +17,7 @@ use protocol::signal::{
     CommitDone, CommitOneRequest, CommitOutcome, Outcome, Participant, Prepared, Replicate, ReplicateAhead,
     ReplicatedWrite, RequestId, WriteDone, WriteFailure, WriteSummary,
 };
-use protocol::{Address, Budget, Outputs, Signal};
+use protocol::{Address, Budget, ModuleKind, Outputs, Signal};
 use query::Raised;
 use query::Shared;
 use std::collections::VecDeque;
@@ -54,11 +54,12 @@ pub(super) enum Reply {
 }
 
 impl Reply {
-    /// What must be remembered of the answer if the session is on another node.
+    /// What must be remembered of the answer if a session on another node waits for it. (Who draws AUTO_INCREMENT values asks nobody: it draws anew.)
     fn marker(&self, own: NodeId) -> Option<Vec<OperationResult>> {
+        let may_ask = |to: &Address| to.kind == ModuleKind::Sql && to.node != own;
         match self {
-            Self::Write { to, done: (results, _), .. } => (to.node != own).then(|| results.clone()),
-            Self::Commit { to, .. } => (to.node != own).then(Vec::new),
+            Self::Write { to, done: (results, _), .. } => may_ask(to).then(|| results.clone()),
+            Self::Commit { to, .. } => may_ask(to).then(Vec::new),
             Self::Nobody => None,
         }
     }

@@ -385,6 +385,11 @@ impl Harness {
         self.handle(Input::Shared { from: Address::main(NodeId(4)), shared });
     }
 
+    /// Nothing runs.
+    pub(super) fn is_idle(&self) -> bool {
+        self.module.is_idle()
+    }
+
     /// Time passes; the module is called when it asked for that.
     pub(super) fn advance_ms(&mut self, milliseconds: u64) {
         self.now.monotonic = self.now.monotonic + Duration::from_millis(milliseconds);
