@@ -42,6 +42,9 @@ const COMMANDS: &[(&str, &str)] = &[
         "simulate",
         "  simulate [--seed N] [--seeds N]     one simulation seed, printed; or the first N seeds
            [--first N]                where to begin with --seeds
+           --mutants [--only NAME]    which seed catches which deliberate protocol bug
+           --exhaustive NAME|all      everything that can happen in a small world [--states N]
+           --points                   every signal, with everything that can go wrong with it
 ",
     ),
     (

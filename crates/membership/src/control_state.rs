@@ -8,6 +8,7 @@
 //!
 //! Deliberately not here: epochs and schema (they must not fence data), and what runs on a node.
 
+use crate::mutants::{self, Mutant};
 use crate::succession::{self, Illegal};
 use protocol::control::{Command, GroupId, STATE_SIZE_MAX, VOTERS_MAX, VoterChange, VoterId, VoterStep};
 use protocol::signal::JoinRequest;
@@ -211,7 +212,7 @@ impl ControlState {
         if self.life(node).is_some_and(|life| life.join.start == join.start) {
             return Verdict::Repeated;
         }
-        if self.incarnation(node) != replaces {
+        if self.incarnation(node) != replaces && !mutants::is(Mutant::JoinReplacesAnything) {
             return Verdict::Void(Illegal::Overtaken);
         }
         self.last_incarnation.0 += 1;
@@ -228,7 +229,7 @@ impl ControlState {
         let data = self.settings.members.iter().filter(|(_, role)| *role == NodeRole::Data);
         let voting = self.voters.iter().filter(|info| info.votes).count();
         if self.view.number.0 > 0
-            || voting < usize::from(self.settings.voter_count)
+            || voting < usize::from(self.settings.voter_count) && !mutants::is(Mutant::FirstViewWithoutVoters)
             || !data.clone().all(|(node, _)| self.life(*node).is_some())
         {
             return;
@@ -267,7 +268,7 @@ impl ControlState {
         let lives: BTreeMap<NodeId, Incarnation> =
             self.lives.iter().map(|life| (life.node, life.incarnation)).collect();
         let checked = match succession::check(&self.view, next, &lives) {
-            Err(Illegal::Overtaken) if crate::mutants::is(crate::mutants::Mutant::ViewsUncompared) => Ok(()),
+            Err(Illegal::Overtaken) if mutants::is(Mutant::ViewsUncompared) => Ok(()),
             checked => checked,
         };
         match checked {

@@ -227,7 +227,8 @@ impl Detector {
             });
             if !known {
                 // What an earlier life was granted runs on.
-                let granted_until = self.peers.get(&node).map_or(Instant(0), |peer| peer.granted_until);
+                let earlier = self.peers.get(&node).filter(|_| !mutants::is(Mutant::EarlierGrantsForgotten));
+                let granted_until = earlier.map_or(Instant(0), |peer| peer.granted_until);
                 let mut peer = Peer::new(incarnation, now, granted_until);
                 if view.joining(PartitionId(0)).contains(&node) {
                     peer.held_until = now + self.config.belief();
@@ -236,7 +237,8 @@ impl Detector {
             }
         }
         let was_joining = self.view.joining(PartitionId(0)).contains(&self.node);
-        if was_joining && !view.joining(PartitionId(0)).contains(&self.node) {
+        let has_joined = was_joining && !view.joining(PartitionId(0)).contains(&self.node);
+        if has_joined && !mutants::is(Mutant::FirstGrantForgotten) {
             for peer in self.peers.values_mut() {
                 peer.granted_until = peer.granted_until.max(now + self.config.lease());
             }
@@ -261,10 +263,16 @@ impl Detector {
     /// sync, and lead, before this node hears of it.
     #[must_use]
     pub fn read_until(&self) -> Instant {
+        if mutants::is(Mutant::ReadsWithoutGrants) {
+            return Instant::FAR_FUTURE;
+        }
         if !self.is_in_sync(self.node) {
             return Instant(0);
         }
-        let granters = self.others().filter(|(node, _)| self.view.is_counted(*node));
+        let may_lead = |node| {
+            self.is_in_sync(node) || self.view.is_counted(node) && !mutants::is(Mutant::JoinersLetRead)
+        };
+        let granters = self.others().filter(|(node, _)| may_lead(*node));
         granters.map(|(_, peer)| peer.held_until).min().unwrap_or(Instant::FAR_FUTURE)
     }
 
@@ -442,7 +450,9 @@ impl Detector {
             }
             peer.unanswered.push_back((peer.sent, now));
             // Who does not know this view may not know all who must let it read.
-            let is_willing = is_holder && peer.view >= view && peer.is_heard(now, &config);
+            let knows = peer.view >= view || mutants::is(Mutant::LaggardsAreGranted);
+            let is_heard = peer.is_heard(now, &config) || mutants::is(Mutant::SuspectsAreGranted);
+            let is_willing = is_holder && knows && is_heard;
             if is_willing && peer.received > peer.granted {
                 peer.granted = peer.received;
                 // Counted from now, which is later than its receiving: longer than the holder believes.
@@ -533,7 +543,7 @@ impl Detector {
         let dead: Vec<NodeId> =
             self.others().filter(|(_, peer)| peer.is_dead).map(|(node, _)| node).collect();
         // A dead witness leaves no view, and hides nobody else's death.
-        let dead = self.holders(&dead);
+        let dead = if mutants::is(Mutant::DeadWitnessLeaves) { dead } else { self.holders(&dead) };
         if !dead.is_empty() && self.is_allowed(&dead) {
             return Some(dead);
         }

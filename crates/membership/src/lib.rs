@@ -34,6 +34,7 @@ pub mod succession;
 use control_log::{ControlConfig, ControlLog, ControlOutputs, Decided};
 use control_state::ClusterSettings;
 use detector::{Detector, DetectorConfig, DetectorOutputs};
+use mutants::Mutant;
 use protocol::control::{Command, ControlMessage, GroupId};
 use protocol::heartbeat::Heartbeat;
 use protocol::lease::Lease;
@@ -262,7 +263,7 @@ impl Membership {
         if let Some(detector) = &mut self.detector {
             detector.on_link_up(now.monotonic, node);
         }
-        if self.broken.contains(&node) {
+        if self.broken.contains(&node) && !mutants::is(Mutant::BrokenLinkNotRenewed) {
             self.renew_at = Some(now.monotonic);
         }
         self.try_join(now, outputs);
@@ -413,7 +414,8 @@ impl Membership {
         }
         self.join_at = Some(now.monotonic + JOIN_RETRY);
         let members = self.view.nodes.iter().map(|info| info.node).filter(|node| self.view.is_counted(*node));
-        if !members.clone().all(|member| self.up.contains(&member)) {
+        let is_connected = members.clone().all(|member| self.up.contains(&member));
+        if !is_connected && !mutants::is(Mutant::JoinUnconnected) {
             return;
         }
         let join = &self.config.join;
@@ -444,7 +446,11 @@ impl Membership {
             .filter(|info| state.incarnation(info.node) > info.incarnation)
             .map(|info| info.node)
             .collect();
-        if earlier.is_empty() { None } else { succession::without(view, &earlier) }
+        if earlier.is_empty() || mutants::is(Mutant::EarlierLifeStays) {
+            None
+        } else {
+            succession::without(view, &earlier)
+        }
     }
 
     fn drop_earlier_lives<S>(&mut self, now: Now, outputs: &mut Outputs<S>) {
@@ -509,7 +515,7 @@ impl Membership {
             return;
         }
         if !self.is_in_view() {
-            if self.detector.is_some() {
+            if self.detector.is_some() && !mutants::is(Mutant::LeftOutStays) {
                 let text = format!("view {} leaves node {} out: it ends", self.view.number, self.config.node);
                 self.end(EXIT_LEFT_OUT, &text, outputs);
             }
@@ -539,11 +545,16 @@ impl Membership {
         }
         self.is_install_due = true;
         self.install_if_due(now, outputs);
+        if mutants::is(Mutant::SyncWithoutCopy) {
+            self.caught_up = Some(self.view.number);
+            self.ask_for_sync(now, outputs);
+        }
     }
 
     /// When `main` may hear of the newest view: what the nodes that were left out were let read has run out by then.
     fn install_at(&self) -> Instant {
         match &self.detector {
+            Some(_) if mutants::is(Mutant::WritableAtOnce) => Instant(0),
             Some(detector) if self.config.join.role == NodeRole::Data => detector.writable_at(),
             _ => Instant(0),
         }

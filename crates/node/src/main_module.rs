@@ -35,6 +35,7 @@ use sequences::Sequences;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use stdx::{Instant, Now};
+use transaction::mutants::{self, Mutant};
 use transaction::{EpochMember, EpochSignals};
 use types::{Epoch, Incarnation, NodeId, PartitionId, Schema, SchemaVersion, ViewNumber};
 
@@ -384,7 +385,8 @@ impl MainModule {
         }
         self.installed.push(node);
         let members = self.map.view.in_sync(PartitionId(0));
-        if members.iter().all(|member| self.installed.contains(member)) {
+        let is_settled = members.iter().all(|member| self.installed.contains(member));
+        if is_settled || mutants::is(Mutant::SettledByOne) {
             for ldm in self.modules(ModuleKind::Ldm) {
                 outputs.send(self.me(), ldm, Signal::ViewSettled { view });
             }

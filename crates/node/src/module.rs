@@ -142,6 +142,18 @@ impl NodeModule {
         }
     }
 
+    /// What decides how an ldm or a tc goes on, its wrapper included, as a number. 0 for other modules.
+    #[must_use]
+    pub fn digest(&self) -> u64 {
+        let block = match &self.block {
+            Block::Ldm(ldm) => ldm.digest(),
+            Block::Tc(tc) => tc.digest(),
+            Block::Sql(_) | Block::Query(_) | Block::Main(_) | Block::Membership(_) => return 0,
+        };
+        let text = format!("{block} {} {} {:?}", self.view, self.epoch, self.early);
+        stdx::hash64(text.as_bytes())
+    }
+
     fn handle_signal(
         &mut self,
         now: Now,
@@ -172,6 +184,9 @@ impl NodeModule {
                 return;
             }
             if envelope.view > self.view {
+                if mutants::is(Mutant::EarlySignalsDropped) {
+                    return;
+                }
                 if self.early.len() < EARLY_MAX {
                     self.early.push(envelope);
                     return;
@@ -199,7 +214,8 @@ impl NodeModule {
     fn is_left_out(&self, node: NodeId) -> bool {
         let info = self.members.node(node);
         let is_joining = || self.members.groups.iter().any(|group| group.joining.contains(&node));
-        info.is_some_and(|info| info.role == NodeRole::Data) && !self.members.is_member(node) && !is_joining()
+        let is_data = info.is_some_and(|info| info.role == NodeRole::Data);
+        is_data && !self.members.is_member(node) && !is_joining() && !mutants::is(Mutant::LeftOutHeard)
     }
 
     /// What this module counts since its start.

@@ -18,7 +18,8 @@ use crate::workload::renames::{NameReader, Renamer};
 use crate::workload::schema::{RowChanger, SchemaChanger};
 use crate::workload::setup::Setup;
 use crate::workload::uniques::{self, Uniques};
-use crate::world::{Disruption, MANAGEMENT, MARKER_TIME, Shape, World};
+use crate::world::{Disruption, FaultPoint, MANAGEMENT, MARKER_TIME, SIGNALS, STEPS, Shape, Step, World};
+use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet};
 use stdx::Prng;
 use types::NodeId;
@@ -33,6 +34,23 @@ const MEMORY_SMALL: u64 = 4 << 20;
 const SQL_NODE: NodeId = NodeId(67);
 /// Virtual milliseconds after which a fault is over and everybody knows what came of it.
 const FAULT_MS: u64 = 8_000;
+/// What is said when a transaction ends, and when its coordinator or a primary is lost.
+const COMMIT_SIGNALS: [&str; 12] = [
+    "Coordinate",
+    "Prepare",
+    "Prepared",
+    "Outcome",
+    "OutcomeRecorded",
+    "Replicate",
+    "Applied",
+    "Decided",
+    "CommitDone",
+    "Gather",
+    "RecoveryReport",
+    "CopyPiece",
+];
+/// Crashes at a signal.
+const CRASHES: [Step; 3] = [Step::CrashBeforeSend, Step::CrashAfterSend, Step::CrashOnReceive];
 /// Lines of transcript kept for a failure.
 const LINES_KEPT: usize = 400;
 
@@ -59,6 +77,8 @@ pub struct Scenario {
     pub faults: Vec<(u64, Fault)>,
     /// Disruptions that end by themselves, each at its virtual millisecond of the work.
     pub disruptions: Vec<(u64, Disruption)>,
+    /// Something goes wrong at a signal.
+    pub point: Option<FaultPoint>,
     /// What else there is.
     pub extras: Extras,
 }
@@ -104,6 +124,8 @@ pub struct Outcome {
     pub virtual_time: u64,
     /// What was done to the cluster, and how often.
     pub injected: BTreeMap<&'static str, u64>,
+    /// The point at which something should go wrong, and whether it did.
+    pub point: Option<(FaultPoint, bool)>,
     /// The last lines of the transcript.
     pub tail: String,
 }
@@ -144,6 +166,7 @@ impl Scenario {
             changes_through_last: false,
             faults,
             disruptions: Vec::new(),
+            point: None,
             extras: Extras::default(),
         };
         if prng.chance(1, 2) {
@@ -175,6 +198,12 @@ impl Scenario {
         }
         if prng.chance(1, 3) {
             scenario.extras.numbers = 1 + prng.below(4);
+        }
+        // Drawn apart, so that it does not change what else a seed means.
+        let mut prng = Prng::new(seed ^ 0x00fa_0175);
+        if prng.chance(1, 4) {
+            let (signal, step) = (SIGNALS[prng.index(SIGNALS.len())], STEPS[prng.index(STEPS.len())]);
+            scenario.add_point(signal, step);
         }
         scenario
     }
@@ -236,6 +265,38 @@ impl Scenario {
             let cut = Disruption::Cut { from: victim, to: other, is_both_ways: true, time: 8_500_000_000 };
             self.disruptions.push((at, cut));
         }
+    }
+
+    /// What this seed means with replicas, transactions over several partitions, and a crash at a signal of the commit or the takeover.
+    #[must_use]
+    pub fn struck(seed: u64) -> Self {
+        let mut scenario = Self::from_seed(seed);
+        let mut prng = Prng::new(seed ^ 0x00fa_0177);
+        if scenario.shape.replicas < 2 {
+            (scenario.shape.data_nodes, scenario.shape.replicas) = (4, 2);
+        }
+        scenario.banks = scenario.banks.max(2);
+        scenario.lists = scenario.lists.max(1);
+        scenario.disruptions.clear();
+        if prng.chance(1, 2) {
+            scenario.faults.clear();
+        }
+        let signal = COMMIT_SIGNALS[prng.index(COMMIT_SIGNALS.len())];
+        scenario.add_point(signal, CRASHES[prng.index(CRASHES.len())]);
+        scenario
+    }
+
+    /// A point at which something goes wrong, if this cluster has replicas and nothing else cuts its links. What is cut must not be one of those that
+    /// are left when others are dead: then the signal is late.
+    pub fn add_point(&mut self, signal: &'static str, step: Step) {
+        if self.shape.replicas < 2 || !self.disruptions.is_empty() {
+            return;
+        }
+        let mut prng = Prng::new(self.seed ^ 0x00fa_0176);
+        let step = if step == Step::Cut && !self.faults.is_empty() { Step::Delay } else { step };
+        let skip = [0, prng.below(4), prng.below(40)][prng.index(3)];
+        let restart_ms = if prng.chance(3, 4) { 1 + prng.below(20) } else { 0 };
+        self.point = Some(FaultPoint { signal, step, skip, restart_ms });
     }
 
     /// Nodes that stand still, links that are cut, a management node that dies. Who is silent for too long leaves; if it lives, it ends when it hears of that.
@@ -352,23 +413,6 @@ impl Scenario {
         faults
     }
 
-    /// Whether each replica group would keep a member in sync (who is out of others' reach may be left out just now), and the control plane its majority: then every client goes on.
-    fn can_spare(&self, world: &World, node: NodeId) -> bool {
-        // A connection that broke a moment ago may have cost a node its place, and it need not know yet.
-        if world.has_broken_links() {
-            return false;
-        }
-        let dead = (1..=self.shape.data_nodes).filter(|other| !world.is_alive(NodeId(*other))).count();
-        if dead >= if self.shape.data_nodes < 4 { 1 } else { 2 } {
-            return false;
-        }
-        let group = |node: u16| usize::from(node - 1) / self.shape.replicas;
-        (1..=self.shape.data_nodes)
-            .map(NodeId)
-            .filter(|other| *other != node && group(other.0) == group(node.0))
-            .any(|other| world.accepts(other) && world.is_connected(other))
-    }
-
     fn scripts(&self, nodes: &[NodeId]) -> Vec<Box<dyn Script>> {
         let mut scripts: Vec<Box<dyn Script>> = Vec::new();
         for client in 0..self.registers {
@@ -456,7 +500,7 @@ pub fn run_in_detail(scenario: &Scenario, lines: usize) -> Outcome {
 
 fn run_world(scenario: &Scenario, mut world: World) -> Outcome {
     let driven = std::panic::AssertUnwindSafe(|| drive(scenario, &mut world));
-    let broken = |_| Err("a block found an invariant broken".to_owned());
+    let broken = |panic: Box<dyn Any + Send>| Err(text_of_panic(panic.as_ref()));
     let failure = std::panic::catch_unwind(driven).unwrap_or_else(broken).err();
     let failure = world.suspicion.take().or(failure);
     Outcome {
@@ -465,8 +509,16 @@ fn run_world(scenario: &Scenario, mut world: World) -> Outcome {
         steps: world.steps(),
         virtual_time: world.now(),
         injected: std::mem::take(&mut world.injected),
+        point: scenario.point.map(|point| (point, world.is_point_hit())),
         tail: world.transcript.tail(),
     }
+}
+
+/// A block found an invariant broken, and says which.
+pub(crate) fn text_of_panic(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().cloned();
+    let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
+    format!("a block found an invariant broken: {}", text.unwrap_or_default())
 }
 
 fn drive(scenario: &Scenario, world: &mut World) -> Result<(), String> {
@@ -481,6 +533,9 @@ fn drive(scenario: &Scenario, world: &mut World) -> Result<(), String> {
         world.run_client(client);
     }
     let mut faults_end = world.now();
+    if let Some(point) = scenario.point {
+        world.arm(point);
+    }
     for (wait, disruption) in &scenario.disruptions {
         world.disrupt_later(wait * 1_000_000, *disruption);
         let end = world.now() + (wait + FAULT_MS) * 1_000_000 + disruption.time();
@@ -497,11 +552,14 @@ fn drive(scenario: &Scenario, world: &mut World) -> Result<(), String> {
     }
     check_scripts(world)?;
     // Then everything is whole again, and who was left out has ended.
+    if world.is_point_hit() {
+        faults_end = world.now() + FAULT_MS * 1_000_000;
+    }
     while world.now() < faults_end {
         world.run_until(100, |_| false);
     }
-    let is_dead =
-        |node: &NodeId| dead.contains(node) || (!scenario.disruptions.is_empty() && !world.is_alive(*node));
+    let is_disrupted = !scenario.disruptions.is_empty() || world.is_point_hit();
+    let is_dead = |node: &NodeId| dead.contains(node) || (is_disrupted && !world.is_alive(*node));
     let alive: Vec<NodeId> = nodes.into_iter().filter(|node| !is_dead(node)).collect();
     let is_whole = |world: &mut World| alive.iter().all(|node| world.accepts(*node));
     if !world.run_until(START_MS, is_whole) {
@@ -542,7 +600,7 @@ fn disturb(scenario: &Scenario, world: &mut World, first: usize) -> BTreeSet<Nod
         if due.is_some_and(|due| due <= world.now())
             && let Some((_, fault)) = faults.next()
         {
-            inflict(scenario, world, fault, &mut dead);
+            inflict(world, fault, &mut dead);
             since_fault = world.now();
             continue;
         }
@@ -563,10 +621,10 @@ fn disturb(scenario: &Scenario, world: &mut World, first: usize) -> BTreeSet<Nod
     dead
 }
 
-fn inflict(scenario: &Scenario, world: &mut World, fault: Fault, dead: &mut BTreeSet<NodeId>) {
+fn inflict(world: &mut World, fault: Fault, dead: &mut BTreeSet<NodeId>) {
     match fault {
         Fault::Crash(node) => {
-            if world.is_alive(node) && scenario.can_spare(world, node) {
+            if world.is_alive(node) && world.can_spare(node) {
                 world.crash(node);
                 dead.insert(node);
             }

@@ -10,6 +10,7 @@
 //! Invariants: virtual time never goes back; every choice is drawn from the one generator; nothing depends on addresses or hash seeds.
 
 mod faults;
+mod points;
 
 use crate::client::Client;
 use crate::transcript::Transcript;
@@ -22,17 +23,19 @@ use protocol::layout::{Layout, LayoutRequest};
 use protocol::module::{BROKEN_PEER, ConnectionAction};
 use protocol::{
     Address, Budget, CloseReason, ConnectionId, ConnectionKind, Envelope, Input, Module, ModuleKind,
-    NodeRole, Outputs, ReceiveBuffer, RequestToRuntime,
+    NodeRole, Outputs, ReceiveBuffer, RequestToRuntime, Signal,
 };
 use query::Shared;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use std::sync::Arc;
 use stdx::{Duration, Instant, Now, Prng, WallTime};
-use types::NodeId;
+use types::{Epoch, NodeId, ViewNumber};
 
 pub use faults::Disruption;
 use faults::Faults;
+use points::{Fate, Points};
+pub use points::{FaultPoint, SIGNALS, STEPS, Step};
 
 /// 2026-01-01 00:00:00 UTC: when virtual time begins, in microseconds.
 const WALL_START_US: u64 = 1_767_225_600_000_000;
@@ -236,6 +239,7 @@ pub struct World {
     faults: Faults,
     /// What was done to the cluster, and how often.
     pub injected: BTreeMap<&'static str, u64>,
+    points: Points,
     steps: u64,
     /// What a module believes of another: here none is broken.
     pub suspicion: Option<String>,
@@ -260,6 +264,7 @@ impl World {
             log_files: BTreeMap::new(),
             faults: Faults::default(),
             injected: BTreeMap::new(),
+            points: Points::default(),
             steps: 0,
             suspicion: None,
             shape,
@@ -533,8 +538,12 @@ impl World {
             self.transcript.push(format!("{} {address} event {}", self.now, event.message));
         }
         for envelope in signals {
+            if let Signal::EpochClosed { epoch } = envelope.signal {
+                self.check_closed(envelope.view, epoch);
+            }
             self.send(envelope);
         }
+        self.end_doomed();
         for (from, to, object) in shared {
             self.enqueue(to, Item::Shared(from, object));
         }
@@ -565,6 +574,14 @@ impl World {
                 }
                 RequestToRuntime::Report => {}
             }
+        }
+    }
+
+    /// Closed means: no primary has anything of that epoch or an earlier one to decide.
+    fn check_closed(&self, view: ViewNumber, closed: Epoch) {
+        for (at, lowest) in self.ldms().map(transaction::Ldm::lowest_stamp) {
+            let is_drained = at != view || lowest.is_none_or(|lowest| lowest > closed);
+            stdx::require!(is_drained, "epoch {closed} is closed, and one of {lowest:?} is undecided");
         }
     }
 
@@ -607,15 +624,25 @@ impl World {
             return;
         }
         let stream = (envelope.from, envelope.to);
-        let delay = if stream.0.node == stream.1.node { 0 } else { self.draw_delay() };
+        let late = match self.fate_of(&envelope) {
+            Fate::Usual => 0,
+            Fate::Lost => return,
+            Fate::Late(nanoseconds) => nanoseconds,
+        };
+        let delay = if stream.0.node == stream.1.node { 0 } else { self.draw_delay() + late };
         let busy = self.streams.get(&stream).copied().unwrap_or(0);
         let at = busy.max(self.now + delay);
         self.streams.insert(stream, at);
         if delay == 0 {
-            let to = envelope.to;
-            self.enqueue(to, Item::Signal(Box::new(envelope)));
+            self.arrive(Box::new(envelope));
         } else {
             self.later(at, Delivery::Signal(Box::new(envelope)));
+        }
+    }
+
+    fn arrive(&mut self, envelope: Box<Envelope>) {
+        if self.survives(&envelope) {
+            self.enqueue(envelope.to, Item::Signal(envelope));
         }
     }
 
@@ -642,7 +669,7 @@ impl World {
             match timed.delivery {
                 Delivery::Signal(envelope) => {
                     if let Some(envelope) = self.faults.keep(envelope) {
-                        self.enqueue(envelope.to, Item::Signal(envelope));
+                        self.arrive(envelope);
                     }
                 }
                 Delivery::ToServer { connection, bytes } => {

@@ -19,18 +19,3 @@ fn the_same_seed_gives_the_same_story() {
         assert_eq!(run_detect_seed(seed).digest, run_detect_seed(seed).digest, "seed {seed}");
     }
 }
-
-/// Every deliberate bug is caught within a bounded number of seeds.
-#[cfg(feature = "mutants")]
-#[test]
-fn every_mutant_of_the_detector_is_caught() {
-    use membership::mutants::{OF_DETECTOR, activate};
-
-    for mutant in OF_DETECTOR {
-        activate(Some(mutant));
-        let caught = (0..SEEDS).find(|seed| run_detect_seed(*seed).failure.is_some());
-        activate(None);
-        println!("{mutant:?} is caught by seed {caught:?}");
-        assert!(caught.is_some(), "{mutant:?} survives");
-    }
-}

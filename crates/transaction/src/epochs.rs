@@ -7,6 +7,7 @@
 //! Invariants: epochs are opened in order, one at a time; closed(e) is said only when every in-sync data node has drained e; the open
 //! epoch never goes back, across masters too (a new master opens the highest it knows + 1).
 
+use crate::mutants::{self, Mutant};
 use protocol::{Address, Outputs, Signal};
 use stdx::{Duration, Instant, Now};
 use types::{Epoch, NodeId};
@@ -212,7 +213,7 @@ impl EpochMember {
         if round.epoch != epoch {
             return;
         }
-        round.missing.retain(|missing| *missing != node);
+        round.missing.retain(|missing| *missing != node && !mutants::is(Mutant::EpochClosedEarly));
         if !round.missing.is_empty() {
             return;
         }

@@ -15,7 +15,7 @@
 //! - Epoch stamps come from primaries only and are never below the highest epoch this module has heard of.
 //!
 //! `writes` stages, `undo` takes it back, `reads` reads, `commit` is the primary's side of both commits, `backup` the other side, `deadlock` finds cycles, `schema`
-//! makes and drops fragments, `reclaim` frees what nobody needs any more, `inspect` answers ndbinfo and the replica check; `takeover` carries
+//! makes and drops fragments, `reclaim` frees what nobody needs any more, `inspect` answers ndbinfo and the replica check, `digest` tells checkers apart what they have seen; `takeover` carries
 //! what a view left undecided into the next, `copy` brings rows to members that join, and `question` answers sessions whose commit's answer is
 //! lost.
 
@@ -23,6 +23,7 @@ mod backup;
 mod commit;
 mod copy;
 mod deadlock;
+mod digest;
 mod inspect;
 mod lease;
 mod markers;
@@ -36,6 +37,7 @@ mod waits;
 mod writes;
 
 use crate::locks::{LockKey, Locks, WaitId};
+use crate::mutants::{self, Mutant};
 use backup::{Ahead, Applied};
 use commit::{Mark, PendingCommit, Publish, Ship, ShipWindow};
 use copy::{Copy, CopyIn, CopyOut};
@@ -296,7 +298,9 @@ impl Ldm {
 
     /// A message carried this epoch.
     pub fn adopt(&mut self, epoch: Epoch) {
-        self.epoch = self.epoch.max(epoch);
+        if !mutants::is(Mutant::EpochNotAdopted) {
+            self.epoch = self.epoch.max(epoch);
+        }
     }
 
     /// When a lock wait ends or is probed again, or memory and markers are looked after.

@@ -59,6 +59,7 @@ impl Answers {
         match self.has_writes {
             None => false,
             Some(false) => true,
+            Some(true) if mutants::is(Mutant::BackupsUncounted) => true,
             Some(true) => self.replicas.iter().all(|node| self.prepared.contains(node)),
         }
     }
@@ -211,6 +212,15 @@ impl Tc {
         self.open.len()
     }
 
+    /// What decides how it goes on, as a number: see `Ldm::digest`.
+    #[must_use]
+    pub fn digest(&self) -> u64 {
+        let mut open: Vec<(&TransactionId, &Coordinated)> = self.open.iter().collect();
+        open.sort_unstable_by_key(|(transaction, _)| **transaction);
+        let text = format!("{} {:?} {open:?} {:?}", self.map.view.number, self.draining, self.recovering);
+        stdx::hash64(text.as_bytes())
+    }
+
     /// Handles a signal.
     pub fn on_signal<S>(&mut self, now: Now, envelope: Envelope, outputs: &mut Outputs<S>) {
         let from = envelope.from;
@@ -306,6 +316,9 @@ impl Tc {
         if let Some(refusal) = &prepared.refusal {
             coordinated.stage = Stage::Aborting(refusal.clone());
             self.send_outcome(prepared.transaction, None, outputs);
+            if mutants::is(Mutant::AbortToldUnrecorded) {
+                self.look_at(prepared.transaction, outputs);
+            }
             return;
         }
         if !answers.prepared.contains(&node) {
@@ -314,7 +327,9 @@ impl Tc {
         if node == answers.primary {
             answers.has_writes = Some(prepared.has_writes);
         }
-        coordinated.epoch = coordinated.epoch.max(prepared.epoch);
+        if coordinated.epoch == coordinated.request.epoch_seen || !mutants::is(Mutant::StampsNotJoined) {
+            coordinated.epoch = coordinated.epoch.max(prepared.epoch);
+        }
         let is_decided = if mutants::is(Mutant::CommitOnPartialPrepare) {
             coordinated.answers.iter().any(Answers::is_prepared)
         } else {
@@ -370,13 +385,15 @@ impl Tc {
         let has_writers = coordinated.answers.iter().any(|answers| answers.participant.has_writes);
         let counts = |answers: &Answers| answers.participant.has_writes || !has_writers;
         if let Stage::Aborting(refusal) = &coordinated.stage
-            && coordinated.answers.iter().any(|answers| counts(answers) && answers.is_recorded(given_up))
+            && (coordinated.answers.iter().any(|answers| counts(answers) && answers.is_recorded(given_up))
+                || mutants::is(Mutant::AbortToldUnrecorded))
         {
             let refusal = refusal.clone();
             coordinated.stage = Stage::Aborted;
             coordinated.reply(self.address, CommitOutcome::Aborted(refusal), outputs);
         }
-        if coordinated.is_recorded(given_up) {
+        let is_decided = matches!(coordinated.stage, Stage::Committed | Stage::Aborted);
+        if coordinated.is_recorded(given_up) || is_decided && mutants::is(Mutant::ForgottenAfterOne) {
             if coordinated.is_confirmed {
                 self.end(transaction, outputs);
             }

@@ -3,7 +3,7 @@
 use crate::world::World;
 use protocol::signal::{ChecksumRequest, RequestId};
 use std::collections::{BTreeMap, BTreeSet};
-use types::{IndexId, IndexState, PartitionId, TableId, TableKind};
+use types::{Epoch, IndexId, IndexState, PartitionId, TableId, TableKind};
 
 /// Rows compared of one fragment; workloads make far fewer.
 const ROWS_MAX: u32 = 2_000;
@@ -16,6 +16,8 @@ pub type Digest = Vec<(Box<[u8]>, u64)>;
 pub struct Contents {
     /// Digests of each fragment's replicas.
     pub replicas: BTreeMap<(TableId, PartitionId), Vec<Digest>>,
+    /// Epochs of the rows of each fragment's replicas.
+    pub epochs: BTreeMap<(TableId, PartitionId), Vec<Vec<(Box<[u8]>, Epoch)>>>,
     /// Rows without an entry.
     pub index_errors: Vec<String>,
     /// Tables of unique entries.
@@ -36,6 +38,8 @@ pub fn check(world: &World) -> Result<(), String> {
             };
             let done = ldm.checksum(&request);
             stdx::require!(done.end, "more rows than the checker compares");
+            let epochs = ldm.committed_epochs(table.id, partition);
+            contents.epochs.entry((table.id, partition)).or_default().push(epochs);
             contents.index_errors.extend(done.index_errors);
             contents.replicas.entry((table.id, partition)).or_default().push(done.rows);
             if let TableKind::UniqueIndex { base, index } = table.kind {
@@ -65,6 +69,12 @@ pub fn differing(contents: &Contents) -> Option<String> {
             let counts: Vec<usize> = digests.iter().map(Vec::len).collect();
             return Some(format!(
                 "replicas of table {table} partition {partition} differ, with {counts:?} rows"
+            ));
+        }
+        let epochs = contents.epochs.get(&(*table, *partition)).into_iter().flatten();
+        if epochs.clone().zip(epochs.skip(1)).any(|(left, right)| left != right) {
+            return Some(format!(
+                "replicas of table {table} partition {partition} have rows of other epochs"
             ));
         }
         // An undecided row has no hash: nothing is being committed any more.

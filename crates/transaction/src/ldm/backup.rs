@@ -93,13 +93,14 @@ impl Ldm {
     fn consume(&mut self, from: Address, replicate: Replicate, outputs: &mut Outputs<Shared>) {
         let place = (replicate.transaction, replicate.partition);
         self.adopt(replicate.epoch);
+        let stamp = if mutants::is(Mutant::BackupStampsItself) { self.epoch } else { replicate.epoch };
         // What came in an earlier view is here; it only has another place now.
         let before = self.applied.remove(&place);
         let result = match (before, self.outcomes.get(&place)) {
             (Some(before), _) => Ok(Some(before.rows)),
             (None, Some(Marker { outcome: Some(_), .. })) => Ok(None),
             (None, _) => self.apply_place(place, &replicate, outputs).map(|rows| {
-                self.count_undecided(replicate.epoch, outputs);
+                self.count_undecided(stamp, outputs);
                 Some(rows)
             }),
         };
@@ -113,7 +114,7 @@ impl Ldm {
             Ok(Some(rows)) => {
                 let applied = Applied {
                     rows,
-                    epoch: replicate.epoch,
+                    epoch: stamp,
                     stream: self.map.view.number,
                     sequence: replicate.sequence,
                     coordinator: replicate.coordinator,

@@ -23,6 +23,8 @@ use query::Shared;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use storage::RowHandle;
+#[cfg(debug_assertions)]
+use storage::{Fragment, VersionState};
 use types::{Epoch, NodeId, PartitionId, Sequence, TableId, TransactionId, ViewNumber};
 
 /// Rows above which a transaction is shipped ahead of its prepare.
@@ -235,11 +237,14 @@ impl Ldm {
         let operations = u32::try_from(held.operations.len()).unwrap_or(u32::MAX);
         // What was staged at the primary of an earlier view is lost, whatever came later.
         let since = self.partition(place.1).map_or(ViewNumber(0), |state| state.takeover.since);
-        let is_lost = participant.view < since && !mutants::is(Mutant::StagedElsewhereAccepted);
-        if operations != participant.operations || is_lost {
+        let is_lost = participant.view < since
+            && !mutants::is(Mutant::StagedElsewhereAccepted)
+            && (participant.has_writes || !mutants::is(Mutant::LocksOnlySurvive));
+        let is_other = operations != participant.operations && !mutants::is(Mutant::OperationsUncounted);
+        if is_other || is_lost {
             return Err(Refusal::NotHeld);
         }
-        for (table, _) in &held.tables {
+        for (table, _) in held.tables.iter().filter(|_| !mutants::is(Mutant::OldBindingCommits)) {
             self.check_schema(*table, place.1)?;
         }
         Ok(())
@@ -382,6 +387,7 @@ impl Ldm {
             }
             mark.next += 1;
             if let Operation::Staged { table, row, is_first: true, .. } = operation
+                && !mutants::is(Mutant::PreparedStaysStaged)
                 && let Some(fragment) = self.fragments.get_mut(&(*table, partition))
             {
                 fragment.prepare(*row, transaction);
@@ -553,7 +559,7 @@ impl Ldm {
         let Some(pending) = state.pending.get_mut(&sequence) else {
             return self.on_orphan_applied(node, partition, sequence, refusal.is_some(), outputs);
         };
-        if let Some(refusal) = refusal {
+        if let Some(refusal) = refusal.filter(|_| !mutants::is(Mutant::RefusalCounted)) {
             let is_first = pending.refused.is_none();
             pending.refused.get_or_insert(refusal);
             pending.missing = state.backups.iter().map(|backup| backup.node).collect();
@@ -567,7 +573,7 @@ impl Ldm {
         if pending.refused.is_some() {
             return;
         }
-        pending.missing.retain(|missing| *missing != node);
+        pending.missing.retain(|missing| *missing != node && !mutants::is(Mutant::FirstBackupSuffices));
         if pending.missing.is_empty()
             && let Some(pending) = state.pending.remove(&sequence)
         {
@@ -712,12 +718,16 @@ impl Ldm {
         }
         let Some(fragment) = self.fragments.get_mut(&(table, partition)) else { return };
         self.reclaim.note((table, partition));
-        if !self.locks.is_empty() {
+        if !self.locks.is_empty() && !mutants::is(Mutant::RowsKeepWaiters) {
             let key = fragment.key_of(row).into();
             self.to_serve.push_back(LockKey { partition, table, key });
         }
         match outcome {
-            Some(epoch) => fragment.commit(row, transaction, epoch),
+            Some(epoch) => {
+                #[cfg(debug_assertions)]
+                check_epoch(fragment, row, transaction, epoch);
+                fragment.commit(row, transaction, epoch);
+            }
             None => fragment.abort(row, transaction),
         }
     }
@@ -744,7 +754,7 @@ impl Ldm {
             After::Record(coordinator) => self.record_outcome(coordinator, place, outputs),
             After::Answer { reply, sequence, refusal } => {
                 if let Some((stream, sequence)) = sequence
-                    && stream == self.map.view.number
+                    && (stream == self.map.view.number || mutants::is(Mutant::OldStreamNamed))
                     && let Some(state) = self.partition(place.1)
                 {
                     let decided = Signal::Decided { partition: place.1, sequence };
@@ -837,6 +847,22 @@ fn answer_of(reply: Reply, outcome: Result<Epoch, Refusal>) -> Option<(Address, 
             (to, Signal::WriteDone(Box::new(WriteDone { request, result })))
         }
     })
+}
+
+/// Nothing has a lower epoch than what it overwrote. (At a backup, a later transaction on the row may have been decided first: it is above this one.)
+#[cfg(debug_assertions)]
+fn check_epoch(fragment: &Fragment, row: RowHandle, transaction: TransactionId, epoch: Epoch) {
+    let key = fragment.key_of(row);
+    let is_own = |state| match state {
+        VersionState::Staged(owner) | VersionState::Prepared(owner) => owner == transaction,
+        VersionState::Committed(_) => false,
+    };
+    let is_on_top = fragment.newest(key).state.is_some_and(is_own);
+    let before = fragment.committed(key).filter(|_| is_on_top).map(|(before, _)| before);
+    stdx::require!(
+        before.is_none_or(|before| before <= epoch),
+        "{transaction} is committed in epoch {epoch}, above a row of {before:?}"
+    );
 }
 
 /// The row of an operation that was the first on it.

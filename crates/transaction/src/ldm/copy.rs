@@ -212,6 +212,9 @@ impl Ldm {
                     rows.push(CopiedRow { table, key: key.into(), row: row.into(), epoch });
                 }
                 after = Some((table, key.into()));
+                if visited == 1 && mutants::is(Mutant::CopySkipsPiece) {
+                    rows.clear();
+                }
                 if visited >= rows_max || size >= PIECE_BYTES {
                     return (rows, after, false);
                 }
@@ -273,7 +276,9 @@ impl Ldm {
         };
         let is_early = |copy: &&mut CopyIn| !copy.is_whole && !copy.has_begun;
         let Some(copy) = self.copy_in(outcome.partition).filter(is_early) else { return false };
-        copy.early.insert(outcome.transaction, (from, epoch));
+        if !mutants::is(Mutant::EarlyCommitLost) {
+            copy.early.insert(outcome.transaction, (from, epoch));
+        }
         !mutants::is(Mutant::EarlyCommitRecorded)
     }
 
@@ -367,7 +372,8 @@ impl Ldm {
     /// Everything is here: `main` hears of it, in each view.
     fn end_copy(&mut self, partition: PartitionId, outputs: &mut Outputs<Shared>) {
         let Some(copy) = self.copy_in(partition) else { return };
-        if copy.has_last && copy.waiting.is_empty() && !copy.is_whole {
+        let is_whole = copy.waiting.is_empty() || mutants::is(Mutant::CopyLeavesWaiting);
+        if copy.has_last && is_whole && !copy.is_whole {
             copy.is_whole = true;
             copy.deleted.clear();
             self.report_copied(partition, outputs);

@@ -10,7 +10,10 @@ use std::ops::Bound;
 use std::sync::Arc;
 use stdx::hash64;
 use storage::{Direction, KeyBounds, Reader, ScanItem, Visibility};
-use types::{IndexDefinition, IndexId, IndexKind, IndexState, PartitionId, TableDefinition, TableId, Value};
+use types::{
+    Epoch, IndexDefinition, IndexId, IndexKind, IndexState, PartitionId, TableDefinition, TableId, Value,
+    ViewNumber,
+};
 
 /// Rows digested for one answer at most.
 const CHECKSUM_ROWS_MAX: u32 = 2_000;
@@ -150,6 +153,28 @@ impl Ldm {
             Some((Arc::clone(&self.map.table(table)?.definition), partition))
         };
         places.into_iter().filter_map(info).collect()
+    }
+
+    /// For checks: keys of a fragment with the epochs of their newest committed rows.
+    #[must_use]
+    pub fn committed_epochs(&self, table: TableId, partition: PartitionId) -> Vec<(Box<[u8]>, Epoch)> {
+        let Some(fragment) = self.fragments.get(&(table, partition)) else { return Vec::new() };
+        let (reader, guard) = (fragment.reader(), Guard::enter());
+        let bounds = KeyBounds { lower: Bound::Unbounded, upper: Bound::Unbounded };
+        let scan = reader.scan(&guard, IndexId(0), bounds, Direction::Forward, Visibility::Committed);
+        let epoch_of = |item: ScanItem<'_>| {
+            let (ScanItem::Row { key, .. } | ScanItem::Undecided { key, .. }) = item;
+            Some((Box::from(key), fragment.committed(key)?.0))
+        };
+        scan.map_or_else(|_| Vec::new(), |cursor| cursor.filter_map(epoch_of).collect())
+    }
+
+    /// For checks: the lowest stamp of what this ldm, as primary, has sent to backups and nobody has decided; and the view that it is in.
+    #[must_use]
+    pub fn lowest_stamp(&self) -> (ViewNumber, Option<Epoch>) {
+        let ending = self.held.values().filter(|held| held.stage == HeldStage::Ending);
+        let stamps = ending.map(|held| held.epoch).filter(|epoch| *epoch > Epoch(0));
+        (self.map.view.number, stamps.min())
     }
 }
 

@@ -5,6 +5,7 @@
 //! transaction that is not ending is undone by the question, and one that is being dropped has its abort recorded first (I8).
 
 use super::{HeldStage, Ldm, Marker, Place};
+use crate::mutants::{self, Mutant};
 use protocol::program::{OperationResult, Refusal};
 use protocol::signal::{CommitDone, CommitOutcome, RequestId, WriteDone, WriteFailure, WriteSummary};
 use protocol::{Address, Outputs, Signal};
@@ -25,6 +26,7 @@ impl Ldm {
         let Some(state) = self.partition(place.1).filter(|state| state.is_primary) else { return };
         let stage = self.held.get(&place).map(|held| held.stage);
         let is_ending = matches!(stage, Some(HeldStage::Ending | HeldStage::Publishing));
+        let is_ending = is_ending && !mutants::is(Mutant::AskedWhileEnding);
         if is_ending || state.takeover.is_dropping(place.0) {
             self.askers.entry(place).or_default().push(asker);
             return;

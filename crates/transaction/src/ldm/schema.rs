@@ -5,6 +5,7 @@
 //! their prepare is refused (`check_schema`).
 
 use super::{HeldStage, Job, Ldm, Partition, Place};
+use crate::mutants::{self, Mutant};
 use protocol::program::{Refusal, TableRef};
 use protocol::signal::RequestId;
 use protocol::{Address, Budget, NodeInfo, NodeRole, Outputs, Signal};
@@ -181,7 +182,7 @@ impl Ldm {
                 self.void.entry(session.node).or_default().insert(place);
             }
         }
-        for (node, place) in places {
+        for (node, place) in places.into_iter().filter(|_| !mutants::is(Mutant::LostSessionsKept)) {
             self.void.entry(node).or_default().insert(place);
             for wait in self.waits_of(place) {
                 // (The next life waits for an answer.)

@@ -183,7 +183,7 @@ impl Ldm {
             |coordinator: &Address| map.is_left_out(coordinator.node) || reborn.contains(&coordinator.node);
         let held = self.held.values_mut().map(|held| &mut held.coordinator);
         for coordinator in held.chain(self.applied.values_mut().map(|applied| &mut applied.coordinator)) {
-            if coordinator.as_ref().is_some_and(is_gone) {
+            if coordinator.as_ref().is_some_and(is_gone) && !mutants::is(Mutant::LostCoordinatorKept) {
                 *coordinator = Some(Address::NOBODY);
             }
         }
@@ -246,6 +246,9 @@ impl Ldm {
         let mut places: Vec<_> =
             of.map(|((transaction, _), applied)| (*transaction, applied.stream, applied.sequence)).collect();
         places.sort_unstable_by_key(|(_, stream, sequence)| (*stream, *sequence));
+        if mutants::is(Mutant::ReplicatedOutOfOrder) {
+            places.reverse();
+        }
         places
     }
 
@@ -322,7 +325,7 @@ impl Ldm {
                     let has_consumed = |(stream, sequence): &(ViewNumber, Sequence)| {
                         report.streams.iter().any(|(view, consumed)| view == stream && consumed >= sequence)
                     };
-                    if places.iter().any(has_consumed) {
+                    if places.iter().any(has_consumed) && !mutants::is(Mutant::ConsumedMeansNothing) {
                         known = Some(Some(applied.epoch));
                     }
                 }
@@ -423,6 +426,9 @@ impl Ldm {
         }
         let abort = Signal::Outcome(Outcome { transaction, partition, committed: None });
         send_to_all(self.address, &state.backups, abort, outputs);
+        if mutants::is(Mutant::DropToldUnrecorded) {
+            self.end_drop(place, outputs);
+        }
     }
 
     /// What was being dropped when the view changed is dropped by the members of the new one.
@@ -454,7 +460,8 @@ impl Ldm {
     /// If all members have recorded the abort, it may be told.
     fn end_drop(&mut self, place: Place, outputs: &mut Outputs<Shared>) {
         let Some(state) = self.partitions.get_mut(&place.1) else { return };
-        let is_over = |dropping: &Dropping| dropping.missing.is_empty();
+        let is_over =
+            |dropping: &Dropping| dropping.missing.is_empty() || mutants::is(Mutant::DropToldUnrecorded);
         if state.takeover.dropping.get(&place.0).is_some_and(is_over)
             && let Some(dropping) = state.takeover.dropping.remove(&place.0)
         {
@@ -583,11 +590,11 @@ impl Ldm {
                     }
                 }
             }
-            (Some(Address::NOBODY), Some(sequence)) => {
+            (Some(Address::NOBODY), Some(sequence)) if !mutants::is(Mutant::OrphanUnconfirmed) => {
                 state.takeover.confirming.insert(sequence, (transaction, missing));
                 self.mark_orphan(place, outputs);
             }
-            (Some(Address::NOBODY), None) => self.mark_orphan(place, outputs),
+            (Some(Address::NOBODY), _) => self.mark_orphan(place, outputs),
             (Some(coordinator), _) => self.answer_prepare_again(place, coordinator, outputs),
         }
     }
@@ -802,6 +809,9 @@ impl Ldm {
 
     /// A transaction is undone: what it asked for before and was held back is not done any more.
     pub(super) fn drop_held_back(&mut self, (transaction, partition): Place) {
+        if mutants::is(Mutant::HeldBackRedone) {
+            return;
+        }
         #[expect(clippy::wildcard_enum_match_arm, reason = "only these stage and lock")]
         let is_its = |(_, signal): &(Address, Signal)| match signal {
             Signal::Write(request) => (request.transaction, request.partition) == (transaction, partition),
@@ -862,7 +872,7 @@ fn held_of(applied: Applied) -> Held {
         sealed: applied.stream,
         coordinator: applied.coordinator,
         participants: applied.participants,
-        marker: applied.marker,
+        marker: applied.marker.filter(|_| !mutants::is(Mutant::MarkerNotTakenOver)),
         is_confirmed: false,
         is_marked: true,
         is_taken_over: true,

@@ -36,7 +36,11 @@ impl Recovering {
         let mut highest = Epoch(0);
         let (mut committed, mut is_aborted) = (None, false);
         for partition in self.participants.iter() {
-            match self.states.get(partition)? {
+            let state = self.states.get(partition);
+            if state.is_none() && mutants::is(Mutant::RecoveryAsksNobody) {
+                continue;
+            }
+            match state? {
                 RecoveredState::Committed(epoch) => committed = Some(*epoch),
                 RecoveredState::Prepared(epoch) => highest = highest.max(*epoch),
                 RecoveredState::Nothing if mutants::is(Mutant::RecoveryIgnoresMissing) => {}
@@ -56,7 +60,9 @@ impl Tc {
     pub(super) fn begin_view<S>(&mut self, outputs: &mut Outputs<S>) {
         // Epoch rounds of the old view are void.
         self.draining = None;
-        self.recovering.clear();
+        if !mutants::is(Mutant::RecoveryKeptAcrossViews) {
+            self.recovering.clear();
+        }
         self.open.retain(|_, coordinated| !coordinated.is_recovered);
         for transaction in self.open_transactions() {
             let Some(coordinated) = self.open.get_mut(&transaction) else { continue };
@@ -65,7 +71,7 @@ impl Tc {
                 answers.replicas = self.map.view.written(partition).collect();
                 answers.primary =
                     self.map.view.place(partition).map_or(answers.primary, |place| place.primary);
-                if coordinated.stage == Stage::Preparing {
+                if coordinated.stage == Stage::Preparing && !mutants::is(Mutant::PreparesKeptAcrossViews) {
                     answers.prepared.clear();
                     answers.has_writes = None;
                 }
