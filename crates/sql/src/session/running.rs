@@ -298,6 +298,8 @@ impl Session {
                     self.ask_to_stop(env, running);
                     return None;
                 }
+                // (Of a DDL statement: what its commit makes public, the next one finds in its journal.)
+                self.waive_outcome(env);
                 running.abandon(env);
                 running.stage = None;
                 return self.undo(env, running, After::Report(killed));
