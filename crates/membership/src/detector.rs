@@ -226,9 +226,11 @@ impl Detector {
                 peer.incarnation == incarnation || is_witness && peer.incarnation > incarnation
             });
             if !known {
-                // What an earlier life was granted runs on.
-                let earlier = self.peers.get(&node).filter(|_| !mutants::is(Mutant::EarlierGrantsForgotten));
-                let granted_until = earlier.map_or(Instant(0), |peer| peer.granted_until);
+                // What an earlier life was granted runs on, unless that is proved dead.
+                let granted_until = match mutants::is(Mutant::EarlierGrantsForgotten) {
+                    true => Instant(0),
+                    false => self.granted_until(node),
+                };
                 let mut peer = Peer::new(incarnation, now, granted_until);
                 if view.joining(PartitionId(0)).contains(&node) {
                     peer.held_until = now + self.config.belief();
@@ -239,7 +241,9 @@ impl Detector {
         let was_joining = self.view.joining(PartitionId(0)).contains(&self.node);
         let has_joined = was_joining && !view.joining(PartitionId(0)).contains(&self.node);
         if has_joined && !mutants::is(Mutant::FirstGrantForgotten) {
-            for peer in self.peers.values_mut() {
+            // A witness takes nothing as given: it does not read. (To wait for it would stop all writes, since this node's answers count.)
+            let reads = |node: NodeId| view.node(node).is_some_and(|info| info.role == NodeRole::Data);
+            for (_, peer) in self.peers.iter_mut().filter(|(node, _)| reads(**node)) {
                 peer.granted_until = peer.granted_until.max(now + self.config.lease());
             }
         }

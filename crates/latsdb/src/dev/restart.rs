@@ -11,7 +11,7 @@ const FIRST: Duration = Duration::from_millis(50);
 const LONGEST: Duration = Duration::from_secs(10);
 
 /// A node that ran for so long has not died of its start.
-const CALM: Duration = Duration::from_secs(10);
+const CALM: Duration = Duration::from_secs(3);
 
 /// The pauses of one node.
 #[derive(Clone, Copy, Debug)]

@@ -49,6 +49,42 @@ fn who_was_alone_needs_the_grants_of_who_joins() {
 }
 
 #[test]
+fn who_comes_in_sync_waits_for_no_witness() {
+    let witness = NodeInfo { role: NodeRole::Management, ..info(NodeId(65), 1) };
+    let first = View::first(GroupId(1), vec![info(A, 1), info(B, 1), witness], 2, 1);
+    let alone = succession::without(&first, &[B]).unwrap();
+    let joining = succession::with_joining(&alone, &info(B, 2)).unwrap();
+    let both = succession::with_in_sync(&joining, B).unwrap();
+    let mut b = Detector::new(B, Incarnation(2), CONFIG, Arc::new(joining), at(0));
+    b.install(at(500), Arc::new(both));
+    assert!(b.writable_at() <= at(500));
+}
+
+#[test]
+fn what_a_dead_life_was_granted_is_over_in_its_next_life() {
+    let [.., both, _] = views();
+    for is_proved in [false, true] {
+        // A lets B's second life read; it ends; the view without it; then its third life joins.
+        let mut a = Detector::new(A, Incarnation(1), CONFIG, Arc::clone(&both), at(0));
+        let mut outputs = DetectorOutputs::default();
+        let row = LinkRow { node: B, incarnation: Incarnation(2), number: 1, hears: vec![A] };
+        let beat = Heartbeat { view: both.number, sequence: 1, granted: 0, rows: vec![row] };
+        assert!(a.on_heartbeat(at(10), B, Incarnation(2), beat, &mut outputs));
+        a.on_deadline(at(50), &mut outputs);
+        let end = at(50) + CONFIG.lease();
+        assert_eq!(a.granted_until(B), end);
+        if is_proved {
+            a.on_proved_dead(at(60), B, Incarnation(2), &mut outputs);
+        }
+        let alone = succession::without(&both, &[B]).unwrap();
+        let again = succession::with_joining(&alone, &info(B, 3)).unwrap();
+        a.install(at(70), Arc::new(alone));
+        a.install(at(80), Arc::new(again));
+        assert_eq!(a.writable_at() > at(80), !is_proved);
+    }
+}
+
+#[test]
 fn who_comes_in_sync_honours_what_the_others_take_as_given() {
     let [_, joining, both, other] = views();
     for learned in [[Some(both), Some(Arc::clone(&other))], [None, Some(other)]] {
