@@ -277,9 +277,6 @@ impl SmallWorld for LeaseWorld {
 
     fn choices(&self) -> Vec<Choice> {
         let mut choices = Vec::new();
-        if self.is_over() {
-            return choices;
-        }
         let arrives = |from: &&NodeId| {
             let to = if **from == OTHER { VICTIM } else { OTHER };
             !self.is_cut(**from) && !self.stands_still(to)
@@ -290,6 +287,11 @@ impl SmallWorld for LeaseWorld {
             member.detector.view() < self.view.number && self.is_alive(*node) && !self.stands_still(*node)
         };
         choices.extend([OTHER, VICTIM].into_iter().filter(behind).map(Choice::Learn));
+        if self.is_over() {
+            // What was said at the last tick is heard: a lease does not last from one tick to the one behind the next.
+            choices.truncate(1);
+            return choices;
+        }
         if self.fault.is_none() && self.tick < TICKS_BEFORE + TICKS_BAD {
             let faults = [Fault::Pause, Fault::Kill, Fault::Mute, Fault::Deaf, Fault::Cut];
             choices.extend(faults.map(Choice::Begin));
