@@ -815,8 +815,10 @@ fn check_nothing_left(world: &mut World, scenario: &Scenario) -> Result<(), Stri
         return Err(format!("an open transaction, a lock, a wait or an undecided row is left: {left}"));
     }
     // What is kept for sessions goes when they know or end. What was on its way to or from a node that was lost goes some time later.
-    let is_whole =
-        scenario.faults.is_empty() && scenario.disruptions.is_empty() && scenario.extras.restarts == 0;
+    let is_whole = scenario.faults.is_empty()
+        && scenario.disruptions.is_empty()
+        && scenario.point.is_none()
+        && scenario.extras.restarts == 0;
     let milliseconds = if is_whole { 1_000 } else { 3 * MARKER_TIME.as_secs() * 1_000 };
     let has_no_marker = |world: &mut World| {
         world.ldms().all(|ldm| ldm.marker_count() == 0) && world.tcs().all(|tc| tc.open_count() == 0)

@@ -11,13 +11,16 @@ const ROWS_MAX: u32 = 2_000;
 /// Primary keys and hashes of the rows of a fragment.
 pub type Digest = Vec<(Box<[u8]>, u64)>;
 
+/// Primary keys and epochs of the rows of a fragment.
+pub type Stamps = Vec<(Box<[u8]>, Epoch)>;
+
 /// Everything that all data nodes hold, by what it is a replica of.
 #[derive(Clone, Debug, Default)]
 pub struct Contents {
     /// Digests of each fragment's replicas.
     pub replicas: BTreeMap<(TableId, PartitionId), Vec<Digest>>,
     /// Epochs of the rows of each fragment's replicas.
-    pub epochs: BTreeMap<(TableId, PartitionId), Vec<Vec<(Box<[u8]>, Epoch)>>>,
+    pub epochs: BTreeMap<(TableId, PartitionId), Vec<Stamps>>,
     /// Rows without an entry.
     pub index_errors: Vec<String>,
     /// Tables of unique entries.
