@@ -551,7 +551,8 @@ fn drive(scenario: &Scenario, world: &mut World) -> Result<(), String> {
         return Err(format!("clients did not end: {}: {}", stuck.join("; "), unfinished(world)));
     }
     check_scripts(world)?;
-    // Then everything is whole again, and who was left out has ended.
+    // Then nothing goes wrong any more, everything is whole again, and who was left out has ended.
+    world.disarm();
     if world.is_point_hit() {
         faults_end = world.now() + FAULT_MS * 1_000_000;
     }

@@ -130,6 +130,11 @@ impl World {
         self.points.armed = Some(point);
     }
 
+    /// From now on it may not.
+    pub fn disarm(&mut self) {
+        self.points.armed = None;
+    }
+
     /// Whether the point has struck.
     #[must_use]
     pub fn is_point_hit(&self) -> bool {
