@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// From the command to its ready line.
 const START_LIMIT: Duration = Duration::from_secs(60);
@@ -119,6 +119,24 @@ impl Cluster {
     /// What clients verify a node's TLS with; the first data node is node 2.
     pub(crate) fn certificate(&self, node: u16) -> PathBuf {
         self.directory.join(format!("node{node}/latsdb_{node}_certificate.pem"))
+    }
+
+    /// Waits until the management node says that all data and SQL nodes are started: a data node is when it is in sync.
+    pub(crate) fn in_sync(&self, limit: Duration) -> Result<(), Failure> {
+        let end = Instant::now() + limit;
+        loop {
+            let mut ask = Command::new(&self.binary);
+            ask.args(["mgm", "--execute=all status", "--ndb-connectstring"]);
+            ask.arg(format!("127.0.0.1:{}", self.management_port));
+            let states = capture(&mut ask, limit)?;
+            if states.lines().all(|line| line.contains(": started")) {
+                return Ok(());
+            }
+            if Instant::now() >= end {
+                return Err(Failure::new(format!("not in sync:\n{states}")));
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        }
     }
 
     /// `latsdb check`: replicas are equal, and indexes match rows.

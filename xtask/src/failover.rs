@@ -1,20 +1,28 @@
 //! `cargo xtask failover`: nodes of a running cluster are paused or killed, one after the other, under load, and everything is checked.
 //!
-//! sysbench's oltp_read_write works through every SQL port the whole time, as a user's program would: what it may not ignore (an error that is not
-//! retryable, and is not the loss of its connection) ends it, and the campaign with it. Beside it `latsdb bench failover` has clients of its own,
+//! sysbench's oltp_read_write works through every SQL port the whole time, as a user's program would (`failover/load.rs`): what it may not ignore (an
+//! error that is not retryable, and is not the loss of its connection) ends it, and the campaign with it. Beside it `latsdb bench failover` has clients of its own,
 //! which measure gaps and check what they were told; it injects the faults and waits for nodes to be back. Then replicas are compared.
+//!
+//! Nodes of `latsdb dev` can't be cut from each other. `cut-3s` and the like are injected into a second cluster, whose links go through relays, without
+//! sysbench.
 //!
 //! With `--peer` the same clients measure MariaDB Galera with three nodes, without sysbench.
 //!
 //! **What it deliberately does not do**: judge times.
 
+mod load;
+
 use crate::arguments::Arguments;
 use crate::cluster::{Cluster, Shape};
-use crate::processes::{Failure, Profile, Server, Workspace, run};
+use crate::processes::{Failure, Profile, Workspace, run};
 use crate::sysbench::{Load, Pressure, Statements, create_database};
 use crate::tools::Tool;
+use load::Loads;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::Duration;
 
 /// Longer than any campaign: sysbench is stopped when it is over.
@@ -26,12 +34,10 @@ const INJECTION_LIMIT: Duration = Duration::from_secs(180);
 /// Beyond the injections: start, tables, judgement.
 const GRACE: Duration = Duration::from_secs(300);
 
-/// What a client may meet when its node dies: deadlock, timeout, unknown outcome; shutting down; and the loss of the connection in all forms.
-const IGNORED: &str = "--mysql-ignore-errors=1213,1205,1020,1180,1053,1040,2002,2003,2006,2011,2013,2055";
-
 const DATA_NODES_PER_GROUP: u16 = 2;
 
 /// A campaign.
+#[derive(Clone, Debug)]
 pub(crate) struct Campaign {
     pub(crate) rounds: u32,
     pub(crate) groups: u16,
@@ -55,8 +61,7 @@ pub(crate) fn command(workspace: &Workspace, mut arguments: Arguments) -> Result
     let is_peer = arguments.flag("--peer");
     arguments.finish()?;
     if campaign.faults.is_empty() {
-        let usual = if is_peer { "kill-data" } else { "pause-data-200ms" };
-        campaign.faults.push(usual.to_owned());
+        campaign.faults.push("kill-data".to_owned());
     }
     let binary = match binary {
         Some(binary) => binary,
@@ -76,24 +81,40 @@ fn peer(workspace: &Workspace, binary: &Path, campaign: &Campaign) -> Result<(),
 }
 
 impl Campaign {
-    /// Runs it on a cluster of its own.
+    /// Runs it on a cluster of its own, and cuts on another one.
     pub(crate) fn run(&self, workspace: &Workspace, binary: &Path, name: &str) -> Result<(), Failure> {
+        let (cuts, others): (Vec<String>, Vec<String>) =
+            self.faults.iter().cloned().partition(|fault| fault.starts_with("cut-"));
+        if !others.is_empty() {
+            Self { faults: others, ..self.clone() }.run_on_dev(workspace, binary, name)?;
+        }
+        if cuts.is_empty() {
+            return Ok(());
+        }
+        let campaign = Self { faults: cuts, ..self.clone() };
+        let mut command = campaign.command(workspace, binary, &format!("{name}-cuts"))?;
+        command.args(["--cluster", "relayed"]);
+        command.arg(format!("--data-nodes={}", self.groups * DATA_NODES_PER_GROUP));
+        run(&mut command, campaign.limit())
+    }
+
+    fn run_on_dev(&self, workspace: &Workspace, binary: &Path, name: &str) -> Result<(), Failure> {
         let shape = Shape { data_nodes: self.groups * DATA_NODES_PER_GROUP, ..Shape::default() };
         let cluster = Cluster::start(workspace, binary, name, &shape)?;
         let mut loads = self.start_sysbench(workspace, &cluster, name)?;
         let mut command = self.command(workspace, binary, name)?;
         command.args(["--attach", &cluster.server.pid().to_string()]);
         command.arg("--config").arg(cluster.config());
-        run(&mut command, self.limit())?;
-        for load in &mut loads {
-            if load.has_ended() {
-                return Err(load.failure("ended before its time"));
-            }
-            let log = load.log();
-            let last = log.lines().rev().find(|line| line.contains("tps:")).unwrap_or("it reported nothing");
-            println!("sysbench: {last}");
-        }
-        drop(loads);
+        let is_over = AtomicBool::new(false);
+        let (faults, kept) = thread::scope(|scope| {
+            let keeper = scope.spawn(|| loads.keep_running(&is_over));
+            let faults = run(&mut command, self.limit());
+            is_over.store(true, Ordering::Relaxed);
+            let kept = keeper.join();
+            (faults, kept.unwrap_or_else(|_| Err(Failure::new("the keeper of sysbench panicked"))))
+        });
+        faults.and(kept)?;
+        loads.stop()?;
         cluster.verify()?;
         cluster.stop()
     }
@@ -117,13 +138,8 @@ impl Campaign {
     }
 
     /// One at each SQL port; all of them on the same tables.
-    fn start_sysbench(
-        &self,
-        workspace: &Workspace,
-        cluster: &Cluster,
-        name: &str,
-    ) -> Result<Vec<Server>, Failure> {
-        let mut loads = Vec::new();
+    fn start_sysbench(&self, workspace: &Workspace, cluster: &Cluster, name: &str) -> Result<Loads, Failure> {
+        let mut loads = Loads::default();
         if self.threads == 0 {
             return Ok(loads);
         }
@@ -136,15 +152,14 @@ impl Campaign {
                 port: *port,
                 tables: 4,
                 table_size: 10_000,
-                extra: vec!["--report-interval=1".to_owned(), IGNORED.to_owned()],
+                extra: Vec::new(),
             };
             if index == 0 {
                 load.prepare(4)?;
             }
             let statements = Statements::Prepared;
             let pressure = Pressure { threads: self.threads, seconds: SYSBENCH_SECONDS, statements };
-            let log = folder.join(format!("{port}.log"));
-            loads.push(Server::start(&mut load.command("run", &pressure)?, "sysbench", &log)?);
+            loads.start(load, pressure, folder.clone())?;
         }
         Ok(loads)
     }

@@ -42,6 +42,9 @@ const COMMANDS: &[(&str, &str)] = &[
         "simulate",
         "  simulate [--seed N] [--seeds N]     one simulation seed, printed; or the first N seeds
            [--first N]                where to begin with --seeds
+           --mutants [--only NAME]    which seed catches which deliberate protocol bug
+           --exhaustive NAME|all      everything that can happen in a small world [--states N]
+           --points                   every signal, with everything that can go wrong with it
 ",
     ),
     (
@@ -60,8 +63,8 @@ const COMMANDS: &[(&str, &str)] = &[
     ),
     (
         "failover",
-        "  failover [--rounds 10] [--groups 1] [--fault pause-data-200ms]... [--threads 4] [--figures FILE] [--binary LATSDB] [--peer]
-                                      nodes are paused or killed one after the other, under sysbench and checking clients;
+        "  failover [--rounds 10] [--groups 1] [--fault kill-data]... [--threads 4] [--figures FILE] [--binary LATSDB] [--peer]
+                                      nodes are killed, paused or cut off one after the other, under sysbench and checking clients;
                                       --groups 2: four data nodes; --peer: kill -9 in MariaDB Galera instead
 ",
     ),

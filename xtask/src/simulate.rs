@@ -13,14 +13,42 @@ pub(crate) fn command(workspace: &Workspace, mut arguments: Arguments) -> Result
     let seed: Option<u64> = arguments.value("--seed")?;
     let seeds: Option<u64> = arguments.value("--seeds")?;
     let first: Option<u64> = arguments.value("--first")?;
+    let has_mutants = arguments.flag("--mutants");
+    let has_points = arguments.flag("--points");
+    let only: Option<String> = arguments.value("--only")?;
+    let world: Option<String> = arguments.value("--world")?;
+    let exhaustive: Option<String> = arguments.value("--exhaustive")?;
+    let states: Option<u64> = arguments.value("--states")?;
     arguments.finish()?;
     let mut program = workspace.cargo();
     program.args(["run", "--quiet", "--package", "simulator", "--example", "simulate"]);
+    if has_mutants {
+        program.args(["--features", "mutants"]);
+    }
     program.args(["--profile", Profile::Simulation.name(), "--"]);
+    if has_mutants {
+        program.arg("--mutants").env("RUST_BACKTRACE", "0");
+    }
+    if has_points {
+        program.arg("--points");
+    }
+    let is_campaign = has_mutants || has_points || exhaustive.is_some();
+    for (name, value) in [("--only", only), ("--world", world), ("--exhaustive", exhaustive)] {
+        if let Some(value) = value {
+            program.args([name.to_owned(), value]);
+        }
+    }
+    if let Some(states) = states {
+        program.args(["--states".to_owned(), states.to_string()]);
+    }
     match (seed, seeds) {
-        (Some(seed), None) => program.args(["--seed".to_owned(), seed.to_string()]),
+        (Some(seed), None) if !is_campaign => program.args(["--seed".to_owned(), seed.to_string()]),
         (None, Some(seeds)) => program.args(["--seeds".to_owned(), seeds.to_string()]),
-        _ => return Err(Failure::new("say either --seed N or --seeds N")),
+        (None, None) if is_campaign => &mut program,
+        _ => {
+            let text = "say --seed N, --seeds N, --mutants [--only NAME], --points or --exhaustive NAME|all";
+            return Err(Failure::new(text));
+        }
     };
     if let Some(first) = first {
         program.args(["--first".to_owned(), first.to_string()]);

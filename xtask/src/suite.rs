@@ -19,6 +19,9 @@ use std::time::{Duration, Instant};
 /// A client program on a busy machine.
 const CLIENT_LIMIT: Duration = Duration::from_secs(300);
 
+/// From a node's return to clients until everybody says that it is whole.
+const IN_SYNC_LIMIT: Duration = Duration::from_secs(30);
+
 /// Building and running all unit tests, from nothing.
 const CARGO_LIMIT: Duration = Duration::from_secs(2_400);
 
@@ -46,8 +49,15 @@ const STEPS: &[(&str, &str, Step)] = &[
     ("sysbench", "all workloads, briefly", sysbench_short),
     ("differential", "generated statements have the same answers as on MariaDB", differential),
     ("bad-input", "no input makes a node die or disturbs others", bad_input),
-    ("kill", "kill -9 of a data node loses no acknowledged write", kill),
+    (
+        "kill",
+        "kill -9 of a data node: the other goes on, it comes back, and no acknowledged write is missing",
+        kill,
+    ),
+    ("hosts", "pools of SQLAlchemy and go-sql-driver that know two hosts go on when one is killed", hosts),
+    ("hosts-java", "the same with the failover of Connector/J", hosts_java),
     ("pause", "SIGSTOP of nodes under checking clients: nothing is lost, stale or doubled", pause),
+    ("failover", "every kind of failure once, under sysbench and checking clients", failover),
     ("limits", "full memory, too many connections, a transaction of a million rows", limits),
     ("groups", "four data nodes in two replica groups, and a separate SQL node", groups),
     ("layouts", "modules on threads in the Receive and the LDM setup", layouts),
@@ -403,16 +413,49 @@ fn bad_input(workspace: &Workspace) -> Result<Passed, Failure> {
 fn kill(workspace: &Workspace) -> Result<Passed, Failure> {
     let mut program = or_skip!(python_program(workspace, "kill.py"));
     let cluster = Cluster::for_test(workspace, "kill")?;
-    let pids = cluster.data_node_pids();
-    let [_, victim] = pids[..] else {
-        return Err(Failure::new(format!("expected two data nodes below `dev`, found processes {pids:?}")));
-    };
+    let [_, victim] = data_nodes(&cluster)?;
     program.args(["--victim", &victim.to_string()]);
     program.args(["--survivor-port", &cluster.mysql_ports[0].to_string()]);
     program.args(["--victim-port", &cluster.mysql_ports[1].to_string()]);
     run(&mut program, CLIENT_LIMIT)?;
-    // What is left of the cluster may end as it likes: a member of it was killed.
-    Ok(Passed::Done)
+    cluster.in_sync(IN_SYNC_LIMIT)?;
+    close(cluster)
+}
+
+/// The processes of both data nodes.
+fn data_nodes(cluster: &Cluster) -> Result<[u32; 2], Failure> {
+    let pids = cluster.data_node_pids();
+    pids.try_into().map_err(|pids| {
+        Failure::new(format!("expected two data nodes below `dev`, found processes {pids:?}"))
+    })
+}
+
+fn hosts(workspace: &Workspace) -> Result<Passed, Failure> {
+    let python = or_skip!(python_program(workspace, "several_hosts.py"));
+    let go = Command::new(or_skip!(tools::go_program(workspace, &workspace.root.join("tests/clients/go"))));
+    on_several_hosts(workspace, "hosts", vec![python, go])
+}
+
+fn hosts_java(workspace: &Workspace) -> Result<Passed, Failure> {
+    let program = or_skip!(tools::java_program(
+        workspace,
+        &workspace.root.join("tests/clients/java/SeveralHosts.java")
+    ));
+    on_several_hosts(workspace, "hosts-java", vec![program])
+}
+
+/// Programs that kill the process behind their first port, one after the other, each at another node.
+fn on_several_hosts(workspace: &Workspace, name: &str, programs: Vec<Command>) -> Result<Passed, Failure> {
+    let cluster = Cluster::for_test(workspace, name)?;
+    for (round, mut program) in programs.into_iter().enumerate() {
+        let victim = round % 2;
+        program.args(["--victim", &data_nodes(&cluster)?[victim].to_string()]);
+        program.args(["--first-port", &cluster.mysql_ports[victim].to_string()]);
+        program.args(["--second-port", &cluster.mysql_ports[1 - victim].to_string()]);
+        run(&mut program, CLIENT_LIMIT)?;
+        cluster.in_sync(IN_SYNC_LIMIT)?;
+    }
+    close(cluster)
 }
 
 /// Short enough that nobody takes a node for dead.
@@ -427,6 +470,22 @@ fn pause(workspace: &Workspace) -> Result<Passed, Failure> {
     ]);
     program.arg("--calm=500").arg("--dir").arg(workspace.scratch("pause")?);
     run(&mut program, CLIENT_LIMIT)?;
+    Ok(Passed::Done)
+}
+
+/// All that `cargo xtask failover` can do, once or twice each; there it is done for longer.
+fn failover(workspace: &Workspace) -> Result<Passed, Failure> {
+    or_skip!(Tool::Sysbench.ensure());
+    or_skip!(Tool::MariadbClient.ensure());
+    let faults = ["kill-data", "kill-management", "kill-both", "pause-data-1s", "pause-both-1s", "cut-1s"];
+    let campaign = crate::failover::Campaign {
+        rounds: 1,
+        groups: 1,
+        faults: faults.map(ToOwned::to_owned).to_vec(),
+        threads: 2,
+        figures: None,
+    };
+    campaign.run(workspace, &test_binary(workspace), "failover-short")?;
     Ok(Passed::Done)
 }
 

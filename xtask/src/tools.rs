@@ -154,3 +154,21 @@ pub(crate) fn go_program(workspace: &Workspace, folder: &Path) -> Result<PathBuf
         .map_err(|failure| Missing(format!("the Go client can't be built: {failure}")))?;
     Ok(binary)
 }
+
+/// A Java program of one file, with the libraries that the pom.xml beside it names.
+pub(crate) fn java_program(workspace: &Workspace, file: &Path) -> Result<Command, Missing> {
+    let wanted = |program, package| {
+        find(program).ok_or_else(|| Missing(format!("install {program}: what Debian calls {package}")))
+    };
+    let java = wanted("java", "default-jdk-headless")?;
+    let maven = wanted("mvn", "maven")?;
+    let libraries = workspace.target.join("xtask-java");
+    let mut copy = Command::new(maven);
+    copy.args(["--quiet", "--batch-mode", "--file"]).arg(file.with_file_name("pom.xml"));
+    copy.arg("org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies");
+    copy.arg(format!("-DoutputDirectory={}", libraries.display()));
+    capture(&mut copy, INSTALL_LIMIT).map_err(|failure| Missing(format!("libraries for Java: {failure}")))?;
+    let mut program = Command::new(java);
+    program.arg("-cp").arg(libraries.join("*")).arg(file);
+    Ok(program)
+}

@@ -387,8 +387,12 @@ impl<'run> Life<'run> {
         }
     }
 
-    /// How long it took until all nodes were there, with all rows; else what is missing.
+    /// How long it took until all nodes were there, with all rows; else what is missing. Nodes that have ended are started again: which of them a
+    /// cluster leaves out is its own choice.
     fn rejoined(&mut self, hit: &Hit) -> Result<Duration, String> {
+        if self.options.expectation == Expectation::Rejoin {
+            (0..self.target.nodes().len()).try_for_each(|node| self.target.revive(node))?;
+        }
         for (node, pid) in hit.nodes.iter().zip(&hit.killed) {
             if self.target.pid(*node).is_none_or(|now| now == *pid) {
                 return Err(format!("{} is not started again", self.target.nodes()[*node].name));
@@ -400,9 +404,6 @@ impl<'run> Life<'run> {
 
     /// Until all nodes are there and have all rows; `None` if the time was not enough.
     fn wait_for_rejoin(&mut self, hit: &Hit) -> Result<Option<Duration>, String> {
-        for node in &hit.nodes {
-            self.target.revive(*node)?;
-        }
         let end = Instant::now() + self.options.rejoin_limit;
         loop {
             match self.rejoined(hit) {

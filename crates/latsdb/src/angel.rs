@@ -11,7 +11,7 @@
 //!
 //! Invariant: the node does not outlive its angel, even if the angel is killed: the kernel kills the node then.
 //!
-//! Deliberately not here: starting a data node again. Its rows were in its memory, and a node that comes back empty is not supported yet.
+//! Deliberately not here: starting a node again. `latsdb dev` does it for its nodes, a service manager for others.
 
 use crate::processes::{self, Happening, NodeProcess};
 use crate::stop_signal::StopSignal;

@@ -16,6 +16,10 @@ pub(crate) struct CommandLine {
     /// This process is the child of an angel with this process id.
     #[arg(long, global = true, hide = true, value_name = "PID")]
     pub(crate) angel_pid: Option<u32>,
+
+    /// Where the angel wants to be told whom it shall tell of this process's end.
+    #[arg(long, global = true, hide = true, value_name = "DESCRIPTOR", requires = "angel_pid")]
+    pub(crate) angel_pipe: Option<i32>,
 }
 
 const EXAMPLES: &str = "\
@@ -113,6 +117,10 @@ pub(crate) struct ManagementOptions {
     #[arg(long, value_name = "ID", value_parser = clap::value_parser!(u16).range(1..=255))]
     pub(crate) ndb_nodeid: Option<u16>,
 
+    /// Begin a new, empty cluster: forget what this node's disk knows of an earlier one. Start all nodes so.
+    #[arg(long)]
+    pub(crate) initial: bool,
+
     #[command(flatten)]
     pub(crate) log: LogOptions,
 }
@@ -125,6 +133,10 @@ Example:
 pub(crate) struct DataOptions {
     #[command(flatten)]
     pub(crate) member: MemberOptions,
+
+    /// Forget what this node's disk knows of an earlier cluster: it begins as an empty one.
+    #[arg(long)]
+    pub(crate) initial: bool,
 }
 
 /// Run an SQL node (mysqld): it serves MySQL clients and holds no rows.
@@ -224,8 +236,8 @@ pub(crate) enum BenchCommand {
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
 Examples:
-  latsdb bench failover                                       SIGSTOP of either data node, ten times
-  latsdb bench failover --fault kill-management --expect takeover --rounds 30
+  latsdb bench failover                                       kill -9 of either data node, ten times
+  latsdb bench failover --fault pause-data-1s --rounds 30
   latsdb bench failover --cluster galera --rounds 30          MariaDB Galera, which must be installed")]
 pub(crate) struct FailoverOptions {
     /// Whose cluster.
@@ -242,7 +254,7 @@ pub(crate) struct FailoverOptions {
 
     /// kill-data, kill-management, kill-both, pause-data-200ms, pause-management-1s, pause-both-10s, cut-3s (of a relayed
     /// cluster), nothing; may be repeated.
-    #[arg(long = "fault", value_name = "FAULT", default_value = "pause-data-200ms")]
+    #[arg(long = "fault", value_name = "FAULT", default_value = "kill-data")]
     pub(crate) faults: Vec<bench::failover::Fault>,
 
     /// How often each fault is injected; data nodes take turns.

@@ -4,7 +4,8 @@
 //! plan (dev/plan.rs)      ports, memory and CPUs per node; config.ini is written and read back as any node will read it
 //! start                   one child per node, with the command line a user would type; logs in DIR/node<N>/latsdb_<N>.log
 //! wait until ready        every MySQL port greets, and the management node can check the replicas
-//! watch                   for ever: until Ctrl-C, SIGTERM, or until no node is left; a node that ends is reported, the others run on
+//! watch                   for ever: until Ctrl-C, SIGTERM, or until no node is left; a node that dies is reported, and started again soon
+//!                         (dev/restart.rs); one that was asked to stop, or must not start, stays away
 //! stop                    data and SQL nodes, then the management nodes: SIGTERM, and SIGKILL for who does not stop in time
 //! ```
 //! `dev` is the angel of its nodes (`angel`): they die with it, whatever ends it.
@@ -14,6 +15,7 @@
 //! Invariant: when `run` returns, no node runs any more.
 
 mod plan;
+mod restart;
 
 use crate::command_line::DevOptions;
 use crate::configuration::{self, role_name};
@@ -24,6 +26,7 @@ use crate::terminal::{self, Failure};
 use node::config::NodeConfig;
 use plan::Plan;
 use protocol::NodeRole;
+use restart::Backoff;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::net::{SocketAddr, TcpStream};
@@ -40,14 +43,14 @@ const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
 const GREETING_TIMEOUT: Duration = Duration::from_secs(2);
 /// A node that was asked to stop is killed after this time.
 const STOP_TIMEOUT: Duration = Duration::from_secs(10);
+/// The exit code of a node that must not start (`membership::EXIT_REFUSED`), or could not.
+const EXIT_REFUSED: i32 = 1;
 /// Lines of its log that are shown when a node dies.
 const LAST_LINES: usize = 10;
 /// How much of a log is read for that.
 const LAST_BYTES: u64 = 16 * 1024;
 
-const WARNINGS: &str = "\
-note: rows live in memory only: a full stop of the cluster loses all of them
-note: a data node that is killed is not started again in this version";
+const WARNING: &str = "note: rows live in memory only: a full stop of the cluster loses all of them";
 
 /// Runs the cluster until it is stopped.
 pub(crate) fn run(options: &DevOptions) -> Result<ExitCode, Failure> {
@@ -55,7 +58,7 @@ pub(crate) fn run(options: &DevOptions) -> Result<ExitCode, Failure> {
     let home = Home::open(&options.dir)?;
     let plan = Plan::make(options, &home.directory)?;
     terminal::say(&plan.summary());
-    terminal::say(WARNINGS);
+    terminal::say(WARNING);
     if options.http_port.is_some() {
         terminal::say("note: the HTTP console comes with a later version: --http-port has no effect yet");
     }
@@ -104,6 +107,10 @@ struct Member {
     /// Where this start's part of the log begins.
     log_start: u64,
     is_ready: bool,
+    started: Instant,
+    backoff: Backoff,
+    /// When it is to be started again.
+    restart_at: Option<Instant>,
 }
 
 /// What is still missing while the cluster starts, for a person.
@@ -112,6 +119,11 @@ const MANAGEMENT_KNOWS: &str = "the management node to know all others";
 impl Member {
     fn name(&self) -> String {
         format!("node {} ({})", self.config.node, role_name(self.config.role))
+    }
+
+    /// It has ended, and is not to be started again.
+    fn stays_away(&self) -> bool {
+        self.process.status().is_some() && self.restart_at.is_none()
     }
 
     /// Whether clients can talk with it.
@@ -172,6 +184,8 @@ fn answers(address: SocketAddr, role: NodeRole) -> bool {
 /// All nodes.
 struct Cluster {
     plan: Plan,
+    program: PathBuf,
+    directory: PathBuf,
     members: Vec<Member>,
 }
 
@@ -183,22 +197,29 @@ impl Cluster {
         let mut nodes = plan.config.nodes.clone();
         nodes.sort_by_key(|node| (node.role != NodeRole::Management, node.node));
         plan.release_ports();
-        let mut cluster = Self { plan, members: Vec::new() };
+        let mut cluster = Self { plan, program, directory: home.directory.clone(), members: Vec::new() };
         for config in nodes {
-            let directory = home.directory.join(format!("node{}", config.node));
-            let log = directory.join(format!("latsdb_{}.log", config.node));
-            let failed =
-                |error: io::Error| Failure::new(format!("cannot start node {}: {error}", config.node));
-            std::fs::create_dir_all(&directory).map_err(failed)?;
-            let output = OpenOptions::new().create(true).append(true).open(&log).map_err(failed)?;
-            let log_start = output.metadata().map_err(failed)?.len();
-            let mut command = Command::new(&program);
-            command.args(cluster.plan.arguments(&config)).current_dir(&home.directory).stdin(Stdio::null());
-            command.stdout(output.try_clone().map_err(failed)?).stderr(output);
-            let process = NodeProcess::start(command).map_err(failed)?;
-            cluster.members.push(Member { config, process, log, log_start, is_ready: false });
+            let member = cluster.start_member(config, true)?;
+            cluster.members.push(member);
         }
         Ok(cluster)
+    }
+
+    /// Starts a node's process. `is_initial`: what its directory knows of a cluster is of an earlier one.
+    fn start_member(&self, config: NodeConfig, is_initial: bool) -> Result<Member, Failure> {
+        let directory = self.directory.join(format!("node{}", config.node));
+        let log = directory.join(format!("latsdb_{}.log", config.node));
+        let failed = |error: io::Error| Failure::new(format!("cannot start node {}: {error}", config.node));
+        std::fs::create_dir_all(&directory).map_err(failed)?;
+        let output = OpenOptions::new().create(true).append(true).open(&log).map_err(failed)?;
+        let log_start = output.metadata().map_err(failed)?.len();
+        let mut command = Command::new(&self.program);
+        command.args(self.plan.arguments(&config, is_initial));
+        command.current_dir(&self.directory).stdin(Stdio::null());
+        command.stdout(output.try_clone().map_err(failed)?).stderr(output);
+        let process = NodeProcess::start(command).map_err(failed)?;
+        let (started, backoff) = (Instant::now(), Backoff::default());
+        Ok(Member { config, process, log, log_start, is_ready: false, started, backoff, restart_at: None })
     }
 
     /// Waits until clients can connect to every node and `latsdb mgm` finds a complete cluster. False if somebody wants the cluster to stop first.
@@ -246,32 +267,73 @@ impl Cluster {
         })
     }
 
-    /// Tells what happens to nodes until the cluster is to stop or is gone.
+    /// Tells what happens to nodes, and starts those again that died, until the cluster is to stop or is gone.
     fn watch(&mut self, stop: &mut StopSignal) -> Result<ExitCode, Failure> {
         let mut is_orderly = true;
         loop {
-            match self.wait(stop, None)? {
+            let timeout = self.next_turn();
+            match self.wait(stop, timeout)? {
                 Happening::TimedOut => {}
                 Happening::StopRequested => return self.stop(stop),
                 Happening::Ended(index, status) => {
                     is_orderly &= status.success();
+                    self.plan_restart(index, status);
                     self.tell_end(index, status, &self.consequence(index));
-                    if self.members.iter().all(|member| member.process.status().is_some()) {
+                    if self.members.iter().all(Member::stays_away) {
                         return Ok(if is_orderly { ExitCode::SUCCESS } else { ExitCode::FAILURE });
                     }
                 }
             }
+            self.restart_due()?;
         }
+    }
+
+    /// Who has stopped as asked, or must not start, would only do so again.
+    fn plan_restart(&mut self, index: usize, status: ExitStatus) {
+        let member = &mut self.members[index];
+        if !status.success() && status.code() != Some(EXIT_REFUSED) {
+            let pause = member.backoff.pause_after(member.started.elapsed());
+            member.restart_at = Some(Instant::now() + pause);
+        }
+    }
+
+    /// Until a node is to be started, or looked at while it starts.
+    fn next_turn(&self) -> Option<Duration> {
+        let now = Instant::now();
+        let restarts = self.members.iter().filter_map(|member| member.restart_at);
+        let is_starting = |member: &Member| !member.is_ready && member.process.status().is_none();
+        let poll = self.members.iter().any(is_starting).then(|| now + POLL_INTERVAL);
+        restarts.chain(poll).min().map(|at| at.saturating_duration_since(now))
+    }
+
+    /// Starts nodes whose time has come, and tells of those that answer again.
+    fn restart_due(&mut self) -> Result<(), Failure> {
+        for index in 0..self.members.len() {
+            let member = &mut self.members[index];
+            if member.restart_at.is_some_and(|at| at <= Instant::now()) {
+                let (config, backoff) = (member.config.clone(), member.backoff);
+                let fresh = self.start_member(config, false)?;
+                self.members[index] = Member { backoff, ..fresh };
+            } else if !member.is_ready && member.process.status().is_none() && member.check_ready() {
+                let time = member.started.elapsed().as_millis();
+                terminal::say(&format!(
+                    "{} serves clients again, {time} ms after it was started",
+                    member.name()
+                ));
+            }
+        }
+        Ok(())
     }
 
     /// What follows from a node's end, for a person.
     fn consequence(&self, index: usize) -> String {
         let runs = |member: &&Member| member.process.status().is_none();
-        if !self.members.iter().any(|member| runs(&member)) {
+        if self.members.iter().all(Member::stays_away) {
             return "; no node is left".to_owned();
         }
-        match self.members[index].config.role {
-            NodeRole::Management => "; clients are served as before, but no node can join".to_owned(),
+        let again = if self.members[index].restart_at.is_some() { "; it is started again" } else { "" };
+        let consequence = match self.members[index].config.role {
+            NodeRole::Management => "; clients are served as before".to_owned(),
             NodeRole::Sql => "; its clients are disconnected, no row is lost".to_owned(),
             NodeRole::Data => {
                 let data: Vec<&Member> =
@@ -284,16 +346,13 @@ impl Cluster {
                     .filter(|member| runs(member) && group.contains(&member.config.node))
                     .map(|member| member.config.node.to_string())
                     .collect();
-                if left.is_empty() {
-                    return "; no other node has the rows it held: they are lost".to_owned();
+                match left.as_slice() {
+                    [] => "; no other node that runs has the rows it held: they are lost".to_owned(),
+                    left => format!("; node {} has the rows it held and goes on", left.join(" and node ")),
                 }
-                format!(
-                    "; node {} has the rows it held: they are read as before, and what cannot be done without it, as \
-                     writes to them, is answered with error 1213 until the cluster goes on without it",
-                    left.join(" and node ")
-                )
             }
-        }
+        };
+        consequence + again
     }
 
     /// Stops all nodes that run.

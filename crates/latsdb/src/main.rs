@@ -27,6 +27,7 @@ mod dev;
 mod logging;
 mod management_client;
 mod node_process;
+mod obituary;
 mod ports;
 mod processes;
 mod resources;
@@ -35,6 +36,7 @@ mod terminal;
 
 use clap::Parser;
 use command_line::{BenchCommand, Command, CommandLine};
+use node_process::Start;
 use protocol::NodeRole;
 use std::process::ExitCode;
 use terminal::Failure;
@@ -47,7 +49,7 @@ fn main() -> ExitCode {
         return ExitCode::FAILURE;
     }
     let is_under_angel = command_line.angel_pid.is_some();
-    match run(command_line.command, is_under_angel) {
+    match run(command_line.command, is_under_angel, command_line.angel_pipe) {
         Ok(code) => code,
         Err(failure) => {
             terminal::complain(&failure.to_string());
@@ -56,19 +58,23 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(command: Command, is_under_angel: bool) -> Result<ExitCode, Failure> {
+fn run(command: Command, is_under_angel: bool, angel: Option<i32>) -> Result<ExitCode, Failure> {
     match command {
         Command::Dev(options) => dev::run(&options),
         Command::Mgm(options) => management_client::run(&options),
         Command::Bench(BenchCommand::Failover(options)) => bench_command::failover(&options),
         Command::Check(options) => management_client::check(&options.ndb_connectstring),
         Command::Mgmd(_) | Command::Data(_) | Command::Sql(_) if !is_under_angel => angel::run(),
-        Command::Mgmd(options) => node_process::run_management(&options),
-        Command::Data(options) => node_process::run_member(NodeRole::Data, &options.member, None),
+        Command::Mgmd(options) => node_process::run_management(&options, angel),
+        Command::Data(options) => {
+            let start = Start { is_initial: options.initial, angel };
+            node_process::run_member(NodeRole::Data, &options.member, None, start)
+        }
         Command::Sql(options) => node_process::run_member(
             NodeRole::Sql,
             &options.member,
             Some((options.port, options.socket.as_deref())),
+            Start { is_initial: false, angel },
         ),
     }
 }

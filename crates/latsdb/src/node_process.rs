@@ -13,6 +13,7 @@ use crate::command_line::{ManagementOptions, MemberOptions};
 use crate::configuration::{self, role_name};
 use crate::logging;
 use crate::management_client;
+use crate::obituary;
 use crate::resources::Machine;
 use crate::terminal::Failure;
 use memory::{ConfigError as MemoryError, MIB, MemoryConfig, MemoryManager, ThreadCounts};
@@ -21,11 +22,10 @@ use node::management::ConfiguredNode;
 use node::{NodeModule, NodeSettings};
 use protocol::layout::{Layout, LayoutRequest, ThreadKind};
 use protocol::{Address, ModuleKind, NodeRole};
+use runtime::log_file::LogFile;
 use runtime::{BoxedModule, Limits, Listeners, PeerConfig, Runtime, RuntimeConfig, SpinMethod, TlsIdentity};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::AtomicU32;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Memory of a management node: it holds a catalogue and no rows.
@@ -33,8 +33,17 @@ const MANAGEMENT_MEMORY: u64 = 256 * MIB;
 /// Connections above `max_connections` that the runtime still accepts, so that a session can refuse them with MySQL's error.
 const CONNECTIONS_SPARE: u32 = 100;
 
+/// How a process was started.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Start {
+    /// As a node of a new, empty cluster.
+    pub(crate) is_initial: bool,
+    /// The angel's pipe.
+    pub(crate) angel: Option<i32>,
+}
+
 /// `latsdb mgmd`.
-pub(crate) fn run_management(options: &ManagementOptions) -> Result<ExitCode, Failure> {
+pub(crate) fn run_management(options: &ManagementOptions, angel: Option<i32>) -> Result<ExitCode, Failure> {
     let (text, config) = configuration::load(&options.config_file)?;
     let me = configuration::find_node(&config, NodeRole::Management, options.ndb_nodeid)?.clone();
     logging::start(&options.log)?;
@@ -46,7 +55,7 @@ pub(crate) fn run_management(options: &ManagementOptions) -> Result<ExitCode, Fa
     if options.configdir.is_some() {
         tracing::warn!("--configdir has no effect: {file} is read at each start and no cache of it is kept");
     }
-    run(&config, text, &me)
+    run(&config, text, &me, Start { is_initial: options.initial, angel })
 }
 
 /// `latsdb data` and `latsdb sql`. `mysql` replaces port and socket of the configuration.
@@ -54,6 +63,7 @@ pub(crate) fn run_member(
     role: NodeRole,
     options: &MemberOptions,
     mysql: Option<(Option<u16>, Option<&Path>)>,
+    start: Start,
 ) -> Result<ExitCode, Failure> {
     logging::start(&options.log)?;
     let wanted = options.ndb_nodeid.or(options.ndb_connectstring.node);
@@ -68,10 +78,10 @@ pub(crate) fn run_member(
         served.port = port.unwrap_or(served.port);
         served.socket = socket.map(|path| path.display().to_string()).or(served.socket.take());
     }
-    run(&config, text, &me)
+    run(&config, text, &me, start)
 }
 
-fn run(config: &ClusterConfig, text: String, me: &NodeConfig) -> Result<ExitCode, Failure> {
+fn run(config: &ClusterConfig, text: String, me: &NodeConfig, start: Start) -> Result<ExitCode, Failure> {
     let (role, node) = (me.role, me.node);
     let of_node = |problem: String| Failure::new(format!("node {node}: {problem}"));
     std::fs::create_dir_all(&me.data_dir)
@@ -84,7 +94,11 @@ fn run(config: &ClusterConfig, text: String, me: &NodeConfig) -> Result<ExitCode
     }
     let memory = plan_memory(me, &layout, &machine, config.nodes.len()).map_err(&of_node)?;
     let memory = MemoryManager::new(memory);
-    let settings = settings(config, text, me);
+    let (log_file, control_log) = open_control_log(me, start).map_err(&of_node)?;
+    let settings = NodeSettings { control_log, ..settings(config, text, me) };
+    if let Some(descriptor) = start.angel {
+        obituary::write(descriptor, &config.name, node, settings.start, &peers(config, me));
+    }
     let modules: Vec<(Address, BoxedModule<_>)> = node::build(&settings, &layout, &memory)
         .into_iter()
         .map(|(address, module): (Address, NodeModule)| (address, Box::new(module) as BoxedModule<_>))
@@ -99,13 +113,28 @@ fn run(config: &ClusterConfig, text: String, me: &NodeConfig) -> Result<ExitCode
         memory.config().total / MIB,
         threads.join(" "),
     );
-    let runtime = Runtime::start(runtime_config(config, me, layout.clone())?, modules)
-        .map_err(|error| of_node(error.to_string()))?;
+    let runtime =
+        Runtime::start(runtime_config(config, me, layout.clone(), settings.start)?, modules, log_file)
+            .map_err(|error| of_node(error.to_string()))?;
     runtime.stop_on_signals();
     log_addresses(&runtime, me);
     let code = runtime.wait();
     tracing::info!("stopped with exit code {code}");
     Ok(ExitCode::from(code))
+}
+
+/// The file of the node's copy of the control log, and what it holds. SQL nodes have none.
+fn open_control_log(me: &NodeConfig, start: Start) -> Result<(Option<LogFile>, Vec<u8>), String> {
+    let directory = Path::new(&me.data_dir);
+    let opened = match me.role {
+        NodeRole::Sql => return Ok((None, Vec::new())),
+        NodeRole::Data | NodeRole::Management if start.is_initial => {
+            LogFile::open_anew(directory).map(|file| (file, Vec::new()))
+        }
+        NodeRole::Data | NodeRole::Management => LogFile::open(directory),
+    };
+    let (file, bytes) = opened.map_err(|error| format!("cannot open the control log: {error}"))?;
+    Ok((Some(file), bytes))
 }
 
 /// Kinds of modules that `node::build` makes for a role, besides `main` and `membership`.
@@ -196,11 +225,19 @@ fn settings(config: &ClusterConfig, text: String, me: &NodeConfig) -> NodeSettin
         has_tls: me.mysql.is_some(),
         lock_wait_timeout_max: me.lock_wait_timeout,
         transaction_inactive_timeout: me.transaction_inactive_timeout,
+        marker_time: node::MARKER_TIME,
+        heartbeat_interval: config.heartbeat_interval,
+        control_log: Vec::new(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
     }
 }
 
-fn runtime_config(config: &ClusterConfig, me: &NodeConfig, layout: Layout) -> Result<RuntimeConfig, Failure> {
+fn runtime_config(
+    config: &ClusterConfig,
+    me: &NodeConfig,
+    layout: Layout,
+    start: u64,
+) -> Result<RuntimeConfig, Failure> {
     let mut limits = Limits { slice: me.threads.slice, ..Limits::default() };
     if let Some(mysql) = &me.mysql {
         limits.connections_max = mysql.max_connections.saturating_add(CONNECTIONS_SPARE);
@@ -216,7 +253,7 @@ fn runtime_config(config: &ClusterConfig, me: &NodeConfig, layout: Layout) -> Re
     Ok(RuntimeConfig {
         node: me.node,
         cluster: config.name.clone(),
-        incarnation: Arc::new(AtomicU32::new(0)),
+        start,
         layout,
         spin,
         cluster_tcp: Some(configuration::listen_address(&me.host, None, me.server_port)?),

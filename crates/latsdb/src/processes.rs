@@ -5,6 +5,7 @@
 //! Invariants: a signal is only ever sent to a child that has not been reaped, so it cannot hit a stranger; dropping a [`NodeProcess`] that still
 //! runs kills it.
 
+use crate::obituary::{self, Obituary};
 use crate::stop_signal::StopSignal;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd, OwnedFd};
@@ -21,6 +22,8 @@ pub(crate) struct NodeProcess {
     child: Child,
     /// Readable once the process has ended.
     end: OwnedFd,
+    /// Whom to tell when it has ended.
+    obituary: Option<Obituary>,
     status: Option<ExitStatus>,
 }
 
@@ -29,9 +32,12 @@ impl NodeProcess {
     /// group of its own: Ctrl-C goes to the parent, who decides.
     pub(crate) fn start(mut program: Command) -> io::Result<Self> {
         program.arg("--angel-pid").arg(std::process::id().to_string()).process_group(0);
+        let (obituary, node_end) = obituary::pipe()?;
+        program.arg("--angel-pipe").arg(node_end.number().to_string());
         let mut child = program.spawn()?;
+        drop(node_end);
         match pidfd_open(Pid::from_child(&child), PidfdFlags::empty()) {
-            Ok(end) => Ok(Self { child, end, status: None }),
+            Ok(end) => Ok(Self { child, end, obituary: Some(obituary), status: None }),
             Err(error) => {
                 let _ = child.kill().and_then(|()| child.wait());
                 Err(error.into())
@@ -41,6 +47,16 @@ impl NodeProcess {
 
     pub(crate) fn id(&self) -> u32 {
         self.child.id()
+    }
+
+    /// Waits for its end and tells those who are concerned.
+    fn reap(&mut self) {
+        self.status = self.child.wait().ok();
+        if self.status.is_some()
+            && let Some(obituary) = self.obituary.take()
+        {
+            obituary.publish();
+        }
     }
 
     /// How it ended, if it has.
@@ -60,7 +76,7 @@ impl NodeProcess {
     pub(crate) fn kill(&mut self) {
         if self.status.is_none() {
             let _ = self.child.kill();
-            self.status = self.child.wait().ok();
+            self.reap();
         }
     }
 }
@@ -112,8 +128,8 @@ pub(crate) fn wait(
     let ended = running.into_iter().zip(&is_ready[1..]).find(|(_, is_ready)| **is_ready);
     let Some((index, _)) = ended else { return Ok(Happening::TimedOut) };
     let child = &mut *children[index];
-    let status = child.child.wait()?;
-    child.status = Some(status);
+    child.reap();
+    let status = child.status.ok_or_else(|| io::Error::other("a child has no status"))?;
     Ok(Happening::Ended(index, status))
 }
 

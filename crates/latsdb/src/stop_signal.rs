@@ -12,7 +12,6 @@ use runtime::{BoxedModule, Listeners, Runtime, RuntimeConfig, SpinMethod};
 use rustix::fd::{AsFd, BorrowedFd};
 use std::io::{PipeReader, PipeWriter, Read, Write};
 use std::sync::Arc;
-use std::sync::atomic::AtomicU32;
 use stdx::{Instant, Now};
 use types::NodeId;
 
@@ -34,7 +33,7 @@ impl StopSignal {
         let config = RuntimeConfig {
             node,
             cluster: String::new(),
-            incarnation: Arc::new(AtomicU32::new(0)),
+            start: 0,
             layout,
             spin: SpinMethod::NoSpinning,
             cluster_tcp: None,
@@ -49,7 +48,7 @@ impl StopSignal {
             (Address::main(node), Box::new(Relay { tell: Some(tell) })),
             (Address::membership(node), Box::new(Relay { tell: None })),
         ];
-        let runtime = Runtime::start(config, modules).map_err(|error| broken(&error.to_string()))?;
+        let runtime = Runtime::start(config, modules, None).map_err(|error| broken(&error.to_string()))?;
         runtime.stop_on_signals();
         Ok(Self { arrived, _runtime: runtime })
     }

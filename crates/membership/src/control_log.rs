@@ -1,143 +1,671 @@
-//! The control log: where views are decided, one after the other, by compare-and-set.
+//! The control log: where views, incarnations and restarts are decided, one after the other, by the nodes that hold a copy of it.
 //!
-//! `LocalControlLog` is the log with one voter and no disk. Its first and only decision is view 1: every configured data node in sync.
+//! Raft (TiKV's crate, which does no I/O) replicates commands; [`ControlState`] applies them. A block like any other: it is told the time, gets
+//! messages and the news that a write is on disk, and says what to send, what to write and what was decided.
+//!
+//! ```text
+//! proposer -> any copy -> leader   Propose(command)     leader <-> copies   Raft's messages (`VoterMessage`)
+//! copy -> node that joins          Joined, JoinRefused
+//! node without a log -> leader     VoterWanted          leader -> node      VoterGranted
+//! node without a log -> the same   VoterWanted          -> node             NoLog
+//! any copy -> a void copy          VoterRemoved         decided here        Decided: a view, an incarnation
+//! ```
+//! **Proposals have no answers.** Each is void when it is late or repeated (compare-and-set from view to view; a join names its process start), so
+//! whoever wants something looks at what was decided and asks again.
+//!
+//! **Who holds a copy.** A cluster is founded by the first candidate, with a random group id, once all the others have said that they have no log
+//! either; it is voter 1. Every other copy is added by the group: a
+//! node without a log asks, is given an id that was never used, follows as a learner, and is promoted when it has caught up. A node whose log
+//! is lost or damaged does the same and is another voter then: what the old one promised is forgotten, so it must not vote, and its id leaves the
+//! group first. A voter that is silent for long is replaced when a spare node asks.
+//!
+//! **Who leads.** Candidates are ranked (management nodes first). Each copy waits for a leader by its rank, and no two wait equally long; so
+//! nothing is random. When the leader's connection closes or its death is known, the first copy left in rank campaigns at once, the next
+//! 20 ms later. Leadership is handed to the first in rank when it has kept up for a second. Raft's own priorities are not used: a voter that
+//! refuses those below it can wait for ever when its own log is older and theirs is not longer.
+//!
+//! Invariants:
+//! - All copies decide the same views in the same order; what was decided once stays decided while a majority of the disks lives.
+//! - A voter id belongs to one file for ever (see `log_file` for what a damaged file is).
+//! - Messages of another founding, to another voter, or that Raft could not take are refused and counted; they change nothing.
+//!
+//! Deliberately not here: who is suspected, leases, and telling members of views (`Membership` and its detector).
 
-use crate::MembershipConfig;
-use protocol::signal::JoinRequest;
-use protocol::{NodeInfo, NodeRole, View};
-use std::collections::BTreeMap;
+mod convert;
+mod duty;
+mod store;
+mod voter;
+
+use crate::control_state::{ClusterSettings, ControlState, Life};
+use crate::log_file::{Durable, LogWriter, Recovery, recover};
+use duty::Duty;
+use protocol::control::{
+    Command, ControlMessage, GroupId, HardState, LogSnapshot, LogWrite, VOTERS_MAX, VoterId, VoterMessage,
+};
+use protocol::{Event, Severity, View};
+use raft::eraftpb::Message;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use types::{Incarnation, NodeId, ViewNumber};
+use stdx::{Duration, Instant};
+use types::{NodeId, ViewNumber};
+use voter::Voter;
 
-/// What becomes of a join.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum JoinAnswer {
-    /// The node is known as this life.
-    Accepted(Incarnation),
-    /// It cannot be taken in; the text is for people.
-    Refused(String),
+/// How soon a node without a log asks again: at first, and when it has asked [`ASK_SOON_COUNT`] times.
+const ASK_SOON: Duration = Duration::from_millis(20);
+const ASK_SOON_COUNT: u32 = 50;
+const ASK_AGAIN: Duration = Duration::from_millis(500);
+/// How much later than the first in rank each next one campaigns when the leader is gone.
+const CAMPAIGN_STAGGER: Duration = Duration::from_millis(20);
+
+/// What a node knows of the control plane before it has a log.
+#[derive(Clone, Debug)]
+pub struct ControlConfig {
+    /// This node.
+    pub node: NodeId,
+    /// This process start.
+    pub start: u64,
+    /// The cluster's name.
+    pub cluster: String,
+    /// Nodes that may hold a copy, the most preferred leader first.
+    pub candidates: Vec<NodeId>,
+    /// How many copies there should be: 3 or 5.
+    pub voter_count: usize,
+    /// What the group is when this node founds it: only on the first candidate, which does so when it has no log and all other candidates have said
+    /// that they have none either.
+    pub founding: Option<(GroupId, ClusterSettings)>,
+    /// The unit of Raft's timeouts.
+    pub tick: Duration,
+    /// A snapshot takes the place of more entries than these.
+    pub entries_max: usize,
 }
 
-/// What the log has decided.
+impl ControlConfig {
+    fn rank_of(&self, node: NodeId) -> usize {
+        self.candidates.iter().position(|candidate| *candidate == node).unwrap_or(usize::MAX)
+    }
+}
+
+/// What was decided.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Decision {
-    /// No view yet.
-    Nothing,
-    /// The newest view.
-    View {
-        /// The view.
-        view: Arc<View>,
-        /// It was decided by this call: everybody must hear of it.
-        is_new: bool,
+pub enum Decided {
+    /// A view; each copy says each view once, in order, though a copy that was behind skips some.
+    View(Arc<View>),
+    /// A process start has its incarnation.
+    Joined(Life),
+}
+
+/// What the block wants done.
+#[derive(Debug, Default)]
+pub struct ControlOutputs {
+    /// To other nodes.
+    pub messages: Vec<(NodeId, ControlMessage)>,
+    /// To the file of the log, at most one until it is done.
+    pub writes: Vec<LogWrite>,
+    /// What was decided, in order.
+    pub decided: Vec<Decided>,
+    /// For the log of the node.
+    pub events: Vec<Event>,
+    raft_messages: Vec<Message>,
+    /// Learners that were added.
+    added: Vec<(VoterId, NodeId, u64)>,
+}
+
+impl ControlOutputs {
+    fn event(&mut self, severity: Severity, message: impl Into<String>) {
+        self.events.push(Event { severity, message: message.into() });
+    }
+}
+
+enum Stage {
+    /// No log: it asks for one.
+    Asking {
+        again: Instant,
+        next: usize,
+        asked_at: Instant,
+        /// How often it has asked.
+        asked: u32,
+        /// Who has said that it has none either.
+        without: BTreeSet<NodeId>,
     },
+    /// One of the copies.
+    Voting(Box<Voter>),
 }
 
-/// Where views are decided.
-pub trait ControlLog {
-    /// A process start asks to be taken in.
-    fn join(&mut self, node: NodeId, join: &JoinRequest) -> JoinAnswer;
-    /// The newest view, decided now if it can be.
-    fn decide(&mut self) -> Decision;
-}
-
-/// The control log of a single management node.
-#[derive(Debug)]
-pub struct LocalControlLog {
-    members: Vec<(NodeId, NodeRole)>,
-    replica_count: usize,
-    partitions_per_node: usize,
-    joined: BTreeMap<NodeId, (Incarnation, JoinRequest)>,
-    last_incarnation: u32,
-    view: Option<Arc<View>>,
-}
-
-impl LocalControlLog {
-    /// An empty log for the configured members.
-    #[must_use]
-    pub fn new(config: &MembershipConfig) -> Self {
-        Self {
-            members: config.members.clone(),
-            replica_count: config.replica_count,
-            partitions_per_node: config.partitions_per_node,
-            joined: BTreeMap::new(),
-            last_incarnation: 0,
-            view: None,
-        }
-    }
-
-    fn info(&self, node: NodeId, role: NodeRole) -> NodeInfo {
-        let joined = self.joined.get(&node);
-        let count = |count: fn(&JoinRequest) -> u8| joined.map_or(0, |(_, join)| count(join));
-        NodeInfo {
-            node,
-            role,
-            incarnation: joined.map_or(Incarnation(0), |(incarnation, _)| *incarnation),
-            host: joined.map_or_else(String::new, |(_, join)| join.host.clone()),
-            ldm_count: count(|join| join.ldm_count),
-            tc_count: count(|join| join.tc_count),
-            query_count: count(|join| join.query_count),
-            sql_count: count(|join| join.sql_count),
-        }
-    }
-
-    /// A member of the newest view tells what it is: the log forgot (it has no disk yet), or the member lost sight of it.
-    fn adopt(&mut self, view: &Arc<View>) {
-        if self.view.as_ref().is_none_or(|known| known.number < view.number) {
-            self.view = Some(Arc::clone(view));
-            let highest = view.nodes.iter().map(|info| info.incarnation.0).max().unwrap_or(0);
-            // Incarnations given to SQL nodes since are not in the view: leave room for them.
-            self.last_incarnation = self.last_incarnation.max(highest + 256);
-        }
+impl Stage {
+    fn asking(now: Instant) -> Self {
+        Self::Asking { again: now, next: 0, asked_at: Instant(0), asked: 0, without: BTreeSet::new() }
     }
 }
 
-impl ControlLog for LocalControlLog {
-    fn join(&mut self, node: NodeId, join: &JoinRequest) -> JoinAnswer {
-        let Some(role) = self.members.iter().find(|(member, _)| *member == node).map(|(_, role)| *role)
-        else {
-            return JoinAnswer::Refused(format!("config.ini has no node {node}"));
+/// The block.
+pub struct ControlLog {
+    config: ControlConfig,
+    stage: Stage,
+    duty: Duty,
+    /// Where voters live that the state does not name (yet): from whom they were heard.
+    routes: BTreeMap<VoterId, NodeId>,
+    /// Nodes to which no link is up.
+    down: BTreeSet<NodeId>,
+    tick_at: Instant,
+    /// The leader is gone: campaign then, if it is still the one.
+    campaign: Option<(Instant, u64)>,
+    /// Who led when last looked at.
+    leader_seen: u64,
+    /// The newest view that was said.
+    newest_view: ViewNumber,
+    tickets: u64,
+    refused: u64,
+}
+
+impl ControlLog {
+    /// The log of a node that starts; `file` is what its disk holds. An error is for people: the node must not start.
+    pub fn open(
+        mut config: ControlConfig,
+        file: &[u8],
+        now: Instant,
+        outputs: &mut ControlOutputs,
+    ) -> Result<Self, String> {
+        let stage = match recover(file, &config.cluster) {
+            Recovery::Foreign(name) => {
+                return Err(format!("the control log on this disk belongs to the cluster '{name}'"));
+            }
+            Recovery::Recovered(durable, writer) => {
+                Stage::Voting(Box::new(Voter::new(*durable, writer, false, config.entries_max)?))
+            }
+            Recovery::Damaged(reason) => {
+                let message = format!("the control log of this node is void, and is copied anew: {reason}");
+                outputs.event(Severity::Warning, message);
+                // What it had promised may still bind others: it founds nothing.
+                config.founding = None;
+                Stage::asking(now)
+            }
+            Recovery::Empty => Stage::asking(now),
         };
-        if role != join.role {
-            return JoinAnswer::Refused(format!("config.ini gives node {node} another role"));
-        }
-        if let Some((incarnation, known)) = self.joined.get(&node)
-            && known.start == join.start
+        let tick_at = now + config.tick;
+        let mut log = Self {
+            config,
+            stage,
+            duty: Duty::default(),
+            routes: BTreeMap::new(),
+            down: BTreeSet::new(),
+            tick_at,
+            campaign: None,
+            leader_seen: 0,
+            newest_view: ViewNumber(0),
+            tickets: 0,
+            refused: 0,
+        };
+        if let Some(state) = log.state()
+            && state.view.number.0 > 0
         {
-            return JoinAnswer::Accepted(*incarnation);
+            outputs.decided.push(Decided::View(Arc::clone(&state.view)));
         }
-        if let Some(view) = &join.view {
-            self.adopt(view);
-            // A node that the view does not know by its life (an SQL node) gets a new one below.
-            let known = view.node(node).map(|info| info.incarnation).filter(|known| *known != Incarnation(0));
-            if let Some(incarnation) = known.filter(|_| role == NodeRole::Data) {
-                self.joined.insert(node, (incarnation, join.clone()));
-                return JoinAnswer::Accepted(incarnation);
+        log.found_if_due(outputs);
+        log.settle(outputs);
+        Ok(log)
+    }
+
+    /// When it must be called at the latest.
+    #[must_use]
+    pub fn deadline(&self) -> Instant {
+        match &self.stage {
+            Stage::Asking { again, .. } => *again,
+            Stage::Voting(_) => self.campaign.map_or(self.tick_at, |(at, _)| at.min(self.tick_at)),
+        }
+    }
+
+    /// The replicated state as far as this copy has applied it.
+    #[must_use]
+    pub fn state(&self) -> Option<&ControlState> {
+        self.voter().and_then(|voter| voter.state.as_ref())
+    }
+
+    /// The last entry that is applied here.
+    #[must_use]
+    pub fn applied(&self) -> u64 {
+        self.voter().map_or(0, Voter::applied)
+    }
+
+    /// The copy's id and term, and whether it leads.
+    #[must_use]
+    pub fn role(&self) -> Option<(VoterId, u64, bool)> {
+        self.voter().map(|voter| (voter.id, voter.raft.raft.term, voter.is_leader()))
+    }
+
+    /// Messages that were refused.
+    #[must_use]
+    pub fn refused(&self) -> u64 {
+        self.refused
+    }
+
+    fn voter(&self) -> Option<&Voter> {
+        match &self.stage {
+            Stage::Voting(voter) => Some(voter),
+            Stage::Asking { .. } => None,
+        }
+    }
+
+    // ---- inputs -------------------------------------------------------------------------------------------------------------------
+
+    /// Asks for something to be decided. It may be lost on the way.
+    pub fn propose(&mut self, command: Command, outputs: &mut ControlOutputs) {
+        self.on_propose(command, false, outputs);
+        self.settle(outputs);
+    }
+
+    /// A message from another node.
+    pub fn on_message(
+        &mut self,
+        now: Instant,
+        from: NodeId,
+        message: ControlMessage,
+        outputs: &mut ControlOutputs,
+    ) {
+        match message {
+            ControlMessage::Voter(message) => self.on_voter_message(now, from, &message, outputs),
+            ControlMessage::Propose { command, is_forwarded } => {
+                // A node without a log hands on nothing but its own, nor does one that has just been given one: it could not say what a join replaces.
+                if self.state().is_none() {
+                    return;
+                }
+                if !is_forwarded && self.answer_join(from, &command, outputs) {
+                    return;
+                }
+                self.on_propose(*command, is_forwarded, outputs);
+            }
+            ControlMessage::VoterWanted { node, start, is_forwarded } => {
+                self.on_wanted(now, node, start, is_forwarded, outputs);
+            }
+            ControlMessage::NoLog { start } => self.on_no_log(from, start, outputs),
+            // Not the log's, but its node's.
+            ControlMessage::Joined { .. } | ControlMessage::JoinRefused { .. } => {}
+            ControlMessage::VoterGranted { group, voter, start } => {
+                self.on_granted(group, voter, start, outputs);
+            }
+            ControlMessage::VoterCheck { group, voter } => self.on_check(from, group, voter, outputs),
+            ControlMessage::VoterRemoved { group, voter } => self.on_removed(now, group, voter, outputs),
+        }
+        self.settle(outputs);
+    }
+
+    /// Time has passed.
+    pub fn on_deadline(&mut self, now: Instant, outputs: &mut ControlOutputs) {
+        match &mut self.stage {
+            Stage::Asking { again, next, asked_at, asked, .. } => {
+                if *again <= now {
+                    *asked_at = now;
+                    *asked = asked.saturating_add(1);
+                    *again = now + if *asked < ASK_SOON_COUNT { ASK_SOON } else { ASK_AGAIN };
+                    ask(&self.config, next, &self.down, outputs);
+                }
+            }
+            Stage::Voting(voter) => {
+                if voter.is_restoring() {
+                    self.tick_at = now + self.config.tick;
+                    self.campaign = self.campaign.map(|(_, leader)| (self.tick_at, leader));
+                } else {
+                    if let Some((at, leader)) = self.campaign
+                        && at <= now
+                    {
+                        self.campaign = None;
+                        if voter.raft.raft.leader_id == leader {
+                            voter.campaign();
+                        }
+                    }
+                    if self.tick_at <= now {
+                        // A process that slept does not catch up: messages that wait for it come first.
+                        self.tick_at = now + self.config.tick;
+                        voter.raft.tick();
+                        if voter.is_forgotten() {
+                            let check = ControlMessage::VoterCheck { group: voter.group(), voter: voter.id };
+                            let others = others(&self.config).map(|node| (node, check.clone()));
+                            outputs.messages.extend(others);
+                        }
+                        if voter.is_leader() {
+                            self.duty.tick(now, &self.config, voter);
+                        } else {
+                            self.duty.rest();
+                        }
+                    }
+                }
             }
         }
-        if self.view.is_some() && role == NodeRole::Data && join.view.is_none() {
-            return JoinAnswer::Refused(format!(
-                "the cluster is running without node {node}, whose rows were lost when it stopped; this version cannot copy \
-                 them back: stop all nodes and start the cluster again (it will be empty)"
-            ));
-        }
-        self.last_incarnation += 1;
-        let incarnation = Incarnation(self.last_incarnation);
-        self.joined.insert(node, (incarnation, join.clone()));
-        JoinAnswer::Accepted(incarnation)
+        self.settle(outputs);
     }
 
-    fn decide(&mut self) -> Decision {
-        if let Some(view) = &self.view {
-            return Decision::View { view: Arc::clone(view), is_new: false };
+    /// A write is on disk.
+    pub fn on_written(&mut self, ticket: u64, outputs: &mut ControlOutputs) {
+        if let Stage::Voting(voter) = &mut self.stage {
+            voter.on_written(ticket, outputs);
         }
-        let data_nodes = self.members.iter().filter(|(_, role)| *role == NodeRole::Data);
-        if !data_nodes.clone().all(|(node, _)| self.joined.contains_key(node)) {
-            return Decision::Nothing;
-        }
-        let nodes: Vec<NodeInfo> = self.members.iter().map(|(node, role)| self.info(*node, *role)).collect();
-        let view = Arc::new(View::first(nodes, self.replica_count, self.partitions_per_node));
-        stdx::require!(view.number == ViewNumber(1));
-        self.view = Some(Arc::clone(&view));
-        Decision::View { view, is_new: true }
+        self.settle(outputs);
     }
+
+    /// The links to a node are up.
+    pub fn on_link_up(&mut self, node: NodeId, outputs: &mut ControlOutputs) {
+        self.down.remove(&node);
+        if matches!(self.stage, Stage::Asking { .. }) && self.config.candidates.contains(&node) {
+            ask_one(&self.config, node, outputs);
+        }
+    }
+
+    /// The connection to a node has closed, or it is known to be dead. If it led, somebody takes over at once.
+    pub fn on_link_down(&mut self, now: Instant, node: NodeId, outputs: &mut ControlOutputs) {
+        self.down.insert(node);
+        let Stage::Voting(voter) = &mut self.stage else { return };
+        if voter.is_restoring() {
+            return;
+        }
+        let leader = voter.raft.raft.leader_id;
+        let lost = voter.counting().find(|(_, home)| *home == node).map(|(id, _)| id);
+        if let Some(lost) = lost {
+            voter.raft.report_unreachable(lost.0);
+            if lost.0 == leader && voter.id.0 != leader {
+                let mine = self.config.rank_of(self.config.node);
+                let before = voter
+                    .counting()
+                    .filter(|(_, home)| self.config.rank_of(*home) < mine && !self.down.contains(home));
+                let before = u32::try_from(before.count()).unwrap_or(u32::MAX);
+                self.campaign = Some((now + CAMPAIGN_STAGGER * before, leader));
+            }
+        }
+        self.settle(outputs);
+        if self.campaign.is_some_and(|(at, _)| at <= now) {
+            self.on_deadline(now, outputs);
+        }
+    }
+
+    // ---- messages -----------------------------------------------------------------------------------------------------------------
+
+    fn on_voter_message(
+        &mut self,
+        now: Instant,
+        from: NodeId,
+        message: &VoterMessage,
+        outputs: &mut ControlOutputs,
+    ) {
+        let voter = match &mut self.stage {
+            Stage::Voting(voter) => voter,
+            Stage::Asking { again, next, asked_at, .. } => {
+                // Somebody believes that this node has a log: it is the one to ask.
+                if let Some(found) = others(&self.config).position(|node| node == from)
+                    && now >= *asked_at + ASK_SOON
+                {
+                    *next = found;
+                    *again = now;
+                }
+                return;
+            }
+        };
+        if voter.is_restoring() {
+            return;
+        }
+        if voter.group() != message.group || message.to != voter.id {
+            self.refused += 1;
+            return;
+        }
+        if voter.state.as_ref().is_some_and(|state| state.is_removed(message.from)) {
+            return self.on_check(from, message.group, message.from, outputs);
+        }
+        if !voter.step(message) {
+            self.refused += 1;
+            return;
+        }
+        // The state says where voters live, but this copy may be behind: it answers whom it does not know yet, too.
+        if voter.state.as_ref().is_some_and(|state| state.voter(message.from).is_some()) {
+            self.routes.remove(&message.from);
+        } else {
+            if self.routes.len() >= VOTERS_MAX {
+                self.routes.clear();
+            }
+            self.routes.insert(message.from, from);
+        }
+        self.duty.on_heard(now, message.from);
+    }
+
+    fn on_propose(&mut self, mut command: Command, is_forwarded: bool, outputs: &mut ControlOutputs) {
+        if let Command::Join { node, replaces, .. } = &mut command
+            && !is_forwarded
+        {
+            // Only here it is sure that the process lives: its link does.
+            let Some(state) = self.state() else {
+                return self.hand_on(command, outputs);
+            };
+            *replaces = state.incarnation(*node);
+        }
+        match &mut self.stage {
+            Stage::Voting(voter) if voter.is_leader() => voter.propose(&command),
+            Stage::Voting(_) | Stage::Asking { .. } if is_forwarded => {}
+            Stage::Voting(_) => {
+                let command = Box::new(command);
+                self.to_leader(ControlMessage::Propose { command, is_forwarded: true }, outputs);
+            }
+            Stage::Asking { .. } => self.hand_on(command, outputs),
+        }
+    }
+
+    /// A node without a log knows no leader, nor who has a copy: whoever has one hands it on.
+    fn hand_on(&self, command: Command, outputs: &mut ControlOutputs) {
+        let command = Box::new(command);
+        for node in others(&self.config).filter(|node| !self.down.contains(node)) {
+            let command = command.clone();
+            outputs.messages.push((node, ControlMessage::Propose { command, is_forwarded: false }));
+        }
+    }
+
+    /// A process start asks again for what is decided already, or can never be. True if that is all.
+    fn answer_join(&self, from: NodeId, command: &Command, outputs: &mut ControlOutputs) -> bool {
+        let (Command::Join { node, join, .. }, Some(state)) = (command, self.state()) else { return false };
+        let start = join.start;
+        if *node != from {
+            return true;
+        }
+        let answer = match (state.life(*node), state.refusal(*node, join)) {
+            (Some(life), _) if life.join.start == start => {
+                ControlMessage::Joined { start, incarnation: life.incarnation }
+            }
+            (_, Some(reason)) => ControlMessage::JoinRefused { start, reason },
+            (_, None) => return false,
+        };
+        outputs.messages.push((from, answer));
+        true
+    }
+
+    /// Another candidate has no log either.
+    fn on_no_log(&mut self, from: NodeId, start: u64, outputs: &mut ControlOutputs) {
+        if let Stage::Asking { without, .. } = &mut self.stage
+            && start == self.config.start
+        {
+            without.insert(from);
+            self.found_if_due(outputs);
+        }
+    }
+
+    /// Where nobody has a log, the first candidate founds the cluster.
+    fn found_if_due(&mut self, outputs: &mut ControlOutputs) {
+        let Stage::Asking { without, .. } = &self.stage else { return };
+        if self.config.candidates.first() != Some(&self.config.node)
+            || !others(&self.config).all(|node| without.contains(&node))
+        {
+            return;
+        }
+        let Some((group, settings)) = self.config.founding.take() else { return };
+        match found(&self.config, group, &settings) {
+            Ok(voter) => {
+                outputs.event(Severity::Info, format!("cluster '{}' is founded", self.config.cluster));
+                let mut voter = Box::new(voter);
+                voter.campaign_alone();
+                self.stage = Stage::Voting(voter);
+            }
+            Err(error) => outputs.event(Severity::Error, error),
+        }
+    }
+
+    fn on_wanted(
+        &mut self,
+        now: Instant,
+        node: NodeId,
+        start: u64,
+        is_forwarded: bool,
+        outputs: &mut ControlOutputs,
+    ) {
+        let Stage::Voting(voter) = &mut self.stage else {
+            if !is_forwarded {
+                outputs.messages.push((node, ControlMessage::NoLog { start }));
+            }
+            return;
+        };
+        if !voter.is_leader() {
+            if !is_forwarded {
+                let message = ControlMessage::VoterWanted { node, start, is_forwarded: true };
+                self.to_leader(message, outputs);
+            }
+            return;
+        }
+        let group = voter.group();
+        if let Some(voter) = self.duty.on_wanted(now, &self.config, voter, node, start) {
+            outputs.messages.push((node, ControlMessage::VoterGranted { group, voter, start }));
+        }
+    }
+
+    fn to_leader(&self, message: ControlMessage, outputs: &mut ControlOutputs) {
+        let Some(voter) = self.voter() else { return };
+        if let Some(node) = self.route(VoterId(voter.raft.raft.leader_id)) {
+            outputs.messages.push((node, message));
+        }
+    }
+
+    fn route(&self, to: VoterId) -> Option<NodeId> {
+        let named = self.state().and_then(|state| state.voter(to)).map(|info| info.node);
+        named.or_else(|| self.routes.get(&to).copied())
+    }
+
+    fn on_granted(&mut self, group: GroupId, id: VoterId, start: u64, outputs: &mut ControlOutputs) {
+        if !matches!(self.stage, Stage::Asking { .. }) || start != self.config.start || id == VoterId(0) {
+            return;
+        }
+        let durable = Durable { group, voter: id, ..Durable::default() };
+        let writer = LogWriter::new(&self.config.cluster);
+        match Voter::new(durable, writer, true, self.config.entries_max) {
+            Ok(voter) => {
+                outputs.event(Severity::Info, format!("this node is voter {id} of the control plane"));
+                self.stage = Stage::Voting(Box::new(voter));
+            }
+            Err(error) => outputs.event(Severity::Error, error),
+        }
+    }
+
+    fn on_check(&self, from: NodeId, group: GroupId, voter: VoterId, outputs: &mut ControlOutputs) {
+        if self.state().is_some_and(|state| state.group == group && state.is_removed(voter)) {
+            outputs.messages.push((from, ControlMessage::VoterRemoved { group, voter }));
+        }
+    }
+
+    fn on_removed(&mut self, now: Instant, group: GroupId, id: VoterId, outputs: &mut ControlOutputs) {
+        let Stage::Voting(voter) = &self.stage else { return };
+        // While a write is on its way the next file could not be begun: it will be told again.
+        if voter.id != id || voter.group() != group || voter.is_writing() {
+            return;
+        }
+        outputs.event(Severity::Warning, format!("voter {id} of this node was removed; it asks for another"));
+        self.stage = Stage::asking(now);
+        self.config.founding = None;
+        self.campaign = None;
+    }
+
+    // ---- after every input --------------------------------------------------------------------------------------------------------
+
+    /// Lets Raft go on, and sends what it has to say.
+    fn settle(&mut self, outputs: &mut ControlOutputs) {
+        let Stage::Voting(voter) = &mut self.stage else { return };
+        voter.pump(&mut self.tickets, outputs);
+        // A copy that takes the place of a lost one in the same process hears of old views again.
+        let newest = &mut self.newest_view;
+        outputs.decided.retain(|decided| match decided {
+            Decided::View(view) => {
+                let is_new = view.number > *newest;
+                *newest = view.number.max(*newest);
+                is_new
+            }
+            Decided::Joined(_) => true,
+        });
+        let mine = self.config.rank_of(self.config.node);
+        let rank = voter.counting().filter(|(_, node)| self.config.rank_of(*node) < mine).count();
+        voter.set_rank(rank);
+        let leader = voter.raft.raft.leader_id;
+        if leader != self.leader_seen {
+            self.leader_seen = leader;
+            if leader == voter.id.0 {
+                outputs.event(Severity::Info, format!("voter {} leads the control plane", voter.id));
+            }
+        }
+        let group = voter.group();
+        let id = voter.id;
+        let is_leader = voter.is_leader();
+        for decided in &outputs.decided {
+            if let Decided::Joined(life) = decided
+                && is_leader
+                && life.node != self.config.node
+            {
+                let answer = ControlMessage::Joined { start: life.join.start, incarnation: life.incarnation };
+                outputs.messages.push((life.node, answer));
+            }
+        }
+        for (voter, node, start) in std::mem::take(&mut outputs.added) {
+            if is_leader {
+                outputs.messages.push((node, ControlMessage::VoterGranted { group, voter, start }));
+            }
+        }
+        for message in std::mem::take(&mut outputs.raft_messages) {
+            let Some(message) = convert::from_raft(group, &message) else { continue };
+            stdx::require!(message.from == id);
+            if let Some(node) = self.route(message.to) {
+                outputs.messages.push((node, ControlMessage::Voter(message)));
+            }
+        }
+    }
+}
+
+/// Voter 1 of a new group.
+fn found(config: &ControlConfig, group: GroupId, settings: &ClusterSettings) -> Result<Voter, String> {
+    let state = ControlState::founded(group, settings.clone(), config.node, config.start);
+    let voter = VoterId(1);
+    // The first entry is the founding itself, so that every other copy begins with a snapshot.
+    let snapshot =
+        LogSnapshot { index: 1, term: 1, voters: vec![voter], learners: Vec::new(), state: state.encode() };
+    let hard = HardState { term: 1, vote: 0, commit: 1 };
+    let durable = Durable { group, voter, hard, snapshot, entries: Vec::new() };
+    Voter::new(durable, LogWriter::new(&config.cluster), true, config.entries_max)
+}
+
+fn ask(config: &ControlConfig, next: &mut usize, down: &BTreeSet<NodeId>, outputs: &mut ControlOutputs) {
+    if let Some(node) = next_candidate(config, next, down) {
+        ask_one(config, node, outputs);
+    }
+}
+
+fn ask_one(config: &ControlConfig, node: NodeId, outputs: &mut ControlOutputs) {
+    if config.candidates.contains(&config.node) {
+        let (asker, start) = (config.node, config.start);
+        outputs
+            .messages
+            .push((node, ControlMessage::VoterWanted { node: asker, start, is_forwarded: false }));
+    }
+}
+
+/// The candidates in turn, without this node and, while there are others, those that are out of reach.
+fn next_candidate(config: &ControlConfig, next: &mut usize, down: &BTreeSet<NodeId>) -> Option<NodeId> {
+    let count = others(config).count();
+    for _ in 0..count {
+        let node = others(config).nth(*next % count);
+        *next = (*next + 1) % count;
+        if node.is_some_and(|node| !down.contains(&node)) {
+            return node;
+        }
+    }
+    others(config).next()
+}
+
+fn others(config: &ControlConfig) -> impl Iterator<Item = NodeId> {
+    config.candidates.iter().copied().filter(|node| *node != config.node)
 }

@@ -1,69 +1,176 @@
-//! Who belongs to the cluster: views, the control plane that decides them, and reports of lost peers.
+//! Who belongs to the cluster: the control plane that decides views, the failure detector that asks for them, and the leases under which nodes read.
 //!
-//! Every node has a `Membership` block. On management nodes it also runs the *control log*: the place where views are decided. Today it has one
-//! voter, the management node, and decides one view: the first, when every configured data node has joined. (Views that leave members out,
-//! and the Raft group that decides them, come with failover; `ControlLog` is the interface they arrive behind.)
+//! Every node has a [`Membership`] block, on a thread of its own. It drives three others:
 //!
 //! ```text
-//! node -> control log   Join            control log -> node  JoinAccepted{incarnation} or JoinRefused
-//!                       control log -> all  ViewInstall, when all data nodes have joined
-//! link to a member lost: membership -> main  PeerLost
+//!            Signal::Control              Signal::Heartbeat
+//!                  |                             |
+//!   file <-> ControlLog (Raft) --view--> Detector (data and management nodes of the view)
+//!                  ^                      |           |
+//!                  +---- ChangeView ------+           +--> Lease (read by the other threads)
+//!                  |
+//!                  +--view--> main: ViewInstall       links: PeerFound, PeerLost -> main
 //! ```
-//! Invariants: a data node joins a complete view only as the process start that the view names: its rows exist nowhere else. A node installs
-//! views in order. A control log that lost its memory takes the view from the members.
+//! A node that starts asks for an incarnation (`Command::Join`) until it has one. Nodes without a copy of the log hear of views from those that have
+//! one: when it is decided, when a link comes up, and when a heartbeat tells them that they are behind.
+//!
+//! Invariants:
+//! - views are installed in the order of their numbers, and `Lease` knows of a view before any other module does;
+//! - a data node is a member only as the process start that the view names, because its rows exist nowhere else: one that a view leaves out ends at
+//!   once, and one that starts while the cluster runs is taken in by a view as *joining*, by another one as in sync when it has all rows;
+//! - members whose connection broke go on in a newer view, or one of them leaves: signals were lost with it, and only a view sends them again;
+//! - views change only by compare-and-set, and only to viable ones (I5): `succession`.
+//!
+//! Deliberately not here: what modules do in a view change (`node`, `transaction`), and copying rows to a node that comes back.
 
-mod control_log;
+pub mod control_log;
+pub mod control_state;
+pub mod cover;
+pub mod detector;
+pub mod log_file;
+pub mod mutants;
+pub mod succession;
 
-pub use control_log::{ControlLog, Decision, JoinAnswer, LocalControlLog};
-
+use control_log::{ControlConfig, ControlLog, ControlOutputs, Decided};
+use control_state::ClusterSettings;
+use detector::{Detector, DetectorConfig, DetectorOutputs};
+use mutants::Mutant;
+use protocol::control::{Command, ControlMessage, GroupId};
+use protocol::heartbeat::Heartbeat;
+use protocol::lease::Lease;
+use protocol::module::Counts;
 use protocol::signal::JoinRequest;
-use protocol::{Address, Envelope, NodeRole, Outputs, RequestToRuntime, Severity, Signal, View};
+use protocol::{Address, Envelope, NodeInfo, NodeRole, Outputs, RequestToRuntime, Severity, Signal, View};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use stdx::{Duration, Instant, Now};
 use types::{Incarnation, NodeId, ViewNumber};
 
 /// How soon a join is tried again while there is no answer.
-const JOIN_RETRY: Duration = Duration::from_millis(500);
+const JOIN_RETRY: Duration = Duration::from_millis(100);
+/// How soon a view that repairs a connection is asked for again.
+const RENEW_RETRY: Duration = Duration::from_millis(200);
+/// How soon a view without a life that has ended is asked for again.
+const DROP_LIVES_RETRY: Duration = Duration::from_millis(200);
+/// Most copies of the control log.
+const VOTERS_MAX: usize = 5;
+/// A snapshot takes the place of more entries than these.
+const LOG_ENTRIES_MAX: usize = 256;
+/// The exit code of a data node that a view leaves out: whoever watches it may start it again.
+pub const EXIT_LEFT_OUT: u8 = 3;
+/// The exit code of a node that must not start.
+pub const EXIT_REFUSED: u8 = 1;
 
-/// What a node says of itself when it joins, and whom it asks.
+/// What a node says of itself when it joins, and the cluster that it belongs to.
 #[derive(Clone, Debug)]
 pub struct MembershipConfig {
     /// This node.
     pub node: NodeId,
+    /// The cluster's name.
+    pub cluster: String,
     /// Itself, as told to the control plane.
     pub join: JoinRequest,
-    /// The management nodes, in order of preference.
-    pub management_nodes: Vec<NodeId>,
-    /// The whole configured cluster, for the control log: data, SQL and management nodes.
+    /// The whole configured cluster: data, SQL and management nodes.
     pub members: Vec<(NodeId, NodeRole)>,
     /// NoOfReplicas.
     pub replica_count: usize,
     /// PartitionsPerNode.
     pub partitions_per_node: usize,
+    /// How fast failures are found.
+    pub detector: DetectorConfig,
+    /// What the file of the control log holds.
+    pub log_file: Vec<u8>,
+}
+
+impl MembershipConfig {
+    /// The nodes that may hold a copy of the log, the most preferred leader first: management nodes, then data nodes.
+    fn candidates(&self) -> Vec<NodeId> {
+        let of_role = |wanted: NodeRole| {
+            let mut nodes: Vec<NodeId> =
+                self.members.iter().filter(|(_, role)| *role == wanted).map(|(node, _)| *node).collect();
+            nodes.sort_unstable();
+            nodes
+        };
+        let mut candidates = of_role(NodeRole::Management);
+        candidates.extend(of_role(NodeRole::Data));
+        candidates
+    }
+
+    fn control(&self, group: GroupId) -> ControlConfig {
+        let candidates = self.candidates();
+        let narrow = |number: usize| u16::try_from(number).unwrap_or(u16::MAX);
+        // An even number would stop at the loss of as many as the odd one below it.
+        let odd = candidates.len() - usize::from(candidates.len().is_multiple_of(2));
+        let voter_count = odd.clamp(1, VOTERS_MAX);
+        let settings = ClusterSettings {
+            members: self.members.clone(),
+            replica_count: narrow(self.replica_count),
+            partitions_per_node: narrow(self.partitions_per_node),
+            voter_count: narrow(voter_count),
+        };
+        ControlConfig {
+            node: self.node,
+            start: self.join.start,
+            cluster: self.cluster.clone(),
+            founding: (candidates.first() == Some(&self.node)).then_some((group, settings)),
+            voter_count,
+            candidates,
+            tick: self.detector.interval / 2,
+            entries_max: LOG_ENTRIES_MAX,
+        }
+    }
 }
 
 /// The block.
 pub struct Membership {
     config: MembershipConfig,
+    lease: Arc<Lease>,
+    /// None before the start, and on a node that must not start.
+    log: Option<ControlLog>,
+    detector: Option<Detector>,
+    /// The newest that this node knows.
     view: Arc<View>,
     incarnation: Option<Incarnation>,
-    up: Vec<NodeId>,
-    control_log: Option<LocalControlLog>,
+    up: BTreeSet<NodeId>,
     join_at: Option<Instant>,
+    /// When this node, if it leads the control log, looks for members that have started again.
+    drop_lives_at: Instant,
+    /// This node, which joins, has all rows, as it found in this view.
+    caught_up: Option<ViewNumber>,
+    /// Members whose connection broke since the view was installed.
+    broken: BTreeSet<NodeId>,
+    /// One of them is back: what was lost with the connection is repaired by a view with the same members, which is asked for then.
+    renew_at: Option<Instant>,
+    /// The newest view is not handed to `main` yet.
+    is_install_due: bool,
+    is_ending: bool,
+    /// Heartbeats of lives or nodes that the view does not have.
+    heartbeats_refused: u64,
+    /// Views of another founding, or whose parts do not fit together.
+    views_refused: u64,
 }
 
 impl Membership {
-    /// The block of a node that starts; `control_log` on management nodes.
+    /// The block of a node that starts.
     #[must_use]
-    pub fn new(config: MembershipConfig) -> Self {
-        let control_log = (config.join.role == NodeRole::Management).then(|| LocalControlLog::new(&config));
+    pub fn new(config: MembershipConfig, lease: Arc<Lease>) -> Self {
         Self {
             config,
+            lease,
+            log: None,
+            detector: None,
             view: Arc::new(View::none()),
             incarnation: None,
-            up: Vec::new(),
-            control_log,
+            up: BTreeSet::new(),
             join_at: None,
+            drop_lives_at: Instant(0),
+            caught_up: None,
+            broken: BTreeSet::new(),
+            renew_at: None,
+            is_install_due: false,
+            is_ending: false,
+            heartbeats_refused: 0,
+            views_refused: 0,
         }
     }
 
@@ -71,129 +178,518 @@ impl Membership {
         Address::membership(self.config.node)
     }
 
-    /// When a join is tried again.
+    /// When it must be called at the latest.
     #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
-        self.join_at
+        let log = self.log.as_ref().map(ControlLog::deadline);
+        let detector = self.detector.as_ref().map(Detector::deadline);
+        let install = self.is_install_due.then(|| self.install_at());
+        [self.join_at, self.renew_at, install, log, detector]
+            .into_iter()
+            .flatten()
+            .min()
+            .filter(|_| !self.is_ending)
     }
 
-    /// The node starts.
-    pub fn on_start<S>(&mut self, now: Now, outputs: &mut Outputs<S>) {
-        self.try_join(now, outputs);
+    /// What went wrong without being anybody's bug here.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        vec![
+            ("CONTROL_MESSAGES_REFUSED", self.log.as_ref().map_or(0, ControlLog::refused)),
+            ("HEARTBEATS_REFUSED", self.heartbeats_refused),
+            ("VIEWS_REFUSED", self.views_refused),
+        ]
+    }
+
+    // ---- inputs -------------------------------------------------------------------------------------------------------------------
+
+    /// The node starts; `seed` is random.
+    pub fn on_start<S>(&mut self, now: Now, seed: &[u8; 32], outputs: &mut Outputs<S>) {
+        let mut group = [0; 8];
+        group.copy_from_slice(&seed[..8]);
+        let control = self.config.control(GroupId(u64::from_le_bytes(group)));
+        let file = std::mem::take(&mut self.config.log_file);
+        let mut todo = ControlOutputs::default();
+        match ControlLog::open(control, &file, now.monotonic, &mut todo) {
+            Ok(mut log) => {
+                for (node, _) in self.config.members.iter().filter(|(node, _)| *node != self.config.node) {
+                    log.on_link_down(now.monotonic, *node, &mut todo);
+                }
+                self.log = Some(log);
+                self.take_log(now, todo, outputs);
+                self.try_join(now, outputs);
+            }
+            Err(reason) => self.end(EXIT_REFUSED, &reason, outputs),
+        }
     }
 
     /// A deadline.
     pub fn on_deadline<S>(&mut self, now: Now, outputs: &mut Outputs<S>) {
+        if self.is_ending {
+            return;
+        }
+        self.with_log(now, outputs, |log, todo| {
+            if log.deadline() <= now.monotonic {
+                log.on_deadline(now.monotonic, todo);
+            }
+        });
+        self.install_if_due(now, outputs);
+        if self.drop_lives_at <= now.monotonic {
+            self.drop_earlier_lives(now, outputs);
+        }
+        self.with_detector(now, outputs, |detector, todo| {
+            if detector.deadline() <= now.monotonic {
+                detector.on_deadline(now.monotonic, todo);
+            }
+        });
         if self.join_at.is_some_and(|at| at <= now.monotonic) {
-            self.join_at = None;
             self.try_join(now, outputs);
+            self.ask_for_sync(now, outputs);
+            self.ask_to_be_copied_to(now, outputs);
         }
-    }
-
-    /// Asks for membership until there is a view.
-    fn try_join<S>(&mut self, now: Now, outputs: &mut Outputs<S>) {
-        let mut join = self.config.join.clone();
-        if self.view.number > ViewNumber(0) {
-            join.view = Some(Arc::clone(&self.view));
+        if self.renew_at.is_some_and(|at| at <= now.monotonic) {
+            self.renew_at = Some(now.monotonic + RENEW_RETRY);
+            let next = Arc::new(succession::renewed(&self.view));
+            self.with_log(now, outputs, |log, todo| log.propose(Command::ChangeView { next }, todo));
         }
-        if let Some(manager) = self.config.management_nodes.iter().find(|node| self.is_up(**node)) {
-            outputs.send(self.me(), Address::membership(*manager), Signal::Join(Box::new(join)));
-        }
-        if self.view.number == ViewNumber(0) || self.incarnation.is_none() {
-            self.join_at = Some(now.monotonic + JOIN_RETRY);
-        }
-    }
-
-    fn is_up(&self, node: NodeId) -> bool {
-        node == self.config.node || self.up.contains(&node)
     }
 
     /// The links to a node are up.
     pub fn on_link_up<S>(&mut self, now: Now, node: NodeId, outputs: &mut Outputs<S>) {
-        if !self.up.contains(&node) {
-            self.up.push(node);
-        }
+        self.up.insert(node);
         outputs.send(self.me(), Address::main(self.config.node), Signal::PeerFound { node });
-        if self.config.management_nodes.contains(&node) {
-            self.try_join(now, outputs);
+        self.hand_on_view(node, outputs);
+        self.with_log(now, outputs, |log, todo| log.on_link_up(node, todo));
+        if let Some(detector) = &mut self.detector {
+            detector.on_link_up(now.monotonic, node);
         }
+        if self.broken.contains(&node) && !mutants::is(Mutant::BrokenLinkNotRenewed) {
+            self.renew_at = Some(now.monotonic);
+        }
+        self.try_join(now, outputs);
+        self.ask_to_be_copied_to(now, outputs);
     }
 
     /// A link to a node is lost: `main` tells everyone here who waits for it.
-    pub fn on_link_down<S>(&mut self, node: NodeId, outputs: &mut Outputs<S>) {
-        self.up.retain(|up| *up != node);
+    pub fn on_link_down<S>(&mut self, now: Now, node: NodeId, outputs: &mut Outputs<S>) {
+        self.up.remove(&node);
+        if self.view.is_counted(node) && self.view.is_counted(self.config.node) {
+            self.broken.insert(node);
+        }
         let incarnation = self.view.node(node).map_or(Incarnation(0), |info| info.incarnation);
         outputs.send(self.me(), Address::main(self.config.node), Signal::PeerLost { node, incarnation });
+        self.with_log(now, outputs, |log, todo| log.on_link_down(now.monotonic, node, todo));
+        self.with_detector(now, outputs, |detector, todo| detector.on_link_down(now.monotonic, node, todo));
+    }
+
+    /// A process of a node has ended: that is proved.
+    pub fn on_process_exited<S>(&mut self, now: Now, node: NodeId, start: u64, outputs: &mut Outputs<S>) {
+        let state = self.log.as_ref().and_then(ControlLog::state);
+        let life = state.and_then(|state| state.life(node)).filter(|life| life.join.start == start);
+        let Some(incarnation) = life.map(|life| life.incarnation) else { return };
+        outputs.event(
+            Severity::Info,
+            format!("the process of node {node} has ended (incarnation {incarnation})"),
+        );
+        self.with_log(now, outputs, |log, todo| log.on_link_down(now.monotonic, node, todo));
+        self.with_detector(now, outputs, |detector, todo| {
+            detector.on_proved_dead(now.monotonic, node, incarnation, todo);
+        });
+    }
+
+    /// A write of the control log is on disk.
+    pub fn on_log_written<S>(&mut self, now: Now, ticket: u64, outputs: &mut Outputs<S>) {
+        self.with_log(now, outputs, |log, todo| log.on_written(ticket, todo));
     }
 
     /// Handles a signal.
-    pub fn on_signal<S>(&mut self, envelope: Envelope, outputs: &mut Outputs<S>) {
-        let from = envelope.from;
+    pub fn on_signal<S>(&mut self, now: Now, envelope: Envelope, outputs: &mut Outputs<S>) {
+        let from = envelope.from.node;
         #[expect(
             clippy::wildcard_enum_match_arm,
             reason = "signals of other modules; a peer that sends them is only ignored"
         )]
         match envelope.signal {
-            Signal::Join(join) => self.on_join(from, &join, outputs),
-            Signal::JoinAccepted { incarnation } if self.incarnation.is_none() => {
-                self.incarnation = Some(incarnation);
-                outputs.send(
-                    self.me(),
-                    Address::main(self.config.node),
-                    Signal::JoinAccepted { incarnation },
-                );
+            Signal::Control(message) => self.on_control(now, from, *message, outputs),
+            Signal::Heartbeat(heartbeat) => self.on_heartbeat(now, from, *heartbeat, outputs),
+            Signal::ViewInstall(view) => self.learn(now, view, outputs),
+            Signal::CaughtUp { view } if envelope.from == Address::main(self.config.node) => {
+                self.caught_up = Some(view);
+                self.ask_for_sync(now, outputs);
             }
-            Signal::JoinRefused { reason } => {
-                outputs.event(Severity::Error, format!("node {} may not join: {reason}", self.config.node));
-                outputs.request(RequestToRuntime::Exit(1));
-            }
-            Signal::ViewInstall(view) => self.install(view, outputs),
+            Signal::ViewWanted => self.hand_on_view(from, outputs),
             _ => {}
         }
     }
 
-    fn install<S>(&mut self, view: Arc<View>, outputs: &mut Outputs<S>) {
-        if view.number <= self.view.number {
-            return;
-        }
-        outputs.event(Severity::Info, format!("view {} installed", view.number));
-        self.view = Arc::clone(&view);
-        outputs.send(self.me(), Address::main(self.config.node), Signal::ViewInstall(view));
-    }
-
-    /// The control log's part.
-    fn on_join<S>(&mut self, from: Address, join: &JoinRequest, outputs: &mut Outputs<S>) {
-        let me = self.me();
-        let Some(control_log) = &mut self.control_log else { return };
-        match control_log.join(from.node, join) {
-            JoinAnswer::Refused(reason) => {
-                outputs.event(Severity::Warning, format!("node {} was refused: {reason}", from.node));
-                outputs.send(me, from, Signal::JoinRefused { reason });
+    fn on_control<S>(&mut self, now: Now, from: NodeId, message: ControlMessage, outputs: &mut Outputs<S>) {
+        #[expect(clippy::wildcard_enum_match_arm, reason = "the other messages are the log's own")]
+        match &message {
+            ControlMessage::Joined { start, incarnation } if *start == self.config.join.start => {
+                self.on_joined(now, *incarnation, outputs);
             }
-            JoinAnswer::Accepted(incarnation) => {
-                outputs.send(me, from, Signal::JoinAccepted { incarnation });
-                match control_log.decide() {
-                    Decision::Nothing => {}
-                    Decision::View { view, is_new: true } => {
-                        for node in &view.nodes {
-                            outputs.send(
-                                me,
-                                Address::membership(node.node),
-                                Signal::ViewInstall(Arc::clone(&view)),
-                            );
-                        }
-                    }
-                    Decision::View { view, is_new: false } => {
-                        outputs.send(me, from, Signal::ViewInstall(view))
-                    }
+            ControlMessage::JoinRefused { start, reason } if *start == self.config.join.start => {
+                let reason = format!("node {} may not join: {reason}", self.config.node);
+                self.end(EXIT_REFUSED, &reason, outputs);
+            }
+            _ => {
+                self.with_log(now, outputs, |log, todo| log.on_message(now.monotonic, from, message, todo));
+                let leads = self.log.as_ref().and_then(ControlLog::role).is_some_and(|(.., leads)| leads);
+                if leads && self.join_at.is_some() {
+                    // It has founded the cluster a moment ago.
+                    self.join_at = Some(now.monotonic);
                 }
             }
         }
     }
 
-    /// Nodes that have joined, for `show`.
-    #[must_use]
-    pub fn joined(&self) -> Vec<NodeId> {
-        self.up.clone()
+    fn on_heartbeat<S>(&mut self, now: Now, from: NodeId, heartbeat: Heartbeat, outputs: &mut Outputs<S>) {
+        let own_row = heartbeat.rows.first().filter(|row| row.node == from);
+        let Some(incarnation) = own_row.map(|row| row.incarnation) else {
+            self.heartbeats_refused += 1;
+            return;
+        };
+        if self.detector.is_none() && heartbeat.view > self.view.number {
+            outputs.send(self.me(), Address::membership(from), Signal::ViewWanted);
+        }
+        let mut is_known = true;
+        self.with_detector(now, outputs, |detector, todo| {
+            is_known = detector.on_heartbeat(now.monotonic, from, incarnation, heartbeat, todo);
+        });
+        self.heartbeats_refused += u64::from(!is_known);
+    }
+
+    // ---- joining ------------------------------------------------------------------------------------------------------------------
+
+    /// Asks for an incarnation until there is one.
+    fn try_join<S>(&mut self, now: Now, outputs: &mut Outputs<S>) {
+        self.join_at = None;
+        if self.incarnation.is_some() || self.is_ending {
+            return;
+        }
+        self.join_at = Some(now.monotonic + JOIN_RETRY);
+        let command = Command::Join {
+            node: self.config.node,
+            join: Box::new(self.config.join.clone()),
+            // Whoever has the log sets it.
+            replaces: Incarnation(0),
+        };
+        self.with_log(now, outputs, |log, todo| log.propose(command, todo));
+    }
+
+    fn on_joined<S>(&mut self, now: Now, incarnation: Incarnation, outputs: &mut Outputs<S>) {
+        if self.incarnation.is_some() {
+            return;
+        }
+        self.incarnation = Some(incarnation);
+        self.join_at = None;
+        outputs.event(Severity::Info, format!("node {} has incarnation {incarnation}", self.config.node));
+        outputs.send(self.me(), Address::main(self.config.node), Signal::JoinAccepted { incarnation });
+        self.enter_view(now, outputs);
+    }
+
+    /// This joining node has all rows: asks to be in sync, until a newer view comes.
+    fn ask_for_sync<S>(&mut self, now: Now, outputs: &mut Outputs<S>) {
+        if self.caught_up != Some(self.view.number) {
+            return;
+        }
+        if let Some(next) = succession::with_in_sync(&self.view, self.config.node) {
+            self.join_at = Some(now.monotonic + JOIN_RETRY);
+            let next = Arc::new(next);
+            self.with_log(now, outputs, |log, todo| log.propose(Command::ChangeView { next }, todo));
+        }
+    }
+
+    /// This data node, which has started while the cluster runs, asks to be taken in as *joining*, when it is connected with all members: only then
+    /// what they send arrives. (Its earlier life has to leave first.)
+    fn ask_to_be_copied_to<S>(&mut self, now: Now, outputs: &mut Outputs<S>) {
+        let Some(incarnation) = self.incarnation else { return };
+        let node = self.config.node;
+        if self.config.join.role != NodeRole::Data
+            || self.view.number == ViewNumber(0)
+            || self.view.is_counted(node)
+            || self.is_ending
+        {
+            return;
+        }
+        self.join_at = Some(now.monotonic + JOIN_RETRY);
+        let members = self.view.nodes.iter().map(|info| info.node).filter(|node| self.view.is_counted(*node));
+        let is_connected = members.clone().all(|member| self.up.contains(&member));
+        if !is_connected && !mutants::is(Mutant::JoinUnconnected) {
+            return;
+        }
+        let join = &self.config.join;
+        let info = NodeInfo {
+            node,
+            incarnation,
+            role: join.role,
+            host: join.host.clone(),
+            ldm_count: join.ldm_count,
+            tc_count: join.tc_count,
+            query_count: join.query_count,
+            sql_count: join.sql_count,
+        };
+        if let Some(next) = succession::with_joining(&self.view, &info) {
+            let next = Arc::new(next);
+            self.with_log(now, outputs, |log, todo| log.propose(Command::ChangeView { next }, todo));
+        }
+    }
+
+    /// The view without earlier lives of data nodes that have started again. The leader of the control log asks for it.
+    fn without_earlier_lives(&self) -> Option<View> {
+        let log = self.log.as_ref()?;
+        let leads = log.role().is_some_and(|(.., leads)| leads);
+        let state = log.state().filter(|state| leads && state.view.number > ViewNumber(0))?;
+        let view = &state.view;
+        let counted = view.nodes.iter().filter(|info| view.is_counted(info.node));
+        let earlier: Vec<NodeId> = counted
+            .filter(|info| state.incarnation(info.node) > info.incarnation)
+            .map(|info| info.node)
+            .collect();
+        if earlier.is_empty() || mutants::is(Mutant::EarlierLifeStays) {
+            None
+        } else {
+            succession::without(view, &earlier)
+        }
+    }
+
+    fn drop_earlier_lives<S>(&mut self, now: Now, outputs: &mut Outputs<S>) {
+        self.drop_lives_at = now.monotonic + DROP_LIVES_RETRY;
+        if let Some(next) = self.without_earlier_lives() {
+            let next = Arc::new(next);
+            self.with_log(now, outputs, |log, todo| log.propose(Command::ChangeView { next }, todo));
+        }
+    }
+
+    // ---- views --------------------------------------------------------------------------------------------------------------------
+
+    /// Tells another node the newest view. SQL nodes do not: they live on while a cluster is founded anew.
+    fn hand_on_view<S>(&self, to: NodeId, outputs: &mut Outputs<S>) {
+        if self.view.number > ViewNumber(0) && self.config.join.role != NodeRole::Sql {
+            let install = Signal::ViewInstall(Arc::clone(&self.view));
+            outputs.send(self.me(), Address::membership(to), install);
+        }
+    }
+
+    /// There is a view, perhaps one that is newer than what this node has.
+    fn learn<S>(&mut self, now: Now, view: Arc<View>, outputs: &mut Outputs<S>) {
+        if self.is_ending || self.is_of_another_founding(&view, outputs) || view.number <= self.view.number {
+            return;
+        }
+        if !view.is_well_formed() {
+            self.views_refused += 1;
+            return;
+        }
+        self.view = view;
+        self.enter_view(now, outputs);
+    }
+
+    /// Views of another founding are void. For a node without a copy of the log one says that its cluster is gone: who hands on views has a copy, or
+    /// is counted, and does not start beside an older cluster.
+    fn is_of_another_founding<S>(&mut self, view: &View, outputs: &mut Outputs<S>) -> bool {
+        let own = self.log.as_ref().and_then(ControlLog::state).map(|state| state.group);
+        let known = own.or((self.view.number > ViewNumber(0)).then_some(self.view.founding));
+        if known.is_none_or(|founding| founding == view.founding) {
+            return false;
+        }
+        self.views_refused += 1;
+        if own.is_none() {
+            let text = format!("the cluster was founded anew: node {} ends", self.config.node);
+            self.end(EXIT_LEFT_OUT, &text, outputs);
+        }
+        true
+    }
+
+    /// Whether the view has this node, as this process start.
+    fn is_in_view(&self) -> bool {
+        let node = self.config.node;
+        self.config.join.role != NodeRole::Data
+            || (self.view.is_counted(node)
+                && self.view.node(node).map(|info| info.incarnation) == self.incarnation)
+    }
+
+    /// Makes the newest view that of this node, as far as it is in it.
+    fn enter_view<S>(&mut self, now: Now, outputs: &mut Outputs<S>) {
+        let Some(incarnation) = self.incarnation else { return };
+        if self.view.number == ViewNumber(0) {
+            return;
+        }
+        if !self.is_in_view() {
+            if self.detector.is_some() && !mutants::is(Mutant::LeftOutStays) {
+                let text = format!("view {} leaves node {} out: it ends", self.view.number, self.config.node);
+                self.end(EXIT_LEFT_OUT, &text, outputs);
+            }
+            return self.ask_to_be_copied_to(now, outputs);
+        }
+        outputs.event(Severity::Info, format!("view {}", self.view.number));
+        // What is sent in this view over connections that are down now is lost.
+        let others = self.view.nodes.iter().map(|info| info.node).filter(|node| *node != self.config.node);
+        let is_counted = self.view.is_counted(self.config.node);
+        let is_broken = |node: &NodeId| is_counted && self.view.is_counted(*node) && !self.up.contains(node);
+        self.broken = others.filter(is_broken).collect();
+        self.renew_at = None;
+        if self.config.join.role != NodeRole::Sql {
+            match &mut self.detector {
+                Some(detector) => detector.install(now.monotonic, Arc::clone(&self.view)),
+                None => {
+                    let view = Arc::clone(&self.view);
+                    let (node, config) = (self.config.node, self.config.detector);
+                    let mut detector = Detector::new(node, incarnation, config, view, now.monotonic);
+                    for (node, _) in self.config.members.iter().filter(|(node, _)| !self.up.contains(node)) {
+                        detector.on_link_down(now.monotonic, *node, &mut DetectorOutputs::default());
+                    }
+                    self.detector = Some(detector);
+                }
+            }
+            self.publish_lease();
+        }
+        self.is_install_due = true;
+        self.install_if_due(now, outputs);
+        if mutants::is(Mutant::SyncWithoutCopy) {
+            self.caught_up = Some(self.view.number);
+            self.ask_for_sync(now, outputs);
+        }
+    }
+
+    /// When `main` may hear of the newest view: what the nodes that were left out were let read has run out by then.
+    fn install_at(&self) -> Instant {
+        match &self.detector {
+            Some(_) if mutants::is(Mutant::WritableAtOnce) => Instant(0),
+            Some(detector) if self.config.join.role == NodeRole::Data => detector.writable_at(),
+            _ => Instant(0),
+        }
+    }
+
+    /// Hands the newest view to `main`, who makes the node enter it. Nothing is acknowledged in a view before somebody enters it, and what is
+    /// acknowledged in the one before was prepared at the nodes that were left out, too: so this is the only place that waits for leases.
+    fn install_if_due<S>(&mut self, now: Now, outputs: &mut Outputs<S>) {
+        let is_early = now.monotonic < self.install_at();
+        if !self.is_install_due || self.is_ending || is_early {
+            return;
+        }
+        self.is_install_due = false;
+        let install = Signal::ViewInstall(Arc::clone(&self.view));
+        outputs.send(self.me(), Address::main(self.config.node), install);
+    }
+
+    /// What the other threads may do from now on.
+    fn publish_lease(&self) {
+        if let Some(detector) = self.detector.as_ref().filter(|_| self.config.join.role == NodeRole::Data) {
+            self.lease.set(detector.read_until(), detector.writable_at());
+        }
+    }
+
+    /// Hands a view on to nodes that have no copy of the log.
+    fn spread<S>(&self, view: &Arc<View>, outputs: &mut Outputs<S>) {
+        let Some(state) = self.log.as_ref().and_then(ControlLog::state) else { return };
+        let others =
+            self.config.members.iter().map(|(node, _)| *node).filter(|node| *node != self.config.node);
+        for node in others.filter(|node| state.voter_of(*node).is_none()) {
+            outputs.send(self.me(), Address::membership(node), Signal::ViewInstall(Arc::clone(view)));
+        }
+    }
+
+    fn end<S>(&mut self, code: u8, reason: &str, outputs: &mut Outputs<S>) {
+        if !self.is_ending {
+            self.is_ending = true;
+            self.lease.set(Instant(0), Instant::FAR_FUTURE);
+            outputs.event(Severity::Error, reason);
+            outputs.request(RequestToRuntime::Exit(code));
+        }
+    }
+
+    // ---- the blocks below -----------------------------------------------------------------------------------------------------------
+
+    fn with_log<S>(
+        &mut self,
+        now: Now,
+        outputs: &mut Outputs<S>,
+        input: impl FnOnce(&mut ControlLog, &mut ControlOutputs),
+    ) {
+        let Some(log) = self.log.as_mut().filter(|_| !self.is_ending) else { return };
+        let mut todo = ControlOutputs::default();
+        input(log, &mut todo);
+        self.take_log(now, todo, outputs);
+    }
+
+    fn take_log<S>(&mut self, now: Now, todo: ControlOutputs, outputs: &mut Outputs<S>) {
+        let me = self.me();
+        outputs.log_writes.extend(todo.writes);
+        outputs.events.extend(todo.events);
+        for (node, message) in todo.messages {
+            outputs.send(me, Address::membership(node), Signal::Control(Box::new(message)));
+        }
+        let is_news = !todo.decided.is_empty();
+        for decided in todo.decided {
+            match decided {
+                Decided::View(view) => {
+                    self.spread(&view, outputs);
+                    self.learn(now, view, outputs);
+                }
+                Decided::Joined(life) => {
+                    if life.node == self.config.node && life.join.start == self.config.join.start {
+                        self.on_joined(now, life.incarnation, outputs);
+                    }
+                    self.end_if_lost(outputs);
+                }
+            }
+        }
+        if is_news {
+            self.drop_earlier_lives(now, outputs);
+        }
+    }
+
+    /// A data node that starts where no rows are left must not wait for ever.
+    fn end_if_lost<S>(&mut self, outputs: &mut Outputs<S>) {
+        let is_lost = self.log.as_ref().and_then(ControlLog::state).is_some_and(|state| state.is_lost());
+        if self.config.join.role == NodeRole::Data && is_lost {
+            let reason = "all nodes that held some of the rows have stopped, and this version keeps rows in memory only: \
+                          start all nodes of the cluster with --initial (it will be empty)";
+            self.end(EXIT_REFUSED, reason, outputs);
+        }
+    }
+
+    /// Whether a majority of voters may be within earshot. A proposal of a minority could only be decided when it is out of date.
+    fn hears_majority(&self, now: Now) -> bool {
+        let Some(state) = self.log.as_ref().and_then(ControlLog::state) else { return true };
+        // (Who is no member is not listened to, but may vote.)
+        let suspects = |node| {
+            let misses = |detector: &Detector| detector.suspects_member(now.monotonic, node);
+            self.detector.as_ref().is_some_and(misses)
+        };
+        let is_there = |node: NodeId| node == self.config.node || self.up.contains(&node) && !suspects(node);
+        let voters = state.voters().iter().filter(|info| info.votes);
+        let (there, away): (Vec<NodeId>, Vec<NodeId>) =
+            voters.map(|info| info.node).partition(|node| is_there(*node));
+        there.len() > away.len()
+    }
+
+    fn with_detector<S>(
+        &mut self,
+        now: Now,
+        outputs: &mut Outputs<S>,
+        input: impl FnOnce(&mut Detector, &mut DetectorOutputs),
+    ) {
+        let Some(detector) = self.detector.as_mut().filter(|_| !self.is_ending) else { return };
+        let mut todo = DetectorOutputs::default();
+        input(detector, &mut todo);
+        self.publish_lease();
+        self.install_if_due(now, outputs);
+        let me = self.me();
+        for (node, heartbeat) in todo.heartbeats {
+            outputs.send(me, Address::membership(node), Signal::Heartbeat(Box::new(heartbeat)));
+        }
+        if let Some(node) = todo.behind {
+            outputs.send(me, Address::membership(node), Signal::ViewWanted);
+        }
+        if let Some(leavers) = todo.leavers.filter(|_| self.hears_majority(now))
+            && let Some(next) = succession::without(&self.view, &leavers)
+        {
+            let names: Vec<String> = leavers.iter().map(ToString::to_string).collect();
+            outputs.event(Severity::Warning, format!("asks for a view without node {}", names.join(", ")));
+            self.with_log(now, outputs, |log, todo| {
+                log.propose(Command::ChangeView { next: Arc::new(next) }, todo)
+            });
+        }
     }
 }

@@ -3,9 +3,11 @@
 use crate::main_module::{MainConfig, MainModule};
 use crate::management::{ConfiguredNode, Management};
 use crate::module::NodeModule;
+use membership::detector::DetectorConfig;
 use membership::{Membership, MembershipConfig};
 use memory::MemoryManager;
 use protocol::layout::Layout;
+use protocol::lease::Lease;
 use protocol::signal::JoinRequest;
 use protocol::{Address, ModuleKind, NodeRole};
 use query::{NodeMap, Query};
@@ -50,6 +52,12 @@ pub struct NodeSettings {
     pub lock_wait_timeout_max: Option<Duration>,
     /// TransactionInactiveTimeout.
     pub transaction_inactive_timeout: Option<Duration>,
+    /// How long what became of a commit is kept for a session that has not confirmed that it knows.
+    pub marker_time: Duration,
+    /// HeartbeatIntervalDbDb.
+    pub heartbeat_interval: Duration,
+    /// What the file of the node's control log holds; empty without one.
+    pub control_log: Vec<u8>,
     /// The version, for people.
     pub version: String,
 }
@@ -75,6 +83,8 @@ pub fn build(
             (0..layout.count(*kind)).map(|instance| Address::new(settings.node, *kind, instance))
         })
         .collect();
+    // Who holds no rows needs nobody's leave.
+    let lease = Arc::new(if settings.role == NodeRole::Data { Lease::default() } else { Lease::unlimited() });
     let empty = Arc::new(NodeMap::empty(settings.node, Arc::new(catalogue::bootstrap())));
     let mut modules: Vec<(Address, NodeModule)> = Vec::with_capacity(addresses.len() + 1);
     for address in &addresses {
@@ -89,6 +99,7 @@ pub fn build(
                     has_tls: settings.has_tls,
                     lock_wait_timeout_max: settings.lock_wait_timeout_max,
                     transaction_inactive_timeout: settings.transaction_inactive_timeout,
+                    marker_time: settings.marker_time,
                     handshake_timeout_ms: settings
                         .connect_timeout_s
                         .map_or(default.handshake_timeout_ms, |seconds| u64::from(seconds) * 1_000),
@@ -96,13 +107,16 @@ pub fn build(
                 };
                 NodeModule::sql(*address, SqlModule::new(config, Arc::clone(memory)))
             }
-            ModuleKind::Tc => NodeModule::tc(*address, Tc::new(*address, Arc::clone(&empty))),
+            ModuleKind::Tc => {
+                NodeModule::tc(*address, Tc::new(*address, Arc::clone(&empty), settings.marker_time))
+            }
             ModuleKind::Ldm => {
-                NodeModule::ldm(*address, Ldm::new(*address, Arc::clone(&empty), Arc::clone(memory)))
+                let (map, memory) = (Arc::clone(&empty), Arc::clone(memory));
+                NodeModule::ldm(*address, Ldm::new(*address, map, memory, settings.marker_time))
             }
             ModuleKind::Query => NodeModule::query(*address, Query::new(*address, Arc::clone(&empty))),
             ModuleKind::Main | ModuleKind::Membership => {
-                NodeModule::main(*address, main_module(settings, &addresses, memory))
+                NodeModule::main(*address, main_module(settings, &addresses, memory, &lease))
             }
         };
         modules.push((*address, module));
@@ -115,26 +129,28 @@ pub fn build(
         tc_count: count(ModuleKind::Tc),
         query_count: count(ModuleKind::Query),
         sql_count: count(ModuleKind::Sql),
-        view: None,
     };
     let membership = MembershipConfig {
         node: settings.node,
+        cluster: settings.cluster.clone(),
         join,
-        management_nodes: nodes_of(settings, NodeRole::Management),
         members: settings.members.clone(),
         replica_count: settings.replica_count,
         partitions_per_node: settings.partitions_per_node,
+        detector: DetectorConfig::for_interval(settings.heartbeat_interval),
+        log_file: settings.control_log.clone(),
     };
     let address = Address::membership(settings.node);
-    modules.push((address, NodeModule::membership(address, Membership::new(membership))));
+    modules.push((address, NodeModule::membership(address, Membership::new(membership, lease))));
     modules
 }
 
-fn nodes_of(settings: &NodeSettings, role: NodeRole) -> Vec<NodeId> {
-    settings.members.iter().filter(|(_, member)| *member == role).map(|(node, _)| *node).collect()
-}
-
-fn main_module(settings: &NodeSettings, modules: &[Address], memory: &Arc<MemoryManager>) -> MainModule {
+fn main_module(
+    settings: &NodeSettings,
+    modules: &[Address],
+    memory: &Arc<MemoryManager>,
+    lease: &Arc<Lease>,
+) -> MainModule {
     let management = (settings.role == NodeRole::Management).then(|| {
         Management::new(
             settings.node,
@@ -150,5 +166,6 @@ fn main_module(settings: &NodeSettings, modules: &[Address], memory: &Arc<Memory
         time_between_epochs: settings.time_between_epochs,
         memory: Arc::clone(memory),
         management,
+        lease: Arc::clone(lease),
     })
 }

@@ -12,3 +12,4 @@ pub mod module;
 
 pub use build::{NodeSettings, build};
 pub use module::NodeModule;
+pub use transaction::MARKER_TIME;

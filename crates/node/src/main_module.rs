@@ -13,29 +13,36 @@
 
 mod check;
 mod information;
+mod restart_info;
 mod schema;
 mod sequences;
 
 use crate::management::{Management, ManagementRequest};
 use check::Check;
 use information::Gathering;
+pub(crate) use information::counter_rows;
 use memory::MemoryManager;
+use protocol::lease::Lease;
 use protocol::signal::RequestId;
 use protocol::{
     Address, ConnectionAction, ConnectionId, Envelope, Input, ModuleKind, Outputs, ReceiveBuffer,
     RequestToRuntime, Severity, Signal, View,
 };
 use query::{NodeMap, PublishedReader, Shared};
+use restart_info::{RestartInfo, Step};
 use schema::{Backfill, SchemaReading};
 use sequences::Sequences;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use stdx::{Instant, Now};
+use transaction::mutants::{self, Mutant};
 use transaction::{EpochMember, EpochSignals};
-use types::{Epoch, Incarnation, NodeId, Schema, SchemaVersion};
+use types::{Epoch, Incarnation, NodeId, PartitionId, Schema, SchemaVersion, ViewNumber};
 
 /// How long a member of a view may take to connect.
 const CONNECT_PATIENCE: stdx::Duration = stdx::Duration::from_secs(10);
+/// How long a view without a lost data node is awaited before what needs that node is refused.
+const VIEW_PATIENCE: stdx::Duration = stdx::Duration::from_secs(5);
 
 /// What `main` must know to start.
 pub struct MainConfig {
@@ -49,6 +56,8 @@ pub struct MainConfig {
     pub memory: Arc<MemoryManager>,
     /// On management nodes: the management protocol.
     pub management: Option<Management>,
+    /// What `membership` lets the other modules do.
+    pub lease: Arc<Lease>,
 }
 
 /// A map on its way to the modules.
@@ -72,6 +81,16 @@ pub struct MainModule {
     lost: Vec<NodeId>,
     /// How often the others were lost.
     losses: BTreeMap<NodeId, u64>,
+    /// Those without whom no view is awaited any more.
+    given_up: Vec<NodeId>,
+    give_up_at: Option<Instant>,
+    /// The view in which this node's epochs run; members that have installed it whole, this one included once it has.
+    entered: ViewNumber,
+    is_installed: bool,
+    installed: Vec<NodeId>,
+    /// This node joins: the partitions that are copied to it in this view.
+    copied: Vec<PartitionId>,
+    restart: RestartInfo,
     schema: Arc<Schema>,
     map: Arc<NodeMap>,
     readers: BTreeMap<Address, Vec<PublishedReader>>,
@@ -100,13 +119,22 @@ impl MainModule {
         let schema = Arc::new(catalogue::bootstrap());
         let stamping = |module: &&Address| matches!(module.kind, ModuleKind::Ldm | ModuleKind::Tc);
         let stampers = config.modules.iter().filter(stamping).copied().collect();
+        let mut map = NodeMap::empty(config.node, Arc::clone(&schema));
+        map.lease = Arc::clone(&config.lease);
         Self {
             view: Arc::new(View::none()),
             incarnation: Incarnation(0),
             found: Vec::new(),
             lost: Vec::new(),
             losses: BTreeMap::new(),
-            map: Arc::new(NodeMap::empty(config.node, Arc::clone(&schema))),
+            given_up: Vec::new(),
+            give_up_at: None,
+            entered: ViewNumber(0),
+            is_installed: false,
+            installed: Vec::new(),
+            copied: Vec::new(),
+            restart: RestartInfo::default(),
+            map: Arc::new(map),
             schema,
             readers: BTreeMap::new(),
             rollout: None,
@@ -145,7 +173,8 @@ impl MainModule {
     #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
         let check = self.check.as_ref().and_then(Check::deadline);
-        let deadlines = [self.epochs.deadline(), self.schema_reading.deadline(), check, self.connect_until];
+        let waits = [self.connect_until, self.give_up_at];
+        let deadlines = [self.epochs.deadline(), self.schema_reading.deadline(), check, waits[0], waits[1]];
         deadlines.into_iter().flatten().min()
     }
 
@@ -164,9 +193,13 @@ impl MainModule {
                 self.retry_schema(now, outputs);
                 self.continue_check(now, outputs);
                 self.give_up_connecting(now, outputs);
+                self.give_up_lost(now, outputs);
             }
-            Input::Start { .. } if self.config.management.is_some() => {
-                outputs.request(RequestToRuntime::OpenListeners)
+            Input::Start { .. } => {
+                self.reach(Step::Started);
+                if self.config.management.is_some() {
+                    outputs.request(RequestToRuntime::OpenListeners);
+                }
             }
             Input::Bytes { connection, buffer } => self.on_management_bytes(connection, buffer, outputs),
             Input::Closed { connection, .. } => {
@@ -191,11 +224,21 @@ impl MainModule {
         match envelope.signal {
             Signal::JoinAccepted { incarnation } => {
                 self.incarnation = incarnation;
+                self.reach(Step::Allocated);
                 self.changed(outputs);
             }
             Signal::ViewInstall(view) if from.node == self.config.node => self.on_view(view, outputs),
             Signal::PeerLost { node, incarnation } if from.node == self.config.node => {
                 self.on_peer_lost(node, incarnation, outputs);
+            }
+            Signal::ViewInstalled { view } => self.on_view_installed(from.node, view, outputs),
+            Signal::PartitionCopied { partition } if from.node == self.config.node => {
+                self.on_partition_copied(partition, outputs);
+            }
+            Signal::RestartProgress { copied, partitions } => {
+                if let Some(management) = &mut self.config.management {
+                    management.set_progress(from.node, copied, partitions);
+                }
             }
             Signal::PeerFound { node } if from.node == self.config.node => self.on_peer_found(node, outputs),
             Signal::EpochWanted { epoch } => self.on_epoch(now, from, EpochSignals::Wanted(epoch), outputs),
@@ -247,17 +290,126 @@ impl MainModule {
         if view.number <= self.view.number {
             return;
         }
-        let data_nodes = view.groups.first().map_or_else(Vec::new, |group| group.in_sync.clone());
-        self.epochs.install(data_nodes, view.epoch_master());
+        let is_first = self.view.number.0 == 0;
+        if is_first {
+            self.connect_until = Some(self.now.monotonic + CONNECT_PATIENCE);
+        }
         self.view = view;
-        self.connect_until = Some(self.now.monotonic + CONNECT_PATIENCE);
-        self.changed(outputs);
-        if self.modules(ModuleKind::Ldm).is_empty() {
+        self.reach(Step::Included);
+        // Who is connected again in a newer view has not been lost in it.
+        self.lost.retain(|node| self.view.is_member(*node) && !self.found.contains(node));
+        self.given_up.retain(|node| self.lost.contains(node));
+        if !is_first {
+            self.lose_new_members();
+        }
+        if self.fetches_schema() && (!self.is_joining() || self.entered == ViewNumber(0)) {
+            // A joining member does not enter a view before it knows the tables that it is going to get rows of.
             self.fetch_schema(outputs);
+        }
+        self.changed(outputs);
+    }
+
+    /// A member whose link was down when it came to be in sync is lost, too: its loss said nothing then. (Between replicas a newer view repairs it.)
+    fn lose_new_members(&mut self) {
+        if self.holds_rows(self.config.node) {
+            return;
+        }
+        let is_silent = |node: &NodeId| !self.found.contains(node) && !self.lost.contains(node);
+        let silent: Vec<NodeId> =
+            self.view.in_sync(PartitionId(0)).iter().copied().filter(is_silent).collect();
+        if !silent.is_empty() {
+            self.lost.extend(silent);
+            self.give_up_at = Some(self.now.monotonic + VIEW_PATIENCE);
         }
     }
 
-    /// A member is out of reach. No view without it is decided yet, so a data node stays lost; other nodes may come back.
+    /// This node holds partitions that are being copied to it.
+    pub(super) fn is_joining(&self) -> bool {
+        self.view.is_counted(self.config.node) && !self.holds_rows(self.config.node)
+    }
+
+    /// The local replica of the system tables, if there is one, is not whole.
+    pub(super) fn fetches_schema(&self) -> bool {
+        self.modules(ModuleKind::Ldm).is_empty() || !self.holds_rows(self.config.node)
+    }
+
+    /// A partition was copied: when all were, the control plane hears of it.
+    fn on_partition_copied(&mut self, partition: PartitionId, outputs: &mut Outputs<Shared>) {
+        if !self.copied.contains(&partition) {
+            self.copied.push(partition);
+            self.report_progress(outputs);
+        }
+        let partitions = (0..u32::try_from(self.view.partitions.len()).unwrap_or(0)).map(PartitionId);
+        let mut mine = partitions.filter(|id| self.view.joining(*id).contains(&self.config.node));
+        if self.entered == self.view.number && self.is_joining() && mine.all(|id| self.copied.contains(&id)) {
+            self.reach(Step::Copied);
+            outputs.event(Severity::Info, format!("node {} has all rows", self.config.node));
+            let caught_up = Signal::CaughtUp { view: self.entered };
+            outputs.send(self.me(), Address::membership(self.config.node), caught_up);
+        }
+    }
+
+    /// This module uses a newer view: the epochs go on in it.
+    fn enter_view(&mut self, outputs: &mut Outputs<Shared>) {
+        if self.view.number <= self.entered || self.map.view.number != self.view.number {
+            return;
+        }
+        self.entered = self.view.number;
+        self.is_installed = false;
+        self.installed.clear();
+        self.copied.clear();
+        self.reach(Step::Entered);
+        if self.is_joining() {
+            self.report_progress(outputs);
+        }
+        let data_nodes = self.view.groups.first().map_or_else(Vec::new, |group| group.in_sync.clone());
+        self.epochs.install(self.now, data_nodes, self.view.epoch_master(), outputs);
+        self.restart_reservations(outputs);
+    }
+
+    /// All modules of this node use the view: every data node hears of it.
+    fn report_view_installed(&mut self, outputs: &mut Outputs<Shared>) {
+        if self.is_installed || self.map.view.number != self.entered || !self.holds_rows(self.config.node) {
+            return;
+        }
+        self.is_installed = true;
+        for node in self.view.in_sync(PartitionId(0)) {
+            let installed = Signal::ViewInstalled { view: self.entered };
+            outputs.send(self.me(), Address::main(*node), installed);
+        }
+    }
+
+    fn on_view_installed(&mut self, node: NodeId, view: ViewNumber, outputs: &mut Outputs<Shared>) {
+        if view != self.entered || self.installed.contains(&node) {
+            return;
+        }
+        self.installed.push(node);
+        let members = self.map.view.in_sync(PartitionId(0));
+        let is_settled = members.iter().all(|member| self.installed.contains(member));
+        if is_settled || mutants::is(Mutant::SettledByOne) {
+            for ldm in self.modules(ModuleKind::Ldm) {
+                outputs.send(self.me(), ldm, Signal::ViewSettled { view });
+            }
+        }
+    }
+
+    /// No view without the lost data nodes came.
+    fn give_up_lost(&mut self, now: Now, outputs: &mut Outputs<Shared>) {
+        if self.give_up_at.is_none_or(|at| at > now.monotonic) {
+            return;
+        }
+        self.give_up_at = None;
+        if self.given_up == self.lost {
+            return;
+        }
+        self.given_up.clone_from(&self.lost);
+        if self.view.place(PartitionId(0)).is_some_and(|place| self.given_up.contains(&place.primary)) {
+            self.fail_reservations(outputs);
+        }
+        self.changed(outputs);
+    }
+
+    /// A member is out of reach: a data node stays lost until a view leaves it out; other nodes may come back.
     fn on_peer_lost(&mut self, node: NodeId, incarnation: Incarnation, outputs: &mut Outputs<Shared>) {
         if let Some(management) = &mut self.config.management {
             management.set_up(node, false);
@@ -269,6 +421,7 @@ impl MainModule {
         outputs.event(Severity::Warning, format!("node {node} is lost"));
         if self.holds_rows(node) && !self.lost.contains(&node) {
             self.lost.push(node);
+            self.give_up_at = Some(self.now.monotonic + VIEW_PATIENCE);
         }
         if !self.holds_rows(node) {
             *self.losses.entry(node).or_default() += 1;
@@ -276,9 +429,6 @@ impl MainModule {
         self.fail_gatherings(node, outputs);
         if self.holds_rows(node) {
             self.fail_check(node, outputs);
-        }
-        if self.view.place(types::PartitionId(0)).is_some_and(|place| place.primary == node) {
-            self.fail_reservations(outputs);
         }
         self.changed(outputs);
         for module in self.modules(ModuleKind::Sql) {
@@ -293,12 +443,18 @@ impl MainModule {
         if !self.found.contains(&node) {
             self.found.push(node);
         }
+        if !self.holds_rows(self.config.node) {
+            // Nothing that a replica needs was lost with the connection. (Between replicas a newer view repairs it.)
+            self.lost.retain(|lost| *lost != node);
+            self.given_up.retain(|lost| *lost != node);
+            // But what was asked of the primary, or its answer, may have been.
+            if self.view.place(PartitionId(0)).is_some_and(|place| place.primary == node) {
+                self.restart_reservations(outputs);
+            }
+        }
         self.changed(outputs);
         self.announce_schema(node, outputs);
-        if self.modules(ModuleKind::Ldm).is_empty()
-            && self.view.number.0 > 0
-            && self.schema_reading.is_fetching()
-        {
+        if self.fetches_schema() && self.view.number.0 > 0 && self.schema_reading.is_fetching() {
             self.fetch_schema(outputs);
         }
     }
@@ -308,7 +464,7 @@ impl MainModule {
     }
 
     fn has_lost_replicas(&self) -> bool {
-        !self.lost.is_empty()
+        !self.given_up.is_empty()
     }
 
     /// Data nodes that never answered count as lost some time after the view was installed.
@@ -319,15 +475,14 @@ impl MainModule {
         self.connect_until = None;
         let silent =
             |node: &NodeId| *node != self.config.node && !self.found.contains(node) && !self.is_lost(*node);
-        let missing: Vec<NodeId> =
-            self.view.in_sync(types::PartitionId(0)).iter().copied().filter(silent).collect();
+        let missing: Vec<NodeId> = self.view.in_sync(PartitionId(0)).iter().copied().filter(silent).collect();
         for node in missing {
             self.on_peer_lost(node, Incarnation(0), outputs);
         }
     }
 
     fn holds_rows(&self, node: NodeId) -> bool {
-        self.view.in_sync(types::PartitionId(0)).contains(&node)
+        self.view.in_sync(PartitionId(0)).contains(&node)
     }
 
     /// Members that nobody can wait for: lost data nodes, and other nodes that are not connected.
@@ -342,8 +497,7 @@ impl MainModule {
 
     /// Whether this node reaches every data node that is not lost: what it sends them arrives.
     fn is_connected(&self) -> bool {
-        let others =
-            self.view.in_sync(types::PartitionId(0)).iter().filter(|node| **node != self.config.node);
+        let others = self.view.in_sync(PartitionId(0)).iter().filter(|node| **node != self.config.node);
         others.clone().all(|node| self.found.contains(node) || self.lost.contains(node))
     }
 
@@ -356,6 +510,9 @@ impl MainModule {
             return;
         }
         if self.view.number.0 == 0 || self.incarnation == Incarnation(0) {
+            return;
+        }
+        if self.is_joining() && !self.schema_reading.has_fetched() {
             return;
         }
         self.is_stale = false;
@@ -371,14 +528,10 @@ impl MainModule {
     }
 
     fn make_map(&self, readers: &[PublishedReader]) -> NodeMap {
-        let mut map = self.map.with(
-            self.incarnation,
-            Arc::clone(&self.view),
-            Arc::clone(&self.schema),
-            readers,
-            &self.unreachable(),
-        );
+        let (view, schema) = (Arc::clone(&self.view), Arc::clone(&self.schema));
+        let mut map = self.map.with(self.incarnation, view, schema, readers, &self.unreachable());
         map.losses.clone_from(&self.losses);
+        map.given_up.clone_from(&self.given_up);
         map
     }
 
@@ -388,7 +541,8 @@ impl MainModule {
         match shared {
             Shared::Readers { version, readers } => self.on_readers(from, version, readers, outputs),
             Shared::Installed { version } => self.on_installed(from, version, outputs),
-            Shared::Map(_) | Shared::Tables(_) => {}
+            Shared::Map(_) => self.enter_view(outputs),
+            Shared::Tables(_) => {}
         }
     }
 
@@ -439,6 +593,7 @@ impl MainModule {
             return;
         }
         self.rollout = None;
+        self.report_view_installed(outputs);
         if self.is_stale {
             self.changed(outputs);
         } else {
@@ -449,8 +604,10 @@ impl MainModule {
         }
         let is_ready =
             self.is_schema_known() && self.is_connected() && !self.is_stale && self.rollout.is_none();
+        let is_ready = is_ready && !self.is_joining();
         if !self.is_open && self.config.management.is_none() && is_ready {
             self.is_open = true;
+            self.restart.reach(Step::Completed, self.now.monotonic);
             outputs.event(Severity::Info, format!("node {} started", self.config.node));
             outputs.request(RequestToRuntime::OpenListeners);
         }
@@ -458,7 +615,7 @@ impl MainModule {
 
     /// A node with partitions knows the schema from the start; another one has to ask first.
     fn is_schema_known(&self) -> bool {
-        !self.modules(ModuleKind::Ldm).is_empty() || !self.schema_reading.is_fetching()
+        !self.fetches_schema() || !self.schema_reading.is_fetching()
     }
 
     // ---- management ---------------------------------------------------------------------------------------------------------------

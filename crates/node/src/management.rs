@@ -46,6 +46,18 @@ pub fn write_answer(text: &str, reply: &mut Vec<u8>) {
     reply.extend_from_slice(b".\n");
 }
 
+/// How far a configured node is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum NodeState {
+    NotConnected,
+    /// A data node that no view has.
+    Waiting,
+    /// A data node that gets its rows.
+    Copying,
+    /// A data node in sync; of other nodes: connected.
+    Started,
+}
+
 /// The management node's side of the protocol.
 pub struct Management {
     node: NodeId,
@@ -54,6 +66,8 @@ pub struct Management {
     config_text: String,
     nodes: Vec<ConfiguredNode>,
     up: BTreeMap<NodeId, bool>,
+    /// Of nodes that are copied to: how many partitions they have, and how many there are.
+    progress: BTreeMap<NodeId, (u32, u32)>,
 }
 
 impl Management {
@@ -66,12 +80,26 @@ impl Management {
         config_text: String,
         nodes: Vec<ConfiguredNode>,
     ) -> Self {
-        Self { node, cluster, version, config_text, nodes, up: BTreeMap::from([(node, true)]) }
+        Self {
+            node,
+            cluster,
+            version,
+            config_text,
+            nodes,
+            up: BTreeMap::from([(node, true)]),
+            progress: BTreeMap::new(),
+        }
     }
 
     /// A node's links came up or went down.
     pub fn set_up(&mut self, node: NodeId, is_up: bool) {
         self.up.insert(node, is_up);
+        self.progress.remove(&node);
+    }
+
+    /// A node that is copied to tells how far it is.
+    pub fn set_progress(&mut self, node: NodeId, copied: u32, partitions: u32) {
+        self.progress.insert(node, (copied, partitions));
     }
 
     /// A connection is gone. (Nothing is kept per connection.)
@@ -112,10 +140,10 @@ impl Management {
             ["get", "config"] => self.config_text.clone(),
             ["all", "status"] => {
                 let nodes = self.nodes.iter().filter(|node| node.role != NodeRole::Management);
-                nodes.map(|node| self.status(node)).collect()
+                nodes.map(|node| self.status(node, view)).collect()
             }
             [node, "status"] => match self.find(node) {
-                Some(node) => self.status(node),
+                Some(node) => self.status(node, view),
                 None => format!("ERROR: no node {node} in config.ini\n"),
             },
             [node, "stop"] => match self.find(node) {
@@ -149,8 +177,32 @@ impl Management {
         self.up.get(&node).copied().unwrap_or(false)
     }
 
-    fn status(&self, node: &ConfiguredNode) -> String {
-        let state = if self.is_up(node.node) { "started" } else { "not connected" };
+    /// By the links and the newest view.
+    fn state(&self, node: &ConfiguredNode, view: &View) -> NodeState {
+        let is_connected = self.is_up(node.node);
+        match node.role {
+            _ if !is_connected => NodeState::NotConnected,
+            NodeRole::Management | NodeRole::Sql => NodeState::Started,
+            NodeRole::Data if view.groups.iter().any(|group| group.in_sync.contains(&node.node)) => {
+                NodeState::Started
+            }
+            NodeRole::Data if view.is_counted(node.node) => NodeState::Copying,
+            NodeRole::Data => NodeState::Waiting,
+        }
+    }
+
+    fn status(&self, node: &ConfiguredNode, view: &View) -> String {
+        let state = match self.state(node, view) {
+            NodeState::NotConnected => "not connected".to_owned(),
+            NodeState::Waiting => "starting (waits to be taken in)".to_owned(),
+            NodeState::Copying => match self.progress.get(&node.node) {
+                Some((copied, partitions)) => {
+                    format!("starting ({copied} of {partitions} partitions are copied to it)")
+                }
+                None => "starting (reads the catalogue)".to_owned(),
+            },
+            NodeState::Started => "started".to_owned(),
+        };
         format!("Node {}: {state} ({})\n", node.node, self.version)
     }
 
@@ -176,13 +228,17 @@ impl Management {
     }
 
     fn show_node(&self, node: &ConfiguredNode, view: &View) -> String {
-        if !self.is_up(node.node) {
-            return format!("id={} (not connected, accepting connect from {})\n", node.node, node.host);
-        }
+        let starting = match self.state(node, view) {
+            NodeState::NotConnected => {
+                return format!("id={} (not connected, accepting connect from {})\n", node.node, node.host);
+            }
+            NodeState::Waiting | NodeState::Copying => ", starting",
+            NodeState::Started => "",
+        };
         let group = view.groups.iter().skip(1).position(|group| group.replicas.contains(&node.node));
         let place = group.map_or_else(String::new, |group| format!(", Nodegroup: {group}"));
         let master = if view.epoch_master() == Some(node.node) { ", *" } else { "" };
-        format!("id={}\t@{}  ({}{place}{master})\n", node.node, node.host, self.version)
+        format!("id={}\t@{}  ({}{starting}{place}{master})\n", node.node, node.host, self.version)
     }
 }
 
@@ -195,7 +251,7 @@ const HELP: &str = "\
 show                 the configured nodes and whether they are connected
 all status           the state of every node
 <id> status          the state of one node
-<id> stop            stop one node (its rows are lost with it: this version keeps rows in memory only)
+<id> stop            stop one node; when it is started again, it gets its rows from the others
 shutdown             stop the whole cluster
 check                compare the replicas of all tables, and index entries with rows, online
 get config           the text of config.ini

@@ -1,23 +1,31 @@
 //! The wrapper around every module.
 //!
 //! Invariants:
-//! - I2: a signal between modules is handled only in the installed view. An older one is dropped and counted; a newer one waits until the
-//!   view is installed here. (Signals that make views, and those to and from modules without one, are exempt.)
+//! - I2: a signal between modules that belongs to a view is never handled before that view is installed here: it waits. An older one is
+//!   dropped if it is the replicas' own (`Fence::Strict`): what it was to do is done again in the new view (`transaction::ldm::takeover`). What sessions
+//!   ask and hear is handled in newer views too (`Fence::Older`): a primary that stayed goes on, one that changed refuses. (Signals that make
+//!   views, and those to and from modules without one, are exempt.)
+//! - An ldm enters a view with the tables, all others with the complete map; what a module sends from then on belongs to it.
+//! - What a node had sent from a newer view before it was lost is undone as soon as it is done: its sessions do not end it.
 //! - A signal's epoch is adopted before the signal is handled; every signal leaves with the module's view and epoch. One whose epoch is
 //!   impossibly far ahead comes from a broken peer: it is dropped, and nobody adopts its epoch.
 
-use crate::main_module::MainModule;
+use crate::main_module::{MainModule, counter_rows};
 use membership::Membership;
-use protocol::{Address, Budget, Envelope, Input, Module, Outputs, Signal};
+use protocol::module::Counts;
+use protocol::signal::InfoTable;
+use protocol::{Address, Budget, Envelope, Input, Module, NodeRole, Outputs, Signal, View};
 use query::{NodeMap, Query, Shared};
 use sql::SqlModule;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use stdx::{Instant, Now};
+use transaction::mutants::{self, Mutant};
 use transaction::{Ldm, Tc};
-use types::{Epoch, ViewNumber};
+use types::{Epoch, NodeId, ViewNumber};
 
-/// Signals from a newer view that wait for it to be installed here; more than this in a start is a bug of ours.
-const EARLY_MAX: usize = 100_000;
+/// Signals from a newer view that wait for it to be installed here: far more than all peers send in the time that this takes.
+const EARLY_MAX: usize = 1_000_000;
 /// How far ahead of a node's epoch a peer's may be: years of epochs.
 const EPOCHS_AHEAD_MAX: u64 = 1 << 32;
 
@@ -35,14 +43,43 @@ enum Block {
 pub struct NodeModule {
     address: Address,
     view: ViewNumber,
+    members: Arc<View>,
     epoch: Epoch,
     early: Vec<Envelope>,
+    refused: Refused,
+    /// As the newest map says.
+    losses: BTreeMap<NodeId, u64>,
+    /// Nodes without partitions that were lost after they had sent something of `early`.
+    lost_early: BTreeSet<NodeId>,
     block: Block,
+}
+
+/// Signals that were not handled, counted.
+#[derive(Default)]
+struct Refused {
+    /// The replicas' own of an older view.
+    old_view: u64,
+    /// From nodes that the view leaves out.
+    left_out: u64,
+    /// With an impossible epoch.
+    epoch_ahead: u64,
+    /// Of a newer view, above [`EARLY_MAX`].
+    too_early: u64,
 }
 
 impl NodeModule {
     fn new(address: Address, block: Block) -> Self {
-        Self { address, view: ViewNumber(0), epoch: Epoch(1), early: Vec::new(), block }
+        Self {
+            address,
+            view: ViewNumber(0),
+            members: Arc::new(View::none()),
+            epoch: Epoch(1),
+            early: Vec::new(),
+            refused: Refused::default(),
+            losses: BTreeMap::new(),
+            lost_early: BTreeSet::new(),
+            block,
+        }
     }
 
     /// A module of sessions.
@@ -96,6 +133,27 @@ impl NodeModule {
         }
     }
 
+    /// The coordinator, for checks of the simulator.
+    #[must_use]
+    pub fn as_tc(&self) -> Option<&Tc> {
+        match &self.block {
+            Block::Tc(tc) => Some(tc),
+            Block::Sql(_) | Block::Ldm(_) | Block::Query(_) | Block::Main(_) | Block::Membership(_) => None,
+        }
+    }
+
+    /// What decides how an ldm or a tc goes on, its wrapper included, as a number. 0 for other modules.
+    #[must_use]
+    pub fn digest(&self) -> u64 {
+        let block = match &self.block {
+            Block::Ldm(ldm) => ldm.digest(),
+            Block::Tc(tc) => tc.digest(),
+            Block::Sql(_) | Block::Query(_) | Block::Main(_) | Block::Membership(_) => return 0,
+        };
+        let text = format!("{block} {} {} {:?}", self.view, self.epoch, self.early);
+        stdx::hash64(text.as_bytes())
+    }
+
     fn handle_signal(
         &mut self,
         now: Now,
@@ -104,27 +162,77 @@ impl NodeModule {
         outputs: &mut Outputs<Shared>,
     ) {
         if envelope.epoch.0 > self.epoch.0.saturating_add(EPOCHS_AHEAD_MAX) {
+            self.refused.epoch_ahead += 1;
             return;
         }
-        if is_fenced(&envelope.signal) && envelope.from != self.address {
-            if envelope.view < self.view {
+        if let Signal::InfoRequest { request, table: InfoTable::Counters } = envelope.signal
+            && envelope.from == Address::main(self.address.node)
+        {
+            let Address { node, kind, instance } = self.address;
+            let rows = counter_rows(node, kind.name(), instance, &self.counts());
+            return outputs.send(self.address, envelope.from, Signal::InfoDone { request, rows });
+        }
+        let fence = fence_of(&envelope.signal);
+        if fence != Fence::None && envelope.view <= self.view && self.is_left_out(envelope.from.node) {
+            self.refused.left_out += 1;
+            return;
+        }
+        if fence != Fence::None && envelope.from != self.address && envelope.view != self.view {
+            let is_dropped = fence == Fence::Strict && !mutants::is(Mutant::NotFenced);
+            if envelope.view < self.view && is_dropped {
+                self.refused.old_view += 1;
                 return;
             }
             if envelope.view > self.view {
-                stdx::require!(self.early.len() < EARLY_MAX, "too many signals from view {}", envelope.view);
-                self.early.push(envelope);
+                if mutants::is(Mutant::EarlySignalsDropped) {
+                    return;
+                }
+                if self.early.len() < EARLY_MAX {
+                    self.early.push(envelope);
+                    return;
+                }
+                if self.refused.too_early == 0 {
+                    let what = format!("more signals of {} than can wait for it are dropped", envelope.view);
+                    outputs.distrust(envelope.from, what);
+                }
+                self.refused.too_early += 1;
                 return;
             }
         }
         self.adopt(envelope.epoch);
         match &mut self.block {
             Block::Sql(sql) => sql.handle(now, Input::Signal(envelope), budget, outputs),
-            Block::Tc(tc) => tc.on_signal(envelope, outputs),
+            Block::Tc(tc) => tc.on_signal(now, envelope, outputs),
             Block::Ldm(ldm) => ldm.on_signal(now, envelope, budget, outputs),
-            Block::Query(query) => query.on_signal(envelope, budget, outputs),
+            Block::Query(query) => query.on_signal(now, envelope, budget, outputs),
             Block::Main(main) => main.on_signal(now, envelope, outputs),
-            Block::Membership(membership) => membership.on_signal(envelope, outputs),
+            Block::Membership(membership) => membership.on_signal(now, envelope, outputs),
         }
+    }
+
+    /// Whether a node is a data node that the installed view leaves out. What it sent before it knew must not be begun any more: nobody would end it.
+    fn is_left_out(&self, node: NodeId) -> bool {
+        let info = self.members.node(node);
+        let is_joining = || self.members.groups.iter().any(|group| group.joining.contains(&node));
+        let is_data = info.is_some_and(|info| info.role == NodeRole::Data);
+        is_data && !self.members.is_member(node) && !is_joining() && !mutants::is(Mutant::LeftOutHeard)
+    }
+
+    /// What this module counts since its start.
+    fn counts(&self) -> Counts {
+        let Refused { old_view, left_out, epoch_ahead, too_early } = self.refused;
+        let mut counts = vec![
+            ("SIGNALS_OF_OLD_VIEWS", old_view),
+            ("SIGNALS_OF_LEFT_OUT_NODES", left_out),
+            ("SIGNALS_OF_IMPOSSIBLE_EPOCHS", epoch_ahead),
+            ("SIGNALS_TOO_EARLY", too_early),
+        ];
+        counts.extend(match &self.block {
+            Block::Sql(sql) => sql.counts(),
+            Block::Membership(membership) => membership.counts(),
+            Block::Tc(_) | Block::Ldm(_) | Block::Query(_) | Block::Main(_) => Counts::new(),
+        });
+        counts
     }
 
     fn adopt(&mut self, epoch: Epoch) {
@@ -144,9 +252,10 @@ impl NodeModule {
         budget: &mut Budget,
         outputs: &mut Outputs<Shared>,
     ) {
-        let installed = match &shared {
-            Shared::Map(map) => Some(Arc::clone(map)),
-            Shared::Tables(_) | Shared::Readers { .. } | Shared::Installed { .. } => None,
+        let (installed, is_complete) = match &shared {
+            Shared::Map(map) => (Some(Arc::clone(map)), true),
+            Shared::Tables(map) => (Some(Arc::clone(map)), false),
+            Shared::Readers { .. } | Shared::Installed { .. } => (None, false),
         };
         match &mut self.block {
             Block::Sql(sql) => sql.handle(now, Input::Shared { from, shared }, budget, outputs),
@@ -165,21 +274,37 @@ impl NodeModule {
             Block::Membership(_) => {}
         }
         if let Some(map) = installed {
-            let version = map.schema.version;
-            outputs.share(self.address, Address::main(self.address.node), Shared::Installed { version });
+            if is_complete {
+                let version = map.schema.version;
+                outputs.share(self.address, Address::main(self.address.node), Shared::Installed { version });
+            }
             self.install_view(now, &map, budget, outputs);
         }
     }
 
     /// Signals that came ahead of the view are handled now.
     fn install_view(&mut self, now: Now, map: &NodeMap, budget: &mut Budget, outputs: &mut Outputs<Shared>) {
+        if map.losses != self.losses {
+            let is_lost = |node: &NodeId| map.losses.get(node) != self.losses.get(node);
+            self.lost_early.extend(self.early.iter().map(|early| early.from.node).filter(is_lost));
+            self.losses.clone_from(&map.losses);
+        }
         if map.view.number <= self.view {
             return;
         }
         self.view = map.view.number;
+        self.members = Arc::clone(&map.view);
         for envelope in std::mem::take(&mut self.early) {
             self.handle_signal(now, envelope, budget, outputs);
         }
+        if let Block::Ldm(ldm) = &mut self.block
+            && !self.lost_early.is_empty()
+        {
+            let lost: Vec<NodeId> = self.lost_early.iter().copied().collect();
+            ldm.abort_of_lost_sessions(&lost, outputs);
+        }
+        let early: BTreeSet<NodeId> = self.early.iter().map(|early| early.from.node).collect();
+        self.lost_early.retain(|node| early.contains(node));
     }
 }
 
@@ -205,6 +330,8 @@ impl Module for NodeModule {
             | Input::Writable { .. }
             | Input::LinkUp { .. }
             | Input::LinkDown { .. }
+            | Input::ProcessExited { .. }
+            | Input::LogWritten { .. }
             | Input::Report(_)
             | Input::StopRequested
             | Input::Deadline) => match &mut self.block {
@@ -216,7 +343,12 @@ impl Module for NodeModule {
                     }
                 }
                 Block::Membership(membership) => handle_membership(membership, now, &input, outputs),
-                Block::Tc(_) | Block::Query(_) => {}
+                Block::Tc(tc) => {
+                    if matches!(input, Input::Deadline) {
+                        tc.on_deadline(now, outputs);
+                    }
+                }
+                Block::Query(_) => {}
             },
         }
         let epoch = match &self.block {
@@ -234,7 +366,8 @@ impl Module for NodeModule {
     fn deadline(&self) -> Option<Instant> {
         match &self.block {
             Block::Sql(sql) => sql.deadline(),
-            Block::Tc(_) | Block::Query(_) => None,
+            Block::Query(_) => None,
+            Block::Tc(tc) => tc.deadline(),
             Block::Ldm(ldm) => ldm.deadline(),
             Block::Main(main) => main.deadline(),
             Block::Membership(membership) => membership.deadline(),
@@ -250,33 +383,91 @@ fn handle_membership(
 ) {
     #[expect(clippy::wildcard_enum_match_arm, reason = "membership has no client connections")]
     match input {
-        Input::Start { .. } => membership.on_start(now, outputs),
+        Input::Start { seed } => membership.on_start(now, seed, outputs),
         Input::Deadline => membership.on_deadline(now, outputs),
         Input::LinkUp { node } => membership.on_link_up(now, *node, outputs),
-        Input::LinkDown { node } => membership.on_link_down(*node, outputs),
+        Input::LinkDown { node } => membership.on_link_down(now, *node, outputs),
+        Input::ProcessExited { node, start } => membership.on_process_exited(now, *node, *start, outputs),
+        Input::LogWritten { ticket } => membership.on_log_written(now, *ticket, outputs),
         _ => {}
     }
 }
 
-/// Whether a signal belongs to a view: everything that touches rows, locks, outcomes and epochs does.
-fn is_fenced(signal: &Signal) -> bool {
-    !matches!(
-        signal,
+/// What a signal's view means for its receiver.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Fence {
+    /// Nothing.
+    None,
+    /// It waits for a newer view, and is handled in any later one.
+    Older,
+    /// It waits for a newer view, and is void in any later one.
+    Strict,
+}
+
+fn fence_of(signal: &Signal) -> Fence {
+    match signal {
         Signal::Continue(_)
-            | Signal::Join(_)
-            | Signal::JoinAccepted { .. }
-            | Signal::JoinRefused { .. }
-            | Signal::ViewInstall(_)
-            | Signal::PeerLost { .. }
-            | Signal::PeerFound { .. }
-            | Signal::SchemaFetch { .. }
-            | Signal::SchemaFetched { .. }
-            | Signal::SchemaInstall { .. }
-            | Signal::SchemaInstalled { .. }
-            | Signal::InfoRequest { .. }
-            | Signal::InfoDone { .. }
-            | Signal::StopNode { .. }
-            | Signal::KillSession { .. }
-            | Signal::Failed { .. }
-    )
+        | Signal::Control(_)
+        | Signal::Heartbeat(_)
+        | Signal::JoinAccepted { .. }
+        | Signal::ViewInstall(_)
+        | Signal::CaughtUp { .. }
+        | Signal::ViewWanted
+        | Signal::PeerLost { .. }
+        | Signal::PeerFound { .. }
+        | Signal::SchemaFetch { .. }
+        | Signal::SchemaFetched { .. }
+        | Signal::SchemaInstall { .. }
+        | Signal::SchemaInstalled { .. }
+        | Signal::InfoRequest { .. }
+        | Signal::InfoDone { .. }
+        | Signal::RestartProgress { .. }
+        | Signal::StopNode { .. }
+        | Signal::KillSession { .. }
+        | Signal::Failed { .. } => Fence::None,
+        Signal::Read(_)
+        | Signal::ReadDone(_)
+        | Signal::Write(_)
+        | Signal::WriteDone(_)
+        | Signal::RollbackTo { .. }
+        | Signal::RollbackDone { .. }
+        | Signal::Abort { .. }
+        | Signal::CommitOne(_)
+        | Signal::OutcomeAsk { .. }
+        | Signal::Coordinate(_)
+        | Signal::CommitDone(_)
+        | Signal::Confirm { .. }
+        | Signal::Forget { .. }
+        | Signal::ProbeSession(_)
+        | Signal::ProbeWait(_)
+        | Signal::ProbeHit { .. }
+        | Signal::SequenceRequest { .. }
+        | Signal::SequenceDone { .. }
+        | Signal::BackfillRequest { .. }
+        | Signal::BackfillDone { .. }
+        | Signal::Checksum(_)
+        | Signal::ChecksumDone(_) => Fence::Older,
+        Signal::Prepare { .. }
+        | Signal::Prepared(_)
+        | Signal::Outcome(_)
+        | Signal::OutcomeRecorded { .. }
+        | Signal::ReplicateAhead(_)
+        | Signal::Replicate(_)
+        | Signal::AheadApplied { .. }
+        | Signal::Applied { .. }
+        | Signal::Decided { .. }
+        | Signal::DropAhead { .. }
+        | Signal::CopyPiece(_)
+        | Signal::CopyApplied { .. }
+        | Signal::PartitionCopied { .. }
+        | Signal::Gather(_)
+        | Signal::RecoveryReport(_)
+        | Signal::RecoveryAsk { .. }
+        | Signal::EpochWanted { .. }
+        | Signal::EpochOpen { .. }
+        | Signal::EpochDrained { .. }
+        | Signal::EpochClosed { .. }
+        | Signal::ViewInstalled { .. }
+        | Signal::ViewSettled { .. } => Fence::Strict,
+    }
 }

@@ -20,6 +20,21 @@ pub enum ModuleKind {
     Membership,
 }
 
+impl ModuleKind {
+    /// As logs and ndbinfo call it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            ModuleKind::Sql => "sql",
+            ModuleKind::Tc => "tc",
+            ModuleKind::Ldm => "ldm",
+            ModuleKind::Query => "query",
+            ModuleKind::Main => "main",
+            ModuleKind::Membership => "membership",
+        }
+    }
+}
+
 /// A module of a node.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Wire)]
 pub struct Address {
@@ -32,6 +47,9 @@ pub struct Address {
 }
 
 impl Address {
+    /// Nobody: the coordinator of a transaction whose own is lost, the session of one that was taken over. Node ids count from 1.
+    pub const NOBODY: Address = Address::new(NodeId(0), ModuleKind::Tc, 0);
+
     /// The `instance`-th module of `kind` on `node`.
     #[must_use]
     pub const fn new(node: NodeId, kind: ModuleKind, instance: u8) -> Self {
@@ -53,14 +71,6 @@ impl Address {
 
 impl std::fmt::Display for Address {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let kind = match self.kind {
-            ModuleKind::Sql => "sql",
-            ModuleKind::Tc => "tc",
-            ModuleKind::Ldm => "ldm",
-            ModuleKind::Query => "query",
-            ModuleKind::Main => "main",
-            ModuleKind::Membership => "membership",
-        };
-        write!(formatter, "{}.{kind}{}", self.node, self.instance)
+        write!(formatter, "{}.{}{}", self.node, self.kind.name(), self.instance)
     }
 }

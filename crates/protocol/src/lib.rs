@@ -7,8 +7,11 @@
 //! Deliberately not here: what any block does.
 
 pub mod address;
+pub mod control;
 pub mod error;
+pub mod heartbeat;
 pub mod layout;
+pub mod lease;
 pub mod module;
 pub mod program;
 pub mod signal;

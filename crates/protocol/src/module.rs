@@ -4,6 +4,7 @@
 //! and its arguments. Nothing borrowed from storage outlives a call. A driver calls `handle(Deadline)` no earlier than `deadline()`
 //! and, unless it is late, soon after; spurious `Deadline` inputs are harmless.
 
+use crate::control::LogWrite;
 use crate::{Address, Envelope, Signal};
 use stdx::{Duration, FixedMap, Instant, Now};
 use types::NodeId;
@@ -119,6 +120,18 @@ pub enum Input<'a, S> {
         /// The node.
         node: NodeId,
     },
+    /// A process of a node has ended: its angel, who has reaped it, says so, or it did itself, at its very end (to `membership` only).
+    ProcessExited {
+        /// The node.
+        node: NodeId,
+        /// The process start.
+        start: u64,
+    },
+    /// A write of the control log is on disk (to `membership` only).
+    LogWritten {
+        /// From the write.
+        ticket: u64,
+    },
     /// The answer to `RequestToRuntime::Report`.
     Report(Box<RuntimeReport>),
     /// The operator asked this process to stop (SIGTERM, Ctrl-C); to `main` only.
@@ -221,6 +234,9 @@ pub enum Severity {
     Error,
 }
 
+/// How messages about broken peers begin.
+pub const BROKEN_PEER: &str = "a peer is broken";
+
 /// Something worth a log line. The runtime logs it, the simulator puts it into the transcript.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Event {
@@ -257,11 +273,16 @@ pub struct ThreadReport {
     pub connections: u32,
 }
 
+/// Events counted since the start, each by its name in ndbinfo.counters.
+pub type Counts = Vec<(&'static str, u64)>;
+
 /// What the driver knows about this process.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct RuntimeReport {
     /// One row per thread.
     pub threads: Vec<ThreadReport>,
+    /// What went wrong without being anybody's bug here.
+    pub counts: Counts,
 }
 
 /// High mark of a connection's send buffer: above it, `is_congested` is true and a session stops producing until `Writable`.
@@ -280,6 +301,8 @@ pub struct Outputs<S> {
     pub events: Vec<Event>,
     /// Questions and orders to the driver.
     pub requests: Vec<RequestToRuntime>,
+    /// Writes to the file of the control log, in order: each is answered by `Input::LogWritten`.
+    pub log_writes: Vec<LogWrite>,
     buffers: FixedMap<ConnectionId, SendBuffer>,
     dirty: Vec<ConnectionId>,
 }
@@ -299,6 +322,7 @@ impl<S> Default for Outputs<S> {
             actions: Vec::new(),
             events: Vec::new(),
             requests: Vec::new(),
+            log_writes: Vec::new(),
             buffers: FixedMap::default(),
             dirty: Vec::new(),
         }
@@ -337,6 +361,11 @@ impl<S> Outputs<S> {
     /// Asks for an action on a connection.
     pub fn act(&mut self, connection: ConnectionId, action: ConnectionAction) {
         self.actions.push((connection, action));
+    }
+
+    /// Reports what only a broken peer can have sent; nothing was done because of it.
+    pub fn distrust(&mut self, peer: Address, what: impl std::fmt::Display) {
+        self.event(Severity::Error, format!("{BROKEN_PEER}: {peer}: {what}"));
     }
 
     /// Reports an event.

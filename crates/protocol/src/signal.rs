@@ -9,6 +9,8 @@
 //!                   tc -> session CommitDone      tc -> Pi, Bi Outcome                       Pi, Bi -> tc OutcomeRecorded
 //! ```
 
+use crate::control::ControlMessage;
+use crate::heartbeat::Heartbeat;
 use crate::program::{
     Access, LockMode, LockWait, OperationResult, ReadProgram, ReadProgress, Refusal, RowBatch, TableRef,
     WriteOperation,
@@ -163,6 +165,8 @@ pub struct Participant {
     pub operations: u32,
     /// The view in which it took the first.
     pub view: ViewNumber,
+    /// Writes were sent to it: its backups take part, and recovery counts it.
+    pub has_writes: bool,
 }
 
 /// Commit over several participants.
@@ -235,8 +239,11 @@ pub struct Replicate {
     pub epoch: Epoch,
     /// The coordinator to answer; None for a one-primary commit, which answers the primary.
     pub coordinator: Option<Address>,
-    /// All participants of the transaction, for recovery.
+    /// The participants with writes, for recovery.
     pub participants: Arc<Vec<PartitionId>>,
+    /// The session of a one-primary commit is on another node than the primary: what it is to hear if that node dies is kept until it
+    /// confirms.
+    pub marker: Option<Vec<OperationResult>>,
     /// How many pieces went ahead.
     pub pieces_ahead: u32,
     /// The (remaining) changes.
@@ -267,6 +274,86 @@ pub struct Outcome {
     pub partition: PartitionId,
     /// The commit epoch, or None for abort.
     pub committed: Option<Epoch>,
+}
+
+/// A transaction whose outcome a member does not know, in one partition.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Wire)]
+pub struct UndecidedPlace {
+    /// Whose.
+    pub transaction: TransactionId,
+    /// The view of the stream that it came by.
+    pub stream: ViewNumber,
+    /// Its place there.
+    pub sequence: Sequence,
+    /// The primary's stamp.
+    pub epoch: Epoch,
+    /// Its primary decides alone.
+    pub is_one_primary: bool,
+}
+
+/// What a member of a new view knows of a partition: everything that the view before left undecided.
+#[derive(Clone, PartialEq, Eq, Debug, Wire)]
+pub struct GatherReport {
+    /// Which partition.
+    pub partition: PartitionId,
+    /// How far the member consumed the streams of earlier views.
+    pub streams: Vec<(ViewNumber, Sequence)>,
+    /// Prepared here, outcome not known here.
+    pub undecided: Vec<UndecidedPlace>,
+    /// Outcomes kept here.
+    pub outcomes: Vec<(TransactionId, Option<Epoch>)>,
+    /// Every row is here: an in-sync member, or a joining one that was copied to.
+    pub is_copied: bool,
+}
+
+/// The newest committed version of a row.
+#[derive(Clone, PartialEq, Eq, Debug, Wire)]
+pub struct CopiedRow {
+    /// The table.
+    pub table: types::TableId,
+    /// Its primary key.
+    pub key: Box<[u8]>,
+    /// Its bytes.
+    pub row: Box<[u8]>,
+    /// Of its commit.
+    pub epoch: Epoch,
+}
+
+/// Rows of a partition for a member that joins.
+#[derive(Clone, PartialEq, Eq, Debug, Wire)]
+pub struct CopyPiece {
+    /// Which partition.
+    pub partition: PartitionId,
+    /// The rows.
+    pub rows: Vec<CopiedRow>,
+    /// There are no more.
+    pub is_last: bool,
+}
+
+/// What a partition knows of a transaction whose coordinator is lost.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Wire)]
+pub enum RecoveredState {
+    /// Decided: committed at this epoch.
+    Committed(Epoch),
+    /// Decided: aborted.
+    Aborted,
+    /// Prepared at every in-sync replica of the view, with the primary's stamp.
+    Prepared(Epoch),
+    /// Not prepared here.
+    Nothing,
+}
+
+/// A primary tells the recoverer of a transaction.
+#[derive(Clone, PartialEq, Eq, Debug, Wire)]
+pub struct RecoveryReport {
+    /// Whose.
+    pub transaction: TransactionId,
+    /// Which partition.
+    pub partition: PartitionId,
+    /// The participants with writes.
+    pub participants: Arc<Vec<PartitionId>>,
+    /// What is known there.
+    pub state: RecoveredState,
 }
 
 /// A deadlock probe: does `transaction`, for which the initiator waits, wait for the initiator?
@@ -301,8 +388,6 @@ pub struct JoinRequest {
     pub query_count: u8,
     /// Modules.
     pub sql_count: u8,
-    /// The view it has installed, if it only lost sight of the control plane.
-    pub view: Option<Arc<View>>,
 }
 
 /// Tables of ndbinfo that nodes fill from their own state.
@@ -326,6 +411,8 @@ pub enum InfoTable {
     Processes,
     /// Refused and unusual events, counted.
     Counters,
+    /// How far nodes are that start while the cluster runs.
+    RestartInfo,
 }
 
 /// A digest of the rows of a key range of one fragment (`latsdb check`).
@@ -399,16 +486,28 @@ pub enum Signal {
     },
     /// Commit at the only participant.
     CommitOne(Box<CommitOneRequest>),
+    /// What became of a commit whose answer is lost? The primary answers as it would have answered the commit; a transaction that is
+    /// not ending there ends by this question: aborted.
+    OutcomeAsk {
+        /// Echoed.
+        request: RequestId,
+        /// Whose.
+        transaction: TransactionId,
+        /// A participant with writes.
+        partition: PartitionId,
+        /// The commit was carried by a write: answer with `WriteDone`.
+        is_write: bool,
+    },
 
     // ---- session -> tc, and back --------------------------------------------------------------------------------------
     /// Commit over several participants.
     Coordinate(Box<CoordinateRequest>),
     /// The outcome, from a tc or from the only participant.
     CommitDone(CommitDone),
-    /// The session's node knows these outcomes: their markers may go.
+    /// session -> tc of another node: the session knows the outcome.
     Confirm {
-        /// The transactions.
-        transactions: Vec<TransactionId>,
+        /// Whose.
+        transaction: TransactionId,
     },
 
     // ---- tc -> primaries ----------------------------------------------------------------------------------------------
@@ -420,7 +519,7 @@ pub enum Signal {
         participant: Participant,
         /// Stamp no epoch below this.
         epoch_seen: Epoch,
-        /// All participants.
+        /// The participants with writes.
         participants: Arc<Vec<PartitionId>>,
     },
     /// A replica has it.
@@ -476,6 +575,40 @@ pub enum Signal {
         partition: PartitionId,
         /// Whose.
         transaction: TransactionId,
+    },
+
+    // ---- copying to a member that joins ---------------------------------------------------------------------------------
+    /// primary -> joining member.
+    CopyPiece(Box<CopyPiece>),
+    /// Back: the next piece may come.
+    CopyApplied {
+        /// Which partition.
+        partition: PartitionId,
+    },
+    /// ldm -> main of the joining member: every row of a partition is here, in this view.
+    PartitionCopied {
+        /// Which partition.
+        partition: PartitionId,
+    },
+    /// main of the joining member -> membership -> control plane: all partitions are copied.
+    CaughtUp {
+        /// In this view.
+        view: ViewNumber,
+    },
+
+    // ---- takeover -----------------------------------------------------------------------------------------------------
+    /// member -> primary of the new view.
+    Gather(Box<GatherReport>),
+    /// primary -> recoverer.
+    RecoveryReport(Box<RecoveryReport>),
+    /// recoverer -> primary of a participant: report.
+    RecoveryAsk {
+        /// Whose.
+        transaction: TransactionId,
+        /// Which partition.
+        partition: PartitionId,
+        /// The participants with writes.
+        participants: Arc<Vec<PartitionId>>,
     },
 
     // ---- deadlock probes ----------------------------------------------------------------------------------------------
@@ -582,20 +715,29 @@ pub enum Signal {
     },
 
     // ---- membership ---------------------------------------------------------------------------------------------------
-    /// A node that starts -> the control plane.
-    Join(Box<JoinRequest>),
-    /// The control plane has taken the node in, and knows this process start by this number; the view follows when it is complete.
+    /// Control log to control log.
+    Control(Box<ControlMessage>),
+    /// Member to member, each interval.
+    Heartbeat(Box<Heartbeat>),
+    /// membership -> main: this process start is known to the cluster by this number; the view follows when it is complete.
     JoinAccepted {
         /// Its life.
         incarnation: Incarnation,
     },
-    /// The control plane will not have it; the text is for people.
-    JoinRefused {
-        /// Why.
-        reason: String,
-    },
+    /// membership -> membership: the sender heard of a view that is newer than its own, and asks for it.
+    ViewWanted,
     /// The newest committed view.
     ViewInstall(Arc<View>),
+    /// main -> main of every data node: all modules of the sender use this view.
+    ViewInstalled {
+        /// The view.
+        view: ViewNumber,
+    },
+    /// main -> its ldms: every data node has installed this view.
+    ViewSettled {
+        /// The view.
+        view: ViewNumber,
+    },
     /// membership -> main: the links to a node are up.
     PeerFound {
         /// The node.
@@ -647,6 +789,13 @@ pub enum Signal {
         /// Why.
         error: SqlError,
     },
+    /// main of a joining member -> main of management nodes: so many of its partitions are copied.
+    RestartProgress {
+        /// Whole.
+        copied: u32,
+        /// All that have to be.
+        partitions: u32,
+    },
 }
 
 impl Signal {
@@ -655,6 +804,9 @@ impl Signal {
     /// are rare, and their sessions may wait a little longer.)
     #[must_use]
     pub const fn is_deferrable(&self) -> bool {
-        matches!(self, Self::Decided { .. } | Self::OutcomeRecorded { .. } | Self::Forget { .. })
+        matches!(
+            self,
+            Self::Decided { .. } | Self::OutcomeRecorded { .. } | Self::Forget { .. } | Self::Confirm { .. }
+        )
     }
 }

@@ -3,6 +3,7 @@
 //! ```text
 //! frame:  length u32 | checksum u32 (CRC-32C of the payload) | payload
 //! hello:  magic "LATS" | wire version u16 | Hello          (first frame in each direction)
+//! notice: magic "LATN" | wire version u16 | Notice         (in place of a hello, or at the end of a link)
 //! signal: from Address | to Address | view u64 | epoch u64 | Signal
 //! mark:   "RING"                                            (what follows goes by shared memory)
 //! ```
@@ -12,7 +13,7 @@
 
 use crate::{Address, Envelope};
 use stdx::wire::{Decoder, Encoder, WIRE_VERSION, Wire, WireError};
-use types::{Incarnation, NodeId};
+use types::NodeId;
 use wire_derive::Wire;
 
 /// Largest frame: a batch of rows of the largest size that a client's packet can bring.
@@ -20,6 +21,7 @@ pub const FRAME_SIZE_MAX: usize = 1 << 30;
 /// Bytes before the payload.
 pub const FRAME_HEADER_SIZE: usize = 8;
 const MAGIC: u32 = u32::from_le_bytes(*b"LATS");
+const NOTICE_MAGIC: u32 = u32::from_le_bytes(*b"LATN");
 /// No envelope begins like this: its first two bytes are a node id.
 const RING_MARK: &[u8; 4] = b"RING";
 
@@ -30,8 +32,8 @@ pub struct Hello {
     pub cluster: String,
     /// The sender.
     pub node: NodeId,
-    /// The sender's life; 0 while the control plane has not given one.
-    pub incarnation: Incarnation,
+    /// The sender's process start, told apart from others of its node.
+    pub start: u64,
     /// The receiver, as the sender believes.
     pub to: NodeId,
     /// Index of the sender's thread that owns this link.
@@ -50,6 +52,51 @@ pub fn encode_hello(hello: &Hello, bytes: &mut Vec<u8>) {
         hello.encode(encoder);
     });
     stdx::require!(framed.is_ok(), "a hello exceeds the frame limit");
+}
+
+/// What is said without a link, or at its end.
+#[derive(Clone, PartialEq, Eq, Debug, Wire)]
+pub enum Notice {
+    /// An answer to a hello: no link. The text is for people.
+    Refused {
+        /// Why.
+        reason: String,
+    },
+    /// A process of a node has ended. Its angel says so, who has reaped it; or it did, when all its other threads had stopped for good.
+    ProcessExited {
+        /// Name and identity of its cluster.
+        cluster: String,
+        /// The node.
+        node: NodeId,
+        /// The process start.
+        start: u64,
+    },
+}
+
+/// Appends a notice as a frame.
+pub fn encode_notice(notice: &Notice, bytes: &mut Vec<u8>) {
+    let framed = frame(bytes, FRAME_SIZE_MAX, |encoder| {
+        NOTICE_MAGIC.encode(encoder);
+        WIRE_VERSION.encode(encoder);
+        notice.encode(encoder);
+    });
+    stdx::require!(framed.is_ok(), "a notice exceeds the frame limit");
+}
+
+/// Reads the payload of a frame that may be a notice; `None` if it is none.
+#[must_use]
+pub fn decode_notice(payload: &[u8]) -> Option<Result<Notice, WireError>> {
+    if !payload.starts_with(&NOTICE_MAGIC.to_le_bytes()) {
+        return None;
+    }
+    let mut decoder = Decoder::new(payload, WIRE_VERSION);
+    let read = |decoder: &mut Decoder<'_>| {
+        u32::decode(decoder)?;
+        let version = u16::decode(decoder)?;
+        decoder.version = version.min(WIRE_VERSION);
+        Notice::decode(decoder)
+    };
+    Some(read(&mut decoder))
 }
 
 /// Reads the payload of a link's first frame: the peer's wire version and hello.

@@ -3,8 +3,9 @@
 //! Partition 0 holds the system tables: it is a group of its own with a replica on every data node. Partitions 1.. are spread over the
 //! replica groups; each group's primaries are spread over its nodes, and over the `ldm` instances of each node, so that all of them work.
 
+use crate::control::GroupId;
 use crate::{Address, ModuleKind};
-use types::{BUCKET_COUNT, Incarnation, NodeId, PartitionId, ViewNumber};
+use types::{BUCKET_COUNT, Incarnation, NodeId, PartitionId, TransactionId, ViewNumber};
 use wire_derive::Wire;
 
 /// What a node is for.
@@ -46,6 +47,10 @@ pub struct GroupView {
     pub replicas: Vec<NodeId>,
     /// Those that hold everything committed.
     pub in_sync: Vec<NodeId>,
+    /// Those that are being copied to: they get every write, and their answers count, but they answer no reads and are never primaries.
+    pub joining: Vec<NodeId>,
+    /// Those whose own disk holds everything acknowledged as durable: a full restart begins from one of them (I7).
+    pub restorable: Vec<NodeId>,
 }
 
 /// Where a partition lives.
@@ -64,6 +69,8 @@ pub struct PartitionPlace {
 pub struct View {
     /// Its number; 0 means "no view yet".
     pub number: ViewNumber,
+    /// The cluster's founding: views of two foundings have nothing to do with each other.
+    pub founding: GroupId,
     /// All nodes, by id.
     pub nodes: Vec<NodeInfo>,
     /// Group 0 is the system partition's, with all data nodes; the others are the replica groups.
@@ -76,18 +83,34 @@ impl View {
     /// The view before the first: no partitions, nobody in sync.
     #[must_use]
     pub const fn none() -> Self {
-        Self { number: ViewNumber(0), nodes: Vec::new(), groups: Vec::new(), partitions: Vec::new() }
+        Self {
+            number: ViewNumber(0),
+            founding: GroupId(0),
+            nodes: Vec::new(),
+            groups: Vec::new(),
+            partitions: Vec::new(),
+        }
     }
 
     /// The first view of a cluster: every configured data node is there and in sync.
     ///
     /// `nodes` in order of id; data nodes fill replica groups of `replica_count` in that order, so their number must be a multiple of it.
     #[must_use]
-    pub fn first(nodes: Vec<NodeInfo>, replica_count: usize, partitions_per_node: usize) -> Self {
+    pub fn first(
+        founding: GroupId,
+        nodes: Vec<NodeInfo>,
+        replica_count: usize,
+        partitions_per_node: usize,
+    ) -> Self {
         let data: Vec<NodeId> =
             nodes.iter().filter(|node| node.role == NodeRole::Data).map(|node| node.node).collect();
         stdx::require!(replica_count > 0 && !data.is_empty() && data.len().is_multiple_of(replica_count));
-        let group = |members: &[NodeId]| GroupView { replicas: members.to_vec(), in_sync: members.to_vec() };
+        let group = |members: &[NodeId]| GroupView {
+            replicas: members.to_vec(),
+            in_sync: members.to_vec(),
+            joining: Vec::new(),
+            restorable: Vec::new(),
+        };
         let mut groups = vec![group(&data)];
         groups.extend(data.chunks(replica_count).map(group));
         let mut partitions = vec![PartitionPlace { group: 0, primary: data[0], rank: 0 }];
@@ -103,7 +126,63 @@ impl View {
                 rank: narrow(within / replica_count),
             });
         }
-        Self { number: ViewNumber(1), nodes, groups, partitions }
+        Self { number: ViewNumber(1), founding, nodes, groups, partitions }
+    }
+
+    /// Whether its parts fit together, whatever came before: nodes in order, members that are replicas, each counted once, primaries in sync.
+    #[must_use]
+    pub fn is_well_formed(&self) -> bool {
+        let is_set = |nodes: &[NodeId]| (1..nodes.len()).all(|index| !nodes[..index].contains(&nodes[index]));
+        let is_group = |group: &GroupView| {
+            let members = [&group.in_sync, &group.joining, &group.restorable];
+            is_set(&group.replicas)
+                && members.iter().all(|nodes| is_set(nodes))
+                && members.iter().all(|nodes| nodes.iter().all(|node| group.replicas.contains(node)))
+                && !group.joining.iter().any(|node| group.in_sync.contains(node))
+        };
+        let is_place = |place: &PartitionPlace| {
+            let group = self.groups.get(usize::from(place.group));
+            group.is_some_and(|group| group.in_sync.contains(&place.primary))
+        };
+        self.nodes.is_sorted_by(|left, right| left.node < right.node)
+            && self.groups.iter().all(is_group)
+            && self.partitions.iter().all(is_place)
+            && self.groups.iter().flat_map(|group| &group.replicas).all(|node| self.node(*node).is_some())
+    }
+
+    /// Whether a node is an in-sync data node.
+    #[must_use]
+    pub fn is_member(&self, node: NodeId) -> bool {
+        self.groups.first().is_some_and(|group| group.in_sync.contains(&node))
+    }
+
+    /// Whether a data node holds rows of this view: it is in sync, or being copied to.
+    #[must_use]
+    pub fn is_counted(&self, node: NodeId) -> bool {
+        self.groups.iter().any(|group| group.in_sync.contains(&node) || group.joining.contains(&node))
+    }
+
+    /// The members that get every write of a partition and whose answers count: those in sync and those joining.
+    pub fn written(&self, partition: PartitionId) -> impl Iterator<Item = NodeId> + '_ {
+        let group = self.place(partition).map(|place| &self.groups[usize::from(place.group)]);
+        group.into_iter().flat_map(|group| group.in_sync.iter().chain(&group.joining)).copied()
+    }
+
+    /// The members that a partition is being copied to.
+    #[must_use]
+    pub fn joining(&self, partition: PartitionId) -> &[NodeId] {
+        self.place(partition).map_or(&[], |place| &self.groups[usize::from(place.group)].joining)
+    }
+
+    /// The tc that decides a transaction whose coordinator is lost: every member finds the same.
+    #[must_use]
+    pub fn recoverer(&self, transaction: TransactionId) -> Option<Address> {
+        let members = &self.groups.first()?.in_sync;
+        let hash = stdx::hash64(&transaction.0.to_le_bytes());
+        let node = *members.get(usize::try_from(hash % members.len().max(1) as u64).unwrap_or(0))?;
+        let tc_count = u64::from(self.node(node)?.tc_count).max(1);
+        let instance = u8::try_from((hash >> 32) % tc_count).unwrap_or(0);
+        Some(Address::new(node, ModuleKind::Tc, instance))
     }
 
     /// The partition that owns a key with this hash, for tables other than system tables.

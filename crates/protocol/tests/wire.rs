@@ -8,6 +8,8 @@
 use expression::aggregate::AggregateCall;
 use expression::context::{Raised, Severity, Warning};
 use expression::{ColumnSlot, Expression, Node, Settings};
+use protocol::control::{Command, ControlMessage, GroupId};
+use protocol::heartbeat::{Heartbeat, LinkRow};
 use protocol::program::{
     Access, Assignment, DeleteFilter, KeyRange, LockMode, LockWait, OnDuplicate, OperationResult, ReadOutput,
     ReadProgram, ReadProgress, Refusal, RowBatch, StatementContext, TableRef, UpdateProgram, WriteOperation,
@@ -98,7 +100,7 @@ fn view() -> Arc<View> {
         sql_count: 4,
     };
     let nodes = vec![node(1, NodeRole::Data), node(2, NodeRole::Data), node(65, NodeRole::Management)];
-    Arc::new(View::first(nodes, 2, 1))
+    Arc::new(View::first(GroupId(7), nodes, 2, 1))
 }
 
 fn reads() -> Vec<Signal> {
@@ -209,7 +211,8 @@ fn writes() -> Vec<Signal> {
 }
 
 fn commits() -> Vec<Signal> {
-    let participant = Participant { partition: PARTITION, operations: 2, view: ViewNumber(1) };
+    let participant =
+        Participant { partition: PARTITION, operations: 2, view: ViewNumber(1), has_writes: true };
     let done = |outcome| Signal::CommitDone(CommitDone { request: REQUEST, outcome });
     let write = |row| ReplicatedWrite { table: TABLE, key: [1].into(), row };
     let replicated = || vec![write(Some([2, 2].into())), write(None)];
@@ -230,7 +233,7 @@ fn commits() -> Vec<Signal> {
         done(CommitOutcome::Committed(EPOCH)),
         done(CommitOutcome::Aborted(Refusal::NotHeld)),
         done(CommitOutcome::Unknown),
-        Signal::Confirm { transactions: vec![TRANSACTION] },
+        Signal::Confirm { transaction: TRANSACTION },
         Signal::Prepare {
             transaction: TRANSACTION,
             participant,
@@ -260,6 +263,7 @@ fn commits() -> Vec<Signal> {
             epoch: EPOCH,
             coordinator: Some(Address::new(NodeId(2), ModuleKind::Tc, 1)),
             participants: participants(),
+            marker: Some(vec![OperationResult::Updated]),
             pieces_ahead: 1,
             writes: replicated(),
         })),
@@ -268,6 +272,53 @@ fn commits() -> Vec<Signal> {
         Signal::Decided { partition: PARTITION, sequence: Sequence(9) },
         Signal::DropAhead { partition: PARTITION, transaction: TRANSACTION },
     ]
+}
+
+fn takeover() -> Vec<Signal> {
+    let undecided = UndecidedPlace {
+        transaction: TRANSACTION,
+        stream: ViewNumber(3),
+        sequence: Sequence(9),
+        epoch: EPOCH,
+        is_one_primary: true,
+    };
+    let gather = GatherReport {
+        partition: PARTITION,
+        streams: vec![(ViewNumber(3), Sequence(9))],
+        undecided: vec![undecided],
+        outcomes: vec![(TRANSACTION, Some(EPOCH)), (TransactionId(6), None)],
+        is_copied: true,
+    };
+    let copied = CopiedRow { table: TABLE.id, key: [1].into(), row: [2, 2].into(), epoch: EPOCH };
+    let states = [
+        RecoveredState::Committed(EPOCH),
+        RecoveredState::Aborted,
+        RecoveredState::Prepared(EPOCH),
+        RecoveredState::Nothing,
+    ];
+    let participants = || Arc::new(vec![PARTITION, PartitionId(3)]);
+    let report = |state| RecoveryReport {
+        transaction: TRANSACTION,
+        partition: PARTITION,
+        participants: participants(),
+        state,
+    };
+    let mut signals = vec![
+        Signal::OutcomeAsk {
+            request: REQUEST,
+            transaction: TRANSACTION,
+            partition: PARTITION,
+            is_write: true,
+        },
+        Signal::CopyPiece(Box::new(CopyPiece { partition: PARTITION, rows: vec![copied], is_last: true })),
+        Signal::CopyApplied { partition: PARTITION },
+        Signal::PartitionCopied { partition: PARTITION },
+        Signal::CaughtUp { view: ViewNumber(4) },
+        Signal::Gather(Box::new(gather)),
+        Signal::RecoveryAsk { transaction: TRANSACTION, partition: PARTITION, participants: participants() },
+    ];
+    signals.extend(states.map(|state| Signal::RecoveryReport(Box::new(report(state)))));
+    signals
 }
 
 fn control() -> Vec<Signal> {
@@ -296,18 +347,32 @@ fn control() -> Vec<Signal> {
         Signal::SequenceDone { request: REQUEST, table: TABLE.id, first: 4, count: 5 },
         Signal::BackfillRequest { request: REQUEST, table: TABLE, index: IndexId(3) },
         Signal::BackfillDone { request: REQUEST, refusal: None },
-        Signal::Join(Box::new(JoinRequest {
-            role: NodeRole::Sql,
-            start: 77,
-            host: "host".into(),
-            ldm_count: 1,
-            tc_count: 2,
-            query_count: 3,
-            sql_count: 4,
-            view: Some(view()),
+        Signal::Control(Box::new(ControlMessage::Propose {
+            command: Box::new(Command::Join {
+                node: NodeId(2),
+                join: Box::new(join()),
+                replaces: Incarnation(1),
+            }),
+            is_forwarded: true,
+        })),
+        Signal::Control(Box::new(ControlMessage::Joined { start: 77, incarnation: Incarnation(3) })),
+        Signal::Control(Box::new(ControlMessage::JoinRefused { start: 77, reason: "no".into() })),
+        Signal::Control(Box::new(ControlMessage::NoLog { start: 77 })),
+        Signal::Heartbeat(Box::new(Heartbeat {
+            view: ViewNumber(4),
+            sequence: 9,
+            granted: 8,
+            rows: vec![LinkRow {
+                node: NodeId(2),
+                incarnation: Incarnation(3),
+                number: 10,
+                hears: vec![NodeId(1)],
+            }],
         })),
         Signal::JoinAccepted { incarnation: Incarnation(3) },
-        Signal::JoinRefused { reason: "no".into() },
+        Signal::ViewInstalled { view: ViewNumber(4) },
+        Signal::ViewSettled { view: ViewNumber(4) },
+        Signal::ViewWanted,
         Signal::ViewInstall(view()),
         Signal::PeerFound { node: NodeId(2) },
         Signal::PeerLost { node: NodeId(2), incarnation: Incarnation(3) },
@@ -328,6 +393,7 @@ fn control() -> Vec<Signal> {
             end: true,
         })),
         Signal::Failed { request: REQUEST, error: SqlError::new(1213, "deadlock") },
+        Signal::RestartProgress { copied: 3, partitions: 8 },
     ];
     let tables = [
         InfoTable::Nodes,
@@ -339,13 +405,26 @@ fn control() -> Vec<Signal> {
         InfoTable::ClusterTransactions,
         InfoTable::Processes,
         InfoTable::Counters,
+        InfoTable::RestartInfo,
     ];
     signals.extend(tables.map(|table| Signal::InfoRequest { request: REQUEST, table }));
     signals
 }
 
+fn join() -> JoinRequest {
+    JoinRequest {
+        role: NodeRole::Sql,
+        start: 77,
+        host: "host".into(),
+        ldm_count: 1,
+        tc_count: 2,
+        query_count: 3,
+        sql_count: 4,
+    }
+}
+
 fn every_signal() -> Vec<Signal> {
-    [reads(), writes(), commits(), control()].concat()
+    [reads(), writes(), commits(), takeover(), control()].concat()
 }
 
 fn envelope(signal: Signal) -> Envelope {
@@ -362,7 +441,7 @@ fn hello() -> Hello {
     Hello {
         cluster: "shop".into(),
         node: NodeId(1),
-        incarnation: Incarnation(2),
+        start: 77,
         to: NodeId(3),
         from_thread: 4,
         to_thread: 5,

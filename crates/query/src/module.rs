@@ -2,6 +2,8 @@
 //!
 //! It owns no rows: it reads through the node map's readers. A row whose outcome is not known here is answered `Undecided`; the session asks
 //! the primary.
+//!
+//! Invariant: a read begins only while this node may read (`protocol::lease`); what it goes on with later is newer still.
 
 use crate::batch::BatchShape;
 use crate::{NodeMap, ReadRun, ReadStep, RowBatchWriter, Shared};
@@ -9,7 +11,7 @@ use protocol::program::Refusal;
 use protocol::signal::{ReadBatch, ReadDone, ReadRequest};
 use protocol::{Address, Budget, Envelope, Outputs, Signal};
 use std::sync::Arc;
-use stdx::FixedMap;
+use stdx::{FixedMap, Now};
 use storage::Visibility;
 
 /// A read in progress.
@@ -41,13 +43,23 @@ impl Query {
     }
 
     /// Handles a signal.
-    pub fn on_signal(&mut self, envelope: Envelope, budget: &mut Budget, outputs: &mut Outputs<Shared>) {
+    pub fn on_signal(
+        &mut self,
+        now: Now,
+        envelope: Envelope,
+        budget: &mut Budget,
+        outputs: &mut Outputs<Shared>,
+    ) {
         let from = envelope.from;
         #[expect(
             clippy::wildcard_enum_match_arm,
             reason = "signals of other modules; a peer that sends them is only ignored"
         )]
         match envelope.signal {
+            // The session tries again.
+            Signal::Read(request) if !self.map.may_read(now.monotonic) => {
+                self.refuse(from, &request, Refusal::WrongView, outputs);
+            }
             Signal::Read(request) if request.transaction.is_none() && request.lock.is_none() => {
                 let run = ReadRun::new(Arc::clone(&request.program), request.access.clone());
                 let writer = RowBatchWriter::new(BatchShape::of(&request.program));

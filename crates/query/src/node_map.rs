@@ -4,11 +4,12 @@
 //! was given and keeps it alive by its `Arc`. Invariant: the parts of one map fit each other: every table of the schema has its access
 //! info, and readers are only there for tables of the schema.
 
+use protocol::lease::Lease;
 use protocol::program::ROW_SIZE_MAX;
-use protocol::{Address, ModuleKind, NodeRole, View};
+use protocol::{Address, ModuleKind, NodeInfo, NodeRole, View};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use stdx::{FixedMap, IdRange, hash64};
+use stdx::{FixedMap, IdRange, Instant, hash64};
 use storage::Reader;
 use types::{
     Incarnation, IndexId, KeyEncoder, NodeId, PartitionId, RowLayout, Schema, TableDefinition, TableId,
@@ -112,13 +113,24 @@ pub struct NodeMap {
     pub tables: FixedMap<TableId, Arc<TableAccessInfo>>,
     /// Readers of the fragments on this node.
     readers: FixedMap<(TableId, PartitionId), Reader>,
-    /// Members known to be lost; no view without them exists yet.
+    /// Nodes out of reach: nothing is asked of them, and a view without them is awaited.
     pub lost: Vec<NodeId>,
     /// How often each node without partitions was lost: one that comes back is not in `lost` any more, but what it had open is void.
     pub losses: BTreeMap<NodeId, u64>,
+    /// Data nodes of the view out of reach for so long that no view without them is awaited any more: what needs them is refused.
+    pub given_up: Vec<NodeId>,
+    /// Until when this node may answer reads, and from when on it may acknowledge writes.
+    pub lease: Arc<Lease>,
 }
 
 impl NodeMap {
+    /// Whether this node's replicas may answer what was asked before `now`.
+    #[must_use]
+    #[inline]
+    pub fn may_read(&self, now: Instant) -> bool {
+        now < self.lease.read_until()
+    }
+
     /// A map without view, tables and readers: what a node has when it starts.
     #[must_use]
     pub fn empty(node: NodeId, schema: Arc<Schema>) -> Self {
@@ -131,6 +143,8 @@ impl NodeMap {
             readers: FixedMap::default(),
             lost: Vec::new(),
             losses: BTreeMap::new(),
+            given_up: Vec::new(),
+            lease: Arc::new(Lease::unlimited()),
         }
     }
 
@@ -161,10 +175,13 @@ impl NodeMap {
         let readers = readers
             .iter()
             .filter(|published| schema.tables.contains_key(&published.table))
+            // What is being copied to this node is not whole.
+            .filter(|published| view.in_sync(published.partition).contains(&self.node))
             .map(|published| ((published.table, published.partition), published.reader.clone()))
             .collect();
-        let losses = self.losses.clone();
-        Self { node: self.node, incarnation, view, schema, tables, readers, lost: lost.to_vec(), losses }
+        let (losses, given_up, lost) = (self.losses.clone(), self.given_up.clone(), lost.to_vec());
+        let lease = Arc::clone(&self.lease);
+        Self { node: self.node, incarnation, view, schema, tables, readers, lost, losses, given_up, lease }
     }
 
     /// A table's access info.
@@ -208,6 +225,12 @@ impl NodeMap {
         self.view.primary(partition)
     }
 
+    /// The same if its node is in reach: what is sent to one that is not may be done unheard.
+    #[must_use]
+    pub fn primary_in_reach(&self, partition: PartitionId) -> Option<Address> {
+        self.primary(partition).filter(|primary| !self.lost.contains(&primary.node))
+    }
+
     /// A module of another node that can answer a committed read of a partition: a replica that is not lost, spread by partition.
     #[must_use]
     pub fn replica_for_read(&self, partition: PartitionId) -> Option<Address> {
@@ -236,9 +259,24 @@ impl NodeMap {
         (tc_count > 0).then(|| Address::new(node, ModuleKind::Tc, instance % tc_count))
     }
 
-    /// Whether a replica of the partition is lost and no view without it exists: new writes and locks are refused.
+    /// Whether a replica of the partition is lost and no view without it will come: new writes and locks are refused.
     #[must_use]
     pub fn is_replica_lost(&self, partition: PartitionId) -> bool {
-        !self.lost.is_empty() && self.view.in_sync(partition).iter().any(|node| self.lost.contains(node))
+        !self.given_up.is_empty()
+            && self.view.in_sync(partition).iter().any(|node| self.given_up.contains(node))
+    }
+
+    /// Whether sessions and coordinators of a node do not count any more: it is out of reach, or a data node that the view leaves out.
+    #[must_use]
+    pub fn is_out(&self, node: NodeId) -> bool {
+        self.lost.contains(&node) || self.is_left_out(node)
+    }
+
+    /// Whether a node is a data node that the view leaves out: nobody there can ask anything in this life. (A node that is only out of reach
+    /// comes back, with all its sessions.)
+    #[must_use]
+    pub fn is_left_out(&self, node: NodeId) -> bool {
+        let is_out = |info: &NodeInfo| info.role == NodeRole::Data && !self.view.is_member(node);
+        self.view.number.0 > 0 && self.view.node(node).is_none_or(is_out)
     }
 }

@@ -17,7 +17,7 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 use stdx::{Duration, Now};
 use types::{Epoch, NodeId};
@@ -93,7 +93,7 @@ fn start(threads: u16, spin: SpinMethod, (node, peer): (u16, Option<u16>)) -> Op
     let config = RuntimeConfig {
         node,
         cluster: "echo".to_owned(),
-        incarnation: Arc::new(AtomicU32::new(0)),
+        start: 0,
         layout,
         spin,
         cluster_tcp: None,
@@ -107,7 +107,7 @@ fn start(threads: u16, spin: SpinMethod, (node, peer): (u16, Option<u16>)) -> Op
         limits: Limits::default(),
         log: Arc::new(|event| println!("{}", event.message)),
     };
-    Runtime::start(config, modules).ok()
+    Runtime::start(config, modules, None).ok()
 }
 
 /// The least that a server can do: one thread, epoll, one read, one write.

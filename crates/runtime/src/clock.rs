@@ -1,4 +1,5 @@
-//! The machine's clocks. Read once per round, after the input of the round was taken, and before each slice of long work.
+//! The machine's clocks. Read in each round, when parcels and links were taken and after each connection's bytes, and before each slice of long work:
+//! `now` is never earlier than the input that it comes with.
 
 use rustix::time::{ClockId, Timespec, clock_gettime};
 use stdx::{Instant, Now, WallTime};

@@ -8,7 +8,6 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU32;
 use stdx::Duration;
 use types::NodeId;
 
@@ -22,8 +21,8 @@ pub struct RuntimeConfig {
     pub node: NodeId,
     /// Name and identity of the cluster: links to other clusters are refused.
     pub cluster: String,
-    /// This node's life as the control plane gave it, 0 before; read whenever a link is opened.
-    pub incarnation: Arc<AtomicU32>,
+    /// A number of this process start, told apart from others of the same node.
+    pub start: u64,
     /// Which modules run on which threads.
     pub layout: Layout,
     /// How threads wait for work.

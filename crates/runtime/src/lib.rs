@@ -14,6 +14,7 @@
 //! | `links`, `supervisor` | which links there are, and frames on them |
 //! | `shared_memory` | rings of bytes between two nodes of one machine |
 //! | `process`, `report` | what threads share; what they count |
+//! | `log_file` | the file of the control log |
 //! | `crash` | traces of a node that dies |
 //! | `machine`, `clock` | CPUs, priorities, time |
 //!
@@ -21,7 +22,7 @@
 //! between nodes, lost from some point on until the link is up again; nothing blocks but the wait in epoll; an idle node makes no system calls
 //! other than for deadlines of its modules.
 //!
-//! Deliberately not here: what signals mean, disk I/O (no module asks for it yet), TLS on links between nodes.
+//! Deliberately not here: what signals mean, TLS on links between nodes.
 
 mod clock;
 pub mod config;
@@ -30,6 +31,7 @@ pub mod crash;
 mod exchange;
 mod links;
 mod listeners;
+pub mod log_file;
 pub mod machine;
 mod process;
 mod report;

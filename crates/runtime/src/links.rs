@@ -22,9 +22,8 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, connect, sockopt};
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use stdx::Instant;
-use types::{Incarnation, NodeId};
+use types::NodeId;
 
 /// Largest first frame: some hundred threads with some modules each.
 pub(crate) const HELLO_SIZE_MAX: usize = 64 * 1024;
@@ -464,13 +463,6 @@ impl Links {
         Some(link)
     }
 
-    /// Ends all links, after what was written has left.
-    pub(crate) fn close_all(&mut self) {
-        for slot in 0..self.slots.len() {
-            self.remove(u32::try_from(slot).unwrap_or(u32::MAX));
-        }
-    }
-
     /// The slots of a peer's links of this set and older ones.
     pub(crate) fn of_peer(&self, peer: usize, set: u64) -> Vec<u32> {
         let used = (0_u32..).zip(&self.slots);
@@ -614,7 +606,7 @@ impl Process {
         Hello {
             cluster: self.cluster.clone(),
             node: self.node,
-            incarnation: Incarnation(self.incarnation.load(Ordering::Acquire)),
+            start: self.start,
             to,
             from_thread: narrow(from_thread),
             to_thread: narrow(to_thread),

@@ -5,12 +5,13 @@
 
 use crate::config::{Limits, LogSink, PeerConfig, RuntimeConfig};
 use crate::report::ThreadStatistics;
+use crate::runtime::RuntimeCounters;
 use crate::wake::Waker;
 use protocol::{Address, Event, ModuleKind, Severity};
 use rustix::fd::OwnedFd;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use stdx::FixedMap;
 use types::NodeId;
@@ -65,6 +66,8 @@ pub(crate) struct ThreadShared {
 pub(crate) enum External {
     /// SIGTERM, Ctrl-C or the embedding program.
     StopRequested,
+    /// A write of the control log is on disk.
+    LogWritten { ticket: u64 },
     /// The addresses of a peer's host name, for the supervisor.
     Resolved { peer: usize, set: u64, addresses: Vec<SocketAddr> },
 }
@@ -123,7 +126,7 @@ pub(crate) struct Counters {
 pub(crate) struct Process {
     pub(crate) node: NodeId,
     pub(crate) cluster: String,
-    pub(crate) incarnation: Arc<AtomicU32>,
+    pub(crate) start: u64,
     pub(crate) limits: Limits,
     pub(crate) threads: Vec<ThreadShared>,
     pub(crate) modules: ModuleTable,
@@ -141,6 +144,8 @@ pub(crate) struct Process {
     /// Sockets of open links, so that a dying process can close them before it writes its trace.
     links: Mutex<FixedMap<u64, Arc<OwnedFd>>>,
     next_link: AtomicU64,
+    /// Threads that have stopped for good, but for their links.
+    stopped: AtomicUsize,
     pub(crate) unix_paths: Mutex<Vec<PathBuf>>,
     /// A signal asked this node to stop, and `main` has not been told.
     is_stop_signalled: AtomicBool,
@@ -149,6 +154,17 @@ pub(crate) struct Process {
 }
 
 impl Process {
+    /// Unusual things, counted.
+    pub(crate) fn counters(&self) -> RuntimeCounters {
+        let load = |cell: &AtomicU64| cell.load(Ordering::Relaxed);
+        RuntimeCounters {
+            dropped: self.peers.iter().map(|peer| load(&peer.dropped)).sum(),
+            undeliverable: load(&self.counters.undeliverable),
+            strangers_refused: load(&self.counters.strangers_refused),
+            connections_refused: load(&self.counters.connections_refused),
+        }
+    }
+
     pub(crate) fn new(config: &RuntimeConfig, threads: Vec<ThreadShared>) -> Self {
         let modules: Vec<Vec<Address>> = threads.iter().map(|thread| thread.modules.clone()).collect();
         let table = ModuleTable::new(config.node, &modules);
@@ -174,7 +190,7 @@ impl Process {
         Self {
             node: config.node,
             cluster: config.cluster.clone(),
-            incarnation: Arc::clone(&config.incarnation),
+            start: config.start,
             limits: config.limits.clone(),
             threads,
             modules: table,
@@ -188,6 +204,7 @@ impl Process {
             log: Arc::clone(&config.log),
             links: Mutex::new(FixedMap::default()),
             next_link: AtomicU64::new(0),
+            stopped: AtomicUsize::new(0),
             unix_paths: Mutex::new(Vec::new()),
             is_stop_signalled: AtomicBool::new(false),
             exit: AtomicI32::new(-1),
@@ -247,6 +264,16 @@ impl Process {
 
     pub(crate) fn forget_link(&self, key: u64) {
         unpoisoned(&self.links).remove(&key);
+    }
+
+    /// The calling thread will not handle anything any more.
+    pub(crate) fn stop_thread(&self) {
+        self.stopped.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// Whether all threads but one have stopped for good.
+    pub(crate) fn are_others_stopped(&self) -> bool {
+        self.stopped.load(Ordering::Acquire) + 1 >= self.threads.len()
     }
 
     /// Closes all links at once: what peers notice within microseconds when this process dies.

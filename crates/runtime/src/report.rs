@@ -88,5 +88,12 @@ pub(crate) fn report(process: &Process) -> RuntimeReport {
             connections: statistics.connections.load(Ordering::Relaxed),
         }
     });
-    RuntimeReport { threads: threads.collect() }
+    let counters = process.counters();
+    let counts = vec![
+        ("SIGNALS_WITHOUT_LINK", counters.dropped),
+        ("SIGNALS_UNDELIVERABLE", counters.undeliverable),
+        ("STRANGERS_REFUSED", counters.strangers_refused),
+        ("CLIENTS_REFUSED", counters.connections_refused),
+    ];
+    RuntimeReport { threads: threads.collect(), counts }
 }

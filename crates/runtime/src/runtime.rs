@@ -3,6 +3,7 @@
 use crate::config::{RuntimeConfig, StartError};
 use crate::exchange::exchanges;
 use crate::listeners::{Listener, ListenerKind};
+use crate::log_file::{self, LogFile};
 use crate::process::{External, Process, ThreadShared, unpoisoned};
 use crate::supervisor::{PeerPlan, Supervisor, SupervisorLimits};
 use crate::wake::Poller;
@@ -13,7 +14,7 @@ use protocol::{Address, Module, ModuleKind, RuntimeReport};
 use std::any::Any;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicPtr, Ordering};
 use std::thread::JoinHandle;
 
 /// A module that a thread of the runtime owns.
@@ -26,6 +27,8 @@ type Remains = Box<dyn Any + Send>;
 pub struct Runtime {
     process: Arc<Process>,
     threads: Vec<JoinHandle<Remains>>,
+    /// The thread that has the file of the control log.
+    io: Option<JoinHandle<()>>,
     addresses: BoundAddresses,
 }
 
@@ -56,14 +59,23 @@ pub struct RuntimeCounters {
 impl Runtime {
     /// Binds all addresses, then starts the threads of the layout with these modules on them.
     ///
-    /// The modules must be exactly those of the layout, with this node's addresses; anything else is a bug of the caller.
+    /// The modules must be exactly those of the layout, with this node's addresses; anything else is a bug of the caller. `log_file` is where `membership`
+    /// keeps its log; a node whose `membership` writes nothing needs none.
     pub fn start<S: Send + 'static>(
         config: RuntimeConfig,
         modules: Vec<(Address, BoxedModule<S>)>,
+        log_file: Option<LogFile>,
     ) -> Result<Self, StartError> {
         let (process, mut parts, addresses) = prepare(config, modules)?;
         crash::register(&process);
-        let mut runtime = Self { process, threads: Vec::new(), addresses };
+        let mut runtime = Self { process, threads: Vec::new(), io: None, addresses };
+        if let Some(file) = log_file {
+            let begun = log_file::begin(file, Arc::clone(&runtime.process));
+            let (writer, thread) =
+                begun.map_err(|error| StartError::System { what: "start a thread", error })?;
+            runtime.io = Some(thread);
+            parts[runtime.process.supervisor].log_writer = Some(writer);
+        }
         for part in parts.drain(..) {
             let process = Arc::clone(&runtime.process);
             let body = move || {
@@ -114,13 +126,7 @@ impl Runtime {
     /// Unusual things, counted.
     #[must_use]
     pub fn counters(&self) -> RuntimeCounters {
-        let load = |cell: &AtomicU64| cell.load(Ordering::Relaxed);
-        RuntimeCounters {
-            dropped: self.process.peers.iter().map(|peer| load(&peer.dropped)).sum(),
-            undeliverable: load(&self.process.counters.undeliverable),
-            strangers_refused: load(&self.process.counters.strangers_refused),
-            connections_refused: load(&self.process.counters.connections_refused),
-        }
+        self.process.counters()
     }
 
     /// Waits until a module asks for `Exit` and returns its code.
@@ -137,6 +143,9 @@ impl Runtime {
     fn join(&mut self) -> Vec<Remains> {
         // A thread that panicked has set the exit code (see `EndTogether`) and leaves nothing.
         let remains = self.threads.drain(..).filter_map(|thread| thread.join().ok()).collect();
+        if let Some(thread) = self.io.take() {
+            let _ = thread.join();
+        }
         for path in unpoisoned(&self.process.unix_paths).drain(..) {
             let _ = std::fs::remove_file(path);
         }
@@ -208,6 +217,7 @@ fn prepare<S>(
             exchange,
             listeners: Vec::new(),
             supervisor: (index == process.supervisor).then(|| supervisor(&process)),
+            log_writer: None,
             spin: config.spin,
             threads_have_cpus,
             epoll: Poller::create().map_err(system("make an epoll instance"))?,

@@ -96,6 +96,8 @@ struct PeerState {
     role: Role,
     phase: Phase,
     set: u64,
+    /// The peer's process at the other end of the set, and where it connected from.
+    process: Option<(u64, String)>,
     opened: FixedSet<(usize, usize)>,
     pairing: Option<Pairing>,
     table: Option<Arc<PeerTable>>,
@@ -132,6 +134,7 @@ impl Supervisor {
                 role,
                 phase: Phase::Down,
                 set: 0,
+                process: None,
                 opened: FixedSet::default(),
                 pairing: None,
                 table: None,
@@ -203,11 +206,23 @@ impl Supervisor {
         steps.push(Step::Order { thread: 0, order });
     }
 
+    /// Why a hello comes from a second process with the id of a peer that is connected already; `None` if it does not.
+    pub(crate) fn refuse_second(&self, index: usize, hello: &Hello, from: &str) -> Option<String> {
+        let peer = &self.peers[index];
+        let (start, first) = peer.process.as_ref().filter(|_| peer.phase == Phase::Up)?;
+        (hello.start != *start).then(|| {
+            format!(
+                "node {} runs already, connected from {first}; another one connects from {from}",
+                hello.node
+            )
+        })
+    }
+
     /// A peer connected and said an acceptable hello.
     pub(crate) fn on_hello(
         &mut self,
         index: usize,
-        hello: &Hello,
+        (hello, from): (&Hello, &str),
         (socket, version, leftover): (OwnedFd, u16, Vec<u8>),
         now: Instant,
         steps: &mut Vec<Step>,
@@ -228,6 +243,7 @@ impl Supervisor {
             let peer = &mut self.peers[index];
             peer.set += 1;
             peer.phase = Phase::Filling;
+            peer.process = Some((hello.start, from.to_owned()));
             peer.at = Some(now + self.limits.open_timeout);
             peer.pairing = Some(Pairing::new(self.thread_count, table.thread_count, self.limits.links_max));
             peer.table = Some(Arc::clone(&table));

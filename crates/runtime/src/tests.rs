@@ -12,7 +12,7 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use stdx::{Duration, Instant, Now};
 use types::{Epoch, NodeId, PartitionId, TransactionId};
@@ -41,6 +41,7 @@ enum Seen {
     Writable,
     LinkUp(NodeId),
     LinkDown(NodeId),
+    ProcessExited(NodeId, u64),
     Deadline { late: bool },
     Signal(Address, u64),
     Report(protocol::RuntimeReport),
@@ -248,6 +249,10 @@ impl Module for Toy {
             }
             Input::LinkUp { node } => drop(self.seen.send(Seen::LinkUp(node))),
             Input::LinkDown { node } => drop(self.seen.send(Seen::LinkDown(node))),
+            Input::LogWritten { .. } => {}
+            Input::ProcessExited { node, start } => {
+                drop(self.seen.send(Seen::ProcessExited(node, start)));
+            }
             Input::Report(report) => drop(self.seen.send(Seen::Report(*report))),
             Input::StopRequested => outputs.request(RequestToRuntime::Exit(7)),
             Input::Deadline => {
@@ -321,7 +326,7 @@ impl Setup {
         RuntimeConfig {
             node: NodeId(self.node),
             cluster: self.cluster.to_owned(),
-            incarnation: Arc::new(AtomicU32::new(0)),
+            start: u64::from(self.node),
             layout: Layout::plan(&request).unwrap(),
             spin: self.spin,
             cluster_tcp: Some(loopback(self.cluster_port)),
@@ -362,7 +367,7 @@ impl Setup {
             (me, Box::new(toy) as BoxedModule<u64>)
         });
         let modules = modules.collect();
-        let runtime = Some(Runtime::start(config, modules).unwrap());
+        let runtime = Some(Runtime::start(config, modules, None).unwrap());
         Node { runtime, seen, handled_at_echo, gate }
     }
 }

@@ -24,6 +24,7 @@ use crate::crash;
 use crate::exchange::{Control, Exchange, Parcel};
 use crate::links::{Links, Stranger};
 use crate::listeners::Listener;
+use crate::log_file::LogWriter;
 use crate::process::{External, Process, ThreadShared};
 use crate::report::{Counting, PUBLISH_INTERVAL, report};
 use crate::runtime::BoxedModule;
@@ -101,6 +102,8 @@ enum What<S> {
 enum Notice {
     LinkUp(NodeId),
     LinkDown(NodeId),
+    ProcessExited(NodeId, u64),
+    LogWritten(u64),
     SecurityChanged(ConnectionId),
     Writable(ConnectionId),
     Closed(ConnectionId, protocol::CloseReason),
@@ -145,6 +148,7 @@ pub(crate) struct WorkerParts<S> {
     pub(crate) exchange: Exchange<S>,
     pub(crate) listeners: Vec<Listener>,
     pub(crate) supervisor: Option<Supervisor>,
+    pub(crate) log_writer: Option<LogWriter>,
     pub(crate) spin: SpinMethod,
     pub(crate) threads_have_cpus: bool,
     pub(crate) epoll: rustix::fd::OwnedFd,
@@ -165,6 +169,8 @@ pub(crate) struct Worker<S> {
     strangers: Vec<Option<Stranger>>,
     stranger_generation: u32,
     supervisor: Option<Supervisor>,
+    /// On the thread of `membership`.
+    log_writer: Option<LogWriter>,
     poller: Poller,
     readiness: Vec<Readiness>,
     timers: Deadlines<Timer>,
@@ -217,6 +223,7 @@ impl<S: Send + 'static> Worker<S> {
             strangers: Vec::new(),
             stranger_generation: 0,
             supervisor: parts.supervisor,
+            log_writer: parts.log_writer,
             poller: Poller::new(parts.epoll),
             readiness: Vec::new(),
             timers: Deadlines::default(),
@@ -267,12 +274,18 @@ impl<S: Send + 'static> Worker<S> {
         self.take_events();
         self.take_parcels();
         self.read_ready_links();
+        self.look_at_clock();
         self.queue.append(&mut self.continues);
         self.run_queue();
         self.serve_clients();
         self.run_queue();
         self.run_deadlines();
         self.flush();
+    }
+
+    /// Input was taken: what serves it must not believe that it is earlier. (The process may have been stopped meanwhile, and its lease be over.)
+    fn look_at_clock(&mut self) {
+        self.now.monotonic = clock::monotonic();
     }
 
     fn settle_in(&mut self) {
@@ -302,7 +315,13 @@ impl<S: Send + 'static> Worker<S> {
     fn leave(&mut self) {
         self.release_held();
         self.flush();
-        self.links.close_all();
+        if self.supervisor.is_some() {
+            self.say_farewell();
+            self.process.close_all_links();
+        } else {
+            // Links stay open, though nobody reads them, until the farewell is said.
+            self.process.stop_thread();
+        }
         self.counting.publish(self.now.monotonic, &self.process.threads[self.index].statistics);
     }
 
@@ -463,6 +482,7 @@ impl<S: Send + 'static> Worker<S> {
         for external in self.shared().take_external() {
             match external {
                 External::StopRequested => self.on_stop_requested(),
+                External::LogWritten { ticket } => self.notify_membership(Notice::LogWritten(ticket)),
                 External::Resolved { peer, set, addresses } => self.on_resolved(peer, set, &addresses),
             }
         }
@@ -507,6 +527,8 @@ impl<S: Send + 'static> Worker<S> {
         let input = match notice {
             Notice::LinkUp(node) => Input::LinkUp { node },
             Notice::LinkDown(node) => Input::LinkDown { node },
+            Notice::ProcessExited(node, start) => Input::ProcessExited { node, start },
+            Notice::LogWritten(ticket) => Input::LogWritten { ticket },
             Notice::SecurityChanged(connection) => Input::SecurityChanged { connection },
             Notice::Writable(connection) => Input::Writable { connection },
             Notice::Closed(connection, reason) => Input::Closed { connection, reason },
@@ -601,6 +623,7 @@ impl<S: Send + 'static> Worker<S> {
         }
         let rare = self.outputs.shared.is_empty()
             && self.outputs.events.is_empty()
+            && self.outputs.log_writes.is_empty()
             && self.outputs.requests.is_empty();
         if !rare {
             self.settle_rare(module);
@@ -626,6 +649,12 @@ impl<S: Send + 'static> Worker<S> {
     fn settle_rare(&mut self, module: usize) {
         for event in std::mem::take(&mut self.outputs.events) {
             self.process.log_event(&event);
+        }
+        for write in std::mem::take(&mut self.outputs.log_writes) {
+            match &self.log_writer {
+                Some(writer) => writer.write(write),
+                None => stdx::require!(false, "this node has no file for its control log"),
+            }
         }
         for request in std::mem::take(&mut self.outputs.requests) {
             match request {

@@ -1,4 +1,10 @@
-//! Runs seeds: `--seed N` one, with its transcript; `--seeds N [--first M]` a campaign on all CPUs, with a summary.
+//! `--mutants [--seeds N] [--only NAME] [--world NAME]`: which seed catches which deliberate bug (with the feature `mutants`).
+//!
+//! `--exhaustive NAME|all [--states N]`: everything in a small world is tried.
+//!
+//! `--points [--seeds N]`: every signal with everything that can go wrong with it, each in the first of N seeds in which it strikes.
+//!
+//! Runs seeds: `--seed N` one, with its transcript (`--detail`: with what is said); `--seeds N [--first M]` a campaign on all CPUs, with a summary.
 //!
 //! A campaign has a process per CPU, which runs one seed after the other: simulations in one process would wait for each other's
 //! readers before they free memory, and a seed with little of it would not repeat exactly. What ends the process ends one seed.
@@ -10,7 +16,9 @@
     reason = "a program that drives the simulator; the simulator itself knows no clock and no thread"
 )]
 
-use simulator::{Outcome, Scenario, run, run_seed};
+use simulator::world::{SIGNALS, STEPS};
+use simulator::{Outcome, Scenario, run_seed};
+use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -20,6 +28,8 @@ const LINES_OF_ONE: usize = 1_000_000;
 /// A process of a campaign says with these words which seed it begins, and what became of it.
 const BEGINS: &str = "begins";
 const ENDED: &str = "ended";
+/// And which fault point it had, and whether that struck.
+const POINT: &str = "point";
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -28,23 +38,103 @@ fn main() {
         arguments.get(position + 1)?.parse::<u64>().ok()
     };
     let first = value("--first").unwrap_or(0);
+    if arguments.iter().any(|argument| argument == "--points") {
+        std::process::exit(i32::from(points(value("--seeds").unwrap_or(40)) > 0));
+    }
+    if let Some(position) = arguments.iter().position(|argument| argument == "--exhaustive") {
+        let states = value("--states").unwrap_or(u64::MAX);
+        std::process::exit(i32::from(exhaustive(arguments.get(position + 1), states) > 0));
+    }
+    if arguments.iter().any(|argument| argument == "--mutants") {
+        let word = |name: &str| {
+            let position = arguments.iter().position(|argument| argument == name)?;
+            arguments.get(position + 1)
+        };
+        let survivors = mutants(value("--seeds").unwrap_or(2_000), word("--only"), word("--world"));
+        std::process::exit(i32::from(survivors > 0));
+    }
     let failures = match (value("--seed"), value("--seeds"), value("--every")) {
-        (Some(seed), _, _) => one(seed),
+        (Some(seed), _, _) => one(seed, arguments.iter().any(|argument| argument == "--detail")),
         (None, Some(count), None) => campaign(first, count),
         (None, Some(count), Some(every)) => {
             share((first..first + count).step_by(usize::try_from(every).unwrap()))
         }
         (None, None, _) => {
-            println!("simulate --seed N | --seeds N [--first M]");
+            println!("simulate --seed N [--detail] | --seeds N [--first M]");
             2
         }
     };
     std::process::exit(i32::from(failures > 0));
 }
 
-fn one(seed: u64) -> u64 {
+/// Tries everything in the small world of a name, or in all of them.
+fn exhaustive(name: Option<&String>, states: u64) -> u64 {
+    let is_wanted = |name: &str, world: &simulator::exhaustive::Named| name == world.name || name == "all";
+    let worlds = simulator::exhaustive::WORLDS.iter();
+    let wanted: Vec<_> = worlds.filter(|world| name.is_some_and(|name| is_wanted(name, world))).collect();
+    let mut failed = u64::from(wanted.is_empty());
+    for world in &wanted {
+        let started = Instant::now();
+        let report = (world.run)(states);
+        let end = if report.is_complete { "all" } else { "not all" };
+        println!(
+            "{}: {end} tried: {} states, {} steps, {} ends, schedules of up to {} choices, {:.1} s ({})",
+            world.name,
+            report.states,
+            report.steps,
+            report.ends,
+            report.depth,
+            started.elapsed().as_secs_f64(),
+            world.about
+        );
+        if let Some(failure) = report.failure {
+            println!("{failure}");
+            failed += 1;
+        }
+    }
+    if wanted.is_empty() {
+        let names = simulator::exhaustive::WORLDS.iter().map(|world| world.name).collect::<Vec<_>>();
+        println!("--exhaustive all, or one of {}", names.join(", "));
+    }
+    failed
+}
+
+/// Looks for the first seed that catches each deliberate bug, and prints the table of `simulator::mutants` and of the documentation.
+#[cfg(feature = "mutants")]
+fn mutants(seeds: u64, only: Option<&String>, world: Option<&String>) -> u64 {
+    use simulator::mutants::Bug;
+    std::panic::set_hook(Box::new(|_| {}));
+    let mut survivors = 0;
+    for bug in Bug::all().into_iter().filter(|bug| only.is_none_or(|only| *only == bug.name())) {
+        let started = Instant::now();
+        let kill = bug.first_kill(seeds, world.map(String::as_str));
+        survivors += u64::from(kill.is_none());
+        let seconds = started.elapsed().as_secs_f64();
+        match kill {
+            Some(kill) => println!(
+                "(\"{}\", WorldKind::{:?}, {}), // {seconds:.1} s: {}",
+                bug.name(),
+                kill.world,
+                kill.seed,
+                kill.checker.chars().take(160).collect::<String>().replace('\n', " ")
+            ),
+            None => println!("\"{}\", // {seeds} seeds in {seconds:.1} s do not catch it", bug.name()),
+        }
+    }
+    survivors
+}
+
+/// Without the feature there are no bugs to look for.
+#[cfg(not(feature = "mutants"))]
+fn mutants(_seeds: u64, _only: Option<&String>, _world: Option<&String>) -> u64 {
+    println!("built without the feature `mutants`");
+    1
+}
+
+fn one(seed: u64, is_detailed: bool) -> u64 {
     let scenario = Scenario::from_seed(seed);
     println!("{scenario:?}");
+    let run = if is_detailed { simulator::run_in_detail } else { simulator::run };
     let outcome = run(&scenario, LINES_OF_ONE);
     println!("{}", outcome.tail);
     println!("{}", report(seed, &outcome));
@@ -69,7 +159,18 @@ fn share(seeds: impl Iterator<Item = u64>) -> u64 {
         if failed > 0 {
             println!("{}", report(seed, &outcome));
         }
-        println!("{ENDED} {failed} {} {}", outcome.steps, outcome.virtual_time);
+        if let Some((point, is_hit)) = outcome.point {
+            let verdict = if is_hit { "hit" } else { "missed" };
+            println!("{POINT} {} {:?} {verdict}", point.signal, point.step);
+        }
+        let injected =
+            outcome.injected.iter().map(|(what, count)| format!(" {}={count}", what.replace(' ', "_")));
+        println!(
+            "{ENDED} {failed} {} {}{}",
+            outcome.steps,
+            outcome.virtual_time,
+            injected.collect::<String>()
+        );
     }
     0
 }
@@ -79,6 +180,9 @@ struct Totals {
     failed: u64,
     steps: u64,
     virtual_time: u64,
+    injected: BTreeMap<String, u64>,
+    /// How often each fault point was drawn, and struck.
+    points: BTreeMap<(String, String), (u64, u64)>,
 }
 
 fn campaign(first: u64, count: u64) -> u64 {
@@ -91,6 +195,10 @@ fn campaign(first: u64, count: u64) -> u64 {
             .collect();
         shares.into_iter().map(|share| share.join().unwrap()).collect()
     });
+    let mut injected: BTreeMap<&str, u64> = BTreeMap::new();
+    for (what, count) in shares.iter().flat_map(|share| &share.injected) {
+        *injected.entry(what).or_default() += count;
+    }
     let sum = |part: fn(&Totals) -> u64| shares.iter().map(part).sum::<u64>();
     let (failed, seconds) = (sum(|share| share.failed), started.elapsed().as_secs_f64());
     println!(
@@ -99,6 +207,58 @@ fn campaign(first: u64, count: u64) -> u64 {
         Duration::from_nanos(sum(|share| share.virtual_time)).as_secs_f64(),
         count as f64 / seconds
     );
+    let injected = injected.iter().map(|(what, count)| format!("{} {count}", what.replace('_', " ")));
+    println!("injected: {}", injected.collect::<Vec<String>>().join(", "));
+    print_points(shares.iter().flat_map(|share| &share.points));
+    failed
+}
+
+/// Which fault points struck, and which never did.
+fn print_points<'a>(drawn: impl Iterator<Item = (&'a (String, String), &'a (u64, u64))>) {
+    let mut points: BTreeMap<&(String, String), (u64, u64)> = BTreeMap::new();
+    for (name, (drawn, hit)) in drawn {
+        let sum = points.entry(name).or_default();
+        *sum = (sum.0 + drawn, sum.1 + hit);
+    }
+    let struck = points.values().filter(|(_, hit)| *hit > 0).count();
+    let hits = points.values().map(|(_, hit)| hit).sum::<u64>();
+    let all = SIGNALS.len() * STEPS.len();
+    println!("fault points: {} of {all} drawn, {struck} struck, {hits} times in all", points.len());
+    let missed = points.iter().filter(|(_, (_, hit))| *hit == 0);
+    let missed: Vec<String> =
+        missed.map(|((signal, step), (drawn, _))| format!("{signal} {step} ({drawn} drawn)")).collect();
+    if !missed.is_empty() {
+        println!("never struck: {}", missed.join(", "));
+    }
+}
+
+/// Every signal with every step, each in the first of so many seeds in which it strikes.
+fn points(tries: u64) -> u64 {
+    let (mut failed, mut struck, mut missed) = (0, 0, Vec::new());
+    for signal in SIGNALS {
+        for step in STEPS {
+            let strikes = (0..tries).any(|seed| {
+                let mut scenario = Scenario::from_seed(seed);
+                scenario.point = None;
+                scenario.add_point(signal, step);
+                let is_wanted = scenario.point.is_some_and(|point| point.step == step);
+                let outcome = is_wanted.then(|| simulator::run(&scenario, 0));
+                let is_struck = outcome.as_ref().is_some_and(|o| o.point.is_some_and(|(_, is_hit)| is_hit));
+                if let Some(failure) = outcome.and_then(|outcome| outcome.failure) {
+                    println!("{signal} {step:?}, seed {seed}: {failure}");
+                    failed += 1;
+                }
+                is_struck
+            });
+            if strikes {
+                struck += 1;
+            } else {
+                missed.push(format!("{signal} {step:?}"));
+            }
+        }
+    }
+    println!("{struck} of {} fault points struck, {failed} runs failed", SIGNALS.len() * STEPS.len());
+    println!("never struck in {tries} seeds: {}", missed.join(", "));
     failed
 }
 
@@ -124,7 +284,17 @@ fn overseen_share(first: u64, until: u64, every: u64) -> Totals {
                     totals.failed += number();
                     totals.steps += number();
                     totals.virtual_time += number();
+                    for (what, count) in words.filter_map(|word| word.split_once('=')) {
+                        *totals.injected.entry(what.to_owned()).or_default() +=
+                            count.parse::<u64>().unwrap_or(0);
+                    }
                     next = running.take().map_or(until, |seed| seed + every);
+                }
+                Some(POINT) => {
+                    let mut word = || words.next().unwrap_or_default().to_owned();
+                    let (drawn, hit) = totals.points.entry((word(), word())).or_default();
+                    *drawn += 1;
+                    *hit += u64::from(words.next() == Some("hit"));
                 }
                 _ => println!("{line}"),
             }

@@ -60,6 +60,8 @@ pub struct Client {
     is_closing: bool,
     /// When it is run next, whatever arrives before.
     wake_at: Option<u64>,
+    /// If somebody wants to know: what it heard last, and what it did then.
+    pub exchange: Option<String>,
 }
 
 struct Connected {
@@ -92,6 +94,7 @@ impl Client {
             is_finished: false,
             is_closing: false,
             wake_at: None,
+            exchange: None,
         }
     }
 
@@ -195,7 +198,10 @@ impl Client {
     /// Reads answers and lets the script go on; gives a time at which it wants to be run again.
     pub fn run(&mut self, now: u64, prng: &mut Prng) -> Option<u64> {
         let answer = self.next_answer()?;
-        match self.script.next(now, prng, answer) {
+        let heard = self.exchange.is_some().then(|| format!("{answer:?}"));
+        let action = self.script.next(now, prng, answer);
+        self.exchange = heard.map(|heard| format!("{heard} -> {action:?}"));
+        match action {
             Action::Query(text) => {
                 let Some(connected) = &mut self.connection else {
                     self.pending = Some(Answer::Lost);

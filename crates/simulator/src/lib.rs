@@ -4,6 +4,10 @@
 //! scheduler; clients speak MySQL bytes through the client half of `mysql_protocol`. The same seed gives the same transcript, always.
 //!
 //! - `world`: nodes, queues, the clock, the network; what happens next is drawn from the seed.
+//! - `control`: a world of its own, of control logs only.
+//! - `detect`: and one of failure detectors only.
+//! - `mutants`: deliberate bugs, and the seeds that catch them.
+//! - `exhaustive`: worlds so small that everything in them is tried.
 //! - `client`: connections, and scripts that talk over them.
 //! - `workload`: what clients do. `check`: what must hold afterwards. `scenario`: a seed becomes shape, workload and faults, and is run.
 //!
@@ -11,9 +15,14 @@
 
 pub mod check;
 pub mod client;
+pub mod control;
+pub mod detect;
+pub mod exhaustive;
+#[cfg(feature = "mutants")]
+pub mod mutants;
 pub mod scenario;
 pub mod transcript;
 pub mod workload;
 pub mod world;
 
-pub use scenario::{Outcome, Scenario, run, run_seed};
+pub use scenario::{Outcome, Scenario, run, run_in_detail, run_seed};

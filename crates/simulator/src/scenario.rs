@@ -1,8 +1,8 @@
 //! A seed becomes a cluster, a workload and faults; the run is judged.
 //!
-//! Phases: the cluster starts; tables are made; clients work (and nodes, connections and statements end among them); when all clients have
-//! ended, everything is read back and checked; at last nothing may be left over: no open transaction, lock, wait or undecided row, and all
-//! replicas of a partition are equal.
+//! Phases: the cluster starts; tables are made; clients work (and nodes, connections and statements end among them: the survivors take over, and
+//! every client goes on); when all clients have ended, everything is read back and checked; at last nothing may be left over: no open
+//! transaction, lock, wait or undecided row, and all replicas of a partition are equal.
 //!
 //! Half of the seeds are plain; the other half has extras: workloads that collide on unique keys, kills, broken connections, small memory,
 //! tiny slices, an SQL node that dies and comes back or joins late.
@@ -12,12 +12,14 @@ use crate::client::{Client, Script};
 use crate::workload::bank::{ACCOUNT_COUNT, Bank, FIRST_BALANCE};
 use crate::workload::disturbance::{Killer, Sleeper};
 use crate::workload::lists::Lists;
+use crate::workload::numbers::Numbers;
 use crate::workload::registers::{Event, KEY_COUNT, Operation, Registers};
 use crate::workload::renames::{NameReader, Renamer};
 use crate::workload::schema::{RowChanger, SchemaChanger};
 use crate::workload::setup::Setup;
 use crate::workload::uniques::{self, Uniques};
-use crate::world::{Shape, World};
+use crate::world::{Disruption, FaultPoint, MANAGEMENT, MARKER_TIME, SIGNALS, STEPS, Shape, Step, World};
+use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet};
 use stdx::Prng;
 use types::NodeId;
@@ -26,12 +28,29 @@ use types::NodeId;
 const START_MS: u64 = 20_000;
 /// Virtual milliseconds that a workload may take.
 const WORK_MS: u64 = 120_000;
-/// Virtual milliseconds that it may take when a data node is lost for good: statements that need it are tried again for seconds, one after the other.
-const WORK_AFTER_CRASH_MS: u64 = 1_200_000;
 /// Memory of a data node that is small for what the clients do.
 const MEMORY_SMALL: u64 = 4 << 20;
 /// The first SQL node.
 const SQL_NODE: NodeId = NodeId(67);
+/// Virtual milliseconds after which a fault is over and everybody knows what came of it.
+const FAULT_MS: u64 = 8_000;
+/// What is said when a transaction ends, and when its coordinator or a primary is lost.
+const COMMIT_SIGNALS: [&str; 12] = [
+    "Coordinate",
+    "Prepare",
+    "Prepared",
+    "Outcome",
+    "OutcomeRecorded",
+    "Replicate",
+    "Applied",
+    "Decided",
+    "CommitDone",
+    "Gather",
+    "RecoveryReport",
+    "CopyPiece",
+];
+/// Crashes at a signal.
+const CRASHES: [Step; 3] = [Step::CrashBeforeSend, Step::CrashAfterSend, Step::CrashOnReceive];
 /// Lines of transcript kept for a failure.
 const LINES_KEPT: usize = 400;
 
@@ -50,10 +69,27 @@ pub struct Scenario {
     pub banks: u64,
     /// Clients that change rows while the schema changes; 0: the schema does not change.
     pub changers: u64,
-    /// A data node dies while clients work.
-    pub crash: Option<NodeId>,
+    /// Rounds of schema changes; after an odd number there is an index.
+    pub rounds: u32,
+    /// The schema is changed through the last node, an SQL node if there is one, not through the first.
+    pub changes_through_last: bool,
+    /// What happens to data nodes while clients work, each some virtual milliseconds after the one before.
+    pub faults: Vec<(u64, Fault)>,
+    /// Disruptions that end by themselves, each at its virtual millisecond of the work.
+    pub disruptions: Vec<(u64, Disruption)>,
+    /// Something goes wrong at a signal.
+    pub point: Option<FaultPoint>,
     /// What else there is.
     pub extras: Extras,
+}
+
+/// What happens to a data node.
+#[derive(Clone, Copy, Debug)]
+pub enum Fault {
+    /// It dies, if its group keeps a member in sync.
+    Crash(NodeId),
+    /// It starts as another life, if it is dead.
+    Start(NodeId),
 }
 
 /// What half of the seeds have.
@@ -61,6 +97,8 @@ pub struct Scenario {
 pub struct Extras {
     /// Clients of the table with a unique key.
     pub uniques: u64,
+    /// Clients that insert rows with values that the cluster gives out.
+    pub numbers: u64,
     /// Clients that read a table while it is renamed; 0: it is not.
     pub name_readers: u64,
     /// A client kills statements and connections.
@@ -84,6 +122,10 @@ pub struct Outcome {
     pub steps: u64,
     /// Virtual nanoseconds.
     pub virtual_time: u64,
+    /// What was done to the cluster, and how often.
+    pub injected: BTreeMap<&'static str, u64>,
+    /// The point at which something should go wrong, and whether it did.
+    pub point: Option<(FaultPoint, bool)>,
     /// The last lines of the transcript.
     pub tail: String,
 }
@@ -112,8 +154,7 @@ impl Scenario {
             budget_max: 200,
             late: None,
         };
-        let crash = (replicas > 1 && prng.chance(1, 4))
-            .then(|| NodeId(u16::try_from(1 + prng.below(u64::from(data_nodes))).unwrap_or(1)));
+        let faults = Self::draw_faults(&mut prng, data_nodes, replicas);
         let mut scenario = Self {
             seed,
             shape,
@@ -121,18 +162,202 @@ impl Scenario {
             lists: prng.below(4),
             banks: prng.below(4),
             changers: if prng.chance(1, 3) { 1 + prng.below(3) } else { 0 },
-            crash,
+            rounds: 4,
+            changes_through_last: false,
+            faults,
+            disruptions: Vec::new(),
+            point: None,
             extras: Extras::default(),
         };
         if prng.chance(1, 2) {
             scenario.add_extras(&mut prng);
         }
+        if scenario.faults.is_empty() && replicas > 1 && prng.chance(1, 3) {
+            scenario.draw_disruptions(&mut prng);
+        }
+        // (A generator of its own: what seeds meant before is not drawn anew.)
+        let mut prng = Prng::new(seed ^ 0x51e4_b007);
+        if replicas > 1 && prng.chance(1, 6) {
+            scenario.draw_slowness(&mut prng);
+        }
+        if replicas > 1 && prng.chance(1, 10) {
+            scenario.draw_pauses(&mut prng);
+        }
+        // Drawn by another generator: what seeds meant before they had these stays.
+        let mut prng = Prng::new(seed ^ 0x7e5e_7000);
+        if prng.chance(1, 3) {
+            scenario.draw_resets(&mut prng);
+        }
+        if replicas > 1 && scenario.shape.late.is_none() && prng.chance(1, 24) {
+            scenario.draw_outage(&mut prng);
+        }
+        let mut prng = Prng::new(seed ^ 0xddd1_0000);
+        scenario.rounds += u32::from(prng.chance(1, 2));
+        if prng.chance(1, 3) {
+            scenario.changes_through_last = true;
+        }
+        if prng.chance(1, 3) {
+            scenario.extras.numbers = 1 + prng.below(4);
+        }
+        // Drawn apart, so that it does not change what else a seed means.
+        let mut prng = Prng::new(seed ^ 0x00fa_0175);
+        if prng.chance(1, 4) {
+            let (signal, step) = (SIGNALS[prng.index(SIGNALS.len())], STEPS[prng.index(STEPS.len())]);
+            scenario.add_point(signal, step);
+        }
         scenario
+    }
+
+    /// The cluster of this seed, with [`Self::draw_pauses`]; None if it has no second replica.
+    #[must_use]
+    pub fn paused(seed: u64) -> Option<Self> {
+        let mut scenario = Self::from_seed(seed);
+        if scenario.shape.replicas < 2 {
+            return None;
+        }
+        scenario.draw_pauses(&mut Prng::new(seed));
+        Some(scenario)
+    }
+
+    /// Connections break between nodes that live, those of SQL nodes too, and are there again before anybody is left out for that. Links of an
+    /// SQL node are cut for longer, too: it is left out by nobody.
+    fn draw_resets(&mut self, prng: &mut Prng) {
+        let mut nodes: Vec<NodeId> = (1..=self.shape.data_nodes).map(NodeId).collect();
+        nodes.extend((0..self.shape.sql_nodes).map(|index| NodeId(SQL_NODE.0 + index)));
+        nodes.push(MANAGEMENT);
+        for _ in 0..1 + prng.below(6) {
+            let (one, other) = (nodes[prng.index(nodes.len())], nodes[prng.index(nodes.len())]);
+            let after = 1 + prng.below(200);
+            let is_of_sql = one == SQL_NODE || other == SQL_NODE;
+            if one == other {
+                continue;
+            }
+            let disruption = if is_of_sql && prng.chance(1, 3) {
+                Disruption::Cut {
+                    from: one,
+                    to: other,
+                    is_both_ways: true,
+                    time: (1 + prng.below(5_000)) * 1_000_000,
+                }
+            } else {
+                Disruption::Reset { one, other, time: (1 + prng.below(60)) * 1_000_000 }
+            };
+            self.disruptions.push((after, disruption));
+        }
+    }
+
+    /// The management node is away for longer than anybody waits for a view, and a data node dies just then, or the links to it are cut for as long.
+    fn draw_outage(&mut self, prng: &mut Prng) {
+        let (at, time) = (1 + prng.below(150), (7_000 + prng.below(3_000)) * 1_000_000);
+        self.disruptions.clear();
+        self.faults.clear();
+        self.disruptions.push((at, Disruption::Bounce { node: MANAGEMENT, time }));
+        let victim = NodeId(u16::try_from(1 + prng.below(u64::from(self.shape.data_nodes))).unwrap_or(1));
+        if prng.chance(1, 2) {
+            self.faults.push((at + prng.below(20), Fault::Crash(victim)));
+            self.faults.push((prng.below(9_000), Fault::Start(victim)));
+            return;
+        }
+        let others: Vec<NodeId> =
+            (1..=self.shape.data_nodes).map(NodeId).filter(|node| *node != victim).collect();
+        let at = at + prng.below(20);
+        for other in others {
+            let cut = Disruption::Cut { from: victim, to: other, is_both_ways: true, time: 8_500_000_000 };
+            self.disruptions.push((at, cut));
+        }
+    }
+
+    /// What this seed means with replicas, transactions over several partitions, and a crash at a signal of the commit or the takeover.
+    #[must_use]
+    pub fn struck(seed: u64) -> Self {
+        let mut scenario = Self::from_seed(seed);
+        let mut prng = Prng::new(seed ^ 0x00fa_0177);
+        if scenario.shape.replicas < 2 {
+            (scenario.shape.data_nodes, scenario.shape.replicas) = (4, 2);
+        }
+        scenario.banks = scenario.banks.max(2);
+        scenario.lists = scenario.lists.max(1);
+        scenario.disruptions.clear();
+        if prng.chance(1, 2) {
+            scenario.faults.clear();
+        }
+        let signal = COMMIT_SIGNALS[prng.index(COMMIT_SIGNALS.len())];
+        scenario.add_point(signal, CRASHES[prng.index(CRASHES.len())]);
+        scenario
+    }
+
+    /// A point at which something goes wrong, if this cluster has replicas and nothing else cuts its links. What is cut must not be one of those that
+    /// are left when others are dead: then the signal is late.
+    pub fn add_point(&mut self, signal: &'static str, step: Step) {
+        if self.shape.replicas < 2 || !self.disruptions.is_empty() {
+            return;
+        }
+        let mut prng = Prng::new(self.seed ^ 0x00fa_0176);
+        let step = if step == Step::Cut && !self.faults.is_empty() { Step::Delay } else { step };
+        let skip = [0, prng.below(4), prng.below(40)][prng.index(3)];
+        let restart_ms = if prng.chance(3, 4) { 1 + prng.below(20) } else { 0 };
+        self.point = Some(FaultPoint { signal, step, skip, restart_ms });
+    }
+
+    /// Nodes that stand still, links that are cut, a management node that dies. Who is silent for too long leaves; if it lives, it ends when it hears of that.
+    fn draw_disruptions(&mut self, prng: &mut Prng) {
+        let data_nodes = u64::from(self.shape.data_nodes);
+        let any = |prng: &mut Prng| {
+            let number = prng.below(data_nodes + 1);
+            if number == 0 { MANAGEMENT } else { NodeId(u16::try_from(number).unwrap_or(1)) }
+        };
+        for _ in 0..1 + prng.below(3) {
+            let milliseconds = match prng.below(4) {
+                0 => 1 + prng.below(100),
+                1 => 150 + prng.below(100),
+                2 => 300 + prng.below(1_500),
+                _ => 3_000 + prng.below(3_000),
+            };
+            let (time, node, other) = (milliseconds * 1_000_000, any(prng), any(prng));
+            let disruption = match prng.below(4) {
+                0 => Disruption::Bounce { node: MANAGEMENT, time },
+                1 => Disruption::Pause { node, time },
+                _ if node == other => continue,
+                kind => Disruption::Cut { from: node, to: other, is_both_ways: kind == 2, time },
+            };
+            self.disruptions.push((1 + prng.below(200), disruption));
+        }
+    }
+
+    /// A node that gets little of its CPU: it stands still most of the time, but never for long. Deaths may come on top of that.
+    fn draw_slowness(&mut self, prng: &mut Prng) {
+        let number = 1 + prng.below(u64::from(self.shape.data_nodes));
+        let node = NodeId(u16::try_from(number).unwrap_or(1));
+        let (mut at, rounds, pause_max) =
+            (1 + prng.below(100), 5 + prng.below(40), [5, 20, 40][prng.index(3)]);
+        for _ in 0..rounds {
+            let pause = 1 + prng.below(pause_max);
+            self.disruptions.push((at, Disruption::Pause { node, time: pause * 1_000_000 }));
+            at += pause + 1 + prng.below(4);
+        }
+    }
+
+    /// Nothing but single-row statements through all nodes, and data nodes that stand still for longer than their leases run, one after the other: when
+    /// one goes on, the others have left it out, and it does not know.
+    fn draw_pauses(&mut self, prng: &mut Prng) {
+        self.faults.clear();
+        self.disruptions.clear();
+        (self.lists, self.banks, self.registers) = (0, 0, 4 + prng.below(5));
+        let mut at = 20 + prng.below(100);
+        for _ in 0..1 + prng.below(3) {
+            let number = 1 + prng.below(u64::from(self.shape.data_nodes));
+            let node = NodeId(u16::try_from(number).unwrap_or(1));
+            let longest = [150, 1_500][prng.index(2)];
+            let pause = 150 + prng.below(longest);
+            self.disruptions.push((at, Disruption::Pause { node, time: pause * 1_000_000 }));
+            at += pause + prng.below(1_000);
+        }
     }
 
     fn add_extras(&mut self, prng: &mut Prng) {
         self.extras = Extras {
             uniques: prng.below(5),
+            numbers: 0,
             name_readers: if prng.chance(1, 4) { 1 + prng.below(3) } else { 0 },
             killer: prng.chance(1, 4),
             sleeper: prng.chance(1, 4),
@@ -159,6 +384,35 @@ impl Scenario {
         }
     }
 
+    /// Nodes die, often two soon after each other; most start again, and some die again before they are in sync.
+    fn draw_faults(prng: &mut Prng, data_nodes: u16, replicas: usize) -> Vec<(u64, Fault)> {
+        let mut faults: Vec<(u64, Fault)> = Vec::new();
+        if replicas < 2 || prng.chance(1, 3) {
+            return faults;
+        }
+        let node =
+            |prng: &mut Prng| NodeId(u16::try_from(1 + prng.below(u64::from(data_nodes))).unwrap_or(1));
+        for _ in 0..1 + prng.below(3) {
+            let first = node(prng);
+            faults.push((1 + prng.below(120), Fault::Crash(first)));
+            let second = node(prng);
+            if prng.chance(1, 3) {
+                let wait_max = if prng.chance(1, 2) { 4 } else { 60 };
+                faults.push((prng.below(wait_max), Fault::Crash(second)));
+            }
+            for node in [first, second] {
+                if prng.chance(3, 4) {
+                    faults.push((prng.below(20), Fault::Start(node)));
+                }
+                if prng.chance(1, 6) {
+                    faults.push((prng.below(8), Fault::Crash(node)));
+                    faults.push((prng.below(8), Fault::Start(node)));
+                }
+            }
+        }
+        faults
+    }
+
     fn scripts(&self, nodes: &[NodeId]) -> Vec<Box<dyn Script>> {
         let mut scripts: Vec<Box<dyn Script>> = Vec::new();
         for client in 0..self.registers {
@@ -174,7 +428,8 @@ impl Scenario {
             scripts.push(Box::new(RowChanger::new(nodes.to_vec(), client * 100, 40)));
         }
         if self.changers > 0 {
-            scripts.push(Box::new(SchemaChanger::new(nodes[0], 4)));
+            let node = if self.changes_through_last { nodes[nodes.len() - 1] } else { nodes[0] };
+            scripts.push(Box::new(SchemaChanger::new(node, self.rounds)));
         }
         self.add_extra_scripts(nodes, &mut scripts);
         scripts
@@ -184,6 +439,9 @@ impl Scenario {
         let extras = &self.extras;
         for client in 0..extras.uniques {
             scripts.push(Box::new(Uniques::new(nodes.to_vec(), client, 40)));
+        }
+        for _ in 0..extras.numbers {
+            scripts.push(Box::new(Numbers::new(nodes.to_vec(), 40)));
         }
         for reader in 0..extras.name_readers {
             let node = nodes[usize::try_from(reader + self.seed).unwrap_or(0) % nodes.len()];
@@ -213,6 +471,9 @@ impl Scenario {
         statements.extend(SchemaChanger::setup());
         statements.extend(Uniques::setup());
         statements.extend(Renamer::setup());
+        if self.extras.numbers > 0 {
+            statements.extend(Numbers::setup());
+        }
         statements
     }
 }
@@ -226,15 +487,38 @@ pub fn run_seed(seed: u64) -> Outcome {
 /// Runs a scenario, and keeps this many lines of its transcript.
 #[must_use]
 pub fn run(scenario: &Scenario, lines: usize) -> Outcome {
+    run_world(scenario, World::new(scenario.seed, scenario.shape.clone(), lines))
+}
+
+/// Runs a scenario, and keeps this many lines of its transcript with all that signals say.
+#[must_use]
+pub fn run_in_detail(scenario: &Scenario, lines: usize) -> Outcome {
     let mut world = World::new(scenario.seed, scenario.shape.clone(), lines);
-    let failure = drive(scenario, &mut world).err();
+    world.transcript.is_detailed = true;
+    run_world(scenario, world)
+}
+
+fn run_world(scenario: &Scenario, mut world: World) -> Outcome {
+    let driven = std::panic::AssertUnwindSafe(|| drive(scenario, &mut world));
+    let broken = |panic: Box<dyn Any + Send>| Err(text_of_panic(panic.as_ref()));
+    let failure = std::panic::catch_unwind(driven).unwrap_or_else(broken).err();
+    let failure = world.suspicion.take().or(failure);
     Outcome {
         failure,
         digest: world.transcript.digest(),
         steps: world.steps(),
         virtual_time: world.now(),
+        injected: std::mem::take(&mut world.injected),
+        point: scenario.point.map(|point| (point, world.is_point_hit())),
         tail: world.transcript.tail(),
     }
+}
+
+/// A block found an invariant broken, and says which.
+pub(crate) fn text_of_panic(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().cloned();
+    let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
+    format!("a block found an invariant broken: {}", text.unwrap_or_default())
 }
 
 fn drive(scenario: &Scenario, world: &mut World) -> Result<(), String> {
@@ -248,46 +532,78 @@ fn drive(scenario: &Scenario, world: &mut World) -> Result<(), String> {
         let client = world.add_client(Client::with_preamble(script, scenario.preamble()));
         world.run_client(client);
     }
-    disturb(scenario, world, first);
+    let mut faults_end = world.now();
+    if let Some(point) = scenario.point {
+        world.arm(point);
+    }
+    for (wait, disruption) in &scenario.disruptions {
+        world.disrupt_later(wait * 1_000_000, *disruption);
+        let end = world.now() + (wait + FAULT_MS) * 1_000_000 + disruption.time();
+        faults_end = faults_end.max(end);
+    }
+    let dead = disturb(scenario, world, first);
     let is_done = |world: &mut World| world.clients()[first..].iter().all(Client::is_finished);
-    let limit = if scenario.crash.is_some() { WORK_AFTER_CRASH_MS } else { WORK_MS };
-    if !world.run_until(limit, is_done) {
+    if !world.run_until(WORK_MS, is_done) {
         let stuck: Vec<usize> =
             (first..world.clients().len()).filter(|client| !world.clients()[*client].is_finished()).collect();
         let stuck: Vec<String> =
             stuck.iter().map(|client| format!("{client}: {}", world.clients()[*client].describe())).collect();
-        return Err(format!("clients did not end: {}", stuck.join("; ")));
+        return Err(format!("clients did not end: {}: {}", stuck.join("; "), unfinished(world)));
     }
     check_scripts(world)?;
-    if scenario.crash.is_none() {
-        let is_whole = |world: &mut World| nodes.iter().all(|node| world.accepts(*node));
-        if !world.run_until(START_MS, is_whole) {
-            return Err("an SQL node did not start again".to_owned());
-        }
-        check_rows(world, scenario, nodes[nodes.len() - 1])?;
-        check_uniques(world, nodes[nodes.len() - 1])?;
-        check_schema(world, &nodes)?;
-        check_nothing_left(world)?;
-        cluster::check(world)?;
+    // Then nothing goes wrong any more, everything is whole again, and who was left out has ended.
+    world.disarm();
+    if world.is_point_hit() {
+        faults_end = world.now() + FAULT_MS * 1_000_000;
     }
+    while world.now() < faults_end {
+        world.run_until(100, |_| false);
+    }
+    let is_disrupted = !scenario.disruptions.is_empty() || world.is_point_hit();
+    let is_dead = |node: &NodeId| dead.contains(node) || (is_disrupted && !world.is_alive(*node));
+    let alive: Vec<NodeId> = nodes.into_iter().filter(|node| !is_dead(node)).collect();
+    let is_whole = |world: &mut World| alive.iter().all(|node| world.accepts(*node));
+    if !world.run_until(START_MS, is_whole) {
+        let missing: Vec<&NodeId> = alive.iter().filter(|node| !world.accepts(**node)).collect();
+        return Err(format!("nodes {missing:?} did not come back: {}", unfinished(world)));
+    }
+    let last = alive[alive.len() - 1];
+    check_rows(world, scenario, last)?;
+    check_uniques(world, last)?;
+    check_numbers(world, scenario, last)?;
+    check_schema(world, &alive)?;
+    check_nothing_left(world, scenario)?;
+    cluster::check(world)?;
     check_registers(world)?;
     check_names(world)
 }
 
-/// Faults, while clients work.
-fn disturb(scenario: &Scenario, world: &mut World, first: usize) {
+/// Faults, while clients work; gives the nodes that are left dead.
+fn disturb(scenario: &Scenario, world: &mut World, first: usize) -> BTreeSet<NodeId> {
     let is_done = |world: &mut World| world.clients()[first..].iter().all(Client::is_finished);
     if let Some(late) = scenario.shape.late {
         let delay = world.prng.below(300_000_000);
         world.start_later(late, delay);
     }
+    let mut dead = BTreeSet::new();
     let mut restarts_left = scenario.extras.restarts;
-    let mut crash = scenario.crash;
+    let mut faults = scenario.faults.iter().copied().peekable();
+    let mut since_fault = world.now();
     let mut cuts_left = if scenario.extras.cuts { 20 } else { 0 };
-    while restarts_left > 0 || crash.is_some() || cuts_left > 0 {
-        let wait = 1 + world.prng.below(if cuts_left > 0 { 20 } else { 200 });
+    while restarts_left > 0 || faults.peek().is_some() || cuts_left > 0 {
+        let mut wait = 1 + world.prng.below(if cuts_left > 0 { 20 } else { 200 });
+        let due = faults.peek().map(|(wait, _)| since_fault + wait * 1_000_000);
+        let until_fault = due.map(|due| due.saturating_sub(world.now()).div_ceil(1_000_000));
+        wait = wait.min(until_fault.unwrap_or(wait));
         if world.run_until(wait, is_done) {
-            return;
+            return dead;
+        }
+        if due.is_some_and(|due| due <= world.now())
+            && let Some((_, fault)) = faults.next()
+        {
+            inflict(world, fault, &mut dead);
+            since_fault = world.now();
+            continue;
         }
         let working = world.clients().len() - first;
         if cuts_left > 0 && working > 0 {
@@ -299,10 +615,26 @@ fn disturb(scenario: &Scenario, world: &mut World, first: usize) {
             world.crash(SQL_NODE);
             let delay = world.prng.below(100_000_000);
             world.start_later(SQL_NODE, delay);
-        } else if let Some(node) = crash.take() {
-            world.crash(node);
         } else {
             restarts_left = restarts_left.saturating_sub(1);
+        }
+    }
+    dead
+}
+
+fn inflict(world: &mut World, fault: Fault, dead: &mut BTreeSet<NodeId>) {
+    match fault {
+        Fault::Crash(node) => {
+            if world.is_alive(node) && world.can_spare(node) {
+                world.crash(node);
+                dead.insert(node);
+            }
+        }
+        Fault::Start(node) => {
+            if dead.remove(&node) {
+                let delay = world.prng.below(10_000_000);
+                world.start_later(node, delay);
+            }
         }
     }
 }
@@ -338,6 +670,7 @@ fn check_scripts(world: &World) -> Result<(), String> {
         .chain(scripts::<SchemaChanger>(world).map(|script| &script.failure))
         .chain(scripts::<RowChanger>(world).map(|script| &script.failure))
         .chain(scripts::<Uniques>(world).map(|script| &script.failure))
+        .chain(scripts::<Numbers>(world).map(|script| &script.failure))
         .chain(scripts::<NameReader>(world).map(|script| &script.failure))
         .chain(scripts::<Renamer>(world).map(|script| &script.failure))
         .chain(scripts::<Killer>(world).map(|script| &script.failure))
@@ -412,12 +745,26 @@ fn check_uniques(world: &mut World, node: NodeId) -> Result<(), String> {
     }
 }
 
-/// Every node that serves SQL knows the same tables.
+/// Every row that was acknowledged is there, under a value that no other row has.
+fn check_numbers(world: &mut World, scenario: &Scenario, node: NodeId) -> Result<(), String> {
+    if scenario.extras.numbers == 0 {
+        return Ok(());
+    }
+    let counts = run_setup(world, node, vec!["SELECT COUNT(*) FROM sim.numbers".to_owned()])?;
+    let count: Option<u64> = counts.first().and_then(|row| row.first()?.as_ref()?.parse().ok());
+    let written: u64 = scripts::<Numbers>(world).map(|script| script.written).sum();
+    if count.is_none_or(|count| count < written) {
+        return Err(format!("{count:?} numbered rows, {written} were acknowledged"));
+    }
+    Ok(())
+}
+
+/// Every node that serves SQL knows the same tables, and no DDL job is left half done.
 fn check_schema(world: &mut World, nodes: &[NodeId]) -> Result<(), String> {
-    // A node that opened a moment ago hears of the newest version a moment later.
+    // A node that opened a moment ago hears of the newest version a moment later, and a job that was left is finished a moment later.
     let mut failure = None;
-    for _ in 0..20 {
-        failure = differing_schema(world, nodes)?;
+    for _ in 0..50 {
+        failure = differing_schema(world, nodes)?.or_else(|| cluster::unfinished(world));
         if failure.is_none() {
             return Ok(());
         }
@@ -459,10 +806,28 @@ fn check_names(world: &World) -> Result<(), String> {
 }
 
 /// After the last statement nothing may be held, waited for or undecided anywhere.
-fn check_nothing_left(world: &mut World) -> Result<(), String> {
-    if world.run_until(2_000, |world| world.ldms().all(transaction::Ldm::is_idle)) {
-        Ok(())
-    } else {
-        Err("something is left: an open transaction, a lock, a wait or an undecided row".to_owned())
+fn unfinished(world: &World) -> String {
+    world.ldms().flat_map(transaction::Ldm::unfinished).collect::<Vec<String>>().join("; ")
+}
+
+fn check_nothing_left(world: &mut World, scenario: &Scenario) -> Result<(), String> {
+    if !world.run_until(2_000, |world| world.ldms().all(transaction::Ldm::is_idle)) {
+        let left = unfinished(world);
+        return Err(format!("an open transaction, a lock, a wait or an undecided row is left: {left}"));
     }
+    // What is kept for sessions goes when they know or end. What was on its way to or from a node that was lost goes some time later.
+    let is_whole = scenario.faults.is_empty()
+        && scenario.disruptions.is_empty()
+        && scenario.point.is_none()
+        && scenario.extras.restarts == 0;
+    let milliseconds = if is_whole { 1_000 } else { 3 * MARKER_TIME.as_secs() * 1_000 };
+    let has_no_marker = |world: &mut World| {
+        world.ldms().all(|ldm| ldm.marker_count() == 0) && world.tcs().all(|tc| tc.open_count() == 0)
+    };
+    if !world.run_until(milliseconds, has_no_marker) {
+        let markers: usize = world.ldms().map(transaction::Ldm::marker_count).sum();
+        let commits: usize = world.tcs().map(transaction::Tc::open_count).sum();
+        return Err(format!("{markers} markers and {commits} commits are kept for ever"));
+    }
+    Ok(())
 }

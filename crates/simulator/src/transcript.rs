@@ -12,13 +12,31 @@ pub struct Transcript {
     kept: usize,
     digest: u64,
     count: u64,
+    /// Kept lines carry what signals say, not only their names.
+    pub is_detailed: bool,
 }
 
 impl Transcript {
     /// A transcript that keeps the last `kept` lines.
     #[must_use]
     pub fn new(kept: usize) -> Self {
-        Self { lines: VecDeque::new(), kept, digest: 0, count: 0 }
+        Self { lines: VecDeque::new(), kept, digest: 0, count: 0, is_detailed: false }
+    }
+
+    /// Adds a line; the detail is kept with it if details are wanted, and never counts.
+    pub fn push_with(&mut self, line: String, detail: impl FnOnce() -> String) {
+        self.push(line);
+        if self.is_detailed
+            && let Some(last) = self.lines.back_mut()
+        {
+            last.push(' ');
+            last.push_str(&detail());
+        }
+    }
+
+    /// Adds a line that is only a detail.
+    pub fn add_detail(&mut self, line: String) {
+        self.lines.push_back(line);
     }
 
     /// Adds a line.

@@ -4,6 +4,7 @@
 //! - `lists`: transactions that append to and read lists, for isolation (list-append).
 //! - `bank`: transfers between accounts, for atomicity: the sum never changes.
 //! - `uniques`: rows with a unique secondary key, made, changed and replaced by several clients at once.
+//! - `numbers`: rows with AUTO_INCREMENT values, for the ranges that nodes reserve.
 //! - `renames`: a table that changes its name while it is read.
 //! - `disturbance`: clients that kill others' statements and connections, or hold locks for long.
 //! - `schema`: indexes and tables made and dropped while rows change, for DDL.
@@ -11,6 +12,7 @@
 pub mod bank;
 pub mod disturbance;
 pub mod lists;
+pub mod numbers;
 pub mod registers;
 pub mod renames;
 pub mod schema;

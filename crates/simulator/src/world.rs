@@ -1,7 +1,7 @@
 //! Nodes, queues, the clock and the network of one simulated cluster.
 //!
 //! Every module has a queue. A step draws one module with work, gives it one input with a drawn budget, and advances its clock a little.
-//! When nobody has work, time jumps to the next delivery or deadline.
+//! When nobody has work, time jumps to the next delivery or deadline. Each node has a clock of its own, which is never quite right.
 //!
 //! The network delivers signals between two modules in order (as one TCP connection does) and reorders everything else by drawn delays;
 //! client bytes arrive in drawn pieces. A crash of a node drops its modules, its queues and what it has not sent; what is on its way still
@@ -9,22 +9,33 @@
 //!
 //! Invariants: virtual time never goes back; every choice is drawn from the one generator; nothing depends on addresses or hash seeds.
 
+mod faults;
+mod points;
+
 use crate::client::Client;
 use crate::transcript::Transcript;
+use membership::EXIT_LEFT_OUT;
+use membership::detector::DetectorConfig;
 use memory::{MemoryConfig, MemoryManager};
 use node::{NodeModule, NodeSettings, build};
+use protocol::control::{LogPlace, LogWrite};
 use protocol::layout::{Layout, LayoutRequest};
-use protocol::module::ConnectionAction;
+use protocol::module::{BROKEN_PEER, ConnectionAction};
 use protocol::{
     Address, Budget, CloseReason, ConnectionId, ConnectionKind, Envelope, Input, Module, ModuleKind,
-    NodeRole, Outputs, ReceiveBuffer, RequestToRuntime,
+    NodeRole, Outputs, ReceiveBuffer, RequestToRuntime, Signal,
 };
 use query::Shared;
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use std::sync::Arc;
-use stdx::{Instant, Now, Prng, WallTime};
-use types::NodeId;
+use stdx::{Duration, Instant, Now, Prng, WallTime};
+use types::{Epoch, NodeId, ViewNumber};
+
+pub use faults::Disruption;
+use faults::Faults;
+use points::{Fate, Points};
+pub use points::{FaultPoint, SIGNALS, STEPS, Step};
 
 /// 2026-01-01 00:00:00 UTC: when virtual time begins, in microseconds.
 const WALL_START_US: u64 = 1_767_225_600_000_000;
@@ -32,6 +43,9 @@ const WALL_START_US: u64 = 1_767_225_600_000_000;
 const STEPS_MAX: u64 = 2_000_000;
 /// The management node's id in every simulated cluster.
 pub const MANAGEMENT: NodeId = NodeId(65);
+
+/// How long what became of a commit is kept for a session that has not confirmed that it knows.
+pub const MARKER_TIME: Duration = Duration::from_secs(20);
 
 /// What a cluster looks like.
 #[derive(Clone, Debug)]
@@ -66,6 +80,8 @@ enum Item {
     Closed(ConnectionId),
     LinkUp(NodeId),
     LinkDown(NodeId),
+    LogWritten(u64),
+    Exited(NodeId, u64),
 }
 
 /// A module with its queue.
@@ -81,7 +97,34 @@ struct Slot {
 struct Node {
     role: NodeRole,
     is_open: bool,
+    /// Tells its process start apart from others.
+    start: u64,
+    clock: Clock,
     slots: BTreeMap<Address, Slot>,
+}
+
+/// The monotonic clock of one node: it begins anywhere, and goes a little faster or slower than virtual time.
+#[derive(Clone, Copy, Debug)]
+struct Clock {
+    begins_at: u64,
+    per_mille: u64,
+}
+
+impl Clock {
+    /// Two of them differ by less than the 64th that leases allow for.
+    fn drawn(random: u64) -> Self {
+        Self { begins_at: (random >> 32) % 1_000_000 * 1_000_000, per_mille: 993 + random % 15 }
+    }
+
+    fn at(self, virtual_time: u64) -> Instant {
+        Instant(self.begins_at + virtual_time * self.per_mille / 1_000)
+    }
+
+    /// The first virtual time at which it shows this, or more.
+    fn shows(self, instant: Instant) -> u64 {
+        let passed = u128::from(instant.0.saturating_sub(self.begins_at));
+        u64::try_from((passed * 1_000).div_ceil(u128::from(self.per_mille))).unwrap_or(u64::MAX)
+    }
 }
 
 /// Something that will happen at a time.
@@ -111,9 +154,34 @@ enum Delivery {
         at: NodeId,
         node: NodeId,
     },
-    /// A node without partitions starts (again).
+    /// A node starts (again).
     Start(NodeId),
+    /// A write of a process start's control log is on disk.
+    LogWritten {
+        node: NodeId,
+        start: u64,
+        write: Box<LogWrite>,
+    },
     WakeClient(usize),
+    /// At `at` it becomes known that this process of `node` has ended.
+    Exited {
+        at: NodeId,
+        node: NodeId,
+        start: u64,
+    },
+    Disruption(Disruption),
+    /// The cut that began at `since` ends.
+    Mend {
+        from: NodeId,
+        to: NodeId,
+        since: u64,
+    },
+    /// The connection does not bear that cut any longer.
+    Break {
+        from: NodeId,
+        to: NodeId,
+        since: u64,
+    },
 }
 
 /// One client's connection as the server side knows it.
@@ -166,9 +234,15 @@ pub struct World {
     /// Who is at the other end of a server connection.
     peers: BTreeMap<Link, (usize, u32)>,
     next_connection: u32,
-    /// (at, node): what `at` sends to `node` goes nowhere, because `at` knows that its link is down.
-    down: BTreeSet<(NodeId, NodeId)>,
+    /// What the files of control logs hold.
+    log_files: BTreeMap<NodeId, Vec<u8>>,
+    faults: Faults,
+    /// What was done to the cluster, and how often.
+    pub injected: BTreeMap<&'static str, u64>,
+    points: Points,
     steps: u64,
+    /// What a module believes of another: here none is broken.
+    pub suspicion: Option<String>,
 }
 
 impl World {
@@ -187,8 +261,12 @@ impl World {
             clients: Vec::new(),
             peers: BTreeMap::new(),
             next_connection: 0,
-            down: BTreeSet::new(),
+            log_files: BTreeMap::new(),
+            faults: Faults::default(),
+            injected: BTreeMap::new(),
+            points: Points::default(),
             steps: 0,
+            suspicion: None,
             shape,
         };
         world.start_nodes();
@@ -242,9 +320,20 @@ impl World {
         self.nodes.get(&node).is_some_and(|node| node.is_open)
     }
 
+    /// Whether a node's process runs.
+    #[must_use]
+    pub fn is_alive(&self, node: NodeId) -> bool {
+        self.nodes.contains_key(&node)
+    }
+
     /// All local data managers that are alive, for checks.
     pub fn ldms(&self) -> impl Iterator<Item = &transaction::Ldm> {
         self.nodes.values().flat_map(|node| node.slots.values()).filter_map(|slot| slot.module.as_ldm())
+    }
+
+    /// All coordinators that are alive, for checks.
+    pub fn tcs(&self) -> impl Iterator<Item = &transaction::Tc> {
+        self.nodes.values().flat_map(|node| node.slots.values()).filter_map(|slot| slot.module.as_tc())
     }
 
     fn members(&self) -> Vec<(NodeId, NodeRole)> {
@@ -268,17 +357,15 @@ impl World {
         }
     }
 
-    /// A node without partitions is started while the cluster runs.
+    /// A node is started while the cluster runs.
     fn start_late(&mut self, node: NodeId) {
         let members = self.members();
         let role = members.iter().find(|(member, _)| *member == node).map(|(_, role)| *role);
-        stdx::require!(role == Some(NodeRole::Sql), "only SQL nodes can be started again");
-        if self.nodes.contains_key(&node) {
-            return;
-        }
+        let Some(role) = role.filter(|_| !self.nodes.contains_key(&node)) else { return };
         self.transcript.push(format!("{} start of node {node}", self.now));
+        self.count("start");
         let others: Vec<NodeId> = self.nodes.keys().copied().collect();
-        self.start_node(node, NodeRole::Sql, &members);
+        self.start_node(node, role, &members);
         for other in others {
             for (at, peer) in [(node, other), (other, node)] {
                 let time = self.now + self.prng.below(2_000_000);
@@ -298,12 +385,13 @@ impl World {
         stdx::require!(layout.is_ok(), "the shape's ThreadConfig is wrong");
         let Ok(layout) = layout else { return };
         let memory = MemoryManager::new(MemoryConfig::with_data_memory(self.shape.memory));
+        let start = self.prng.next_u64();
         let settings = NodeSettings {
             node,
             cluster: "simulated".to_owned(),
             role,
             host: format!("node{node}"),
-            start: self.prng.next_u64(),
+            start,
             members: members.to_vec(),
             configured: Vec::new(),
             config_text: String::new(),
@@ -313,8 +401,11 @@ impl World {
             max_connections: 100,
             connect_timeout_s: None,
             has_tls: false,
+            marker_time: MARKER_TIME,
             lock_wait_timeout_max: None,
             transaction_inactive_timeout: None,
+            heartbeat_interval: DetectorConfig::DEFAULT.interval,
+            control_log: self.log_files.get(&node).cloned().unwrap_or_default(),
             version: "simulated".to_owned(),
         };
         let mut slots = BTreeMap::new();
@@ -331,7 +422,8 @@ impl World {
             };
             slots.insert(address, slot);
         }
-        self.nodes.insert(node, Node { role, is_open: false, slots });
+        let clock = Clock::drawn(start);
+        self.nodes.insert(node, Node { role, is_open: false, start, clock, slots });
     }
 
     // ---- running ------------------------------------------------------------------------------------------------------------------
@@ -365,26 +457,38 @@ impl World {
     }
 
     fn runnable(&self) -> Vec<Address> {
-        let now = Instant(self.now);
-        let slots = self.nodes.values().flat_map(|node| &node.slots);
-        slots
-            .filter(|(_, slot)| !slot.queue.is_empty() || slot.module.deadline().is_some_and(|at| at <= now))
-            .map(|(address, _)| *address)
-            .collect()
+        let awake = self.nodes.iter().filter(|(node, _)| self.faults.pause_of(**node) <= self.now);
+        let slots = awake.flat_map(|(_, node)| {
+            let now = node.clock.at(self.now);
+            let has_work = move |slot: &Slot| {
+                !slot.queue.is_empty() || slot.module.deadline().is_some_and(|at| at <= now)
+            };
+            node.slots.iter().filter(move |(_, slot)| has_work(slot))
+        });
+        slots.map(|(address, _)| *address).collect()
     }
 
     /// Nobody has work: time goes on to whatever comes next.
     fn jump(&mut self) -> bool {
         let delivery = self.deliveries.peek().map(|Reverse(timed)| timed.at);
-        let slots = self.nodes.values().flat_map(|node| node.slots.values());
-        let deadline = slots.filter_map(|slot| slot.module.deadline()).map(|at| at.0).min();
+        // A process that stands still has whatever it has to do to do when it goes on.
+        let next = |id: &NodeId, clock: Clock, slot: &Slot| {
+            let due = if slot.queue.is_empty() { clock.shows(slot.module.deadline()?) } else { self.now };
+            Some(due.max(self.faults.pause_of(*id)))
+        };
+        let slots = self
+            .nodes
+            .iter()
+            .flat_map(|(id, node)| node.slots.values().map(move |slot| (id, node.clock, slot)));
+        let deadline = slots.filter_map(|(id, clock, slot)| next(id, clock, slot)).min();
         let Some(next) = [delivery, deadline].into_iter().flatten().min() else { return false };
         self.now = self.now.max(next);
         true
     }
 
-    fn clock(&self) -> Now {
-        Now { monotonic: Instant(self.now), wall: WallTime(WALL_START_US + self.now / 1_000) }
+    fn clock_of(&self, node: NodeId) -> Now {
+        let clock = self.nodes.get(&node).map_or(Clock { begins_at: 0, per_mille: 1_000 }, |node| node.clock);
+        Now { monotonic: clock.at(self.now), wall: WallTime(WALL_START_US + self.now / 1_000) }
     }
 
     fn slot_mut(&mut self, address: Address) -> Option<&mut Slot> {
@@ -399,7 +503,7 @@ impl World {
 
     fn run_module(&mut self, address: Address) {
         self.now += 200 + self.prng.below(5_000);
-        let now = self.clock();
+        let now = self.clock_of(address.node);
         let mut budget =
             Budget { rows: u32::try_from(1 + self.prng.below(self.shape.budget_max)).unwrap_or(1) };
         let Some(slot) = self.slot_mut(address) else { return };
@@ -418,6 +522,7 @@ impl World {
         let actions = std::mem::take(&mut slot.outputs.actions);
         let events = std::mem::take(&mut slot.outputs.events);
         let requests = std::mem::take(&mut slot.outputs.requests);
+        let log_writes = std::mem::take(&mut slot.outputs.log_writes);
         let mut replies = Vec::new();
         for connection in slot.outputs.take_dirty() {
             if let Some(bytes) = slot.outputs.unsent(connection)
@@ -427,11 +532,18 @@ impl World {
             }
         }
         for event in events {
+            if event.message.starts_with(BROKEN_PEER) {
+                self.suspicion.get_or_insert_with(|| format!("{address}: {}", event.message));
+            }
             self.transcript.push(format!("{} {address} event {}", self.now, event.message));
         }
         for envelope in signals {
+            if let Signal::EpochClosed { epoch } = envelope.signal {
+                self.check_closed(envelope.view, epoch);
+            }
             self.send(envelope);
         }
+        self.end_doomed();
         for (from, to, object) in shared {
             self.enqueue(to, Item::Shared(from, object));
         }
@@ -441,6 +553,9 @@ impl World {
         for (connection, action) in actions {
             self.act(Link { module: address, connection }, action);
         }
+        for write in log_writes {
+            self.write_log(address.node, write);
+        }
         for request in requests {
             match request {
                 RequestToRuntime::OpenListeners => {
@@ -448,10 +563,50 @@ impl World {
                         node.is_open = node.role != NodeRole::Management;
                     }
                 }
-                RequestToRuntime::Exit(_) => self.crash(address.node),
+                RequestToRuntime::Exit(code) => {
+                    self.crash(address.node);
+                    if code == EXIT_LEFT_OUT {
+                        // Its angel starts it again.
+                        self.count("left out");
+                        let pause = 1_000_000 + self.prng.below(50_000_000);
+                        self.start_later(address.node, pause);
+                    }
+                }
                 RequestToRuntime::Report => {}
             }
         }
+    }
+
+    /// Closed means: no primary has anything of that epoch or an earlier one to decide.
+    fn check_closed(&self, view: ViewNumber, closed: Epoch) {
+        for (at, lowest) in self.ldms().map(transaction::Ldm::lowest_stamp) {
+            let is_drained = at != view || lowest.is_none_or(|lowest| lowest > closed);
+            stdx::require!(is_drained, "epoch {closed} is closed, and one of {lowest:?} is undecided");
+        }
+    }
+
+    /// A disk takes its time.
+    fn write_log(&mut self, node: NodeId, write: LogWrite) {
+        let Some(start) = self.nodes.get(&node).map(|node| node.start) else { return };
+        let at = self.now + 100_000 + self.prng.below(8_000_000);
+        self.later(at, Delivery::LogWritten { node, start, write: Box::new(write) });
+    }
+
+    fn log_written(&mut self, node: NodeId, start: u64, write: LogWrite) {
+        if self.nodes.get(&node).is_none_or(|node| node.start != start) {
+            return;
+        }
+        let file = self.log_files.entry(node).or_default();
+        match write.place {
+            LogPlace::NewFile => *file = write.bytes,
+            LogPlace::At(offset) => {
+                let offset = usize::try_from(offset).unwrap_or(usize::MAX);
+                let end = offset + write.bytes.len();
+                file.resize(file.len().max(end), 0);
+                file[offset..end].copy_from_slice(&write.bytes);
+            }
+        }
+        self.enqueue(Address::membership(node), Item::LogWritten(write.ticket));
     }
 
     // ---- the network --------------------------------------------------------------------------------------------------------------
@@ -464,20 +619,30 @@ impl World {
     fn send(&mut self, envelope: Envelope) {
         let line =
             format!("{} {} -> {} {}", self.now, envelope.from, envelope.to, crate::world::name_of(&envelope));
-        self.transcript.push(line);
-        if self.down.contains(&(envelope.from.node, envelope.to.node)) {
+        self.transcript.push_with(line, || format!("v{} {:?}", envelope.view.0, envelope.signal));
+        if self.faults.down.contains(&(envelope.from.node, envelope.to.node)) {
             return;
         }
         let stream = (envelope.from, envelope.to);
-        let delay = if stream.0.node == stream.1.node { 0 } else { self.draw_delay() };
+        let late = match self.fate_of(&envelope) {
+            Fate::Usual => 0,
+            Fate::Lost => return,
+            Fate::Late(nanoseconds) => nanoseconds,
+        };
+        let delay = if stream.0.node == stream.1.node { 0 } else { self.draw_delay() + late };
         let busy = self.streams.get(&stream).copied().unwrap_or(0);
         let at = busy.max(self.now + delay);
         self.streams.insert(stream, at);
         if delay == 0 {
-            let to = envelope.to;
-            self.enqueue(to, Item::Signal(Box::new(envelope)));
+            self.arrive(Box::new(envelope));
         } else {
             self.later(at, Delivery::Signal(Box::new(envelope)));
+        }
+    }
+
+    fn arrive(&mut self, envelope: Box<Envelope>) {
+        if self.survives(&envelope) {
+            self.enqueue(envelope.to, Item::Signal(envelope));
         }
     }
 
@@ -502,7 +667,11 @@ impl World {
         while self.deliveries.peek().is_some_and(|Reverse(timed)| timed.at <= self.now) {
             let Some(Reverse(timed)) = self.deliveries.pop() else { return };
             match timed.delivery {
-                Delivery::Signal(envelope) => self.enqueue(envelope.to, Item::Signal(envelope)),
+                Delivery::Signal(envelope) => {
+                    if let Some(envelope) = self.faults.keep(envelope) {
+                        self.arrive(envelope);
+                    }
+                }
                 Delivery::ToServer { connection, bytes } => {
                     self.enqueue(connection.module, Item::Bytes(connection.connection, bytes));
                 }
@@ -519,20 +688,29 @@ impl World {
                     self.run_client(client);
                 }
                 Delivery::LinkDown { at, node } => {
-                    self.down.insert((at, node));
+                    self.faults.down.insert((at, node));
                     self.enqueue(Address::membership(at), Item::LinkDown(node));
                 }
                 Delivery::LinkUp { at, node } => {
                     // The first end that knows of a link can be answered over it.
-                    self.down.remove(&(at, node));
-                    self.down.remove(&(node, at));
-                    self.enqueue(Address::membership(at), Item::LinkUp(node));
+                    if self.is_alive(at) && self.is_alive(node) {
+                        self.faults.down.remove(&(at, node));
+                        self.faults.down.remove(&(node, at));
+                        self.enqueue(Address::membership(at), Item::LinkUp(node));
+                    }
                 }
                 Delivery::Start(node) => self.start_late(node),
+                Delivery::LogWritten { node, start, write } => self.log_written(node, start, *write),
                 Delivery::WakeClient(client) if self.clients[client].is_due(timed.at) => {
                     self.run_client(client)
                 }
                 Delivery::WakeClient(_) => {}
+                Delivery::Exited { at, node, start } => {
+                    self.enqueue(Address::membership(at), Item::Exited(node, start));
+                }
+                Delivery::Disruption(disruption) => self.begin(disruption),
+                Delivery::Mend { from, to, since } => self.mend(from, to, since),
+                Delivery::Break { from, to, since } => self.break_link(from, to, since),
             }
         }
     }
@@ -568,10 +746,16 @@ impl World {
 
     /// Sends what a client has to say, in drawn pieces.
     pub fn run_client(&mut self, client: usize) {
+        if self.transcript.is_detailed {
+            self.clients[client].exchange = Some(String::new());
+        }
         let wake = {
             let now = self.now;
             self.clients[client].run(now, &mut self.prng)
         };
+        if let Some(exchange) = self.clients[client].exchange.take().filter(|exchange| !exchange.is_empty()) {
+            self.transcript.add_detail(format!("{} client {client}: {exchange}", self.now));
+        }
         if let Some(at) = wake {
             let at = at.max(self.now + 1_000);
             self.wake_client(at, client);
@@ -631,52 +815,6 @@ impl World {
             ConnectionAction::StartTls => stdx::require!(false, "the simulator has no TLS"),
         }
     }
-
-    // ---- faults -------------------------------------------------------------------------------------------------------------------
-
-    /// A node without partitions starts some time from now, but not before what its earlier life had sent has arrived and everybody knows of its
-    /// end: links of one pair of nodes never belong to two lives.
-    pub fn start_later(&mut self, node: NodeId, nanoseconds: u64) {
-        let is_of_node = |(from, to): &(Address, Address)| from.node == node || to.node == node;
-        let sent = self.streams.iter().filter(|(stream, _)| is_of_node(stream)).map(|(_, at)| *at).max();
-        let is_news =
-            |delivery: &Delivery| matches!(delivery, Delivery::LinkDown { node: lost, .. } if *lost == node);
-        let known = self.deliveries.iter().filter(|Reverse(timed)| is_news(&timed.delivery));
-        let known = known.map(|Reverse(timed)| timed.at);
-        let quiet = known.max().max(sent).unwrap_or(0) + 1;
-        self.later(quiet.max(self.now + nanoseconds), Delivery::Start(node));
-    }
-
-    /// A client's connection breaks, whatever it is doing.
-    pub fn cut(&mut self, client: usize) {
-        let Some(link) = self.clients[client].link() else { return };
-        let Some((_, serial)) = self.peers.get(&link).copied() else { return };
-        self.transcript.push(format!("{} connection of client {client} breaks", self.now));
-        self.clients[client].lose(serial);
-        let at = self.client_time(client, true);
-        self.later(at, Delivery::ServerClosed { connection: link });
-        self.wake_client(at, client);
-    }
-
-    /// A node dies at once.
-    pub fn crash(&mut self, node: NodeId) {
-        if self.nodes.remove(&node).is_none() {
-            return;
-        }
-        self.transcript.push(format!("{} crash of node {node}", self.now));
-        let others: Vec<NodeId> = self.nodes.keys().copied().collect();
-        for other in others {
-            let at = self.now + 1_000_000 + self.draw_delay() * 4;
-            self.later(at, Delivery::LinkDown { at: other, node });
-        }
-        let links: Vec<Link> = self.peers.keys().copied().filter(|link| link.module.node == node).collect();
-        for link in links {
-            if let Some((client, serial)) = self.peers.remove(&link) {
-                let at = self.client_time(client, false);
-                self.later(at, Delivery::ClientClosed { client, serial });
-            }
-        }
-    }
 }
 
 /// Gives one queued input to its module.
@@ -706,6 +844,8 @@ fn feed(slot: &mut Slot, now: Now, item: Item, budget: &mut Budget) {
         }
         Item::LinkUp(node) => Input::LinkUp { node },
         Item::LinkDown(node) => Input::LinkDown { node },
+        Item::LogWritten(ticket) => Input::LogWritten { ticket },
+        Item::Exited(node, start) => Input::ProcessExited { node, start },
     };
     slot.module.handle(now, input, budget, &mut slot.outputs);
 }

@@ -1,6 +1,6 @@
 //! A bounded number of seeds in every test run; long campaigns are run by `cargo xtask simulate`.
 
-use simulator::run_seed;
+use simulator::{Scenario, run, run_seed};
 
 /// Seeds of the ordinary test run.
 const SEEDS: u64 = 200;
@@ -26,5 +26,14 @@ fn seeds_that_found_something_pass() {
     for seed in FOUND {
         let outcome = run_seed(seed);
         assert_eq!(outcome.failure, None, "seed {seed}\n{}", outcome.tail);
+    }
+}
+
+/// Primaries that stood still while others took over, and do not know it.
+#[test]
+fn paused_primaries_answer_nothing() {
+    for scenario in (0..40).filter_map(Scenario::paused) {
+        let outcome = run(&scenario, 400);
+        assert_eq!(outcome.failure, None, "seed {}\n{}", scenario.seed, outcome.tail);
     }
 }

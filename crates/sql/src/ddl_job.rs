@@ -7,35 +7,40 @@
 //! The lock is a transaction of its own that lives as long as this run; each write is another one, the session's. A write that finds another
 //! version, or whose outcome is unknown, makes the runner read the journal again, which knows what became of its job.
 //!
+//! A run whose session or node ends leaves its job; `finisher` runs without a statement of its own, only to end what others have left.
+//!
 //! Invariants: those of `catalogue::job`; the lock is released however the run ends; the statement returns only when every member has
 //! installed its last version.
 //!
 //! Deliberately not here: what the steps are.
-#![expect(clippy::wildcard_enum_match_arm, reason = "an answer of another kind is a failure like any other")]
 
 mod backfill;
+pub(crate) mod finisher;
+mod members;
 
 use crate::environment::Environment;
+use crate::execute::commit::{CommitRun, CommitStart, start_commit};
 use crate::execute::locked_reader::LockBatch;
 use crate::execute::table_reader::{Collector, Order, Pump, TableReader, Target};
 use crate::execute::write_set::{Origin, WriteSet};
-use crate::execute::{
-    CommitStart, Completion, Cx, Failure, Progress, conflicts, failure_of, start_commit, table_ref,
-};
+use crate::execute::{Completion, Cx, Failure, Progress, conflicts, failure_of, table_ref};
 use crate::inbox::{Reply, RequestKind};
 use backfill::UniqueBackfill;
 use catalogue::job::{JobName, JobOutcome, JobStep, Journal, StepWrite};
 use catalogue::{DdlJob, DdlRequest, SystemTables, system};
+use members::{MemberTask, Members};
 use protocol::program::{
-    Access, KeyRange, LockMode, LockWait, OnDuplicate, ReadOutput, ReadProgram, Refusal, WriteOperation,
+    Access, KeyRange, LockMode, LockWait, OnDuplicate, ReadOutput, ReadProgram, WriteOperation,
 };
 use protocol::signal::{CommitOutcome, ReadRequest, RequestId};
-use protocol::{Address, NodeRole, Signal, SqlError};
+use protocol::{Signal, SqlError};
 use std::sync::Arc;
 use types::{IndexId, PartitionId, SchemaVersion, TableId, TransactionId, Value};
 
 /// How long a statement waits for another one's DDL.
 const DDL_LOCK_WAIT_MS: u32 = 50_000;
+/// How often a run goes on with a job that another began, when steps of it cannot be done.
+const STUCK_MAX: u32 = 3;
 
 /// Rows of a system table being read.
 struct SystemRead {
@@ -51,10 +56,10 @@ enum Stage {
         reading: SystemRead,
         rest: Vec<TableId>,
     },
-    /// Members that have not installed a version yet; then `next`.
+    /// Members install a version; then `next`.
     Install {
         version: SchemaVersion,
-        open: Vec<RequestId>,
+        members: Members,
         next: AfterInstall,
     },
     Choose,
@@ -64,8 +69,8 @@ enum Stage {
         batch: LockBatch,
     },
     Write(WriteSet),
-    Commit(RequestId),
-    Backfill(Vec<RequestId>),
+    Commit(CommitRun),
+    Backfill(Members),
     BackfillUnique(Box<UniqueBackfill>),
 }
 
@@ -77,7 +82,8 @@ enum AfterInstall {
 
 /// A DDL statement that runs.
 pub(crate) struct DdlRun {
-    request: DdlRequest,
+    /// None: jobs that others have left are ended, and that is all.
+    request: Option<DdlRequest>,
     system: SystemTables,
     stage: Stage,
     lock: Option<TransactionId>,
@@ -86,14 +92,17 @@ pub(crate) struct DdlRun {
     job: Option<DdlJob>,
     /// This statement's job, once it has one.
     own_job: Option<JobName>,
+    /// Another's job of which a step could not be done, and how often.
+    stuck: Option<(JobName, u32)>,
     completion: Completion,
     attempts: u32,
 }
 
 impl DdlRun {
-    pub(crate) fn new(request: &DdlRequest, _cx: &mut Cx<'_, '_>) -> Result<Self, Failure> {
-        Ok(Self {
-            request: request.clone(),
+    /// The run of a statement; without one it ends the jobs that others have left.
+    pub(crate) fn new(request: Option<&DdlRequest>) -> Self {
+        Self {
+            request: request.cloned(),
             system: SystemTables::new(),
             stage: Stage::Begin,
             lock: None,
@@ -101,14 +110,16 @@ impl DdlRun {
             journal: Journal::default(),
             job: None,
             own_job: None,
+            stuck: None,
             completion: Completion::default(),
             attempts: 0,
-        })
+        }
     }
 
     pub(crate) fn step(&mut self, cx: &mut Cx<'_, '_>) -> Result<Progress, Failure> {
         let progress = self.run(cx);
         if !matches!(progress, Ok(Progress::Wait | Progress::Spent)) {
+            cx.env.module.has_left_ddl |= progress.is_err() && self.job.is_some();
             self.release(cx.env);
         }
         match progress {
@@ -118,8 +129,14 @@ impl DdlRun {
         }
     }
 
+    /// Its session does not go on with it.
+    pub(crate) fn abandon(&mut self, env: &mut Environment<'_>) {
+        env.module.has_left_ddl |= self.lock.is_some();
+        self.release(env);
+    }
+
     /// Lets go of the DDL lock.
-    pub(crate) fn release(&mut self, env: &mut Environment<'_>) {
+    fn release(&mut self, env: &mut Environment<'_>) {
         let Some(transaction) = self.lock.take() else { return };
         if let Some(primary) = env.module.map.primary(PartitionId(0)) {
             env.send(primary, Signal::Abort { transaction, partition: PartitionId(0) });
@@ -133,7 +150,7 @@ impl DdlRun {
                 Stage::Lock(request) => self.poll_lock(request, cx)?,
                 Stage::ReadVersion(reading) => self.poll_version(reading, cx)?,
                 Stage::ReadJournal { reading, rest } => self.poll_journal(reading, rest, cx)?,
-                Stage::Install { version, open, next } => self.poll_install(version, open, next, cx)?,
+                Stage::Install { version, members, next } => self.poll_install(version, members, next, cx)?,
                 Stage::Choose => match self.choose(cx)? {
                     Some(completion) => return Ok(Progress::Done(completion)),
                     None => None,
@@ -144,8 +161,8 @@ impl DdlRun {
                 },
                 Stage::Check { step, batch } => self.poll_check(step, batch, cx)?,
                 Stage::Write(set) => self.poll_write(set, cx)?,
-                Stage::Commit(request) => self.poll_commit(request, cx)?,
-                Stage::Backfill(open) => self.poll_backfill(open, cx),
+                Stage::Commit(commit) => self.poll_commit(commit, cx)?,
+                Stage::Backfill(members) => self.poll_backfill(members, cx),
                 Stage::BackfillUnique(run) => self.poll_backfill_unique(run, cx)?,
             };
             if let Some(progress) = waits {
@@ -259,51 +276,32 @@ impl DdlRun {
         }
         match rest.pop() {
             Some(table) => self.stage = Stage::ReadJournal { reading: self.read_table(table, cx)?, rest },
-            None => self.install(self.version, AfterInstall::Choose, cx),
+            None => self.install(self.version, AfterInstall::Choose),
         }
         Ok(None)
     }
 
     // ---- installing ---------------------------------------------------------------------------------------------------------------
 
-    fn install(&mut self, version: SchemaVersion, next: AfterInstall, cx: &mut Cx<'_, '_>) {
-        let map = Arc::clone(&cx.env.module.map);
-        let members = map.view.nodes.iter().filter(|info| info.role != NodeRole::Management);
-        let mut open = Vec::new();
-        for info in members.filter(|info| !map.lost.contains(&info.node)) {
-            let main = Address::main(info.node);
-            let request = cx.core.inbox.register(main, RequestKind::Other);
-            cx.env.send(main, Signal::SchemaInstall { request, version });
-            open.push(request);
-        }
-        self.stage = Stage::Install { version, open, next };
+    fn install(&mut self, version: SchemaVersion, next: AfterInstall) {
+        self.stage = Stage::Install { version, members: Members::new(MemberTask::Install(version)), next };
     }
 
     fn poll_install(
         &mut self,
         version: SchemaVersion,
-        open: Vec<RequestId>,
+        mut members: Members,
         next: AfterInstall,
         cx: &mut Cx<'_, '_>,
     ) -> Result<Option<Progress>, Failure> {
-        let mut still_open = Vec::new();
-        for request in open {
-            match cx.core.inbox.take(request) {
-                None => still_open.push(request),
-                // A member that is gone reads the catalogue when it starts again.
-                Some(Reply::SchemaInstalled | Reply::Lost) => {}
-                Some(Reply::Failed(error)) => return Err(Failure::Error(error)),
-                Some(_) => {}
-            }
-        }
-        if !still_open.is_empty() {
-            self.stage = Stage::Install { version, open: still_open, next };
+        if !members.poll(cx)? {
+            self.stage = Stage::Install { version, members, next };
             return Ok(Some(Progress::Wait));
         }
         if cx.env.module.map.schema.version < version {
             // This module's own map follows at once.
             cx.retry_at(&mut self.attempts, "the schema was not installed here")?;
-            self.stage = Stage::Install { version, open: still_open, next };
+            self.stage = Stage::Install { version, members, next };
             return Ok(Some(Progress::Wait));
         }
         self.stage = match next {
@@ -318,6 +316,10 @@ impl DdlRun {
     /// What to do with what the journal says; Some: the statement is done.
     fn choose(&mut self, cx: &mut Cx<'_, '_>) -> Result<Option<Completion>, Failure> {
         if let Some(job) = self.journal.unfinished() {
+            if self.stuck.is_some_and(|(name, count)| name == job.name() && count >= STUCK_MAX) {
+                let why = "a DDL statement that was left unfinished cannot be finished now";
+                return Err(Failure::Error(SqlError::deadlock(why)));
+            }
             self.job = Some(job.clone());
             self.stage = Stage::NextStep;
             return Ok(None);
@@ -331,11 +333,17 @@ impl DdlRun {
                 return Err(Failure::Error(SqlError::deadlock(overtaken)));
             }
         }
+        let Some(request) = &self.request else {
+            // What the journal says is old if a commit of whoever left is still under way: that holds this lock.
+            let version = self.version;
+            self.check(Box::new(StepWrite { expected: version, version, writes: Vec::new() }), cx)?;
+            return Ok(None);
+        };
         let ids = self.journal.ids().ok_or_else(|| damaged(system::IDS))?;
         let Some(maker) = self.lock else {
             return Err(Failure::Error(SqlError::deadlock("the DDL lock is lost")));
         };
-        let job = DdlJob::new(&self.request, &cx.env.module.map.schema, ids, maker)?;
+        let job = DdlJob::new(request, &cx.env.module.map.schema, ids, maker)?;
         self.own_job = Some(job.name());
         self.completion.affected_rows = job.affected_rows();
         for note in job.notes() {
@@ -350,27 +358,10 @@ impl DdlRun {
         let Some(job) = &mut self.job else { return Ok(Some(self.completion.clone())) };
         let is_own = Some(job.name()) == self.own_job;
         match job.next() {
-            JobStep::Write(step) => {
-                let info = cx.hidden_info(system::SCHEMA_VERSION)?;
-                let program = conflicts::stored_rows(&info, None, cx);
-                let lock = (LockMode::Exclusive, cx.lock_wait());
-                cx.core.transaction.start_statement();
-                let batch =
-                    LockBatch::start(&info, &program, vec![self.system.schema_version_key()], lock, cx)?;
-                self.stage = Stage::Check { step, batch };
-            }
-            JobStep::Install(version) => self.install(version, AfterInstall::NextStep, cx),
+            JobStep::Write(step) => self.check(step, cx)?,
+            JobStep::Install(version) => self.install(version, AfterInstall::NextStep),
             JobStep::Backfill { table, index } => {
-                let map = Arc::clone(&cx.env.module.map);
-                let data_nodes = map.view.nodes.iter().filter(|info| info.role == NodeRole::Data);
-                let mut open = Vec::new();
-                for info in data_nodes.filter(|info| !map.lost.contains(&info.node)) {
-                    let main = Address::main(info.node);
-                    let request = cx.core.inbox.register(main, RequestKind::Other);
-                    cx.env.send(main, Signal::BackfillRequest { request, table, index });
-                    open.push(request);
-                }
-                self.stage = Stage::Backfill(open);
+                self.stage = Stage::Backfill(Members::new(MemberTask::Backfill { table, index }));
             }
             JobStep::BackfillUnique { table, index, hidden } => {
                 let run = UniqueBackfill::new(table, index, hidden, cx)?;
@@ -378,10 +369,27 @@ impl DdlRun {
             }
             JobStep::Done if is_own => return Ok(Some(self.completion.clone())),
             JobStep::Failed(error) if is_own => return Err(Failure::Error(error)),
-            // Another's job is ended: now for what the journal says then.
-            JobStep::Done | JobStep::Failed(_) => self.read_catalogue(cx)?,
+            // Another's job is ended, or stands where it stood: now for what the journal says.
+            JobStep::Done => self.read_catalogue(cx)?,
+            JobStep::Failed(_) => {
+                let name = job.name();
+                let count = self.stuck.filter(|(stuck, _)| *stuck == name).map_or(0, |(_, count)| count);
+                self.stuck = Some((name, count + 1));
+                self.read_catalogue(cx)?;
+            }
         }
         Ok(None)
+    }
+
+    /// Locks the version row, to compare it before `step` is written.
+    fn check(&mut self, step: Box<StepWrite>, cx: &mut Cx<'_, '_>) -> Result<(), Failure> {
+        let info = cx.hidden_info(system::SCHEMA_VERSION)?;
+        let program = conflicts::stored_rows(&info, None, cx);
+        let lock = (LockMode::Exclusive, cx.lock_wait());
+        cx.core.transaction.start_statement();
+        let batch = LockBatch::start(&info, &program, vec![self.system.schema_version_key()], lock, cx)?;
+        self.stage = Stage::Check { step, batch };
+        Ok(())
     }
 
     /// The version row is locked: compare, then write.
@@ -404,6 +412,11 @@ impl DdlRun {
         if found != step.expected {
             cx.core.transaction.abort(cx.env);
             self.read_catalogue(cx)?;
+            return Ok(None);
+        }
+        if step.writes.is_empty() {
+            cx.core.transaction.abort(cx.env);
+            self.stage = Stage::NextStep;
             return Ok(None);
         }
         let mut set = WriteSet::default();
@@ -433,7 +446,7 @@ impl DdlRun {
             return self.fail_job(failed.into_failure("the catalogue"));
         }
         match start_commit(cx.core, cx.env) {
-            CommitStart::Sent(request) => self.stage = Stage::Commit(request),
+            CommitStart::Sent(commit) => self.stage = Stage::Commit(commit),
             CommitStart::Nothing => self.stage = Stage::NextStep,
             CommitStart::Refused(why) => {
                 cx.core.transaction.abort(cx.env);
@@ -443,53 +456,42 @@ impl DdlRun {
         Ok(None)
     }
 
-    fn poll_commit(&mut self, request: RequestId, cx: &mut Cx<'_, '_>) -> Result<Option<Progress>, Failure> {
-        let Some(reply) = cx.core.inbox.take(request) else {
-            self.stage = Stage::Commit(request);
+    fn poll_commit(
+        &mut self,
+        mut commit: CommitRun,
+        cx: &mut Cx<'_, '_>,
+    ) -> Result<Option<Progress>, Failure> {
+        let Some(outcome) = commit.poll(cx.core, cx.env) else {
+            self.stage = Stage::Commit(commit);
             return Ok(Some(Progress::Wait));
         };
         cx.core.transaction.end();
-        match reply {
-            Reply::Commit(CommitOutcome::Committed(epoch)) => {
+        match outcome {
+            CommitOutcome::Committed(epoch) => {
                 cx.core.transaction.see(epoch);
                 self.stage = Stage::NextStep;
                 Ok(None)
             }
-            Reply::Commit(CommitOutcome::Aborted(refusal)) => {
-                self.fail_job(failure_of(refusal, "the catalogue"))
-            }
+            CommitOutcome::Aborted(refusal) => self.fail_job(failure_of(refusal, "the catalogue")),
             // The journal knows.
-            _ => {
+            CommitOutcome::Unknown => {
                 self.read_catalogue(cx)?;
                 Ok(None)
             }
         }
     }
 
-    fn poll_backfill(&mut self, open: Vec<RequestId>, cx: &mut Cx<'_, '_>) -> Option<Progress> {
-        let mut still_open = Vec::new();
-        let mut failed = None;
-        for request in open {
-            match cx.core.inbox.take(request) {
-                None => still_open.push(request),
-                Some(Reply::Backfilled(None) | Reply::Lost) => {}
-                Some(Reply::Backfilled(Some(refusal))) => failed = Some(error_of(refusal)),
-                Some(Reply::Failed(error)) => failed = Some(error),
-                Some(_) => {}
+    fn poll_backfill(&mut self, mut members: Members, cx: &mut Cx<'_, '_>) -> Option<Progress> {
+        match members.poll(cx) {
+            Ok(false) => {
+                self.stage = Stage::Backfill(members);
+                return Some(Progress::Wait);
             }
+            Ok(true) => {}
+            Err(failure) => self.fail_step(failure),
         }
-        if let (Some(error), Some(job)) = (failed, &mut self.job) {
-            job.fail(error);
-            for request in still_open.drain(..) {
-                cx.core.inbox.forget(request);
-            }
-        }
-        if still_open.is_empty() {
-            self.stage = Stage::NextStep;
-            return None;
-        }
-        self.stage = Stage::Backfill(still_open);
-        Some(Progress::Wait)
+        self.stage = Stage::NextStep;
+        None
     }
 
     fn poll_backfill_unique(
@@ -515,6 +517,12 @@ impl DdlRun {
 
     /// A step could not be done: the job says how it goes back.
     fn fail_job(&mut self, failure: Failure) -> Result<Option<Progress>, Failure> {
+        self.fail_step(failure);
+        self.stage = Stage::NextStep;
+        Ok(None)
+    }
+
+    fn fail_step(&mut self, failure: Failure) {
         let error = match failure {
             Failure::Error(error)
             | Failure::Doomed(error)
@@ -528,18 +536,6 @@ impl DdlRun {
         if let Some(job) = &mut self.job {
             job.fail(error);
         }
-        self.stage = Stage::NextStep;
-        Ok(None)
-    }
-}
-
-fn error_of(refusal: Refusal) -> SqlError {
-    match failure_of(refusal, "the index") {
-        Failure::Error(error)
-        | Failure::Doomed(error)
-        | Failure::ViewChanged(error)
-        | Failure::DrawnTaken(error) => error,
-        Failure::WrongSchema | Failure::OutcomeUnknown => SqlError::new(1412, "Table definition has changed"),
     }
 }
 

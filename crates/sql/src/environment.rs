@@ -2,13 +2,15 @@
 
 use crate::module::SqlConfig;
 use crate::nonce::NonceSource;
+use crate::orphans::Orphans;
 use crate::statement_cache::StatementCache;
 use memory::MemoryManager;
 use protocol::{Address, Budget, ConnectionId, Outputs, Signal};
 use query::{NodeMap, Shared};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use stdx::{Deadlines, FixedMap, Instant, Now};
-use types::{NodeId, TransactionId};
+use types::{NodeId, PartitionId, TransactionId};
 
 /// What the sessions of a module share.
 pub(crate) struct ModuleState {
@@ -27,8 +29,15 @@ pub(crate) struct ModuleState {
     next_transaction: u64,
     /// The session of each transaction that has written or locked something; of each session the last one.
     transactions: FixedMap<TransactionId, u32>,
+    /// Commits whose sessions are gone.
+    pub(crate) orphans: Orphans,
+    /// What transactions held on nodes when those were lost. If they end before the connection is back, their aborts are lost too, and what they
+    /// had asked for may have been waiting there for a view, unseen by those who undo what lost nodes hold: it is aborted (again) when the node is back.
+    pub(crate) aborts_due: BTreeSet<(TransactionId, PartitionId)>,
     /// When the node started; nothing before that.
     pub(crate) started: Option<Instant>,
+    /// A DDL statement has ended that may have left its job unfinished.
+    pub(crate) has_left_ddl: bool,
     /// Counted for SHOW STATUS.
     pub(crate) counters: Counters,
 }
@@ -87,7 +96,10 @@ impl ModuleState {
             key: Vec::new(),
             next_transaction: 1,
             transactions: FixedMap::default(),
+            orphans: Orphans::default(),
+            aborts_due: BTreeSet::new(),
             started: None,
+            has_left_ddl: false,
             counters: Counters::default(),
         }
     }
@@ -146,6 +158,28 @@ impl Environment<'_> {
     /// Sends a signal from this module.
     pub(crate) fn send(&mut self, to: Address, signal: Signal) {
         self.outputs.send(self.module.address, to, signal);
+    }
+
+    /// The session will not ask what became of a transaction that a primary on node `committer` committed alone, or was asked to. If that is
+    /// another node, what is kept for the session may go, also if the primary is on this node by now.
+    pub(crate) fn confirm_to_primary(
+        &mut self,
+        committer: Option<NodeId>,
+        partition: PartitionId,
+        transaction: TransactionId,
+    ) {
+        if committer != Some(self.module.node())
+            && let Some(primary) = self.module.map.primary(partition)
+        {
+            self.send(primary, Signal::Forget { transaction, partition });
+        }
+    }
+
+    /// The session will not ask what became of a transaction that another node's tc coordinates.
+    pub(crate) fn confirm_to_coordinator(&mut self, tc: Address, transaction: TransactionId) {
+        if tc.node != self.module.node() {
+            self.send(tc, Signal::Confirm { transaction });
+        }
     }
 
     /// Puts the session behind the module's queue.

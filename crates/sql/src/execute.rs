@@ -17,6 +17,7 @@
 //! Invariants: a failed statement leaves undoing to the session; memory that grows with rows is charged to QueryMemory.
 
 pub(crate) mod access;
+pub(crate) mod commit;
 pub(crate) mod conflicts;
 pub(crate) mod distinct;
 pub(crate) mod grouping;
@@ -35,7 +36,6 @@ use crate::environment::{Alarm, AlarmKind, Environment};
 use crate::inbox::RequestKind;
 use crate::session::SessionCore;
 use crate::statement_cache::CachedStatement;
-use crate::transaction_client::CommitPlan;
 use expression::{Context, Expression, Settings, fold_constants};
 use memory::{Ledger, MemoryManager, Region};
 use mysql_protocol::result::RowFormat;
@@ -43,7 +43,7 @@ use protocol::program::{
     Access, LockMode, LockWait, OnDuplicate, PROGRAM_SIZE_MAX, ReadProgram, Refusal, StatementContext,
     TableRef, WriteOperation,
 };
-use protocol::signal::{CommitOneRequest, CoordinateRequest, ReadRequest, RequestId, WriteRequest};
+use protocol::signal::{ReadRequest, RequestId, WriteRequest};
 use protocol::{Address, Signal, SqlError};
 use query::TableAccessInfo;
 use std::sync::Arc;
@@ -260,15 +260,15 @@ impl Cx<'_, '_> {
         map.replica_for_read(partition).map_or(Place::Nowhere, |replica| Place::There(replica, None))
     }
 
-    /// The primary of a partition, where writes and locks go. It would refuse them if a replica is lost; if it is the lost one itself, nothing
-    /// is sent that could be done unheard.
+    /// The primary of a partition, where writes and locks go. To one that is lost nothing is sent, because it could be done unheard: the statement
+    /// waits for the next view, or is refused when that is not awaited any more.
     pub(crate) fn primary(&self, partition: PartitionId) -> Result<Address, Failure> {
         let map = &self.env.module.map;
         if map.is_replica_lost(partition) {
             return Err(failure_of(Refusal::ReplicaLost, ""));
         }
-        map.primary(partition)
-            .ok_or_else(|| Failure::ViewChanged(SqlError::deadlock("a partition has no primary")))
+        map.primary_in_reach(partition)
+            .ok_or_else(|| Failure::ViewChanged(SqlError::deadlock("the primary of a partition is lost")))
     }
 
     /// What goes to another node must fit a frame; 1153 if it is far too large.
@@ -361,6 +361,9 @@ impl Cx<'_, '_> {
         self.check_operation_size(to, &operations)?;
         let transaction = self.transaction_id();
         self.core.transaction.touch(partition, self.env.module.map.view.number, true);
+        if is_alone {
+            self.core.transaction.carry_commit();
+        }
         let commit = is_alone.then_some(self.core.transaction.epoch_seen);
         let kind = if is_alone { RequestKind::Commit } else { RequestKind::Change };
         let request = self.core.inbox.register(to, kind);
@@ -408,54 +411,6 @@ impl Cx<'_, '_> {
     /// Keeps the warnings that an evaluation raised.
     pub(crate) fn keep_warnings(&mut self, context_warnings: (u64, Vec<expression::Warning>)) {
         self.core.diagnostics.add_all(context_warnings);
-    }
-}
-
-/// How a commit began.
-pub(crate) enum CommitStart {
-    /// Nothing is held anywhere: it is committed.
-    Nothing,
-    /// The answer to this says what became of it.
-    Sent(RequestId),
-    /// Nobody can be asked.
-    Refused(&'static str),
-}
-
-/// Asks for the commit of the session's transaction.
-pub(crate) fn start_commit(core: &mut SessionCore, env: &mut Environment<'_>) -> CommitStart {
-    let epoch_seen = core.transaction.epoch_seen;
-    let map = Arc::clone(&env.module.map);
-    match core.transaction.commit_plan() {
-        CommitPlan::Nothing => {
-            // Participants without operations hold nothing.
-            core.transaction.end();
-            CommitStart::Nothing
-        }
-        CommitPlan::One(transaction, participant) => {
-            if map.is_replica_lost(participant.partition) {
-                return CommitStart::Refused("a replica of the rows is lost");
-            }
-            let Some(primary) = map.primary(participant.partition) else {
-                return CommitStart::Refused("a partition has no primary");
-            };
-            let request = core.inbox.register(primary, RequestKind::Commit);
-            let commit = CommitOneRequest { request, transaction, participant, epoch_seen };
-            env.send(primary, Signal::CommitOne(Box::new(commit)));
-            CommitStart::Sent(request)
-        }
-        CommitPlan::Several(transaction, participants) => {
-            if participants.iter().any(|participant| map.is_replica_lost(participant.partition)) {
-                return CommitStart::Refused("a replica of the rows is lost");
-            }
-            let first = participants.first().map_or(PartitionId(0), |participant| participant.partition);
-            let Some(tc) = map.coordinator(env.module.address.instance, first) else {
-                return CommitStart::Refused("no coordinator can be reached");
-            };
-            let request = core.inbox.register(tc, RequestKind::Commit);
-            let commit = CoordinateRequest { request, transaction, participants, epoch_seen };
-            env.send(tc, Signal::Coordinate(Box::new(commit)));
-            CommitStart::Sent(request)
-        }
     }
 }
 

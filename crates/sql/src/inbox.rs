@@ -112,13 +112,14 @@ impl Inbox {
     #[inline]
     pub(crate) fn take(&mut self, request: RequestId) -> Option<Reply> {
         let reply = self.replies.remove(&request)?;
-        if self.commit == Some(request) {
+        // A commit whose answer is lost is on its way still: somebody else is asked what became of it.
+        if self.commit == Some(request) && !matches!(reply, Reply::Lost) {
             self.commit = None;
         }
         Some(reply)
     }
 
-    /// True from the asking for a commit to the taking of its answer: until then nobody may say that it did not take place.
+    /// True from the asking for a commit to the taking of its answer, by whomever it is given: until then nobody may say that it did not take place.
     pub(crate) fn has_commit(&self) -> bool {
         self.commit.is_some()
     }
@@ -153,19 +154,9 @@ impl Inbox {
         modules
     }
 
-    /// A new view is installed: signals between nodes in the old one are dropped, so requests about rows have no answer to wait for. True if there
-    /// was anything.
-    pub(crate) fn view_changed(&mut self) -> bool {
-        self.lose(|open| open.kind != RequestKind::Other)
-    }
-
     /// Answers everything that was asked of a lost node; true if there was anything.
     pub(crate) fn node_lost(&mut self, node: NodeId) -> bool {
-        self.lose(|open| open.to.node == node)
-    }
-
-    fn lose(&mut self, is_lost: impl Fn(&Outstanding) -> bool) -> bool {
-        let lost = self.outstanding.iter().filter(|(_, open)| is_lost(open));
+        let lost = self.outstanding.iter().filter(|(_, open)| open.to.node == node);
         let mut lost: Vec<RequestId> = lost.map(|(request, _)| *request).collect();
         lost.sort_unstable();
         for request in &lost {

@@ -28,6 +28,7 @@ mod execute;
 mod inbox;
 mod module;
 mod nonce;
+mod orphans;
 mod results;
 mod session;
 mod show;

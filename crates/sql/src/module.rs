@@ -1,22 +1,26 @@
 //! The `sql` module: the sessions of one thread and what they share.
 //!
 //! Connections are numbered on the node: the module's instance in the low part, a counter above it; request ids carry the number, so that an
-//! answer finds its session without a table of requests.
+//! answer finds its session without a table of requests. The number whose counter is 0 is that of the module's `Finisher`.
 //!
 //! Invariants: a session belongs to exactly one connection and goes when that is closed; answers, alarms and turns for sessions that are gone
 //! are dropped; at most `max_connections` clients are let in per module.
 
+use crate::ddl_job::finisher::Finisher;
 use crate::environment::{Alarm, Environment, ModuleState};
 use crate::front::TextLimits;
 use crate::inbox::{Inbox, Reply};
 use crate::session::Session;
 use memory::MemoryManager;
+use protocol::module::Counts;
 use protocol::signal::{InfoTable, Probe, RequestId};
-use protocol::{Address, Budget, ConnectionId, ConnectionKind, Envelope, Input, Outputs, Signal};
+use protocol::{
+    Address, Budget, ConnectionId, ConnectionKind, Envelope, Input, NodeRole, Outputs, Signal, View,
+};
 use query::{NodeMap, Shared};
 use std::sync::Arc;
 use stdx::{Duration, FixedMap, Instant, Now};
-use types::{NodeId, Value};
+use types::{NodeId, PartitionId, Value};
 
 /// Modules of a node at most: the low part of connection ids.
 pub const INSTANCES_MAX: u32 = 256;
@@ -43,6 +47,8 @@ pub struct SqlConfig {
     pub lock_wait_timeout_max: Option<Duration>,
     /// TransactionInactiveTimeout: an open transaction without a statement for so long is rolled back.
     pub transaction_inactive_timeout: Option<Duration>,
+    /// How long what became of a commit is kept for a session that has not confirmed that it knows.
+    pub marker_time: Duration,
     /// Bytes of plans kept for statements that come again.
     pub statement_cache_size: usize,
     /// Limits on statements' texts.
@@ -62,6 +68,7 @@ impl SqlConfig {
             has_tls: false,
             lock_wait_timeout_max: None,
             transaction_inactive_timeout: None,
+            marker_time: Duration::from_secs(600),
             statement_cache_size: 16 << 20,
             text_limits: TextLimits::default(),
         }
@@ -76,6 +83,8 @@ pub struct SqlModule {
     /// Connection numbers by the driver's ids.
     by_connection: FixedMap<ConnectionId, u32>,
     last_number: u32,
+    /// Made when it is first wanted.
+    finisher: Option<Box<Finisher>>,
 }
 
 impl SqlModule {
@@ -89,6 +98,7 @@ impl SqlModule {
             sessions: FixedMap::default(),
             by_connection: FixedMap::default(),
             last_number: 0,
+            finisher: None,
         }
     }
 
@@ -141,7 +151,47 @@ impl SqlModule {
                 self.state.nonces = crate::nonce::NonceSource::new(seed);
                 self.state.started = Some(now.monotonic);
             }
-            Input::LinkUp { .. } | Input::LinkDown { .. } | Input::Report(_) | Input::StopRequested => {}
+            Input::LinkUp { .. }
+            | Input::LinkDown { .. }
+            | Input::ProcessExited { .. }
+            | Input::LogWritten { .. }
+            | Input::Report(_)
+            | Input::StopRequested => {}
+        }
+        if std::mem::take(&mut self.state.has_left_ddl) {
+            self.finish_ddl(now, budget, outputs);
+        }
+    }
+
+    // ---- DDL jobs that were left --------------------------------------------------------------------------------------------------
+
+    /// The number that the finisher has in place of a connection's: no connection has it.
+    fn finisher_number(&self) -> u32 {
+        u32::from(self.state.address.instance)
+    }
+
+    fn finish_ddl(&mut self, now: Now, budget: &mut Budget, outputs: &mut Outputs<Shared>) {
+        let number = self.finisher_number();
+        let mut env = Environment { now, budget, outputs, module: &mut self.state };
+        let finisher = self.finisher.get_or_insert_with(|| Box::new(Finisher::new(number, &env)));
+        finisher.want(&mut env);
+    }
+
+    /// Whether this module looks after the DDL jobs of whoever has died: one in the cluster does.
+    fn looks_after_ddl(&self) -> bool {
+        let primary = self.state.map.primary(PartitionId(0));
+        self.state.address.instance == 0 && primary.is_some_and(|primary| primary.node == self.state.node())
+    }
+
+    fn with_finisher(
+        &mut self,
+        now: Now,
+        budget: &mut Budget,
+        outputs: &mut Outputs<Shared>,
+        act: impl FnOnce(&mut Finisher, &mut Environment<'_>),
+    ) {
+        if let Some(finisher) = &mut self.finisher {
+            act(finisher, &mut Environment { now, budget, outputs, module: &mut self.state });
         }
     }
 
@@ -238,6 +288,9 @@ impl SqlModule {
 
     fn on_deadline(&mut self, now: Now, budget: &mut Budget, outputs: &mut Outputs<Shared>) {
         while let Some(Alarm { connection_id, kind }) = self.state.deadlines.expired(now.monotonic) {
+            if connection_id == self.finisher_number() {
+                self.with_finisher(now, budget, outputs, |finisher, env| finisher.step(env));
+            }
             self.with_session(connection_id, now, budget, outputs, |session, env| {
                 session.on_alarm(env, kind)
             });
@@ -248,14 +301,46 @@ impl SqlModule {
         let Shared::Map(map) = shared else { return };
         let is_new_view = map.view.number > self.state.map.view.number;
         let lost = if map.lost == self.state.map.lost { Vec::new() } else { map.lost.clone() };
-        self.state.map = map;
+        let before = std::mem::replace(&mut self.state.map, map);
+        let (map, members) = (Arc::clone(&self.state.map), Arc::clone(&before.view));
+        let life = |view: &View, node| view.node(node).map(|info| info.incarnation);
+        let is_out = |node| map.is_out(node) || life(&members, node) != life(&map.view, node);
+        self.state.orphans.on_lost(is_out, &map, self.state.address, outputs);
+        self.abort_again(&before, outputs);
         if is_new_view {
-            self.with_all(now, budget, outputs, |session, env| session.on_view_changed(env));
+            self.with_all(now, budget, outputs, |session, env| session.on_view_changed(env, &before.view));
+            self.with_finisher(now, budget, outputs, |finisher, env| {
+                finisher.on_view_changed(env, &before.view)
+            });
+            // A node that was left out may have left a job. (Nobody has when the cluster begins.)
+            self.state.has_left_ddl |= before.view.number.0 > 0 && self.looks_after_ddl();
         }
         // What was asked of a lost node between the news of its loss and this map gets no other answer.
         for node in lost {
-            self.with_all(now, budget, outputs, |session, env| session.on_node_lost(env, node));
+            self.on_node_lost(node, now, budget, outputs);
         }
+    }
+
+    /// Nodes that were lost are back: what ended meanwhile is aborted there.
+    fn abort_again(&mut self, before: &NodeMap, outputs: &mut Outputs<Shared>) {
+        for (transaction, partition) in std::mem::take(&mut self.state.aborts_due) {
+            let map = &self.state.map;
+            let is_back = |node: &NodeId| map.view.number > before.view.number || before.lost.contains(node);
+            let Some(primary) = map.primary_in_reach(partition).filter(|primary| is_back(&primary.node))
+            else {
+                self.state.aborts_due.insert((transaction, partition));
+                continue;
+            };
+            let session = self.state.session_of(transaction).and_then(|number| self.sessions.get(&number));
+            if session.is_none_or(|session| session.transaction() != Some(transaction)) {
+                outputs.send(self.state.address, primary, Signal::Abort { transaction, partition });
+            }
+        }
+    }
+
+    fn on_node_lost(&mut self, node: NodeId, now: Now, budget: &mut Budget, outputs: &mut Outputs<Shared>) {
+        self.with_all(now, budget, outputs, |session, env| session.on_node_lost(env, node));
+        self.with_finisher(now, budget, outputs, |finisher, env| finisher.on_node_lost(env, node));
     }
 
     // ---- signals ------------------------------------------------------------------------------------------------------------------
@@ -280,6 +365,7 @@ impl SqlModule {
                 self.on_reply(done.request, Reply::Write(done.result), now, budget, outputs)
             }
             Signal::CommitDone(done) => {
+                self.state.orphans.on_answer(done.request);
                 self.on_reply(done.request, Reply::Commit(done.outcome), now, budget, outputs)
             }
             Signal::RollbackDone { request, held } => {
@@ -287,6 +373,10 @@ impl SqlModule {
             }
             Signal::Continue(number) => {
                 let number = u32::try_from(number).unwrap_or(0);
+                if number == self.finisher_number() {
+                    return self
+                        .with_finisher(now, budget, outputs, |finisher, env| finisher.on_continue(env));
+                }
                 self.with_session(number, now, budget, outputs, |session, env| session.on_continue(env));
             }
             Signal::SequenceDone { request, first, count, .. } => {
@@ -306,7 +396,12 @@ impl SqlModule {
             }
             Signal::ProbeSession(probe) => self.on_probe(probe, now, budget, outputs),
             Signal::PeerLost { node, .. } => {
-                self.with_all(now, budget, outputs, |session, env| session.on_node_lost(env, node));
+                let map = Arc::clone(&self.state.map);
+                self.state.orphans.on_lost(|lost| lost == node, &map, self.state.address, outputs);
+                self.on_node_lost(node, now, budget, outputs);
+                // No view tells of the end of an SQL node.
+                let is_sql = self.state.map.view.node(node).is_some_and(|info| info.role == NodeRole::Sql);
+                self.state.has_left_ddl |= is_sql && self.looks_after_ddl();
             }
             Signal::KillSession { connection, query_only } => {
                 let number = u32::try_from(connection).unwrap_or(0);
@@ -328,6 +423,10 @@ impl SqlModule {
         outputs: &mut Outputs<Shared>,
     ) {
         let number = Inbox::connection_of(request);
+        if number == self.finisher_number() {
+            return self
+                .with_finisher(now, budget, outputs, |finisher, env| finisher.on_reply(env, request, reply));
+        }
         self.with_session(number, now, budget, outputs, |session, env| session.on_reply(env, request, reply));
     }
 
@@ -339,6 +438,23 @@ impl SqlModule {
     }
 
     /// Rows of SHOW PROCESSLIST, in the order of its columns.
+    /// What its sessions have done since the start.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        let counters = &self.state.counters;
+        vec![
+            ("QUESTIONS", counters.questions),
+            ("CONNECTIONS", counters.connections),
+            ("CONNECTIONS_REFUSED", counters.refused),
+            ("SELECTS", counters.selects),
+            ("INSERTS", counters.inserts),
+            ("UPDATES", counters.updates),
+            ("DELETES", counters.deletes),
+            ("COMMITS", counters.commits),
+            ("ABORTS", counters.rollbacks),
+        ]
+    }
+
     fn on_info_request(
         &mut self,
         from: Address,
@@ -382,9 +498,11 @@ impl SqlModule {
     /// For checks after a run: no statement runs and no transaction is open.
     #[must_use]
     pub fn is_idle(&self) -> bool {
-        self.sessions
-            .values()
-            .all(|session| !session.is_busy() && !session.core.transaction.has_participants())
+        self.finisher.as_ref().is_none_or(|finisher| finisher.is_idle())
+            && self
+                .sessions
+                .values()
+                .all(|session| !session.is_busy() && !session.core.transaction.has_participants())
     }
 }
 

@@ -51,7 +51,7 @@ use prepared::PreparedStatement;
 use probe_log::ProbeLog;
 use protocol::module::ConnectionAction;
 use protocol::signal::{Probe, RequestId};
-use protocol::{ConnectionId, ConnectionKind, ReceiveBuffer, Signal, SqlError};
+use protocol::{ConnectionId, ConnectionKind, ModuleKind, ReceiveBuffer, Signal, SqlError, View};
 use running::Running;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -171,7 +171,7 @@ pub(crate) struct SessionCore {
 }
 
 impl SessionCore {
-    fn new(id: u32, connection: ConnectionId, env: &Environment<'_>) -> Self {
+    pub(crate) fn new(id: u32, connection: ConnectionId, env: &Environment<'_>) -> Self {
         let memory = &env.module.memory;
         Self {
             id,
@@ -278,6 +278,18 @@ impl SessionCore {
         }
         let message = error.message.as_bytes();
         self.reply(env, |writer, _| writer.error(&ErrorPacket { errno: error.code, sqlstate, message }));
+    }
+
+    /// Another view is installed: what was staged or locked at primaries that changed is lost, and who left does not answer.
+    pub(crate) fn on_view_changed(&mut self, before: &View, now: &View) {
+        let primary = |view: &View, partition| view.place(partition).map(|place| place.primary);
+        let has_changed = |partition| primary(before, partition) != primary(now, partition);
+        self.transaction.lose_participants(has_changed);
+        let left_out =
+            before.nodes.iter().filter(|info| before.is_member(info.node) && !now.is_member(info.node));
+        for info in left_out {
+            self.inbox.node_lost(info.node);
+        }
     }
 
     /// What COM_RESET_CONNECTION and COM_CHANGE_USER leave: an open transaction is aborted.
@@ -515,16 +527,23 @@ impl Session {
         }
     }
 
+    /// The transaction that it is in.
+    pub(crate) fn transaction(&self) -> Option<TransactionId> {
+        self.core.transaction.id()
+    }
+
     /// A node is lost.
     pub(crate) fn on_node_lost(&mut self, env: &mut Environment<'_>, node: NodeId) {
+        env.module.aborts_due.extend(self.core.transaction.held_at(node, &env.module.map));
         if self.core.inbox.node_lost(node) {
             self.resume(env);
         }
     }
 
     /// Another view is installed.
-    pub(crate) fn on_view_changed(&mut self, env: &mut Environment<'_>) {
-        if self.core.inbox.view_changed() {
+    pub(crate) fn on_view_changed(&mut self, env: &mut Environment<'_>, before: &View) {
+        self.core.on_view_changed(before, &env.module.map.view);
+        if self.running.is_some() {
             self.resume(env);
         }
     }
@@ -635,13 +654,31 @@ impl Session {
         self.abandon(env);
     }
 
+    /// Nobody will hear what became of a commit that is under way: nobody need keep it.
+    fn waive_outcome(&self, env: &mut Environment<'_>) {
+        let Some(transaction) = self.core.transaction.id().filter(|_| self.core.inbox.has_commit()) else {
+            return;
+        };
+        match (self.core.inbox.commit_waits_at(), self.core.transaction.only_participant()) {
+            (Some(tc), _) if tc.kind == ModuleKind::Tc => env.confirm_to_coordinator(tc, transaction),
+            (to, Some(partition)) => env.confirm_to_primary(to.map(|to| to.node), partition, transaction),
+            (_, None) => {}
+        }
+    }
+
     /// Drops the statement that runs and aborts the transaction, unless its commit is on its way.
     fn abandon(&mut self, env: &mut Environment<'_>) {
         let is_committing = self.running.as_ref().is_some_and(|running| running.is_committing());
+        let coordinator = self.running.as_ref().and_then(|running| running.coordinator());
+        if let (Some((request, coordinator)), Some(transaction)) = (coordinator, self.core.transaction.id()) {
+            let participants = self.core.transaction.participants();
+            env.module.orphans.adopt(request, coordinator, transaction, participants);
+        }
         if let Some(mut running) = self.running.take() {
             running.abandon(env);
         }
         self.queue.clear();
+        self.waive_outcome(env);
         if is_committing {
             self.core.transaction.end()
         } else {

@@ -3,7 +3,7 @@
 //! ```text
 //! nothing --first write or lock--> open --COMMIT--> committing --> nothing
 //!                                   |  statement fails: RollbackTo at each participant it touched
-//!                                   +--> doomed (deadlock, lost view): Abort everywhere --> nothing
+//!                                   +--> doomed (deadlock, a primary that changed): Abort everywhere --> nothing
 //! ```
 //! A participant is recorded when a request is *sent* to it, so that an abort reaches it even if its answer never came. Its number of
 //! operations comes from its answers; the largest is the newest, because it only grows while statements run and answers of one statement
@@ -18,8 +18,9 @@ mod tests;
 use crate::environment::Environment;
 use protocol::Signal;
 use protocol::signal::Participant;
+use query::NodeMap;
 use std::collections::BTreeMap;
-use types::{Epoch, PartitionId, TransactionId, ViewNumber};
+use types::{Epoch, NodeId, PartitionId, TransactionId, ViewNumber};
 
 /// What a transaction has in one partition.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -56,6 +57,10 @@ pub(crate) struct TransactionClient {
     id: Option<TransactionId>,
     mode: Mode,
     is_read_only: bool,
+    /// A primary that held its writes or locks is lost: the next statement hears of it.
+    is_doomed: bool,
+    /// Its only request carries the commit: what became of it is asked, whatever happens to its primary.
+    carries_commit: bool,
     participants: BTreeMap<PartitionId, Held>,
     savepoints: Vec<Savepoint>,
     /// At the start of the running statement.
@@ -139,9 +144,51 @@ impl TransactionClient {
         self.participants.get(&partition).is_some_and(|held| held.has_writes)
     }
 
+    /// A view changed the primaries of these partitions: what the transaction had there is gone.
+    pub(crate) fn lose_participants(&mut self, has_changed: impl Fn(PartitionId) -> bool) {
+        let is_lost =
+            !self.carries_commit && self.participants.keys().any(|partition| has_changed(*partition));
+        self.is_doomed |= is_lost;
+    }
+
+    /// A request is about to be sent that commits it.
+    pub(crate) fn carry_commit(&mut self) {
+        self.carries_commit = true;
+    }
+
+    /// It cannot commit any more.
+    pub(crate) fn is_doomed(&self) -> bool {
+        self.is_doomed
+    }
+
+    /// Who can be asked what became of its commit: a participant with writes, if there is any.
+    pub(crate) fn witness(&self) -> Option<(TransactionId, PartitionId)> {
+        let writes = self.participants.iter().find(|(_, held)| held.has_writes && held.operations > 0);
+        let first = writes.or_else(|| self.participants.iter().next());
+        Some((self.id?, *first?.0))
+    }
+
+    /// What it has, or may have, at primaries on a node.
+    pub(crate) fn held_at(
+        &self,
+        node: NodeId,
+        map: &NodeMap,
+    ) -> impl Iterator<Item = (TransactionId, PartitionId)> {
+        let is_there = move |partition: &&PartitionId| {
+            map.primary(**partition).is_some_and(|primary| primary.node == node)
+        };
+        let there = self.participants.keys().filter(is_there);
+        there.filter_map(|partition| Some((self.id?, *partition)))
+    }
+
     /// True if something was written or locked, or may have been.
     pub(crate) fn has_participants(&self) -> bool {
         !self.participants.is_empty()
+    }
+
+    /// Where it has, or may have, something.
+    pub(crate) fn participants(&self) -> Vec<PartitionId> {
+        self.participants.keys().copied().collect()
     }
 
     /// The partition, if there is exactly one.
@@ -208,6 +255,7 @@ impl TransactionClient {
                 partition: *partition,
                 operations: held.operations,
                 view: held.view,
+                has_writes: held.has_writes,
             })
             .collect();
         match participants.len() {
@@ -227,6 +275,8 @@ impl TransactionClient {
         self.id = None;
         self.mode = Mode::Single;
         self.is_read_only = false;
+        self.is_doomed = false;
+        self.carries_commit = false;
         self.participants.clear();
         self.savepoints.clear();
         self.statement_mark.clear();

@@ -196,6 +196,17 @@ impl Fragment {
         }
     }
 
+    /// The newest committed version of a key: its epoch, and its bytes if it is no delete.
+    #[must_use]
+    pub fn committed(&self, key: &[u8]) -> Option<(Epoch, Option<&[u8]>)> {
+        // SAFETY: this is the owner; reclaiming needs `&mut self`.
+        let row = unsafe { self.core.hash.find(hash_of(key), key) }?;
+        row.versions().find_map(|version| match version.state() {
+            VersionState::Committed(epoch) => Some((epoch, version.row())),
+            VersionState::Staged(_) | VersionState::Prepared(_) => None,
+        })
+    }
+
     /// Puts a version of `transaction` on top of a key's others; `None` deletes. The caller holds the row's lock: no other transaction has an open
     /// version there. The handle is good until the transaction has no version on the row any more.
     pub fn stage(

@@ -7,6 +7,7 @@
 //! Invariants: epochs are opened in order, one at a time; closed(e) is said only when every in-sync data node has drained e; the open
 //! epoch never goes back, across masters too (a new master opens the highest it knows + 1).
 
+use crate::mutants::{self, Mutant};
 use protocol::{Address, Outputs, Signal};
 use stdx::{Duration, Instant, Now};
 use types::{Epoch, NodeId};
@@ -74,11 +75,32 @@ impl EpochMember {
         }
     }
 
-    /// Installs the members of a view.
-    pub fn install(&mut self, data_nodes: Vec<NodeId>, master: Option<NodeId>) {
+    /// Installs the members of a view: rounds of the old one are void, and what members wanted they want of the new master. (A new master
+    /// may open an epoch again that the old one had opened: that means the same. It never closes one that some member has not drained.)
+    pub fn install<S>(
+        &mut self,
+        now: Now,
+        data_nodes: Vec<NodeId>,
+        master: Option<NodeId>,
+        outputs: &mut Outputs<S>,
+    ) {
         self.data_nodes = data_nodes;
         self.master = master;
         self.round = None;
+        self.undrained.clear();
+        self.next_open_at = None;
+        if self.wanted > self.closed {
+            match master {
+                Some(master) if master != self.node => {
+                    outputs.send(
+                        self.me(),
+                        Address::main(master),
+                        Signal::EpochWanted { epoch: self.wanted },
+                    );
+                }
+                _ => self.schedule(now),
+            }
+        }
     }
 
     /// The newest open epoch.
@@ -191,7 +213,7 @@ impl EpochMember {
         if round.epoch != epoch {
             return;
         }
-        round.missing.retain(|missing| *missing != node);
+        round.missing.retain(|missing| *missing != node && !mutants::is(Mutant::EpochClosedEarly));
         if !round.missing.is_empty() {
             return;
         }

@@ -15,33 +15,46 @@
 //! - Epoch stamps come from primaries only and are never below the highest epoch this module has heard of.
 //!
 //! `writes` stages, `undo` takes it back, `reads` reads, `commit` is the primary's side of both commits, `backup` the other side, `deadlock` finds cycles, `schema`
-//! makes and drops fragments, `reclaim` frees what nobody needs any more, `inspect` answers ndbinfo and the replica check.
+//! makes and drops fragments, `reclaim` frees what nobody needs any more, `inspect` answers ndbinfo and the replica check, `digest` tells checkers apart what they have seen; `takeover` carries
+//! what a view left undecided into the next, `copy` brings rows to members that join, and `question` answers sessions whose commit's answer is
+//! lost.
 
 mod backup;
 mod commit;
+mod copy;
 mod deadlock;
+mod digest;
 mod inspect;
+mod lease;
+mod markers;
+mod question;
 mod reads;
 mod reclaim;
 mod schema;
+mod takeover;
 mod undo;
 mod waits;
 mod writes;
 
 use crate::locks::{LockKey, Locks, WaitId};
+use crate::mutants::{self, Mutant};
 use backup::{Ahead, Applied};
 use commit::{Mark, PendingCommit, Publish, Ship, ShipWindow};
+use copy::{Copy, CopyIn, CopyOut};
+use markers::{Marker, Markers, Sweep};
 use memory::{Ledger, MemoryManager, Region};
-use protocol::program::{Refusal, TableRef};
+use protocol::program::{OperationResult, Refusal, TableRef};
 use protocol::signal::Replicate;
 use protocol::{Address, Budget, Envelope, Outputs, Signal};
 use query::{NodeMap, PublishedReader, Shared};
+use question::Asker;
 use reads::PendingRead;
 use reclaim::{Reclaim, Visits};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
-use stdx::{Deadlines, FixedMap, Instant, Now};
+use stdx::{Deadlines, Duration, FixedMap, Instant, Now};
 use storage::{Fragment, RowHandle};
+use takeover::Takeover;
 use types::{Epoch, NodeId, PartitionId, Sequence, TableId, TransactionId, ViewNumber};
 use undo::Undo;
 use waits::{WaitAlarm, Waiting};
@@ -82,8 +95,6 @@ enum HeldStage {
 #[derive(Debug)]
 struct Held {
     session: Address,
-    /// The view in which it took its first operation.
-    view: ViewNumber,
     operations: Vec<Operation>,
     /// Rows it has staged, each counted once.
     rows: u32,
@@ -94,8 +105,20 @@ struct Held {
     stage: HeldStage,
     /// Stamped when it ends.
     epoch: Epoch,
+    /// The view in whose stream it was replicated last.
+    sealed: ViewNumber,
     /// Who decides: None for a one-primary commit.
     coordinator: Option<Address>,
+    /// The participants with writes, once it ends.
+    participants: Arc<Vec<PartitionId>>,
+    /// What its session is to hear if it asks (a one-primary commit of another node's session).
+    marker: Option<Vec<OperationResult>>,
+    /// Its session will not ask.
+    is_confirmed: bool,
+    /// All its rows are prepared: readers wait for its outcome.
+    is_marked: bool,
+    /// It came from the primary of an earlier view: its operations were never charged here.
+    is_taken_over: bool,
 }
 
 impl Held {
@@ -127,9 +150,13 @@ impl Held {
 #[derive(Debug, Default)]
 struct Partition {
     is_primary: bool,
-    /// The ldms of the other in-sync replicas.
+    /// The ldms of the other replicas that get every write: those in sync and those joining.
     backups: Vec<Address>,
-    /// A replica is lost, and no view without it exists.
+    /// This replica is joining.
+    copy_in: Option<CopyIn>,
+    /// Primary: the members that it is copied to.
+    copies: BTreeMap<NodeId, CopyOut>,
+    /// A replica is lost, and no view without it will come.
     is_replica_lost: bool,
     /// Primary: the last place given out.
     sequence: Sequence,
@@ -141,6 +168,7 @@ struct Partition {
     early: BTreeMap<Sequence, (Address, Replicate)>,
     /// Backup: one-primary transactions by place.
     undecided: BTreeMap<Sequence, TransactionId>,
+    takeover: Takeover,
 }
 
 /// Work that goes on in slices.
@@ -150,10 +178,13 @@ enum Job {
     Mark(Box<Mark>),
     Undo(Box<Undo>),
     Backfill(Box<schema::Backfill>),
+    Copy(Copy),
     /// Remove the rows of dropped tables.
     Clear(Vec<Fragment>),
     /// Free what readers have let go.
     Visit(Visits),
+    /// Drop what became of old transactions.
+    Sweep(Sweep),
 }
 
 /// A transaction in a partition.
@@ -178,7 +209,16 @@ pub struct Ldm {
     version_floors: FixedMap<TableId, u32>,
     applied: FixedMap<Place, Applied>,
     ahead: FixedMap<Place, Ahead>,
-    outcomes: FixedMap<Place, Option<Epoch>>,
+    outcomes: Markers,
+    /// Sessions that wait for an outcome.
+    askers: FixedMap<Place, Vec<Asker>>,
+    /// Every data node has installed this view.
+    settled: ViewNumber,
+    /// Partitions whose takeover is not over: while there are none, nothing is held back.
+    unsettled_count: usize,
+    /// Requests that were held back and may go on.
+    released: VecDeque<(Address, Signal)>,
+    is_lease_awaited: bool,
     locks: Locks,
     waits: FixedMap<WaitId, Waiting>,
     waits_by_transaction: BTreeSet<(TransactionId, WaitId)>,
@@ -198,12 +238,19 @@ pub struct Ldm {
     /// New indexes whose entries wait for the end of transactions that do not know them.
     waiting_backfills: Vec<schema::Backfill>,
     next_job: u64,
+    /// Some partition is being copied to this node.
+    is_joining: bool,
 }
 
 impl Ldm {
-    /// The ldm at `address`, owning nothing until a map with a view is installed.
+    /// The ldm at `address`, owning nothing until a map with a view is installed; `marker_time` is how long a session may ask for an outcome.
     #[must_use]
-    pub fn new(address: Address, map: Arc<NodeMap>, memory: Arc<MemoryManager>) -> Self {
+    pub fn new(
+        address: Address,
+        map: Arc<NodeMap>,
+        memory: Arc<MemoryManager>,
+        marker_time: Duration,
+    ) -> Self {
         Self {
             address,
             map,
@@ -219,7 +266,12 @@ impl Ldm {
             version_floors: FixedMap::default(),
             applied: FixedMap::default(),
             ahead: FixedMap::default(),
-            outcomes: FixedMap::default(),
+            outcomes: Markers::new(marker_time),
+            askers: FixedMap::default(),
+            settled: ViewNumber(0),
+            unsettled_count: 0,
+            released: VecDeque::new(),
+            is_lease_awaited: false,
             locks: Locks::default(),
             waits: FixedMap::default(),
             waits_by_transaction: BTreeSet::new(),
@@ -234,6 +286,7 @@ impl Ldm {
             void: BTreeMap::new(),
             waiting_backfills: Vec::new(),
             next_job: 0,
+            is_joining: false,
         }
     }
 
@@ -245,13 +298,16 @@ impl Ldm {
 
     /// A message carried this epoch.
     pub fn adopt(&mut self, epoch: Epoch) {
-        self.epoch = self.epoch.max(epoch);
+        if !mutants::is(Mutant::EpochNotAdopted) {
+            self.epoch = self.epoch.max(epoch);
+        }
     }
 
-    /// When a lock wait ends or is probed again, or memory is looked after.
+    /// When a lock wait ends or is probed again, or memory and markers are looked after.
     #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
-        self.alarms.next().into_iter().chain(self.reclaim.deadline()).min()
+        let others = [self.reclaim.deadline(), self.outcomes.deadline()];
+        self.alarms.next().into_iter().chain(others.into_iter().flatten()).min()
     }
 
     /// Takes a shared object from `main`.
@@ -269,6 +325,7 @@ impl Ldm {
     pub fn on_deadline(&mut self, now: Now, outputs: &mut Outputs<Shared>) {
         self.on_alarms(now, outputs);
         self.on_visits_due(now, outputs);
+        self.turn_markers(now, outputs);
         self.serve(now, outputs);
         self.plan_visits(now);
     }
@@ -281,12 +338,50 @@ impl Ldm {
         budget: &mut Budget,
         outputs: &mut Outputs<Shared>,
     ) {
-        let from = envelope.from;
+        if self.is_postponed(now, &envelope.signal) {
+            self.released.push_back((envelope.from, envelope.signal));
+        } else {
+            self.dispatch(now, envelope.from, envelope.signal, budget, outputs);
+        }
+        if !self.released.is_empty() {
+            self.go_on_released(now, budget, outputs);
+        }
+        self.serve(now, outputs);
+        self.plan_visits(now);
+        self.outcomes.watch(now);
+    }
+
+    /// What was held back goes on, as much as the slice allows.
+    fn go_on_released(&mut self, now: Now, budget: &mut Budget, outputs: &mut Outputs<Shared>) {
+        if !self.is_leased(now) {
+            return self.await_lease(now);
+        }
+        while budget.spend(1)
+            && let Some((from, signal)) = self.released.pop_front()
+        {
+            self.dispatch(now, from, signal, budget, outputs);
+        }
+        if !self.released.is_empty() {
+            outputs.send(self.address, self.address, Signal::Continue(RELEASE));
+        }
+    }
+
+    fn dispatch(
+        &mut self,
+        now: Now,
+        from: Address,
+        signal: Signal,
+        budget: &mut Budget,
+        outputs: &mut Outputs<Shared>,
+    ) {
+        if self.unsettled_count > 0 && self.is_held_back(&signal) {
+            return self.hold_back(from, signal);
+        }
         #[expect(
             clippy::wildcard_enum_match_arm,
             reason = "signals of other modules; a peer that sends them is only ignored"
         )]
-        match envelope.signal {
+        match signal {
             Signal::Read(request) => self.on_read(now, from, request, budget, outputs),
             Signal::Write(request) => self.on_write(now, from, request, outputs),
             Signal::RollbackTo { request, transaction, partition, operations } => {
@@ -294,6 +389,9 @@ impl Ldm {
             }
             Signal::Abort { transaction, partition } => self.on_abort((transaction, partition), outputs),
             Signal::CommitOne(request) => self.on_commit_one(from, &request, outputs),
+            Signal::OutcomeAsk { request, transaction, partition, is_write } => {
+                self.on_outcome_ask((transaction, partition), Asker { from, request, is_write }, outputs);
+            }
             Signal::Prepare { transaction, participant, epoch_seen, participants } => {
                 self.on_prepare(from, transaction, participant, epoch_seen, participants, outputs);
             }
@@ -314,6 +412,13 @@ impl Ldm {
             }
             Signal::Decided { partition, sequence } => self.on_decided(partition, sequence, outputs),
             Signal::Forget { transaction, partition } => self.on_forget((transaction, partition), outputs),
+            Signal::Gather(report) => self.on_gather(from.node, *report, outputs),
+            Signal::RecoveryAsk { transaction, partition, participants } => {
+                self.on_recovery_ask(from, (transaction, partition), participants, outputs);
+            }
+            Signal::CopyPiece(piece) => self.on_copy_piece(from, *piece, outputs),
+            Signal::CopyApplied { partition } => self.on_copy_applied(from.node, partition, outputs),
+            Signal::ViewSettled { view } => self.on_settled(view, outputs),
             Signal::ProbeWait(probe) => self.on_probe(probe, outputs),
             Signal::ProbeHit { initiator, wait, other } => {
                 self.on_probe_hit(initiator, WaitId(wait), other, outputs)
@@ -331,8 +436,6 @@ impl Ldm {
             Signal::Continue(job) => self.on_continue(job, budget, outputs),
             _ => {}
         }
-        self.serve(now, outputs);
-        self.plan_visits(now);
     }
 
     fn on_continue(&mut self, number: u64, budget: &mut Budget, outputs: &mut Outputs<Shared>) {
@@ -344,6 +447,8 @@ impl Ldm {
             Some(Job::Undo(undo)) => self.step_undo(*undo, budget, outputs),
             Some(Job::Clear(fragments)) => self.clear(fragments, budget, outputs),
             Some(Job::Visit(visits)) => self.visit(visits, budget, outputs),
+            Some(Job::Copy(copy)) => self.step_copy(copy, budget, outputs),
+            Some(Job::Sweep(sweep)) => self.sweep(sweep, budget, outputs),
             Some(Job::Backfill(backfill)) => self.step_backfill(*backfill, budget, outputs),
         }
     }
@@ -357,8 +462,12 @@ impl Ldm {
     }
 
     /// A marker goes. The primary passes the word on behind everything it has replicated, so that no late place of an aborted transaction
-    /// finds its marker gone.
+    /// finds its marker gone; while the transaction is not decided here it only remembers: a backup's refusal is a marker, too.
     fn on_forget(&mut self, place: Place, outputs: &mut Outputs<Shared>) {
+        if let Some(held) = self.held.get_mut(&place) {
+            held.is_confirmed = true;
+            return;
+        }
         self.outcomes.remove(&place);
         if let Some(state) = self.partition(place.1).filter(|state| state.is_primary) {
             let forget = Signal::Forget { transaction: place.0, partition: place.1 };
@@ -439,17 +548,21 @@ impl Ldm {
 
     /// The transaction at this primary, made when it does its first operation.
     fn held_mut(&mut self, place: Place, session: Address) -> &mut Held {
-        let view = self.map.view.number;
         self.held.entry(place).or_insert_with(|| Held {
             session,
-            view,
             operations: Vec::new(),
             rows: 0,
             bytes: 0,
             tables: Vec::new(),
             stage: HeldStage::Open,
             epoch: Epoch(0),
+            sealed: ViewNumber(0),
             coordinator: None,
+            participants: Arc::default(),
+            marker: None,
+            is_confirmed: false,
+            is_marked: false,
+            is_taken_over: false,
         })
     }
 
@@ -476,15 +589,21 @@ impl Ldm {
         readers
     }
 
-    /// Nodes whose loss keeps a transaction of this partition from being decided.
+    /// Nodes whose sessions and coordinators do not count any more.
     fn is_lost(&self, node: NodeId) -> bool {
-        self.map.lost.contains(&node)
+        self.map.is_out(node)
     }
 
     /// For checks after a run: bytes that wait until no reader can see them.
     #[must_use]
     pub fn retired_bytes(&self) -> u64 {
         self.fragments.values().map(|fragment| fragment.statistics().retired_bytes).sum()
+    }
+
+    /// For checks after a run: outcomes that are kept for somebody.
+    #[must_use]
+    pub fn marker_count(&self) -> usize {
+        self.outcomes.len()
     }
 
     /// For checks after a run: nothing is held, waited for or undecided.
@@ -500,9 +619,15 @@ impl Ldm {
             && self.shipping.is_empty()
             && self.outcome_waits.is_empty()
             && self.is_reclaim_idle()
+            && self.askers.is_empty()
+            && self.released.is_empty()
+            && self.unsettled_count == 0
     }
 }
 
 fn region_full(full: &memory::RegionFull) -> Refusal {
     Refusal::RegionFull { region: full.name().to_owned() }
 }
+
+/// The number of the `Continue` that lets requests go on that were held back: no job has it.
+const RELEASE: u64 = u64::MAX;

@@ -13,6 +13,9 @@ pub mod locks;
 pub mod mutants;
 pub mod tc;
 
+/// How long what became of a commit is kept for a session that has not confirmed that it knows.
+pub const MARKER_TIME: stdx::Duration = stdx::Duration::from_secs(600);
+
 pub use epochs::{EpochMember, EpochSignals};
 pub use ldm::Ldm;
 pub use tc::Tc;

@@ -7,6 +7,7 @@
 //! exist. Who may pass is decided here alone. Whether a newcomer must wait does not depend on how many wait; finding whose turn it is looks at each
 //! waiter once at most.
 
+use crate::mutants::{self, Mutant};
 use protocol::program::LockMode;
 use std::collections::VecDeque;
 use stdx::FixedMap;
@@ -52,7 +53,8 @@ struct LockEntry {
 }
 
 fn is_incompatible(left: LockMode, right: LockMode) -> bool {
-    left == LockMode::Exclusive || right == LockMode::Exclusive
+    let exclusive = [left, right].into_iter().filter(|mode| *mode == LockMode::Exclusive).count();
+    exclusive > usize::from(mutants::is(Mutant::SharedLocksAreFree))
 }
 
 impl LockEntry {

@@ -25,10 +25,116 @@ pub enum Mutant {
     SequenceReused,
     /// A transaction does not see its own staged rows.
     OwnWritesUnseen,
+    /// A new primary does not wait for what the other members know.
+    GatherSkipped,
+    /// A new primary grants locks at once.
+    LocksBeforeSettled,
+    /// Signals of older views are handled.
+    NotFenced,
+    /// Recovery commits although a participant has nothing.
+    RecoveryIgnoresMissing,
+    /// A commit is accepted whatever became of the primary that staged its writes.
+    StagedElsewhereAccepted,
+    /// A backup does not keep what a session of another node may ask for.
+    MarkerForgotten,
+    /// What is decided at the new primary is not told to members that do not know it.
+    DecisionNotTold,
+    /// The coordinator does not ask again after a view change.
+    NotAskedAgain,
+    /// A copied row is put above a write that came before it.
+    CopyOvertakesWrite,
+    /// A joining member does not remember what was deleted while it is copied to.
+    CopyWithoutTombstones,
+    /// The writes of a view do not wait for a joining member.
+    JoiningNotNeeded,
+    /// A copy begins while rows of a decided transaction are still being published.
+    CopyHalfPublished,
+    /// A joining member records a commit whose rows it never got.
+    EarlyCommitRecorded,
+    /// A primary that was left out without knowing it grants locks and answers what changes nothing.
+    LockUnleased,
+    /// A replica that is given up need not record an outcome.
+    GivenUpCountsAsRecorded,
+    /// A session whose connection breaks is taken for one that knows what became of its commit.
+    LostSessionConfirms,
+    /// A commit whose session heard "unknown" is not asked again in the next view.
+    UnknownForEver,
+    /// A session hears "aborted" of a two-phase commit that its new primary lacks before any other member has recorded that.
+    DropToldEarly,
+    /// A one-primary commit is published and answered when the first of its backups has applied it.
+    FirstBackupSuffices,
+    /// A backup that refused a one-primary commit counts as one that has applied it.
+    RefusalCounted,
+    /// The coordinator counts the answers of primaries only.
+    BackupsUncounted,
+    /// The commit epoch of several participants is that of the first to answer, not the highest.
+    StampsNotJoined,
+    /// The session hears "aborted" before any participant has recorded it.
+    AbortToldUnrecorded,
+    /// An outcome is forgotten when one participant has recorded it.
+    ForgottenAfterOne,
+    /// The coordinator counts what was prepared in an earlier view.
+    PreparesKeptAcrossViews,
+    /// What a lost primary had only locked is not missed at the commit.
+    LocksOnlySurvive,
+    /// A commit is accepted with another number of operations than it names.
+    OperationsUncounted,
+    /// A commit does not look whether its tables are still as they were.
+    OldBindingCommits,
+    /// The primary's rows stay staged while their outcome is not known there.
+    PreparedStaysStaged,
+    /// Nobody is woken when a row is published or undone.
+    RowsKeepWaiters,
+    /// A deadlock that a probe has found is not broken.
+    DeadlockUnnoticed,
+    /// An exclusive lock is given beside shared ones.
+    SharedLocksAreFree,
+    /// The epoch of a message is not adopted by its receiver.
+    EpochNotAdopted,
+    /// A backup takes its own epoch for what is replicated to it.
+    BackupStampsItself,
+    /// An epoch is closed when the first member has drained it.
+    EpochClosedEarly,
+    /// A primary reports a transaction without coordinator as prepared before its backups have it.
+    OrphanUnconfirmed,
+    /// Recovery decides with the first participant that reports.
+    RecoveryAsksNobody,
+    /// A recovery goes on with what it heard in an earlier view.
+    RecoveryKeptAcrossViews,
+    /// A new primary takes what a member has published for something that it does not know.
+    ConsumedMeansNothing,
+    /// What is undecided is replicated again in another order.
+    ReplicatedOutOfOrder,
+    /// A publication that ends in a later view tells its old place.
+    OldStreamNamed,
+    /// A transaction keeps its lost coordinator.
+    LostCoordinatorKept,
+    /// What sessions of a lost node had open stays open.
+    LostSessionsKept,
+    /// A question after a commit that is under way is answered "aborted".
+    AskedWhileEnding,
+    /// What a session gave up is done after a takeover.
+    HeldBackRedone,
+    /// A new primary does not keep what a session may ask for.
+    MarkerNotTakenOver,
+    /// The abort of what a new primary lacks is told before the members have recorded it.
+    DropToldUnrecorded,
+    /// A commit that overtakes its transaction at a joining member is lost.
+    EarlyCommitLost,
+    /// A copy is over while copied rows wait under prepared versions.
+    CopyLeavesWaiting,
+    /// A row of each piece is not copied.
+    CopySkipsPiece,
+    /// Signals of a view that is not installed yet are dropped.
+    EarlySignalsDropped,
+    /// What a node sent that the view leaves out is handled.
+    LeftOutHeard,
+    /// A view counts as installed everywhere when one data node has installed it.
+    SettledByOne,
 }
 
 /// All of them.
-pub const ALL: [Mutant; 10] = [
+pub const ALL: [Mutant; 63] = [
     Mutant::AckBeforeBackup,
     Mutant::BackupFallsBack,
     Mutant::CommitOnPartialPrepare,
@@ -39,6 +145,59 @@ pub const ALL: [Mutant; 10] = [
     Mutant::BackupDropsOutcome,
     Mutant::SequenceReused,
     Mutant::OwnWritesUnseen,
+    Mutant::GatherSkipped,
+    Mutant::LocksBeforeSettled,
+    Mutant::NotFenced,
+    Mutant::RecoveryIgnoresMissing,
+    Mutant::StagedElsewhereAccepted,
+    Mutant::MarkerForgotten,
+    Mutant::DecisionNotTold,
+    Mutant::NotAskedAgain,
+    Mutant::CopyOvertakesWrite,
+    Mutant::CopyWithoutTombstones,
+    Mutant::JoiningNotNeeded,
+    Mutant::CopyHalfPublished,
+    Mutant::EarlyCommitRecorded,
+    Mutant::LockUnleased,
+    Mutant::GivenUpCountsAsRecorded,
+    Mutant::LostSessionConfirms,
+    Mutant::UnknownForEver,
+    Mutant::DropToldEarly,
+    Mutant::FirstBackupSuffices,
+    Mutant::RefusalCounted,
+    Mutant::BackupsUncounted,
+    Mutant::StampsNotJoined,
+    Mutant::AbortToldUnrecorded,
+    Mutant::ForgottenAfterOne,
+    Mutant::PreparesKeptAcrossViews,
+    Mutant::LocksOnlySurvive,
+    Mutant::OperationsUncounted,
+    Mutant::OldBindingCommits,
+    Mutant::PreparedStaysStaged,
+    Mutant::RowsKeepWaiters,
+    Mutant::DeadlockUnnoticed,
+    Mutant::SharedLocksAreFree,
+    Mutant::EpochNotAdopted,
+    Mutant::BackupStampsItself,
+    Mutant::EpochClosedEarly,
+    Mutant::OrphanUnconfirmed,
+    Mutant::RecoveryAsksNobody,
+    Mutant::RecoveryKeptAcrossViews,
+    Mutant::ConsumedMeansNothing,
+    Mutant::ReplicatedOutOfOrder,
+    Mutant::OldStreamNamed,
+    Mutant::LostCoordinatorKept,
+    Mutant::LostSessionsKept,
+    Mutant::AskedWhileEnding,
+    Mutant::HeldBackRedone,
+    Mutant::MarkerNotTakenOver,
+    Mutant::DropToldUnrecorded,
+    Mutant::EarlyCommitLost,
+    Mutant::CopyLeavesWaiting,
+    Mutant::CopySkipsPiece,
+    Mutant::EarlySignalsDropped,
+    Mutant::LeftOutHeard,
+    Mutant::SettledByOne,
 ];
 
 #[cfg(feature = "mutants")]
@@ -53,8 +212,9 @@ pub fn activate(mutant: Option<Mutant>) {
 }
 
 /// Whether the blocks of this thread have this bug.
+#[must_use]
 #[inline]
-pub(crate) fn is(mutant: Mutant) -> bool {
+pub fn is(mutant: Mutant) -> bool {
     #[cfg(feature = "mutants")]
     return ACTIVE.with(|active| active.get() == Some(mutant));
     #[cfg(not(feature = "mutants"))]

@@ -1,21 +1,30 @@
-//! The coordinator of commits over several participants.
+//! The coordinator of commits over several participants; `recovery` decides those of coordinators that are lost.
 //!
 //! ```text
 //! Preparing --all replicas of all participants prepared--> Committed --all recorded, session confirmed--> forgotten
 //!     |  refused by a participant                                                    (Forget to participants)
 //!     +--> Aborting --one whole participant ISR recorded the abort (I8)--> session hears "aborted" --> forgotten
-//!     +--> a replica was lost before the decision: the session hears "unknown"; nothing is decided by guess
+//! a replica is given up before the session has heard: it hears "unknown", and nothing is decided by guess: the transaction waits for a view
+//! a newer view: Preparing asks all primaries again, from nothing; what is decided is told again to those that have not recorded it
 //! ```
 //! Invariants: the decision "commit" is taken exactly when every in-sync replica of every participant with writes, and the primary of every
-//! lock-only participant, has answered Prepared (I1, I8). The commit epoch is the maximum of the primaries' stamps.
+//! lock-only participant, has answered Prepared in one view (I1, I8). The commit epoch is the maximum of the primaries' stamps.
+//! - The session hears "aborted" when one whole participant *with writes* has recorded it: recovery looks at no others.
+//! - A replica that is given up has recorded nothing: only a view without it ends the waiting for it.
+//! - A transaction of another node's session is forgotten when that session has confirmed what it heard, when its node cannot ask any more (a
+//!   data node that the view leaves out), or some time after the transaction came (`age`). A broken connection confirms nothing: the session lives, and asks a participant.
+
+mod recovery;
 
 use crate::mutants::{self, Mutant};
 use protocol::program::Refusal;
 use protocol::signal::{CommitDone, CommitOutcome, CoordinateRequest, Outcome, Participant, Prepared};
-use protocol::{Address, Envelope, Outputs, Signal};
+use protocol::{Address, Envelope, Outputs, Signal, View};
 use query::NodeMap;
+use recovery::Recovering;
+use std::collections::BTreeMap;
 use std::sync::Arc;
-use stdx::FixedMap;
+use stdx::{Duration, FixedMap, Instant, Now};
 use types::{Epoch, NodeId, PartitionId, TransactionId};
 
 /// Who has answered for one participant.
@@ -31,17 +40,34 @@ struct Answers {
 }
 
 impl Answers {
+    fn new(view: &View, participant: Participant) -> Option<Self> {
+        Some(Self {
+            participant,
+            primary: view.place(participant.partition)?.primary,
+            replicas: if mutants::is(Mutant::JoiningNotNeeded) {
+                view.in_sync(participant.partition).to_vec()
+            } else {
+                view.written(participant.partition).collect()
+            },
+            prepared: Vec::new(),
+            has_writes: None,
+            recorded: Vec::new(),
+        })
+    }
+
     fn is_prepared(&self) -> bool {
         match self.has_writes {
             None => false,
             Some(false) => true,
+            Some(true) if mutants::is(Mutant::BackupsUncounted) => true,
             Some(true) => self.replicas.iter().all(|node| self.prepared.contains(node)),
         }
     }
 
-    /// Every replica that can still answer has recorded the outcome.
-    fn is_recorded(&self, lost: &[NodeId]) -> bool {
-        self.replicas.iter().all(|node| self.recorded.contains(node) || lost.contains(node))
+    /// Every replica of the view has recorded the outcome.
+    fn is_recorded(&self, given_up: &[NodeId]) -> bool {
+        let is_excused = |node| mutants::is(Mutant::GivenUpCountsAsRecorded) && given_up.contains(node);
+        self.replicas.iter().all(|node| self.recorded.contains(node) || is_excused(node))
     }
 
     fn has_lost(&self, lost: &[NodeId]) -> bool {
@@ -55,10 +81,8 @@ enum Stage {
     Committed,
     /// The refusal that the session hears once the abort is recorded.
     Aborting(Refusal),
-    /// The session heard "aborted"; the remaining replicas are still recording it.
+    /// One whole participant has recorded it: the session may hear "aborted"; the remaining replicas are still recording it.
     Aborted,
-    /// A replica is lost; the outcome cannot be known in this view.
-    Unknown,
 }
 
 #[derive(Debug)]
@@ -68,6 +92,29 @@ struct Coordinated {
     answers: Vec<Answers>,
     epoch: Epoch,
     stage: Stage,
+    /// The session has heard something of it, perhaps "unknown".
+    is_answered: bool,
+    /// The session will not ask what became of it: it knows, or is on this node, or cannot, or had its time.
+    is_confirmed: bool,
+    /// How often `on_deadline` has found it.
+    age: u32,
+    /// Its coordinator was another, which is lost.
+    is_recovered: bool,
+}
+
+impl Coordinated {
+    /// It is decided, and every replica knows how.
+    fn is_recorded(&self, given_up: &[NodeId]) -> bool {
+        matches!(self.stage, Stage::Committed | Stage::Aborted)
+            && self.answers.iter().all(|answers| answers.is_recorded(given_up))
+    }
+
+    fn reply<S>(&mut self, from: Address, outcome: CommitOutcome, outputs: &mut Outputs<S>) {
+        if !std::mem::replace(&mut self.is_answered, true) {
+            let done = CommitDone { request: self.request.request, outcome };
+            outputs.send(from, self.session, Signal::CommitDone(done));
+        }
+    }
 }
 
 /// The coordinator block.
@@ -77,39 +124,85 @@ pub struct Tc {
     open: FixedMap<TransactionId, Coordinated>,
     /// Transactions per stamped epoch that are not decided and recorded: what draining an epoch waits for.
     draining: Option<Epoch>,
+    /// Transactions of lost coordinators whose participants have not all reported.
+    recovering: BTreeMap<TransactionId, Recovering>,
+    marker_time: Duration,
+    /// When what is open grows older; none while nothing is.
+    ages_at: Option<Instant>,
 }
 
 impl Tc {
-    /// The coordinator at `address`.
+    /// The coordinator at `address`; `marker_time` is how long a session may ask for an outcome.
     #[must_use]
-    pub fn new(address: Address, map: Arc<NodeMap>) -> Self {
-        Self { address, map, open: FixedMap::default(), draining: None }
+    pub fn new(address: Address, map: Arc<NodeMap>, marker_time: Duration) -> Self {
+        Self {
+            address,
+            map,
+            open: FixedMap::default(),
+            draining: None,
+            recovering: BTreeMap::new(),
+            marker_time,
+            ages_at: None,
+        }
     }
 
-    /// Installs a newer map; commits that wait for a replica that is lost now end as unknown.
+    /// Installs a newer map; commits that wait for a replica that is given up now end as unknown.
     pub fn install<S>(&mut self, map: Arc<NodeMap>, outputs: &mut Outputs<S>) {
-        self.map = map;
-        let lost = &self.map.lost;
-        let mut doomed: Vec<TransactionId> = self
-            .open
-            .iter()
-            .filter(|(_, coordinated)| {
-                coordinated.stage == Stage::Preparing
-                    && coordinated.answers.iter().any(|answers| answers.has_lost(lost))
-            })
-            .map(|(transaction, _)| *transaction)
-            .collect();
-        doomed.sort_unstable();
-        for transaction in doomed {
-            if let Some(coordinated) = self.open.get_mut(&transaction) {
-                coordinated.stage = Stage::Unknown;
-                reply(self.address, coordinated, CommitOutcome::Unknown, outputs);
+        let before = std::mem::replace(&mut self.map, map);
+        if self.map.view.number > before.view.number {
+            self.begin_view(outputs);
+        }
+        let mut open = self.open_transactions();
+        for transaction in &open {
+            let Some(coordinated) = self.open.get_mut(transaction) else { continue };
+            let session = coordinated.session.node;
+            coordinated.is_confirmed |= self.map.is_left_out(session)
+                || mutants::is(Mutant::LostSessionConfirms) && self.map.is_out(session);
+            if coordinated.answers.iter().any(|answers| answers.has_lost(&self.map.given_up)) {
+                // It is not decided before a view says who is left; whoever hears this asks nobody.
+                let is_first = !coordinated.is_answered;
+                coordinated.reply(self.address, CommitOutcome::Unknown, outputs);
+                coordinated.is_confirmed |= is_first;
             }
         }
+        for transaction in open.drain(..) {
+            self.look_at(transaction, outputs);
+        }
+        self.report_drained(outputs);
+    }
+
+    fn open_transactions(&self) -> Vec<TransactionId> {
         let mut open: Vec<TransactionId> = self.open.keys().copied().collect();
         open.sort_unstable();
-        for transaction in open {
+        open
+    }
+
+    /// When something is due.
+    #[must_use]
+    pub fn deadline(&self) -> Option<Instant> {
+        self.ages_at
+    }
+
+    /// Sessions that have not confirmed an outcome for so long will never ask for it.
+    pub fn on_deadline<S>(&mut self, now: Now, outputs: &mut Outputs<S>) {
+        if self.ages_at.is_none_or(|at| at > now.monotonic) {
+            return;
+        }
+        self.ages_at = None;
+        for transaction in self.open_transactions() {
+            if let Some(coordinated) = self.open.get_mut(&transaction) {
+                // Found twice, it has been here for one whole interval at least.
+                coordinated.is_confirmed |= coordinated.age > 0;
+                coordinated.age += 1;
+            }
             self.look_at(transaction, outputs);
+        }
+        self.watch_age(now);
+    }
+
+    fn watch_age(&mut self, now: Now) {
+        if self.ages_at.is_none() && !self.open.is_empty() {
+            self.ages_at = Some(now.monotonic + self.marker_time);
         }
     }
 
@@ -119,8 +212,17 @@ impl Tc {
         self.open.len()
     }
 
+    /// What decides how it goes on, as a number: see `Ldm::digest`.
+    #[must_use]
+    pub fn digest(&self) -> u64 {
+        let mut open: Vec<(&TransactionId, &Coordinated)> = self.open.iter().collect();
+        open.sort_unstable_by_key(|(transaction, _)| **transaction);
+        let text = format!("{} {:?} {open:?} {:?}", self.map.view.number, self.draining, self.recovering);
+        stdx::hash64(text.as_bytes())
+    }
+
     /// Handles a signal.
-    pub fn on_signal<S>(&mut self, envelope: Envelope, outputs: &mut Outputs<S>) {
+    pub fn on_signal<S>(&mut self, now: Now, envelope: Envelope, outputs: &mut Outputs<S>) {
         let from = envelope.from;
         #[expect(
             clippy::wildcard_enum_match_arm,
@@ -128,6 +230,8 @@ impl Tc {
         )]
         match envelope.signal {
             Signal::Coordinate(request) => self.on_coordinate(from, *request, outputs),
+            Signal::Confirm { transaction } => self.on_confirm(transaction, outputs),
+            Signal::RecoveryReport(report) => self.on_recovery_report(&report, outputs),
             Signal::Prepared(prepared) => self.on_prepared(from.node, &prepared, outputs),
             Signal::OutcomeRecorded { transaction, partition } => {
                 self.on_recorded(from.node, transaction, partition, outputs);
@@ -138,24 +242,17 @@ impl Tc {
             }
             _ => {}
         }
+        self.watch_age(now);
     }
 
     fn on_coordinate<S>(&mut self, session: Address, request: CoordinateRequest, outputs: &mut Outputs<S>) {
         let transaction = request.transaction;
-        let mut answers = Vec::with_capacity(request.participants.len());
-        for participant in &request.participants {
-            let Some(place) = self.map.view.place(participant.partition) else { continue };
-            answers.push(Answers {
-                participant: *participant,
-                primary: place.primary,
-                replicas: self.map.view.in_sync(participant.partition).to_vec(),
-                prepared: Vec::new(),
-                has_writes: None,
-                recorded: Vec::new(),
-            });
-        }
+        let view = &self.map.view;
+        let participants = request.participants.iter();
+        let answers: Vec<Answers> =
+            participants.filter_map(|participant| Answers::new(view, *participant)).collect();
         let is_whole = answers.len() == request.participants.len() && !answers.is_empty();
-        let has_lost = answers.iter().any(|answers| answers.has_lost(&self.map.lost));
+        let has_lost = answers.iter().any(|answers| answers.has_lost(&self.map.given_up));
         if !is_whole || has_lost || self.open.contains_key(&transaction) {
             // Nothing was sent: what the participants hold is undone, and never was more than staged.
             for participant in &request.participants {
@@ -169,12 +266,32 @@ impl Tc {
             outputs.send(self.address, session, Signal::CommitDone(done));
             return;
         }
+        let epoch = request.epoch_seen;
+        let coordinated = Coordinated {
+            request,
+            session,
+            answers,
+            epoch,
+            stage: Stage::Preparing,
+            is_answered: false,
+            age: 0,
+            is_confirmed: session.node == self.address.node,
+            is_recovered: false,
+        };
+        self.send_prepares(&coordinated, outputs);
+        self.open.insert(transaction, coordinated);
+    }
+
+    /// Asks all primaries to prepare.
+    fn send_prepares<S>(&self, coordinated: &Coordinated, outputs: &mut Outputs<S>) {
+        let request = &coordinated.request;
+        let with_writes = request.participants.iter().filter(|participant| participant.has_writes);
         let participants: Arc<Vec<PartitionId>> =
-            Arc::new(request.participants.iter().map(|participant| participant.partition).collect());
-        for answer in &answers {
+            Arc::new(with_writes.map(|participant| participant.partition).collect());
+        for answer in &coordinated.answers {
             if let Some(primary) = self.map.primary(answer.participant.partition) {
                 let prepare = Signal::Prepare {
-                    transaction,
+                    transaction: request.transaction,
                     participant: answer.participant,
                     epoch_seen: request.epoch_seen,
                     participants: Arc::clone(&participants),
@@ -182,9 +299,6 @@ impl Tc {
                 outputs.send(self.address, primary, prepare);
             }
         }
-        let epoch = request.epoch_seen;
-        self.open
-            .insert(transaction, Coordinated { request, session, answers, epoch, stage: Stage::Preparing });
     }
 
     fn on_prepared<S>(&mut self, node: NodeId, prepared: &Prepared, outputs: &mut Outputs<S>) {
@@ -202,6 +316,9 @@ impl Tc {
         if let Some(refusal) = &prepared.refusal {
             coordinated.stage = Stage::Aborting(refusal.clone());
             self.send_outcome(prepared.transaction, None, outputs);
+            if mutants::is(Mutant::AbortToldUnrecorded) {
+                self.look_at(prepared.transaction, outputs);
+            }
             return;
         }
         if !answers.prepared.contains(&node) {
@@ -210,7 +327,9 @@ impl Tc {
         if node == answers.primary {
             answers.has_writes = Some(prepared.has_writes);
         }
-        coordinated.epoch = coordinated.epoch.max(prepared.epoch);
+        if coordinated.epoch == coordinated.request.epoch_seen || !mutants::is(Mutant::StampsNotJoined) {
+            coordinated.epoch = coordinated.epoch.max(prepared.epoch);
+        }
         let is_decided = if mutants::is(Mutant::CommitOnPartialPrepare) {
             coordinated.answers.iter().any(Answers::is_prepared)
         } else {
@@ -219,7 +338,7 @@ impl Tc {
         if is_decided {
             coordinated.stage = Stage::Committed;
             let epoch = coordinated.epoch;
-            reply(self.address, coordinated, CommitOutcome::Committed(epoch), outputs);
+            coordinated.reply(self.address, CommitOutcome::Committed(epoch), outputs);
             self.send_outcome(prepared.transaction, Some(epoch), outputs);
         }
     }
@@ -262,48 +381,56 @@ impl Tc {
     /// Tells the session of a recorded abort, and ends what every replica has recorded.
     fn look_at<S>(&mut self, transaction: TransactionId, outputs: &mut Outputs<S>) {
         let Some(coordinated) = self.open.get_mut(&transaction) else { return };
-        let lost = &self.map.lost;
+        let given_up = &self.map.given_up;
+        let has_writers = coordinated.answers.iter().any(|answers| answers.participant.has_writes);
+        let counts = |answers: &Answers| answers.participant.has_writes || !has_writers;
         if let Stage::Aborting(refusal) = &coordinated.stage
-            && coordinated.answers.iter().any(|answers| answers.is_recorded(lost))
+            && (coordinated.answers.iter().any(|answers| counts(answers) && answers.is_recorded(given_up))
+                || mutants::is(Mutant::AbortToldUnrecorded))
         {
             let refusal = refusal.clone();
             coordinated.stage = Stage::Aborted;
-            reply(self.address, coordinated, CommitOutcome::Aborted(refusal), outputs);
+            coordinated.reply(self.address, CommitOutcome::Aborted(refusal), outputs);
         }
-        let is_over = matches!(coordinated.stage, Stage::Committed | Stage::Aborted);
-        if is_over && coordinated.answers.iter().all(|answers| answers.is_recorded(lost)) {
-            self.end(transaction, outputs);
+        let is_decided = matches!(coordinated.stage, Stage::Committed | Stage::Aborted);
+        if coordinated.is_recorded(given_up) || is_decided && mutants::is(Mutant::ForgottenAfterOne) {
+            if coordinated.is_confirmed {
+                self.end(transaction, outputs);
+            }
+            self.report_drained(outputs);
         }
     }
 
-    /// Every participant has recorded the outcome: their markers may go. (The reply to the session left before, in order, on a link
-    /// whose loss ends the session's node's view of this one; a session on this node has it by construction.)
+    /// A session of another node knows what became of its transaction.
+    fn on_confirm<S>(&mut self, transaction: TransactionId, outputs: &mut Outputs<S>) {
+        if let Some(coordinated) = self.open.get_mut(&transaction) {
+            coordinated.is_confirmed = true;
+            self.look_at(transaction, outputs);
+        }
+    }
+
+    /// Every participant has recorded the outcome and the session knows it: the markers may go. (Of a transaction that was recovered
+    /// nobody knows whether its session has asked: its markers stay.)
     fn end<S>(&mut self, transaction: TransactionId, outputs: &mut Outputs<S>) {
         let Some(coordinated) = self.open.remove(&transaction) else { return };
-        for answers in &coordinated.answers {
+        for answers in coordinated.answers.iter().filter(|_| !coordinated.is_recovered) {
             let partition = answers.participant.partition;
             if let Some(primary) = self.map.primary(partition) {
                 outputs.send(self.address, primary, Signal::Forget { transaction, partition });
             }
         }
-        self.report_drained(outputs);
     }
 
-    /// Tells `main` when nothing stamped below the opened epoch is undecided here.
+    /// Tells `main` when nothing stamped below the opened epoch is undecided or unrecorded here.
     fn report_drained<S>(&mut self, outputs: &mut Outputs<S>) {
         let Some(epoch) = self.draining else { return };
         let is_drained = !self
             .open
             .values()
-            .any(|coordinated| coordinated.epoch < epoch && coordinated.stage != Stage::Unknown);
+            .any(|coordinated| coordinated.epoch < epoch && !coordinated.is_recorded(&self.map.given_up));
         if is_drained {
             self.draining = None;
             outputs.send(self.address, Address::main(self.address.node), Signal::EpochDrained { epoch });
         }
     }
-}
-
-fn reply<S>(from: Address, coordinated: &Coordinated, outcome: CommitOutcome, outputs: &mut Outputs<S>) {
-    let done = CommitDone { request: coordinated.request.request, outcome };
-    outputs.send(from, coordinated.session, Signal::CommitDone(done));
 }

@@ -2,6 +2,7 @@
 #![expect(clippy::wildcard_enum_match_arm, reason = "tests look at the answers they expect")]
 
 use memory::{MemoryConfig, MemoryManager};
+use protocol::control::GroupId;
 use protocol::program::{
     Access, BATCH_ROWS_MAX, LockMode, LockWait, OnDuplicate, OperationResult, ReadOutput, ReadProgram,
     ReadProgress, Refusal, StatementContext, TableRef, UpdateProgram, WriteOperation,
@@ -16,7 +17,7 @@ use query::{NodeMap, Shared};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use stdx::Now;
-use transaction::{Ldm, Tc};
+use transaction::{Ldm, MARKER_TIME, Tc};
 use types::{
     ColumnDefinition, ColumnFlags, ColumnIndex, DefaultValue, Epoch, Incarnation, IndexDefinition, IndexId,
     IndexKind, IndexState, IntegerWidth, KeyPart, NodeId, PartitionId, Schema, Sequence, SqlType,
@@ -73,7 +74,7 @@ fn view() -> View {
         query_count: 0,
         sql_count: 1,
     };
-    View::first(vec![node(1), node(2)], 2, 1)
+    View::first(GroupId(1), vec![node(1), node(2)], 2, 1)
 }
 
 /// Two nodes; signals to the session pile up in `answers`.
@@ -126,9 +127,13 @@ impl Cluster {
                 &[],
                 &[],
             ));
-            let mut ldm =
-                Ldm::new(Address::new(node, ModuleKind::Ldm, 0), Arc::new(empty), Arc::clone(&memory));
-            let mut tc = Tc::new(Address::new(node, ModuleKind::Tc, 0), Arc::clone(&map));
+            let mut ldm = Ldm::new(
+                Address::new(node, ModuleKind::Ldm, 0),
+                Arc::new(empty),
+                Arc::clone(&memory),
+                MARKER_TIME,
+            );
+            let mut tc = Tc::new(Address::new(node, ModuleKind::Tc, 0), Arc::clone(&map), MARKER_TIME);
             let mut outputs = Outputs::default();
             ldm.on_shared(Shared::Tables(Arc::clone(&map)), &mut outputs);
             ldm.on_shared(Shared::Map(Arc::clone(&map)), &mut outputs);
@@ -195,7 +200,7 @@ impl Cluster {
                 ModuleKind::Ldm => {
                     self.ldms[index].on_signal(self.now, envelope, &mut Budget { rows: 100 }, &mut outputs);
                 }
-                ModuleKind::Tc => self.tcs[index].on_signal(envelope, &mut outputs),
+                ModuleKind::Tc => self.tcs[index].on_signal(self.now, envelope, &mut outputs),
                 _ => {}
             }
             self.ahead.0 += outputs.signals.iter().map(ahead_bytes).sum::<usize>();
@@ -250,7 +255,7 @@ impl Cluster {
     }
 
     fn participant(&self, id: i64, operations: u32) -> Participant {
-        Participant { partition: self.partition(id), operations, view: ViewNumber(1) }
+        Participant { partition: self.partition(id), operations, view: ViewNumber(1), has_writes: true }
     }
 
     fn read_request(
@@ -544,6 +549,7 @@ fn what_a_peer_sends_instead_of_rows_is_refused() {
         let refused = refused.result.expect_err("no row").refusal;
         assert!(matches!(&refused, Refusal::Error(error) if error.code == 1815), "{refused:?}");
         let replicate = Replicate {
+            marker: None,
             partition: cluster.partition(id),
             sequence: Sequence(1),
             transaction: TransactionId(2),

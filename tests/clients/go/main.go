@@ -1,7 +1,9 @@
 // A go-sql-driver program against two SQL ports of one database: what is written on one is read on the other.
 //
 //	go run . --write-port 3306 --read-port 3307
+//	go run . --first-port 3306 --second-port 3307 --victim PID
 //
+// With a victim it shows, instead, how a pool goes on at another host when the process behind the first one is killed.
 // The two ports may be the same. It works in database go_client_test, which it drops at the beginning
 // and leaves behind for whoever compares replicas. Each check prints a line;
 // the exit code is 0 only if all passed. Where MySQL and MariaDB agree it holds for both, so it can be tried against MariaDB.
@@ -452,6 +454,9 @@ func main() {
 	host := flag.String("host", "127.0.0.1", "where the database is")
 	writePort := flag.Int("write-port", 3306, "SQL port to write on")
 	readPort := flag.Int("read-port", 3307, "SQL port to read on")
+	firstPort := flag.Int("first-port", 3306, "SQL port of the process that will be killed")
+	secondPort := flag.Int("second-port", 3307, "SQL port of another node")
+	victim := flag.Int("victim", 0, "if given, only the check with several hosts runs, and kills this process")
 	flag.Parse()
 	passed, failed := 0, 0
 	check := func(name string, err error) {
@@ -462,6 +467,11 @@ func main() {
 		}
 		passed++
 		fmt.Printf("ok %s\n", name)
+	}
+	if *victim != 0 {
+		addresses := fmt.Sprintf("%s:%d,%s:%d", *host, *firstPort, *host, *secondPort)
+		check("several hosts", severalHosts(addresses, *victim))
+		finish(passed, failed)
 	}
 	s, err := start(*host, *writePort, *readPort)
 	check("connect", err)
@@ -476,10 +486,15 @@ func main() {
 		check("errors by number", errorsByNumber(s))
 		check("interpolated parameters", interpolated(*host, *writePort)(s))
 	}
+	finish(passed, failed)
+}
+
+func finish(passed, failed int) {
 	fmt.Printf("%d passed, %d failed\n", passed, failed)
 	if failed > 0 {
 		os.Exit(1)
 	}
+	os.Exit(0)
 }
 
 // start makes the database and connects to both ports.

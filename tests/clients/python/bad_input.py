@@ -16,7 +16,7 @@ import time
 import pymysql
 
 import corpus
-from checks import connect, options
+from checks import connect, options, rows
 
 # An input that gets no answer at all (half a packet) is left alone after this time.
 PATIENCE_SECONDS = 0.05
@@ -153,6 +153,14 @@ class Target:
             return f"answered by error {number}, expected one of {sorted(one.errors)}"
         return None
 
+    def uncounted(self):
+        """The nodes that do not count what came to their cluster ports as refused. None if there are none, or no ports to send to."""
+        if not self.cluster_ports:
+            return None
+        text = "SELECT node_id FROM ndbinfo.counters WHERE counter_name = 'STRANGERS_REFUSED' AND val = 0"
+        idle = rows(connect(self.host, self.mysql_ports[0]), text)
+        return f"nodes {[node for node, in idle]} count no refused strangers" if idle else None
+
     def disturbed(self):
         """Who else has noticed? None if nobody."""
         dead = [pid for pid in self.processes if not is_alive(pid)]
@@ -195,6 +203,10 @@ def main():
             print(f"FAILED {one.name}: {wrong or disturbance}", flush=True)
         if disturbance:
             break  # what comes after it would only fail as well
+    uncounted = None if failed else target.uncounted()
+    if uncounted:
+        failed += 1
+        print(f"FAILED {uncounted}", flush=True)
     print(f"{count} inputs sent, {len(target.processes)} processes watched")
     print(f"{count - failed} passed, {failed} failed")
     sys.exit(1 if failed else 0)

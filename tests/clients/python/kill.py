@@ -1,11 +1,12 @@
-"""kill -9 of a data node under load: no acknowledged write may be missing on the survivor, and no row may be wrong.
+"""kill -9 of a data node under load: the survivor goes on, and the node comes back with all rows; no acknowledged write is missing at either.
 
     python3 kill.py --survivor-port 3306 --victim-port 3307 --victim PID
 
 Workers write through both SQL ports, single rows and transactions over several rows, and remember for each row what it must or may
-hold. Then the victim is killed. A write that was acknowledged must be there; one that was refused (1213) must not; of one whose
-outcome is unknown (1180, or the connection was lost while it was committed) either all rows are there or none, or reading them is
-refused. Statements may fail with 1213, 1180 or the loss of the connection, and in no other way.
+hold. Then the victim is killed; whoever started it is expected to start it again. Workers of the survivor write on, those of the victim
+connect again when it listens. A write that was acknowledged must be there; one that was refused (1213) must not; of one whose outcome is
+unknown (1180, or the connection was lost while it was committed) either all rows are there or none. Statements may fail with 1213, 1180
+or the loss of the connection, and in no other way; what begins after the takeover does not fail.
 """
 
 import collections
@@ -23,6 +24,10 @@ from checks import Checks, connect, equal, options, rows, run
 DATABASE = "kill_test"
 WORKERS_PER_PORT = 4
 LOAD_SECONDS = 4
+# From the kill until a takeover is over for sure: behind it nothing is refused.
+TAKEOVER_SECONDS = 3
+# From the kill until the node serves clients again, on a busy machine; and for how long everybody writes after that.
+RETURN_SECONDS = 60
 AFTER_SECONDS = 3
 ROWS_PER_WORKER = 1_000_000
 ALLOWED = {1213, 1180}
@@ -52,8 +57,10 @@ class Worker(threading.Thread):
         self.acknowledged = 0
         self.errors = collections.Counter()
         self.surprises = []
-        self.longest_wait = 0.0
-        self.is_lost = False
+        # When each acknowledged transaction was, and each refused one.
+        self.successes = []
+        self.refusals = []
+        self.losses = 0
 
     def run(self):
         try:
@@ -63,18 +70,19 @@ class Worker(threading.Thread):
                     connection = self.reconnect()
                     if connection is None:
                         return
-                begun = time.monotonic()
                 connection = self.transact(connection)
-                self.longest_wait = max(self.longest_wait, time.monotonic() - begun)
         except Exception as error:  # a thread that dies in silence would make the test pass
             self.surprises.append(f"worker {self.index}: {type(error).__name__}: {error}")
 
     def reconnect(self):
-        try:
-            return connect(self.host, self.port, database=DATABASE, autocommit=True, connect_timeout=5)
-        except (pymysql.MySQLError, OSError):
-            self.is_lost = True
-            return None
+        """Tries until the node listens again or the test is over."""
+        self.losses += 1
+        while not self.stop.is_set():
+            try:
+                return connect(self.host, self.port, database=DATABASE, autocommit=True, connect_timeout=5)
+            except (pymysql.MySQLError, OSError):
+                time.sleep(0.02)
+        return None
 
     def transact(self, connection):
         """One transaction; gives the connection, or None if it was lost."""
@@ -87,6 +95,7 @@ class Worker(threading.Thread):
                 self.write(connection, changes, is_last=False)
                 self.statement(connection, "COMMIT", None, is_last=True)
         except Refused:
+            self.refusals.append(time.monotonic())
             return self.roll_back(connection)
         except Unknown:
             if changes:
@@ -98,6 +107,7 @@ class Worker(threading.Thread):
         self.known.update(changes)
         self.recent.extend(changes)
         self.acknowledged += 1
+        self.successes.append(time.monotonic())
         return connection
 
     def choose(self):
@@ -149,24 +159,36 @@ def prepare(host, port):
     connection.close()
 
 
-def survivor_answers(chosen):
-    connection = connect(chosen.host, chosen.survivor_port, connect_timeout=5)
-    equal(rows(connection, "SELECT 1"), ((1,),))
+def new_writes_are_taken(chosen, port):
+    """Also those whose primary was the victim."""
+    connection = connect(chosen.host, port, database=DATABASE, autocommit=True)
+    first = -ROWS_PER_WORKER - port * 100
+    for row in range(first, first + 20):
+        run(connection, "INSERT INTO t VALUES (%s, 1, 'x')", (row,))
+    equal(rows(connection, "SELECT COUNT(*) FROM t WHERE id >= %s AND id < %s", (first, first + 20)), ((20,),))
     connection.close()
 
 
-def new_writes_are_refused(chosen):
-    """Also those whose primary was the victim: what is never sent to it has no unknown outcome, and the session goes on."""
-    connection = connect(chosen.host, chosen.survivor_port, database=DATABASE, autocommit=True)
-    first = -ROWS_PER_WORKER
-    for row in range(first, first + 20):
+def node_comes_back(chosen):
+    """It listens when it has all rows."""
+    end = time.monotonic() + RETURN_SECONDS
+    while True:
         try:
-            run(connection, "INSERT INTO t VALUES (%s, 1, 'x')", (row,))
-        except pymysql.MySQLError as error:
-            equal(error.args[0], 1213)
-        else:
-            raise AssertionError(f"row {row} was written without its second replica")
-    equal(rows(connection, "SELECT COUNT(*) FROM t WHERE id < 0"), ((0,),))
+            connect(chosen.host, chosen.victim_port, connect_timeout=5).close()
+            return
+        except (pymysql.MySQLError, OSError):
+            if time.monotonic() > end:
+                raise AssertionError(f"the node does not serve clients {RETURN_SECONDS} s after it was killed") from None
+            time.sleep(0.02)
+
+
+def restart_info_tells_it(chosen):
+    connection = connect(chosen.host, chosen.survivor_port)
+    found = rows(
+        connection,
+        "SELECT node_restart_status, partitions_to_copy > 0, partitions_copied = partitions_to_copy FROM ndbinfo.restart_info",
+    )
+    equal(found, (("Restart completed", 1, 1),))
     connection.close()
 
 
@@ -188,8 +210,8 @@ def read(connection, keys):
     return values, unreadable, errors
 
 
-def acknowledged_writes_are_there(chosen, workers):
-    connection = connect(chosen.host, chosen.survivor_port, database=DATABASE)
+def acknowledged_writes_are_there(chosen, port, workers):
+    connection = connect(chosen.host, port, database=DATABASE)
     expected = {row: value for worker in workers for row, value in worker.known.items()}
     keys = sorted(expected)
     for first in range(0, len(keys), 200):
@@ -198,28 +220,26 @@ def acknowledged_writes_are_there(chosen, workers):
         equal(unreadable, [], f"rows that must be readable ({errors})")
         for row in batch:
             equal(found.get(row), expected[row], f"row {row}")
-    print(f"   {len(keys)} rows compared on the survivor")
+    print(f"   {len(keys)} rows compared at port {port}")
 
 
-def undecided_writes_are_whole(chosen, workers):
-    connection = connect(chosen.host, chosen.survivor_port, database=DATABASE)
-    refused = whole = absent = 0
+def undecided_writes_are_whole(chosen, port, workers):
+    connection = connect(chosen.host, port, database=DATABASE)
+    whole = absent = 0
     for group in (group for worker in workers for group in worker.undecided):
-        found, unreadable, _ = read(connection, sorted(group))
+        found, unreadable, errors = read(connection, sorted(group))
+        equal(unreadable, [], f"rows of unknown outcome that must be readable ({errors})")
         outcomes = set()
         for row, (before, after) in group.items():
-            if row in unreadable:
-                continue
             value = found.get(row)
             if value not in (before, after):
                 raise AssertionError(f"row {row} of unknown outcome holds {value}, not {before} or {after}")
             outcomes.add(value == after)
         if len(outcomes) > 1:
             raise AssertionError(f"a transaction was committed in part: {group}, found {found}")
-        refused += bool(unreadable)
         whole += outcomes == {True}
         absent += outcomes == {False}
-    print(f"   unknown outcomes: {whole} committed, {absent} not, {refused} not readable")
+    print(f"   unknown outcomes: {whole} committed, {absent} not")
 
 
 def errors_are_the_promised_ones(workers):
@@ -227,12 +247,42 @@ def errors_are_the_promised_ones(workers):
     equal(surprises, [], "other errors")
 
 
-def work_was_done(workers, victim_port):
+def nothing_is_refused_after_the_takeover(workers, survivor_port, killed):
+    late = [
+        (worker.index, moment - killed)
+        for worker in workers
+        for moment in worker.refusals
+        if worker.port == survivor_port and moment > killed + TAKEOVER_SECONDS
+    ]
+    equal(late, [], "refusals (worker, seconds after the kill)")
+
+
+def everybody_went_on(workers, survivor_port, killed, returned):
+    survivors = [worker for worker in workers if worker.port == survivor_port]
+    meanwhile = sum(killed < moment < returned for worker in survivors for moment in worker.successes)
+    if meanwhile < 10 * len(survivors):
+        raise AssertionError(f"the survivor's clients wrote {meanwhile} times while the node was away")
     for worker in workers:
-        if worker.acknowledged < 10:
-            raise AssertionError(f"worker {worker.index} wrote only {worker.acknowledged} times")
-        if worker.port == victim_port and not worker.is_lost:
-            raise AssertionError(f"worker {worker.index} has not noticed that its node is gone")
+        before = sum(moment < killed for moment in worker.successes)
+        after = sum(moment > returned for moment in worker.successes)
+        if before < 10 or after < 10:
+            raise AssertionError(f"worker {worker.index} wrote {before} times before the kill, {after} times after the return")
+        # A survivor's client is disconnected only to tell it that the outcome of its COMMIT is not known.
+        unknown = worker.errors[1180]
+        if worker.port == survivor_port and worker.losses > unknown:
+            raise AssertionError(f"worker {worker.index} of the survivor lost its connection {worker.losses} times")
+        if worker.port != survivor_port and worker.losses == 0:
+            raise AssertionError(f"worker {worker.index} has not noticed that its node was gone")
+
+
+def survivors_gap(workers, survivor_port, killed):
+    """The longest time around the kill in which a worker of the survivor had no success."""
+    gaps = []
+    for worker in workers:
+        moments = [moment for moment in worker.successes if killed - 1 < moment < killed + TAKEOVER_SECONDS]
+        if worker.port == survivor_port:
+            gaps += [later - earlier for earlier, later in zip(moments, moments[1:])]
+    return max(gaps, default=float("inf"))
 
 
 def main():
@@ -247,24 +297,35 @@ def main():
         worker.start()
     time.sleep(LOAD_SECONDS)
     print(f"killing {chosen.victim} after {sum(worker.acknowledged for worker in workers)} acknowledged transactions", flush=True)
+    killed = time.monotonic()
     os.kill(chosen.victim, signal.SIGKILL)
-    time.sleep(AFTER_SECONDS)
+    checks = Checks()
+    checks.run("the node comes back", node_comes_back, chosen)
+    returned = time.monotonic()
+    # So that what is refused after the takeover has time to be, and everybody to write.
+    time.sleep(max(AFTER_SECONDS, killed + TAKEOVER_SECONDS + AFTER_SECONDS - returned))
     stop.set()
     for worker in workers:
         worker.join(timeout=60)
-    checks = Checks()
     hung = [worker.index for worker in workers if worker.is_alive()]
     checks.run("nobody hangs", equal, hung, [])
     if hung:
         checks.close()
-    checks.run("work was done", work_was_done, workers, chosen.victim_port)
-    checks.run("the survivor takes new connections", survivor_answers, chosen)
-    checks.run("new writes are refused", new_writes_are_refused, chosen)
+    checks.run("restart_info tells of the return", restart_info_tells_it, chosen)
+    both = (chosen.survivor_port, chosen.victim_port)
+    for port in both:
+        checks.run(f"new writes are taken, port {port}", new_writes_are_taken, chosen, port)
+    checks.run("everybody went on", everybody_went_on, workers, chosen.survivor_port, killed, returned)
     checks.run("errors are 1213, 1180 or a lost connection", errors_are_the_promised_ones, workers)
-    checks.run("acknowledged writes are there", acknowledged_writes_are_there, chosen, workers)
-    checks.run("undecided writes are whole", undecided_writes_are_whole, chosen, workers)
+    checks.run(
+        "nothing is refused after the takeover", nothing_is_refused_after_the_takeover, workers, chosen.survivor_port, killed
+    )
+    for port in both:
+        checks.run(f"acknowledged writes are there, port {port}", acknowledged_writes_are_there, chosen, port, workers)
+        checks.run(f"undecided writes are whole, port {port}", undecided_writes_are_whole, chosen, port, workers)
     errors = sum((worker.errors for worker in workers), collections.Counter())
-    print(f"   errors by number: {dict(errors)}; longest wait {max(worker.longest_wait for worker in workers):.3f} s")
+    gap = survivors_gap(workers, chosen.survivor_port, killed)
+    print(f"   errors by number: {dict(errors)}; the survivor's clients waited {1e3 * gap:.0f} ms; back after {returned - killed:.3f} s")
     sys.stdout.flush()
     checks.close()
 

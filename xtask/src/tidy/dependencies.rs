@@ -31,7 +31,7 @@ pub(super) const TABLE: &[(&str, &[&str])] = &[
     ("query", &["stdx", "types", "expression", "protocol", "memory", "storage"]),
     ("catalogue", &["stdx", "types", "expression", "wire_derive", "protocol", "memory"]),
     ("durability", &["stdx", "types", "protocol", "memory"]),
-    ("membership", &["stdx", "types", "protocol"]),
+    ("membership", &["stdx", "types", "wire_derive", "protocol"]),
     ("transaction", &["stdx", "types", "protocol", "memory", "storage", "query", "catalogue", "durability"]),
     ("mysql_protocol", &["stdx"]),
     (

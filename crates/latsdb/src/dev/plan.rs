@@ -114,8 +114,8 @@ impl Plan {
         self.ports = Reservation::default();
     }
 
-    /// The command line of a node, as a user would type it.
-    pub(super) fn arguments(&self, node: &NodeConfig) -> Vec<OsString> {
+    /// The command line of a node, as a user would type it; `is_initial` for a node of a cluster that begins.
+    pub(super) fn arguments(&self, node: &NodeConfig, is_initial: bool) -> Vec<OsString> {
         let id = node.node.to_string();
         let mut arguments: Vec<OsString> = Vec::new();
         match node.role {
@@ -128,6 +128,9 @@ impl Plan {
                 arguments.extend([command.into(), "--ndb-nodeid".into(), id.into()]);
                 arguments.extend(["--ndb-connectstring".into(), self.connectstring().into()]);
             }
+        }
+        if is_initial && node.role != NodeRole::Sql {
+            arguments.push("--initial".into());
         }
         arguments
     }

@@ -7,7 +7,7 @@
 
 use super::MainModule;
 use protocol::signal::{ChecksumDone, ChecksumRequest, RequestId};
-use protocol::{ConnectionId, Outputs, Signal};
+use protocol::{ConnectionId, NodeRole, Outputs, Signal};
 use query::Shared;
 use std::collections::BTreeMap;
 use stdx::{Duration, Instant, Now};
@@ -169,6 +169,12 @@ impl MainModule {
         }
     }
 
+    /// Data nodes of the configuration that have no whole replicas now.
+    fn nodes_not_in_sync(&self) -> Vec<NodeId> {
+        let data_nodes = self.view.nodes.iter().filter(|info| info.role == NodeRole::Data);
+        data_nodes.map(|info| info.node).filter(|node| !self.view.is_member(*node)).collect()
+    }
+
     fn end_check(&mut self, outputs: &mut Outputs<Shared>) {
         let Some(check) = self.check.take() else { return };
         let mut text = String::new();
@@ -176,13 +182,24 @@ impl MainModule {
             text.push_str(&format!("DIFFERENCE: {error}\n"));
         }
         let verdict = if check.errors.is_empty() {
-            "the replicas are equal and index entries match rows".to_owned()
+            let absent = self.nodes_not_in_sync();
+            let which = if absent.is_empty() { "the replicas" } else { "the replicas that are in sync" };
+            format!("{which} are equal and index entries match rows{}", not_compared(&absent))
         } else {
             format!("{} differences", check.errors.len())
         };
         text.push_str(&format!("checked {} rows in {} fragments: {verdict}\n", check.rows, check.walked));
         self.answer_management(check.connection, &text, outputs);
     }
+}
+
+/// For a person: whose rows nobody has looked at.
+fn not_compared(nodes: &[NodeId]) -> String {
+    if nodes.is_empty() {
+        return String::new();
+    }
+    let names: Vec<String> = nodes.iter().map(ToString::to_string).collect();
+    format!("; not in sync, and not compared: node {}", names.join(", "))
 }
 
 /// Primary key and digest.

@@ -3,8 +3,9 @@
 //! Columns are in the order of the virtual tables' definitions in `sql::show`.
 
 use super::MainModule;
+use protocol::module::Counts;
 use protocol::signal::{InfoTable, RequestId};
-use protocol::{Address, ModuleKind, NodeRole, Outputs, RequestToRuntime, RuntimeReport, Signal};
+use protocol::{Address, ModuleKind, NodeInfo, NodeRole, Outputs, RequestToRuntime, RuntimeReport, Signal};
 use query::Shared;
 use types::{NodeId, Value};
 
@@ -14,7 +15,24 @@ pub(super) struct Gathering {
     request: RequestId,
     table: InfoTable,
     missing: usize,
+    /// The driver has answered, if it was asked.
+    has_report: bool,
     rows: Vec<Vec<Value>>,
+}
+
+/// Rows of ndbinfo.counters.
+pub(crate) fn counter_rows(node: NodeId, block: &str, instance: u8, counts: &Counts) -> Vec<Vec<Value>> {
+    let row = |(id, (name, count)): (usize, &(&'static str, u64))| {
+        vec![
+            Value::UInt(node.0.into()),
+            Value::text(block),
+            Value::UInt(instance.into()),
+            Value::UInt(id as u64),
+            Value::text(name),
+            Value::UInt(*count),
+        ]
+    };
+    counts.iter().enumerate().map(row).collect()
 }
 
 impl MainModule {
@@ -28,7 +46,16 @@ impl MainModule {
         match table {
             InfoTable::Nodes => self.answer_info(from, request, self.node_rows(), outputs),
             InfoTable::Resources => self.answer_info(from, request, self.resource_rows(), outputs),
-            InfoTable::Counters => self.answer_info(from, request, Vec::new(), outputs),
+            InfoTable::RestartInfo => self.answer_info(from, request, self.restart_rows(), outputs),
+            InfoTable::Counters => {
+                // All modules, this one included, and the driver.
+                let modules = self.config.modules.clone();
+                let own = self.gather(from, request, table, modules.len() + 1);
+                for module in modules {
+                    outputs.send(self.me(), module, Signal::InfoRequest { request: own, table });
+                }
+                outputs.request(RequestToRuntime::Report);
+            }
             InfoTable::Threads | InfoTable::ThreadBlocks | InfoTable::CpuStat => {
                 self.gather(from, request, table, 1);
                 outputs.request(RequestToRuntime::Report);
@@ -52,7 +79,8 @@ impl MainModule {
 
     fn gather(&mut self, from: Address, request: RequestId, table: InfoTable, missing: usize) -> RequestId {
         let own = self.new_request();
-        self.gatherings.insert(own.0, Gathering { from, request, table, missing, rows: Vec::new() });
+        self.gatherings
+            .insert(own.0, Gathering { from, request, table, missing, has_report: false, rows: Vec::new() });
         own
     }
 
@@ -96,24 +124,45 @@ impl MainModule {
     }
 
     pub(super) fn on_runtime_report(&mut self, report: &RuntimeReport, outputs: &mut Outputs<Shared>) {
-        let is_about_threads =
-            |table| matches!(table, InfoTable::Threads | InfoTable::ThreadBlocks | InfoTable::CpuStat);
-        let waiting: Vec<u64> = self
+        let is_for_driver = |table| {
+            matches!(
+                table,
+                InfoTable::Threads | InfoTable::ThreadBlocks | InfoTable::CpuStat | InfoTable::Counters
+            )
+        };
+        let waiting: Vec<(u64, InfoTable)> = self
             .gatherings
             .iter()
-            .filter(|(_, gathering)| is_about_threads(gathering.table))
-            .map(|(request, _)| *request)
+            .filter(|(_, gathering)| is_for_driver(gathering.table) && !gathering.has_report)
+            .map(|(request, gathering)| (*request, gathering.table))
             .collect();
-        for request in waiting {
-            let Some(gathering) = self.gatherings.remove(&request) else { continue };
-            let rows = self.thread_rows(gathering.table, report);
-            self.answer_info(gathering.from, gathering.request, rows, outputs);
+        for (request, table) in waiting {
+            let rows = match table {
+                InfoTable::Counters => counter_rows(self.config.node, "runtime", 0, &report.counts),
+                InfoTable::Nodes
+                | InfoTable::Threads
+                | InfoTable::ThreadBlocks
+                | InfoTable::CpuStat
+                | InfoTable::Resources
+                | InfoTable::MemoryPerFragment
+                | InfoTable::ClusterTransactions
+                | InfoTable::Processes
+                | InfoTable::RestartInfo => self.thread_rows(table, report),
+            };
+            if let Some(gathering) = self.gatherings.get_mut(&request) {
+                gathering.has_report = true;
+            }
+            self.on_info_done(RequestId(request), rows, outputs);
         }
     }
 
     fn node_rows(&self) -> Vec<Vec<Value>> {
         let unreachable = self.unreachable();
-        let state = |node: NodeId| if unreachable.contains(&node) { "NOT CONNECTED" } else { "STARTED" };
+        let state = |info: &NodeInfo| match info.role {
+            _ if unreachable.contains(&info.node) => "NOT CONNECTED",
+            NodeRole::Data if !self.holds_rows(info.node) => "STARTING",
+            NodeRole::Data | NodeRole::Sql | NodeRole::Management => "STARTED",
+        };
         let rows = self.view.nodes.iter().map(|info| {
             let role = match info.role {
                 NodeRole::Data => "data",
@@ -125,7 +174,7 @@ impl MainModule {
                 Value::UInt(info.node.0.into()),
                 Value::text(role),
                 Value::text(&info.host),
-                Value::text(state(info.node)),
+                Value::text(state(info)),
                 Value::UInt(self.view.number.0),
                 Value::UInt(info.incarnation.0.into()),
                 Value::UInt(self.epochs.closed().0),

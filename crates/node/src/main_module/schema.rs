@@ -4,6 +4,7 @@
 //! committed makes the reading start again a little later); a version is reported installed once every module of this node uses it or a newer one.
 
 use super::MainModule;
+use super::restart_info::Step;
 use catalogue::{SchemaBuilder, SystemTables};
 use memory::Guard;
 use protocol::program::{Refusal, TableRef};
@@ -14,7 +15,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 use stdx::{Duration, Instant, Now};
 use storage::{Direction, KeyBounds, Lookup, ScanItem, Visibility};
-use types::{IndexId, NodeId, PartitionId, Schema, SchemaVersion, TableId};
+use types::{IndexId, NodeId, PartitionId, Schema, SchemaVersion, TableId, ViewNumber};
 
 /// How soon the system tables are read again when a commit was still under way.
 const READ_AGAIN: Duration = Duration::from_millis(1);
@@ -28,12 +29,16 @@ pub(super) struct SchemaReading {
     waiting: Vec<(Address, RequestId, SchemaVersion)>,
     read_at: Option<Instant>,
     is_fetching: bool,
+    /// Some version came.
+    has_fetched: bool,
 }
 
 /// A new index whose entries the ldms of this node are building.
 pub(super) struct Backfill {
-    from: Address,
-    request: RequestId,
+    table: TableRef,
+    index: IndexId,
+    /// Who is told when it is done.
+    askers: Vec<(Address, RequestId)>,
     missing: usize,
     refusal: Option<Refusal>,
 }
@@ -41,6 +46,10 @@ pub(super) struct Backfill {
 impl SchemaReading {
     pub(super) fn deadline(&self) -> Option<Instant> {
         self.read_at
+    }
+
+    pub(super) fn has_fetched(&self) -> bool {
+        self.has_fetched
     }
 
     pub(super) fn is_fetching(&self) -> bool {
@@ -58,7 +67,10 @@ impl MainModule {
         version: SchemaVersion,
         outputs: &mut Outputs<Shared>,
     ) {
-        self.schema_reading.waiting.push((from, request, version));
+        // (Who does not hear anything asks again.)
+        if !self.schema_reading.waiting.contains(&(from, request, version)) {
+            self.schema_reading.waiting.push((from, request, version));
+        }
         if self.schema.version >= version {
             if self.rollout.is_none() {
                 self.report_installed(outputs);
@@ -76,7 +88,7 @@ impl MainModule {
     }
 
     fn read_or_fetch(&mut self, now: Now, outputs: &mut Outputs<Shared>) {
-        if self.modules(ModuleKind::Ldm).is_empty() {
+        if self.fetches_schema() {
             return self.fetch_schema(outputs);
         }
         let wanted = self.schema_reading.waiting.iter().map(|(_, _, version)| *version).max();
@@ -152,11 +164,11 @@ impl MainModule {
         });
     }
 
-    /// A DDL job waits only for the members that it knows of; whoever joins meanwhile hears of the newest version from the data nodes, each of
-    /// which says it when it installs a version and when it finds a node without partitions. Nobody waits for the answer.
+    /// A DDL job waits only for the members that it knows of, and may end before it has told them. Everybody hears of the newest version from the
+    /// data nodes, each of which says it when it installs a version or view and when it finds a node. Nobody waits for the answer.
     pub(super) fn announce_schema(&self, node: NodeId, outputs: &mut Outputs<Shared>) {
-        let is_sql_node = self.view.node(node).is_some_and(|info| info.role == NodeRole::Sql);
-        if is_sql_node && !self.modules(ModuleKind::Ldm).is_empty() {
+        let is_management = self.view.node(node).is_none_or(|info| info.role == NodeRole::Management);
+        if !is_management && !self.fetches_schema() {
             let version = self.map.schema.version;
             outputs.send(
                 self.me(),
@@ -168,7 +180,7 @@ impl MainModule {
 
     // ---- building an index --------------------------------------------------------------------------------------------------------
 
-    /// A DDL job wants a new index's entries: every ldm of this node builds those of its fragments.
+    /// A DDL job wants a new index's entries: every ldm of this node builds those of its fragments. Who asks again waits for what is under way.
     pub(super) fn on_backfill(
         &mut self,
         from: Address,
@@ -177,12 +189,20 @@ impl MainModule {
         index: IndexId,
         outputs: &mut Outputs<Shared>,
     ) {
+        let is_same = |backfill: &&mut Backfill| (backfill.table, backfill.index) == (table, index);
+        if let Some(backfill) = self.backfills.values_mut().find(is_same) {
+            if !backfill.askers.contains(&(from, request)) {
+                backfill.askers.push((from, request));
+            }
+            return;
+        }
         let ldms = self.modules(ModuleKind::Ldm);
         let own = self.new_request();
         for ldm in &ldms {
             outputs.send(self.me(), *ldm, Signal::BackfillRequest { request: own, table, index });
         }
-        self.backfills.insert(own.0, Backfill { from, request, missing: ldms.len(), refusal: None });
+        let askers = vec![(from, request)];
+        self.backfills.insert(own.0, Backfill { table, index, askers, missing: ldms.len(), refusal: None });
         if ldms.is_empty() {
             self.end_backfill(own, outputs);
         }
@@ -203,8 +223,9 @@ impl MainModule {
     }
 
     fn end_backfill(&mut self, request: RequestId, outputs: &mut Outputs<Shared>) {
-        if let Some(Backfill { from, request, refusal, .. }) = self.backfills.remove(&request.0) {
-            outputs.send(self.me(), from, Signal::BackfillDone { request, refusal });
+        let Some(Backfill { askers, refusal, .. }) = self.backfills.remove(&request.0) else { return };
+        for (from, request) in askers {
+            outputs.send(self.me(), from, Signal::BackfillDone { request, refusal: refusal.clone() });
         }
     }
 
@@ -230,13 +251,17 @@ impl MainModule {
         request: RequestId,
         outputs: &mut Outputs<Shared>,
     ) {
-        if self.modules(ModuleKind::Ldm).is_empty() {
+        if self.fetches_schema() {
             return;
         }
         if let Some(schema) = self.read_schema() {
             let bytes = stdx::wire::to_bytes(&schema).into();
             outputs.send(self.me(), from, Signal::SchemaFetched { request, schema: bytes });
             self.spread_schema(schema, outputs);
+        } else if self.view.is_counted(from.node) {
+            // What is being committed may wait for this joining member, which waits for a schema. It hears of the newer one like all others.
+            let schema = stdx::wire::to_bytes(&*self.map.schema).into();
+            outputs.send(self.me(), from, Signal::SchemaFetched { request, schema });
         }
     }
 
@@ -260,11 +285,16 @@ impl MainModule {
             return;
         };
         let wanted = self.schema_reading.waiting.iter().map(|(_, _, version)| *version).max();
-        if Some(schema.version) < wanted {
+        let is_entering = self.is_joining() && self.entered == ViewNumber(0);
+        if Some(schema.version) < wanted && !is_entering {
             return;
         }
-        self.schema_reading.is_fetching = false;
-        self.schema_reading.read_at = None;
+        self.schema_reading.has_fetched = true;
+        self.reach(Step::CatalogueRead);
+        if Some(schema.version) >= wanted {
+            self.schema_reading.is_fetching = false;
+            self.schema_reading.read_at = None;
+        }
         if schema.version > self.schema.version || !self.is_open {
             self.schema = Arc::new(schema);
             self.changed(outputs);

@@ -75,7 +75,8 @@ impl MainModule {
             self.sequences.queues.remove(&table);
             return;
         };
-        let primary = self.map.primary(PartitionId(0)).filter(|primary| !self.is_lost(primary.node));
+        let primary =
+            self.map.primary(PartitionId(0)).filter(|primary| !self.given_up.contains(&primary.node));
         let Some(primary) = primary else {
             return self.refuse_sequences(table, wanted, outputs);
         };
@@ -170,7 +171,24 @@ impl MainModule {
         }
     }
 
-    /// The primary of the system tables is lost: whatever was asked of it stays without an answer.
+    /// The primary may be another now, or what was asked of it is lost with the connection: every reservation begins again. (One that was made is not used: its
+    /// values are passed over.)
+    pub(super) fn restart_reservations(&mut self, outputs: &mut Outputs<Shared>) {
+        let running = std::mem::take(&mut self.sequences.running).into_values();
+        let tables: Vec<TableId> = running
+            .map(|reservation| {
+                self.abort_reservation(&reservation, outputs);
+                let table = reservation.table;
+                self.sequences.queues.entry(table).or_default().push_front(reservation.wanted);
+                table
+            })
+            .collect();
+        for table in tables {
+            self.reserve_next(table, outputs);
+        }
+    }
+
+    /// The primary of the system tables is given up: whatever was asked of it stays without an answer.
     pub(super) fn fail_reservations(&mut self, outputs: &mut Outputs<Shared>) {
         for reservation in std::mem::take(&mut self.sequences.running).into_values() {
             self.fail_reservation(reservation, "the primary of the system tables is lost", outputs);
@@ -178,14 +196,20 @@ impl MainModule {
     }
 
     fn fail_reservation(&mut self, reservation: Reservation, why: &str, outputs: &mut Outputs<Shared>) {
-        if let Some(primary) = self.map.primary(PartitionId(0)) {
-            let abort = Signal::Abort { transaction: reservation.transaction, partition: PartitionId(0) };
-            outputs.send(self.me(), primary, abort);
-        }
+        self.abort_reservation(&reservation, outputs);
         let Wanted { from, request, .. } = reservation.wanted;
         let error = SqlError::deadlock(&format!("AUTO_INCREMENT values could not be reserved: {why}"));
         outputs.send(self.me(), from, Signal::Failed { request, error });
         self.reserve_next(reservation.table, outputs);
+    }
+}
+
+impl MainModule {
+    fn abort_reservation(&self, reservation: &Reservation, outputs: &mut Outputs<Shared>) {
+        if let Some(primary) = self.map.primary(PartitionId(0)) {
+            let abort = Signal::Abort { transaction: reservation.transaction, partition: PartitionId(0) };
+            outputs.send(self.me(), primary, abort);
+        }
     }
 }
 

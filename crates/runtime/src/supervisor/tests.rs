@@ -4,7 +4,7 @@ use protocol::transport::Hello;
 use protocol::{Address, ModuleKind};
 use std::sync::Arc;
 use stdx::{Duration, Instant};
-use types::{Incarnation, NodeId};
+use types::NodeId;
 
 const LIMITS: SupervisorLimits = SupervisorLimits {
     open_timeout: Duration::from_secs(5),
@@ -25,7 +25,7 @@ fn hello(node: u16, thread_count: u8, from_thread: u16, to_thread: u16) -> Hello
     Hello {
         cluster: String::new(),
         node: NodeId(node),
-        incarnation: Incarnation(0),
+        start: u64::from(node),
         to: NodeId(0),
         from_thread,
         to_thread,
@@ -171,7 +171,8 @@ fn the_acceptor_tells_when_the_connector_confirms() {
     let mut steps = Vec::new();
     assert_eq!(supervisor.deadline(), None, "it only waits");
     let mut say = |supervisor: &mut Supervisor, from, to| {
-        let result = supervisor.on_hello(0, &hello(2, 1, from, to), socket(), Instant(0), &mut steps);
+        let result =
+            supervisor.on_hello(0, (&hello(2, 1, from, to), "there"), socket(), Instant(0), &mut steps);
         result.map(|()| written(&mut steps))
     };
     // Only the first pair begins a set.
@@ -185,7 +186,7 @@ fn the_acceptor_tells_when_the_connector_confirms() {
     supervisor.on_news(LinkNews::Confirmed { peer: 0, set: 1 }, Instant(1), &mut steps);
     assert_eq!(written(&mut steps), ["Info: node 2 is connected, 2 links", "up 2"]);
     // The connector comes anew before we noticed that it was gone.
-    supervisor.on_hello(0, &hello(2, 1, 0, 0), socket(), Instant(2), &mut steps).unwrap();
+    supervisor.on_hello(0, (&hello(2, 1, 0, 0), "there"), socket(), Instant(2), &mut steps).unwrap();
     assert_eq!(
         written(&mut steps),
         [
@@ -199,9 +200,26 @@ fn the_acceptor_tells_when_the_connector_confirms() {
 }
 
 #[test]
+fn a_second_process_of_a_node_is_refused_with_both_addresses_while_the_first_is_connected() {
+    let mut supervisor = supervisor(1, 1, &[(2, "10.0.0.2")]);
+    let mut steps = Vec::new();
+    let first = hello(2, 1, 0, 0);
+    let second = Hello { start: first.start + 1, ..first.clone() };
+    assert_eq!(supervisor.refuse_second(0, &second, "there"), None, "nobody is connected");
+    supervisor.on_hello(0, (&first, "here"), socket(), Instant(0), &mut steps).unwrap();
+    supervisor.on_news(LinkNews::Confirmed { peer: 0, set: 1 }, Instant(1), &mut steps);
+    assert_eq!(supervisor.refuse_second(0, &first, "here"), None, "the same process connects anew");
+    let reason = supervisor.refuse_second(0, &second, "there").unwrap();
+    assert_eq!(reason, "node 2 runs already, connected from here; another one connects from there");
+    let closed = LinkNews::Closed { peer: 0, set: 1, reason: String::new() };
+    supervisor.on_news(closed, Instant(2), &mut steps);
+    assert_eq!(supervisor.refuse_second(0, &second, "there"), None, "the first has gone");
+}
+
+#[test]
 fn who_should_wait_may_not_connect() {
     let mut supervisor = supervisor(3, 1, &[(2, "10.0.0.2")]);
-    let result = supervisor.on_hello(0, &hello(2, 1, 0, 0), socket(), Instant(0), &mut Vec::new());
+    let result = supervisor.on_hello(0, (&hello(2, 1, 0, 0), "there"), socket(), Instant(0), &mut Vec::new());
     assert!(result.unwrap_err().contains("lower"));
 }
 

@@ -304,7 +304,7 @@ fn a_port_in_use_is_one_line_at_start() {
     let address = taken.local_addr().unwrap();
     let mut config = Setup::default().config();
     config.listeners.mysql_tcp = Some(address);
-    let error = Runtime::start::<u64>(config, Vec::new()).err().unwrap();
+    let error = Runtime::start::<u64>(config, Vec::new(), None).err().unwrap();
     assert_eq!(error.to_string(), format!("MySQL port {address} is in use by another process"));
 
     let path = scratch_path("taken.sock");
@@ -312,7 +312,7 @@ fn a_port_in_use_is_one_line_at_start() {
     let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
     let mut config = Setup::default().config();
     config.listeners.mysql_unix = Some(path.clone());
-    let error = Runtime::start::<u64>(config, Vec::new()).err().unwrap();
+    let error = Runtime::start::<u64>(config, Vec::new(), None).err().unwrap();
     assert_eq!(error.to_string(), format!("MySQL socket {} is in use by another process", path.display()));
     // Its file is left behind when it dies, and taken over.
     drop(listener);

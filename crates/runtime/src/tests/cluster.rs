@@ -2,14 +2,21 @@
 
 use super::{Node, PATIENCE, Seen, Setup, connect, loopback};
 use crate::{Limits, PeerConfig};
-use protocol::transport::{Hello, decode_hello, encode_hello, next_frame};
+use protocol::transport::{Hello, Notice, decode_hello, encode_hello, encode_notice, next_frame};
 use std::io::{Read, Write};
 use std::path::PathBuf;
-use types::{Incarnation, NodeId};
+use types::NodeId;
 
 /// A port that was free a moment ago.
 pub(super) fn free_port() -> u16 {
-    std::net::TcpListener::bind(loopback(0)).unwrap().local_addr().unwrap().port()
+    let [port] = free_ports();
+    port
+}
+
+/// Several, each another one: the system may draw a port again as soon as it is closed.
+fn free_ports<const COUNT: usize>() -> [u16; COUNT] {
+    let open = [(); COUNT].map(|()| std::net::TcpListener::bind(loopback(0)).unwrap());
+    open.map(|listener| listener.local_addr().unwrap().port())
 }
 
 pub(super) fn peer(node: u16, port: u16, unix: Option<PathBuf>) -> PeerConfig {
@@ -17,14 +24,14 @@ pub(super) fn peer(node: u16, port: u16, unix: Option<PathBuf>) -> PeerConfig {
 }
 
 pub(super) fn pair(first: Setup, second: Setup) -> (Setup, Setup) {
-    let ports = (free_port(), free_port());
+    let ports = free_ports::<2>();
     let peers = (
-        vec![peer(2, ports.1, second.cluster_unix.clone())],
-        vec![peer(1, ports.0, first.cluster_unix.clone())],
+        vec![peer(2, ports[1], second.cluster_unix.clone())],
+        vec![peer(1, ports[0], first.cluster_unix.clone())],
     );
     (
-        Setup { node: 1, cluster_port: ports.0, peers: peers.0, ..first },
-        Setup { node: 2, cluster_port: ports.1, peers: peers.1, ..second },
+        Setup { node: 1, cluster_port: ports[0], peers: peers.0, ..first },
+        Setup { node: 2, cluster_port: ports[1], peers: peers.1, ..second },
     )
 }
 
@@ -159,8 +166,37 @@ fn a_lost_node_is_noticed_and_welcomed_back() {
 }
 
 #[test]
+fn a_node_that_ends_in_order_says_farewell() {
+    let (one, two) = pair(Setup { thread_config: PIPELINE, ..Setup::default() }, Setup::default());
+    let (one, two) = (one.start(), two.start());
+    wait_up(&one, &two);
+    two.client().say("exit 0");
+    one.until(|seen| *seen == Seen::ProcessExited(NodeId(2), 2));
+}
+
+#[test]
+fn an_angel_is_believed_if_it_knows_the_cluster() {
+    let (one, two) = pair(Setup::default(), Setup::default());
+    let port = one.cluster_port;
+    let (one, two) = (one.start(), two.start());
+    wait_up(&one, &two);
+    let say = |cluster: &str, start| {
+        let notice = Notice::ProcessExited { cluster: cluster.to_owned(), node: NodeId(2), start };
+        let mut bytes = Vec::new();
+        encode_notice(&notice, &mut bytes);
+        std::net::TcpStream::connect(loopback(port)).unwrap().write_all(&bytes).unwrap();
+    };
+    say("others", 7);
+    say("toys", 8);
+    one.until(|seen| {
+        assert_ne!(*seen, Seen::ProcessExited(NodeId(2), 7), "of another cluster");
+        *seen == Seen::ProcessExited(NodeId(2), 8)
+    });
+}
+
+#[test]
 fn three_nodes_and_one_of_them_by_name() {
-    let ports = [free_port(), free_port(), free_port()];
+    let ports = free_ports::<3>();
     let setup = |node: u16| {
         let others = (1..=3).filter(|other| *other != node);
         let peers = others.map(|other| {
@@ -191,7 +227,7 @@ pub(super) fn hello(cluster: &str, node: u16, to: u16) -> Hello {
     Hello {
         cluster: cluster.to_owned(),
         node: NodeId(node),
-        incarnation: Incarnation(0),
+        start: u64::from(node),
         to: NodeId(to),
         from_thread: 0,
         to_thread: 0,
@@ -250,8 +286,8 @@ fn garbage_on_the_cluster_port_harms_nobody() {
 
 #[test]
 fn a_peer_that_breaks_the_protocol_loses_its_links_only() {
-    let port = free_port();
-    let setup = Setup { cluster_port: port, peers: vec![peer(2, free_port(), None)], ..Setup::default() };
+    let [port, other] = free_ports();
+    let setup = Setup { cluster_port: port, peers: vec![peer(2, other, None)], ..Setup::default() };
     let node = setup.start();
     let mut served = node.client();
     let broken: [&[u8]; 3] = [&[0xff; 32], &[4, 0, 0, 0, 1, 2, 3, 4, 9, 9, 9, 9], &[0; 8]];

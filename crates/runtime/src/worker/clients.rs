@@ -179,6 +179,7 @@ impl<S: Send + 'static> Worker<S> {
         let owed = std::mem::take(&mut client.is_owed_bytes);
         let known = buffer.bytes().len();
         let filled = self.fill(connection, &mut buffer);
+        self.look_at_clock();
         if filled.tls == TlsProgress::Established {
             self.dispatch(module, Input::SecurityChanged { connection });
         }

@@ -1,7 +1,8 @@
 //! Links to other nodes as the worker uses them, and the supervisor's wishes carried out.
 
 use super::{Timer, Worker};
-use crate::connections::{READ_SIZE, ReadOutcome, read_once};
+use crate::clock;
+use crate::connections::{READ_SIZE, ReadOutcome, read_once, write_once};
 use crate::exchange::{Control, Parcel};
 use crate::links::{
     AdoptedLink, HELLO_SIZE_MAX, Link, LinkOrder, LinkStage, PeerTable, RING_BROKEN, RING_SIZE_ENOUGH,
@@ -11,7 +12,7 @@ use crate::listeners::Accepted;
 use crate::process::External;
 use crate::supervisor::{LinkNews, Step};
 use crate::wake::{Readiness, Token, Wanted};
-use protocol::transport::{self, decode_envelope, decode_hello, next_frame};
+use protocol::transport::{self, Notice, decode_envelope, decode_hello, next_frame};
 use protocol::{Envelope, ModuleKind, Severity};
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
@@ -25,6 +26,8 @@ const STRANGERS_MAX: usize = 256;
 const DEFERRED_MAX: usize = 16 * 1024;
 /// Reads of a link that is closed because another one of its peer was.
 const LEFTOVER_READS_MAX: usize = 64;
+/// How long the other threads may take to stop before the process ends without a farewell.
+const FAREWELL_PATIENCE: stdx::Duration = stdx::Duration::from_secs(1);
 /// A link's buffer that is larger than this is given back once it is empty.
 const LINK_BUFFER_KEEP: usize = 256 * 1024;
 
@@ -319,6 +322,15 @@ impl<S: Send + 'static> Worker<S> {
             LinkStage::Open if is_hello(payload) => {
                 self.tell_supervisor(LinkNews::Confirmed { peer, set });
             }
+            LinkStage::Open if transport::decode_notice(payload).is_some() => {
+                let node = self.process.peers[peer].config.node;
+                match transport::decode_notice(payload) {
+                    Some(Ok(Notice::ProcessExited { node: ended, start, .. })) if ended == node => {
+                        self.notify_membership(super::Notice::ProcessExited(node, start));
+                    }
+                    _ => self.refuse_link(slot, "a notice that is not this peer's"),
+                }
+            }
             LinkStage::Open if transport::is_ring_mark(payload) => self.take_ring_mark(slot),
             LinkStage::Open => {
                 let node = self.process.peers[peer].config.node;
@@ -338,6 +350,9 @@ impl<S: Send + 'static> Worker<S> {
     fn take_answer(&mut self, slot: u32, payload: &[u8]) {
         let Some(link) = self.links.get(slot) else { return };
         let (peer, set, their_thread) = (link.peer, link.set, link.their_thread);
+        if let Some(Ok(Notice::Refused { reason })) = transport::decode_notice(payload) {
+            return self.refuse_link(slot, &format!("it refuses: {}", reason.escape_debug()));
+        }
         let (version, hello) = match decode_hello(payload) {
             Ok(answer) => answer,
             Err(error) => return self.refuse_link(slot, &format!("bad hello: {error}")),
@@ -538,7 +553,7 @@ impl<S: Send + 'static> Worker<S> {
         }
     }
 
-    fn notify_membership(&mut self, notice: super::Notice) {
+    pub(super) fn notify_membership(&mut self, notice: super::Notice) {
         let module = self.modules.iter().position(|slot| slot.address.kind == ModuleKind::Membership);
         if let Some(module) = module {
             self.notify(module, notice);
@@ -617,6 +632,53 @@ impl<S: Send + 'static> Worker<S> {
         }
     }
 
+    /// A frame in place of a hello: true if it was a notice and this connection is done.
+    fn take_stranger_notice(&mut self, slot: u32, payload: &[u8]) -> bool {
+        match transport::decode_notice(payload) {
+            None => false,
+            Some(Ok(Notice::ProcessExited { cluster, node, start })) if cluster == self.process.cluster => {
+                self.strangers[slot as usize] = None;
+                self.notify_membership(super::Notice::ProcessExited(node, start));
+                true
+            }
+            Some(_) => {
+                self.refuse_stranger(slot, "a notice that is not for this cluster");
+                true
+            }
+        }
+    }
+
+    /// The last word of a process whose other threads have all stopped: its peers need not wait for any lease of it.
+    pub(super) fn say_farewell(&mut self) {
+        let end = clock::monotonic() + FAREWELL_PATIENCE;
+        while !self.process.are_others_stopped() {
+            if clock::monotonic() > end {
+                return;
+            }
+            #[expect(
+                clippy::disallowed_methods,
+                reason = "the last thread has nothing else to do, and nobody is left to wake it"
+            )]
+            std::thread::sleep(std::time::Duration::from_micros(200));
+        }
+        let process = Arc::clone(&self.process);
+        let notice = Notice::ProcessExited {
+            cluster: process.cluster.clone(),
+            node: process.node,
+            start: process.start,
+        };
+        for peer in 0..process.peers.len() {
+            if let Some(slot) = self.links.toward(peer, ModuleKind::Membership, 0)
+                && let Some(link) = self.links.get(slot)
+                && link.stage == LinkStage::Open
+            {
+                transport::encode_notice(&notice, &mut link.send);
+                self.links.mark_dirty(slot);
+            }
+        }
+        self.flush_links();
+    }
+
     /// Anybody can connect, so refusals are logged sparingly.
     fn log_stranger(&mut self, message: String) {
         let now = self.now.monotonic;
@@ -638,6 +700,13 @@ impl<S: Send + 'static> Worker<S> {
             outcome = read_once(&stranger.socket, &mut stranger.receive);
         }
         let is_too_long = claimed_size(&stranger.receive).is_some_and(|size| size > HELLO_SIZE_MAX);
+        if !is_too_long && let Ok(Some((payload, _))) = next_frame(&stranger.receive) {
+            let payload = payload.to_vec();
+            if self.take_stranger_notice(slot, &payload) {
+                return;
+            }
+        }
+        let Some(stranger) = self.stranger(slot, generation) else { return };
         let frame = match next_frame(&stranger.receive) {
             Ok(Some((payload, size))) if !is_too_long => Ok((decode_hello(payload), size)),
             Ok(None) if !is_too_long && outcome == ReadOutcome::Drained => return,
@@ -665,6 +734,13 @@ impl<S: Send + 'static> Worker<S> {
             return Err(reason);
         }
         let peer = self.process.peer(hello.node).ok_or("unknown node")?;
+        if let (Some(supervisor), Some(stranger)) = (&self.supervisor, &self.strangers[slot as usize])
+            && let Some(reason) = supervisor.refuse_second(peer, hello, &stranger.peer_address)
+        {
+            // Others are told nothing: this one is of our cluster, and its operator should know.
+            tell_refusal(&stranger.socket, &reason);
+            return Err(reason);
+        }
         let Some(stranger) = self.strangers[slot as usize].take() else { return Ok(()) };
         self.poller.forget(&stranger.socket);
         let leftover = stranger.receive[hello_size..].to_vec();
@@ -672,7 +748,14 @@ impl<S: Send + 'static> Worker<S> {
         let mut steps = Vec::new();
         let result = match &mut self.supervisor {
             Some(supervisor) => {
-                supervisor.on_hello(peer, hello, (stranger.socket, version, leftover), now, &mut steps)
+                let from = stranger.peer_address.as_str();
+                supervisor.on_hello(
+                    peer,
+                    (hello, from),
+                    (stranger.socket, version, leftover),
+                    now,
+                    &mut steps,
+                )
             }
             None => Err("this thread does not supervise links".to_owned()),
         };
@@ -683,4 +766,11 @@ impl<S: Send + 'static> Worker<S> {
         }
         Ok(())
     }
+}
+
+/// Tells whoever said an unacceptable hello why. It fits the empty buffer of a new connection; who does not take it does not learn it.
+fn tell_refusal(socket: &rustix::fd::OwnedFd, reason: &str) {
+    let mut bytes = Vec::new();
+    transport::encode_notice(&Notice::Refused { reason: reason.to_owned() }, &mut bytes);
+    let _ = write_once(socket, &bytes);
 }

@@ -3,7 +3,7 @@
 use crate::world::World;
 use protocol::signal::{ChecksumRequest, RequestId};
 use std::collections::{BTreeMap, BTreeSet};
-use types::{IndexId, PartitionId, TableId, TableKind};
+use types::{Epoch, IndexId, IndexState, PartitionId, TableId, TableKind};
 
 /// Rows compared of one fragment; workloads make far fewer.
 const ROWS_MAX: u32 = 2_000;
@@ -11,11 +11,16 @@ const ROWS_MAX: u32 = 2_000;
 /// Primary keys and hashes of the rows of a fragment.
 pub type Digest = Vec<(Box<[u8]>, u64)>;
 
+/// Primary keys and epochs of the rows of a fragment.
+pub type Stamps = Vec<(Box<[u8]>, Epoch)>;
+
 /// Everything that all data nodes hold, by what it is a replica of.
 #[derive(Clone, Debug, Default)]
 pub struct Contents {
     /// Digests of each fragment's replicas.
     pub replicas: BTreeMap<(TableId, PartitionId), Vec<Digest>>,
+    /// Epochs of the rows of each fragment's replicas.
+    pub epochs: BTreeMap<(TableId, PartitionId), Vec<Stamps>>,
     /// Rows without an entry.
     pub index_errors: Vec<String>,
     /// Tables of unique entries.
@@ -36,6 +41,8 @@ pub fn check(world: &World) -> Result<(), String> {
             };
             let done = ldm.checksum(&request);
             stdx::require!(done.end, "more rows than the checker compares");
+            let epochs = ldm.committed_epochs(table.id, partition);
+            contents.epochs.entry((table.id, partition)).or_default().push(epochs);
             contents.index_errors.extend(done.index_errors);
             contents.replicas.entry((table.id, partition)).or_default().push(done.rows);
             if let TableKind::UniqueIndex { base, index } = table.kind {
@@ -44,6 +51,14 @@ pub fn check(world: &World) -> Result<(), String> {
         }
     }
     differing(&contents).map_or(Ok(()), Err)
+}
+
+/// An index that a DDL job has begun and nobody has ended.
+#[must_use]
+pub fn unfinished(world: &World) -> Option<String> {
+    let mut tables = world.ldms().flat_map(transaction::Ldm::fragments).map(|(table, _)| table);
+    let table = tables.find(|table| table.indexes.iter().any(|index| index.state != IndexState::Public))?;
+    Some(format!("table {} has an index that is neither there nor gone", table.name))
 }
 
 /// What is wrong with the contents, if anything.
@@ -57,6 +72,12 @@ pub fn differing(contents: &Contents) -> Option<String> {
             let counts: Vec<usize> = digests.iter().map(Vec::len).collect();
             return Some(format!(
                 "replicas of table {table} partition {partition} differ, with {counts:?} rows"
+            ));
+        }
+        let epochs = contents.epochs.get(&(*table, *partition)).into_iter().flatten();
+        if epochs.clone().zip(epochs.skip(1)).any(|(left, right)| left != right) {
+            return Some(format!(
+                "replicas of table {table} partition {partition} have rows of other epochs"
             ));
         }
         // An undecided row has no hash: nothing is being committed any more.

@@ -128,7 +128,7 @@ impl Script for Bank {
                 return Action::Connect(self.nodes[prng.index(self.nodes.len())]);
             }
             Answer::Ready | Answer::Connected => {}
-            Answer::Lost => {
+            Answer::Lost | Answer::Error(1180, _) => {
                 self.is_running = false;
                 self.is_rolling_back = false;
                 self.statements.clear();
@@ -142,17 +142,14 @@ impl Script for Bank {
                 self.is_rolling_back = false;
             }
             Answer::Error(code, message) => {
-                let is_unknown = self.statements.is_empty() && code == 1180;
-                if !is_unknown && !super::is_certain_failure(code) {
+                if !super::is_certain_failure(code) {
                     self.failure = Some(format!("unexpected error {code} {message}"));
                     return Action::Finish;
                 }
                 self.statements.clear();
-                if !is_unknown {
-                    // A refused COMMIT, too: what is still open must not be committed by the next BEGIN.
-                    self.is_rolling_back = true;
-                    return Action::Query("ROLLBACK".to_owned());
-                }
+                // A refused COMMIT, too: what is still open must not be committed by the next BEGIN.
+                self.is_rolling_back = true;
+                return Action::Query("ROLLBACK".to_owned());
             }
         }
         self.begin(prng)

@@ -156,7 +156,7 @@ impl Script for Lists {
         match (answer, self.stage) {
             (Answer::Ready, _) => return Action::Connect(self.nodes[prng.index(self.nodes.len())]),
             (Answer::Connected, _) => {}
-            (Answer::Lost, stage) => {
+            (Answer::Lost | Answer::Error(1180, _), stage) => {
                 let end = if stage == Stage::Commit { End::Unknown } else { End::Aborted };
                 self.end(now, end);
                 return Action::Wait(5_000_000);
@@ -176,7 +176,6 @@ impl Script for Lists {
             }
             (Answer::Done(_), Stage::Commit) => self.end(now, End::Committed),
             (Answer::Done(_), Stage::Rollback) => self.end(now, End::Aborted),
-            (Answer::Error(1180, _), Stage::Commit) => self.end(now, End::Unknown),
             // A refused COMMIT, too: what is still open must not be committed by the next BEGIN.
             (Answer::Error(code, _), _) if super::is_certain_failure(code) => {
                 self.stage = Stage::Rollback;

@@ -1,4 +1,4 @@
-//! Single-row statements on a few keys: reads, updates, upserts, deletes, each autocommitted, each with a value of its own.
+//! Single-row statements on a few keys: reads, locking reads, updates, upserts, deletes, each autocommitted, each with a value of its own.
 
 use crate::client::{Action, Answer, Script};
 use stdx::Prng;
@@ -71,7 +71,11 @@ impl Registers {
         self.next_value += 1;
         let value = self.client * 1_000_000 + self.next_value;
         let (operation, text) = match prng.below(8) {
-            0..=3 => (Operation::Read(None), format!("SELECT v FROM sim.registers WHERE k = {key}")),
+            0..=2 => (Operation::Read(None), format!("SELECT v FROM sim.registers WHERE k = {key}")),
+            3 => {
+                let lock = ["FOR UPDATE", "FOR SHARE"][prng.index(2)];
+                (Operation::Read(None), format!("SELECT v FROM sim.registers WHERE k = {key} {lock}"))
+            }
             4 | 5 => {
                 let text = format!(
                     "INSERT INTO sim.registers VALUES ({key}, {value}) ON DUPLICATE KEY UPDATE v = VALUES(v)"
@@ -105,6 +109,10 @@ impl Script for Registers {
                 self.end(None, operation);
                 return Action::Wait(1_000_000);
             }
+            (Answer::Error(1180, _), Some(operation)) => {
+                self.end(None, operation);
+                return Action::Wait(1_000_000);
+            }
             (Answer::Lost, None) => return Action::Wait(5_000_000),
             (Answer::Rows(rows), Some(Operation::Read(_))) => {
                 let value = rows
@@ -121,7 +129,6 @@ impl Script for Registers {
                 self.end(Some(now), Operation::Delete(rows > 0))
             }
             (Answer::Error(code, _), Some(_)) if super::is_certain_failure(code) => self.running = None,
-            (Answer::Error(1180, _), Some(operation)) => self.end(None, operation),
             (other, running) => {
                 self.failure = Some(format!("unexpected answer {other:?} to {running:?}"));
                 return Action::Finish;

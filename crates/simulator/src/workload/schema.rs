@@ -71,8 +71,8 @@ impl Script for SchemaChanger {
         match answer {
             Answer::Ready if self.is_connected => self.go_on(),
             Answer::Ready => Action::Connect(self.node),
-            Answer::Lost if self.tries_left == 0 => Action::Finish,
-            Answer::Lost => {
+            Answer::Lost | Answer::Error(1180, _) if self.tries_left == 0 => Action::Finish,
+            Answer::Lost | Answer::Error(1180, _) => {
                 self.is_connected = false;
                 self.is_retry = true;
                 self.tries_left -= 1;
@@ -99,7 +99,7 @@ impl Script for SchemaChanger {
                 Action::Wait(1_000_000)
             }
             // The system tables' primary is lost: no DDL in this view any more.
-            Answer::Error(code, _) if super::is_certain_failure(code) || code == 1180 => Action::Finish,
+            Answer::Error(code, _) if super::is_certain_failure(code) => Action::Finish,
             Answer::Error(code, message) => {
                 self.failure = Some(format!("unexpected error {code} {message}"));
                 Action::Finish
@@ -162,7 +162,7 @@ impl Script for RowChanger {
         match answer {
             Answer::Ready => return Action::Connect(self.nodes[prng.index(self.nodes.len())]),
             Answer::Connected | Answer::Rows(_) => {}
-            Answer::Lost => {
+            Answer::Lost | Answer::Error(1180, _) => {
                 self.is_uncertain = true;
                 return Action::Wait(5_000_000);
             }
@@ -175,7 +175,6 @@ impl Script for RowChanger {
                 }
             }
             Answer::Error(1062, _) => {}
-            Answer::Error(1180, _) => self.is_uncertain = true,
             Answer::Error(code, _) if super::is_certain_failure(code) => {}
             Answer::Error(code, message) => {
                 self.failure = Some(format!("unexpected error {code} {message} to {}", self.statement));

@@ -3,20 +3,19 @@
 //! Rows are locked shared and read in their newest versions, so that a writer that keeps the index right already (it is write-only) and this
 //! run never disagree: whoever comes first inserts the entry, the other finds it there. An entry that points to another row is a duplicate: the
 //! index cannot be made (1062).
-#![expect(clippy::wildcard_enum_match_arm, reason = "an answer of another kind is a failure like any other")]
 
+use crate::execute::commit::{CommitRun, CommitStart, start_commit};
 use crate::execute::conflicts::{stored_bytes, stored_rows};
 use crate::execute::locked_reader::LockBatch;
 use crate::execute::row_builder::primary_key_of;
 use crate::execute::table_reader::{Collector, KeyedRow, Order, Pump, TableReader, Target};
 use crate::execute::write_set::{FailedWrite, HiddenIndexes, Origin, WriteSet, duplicate_error};
-use crate::execute::{CommitStart, Completion, Cx, Failure, Progress, failure_of, start_commit};
-use crate::inbox::Reply;
+use crate::execute::{Completion, Cx, Failure, Progress, failure_of};
 use protocol::SqlError;
 use protocol::program::{
     KeyRange, LockMode, OnDuplicate, OperationResult, ReadOutput, TableRef, WriteOperation,
 };
-use protocol::signal::{CommitOutcome, RequestId};
+use protocol::signal::CommitOutcome;
 use query::TableAccessInfo;
 use std::sync::Arc;
 use types::IndexId;
@@ -36,7 +35,7 @@ enum Stage {
         batch: LockBatch,
         rows: Vec<Vec<u8>>,
     },
-    Commit(RequestId),
+    Commit(CommitRun),
 }
 
 /// The run.
@@ -111,19 +110,19 @@ impl UniqueBackfill {
                     }
                     Some(entries) => self.check(&entries, &rows, cx)?,
                 },
-                Stage::Commit(request) => match cx.core.inbox.take(request) {
+                Stage::Commit(mut commit) => match commit.poll(cx.core, cx.env) {
                     None => {
-                        self.stage = Stage::Commit(request);
+                        self.stage = Stage::Commit(commit);
                         return Ok(Progress::Wait);
                     }
-                    Some(reply) => {
+                    Some(outcome) => {
                         cx.core.transaction.end();
-                        match reply {
-                            Reply::Commit(CommitOutcome::Committed(epoch)) => cx.core.transaction.see(epoch),
-                            Reply::Commit(CommitOutcome::Aborted(refusal)) => {
+                        match outcome {
+                            CommitOutcome::Committed(epoch) => cx.core.transaction.see(epoch),
+                            CommitOutcome::Aborted(refusal) => {
                                 return Err(failure_of(refusal, &self.info.definition.name));
                             }
-                            _ => {
+                            CommitOutcome::Unknown => {
                                 return Err(Failure::Error(SqlError::deadlock(
                                     "a node was lost during the backfill",
                                 )));
@@ -210,7 +209,7 @@ impl UniqueBackfill {
 
     fn commit(&mut self, cx: &mut Cx<'_, '_>) -> Result<(), Failure> {
         match start_commit(cx.core, cx.env) {
-            CommitStart::Sent(request) => self.stage = Stage::Commit(request),
+            CommitStart::Sent(commit) => self.stage = Stage::Commit(commit),
             CommitStart::Nothing => self.stage = Stage::Find,
             CommitStart::Refused(why) => return Err(Failure::Error(SqlError::deadlock(why))),
         }

@@ -436,7 +436,14 @@ impl PartitionRead {
         cx: &mut Cx<'_, '_>,
     ) -> Result<Poll, Failure> {
         match cx.place(common.info.definition.id, self.partition) {
-            Place::Here => self.state = State::Local(ReadRun::new(Arc::clone(&common.program), access)),
+            // Rows may change elsewhere unseen. Whoever took over a moment ago answers instead, or this replica when it is let again.
+            Place::Here if !cx.env.module.map.may_read(cx.env.now.monotonic) => {
+                self.delay(access, None, cx)?
+            }
+            Place::Here => {
+                self.attempts = 0;
+                self.state = State::Local(ReadRun::new(Arc::clone(&common.program), access));
+            }
             Place::There(to, transaction) => {
                 let request = cx.read(to, transaction, self.partition, &common.program, access.clone())?;
                 self.state = State::Asked { request, to, access };

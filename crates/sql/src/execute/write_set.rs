@@ -10,6 +10,7 @@
 //! answered; of several failures the one of the first row is reported; no request exceeds a frame.
 #![expect(clippy::wildcard_enum_match_arm, reason = "an answer of another kind is a failure like any other")]
 
+use super::commit::Question;
 use super::locked_reader::lost_lock;
 use super::row_builder::primary_key_of;
 use super::{Cx, Failure, failure_of, table_ref};
@@ -100,11 +101,13 @@ struct WaitingRequest {
 }
 
 struct OpenRequest {
-    request: RequestId,
+    /// None while nobody can be asked what became of it.
+    request: Option<RequestId>,
     partition: PartitionId,
     origins: Vec<Origin>,
     size: usize,
-    is_alone: bool,
+    /// It carries the commit.
+    alone: Option<Question>,
 }
 
 /// What became of all operations.
@@ -209,7 +212,8 @@ impl WriteSet {
         let Batch { operations, origins } = if others.len() == 0 { deletes } else { others };
         let is_alone = is_whole && cx.is_alone();
         let request = cx.write(partition, table, operations, is_alone)?;
-        self.open.push(OpenRequest { request, partition, origins, size: 0, is_alone });
+        let alone = is_alone.then(|| Question::new(cx.transaction_id(), partition, true, cx.env));
+        self.open.push(OpenRequest { request: Some(request), partition, origins, size: 0, alone });
         Ok(())
     }
 
@@ -222,7 +226,9 @@ impl WriteSet {
         {
             let WaitingRequest { partition, table, operations, origins, size, is_alone } = next;
             let request = cx.write(partition, table, operations, is_alone)?;
-            self.open.push(OpenRequest { request, partition, origins, size, is_alone });
+            let transaction = cx.transaction_id();
+            let alone = is_alone.then(|| Question::new(transaction, partition, true, cx.env));
+            self.open.push(OpenRequest { request: Some(request), partition, origins, size, alone });
             under_way += size;
         }
         Ok(())
@@ -231,10 +237,24 @@ impl WriteSet {
     /// What became of everything that was sent; None while answers are missing.
     pub(crate) fn poll(&mut self, cx: &mut Cx<'_, '_>) -> Option<WriteOutcome> {
         let mut position = 0;
-        while let Some(open) = self.open.get(position) {
-            match cx.core.inbox.take(open.request) {
-                None => position += 1,
-                Some(reply) => {
+        while let Some(open) = self.open.get_mut(position) {
+            let reply = match (open.request, open.alone) {
+                (None, Some(question)) if question.is_hopeless(cx.env) => Some(Reply::Lost),
+                (None, Some(question)) => {
+                    open.request = question.ask(cx.core, cx.env);
+                    None
+                }
+                (request, _) => request.and_then(|request| cx.core.inbox.take(request)),
+            };
+            match (reply, open.alone) {
+                (None, _) => position += 1,
+                // Somebody knows what became of it, or will.
+                (Some(Reply::Lost), Some(question)) if !question.is_hopeless(cx.env) => {
+                    open.request = None;
+                    question.ask_later(cx.core, cx.env);
+                    position += 1;
+                }
+                (Some(reply), _) => {
                     let open = self.open.remove(position);
                     self.on_reply(open, reply, cx);
                 }
@@ -255,6 +275,9 @@ impl WriteSet {
                 cx.keep_raised(summary.raised);
                 match summary.committed {
                     Some(epoch) => {
+                        if let Some(question) = open.alone {
+                            question.confirm(cx.env);
+                        }
                         cx.core.transaction.see(epoch);
                         cx.core.transaction.end();
                         cx.env.module.counters.commits += 1;
@@ -264,7 +287,7 @@ impl WriteSet {
                 self.outcome.results.extend(open.origins.into_iter().zip(summary.results));
             }
             Reply::Write(Err(failure)) => {
-                if open.is_alone {
+                if open.alone.is_some() {
                     // The participant has undone it.
                     cx.core.transaction.end();
                 }
@@ -272,7 +295,10 @@ impl WriteSet {
                 self.fail(origin, FailedWrite::Refused(failure.refusal));
             }
             // A commit whose outcome the participant itself cannot know any more.
-            Reply::Commit(_) | Reply::Lost if open.is_alone => {
+            Reply::Commit(_) | Reply::Lost if open.alone.is_some() => {
+                if let Some(question) = open.alone {
+                    question.confirm(cx.env);
+                }
                 self.fail(Origin::row(0), FailedWrite::Unknown)
             }
             _ => self.fail(Origin::row(0), FailedWrite::Lost),

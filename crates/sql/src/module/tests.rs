@@ -1,6 +1,7 @@
 //! The module as a client and as the partitions see it: transcripts over the client half of the protocol, with the test playing the ldms.
 #![expect(clippy::wildcard_enum_match_arm, reason = "an answer of another kind fails the test")]
 
+mod ddl;
 mod harness;
 
 use harness::{Harness, LDM, column_table};
@@ -9,7 +10,7 @@ use mysql_protocol::command::Cursor;
 use mysql_protocol::{ClientOptions, ParameterValue, StatusFlags};
 use protocol::Signal;
 use protocol::program::{Access, LockWait, OperationResult, ReadProgress, Refusal};
-use protocol::signal::{CommitOutcome, ReadRequest, WriteRequest};
+use protocol::signal::{CommitOutcome, ReadRequest, WriteDone, WriteRequest, WriteSummary};
 use stdx::Duration;
 use types::{Epoch, NodeId, TransactionId};
 
@@ -307,6 +308,8 @@ fn an_update_by_key_is_one_signal_that_carries_its_commit() {
     assert_eq!((write.operations.len(), write.commit), (1, Some(Epoch(0))));
     harness.written(&write, vec![OperationResult::Updated], Some(Epoch(5)));
     assert_eq!(affected(harness.response(client)), 1);
+    let Signal::Forget { transaction, .. } = harness.only_signal() else { panic!("it is confirmed") };
+    assert_eq!(transaction, write.transaction);
     // The next commit is stamped no lower.
     harness.query(client, "DELETE FROM test.t WHERE id = 7");
     let write = write_in(harness.only_signal());
@@ -425,8 +428,34 @@ fn a_lost_commit_is_unknown_and_ends_the_connection() {
     harness.query(client, "UPDATE test.t SET v = 1 WHERE id = 7");
     write_in(harness.only_signal());
     harness.lose(NodeId(2));
+    assert!(harness.no_response(client));
+    harness.give_up(NodeId(2));
+    harness.advance_ms(50);
     assert_eq!(errno(harness.response(client)), 1180);
     assert!(harness.is_closed(client));
+}
+
+#[test]
+fn a_lost_commit_is_asked_about_until_somebody_knows() {
+    let mut harness = Harness::new();
+    let client = harness.connect();
+    harness.query(client, "UPDATE test.t SET v = 1 WHERE id = 7");
+    let write = write_in(harness.only_signal());
+    harness.lose(NodeId(2));
+    harness.advance_ms(50);
+    let sent = harness.signals();
+    assert!(sent.is_empty() && harness.no_response(client), "{sent:?}");
+    harness.install(&[], &[]);
+    harness.advance_ms(50);
+    let Signal::OutcomeAsk { request, transaction, is_write: true, .. } = harness.only_signal() else {
+        panic!("the primary is asked")
+    };
+    assert_eq!(transaction, write.transaction);
+    let results = vec![OperationResult::Updated];
+    let summary = WriteSummary { results, operations: 0, committed: Some(Epoch(3)), raised: None };
+    harness.signal(LDM, Signal::WriteDone(Box::new(WriteDone { request, result: Ok(summary) })));
+    let Response::Ok(completion) = harness.response(client) else { panic!("it took place") };
+    assert_eq!(completion.affected_rows, 1);
 }
 
 #[test]
@@ -449,24 +478,51 @@ fn a_lost_write_dooms_the_transaction_and_not_the_session() {
 #[test]
 fn what_was_never_sent_to_a_lost_node_is_refused_and_not_unknown() {
     let mut harness = Harness::new();
-    let client = harness.connect();
     let in_transaction = harness.connect();
     harness.ask(in_transaction, "BEGIN");
     harness.query(in_transaction, "UPDATE test.t SET v = 1 WHERE id = 8");
     let first = write_in(harness.only_signal());
     harness.written_in(&first, vec![OperationResult::Updated], 1);
     harness.response(in_transaction);
-    harness.lose(NodeId(2));
-
-    for statement in [
+    let statements = [
         "INSERT INTO test.t VALUES (7, 1)",
         "INSERT INTO test.t VALUES (7, 1), (8, 1)",
         "DELETE FROM test.t WHERE id = 7",
-    ] {
-        assert_eq!(errno(harness.ask(client, statement)), 1213, "{statement}");
+    ];
+    let clients = statements.map(|statement| (harness.connect(), statement));
+    harness.lose(NodeId(2));
+
+    for (client, statement) in clients {
+        harness.query(client, statement);
+        assert!(harness.no_response(client), "{statement}");
     }
     assert_eq!(errno(harness.ask(in_transaction, "COMMIT")), 1213);
-    assert!(!harness.is_closed(client) && !harness.is_closed(in_transaction));
+    harness.advance_ms(50);
+    // (The transaction's rows are let go of, wherever they are.)
+    let sent = harness.signals();
+    assert!(sent.iter().all(|signal| matches!(signal, Signal::Abort { .. })), "{sent:?}");
+    harness.give_up(NodeId(2));
+    harness.advance_ms(50);
+    for (client, statement) in clients {
+        assert_eq!(errno(harness.response(client)), 1213, "{statement}");
+        assert!(!harness.is_closed(client));
+    }
+    assert!(!harness.is_closed(in_transaction) && harness.signals().is_empty());
+}
+
+#[test]
+fn what_was_not_sent_to_a_lost_node_is_done_when_its_partition_has_a_primary_again() {
+    let mut harness = Harness::new();
+    let client = harness.connect();
+    harness.lose(NodeId(2));
+    harness.query(client, "INSERT INTO test.t VALUES (7, 1)");
+    harness.advance_ms(200);
+    assert!(harness.signals().is_empty() && harness.no_response(client));
+    harness.install(&[], &[]);
+    harness.advance_ms(50);
+    let write = write_in(harness.only_signal());
+    harness.written(&write, vec![OperationResult::Inserted], Some(Epoch(1)));
+    assert_eq!(affected(harness.response(client)), 1);
 }
 
 #[test]

@@ -73,7 +73,7 @@ impl PointSelect {
     ) -> Result<Answered, Failure> {
         let module = &mut *env.module;
         let Some(info) = module.map.table(self.table) else { return Ok(Answered::No) };
-        if info.definition.version != self.version {
+        if info.definition.version != self.version || !module.map.may_read(env.now.monotonic) {
             return Ok(Answered::No);
         }
         let time_zone_offset_seconds = core.variables.time_zone_offset();

@@ -21,17 +21,18 @@ use super::Session;
 use super::point::Answered;
 use crate::ddl_job::DdlRun;
 use crate::environment::{Alarm, AlarmKind, Environment};
+use crate::execute::commit::{CommitRun, CommitStart, start_commit};
 use crate::execute::insert::InsertRun;
 use crate::execute::modify::ModifyRun;
 use crate::execute::select::{Operator, SelectRun};
-use crate::execute::{CommitStart, Completion, Cx, Failure, Progress, Statement, failure_of, start_commit};
+use crate::execute::{Completion, Cx, Failure, Progress, Statement, failure_of};
 use crate::inbox::{Reply, RequestKind};
 use crate::plan::{Plan, SessionValue, Show, Source, TransactionStatement};
 use crate::statement_cache::CachedStatement;
 use expression::Settings;
 use mysql_protocol::result::RowFormat;
 use protocol::signal::{CommitOutcome, RequestId};
-use protocol::{Signal, SqlError};
+use protocol::{Address, Signal, SqlError};
 use std::sync::Arc;
 use stdx::{Duration, Instant};
 use types::{PartitionId, Value};
@@ -74,7 +75,7 @@ enum Stage {
     BeforeRun,
     Execute(Execution),
     Commit {
-        request: RequestId,
+        commit: CommitRun,
         then: AfterCommit,
     },
     Undo {
@@ -122,7 +123,15 @@ impl Running {
     /// The session ends under it.
     pub(super) fn abandon(&mut self, env: &mut Environment<'_>) {
         if let Some(Stage::Execute(Execution::Ddl(run))) = &mut self.stage {
-            run.release(env);
+            run.abandon(env);
+        }
+    }
+
+    /// The coordinator whose answer to a COMMIT is awaited.
+    pub(super) fn coordinator(&self) -> Option<(RequestId, Address)> {
+        match &self.stage {
+            Some(Stage::Commit { commit, .. }) => commit.waits_for(),
+            _ => None,
         }
     }
 
@@ -142,7 +151,7 @@ impl Session {
         format: RowFormat,
     ) -> bool {
         let Some(point) = &cached.point else { return false };
-        if self.core.transaction.is_timed_out() {
+        if self.core.transaction.is_timed_out() || self.core.transaction.is_doomed() {
             return false;
         }
         if !self.core.variables.autocommit && !self.core.transaction.is_open() {
@@ -175,14 +184,19 @@ impl Session {
             self.core.diagnostics.clear();
         }
         self.is_query_killed = false;
+        let is_rollback =
+            matches!(&statement.cached.prepared.plan, Plan::Transaction(TransactionStatement::Rollback));
         if self.core.transaction.is_timed_out() {
             self.core.transaction.end();
-            let is_rollback =
-                matches!(statement.cached.prepared.plan, Plan::Transaction(TransactionStatement::Rollback));
             if !is_rollback {
                 let why = "it was inactive for longer than TransactionInactiveTimeout";
                 return self.end_with_error(env, &SqlError::deadlock(why));
             }
+        }
+        if self.core.transaction.is_doomed() && !is_rollback {
+            self.core.transaction.abort(env);
+            env.module.counters.rollbacks += 1;
+            return self.end_with_error(env, &lost_primary());
         }
         match self.control(env, &statement) {
             Some(Ok(completion)) => {
@@ -284,6 +298,8 @@ impl Session {
                     self.ask_to_stop(env, running);
                     return None;
                 }
+                // (Of a DDL statement: what its commit makes public, the next one finds in its journal.)
+                self.waive_outcome(env);
                 running.abandon(env);
                 running.stage = None;
                 return self.undo(env, running, After::Report(killed));
@@ -325,7 +341,7 @@ impl Session {
             let step = match stage {
                 Stage::BeforeRun => self.before_run(env, running),
                 Stage::Execute(execution) => self.execute(env, running, execution),
-                Stage::Commit { request, then } => self.poll_commit(env, running, request, then),
+                Stage::Commit { commit, then } => self.poll_commit(env, running, commit, then),
                 Stage::Undo { open, after } => self.poll_undo(env, running, open, after),
                 Stage::Backoff { until } if env.now.monotonic < until => {
                     running.stage = Some(Stage::Backoff { until });
@@ -422,7 +438,7 @@ impl Session {
             Plan::Insert(plan) => Execution::Insert(Box::new(InsertRun::new(plan, running.draws, &mut cx)?)),
             Plan::Update(plan) => Execution::Modify(Box::new(ModifyRun::update(plan, &mut cx)?)),
             Plan::Delete(plan) => Execution::Modify(Box::new(ModifyRun::delete(plan, &mut cx)?)),
-            Plan::Ddl(request) => Execution::Ddl(Box::new(DdlRun::new(request, &mut cx)?)),
+            Plan::Ddl(request) => Execution::Ddl(Box::new(DdlRun::new(Some(request)))),
             Plan::Show(plan) => {
                 let operator = crate::show::operator_of(plan, &mut cx)?;
                 Execution::Select(Box::new(SelectRun::of_operator(operator)))
@@ -452,6 +468,11 @@ impl Session {
         running: &mut Running,
         mut execution: Execution,
     ) -> Option<Step> {
+        // (A DDL job looks after its own transactions.)
+        if self.core.transaction.is_doomed() && !matches!(execution, Execution::Ddl(_)) {
+            let has_answered = matches!(&execution, Execution::Select(run) if run.has_answered());
+            return self.fail(env, running, Failure::ViewChanged(lost_primary()), has_answered);
+        }
         let mut cx = Cx { env, core: &mut self.core, statement: &running.statement };
         let progress = match &mut execution {
             Execution::Select(run) => run.step(&mut cx),
@@ -529,8 +550,8 @@ impl Session {
     ) -> Option<Step> {
         match start_commit(&mut self.core, env) {
             CommitStart::Nothing => self.after_commit(env, running, then),
-            CommitStart::Sent(request) => {
-                running.stage = Some(Stage::Commit { request, then });
+            CommitStart::Sent(commit) => {
+                running.stage = Some(Stage::Commit { commit, then });
                 None
             }
             CommitStart::Refused(why) => self.commit_refused(env, why),
@@ -558,22 +579,23 @@ impl Session {
         &mut self,
         env: &mut Environment<'_>,
         running: &mut Running,
-        request: RequestId,
+        mut commit: CommitRun,
         then: AfterCommit,
     ) -> Option<Step> {
-        let Some(reply) = self.core.inbox.take(request) else {
-            running.stage = Some(Stage::Commit { request, then });
+        let Some(outcome) = commit.poll(&mut self.core, env) else {
+            running.stage = Some(Stage::Commit { commit, then });
             return Some(Step::Wait);
         };
-        match reply {
-            Reply::Commit(CommitOutcome::Committed(epoch)) => {
+        match outcome {
+            CommitOutcome::Committed(epoch) => {
                 self.core.transaction.see(epoch);
                 self.core.transaction.end();
                 env.module.counters.commits += 1;
                 self.after_commit(env, running, then)
             }
-            Reply::Commit(CommitOutcome::Aborted(refusal)) => {
-                self.core.transaction.end();
+            CommitOutcome::Aborted(refusal) => {
+                // A participant that the coordinator did not reach may hold it still.
+                self.core.transaction.abort(env);
                 let error = match failure_of(refusal, "") {
                     Failure::Error(error)
                     | Failure::Doomed(error)
@@ -584,7 +606,7 @@ impl Session {
                 };
                 self.report(env, &error)
             }
-            _ => self.outcome_unknown(env),
+            CommitOutcome::Unknown => self.outcome_unknown(env),
         }
     }
 
@@ -773,6 +795,10 @@ impl Session {
         }
         self.start(env, running)
     }
+}
+
+fn lost_primary() -> SqlError {
+    SqlError::deadlock("the node that held the transaction's writes or locks is lost")
 }
 
 fn unknown_outcome() -> SqlError {

@@ -68,6 +68,16 @@ const MEMORY_PER_FRAGMENT: &[Column] = &[
     column("index_bytes", Kind::UnsignedBigInt),
 ];
 
+/// Since the node started.
+const COUNTERS: &[Column] = &[
+    column("node_id", Kind::UnsignedInt),
+    column("block_name", TEXT),
+    column("block_instance", Kind::UnsignedInt),
+    column("counter_id", Kind::UnsignedInt),
+    column("counter_name", TEXT),
+    column("val", Kind::UnsignedBigInt),
+];
+
 const CLUSTER_TRANSACTIONS: &[Column] = &[
     column("node_id", Kind::UnsignedInt),
     column("block_instance", Kind::UnsignedInt),
@@ -91,6 +101,35 @@ const PROCESSES: &[Column] = &[
     column("node_id", Kind::UnsignedInt),
 ];
 
+/// NDB's columns, in whole seconds, then ours. Phases that there are not here took no time.
+const RESTART_INFO: &[Column] = &[
+    column("node_id", Kind::UnsignedInt),
+    column("node_restart_status", TEXT),
+    column("node_restart_status_int", Kind::UnsignedInt),
+    column("secs_to_complete_node_failure", Kind::UnsignedBigInt),
+    column("secs_to_allocate_node_id", Kind::UnsignedBigInt),
+    column("secs_to_include_in_heartbeat_protocol", Kind::UnsignedBigInt),
+    column("secs_until_wait_for_ndbcntr_master", Kind::UnsignedBigInt),
+    column("secs_wait_for_ndbcntr_master", Kind::UnsignedBigInt),
+    column("secs_to_get_start_permitted", Kind::UnsignedBigInt),
+    column("secs_to_wait_for_lcp_for_copy_meta_data", Kind::UnsignedBigInt),
+    column("secs_to_copy_meta_data", Kind::UnsignedBigInt),
+    column("secs_to_include_node", Kind::UnsignedBigInt),
+    column("secs_starting_node_to_request_local_recovery", Kind::UnsignedBigInt),
+    column("secs_for_local_recovery", Kind::UnsignedBigInt),
+    column("secs_restore_fragments", Kind::UnsignedBigInt),
+    column("secs_undo_disk_data", Kind::UnsignedBigInt),
+    column("secs_exec_redo_log", Kind::UnsignedBigInt),
+    column("secs_index_rebuild", Kind::UnsignedBigInt),
+    column("secs_to_synchronize_starting_node", Kind::UnsignedBigInt),
+    column("secs_wait_lcp_for_restart", Kind::UnsignedBigInt),
+    column("secs_wait_subscription_handover", Kind::UnsignedBigInt),
+    column("total_restart_secs", Kind::UnsignedBigInt),
+    column("total_restart_ms", Kind::UnsignedBigInt),
+    column("partitions_to_copy", Kind::UnsignedInt),
+    column("partitions_copied", Kind::UnsignedInt),
+];
+
 pub(super) const TABLES: &[Layout] = &[
     asked(
         "cluster_transactions",
@@ -98,6 +137,7 @@ pub(super) const TABLES: &[Layout] = &[
         InfoTable::ClusterTransactions,
         Respondents::AllNodes,
     ),
+    asked("counters", COUNTERS, InfoTable::Counters, Respondents::AllNodes),
     asked("cpustat", CPU_STATISTICS, InfoTable::CpuStat, Respondents::AllNodes),
     // The same question to every node shows whether they agree.
     asked("membership", NODES, InfoTable::Nodes, Respondents::AllNodes),
@@ -105,6 +145,7 @@ pub(super) const TABLES: &[Layout] = &[
     asked("nodes", NODES, InfoTable::Nodes, Respondents::OwnNode),
     asked("processes", PROCESSES, InfoTable::Processes, Respondents::AllNodes),
     asked("resources", RESOURCES, InfoTable::Resources, Respondents::AllNodes),
+    asked("restart_info", RESTART_INFO, InfoTable::RestartInfo, Respondents::AllNodes),
     asked("threadblocks", THREAD_BLOCKS, InfoTable::ThreadBlocks, Respondents::AllNodes),
     asked("threads", THREADS, InfoTable::Threads, Respondents::AllNodes),
 ];

@@ -4,21 +4,31 @@
 //! applied completely or refused completely. An abort that arrives before its place leaves a marker, so that the late place cannot revive it.
 
 use super::commit::{After, Publish, Rest};
-use super::{Ldm, Place, region_full};
+use super::{Ldm, Marker, Place, region_full};
 use crate::mutants::{self, Mutant};
-use protocol::program::Refusal;
+use protocol::program::{OperationResult, Refusal};
 use protocol::signal::{Replicate, ReplicateAhead, ReplicatedWrite};
 use protocol::{Address, Outputs, Signal};
 use query::Shared;
+use std::sync::Arc;
 use storage::RowHandle;
-use types::{Epoch, PartitionId, Sequence, TableId};
+use types::{Epoch, PartitionId, Sequence, TableId, ViewNumber};
 
 /// A transaction that a primary has replicated here.
 #[derive(Debug)]
 pub(super) struct Applied {
-    rows: Vec<(TableId, RowHandle)>,
-    epoch: Epoch,
+    pub(super) rows: Vec<(TableId, RowHandle)>,
+    pub(super) epoch: Epoch,
+    /// Where it came in the stream of which view.
+    pub(super) stream: ViewNumber,
+    pub(super) sequence: Sequence,
+    pub(super) coordinator: Option<Address>,
+    pub(super) participants: Arc<Vec<PartitionId>>,
+    pub(super) marker: Option<Vec<OperationResult>>,
 }
+
+/// Instead of a number of pieces that went ahead: the receiver has said that it holds this transaction.
+pub(super) const HELD_ALREADY: u32 = u32::MAX;
 
 /// Pieces of a large transaction that went ahead of their place in the stream.
 #[derive(Debug, Default)]
@@ -83,12 +93,35 @@ impl Ldm {
     fn consume(&mut self, from: Address, replicate: Replicate, outputs: &mut Outputs<Shared>) {
         let place = (replicate.transaction, replicate.partition);
         self.adopt(replicate.epoch);
-        let result = self.apply_place(place, &replicate, outputs);
+        let stamp = if mutants::is(Mutant::BackupStampsItself) { self.epoch } else { replicate.epoch };
+        // What came in an earlier view is here; it only has another place now.
+        let before = self.applied.remove(&place);
+        let result = match (before, self.outcomes.get(&place)) {
+            (Some(before), _) => Ok(Some(before.rows)),
+            (None, Some(Marker { outcome: Some(_), .. })) => Ok(None),
+            (None, _) => self.apply_place(place, &replicate, outputs).map(|rows| {
+                self.count_undecided(stamp, outputs);
+                Some(rows)
+            }),
+        };
         let refusal = match result {
-            Err(refusal) => Some(refusal),
-            Ok(rows) => {
-                self.count_undecided(replicate.epoch, outputs);
-                self.applied.insert(place, Applied { rows, epoch: replicate.epoch });
+            Err(refusal) => {
+                // Whatever the others do, it cannot be committed: nobody may think later that it was decided here.
+                self.outcomes.keep(place, Marker::of(None));
+                Some(refusal)
+            }
+            Ok(None) => None,
+            Ok(Some(rows)) => {
+                let applied = Applied {
+                    rows,
+                    epoch: stamp,
+                    stream: self.map.view.number,
+                    sequence: replicate.sequence,
+                    coordinator: replicate.coordinator,
+                    participants: Arc::clone(&replicate.participants),
+                    marker: replicate.marker.clone(),
+                };
+                self.applied.insert(place, applied);
                 if replicate.coordinator.is_none()
                     && let Some(state) = self.partitions.get_mut(&replicate.partition)
                 {
@@ -98,14 +131,17 @@ impl Ldm {
             }
         };
         match replicate.coordinator {
-            Some(coordinator) => {
+            Some(coordinator) if coordinator != Address::NOBODY => {
                 self.send_prepared(coordinator, place, replicate.epoch, true, refusal, outputs)
             }
-            None => {
+            _ => {
                 let applied =
                     Signal::Applied { partition: replicate.partition, sequence: replicate.sequence, refusal };
                 outputs.send(self.address, from, applied);
             }
+        }
+        if self.is_joining {
+            self.take_early_commit(place, outputs);
         }
     }
 
@@ -163,11 +199,11 @@ impl Ldm {
     fn acknowledge_again(&self, from: Address, replicate: &Replicate, outputs: &mut Outputs<Shared>) {
         let place = (replicate.transaction, replicate.partition);
         match replicate.coordinator {
-            Some(coordinator) if self.applied.contains_key(&place) => {
+            Some(coordinator) if coordinator != Address::NOBODY && self.applied.contains_key(&place) => {
                 self.send_prepared(coordinator, place, replicate.epoch, true, None, outputs);
             }
-            Some(_) => {}
-            None => {
+            Some(coordinator) if coordinator != Address::NOBODY => {}
+            _ => {
                 let applied = Signal::Applied {
                     partition: replicate.partition,
                     sequence: replicate.sequence,
@@ -188,7 +224,12 @@ impl Ldm {
         let Some(state) = self.partitions.get_mut(&partition) else { return };
         let Some(transaction) = state.undecided.remove(&sequence) else { return };
         let place = (transaction, partition);
-        if let Some(applied) = self.applied.remove(&place) {
+        if let Some(mut applied) = self.applied.remove(&place) {
+            if let Some(results) = applied.marker.take()
+                && !mutants::is(Mutant::MarkerForgotten)
+            {
+                self.outcomes.insert(place, Marker { outcome: Some(applied.epoch), results });
+            }
             self.publish_applied(place, applied, None, After::Nothing, outputs);
         }
     }
@@ -207,7 +248,11 @@ impl Ldm {
                 self.applied.insert(place, applied);
                 self.record_outcome(from, place, outputs);
             }
-            Some(applied) => {
+            Some(mut applied) => {
+                if let (Some(results), Some(marker)) = (applied.marker.take(), self.outcomes.get_mut(&place))
+                {
+                    marker.results = results;
+                }
                 if let Some(state) = self.partitions.get_mut(&place.1) {
                     state.undecided.retain(|_, transaction| *transaction != place.0);
                 }
@@ -217,7 +262,7 @@ impl Ldm {
     }
 
     /// Publishes at the coordinator's epoch, or at the primary's stamp for a one-primary commit (`outcome` None).
-    fn publish_applied(
+    pub(super) fn publish_applied(
         &mut self,
         place: Place,
         applied: Applied,

@@ -9,7 +9,7 @@
 //! a sequence. Preparing and publishing are cut into slices too; the coordinator is answered after the last slice of the one, the client of a
 //! one-primary commit after the last of the other, so that a read that follows the answer sees it.
 
-use super::{HeldStage, Job, Ldm, OPERATION_COST, Operation, Place};
+use super::{Held, HeldStage, Job, Ldm, Marker, OPERATION_COST, Operation, Place};
 use crate::locks::LockKey;
 use crate::mutants::{self, Mutant};
 use protocol::program::{OperationResult, Refusal, TableRef};
@@ -17,18 +17,20 @@ use protocol::signal::{
     CommitDone, CommitOneRequest, CommitOutcome, Outcome, Participant, Prepared, Replicate, ReplicateAhead,
     ReplicatedWrite, RequestId, WriteDone, WriteFailure, WriteSummary,
 };
-use protocol::{Address, Budget, Outputs, Signal};
+use protocol::{Address, Budget, ModuleKind, Outputs, Signal};
 use query::Raised;
 use query::Shared;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use storage::RowHandle;
-use types::{Epoch, NodeId, PartitionId, Sequence, TableId, TransactionId};
+#[cfg(debug_assertions)]
+use storage::{Fragment, VersionState};
+use types::{Epoch, NodeId, PartitionId, Sequence, TableId, TransactionId, ViewNumber};
 
 /// Rows above which a transaction is shipped ahead of its prepare.
-const AHEAD_ROWS: u32 = 1_000;
+pub(super) const AHEAD_ROWS: u32 = 1_000;
 /// Bytes above which it is.
-const AHEAD_BYTES: u64 = 1 << 20;
+pub(super) const AHEAD_BYTES: u64 = 1 << 20;
 /// Rows in a piece: as many as a backup applies in a slice.
 const PIECE_ROWS: usize = 100;
 /// Bytes after which a piece ends.
@@ -49,15 +51,29 @@ pub(super) enum Reply {
     Write { to: Address, request: RequestId, done: StatementDone, operations: u32 },
     /// To a COMMIT.
     Commit { to: Address, request: RequestId },
+    /// The session asked a primary that is lost; it will ask again.
+    Nobody,
+}
+
+impl Reply {
+    /// What must be remembered of the answer if a session on another node waits for it. (Who draws AUTO_INCREMENT values asks nobody: it draws anew.)
+    fn marker(&self, own: NodeId) -> Option<Vec<OperationResult>> {
+        let may_ask = |to: &Address| to.kind == ModuleKind::Sql && to.node != own;
+        match self {
+            Self::Write { to, done: (results, _), .. } => may_ask(to).then(|| results.clone()),
+            Self::Commit { to, .. } => may_ask(to).then(Vec::new),
+            Self::Nobody => None,
+        }
+    }
 }
 
 /// A one-primary commit that waits for its backups.
 pub(super) struct PendingCommit {
-    transaction: TransactionId,
-    missing: Vec<NodeId>,
-    reply: Reply,
+    pub(super) transaction: TransactionId,
+    pub(super) missing: Vec<NodeId>,
+    pub(super) reply: Reply,
     /// A backup refused it: the abort is being recorded by these nodes.
-    refused: Option<Refusal>,
+    pub(super) refused: Option<Refusal>,
 }
 
 impl std::fmt::Debug for PendingCommit {
@@ -67,23 +83,28 @@ impl std::fmt::Debug for PendingCommit {
 }
 
 /// How a commit goes on once everything is shipped.
-enum Ending {
+pub(super) enum Ending {
     One(Reply),
-    Two { coordinator: Address, participants: Arc<Vec<PartitionId>> },
+    Two {
+        coordinator: Address,
+        participants: Arc<Vec<PartitionId>>,
+    },
+    /// It was sealed in an earlier view: to these members, who lack it.
+    Again(Vec<Address>),
 }
 
 /// A large transaction on its way to the backups.
 pub(super) struct Ship {
-    place: Place,
-    ending: Ending,
-    epoch_seen: Epoch,
+    pub(super) place: Place,
+    pub(super) ending: Ending,
+    pub(super) epoch_seen: Epoch,
     /// Into the transaction's operations.
-    next: usize,
-    pieces: u32,
+    pub(super) next: usize,
+    pub(super) pieces: u32,
     /// Acknowledgements missing for pieces sent.
-    unacknowledged: u32,
+    pub(super) unacknowledged: u32,
     /// Bytes of the pieces since none was on its way.
-    bytes: u64,
+    pub(super) bytes: u64,
 }
 
 /// What all large transactions of an ldm have on their way to backups.
@@ -96,11 +117,11 @@ pub(super) struct ShipWindow {
 
 /// Rows on their way from staged to prepared.
 pub(super) struct Mark {
-    place: Place,
+    pub(super) place: Place,
     /// Into the transaction's operations.
-    next: usize,
+    pub(super) next: usize,
     /// Who is told when it is done.
-    then: (Address, Signal),
+    pub(super) then: Option<(Address, Signal)>,
 }
 
 /// What is left to be carried out; worked off from the end.
@@ -132,8 +153,8 @@ pub(super) struct Publish {
 
 /// What follows a publication.
 pub(super) enum After {
-    /// Tell the client, and the backups.
-    Answer { reply: Reply, sequence: Option<Sequence>, refusal: Option<Refusal> },
+    /// Tell the client, and the backups: they know it by its place in this view's stream.
+    Answer { reply: Reply, sequence: Option<(ViewNumber, Sequence)>, refusal: Option<Refusal> },
     /// Tell the coordinator.
     Record(Address),
     /// A backup's part of a one-primary commit, or of what it refused.
@@ -152,8 +173,7 @@ impl Ldm {
         match self.check_held(place, &request.participant) {
             Ok(()) => self.begin(place, Ending::One(reply), request.epoch_seen, outputs),
             Err(refusal) => {
-                let answer = answer_of(reply, Err(refusal));
-                self.undo_then(place, Some(answer), outputs);
+                self.undo_then(place, answer_of(reply, Err(refusal)), outputs);
             }
         }
     }
@@ -180,8 +200,9 @@ impl Ldm {
     }
 
     fn answer(&self, reply: Reply, outcome: Result<Epoch, Refusal>, outputs: &mut Outputs<Shared>) {
-        let (to, signal) = answer_of(reply, outcome);
-        outputs.send(self.address, to, signal);
+        if let Some((to, signal)) = answer_of(reply, outcome) {
+            outputs.send(self.address, to, signal);
+        }
     }
 
     pub(super) fn on_prepare(
@@ -194,6 +215,9 @@ impl Ldm {
         outputs: &mut Outputs<Shared>,
     ) {
         let place = (transaction, participant.partition);
+        if self.is_prepared_for(place, from) {
+            return self.answer_prepare_again(place, from, outputs);
+        }
         match self.check_held(place, &participant) {
             Ok(()) => self.begin(place, Ending::Two { coordinator: from, participants }, epoch_seen, outputs),
             Err(refusal) => {
@@ -211,10 +235,16 @@ impl Ldm {
             return Err(Refusal::AlreadyEnding);
         }
         let operations = u32::try_from(held.operations.len()).unwrap_or(u32::MAX);
-        if operations != participant.operations || held.view != participant.view {
+        // What was staged at the primary of an earlier view is lost, whatever came later.
+        let since = self.partition(place.1).map_or(ViewNumber(0), |state| state.takeover.since);
+        let is_lost = participant.view < since
+            && !mutants::is(Mutant::StagedElsewhereAccepted)
+            && (participant.has_writes || !mutants::is(Mutant::LocksOnlySurvive));
+        let is_other = operations != participant.operations && !mutants::is(Mutant::OperationsUncounted);
+        if is_other || is_lost {
             return Err(Refusal::NotHeld);
         }
-        for (table, _) in &held.tables {
+        for (table, _) in held.tables.iter().filter(|_| !mutants::is(Mutant::OldBindingCommits)) {
             self.check_schema(*table, place.1)?;
         }
         Ok(())
@@ -243,11 +273,27 @@ impl Ldm {
         from_operation: usize,
         outputs: &mut Outputs<Shared>,
     ) {
-        let has_writes = self.held.get(&place).is_some_and(|held| held.rows > 0);
-        let epoch = self.stamp(epoch_seen, outputs);
         let (transaction, partition) = place;
+        // A participant that recovery counts must be known to its backups, even if its writes changed nothing.
+        let has_writes = self.held.get(&place).is_some_and(|held| held.rows > 0)
+            || matches!(&ending, Ending::Two { participants, .. } if participants.contains(&partition));
+        let marker = match &ending {
+            Ending::One(reply) => reply.marker(self.address.node),
+            Ending::Two { .. } => None,
+            // It has its epoch, and goes on where the takeover does.
+            Ending::Again(_) => return self.go_on_again(place, pieces_ahead, outputs),
+        };
+        let (coordinator, participants) = match &ending {
+            Ending::Two { coordinator, participants } => (Some(*coordinator), Arc::clone(participants)),
+            Ending::One(_) | Ending::Again(_) => (None, Arc::new(vec![partition])),
+        };
+        let epoch = self.stamp(epoch_seen, outputs);
+        let view = self.map.view.number;
         if let Some(held) = self.held.get_mut(&place) {
             held.epoch = epoch;
+            held.sealed = view;
+            held.marker.clone_from(&marker);
+            held.participants = Arc::clone(&participants);
         }
         let Some(state) = self.partition(partition) else { return };
         let backups = if has_writes { state.backups.clone() } else { Vec::new() };
@@ -257,10 +303,6 @@ impl Ldm {
             self.replicated_writes(place, from_operation, usize::MAX, usize::MAX).0
         };
         let Some(state) = self.partitions.get_mut(&partition) else { return };
-        let (coordinator, participants) = match &ending {
-            Ending::One(_) => (None, Arc::new(vec![partition])),
-            Ending::Two { coordinator, participants } => (Some(*coordinator), Arc::clone(participants)),
-        };
         let mut sequence = None;
         if !backups.is_empty() {
             let reused = mutants::is(Mutant::SequenceReused) && state.sequence.0 % 7 == 6;
@@ -273,6 +315,7 @@ impl Ldm {
                 epoch,
                 coordinator,
                 participants,
+                marker,
                 pieces_ahead,
                 writes,
             };
@@ -284,7 +327,11 @@ impl Ldm {
                     self.finish(
                         place,
                         Some(epoch),
-                        After::Answer { reply, sequence, refusal: None },
+                        After::Answer {
+                            reply,
+                            sequence: sequence.map(|sequence| (view, sequence)),
+                            refusal: None,
+                        },
                         outputs,
                     );
                 }
@@ -295,7 +342,10 @@ impl Ldm {
                     outputs,
                 ),
                 Some(sequence) => {
-                    let missing = backups.iter().map(|backup| backup.node).collect();
+                    let joining = self.map.view.joining(partition);
+                    let is_needed =
+                        |node: &NodeId| !mutants::is(Mutant::JoiningNotNeeded) || !joining.contains(node);
+                    let missing = backups.iter().map(|backup| backup.node).filter(is_needed).collect();
                     if let Some(state) = self.partitions.get_mut(&partition) {
                         state
                             .pending
@@ -307,10 +357,16 @@ impl Ldm {
                 if let Some(held) = self.held.get_mut(&place) {
                     held.coordinator = Some(coordinator);
                 }
-                let then = (coordinator, prepared(place, epoch, has_writes, None));
-                self.mark_prepared(Mark { place, next: 0, then }, &mut Budget { rows: AT_ONCE }, outputs);
+                let then = Some((coordinator, prepared(place, epoch, has_writes, None)));
+                self.mark_at_once(Mark { place, next: 0, then }, outputs);
             }
+            Ending::Again(_) => {}
         }
+    }
+
+    /// Begins to mark at once.
+    pub(super) fn mark_at_once(&mut self, mark: Mark, outputs: &mut Outputs<Shared>) {
+        self.mark_prepared(mark, &mut Budget { rows: AT_ONCE }, outputs);
     }
 
     /// Staged becomes prepared: readers here wait for the outcome from now on. When all are, somebody is told.
@@ -331,13 +387,19 @@ impl Ldm {
             }
             mark.next += 1;
             if let Operation::Staged { table, row, is_first: true, .. } = operation
+                && !mutants::is(Mutant::PreparedStaysStaged)
                 && let Some(fragment) = self.fragments.get_mut(&(*table, partition))
             {
                 fragment.prepare(*row, transaction);
             }
         }
-        let (to, signal) = mark.then;
-        outputs.send(self.address, to, signal);
+        if let Some((to, signal)) = mark.then {
+            outputs.send(self.address, to, signal);
+        }
+        if let Some(held) = self.held.get_mut(&mark.place) {
+            held.is_marked = true;
+        }
+        self.report_if_prepared(mark.place, outputs);
     }
 
     pub(super) fn send_prepared(
@@ -353,7 +415,7 @@ impl Ldm {
     }
 
     /// The transaction's changes from an operation on, up to a number of rows and bytes; also the operation behind the last.
-    fn replicated_writes(
+    pub(super) fn replicated_writes(
         &self,
         place: Place,
         from_operation: usize,
@@ -386,10 +448,14 @@ impl Ldm {
             return;
         }
         let (transaction, partition) = ship.place;
-        if let Err(refusal) = self.check_primary(partition) {
-            return self.refuse_ship(ship, refusal, outputs);
+        let backups = match (&ship.ending, self.check_primary(partition)) {
+            (Ending::Again(lacking), _) => lacking.clone(),
+            (_, Err(refusal)) => return self.refuse_ship(ship, refusal, outputs),
+            (_, Ok(())) => self.partition(partition).map_or_else(Vec::new, |state| state.backups.clone()),
+        };
+        if backups.is_empty() {
+            return self.seal(ship.place, ship.ending, ship.epoch_seen, 0, 0, outputs);
         }
-        let backups = self.partition(partition).map_or_else(Vec::new, |state| state.backups.clone());
         let in_flight_max = PIECES_IN_FLIGHT * u32::try_from(backups.len()).unwrap_or(1);
         let total = self.held.get(&ship.place).map_or(0, |held| held.operations.len());
         while ship.next < total && ship.unacknowledged < in_flight_max {
@@ -429,15 +495,17 @@ impl Ldm {
     }
 
     /// Ends a large transaction before anything was sealed: no replica can ever commit it.
-    fn refuse_ship(&mut self, ship: Ship, refusal: Refusal, outputs: &mut Outputs<Shared>) {
+    pub(super) fn refuse_ship(&mut self, ship: Ship, refusal: Refusal, outputs: &mut Outputs<Shared>) {
         self.ship_window.bytes -= ship.bytes;
         let answer = match ship.ending {
             Ending::One(reply) => answer_of(reply, Err(refusal)),
             Ending::Two { coordinator, .. } => {
-                (coordinator, prepared(ship.place, Epoch(0), true, Some(refusal)))
+                Some((coordinator, prepared(ship.place, Epoch(0), true, Some(refusal))))
             }
+            // What is sealed may be committed: nobody refuses it any more.
+            Ending::Again(_) => return,
         };
-        self.undo_shipped(ship.place, Some(answer), outputs);
+        self.undo_shipped(ship.place, answer, outputs);
     }
 
     fn undo_shipped(&mut self, place: Place, then: Option<(Address, Signal)>, outputs: &mut Outputs<Shared>) {
@@ -463,11 +531,17 @@ impl Ldm {
 
     /// The session gave up before the prepare was sent.
     pub(super) fn stop_shipping(&mut self, place: Place, outputs: &mut Outputs<Shared>) {
-        if let Some(ship) = self.shipping.remove(&place) {
-            self.ship_window.bytes -= ship.bytes;
+        let Some(ship) = self.shipping.remove(&place) else { return };
+        self.ship_window.bytes -= ship.bytes;
+        if let Ending::Again(lacking) = ship.ending {
+            // It is decided: its rows are copied to those who join, once they are published.
+            let drop = Signal::DropAhead { partition: place.1, transaction: place.0 };
+            send_to_all(self.address, &lacking, drop, outputs);
+            self.replicate_rest(place.1, outputs);
+        } else {
             self.undo_shipped(place, None, outputs);
-            self.ship_waiting(outputs);
         }
+        self.ship_waiting(outputs);
     }
 
     // ---- answers of backups, outcomes ---------------------------------------------------------------------------------------------
@@ -480,9 +554,12 @@ impl Ldm {
         refusal: Option<Refusal>,
         outputs: &mut Outputs<Shared>,
     ) {
+        let view = self.map.view.number;
         let Some(state) = self.partitions.get_mut(&partition) else { return };
-        let Some(pending) = state.pending.get_mut(&sequence) else { return };
-        if let Some(refusal) = refusal {
+        let Some(pending) = state.pending.get_mut(&sequence) else {
+            return self.on_orphan_applied(node, partition, sequence, refusal.is_some(), outputs);
+        };
+        if let Some(refusal) = refusal.filter(|_| !mutants::is(Mutant::RefusalCounted)) {
             let is_first = pending.refused.is_none();
             pending.refused.get_or_insert(refusal);
             pending.missing = state.backups.iter().map(|backup| backup.node).collect();
@@ -496,19 +573,23 @@ impl Ldm {
         if pending.refused.is_some() {
             return;
         }
-        pending.missing.retain(|missing| *missing != node);
+        pending.missing.retain(|missing| *missing != node && !mutants::is(Mutant::FirstBackupSuffices));
         if pending.missing.is_empty()
             && let Some(pending) = state.pending.remove(&sequence)
         {
             let place = (pending.transaction, partition);
             let epoch = self.held.get(&place).map(|held| held.epoch);
-            let after = After::Answer { reply: pending.reply, sequence: Some(sequence), refusal: None };
+            let sequence = Some((view, sequence));
+            let after = After::Answer { reply: pending.reply, sequence, refusal: None };
             self.finish(place, epoch, after, outputs);
         }
     }
 
     /// A backup has recorded the abort of a one-primary commit that another backup refused.
     pub(super) fn on_abort_recorded(&mut self, node: NodeId, place: Place, outputs: &mut Outputs<Shared>) {
+        if self.on_dropped_recorded(node, place, outputs) {
+            return;
+        }
         let Some(state) = self.partitions.get_mut(&place.1) else { return };
         let found = state
             .pending
@@ -532,12 +613,23 @@ impl Ldm {
     /// The coordinator has decided: here as primary or as backup.
     pub(super) fn on_outcome(&mut self, from: Address, outcome: Outcome, outputs: &mut Outputs<Shared>) {
         let place = (outcome.transaction, outcome.partition);
-        if self.outcomes.contains_key(&place) {
-            let recorded = Signal::OutcomeRecorded { transaction: place.0, partition: place.1 };
-            outputs.send(self.address, from, recorded);
+        if let Some(marker) = self.outcomes.get(&place) {
+            if self.is_joining && marker.outcome.is_none() && outcome.committed.is_some() {
+                // All the others had it prepared before this member joined, and it refused it.
+                return self.give_up_joining("it cannot take what is committed", outputs);
+            }
+            if marker.outcome != outcome.committed {
+                return outputs.distrust(from, format!("{} has another outcome here", place.0));
+            }
+            return self.record_outcome(from, place, outputs);
+        }
+        if self.is_joining && self.is_early_commit(from, &outcome) {
             return;
         }
-        self.outcomes.insert(place, outcome.committed);
+        if self.held.get(&place).is_some_and(|held| held.stage == HeldStage::Publishing) {
+            return outputs.distrust(from, format!("{} was decided by this primary alone", place.0));
+        }
+        self.outcomes.insert(place, Marker::of(outcome.committed));
         self.stop_shipping(place, outputs);
         match self.held.get(&place).map(|held| held.stage) {
             None => self.on_outcome_at_backup(from, place, outcome.committed, outputs),
@@ -547,12 +639,18 @@ impl Ldm {
                 self.record_outcome(from, place, outputs);
             }
             Some(HeldStage::Ending) => self.finish(place, outcome.committed, After::Record(from), outputs),
-            Some(HeldStage::Publishing) => stdx::require!(false, "{} has two outcomes", place.0),
+            Some(HeldStage::Publishing) => {}
         }
     }
 
     /// Carries out a known outcome of a transaction held here: publishes or undoes its rows, gives its locks back.
-    fn finish(&mut self, place: Place, outcome: Option<Epoch>, then: After, outputs: &mut Outputs<Shared>) {
+    pub(super) fn finish(
+        &mut self,
+        place: Place,
+        outcome: Option<Epoch>,
+        then: After,
+        outputs: &mut Outputs<Shared>,
+    ) {
         let Some(held) = self.held.get_mut(&place) else { return };
         held.stage = HeldStage::Publishing;
         let stamp = (held.epoch > Epoch(0)).then_some(held.epoch);
@@ -561,7 +659,13 @@ impl Ldm {
             operations.pop();
             self.transaction_memory.release(OPERATION_COST);
         }
-        let publish = Publish { place, rest: Rest::Operations(operations), outcome, stamp, then };
+        let rest = if held.is_taken_over {
+            // They were never charged here.
+            Rest::Rows(operations.iter().filter_map(first_row).collect())
+        } else {
+            Rest::Operations(operations)
+        };
+        let publish = Publish { place, rest, outcome, stamp, then };
         self.publish(publish, &mut Budget { rows: AT_ONCE }, outputs);
     }
 
@@ -609,14 +713,21 @@ impl Ldm {
     #[inline]
     fn publish_row(&mut self, place: Place, table: TableId, row: RowHandle, outcome: Option<Epoch>) {
         let (transaction, partition) = place;
+        if self.is_joining && outcome.is_some() {
+            self.note_deletion(place, table, row);
+        }
         let Some(fragment) = self.fragments.get_mut(&(table, partition)) else { return };
         self.reclaim.note((table, partition));
-        if !self.locks.is_empty() {
+        if !self.locks.is_empty() && !mutants::is(Mutant::RowsKeepWaiters) {
             let key = fragment.key_of(row).into();
             self.to_serve.push_back(LockKey { partition, table, key });
         }
         match outcome {
-            Some(epoch) => fragment.commit(row, transaction, epoch),
+            Some(epoch) => {
+                #[cfg(debug_assertions)]
+                check_epoch(fragment, row, transaction, epoch);
+                fragment.commit(row, transaction, epoch);
+            }
             None => fragment.abort(row, transaction),
         }
     }
@@ -624,7 +735,13 @@ impl Ldm {
     /// All rows are published or undone: counts go, everyone hears.
     fn conclude(&mut self, publish: Publish, outputs: &mut Outputs<Shared>) {
         let place = publish.place;
-        self.held.remove(&place);
+        let held = self.held.remove(&place);
+        let is_confirmed = held.as_ref().is_some_and(|held| held.is_confirmed);
+        if let Some(Held { marker: Some(results), .. }) = held
+            && publish.outcome.is_some()
+        {
+            self.outcomes.insert(place, Marker { outcome: publish.outcome, results });
+        }
         if let Some(stamp) = publish.stamp {
             self.count_decided(stamp, outputs);
         }
@@ -636,7 +753,8 @@ impl Ldm {
             After::Nothing => {}
             After::Record(coordinator) => self.record_outcome(coordinator, place, outputs),
             After::Answer { reply, sequence, refusal } => {
-                if let Some(sequence) = sequence
+                if let Some((stream, sequence)) = sequence
+                    && (stream == self.map.view.number || mutants::is(Mutant::OldStreamNamed))
                     && let Some(state) = self.partition(place.1)
                 {
                     let decided = Signal::Decided { partition: place.1, sequence };
@@ -649,6 +767,14 @@ impl Ldm {
                 self.answer(reply, outcome, outputs);
             }
         }
+        if is_confirmed {
+            // Behind the decision.
+            self.on_forget(place, outputs);
+        }
+        if self.is_joining {
+            self.retry_copied(place.1, outputs);
+        }
+        self.after_decided(place, publish.outcome, outputs);
     }
 
     pub(super) fn record_outcome(&self, coordinator: Address, place: Place, outputs: &mut Outputs<Shared>) {
@@ -656,12 +782,12 @@ impl Ldm {
         outputs.send(self.address, coordinator, recorded);
     }
 
-    // ---- a replica is lost --------------------------------------------------------------------------------------------------------
+    // ---- a replica is given up ----------------------------------------------------------------------------------------------------
 
-    /// One-primary commits that wait for a lost backup: their outcome is not known any more. The session hears "unknown"; the rows stay
+    /// One-primary commits that wait for a backup that is given up: their outcome is not known any more. The session hears "unknown"; the rows stay
     /// prepared, so that nobody reads around them.
     pub(super) fn give_up_on_lost(&mut self, outputs: &mut Outputs<Shared>) {
-        let lost = self.map.lost.clone();
+        let lost = self.map.given_up.clone();
         let mut given_up = Vec::new();
         for (id, state) in &mut self.partitions {
             let sequences: Vec<Sequence> = state
@@ -679,7 +805,10 @@ impl Ldm {
         let mut shipping: Vec<Place> = self.shipping.keys().copied().collect();
         shipping.sort_unstable();
         for place in shipping {
+            let is_sealed =
+                self.shipping.get(&place).is_some_and(|ship| matches!(ship.ending, Ending::Again(_)));
             if let Err(refusal) = self.check_primary(place.1)
+                && !is_sealed
                 && let Some(ship) = self.shipping.remove(&place)
             {
                 self.refuse_ship(ship, refusal, outputs);
@@ -687,24 +816,22 @@ impl Ldm {
         }
         self.ship_waiting(outputs);
         for (place, reply) in given_up {
-            let (to, request) = match reply {
-                Reply::Commit { to, request } | Reply::Write { to, request, .. } => (to, request),
-            };
+            let (Reply::Commit { to, request } | Reply::Write { to, request, .. }) = reply else { continue };
             let done = CommitDone { request, outcome: CommitOutcome::Unknown };
-            let mark = Mark { place, next: 0, then: (to, Signal::CommitDone(done)) };
-            self.mark_prepared(mark, &mut Budget { rows: AT_ONCE }, outputs);
+            self.mark_at_once(Mark { place, next: 0, then: Some((to, Signal::CommitDone(done))) }, outputs);
         }
     }
 
-    /// A data node is lost: what is prepared may never be decided in this view, so nobody waits for it.
+    /// A data node is given up: what is prepared may never be decided, so nobody waits for it.
     pub(super) fn has_lost_replicas(&self) -> bool {
-        self.map.view.in_sync(PartitionId(0)).iter().any(|node| self.is_lost(*node))
+        !self.map.given_up.is_empty()
     }
 }
 
 /// What a session hears of its commit.
-fn answer_of(reply: Reply, outcome: Result<Epoch, Refusal>) -> (Address, Signal) {
-    match reply {
+fn answer_of(reply: Reply, outcome: Result<Epoch, Refusal>) -> Option<(Address, Signal)> {
+    Some(match reply {
+        Reply::Nobody => return None,
         Reply::Commit { to, request } => {
             let outcome = match outcome {
                 Ok(epoch) => CommitOutcome::Committed(epoch),
@@ -719,11 +846,35 @@ fn answer_of(reply: Reply, outcome: Result<Epoch, Refusal>) -> (Address, Signal)
             };
             (to, Signal::WriteDone(Box::new(WriteDone { request, result })))
         }
+    })
+}
+
+/// Nothing has a lower epoch than what it overwrote. (At a backup, a later transaction on the row may have been decided first: it is above this one.)
+#[cfg(debug_assertions)]
+fn check_epoch(fragment: &Fragment, row: RowHandle, transaction: TransactionId, epoch: Epoch) {
+    let key = fragment.key_of(row);
+    let is_own = |state| match state {
+        VersionState::Staged(owner) | VersionState::Prepared(owner) => owner == transaction,
+        VersionState::Committed(_) => false,
+    };
+    let is_on_top = fragment.newest(key).state.is_some_and(is_own);
+    let before = fragment.committed(key).filter(|_| is_on_top).map(|(before, _)| before);
+    stdx::require!(
+        before.is_none_or(|before| before <= epoch),
+        "{transaction} is committed in epoch {epoch}, above a row of {before:?}"
+    );
+}
+
+/// The row of an operation that was the first on it.
+fn first_row(operation: &Operation) -> Option<(TableId, RowHandle)> {
+    match operation {
+        Operation::Staged { table, row, is_first: true, .. } => Some((*table, *row)),
+        Operation::Staged { .. } | Operation::Locked(_) => None,
     }
 }
 
 /// What a coordinator hears.
-fn prepared(place: Place, epoch: Epoch, has_writes: bool, refusal: Option<Refusal>) -> Signal {
+pub(super) fn prepared(place: Place, epoch: Epoch, has_writes: bool, refusal: Option<Refusal>) -> Signal {
     let (transaction, partition) = place;
     Signal::Prepared(Box::new(Prepared { transaction, partition, epoch, has_writes, refusal }))
 }

@@ -14,6 +14,7 @@
 
 use super::Ldm;
 use crate::locks::{LockKey, WaitId};
+use crate::mutants::{self, Mutant};
 use protocol::program::Refusal;
 use protocol::signal::Probe;
 use protocol::{Address, ModuleKind, Outputs, Signal};
@@ -110,7 +111,8 @@ impl Ldm {
         other: TransactionId,
         outputs: &mut Outputs<Shared>,
     ) {
-        if self.waits.get(&wait).is_some_and(|waiting| waiting.transaction == initiator) {
+        let is_waiting = self.waits.get(&wait).is_some_and(|waiting| waiting.transaction == initiator);
+        if is_waiting && !mutants::is(Mutant::DeadlockUnnoticed) {
             self.refuse_wait(wait, Refusal::Deadlock { other }, outputs);
         }
     }

@@ -10,7 +10,10 @@ use std::ops::Bound;
 use std::sync::Arc;
 use stdx::hash64;
 use storage::{Direction, KeyBounds, Reader, ScanItem, Visibility};
-use types::{IndexId, IndexKind, PartitionId, TableDefinition, TableId, Value};
+use types::{
+    Epoch, IndexDefinition, IndexId, IndexKind, IndexState, PartitionId, TableDefinition, TableId, Value,
+    ViewNumber,
+};
 
 /// Rows digested for one answer at most.
 const CHECKSUM_ROWS_MAX: u32 = 2_000;
@@ -32,7 +35,8 @@ impl Ldm {
             | InfoTable::CpuStat
             | InfoTable::Resources
             | InfoTable::Processes
-            | InfoTable::Counters => Vec::new(),
+            | InfoTable::Counters
+            | InfoTable::RestartInfo => Vec::new(),
         };
         outputs.send(self.address, from, Signal::InfoDone { request, rows });
     }
@@ -86,6 +90,35 @@ impl Ldm {
         places.iter().filter_map(row).collect()
     }
 
+    /// For checks after a run: what keeps this module from being idle, a line each.
+    #[must_use]
+    pub fn unfinished(&self) -> Vec<String> {
+        let mut lines: Vec<String> = Vec::new();
+        let mut add = |what: &str, detail: String| lines.push(format!("{} {what} {detail}", self.address));
+        for (place, held) in &self.held {
+            let (stage, coordinator) = (held.stage, held.coordinator);
+            add("holds", format!("{place:?} {stage:?} for {}, decided by {coordinator:?}", held.session));
+        }
+        self.applied
+            .iter()
+            .for_each(|(place, applied)| add("has prepared", format!("{place:?} {applied:?}")));
+        self.ahead.keys().for_each(|place| add("has pieces of", format!("{place:?}")));
+        self.waits
+            .values()
+            .for_each(|wait| add("lets wait", format!("{} for {:?}", wait.transaction, wait.key)));
+        self.outcome_waits
+            .keys()
+            .for_each(|transaction| add("has readers that wait for", transaction.to_string()));
+        self.askers.keys().for_each(|place| add("is asked about", format!("{place:?}")));
+        for (partition, state) in &self.partitions {
+            if !state.takeover.is_settled() || !state.pending.is_empty() {
+                add("is taking over", format!("{partition}: {state:?}"));
+            }
+        }
+        lines.sort_unstable();
+        lines
+    }
+
     pub(super) fn on_checksum(
         &self,
         from: Address,
@@ -121,6 +154,28 @@ impl Ldm {
         };
         places.into_iter().filter_map(info).collect()
     }
+
+    /// For checks: keys of a fragment with the epochs of their newest committed rows.
+    #[must_use]
+    pub fn committed_epochs(&self, table: TableId, partition: PartitionId) -> Vec<(Box<[u8]>, Epoch)> {
+        let Some(fragment) = self.fragments.get(&(table, partition)) else { return Vec::new() };
+        let (reader, guard) = (fragment.reader(), Guard::enter());
+        let bounds = KeyBounds { lower: Bound::Unbounded, upper: Bound::Unbounded };
+        let scan = reader.scan(&guard, IndexId(0), bounds, Direction::Forward, Visibility::Committed);
+        let epoch_of = |item: ScanItem<'_>| {
+            let (ScanItem::Row { key, .. } | ScanItem::Undecided { key, .. }) = item;
+            Some((Box::from(key), fragment.committed(key)?.0))
+        };
+        scan.map_or_else(|_| Vec::new(), |cursor| cursor.filter_map(epoch_of).collect())
+    }
+
+    /// For checks: the lowest stamp of what this ldm, as primary, has sent to backups and nobody has decided; and the view that it is in.
+    #[must_use]
+    pub fn lowest_stamp(&self) -> (ViewNumber, Option<Epoch>) {
+        let ending = self.held.values().filter(|held| held.stage == HeldStage::Ending);
+        let stamps = ending.map(|held| held.epoch).filter(|epoch| *epoch > Epoch(0));
+        (self.map.view.number, stamps.min())
+    }
 }
 
 fn digest(request: &ChecksumRequest, reader: &Reader, info: &TableAccessInfo) -> ChecksumDone {
@@ -151,6 +206,11 @@ fn digest(request: &ChecksumRequest, reader: &Reader, info: &TableAccessInfo) ->
     done
 }
 
+/// Whether each row has an entry in it: an index that is being built (or whose building was given up) has not.
+fn is_complete(index: &IndexDefinition) -> bool {
+    index.kind != IndexKind::Primary && index.state == IndexState::Public
+}
+
 /// Whether every index leads to this row.
 fn check_entries(
     reader: &Reader,
@@ -160,7 +220,7 @@ fn check_entries(
     row: &[u8],
     errors: &mut Vec<String>,
 ) {
-    for index in info.definition.indexes.iter().filter(|index| index.kind != IndexKind::Primary) {
+    for index in info.definition.indexes.iter().filter(|index| is_complete(index)) {
         let Some(encoder) = info.index(index.id).filter(|_| reader.has_index(index.id)) else { continue };
         let mut entry = Vec::new();
         encoder.encode_row_with_primary(&info.primary_key, &info.layout, row, &mut entry);

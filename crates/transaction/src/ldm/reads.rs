@@ -2,7 +2,8 @@
 //!
 //! Invariants: a primary never answers from a version older than a prepared one: it waits for the outcome (several primaries); a backup says
 //! `Undecided` and the session asks the primary. A one-primary commit in flight is *staged* at its primary, so the primary answers what it
-//! has published. A locking read locks first and reads the newest version then.
+//! has published. A locking read locks first and reads the newest version then. A committed read begins only while this node may read
+//! (`protocol::lease`); the session tries again else.
 
 use super::waits::{Run, timeout_of};
 use super::{Job, Ldm, Operation};
@@ -54,7 +55,10 @@ impl Ldm {
         let checked = if request.lock.is_some() {
             let place = (request.transaction.unwrap_or_default(), request.partition);
             self.check_primary(request.partition).and_then(|()| self.check_session(from, place))
-        } else if needs_primary && !self.is_primary(request.partition) || !is_known {
+        } else if needs_primary && !self.is_primary(request.partition)
+            || !is_known
+            || !self.map.may_read(now.monotonic)
+        {
             Err(Refusal::WrongView)
         } else {
             Ok(())

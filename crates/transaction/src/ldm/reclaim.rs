@@ -11,7 +11,7 @@
 use super::waits::WaitAlarm;
 use super::writes::WriteRun;
 use super::{Job, Ldm, Place};
-use protocol::{Budget, Outputs};
+use protocol::{Address, Budget, Outputs};
 use query::Shared;
 use std::collections::BTreeMap;
 use stdx::{Duration, Instant, Now};
@@ -204,6 +204,12 @@ impl Ldm {
         let (taken, others) = std::mem::take(&mut self.reclaim.waiting).into_iter().partition(is_its);
         self.reclaim.waiting = others;
         taken
+    }
+
+    /// Who waits for memory, and for which transaction.
+    pub(super) fn memory_waits(&self) -> impl Iterator<Item = (Address, Place)> {
+        let place = |run: &WriteRun| (run.from, (run.request.transaction, run.request.partition));
+        self.reclaim.waiting.iter().map(place)
     }
 
     pub(super) fn is_reclaim_idle(&self) -> bool {

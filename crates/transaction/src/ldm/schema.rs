@@ -5,9 +5,10 @@
 //! their prepare is refused (`check_schema`).
 
 use super::{HeldStage, Job, Ldm, Partition, Place};
+use crate::mutants::{self, Mutant};
 use protocol::program::{Refusal, TableRef};
 use protocol::signal::RequestId;
-use protocol::{Address, Budget, Outputs, Signal};
+use protocol::{Address, Budget, NodeInfo, NodeRole, Outputs, Signal};
 use query::{NodeMap, Shared};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -33,7 +34,8 @@ pub(super) struct Backfill {
 impl Ldm {
     /// Makes the fragments that `map` wants, and answers with their readers.
     pub(super) fn install_tables(&mut self, map: Arc<NodeMap>, outputs: &mut Outputs<Shared>) {
-        let is_first_view = self.map.view.number == ViewNumber(0) && map.view.number == ViewNumber(1);
+        // Who is in sync without having joined was so from the beginning, whichever view it hears of first.
+        let is_first_view = self.map.view.number == ViewNumber(0) && map.view.is_member(self.address.node);
         self.install_map(map, outputs);
         let schema = Arc::clone(&self.map.schema);
         let is_dropped =
@@ -93,60 +95,99 @@ impl Ldm {
         self.partitions.keys().copied().filter(|partition| (partition.0 == 0) == is_system).collect()
     }
 
-    fn install_partitions(&mut self) {
+    /// Partitions as the map's view wants them; `before` is the view that the module was in.
+    fn install_partitions(&mut self, before: ViewNumber) {
         let view = Arc::clone(&self.map.view);
         let mut partitions = BTreeMap::new();
         for id in (0..u32::try_from(view.partitions.len()).unwrap_or(0)).map(PartitionId) {
             let is_mine = view.ldm(id, self.address.node) == Some(self.address)
-                && view.in_sync(id).contains(&self.address.node);
+                && view.written(id).any(|node| node == self.address.node);
             if !is_mine {
                 continue;
             }
             let mut state: Partition = self.partitions.remove(&id).unwrap_or_default();
-            state.is_primary = view.primary(id) == Some(self.address);
-            let others = view.in_sync(id).iter().filter(|node| **node != self.address.node);
-            state.backups = others.filter_map(|node| view.ldm(id, *node)).collect();
+            let was_primary =
+                std::mem::replace(&mut state.is_primary, view.primary(id) == Some(self.address));
+            let others = view.written(id).filter(|node| *node != self.address.node);
+            state.backups = others.filter_map(|node| view.ldm(id, node)).collect();
+            state.copy_in = if view.joining(id).contains(&self.address.node) {
+                Some(state.copy_in.unwrap_or_default())
+            } else {
+                None
+            };
             state.is_replica_lost = self.map.is_replica_lost(id);
+            if view.number > before {
+                state.begin_stream(before, view.number, was_primary);
+            }
             partitions.insert(id, state);
         }
         self.partitions = partitions;
+        self.is_joining = self.partitions.values().any(|state| state.copy_in.is_some());
     }
 
     /// Installs a newer map: lost members end what waits for them.
     pub(super) fn install_map(&mut self, map: Arc<NodeMap>, outputs: &mut Outputs<Shared>) {
         let has_lost = map.lost != self.map.lost || map.losses != self.map.losses;
         let is_again = |(node, count): &(&NodeId, &u64)| self.map.losses.get(*node) != Some(*count);
-        let gone: Vec<NodeId> = map.losses.iter().filter(is_again).map(|(node, _)| *node).collect();
+        let mut gone: Vec<NodeId> = map.losses.iter().filter(is_again).map(|(node, _)| *node).collect();
+        let reborn = self.reborn(&map);
+        gone.extend(reborn.iter().filter(|node| !map.losses.contains_key(node)));
+        let has_given_up = map.given_up != self.map.given_up && !map.given_up.is_empty();
+        let before = self.map.view.number;
         self.map = map;
-        self.install_partitions();
-        if has_lost {
+        self.install_partitions(before);
+        if has_lost || self.map.view.number > before {
+            for node in &gone {
+                self.void.remove(node);
+            }
+            self.abort_of_lost_sessions(&gone, outputs);
+        }
+        if self.map.view.number > before.max(ViewNumber(1)) {
+            self.begin_takeover(&reborn, outputs);
+        }
+        if has_given_up {
             self.give_up_on_lost(outputs);
             self.fail_reads(outputs);
             self.resume_backfills(outputs);
             self.refuse_waits_of_lost(outputs);
-            self.abort_of_lost_sessions(&gone, outputs);
         }
+    }
+
+    /// Nodes that are another life in a newer map: this module may never have seen a view without them.
+    fn reborn(&self, map: &NodeMap) -> Vec<NodeId> {
+        let life = |info: &&NodeInfo| self.map.view.node(info.node).map(|known| known.incarnation);
+        let is_reborn = |info: &&NodeInfo| life(info).is_some_and(|known| known != info.incarnation);
+        let data_nodes = map.view.nodes.iter().filter(|info| info.role == NodeRole::Data);
+        data_nodes.filter(is_reborn).map(|info| info.node).collect()
     }
 
     /// Sessions of a lost node cannot go on: what they had open here is undone, what is being committed is left to its decider.
     /// That holds when the node is back already, too. Its next life may have begun here before this was known: such transactions go with the
     /// others, and are remembered as void, so that none goes on without what it had done.
-    fn abort_of_lost_sessions(&mut self, gone: &[NodeId], outputs: &mut Outputs<Shared>) {
-        let is_gone = |session: Address| self.is_lost(session.node) || gone.contains(&session.node);
-        let held = self.held.iter().filter(|(_, held)| is_gone(held.session));
+    pub fn abort_of_lost_sessions(&mut self, gone: &[NodeId], outputs: &mut Outputs<Shared>) {
+        let map = Arc::clone(&self.map);
+        let is_lost_session = |session: Address| map.is_out(session.node) || gone.contains(&session.node);
+        let held = self.held.iter().filter(|(_, held)| is_lost_session(held.session));
         let mut places: Vec<(NodeId, Place)> =
             held.map(|(place, held)| (held.session.node, *place)).collect();
-        let waiting = self.waits.values().filter(|waiting| is_gone(waiting.run.from()));
+        let waiting = self.waits.values().filter(|waiting| is_lost_session(waiting.run.from()));
         places.extend(
             waiting.map(|waiting| (waiting.run.from().node, (waiting.transaction, waiting.key.partition))),
         );
         places.sort_unstable();
         places.dedup();
-        for node in gone {
-            self.void.remove(node);
+        // Who waits for memory or for a takeover is refused when it goes on.
+        for (session, place) in self.postponed() {
+            if is_lost_session(session) {
+                self.void.entry(session.node).or_default().insert(place);
+            }
         }
-        for (node, place) in places {
+        for (node, place) in places.into_iter().filter(|_| !mutants::is(Mutant::LostSessionsKept)) {
             self.void.entry(node).or_default().insert(place);
+            for wait in self.waits_of(place) {
+                // (The next life waits for an answer.)
+                self.refuse_wait(wait, Refusal::WrongView, outputs);
+            }
             self.undo(place, outputs);
         }
     }

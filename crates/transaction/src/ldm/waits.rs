@@ -6,10 +6,10 @@
 use super::deadlock::{PROBES_AT_ONCE, probe_pause};
 use super::reads::LockedRead;
 use super::writes::WriteRun;
-use super::{HeldStage, Ldm};
+use super::{HeldStage, Ldm, RELEASE};
 use crate::locks::{self, LockKey, WaitId};
 use protocol::program::{LockMode, LockWait, Refusal};
-use protocol::{Address, Outputs};
+use protocol::{Address, Outputs, Signal};
 use query::Shared;
 use stdx::{Duration, Instant, Now};
 use storage::VersionState;
@@ -54,6 +54,8 @@ pub(super) enum WaitAlarm {
     Probe(WaitId),
     /// Writes wait for memory.
     Memory,
+    /// Requests wait for the lease.
+    Lease,
 }
 
 impl Ldm {
@@ -98,13 +100,16 @@ impl Ldm {
         let waits = &self.waits;
         self.alarms.prune(2 * waits.len(), |alarm| match alarm {
             WaitAlarm::Timeout(wait) | WaitAlarm::Probe(wait) => waits.contains_key(wait),
-            WaitAlarm::Memory => true,
+            WaitAlarm::Memory | WaitAlarm::Lease => true,
         });
         self.send_probes(wait, outputs);
     }
 
     /// Works off the keys whose locks were released.
     pub(super) fn serve(&mut self, now: Now, outputs: &mut Outputs<Shared>) {
+        if !self.to_serve.is_empty() && !self.is_leased(now) {
+            return self.await_lease(now);
+        }
         while let Some(key) = self.to_serve.pop_front() {
             let Some(wait) = self.locks.first_grantable(&key, || self.implicit_owner(&key)) else { continue };
             if let Some(waiting) = self.stop_waiting(wait) {
@@ -143,7 +148,7 @@ impl Ldm {
     }
 
     /// The waits of a transaction in a partition, in the order of their beginning.
-    fn waits_of(&self, place: super::Place) -> Vec<WaitId> {
+    pub(super) fn waits_of(&self, place: super::Place) -> Vec<WaitId> {
         let mut waits = self.waits_of_transaction(place.0);
         waits.retain(|wait| self.waits.get(wait).is_some_and(|waiting| waiting.key.partition == place.1));
         waits
@@ -158,6 +163,7 @@ impl Ldm {
     /// Ends all waits of a transaction in a partition without an answer: nobody waits for one.
     pub(super) fn drop_waits(&mut self, place: super::Place) {
         drop(self.take_memory_waits(place));
+        self.drop_held_back(place);
         for wait in self.waits_of(place) {
             if let Some(waiting) = self.stop_waiting(wait) {
                 self.to_serve.push_back(waiting.key);
@@ -195,6 +201,10 @@ impl Ldm {
         {
             match alarm {
                 WaitAlarm::Memory => self.on_memory_alarm(now, outputs),
+                WaitAlarm::Lease => {
+                    self.is_lease_awaited = false;
+                    outputs.send(self.address, self.address, Signal::Continue(RELEASE));
+                }
                 WaitAlarm::Timeout(wait) => {
                     if self.waits.get(&wait).is_some_and(|waiting| waiting.deadline <= now.monotonic) {
                         self.refuse_wait(wait, Refusal::LockTimeout, outputs);

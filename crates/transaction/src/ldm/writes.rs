@@ -4,6 +4,7 @@
 //! a lock the whole request waits and goes on there; so it does for a moment if DataMemory is full and some of it is coming back. A failure leaves what is staged: the session undoes its statement, except when the
 //! request carries its commit: then this participant is the only one and undoes it here.
 
+use super::commit::Ending;
 use super::waits::{Run, timeout_of};
 use super::{HeldStage, Ldm, Operation, Place, region_full};
 use crate::locks::{self, LockKey};
@@ -94,7 +95,8 @@ impl Ldm {
             .check_primary(run.request.partition)
             .and_then(|()| self.check_schema(run.request.table, run.request.partition))
             .and_then(|()| self.check_open(place))
-            .and_then(|()| self.check_session(run.from, place));
+            .and_then(|()| self.check_session(run.from, place))
+            .and_then(|()| self.check_lease(now));
         if let Err(refusal) = checked {
             return self.refuse_write(run, refusal, outputs);
         }
@@ -234,7 +236,10 @@ impl Ldm {
 
     pub(super) fn on_abort(&mut self, place: Place, outputs: &mut Outputs<Shared>) {
         self.undo(place, outputs);
-        self.stop_shipping(place, outputs);
+        // What a coordinator has asked for is ended by its word only.
+        if self.shipping.get(&place).is_some_and(|ship| matches!(ship.ending, Ending::One(_))) {
+            self.stop_shipping(place, outputs);
+        }
     }
 }
 

@@ -50,9 +50,9 @@ fn command_lines_are_those_of_users() {
     let config = configuration::parse(&text, "config.ini").expect("a good configuration");
     let plan = Plan { config, file: PathBuf::from("/tmp/dev/config.ini"), ports: Reservation::default() };
     let line = |id| {
-        let arguments = plan.arguments(plan.config.node(NodeId(id)).expect("a node"));
+        let arguments = plan.arguments(plan.config.node(NodeId(id)).expect("a node"), true);
         arguments.join(std::ffi::OsStr::new(" ")).into_string().expect("text")
     };
-    assert_eq!(line(1), "mgmd -f /tmp/dev/config.ini --ndb-nodeid 1");
-    assert_eq!(line(3), "data --ndb-nodeid 3 --ndb-connectstring 127.0.0.1:1186");
+    assert_eq!(line(1), "mgmd -f /tmp/dev/config.ini --ndb-nodeid 1 --initial");
+    assert_eq!(line(3), "data --ndb-nodeid 3 --ndb-connectstring 127.0.0.1:1186 --initial");
 }

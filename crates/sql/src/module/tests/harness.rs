@@ -4,6 +4,7 @@ use crate::{SqlConfig, SqlModule};
 use memory::{MemoryConfig, MemoryManager};
 use mysql_protocol::client::Response;
 use mysql_protocol::{Capabilities, ClientConnection, ClientOptions};
+use protocol::control::GroupId;
 use protocol::module::{CloseReason, ConnectionAction};
 use protocol::program::{OperationResult, ReadProgress, Refusal};
 use protocol::signal::{
@@ -95,7 +96,7 @@ fn view() -> View {
         query_count: 0,
         sql_count: 1,
     };
-    View::first(vec![node(2, NodeRole::Data), node(4, NodeRole::Sql)], 1, 1)
+    View::first(GroupId(1), vec![node(2, NodeRole::Data), node(4, NodeRole::Sql)], 1, 1)
 }
 
 impl Harness {
@@ -366,11 +367,27 @@ impl Harness {
     /// A node is lost: the news first, then the map.
     pub(super) fn lose(&mut self, node: NodeId) {
         self.signal(Address::main(NodeId(4)), Signal::PeerLost { node, incarnation: Incarnation(1) });
+        self.install(&[node], &[]);
+    }
+
+    /// No view without a lost node is awaited any more.
+    pub(super) fn give_up(&mut self, node: NodeId) {
+        self.install(&[node], &[node]);
+    }
+
+    /// A map with these nodes lost and given up.
+    pub(super) fn install(&mut self, lost: &[NodeId], given_up: &[NodeId]) {
         let map = &self.map;
-        let map = map.with(Incarnation(1), Arc::clone(&map.view), Arc::clone(&map.schema), &[], &[node]);
+        let mut map = map.with(Incarnation(1), Arc::clone(&map.view), Arc::clone(&map.schema), &[], lost);
+        map.given_up = given_up.to_vec();
         self.map = Arc::new(map);
         let shared = Shared::Map(Arc::clone(&self.map));
         self.handle(Input::Shared { from: Address::main(NodeId(4)), shared });
+    }
+
+    /// Nothing runs.
+    pub(super) fn is_idle(&self) -> bool {
+        self.module.is_idle()
     }
 
     /// Time passes; the module is called when it asked for that.

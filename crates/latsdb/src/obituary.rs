@@ -1,0 +1,133 @@
+//! Telling a node's peers that its process has ended: by its angel, who has reaped it.
+//!
+//! ```text
+//! node, when it starts      writes into the angel's pipe: who it is, and where its peers listen
+//! node ends, however        its end of the pipe closes
+//! angel                     reads the pipe, connects to each peer's cluster port, sends `Notice::ProcessExited`
+//! ```
+//! So the angel of any node knows whom to tell without reading a configuration. The notice is what lets the others acknowledge writes at once instead of waiting
+//! until the read lease of the dead node has run out: a connection that closes proves nothing, a process that was reaped does.
+//!
+//! Invariant: a notice is sent only after `wait` has returned the status of the very process that wrote the pipe.
+
+use protocol::transport::{Notice, encode_notice};
+use runtime::PeerConfig;
+use rustix::fd::{FromRawFd, OwnedFd};
+use rustix::io::{FdFlags, fcntl_setfd};
+use rustix::pipe::{PipeFlags, pipe_with};
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::net::{TcpStream, ToSocketAddrs};
+use std::os::fd::{AsRawFd, RawFd};
+use std::time::Duration;
+use types::NodeId;
+
+/// How long a peer may take to accept the notice; who does not hears of the end by its heartbeats.
+const TIMEOUT: Duration = Duration::from_millis(500);
+/// Nobody has more peers than this.
+const SIZE_MAX: u64 = 64 * 1024;
+
+/// The angel's end of the pipe.
+#[derive(Debug)]
+pub(crate) struct Obituary {
+    reader: File,
+}
+
+/// The node's end, as the angel passes it on.
+#[derive(Debug)]
+pub(crate) struct NodeEnd(OwnedFd);
+
+impl NodeEnd {
+    /// The descriptor's number, the same in the child.
+    pub(crate) fn number(&self) -> RawFd {
+        self.0.as_raw_fd()
+    }
+}
+
+/// A pipe: this process keeps one end, the next child inherits the other one.
+pub(crate) fn pipe() -> io::Result<(Obituary, NodeEnd)> {
+    let (reader, writer) = pipe_with(PipeFlags::CLOEXEC)?;
+    fcntl_setfd(&writer, FdFlags::empty())?;
+    Ok((Obituary { reader: File::from(reader) }, NodeEnd(writer)))
+}
+
+/// In the node: tells the angel whom to tell. The pipe stays open until the process ends.
+pub(crate) fn write(descriptor: RawFd, cluster: &str, node: NodeId, start: u64, peers: &[PeerConfig]) {
+    if descriptor < 0 {
+        return;
+    }
+    #[expect(unsafe_code, reason = "the descriptor comes by its number, as inherited ones do")]
+    // SAFETY: the angel passes the number of a pipe that this process inherited and that nothing else here owns; it is never closed.
+    let mut pipe = std::mem::ManuallyDrop::new(unsafe { File::from_raw_fd(descriptor) });
+    let mut text = format!("{node}\n{start}\n{cluster}\n");
+    for peer in peers {
+        text.push_str(&format!("{}\t{}\n", peer.host, peer.port));
+    }
+    // An angel that is gone needs not to be told.
+    let _ = pipe.write_all(text.as_bytes());
+}
+
+impl Obituary {
+    /// Tells the peers of a process that has been reaped; does not wait for them.
+    pub(crate) fn publish(self) {
+        let mut text = String::new();
+        if self.reader.take(SIZE_MAX).read_to_string(&mut text).is_err() {
+            return;
+        }
+        let Some((notice, peers)) = parse(&text) else { return };
+        let mut bytes = Vec::new();
+        encode_notice(&notice, &mut bytes);
+        for (host, port) in peers {
+            let bytes = bytes.clone();
+            let tell = move || {
+                let addresses = (host.as_str(), port).to_socket_addrs().into_iter().flatten();
+                let connected = |address| TcpStream::connect_timeout(&address, TIMEOUT).ok();
+                if let Some(mut stream) = addresses.into_iter().find_map(connected) {
+                    let _ = stream.set_write_timeout(Some(TIMEOUT));
+                    let _ = stream.write_all(&bytes);
+                }
+            };
+            // Peers that cannot be told hear of the end otherwise.
+            let _ = std::thread::Builder::new().name("obituary".to_owned()).spawn(tell);
+        }
+    }
+}
+
+/// The notice and where it goes.
+fn parse(text: &str) -> Option<(Notice, Vec<(String, u16)>)> {
+    let mut lines = text.lines();
+    let node = NodeId(lines.next()?.parse().ok()?);
+    let start = lines.next()?.parse().ok()?;
+    let cluster = lines.next()?.to_owned();
+    let peers = lines.map(|line| {
+        let (host, port) = line.split_once('\t')?;
+        Some((host.to_owned(), port.parse().ok()?))
+    });
+    Some((Notice::ProcessExited { cluster, node, start }, peers.collect::<Option<Vec<_>>>()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_node_writes_is_what_its_angel_reads() {
+        let (obituary, end) = pipe().unwrap();
+        let peer =
+            |node, port| PeerConfig { node: NodeId(node), host: "127.0.0.1".to_owned(), port, unix: None };
+        write(end.number(), "c", NodeId(3), 77, &[peer(1, 4001), peer(2, 4002)]);
+        drop(end);
+        let mut text = String::new();
+        (&obituary.reader).read_to_string(&mut text).unwrap();
+        let (notice, peers) = parse(&text).unwrap();
+        assert_eq!(notice, Notice::ProcessExited { cluster: "c".to_owned(), node: NodeId(3), start: 77 });
+        assert_eq!(peers, [("127.0.0.1".to_owned(), 4001), ("127.0.0.1".to_owned(), 4002)]);
+    }
+
+    #[test]
+    fn a_process_that_died_early_is_nobodys_news() {
+        assert_eq!(parse(""), None);
+        assert_eq!(parse("3\n77\n"), None);
+        assert_eq!(parse("3\n77\nc\nhost without port\n"), None);
+    }
+}

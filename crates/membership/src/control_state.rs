@@ -1,0 +1,335 @@
+//! What the control log decides, as a state machine: incarnations, views, restarts, voters. It knows no Raft.
+//!
+//! Every copy applies the same changes in the same order. A change that is void (overtaken, repeated, not allowed) changes nothing, on every copy
+//! alike; nobody is told, because whoever wants something looks at the state and asks again.
+//!
+//! Invariants: views follow each other by [`succession::check`]; an incarnation and a voter id are given once and never again; the same
+//! question (node, start) always gets the same answer; a data node has one voter at most.
+//!
+//! Deliberately not here: epochs and schema (they must not fence data), and what runs on a node.
+
+use crate::mutants::{self, Mutant};
+use crate::succession::{self, Illegal};
+use protocol::control::{Command, GroupId, STATE_SIZE_MAX, VOTERS_MAX, VoterChange, VoterId, VoterStep};
+use protocol::signal::JoinRequest;
+use protocol::{NodeInfo, NodeRole, View};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use stdx::wire::{WireError, from_bytes, to_bytes};
+use types::{Epoch, Incarnation, NodeId};
+use wire_derive::Wire;
+
+/// What a cluster is founded with.
+#[derive(Clone, PartialEq, Eq, Debug, Wire)]
+pub struct ClusterSettings {
+    /// All configured nodes, by id.
+    pub members: Vec<(NodeId, NodeRole)>,
+    /// NoOfReplicas.
+    pub replica_count: u16,
+    /// PartitionsPerNode.
+    pub partitions_per_node: u16,
+    /// How many copies of the log vote, when all are there.
+    pub voter_count: u16,
+}
+
+/// A process start that was let in.
+#[derive(Clone, PartialEq, Eq, Debug, Wire)]
+pub struct Life {
+    /// The node.
+    pub node: NodeId,
+    /// The life's number.
+    pub incarnation: Incarnation,
+    /// What it said of itself.
+    pub join: JoinRequest,
+}
+
+/// A copy of the log.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Wire)]
+pub struct VoterInfo {
+    /// Its id.
+    pub voter: VoterId,
+    /// Where it lives.
+    pub node: NodeId,
+    /// The process start that asked for it.
+    pub start: u64,
+    /// It counts.
+    pub votes: bool,
+}
+
+/// A start of the whole cluster from disks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Wire)]
+pub struct Restart {
+    /// Counted from 1.
+    pub number: u32,
+    /// The last epoch that it kept.
+    pub cut: Epoch,
+}
+
+/// What becomes of a change.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Verdict {
+    /// The state is another one.
+    Done,
+    /// It was so already.
+    Repeated,
+    /// The change is void.
+    Void(Illegal),
+}
+
+/// The replicated state: kilobytes.
+#[derive(Clone, PartialEq, Eq, Debug, Wire)]
+pub struct ControlState {
+    /// The founding.
+    pub group: GroupId,
+    /// As founded.
+    pub settings: ClusterSettings,
+    /// By node.
+    lives: Vec<Life>,
+    last_incarnation: Incarnation,
+    /// The newest view; number 0 before the first.
+    pub view: Arc<View>,
+    /// By id.
+    voters: Vec<VoterInfo>,
+    last_voter: VoterId,
+    restart: Option<Restart>,
+}
+
+impl ControlState {
+    /// The state of a cluster that has just been founded: one voter, no view.
+    #[must_use]
+    pub fn founded(group: GroupId, mut settings: ClusterSettings, founder: NodeId, start: u64) -> Self {
+        let voter = VoterId(1);
+        settings.members.sort_by_key(|(node, _)| *node);
+        Self {
+            group,
+            settings,
+            lives: Vec::new(),
+            last_incarnation: Incarnation(0),
+            view: Arc::new(View::none()),
+            voters: vec![VoterInfo { voter, node: founder, start, votes: true }],
+            last_voter: voter,
+            restart: None,
+        }
+    }
+
+    /// From the bytes of a snapshot.
+    pub fn decode(bytes: &[u8]) -> Result<Self, WireError> {
+        if bytes.len() > STATE_SIZE_MAX { Err(WireError::TooLarge) } else { from_bytes(bytes) }
+    }
+
+    /// For a snapshot.
+    #[must_use]
+    pub fn encode(&self) -> Arc<[u8]> {
+        let bytes = to_bytes(self);
+        stdx::require!(bytes.len() <= STATE_SIZE_MAX, "the replicated state exceeds its limit");
+        bytes.into()
+    }
+
+    /// The newest life of a node.
+    #[must_use]
+    pub fn life(&self, node: NodeId) -> Option<&Life> {
+        self.lives.iter().find(|life| life.node == node)
+    }
+
+    /// The newest life's number; 0 before the first.
+    #[must_use]
+    pub fn incarnation(&self, node: NodeId) -> Incarnation {
+        self.life(node).map_or(Incarnation(0), |life| life.incarnation)
+    }
+
+    /// All voters and learners.
+    #[must_use]
+    pub fn voters(&self) -> &[VoterInfo] {
+        &self.voters
+    }
+
+    /// A voter or learner.
+    #[must_use]
+    pub fn voter(&self, voter: VoterId) -> Option<&VoterInfo> {
+        self.voters.iter().find(|info| info.voter == voter)
+    }
+
+    /// The voter that lives on a node.
+    #[must_use]
+    pub fn voter_of(&self, node: NodeId) -> Option<&VoterInfo> {
+        self.voters.iter().find(|info| info.node == node)
+    }
+
+    /// Whether this id was given out and taken back: its log is void for ever.
+    #[must_use]
+    pub fn is_removed(&self, voter: VoterId) -> bool {
+        voter <= self.last_voter && self.voter(voter).is_none()
+    }
+
+    /// The id for the next new voter.
+    #[must_use]
+    pub fn next_voter(&self) -> VoterId {
+        VoterId(self.last_voter.0 + 1)
+    }
+
+    /// The last start from disks.
+    #[must_use]
+    pub fn restart(&self) -> Option<Restart> {
+        self.restart
+    }
+
+    /// Applies a command.
+    pub fn apply(&mut self, command: &Command) -> Verdict {
+        match command {
+            Command::Join { node, join, replaces } => self.apply_join(*node, join, *replaces),
+            Command::ChangeView { next } => self.apply_view(next),
+            Command::RecordRestart { number, cut } => self.apply_restart(*number, *cut),
+        }
+    }
+
+    /// Why a process start will never be let in; None if it may be.
+    #[must_use]
+    pub fn refusal(&self, node: NodeId, join: &JoinRequest) -> Option<String> {
+        match self.settings.members.iter().find(|(member, _)| *member == node) {
+            None => Some(format!("the cluster was founded without a node {node}")),
+            Some((_, role)) if *role != join.role => {
+                Some(format!("the cluster was founded with another role for node {node}"))
+            }
+            Some(_) => None,
+        }
+    }
+
+    /// Whether the rows are gone: of some group, no process start that was in sync runs any more.
+    #[must_use]
+    pub fn is_lost(&self) -> bool {
+        let is_gone = |node: &NodeId| {
+            let in_view = self.view.node(*node).map_or(Incarnation(0), |info| info.incarnation);
+            self.incarnation(*node) > in_view
+        };
+        self.view.groups.iter().any(|group| group.in_sync.iter().all(is_gone))
+    }
+
+    fn apply_join(&mut self, node: NodeId, join: &JoinRequest, replaces: Incarnation) -> Verdict {
+        let configured = self.settings.members.iter().find(|(member, _)| *member == node);
+        if configured.is_none_or(|(_, role)| *role != join.role) {
+            return Verdict::Void(Illegal::Malformed);
+        }
+        if self.life(node).is_some_and(|life| life.join.start == join.start) {
+            return Verdict::Repeated;
+        }
+        if self.incarnation(node) != replaces && !mutants::is(Mutant::JoinReplacesAnything) {
+            return Verdict::Void(Illegal::Overtaken);
+        }
+        self.last_incarnation.0 += 1;
+        let incarnation = self.last_incarnation;
+        self.lives.retain(|life| life.node != node);
+        self.lives.push(Life { node, incarnation, join: join.clone() });
+        self.lives.sort_by_key(|life| life.node);
+        self.decide_first_view();
+        Verdict::Done
+    }
+
+    /// View 1 is decided by whoever comes last: a data node that joins, or a voter without whom the loss of one node could be that of the majority.
+    fn decide_first_view(&mut self) {
+        let data = self.settings.members.iter().filter(|(_, role)| *role == NodeRole::Data);
+        let voting = self.voters.iter().filter(|info| info.votes).count();
+        if self.view.number.0 > 0
+            || voting < usize::from(self.settings.voter_count) && !mutants::is(Mutant::FirstViewWithoutVoters)
+            || !data.clone().all(|(node, _)| self.life(*node).is_some())
+        {
+            return;
+        }
+        let nodes: Vec<NodeInfo> =
+            self.settings.members.iter().map(|(node, role)| self.info(*node, *role)).collect();
+        let replica_count = usize::from(self.settings.replica_count);
+        let partitions_per_node = usize::from(self.settings.partitions_per_node);
+        self.view = Arc::new(View::first(self.group, nodes, replica_count, partitions_per_node));
+    }
+
+    /// A node in its newest life, as views describe it.
+    #[must_use]
+    pub fn info(&self, node: NodeId, role: NodeRole) -> NodeInfo {
+        let life = self.life(node);
+        let count = |count: fn(&JoinRequest) -> u8| life.map_or(0, |life| count(&life.join));
+        NodeInfo {
+            node,
+            role,
+            incarnation: life.map_or(Incarnation(0), |life| life.incarnation),
+            host: life.map_or_else(String::new, |life| life.join.host.clone()),
+            ldm_count: count(|join| join.ldm_count),
+            tc_count: count(|join| join.tc_count),
+            query_count: count(|join| join.query_count),
+            sql_count: count(|join| join.sql_count),
+        }
+    }
+
+    fn apply_view(&mut self, next: &Arc<View>) -> Verdict {
+        if self.view.number.0 == 0 {
+            return Verdict::Void(Illegal::Overtaken);
+        }
+        if **next == *self.view {
+            return Verdict::Repeated;
+        }
+        let lives: BTreeMap<NodeId, Incarnation> =
+            self.lives.iter().map(|life| (life.node, life.incarnation)).collect();
+        let checked = match succession::check(&self.view, next, &lives) {
+            Err(Illegal::Overtaken) if mutants::is(Mutant::ViewsUncompared) => Ok(()),
+            checked => checked,
+        };
+        match checked {
+            Ok(()) => {
+                self.view = Arc::clone(next);
+                Verdict::Done
+            }
+            Err(illegal) => Verdict::Void(illegal),
+        }
+    }
+
+    fn apply_restart(&mut self, number: u32, cut: Epoch) -> Verdict {
+        let last = self.restart.map_or(0, |restart| restart.number);
+        if self.restart == Some(Restart { number, cut }) {
+            return Verdict::Repeated;
+        }
+        if last.checked_add(1) != Some(number) {
+            return Verdict::Void(Illegal::Overtaken);
+        }
+        self.restart = Some(Restart { number, cut });
+        Verdict::Done
+    }
+
+    /// Applies a change of voters; true if Raft must apply it too.
+    pub fn apply_voter_change(&mut self, change: &VoterChange) -> bool {
+        let known = self.voters.iter_mut().find(|info| info.voter == change.voter);
+        match (change.step, known) {
+            (VoterStep::AddLearner, None) => {
+                if change.voter != self.next_voter()
+                    || self.voter_of(change.node).is_some()
+                    || self.voters.len() >= VOTERS_MAX
+                {
+                    return false;
+                }
+                self.last_voter = change.voter;
+                self.voters.push(VoterInfo {
+                    voter: change.voter,
+                    node: change.node,
+                    start: change.start,
+                    votes: false,
+                });
+                true
+            }
+            (VoterStep::Promote, Some(info)) if !info.votes => {
+                info.votes = true;
+                self.decide_first_view();
+                true
+            }
+            (VoterStep::Remove, Some(info)) => {
+                let is_last = info.votes && self.voters.iter().filter(|info| info.votes).count() == 1;
+                if is_last {
+                    return false;
+                }
+                self.voters.retain(|info| info.voter != change.voter);
+                true
+            }
+            (VoterStep::AddLearner | VoterStep::Promote, Some(_))
+            | (VoterStep::Promote | VoterStep::Remove, None) => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

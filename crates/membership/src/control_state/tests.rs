@@ -1,0 +1,111 @@
+use super::*;
+use types::ViewNumber;
+
+fn settings() -> ClusterSettings {
+    ClusterSettings {
+        members: vec![
+            (NodeId(65), NodeRole::Management),
+            (NodeId(1), NodeRole::Data),
+            (NodeId(2), NodeRole::Data),
+        ],
+        replica_count: 2,
+        partitions_per_node: 2,
+        voter_count: 1,
+    }
+}
+
+fn join(node: u16, start: u64) -> Command {
+    join_after(node, start, 0)
+}
+
+fn join_after(node: u16, start: u64, replaces: u32) -> Command {
+    let role = if node == 65 { NodeRole::Management } else { NodeRole::Data };
+    let join = JoinRequest {
+        role,
+        start,
+        host: "host".to_owned(),
+        ldm_count: 1,
+        tc_count: 1,
+        query_count: 0,
+        sql_count: 1,
+    };
+    Command::Join { node: NodeId(node), join: Box::new(join), replaces: Incarnation(replaces) }
+}
+
+fn running() -> ControlState {
+    let mut state = ControlState::founded(GroupId(5), settings(), NodeId(65), 1);
+    assert_eq!(state.apply(&join(1, 10)), Verdict::Done);
+    assert_eq!(state.view.number, ViewNumber(0));
+    assert_eq!(state.apply(&join(2, 20)), Verdict::Done);
+    assert_eq!(state.view.number, ViewNumber(1));
+    state
+}
+
+fn change(voter: u64, node: u16, step: VoterStep) -> VoterChange {
+    VoterChange { voter: VoterId(voter), node: NodeId(node), start: 1, step }
+}
+
+#[test]
+fn a_process_start_has_one_incarnation() {
+    let mut state = running();
+    let first = state.life(NodeId(1)).unwrap().incarnation;
+    assert_eq!(state.apply(&join(1, 10)), Verdict::Repeated);
+    assert_eq!(state.life(NodeId(1)).unwrap().incarnation, first);
+    assert_eq!(state.apply(&join(1, 11)), Verdict::Void(Illegal::Overtaken));
+    assert_eq!(state.apply(&join_after(1, 11, first.0)), Verdict::Done);
+    // The request of a process that is gone comes late.
+    assert_eq!(state.apply(&join(1, 9)), Verdict::Void(Illegal::Overtaken));
+    assert_eq!(state.apply(&join_after(1, 10, first.0)), Verdict::Void(Illegal::Overtaken));
+    assert!(state.life(NodeId(1)).unwrap().incarnation > first);
+    // The view keeps the old life: rows of the new one are not there.
+    assert_eq!(state.view.node(NodeId(1)).unwrap().incarnation, first);
+    assert_eq!(state.apply(&join(7, 1)), Verdict::Void(Illegal::Malformed));
+}
+
+#[test]
+fn of_two_views_made_from_the_same_one_the_first_wins() {
+    let mut state = running();
+    let left = succession::without(&state.view, &[NodeId(1)]).unwrap();
+    let right = succession::without(&state.view, &[NodeId(2)]).unwrap();
+    let propose = |view: &View| Command::ChangeView { next: Arc::new(view.clone()) };
+    assert_eq!(state.apply(&propose(&left)), Verdict::Done);
+    assert_eq!(state.apply(&propose(&right)), Verdict::Void(Illegal::Overtaken));
+    assert_eq!(state.apply(&propose(&left)), Verdict::Repeated);
+    assert_eq!(state.view.groups[1].in_sync, [NodeId(2)]);
+}
+
+#[test]
+fn restarts_are_counted_one_by_one() {
+    let mut state = running();
+    let restart = |number, cut| Command::RecordRestart { number, cut: Epoch(cut) };
+    assert_eq!(state.apply(&restart(2, 5)), Verdict::Void(Illegal::Overtaken));
+    assert_eq!(state.apply(&restart(1, 5)), Verdict::Done);
+    assert_eq!(state.apply(&restart(1, 5)), Verdict::Repeated);
+    assert_eq!(state.apply(&restart(1, 6)), Verdict::Void(Illegal::Overtaken));
+    assert_eq!(state.restart(), Some(Restart { number: 1, cut: Epoch(5) }));
+}
+
+#[test]
+fn voter_ids_are_never_given_twice() {
+    let mut state = running();
+    assert!(!state.apply_voter_change(&change(1, 65, VoterStep::Remove)), "the last voter stays");
+    assert!(state.apply_voter_change(&change(2, 1, VoterStep::AddLearner)));
+    assert!(!state.apply_voter_change(&change(3, 1, VoterStep::AddLearner)), "one per node");
+    assert!(!state.apply_voter_change(&change(2, 2, VoterStep::AddLearner)));
+    assert!(state.apply_voter_change(&change(2, 1, VoterStep::Promote)));
+    assert!(!state.apply_voter_change(&change(2, 1, VoterStep::Promote)));
+    assert!(state.apply_voter_change(&change(2, 1, VoterStep::Remove)));
+    assert!(state.is_removed(VoterId(2)) && !state.is_removed(VoterId(3)));
+    assert!(!state.apply_voter_change(&change(2, 1, VoterStep::AddLearner)));
+    assert_eq!(state.next_voter(), VoterId(3));
+}
+
+#[test]
+fn a_snapshot_is_the_state() {
+    let state = running();
+    assert_eq!(ControlState::decode(&state.encode()).unwrap(), state);
+    let bytes = state.encode();
+    for length in 0..bytes.len() {
+        assert!(ControlState::decode(&bytes[..length]).is_err());
+    }
+}

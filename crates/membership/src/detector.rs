@@ -1,0 +1,658 @@
+//! Who is still there: heartbeats of all to all, the matrix of links, leases for reading, and who should leave the view.
+//!
+//! Every member sends every other one a heartbeat each interval and says in it whom it hears: its *row*. A link is *broken* when one of its ends
+//! does not hear the other. From the rows every member knows all links; a row travels on through third members while not all is well.
+//!
+//! **Who should leave.** Nodes whose leaving takes all broken links between them with them, as few as possible of those that somebody hears
+//! (`cover`), if every group keeps an in-sync member (I5). Nobody leaves for a link to a witness, which holds no rows (it may be starting, and not
+//! have all its links yet); such a link only tells which of two is to blame. Who hears nobody says nothing: it is cut off, or nobody is left to agree.
+//! - A node whose process is *known* to have ended (its farewell, its angel's notice) leaves at once.
+//! - A node that nobody hears leaves when that has settled for a moment: the others see its connections close a little later than this one.
+//! - Otherwise somebody hears it: one-way and partial cuts. They are debounced: the links must be broken for as long as a silent node may
+//!   be silent, and their ends must say so still, so that a link that flaps costs nothing, nor does one that the end that died had not known yet.
+//! - Who did not run itself (it was stopped, or starved of CPU) has heard nobody meanwhile, and blames nobody for that: only proofs count until it has
+//!   run for half as long again as a node may be silent. The same holds for who hears the first of the others again (or at first), after it heard nobody.
+//!
+//! The lowest member that stays proposes at once, the next ones later, if the view has not changed: the compare-and-set takes one.
+//!
+//! **Leases (I3).** Heartbeat n of X, received at t, is a request: who is willing grants X to read until t + L (on its own clock, from its receiving) by
+//! naming n in its next heartbeat. X counts the same L, less a margin for the rates of clocks, from its *sending* of n. So X's lease ends before any
+//! granter believes that it has. Who suspects X, or has installed a view without it, stops granting, and waits for what it has granted.
+//!
+//! A node that joins may be in sync, and lead, before the others hear of that. So they need its grants from the view on in which it joins. The first one
+//! they take as given when they enter that view; the joiner honours it when it finds itself in sync, which is later: it gets the last rows from members
+//! that have entered the view in which it joins.
+//!
+//! Invariants:
+//! - a node is proposed for leaving only from rows of the present lives of present members;
+//! - `may_read(now)` implies that every other member that can come to lead, now or in a later view, honours it: its `granted_until(this node)` is
+//!   not over yet, or it still joins and will set it when it is in sync;
+//! - grants are never taken back: they run out, or the node is proved dead.
+//!
+//! Deliberately not here: what a view change does (`Membership`), and acknowledgements of replication as grants: they will call
+//! [`Detector::on_granted`] too.
+
+use crate::mutants::{self, Mutant};
+use crate::{cover, succession};
+use protocol::heartbeat::{Heartbeat, LinkRow, ROWS_MAX};
+use protocol::{NodeRole, View};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+use stdx::{Duration, Instant};
+use types::{Incarnation, NodeId, PartitionId, ViewNumber};
+
+/// For how long a picture must not change before a node that nobody hears is given up.
+const SETTLE: Duration = Duration::from_millis(5);
+/// How much later the next one proposes.
+const PROPOSE_STAGGER: Duration = Duration::from_millis(20);
+/// Clocks of two nodes differ by less than a 64th.
+const RATE_MARGIN: u32 = 64;
+/// Heartbeats whose grants may still come.
+const UNANSWERED_MAX: usize = 64;
+
+/// How fast.
+#[derive(Clone, Copy, Debug)]
+pub struct DetectorConfig {
+    /// HeartbeatIntervalDbDb.
+    pub interval: Duration,
+    /// A node that is silent for so many intervals is suspected.
+    pub misses: u32,
+}
+
+impl DetectorConfig {
+    /// The default: 50 ms × 4.
+    pub const DEFAULT: Self = Self { interval: Duration::from_millis(50), misses: 4 };
+    /// For a local network: 10 ms × 10.
+    pub const LAN: Self = Self { interval: Duration::from_millis(10), misses: 10 };
+
+    /// For `HeartbeatIntervalDbDb`: four misses, or as many as it takes to be patient for 100 ms.
+    #[must_use]
+    pub fn for_interval(interval: Duration) -> Self {
+        let interval = interval.max(Duration::from_millis(1));
+        let patience = Self::LAN.silence_max().as_nanos().div_ceil(interval.as_nanos());
+        let misses = u32::try_from(patience).unwrap_or(u32::MAX).max(Self::DEFAULT.misses);
+        Self { interval, misses }
+    }
+
+    /// How long a node may be silent.
+    fn silence_max(&self) -> Duration {
+        self.interval * self.misses
+    }
+
+    /// For how long a node that was away blames nobody: until the others can have heard it and said so, and its own silence is over.
+    fn patience(&self) -> Duration {
+        self.silence_max() * 3 / 2
+    }
+
+    /// How long a grant lasts, as its granter counts.
+    fn lease(&self) -> Duration {
+        self.interval * (self.misses - 1)
+    }
+
+    /// How long it lasts for its holder, whose clock may be slower.
+    fn belief(&self) -> Duration {
+        self.lease() - self.lease() / RATE_MARGIN
+    }
+}
+
+/// What the block wants done.
+#[derive(Debug, Default)]
+pub struct DetectorOutputs {
+    /// To other members.
+    pub heartbeats: Vec<(NodeId, Heartbeat)>,
+    /// These should leave: propose the view without them.
+    pub leavers: Option<Vec<NodeId>>,
+    /// Somebody has a newer view than this node.
+    pub behind: Option<NodeId>,
+}
+
+/// Another member.
+#[derive(Debug)]
+struct Peer {
+    incarnation: Incarnation,
+    /// When it was heard last; at first, when this node began to listen.
+    heard: Instant,
+    /// Its connection is closed.
+    is_closed: bool,
+    is_dead: bool,
+    /// The newest view that it knows.
+    view: ViewNumber,
+    /// Its newest heartbeat that was received, and when a grant on it ends.
+    received: u64,
+    granted: u64,
+    granted_until: Instant,
+    /// This node's heartbeats to it: the newest number, and the times of those whose grants may come.
+    sent: u64,
+    unanswered: VecDeque<(u64, Instant)>,
+    /// Until when it lets this node read.
+    held_until: Instant,
+    /// The newest row of it, and when it came.
+    row: Option<(LinkRow, Instant)>,
+}
+
+/// A link that is seen broken.
+#[derive(Clone, Copy, Debug)]
+struct Broken {
+    since: Instant,
+    /// When one of its ends was heard to say so last.
+    told: Instant,
+}
+
+/// The block of one member.
+pub struct Detector {
+    node: NodeId,
+    incarnation: Incarnation,
+    config: DetectorConfig,
+    view: Arc<View>,
+    peers: BTreeMap<NodeId, Peer>,
+    beat_at: Instant,
+    row_number: u64,
+    /// The links that are seen broken.
+    broken: BTreeMap<(NodeId, NodeId), Broken>,
+    /// When the picture changed last.
+    changed: Instant,
+    /// It was looked at since it has settled.
+    is_settled: bool,
+    /// It hears nobody.
+    is_alone: bool,
+    /// Until then it blames nobody for silence: it did not run itself, or was alone.
+    blames_from: Instant,
+    /// What this node has decided, and when it says so.
+    proposal: Option<(Vec<NodeId>, Instant)>,
+}
+
+impl Detector {
+    /// The block of a member of `view`, in this life. (A witness may be in a later one than the view says.)
+    #[must_use]
+    pub fn new(
+        node: NodeId,
+        incarnation: Incarnation,
+        config: DetectorConfig,
+        view: Arc<View>,
+        now: Instant,
+    ) -> Self {
+        let mut detector = Self {
+            node,
+            incarnation,
+            config,
+            view: Arc::new(View::none()),
+            peers: BTreeMap::new(),
+            beat_at: now,
+            row_number: 0,
+            broken: BTreeMap::new(),
+            changed: now,
+            is_settled: false,
+            is_alone: false,
+            blames_from: now,
+            proposal: None,
+        };
+        detector.install(now, view);
+        detector
+    }
+
+    /// When it must be called at the latest.
+    #[must_use]
+    pub fn deadline(&self) -> Instant {
+        let proposal = self.proposal.as_ref().map_or(Instant::FAR_FUTURE, |(_, at)| *at);
+        let is_settling = !self.is_settled && !self.broken.is_empty();
+        let settled = if is_settling { self.changed + SETTLE } else { Instant::FAR_FUTURE };
+        self.beat_at.min(proposal).min(settled)
+    }
+
+    /// Members by the view: those that hold rows or get them, and the witnesses.
+    fn is_member(view: &View, node: NodeId) -> bool {
+        let Some(info) = view.node(node) else { return false };
+        match info.role {
+            NodeRole::Data => view.is_counted(node),
+            NodeRole::Management => true,
+            NodeRole::Sql => false,
+        }
+    }
+
+    /// A newer view: fewer, more, or other members.
+    pub fn install(&mut self, now: Instant, view: Arc<View>) {
+        if view.number <= self.view.number {
+            return;
+        }
+        let members: Vec<(NodeId, Incarnation)> = view
+            .nodes
+            .iter()
+            .filter(|info| info.node != self.node && Self::is_member(&view, info.node))
+            .map(|info| (info.node, info.incarnation))
+            .collect();
+        for (node, incarnation) in members {
+            let is_witness = !view.is_counted(node);
+            let known = self.peers.get(&node).is_some_and(|peer| {
+                peer.incarnation == incarnation || is_witness && peer.incarnation > incarnation
+            });
+            if !known {
+                // What an earlier life was granted runs on, unless that is proved dead.
+                let granted_until = match mutants::is(Mutant::EarlierGrantsForgotten) {
+                    true => Instant(0),
+                    false => self.granted_until(node),
+                };
+                let mut peer = Peer::new(incarnation, now, granted_until);
+                if view.joining(PartitionId(0)).contains(&node) {
+                    peer.held_until = now + self.config.belief();
+                }
+                self.peers.insert(node, peer);
+            }
+        }
+        let was_joining = self.view.joining(PartitionId(0)).contains(&self.node);
+        let has_joined = was_joining && !view.joining(PartitionId(0)).contains(&self.node);
+        if has_joined && !mutants::is(Mutant::FirstGrantForgotten) {
+            // A witness takes nothing as given: it does not read. (To wait for it would stop all writes, since this node's answers count.)
+            let reads = |node: NodeId| view.node(node).is_some_and(|info| info.role == NodeRole::Data);
+            for (_, peer) in self.peers.iter_mut().filter(|(node, _)| reads(**node)) {
+                peer.granted_until = peer.granted_until.max(now + self.config.lease());
+            }
+        }
+        self.view = view;
+        self.beat_at = now;
+        self.proposal = None;
+        self.changed = now;
+        self.is_settled = false;
+        self.look(now);
+    }
+
+    // ---- questions ----------------------------------------------------------------------------------------------------------------
+
+    /// Whether this node may answer reads now: every other member lets it. `now` is read after the input that is served.
+    #[must_use]
+    pub fn may_read(&self, now: Instant) -> bool {
+        now < self.read_until()
+    }
+
+    /// Until when this node may answer reads, as far as it is let now; in the past if it may not. Also those that join must let it: they may be in
+    /// sync, and lead, before this node hears of it.
+    #[must_use]
+    pub fn read_until(&self) -> Instant {
+        if mutants::is(Mutant::ReadsWithoutGrants) {
+            return Instant::FAR_FUTURE;
+        }
+        if !self.is_in_sync(self.node) {
+            return Instant(0);
+        }
+        let may_lead = |node| {
+            self.is_in_sync(node) || self.view.is_counted(node) && !mutants::is(Mutant::JoinersLetRead)
+        };
+        let granters = self.others().filter(|(node, _)| may_lead(*node));
+        granters.map(|(_, peer)| peer.held_until).min().unwrap_or(Instant::FAR_FUTURE)
+    }
+
+    /// Until when a node may believe that this one lets it read. In the past if it was never let, or is proved dead.
+    #[must_use]
+    pub fn granted_until(&self, node: NodeId) -> Instant {
+        self.peers.get(&node).filter(|peer| !peer.is_dead).map_or(Instant(0), |peer| peer.granted_until)
+    }
+
+    /// When writes may be acknowledged in this view: what was granted to nodes that are no members has run out by then.
+    #[must_use]
+    pub fn writable_at(&self) -> Instant {
+        let left = self.peers.iter().filter(|(node, _)| !self.is_in_sync(**node));
+        left.map(|(node, _)| self.granted_until(*node)).max().unwrap_or(Instant(0))
+    }
+
+    /// Whether this node does not hear a member.
+    #[must_use]
+    pub fn suspects(&self, now: Instant, node: NodeId) -> bool {
+        self.peers.get(&node).is_some_and(|peer| !peer.is_heard(now, &self.config))
+    }
+
+    /// The same of a member; false for other nodes.
+    #[must_use]
+    pub fn suspects_member(&self, now: Instant, node: NodeId) -> bool {
+        Self::is_member(&self.view, node) && self.suspects(now, node)
+    }
+
+    fn is_in_sync(&self, node: NodeId) -> bool {
+        self.view.groups.iter().any(|group| group.in_sync.contains(&node))
+    }
+
+    fn others(&self) -> impl Iterator<Item = (NodeId, &Peer)> {
+        let members = self.peers.iter().filter(|(node, _)| Self::is_member(&self.view, **node));
+        members.map(|(node, peer)| (*node, peer))
+    }
+
+    // ---- inputs -------------------------------------------------------------------------------------------------------------------
+
+    /// Before every input: if this node should have beaten long ago, it did not run, and what it has not heard proves nothing. What others sent
+    /// meanwhile is still to be read.
+    fn forgive_own_silence(&mut self, now: Instant) {
+        if now.since(self.beat_at) >= self.config.silence_max() / 2 {
+            for peer in self.peers.values_mut() {
+                peer.heard = peer.heard.max(now);
+            }
+            self.blames_from = now + self.config.patience();
+        }
+    }
+
+    /// A heartbeat of a life of a node. False if the view has no such life, or it is dead.
+    pub fn on_heartbeat(
+        &mut self,
+        now: Instant,
+        from: NodeId,
+        incarnation: Incarnation,
+        heartbeat: Heartbeat,
+        outputs: &mut DetectorOutputs,
+    ) -> bool {
+        self.forgive_own_silence(now);
+        if heartbeat.view > self.view.number {
+            outputs.behind = Some(from);
+        }
+        let is_witness = !self.view.is_counted(from);
+        let Some(peer) = self.peers.get_mut(&from) else { return false };
+        if is_witness && incarnation > peer.incarnation {
+            // It holds no rows: another life of it is as good.
+            *peer = Peer::new(incarnation, now, peer.granted_until);
+        }
+        if peer.incarnation != incarnation || peer.is_dead || heartbeat.rows.len() > ROWS_MAX {
+            return false;
+        }
+        peer.heard = peer.heard.max(now);
+        peer.received = peer.received.max(heartbeat.sequence);
+        peer.view = peer.view.max(heartbeat.view);
+        self.on_granted(now, from, heartbeat.granted);
+        for row in heartbeat.rows {
+            self.take_row(now, row);
+        }
+        self.look(now);
+        self.decide(now, outputs);
+        true
+    }
+
+    /// A member lets this node read, on its heartbeat of this number.
+    pub fn on_granted(&mut self, now: Instant, from: NodeId, sequence: u64) {
+        let lease = self.config.belief();
+        let Some(peer) = self.peers.get_mut(&from) else { return };
+        while let Some((number, sent)) = peer.unanswered.front().copied() {
+            if number > sequence {
+                break;
+            }
+            peer.unanswered.pop_front();
+            if number == sequence {
+                let from = if mutants::is(Mutant::LeaseFromAnswer) { now } else { sent };
+                peer.held_until = peer.held_until.max(from + lease);
+            }
+        }
+    }
+
+    fn take_row(&mut self, now: Instant, row: LinkRow) {
+        let Some(peer) = self.peers.get_mut(&row.node) else { return };
+        let is_newer = peer.row.as_ref().is_none_or(|(known, _)| row.number > known.number);
+        if row.incarnation == peer.incarnation && is_newer && row.hears.len() <= ROWS_MAX {
+            peer.row = Some((row, now));
+        }
+    }
+
+    /// The links to a member are up (again).
+    pub fn on_link_up(&mut self, now: Instant, node: NodeId) {
+        self.forgive_own_silence(now);
+        if let Some(peer) = self.peers.get_mut(&node) {
+            peer.is_closed = false;
+        }
+        self.look(now);
+    }
+
+    /// The connection to a member has closed: it proves nothing.
+    pub fn on_link_down(&mut self, now: Instant, node: NodeId, outputs: &mut DetectorOutputs) {
+        self.forgive_own_silence(now);
+        if let Some(peer) = self.peers.get_mut(&node) {
+            peer.is_closed = true;
+        }
+        self.look(now);
+        // The others should know of it before their next interval.
+        self.beat(now, outputs);
+        self.decide(now, outputs);
+    }
+
+    /// A life of a node has ended: its farewell, or its angel says so.
+    pub fn on_proved_dead(
+        &mut self,
+        now: Instant,
+        node: NodeId,
+        incarnation: Incarnation,
+        outputs: &mut DetectorOutputs,
+    ) {
+        self.forgive_own_silence(now);
+        if let Some(peer) = self.peers.get_mut(&node).filter(|peer| peer.incarnation == incarnation) {
+            peer.is_dead = true;
+        }
+        self.look(now);
+        self.decide(now, outputs);
+    }
+
+    /// Time has passed.
+    pub fn on_deadline(&mut self, now: Instant, outputs: &mut DetectorOutputs) {
+        self.forgive_own_silence(now);
+        self.look(now);
+        if self.beat_at <= now {
+            self.beat_at = now + self.config.interval;
+            self.beat(now, outputs);
+        }
+        self.decide(now, outputs);
+    }
+
+    /// A heartbeat to everybody.
+    fn beat(&mut self, now: Instant, outputs: &mut DetectorOutputs) {
+        self.row_number += 1;
+        let mut rows = vec![self.own_row(now)];
+        let config = self.config;
+        if !self.broken.is_empty() {
+            let relayed = self.others().filter_map(|(_, peer)| peer.fresh_row(now, &config));
+            rows.extend(relayed.cloned());
+            rows.truncate(ROWS_MAX);
+        }
+        let members: Vec<NodeId> = self.others().map(|(node, _)| node).collect();
+        let view = self.view.number;
+        for node in members {
+            let is_holder = self.is_in_sync(node);
+            let Some(peer) = self.peers.get_mut(&node) else { continue };
+            peer.sent += 1;
+            if peer.unanswered.len() >= UNANSWERED_MAX {
+                peer.unanswered.pop_front();
+            }
+            peer.unanswered.push_back((peer.sent, now));
+            // Who does not know this view may not know all who must let it read.
+            let knows = peer.view >= view || mutants::is(Mutant::LaggardsAreGranted);
+            let is_heard = peer.is_heard(now, &config) || mutants::is(Mutant::SuspectsAreGranted);
+            let is_willing = is_holder && knows && is_heard;
+            if is_willing && peer.received > peer.granted {
+                peer.granted = peer.received;
+                // Counted from now, which is later than its receiving: longer than the holder believes.
+                peer.granted_until = peer.granted_until.max(now + config.lease());
+            }
+            let granted = if is_willing { peer.granted } else { 0 };
+            let heartbeat = Heartbeat { view, sequence: peer.sent, granted, rows: rows.clone() };
+            outputs.heartbeats.push((node, heartbeat));
+        }
+    }
+
+    fn own_row(&self, now: Instant) -> LinkRow {
+        let heard = self.others().filter(|(_, peer)| peer.is_heard(now, &self.config));
+        LinkRow {
+            node: self.node,
+            incarnation: self.incarnation,
+            number: self.row_number,
+            hears: heard.map(|(node, _)| node).collect(),
+        }
+    }
+
+    // ---- who should leave -----------------------------------------------------------------------------------------------------------
+
+    /// Brings the picture of broken links up to date.
+    fn look(&mut self, now: Instant) {
+        let mine = self.own_row(now);
+        let is_alone = mine.hears.is_empty();
+        if self.is_alone && !is_alone {
+            self.blames_from = now + self.config.patience();
+        }
+        self.is_alone = is_alone;
+        let mut links: BTreeMap<(NodeId, NodeId), Instant> = BTreeMap::new();
+        let config = self.config;
+        let rows = self.others().filter_map(|(_, peer)| peer.fresh_row(now, &config).zip(peer.row_came()));
+        for (row, came) in rows.chain([(&mine, now)]) {
+            let all = self.others().map(|(node, _)| node).chain([self.node]);
+            for other in all.filter(|other| *other != row.node && !row.hears.contains(other)) {
+                let told = links.entry((row.node.min(other), row.node.max(other))).or_insert(came);
+                *told = came.max(*told);
+            }
+        }
+        let before = self.broken.len();
+        self.broken.retain(|link, _| links.contains_key(link));
+        let mut has_changed = self.broken.len() != before;
+        for (link, told) in links {
+            has_changed |= !self.broken.contains_key(&link);
+            let broken = self.broken.entry(link).or_insert(Broken { since: now, told });
+            // One that was not heard of in between was not broken all that time.
+            if told.since(broken.told) > config.interval * 2 {
+                broken.since = now;
+            }
+            broken.told = told;
+        }
+        if has_changed {
+            self.changed = now;
+            self.is_settled = false;
+            self.proposal = None;
+        }
+    }
+
+    /// Says who should leave, when it is this node's turn.
+    fn decide(&mut self, now: Instant, outputs: &mut DetectorOutputs) {
+        self.is_settled |= now >= self.changed + SETTLE;
+        if self.proposal.is_none()
+            && let Some(leavers) = self.leavers(now)
+            && !leavers.contains(&self.node)
+        {
+            let before = self.others().filter(|(node, _)| *node < self.node && !leavers.contains(node));
+            let before = u32::try_from(before.count()).unwrap_or(u32::MAX);
+            self.proposal = Some((leavers, now + PROPOSE_STAGGER * before));
+        }
+        if let Some((leavers, at)) = &mut self.proposal
+            && *at <= now
+        {
+            outputs.leavers = Some(leavers.clone());
+            // It may be lost on the way, or overtaken: if the view stays, say it again.
+            *at = now + self.config.silence_max();
+        }
+    }
+
+    /// The nodes that should leave, by what is known now; None while there is nobody, or it is too early.
+    fn leavers(&self, now: Instant) -> Option<Vec<NodeId>> {
+        let may_leave = |leavers: &[NodeId]| self.is_allowed(leavers);
+        if mutants::is(Mutant::SilenceIsDeath) {
+            let silent = self.others().map(|(node, _)| node).filter(|node| self.suspects(now, *node));
+            return Some(self.holders(&silent.collect::<Vec<NodeId>>())).filter(|silent| !silent.is_empty());
+        }
+        let dead: Vec<NodeId> =
+            self.others().filter(|(_, peer)| peer.is_dead).map(|(node, _)| node).collect();
+        // A dead witness leaves no view, and hides nobody else's death.
+        let dead = if mutants::is(Mutant::DeadWitnessLeaves) { dead } else { self.holders(&dead) };
+        if !dead.is_empty() && self.is_allowed(&dead) {
+            return Some(dead);
+        }
+        if now < self.changed + SETTLE || now < self.blames_from {
+            return None;
+        }
+        let unheard: Vec<NodeId> =
+            self.others().map(|(node, _)| node).filter(|node| self.is_unheard(*node, now)).collect();
+        let counts = |link: &(NodeId, NodeId), broken: Broken| {
+            // What nobody has said for some intervals may be the last words of one that is silent: who that is shows soon.
+            let is_told = now.since(broken.told) <= self.config.interval * 2;
+            let is_old = is_told && now.since(broken.since) >= self.config.silence_max()
+                || mutants::is(Mutant::CutsUndebounced);
+            is_old || unheard.contains(&link.0) || unheard.contains(&link.1)
+        };
+        let is_between_holders = |link: &(NodeId, NodeId)| self.holders(&[link.0, link.1]).len() == 2;
+        let (links, hints): (BTreeMap<_, _>, BTreeMap<_, _>) =
+            self.broken.iter().partition(|(link, _)| is_between_holders(link));
+        let links =
+            links.into_iter().filter(|(link, broken)| counts(link, *broken)).map(|(link, _)| link).collect();
+        // A hint counts at once: the links of who is cut off break one after the other.
+        let hints = hints.into_keys().collect();
+        let heard = self.heard_by_somebody(now)?;
+        let leavers = cover::fewest(&links, &hints, |node| heard.contains(&node), may_leave)?;
+        Some(leavers).filter(|leavers| !leavers.is_empty())
+    }
+
+    /// This node, those it hears, and whom they hear; None if it hears nobody.
+    fn heard_by_somebody(&self, now: Instant) -> Option<BTreeSet<NodeId>> {
+        let here: Vec<NodeId> = self
+            .others()
+            .filter(|(_, peer)| peer.is_heard(now, &self.config))
+            .map(|(node, _)| node)
+            .collect();
+        if here.is_empty() {
+            return None;
+        }
+        let rows = here.iter().filter_map(|node| self.peers.get(node)?.fresh_row(now, &self.config));
+        let mut heard: BTreeSet<NodeId> = rows.flat_map(|row| row.hears.iter().copied()).collect();
+        heard.extend(here.iter().chain([&self.node]));
+        Some(heard)
+    }
+
+    /// Whether no member that tells whom it hears hears this one, this node included, and there is another witness or none to ask.
+    fn is_unheard(&self, node: NodeId, now: Instant) -> bool {
+        let is_link_broken = |other: NodeId| {
+            let link = (node.min(other), node.max(other));
+            self.broken.contains_key(&link)
+        };
+        let tellers = self.others().filter(|(other, peer)| {
+            *other != node && peer.is_heard(now, &self.config) && peer.fresh_row(now, &self.config).is_some()
+        });
+        let mut tellers = tellers.map(|(other, _)| other).peekable();
+        // Who is heard by nobody may be the one who hears nobody: without a witness the silence must last.
+        tellers.peek().is_some() && tellers.all(is_link_broken) && is_link_broken(self.node)
+    }
+
+    /// Members that hold rows, or are being copied to (every write waits for them, too): a witness does not leave the view.
+    fn holders(&self, nodes: &[NodeId]) -> Vec<NodeId> {
+        nodes.iter().copied().filter(|node| self.view.is_counted(*node)).collect()
+    }
+
+    fn is_allowed(&self, leavers: &[NodeId]) -> bool {
+        succession::without(&self.view, &self.holders(leavers)).is_some()
+    }
+
+    /// The view that this node has installed.
+    #[must_use]
+    pub fn view(&self) -> ViewNumber {
+        self.view.number
+    }
+}
+
+impl Peer {
+    fn new(incarnation: Incarnation, now: Instant, granted_until: Instant) -> Self {
+        Self {
+            incarnation,
+            heard: now,
+            is_closed: false,
+            is_dead: false,
+            view: ViewNumber(0),
+            received: 0,
+            granted: 0,
+            granted_until,
+            sent: 0,
+            unanswered: VecDeque::new(),
+            held_until: Instant(0),
+            row: None,
+        }
+    }
+
+    fn is_heard(&self, now: Instant, config: &DetectorConfig) -> bool {
+        !self.is_dead && !self.is_closed && now.since(self.heard) < config.silence_max()
+    }
+
+    fn row_came(&self) -> Option<Instant> {
+        self.row.as_ref().map(|(_, came)| *came)
+    }
+
+    /// Its row, unless it is as old as its sender would be silent.
+    fn fresh_row(&self, now: Instant, config: &DetectorConfig) -> Option<&LinkRow> {
+        let (row, came) = self.row.as_ref()?;
+        (now.since(*came) < config.silence_max() && !self.is_dead).then_some(row)
+    }
+}
+
+#[cfg(test)]
+mod tests;

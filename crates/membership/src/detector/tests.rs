@@ -1,0 +1,144 @@
+use super::*;
+use protocol::NodeInfo;
+use protocol::control::GroupId;
+
+const CONFIG: DetectorConfig = DetectorConfig::DEFAULT;
+const A: NodeId = NodeId(1);
+const B: NodeId = NodeId(2);
+
+fn info(node: NodeId, incarnation: u32) -> NodeInfo {
+    NodeInfo {
+        node,
+        incarnation: Incarnation(incarnation),
+        role: NodeRole::Data,
+        host: String::new(),
+        ldm_count: 1,
+        tc_count: 1,
+        query_count: 0,
+        sql_count: 1,
+    }
+}
+
+/// A alone; B, in its second life, joins; both are in sync; B alone.
+fn views() -> [Arc<View>; 4] {
+    let first = View::first(GroupId(1), vec![info(A, 1), info(B, 1)], 2, 1);
+    let alone = succession::without(&first, &[B]).unwrap();
+    let joining = succession::with_joining(&alone, &info(B, 2)).unwrap();
+    let both = succession::with_in_sync(&joining, B).unwrap();
+    let other = succession::without(&both, &[A]).unwrap();
+    [alone, joining, both, other].map(Arc::new)
+}
+
+fn at(milliseconds: u64) -> Instant {
+    Instant(1_000_000_000) + Duration::from_millis(milliseconds)
+}
+
+fn heartbeat(outputs: &mut DetectorOutputs, to: NodeId) -> Heartbeat {
+    let heartbeats = std::mem::take(&mut outputs.heartbeats);
+    heartbeats.into_iter().find(|(node, _)| *node == to).expect("a heartbeat").1
+}
+
+#[test]
+fn who_was_alone_needs_the_grants_of_who_joins() {
+    let [alone, joining, ..] = views();
+    let mut a = Detector::new(A, Incarnation(1), CONFIG, alone, at(0));
+    assert_eq!(a.read_until(), Instant::FAR_FUTURE);
+    a.install(at(10), joining);
+    assert!(a.may_read(at(100)));
+    assert!(!a.may_read(at(10) + CONFIG.lease()));
+}
+
+#[test]
+fn who_comes_in_sync_waits_for_no_witness() {
+    let witness = NodeInfo { role: NodeRole::Management, ..info(NodeId(65), 1) };
+    let first = View::first(GroupId(1), vec![info(A, 1), info(B, 1), witness], 2, 1);
+    let alone = succession::without(&first, &[B]).unwrap();
+    let joining = succession::with_joining(&alone, &info(B, 2)).unwrap();
+    let both = succession::with_in_sync(&joining, B).unwrap();
+    let mut b = Detector::new(B, Incarnation(2), CONFIG, Arc::new(joining), at(0));
+    b.install(at(500), Arc::new(both));
+    assert!(b.writable_at() <= at(500));
+}
+
+#[test]
+fn what_a_dead_life_was_granted_is_over_in_its_next_life() {
+    let [.., both, _] = views();
+    for is_proved in [false, true] {
+        // A lets B's second life read; it ends; the view without it; then its third life joins.
+        let mut a = Detector::new(A, Incarnation(1), CONFIG, Arc::clone(&both), at(0));
+        let mut outputs = DetectorOutputs::default();
+        let row = LinkRow { node: B, incarnation: Incarnation(2), number: 1, hears: vec![A] };
+        let beat = Heartbeat { view: both.number, sequence: 1, granted: 0, rows: vec![row] };
+        assert!(a.on_heartbeat(at(10), B, Incarnation(2), beat, &mut outputs));
+        a.on_deadline(at(50), &mut outputs);
+        let end = at(50) + CONFIG.lease();
+        assert_eq!(a.granted_until(B), end);
+        if is_proved {
+            a.on_proved_dead(at(60), B, Incarnation(2), &mut outputs);
+        }
+        let alone = succession::without(&both, &[B]).unwrap();
+        let again = succession::with_joining(&alone, &info(B, 3)).unwrap();
+        a.install(at(70), Arc::new(alone));
+        a.install(at(80), Arc::new(again));
+        assert_eq!(a.writable_at() > at(80), !is_proved);
+    }
+}
+
+#[test]
+fn who_comes_in_sync_honours_what_the_others_take_as_given() {
+    let [_, joining, both, other] = views();
+    for learned in [[Some(both), Some(Arc::clone(&other))], [None, Some(other)]] {
+        let mut b = Detector::new(B, Incarnation(2), CONFIG, Arc::clone(&joining), at(0));
+        for view in learned.into_iter().flatten() {
+            b.install(at(500), view);
+        }
+        assert_eq!(b.writable_at(), at(500) + CONFIG.lease());
+    }
+}
+
+#[test]
+fn who_does_not_know_the_view_is_not_let_read() {
+    let [_, joining, both, _] = views();
+    let mut a = Detector::new(A, Incarnation(1), CONFIG, Arc::clone(&joining), at(0));
+    let mut b = Detector::new(B, Incarnation(2), CONFIG, Arc::clone(&both), at(0));
+    let (mut from_a, mut from_b) = (DetectorOutputs::default(), DetectorOutputs::default());
+
+    a.on_deadline(at(0), &mut from_a);
+    assert!(b.on_heartbeat(at(1), A, Incarnation(1), heartbeat(&mut from_a, B), &mut from_b));
+    b.on_deadline(at(50), &mut from_b);
+    assert_eq!(heartbeat(&mut from_b, A).granted, 0);
+
+    a.install(at(60), both);
+    a.on_deadline(at(60), &mut from_a);
+    assert!(b.on_heartbeat(at(61), A, Incarnation(1), heartbeat(&mut from_a, B), &mut from_b));
+    b.on_deadline(at(100), &mut from_b);
+    assert_eq!(heartbeat(&mut from_b, A).granted, 2);
+}
+
+/// B says that it does not hear C, which it did not know yet, and is silent from then on.
+#[test]
+fn nobody_leaves_for_the_last_words_of_the_dead() {
+    const C: NodeId = NodeId(3);
+    let view = View::first(GroupId(1), vec![info(A, 1), info(B, 1), info(C, 1)], 3, 1);
+    let mut a = Detector::new(A, Incarnation(1), CONFIG, Arc::new(view), at(0));
+    let mut outputs = DetectorOutputs::default();
+    let says = |node, number, hears: &[NodeId]| {
+        let row = LinkRow { node, incarnation: Incarnation(1), number, hears: hears.to_vec() };
+        Heartbeat { view: ViewNumber(1), sequence: number, granted: 0, rows: vec![row] }
+    };
+    for (milliseconds, number) in [(1, 1), (25, 2)] {
+        let heartbeat = says(B, number, &[A]);
+        assert!(a.on_heartbeat(at(milliseconds), B, Incarnation(1), heartbeat, &mut outputs));
+    }
+    let mut leavers = None;
+    for milliseconds in (30..600).step_by(10) {
+        if milliseconds % 50 == 0 {
+            let hears: &[NodeId] = if milliseconds < 200 { &[A, B] } else { &[A] };
+            let heartbeat = says(C, milliseconds / 50, hears);
+            assert!(a.on_heartbeat(at(milliseconds), C, Incarnation(1), heartbeat, &mut outputs));
+        }
+        a.on_deadline(at(milliseconds), &mut outputs);
+        leavers = leavers.or(outputs.leavers.take());
+    }
+    assert_eq!(leavers, Some(vec![B]));
+}

@@ -1,0 +1,116 @@
+//! Deliberate bugs of the control plane, one at a time, behind the feature `mutants`: the simulator must catch each of them.
+
+/// A bug that can be planted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Mutant {
+    /// A follower answers before its log is on disk.
+    AnswerBeforeFlush,
+    /// A voter whose log is lost goes on under its old id.
+    EmptyVoterVotes,
+    /// A view is taken without comparing what it was made from.
+    ViewsUncompared,
+    /// A hole in the log is taken for a torn end.
+    DamageTakenForTornEnd,
+    /// A snapshot that was lost on the way is waited for without end.
+    LostSnapshotAwaited,
+    /// What is committed is not written with the log, and a change of voters takes effect all the same.
+    VotersFallBack,
+    /// Voters refuse those whom they outrank, as Raft's own priorities do.
+    RankRefusesVotes,
+    /// A node may read from the moment when it hears of a grant, instead of that of its request.
+    LeaseFromAnswer,
+    /// A cut that others do not see counts at once.
+    CutsUndebounced,
+    /// Whoever is silent here must leave, whatever others hear.
+    SilenceIsDeath,
+    /// A node reads whether or not the others let it.
+    ReadsWithoutGrants,
+    /// Who is suspected is let read all the same.
+    SuspectsAreGranted,
+    /// What was granted to the earlier life of a node does not count any more.
+    EarlierGrantsForgotten,
+    /// A witness that is proved dead is proposed for leaving with the others.
+    DeadWitnessLeaves,
+    /// Nobody waits for leases of nodes that were left out.
+    WritableAtOnce,
+    /// A node that a view leaves out goes on.
+    LeftOutStays,
+    /// A joining node asks to be in sync before it has all rows.
+    SyncWithoutCopy,
+    /// A node asks to be copied to before it is connected with all members.
+    JoinUnconnected,
+    /// The earlier life of a node that has started again is not made to leave.
+    EarlierLifeStays,
+    /// What a broken connection lost is not repaired by a view.
+    BrokenLinkNotRenewed,
+    /// Who comes in sync does not honour what the others took as granted when it joined.
+    FirstGrantForgotten,
+    /// A node is let read that does not know the newest view.
+    LaggardsAreGranted,
+    /// Nobody asks those that join whether it may read.
+    JoinersLetRead,
+    /// A join takes the place of any other life, however late it comes.
+    JoinReplacesAnything,
+    /// The first view does not wait for all voters.
+    FirstViewWithoutVoters,
+}
+
+/// Those of the failure detector.
+pub const OF_DETECTOR: [Mutant; 7] = [
+    Mutant::LeaseFromAnswer,
+    Mutant::CutsUndebounced,
+    Mutant::SilenceIsDeath,
+    Mutant::ReadsWithoutGrants,
+    Mutant::SuspectsAreGranted,
+    Mutant::EarlierGrantsForgotten,
+    Mutant::DeadWitnessLeaves,
+];
+
+/// Those of what binds both together, for clusters of nodes.
+pub const OF_MEMBERSHIP: [Mutant; 9] = [
+    Mutant::WritableAtOnce,
+    Mutant::LeftOutStays,
+    Mutant::SyncWithoutCopy,
+    Mutant::JoinUnconnected,
+    Mutant::EarlierLifeStays,
+    Mutant::BrokenLinkNotRenewed,
+    Mutant::FirstGrantForgotten,
+    Mutant::LaggardsAreGranted,
+    Mutant::JoinersLetRead,
+];
+
+/// Those of the control log.
+pub const OF_CONTROL_LOG: [Mutant; 9] = [
+    Mutant::AnswerBeforeFlush,
+    Mutant::EmptyVoterVotes,
+    Mutant::ViewsUncompared,
+    Mutant::DamageTakenForTornEnd,
+    Mutant::LostSnapshotAwaited,
+    Mutant::VotersFallBack,
+    Mutant::RankRefusesVotes,
+    Mutant::JoinReplacesAnything,
+    Mutant::FirstViewWithoutVoters,
+];
+
+#[cfg(feature = "mutants")]
+thread_local! {
+    static ACTIVE: std::cell::Cell<Option<Mutant>> = const { std::cell::Cell::new(None) };
+}
+
+/// Plants a bug on this thread, or none.
+#[cfg(feature = "mutants")]
+pub fn activate(mutant: Option<Mutant>) {
+    ACTIVE.with(|active| active.set(mutant));
+}
+
+/// Whether this bug is planted.
+#[inline]
+pub(crate) fn is(mutant: Mutant) -> bool {
+    #[cfg(feature = "mutants")]
+    return ACTIVE.with(|active| active.get() == Some(mutant));
+    #[cfg(not(feature = "mutants"))]
+    {
+        let _ = mutant;
+        false
+    }
+}

@@ -1,0 +1,187 @@
+//! Which view may follow which, and how the usual ones are made. Pure: the control log asks when it applies a change, proposers ask before.
+//!
+//! Invariants that a legal step keeps (replication.md of the design):
+//! - views are numbered without gaps;
+//! - I5: every replica group keeps an in-sync member, and every primary is one;
+//! - I4, the part that a view can show: who enters the in-sync set was *joining* in the view before, in the same life. (That it has caught
+//!   up, and that the members have confirmed that they need it, is what the proposer must know.)
+//! - a member that stays in sync stays in the same life: rows of an earlier process start exist nowhere;
+//! - the founding stays;
+//! - a partition's group and rank never change: they say which `ldm` of a node owns it.
+//!
+//! Deliberately not here: adding replica groups (they need their own steps), and who is suspected (`detector`).
+
+use protocol::{GroupView, NodeInfo, PartitionPlace, View};
+use std::collections::BTreeMap;
+use types::{Incarnation, NodeId, ViewNumber};
+
+/// Why a view may not follow another.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Illegal {
+    /// Another view came first: make a new proposal from that one.
+    Overtaken,
+    /// A group would lose its last in-sync member (I5).
+    NotViable,
+    /// A member would be in sync without having joined (I4).
+    NotJoined,
+    /// A member would change its life, or have one that nobody was given.
+    WrongLife,
+    /// Groups, replicas or partitions do not fit together.
+    Malformed,
+}
+
+/// Whether `next` may follow `view`; `lives` are the newest incarnations that were given out.
+pub fn check(view: &View, next: &View, lives: &BTreeMap<NodeId, Incarnation>) -> Result<(), Illegal> {
+    if view.number.0.checked_add(1) != Some(next.number.0) {
+        return Err(Illegal::Overtaken);
+    }
+    check_lives(next, lives)?;
+    let is_alike = next.founding == view.founding
+        && next.groups.len() == view.groups.len()
+        && next.partitions.len() == view.partitions.len();
+    let stays = |(before, after): (&PartitionPlace, &PartitionPlace)| {
+        before.group == after.group && before.rank == after.rank
+    };
+    if !is_alike || !view.partitions.iter().zip(&next.partitions).all(stays) {
+        return Err(Illegal::Malformed);
+    }
+    for (before, after) in view.groups.iter().zip(&next.groups) {
+        check_group(view, next, before, after)?;
+    }
+    if next.is_well_formed() { Ok(()) } else { Err(Illegal::Malformed) }
+}
+
+fn check_lives(next: &View, lives: &BTreeMap<NodeId, Incarnation>) -> Result<(), Illegal> {
+    let given = |info: &NodeInfo| {
+        info.incarnation == Incarnation(0)
+            || lives.get(&info.node).is_some_and(|newest| info.incarnation <= *newest)
+    };
+    if next.nodes.iter().all(given) { Ok(()) } else { Err(Illegal::WrongLife) }
+}
+
+fn check_group(view: &View, next: &View, before: &GroupView, after: &GroupView) -> Result<(), Illegal> {
+    if before.replicas != after.replicas {
+        return Err(Illegal::Malformed);
+    }
+    if after.in_sync.is_empty() {
+        return Err(Illegal::NotViable);
+    }
+    let life = |view: &View, node: NodeId| view.node(node).map(|info| info.incarnation);
+    for node in &after.in_sync {
+        if !before.in_sync.contains(node) && !before.joining.contains(node) {
+            return Err(Illegal::NotJoined);
+        }
+        if life(view, *node) != life(next, *node) || life(next, *node).is_none() {
+            return Err(Illegal::WrongLife);
+        }
+    }
+    let newly_restorable = after.restorable.iter().filter(|node| !before.restorable.contains(node));
+    if newly_restorable.clone().any(|node| !after.in_sync.contains(node)) {
+        return Err(Illegal::NotJoined);
+    }
+    Ok(())
+}
+
+/// The view that follows when these nodes are gone; None if a group would be left without an in-sync member (I5).
+#[must_use]
+pub fn without(view: &View, gone: &[NodeId]) -> Option<View> {
+    let mut next = follow(view);
+    for group in &mut next.groups {
+        group.in_sync.retain(|node| !gone.contains(node));
+        group.joining.retain(|node| !gone.contains(node));
+        if group.in_sync.is_empty() {
+            return None;
+        }
+    }
+    for index in 0..next.partitions.len() {
+        let place = next.partitions[index];
+        let group = &next.groups[usize::from(place.group)];
+        if !group.in_sync.contains(&place.primary) {
+            let heir = least_busy(&next, usize::from(place.group));
+            next.partitions[index].primary = heir;
+        }
+    }
+    Some(next)
+}
+
+/// The same members once more. Every view begins new streams between replicas, so this repairs what a broken connection lost.
+#[must_use]
+pub fn renewed(view: &View) -> View {
+    follow(view)
+}
+
+/// The view in which a node, in its newest life, is being copied to in all its groups. None while a group still counts it as in sync.
+#[must_use]
+pub fn with_joining(view: &View, info: &NodeInfo) -> Option<View> {
+    let mut next = follow(view);
+    if view.groups.iter().any(|group| group.in_sync.contains(&info.node)) {
+        return None;
+    }
+    for group in next.groups.iter_mut().filter(|group| group.replicas.contains(&info.node)) {
+        group.restorable.retain(|node| *node != info.node);
+        if !group.joining.contains(&info.node) {
+            group.joining.push(info.node);
+        }
+    }
+    let known = next.nodes.iter_mut().find(|known| known.node == info.node)?;
+    known.clone_from(info);
+    Some(next)
+}
+
+/// The view in which a joining node is in sync in all its groups; the proposer knows that it has caught up and is needed by all (I4).
+#[must_use]
+pub fn with_in_sync(view: &View, node: NodeId) -> Option<View> {
+    let mut next = follow(view);
+    let mut is_joining = false;
+    for group in next.groups.iter_mut().filter(|group| group.joining.contains(&node)) {
+        is_joining = true;
+        group.joining.retain(|joining| *joining != node);
+        group.in_sync.push(node);
+        // The order of replicas is the configured one, so that every view lists them alike.
+        let order = group.replicas.clone();
+        group.in_sync.sort_by_key(|member| order.iter().position(|replica| replica == member));
+    }
+    is_joining.then_some(next)
+}
+
+/// The view in which primaries are spread evenly over in-sync members; None if they are.
+#[must_use]
+pub fn with_spread_primaries(view: &View) -> Option<View> {
+    let mut next = follow(view);
+    for group in 0..next.groups.len() {
+        while let Some((partition, heir)) = one_to_move(&next, group) {
+            next.partitions[partition].primary = heir;
+        }
+    }
+    (next.partitions != view.partitions).then_some(next)
+}
+
+/// A partition of the busiest member that the least busy one should lead.
+fn one_to_move(view: &View, group: usize) -> Option<(usize, NodeId)> {
+    let heir = least_busy(view, group);
+    let busiest = *view.groups[group].in_sync.iter().max_by_key(|node| primaries(view, group, **node))?;
+    if primaries(view, group, busiest) <= primaries(view, group, heir) + 1 {
+        return None;
+    }
+    let led = |place: &PartitionPlace| usize::from(place.group) == group && place.primary == busiest;
+    // The last one: the first ones were its own at the beginning.
+    Some((view.partitions.iter().rposition(led)?, heir))
+}
+
+fn least_busy(view: &View, group: usize) -> NodeId {
+    let members = &view.groups[group].in_sync;
+    stdx::require!(!members.is_empty(), "a group without in-sync members");
+    members.iter().min_by_key(|node| primaries(view, group, **node)).copied().unwrap_or(NodeId(0))
+}
+
+fn primaries(view: &View, group: usize, node: NodeId) -> usize {
+    let led = |place: &&PartitionPlace| usize::from(place.group) == group && place.primary == node;
+    view.partitions.iter().filter(led).count()
+}
+
+fn follow(view: &View) -> View {
+    View { number: ViewNumber(view.number.0 + 1), ..view.clone() }
+}
+
+#[cfg(test)]
+mod tests;

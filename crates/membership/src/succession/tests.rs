@@ -1,0 +1,91 @@
+use super::*;
+use protocol::NodeRole;
+use protocol::control::GroupId;
+
+fn info(node: u16, incarnation: u32) -> NodeInfo {
+    NodeInfo {
+        node: NodeId(node),
+        incarnation: Incarnation(incarnation),
+        role: NodeRole::Data,
+        host: String::new(),
+        ldm_count: 1,
+        tc_count: 1,
+        query_count: 0,
+        sql_count: 1,
+    }
+}
+
+/// Four nodes in two groups, two partitions per node.
+fn first() -> View {
+    View::first(GroupId(1), (1..=4).map(|node| info(node, u32::from(node))).collect(), 2, 2)
+}
+
+fn lives() -> BTreeMap<NodeId, Incarnation> {
+    (1..=4).map(|node| (NodeId(node), Incarnation(u32::from(node)))).collect()
+}
+
+#[test]
+fn a_lost_node_leaves_and_its_primaries_go_to_who_is_left() {
+    let view = first();
+    let next = without(&view, &[NodeId(1)]).unwrap();
+    assert_eq!(check(&view, &next, &lives()), Ok(()));
+    assert!(next.partitions.iter().all(|place| place.primary != NodeId(1)));
+    assert!(next.partitions.iter().zip(&view.partitions).all(|(after, before)| after.rank == before.rank));
+    assert_eq!(next.epoch_master(), Some(NodeId(2)));
+    assert_eq!(without(&next, &[NodeId(2)]), None);
+    assert!(without(&next, &[NodeId(3)]).is_some());
+}
+
+#[test]
+fn a_node_comes_back_in_a_new_life_through_joining() {
+    let view = first();
+    let away = without(&view, &[NodeId(2)]).unwrap();
+    let mut lives = lives();
+    lives.insert(NodeId(2), Incarnation(9));
+    let joining = with_joining(&away, &info(2, 9)).unwrap();
+    assert_eq!(check(&away, &joining, &lives), Ok(()));
+    let back = with_in_sync(&joining, NodeId(2)).unwrap();
+    assert_eq!(check(&joining, &back, &lives), Ok(()));
+    assert_eq!(back.groups[1].in_sync, [NodeId(1), NodeId(2)]);
+    let spread = with_spread_primaries(&back).unwrap();
+    assert_eq!(check(&back, &spread, &lives), Ok(()));
+    let led = |node| spread.user_partitions().filter(|id| spread.place(*id).unwrap().primary == node).count();
+    assert_eq!(led(NodeId(1)), led(NodeId(2)));
+    assert_eq!(with_spread_primaries(&spread), None);
+}
+
+#[test]
+fn illegal_steps_are_refused() {
+    let view = first();
+    let away = without(&view, &[NodeId(2)]).unwrap();
+    let change = |change: fn(&mut View)| {
+        let mut next = View { number: ViewNumber(3), ..away.clone() };
+        change(&mut next);
+        check(&away, &next, &lives())
+    };
+    assert_eq!(change(|_| {}), Ok(()));
+    assert_eq!(change(|next| next.number = ViewNumber(2)), Err(Illegal::Overtaken));
+    assert_eq!(change(|next| next.number = ViewNumber(4)), Err(Illegal::Overtaken));
+    // In sync without having joined.
+    assert_eq!(change(|next| next.groups[1].in_sync.push(NodeId(2))), Err(Illegal::NotJoined));
+    assert_eq!(change(|next| next.groups[1].in_sync.clear()), Err(Illegal::NotViable));
+    // A member that changes its life, or has one that nobody was given.
+    assert_eq!(change(|next| next.nodes[0].incarnation = Incarnation(0)), Err(Illegal::WrongLife));
+    assert_eq!(change(|next| next.nodes[1].incarnation = Incarnation(7)), Err(Illegal::WrongLife));
+    // A primary that is not in sync, a partition that moves, a stranger, a member twice.
+    assert_eq!(change(|next| next.partitions[1].primary = NodeId(2)), Err(Illegal::Malformed));
+    assert_eq!(change(|next| next.partitions[1].rank += 1), Err(Illegal::Malformed));
+    assert_eq!(change(|next| next.partitions[1].group = 77), Err(Illegal::Malformed));
+    assert_eq!(change(|next| next.groups[1].joining.push(NodeId(3))), Err(Illegal::Malformed));
+    assert_eq!(change(|next| next.groups[1].in_sync.push(NodeId(1))), Err(Illegal::Malformed));
+    assert_eq!(change(|next| next.groups[1].joining.push(NodeId(1))), Err(Illegal::Malformed));
+    assert_eq!(change(|next| next.groups[1].restorable.push(NodeId(2))), Err(Illegal::NotJoined));
+    assert_eq!(change(|next| drop(next.groups.pop())), Err(Illegal::Malformed));
+    assert_eq!(change(|next| next.nodes.reverse()), Err(Illegal::Malformed));
+}
+
+#[test]
+fn who_is_in_sync_cannot_join() {
+    assert_eq!(with_joining(&first(), &info(1, 9)), None);
+    assert_eq!(with_in_sync(&first(), NodeId(1)), None);
+}

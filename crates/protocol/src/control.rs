@@ -1,0 +1,322 @@
+//! What the members of the control plane say to each other, and what its log holds. The argument is in `membership::control_log`.
+//!
+//! Raft's messages travel in this form, not as protobuf: each kind has exactly the fields that it needs, so that most wrong messages cannot
+//! be written down. Invariants: decoding is bounded (a frame's length, [`ENTRIES_MAX`], [`COMMAND_SIZE_MAX`], [`STATE_SIZE_MAX`]); every
+//! voter's message names its group, so that voters of a cluster that was founded anew never answer those of the old one.
+
+use crate::View;
+use crate::signal::JoinRequest;
+use std::sync::Arc;
+use types::{Epoch, Incarnation, NodeId};
+use wire_derive::Wire;
+
+/// Most entries in one message.
+pub const ENTRIES_MAX: usize = 1_024;
+/// Largest command: a view of the largest cluster takes a tenth of it.
+pub const COMMAND_SIZE_MAX: usize = 256 << 10;
+/// Largest snapshot of the replicated state.
+pub const STATE_SIZE_MAX: usize = 4 << 20;
+/// Most voters and learners at a time.
+pub const VOTERS_MAX: usize = 16;
+
+/// One copy of the control log. Never given twice: a node whose copy is lost comes back as another voter.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Wire)]
+pub struct VoterId(pub u64);
+
+impl std::fmt::Display for VoterId {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(formatter)
+    }
+}
+
+/// A founding of a cluster: a random number, drawn once.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Wire)]
+pub struct GroupId(pub u64);
+
+/// A change of the replicated state. Applying one twice, or late, does no harm: it is refused.
+#[derive(Clone, PartialEq, Eq, Debug, Wire)]
+pub enum Command {
+    /// A process start asks for an incarnation.
+    Join {
+        /// The node.
+        node: NodeId,
+        /// What it is.
+        join: Box<JoinRequest>,
+        /// Compare-and-set: the node's newest life when the first copy of the log got this. (A request of a process that is gone may be on its way
+        /// for long; it must not take the place of its successor.)
+        replaces: Incarnation,
+    },
+    /// Compare-and-set: `next` follows the newest view, or this is void.
+    ChangeView {
+        /// The whole next view; its number is one more than that of the view it was made from.
+        next: Arc<View>,
+    },
+    /// Compare-and-set: the `number`-th system restart begins from this cut.
+    RecordRestart {
+        /// One more than the last.
+        number: u32,
+        /// What is above it is cut off at every replica.
+        cut: Epoch,
+    },
+}
+
+/// A change of who votes. One at a time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Wire)]
+pub struct VoterChange {
+    /// Which voter.
+    pub voter: VoterId,
+    /// Where it lives.
+    pub node: NodeId,
+    /// The process start that asked: a repeated question gets the same voter.
+    pub start: u64,
+    /// What happens to it.
+    pub step: VoterStep,
+}
+
+/// What happens to a voter.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Wire)]
+pub enum VoterStep {
+    /// A new copy: it gets the log and does not count.
+    AddLearner,
+    /// It has caught up: it counts.
+    Promote,
+    /// It is lost, or not wanted any more.
+    Remove,
+}
+
+/// What an entry of the log means.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Wire)]
+pub enum EntryKind {
+    /// `data` is an encoded [`Command`], or empty: a new leader's first entry.
+    Command,
+    /// `data` is an encoded [`VoterChange`].
+    VoterChange,
+}
+
+/// An entry of the log.
+#[derive(Clone, PartialEq, Eq, Debug, Wire)]
+pub struct LogEntry {
+    /// The leader's term.
+    pub term: u64,
+    /// Its place.
+    pub index: u64,
+    /// What `data` is.
+    pub kind: EntryKind,
+    /// The encoded change.
+    pub data: Arc<[u8]>,
+}
+
+/// What a voter must not forget between two terms.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Wire)]
+pub struct HardState {
+    /// The newest term it has seen.
+    pub term: u64,
+    /// Whom it voted for in that term; 0 for nobody.
+    pub vote: u64,
+    /// The last entry that it knows to be committed.
+    pub commit: u64,
+}
+
+/// The replicated state after the entry `index`, in place of all entries up to it.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Wire)]
+pub struct LogSnapshot {
+    /// The last entry it covers; 0: nothing.
+    pub index: u64,
+    /// That entry's term.
+    pub term: u64,
+    /// Who votes.
+    pub voters: Vec<VoterId>,
+    /// Who follows.
+    pub learners: Vec<VoterId>,
+    /// The encoded state.
+    pub state: Arc<[u8]>,
+}
+
+impl Default for LogEntry {
+    fn default() -> Self {
+        Self { term: 0, index: 0, kind: EntryKind::Command, data: Arc::from([]) }
+    }
+}
+
+/// Which vote is meant.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Wire)]
+pub enum Poll {
+    /// "Would you vote for me?": changes nothing at the one who is asked.
+    PreVote,
+    /// "Vote for me."
+    Vote,
+    /// "Vote for me although you hear your leader": it is gone, or asked for this.
+    Urgent,
+}
+
+/// Raft's messages.
+#[derive(Clone, PartialEq, Eq, Debug, Wire)]
+pub enum VoterBody {
+    /// Entries that follow the entry `index` of term `log_term`.
+    Append {
+        /// The entry before the first one.
+        index: u64,
+        /// Its term.
+        log_term: u64,
+        /// What is committed at the leader.
+        commit: u64,
+        /// The entries.
+        entries: Vec<LogEntry>,
+    },
+    /// On disk up to `index`.
+    AppendDone {
+        /// The last entry that is the leader's and on disk.
+        index: u64,
+        /// What is committed here.
+        commit: u64,
+    },
+    /// There is no such entry `index` here.
+    AppendRefused {
+        /// The `index` of the append.
+        index: u64,
+        /// Try behind this entry.
+        hint: u64,
+        /// Its term.
+        hint_term: u64,
+        /// What is committed here.
+        commit: u64,
+    },
+    /// The leader is there.
+    Heartbeat {
+        /// What is committed, as far as the receiver has it.
+        commit: u64,
+    },
+    /// So is the follower.
+    HeartbeatDone {
+        /// What is committed here.
+        commit: u64,
+    },
+    /// A candidate asks.
+    Vote {
+        /// For what.
+        poll: Poll,
+        /// Its last entry.
+        index: u64,
+        /// That entry's term.
+        log_term: u64,
+        /// What it knows to be committed.
+        commit: u64,
+        /// That entry's term.
+        commit_term: u64,
+    },
+    /// An answer to a candidate.
+    VoteDone {
+        /// For what (`Urgent` is answered as `Vote`).
+        poll: Poll,
+        /// Yes.
+        granted: bool,
+        /// What is committed here, with a no.
+        commit: u64,
+        /// That entry's term.
+        commit_term: u64,
+    },
+    /// In place of entries that the leader has no more.
+    Snapshot(LogSnapshot),
+    /// From the leader: take over.
+    CampaignNow,
+}
+
+/// From voter to voter.
+#[derive(Clone, PartialEq, Eq, Debug, Wire)]
+pub struct VoterMessage {
+    /// The founding.
+    pub group: GroupId,
+    /// The sender.
+    pub from: VoterId,
+    /// The receiver.
+    pub to: VoterId,
+    /// The sender's term (the term it asks for, in a vote).
+    pub term: u64,
+    /// What it says.
+    pub body: VoterBody,
+}
+
+/// Between nodes, about the control log.
+#[derive(Clone, PartialEq, Eq, Debug, Wire)]
+pub enum ControlMessage {
+    /// Raft.
+    Voter(VoterMessage),
+    /// Please decide this. No answer (but to a join): who wants to know looks at what is decided, and asks again.
+    Propose {
+        /// What.
+        command: Box<Command>,
+        /// It was handed on by a voter already: it goes to no third one.
+        is_forwarded: bool,
+    },
+    /// A node without a log wants to hold one.
+    VoterWanted {
+        /// The node.
+        node: NodeId,
+        /// Its process start.
+        start: u64,
+        /// As in `Propose`.
+        is_forwarded: bool,
+    },
+    /// "I have no log either": an answer to `VoterWanted`. Where nobody has one, the first candidate may found the cluster.
+    NoLog {
+        /// The process start that asked.
+        start: u64,
+    },
+    /// An answer to a proposal to join: it is decided.
+    Joined {
+        /// The process start that asked.
+        start: u64,
+        /// Its life.
+        incarnation: Incarnation,
+    },
+    /// Another answer: it will never be. The text is for people.
+    JoinRefused {
+        /// The process start that asked.
+        start: u64,
+        /// Why.
+        reason: String,
+    },
+    /// It is this voter.
+    VoterGranted {
+        /// The founding.
+        group: GroupId,
+        /// The voter.
+        voter: VoterId,
+        /// The process start that asked.
+        start: u64,
+    },
+    /// A voter that hears from nobody asks whether it still is one. No answer, but `VoterRemoved`.
+    VoterCheck {
+        /// The founding.
+        group: GroupId,
+        /// The voter.
+        voter: VoterId,
+    },
+    /// The receiver's voter has been removed for good: its log is void.
+    VoterRemoved {
+        /// The founding.
+        group: GroupId,
+        /// The voter.
+        voter: VoterId,
+    },
+}
+
+/// A write to the file of the control log. One is on its way at a time; it is done when it is on disk.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LogWrite {
+    /// Named again when it is done.
+    pub ticket: u64,
+    /// Where.
+    pub place: LogPlace,
+    /// Whole blocks.
+    pub bytes: Vec<u8>,
+}
+
+/// Where a write goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LogPlace {
+    /// Behind what is there: nothing that was written before is touched.
+    At(u64),
+    /// In place of the whole file, all or nothing.
+    NewFile,
+}

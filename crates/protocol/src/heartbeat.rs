@@ -1,0 +1,35 @@
+//! What every member says to every other one, all the time: "I am here, this is my view, this is whom I hear, and so long you may read".
+//!
+//! The argument is in `membership::detector`. Bounded: rows name members of the view only, at most [`ROWS_MAX`] of them.
+
+use types::{Incarnation, NodeId, ViewNumber};
+use wire_derive::Wire;
+
+/// Most rows, and most nodes in a row.
+pub const ROWS_MAX: usize = 256;
+
+/// Whom a node hears.
+#[derive(Clone, PartialEq, Eq, Debug, Wire)]
+pub struct LinkRow {
+    /// The node.
+    pub node: NodeId,
+    /// Its life: a row of an earlier one is void.
+    pub incarnation: Incarnation,
+    /// Rows of a life are numbered: a higher one is newer.
+    pub number: u64,
+    /// By id, without itself.
+    pub hears: Vec<NodeId>,
+}
+
+/// From member to member, every interval.
+#[derive(Clone, PartialEq, Eq, Debug, Wire)]
+pub struct Heartbeat {
+    /// The newest committed view that the sender knows: a receiver that is behind fetches it.
+    pub view: ViewNumber,
+    /// Counts the sender's heartbeats to this receiver, from 1.
+    pub sequence: u64,
+    /// The receiver's newest heartbeat that the sender has got *and grants on* (I3); 0: none.
+    pub granted: u64,
+    /// The sender's own row, then those it has from others, while not everybody hears everybody.
+    pub rows: Vec<LinkRow>,
+}

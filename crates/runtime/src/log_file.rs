@@ -1,0 +1,156 @@
+//! The file of a node's control log on a real disk: it does the writes that `membership` asks for, and knows nothing of their content.
+//!
+//! `control.log` in the node's data directory. A write at an offset is on disk when it returns (`fdatasync` into space that was written with zeros
+//! when the file was made, so that no metadata has to follow it). A new file is written beside the old one, synced, and renamed over it; then
+//! the directory is synced: after a crash there is the old file or the new one.
+//!
+//! Invariants: one process has the file (an advisory lock on the directory's `control.lock`, which goes with the process); after an error
+//! nothing more is written, whatever is asked: a failed sync is never retried, the node dies.
+//!
+//! A node's writes are done by a thread of their own (`io`), one after the other: [`begin`] starts it, [`LogWriter`] is what the thread of `membership` has
+//! of it. The thread ends when that is dropped.
+
+use crate::process::{External, Process};
+use protocol::Severity;
+use protocol::control::{LogPlace, LogWrite};
+use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, mpsc};
+use std::thread::JoinHandle;
+
+/// Zeros behind the first record of a new file: room for the records of some hundred changes.
+const PREALLOCATED_SIZE: usize = 1 << 20;
+/// A file beyond this is not read: it is not one of ours.
+const FILE_SIZE_MAX: u64 = 64 << 20;
+const NAME: &str = "control.log";
+const NEW_NAME: &str = "control.log.new";
+const LOCK_NAME: &str = "control.lock";
+/// The exit code of a node whose disk failed.
+const EXIT_CODE_DISK: u8 = 4;
+
+/// The file.
+#[derive(Debug)]
+pub struct LogFile {
+    directory: PathBuf,
+    file: Option<File>,
+    has_failed: bool,
+    _lock: File,
+}
+
+impl LogFile {
+    /// Throws an old file in this directory away, and opens it as if it had never been there (`--initial`).
+    pub fn open_anew(directory: &Path) -> io::Result<Self> {
+        let (mut log, _) = Self::open(directory)?;
+        log.file = None;
+        match std::fs::remove_file(directory.join(NAME)) {
+            Ok(()) => File::open(directory)?.sync_all()?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+        Ok(log)
+    }
+
+    /// Opens the file in this directory, which is made if it is not there: the file, and all its bytes (none if there is no file yet).
+    pub fn open(directory: &Path) -> io::Result<(Self, Vec<u8>)> {
+        DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+        let lock = private().write(true).create(true).truncate(false).open(directory.join(LOCK_NAME))?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let message = format!("another process uses {}", directory.display());
+                return Err(io::Error::new(io::ErrorKind::AddrInUse, message));
+            }
+            Err(TryLockError::Error(error)) => return Err(error),
+        }
+        let mut bytes = Vec::new();
+        let file = match private().read(true).write(true).open(directory.join(NAME)) {
+            Ok(file) => {
+                if file.metadata()?.len() > FILE_SIZE_MAX {
+                    return Err(io::Error::new(io::ErrorKind::InvalidData, "control.log is too long"));
+                }
+                (&file).read_to_end(&mut bytes)?;
+                Some(file)
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(error),
+        };
+        let log = Self { directory: directory.to_owned(), file, has_failed: false, _lock: lock };
+        Ok((log, bytes))
+    }
+
+    /// Does a write; it is on disk when this returns. After an error the node must die.
+    pub fn write(&mut self, write: &LogWrite) -> io::Result<()> {
+        if self.has_failed {
+            return Err(io::Error::other("an earlier write of the control log failed"));
+        }
+        let result = match write.place {
+            LogPlace::At(offset) => self.write_at(offset, &write.bytes),
+            LogPlace::NewFile => self.replace(&write.bytes),
+        };
+        self.has_failed = result.is_err();
+        result
+    }
+
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        let file = self.file.as_ref().ok_or_else(|| io::Error::other("control.log was not begun"))?;
+        file.write_all_at(bytes, offset)?;
+        file.sync_data()
+    }
+
+    fn replace(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let new = self.directory.join(NEW_NAME);
+        let mut file = private().read(true).write(true).create(true).truncate(true).open(&new)?;
+        file.write_all(bytes)?;
+        file.write_all(&vec![0; PREALLOCATED_SIZE])?;
+        file.sync_all()?;
+        std::fs::rename(&new, self.directory.join(NAME))?;
+        File::open(&self.directory)?.sync_all()?;
+        self.file = Some(file);
+        Ok(())
+    }
+}
+
+/// Where the thread of `membership` puts its writes.
+pub(crate) struct LogWriter {
+    writes: mpsc::Sender<LogWrite>,
+}
+
+impl LogWriter {
+    /// Asks for a write; `membership` has one on its way at a time, so nothing piles up.
+    pub(crate) fn write(&self, write: LogWrite) {
+        // Nobody takes it when the thread has ended, and then the node is about to.
+        let _ = self.writes.send(write);
+    }
+}
+
+/// Starts the thread that has the file.
+pub(crate) fn begin(mut file: LogFile, process: Arc<Process>) -> io::Result<(LogWriter, JoinHandle<()>)> {
+    let (writes, wanted) = mpsc::channel::<LogWrite>();
+    let body = move || {
+        for write in wanted {
+            match file.write(&write) {
+                Ok(()) => {
+                    process.threads[process.supervisor].tell(External::LogWritten { ticket: write.ticket });
+                }
+                Err(error) => {
+                    process.log(Severity::Error, format!("the control log cannot be written: {error}"));
+                    return process.exit(EXIT_CODE_DISK);
+                }
+            }
+        }
+    };
+    let thread = std::thread::Builder::new().name("io".to_owned()).spawn(body)?;
+    Ok((LogWriter { writes }, thread))
+}
+
+/// For the owner's eyes only: the log names hosts and, later, certificates.
+fn private() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.mode(0o600);
+    options
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,183 @@
+//! Worlds so small that everything that can happen in them is tried: every order of deliveries, every moment of every crash.
+//!
+//! ```text
+//! depth first: world --choice--> world --choice--> ... --> nothing is left to happen: what must hold at the end
+//!                        |            after each step: what must hold always
+//!                        +--> a state with a digest that was met before is not gone into again
+//! ```
+//! Blocks cannot be copied (they own memory): to try the next choice of an earlier moment, the world is made anew and the choices up to there are
+//! made again. What a schedule is, is the list of its choices; a failure prints it.
+//!
+//! `replicas`: commits over several partitions, view changes, takeovers, rejoins, between real ldms and tcs in their wrappers (the fence).
+//! `leases`: failure detectors with clocks that tick, and views that leave a node out.
+//!
+//! Invariants: a world's digest covers everything that decides what may happen next and what is checked; choices are listed in one order.
+//!
+//! Deliberately not here: partial-order reduction (most orders that commute meet in one digest), and time except as a counted choice.
+
+pub mod leases;
+pub mod replicas;
+
+use std::fmt::Debug;
+use stdx::FixedSet;
+
+/// A world small enough to try everything.
+pub trait SmallWorld {
+    /// Something that may happen next.
+    type Choice: Copy + Debug;
+
+    /// All that may happen now, in one order. Nothing: the schedule is over.
+    fn choices(&self) -> Vec<Self::Choice>;
+
+    /// Whether everything that has to happen has: what is left to choose are faults.
+    fn is_quiet(&self, choices: &[Self::Choice]) -> bool;
+
+    /// Lets it happen, and checks what must hold always.
+    fn apply(&mut self, choice: Self::Choice) -> Result<(), String>;
+
+    /// Checks what must hold when the world is quiet.
+    fn check_end(&self) -> Result<(), String>;
+
+    /// What decides everything that follows, as a number.
+    fn digest(&self) -> u64;
+}
+
+/// What an enumeration has met.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// Different states.
+    pub states: u64,
+    /// Steps from one state to another, the last into one that was known included.
+    pub steps: u64,
+    /// Quiet states: ends of schedules that were checked.
+    pub ends: u64,
+    /// The longest schedule.
+    pub depth: usize,
+    /// Everything was tried.
+    pub is_complete: bool,
+    /// What does not hold, and the schedule that shows it.
+    pub failure: Option<String>,
+}
+
+/// A moment on the way: what may happen in it, and how much of that was tried.
+struct Moment<C> {
+    choices: Vec<C>,
+    next: usize,
+}
+
+/// Tries everything, up to a number of states.
+pub fn explore<W: SmallWorld>(make: impl Fn() -> W, states_max: u64) -> Report {
+    let mut report = Report::default();
+    let mut seen: FixedSet<u64> = FixedSet::default();
+    let mut world = make();
+    seen.insert(world.digest());
+    let mut path: Vec<Moment<W::Choice>> = Vec::new();
+    match enter(&world, &mut report) {
+        Ok(moment) => path.push(moment),
+        Err(failure) => report.failure = Some(failure),
+    }
+    // How many choices of the path the world has made.
+    let mut made = 0;
+    while report.failure.is_none()
+        && let Some(moment) = path.last_mut()
+    {
+        let Some(choice) = moment.choices.get(moment.next).copied() else {
+            path.pop();
+            continue;
+        };
+        if report.states >= states_max {
+            return report;
+        }
+        moment.next += 1;
+        if made + 1 != path.len() {
+            world = make();
+            for moment in &path[..path.len() - 1] {
+                // It went well before.
+                let _ = world.apply(moment.choices[moment.next - 1]);
+            }
+        }
+        made = path.len();
+        report.steps += 1;
+        let entered = guarded(|| world.apply(choice)).and_then(|()| {
+            if !seen.insert(world.digest()) {
+                return Ok(None);
+            }
+            guarded(|| enter(&world, &mut report)).map(Some)
+        });
+        match entered {
+            Ok(None) => made = usize::MAX - 1,
+            Ok(Some(moment)) => {
+                path.push(moment);
+                report.depth = report.depth.max(path.len());
+            }
+            Err(failure) => {
+                let taken = path.iter().map(|moment| moment.choices[moment.next - 1]);
+                let schedule: Vec<String> = taken.map(|choice| format!("{choice:?}")).collect();
+                report.failure = Some(format!("{failure}\nafter {}", schedule.join("\n      ")));
+            }
+        }
+    }
+    report.is_complete = report.failure.is_none();
+    report
+}
+
+fn enter<W: SmallWorld>(world: &W, report: &mut Report) -> Result<Moment<W::Choice>, String> {
+    report.states += 1;
+    let choices = world.choices();
+    if world.is_quiet(&choices) {
+        report.ends += 1;
+        world.check_end()?;
+    }
+    Ok(Moment { choices, next: 0 })
+}
+
+/// A broken invariant of a block is a failure like any other.
+fn guarded<T>(work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(work))
+        .unwrap_or_else(|panic| Err(crate::scenario::text_of_panic(panic.as_ref())))
+}
+
+/// A world that can be asked for by name.
+#[derive(Clone, Copy, Debug)]
+pub struct Named {
+    /// What to ask for.
+    pub name: &'static str,
+    /// What it is.
+    pub about: &'static str,
+    /// Runs it, up to a number of states.
+    pub run: fn(u64) -> Report,
+}
+
+/// All of them.
+pub const WORLDS: &[Named] = &[
+    Named {
+        name: "commit-one",
+        about: "a one-primary commit on three replicas, and a crash of any node at any moment",
+        run: |states| explore(|| replicas::ReplicaWorld::new(&replicas::COMMIT_ONE), states),
+    },
+    Named {
+        name: "commit-two",
+        about: "a commit over two partitions on three replicas, and a crash of any node at any moment",
+        run: |states| explore(|| replicas::ReplicaWorld::new(&replicas::COMMIT_TWO), states),
+    },
+    Named {
+        name: "double-takeover",
+        about: "a commit over two partitions on three replicas, and two crashes at any moments",
+        run: |states| explore(|| replicas::ReplicaWorld::new(&replicas::DOUBLE_TAKEOVER), states),
+    },
+    Named {
+        name: "rejoin",
+        about: "a node is copied to while a row is changed and another deleted",
+        run: |states| explore(|| replicas::ReplicaWorld::new(&replicas::REJOIN), states),
+    },
+    Named {
+        name: "rejoin-cut",
+        about: "the same, and a crash of any node at any moment",
+        run: |states| explore(|| replicas::ReplicaWorld::new(&replicas::REJOIN_CUT), states),
+    },
+    Named {
+        name: "lease",
+        about: "two replicas and a witness: one stands still, is cut off or dies, and a view leaves it out",
+        run: |states| explore(leases::LeaseWorld::new, states),
+    },
+];

@@ -1,0 +1,236 @@
+//! Deliberate protocol bugs and who catches them: the proof that the checkers and the scenarios can fail.
+//!
+//! A bug is caught by a seed of a world if the run of that seed fails: a check does not hold, or an invariant of a block is broken. Every bug is
+//! looked for in the worlds in which its code runs, from seed 0 on.
+//!
+//! Invariants: [`KNOWN`] and [`UNCAUGHT`] name every bug once, together; a seed in [`KNOWN`] is where the last campaign found it first. (A change of
+//! the protocol moves seeds: then the bug is looked for again, and the campaign prints the new table.)
+//!
+//! Deliberately not here: what the bugs are (`transaction::mutants`, `membership::mutants`).
+
+use crate::control::run_control_seed;
+use crate::detect::run_detect_seed;
+use crate::exhaustive::WORLDS;
+use crate::scenario::{Scenario, run, text_of_panic};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// States of a small world that are tried for a bug.
+const STATES: u64 = 20_000;
+
+/// A world.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum WorldKind {
+    /// Whole clusters (`scenario`).
+    Cluster,
+    /// Control logs (`control`).
+    Control,
+    /// Whole clusters, each with a crash at a signal of the commit or the takeover.
+    Struck,
+    /// Failure detectors (`detect`).
+    Detect,
+    /// One in which everything is tried (`exhaustive`), by its name; its seed is how many states are.
+    Small(&'static str),
+}
+
+/// A bug of one of the crates.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Bug {
+    /// Of replicas and transactions.
+    Transaction(transaction::mutants::Mutant),
+    /// Of the control plane.
+    Membership(membership::mutants::Mutant),
+}
+
+/// Where a bug was caught.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Kill {
+    /// The world.
+    pub world: WorldKind,
+    /// Its seed.
+    pub seed: u64,
+    /// What the checker says.
+    pub checker: String,
+}
+
+/// Bugs with the first seed that catches them.
+pub const KNOWN: &[(&str, WorldKind, u64)] = &[
+    ("AckBeforeBackup", WorldKind::Cluster, 0),
+    ("BackupFallsBack", WorldKind::Cluster, 0),
+    ("CommitOnPartialPrepare", WorldKind::Cluster, 0),
+    ("LockForgotten", WorldKind::Cluster, 2),
+    ("StagedOwnerIgnored", WorldKind::Cluster, 0),
+    ("SavepointKeepsLast", WorldKind::Cluster, 0),
+    ("PublishSkipsLast", WorldKind::Cluster, 0),
+    ("BackupDropsOutcome", WorldKind::Cluster, 0),
+    ("SequenceReused", WorldKind::Cluster, 0),
+    ("OwnWritesUnseen", WorldKind::Cluster, 0),
+    ("GatherSkipped", WorldKind::Cluster, 51),
+    ("NotFenced", WorldKind::Cluster, 45),
+    ("RecoveryIgnoresMissing", WorldKind::Struck, 58),
+    ("MarkerForgotten", WorldKind::Struck, 26),
+    ("DecisionNotTold", WorldKind::Cluster, 51),
+    ("NotAskedAgain", WorldKind::Cluster, 94),
+    ("CopyOvertakesWrite", WorldKind::Cluster, 45),
+    ("CopyWithoutTombstones", WorldKind::Cluster, 45),
+    ("JoiningNotNeeded", WorldKind::Cluster, 23),
+    ("FirstBackupSuffices", WorldKind::Cluster, 4),
+    ("BackupsUncounted", WorldKind::Cluster, 0),
+    ("ForgottenAfterOne", WorldKind::Cluster, 10),
+    ("PreparedStaysStaged", WorldKind::Cluster, 5),
+    ("RowsKeepWaiters", WorldKind::Cluster, 1),
+    ("DeadlockUnnoticed", WorldKind::Cluster, 79),
+    ("EpochNotAdopted", WorldKind::Cluster, 0),
+    ("BackupStampsItself", WorldKind::Cluster, 0),
+    ("EpochClosedEarly", WorldKind::Cluster, 2),
+    ("LostCoordinatorKept", WorldKind::Cluster, 10),
+    ("LostSessionsKept", WorldKind::Cluster, 0),
+    ("AskedWhileEnding", WorldKind::Cluster, 11),
+    ("MarkerNotTakenOver", WorldKind::Cluster, 10),
+    ("CopySkipsPiece", WorldKind::Cluster, 0),
+    ("EarlySignalsDropped", WorldKind::Cluster, 0),
+    ("AnswerBeforeFlush", WorldKind::Control, 41),
+    ("EmptyVoterVotes", WorldKind::Control, 5),
+    ("ViewsUncompared", WorldKind::Control, 0),
+    ("DamageTakenForTornEnd", WorldKind::Control, 52),
+    ("LostSnapshotAwaited", WorldKind::Control, 5),
+    ("VotersFallBack", WorldKind::Control, 28),
+    ("RankRefusesVotes", WorldKind::Control, 0),
+    ("LeaseFromAnswer", WorldKind::Detect, 3),
+    ("CutsUndebounced", WorldKind::Detect, 5),
+    ("SilenceIsDeath", WorldKind::Detect, 2),
+    ("ReadsWithoutGrants", WorldKind::Detect, 0),
+    ("LeftOutStays", WorldKind::Cluster, 11),
+    ("SyncWithoutCopy", WorldKind::Cluster, 2),
+];
+
+/// Bugs that the last campaign did not catch; `docs/verification.md` says how far it looked, and why.
+pub const UNCAUGHT: &[&str] = &[
+    "LocksBeforeSettled",
+    "StagedElsewhereAccepted",
+    "CopyHalfPublished",
+    "EarlyCommitRecorded",
+    "RefusalCounted",
+    "StampsNotJoined",
+    "AbortToldUnrecorded",
+    "PreparesKeptAcrossViews",
+    "LocksOnlySurvive",
+    "OperationsUncounted",
+    "OldBindingCommits",
+    "SharedLocksAreFree",
+    "OrphanUnconfirmed",
+    "RecoveryAsksNobody",
+    "RecoveryKeptAcrossViews",
+    "ConsumedMeansNothing",
+    "ReplicatedOutOfOrder",
+    "OldStreamNamed",
+    "HeldBackRedone",
+    "DropToldUnrecorded",
+    "EarlyCommitLost",
+    "CopyLeavesWaiting",
+    "LeftOutHeard",
+    "SettledByOne",
+    "SuspectsAreGranted",
+    "EarlierGrantsForgotten",
+    "DeadWitnessLeaves",
+    "WritableAtOnce",
+    "JoinUnconnected",
+    "EarlierLifeStays",
+    "BrokenLinkNotRenewed",
+    "FirstGrantForgotten",
+    "LaggardsAreGranted",
+    "JoinersLetRead",
+    "JoinReplacesAnything",
+    "FirstViewWithoutVoters",
+    "LockUnleased",
+    "GivenUpCountsAsRecorded",
+    "LostSessionConfirms",
+    "UnknownForEver",
+    "DropToldEarly",
+];
+
+impl Bug {
+    /// All of them.
+    #[must_use]
+    pub fn all() -> Vec<Self> {
+        use membership::mutants::{OF_CONTROL_LOG, OF_DETECTOR, OF_MEMBERSHIP};
+        let membership = OF_DETECTOR.into_iter().chain(OF_CONTROL_LOG).chain(OF_MEMBERSHIP);
+        let transaction = transaction::mutants::ALL.into_iter().map(Self::Transaction);
+        transaction.chain(membership.map(Self::Membership)).collect()
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(self) -> String {
+        match self {
+            Self::Transaction(mutant) => format!("{mutant:?}"),
+            Self::Membership(mutant) => format!("{mutant:?}"),
+        }
+    }
+
+    /// The worlds in which its code runs; the smallest first.
+    #[must_use]
+    pub fn worlds(self) -> &'static [WorldKind] {
+        use membership::mutants::{OF_CONTROL_LOG, OF_DETECTOR};
+        match self {
+            Self::Membership(mutant) if OF_DETECTOR.contains(&mutant) => {
+                &[WorldKind::Detect, WorldKind::Small("lease"), WorldKind::Cluster]
+            }
+            Self::Membership(mutant) if OF_CONTROL_LOG.contains(&mutant) => {
+                &[WorldKind::Control, WorldKind::Cluster]
+            }
+            Self::Membership(_) => &[WorldKind::Cluster],
+            Self::Transaction(_) => &[
+                WorldKind::Cluster,
+                WorldKind::Struck,
+                WorldKind::Small("commit-one"),
+                WorldKind::Small("double-takeover"),
+                WorldKind::Small("rejoin-cut"),
+            ],
+        }
+    }
+
+    /// Runs a seed of a world with this bug: what the checker says, if it is caught.
+    #[must_use]
+    pub fn run(self, world: WorldKind, seed: u64) -> Option<String> {
+        self.plant(true);
+        let failure = failure_of(world, seed);
+        self.plant(false);
+        failure
+    }
+
+    fn plant(self, is_planted: bool) {
+        match self {
+            Self::Transaction(mutant) => transaction::mutants::activate(is_planted.then_some(mutant)),
+            Self::Membership(mutant) => membership::mutants::activate(is_planted.then_some(mutant)),
+        }
+    }
+
+    /// The first of so many seeds that catches it, and passes without it; in its worlds of this name, if there is one.
+    #[must_use]
+    pub fn first_kill(self, seeds: u64, world: Option<&str>) -> Option<Kill> {
+        let of_world = |world: &WorldKind| {
+            let mut tried = if matches!(world, WorldKind::Small(_)) { STATES..STATES + 1 } else { 0..seeds };
+            tried.find_map(|seed| {
+                let kill = self.run(*world, seed).map(|checker| Kill { world: *world, seed, checker });
+                kill.filter(|_| failure_of(*world, seed).is_none())
+            })
+        };
+        let is_wanted = |kind: &&WorldKind| world.is_none_or(|world| format!("{kind:?}").contains(world));
+        self.worlds().iter().filter(is_wanted).find_map(of_world)
+    }
+}
+
+/// What is wrong with a run, if anything.
+fn failure_of(world: WorldKind, seed: u64) -> Option<String> {
+    let ran = catch_unwind(AssertUnwindSafe(|| match world {
+        WorldKind::Cluster => run(&Scenario::from_seed(seed), 0).failure,
+        WorldKind::Struck => run(&Scenario::struck(seed), 0).failure,
+        WorldKind::Control => run_control_seed(seed, 0).failure,
+        WorldKind::Detect => run_detect_seed(seed).failure,
+        WorldKind::Small(name) => {
+            let world = WORLDS.iter().find(|world| world.name == name);
+            world.and_then(|world| (world.run)(seed).failure)
+        }
+    }));
+    ran.unwrap_or_else(|panic| Some(text_of_panic(panic.as_ref())))
+}

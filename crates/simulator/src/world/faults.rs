@@ -1,0 +1,294 @@
+//! What happens to processes, machines and the network of a simulated cluster.
+//!
+//! Links are TCP connections: nothing is lost while one lives. A cut link keeps what is on its way, in order, until it is mended, or breaks after
+//! [`SILENCE_MAX`], and then both ends hear of it and what was kept is lost. A link that is reset breaks at once. A process that is killed closes its connections, and its angel tells the others; a
+//! machine that loses power does neither.
+//!
+//! Invariant: every fault ends by itself, so that a cluster that is left alone is whole again, but for the nodes that have died.
+
+use super::{Delivery, Item, Link, Timed, World};
+use protocol::{Address, Envelope, NodeRole};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use types::NodeId;
+
+/// How long a connection may be silent with something to send (`Limits::link_silence_timeout`).
+const SILENCE_MAX: u64 = 3_000_000_000;
+
+/// How long it takes at most until everybody knows what a broken connection has cost.
+const RESET_SETTLED: u64 = 100_000_000;
+
+/// A fault that ends by itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Disruption {
+    /// A process stands still (SIGSTOP).
+    Pause {
+        /// Of this node.
+        node: NodeId,
+        /// For so many nanoseconds.
+        time: u64,
+    },
+    /// Nothing arrives from one node at the other.
+    Cut {
+        /// From here.
+        from: NodeId,
+        /// To there.
+        to: NodeId,
+        /// Nor the other way.
+        is_both_ways: bool,
+        /// For so many nanoseconds.
+        time: u64,
+    },
+    /// A connection breaks, and what it carried is lost with it; both nodes live and connect again.
+    Reset {
+        /// One end.
+        one: NodeId,
+        /// The other.
+        other: NodeId,
+        /// After so many nanoseconds.
+        time: u64,
+    },
+    /// A node without rows dies, and starts again with its disk.
+    Bounce {
+        /// The node.
+        node: NodeId,
+        /// After so many nanoseconds.
+        time: u64,
+    },
+}
+
+impl Disruption {
+    /// How long it lasts, in nanoseconds.
+    #[must_use]
+    pub fn time(&self) -> u64 {
+        match self {
+            Self::Pause { time, .. }
+            | Self::Cut { time, .. }
+            | Self::Reset { time, .. }
+            | Self::Bounce { time, .. } => *time,
+        }
+    }
+}
+
+/// Since when a direction is cut, and what is on its way.
+type Cut = (u64, VecDeque<Box<Envelope>>);
+
+/// The faults of the moment.
+#[derive(Default)]
+pub(super) struct Faults {
+    /// Until when processes stand still.
+    paused: BTreeMap<NodeId, u64>,
+    /// By direction.
+    cut: BTreeMap<(NodeId, NodeId), Cut>,
+    /// (at, node): what `at` sends to `node` goes nowhere, because `at` knows that its link is down.
+    pub(super) down: BTreeSet<(NodeId, NodeId)>,
+    /// When the last broken connection was back.
+    reset_at: Option<u64>,
+}
+
+impl Faults {
+    /// Until when a node stands still; 0 if it does not.
+    pub(super) fn pause_of(&self, node: NodeId) -> u64 {
+        self.paused.get(&node).copied().unwrap_or(0)
+    }
+
+    /// Keeps a signal that cannot arrive now; gives back one that can.
+    pub(super) fn keep(&mut self, envelope: Box<Envelope>) -> Option<Box<Envelope>> {
+        match self.cut.get_mut(&(envelope.from.node, envelope.to.node)) {
+            Some((_, kept)) => {
+                kept.push_back(envelope);
+                None
+            }
+            None => Some(envelope),
+        }
+    }
+}
+
+impl World {
+    /// Plans a fault.
+    pub fn disrupt_later(&mut self, nanoseconds: u64, disruption: Disruption) {
+        self.later(self.now + nanoseconds, Delivery::Disruption(disruption));
+    }
+
+    /// Something was done to the cluster.
+    pub(super) fn count(&mut self, what: &'static str) {
+        *self.injected.entry(what).or_default() += 1;
+    }
+
+    pub(super) fn begin(&mut self, disruption: Disruption) {
+        self.transcript.push(format!("{} {disruption:?}", self.now));
+        self.count(match disruption {
+            Disruption::Pause { .. } => "pause",
+            Disruption::Cut { is_both_ways: true, .. } => "cut",
+            Disruption::Cut { is_both_ways: false, .. } => "one-way cut",
+            Disruption::Bounce { .. } => "bounce",
+            Disruption::Reset { .. } => "reset",
+        });
+        match disruption {
+            Disruption::Pause { node, time } => {
+                let until = self.faults.paused.entry(node).or_default();
+                *until = (*until).max(self.now + time);
+            }
+            Disruption::Cut { from, to, is_both_ways, time } => {
+                self.cut_link(from, to, time);
+                if is_both_ways {
+                    self.cut_link(to, from, time);
+                }
+            }
+            Disruption::Reset { one, other, time } => self.reset_link(one, other, time),
+            Disruption::Bounce { node, time } => {
+                self.crash(node);
+                self.start_later(node, time);
+            }
+        }
+    }
+
+    fn cut_link(&mut self, from: NodeId, to: NodeId, time: u64) {
+        let since = self.now;
+        if self.faults.cut.contains_key(&(from, to)) || self.faults.down.contains(&(from, to)) {
+            return;
+        }
+        self.faults.cut.insert((from, to), (since, VecDeque::new()));
+        self.later(since + time, Delivery::Mend { from, to, since });
+        if time > SILENCE_MAX {
+            self.later(since + SILENCE_MAX, Delivery::Break { from, to, since });
+        }
+    }
+
+    /// The cut is over: what was kept arrives.
+    pub(super) fn mend(&mut self, from: NodeId, to: NodeId, since: u64) {
+        if self.faults.cut.get(&(from, to)).is_none_or(|(at, _)| *at != since) {
+            return;
+        }
+        let Some((_, kept)) = self.faults.cut.remove(&(from, to)) else { return };
+        for envelope in kept {
+            self.enqueue(envelope.to, Item::Signal(envelope));
+        }
+        let is_down = |at, node| self.faults.down.contains(&(at, node));
+        if (is_down(from, to) || is_down(to, from)) && self.is_alive(from) && self.is_alive(to) {
+            for (at, node) in [(from, to), (to, from)] {
+                let time = self.now + 1_000_000 + self.prng.below(5_000_000);
+                self.later(time, Delivery::LinkUp { at, node });
+            }
+        }
+    }
+
+    /// The connection did not bear the cut.
+    pub(super) fn break_link(&mut self, from: NodeId, to: NodeId, since: u64) {
+        let Some((at, kept)) = self.faults.cut.get_mut(&(from, to)) else { return };
+        if *at != since {
+            return;
+        }
+        kept.clear();
+        self.count("broken connection");
+        if let Some((_, kept)) = self.faults.cut.get_mut(&(to, from)) {
+            kept.clear();
+        }
+        self.drop_on_the_way(from, to);
+        for (at, node) in [(from, to), (to, from)] {
+            if self.faults.down.insert((at, node)) {
+                self.enqueue(Address::membership(at), Item::LinkDown(node));
+            }
+        }
+    }
+
+    /// Whether a connection between nodes that live is down, or was a moment ago.
+    #[must_use]
+    pub fn has_broken_links(&self) -> bool {
+        let between_living = |(one, other): &(NodeId, NodeId)| self.is_alive(*one) && self.is_alive(*other);
+        self.faults.down.iter().any(between_living)
+            || self.faults.reset_at.is_some_and(|at| at + RESET_SETTLED > self.now)
+    }
+
+    fn reset_link(&mut self, one: NodeId, other: NodeId, time: u64) {
+        let is_up =
+            |from, to| !self.faults.cut.contains_key(&(from, to)) && !self.faults.down.contains(&(from, to));
+        let are_alive = self.is_alive(one) && self.is_alive(other);
+        if !are_alive || !is_up(one, other) || !is_up(other, one) {
+            return;
+        }
+        self.faults.reset_at = Some(self.now + time);
+        self.drop_on_the_way(one, other);
+        for (at, node) in [(one, other), (other, one)] {
+            self.faults.down.insert((at, node));
+            self.enqueue(Address::membership(at), Item::LinkDown(node));
+            let time = self.now + time + self.prng.below(1_000_000);
+            self.later(time, Delivery::LinkUp { at, node });
+        }
+    }
+
+    /// Whether all nodes that live have connections to this one.
+    #[must_use]
+    pub fn is_connected(&self, node: NodeId) -> bool {
+        self.nodes.keys().all(|other| {
+            let links = [(node, *other), (*other, node)];
+            !links.iter().any(|link| self.faults.down.contains(link) || self.faults.cut.contains_key(link))
+        })
+    }
+
+    /// What one connection carried is lost with it.
+    fn drop_on_the_way(&mut self, one: NodeId, other: NodeId) {
+        let is_lost = |timed: &Timed| {
+            let Delivery::Signal(envelope) = &timed.delivery else { return false };
+            let pair = (envelope.from.node, envelope.to.node);
+            pair == (one, other) || pair == (other, one)
+        };
+        self.deliveries.retain(|Reverse(timed)| !is_lost(timed));
+    }
+
+    /// A node starts some time from now, but not before what its earlier life had sent has arrived and everybody knows of its end: links of one
+    /// pair of nodes never belong to two lives.
+    pub fn start_later(&mut self, node: NodeId, nanoseconds: u64) {
+        let is_of_node = |(from, to): &(Address, Address)| from.node == node || to.node == node;
+        let sent = self.streams.iter().filter(|(stream, _)| is_of_node(stream)).map(|(_, at)| *at).max();
+        let is_news =
+            |delivery: &Delivery| matches!(delivery, Delivery::LinkDown { node: lost, .. } if *lost == node);
+        let known = self.deliveries.iter().filter(|Reverse(timed)| is_news(&timed.delivery));
+        let known = known.map(|Reverse(timed)| timed.at);
+        let quiet = known.max().max(sent).unwrap_or(0) + 1;
+        self.later(quiet.max(self.now + nanoseconds), Delivery::Start(node));
+    }
+
+    /// A client's connection breaks, whatever it is doing.
+    pub fn cut(&mut self, client: usize) {
+        let Some(link) = self.clients[client].link() else { return };
+        let Some((_, serial)) = self.peers.get(&link).copied() else { return };
+        self.transcript.push(format!("{} connection of client {client} breaks", self.now));
+        self.clients[client].lose(serial);
+        let at = self.client_time(client, true);
+        self.later(at, Delivery::ServerClosed { connection: link });
+        self.wake_client(at, client);
+    }
+
+    /// A node dies at once: its process is killed, or its machine loses power.
+    pub fn crash(&mut self, node: NodeId) {
+        let Some(gone) = self.nodes.remove(&node) else { return };
+        let is_silent = gone.role == NodeRole::Data && self.prng.chance(1, 4);
+        let has_angel = !is_silent && self.prng.chance(2, 3);
+        self.transcript.push(format!("{} crash of node {node}, silent: {is_silent}", self.now));
+        self.count(if is_silent { "silent crash" } else { "crash" });
+        // Links that were about to come up never do.
+        let is_of_node = |delivery: &Delivery| matches!(delivery, Delivery::LinkUp { at, node: peer } if *at == node || *peer == node);
+        self.deliveries.retain(|Reverse(timed)| !is_of_node(&timed.delivery));
+        let others: Vec<NodeId> = self.nodes.keys().copied().collect();
+        for other in others {
+            let cut = self.faults.cut.remove(&(node, other)).map(|(since, _)| since + SILENCE_MAX);
+            let cut = cut.max(self.faults.cut.remove(&(other, node)).map(|(since, _)| since + SILENCE_MAX));
+            let delay = if is_silent { SILENCE_MAX } else { 1_000_000 + self.draw_delay() * 4 };
+            let at = cut.unwrap_or(0).max(self.now + delay);
+            self.later(at, Delivery::LinkDown { at: other, node });
+            if has_angel && cut.is_none() {
+                let at = self.now + 2_000_000 + self.draw_delay() * 4;
+                self.later(at, Delivery::Exited { at: other, node, start: gone.start });
+            }
+        }
+        self.faults.paused.remove(&node);
+        let links: Vec<Link> = self.peers.keys().copied().filter(|link| link.module.node == node).collect();
+        for link in links {
+            if let Some((client, serial)) = self.peers.remove(&link) {
+                let at = self.client_time(client, false);
+                self.later(at, Delivery::ClientClosed { client, serial });
+            }
+        }
+    }
+}

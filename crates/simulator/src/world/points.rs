@@ -1,0 +1,244 @@
+//! Named fault points: a signal and what goes wrong with it, at the moment of its sending or arrival.
+//!
+//! A point is a signal's name and a step: the sender dies just before, or just after, or the receiver when it arrives; the connection is cut at it and
+//! does not bear that (so it is lost, with everything behind it); it is late, with everything behind it. (Nothing doubles a signal: a connection
+//! is TCP, and what is lost with it is not sent again.) It strikes the first time that the signal comes by after some others of its name,
+//! and only if every replica group keeps a member: then every client has to go on.
+//!
+//! Invariant: a point strikes once at most; what it counts and does is drawn from the seed.
+
+use super::{Disruption, MANAGEMENT, World, name_of};
+use protocol::Envelope;
+use types::NodeId;
+
+/// What goes wrong with a signal.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Step {
+    /// Its sender dies before it is sent.
+    CrashBeforeSend,
+    /// Its sender dies when it is sent.
+    CrashAfterSend,
+    /// Its receiver dies instead of handling it.
+    CrashOnReceive,
+    /// Its connection is cut at it, for so long that it breaks.
+    Cut,
+    /// It is late.
+    Delay,
+}
+
+/// All of them.
+pub const STEPS: [Step; 5] =
+    [Step::CrashBeforeSend, Step::CrashAfterSend, Step::CrashOnReceive, Step::Cut, Step::Delay];
+
+/// Signals by name; the other ones are for management and never sent in a simulated cluster.
+pub const SIGNALS: &[&str] = &[
+    "Read",
+    "ReadDone",
+    "Write",
+    "WriteDone",
+    "RollbackTo",
+    "RollbackDone",
+    "Abort",
+    "CommitOne",
+    "OutcomeAsk",
+    "Coordinate",
+    "CommitDone",
+    "Confirm",
+    "Forget",
+    "ProbeSession",
+    "ProbeWait",
+    "ProbeHit",
+    "SequenceRequest",
+    "SequenceDone",
+    "BackfillRequest",
+    "BackfillDone",
+    "Prepare",
+    "Prepared",
+    "Outcome",
+    "OutcomeRecorded",
+    "ReplicateAhead",
+    "Replicate",
+    "AheadApplied",
+    "Applied",
+    "Decided",
+    "DropAhead",
+    "CopyPiece",
+    "CopyApplied",
+    "PartitionCopied",
+    "Gather",
+    "RecoveryReport",
+    "RecoveryAsk",
+    "EpochWanted",
+    "EpochOpen",
+    "EpochDrained",
+    "EpochClosed",
+    "Control",
+    "Heartbeat",
+    "JoinAccepted",
+    "ViewInstall",
+    "ViewInstalled",
+    "ViewSettled",
+    "ViewWanted",
+    "CaughtUp",
+    "PeerLost",
+    "PeerFound",
+    "SchemaFetch",
+    "SchemaFetched",
+    "SchemaInstall",
+    "SchemaInstalled",
+    "KillSession",
+];
+
+/// Where something goes wrong.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct FaultPoint {
+    /// Of these signals.
+    pub signal: &'static str,
+    /// How.
+    pub step: Step,
+    /// After so many of them.
+    pub skip: u64,
+    /// A node that dies starts again after so many milliseconds; 0: never.
+    pub restart_ms: u64,
+}
+
+/// What became of a world's point.
+#[derive(Default)]
+pub(super) struct Points {
+    armed: Option<FaultPoint>,
+    seen: u64,
+    /// Whose sending ends with the signal at which it dies.
+    doomed: Option<NodeId>,
+    /// It has struck.
+    struck: Option<FaultPoint>,
+}
+
+/// What becomes of a signal.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Fate {
+    /// It goes its way.
+    Usual,
+    /// It is not sent.
+    Lost,
+    /// Its stream is late by so many nanoseconds.
+    Late(u64),
+}
+
+impl World {
+    /// From now on this point may strike.
+    pub fn arm(&mut self, point: FaultPoint) {
+        self.points.armed = Some(point);
+    }
+
+    /// From now on it may not.
+    pub fn disarm(&mut self) {
+        self.points.armed = None;
+    }
+
+    /// Whether the point has struck.
+    #[must_use]
+    pub fn is_point_hit(&self) -> bool {
+        self.points.struck.is_some()
+    }
+
+    /// Whether each replica group would keep a member in sync (who is out of others' reach may be left out just now), and the control plane its majority:
+    /// then every client goes on.
+    #[must_use]
+    pub fn can_spare(&self, node: NodeId) -> bool {
+        // A connection that broke a moment ago may have cost a node its place, and it need not know yet.
+        if self.has_broken_links() {
+            return false;
+        }
+        let (data_nodes, replicas) = (self.shape.data_nodes, self.shape.replicas);
+        let dead = (1..=data_nodes).filter(|other| !self.is_alive(NodeId(*other))).count();
+        if dead >= if data_nodes < 4 { 1 } else { 2 } {
+            return false;
+        }
+        let group = |node: u16| usize::from(node - 1) / replicas;
+        (1..=data_nodes)
+            .map(NodeId)
+            .filter(|other| *other != node && group(other.0) == group(node.0))
+            .any(|other| self.accepts(other) && self.is_connected(other))
+    }
+
+    fn is_data_node(&self, node: NodeId) -> bool {
+        (1..=self.shape.data_nodes).contains(&node.0)
+    }
+
+    /// A signal is about to be sent.
+    pub(super) fn fate_of(&mut self, envelope: &Envelope) -> Fate {
+        if self.points.doomed == Some(envelope.from.node) {
+            return Fate::Lost;
+        }
+        let Some(point) = self.points.armed.filter(|point| name_of(envelope) == point.signal) else {
+            return Fate::Usual;
+        };
+        let (from, to) = (envelope.from.node, envelope.to.node);
+        let is_open = match point.step {
+            Step::CrashBeforeSend | Step::CrashAfterSend => self.is_data_node(from) && self.can_spare(from),
+            Step::CrashOnReceive => return Fate::Usual,
+            Step::Cut | Step::Delay => from != to && from != MANAGEMENT && to != MANAGEMENT,
+        };
+        if !is_open || !self.comes_by(point) {
+            return Fate::Usual;
+        }
+        match point.step {
+            Step::CrashBeforeSend => {
+                self.points.doomed = Some(from);
+                Fate::Lost
+            }
+            Step::CrashAfterSend => {
+                self.points.doomed = Some(from);
+                Fate::Usual
+            }
+            Step::CrashOnReceive => Fate::Usual,
+            Step::Cut => {
+                let time = 3_500_000_000;
+                self.begin(Disruption::Cut { from, to, is_both_ways: true, time });
+                Fate::Usual
+            }
+            Step::Delay => Fate::Late(1_000_000 + self.prng.below(250_000_000)),
+        }
+    }
+
+    /// A signal has arrived at its node; false if that node died of it.
+    pub(super) fn survives(&mut self, envelope: &Envelope) -> bool {
+        let Some(point) = self.points.armed else { return true };
+        let node = envelope.to.node;
+        let is_it = point.step == Step::CrashOnReceive && name_of(envelope) == point.signal;
+        if !is_it || !self.is_alive(node) || !self.is_data_node(node) || !self.can_spare(node) {
+            return true;
+        }
+        if self.comes_by(point) {
+            self.strike_down(node, point);
+            return false;
+        }
+        true
+    }
+
+    /// One more of the signals; true if the point strikes.
+    fn comes_by(&mut self, point: FaultPoint) -> bool {
+        self.points.seen += 1;
+        if self.points.seen <= point.skip {
+            return false;
+        }
+        self.points.armed = None;
+        self.transcript.push(format!("{} strikes {point:?}", self.now));
+        self.points.struck = Some(point);
+        true
+    }
+
+    /// A handler's signals are sent: who was to die at one of them dies now.
+    pub(super) fn end_doomed(&mut self) {
+        if let (Some(node), Some(point)) = (self.points.doomed.take(), self.points.struck) {
+            self.strike_down(node, point);
+        }
+    }
+
+    fn strike_down(&mut self, node: NodeId, point: FaultPoint) {
+        self.crash(node);
+        if point.restart_ms > 0 {
+            self.start_later(node, point.restart_ms * 1_000_000);
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! Seeds of the world of control logs; long campaigns are run by `cargo run --example control`.
+
+use simulator::control::run_control_seed;
+
+/// Seeds of the ordinary test run.
+const SEEDS: u64 = 300;
+
+#[test]
+fn control_logs_agree_and_recover() {
+    for seed in 0..SEEDS {
+        let outcome = run_control_seed(seed, 200);
+        assert!(
+            outcome.failure.is_none(),
+            "seed {seed}: {}\n{}",
+            outcome.failure.unwrap_or_default(),
+            outcome.tail
+        );
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_history() {
+    for seed in [3, 17, 347] {
+        let (first, second) = (run_control_seed(seed, 0), run_control_seed(seed, 0));
+        assert_eq!((first.digest, first.steps), (second.digest, second.steps), "seed {seed}");
+    }
+}

@@ -1,0 +1,16 @@
+//! A bounded part of each small world in every test run; `cargo xtask simulate --exhaustive all` tries everything.
+
+use simulator::exhaustive::WORLDS;
+
+/// States of each world.
+const STATES: u64 = 2_000;
+
+#[test]
+fn nothing_breaks_in_small_worlds() {
+    for world in WORLDS {
+        let report = (world.run)(STATES);
+        assert_eq!(report.failure, None, "{}", world.name);
+        assert!(report.ends > 0 || !report.is_complete, "{} never ends", world.name);
+        assert!(report.is_complete || report.states >= STATES, "{} stopped early", world.name);
+    }
+}

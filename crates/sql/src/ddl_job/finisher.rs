@@ -1,0 +1,152 @@
+//! Ends the DDL jobs that nobody runs any more, without a client.
+//!
+//! A job is left when its session or its node ends, or when a step cannot be done. Whoever may have left one, or is to look after those of others,
+//! *wants* a run: a module whose session left one; and, on the node of the primary of the system tables (where the DDL lock is), its first
+//! module, whenever a view is installed or an SQL node is lost. A run without work costs a lock and a few reads.
+//!
+//! Invariants: one run at a time; a run that fails is tried again until one succeeds; a wish that comes during a run leads to another one, because
+//! that run may have looked already.
+
+use super::DdlRun;
+use crate::environment::{Alarm, AlarmKind, Environment};
+use crate::execute::{Cx, Progress, Statement};
+use crate::inbox::Reply;
+use crate::plan::{Plan, Prepared};
+use crate::session::SessionCore;
+use crate::statement_cache::CachedStatement;
+use expression::Settings;
+use mysql_protocol::result::RowFormat;
+use protocol::signal::RequestId;
+use protocol::{ConnectionId, View};
+use std::sync::Arc;
+use stdx::{Duration, Instant};
+use types::{NodeId, SchemaVersion};
+
+/// How soon a run that failed is tried again.
+const TRY_AGAIN: Duration = Duration::from_secs(1);
+
+/// The one of a module.
+pub(crate) struct Finisher {
+    core: SessionCore,
+    statement: Statement,
+    run: Option<Box<DdlRun>>,
+    is_wanted: bool,
+    /// The last run failed: not before this time.
+    pause_until: Option<Instant>,
+    is_continue_sent: bool,
+}
+
+impl Finisher {
+    /// Its requests have `number` where those of sessions have the number of their connection.
+    pub(crate) fn new(number: u32, env: &Environment<'_>) -> Self {
+        let prepared = Prepared {
+            schema: SchemaVersion(0),
+            plan: Plan::Nothing { note: None },
+            parameters: Vec::new(),
+            session_values: Vec::new(),
+            columns: Arc::default(),
+        };
+        let statement = Statement {
+            cached: Arc::new(CachedStatement::new(prepared)),
+            parameters: Vec::new(),
+            format: RowFormat::Text,
+            settings: Settings::default(),
+            is_strict: true,
+            connection_id: number,
+            last_insert_id: 0,
+            database: None,
+            user: "".into(),
+        };
+        Self {
+            core: SessionCore::new(number, ConnectionId { slot: 0, generation: 0 }, env),
+            statement,
+            run: None,
+            is_wanted: false,
+            pause_until: None,
+            is_continue_sent: false,
+        }
+    }
+
+    /// Somebody may have left a job.
+    pub(crate) fn want(&mut self, env: &mut Environment<'_>) {
+        self.is_wanted = true;
+        self.step(env);
+    }
+
+    pub(crate) fn is_idle(&self) -> bool {
+        self.run.is_none() && !self.is_wanted
+    }
+
+    pub(crate) fn on_reply(&mut self, env: &mut Environment<'_>, request: RequestId, reply: Reply) {
+        if self.core.inbox.deliver(request, reply) {
+            self.step(env);
+        }
+    }
+
+    pub(crate) fn on_continue(&mut self, env: &mut Environment<'_>) {
+        self.is_continue_sent = false;
+        self.step(env);
+    }
+
+    pub(crate) fn on_node_lost(&mut self, env: &mut Environment<'_>, node: NodeId) {
+        if self.core.inbox.node_lost(node) {
+            self.step(env);
+        }
+    }
+
+    pub(crate) fn on_view_changed(&mut self, env: &mut Environment<'_>, before: &View) {
+        self.core.on_view_changed(before, &env.module.map.view);
+        self.step(env);
+    }
+
+    /// Goes on with the run, or begins one that is wanted.
+    pub(crate) fn step(&mut self, env: &mut Environment<'_>) {
+        if self.is_continue_sent || self.pause_until.is_some_and(|until| env.now.monotonic < until) {
+            return;
+        }
+        self.pause_until = None;
+        loop {
+            let run = match &mut self.run {
+                Some(run) => run,
+                None if self.is_wanted => {
+                    self.is_wanted = false;
+                    self.run.insert(Box::new(DdlRun::new(None)))
+                }
+                None => return,
+            };
+            let has_left_ddl = env.module.has_left_ddl;
+            let progress = run.step(&mut Cx { env, core: &mut self.core, statement: &self.statement });
+            // What this run leaves is its own affair.
+            env.module.has_left_ddl = has_left_ddl;
+            match progress {
+                Ok(Progress::Wait) => {
+                    // What was asked of a node after it was lost gets no answer from anybody else.
+                    if !self.core.inbox.nodes_lost(&env.module.map.lost) {
+                        return;
+                    }
+                }
+                Ok(Progress::Spent) => {
+                    self.is_continue_sent = true;
+                    return env.continue_later(self.core.id);
+                }
+                Ok(Progress::Done(_)) => self.end(env),
+                Err(_) => {
+                    self.end(env);
+                    self.is_wanted = true;
+                    let at = env.now.monotonic + TRY_AGAIN;
+                    self.pause_until = Some(at);
+                    let alarm = Alarm { connection_id: self.core.id, kind: AlarmKind::Retry };
+                    return env.module.deadlines.register(at, alarm);
+                }
+            }
+        }
+    }
+
+    fn end(&mut self, env: &mut Environment<'_>) {
+        self.run = None;
+        self.core.transaction.abort(env);
+        self.core.inbox.forget_all();
+        self.core.memory.release_all();
+        self.core.diagnostics.clear();
+    }
+}

@@ -1,0 +1,151 @@
+//! What a DDL job asks of all members: to install a version, or to build the entries of an index.
+//!
+//! A connection may break and be there again without anybody having left: then a member was asked in vain, or its answer is lost, and it goes on in
+//! the same life with the same rows. So a task is done when every member that counts *in the newest view* has said so in its present life, and
+//! who has not is asked again after some time. Both tasks may be done twice.
+//!
+//! Who counts: data nodes that hold rows of the view, in sync or being copied to, whether they are in reach or not (until no view without
+//! them is awaited any more: then the task fails); SQL nodes that are in reach. Primaries refuse what an SQL node does with a version that is too
+//! old, and it hears of the newest one when it is found again. A data node that holds no rows reads the catalogue when it joins.
+//!
+//! Invariants: a member has one open request at most; nothing is sent to a member that is out of reach.
+
+use crate::environment::{Alarm, AlarmKind};
+use crate::execute::{Cx, Failure, failure_of};
+use crate::inbox::{Reply, RequestKind};
+use protocol::program::{Refusal, TableRef};
+use protocol::signal::RequestId;
+use protocol::{Address, NodeRole, Signal};
+use query::NodeMap;
+use std::sync::Arc;
+use stdx::{Duration, Instant};
+use types::{Incarnation, IndexId, NodeId, SchemaVersion};
+
+/// How soon a member that has not answered is asked again.
+const ASK_AGAIN: Duration = Duration::from_millis(100);
+
+/// What is asked.
+#[derive(Clone, Copy)]
+pub(super) enum MemberTask {
+    Install(SchemaVersion),
+    Backfill { table: TableRef, index: IndexId },
+}
+
+/// A member's life.
+type Member = (NodeId, Incarnation);
+
+struct Asked {
+    member: Member,
+    /// None: it was lost with the connection.
+    request: Option<RequestId>,
+    again_at: Instant,
+}
+
+/// Who has done it.
+pub(super) struct Members {
+    task: MemberTask,
+    done: Vec<Member>,
+    asked: Vec<Asked>,
+    /// When the session is woken.
+    wake_at: Option<Instant>,
+}
+
+impl Members {
+    pub(super) fn new(task: MemberTask) -> Self {
+        Self { task, done: Vec::new(), asked: Vec::new(), wake_at: None }
+    }
+
+    /// True when all have done it; asks whoever has not.
+    pub(super) fn poll(&mut self, cx: &mut Cx<'_, '_>) -> Result<bool, Failure> {
+        let progress = self.poll_members(cx);
+        if progress.is_err() {
+            for request in self.asked.drain(..).filter_map(|asked| asked.request) {
+                cx.core.inbox.forget(request);
+            }
+        }
+        progress
+    }
+
+    fn poll_members(&mut self, cx: &mut Cx<'_, '_>) -> Result<bool, Failure> {
+        self.take_answers(cx)?;
+        let map = Arc::clone(&cx.env.module.map);
+        let missing: Vec<Member> =
+            self.members(&map).into_iter().filter(|member| !self.done.contains(member)).collect();
+        self.asked.retain(|asked| {
+            let is_awaited = missing.contains(&asked.member);
+            if !is_awaited && let Some(request) = asked.request {
+                cx.core.inbox.forget(request);
+            }
+            is_awaited
+        });
+        if missing.is_empty() {
+            return Ok(true);
+        }
+        if missing.iter().any(|(node, _)| map.given_up.contains(node)) {
+            return Err(failure_of(Refusal::ReplicaLost, ""));
+        }
+        for member in missing.into_iter().filter(|(node, _)| !map.lost.contains(node)) {
+            self.ask(member, cx);
+        }
+        self.wake_later(cx);
+        Ok(false)
+    }
+
+    fn take_answers(&mut self, cx: &mut Cx<'_, '_>) -> Result<(), Failure> {
+        for asked in &mut self.asked {
+            let Some(reply) = asked.request.and_then(|request| cx.core.inbox.take(request)) else { continue };
+            asked.request = None;
+            #[expect(clippy::wildcard_enum_match_arm, reason = "an answer of another kind is none")]
+            match reply {
+                Reply::SchemaInstalled | Reply::Backfilled(None) => self.done.push(asked.member),
+                Reply::Backfilled(Some(refusal)) => return Err(failure_of(refusal, "the index")),
+                Reply::Failed(error) => return Err(Failure::Error(error)),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Whom the newest view counts.
+    fn members(&self, map: &NodeMap) -> Vec<Member> {
+        let counts = |node: NodeId, role: NodeRole| match role {
+            NodeRole::Data => map.view.is_counted(node),
+            NodeRole::Sql => matches!(self.task, MemberTask::Install(_)) && !map.lost.contains(&node),
+            NodeRole::Management => false,
+        };
+        let members = map.view.nodes.iter().filter(|info| counts(info.node, info.role));
+        members.map(|info| (info.node, info.incarnation)).collect()
+    }
+
+    /// Asks a member, unless it was asked a moment ago.
+    fn ask(&mut self, member: Member, cx: &mut Cx<'_, '_>) {
+        let now = cx.env.now.monotonic;
+        let main = Address::main(member.0);
+        let position = self.asked.iter().position(|asked| asked.member == member).unwrap_or_else(|| {
+            self.asked.push(Asked { member, request: None, again_at: now });
+            self.asked.len() - 1
+        });
+        let asked = &mut self.asked[position];
+        if asked.again_at > now {
+            return;
+        }
+        // The same request as before, if that was not lost: its receiver knows it.
+        let request = asked.request.unwrap_or_else(|| cx.core.inbox.register(main, RequestKind::Other));
+        asked.request = Some(request);
+        asked.again_at = now + ASK_AGAIN;
+        let signal = match self.task {
+            MemberTask::Install(version) => Signal::SchemaInstall { request, version },
+            MemberTask::Backfill { table, index } => Signal::BackfillRequest { request, table, index },
+        };
+        cx.env.send(main, signal);
+    }
+
+    fn wake_later(&mut self, cx: &mut Cx<'_, '_>) {
+        let now = cx.env.now.monotonic;
+        if self.wake_at.is_none_or(|at| at <= now) {
+            self.wake_at = Some(now + ASK_AGAIN);
+            let alarm = Alarm { connection_id: cx.core.id, kind: AlarmKind::Retry };
+            cx.env.module.deadlines.register(now + ASK_AGAIN, alarm);
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! A commit from the session's side: asked for once; if the answer is lost, what became of it is asked until somebody knows.
+//!
+//! ```text
+//! CommitOne / Coordinate --answer--> outcome (confirmed: what another node keeps for this session's sake may go)
+//!        | the node that was asked is lost
+//!        v
+//! wait for a view in which a participant with writes has another primary --OutcomeAsk--> outcome
+//! ```
+//! Invariants: a commit is asked for once and never again, and not at all while the primary of a participant is lost: what that held is gone, so
+//! the transaction is refused, which is no outcome that anybody could doubt; "unknown" is said only when no view will come in which somebody
+//! knows, or when nobody could be asked for so long that what is kept for the session may be gone; an outcome is confirmed only when the session has it.
+#![expect(clippy::wildcard_enum_match_arm, reason = "an answer of another kind is a failure like any other")]
+
+use crate::environment::{Alarm, AlarmKind, Environment};
+use crate::inbox::{Reply, RequestKind};
+use crate::session::SessionCore;
+use crate::transaction_client::CommitPlan;
+use protocol::signal::{CommitOneRequest, CommitOutcome, CoordinateRequest, RequestId};
+use protocol::{Address, Signal};
+use std::sync::Arc;
+use stdx::{Duration, Instant};
+use types::{NodeId, PartitionId, TransactionId};
+
+/// How soon a session looks again for somebody to ask (a new view wakes it at once).
+const ASK_AGAIN: Duration = Duration::from_millis(20);
+/// Why a commit is not even asked for.
+const PRIMARY_LOST: &str = "the node that held the transaction's writes or locks is lost";
+
+/// How a commit began.
+pub(crate) enum CommitStart {
+    /// Nothing is held anywhere: it is committed.
+    Nothing,
+    /// It is under way.
+    Sent(CommitRun),
+    /// Nobody can be asked.
+    Refused(&'static str),
+}
+
+/// Asks for the commit of the session's transaction.
+pub(crate) fn start_commit(core: &mut SessionCore, env: &mut Environment<'_>) -> CommitStart {
+    let epoch_seen = core.transaction.epoch_seen;
+    let map = Arc::clone(&env.module.map);
+    let witness = core.transaction.witness().map_or(PartitionId(0), |(_, partition)| partition);
+    match core.transaction.commit_plan() {
+        CommitPlan::Nothing => {
+            // Participants without operations hold nothing.
+            core.transaction.end();
+            CommitStart::Nothing
+        }
+        CommitPlan::One(transaction, participant) => {
+            let partition = participant.partition;
+            if map.is_replica_lost(partition) {
+                return CommitStart::Refused("a replica of the rows is lost");
+            }
+            let Some(primary) = map.primary_in_reach(partition) else {
+                return CommitStart::Refused(PRIMARY_LOST);
+            };
+            let request = core.inbox.register(primary, RequestKind::Commit);
+            let commit = CommitOneRequest { request, transaction, participant, epoch_seen };
+            env.send(primary, Signal::CommitOne(Box::new(commit)));
+            let question = Question::new(transaction, partition, false, env);
+            CommitStart::Sent(CommitRun { question, request: Some(request), coordinator: None })
+        }
+        CommitPlan::Several(transaction, participants) => {
+            if participants.iter().any(|participant| map.is_replica_lost(participant.partition)) {
+                return CommitStart::Refused("a replica of the rows is lost");
+            }
+            if participants.iter().any(|participant| map.primary_in_reach(participant.partition).is_none()) {
+                return CommitStart::Refused(PRIMARY_LOST);
+            }
+            let first = participants.first().map_or(PartitionId(0), |participant| participant.partition);
+            let Some(tc) = map.coordinator(env.module.address.instance, first) else {
+                return CommitStart::Refused("no coordinator can be reached");
+            };
+            let request = core.inbox.register(tc, RequestKind::Commit);
+            let commit = CoordinateRequest { request, transaction, participants, epoch_seen };
+            env.send(tc, Signal::Coordinate(Box::new(commit)));
+            let question = Question::new(transaction, witness, false, env);
+            CommitStart::Sent(CommitRun { question, request: Some(request), coordinator: Some(tc) })
+        }
+    }
+}
+
+/// A commit under way.
+#[derive(Debug)]
+pub(crate) struct CommitRun {
+    question: Question,
+    /// None while nobody can be asked.
+    request: Option<RequestId>,
+    /// Who was asked first, if there are several participants.
+    coordinator: Option<Address>,
+}
+
+impl CommitRun {
+    /// The coordinator that has not answered, and what it was asked.
+    pub(crate) fn waits_for(&self) -> Option<(RequestId, Address)> {
+        self.request.zip(self.coordinator)
+    }
+
+    /// What became of it, once that is known.
+    pub(crate) fn poll(
+        &mut self,
+        core: &mut SessionCore,
+        env: &mut Environment<'_>,
+    ) -> Option<CommitOutcome> {
+        let Some(request) = self.request else {
+            if self.question.is_hopeless(env) {
+                return Some(CommitOutcome::Unknown);
+            }
+            self.request = self.question.ask(core, env);
+            return None;
+        };
+        match core.inbox.take(request)? {
+            Reply::Commit(outcome) => {
+                match self.coordinator {
+                    // Whoever told it. (What a recoverer decided in its stead is kept: nobody knows whether all participants have heard of it.)
+                    Some(tc) => env.confirm_to_coordinator(tc, self.question.transaction),
+                    None => self.question.confirm(env),
+                }
+                Some(outcome)
+            }
+            _ => {
+                self.request = None;
+                self.question.ask_later(core, env);
+                None
+            }
+        }
+    }
+}
+
+/// After a commit whose answer is lost.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Question {
+    transaction: TransactionId,
+    /// The only participant, or one with writes.
+    partition: PartitionId,
+    /// A write carried the commit.
+    is_write: bool,
+    /// The primary's node when the commit was asked for.
+    committer: Option<NodeId>,
+    /// When that was: what became of it is kept for a time that begins later.
+    since: Instant,
+}
+
+impl Question {
+    /// About a commit that is being asked for.
+    pub(crate) fn new(
+        transaction: TransactionId,
+        partition: PartitionId,
+        is_write: bool,
+        env: &Environment<'_>,
+    ) -> Self {
+        let committer = env.module.map.primary(partition).map(|primary| primary.node);
+        Self { transaction, partition, is_write, committer, since: env.now.monotonic }
+    }
+
+    /// Whether nobody can be asked any more.
+    pub(crate) fn is_hopeless(self, env: &Environment<'_>) -> bool {
+        let until = self.since + env.module.config.marker_time / 2;
+        !env.module.map.given_up.is_empty() || env.now.monotonic > until
+    }
+
+    /// Asks it; None while nobody can be asked: the session is woken to try again.
+    pub(crate) fn ask(self, core: &mut SessionCore, env: &mut Environment<'_>) -> Option<RequestId> {
+        let Some(primary) = env.module.map.primary_in_reach(self.partition) else {
+            self.ask_later(core, env);
+            return None;
+        };
+        let request = core.inbox.register(primary, RequestKind::Commit);
+        let Self { transaction, partition, is_write, .. } = self;
+        env.send(primary, Signal::OutcomeAsk { request, transaction, partition, is_write });
+        Some(request)
+    }
+
+    /// Who was asked is lost, and the map need not say so yet: a new view, or some time, wakes the session to ask.
+    pub(crate) fn ask_later(self, core: &SessionCore, env: &mut Environment<'_>) {
+        let alarm = Alarm { connection_id: core.id, kind: AlarmKind::Retry };
+        env.module.deadlines.register(env.now.monotonic + ASK_AGAIN, alarm);
+    }
+
+    /// The session knows the answer.
+    pub(crate) fn confirm(self, env: &mut Environment<'_>) {
+        env.confirm_to_primary(self.committer, self.partition, self.transaction);
+    }
+}

@@ -1,0 +1,68 @@
+//! Commits whose sessions are gone before their coordinators have answered.
+//!
+//! A coordinator ends what it was asked to commit, whether anybody listens or not. If it is lost before it has asked all participants to prepare, nobody
+//! knows of the others: the session would have asked what became of it, and then undone the rest. That is left to do here.
+//!
+//! Invariant: what is sent is `Abort`, which undoes what is open and leaves alone what is prepared: that is recovered, one way or the other.
+
+use protocol::signal::RequestId;
+use protocol::{Address, Outputs, Signal};
+use query::{NodeMap, Shared};
+use std::collections::BTreeMap;
+use types::{NodeId, PartitionId, TransactionId};
+
+#[derive(Debug)]
+struct Orphan {
+    coordinator: NodeId,
+    transaction: TransactionId,
+    participants: Vec<PartitionId>,
+}
+
+/// Those of one module.
+#[derive(Debug, Default)]
+pub(crate) struct Orphans {
+    by_request: BTreeMap<RequestId, Orphan>,
+}
+
+impl Orphans {
+    /// The session of a commit that was asked of `coordinator` ends.
+    pub(crate) fn adopt(
+        &mut self,
+        request: RequestId,
+        coordinator: Address,
+        transaction: TransactionId,
+        participants: Vec<PartitionId>,
+    ) {
+        let orphan = Orphan { coordinator: coordinator.node, transaction, participants };
+        self.by_request.insert(request, orphan);
+    }
+
+    /// The coordinator has answered.
+    pub(crate) fn on_answer(&mut self, request: RequestId) {
+        if !self.by_request.is_empty() {
+            self.by_request.remove(&request);
+        }
+    }
+
+    /// What the coordinators on lost nodes were asked is undone.
+    pub(crate) fn on_lost(
+        &mut self,
+        is_lost: impl Fn(NodeId) -> bool,
+        map: &NodeMap,
+        from: Address,
+        outputs: &mut Outputs<Shared>,
+    ) {
+        self.by_request.retain(|_, orphan| {
+            if !is_lost(orphan.coordinator) {
+                return true;
+            }
+            for partition in &orphan.participants {
+                if let Some(primary) = map.primary(*partition) {
+                    let abort = Signal::Abort { transaction: orphan.transaction, partition: *partition };
+                    outputs.send(from, primary, abort);
+                }
+            }
+            false
+        });
+    }
+}

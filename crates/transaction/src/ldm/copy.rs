@@ -1,0 +1,390 @@
+//! Copying a partition to a member that joins, while reads and writes go on.
+//!
+//! ```text
+//! view v has X joining: X gets every write of v's stream, and its answers count like those of any backup
+//! primary, when its takeover in v is over:  CopyPiece{rows}*, {last}  -> X      X -> primary  CopyApplied, after each
+//! X, when nothing that was copied waits:    PartitionCopied -> main of X -> control plane: X is in sync in a later view
+//! ```
+//! A joining member is a backup that lacks old rows. So only *rows* are copied (key, bytes and epoch of the newest committed version), a piece may
+//! come to X before or behind the writes that the primary sends meanwhile, and a copied row never overtakes a write.
+//!
+//! Invariants, each closing an interleaving:
+//! - I4: from the view that has X joining, nothing is committed without X's answer, so what is decided after a row was read for a piece reaches X
+//!   through the stream. Every view replicates again what is undecided, to X too.
+//! - A copied row takes no place that a write of the stream has taken: not above a committed version; not where a committed delete was (X
+//!   remembers the keys deleted while it is copied to); and below a prepared version only when that is decided: the row waits.
+//! - An outcome that overtakes the place of its transaction waits for it: an in-sync member has the rows by then, this one has not. When the first
+//!   piece is here, all places of undecided transactions were before it.
+//! - What was decided before X joined, and is still being published, is in no stream: the copy begins when it is published.
+//! - A view change begins the copy again from its first row, unless X has it whole: what is there is only passed over.
+//! - X answers no reads and is no primary until a view has it in sync: its fragments are not published (`query::NodeMap`).
+//!
+//! The speed is bounded by the pieces on their way. Deliberately not here: copying only what changed since X left (it has nothing: rows
+//! are in memory only).
+
+use super::{Job, Ldm, Place, region_full};
+use crate::mutants::{self, Mutant};
+use memory::Guard;
+use protocol::signal::{CopiedRow, CopyPiece, Outcome};
+use protocol::{Address, Budget, Outputs, RequestToRuntime, Severity, Signal};
+use query::Shared;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
+use storage::{Direction, KeyBounds, RowHandle, ScanItem, VersionState, Visibility};
+use types::{Epoch, IndexId, NodeId, PartitionId, TableId, TransactionId, ViewNumber};
+
+/// Rows of a piece at most: as many as the joining member applies in a slice.
+const PIECE_ROWS: usize = 100;
+/// Bytes after which a piece ends.
+const PIECE_BYTES: usize = 128 * 1024;
+/// Pieces of a partition on their way to a member.
+const PIECES_IN_FLIGHT: u32 = 2;
+/// Nobody's: it puts copied rows where they belong.
+const COPIER: TransactionId = TransactionId(0);
+
+type RowKey = (TableId, Box<[u8]>);
+
+/// How far the primary has copied a partition to a member.
+#[derive(Debug)]
+pub(super) struct CopyOut {
+    to: Address,
+    /// Behind this row; None: from the first.
+    after: Option<RowKey>,
+    in_flight: u32,
+    is_over: bool,
+    /// Transactions whose outcome was being carried out when the copy began: they are in no stream of this view, so their rows are read when
+    /// they are published.
+    publishing: BTreeSet<TransactionId>,
+}
+
+/// What a joining member knows of a partition that is copied to it.
+#[derive(Debug, Default)]
+pub(super) struct CopyIn {
+    /// A piece of this view has come, so everything undecided was replicated before.
+    has_begun: bool,
+    /// The last piece of this view has come.
+    has_last: bool,
+    /// Every row is here.
+    is_whole: bool,
+    /// Keys whose deletion was committed here: what is copied of them is older.
+    deleted: BTreeSet<RowKey>,
+    /// Copied rows under prepared versions.
+    waiting: BTreeMap<RowKey, CopiedRow>,
+    /// Commits that came before the place of their transaction, and their coordinators.
+    early: BTreeMap<TransactionId, (Address, Epoch)>,
+}
+
+impl CopyIn {
+    /// Every row is here.
+    pub(super) fn is_whole(&self) -> bool {
+        self.is_whole
+    }
+
+    /// A newer view: the copy begins again, if it was not over.
+    pub(super) fn begin_view(&mut self) {
+        self.has_begun = false;
+        self.has_last = false;
+        self.early.clear();
+    }
+}
+
+/// A slice of copying to be done.
+pub(super) struct Copy {
+    partition: PartitionId,
+    node: NodeId,
+    view: ViewNumber,
+}
+
+impl Ldm {
+    // ---- the primary --------------------------------------------------------------------------------------------------------------
+
+    /// The takeover of a partition is over: members that join and do not have it whole are copied to.
+    pub(super) fn begin_copies(
+        &mut self,
+        partition: PartitionId,
+        whole: &[NodeId],
+        outputs: &mut Outputs<Shared>,
+    ) {
+        let view = self.map.view.clone();
+        let publishing = self.publishing(partition);
+        for node in view.joining(partition).iter().filter(|node| !whole.contains(node)) {
+            let Some(to) = view.ldm(partition, *node) else { continue };
+            let Some(state) = self.partitions.get_mut(&partition) else { return };
+            let publishing = publishing.clone();
+            let copy = CopyOut { to, after: None, in_flight: 0, is_over: false, publishing };
+            state.copies.insert(*node, copy);
+            self.later(Job::Copy(Copy { partition, node: *node, view: view.number }), outputs);
+        }
+    }
+
+    /// Sends the next piece, and comes back for the one after it.
+    pub(super) fn step_copy(&mut self, copy: Copy, budget: &mut Budget, outputs: &mut Outputs<Shared>) {
+        let Copy { partition, node, view } = copy;
+        if view != self.map.view.number {
+            return;
+        }
+        if self.waits_for_publication(partition, node) {
+            return self.later(Job::Copy(copy), outputs);
+        }
+        let Some(state) = self.partition(partition) else { return };
+        let Some(out) =
+            state.copies.get(&node).filter(|out| !out.is_over && out.in_flight < PIECES_IN_FLIGHT)
+        else {
+            return;
+        };
+        let rows_max = PIECE_ROWS.min(usize::try_from(budget.rows).unwrap_or(PIECE_ROWS)).max(1);
+        let (rows, after, is_last) = self.next_rows(partition, out.after.clone(), rows_max);
+        budget.spend(u32::try_from(rows.len()).unwrap_or(u32::MAX));
+        let Some(out) = self.partitions.get_mut(&partition).and_then(|state| state.copies.get_mut(&node))
+        else {
+            return;
+        };
+        (out.after, out.is_over) = (after, is_last);
+        out.in_flight += 1;
+        let piece = Signal::CopyPiece(Box::new(CopyPiece { partition, rows, is_last }));
+        outputs.send(self.address, out.to, piece);
+        if !is_last {
+            self.later(Job::Copy(copy), outputs);
+        }
+    }
+
+    /// Committed transactions whose rows are being published.
+    fn publishing(&self, partition: PartitionId) -> BTreeSet<TransactionId> {
+        let of = |job: &Job| match job {
+            Job::Publish(publish) if publish.place.1 == partition && publish.outcome.is_some() => {
+                Some(publish.place.0)
+            }
+            Job::Publish(_)
+            | Job::Read(_)
+            | Job::Mark(_)
+            | Job::Undo(_)
+            | Job::Backfill(_)
+            | Job::Copy(_)
+            | Job::Clear(_)
+            | Job::Visit(_)
+            | Job::Sweep(_) => None,
+        };
+        self.jobs.values().filter_map(of).collect()
+    }
+
+    fn waits_for_publication(&mut self, partition: PartitionId, node: NodeId) -> bool {
+        let waits = |out: &CopyOut| !out.publishing.is_empty();
+        let state = self.partition(partition);
+        if !state.is_some_and(|state| state.copies.get(&node).is_some_and(waits))
+            || mutants::is(Mutant::CopyHalfPublished)
+        {
+            return false;
+        }
+        let publishing = self.publishing(partition);
+        let Some(out) = self.partitions.get_mut(&partition).and_then(|state| state.copies.get_mut(&node))
+        else {
+            return false;
+        };
+        out.publishing.retain(|transaction| publishing.contains(transaction));
+        !out.publishing.is_empty()
+    }
+
+    /// The newest committed rows of a partition behind a row, and where the next piece goes on.
+    fn next_rows(
+        &self,
+        partition: PartitionId,
+        mut after: Option<RowKey>,
+        rows_max: usize,
+    ) -> (Vec<CopiedRow>, Option<RowKey>, bool) {
+        let mut tables: Vec<TableId> =
+            self.fragments.keys().filter(|(_, of)| *of == partition).map(|(table, _)| *table).collect();
+        tables.sort_unstable();
+        let from = after.as_ref().map(|(table, _)| *table);
+        let (mut rows, mut size, mut visited) = (Vec::new(), 0, 0);
+        for table in tables.into_iter().filter(|table| from.is_none_or(|from| *table >= from)) {
+            let Some(fragment) = self.fragments.get(&(table, partition)) else { continue };
+            let (reader, guard) = (fragment.reader(), Guard::enter());
+            let start = after.clone().filter(|(of, _)| *of == table).map(|(_, key)| key);
+            let lower = start.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
+            let bounds = KeyBounds { lower, upper: Bound::Unbounded };
+            let scan = reader.scan(&guard, IndexId(0), bounds, Direction::Forward, Visibility::Committed);
+            let Ok(cursor) = scan else { continue };
+            for item in cursor {
+                let (ScanItem::Row { key, .. } | ScanItem::Undecided { key, .. }) = item;
+                visited += 1;
+                if let Some((epoch, Some(row))) = fragment.committed(key) {
+                    size += key.len() + row.len();
+                    rows.push(CopiedRow { table, key: key.into(), row: row.into(), epoch });
+                }
+                after = Some((table, key.into()));
+                if visited == 1 && mutants::is(Mutant::CopySkipsPiece) {
+                    rows.clear();
+                }
+                if visited >= rows_max || size >= PIECE_BYTES {
+                    return (rows, after, false);
+                }
+            }
+        }
+        (rows, after, true)
+    }
+
+    /// A member has applied a piece.
+    pub(super) fn on_copy_applied(
+        &mut self,
+        node: NodeId,
+        partition: PartitionId,
+        outputs: &mut Outputs<Shared>,
+    ) {
+        let view = self.map.view.number;
+        let Some(state) = self.partitions.get_mut(&partition) else { return };
+        let Some(out) = state.copies.get_mut(&node) else { return };
+        out.in_flight = out.in_flight.saturating_sub(1);
+        if out.in_flight + 1 == PIECES_IN_FLIGHT && !out.is_over {
+            self.later(Job::Copy(Copy { partition, node, view }), outputs);
+        }
+    }
+
+    // ---- the joining member -------------------------------------------------------------------------------------------------------
+
+    pub(super) fn on_copy_piece(&mut self, from: Address, piece: CopyPiece, outputs: &mut Outputs<Shared>) {
+        let partition = piece.partition;
+        self.begin_copy_in(partition, outputs);
+        for row in piece.rows {
+            if !self.apply_copied(partition, row, outputs) {
+                return;
+            }
+        }
+        let Some(copy) = self.copy_in(partition) else { return };
+        copy.has_last |= piece.is_last;
+        outputs.send(self.address, from, Signal::CopyApplied { partition });
+        self.end_copy(partition, outputs);
+    }
+
+    fn copy_in(&mut self, partition: PartitionId) -> Option<&mut CopyIn> {
+        self.partitions.get_mut(&partition)?.copy_in.as_mut()
+    }
+
+    /// The first piece of a view: commits that came early and whose transactions were not replicated are in the rows to come.
+    fn begin_copy_in(&mut self, partition: PartitionId, outputs: &mut Outputs<Shared>) {
+        let Some(copy) = self.copy_in(partition).filter(|copy| !copy.has_begun) else { return };
+        copy.has_begun = true;
+        for (transaction, (from, epoch)) in std::mem::take(&mut copy.early) {
+            self.on_outcome(from, Outcome { transaction, partition, committed: Some(epoch) }, outputs);
+        }
+    }
+
+    /// A commit: true if it is kept until the place of its transaction comes, because this member joined while it was under way.
+    pub(super) fn is_early_commit(&mut self, from: Address, outcome: &Outcome) -> bool {
+        let place = (outcome.transaction, outcome.partition);
+        let Some(epoch) = outcome.committed.filter(|_| !self.applied.contains_key(&place)) else {
+            return false;
+        };
+        let is_early = |copy: &&mut CopyIn| !copy.is_whole && !copy.has_begun;
+        let Some(copy) = self.copy_in(outcome.partition).filter(is_early) else { return false };
+        if !mutants::is(Mutant::EarlyCommitLost) {
+            copy.early.insert(outcome.transaction, (from, epoch));
+        }
+        !mutants::is(Mutant::EarlyCommitRecorded)
+    }
+
+    /// A place was consumed: if its outcome came before, it is carried out.
+    pub(super) fn take_early_commit(
+        &mut self,
+        (transaction, partition): Place,
+        outputs: &mut Outputs<Shared>,
+    ) {
+        let Some(copy) = self.copy_in(partition) else { return };
+        if let Some((from, epoch)) = copy.early.remove(&transaction) {
+            if !self.applied.contains_key(&(transaction, partition)) {
+                return self.give_up_joining("it cannot take what is committed", outputs);
+            }
+            self.on_outcome(from, Outcome { transaction, partition, committed: Some(epoch) }, outputs);
+        }
+    }
+
+    /// This node ends, and may try again as another life.
+    pub(super) fn give_up_joining(&self, why: &str, outputs: &mut Outputs<Shared>) {
+        outputs.event(Severity::Error, format!("node {} cannot join: {why}", self.address.node));
+        outputs.request(RequestToRuntime::Exit(1));
+    }
+
+    /// Puts a copied row where it belongs; false if this node cannot go on.
+    fn apply_copied(
+        &mut self,
+        partition: PartitionId,
+        row: CopiedRow,
+        outputs: &mut Outputs<Shared>,
+    ) -> bool {
+        let Some(fragment) = self.fragments.get_mut(&(row.table, partition)) else {
+            // The table was dropped, or is so new that this member got all of its rows.
+            return true;
+        };
+        let Some(copy) = self.partitions.get_mut(&partition).and_then(|state| state.copy_in.as_mut()) else {
+            return true;
+        };
+        let is_new = match fragment.newest(&row.key).state {
+            Some(VersionState::Committed(_)) if mutants::is(Mutant::CopyOvertakesWrite) => true,
+            Some(VersionState::Committed(_)) => false,
+            Some(VersionState::Prepared(_) | VersionState::Staged(_)) => {
+                if fragment.committed(&row.key).is_none() {
+                    copy.waiting.insert((row.table, row.key.clone()), row);
+                }
+                return true;
+            }
+            None => {
+                mutants::is(Mutant::CopyWithoutTombstones)
+                    || !copy.deleted.contains(&(row.table, row.key.clone()))
+            }
+        };
+        if !is_new {
+            return true;
+        }
+        match fragment.stage(&row.key, COPIER, Some(&row.row)) {
+            Ok(handle) => {
+                fragment.commit(handle, COPIER, row.epoch);
+                true
+            }
+            Err(full) => {
+                self.give_up_joining(&format!("{:?}", region_full(&full)), outputs);
+                false
+            }
+        }
+    }
+
+    /// A row of the stream is about to be published: a deletion is remembered while older rows may come.
+    pub(super) fn note_deletion(&mut self, place: Place, table: TableId, row: RowHandle) {
+        let Some(fragment) = self.fragments.get(&(table, place.1)) else { return };
+        if fragment.staged_row(row, place.0) != Some(None) {
+            return;
+        }
+        let key: Box<[u8]> = fragment.key_of(row).into();
+        if let Some(copy) = self.copy_in(place.1).filter(|copy| !copy.is_whole) {
+            copy.deleted.insert((table, key));
+        }
+    }
+
+    /// A transaction is decided here: rows that waited under its versions find their place.
+    pub(super) fn retry_copied(&mut self, partition: PartitionId, outputs: &mut Outputs<Shared>) {
+        let Some(copy) = self.copy_in(partition).filter(|copy| !copy.is_whole) else { return };
+        for (_, row) in std::mem::take(&mut copy.waiting) {
+            if !self.apply_copied(partition, row, outputs) {
+                return;
+            }
+        }
+        self.end_copy(partition, outputs);
+    }
+
+    /// Everything is here: `main` hears of it, in each view.
+    fn end_copy(&mut self, partition: PartitionId, outputs: &mut Outputs<Shared>) {
+        let Some(copy) = self.copy_in(partition) else { return };
+        let is_whole = copy.waiting.is_empty() || mutants::is(Mutant::CopyLeavesWaiting);
+        if copy.has_last && is_whole && !copy.is_whole {
+            copy.is_whole = true;
+            copy.deleted.clear();
+            self.report_copied(partition, outputs);
+        }
+    }
+
+    /// Says that a partition is whole.
+    pub(super) fn report_copied(&mut self, partition: PartitionId, outputs: &mut Outputs<Shared>) {
+        if self.copy_in(partition).is_some_and(|copy| copy.is_whole) {
+            let main = Address::main(self.address.node);
+            outputs.send(self.address, main, Signal::PartitionCopied { partition });
+        }
+    }
+}

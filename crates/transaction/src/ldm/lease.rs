@@ -1,0 +1,59 @@
+//! Requests and the read lease (I3): what a primary answers alone is as much a read as what a replica answers.
+//!
+//! A change is acknowledged when all backups have it, so a primary that was left out without knowing it acknowledges none. But a locking read, a
+//! statement that changes nothing, a refusal because of what a row is, the commit of locks alone and "aborted" are answered by nobody else: they
+//! need the grants of all other members when they are made. A primary without them (it stood still, or is cut off, or another member is) keeps such
+//! requests, in their order, until it has them again or a newer view is installed, in which they are looked at like any others.
+//!
+//! Invariants: no request of a session overtakes another one of it that is kept (but for `Abort`, which takes away what is kept); nothing is
+//! evaluated for a session while the lease has run out, not even for one whose turn for a lock has come.
+
+use super::{Ldm, WaitAlarm};
+use crate::mutants::{self, Mutant};
+use protocol::Signal;
+use protocol::program::Refusal;
+use stdx::{Duration, Now};
+
+/// How soon the lease is looked at again. It is renewed with every heartbeat, unless somebody is silent.
+const LEASE_RETRY: Duration = Duration::from_millis(5);
+
+impl Ldm {
+    /// Whether this node may answer what no other member looks at.
+    pub(super) fn is_leased(&self, now: Now) -> bool {
+        self.map.may_read(now.monotonic) || mutants::is(Mutant::LockUnleased)
+    }
+
+    /// The same as a refusal, for what goes on after a wait.
+    pub(super) fn check_lease(&self, now: Now) -> Result<(), Refusal> {
+        if self.is_leased(now) { Ok(()) } else { Err(Refusal::WrongView) }
+    }
+
+    /// Whether a request has to wait: the lease has run out, or others wait before it.
+    pub(super) fn is_postponed(&self, now: Now, signal: &Signal) -> bool {
+        if self.released.is_empty() && self.is_leased(now) {
+            return false;
+        }
+        #[expect(
+            clippy::wildcard_enum_match_arm,
+            reason = "the others are not answered to sessions, or not alone"
+        )]
+        match signal {
+            // (Committed reads have a rule of their own: the session tries elsewhere.)
+            Signal::Read(request) => request.lock.is_some(),
+            Signal::Write(_)
+            | Signal::CommitOne(_)
+            | Signal::Prepare { .. }
+            | Signal::RollbackTo { .. }
+            | Signal::OutcomeAsk { .. } => true,
+            _ => false,
+        }
+    }
+
+    /// Looks at the lease again a little later.
+    pub(super) fn await_lease(&mut self, now: Now) {
+        if !self.is_lease_awaited {
+            self.is_lease_awaited = true;
+            self.alarms.register(now.monotonic + LEASE_RETRY, WaitAlarm::Lease);
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! Questions after the outcome of a commit whose answer is lost: the session asks the primary of a participant with writes.
+//!
+//! Invariants: what the primary does not hold and has no marker of was never committed: every member had reported before the question is
+//! looked at, and markers of a session on another node stay until it confirms. "Aborted" is said only when nobody can commit it any more: a
+//! transaction that is not ending is undone by the question, and one that is being dropped has its abort recorded first (I8).
+
+use super::{HeldStage, Ldm, Marker, Place};
+use crate::mutants::{self, Mutant};
+use protocol::program::{OperationResult, Refusal};
+use protocol::signal::{CommitDone, CommitOutcome, RequestId, WriteDone, WriteFailure, WriteSummary};
+use protocol::{Address, Outputs, Signal};
+use query::Shared;
+use types::Epoch;
+
+/// Who asks.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Asker {
+    pub(super) from: Address,
+    pub(super) request: RequestId,
+    /// The commit was carried by a write.
+    pub(super) is_write: bool,
+}
+
+impl Ldm {
+    pub(super) fn on_outcome_ask(&mut self, place: Place, asker: Asker, outputs: &mut Outputs<Shared>) {
+        let Some(state) = self.partition(place.1).filter(|state| state.is_primary) else { return };
+        let stage = self.held.get(&place).map(|held| held.stage);
+        let is_ending = matches!(stage, Some(HeldStage::Ending | HeldStage::Publishing));
+        let is_ending = is_ending && !mutants::is(Mutant::AskedWhileEnding);
+        if is_ending || state.takeover.is_dropping(place.0) {
+            self.askers.entry(place).or_default().push(asker);
+            return;
+        }
+        let (outcome, results) = match self.outcomes.get(&place) {
+            Some(Marker { outcome, results }) => (*outcome, results.clone()),
+            None => (None, Vec::new()),
+        };
+        self.undo_then(place, Some(answer_of(asker, outcome, results)), outputs);
+    }
+
+    /// A transaction is decided, and that is carried out.
+    pub(super) fn answer_askers(
+        &mut self,
+        place: Place,
+        outcome: Option<Epoch>,
+        outputs: &mut Outputs<Shared>,
+    ) {
+        for asker in self.askers.remove(&place).unwrap_or_default() {
+            let results = self.outcomes.get(&place).map_or_else(Vec::new, |marker| marker.results.clone());
+            let (to, answer) = answer_of(asker, outcome, results);
+            outputs.send(self.address, to, answer);
+        }
+    }
+}
+
+fn answer_of(asker: Asker, outcome: Option<Epoch>, results: Vec<OperationResult>) -> (Address, Signal) {
+    let request = asker.request;
+    let signal = match (asker.is_write, outcome) {
+        (true, Some(_)) => {
+            // The warnings it raised are not kept.
+            let summary = WriteSummary { results, operations: 0, committed: outcome, raised: None };
+            Signal::WriteDone(Box::new(WriteDone { request, result: Ok(summary) }))
+        }
+        (true, None) => {
+            let failure = WriteFailure { operation: 0, refusal: Refusal::WrongView };
+            Signal::WriteDone(Box::new(WriteDone { request, result: Err(failure) }))
+        }
+        (false, Some(epoch)) => {
+            Signal::CommitDone(CommitDone { request, outcome: CommitOutcome::Committed(epoch) })
+        }
+        (false, None) => {
+            let outcome = CommitOutcome::Aborted(Refusal::NotHeld);
+            Signal::CommitDone(CommitDone { request, outcome })
+        }
+    };
+    (asker.from, signal)
+}

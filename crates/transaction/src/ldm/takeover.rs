@@ -1,0 +1,880 @@
+//! Takeover: how what a view left undecided goes on in the next.
+//!
+//! Every view starts a new stream, numbered from 1, in each partition, and the fence (I2) drops what is still under way in older ones. On
+//! installing a view, each partition does this, whether its primary stayed or changed:
+//!
+//! ```text
+//! backups --Gather: what is undecided here, how far the old streams were consumed, which outcomes are kept--> primary
+//! primary, when all have reported: decides what some member has decided; tells members what is decided here; drops what it lacks;
+//!          replicates everything undecided again, in the new stream (receivers know what they hold, only its place is new)
+//! one-primary: committed when all backups have it      two-phase: the coordinator asks again      coordinator lost: `tc::recovery`
+//! ```
+//! A new primary grants locks when every data node has installed the view (no coordinator counts a lost lock any more) and nothing
+//! inherited is undecided here; until then requests are held back, and prepared versions are their own locks.
+//!
+//! Invariants, each closing an interleaving:
+//! - What every in-sync member applied is never dropped: it may have been acknowledged. What the new primary lacks never was (a
+//!   one-primary commit needs all backups, a two-phase one all replicas), so it aborts: by a marker here and at every member before
+//!   anyone is told (I8).
+//! - "Consumed and not undecided" means *decided* (a one-primary commit is only decided "commit" by its primary's word), because a refused
+//!   place leaves an abort marker. A member's word is read with the streams it belongs to: the same transaction has another place in each.
+//! - Places of one member may be stacked on one row (a later transaction is prepared before the decision on the earlier one arrived), so
+//!   they are replicated again in the order of their old places. A large one goes in pieces to members that lack it, and what is behind it
+//!   waits; those who hold it only hear of its new place.
+//! - Nothing decided is replicated again: a member that has published a transaction would apply it twice, above what followed it.
+//! - Places of an older stream are never named in the new one: a publication that ends in a later view tells nobody its place.
+//! - A transaction whose coordinator is lost has none ever after (`NOBODY`): a node that comes back under the same id knows nothing of it.
+//!
+//! - A joining member reports and is replicated to like any other: it lacks old rows (`copy`), not what is undecided.
+//!
+//! Deliberately not here: hand-over between primaries that both live (a primary that stays in sync stays primary).
+
+use super::backup::{Applied, HELD_ALREADY};
+use super::commit::{
+    AHEAD_BYTES, AHEAD_ROWS, After, Ending, Mark, PendingCommit, Reply, Ship, ShipWindow, prepared,
+    send_to_all,
+};
+use super::copy::CopyIn;
+use super::{Held, HeldStage, Ldm, Marker, Operation, Partition, Place, RELEASE};
+use crate::mutants::{self, Mutant};
+use protocol::signal::{GatherReport, Outcome, RecoveredState, RecoveryReport, Replicate, UndecidedPlace};
+use protocol::{Address, Outputs, Signal};
+use query::Shared;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+use types::{Epoch, NodeId, PartitionId, Sequence, TransactionId, ViewNumber};
+
+/// Earlier streams that are remembered: what is older was settled long ago.
+const STREAMS_KEPT: usize = 64;
+
+/// A partition's part.
+#[derive(Debug, Default)]
+pub(super) struct Takeover {
+    /// The first view of this primary: what was staged here for an earlier one is lost.
+    pub(super) since: ViewNumber,
+    /// How far earlier streams were consumed, or given out.
+    streams: BTreeMap<ViewNumber, Sequence>,
+    /// Primary: reports that are missing, and those that came.
+    gathering: Option<Gathering>,
+    /// New primary: it grants no locks yet.
+    is_opening: bool,
+    /// New primary: undecided transactions of earlier views.
+    inherited: BTreeSet<TransactionId>,
+    /// Primary: what is to be replicated again, in this order.
+    again: VecDeque<Place>,
+    /// Members that hold it.
+    holders: BTreeMap<TransactionId, Vec<NodeId>>,
+    /// Members that have all rows; the others are copied to when everything is replicated again.
+    whole: Option<Vec<NodeId>>,
+    /// Primary that stayed: one-primary commits that are to be replicated again.
+    resumed: BTreeMap<TransactionId, PendingCommit>,
+    /// Transactions without coordinator that were replicated again, and the members that have not confirmed it.
+    confirming: BTreeMap<Sequence, (TransactionId, Vec<NodeId>)>,
+    /// Transactions that this primary lacked: the members that have not recorded their abort.
+    dropping: BTreeMap<TransactionId, Dropping>,
+    /// Requests that came too early.
+    waiting: Vec<(Address, Signal)>,
+}
+
+/// A transaction that aborts because this primary lacked or refused it.
+#[derive(Debug)]
+struct Dropping {
+    missing: Vec<NodeId>,
+    is_one_primary: bool,
+}
+
+#[derive(Debug)]
+struct Gathering {
+    missing: Vec<NodeId>,
+    reports: Vec<(NodeId, GatherReport)>,
+}
+
+impl Takeover {
+    pub(super) fn is_settled(&self) -> bool {
+        self.gathering.is_none() && !self.is_opening
+    }
+
+    /// Whether a place of an earlier stream was consumed here.
+    fn has_consumed(&self, stream: ViewNumber, sequence: Sequence) -> bool {
+        self.streams.get(&stream).is_some_and(|consumed| *consumed >= sequence)
+    }
+
+    /// Whether the abort of a transaction is being recorded.
+    pub(super) fn is_dropping(&self, transaction: TransactionId) -> bool {
+        self.dropping.contains_key(&transaction)
+    }
+}
+
+impl Partition {
+    /// A new view's stream begins; primary and backups are those of the new view already.
+    pub(super) fn begin_stream(&mut self, before: ViewNumber, view: ViewNumber, was_primary: bool) {
+        let takeover = &mut self.takeover;
+        if before == ViewNumber(0) {
+            takeover.since = view;
+        }
+        if view == ViewNumber(1) {
+            return;
+        }
+        stdx::require!(self.is_primary || !was_primary, "a primary that stays in sync stays primary");
+        takeover.streams.insert(before, if was_primary { self.sequence } else { self.applied });
+        self.copies.clear();
+        if let Some(copy) = &mut self.copy_in {
+            copy.begin_view();
+        }
+        while takeover.streams.len() > STREAMS_KEPT {
+            takeover.streams.pop_first();
+        }
+        self.sequence = Sequence(0);
+        self.applied = Sequence(0);
+        self.early.clear();
+        self.undecided.clear();
+        let pending = std::mem::take(&mut self.pending).into_values();
+        takeover.resumed.extend(pending.map(|pending| (pending.transaction, pending)));
+        takeover.confirming.clear();
+        takeover.again.clear();
+        takeover.holders.clear();
+        takeover.whole = None;
+        takeover.gathering = self.is_primary.then(|| Gathering {
+            missing: self.backups.iter().map(|backup| backup.node).collect(),
+            reports: Vec::new(),
+        });
+        if self.is_primary && !was_primary {
+            takeover.since = view;
+            takeover.is_opening = !mutants::is(Mutant::LocksBeforeSettled);
+        }
+    }
+}
+
+impl Ldm {
+    /// A newer view is installed: its partitions have begun their streams.
+    pub(super) fn begin_takeover(&mut self, reborn: &[NodeId], outputs: &mut Outputs<Shared>) {
+        let mut ahead: Vec<Place> = self.ahead.keys().copied().collect();
+        ahead.sort_unstable();
+        for place in ahead {
+            self.drop_ahead(place, outputs);
+        }
+        // Rounds of the old view are void; what they wanted is wanted still.
+        self.draining = None;
+        if self.epoch_wanted > Epoch(0) {
+            let wanted = Signal::EpochWanted { epoch: self.epoch_wanted };
+            outputs.send(self.address, Address::main(self.address.node), wanted);
+        }
+        self.forget_lost_coordinators(reborn);
+        self.ship_again(reborn, outputs);
+        self.count_unsettled();
+        for partition in self.partitions.keys().copied().collect::<Vec<_>>() {
+            if self.is_primary(partition) {
+                self.finish_gathering(partition, outputs);
+            } else {
+                self.report(partition, outputs);
+                self.report_copied(partition, outputs);
+            }
+        }
+    }
+
+    fn count_unsettled(&mut self) {
+        self.unsettled_count = self.partitions.values().filter(|state| !state.takeover.is_settled()).count();
+    }
+
+    fn forget_lost_coordinators(&mut self, reborn: &[NodeId]) {
+        let map = &self.map;
+        // One that is only out of reach decides still: a newer view says whether it is gone, and says so to all.
+        let is_gone =
+            |coordinator: &Address| map.is_left_out(coordinator.node) || reborn.contains(&coordinator.node);
+        let held = self.held.values_mut().map(|held| &mut held.coordinator);
+        for coordinator in held.chain(self.applied.values_mut().map(|applied| &mut applied.coordinator)) {
+            if coordinator.as_ref().is_some_and(is_gone) && !mutants::is(Mutant::LostCoordinatorKept) {
+                *coordinator = Some(Address::NOBODY);
+            }
+        }
+    }
+
+    /// Large transactions that were not sealed begin their shipping again; those of a lost coordinator end.
+    fn ship_again(&mut self, reborn: &[NodeId], outputs: &mut Outputs<Shared>) {
+        let mut ships: Vec<(Place, Ship)> = self.shipping.drain().collect();
+        ships.sort_unstable_by_key(|(place, _)| *place);
+        self.ship_window = ShipWindow::default();
+        for (_, mut ship) in ships {
+            ship.bytes = 0;
+            match &ship.ending {
+                // It is gathered anew.
+                Ending::Again(_) => {}
+                Ending::Two { coordinator, .. }
+                    if self.is_lost(coordinator.node) || reborn.contains(&coordinator.node) =>
+                {
+                    self.refuse_ship(ship, protocol::program::Refusal::WrongView, outputs);
+                }
+                Ending::One(_) | Ending::Two { .. } => {
+                    (ship.next, ship.pieces, ship.unacknowledged) = (0, 0, 0);
+                    self.ship(ship, outputs);
+                }
+            }
+        }
+    }
+
+    // ---- gathering ----------------------------------------------------------------------------------------------------------------
+
+    /// Tells the primary what is undecided here.
+    fn report(&self, partition: PartitionId, outputs: &mut Outputs<Shared>) {
+        let (Some(state), Some(primary)) = (self.partition(partition), self.map.primary(partition)) else {
+            return;
+        };
+        let undecided = self.applied_of(partition).into_iter().filter_map(|(transaction, ..)| {
+            let applied = self.applied.get(&(transaction, partition))?;
+            Some(UndecidedPlace {
+                transaction,
+                stream: applied.stream,
+                sequence: applied.sequence,
+                epoch: applied.epoch,
+                is_one_primary: applied.coordinator.is_none(),
+            })
+        });
+        let undecided = undecided.collect();
+        let outcomes = self.outcomes.iter().filter(|((_, of), _)| *of == partition);
+        let mut outcomes: Vec<(TransactionId, Option<Epoch>)> =
+            outcomes.map(|((transaction, _), marker)| (*transaction, marker.outcome)).collect();
+        outcomes.sort_unstable();
+        let streams = state.takeover.streams.iter().map(|(view, consumed)| (*view, *consumed)).collect();
+        let is_copied = state.copy_in.as_ref().is_none_or(CopyIn::is_whole);
+        let report = GatherReport { partition, streams, undecided, outcomes, is_copied };
+        outputs.send(self.address, primary, Signal::Gather(Box::new(report)));
+    }
+
+    /// What was replicated here and is undecided, in the order of its places.
+    fn applied_of(&self, partition: PartitionId) -> Vec<(TransactionId, ViewNumber, Sequence)> {
+        let of = self.applied.iter().filter(|((_, of), _)| *of == partition);
+        let mut places: Vec<_> =
+            of.map(|((transaction, _), applied)| (*transaction, applied.stream, applied.sequence)).collect();
+        places.sort_unstable_by_key(|(_, stream, sequence)| (*stream, *sequence));
+        if mutants::is(Mutant::ReplicatedOutOfOrder) {
+            places.reverse();
+        }
+        places
+    }
+
+    pub(super) fn on_gather(&mut self, from: NodeId, report: GatherReport, outputs: &mut Outputs<Shared>) {
+        let partition = report.partition;
+        let Some(state) = self.partitions.get_mut(&partition) else { return };
+        let Some(gathering) = &mut state.takeover.gathering else { return };
+        if !gathering.missing.contains(&from) {
+            return;
+        }
+        gathering.missing.retain(|missing| *missing != from);
+        gathering.reports.push((from, report));
+        self.finish_gathering(partition, outputs);
+    }
+
+    /// All members have reported: nothing that a survivor knows is unknown here.
+    fn finish_gathering(&mut self, partition: PartitionId, outputs: &mut Outputs<Shared>) {
+        let Some(state) = self.partitions.get_mut(&partition) else { return };
+        let is_whole =
+            |gathering: &mut Gathering| gathering.missing.is_empty() || mutants::is(Mutant::GatherSkipped);
+        let Some(gathering) = state.takeover.gathering.take_if(is_whole) else { return };
+        for (transaction, stream, sequence) in self.applied_of(partition) {
+            self.learn((transaction, partition), (stream, sequence), &gathering.reports, outputs);
+        }
+        self.learn_of_orphans(partition, &gathering.reports, outputs);
+        for (node, report) in &gathering.reports {
+            for place in &report.undecided {
+                self.tell(*node, partition, place, outputs);
+            }
+        }
+        self.drop_again(partition, outputs);
+        let again = self.take_over(partition);
+        if let Some(state) = self.partitions.get_mut(&partition) {
+            let takeover = &mut state.takeover;
+            takeover.again = again.into();
+            let whole = gathering.reports.iter().filter(|(_, report)| report.is_copied);
+            takeover.whole = Some(whole.map(|(node, _)| *node).collect());
+            for (node, report) in &gathering.reports {
+                for place in &report.undecided {
+                    takeover.holders.entry(place.transaction).or_default().push(*node);
+                }
+            }
+        }
+        self.replicate_rest(partition, outputs);
+        self.open_if_ready(partition, outputs);
+        self.release(partition, outputs);
+    }
+
+    /// Decides what another member has decided already.
+    fn learn(
+        &mut self,
+        place: Place,
+        own: (ViewNumber, Sequence),
+        reports: &[(NodeId, GatherReport)],
+        outputs: &mut Outputs<Shared>,
+    ) {
+        let Some(applied) = self.applied.get(&place) else { return };
+        let mut places = vec![own];
+        let reported = reports.iter().flat_map(|(_, report)| &report.undecided);
+        let same = reported.filter(|reported| reported.transaction == place.0);
+        places.extend(same.map(|reported| (reported.stream, reported.sequence)));
+        let is_orphan = applied.coordinator == Some(Address::NOBODY);
+        let mut known = None;
+        for (_, report) in reports {
+            let marker = report.outcomes.iter().find(|(transaction, _)| *transaction == place.0);
+            let is_undecided = report.undecided.iter().any(|other| other.transaction == place.0);
+            match marker {
+                Some((_, outcome)) if is_orphan => known = known.or(Some(*outcome)),
+                // A refusal of one member: replicated again, it is refused again, and aborted by all.
+                Some((_, None)) => {}
+                Some((_, outcome)) if applied.coordinator.is_none() => known = Some(*outcome),
+                Some(_) => {}
+                None if applied.coordinator.is_none() && !is_undecided => {
+                    let has_consumed = |(stream, sequence): &(ViewNumber, Sequence)| {
+                        report.streams.iter().any(|(view, consumed)| view == stream && consumed >= sequence)
+                    };
+                    if places.iter().any(has_consumed) && !mutants::is(Mutant::ConsumedMeansNothing) {
+                        known = Some(Some(applied.epoch));
+                    }
+                }
+                None => {}
+            }
+        }
+        let Some(outcome) = known else { return };
+        let Some(mut applied) = self.applied.remove(&place) else { return };
+        let results = applied.marker.take();
+        if results.is_some() || is_orphan {
+            self.outcomes.insert(place, Marker { outcome, results: results.unwrap_or_default() });
+        }
+        self.publish_applied(place, applied, Some(outcome), After::Nothing, outputs);
+    }
+
+    /// A primary that stayed learns the outcome of transactions whose coordinator is lost from members that heard it.
+    fn learn_of_orphans(
+        &mut self,
+        partition: PartitionId,
+        reports: &[(NodeId, GatherReport)],
+        outputs: &mut Outputs<Shared>,
+    ) {
+        for place in self.ending_of(partition) {
+            let Some(held) = self.held.get(&place) else { continue };
+            if held.coordinator != Some(Address::NOBODY) {
+                continue;
+            }
+            let outcomes = reports.iter().flat_map(|(_, report)| &report.outcomes);
+            let known =
+                outcomes.filter(|(transaction, _)| *transaction == place.0).map(|(_, outcome)| *outcome);
+            if let Some(outcome) = known.max() {
+                self.outcomes.insert(place, Marker::of(outcome));
+                self.finish(place, outcome, After::Nothing, outputs);
+            }
+        }
+    }
+
+    /// Transactions that end here and whose outcome is not known, as the primary of the last view left them.
+    fn ending_of(&self, partition: PartitionId) -> Vec<Place> {
+        let view = self.map.view.number;
+        let is_ending =
+            |held: &Held| held.stage == HeldStage::Ending && held.epoch > Epoch(0) && held.sealed < view;
+        let of = self.held.iter().filter(|((_, of), held)| *of == partition && is_ending(held));
+        let mut places: Vec<Place> = of.map(|(place, _)| *place).collect();
+        places.sort_unstable();
+        places
+    }
+
+    /// Tells a member what became of something that it does not know the outcome of, unless that is unknown here too.
+    fn tell(
+        &mut self,
+        node: NodeId,
+        partition: PartitionId,
+        undecided: &UndecidedPlace,
+        outputs: &mut Outputs<Shared>,
+    ) {
+        let place = (undecided.transaction, partition);
+        let (transaction, is_one) = (undecided.transaction, undecided.is_one_primary);
+        if mutants::is(Mutant::DecisionNotTold) {
+            return;
+        }
+        let Some(to) = self.map.view.ldm(partition, node) else { return };
+        let outcome = |committed| Signal::Outcome(Outcome { transaction, partition, committed });
+        match self.outcomes.get(&place).map(|marker| marker.outcome) {
+            // Perhaps nobody else knows: it is told when all do.
+            Some(None) => return self.drop_lacking(place, is_one, outputs),
+            Some(committed) => return outputs.send(self.address, to, outcome(committed)),
+            None => {}
+        }
+        match self.held.get(&place).map(|held| held.stage) {
+            Some(HeldStage::Ending | HeldStage::Open | HeldStage::Undoing { .. }) => return,
+            Some(HeldStage::Publishing) => {}
+            None if self.applied.contains_key(&place) => return,
+            None => {
+                let Some(state) = self.partitions.get_mut(&partition) else { return };
+                if !state.takeover.has_consumed(undecided.stream, undecided.sequence) {
+                    return self.drop_lacking(place, is_one, outputs);
+                }
+                if !is_one {
+                    // Its coordinator knows, and tells.
+                    let what = format!("{transaction} is not decided there, but here, and nobody knows how");
+                    return outputs.distrust(to, what);
+                }
+            }
+        }
+        outputs.send(self.address, to, outcome(Some(undecided.epoch)));
+        outputs.send(self.address, to, Signal::Forget { transaction, partition });
+    }
+
+    /// A member holds what this primary never got: it was never acknowledged, and aborts.
+    fn drop_lacking(&mut self, place: Place, is_one_primary: bool, outputs: &mut Outputs<Shared>) {
+        let (transaction, partition) = place;
+        self.outcomes.insert(place, Marker::of(None));
+        let Some(state) = self.partitions.get_mut(&partition) else { return };
+        if is_one_primary || !mutants::is(Mutant::DropToldEarly) {
+            let missing = state.backups.iter().map(|backup| backup.node).collect();
+            state.takeover.dropping.insert(transaction, Dropping { missing, is_one_primary });
+        }
+        let abort = Signal::Outcome(Outcome { transaction, partition, committed: None });
+        send_to_all(self.address, &state.backups, abort, outputs);
+        if mutants::is(Mutant::DropToldUnrecorded) {
+            self.end_drop(place, outputs);
+        }
+    }
+
+    /// What was being dropped when the view changed is dropped by the members of the new one.
+    fn drop_again(&mut self, partition: PartitionId, outputs: &mut Outputs<Shared>) {
+        let Some(state) = self.partition(partition) else { return };
+        let dropping = state.takeover.dropping.iter();
+        let dropping: Vec<(TransactionId, bool)> =
+            dropping.map(|(transaction, dropping)| (*transaction, dropping.is_one_primary)).collect();
+        for (transaction, is_one_primary) in dropping {
+            self.drop_lacking((transaction, partition), is_one_primary, outputs);
+            self.end_drop((transaction, partition), outputs);
+        }
+    }
+
+    /// A member has recorded the abort of such a transaction; true if it was one.
+    pub(super) fn on_dropped_recorded(
+        &mut self,
+        node: NodeId,
+        place: Place,
+        outputs: &mut Outputs<Shared>,
+    ) -> bool {
+        let Some(state) = self.partitions.get_mut(&place.1) else { return false };
+        let Some(dropping) = state.takeover.dropping.get_mut(&place.0) else { return false };
+        dropping.missing.retain(|missing| *missing != node);
+        self.end_drop(place, outputs);
+        true
+    }
+
+    /// If all members have recorded the abort, it may be told.
+    fn end_drop(&mut self, place: Place, outputs: &mut Outputs<Shared>) {
+        let Some(state) = self.partitions.get_mut(&place.1) else { return };
+        let is_over =
+            |dropping: &Dropping| dropping.missing.is_empty() || mutants::is(Mutant::DropToldUnrecorded);
+        if state.takeover.dropping.get(&place.0).is_some_and(is_over)
+            && let Some(dropping) = state.takeover.dropping.remove(&place.0)
+        {
+            if dropping.is_one_primary {
+                // Nobody else decides it.
+                self.on_forget(place, outputs);
+            }
+            self.answer_askers(place, None, outputs);
+        }
+    }
+
+    // ---- going on -----------------------------------------------------------------------------------------------------------------
+
+    /// What was applied here for the old primary is held here from now on. All that is to be replicated again, in order.
+    fn take_over(&mut self, partition: PartitionId) -> Vec<Place> {
+        let mut again = self.ending_of(partition);
+        for (transaction, ..) in self.applied_of(partition) {
+            let place = (transaction, partition);
+            let Some(applied) = self.applied.remove(&place) else { continue };
+            self.held.insert(place, held_of(applied));
+            if let Some(state) = self.partitions.get_mut(&partition) {
+                state.takeover.inherited.insert(transaction);
+            }
+            again.push(place);
+        }
+        again
+    }
+
+    /// Replicates the next again, and so on, until one is large. What was decided meanwhile is not undecided anywhere any more.
+    pub(super) fn replicate_rest(&mut self, partition: PartitionId, outputs: &mut Outputs<Shared>) {
+        let view = self.map.view.number;
+        while let Some(place) =
+            self.partitions.get_mut(&partition).and_then(|state| state.takeover.again.pop_front())
+        {
+            let is_ending = |held: &Held| held.stage == HeldStage::Ending && held.sealed < view;
+            if !self.held.get(&place).is_some_and(is_ending) {
+                continue;
+            }
+            let lacking = self.lacking(place);
+            if self.is_large(place, &lacking) {
+                let (ending, epoch_seen) = (Ending::Again(lacking), Epoch(0));
+                let ship =
+                    Ship { place, ending, epoch_seen, next: 0, pieces: 0, unacknowledged: 0, bytes: 0 };
+                return self.ship(ship, outputs);
+            }
+            self.replicate_again(place, 0, outputs);
+        }
+        let whole = self.partitions.get_mut(&partition).and_then(|state| state.takeover.whole.take());
+        if let Some(whole) = whole {
+            self.begin_copies(partition, &whole, outputs);
+        }
+    }
+
+    /// Members that have not reported that they hold it.
+    fn lacking(&self, (transaction, partition): Place) -> Vec<Address> {
+        let Some(state) = self.partition(partition) else { return Vec::new() };
+        let holders = state.takeover.holders.get(&transaction);
+        let lacks = |backup: &&Address| holders.is_none_or(|holders| !holders.contains(&backup.node));
+        state.backups.iter().filter(lacks).copied().collect()
+    }
+
+    /// Whether it is more than one signal should carry.
+    fn is_large(&self, place: Place, lacking: &[Address]) -> bool {
+        let total = self.held.get(&place).map_or(0, |held| held.operations.len());
+        let bytes = usize::try_from(AHEAD_BYTES).unwrap_or(usize::MAX);
+        !lacking.is_empty() && self.replicated_writes(place, 0, AHEAD_ROWS as usize, bytes).1 < total
+    }
+
+    /// A large one is with all who lacked it.
+    pub(super) fn go_on_again(&mut self, place: Place, pieces: u32, outputs: &mut Outputs<Shared>) {
+        self.replicate_again(place, pieces, outputs);
+        self.replicate_rest(place.1, outputs);
+    }
+
+    fn replicate_again(&mut self, place: Place, pieces: u32, outputs: &mut Outputs<Shared>) {
+        let (transaction, partition) = place;
+        let lacking = self.lacking(place);
+        let writes = if lacking.is_empty() || pieces > 0 {
+            Vec::new()
+        } else {
+            self.replicated_writes(place, 0, usize::MAX, usize::MAX).0
+        };
+        let view = self.map.view.number;
+        let (Some(held), Some(state)) = (self.held.get_mut(&place), self.partitions.get_mut(&partition))
+        else {
+            return;
+        };
+        held.sealed = view;
+        let (epoch, coordinator) = (held.epoch, held.coordinator);
+        let has_writes = held.has_writes(partition);
+        let mut sequence = None;
+        let missing: Vec<NodeId> = state.backups.iter().map(|backup| backup.node).collect();
+        if has_writes && !missing.is_empty() {
+            state.sequence = Sequence(state.sequence.0 + 1);
+            sequence = Some(state.sequence);
+            let replicate = Replicate {
+                partition,
+                sequence: state.sequence,
+                transaction,
+                epoch,
+                coordinator,
+                participants: Arc::clone(&held.participants),
+                marker: held.marker.clone(),
+                pieces_ahead: HELD_ALREADY,
+                writes: Vec::new(),
+            };
+            let is_holder = |backup: &&Address| !lacking.contains(backup);
+            let holders: Vec<Address> = state.backups.iter().filter(is_holder).copied().collect();
+            send_to_all(self.address, &holders, Signal::Replicate(Box::new(replicate.clone())), outputs);
+            let replicate = Replicate { pieces_ahead: pieces, writes, ..replicate };
+            send_to_all(self.address, &lacking, Signal::Replicate(Box::new(replicate)), outputs);
+        }
+        let Some(state) = self.partitions.get_mut(&partition) else { return };
+        match (coordinator, sequence) {
+            (None, _) => {
+                let resumed = state.takeover.resumed.remove(&transaction);
+                let reply = resumed.map_or(Reply::Nobody, |pending| pending.reply);
+                match sequence {
+                    Some(sequence) => {
+                        let pending = PendingCommit { transaction, missing, reply, refused: None };
+                        state.pending.insert(sequence, pending);
+                    }
+                    None => {
+                        let after = After::Answer { reply, sequence: None, refusal: None };
+                        self.finish(place, Some(epoch), after, outputs);
+                    }
+                }
+            }
+            (Some(Address::NOBODY), Some(sequence)) if !mutants::is(Mutant::OrphanUnconfirmed) => {
+                state.takeover.confirming.insert(sequence, (transaction, missing));
+                self.mark_orphan(place, outputs);
+            }
+            (Some(Address::NOBODY), _) => self.mark_orphan(place, outputs),
+            (Some(coordinator), _) => self.answer_prepare_again(place, coordinator, outputs),
+        }
+    }
+
+    /// Whether a transaction is prepared, or about to be, for this coordinator, who asks again.
+    pub(super) fn is_prepared_for(&self, place: Place, coordinator: Address) -> bool {
+        let is_shipped = self.shipping.get(&place).is_some_and(
+            |ship| matches!(&ship.ending, Ending::Two { coordinator: of, .. } if *of == coordinator),
+        );
+        let is_for = |held: &Held| held.stage == HeldStage::Ending && held.coordinator == Some(coordinator);
+        is_shipped || self.held.get(&place).is_some_and(is_for)
+    }
+
+    /// Says so (again) when all its rows are prepared.
+    pub(super) fn answer_prepare_again(
+        &mut self,
+        place: Place,
+        coordinator: Address,
+        outputs: &mut Outputs<Shared>,
+    ) {
+        let Some(held) = self.held.get(&place).filter(|held| held.epoch > Epoch(0)) else { return };
+        let answer = prepared(place, held.epoch, held.has_writes(place.1), None);
+        let mark = Mark { place, next: 0, then: Some((coordinator, answer)) };
+        self.mark_at_once(mark, outputs);
+    }
+
+    // ---- transactions without coordinator -----------------------------------------------------------------------------------------
+
+    /// A backup has (or has not) confirmed a transaction without coordinator.
+    pub(super) fn on_orphan_applied(
+        &mut self,
+        node: NodeId,
+        partition: PartitionId,
+        sequence: Sequence,
+        is_refused: bool,
+        outputs: &mut Outputs<Shared>,
+    ) {
+        let Some(state) = self.partitions.get_mut(&partition) else { return };
+        let Some((transaction, missing)) = state.takeover.confirming.get_mut(&sequence) else { return };
+        let place = (*transaction, partition);
+        missing.retain(|missing| *missing != node);
+        if !is_refused && !missing.is_empty() {
+            return;
+        }
+        state.takeover.confirming.remove(&sequence);
+        if is_refused && self.held.get(&place).is_some_and(|held| held.stage == HeldStage::Ending) {
+            return self.report_orphan(place, RecoveredState::Nothing, outputs);
+        }
+        self.report_if_prepared(place, outputs);
+    }
+
+    /// Whoever decides, readers here wait for the outcome from now on.
+    fn mark_orphan(&mut self, place: Place, outputs: &mut Outputs<Shared>) {
+        if self.held.get(&place).is_some_and(|held| held.is_marked) {
+            self.report_if_prepared(place, outputs);
+        } else {
+            self.mark_at_once(Mark { place, next: 0, then: None }, outputs);
+        }
+    }
+
+    /// Whether all members, this one included, hold a transaction without coordinator as prepared in this view.
+    fn is_prepared_orphan(&self, place: Place) -> Option<Epoch> {
+        let view = self.map.view.number;
+        let is_orphan = |held: &&Held| {
+            held.stage == HeldStage::Ending
+                && held.coordinator == Some(Address::NOBODY)
+                && held.is_marked
+                && held.sealed == view
+        };
+        let held = self.held.get(&place).filter(is_orphan)?;
+        let mut confirming = self.partition(place.1)?.takeover.confirming.values();
+        (!confirming.any(|(transaction, _)| *transaction == place.0)).then_some(held.epoch)
+    }
+
+    /// Reports a transaction without coordinator, once all members hold it as prepared.
+    pub(super) fn report_if_prepared(&self, place: Place, outputs: &mut Outputs<Shared>) {
+        if let Some(epoch) = self.is_prepared_orphan(place) {
+            self.report_orphan(place, RecoveredState::Prepared(epoch), outputs);
+        }
+    }
+
+    fn report_orphan(&self, place: Place, state: RecoveredState, outputs: &mut Outputs<Shared>) {
+        let participants = self.held.get(&place).map(|held| Arc::clone(&held.participants));
+        let (Some(participants), Some(recoverer)) = (participants, self.map.view.recoverer(place.0)) else {
+            return;
+        };
+        self.send_recovery_report(recoverer, place, participants, state, outputs);
+    }
+
+    fn send_recovery_report(
+        &self,
+        to: Address,
+        (transaction, partition): Place,
+        participants: Arc<Vec<PartitionId>>,
+        state: RecoveredState,
+        outputs: &mut Outputs<Shared>,
+    ) {
+        let report = RecoveryReport { transaction, partition, participants, state };
+        outputs.send(self.address, to, Signal::RecoveryReport(Box::new(report)));
+    }
+
+    /// The recoverer wants to know; what is still being confirmed is reported when it is.
+    pub(super) fn on_recovery_ask(
+        &mut self,
+        from: Address,
+        place: Place,
+        participants: Arc<Vec<PartitionId>>,
+        outputs: &mut Outputs<Shared>,
+    ) {
+        if !self.is_primary(place.1) {
+            return;
+        }
+        let known = match (self.outcomes.get(&place), self.held.get(&place)) {
+            (Some(Marker { outcome: Some(epoch), .. }), _) => RecoveredState::Committed(*epoch),
+            (Some(Marker { outcome: None, .. }), _) => RecoveredState::Aborted,
+            (None, Some(held)) if held.stage == HeldStage::Ending => {
+                let Some(epoch) = self.is_prepared_orphan(place) else { return };
+                RecoveredState::Prepared(epoch)
+            }
+            (None, _) => RecoveredState::Nothing,
+        };
+        self.send_recovery_report(from, place, participants, known, outputs);
+    }
+
+    // ---- opening ------------------------------------------------------------------------------------------------------------------
+
+    /// Every data node has installed a view.
+    pub(super) fn on_settled(&mut self, view: ViewNumber, outputs: &mut Outputs<Shared>) {
+        self.settled = self.settled.max(view);
+        for partition in self.partitions.keys().copied().collect::<Vec<_>>() {
+            self.open_if_ready(partition, outputs);
+        }
+    }
+
+    fn open_if_ready(&mut self, partition: PartitionId, outputs: &mut Outputs<Shared>) {
+        let is_settled = self.settled >= self.map.view.number;
+        let Some(state) = self.partitions.get_mut(&partition) else { return };
+        let takeover = &mut state.takeover;
+        if takeover.is_opening && takeover.gathering.is_none() && is_settled && takeover.inherited.is_empty()
+        {
+            takeover.is_opening = false;
+            self.release(partition, outputs);
+        }
+        self.count_unsettled();
+    }
+
+    /// The outcome of a transaction is carried out here.
+    pub(super) fn after_decided(
+        &mut self,
+        place: Place,
+        outcome: Option<Epoch>,
+        outputs: &mut Outputs<Shared>,
+    ) {
+        if self.unsettled_count > 0
+            && let Some(state) = self.partitions.get_mut(&place.1)
+            && state.takeover.inherited.remove(&place.0)
+        {
+            self.open_if_ready(place.1, outputs);
+        }
+        if !self.askers.is_empty() {
+            self.answer_askers(place, outcome, outputs);
+        }
+    }
+
+    /// Whether a request must wait until its partition's takeover is over.
+    pub(super) fn is_held_back(&self, signal: &Signal) -> bool {
+        let takeover = |partition: PartitionId| self.partition(partition).map(|state| &state.takeover);
+        let is_opening = |partition| takeover(partition).is_some_and(|takeover| takeover.is_opening);
+        let is_gathering =
+            |partition| takeover(partition).is_some_and(|takeover| takeover.gathering.is_some());
+        #[expect(clippy::wildcard_enum_match_arm, reason = "everything else goes on during a takeover")]
+        match signal {
+            Signal::Write(request) => is_opening(request.partition),
+            Signal::Read(request) => {
+                (request.lock.is_some() || request.transaction.is_some()) && is_opening(request.partition)
+            }
+            Signal::CommitOne(request) => {
+                let partition = request.participant.partition;
+                is_opening(partition) && is_gathering(partition)
+            }
+            Signal::Prepare { participant, .. } => {
+                is_opening(participant.partition) && is_gathering(participant.partition)
+            }
+            // An answer to a question comes before that to a request to undo what it asks about.
+            // And reports may still name as undecided what all have recorded since: the marker tells the answer.
+            Signal::OutcomeAsk { partition, .. }
+            | Signal::RollbackTo { partition, .. }
+            | Signal::Forget { partition, .. }
+            | Signal::RecoveryAsk { partition, .. } => is_gathering(*partition),
+            _ => false,
+        }
+    }
+
+    /// Keeps a request for later.
+    pub(super) fn hold_back(&mut self, from: Address, signal: Signal) {
+        #[expect(clippy::wildcard_enum_match_arm, reason = "only these are held back")]
+        let partition = match &signal {
+            Signal::Write(request) => request.partition,
+            Signal::Read(request) => request.partition,
+            Signal::CommitOne(request) => request.participant.partition,
+            Signal::Prepare { participant, .. } => participant.partition,
+            Signal::RollbackTo { partition, .. }
+            | Signal::OutcomeAsk { partition, .. }
+            | Signal::Forget { partition, .. }
+            | Signal::RecoveryAsk { partition, .. } => *partition,
+            _ => return,
+        };
+        if let Some(state) = self.partitions.get_mut(&partition) {
+            state.takeover.waiting.push((from, signal));
+        }
+    }
+
+    /// A transaction is undone: what it asked for before and was held back is not done any more.
+    pub(super) fn drop_held_back(&mut self, (transaction, partition): Place) {
+        if mutants::is(Mutant::HeldBackRedone) {
+            return;
+        }
+        #[expect(clippy::wildcard_enum_match_arm, reason = "only these stage and lock")]
+        let is_its = |(_, signal): &(Address, Signal)| match signal {
+            Signal::Write(request) => (request.transaction, request.partition) == (transaction, partition),
+            Signal::Read(request) => {
+                (request.transaction, request.partition) == (Some(transaction), partition)
+            }
+            _ => false,
+        };
+        if let Some(state) = self.partitions.get_mut(&partition)
+            && !state.takeover.waiting.is_empty()
+        {
+            state.takeover.waiting.retain(|held_back| !is_its(held_back));
+        }
+        self.released.retain(|held_back| !is_its(held_back));
+    }
+
+    /// What would stage or lock as soon as it goes on: who asked, and for which transaction.
+    pub(super) fn postponed(&self) -> Vec<(Address, Place)> {
+        let held_back =
+            self.partitions.values().flat_map(|state| &state.takeover.waiting).chain(&self.released);
+        #[expect(clippy::wildcard_enum_match_arm, reason = "only these stage and lock")]
+        let place_of = |(from, signal): &(Address, Signal)| match signal {
+            Signal::Write(request) => Some((*from, (request.transaction, request.partition))),
+            Signal::Read(request) => Some((*from, (request.transaction?, request.partition))),
+            _ => None,
+        };
+        held_back.filter_map(place_of).chain(self.memory_waits()).collect()
+    }
+
+    /// What was held back is looked at again, after this handler's other work.
+    fn release(&mut self, partition: PartitionId, outputs: &mut Outputs<Shared>) {
+        let Some(state) = self.partitions.get_mut(&partition) else { return };
+        if !state.takeover.waiting.is_empty() {
+            self.released.extend(state.takeover.waiting.drain(..));
+            outputs.send(self.address, self.address, Signal::Continue(RELEASE));
+        }
+    }
+}
+
+impl Held {
+    /// Whether its backups take part.
+    fn has_writes(&self, partition: PartitionId) -> bool {
+        self.rows > 0 || self.participants.contains(&partition)
+    }
+}
+
+/// A replicated transaction as its new primary holds it.
+fn held_of(applied: Applied) -> Held {
+    let operation = |(table, row)| Operation::Staged { table, version: 0, row, is_first: true };
+    Held {
+        session: Address::NOBODY,
+        rows: u32::try_from(applied.rows.len()).unwrap_or(u32::MAX),
+        operations: applied.rows.into_iter().map(operation).collect(),
+        bytes: 0,
+        tables: Vec::new(),
+        stage: HeldStage::Ending,
+        epoch: applied.epoch,
+        sealed: applied.stream,
+        coordinator: applied.coordinator,
+        participants: applied.participants,
+        marker: applied.marker.filter(|_| !mutants::is(Mutant::MarkerNotTakenOver)),
+        is_confirmed: false,
+        is_marked: true,
+        is_taken_over: true,
+    }
+}

@@ -1,0 +1,170 @@
+//! The coordinator across views: its own transactions go on, and those of lost coordinators are decided.
+//!
+//! ```text
+//! primary --RecoveryReport{state here}--> recoverer (one tc, found by hash) --RecoveryAsk--> primaries of the other participants
+//! all have reported: any Committed -> commit at that epoch; any Aborted -> abort; all Prepared -> commit at the highest stamp;
+//!                    else -> abort                              Outcome to every replica, as the coordinator would have sent it
+//! ```
+//! Invariants, each closing an interleaving:
+//! - The decision depends only on what in-sync members recorded (I6): several recoverers, one after the other, agree.
+//! - One decider at a time: a newer view ends all recovery under way, told or not; its recoverer begins again from what was recorded. (Two
+//!   would disagree when the first had decided "abort" for want of a participant that a later primary turns out to hold.)
+//! - Participants are those with writes. One with locks only, whose primary is lost, cannot veto what may have been acknowledged; one that still
+//!   waits reports itself and hears the outcome.
+//! - A coordinator that lives counts only answers of one view: a primary that took over may have lost what the old one had prepared.
+
+use super::{Answers, Coordinated, Stage, Tc};
+use crate::mutants::{self, Mutant};
+use protocol::program::Refusal;
+use protocol::signal::{CoordinateRequest, Participant, RecoveredState, RecoveryReport, RequestId};
+use protocol::{Address, Outputs, Signal};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use types::{Epoch, PartitionId, TransactionId, ViewNumber};
+
+/// A transaction whose participants are being asked.
+#[derive(Debug)]
+pub(super) struct Recovering {
+    participants: Arc<Vec<PartitionId>>,
+    /// What was heard; also of participants with locks only.
+    states: BTreeMap<PartitionId, RecoveredState>,
+}
+
+impl Recovering {
+    /// The outcome, once every participant with writes has reported, and none contradicts another.
+    fn outcome(&self) -> Option<Option<Epoch>> {
+        let mut highest = Epoch(0);
+        let (mut committed, mut is_aborted) = (None, false);
+        for partition in self.participants.iter() {
+            let state = self.states.get(partition);
+            if state.is_none() && mutants::is(Mutant::RecoveryAsksNobody) {
+                continue;
+            }
+            match state? {
+                RecoveredState::Committed(epoch) => committed = Some(*epoch),
+                RecoveredState::Prepared(epoch) => highest = highest.max(*epoch),
+                RecoveredState::Nothing if mutants::is(Mutant::RecoveryIgnoresMissing) => {}
+                RecoveredState::Aborted | RecoveredState::Nothing => is_aborted = true,
+            }
+        }
+        if committed.is_some() && is_aborted {
+            // Nobody can say which of them is broken: it stays undecided.
+            return None;
+        }
+        Some(committed.or((!is_aborted).then_some(highest)))
+    }
+}
+
+impl Tc {
+    /// A newer view is installed.
+    pub(super) fn begin_view<S>(&mut self, outputs: &mut Outputs<S>) {
+        // Epoch rounds of the old view are void.
+        self.draining = None;
+        if !mutants::is(Mutant::RecoveryKeptAcrossViews) {
+            self.recovering.clear();
+        }
+        self.open.retain(|_, coordinated| !coordinated.is_recovered);
+        for transaction in self.open_transactions() {
+            let Some(coordinated) = self.open.get_mut(&transaction) else { continue };
+            for answers in &mut coordinated.answers {
+                let partition = answers.participant.partition;
+                answers.replicas = self.map.view.written(partition).collect();
+                answers.primary =
+                    self.map.view.place(partition).map_or(answers.primary, |place| place.primary);
+                if coordinated.stage == Stage::Preparing && !mutants::is(Mutant::PreparesKeptAcrossViews) {
+                    answers.prepared.clear();
+                    answers.has_writes = None;
+                }
+            }
+            let committed = match coordinated.stage {
+                Stage::Preparing => None,
+                Stage::Committed => Some(Some(coordinated.epoch)),
+                Stage::Aborting(_) | Stage::Aborted => Some(None),
+            };
+            match (committed, self.open.get(&transaction)) {
+                _ if mutants::is(Mutant::NotAskedAgain) => {}
+                (None, Some(coordinated))
+                    if mutants::is(Mutant::UnknownForEver) && coordinated.is_answered => {}
+                (Some(outcome), _) => self.send_outcome(transaction, outcome, outputs),
+                (None, Some(coordinated)) => self.send_prepares(coordinated, outputs),
+                (None, None) => {}
+            }
+        }
+    }
+
+    /// A primary holds a transaction whose coordinator is lost, or was asked about one.
+    pub(super) fn on_recovery_report<S>(&mut self, report: &RecoveryReport, outputs: &mut Outputs<S>) {
+        let transaction = report.transaction;
+        if let Some(coordinated) = self.open.get_mut(&transaction) {
+            // Decided already: a participant with locks only came late.
+            let is_known =
+                coordinated.answers.iter().any(|answers| answers.participant.partition == report.partition);
+            if coordinated.is_recovered && !is_known {
+                coordinated
+                    .answers
+                    .extend(Answers::new(&self.map.view, participant(report.partition, false)));
+                let outcome = matches!(coordinated.stage, Stage::Committed).then_some(coordinated.epoch);
+                self.send_outcome(transaction, outcome, outputs);
+            }
+            return;
+        }
+        let is_new = !self.recovering.contains_key(&transaction);
+        let recovering = self.recovering.entry(transaction).or_insert_with(|| Recovering {
+            participants: Arc::clone(&report.participants),
+            states: BTreeMap::new(),
+        });
+        recovering.states.entry(report.partition).or_insert(report.state);
+        if is_new {
+            for partition in report.participants.iter().filter(|partition| **partition != report.partition) {
+                let Some(primary) = self.map.primary(*partition) else { continue };
+                let participants = Arc::clone(&report.participants);
+                let ask = Signal::RecoveryAsk { transaction, partition: *partition, participants };
+                outputs.send(self.address, primary, ask);
+            }
+        }
+        if let Some(outcome) = recovering.outcome() {
+            self.conclude_recovery(transaction, outcome, outputs);
+        }
+    }
+
+    /// From here on it is told and recorded as its coordinator would have done.
+    fn conclude_recovery<S>(
+        &mut self,
+        transaction: TransactionId,
+        outcome: Option<Epoch>,
+        outputs: &mut Outputs<S>,
+    ) {
+        let Some(recovering) = self.recovering.remove(&transaction) else { return };
+        let mut partitions: Vec<PartitionId> = recovering.participants.to_vec();
+        partitions.extend(
+            recovering.states.keys().filter(|partition| !recovering.participants.contains(partition)),
+        );
+        let participants: Vec<Participant> = partitions
+            .iter()
+            .map(|partition| participant(*partition, recovering.participants.contains(partition)))
+            .collect();
+        let view = &self.map.view;
+        let answers =
+            participants.iter().filter_map(|participant| Answers::new(view, *participant)).collect();
+        let request =
+            CoordinateRequest { request: RequestId(0), transaction, participants, epoch_seen: Epoch(0) };
+        let coordinated = Coordinated {
+            request,
+            session: Address::NOBODY,
+            answers,
+            epoch: outcome.unwrap_or(Epoch(0)),
+            stage: if outcome.is_some() { Stage::Committed } else { Stage::Aborting(Refusal::NotHeld) },
+            // Its session asks a participant.
+            is_answered: true,
+            is_confirmed: true,
+            age: 0,
+            is_recovered: true,
+        };
+        self.open.insert(transaction, coordinated);
+        self.send_outcome(transaction, outcome, outputs);
+    }
+}
+
+fn participant(partition: PartitionId, has_writes: bool) -> Participant {
+    Participant { partition, operations: 0, view: ViewNumber(0), has_writes }
+}
