@@ -12,6 +12,7 @@
 mod check;
 mod machine;
 
+use crate::timed::Timed;
 use crate::transcript::Transcript;
 use check::Checker;
 use machine::Machine;
@@ -108,29 +109,6 @@ enum Delivery {
     Mend,
 }
 
-struct Timed {
-    at: u64,
-    order: u64,
-    delivery: Delivery,
-}
-
-impl PartialEq for Timed {
-    fn eq(&self, other: &Self) -> bool {
-        (self.at, self.order) == (other.at, other.order)
-    }
-}
-impl Eq for Timed {}
-impl PartialOrd for Timed {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-impl Ord for Timed {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        (self.at, self.order).cmp(&(other.at, other.order))
-    }
-}
-
 /// How bad things are, drawn per seed.
 struct Weather {
     /// Of 1 000 messages.
@@ -149,7 +127,7 @@ struct World {
     now: u64,
     steps: u64,
     next_order: u64,
-    deliveries: BinaryHeap<Reverse<Timed>>,
+    deliveries: BinaryHeap<Reverse<Timed<Delivery>>>,
     machines: BTreeMap<NodeId, Machine>,
     candidates: Vec<NodeId>,
     voter_count: usize,

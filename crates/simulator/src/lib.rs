@@ -21,6 +21,7 @@ pub mod exhaustive;
 #[cfg(feature = "mutants")]
 pub mod mutants;
 pub mod scenario;
+mod timed;
 pub mod transcript;
 pub mod workload;
 pub mod world;

@@ -13,6 +13,7 @@ mod faults;
 mod points;
 
 use crate::client::Client;
+use crate::timed::Timed;
 use crate::transcript::Transcript;
 use membership::EXIT_LEFT_OUT;
 use membership::detector::DetectorConfig;
@@ -193,29 +194,6 @@ pub struct Link {
     pub connection: ConnectionId,
 }
 
-struct Timed {
-    at: u64,
-    order: u64,
-    delivery: Delivery,
-}
-
-impl PartialEq for Timed {
-    fn eq(&self, other: &Self) -> bool {
-        (self.at, self.order) == (other.at, other.order)
-    }
-}
-impl Eq for Timed {}
-impl PartialOrd for Timed {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-impl Ord for Timed {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        (self.at, self.order).cmp(&(other.at, other.order))
-    }
-}
-
 /// A simulated cluster with its clients.
 pub struct World {
     /// All choices come from here.
@@ -225,7 +203,7 @@ pub struct World {
     shape: Shape,
     now: u64,
     nodes: BTreeMap<NodeId, Node>,
-    deliveries: BinaryHeap<Reverse<Timed>>,
+    deliveries: BinaryHeap<Reverse<Timed<Delivery>>>,
     next_order: u64,
     /// Until when each ordered stream is busy: a later message never overtakes.
     streams: BTreeMap<(Address, Address), u64>,

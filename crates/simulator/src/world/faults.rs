@@ -6,7 +6,8 @@
 //!
 //! Invariant: every fault ends by itself, so that a cluster that is left alone is whole again, but for the nodes that have died.
 
-use super::{Delivery, Item, Link, Timed, World};
+use super::{Delivery, Item, Link, World};
+use crate::timed::Timed;
 use protocol::{Address, Envelope, NodeRole};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -228,7 +229,7 @@ impl World {
 
     /// What one connection carried is lost with it.
     fn drop_on_the_way(&mut self, one: NodeId, other: NodeId) {
-        let is_lost = |timed: &Timed| {
+        let is_lost = |timed: &Timed<Delivery>| {
             let Delivery::Signal(envelope) = &timed.delivery else { return false };
             let pair = (envelope.from.node, envelope.to.node);
             pair == (one, other) || pair == (other, one)
