@@ -132,6 +132,7 @@ pub struct Membership {
     view: Arc<View>,
     incarnation: Option<Incarnation>,
     up: BTreeSet<NodeId>,
+    /// When this node asks again for what it has not got yet: an incarnation, to be copied to, to be in sync.
     join_at: Option<Instant>,
     /// When this node, if it leads the control log, looks for members that have started again.
     drop_lives_at: Instant,
@@ -243,6 +244,7 @@ impl Membership {
             }
         });
         if self.join_at.is_some_and(|at| at <= now.monotonic) {
+            self.join_at = None;
             self.try_join(now, outputs);
             self.ask_for_sync(now, outputs);
             self.ask_to_be_copied_to(now, outputs);
@@ -363,7 +365,6 @@ impl Membership {
 
     /// Asks for an incarnation until there is one.
     fn try_join<S>(&mut self, now: Now, outputs: &mut Outputs<S>) {
-        self.join_at = None;
         if self.incarnation.is_some() || self.is_ending {
             return;
         }
