@@ -327,7 +327,8 @@ impl Cluster {
 
     /// What follows from a node's end, for a person.
     fn consequence(&self, index: usize) -> String {
-        let runs = |member: &&Member| member.process.status().is_none();
+        // One that has not served yet has no rows yet.
+        let serves = |member: &&Member| member.process.status().is_none() && member.is_ready;
         if self.members.iter().all(Member::stays_away) {
             return "; no node is left".to_owned();
         }
@@ -343,11 +344,12 @@ impl Cluster {
                 let group = replica_group(&nodes, self.plan.config.replicas, self.members[index].config.node);
                 let left: Vec<String> = data
                     .iter()
-                    .filter(|member| runs(member) && group.contains(&member.config.node))
+                    .filter(|member| serves(member) && group.contains(&member.config.node))
                     .map(|member| member.config.node.to_string())
                     .collect();
                 match left.as_slice() {
-                    [] => "; no other node that runs has the rows it held: they are lost".to_owned(),
+                    [] => "; no other node has the rows it held: they are lost. Press Ctrl-C and start again for an empty cluster"
+                        .to_owned(),
                     left => format!("; node {} has the rows it held and goes on", left.join(" and node ")),
                 }
             }
