@@ -185,7 +185,14 @@ impl Cluster {
 
     /// Delivers everything.
     fn run(&mut self) -> Vec<Signal> {
-        while let Some(envelope) = self.queue.pop_front() {
+        self.deliver(usize::MAX);
+        std::mem::take(&mut self.answers)
+    }
+
+    /// Delivers so many signals, if there are.
+    fn deliver(&mut self, count: usize) {
+        for _ in 0..count {
+            let Some(envelope) = self.queue.pop_front() else { return };
             self.ahead.0 -= ahead_bytes(&envelope);
             if self.cut == Some(envelope.to.node) && envelope.from.node != envelope.to.node {
                 continue;
@@ -207,7 +214,22 @@ impl Cluster {
             self.ahead.1 = self.ahead.1.max(self.ahead.0);
             self.queue.extend(outputs.signals);
         }
-        std::mem::take(&mut self.answers)
+    }
+
+    /// The connection of the two nodes has broken: both go on in the next view; signals of the one before are void.
+    fn renew_view(&mut self) {
+        self.queue.clear();
+        self.ahead.0 = 0;
+        let view = Arc::new(View { number: ViewNumber(2), ..view() });
+        for index in 0..self.ldms.len() {
+            let map = &self.maps[index];
+            let next = map.with(map.incarnation, Arc::clone(&view), Arc::clone(&map.schema), &[], &[]);
+            self.maps[index] = Arc::new(next);
+            let mut outputs: Outputs<Shared> = Outputs::default();
+            self.ldms[index].on_shared(Shared::Map(Arc::clone(&self.maps[index])), &mut outputs);
+            self.ahead.0 += outputs.signals.iter().map(ahead_bytes).sum::<usize>();
+            self.queue.extend(outputs.signals);
+        }
     }
 
     /// Delivers everything; time goes on until there is an answer.
@@ -284,7 +306,16 @@ impl Cluster {
     /// Reads at the primary.
     fn read(&mut self, id: i64, transaction: Option<u64>) -> Option<i64> {
         let request = self.read_request(id, transaction, None);
-        let to = self.primary(id);
+        self.answer_of(self.primary(id), request)
+    }
+
+    /// Reads at any replica.
+    fn read_at(&mut self, node: NodeId, id: i64) -> Option<i64> {
+        let request = self.read_request(id, None, None);
+        self.answer_of(Address::new(node, ModuleKind::Ldm, 0), request)
+    }
+
+    fn answer_of(&mut self, to: Address, request: ReadRequest) -> Option<i64> {
         self.send(to, Signal::Read(Box::new(request)));
         match self.run().pop() {
             Some(Signal::ReadDone(done)) => value_of(&done),

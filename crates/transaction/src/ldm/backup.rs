@@ -36,6 +36,8 @@ pub(super) struct Ahead {
     rows: Vec<(TableId, RowHandle)>,
     pieces: u32,
     refused: Option<Refusal>,
+    /// While the rows of an earlier attempt are being undone: the pieces of the next one. Undoing would take their versions, too.
+    held_back: Option<Vec<(Address, ReplicateAhead)>>,
 }
 
 impl Ldm {
@@ -47,6 +49,11 @@ impl Ldm {
     ) {
         let place = (piece.transaction, piece.partition);
         let mut ahead = self.ahead.remove(&place).unwrap_or_default();
+        if let Some(held_back) = &mut ahead.held_back {
+            held_back.push((from, piece));
+            self.ahead.insert(place, ahead);
+            return;
+        }
         if piece.piece == ahead.pieces && ahead.refused.is_none() {
             ahead.pieces += 1;
             ahead.refused = self.apply(place, &piece.writes, &mut ahead.rows).err();
@@ -57,8 +64,19 @@ impl Ldm {
     }
 
     pub(super) fn drop_ahead(&mut self, place: Place, outputs: &mut Outputs<Shared>) {
-        if let Some(ahead) = self.ahead.remove(&place) {
-            self.undo_applied(place, ahead.rows, outputs);
+        let Some(ahead) = self.ahead.get_mut(&place) else { return };
+        let is_undoing = ahead.held_back.replace(Vec::new()).is_some();
+        let rows = std::mem::take(&mut ahead.rows);
+        if !is_undoing {
+            self.undo_applied(place, rows, After::TakeHeldBack, outputs);
+        }
+    }
+
+    /// What was dropped is undone: what came meanwhile has its turn.
+    pub(super) fn take_held_back(&mut self, place: Place, outputs: &mut Outputs<Shared>) {
+        let ahead = self.ahead.remove(&place);
+        for (from, piece) in ahead.and_then(|ahead| ahead.held_back).into_iter().flatten() {
+            self.on_replicate_ahead(from, piece, outputs);
         }
     }
 
@@ -151,6 +169,9 @@ impl Ldm {
         replicate: &Replicate,
         outputs: &mut Outputs<Shared>,
     ) -> Result<Vec<(TableId, RowHandle)>, Refusal> {
+        if self.ahead.get(&place).is_some_and(|ahead| ahead.held_back.is_some()) {
+            return Err(Refusal::NotHeld);
+        }
         let ahead = self.ahead.remove(&place).unwrap_or_default();
         let mut rows = ahead.rows;
         let checked = match (self.outcomes.get(&place), ahead.refused) {
@@ -162,7 +183,7 @@ impl Ldm {
         match checked.and_then(|()| self.apply(place, &replicate.writes, &mut rows)) {
             Ok(()) => Ok(rows),
             Err(refusal) => {
-                self.undo_applied(place, rows, outputs);
+                self.undo_applied(place, rows, After::Nothing, outputs);
                 Err(refusal)
             }
         }
@@ -190,8 +211,14 @@ impl Ldm {
     }
 
     /// In slices: other transactions may apply on top of these rows meanwhile, each finds its own versions.
-    fn undo_applied(&mut self, place: Place, rows: Vec<(TableId, RowHandle)>, outputs: &mut Outputs<Shared>) {
-        let (rest, then) = (Rest::Rows(rows), After::Nothing);
+    fn undo_applied(
+        &mut self,
+        place: Place,
+        rows: Vec<(TableId, RowHandle)>,
+        then: After,
+        outputs: &mut Outputs<Shared>,
+    ) {
+        let rest = Rest::Rows(rows);
         self.publish_rows(Publish { place, rest, outcome: None, stamp: None, then }, outputs);
     }
 

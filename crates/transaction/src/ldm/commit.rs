@@ -159,6 +159,8 @@ pub(super) enum After {
     Record(Address),
     /// A backup's part of a one-primary commit, or of what it refused.
     Nothing,
+    /// A backup has undone what was shipped ahead: take what was shipped again.
+    TakeHeldBack,
 }
 
 impl Ldm {
@@ -751,6 +753,7 @@ impl Ldm {
         self.wake_reads(place.0, outputs);
         match publish.then {
             After::Nothing => {}
+            After::TakeHeldBack => self.take_held_back(place, outputs),
             After::Record(coordinator) => self.record_outcome(coordinator, place, outputs),
             After::Answer { reply, sequence, refusal } => {
                 if let Some((stream, sequence)) = sequence

@@ -183,3 +183,23 @@ fn what_is_shipped_ahead_is_bounded_in_bytes() {
     cluster.run();
     assert!(cluster.ldms.iter().all(Ldm::is_idle));
 }
+
+#[test]
+fn a_large_transaction_that_a_view_change_interrupts_is_whole_at_the_backup() {
+    let mut cluster = Cluster::new();
+    let id = cluster.id_at(1, 1);
+    let ids = cluster.ids_with(id, 3_000);
+    cluster.stage_all(1, &ids);
+    let (request, transaction) = (RequestId(4), TransactionId(1));
+    let participant = cluster.participant(id, 3_000);
+    let commit = CommitOneRequest { request, transaction, participant, epoch_seen: Epoch(0) };
+    cluster.send(cluster.primary(id), Signal::CommitOne(Box::new(commit)));
+    // The backup has taken some pieces, and has not been told all.
+    cluster.deliver(8);
+    cluster.renew_view();
+    let answers = cluster.run();
+    assert!(matches!(answers.as_slice(), [Signal::CommitDone(_)]), "{answers:?}");
+    for id in &ids {
+        assert_eq!(cluster.read_at(NodeId(2), *id), Some(*id), "the backup lacks a row");
+    }
+}
