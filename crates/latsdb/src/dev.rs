@@ -43,7 +43,7 @@ const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
 const GREETING_TIMEOUT: Duration = Duration::from_secs(2);
 /// A node that was asked to stop is killed after this time.
 const STOP_TIMEOUT: Duration = Duration::from_secs(10);
-/// The exit code of a node that must not start (`membership::EXIT_REFUSED`), or could not.
+/// The exit code of a node that must not start (`protocol::module::EXIT_REFUSED`), or could not.
 const EXIT_REFUSED: i32 = 1;
 /// Lines of its log that are shown when a node dies.
 const LAST_LINES: usize = 10;

@@ -38,7 +38,7 @@ use mutants::Mutant;
 use protocol::control::{Command, ControlMessage, GroupId};
 use protocol::heartbeat::Heartbeat;
 use protocol::lease::Lease;
-use protocol::module::Counts;
+use protocol::module::{Counts, EXIT_LEFT_OUT, EXIT_REFUSED};
 use protocol::signal::JoinRequest;
 use protocol::{Address, Envelope, NodeInfo, NodeRole, Outputs, RequestToRuntime, Severity, Signal, View};
 use std::collections::BTreeSet;
@@ -56,10 +56,6 @@ const DROP_LIVES_RETRY: Duration = Duration::from_millis(200);
 const VOTERS_MAX: usize = 5;
 /// A snapshot takes the place of more entries than these.
 const LOG_ENTRIES_MAX: usize = 256;
-/// The exit code of a data node that a view leaves out: whoever watches it may start it again.
-pub const EXIT_LEFT_OUT: u8 = 3;
-/// The exit code of a node that must not start.
-pub const EXIT_REFUSED: u8 = 1;
 
 /// What a node says of itself when it joins, and the cluster that it belongs to.
 #[derive(Clone, Debug)]
@@ -391,7 +387,8 @@ impl Membership {
 
     /// This joining node has all rows: asks to be in sync, until a newer view comes.
     fn ask_for_sync<S>(&mut self, now: Now, outputs: &mut Outputs<S>) {
-        if self.caught_up != Some(self.view.number) {
+        // What a broken connection lost is repaired by the view that is on its way: this member may lack it.
+        if self.caught_up != Some(self.view.number) || !self.broken.is_empty() {
             return;
         }
         if let Some(next) = succession::with_in_sync(&self.view, self.config.node) {

@@ -423,9 +423,8 @@ impl MainModule {
             self.lost.push(node);
             self.give_up_at = Some(self.now.monotonic + VIEW_PATIENCE);
         }
-        if !self.holds_rows(node) {
-            *self.losses.entry(node).or_default() += 1;
-        }
+        // Counted, because one that is back before the next map is told is not `lost` in any.
+        *self.losses.entry(node).or_default() += 1;
         self.fail_gatherings(node, outputs);
         if self.holds_rows(node) {
             self.fail_check(node, outputs);

@@ -210,6 +210,11 @@ pub enum ConnectionAction {
     Close,
 }
 
+/// The exit code of a data node that cannot go on in this life: whoever watches it may start it again.
+pub const EXIT_LEFT_OUT: u8 = 3;
+/// The exit code of a node that must not start.
+pub const EXIT_REFUSED: u8 = 1;
+
 /// Questions to the driver and orders that concern the process.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum RequestToRuntime {

@@ -319,13 +319,26 @@ pub struct CopiedRow {
     pub epoch: Epoch,
 }
 
+/// What became of a transaction whose session does not know it yet.
+#[derive(Clone, PartialEq, Debug, Wire)]
+pub struct CopiedOutcome {
+    /// Which one.
+    pub transaction: TransactionId,
+    /// The epoch of its commit, if it committed.
+    pub outcome: Option<Epoch>,
+    /// Of a write that carried its commit.
+    pub results: Vec<OperationResult>,
+}
+
 /// Rows of a partition for a member that joins.
-#[derive(Clone, PartialEq, Eq, Debug, Wire)]
+#[derive(Clone, PartialEq, Debug, Wire)]
 pub struct CopyPiece {
     /// Which partition.
     pub partition: PartitionId,
     /// The rows.
     pub rows: Vec<CopiedRow>,
+    /// What became of transactions that ended before it joined.
+    pub outcomes: Vec<CopiedOutcome>,
     /// There are no more.
     pub is_last: bool,
 }

@@ -290,6 +290,8 @@ fn takeover() -> Vec<Signal> {
         is_copied: true,
     };
     let copied = CopiedRow { table: TABLE.id, key: [1].into(), row: [2, 2].into(), epoch: EPOCH };
+    let copied_outcome =
+        CopiedOutcome { transaction: TRANSACTION, outcome: Some(EPOCH), results: Vec::new() };
     let states = [
         RecoveredState::Committed(EPOCH),
         RecoveredState::Aborted,
@@ -310,7 +312,12 @@ fn takeover() -> Vec<Signal> {
             partition: PARTITION,
             is_write: true,
         },
-        Signal::CopyPiece(Box::new(CopyPiece { partition: PARTITION, rows: vec![copied], is_last: true })),
+        Signal::CopyPiece(Box::new(CopyPiece {
+            partition: PARTITION,
+            rows: vec![copied],
+            outcomes: vec![copied_outcome],
+            is_last: true,
+        })),
         Signal::CopyApplied { partition: PARTITION },
         Signal::PartitionCopied { partition: PARTITION },
         Signal::CaughtUp { view: ViewNumber(4) },

@@ -115,7 +115,7 @@ pub struct NodeMap {
     readers: FixedMap<(TableId, PartitionId), Reader>,
     /// Nodes out of reach: nothing is asked of them, and a view without them is awaited.
     pub lost: Vec<NodeId>,
-    /// How often each node without partitions was lost: one that comes back is not in `lost` any more, but what it had open is void.
+    /// How often each node was lost: one that comes back is not in `lost` any more, but what it had open is void.
     pub losses: BTreeMap<NodeId, u64>,
     /// Data nodes of the view out of reach for so long that no view without them is awaited any more: what needs them is refused.
     pub given_up: Vec<NodeId>,
@@ -259,11 +259,19 @@ impl NodeMap {
         (tc_count > 0).then(|| Address::new(node, ModuleKind::Tc, instance % tc_count))
     }
 
-    /// Whether a replica of the partition is lost and no view without it will come: new writes and locks are refused.
+    /// Whether a replica of the partition is lost and no view without it will come: new writes and locks are refused. For a node that is no member
+    /// only the primary counts: the others' connections with each other are not its own.
     #[must_use]
     pub fn is_replica_lost(&self, partition: PartitionId) -> bool {
-        !self.given_up.is_empty()
-            && self.view.in_sync(partition).iter().any(|node| self.given_up.contains(node))
+        if self.given_up.is_empty() {
+            return false;
+        }
+        let is_given_up = |node: &NodeId| self.given_up.contains(node);
+        if self.view.is_member(self.node) {
+            self.view.in_sync(partition).iter().any(is_given_up)
+        } else {
+            self.primary(partition).is_some_and(|primary| is_given_up(&primary.node))
+        }
     }
 
     /// Whether sessions and coordinators of a node do not count any more: it is out of reach, or a data node that the view leaves out.

@@ -15,13 +15,12 @@ mod points;
 use crate::client::Client;
 use crate::timed::Timed;
 use crate::transcript::Transcript;
-use membership::EXIT_LEFT_OUT;
 use membership::detector::DetectorConfig;
 use memory::{MemoryConfig, MemoryManager};
 use node::{NodeModule, NodeSettings, build};
 use protocol::control::{LogPlace, LogWrite};
 use protocol::layout::{Layout, LayoutRequest};
-use protocol::module::{BROKEN_PEER, ConnectionAction};
+use protocol::module::{BROKEN_PEER, ConnectionAction, EXIT_LEFT_OUT};
 use protocol::{
     Address, Budget, CloseReason, ConnectionId, ConnectionKind, Envelope, Input, Module, ModuleKind,
     NodeRole, Outputs, ReceiveBuffer, RequestToRuntime, Signal,

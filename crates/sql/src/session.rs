@@ -532,9 +532,12 @@ impl Session {
         self.core.transaction.id()
     }
 
-    /// A node is lost.
+    /// A node is lost: what the transaction had there is undone by that node, too, even if it is back at once.
     pub(crate) fn on_node_lost(&mut self, env: &mut Environment<'_>, node: NodeId) {
-        env.module.aborts_due.extend(self.core.transaction.held_at(node, &env.module.map));
+        let map = &env.module.map;
+        env.module.aborts_due.extend(self.core.transaction.held_at(node, map));
+        let was_there = |partition| map.primary(partition).is_some_and(|primary| primary.node == node);
+        self.core.transaction.lose_participants(was_there);
         if self.core.inbox.node_lost(node) {
             self.resume(env);
         }

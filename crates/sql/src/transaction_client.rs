@@ -144,10 +144,9 @@ impl TransactionClient {
         self.participants.get(&partition).is_some_and(|held| held.has_writes)
     }
 
-    /// A view changed the primaries of these partitions: what the transaction had there is gone.
-    pub(crate) fn lose_participants(&mut self, has_changed: impl Fn(PartitionId) -> bool) {
-        let is_lost =
-            !self.carries_commit && self.participants.keys().any(|partition| has_changed(*partition));
+    /// What the transaction had at the primaries of these partitions is gone: a view moved them, or the connection with them broke.
+    pub(crate) fn lose_participants(&mut self, is_gone: impl Fn(PartitionId) -> bool) {
+        let is_lost = !self.carries_commit && self.participants.keys().any(|partition| is_gone(*partition));
         self.is_doomed |= is_lost;
     }
 

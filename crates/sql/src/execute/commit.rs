@@ -157,7 +157,7 @@ impl Question {
     /// Whether nobody can be asked any more.
     pub(crate) fn is_hopeless(self, env: &Environment<'_>) -> bool {
         let until = self.since + env.module.config.marker_time / 2;
-        !env.module.map.given_up.is_empty() || env.now.monotonic > until
+        env.module.map.is_replica_lost(self.partition) || env.now.monotonic > until
     }
 
     /// Asks it; None while nobody can be asked: the session is woken to try again.

@@ -791,7 +791,8 @@ impl Ldm {
     /// prepared, so that nobody reads around them.
     pub(super) fn give_up_on_lost(&mut self, outputs: &mut Outputs<Shared>) {
         let lost = self.map.given_up.clone();
-        let mut given_up = Vec::new();
+        let mut given_up = self.give_up_takeovers(outputs);
+        self.refuse_askers_of_lost(outputs);
         for (id, state) in &mut self.partitions {
             let sequences: Vec<Sequence> = state
                 .pending

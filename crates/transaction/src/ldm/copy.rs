@@ -16,16 +16,19 @@
 //! - An outcome that overtakes the place of its transaction waits for it: an in-sync member has the rows by then, this one has not. When the first
 //!   piece is here, all places of undecided transactions were before it.
 //! - What was decided before X joined, and is still being published, is in no stream: the copy begins when it is published.
+//! - Outcomes that sessions may still ask for come with the first pieces: the member may be the next primary, and answer "aborted" of what it does
+//!   not know.
 //! - A view change begins the copy again from its first row, unless X has it whole: what is there is only passed over.
 //! - X answers no reads and is no primary until a view has it in sync: its fragments are not published (`query::NodeMap`).
 //!
 //! The speed is bounded by the pieces on their way. Deliberately not here: copying only what changed since X left (it has nothing: rows
 //! are in memory only).
 
-use super::{Job, Ldm, Place, region_full};
+use super::{Job, Ldm, Marker, Place, region_full};
 use crate::mutants::{self, Mutant};
 use memory::Guard;
-use protocol::signal::{CopiedRow, CopyPiece, Outcome};
+use protocol::module::EXIT_LEFT_OUT;
+use protocol::signal::{CopiedOutcome, CopiedRow, CopyPiece, Outcome};
 use protocol::{Address, Budget, Outputs, RequestToRuntime, Severity, Signal};
 use query::Shared;
 use std::collections::{BTreeMap, BTreeSet};
@@ -48,6 +51,8 @@ type RowKey = (TableId, Box<[u8]>);
 #[derive(Debug)]
 pub(super) struct CopyOut {
     to: Address,
+    /// Whose outcomes are to be sent yet; None: it has not begun.
+    outcomes: Option<Vec<TransactionId>>,
     /// Behind this row; None: from the first.
     after: Option<RowKey>,
     in_flight: u32,
@@ -111,7 +116,7 @@ impl Ldm {
             let Some(to) = view.ldm(partition, *node) else { continue };
             let Some(state) = self.partitions.get_mut(&partition) else { return };
             let publishing = publishing.clone();
-            let copy = CopyOut { to, after: None, in_flight: 0, is_over: false, publishing };
+            let copy = CopyOut { to, outcomes: None, after: None, in_flight: 0, is_over: false, publishing };
             state.copies.insert(*node, copy);
             self.later(Job::Copy(Copy { partition, node: *node, view: view.number }), outputs);
         }
@@ -126,26 +131,33 @@ impl Ldm {
         if self.waits_for_publication(partition, node) {
             return self.later(Job::Copy(copy), outputs);
         }
-        let Some(state) = self.partition(partition) else { return };
-        let Some(out) =
-            state.copies.get(&node).filter(|out| !out.is_over && out.in_flight < PIECES_IN_FLIGHT)
-        else {
-            return;
-        };
         let rows_max = PIECE_ROWS.min(usize::try_from(budget.rows).unwrap_or(PIECE_ROWS)).max(1);
-        let (rows, after, is_last) = self.next_rows(partition, out.after.clone(), rows_max);
-        budget.spend(u32::try_from(rows.len()).unwrap_or(u32::MAX));
-        let Some(out) = self.partitions.get_mut(&partition).and_then(|state| state.copies.get_mut(&node))
-        else {
+        let Some(out) = self.copy_out(partition, node) else { return };
+        if out.is_over || out.in_flight >= PIECES_IN_FLIGHT {
             return;
+        }
+        let (after, left) = (out.after.take(), out.outcomes.take());
+        let mut left = left.unwrap_or_else(|| self.outcomes.transactions_of(partition));
+        let outcomes = self.next_outcomes(partition, &mut left, rows_max);
+        let (rows, after, is_last) = if left.is_empty() {
+            self.next_rows(partition, after, rows_max)
+        } else {
+            (Vec::new(), after, false)
         };
-        (out.after, out.is_over) = (after, is_last);
+        budget.spend(u32::try_from(rows.len() + outcomes.len()).unwrap_or(u32::MAX));
+        let Some(out) = self.copy_out(partition, node) else { return };
+        (out.outcomes, out.after, out.is_over) = (Some(left), after, is_last);
         out.in_flight += 1;
-        let piece = Signal::CopyPiece(Box::new(CopyPiece { partition, rows, is_last }));
-        outputs.send(self.address, out.to, piece);
+        let to = out.to;
+        let piece = Signal::CopyPiece(Box::new(CopyPiece { partition, rows, outcomes, is_last }));
+        outputs.send(self.address, to, piece);
         if !is_last {
             self.later(Job::Copy(copy), outputs);
         }
+    }
+
+    fn copy_out(&mut self, partition: PartitionId, node: NodeId) -> Option<&mut CopyOut> {
+        self.partitions.get_mut(&partition)?.copies.get_mut(&node)
     }
 
     /// Committed transactions whose rows are being published.
@@ -176,12 +188,24 @@ impl Ldm {
             return false;
         }
         let publishing = self.publishing(partition);
-        let Some(out) = self.partitions.get_mut(&partition).and_then(|state| state.copies.get_mut(&node))
-        else {
-            return false;
-        };
+        let Some(out) = self.copy_out(partition, node) else { return false };
         out.publishing.retain(|transaction| publishing.contains(transaction));
         !out.publishing.is_empty()
+    }
+
+    /// Takes the next of the outcomes that are left. (A session may have confirmed one meanwhile: it is not sent any more.)
+    fn next_outcomes(
+        &self,
+        partition: PartitionId,
+        left: &mut Vec<TransactionId>,
+        count: usize,
+    ) -> Vec<CopiedOutcome> {
+        let next = left.split_off(left.len().saturating_sub(count));
+        let copied = next.into_iter().filter_map(|transaction| {
+            let Marker { outcome, results } = self.outcomes.get(&(transaction, partition))?;
+            Some(CopiedOutcome { transaction, outcome: *outcome, results: results.clone() })
+        });
+        copied.collect()
     }
 
     /// The newest committed rows of a partition behind a row, and where the next piece goes on.
@@ -231,8 +255,7 @@ impl Ldm {
         outputs: &mut Outputs<Shared>,
     ) {
         let view = self.map.view.number;
-        let Some(state) = self.partitions.get_mut(&partition) else { return };
-        let Some(out) = state.copies.get_mut(&node) else { return };
+        let Some(out) = self.copy_out(partition, node) else { return };
         out.in_flight = out.in_flight.saturating_sub(1);
         if out.in_flight + 1 == PIECES_IN_FLIGHT && !out.is_over {
             self.later(Job::Copy(Copy { partition, node, view }), outputs);
@@ -244,6 +267,9 @@ impl Ldm {
     pub(super) fn on_copy_piece(&mut self, from: Address, piece: CopyPiece, outputs: &mut Outputs<Shared>) {
         let partition = piece.partition;
         self.begin_copy_in(partition, outputs);
+        for CopiedOutcome { transaction, outcome, results } in piece.outcomes {
+            self.outcomes.keep((transaction, partition), Marker { outcome, results });
+        }
         for row in piece.rows {
             if !self.apply_copied(partition, row, outputs) {
                 return;
@@ -300,7 +326,7 @@ impl Ldm {
     /// This node ends, and may try again as another life.
     pub(super) fn give_up_joining(&self, why: &str, outputs: &mut Outputs<Shared>) {
         outputs.event(Severity::Error, format!("node {} cannot join: {why}", self.address.node));
-        outputs.request(RequestToRuntime::Exit(1));
+        outputs.request(RequestToRuntime::Exit(EXIT_LEFT_OUT));
     }
 
     /// Puts a copied row where it belongs; false if this node cannot go on.

@@ -16,7 +16,7 @@ use protocol::program::OperationResult;
 use protocol::{Budget, Outputs};
 use query::Shared;
 use stdx::{Duration, FixedMap, Instant, Now};
-use types::Epoch;
+use types::{Epoch, PartitionId, TransactionId};
 
 /// What is kept of a decided transaction until nobody can need it.
 #[derive(Debug)]
@@ -78,6 +78,14 @@ impl Markers {
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (&Place, &Marker)> {
         self.young.iter().chain(self.old.iter())
+    }
+
+    /// Of which transactions of a partition there is one.
+    pub(super) fn transactions_of(&self, partition: PartitionId) -> Vec<TransactionId> {
+        let of = self.iter().filter(|((_, of), _)| *of == partition);
+        let mut transactions: Vec<TransactionId> = of.map(|((transaction, _), _)| *transaction).collect();
+        transactions.sort_unstable();
+        transactions
     }
 
     pub(super) fn len(&self) -> usize {

@@ -2,7 +2,8 @@
 //!
 //! Invariants: what the primary does not hold and has no marker of was never committed: every member had reported before the question is
 //! looked at, and markers of a session on another node stay until it confirms. "Aborted" is said only when nobody can commit it any more: a
-//! transaction that is not ending is undone by the question, and one that is being dropped has its abort recorded first (I8).
+//! transaction that is not ending is undone by the question, and one that is being dropped has its abort recorded first (I8). While a replica
+//! is given up, what is undecided is answered *unknown*.
 
 use super::{HeldStage, Ldm, Marker, Place};
 use crate::mutants::{self, Mutant};
@@ -27,7 +28,11 @@ impl Ldm {
         let stage = self.held.get(&place).map(|held| held.stage);
         let is_ending = matches!(stage, Some(HeldStage::Ending | HeldStage::Publishing));
         let is_ending = is_ending && !mutants::is(Mutant::AskedWhileEnding);
-        if is_ending || state.takeover.is_dropping(place.0) {
+        let is_undecided = is_ending || state.takeover.is_dropping(place.0);
+        if state.is_replica_lost && (is_undecided || self.is_gathering(place.1)) {
+            return outputs.send(self.address, asker.from, unknown(asker));
+        }
+        if is_undecided {
             self.askers.entry(place).or_default().push(asker);
             return;
         }
@@ -36,6 +41,18 @@ impl Ldm {
             None => (None, Vec::new()),
         };
         self.undo_then(place, Some(answer_of(asker, outcome, results)), outputs);
+    }
+
+    /// A member is given up: when what they ask for is decided, nobody knows.
+    pub(super) fn refuse_askers_of_lost(&mut self, outputs: &mut Outputs<Shared>) {
+        let is_lost = |place: &Place| self.partition(place.1).is_some_and(|state| state.is_replica_lost);
+        let mut places: Vec<Place> = self.askers.keys().copied().filter(is_lost).collect();
+        places.sort_unstable();
+        for place in places {
+            for asker in self.askers.remove(&place).unwrap_or_default() {
+                outputs.send(self.address, asker.from, unknown(asker));
+            }
+        }
     }
 
     /// A transaction is decided, and that is carried out.
@@ -51,6 +68,10 @@ impl Ldm {
             outputs.send(self.address, to, answer);
         }
     }
+}
+
+fn unknown(asker: Asker) -> Signal {
+    Signal::CommitDone(CommitDone { request: asker.request, outcome: CommitOutcome::Unknown })
 }
 
 fn answer_of(asker: Asker, outcome: Option<Epoch>, results: Vec<OperationResult>) -> (Address, Signal) {

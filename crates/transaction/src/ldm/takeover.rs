@@ -96,7 +96,8 @@ impl Takeover {
 
     /// Whether a place of an earlier stream was consumed here.
     fn has_consumed(&self, stream: ViewNumber, sequence: Sequence) -> bool {
-        self.streams.get(&stream).is_some_and(|consumed| *consumed >= sequence)
+        let oldest = self.streams.first_key_value().map(|(view, _)| *view);
+        is_consumed(oldest, self.streams.get(&stream).copied(), (stream, sequence))
     }
 
     /// Whether the abort of a transaction is being recorded.
@@ -116,7 +117,9 @@ impl Partition {
             return;
         }
         stdx::require!(self.is_primary || !was_primary, "a primary that stays in sync stays primary");
-        takeover.streams.insert(before, if was_primary { self.sequence } else { self.applied });
+        if before > ViewNumber(0) {
+            takeover.streams.insert(before, if was_primary { self.sequence } else { self.applied });
+        }
         self.copies.clear();
         if let Some(copy) = &mut self.copy_in {
             copy.begin_view();
@@ -322,8 +325,10 @@ impl Ldm {
                 Some((_, outcome)) if applied.coordinator.is_none() => known = Some(*outcome),
                 Some(_) => {}
                 None if applied.coordinator.is_none() && !is_undecided => {
-                    let has_consumed = |(stream, sequence): &(ViewNumber, Sequence)| {
-                        report.streams.iter().any(|(view, consumed)| view == stream && consumed >= sequence)
+                    let has_consumed = |place: &(ViewNumber, Sequence)| {
+                        let oldest = report.streams.first().map(|(view, _)| *view);
+                        let of_stream = report.streams.iter().find(|(view, _)| *view == place.0);
+                        is_consumed(oldest, of_stream.map(|(_, consumed)| *consumed), *place)
                     };
                     if places.iter().any(has_consumed) && !mutants::is(Mutant::ConsumedMeansNothing) {
                         known = Some(Some(applied.epoch));
@@ -762,9 +767,12 @@ impl Ldm {
     /// Whether a request must wait until its partition's takeover is over.
     pub(super) fn is_held_back(&self, signal: &Signal) -> bool {
         let takeover = |partition: PartitionId| self.partition(partition).map(|state| &state.takeover);
-        let is_opening = |partition| takeover(partition).is_some_and(|takeover| takeover.is_opening);
-        let is_gathering =
-            |partition| takeover(partition).is_some_and(|takeover| takeover.gathering.is_some());
+        // While a member is given up nobody knows how long it takes: what can be refused is refused.
+        let is_given_up = |partition| self.partition(partition).is_some_and(|state| state.is_replica_lost);
+        let is_opening = |partition| {
+            takeover(partition).is_some_and(|takeover| takeover.is_opening) && !is_given_up(partition)
+        };
+        let is_gathering = |partition| self.is_gathering(partition);
         #[expect(clippy::wildcard_enum_match_arm, reason = "everything else goes on during a takeover")]
         match signal {
             Signal::Write(request) => is_opening(request.partition),
@@ -779,11 +787,13 @@ impl Ldm {
                 is_opening(participant.partition) && is_gathering(participant.partition)
             }
             // An answer to a question comes before that to a request to undo what it asks about.
-            // And reports may still name as undecided what all have recorded since: the marker tells the answer.
-            Signal::OutcomeAsk { partition, .. }
-            | Signal::RollbackTo { partition, .. }
-            | Signal::Forget { partition, .. }
-            | Signal::RecoveryAsk { partition, .. } => is_gathering(*partition),
+            Signal::OutcomeAsk { partition, .. } | Signal::RollbackTo { partition, .. } => {
+                is_gathering(*partition) && !is_given_up(*partition)
+            }
+            // Reports may still name as undecided what all have recorded since: the marker tells the answer.
+            Signal::Forget { partition, .. } | Signal::RecoveryAsk { partition, .. } => {
+                is_gathering(*partition)
+            }
             _ => false,
         }
     }
@@ -841,6 +851,27 @@ impl Ldm {
         held_back.filter_map(place_of).chain(self.memory_waits()).collect()
     }
 
+    /// From a member that is given up no report comes: what waits for it is looked at again, to be refused. Returns the commits that were to be
+    /// replicated again: nobody knows what becomes of them.
+    pub(super) fn give_up_takeovers(&mut self, outputs: &mut Outputs<Shared>) -> Vec<(Place, Reply)> {
+        let is_lost = |(_, state): &(&PartitionId, &Partition)| state.is_replica_lost;
+        let lost: Vec<PartitionId> = self.partitions.iter().filter(is_lost).map(|(id, _)| *id).collect();
+        let mut unknown = Vec::new();
+        for partition in lost {
+            self.release(partition, outputs);
+            if let Some(state) = self.partitions.get_mut(&partition) {
+                let resumed = std::mem::take(&mut state.takeover.resumed).into_values();
+                unknown.extend(resumed.map(|pending| ((pending.transaction, partition), pending.reply)));
+            }
+        }
+        unknown
+    }
+
+    /// Whether something that is undecided may be known to a member that has not reported.
+    pub(super) fn is_gathering(&self, partition: PartitionId) -> bool {
+        self.partition(partition).is_some_and(|state| state.takeover.gathering.is_some())
+    }
+
     /// What was held back is looked at again, after this handler's other work.
     fn release(&mut self, partition: PartitionId, outputs: &mut Outputs<Shared>) {
         let Some(state) = self.partitions.get_mut(&partition) else { return };
@@ -856,6 +887,16 @@ impl Held {
     fn has_writes(&self, partition: PartitionId) -> bool {
         self.rows > 0 || self.participants.contains(&partition)
     }
+}
+
+/// Whether a member that has consumed so much of a place's stream has consumed the place. Streams older than the oldest it knows count as consumed: it
+/// joined behind them, and what they left undecided was replicated to it before it was copied to, or they were settled long ago.
+fn is_consumed(
+    oldest: Option<ViewNumber>,
+    consumed: Option<Sequence>,
+    (stream, sequence): (ViewNumber, Sequence),
+) -> bool {
+    consumed.map_or(oldest.is_some_and(|oldest| stream < oldest), |consumed| consumed >= sequence)
 }
 
 /// A replicated transaction as its new primary holds it.
