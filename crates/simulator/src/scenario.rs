@@ -109,6 +109,8 @@ pub struct Extras {
     pub cuts: bool,
     /// The SQL node dies and starts again, this often.
     pub restarts: u64,
+    /// Nanoseconds that clients of the bank may think inside a transfer.
+    pub think_max: u64,
 }
 
 /// How a run ended.
@@ -191,6 +193,13 @@ impl Scenario {
         if replicas > 1 && scenario.shape.late.is_none() && prng.chance(1, 24) {
             scenario.draw_outage(&mut prng);
         }
+        let mut prng = Prng::new(seed ^ 0x7417_0b57);
+        if prng.chance(1, 10) {
+            scenario.draw_bursts(&mut prng);
+        }
+        if scenario.shape.sql_nodes > 0 && replicas > 1 && prng.chance(1, 4) {
+            scenario.draw_succession(&mut prng);
+        }
         let mut prng = Prng::new(seed ^ 0xddd1_0000);
         scenario.rounds += u32::from(prng.chance(1, 2));
         if prng.chance(1, 3) {
@@ -246,6 +255,48 @@ impl Scenario {
         }
     }
 
+    /// Clients think inside transactions, and meanwhile a connection breaks twice or more.
+    fn draw_bursts(&mut self, prng: &mut Prng) {
+        self.extras.think_max = 30_000_000;
+        self.banks = self.banks.max(1);
+        let last = if self.shape.sql_nodes > 0 { SQL_NODE } else { NodeId(self.shape.data_nodes) };
+        let mut at = 1 + prng.below(50);
+        for _ in 0..1 + prng.below(4) {
+            let other = NodeId(u16::try_from(1 + prng.below(u64::from(self.shape.data_nodes))).unwrap_or(1));
+            for _ in 0..2 + prng.below(2) {
+                let reset = Disruption::Reset { one: last, other, time: (1 + prng.below(8)) * 1_000_000 };
+                self.disruptions.extend((last != other).then_some((at, reset)));
+                at += 5 + prng.below(15);
+            }
+            at += prng.below(100);
+        }
+    }
+
+    /// A node starts again while the SQL node is cut from its companion, and when it is in sync the companion dies: it has to know what that one knew.
+    fn draw_succession(&mut self, prng: &mut Prng) {
+        self.disruptions.clear();
+        let (first, second) = [(NodeId(1), NodeId(2)), (NodeId(2), NodeId(1))][prng.index(2)];
+        let (first, second) = if self.shape.replicas < usize::from(self.shape.data_nodes) {
+            // Two groups: companions are next to each other in number.
+            [(NodeId(1), NodeId(2)), (NodeId(3), NodeId(4))][prng.index(2)]
+        } else {
+            (first, second)
+        };
+        let crash_at = 5 + prng.below(60);
+        let (start_after, cut_after) = (1 + prng.below(10), prng.below(30));
+        let cut = Disruption::Cut {
+            from: SQL_NODE,
+            to: second,
+            is_both_ways: true,
+            time: (500 + prng.below(3_000)) * 1_000_000,
+        };
+        self.disruptions.push((crash_at + start_after + cut_after, cut));
+        self.faults = vec![(crash_at, Fault::Crash(first)), (start_after, Fault::Start(first))];
+        // (One that cannot be spared yet is not killed: tried again and again.)
+        self.faults.extend((0..6).map(|_| (20 + prng.below(60), Fault::Crash(second))));
+        self.faults.push((prng.below(500), Fault::Start(second)));
+    }
+
     /// The management node is away for longer than anybody waits for a view, and a data node dies just then, or the links to it are cut for as long.
     fn draw_outage(&mut self, prng: &mut Prng) {
         let (at, time) = (1 + prng.below(150), (7_000 + prng.below(3_000)) * 1_000_000);
@@ -262,6 +313,11 @@ impl Scenario {
             (1..=self.shape.data_nodes).map(NodeId).filter(|node| *node != victim).collect();
         let at = at + prng.below(20);
         for other in others {
+            // Some outages begin with a connection that breaks, so that a view is under way.
+            if prng.chance(1, 2) {
+                let flap = Disruption::Reset { one: victim, other, time: 1_000_000 };
+                self.disruptions.push((at.saturating_sub(1 + prng.below(20)), flap));
+            }
             let cut = Disruption::Cut { from: victim, to: other, is_both_ways: true, time: 8_500_000_000 };
             self.disruptions.push((at, cut));
         }
@@ -363,6 +419,7 @@ impl Scenario {
             sleeper: prng.chance(1, 4),
             cuts: prng.chance(1, 4),
             restarts: 0,
+            think_max: 0,
         };
         if prng.chance(1, 4) {
             self.shape.budget_max = 2;
@@ -422,7 +479,7 @@ impl Scenario {
             scripts.push(Box::new(Lists::new(nodes.to_vec(), client, 30)));
         }
         for _ in 0..self.banks {
-            scripts.push(Box::new(Bank::new(nodes.to_vec(), 25)));
+            scripts.push(Box::new(Bank::new(nodes.to_vec(), 25).thinking(self.extras.think_max)));
         }
         for client in 0..self.changers {
             scripts.push(Box::new(RowChanger::new(nodes.to_vec(), client * 100, 40)));

@@ -22,6 +22,8 @@ pub struct Bank {
     absolute: Vec<(u64, i64)>,
     is_running: bool,
     is_rolling_back: bool,
+    /// Nanoseconds that it may think about the next statement, inside a transfer.
+    think_max: u64,
     /// Transfers acknowledged.
     pub committed: u32,
     /// An answer that no correct server gives.
@@ -40,9 +42,16 @@ impl Bank {
             absolute: Vec::new(),
             is_running: false,
             is_rolling_back: false,
+            think_max: 0,
             committed: 0,
             failure: None,
         }
+    }
+
+    /// It stops to think, for so many nanoseconds at most, while it has rows locked.
+    #[must_use]
+    pub fn thinking(self, think_max: u64) -> Self {
+        Self { think_max, ..self }
     }
 
     /// The table and its rows.
@@ -127,6 +136,8 @@ impl Script for Bank {
             Answer::Ready if !self.is_running => {
                 return Action::Connect(self.nodes[prng.index(self.nodes.len())]);
             }
+            // It has thought.
+            Answer::Ready if !self.statements.is_empty() => return self.go_on(),
             Answer::Ready | Answer::Connected => {}
             Answer::Lost | Answer::Error(1180, _) => {
                 self.is_running = false;
@@ -136,7 +147,8 @@ impl Script for Bank {
             }
             Answer::Done(_) | Answer::Rows(_) => {
                 if !self.statements.is_empty() {
-                    return self.go_on();
+                    let thinks = self.think_max > 0 && prng.chance(1, 2);
+                    return if thinks { Action::Wait(1 + prng.below(self.think_max)) } else { self.go_on() };
                 }
                 self.committed += u32::from(!self.is_rolling_back);
                 self.is_rolling_back = false;

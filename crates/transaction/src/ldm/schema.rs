@@ -14,7 +14,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use storage::{BackfillProgress, Fragment, FragmentDefinition};
 use types::{
-    Epoch, IndexId, NodeId, PartitionId, TableDefinition, TableId, TableKind, TransactionId, ViewNumber,
+    Epoch, IndexDefinition, IndexId, IndexState, NodeId, PartitionId, TableDefinition, TableId, TableKind,
+    TransactionId, ViewNumber,
 };
 
 /// Rows of a backfill that are worked on before its fragment's other users have their turn.
@@ -136,6 +137,9 @@ impl Ldm {
         let before = self.map.view.number;
         self.map = map;
         self.install_partitions(before);
+        if before == ViewNumber(0) {
+            self.learn_floors();
+        }
         if has_lost || self.map.view.number > before {
             for node in &gone {
                 self.void.remove(node);
@@ -189,6 +193,16 @@ impl Ldm {
                 self.refuse_wait(wait, Refusal::WrongView, outputs);
             }
             self.undo(place, outputs);
+        }
+    }
+
+    /// A member that joins while an index is being filled has not been asked to help with it, but knows of it.
+    fn learn_floors(&mut self) {
+        let is_filled = |index: &IndexDefinition| index.state == IndexState::WriteOnly;
+        for (id, table) in &self.map.tables {
+            if table.definition.indexes.iter().any(is_filled) {
+                self.version_floors.insert(*id, table.definition.version);
+            }
         }
     }
 
