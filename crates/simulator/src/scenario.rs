@@ -257,8 +257,8 @@ impl Scenario {
 
     /// Clients think inside transactions, and meanwhile a connection breaks twice or more.
     fn draw_bursts(&mut self, prng: &mut Prng) {
-        self.extras.think_max = 30_000_000;
-        self.banks = self.banks.max(1);
+        (self.extras.think_max, self.shape.partitions_per_node) = (150_000_000, 1);
+        self.banks = self.banks.max(3);
         let last = if self.shape.sql_nodes > 0 { SQL_NODE } else { NodeId(self.shape.data_nodes) };
         let mut at = 1 + prng.below(50);
         for _ in 0..1 + prng.below(4) {
