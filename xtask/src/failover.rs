@@ -4,14 +4,17 @@
 //! error that is not retryable, and is not the loss of its connection) ends it, and the campaign with it. Beside it `latsdb bench failover` has clients of its own,
 //! which measure gaps and check what they were told; it injects the faults and waits for nodes to be back. Then replicas are compared.
 //!
-//! Nodes of `latsdb dev` can't be cut from each other. `cut-3s` and the like are injected into a second cluster, whose links go through relays, without
-//! sysbench.
+//! Nodes of `latsdb dev` can't be cut from each other. `cut-3s` and the like are injected into a second cluster, whose links go through relays
+//! (`failover/relayed.rs`). Faults of *leaders* need a management node that stays away: a third cluster, four data nodes started by hand.
 //!
-//! With `--peer` the same clients measure MariaDB Galera with three nodes, without sysbench.
+//! `--all` injects [`EVERYTHING`]; `--table` measures what docs/benchmarks.md tells of failover (`failover/table.rs`). With `--peer` the same clients measure
+//! MariaDB Galera with three nodes, without sysbench.
 //!
 //! **What it deliberately does not do**: judge times.
 
 mod load;
+mod relayed;
+mod table;
 
 use crate::arguments::Arguments;
 use crate::cluster::{Cluster, Shape};
@@ -19,6 +22,7 @@ use crate::processes::{Failure, Profile, Workspace, run};
 use crate::sysbench::{Load, Pressure, Statements, create_database};
 use crate::tools::Tool;
 use load::Loads;
+use relayed::Bench;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -36,6 +40,28 @@ const GRACE: Duration = Duration::from_secs(300);
 
 const DATA_NODES_PER_GROUP: u16 = 2;
 
+/// A management node and four data nodes are five voters: two of them may be lost.
+const GROUPS_FOR_LEADERS: u16 = 2;
+
+/// `--all`.
+const EVERYTHING: [&str; 15] = [
+    "kill-data",
+    "kill-management",
+    "kill-both",
+    "pause-data-200ms",
+    "pause-data-1s",
+    "pause-data-10s",
+    "pause-management-200ms",
+    "pause-management-1s",
+    "pause-management-10s",
+    "pause-both-200ms",
+    "pause-both-1s",
+    "pause-both-10s",
+    "cut-200ms",
+    "cut-1s",
+    "cut-10s",
+];
+
 /// A campaign.
 #[derive(Clone, Debug)]
 pub(crate) struct Campaign {
@@ -44,6 +70,8 @@ pub(crate) struct Campaign {
     pub(crate) faults: Vec<String>,
     /// Threads of sysbench at each SQL port; 0: without sysbench.
     pub(crate) threads: u32,
+    /// More words for `latsdb bench failover`.
+    pub(crate) words: Vec<String>,
     /// A line of JSON for each injection is appended here.
     pub(crate) figures: Option<PathBuf>,
 }
@@ -55,10 +83,14 @@ pub(crate) fn command(workspace: &Workspace, mut arguments: Arguments) -> Result
         groups: arguments.value_or("--groups", 1)?,
         faults: arguments.values("--fault")?,
         threads: arguments.value_or("--threads", 4)?,
+        words: Vec::new(),
         figures: arguments.value("--figures")?,
     };
     let binary: Option<PathBuf> = arguments.value("--binary")?;
-    let is_peer = arguments.flag("--peer");
+    let (is_peer, is_table) = (arguments.flag("--peer"), arguments.flag("--table"));
+    if arguments.flag("--all") {
+        campaign.faults.extend(EVERYTHING.map(ToOwned::to_owned));
+    }
     arguments.finish()?;
     if campaign.faults.is_empty() {
         campaign.faults.push("kill-data".to_owned());
@@ -67,7 +99,11 @@ pub(crate) fn command(workspace: &Workspace, mut arguments: Arguments) -> Result
         Some(binary) => binary,
         None => workspace.build_latsdb(Profile::Release)?,
     };
-    if is_peer { peer(workspace, &binary, &campaign) } else { campaign.run(workspace, &binary, "failover") }
+    match (is_peer, is_table) {
+        (true, _) => peer(workspace, &binary, &campaign),
+        (_, true) => table::measure(workspace, &binary, campaign.rounds),
+        _ => campaign.run(workspace, &binary, "failover"),
+    }
 }
 
 /// The same clients and faults at MariaDB Galera.
@@ -81,27 +117,49 @@ fn peer(workspace: &Workspace, binary: &Path, campaign: &Campaign) -> Result<(),
 }
 
 impl Campaign {
-    /// Runs it on a cluster of its own, and cuts on another one.
+    /// Runs it on a cluster of its own, cuts on another one, and faults of leaders on a third one.
     pub(crate) fn run(&self, workspace: &Workspace, binary: &Path, name: &str) -> Result<(), Failure> {
         let (cuts, others): (Vec<String>, Vec<String>) =
             self.faults.iter().cloned().partition(|fault| fault.starts_with("cut-"));
+        let (leaders, others): (Vec<String>, Vec<String>) =
+            others.into_iter().partition(|fault| fault.contains("-leader"));
         if !others.is_empty() {
             Self { faults: others, ..self.clone() }.run_on_dev(workspace, binary, name)?;
         }
-        if cuts.is_empty() {
-            return Ok(());
+        if !cuts.is_empty() {
+            let campaign = Self { faults: cuts, ..self.clone() };
+            campaign.run_by_hand(workspace, binary, &format!("{name}-cuts"), "relayed")?;
         }
-        let campaign = Self { faults: cuts, ..self.clone() };
-        let mut command = campaign.command(workspace, binary, &format!("{name}-cuts"))?;
-        command.args(["--cluster", "relayed"]);
+        if !leaders.is_empty() {
+            let groups = self.groups.max(GROUPS_FOR_LEADERS);
+            let campaign = Self { faults: leaders, groups, ..self.clone() };
+            campaign.run_by_hand(workspace, binary, &format!("{name}-leaders"), "by-hand")?;
+        }
+        Ok(())
+    }
+
+    /// On nodes that `latsdb bench failover` starts by hand; sysbench beside.
+    fn run_by_hand(
+        &self,
+        workspace: &Workspace,
+        binary: &Path,
+        name: &str,
+        kind: &str,
+    ) -> Result<(), Failure> {
+        let mut command = self.command(workspace, binary, name)?;
+        command.args(["--cluster", kind]);
         command.arg(format!("--data-nodes={}", self.groups * DATA_NODES_PER_GROUP));
-        run(&mut command, campaign.limit())
+        let (mut bench, ports) = Bench::start(&mut command, self.limit())?;
+        let mut loads = self.start_sysbench(workspace, &ports, name)?;
+        bench.strike(&mut loads)?;
+        loads.stop()?;
+        bench.stop()
     }
 
     fn run_on_dev(&self, workspace: &Workspace, binary: &Path, name: &str) -> Result<(), Failure> {
         let shape = Shape { data_nodes: self.groups * DATA_NODES_PER_GROUP, ..Shape::default() };
         let cluster = Cluster::start(workspace, binary, name, &shape)?;
-        let mut loads = self.start_sysbench(workspace, &cluster, name)?;
+        let mut loads = self.start_sysbench(workspace, &cluster.mysql_ports, name)?;
         let mut command = self.command(workspace, binary, name)?;
         command.args(["--attach", &cluster.server.pid().to_string()]);
         command.arg("--config").arg(cluster.config());
@@ -127,7 +185,7 @@ impl Campaign {
     fn command(&self, workspace: &Workspace, binary: &Path, name: &str) -> Result<Command, Failure> {
         let mut command = Command::new(binary);
         command.args(["bench", "failover"]).arg("--dir").arg(workspace.scratch(&format!("{name}-clients"))?);
-        command.arg(format!("--rounds={}", self.rounds));
+        command.arg(format!("--rounds={}", self.rounds)).args(&self.words);
         for fault in &self.faults {
             command.arg(format!("--fault={fault}"));
         }
@@ -138,14 +196,14 @@ impl Campaign {
     }
 
     /// One at each SQL port; all of them on the same tables.
-    fn start_sysbench(&self, workspace: &Workspace, cluster: &Cluster, name: &str) -> Result<Loads, Failure> {
+    fn start_sysbench(&self, workspace: &Workspace, ports: &[u16], name: &str) -> Result<Loads, Failure> {
         let mut loads = Loads::default();
         if self.threads == 0 {
             return Ok(loads);
         }
-        create_database(cluster.mysql_ports[0])?;
+        create_database(ports[0])?;
         let folder = workspace.scratch(&format!("{name}-sysbench"))?;
-        for (index, port) in cluster.mysql_ports.iter().enumerate() {
+        for (index, port) in ports.iter().enumerate() {
             let load = Load {
                 script: "oltp_read_write".to_owned(),
                 host: "127.0.0.1".to_owned(),

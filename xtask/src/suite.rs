@@ -483,6 +483,7 @@ fn failover(workspace: &Workspace) -> Result<Passed, Failure> {
         groups: 1,
         faults: faults.map(ToOwned::to_owned).to_vec(),
         threads: 2,
+        words: Vec::new(),
         figures: None,
     };
     campaign.run(workspace, &test_binary(workspace), "failover-short")?;

@@ -25,22 +25,25 @@ use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
 
+mod ballast;
+mod by_hand;
 mod dev;
 mod fault;
 mod galera;
 mod processes;
 mod relay;
-mod relayed;
 mod report;
+mod story;
 mod target;
 
+pub use by_hand::ByHand;
 pub use dev::Shape;
 pub use fault::{Fault, Victim};
 pub use report::Injection;
 
+use by_hand::ByHandCluster;
 use dev::DevCluster;
 use galera::GaleraCluster;
-use relayed::RelayedCluster;
 use report::table;
 use rustix::process::Signal;
 use target::{NodeRole, Target};
@@ -50,8 +53,8 @@ use target::{NodeRole, Target};
 pub enum Cluster {
     /// `latsdb dev` of this binary.
     Dev { binary: PathBuf, shape: Shape },
-    /// Nodes of this binary, started by hand, whose links go through relays that can be cut.
-    Relayed { binary: PathBuf, shape: Shape },
+    /// Nodes of this binary, started by hand; their links may go through relays that can be cut.
+    ByHand { binary: PathBuf, settings: ByHand },
     /// A `latsdb dev` that runs: its process, and the config.ini that it runs with. It is left running.
     Running { binary: PathBuf, pid: u32, config: PathBuf },
     /// Three nodes of MariaDB Galera, with these options of the provider.
@@ -78,6 +81,8 @@ pub struct Options {
     pub clients_per_load: usize,
     /// Transactions that a client of a load begins in a second; 0: as many as it can.
     pub rate: u32,
+    /// MiB of rows beside those of the clients, to be copied to nodes that come back.
+    pub ballast: u32,
     /// How long a client waits for an answer before it goes elsewhere.
     pub patience: Patience,
     /// Load before each fault.
@@ -94,6 +99,9 @@ pub struct Options {
 /// For a person, a line at a time.
 pub type Say<'a> = &'a dyn Fn(&str);
 
+/// Returns when whoever works beside may be disturbed, and when the cluster may be stopped.
+pub type Await<'a> = &'a dyn Fn();
+
 /// How long after the end of the first gap clients are watched: the second in which the pace is measured.
 const WATCH: Duration = Duration::from_secs(1);
 
@@ -106,7 +114,11 @@ impl Cluster {
     fn name(&self) -> String {
         match self {
             Self::Dev { shape, .. } => format!("latsdb-{}x{}", shape.data_nodes, shape.replicas),
-            Self::Relayed { shape, .. } => format!("latsdb-relayed-{}x{}", shape.data_nodes, shape.replicas),
+            Self::ByHand { settings, .. } => {
+                let kind = if settings.has_relays { "relayed" } else { "by-hand" };
+                let profile = settings.heartbeat.map_or_else(String::new, |ms| format!("-heartbeat-{ms}ms"));
+                format!("latsdb-{kind}-{}x{}{profile}", settings.shape.data_nodes, settings.shape.replicas)
+            }
             Self::Running { .. } => "latsdb".to_owned(),
             Self::Galera { options } if options.is_empty() => "galera".to_owned(),
             Self::Galera { options } => format!("galera with {options}"),
@@ -117,7 +129,7 @@ impl Cluster {
         let folder = options.folder.join("cluster");
         Ok(match self {
             Self::Dev { binary, shape } => Box::new(DevCluster::start(binary, &folder, *shape)?),
-            Self::Relayed { binary, shape } => Box::new(RelayedCluster::start(binary, &folder, *shape)?),
+            Self::ByHand { binary, settings } => Box::new(ByHandCluster::start(binary, &folder, *settings)?),
             Self::Running { binary, pid, config } => Box::new(DevCluster::attach(binary, *pid, config)?),
             Self::Galera { options } => Box::new(GaleraCluster::start(&folder, options)?),
         })
@@ -131,7 +143,7 @@ impl Cluster {
     /// Whether reads through all nodes are promised to be fresh.
     fn promises_fresh_reads(&self) -> bool {
         match self {
-            Self::Dev { .. } | Self::Relayed { .. } | Self::Running { .. } => true,
+            Self::Dev { .. } | Self::ByHand { .. } | Self::Running { .. } => true,
             Self::Galera { .. } => false,
         }
     }
@@ -149,14 +161,14 @@ struct Totals {
 }
 
 /// Runs a campaign. An error says what was wrong, a line each.
-pub fn run(options: &Options, say: Say<'_>) -> Result<(), String> {
+pub fn run(options: &Options, say: Say<'_>, wait: Await<'_>) -> Result<(), String> {
     std::fs::create_dir_all(&options.folder)
         .map_err(|error| format!("{}: {error}", options.folder.display()))?;
     let mut schedule: Vec<Fault> = (0..options.rounds).flat_map(|_| options.faults.iter().copied()).collect();
     schedule.reverse();
     let mut totals = Totals::default();
     while !schedule.is_empty() && totals.faults.is_empty() {
-        Life::begin(options, say)?.run(&mut schedule, &mut totals)?;
+        Life::begin(options, say, wait)?.run(&mut schedule, &mut totals)?;
     }
     say(&format!("\n{}\n\n{}", options.cluster.name(), table(&totals.injections)));
     let Totals { acknowledged, unknown, refused, stale, faults, injections } = totals;
@@ -173,6 +185,7 @@ pub fn run(options: &Options, say: Say<'_>) -> Result<(), String> {
 struct Life<'run> {
     options: &'run Options,
     say: Say<'run>,
+    wait: Await<'run>,
     target: Box<dyn Target>,
     clients: Clients,
 }
@@ -188,7 +201,7 @@ struct Hit {
 }
 
 impl<'run> Life<'run> {
-    fn begin(options: &'run Options, say: Say<'run>) -> Result<Self, String> {
+    fn begin(options: &'run Options, say: Say<'run>, wait: Await<'run>) -> Result<Self, String> {
         let target = options.cluster.start(options)?;
         let plan = Plan {
             addresses: target.addresses().to_vec(),
@@ -200,9 +213,11 @@ impl<'run> Life<'run> {
         };
         prepare(&plan)?;
         let ports: Vec<String> = plan.addresses.iter().map(|address| address.port().to_string()).collect();
+        ballast::load(&plan, options.ballast, say)?;
         let clients = Clients::start(plan).map_err(|error| format!("cannot start the clients: {error}"))?;
         say(&format!("{} runs; SQL ports: {}", options.cluster.name(), ports.join(",")));
-        Ok(Self { options, say, target, clients })
+        wait();
+        Ok(Self { options, say, wait, target, clients })
     }
 
     /// As many faults of the schedule as this cluster can live through; then the judgement.
@@ -214,7 +229,7 @@ impl<'run> Life<'run> {
         {
             lost = self.inject(fault, totals)?;
         }
-        let Self { options, say, mut target, clients } = self;
+        let Self { options, say, wait, mut target, clients } = self;
         let stopped = clients.stop();
         let is_whole = lost.is_empty();
         let addresses = addresses_without(target.as_ref(), &lost);
@@ -232,6 +247,8 @@ impl<'run> Life<'run> {
                 Err(text) => totals.faults.push(format!("the check of replicas: {text}")),
             }
         }
+        say("all is checked; the cluster stops");
+        wait();
         let ended = target.stop();
         // A cluster of which a node was killed, and is not back, may end as it likes.
         if is_whole { ended } else { Ok(()) }
@@ -267,6 +284,7 @@ impl<'run> Life<'run> {
             (injection.rejoin, is_whole) = (rejoin, rejoin.is_some());
         }
         self.measure(&hit, settled, &mut injection);
+        self.tell(&hit, &mut injection);
         (self.say)(&format!("{:>3}. at {}: {}", count + 1, hit.at, injection.line()));
         self.note(&injection)?;
         let missed = match (starved, is_whole) {
@@ -282,12 +300,16 @@ impl<'run> Life<'run> {
         })
     }
 
-    /// Does it, and takes back what is to be taken back.
+    /// Finds the nodes whose turn it is, and strikes.
     fn hit(&mut self, fault: Fault, turn: usize) -> Result<Hit, String> {
         let victim = match fault {
             Fault::Kill(victim) | Fault::Pause(victim, _) => victim,
             Fault::Cut(_) | Fault::Nothing => Victim::Data,
         };
+        if victim == Victim::Leader {
+            let leader = self.depose_management()?;
+            return self.strike(fault, vec![leader]);
+        }
         let of_role = |wanted: NodeRole| {
             let nodes = self.target.nodes().iter().enumerate();
             nodes.filter(|(_, node)| node.role == wanted).map(|(index, _)| index).collect::<Vec<_>>()
@@ -303,6 +325,36 @@ impl<'run> Life<'run> {
         if nodes.is_empty() {
             return Err(format!("{fault}: this cluster has no such node"));
         }
+        self.strike(fault, nodes)
+    }
+
+    /// Kills the management node, which leads the control plane; gives the data node that leads it then.
+    fn depose_management(&mut self) -> Result<usize, String> {
+        if !self.target.is_by_hand() {
+            return Err(
+                "management nodes come back too soon here: use a cluster whose nodes are started by hand"
+                    .to_owned(),
+            );
+        }
+        let nodes = self.target.nodes();
+        let management = nodes.iter().position(|node| node.role == NodeRole::Management);
+        let management = management.ok_or("this cluster has no management node")?;
+        let pid = self.target.pid(management).ok_or("the management node does not run")?;
+        signal_all(&[pid], Signal::KILL)?;
+        let logs: Vec<PathBuf> =
+            (0..self.target.nodes().len()).filter_map(|node| self.target.log(node)).collect();
+        let end = Instant::now() + self.options.settle_limit;
+        while Instant::now() < end {
+            thread::sleep(self.options.calm);
+            if let Some(leader) = story::leader(&logs).filter(|leader| *leader != management) {
+                return Ok(leader);
+            }
+        }
+        Err("no data node leads the control plane".to_owned())
+    }
+
+    /// Does it to these nodes, and takes back what is to be taken back.
+    fn strike(&mut self, fault: Fault, mut nodes: Vec<usize>) -> Result<Hit, String> {
         // All are found before the first is hit: that takes a look at every process of the machine.
         let found = nodes.iter().map(|node| match self.target.pid(*node) {
             Some(pid) => Ok(pid),
@@ -447,12 +499,25 @@ impl<'run> Life<'run> {
             }
         }
         let second = 1_000_000_000;
+        injection.first_write = Some(gap_end);
         // Nobody has looked further than until then.
         let gap_end = gap_end.min(settled.saturating_sub(second));
         let mut events: Vec<Event> = loads.into_iter().flatten().collect();
         events.sort_unstable_by_key(|event| event.until);
         (injection.pace_before, injection.latency_before) = pace(&events, hit.at - second, hit.at);
         (injection.pace_after, injection.latency_after) = pace(&events, gap_end, gap_end + second);
+        let back = injection
+            .rejoin
+            .map_or(gap_end, |time| hit.at + u64::try_from(time.as_nanos()).unwrap_or_default());
+        (_, injection.latency_rejoin) = pace(&events, gap_end, back);
+    }
+
+    /// Fills in what the logs of the nodes that were not hit tell.
+    fn tell(&self, hit: &Hit, injection: &mut Injection) {
+        let others = (0..self.target.nodes().len()).filter(|node| !hit.nodes.contains(node));
+        let logs: Vec<PathBuf> = others.filter_map(|node| self.target.log(node)).collect();
+        injection.story = story::read(&logs, hit.at);
+        injection.at = hit.at;
     }
 
     fn note(&self, injection: &Injection) -> Result<(), String> {

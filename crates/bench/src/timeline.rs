@@ -80,14 +80,15 @@ pub fn longest_gap(events: &[Event], from: u64, until: u64) -> Gap {
     if rest > longest.length { Gap { from: previous, length: rest, is_open: true } } else { longest }
 }
 
-/// How many successes there are in a window, and the 99th percentile of their latencies.
+/// How many successes there are in a window, and the 99th percentile of the latencies of those that also began in it.
 #[must_use]
 pub fn pace(events: &[Event], from: u64, until: u64) -> (usize, Duration) {
-    let in_window = events.iter().filter(|event| (from..until).contains(&event.until));
+    let in_window = || events.iter().filter(|event| (from..until).contains(&event.until));
+    let whole = in_window().filter(|event| event.from >= from);
     let mut latencies: Vec<Duration> =
-        in_window.map(|event| Duration::from_nanos(event.until.saturating_sub(event.from))).collect();
+        whole.map(|event| Duration::from_nanos(event.until.saturating_sub(event.from))).collect();
     latencies.sort_unstable();
-    (latencies.len(), percentile(&latencies, 99))
+    (in_window().count(), percentile(&latencies, 99))
 }
 
 /// The value below which so many percent of sorted values lie (nearest rank); zero of none.

@@ -3,7 +3,7 @@
 use crate::command_line::{ClusterKind, Expectation, FailoverOptions};
 use crate::terminal::{self, Failure};
 use bench::connection::Patience;
-use bench::failover::{self, Cluster, Options, Shape};
+use bench::failover::{self, ByHand, Cluster, Options, Shape};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -15,10 +15,18 @@ pub(crate) fn failover(options: &FailoverOptions) -> Result<ExitCode, Failure> {
     };
     let cluster = match (options.cluster, options.attach, &options.config) {
         (ClusterKind::Galera, _, _) => Cluster::Galera { options: options.provider_options.clone() },
-        (ClusterKind::Relayed, _, _) => Cluster::Relayed {
+        (ClusterKind::ByHand | ClusterKind::Relayed, _, _) => Cluster::ByHand {
             binary: options.binary.clone().map_or_else(own, Ok)?,
-            shape: Shape { data_nodes: options.data_nodes, replicas: options.replicas },
+            settings: ByHand {
+                shape: Shape { data_nodes: options.data_nodes, replicas: options.replicas },
+                has_relays: options.cluster == ClusterKind::Relayed,
+                heartbeat: options.heartbeat,
+                memory: options.memory,
+            },
         },
+        (ClusterKind::Dev, _, _) if options.heartbeat.is_some() => {
+            return Err(Failure::new("--heartbeat needs --cluster by-hand or relayed"));
+        }
         (ClusterKind::Dev, Some(pid), Some(config)) => Cluster::Running {
             binary: options.binary.clone().map_or_else(own, Ok)?,
             pid,
@@ -40,6 +48,7 @@ pub(crate) fn failover(options: &FailoverOptions) -> Result<ExitCode, Failure> {
         rounds: options.rounds,
         clients_per_load: options.clients,
         rate: options.rate,
+        ballast: options.ballast,
         patience: Patience { connect: patience, statement: patience },
         calm: Duration::from_millis(options.calm),
         settle_limit: Duration::from_secs(30),
@@ -48,6 +57,12 @@ pub(crate) fn failover(options: &FailoverOptions) -> Result<ExitCode, Failure> {
             .map_err(|error| Failure::new(format!("{}: {error}", options.dir.display())))?,
         figures: options.figures.clone(),
     };
-    failover::run(&campaign, &terminal::say).map_err(Failure::new)?;
+    let wait = || {
+        if options.await_line {
+            // The end of the input is a line, too: whoever was beside is gone.
+            let _ = std::io::stdin().read_line(&mut String::new());
+        }
+    };
+    failover::run(&campaign, &terminal::say, &wait).map_err(Failure::new)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -244,7 +244,7 @@ pub(crate) struct FailoverOptions {
     #[arg(long, value_enum, default_value_t = ClusterKind::Dev)]
     pub(crate) cluster: ClusterKind,
 
-    /// Data nodes of a dev cluster.
+    /// Data nodes of the cluster.
     #[arg(long, value_name = "COUNT", default_value_t = 2, value_parser = clap::value_parser!(u16).range(2..=48))]
     pub(crate) data_nodes: u16,
 
@@ -253,7 +253,7 @@ pub(crate) struct FailoverOptions {
     pub(crate) replicas: u16,
 
     /// kill-data, kill-management, kill-both, pause-data-200ms, pause-management-1s, pause-both-10s, cut-3s (of a relayed
-    /// cluster), nothing; may be repeated.
+    /// cluster), kill-leader and pause-leader-1s (of four data nodes, relayed or by hand), nothing; may be repeated.
     #[arg(long = "fault", value_name = "FAULT", default_value = "kill-data")]
     pub(crate) faults: Vec<bench::failover::Fault>,
 
@@ -272,6 +272,23 @@ pub(crate) struct FailoverOptions {
     /// Transactions per second that a client of a load begins; 0: as many as it can.
     #[arg(long, value_name = "RATE", default_value_t = 50)]
     pub(crate) rate: u32,
+
+    /// MiB of rows that are written before the first fault, and copied to each node that comes back.
+    #[arg(long, value_name = "MIB", default_value_t = 0)]
+    pub(crate) ballast: u32,
+
+    /// HeartbeatIntervalDbDb in milliseconds, of a relayed cluster or one by hand.
+    #[arg(long, value_name = "MS")]
+    pub(crate) heartbeat: Option<u16>,
+
+    /// TotalMemoryConfig of each data node in MiB, of a relayed cluster or one by hand.
+    #[arg(long, value_name = "MIB", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(256..))]
+    pub(crate) memory: u32,
+
+    /// Wait for a line on standard input before the first fault, and for another one before the cluster is stopped: for whoever has other
+    /// clients at work.
+    #[arg(long)]
+    pub(crate) await_line: bool,
 
     /// Milliseconds for which a client waits for an answer before it takes its server for lost.
     #[arg(long, value_name = "MS", default_value_t = 2000)]
@@ -314,7 +331,9 @@ pub(crate) struct FailoverOptions {
 pub(crate) enum ClusterKind {
     /// `latsdb dev`.
     Dev,
-    /// Nodes that reach each other through relays, for cuts.
+    /// Nodes that are started by hand.
+    ByHand,
+    /// The same, and they reach each other through relays, for cuts.
     Relayed,
     /// Three nodes of MariaDB Galera.
     Galera,

@@ -41,7 +41,7 @@ use protocol::lease::Lease;
 use protocol::module::{Counts, EXIT_LEFT_OUT, EXIT_REFUSED};
 use protocol::signal::JoinRequest;
 use protocol::{Address, Envelope, NodeInfo, NodeRole, Outputs, RequestToRuntime, Severity, Signal, View};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use stdx::{Duration, Instant, Now};
 use types::{Incarnation, NodeId, ViewNumber};
@@ -117,6 +117,44 @@ impl MembershipConfig {
     }
 }
 
+/// Since when another view is wanted, and what the disk had to do with it: for operators, who want to know what a failover waited for.
+#[derive(Debug, Default)]
+struct Want {
+    /// The first sign that a member has to leave.
+    since: Option<Instant>,
+    /// Writes of the control log that are under way.
+    writes: BTreeMap<u64, Instant>,
+    /// The longest one that ended since.
+    longest_write: Duration,
+}
+
+impl Want {
+    fn begin(&mut self, now: Instant) {
+        if self.since.is_none() {
+            (self.since, self.longest_write) = (Some(now), Duration::ZERO);
+        }
+    }
+
+    fn on_written(&mut self, now: Instant, ticket: u64) {
+        if let Some(begun) = self.writes.remove(&ticket) {
+            self.longest_write = self.longest_write.max(now.since(begun));
+        }
+    }
+
+    /// A view is there.
+    fn end(&mut self, now: Instant, view: ViewNumber) -> String {
+        match self.since.take() {
+            None => format!("view {view}"),
+            Some(since) => {
+                let (whole, write) = (now.since(since).as_micros(), self.longest_write.as_micros());
+                format!(
+                    "view {view}, {whole} us after it was wanted; the longest write of control.log meanwhile: {write} us"
+                )
+            }
+        }
+    }
+}
+
 /// The block.
 pub struct Membership {
     config: MembershipConfig,
@@ -140,6 +178,8 @@ pub struct Membership {
     renew_at: Option<Instant>,
     /// The newest view is not handed to `main` yet.
     is_install_due: bool,
+    /// For the log of the node: how long the next view takes.
+    want: Want,
     is_ending: bool,
     /// Heartbeats of lives or nodes that the view does not have.
     heartbeats_refused: u64,
@@ -165,6 +205,7 @@ impl Membership {
             broken: BTreeSet::new(),
             renew_at: None,
             is_install_due: false,
+            want: Want::default(),
             is_ending: false,
             heartbeats_refused: 0,
             views_refused: 0,
@@ -273,6 +314,7 @@ impl Membership {
         self.up.remove(&node);
         if self.view.is_counted(node) && self.view.is_counted(self.config.node) {
             self.broken.insert(node);
+            self.want.begin(now.monotonic);
         }
         let incarnation = self.view.node(node).map_or(Incarnation(0), |info| info.incarnation);
         outputs.send(self.me(), Address::main(self.config.node), Signal::PeerLost { node, incarnation });
@@ -289,6 +331,9 @@ impl Membership {
             Severity::Info,
             format!("the process of node {node} has ended (incarnation {incarnation})"),
         );
+        if self.view.is_counted(node) {
+            self.want.begin(now.monotonic);
+        }
         self.with_log(now, outputs, |log, todo| log.on_link_down(now.monotonic, node, todo));
         self.with_detector(now, outputs, |detector, todo| {
             detector.on_proved_dead(now.monotonic, node, incarnation, todo);
@@ -297,6 +342,7 @@ impl Membership {
 
     /// A write of the control log is on disk.
     pub fn on_log_written<S>(&mut self, now: Now, ticket: u64, outputs: &mut Outputs<S>) {
+        self.want.on_written(now.monotonic, ticket);
         self.with_log(now, outputs, |log, todo| log.on_written(ticket, todo));
     }
 
@@ -519,7 +565,7 @@ impl Membership {
             }
             return self.ask_to_be_copied_to(now, outputs);
         }
-        outputs.event(Severity::Info, format!("view {}", self.view.number));
+        outputs.event(Severity::Info, self.want.end(now.monotonic, self.view.number));
         // What is sent in this view over connections that are down now is lost.
         let others = self.view.nodes.iter().map(|info| info.node).filter(|node| *node != self.config.node);
         let is_counted = self.view.is_counted(self.config.node);
@@ -612,6 +658,7 @@ impl Membership {
 
     fn take_log<S>(&mut self, now: Now, todo: ControlOutputs, outputs: &mut Outputs<S>) {
         let me = self.me();
+        self.want.writes.extend(todo.writes.iter().map(|write| (write.ticket, now.monotonic)));
         outputs.log_writes.extend(todo.writes);
         outputs.events.extend(todo.events);
         for (node, message) in todo.messages {
@@ -683,6 +730,7 @@ impl Membership {
         if let Some(leavers) = todo.leavers.filter(|_| self.hears_majority(now))
             && let Some(next) = succession::without(&self.view, &leavers)
         {
+            self.want.begin(now.monotonic);
             let names: Vec<String> = leavers.iter().map(ToString::to_string).collect();
             outputs.event(Severity::Warning, format!("asks for a view without node {}", names.join(", ")));
             self.with_log(now, outputs, |log, todo| {

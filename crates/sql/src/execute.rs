@@ -48,7 +48,7 @@ use protocol::{Address, Signal, SqlError};
 use query::TableAccessInfo;
 use std::sync::Arc;
 use stdx::{Duration, Instant};
-use types::{PartitionId, TableDefinition, TransactionId, Value};
+use types::{PartitionId, TableDefinition, TransactionId, Value, ViewNumber};
 
 /// A row on its way through the operators.
 pub(crate) type Row = Vec<Value>;
@@ -58,6 +58,26 @@ const UNCHARGED_MAX: usize = 256 * 1024;
 /// How often an operator asks again after a lost node or an old view, and how long it waits in between.
 const RETRIES_MAX: u32 = 500;
 const RETRY_INTERVAL: Duration = Duration::from_millis(20);
+
+/// What failed for want of another view is tried again as soon as there is one, and after a while in any case.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Retry {
+    until: Instant,
+    view: ViewNumber,
+}
+
+impl Retry {
+    /// From now on; the alarm that wakes the session at its end is set.
+    pub(crate) fn after(pause: Duration, connection_id: u32, env: &mut Environment<'_>) -> Self {
+        let until = env.now.monotonic + pause;
+        env.module.deadlines.register(until, Alarm { connection_id, kind: AlarmKind::Retry });
+        Self { until, view: env.module.map.view.number }
+    }
+
+    pub(crate) fn is_due(&self, env: &Environment<'_>) -> bool {
+        env.now.monotonic >= self.until || env.module.map.view.number > self.view
+    }
+}
 
 /// What a poll of an operator gives.
 #[derive(Debug)]
@@ -388,7 +408,7 @@ impl Cx<'_, '_> {
     }
 
     /// When to try again after a lost node or an old view; an error after too many tries.
-    pub(crate) fn retry_at(&mut self, attempts: &mut u32, what: &str) -> Result<Instant, Failure> {
+    pub(crate) fn retry_at(&mut self, attempts: &mut u32, what: &str) -> Result<Retry, Failure> {
         *attempts += 1;
         if *attempts > RETRIES_MAX {
             return Err(Failure::Error(SqlError::new(
@@ -396,9 +416,7 @@ impl Cx<'_, '_> {
                 format!("Got temporary error '{what}' from LatsDB"),
             )));
         }
-        let at = self.env.now.monotonic + RETRY_INTERVAL;
-        self.env.module.deadlines.register(at, Alarm { connection_id: self.core.id, kind: AlarmKind::Retry });
-        Ok(at)
+        Ok(Retry::after(RETRY_INTERVAL, self.core.id, self.env))
     }
 
     /// Keeps the warnings that came with an answer.

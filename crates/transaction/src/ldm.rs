@@ -40,7 +40,7 @@ use crate::locks::{LockKey, Locks, WaitId};
 use crate::mutants::{self, Mutant};
 use backup::{Ahead, Applied};
 use commit::{Mark, PendingCommit, Publish, Ship, ShipWindow};
-use copy::{Copy, CopyIn, CopyOut};
+use copy::{Copy, CopyIn, CopyOut, Copying};
 use markers::{Marker, Markers, Sweep};
 use memory::{Ledger, MemoryManager, Region};
 use protocol::program::{OperationResult, Refusal, TableRef};
@@ -233,6 +233,7 @@ pub struct Ldm {
     ship_window: ShipWindow,
     reclaim: Reclaim,
     jobs: FixedMap<u64, Job>,
+    copying: Copying,
     /// Transactions of nodes without partitions that were open here when their node was lost the last time.
     void: BTreeMap<NodeId, BTreeSet<Place>>,
     /// New indexes whose entries wait for the end of transactions that do not know them.
@@ -283,6 +284,7 @@ impl Ldm {
             ship_window: ShipWindow::default(),
             reclaim: Reclaim::default(),
             jobs: FixedMap::default(),
+            copying: Copying::default(),
             void: BTreeMap::new(),
             waiting_backfills: Vec::new(),
             next_job: 0,
@@ -433,12 +435,12 @@ impl Ldm {
             }
             Signal::InfoRequest { request, table } => self.on_info(from, request, table, outputs),
             Signal::Checksum(request) => self.on_checksum(from, &request, outputs),
-            Signal::Continue(job) => self.on_continue(job, budget, outputs),
+            Signal::Continue(job) => self.on_continue(now, job, budget, outputs),
             _ => {}
         }
     }
 
-    fn on_continue(&mut self, number: u64, budget: &mut Budget, outputs: &mut Outputs<Shared>) {
+    fn on_continue(&mut self, now: Now, number: u64, budget: &mut Budget, outputs: &mut Outputs<Shared>) {
         match self.jobs.remove(&number) {
             None => {}
             Some(Job::Read(read)) => self.step_read(*read, budget, outputs),
@@ -447,7 +449,7 @@ impl Ldm {
             Some(Job::Undo(undo)) => self.step_undo(*undo, budget, outputs),
             Some(Job::Clear(fragments)) => self.clear(fragments, budget, outputs),
             Some(Job::Visit(visits)) => self.visit(visits, budget, outputs),
-            Some(Job::Copy(copy)) => self.step_copy(copy, budget, outputs),
+            Some(Job::Copy(copy)) => self.step_copy(now, copy, budget, outputs),
             Some(Job::Sweep(sweep)) => self.sweep(sweep, budget, outputs),
             Some(Job::Backfill(backfill)) => self.step_backfill(*backfill, budget, outputs),
         }
@@ -615,6 +617,7 @@ impl Ldm {
             && self.waits.is_empty()
             && self.locks.is_empty()
             && self.jobs.is_empty()
+            && self.copying.is_over()
             && self.waiting_backfills.is_empty()
             && self.shipping.is_empty()
             && self.outcome_waits.is_empty()

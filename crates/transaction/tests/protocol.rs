@@ -28,6 +28,8 @@ use types::{
 mod deadlocks;
 #[path = "protocol/large.rs"]
 mod large;
+#[path = "protocol/undecided.rs"]
+mod undecided;
 
 const TABLE: TableId = TableId(200);
 const SESSION: Address = Address::new(NodeId(1), ModuleKind::Sql, 0);

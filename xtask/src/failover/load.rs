@@ -47,13 +47,18 @@ impl Loads {
         Ok(())
     }
 
-    /// Starts again what has lost its node, until told to end; an error when one ended of anything else.
+    /// Looks after them until told to end.
     pub(super) fn keep_running(&mut self, is_over: &AtomicBool) -> Result<(), Failure> {
         while !is_over.load(Ordering::Relaxed) {
-            self.0.iter_mut().try_for_each(PortLoad::look)?;
+            self.look()?;
             thread::sleep(LOOK_INTERVAL);
         }
         Ok(())
+    }
+
+    /// Starts again what has lost its node; an error when one ended of anything else.
+    pub(super) fn look(&mut self) -> Result<(), Failure> {
+        self.0.iter_mut().try_for_each(PortLoad::look)
     }
 
     /// Ends them; an error if one has not worked since it was started last.

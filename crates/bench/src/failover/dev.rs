@@ -31,6 +31,7 @@ pub(super) struct DevCluster {
     nodes: Vec<Node>,
     /// The node ids of config.ini, in the order of `nodes`.
     ids: Vec<u16>,
+    logs: Vec<PathBuf>,
     addresses: Vec<SocketAddr>,
     management: SocketAddr,
 }
@@ -68,6 +69,7 @@ impl DevCluster {
             binary: binary.to_path_buf(),
             nodes: Vec::new(),
             ids: Vec::new(),
+            logs: Vec::new(),
             addresses: Vec::new(),
             management: loopback(0),
         };
@@ -93,6 +95,8 @@ impl DevCluster {
                 (NodeRole::Data, Some(self.addresses.len() - 1), (data_nodes - 1) / usize::from(replicas))
             };
             self.ids.push(id);
+            let folder = section.value("DataDir").unwrap_or_default();
+            self.logs.push(Path::new(folder).join(format!("latsdb_{id}.log")));
             self.nodes.push(Node { name: format!("node {id}"), role, address, group });
         }
         Ok(())
@@ -185,6 +189,14 @@ impl Target for DevCluster {
         children(self.pid).into_iter().find(|(_, words)| is_it(words)).map(|(pid, _)| pid)
     }
 
+    fn log(&self, node: usize) -> Option<PathBuf> {
+        Some(self.logs[node].clone())
+    }
+
+    fn is_by_hand(&self) -> bool {
+        false
+    }
+
     /// `dev` does it.
     fn revive(&mut self, _node: usize) -> Result<(), String> {
         if let Some(process) = &mut self.process
@@ -204,7 +216,7 @@ impl Target for DevCluster {
     }
 
     fn set_cut(&mut self, _one: usize, _other: usize, _is_cut: bool) -> Result<(), String> {
-        Err("nodes of `latsdb dev` can't be cut from each other: use a relayed cluster".to_owned())
+        Err("nodes of `latsdb dev` can't be cut from each other: use nodes that are started by hand, with relays".to_owned())
     }
 
     fn stop(self: Box<Self>) -> Result<(), String> {

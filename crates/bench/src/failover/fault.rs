@@ -1,4 +1,4 @@
-//! What is done to a cluster, by name: `kill-data`, `kill-management`, `kill-both`, `pause-data-1s`, `cut-3s`.
+//! What is done to a cluster, by name: `kill-data`, `kill-management`, `kill-both`, `kill-leader`, `pause-data-1s`, `cut-3s`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,6 +12,8 @@ pub enum Victim {
     Management,
     /// A data node and the management node, at once.
     Both,
+    /// The data node that leads the control plane; the management node was killed before, so that there is one.
+    Leader,
 }
 
 /// One kind of fault.
@@ -33,6 +35,7 @@ impl fmt::Display for Victim {
             Self::Data => "data",
             Self::Management => "management",
             Self::Both => "both",
+            Self::Leader => "leader",
         })
     }
 }
@@ -63,7 +66,7 @@ impl FromStr for Fault {
             _ => None,
         };
         fault.ok_or_else(|| {
-            format!("{text:?} is no fault; kill-data, kill-management, kill-both, pause-data-200ms, cut-3s, nothing")
+            format!("{text:?} is no fault; kill-data, kill-management, kill-both, kill-leader, pause-data-200ms, cut-3s, nothing")
         })
     }
 }
@@ -73,6 +76,7 @@ fn parse_victim(text: &str) -> Option<Victim> {
         "data" => Some(Victim::Data),
         "management" => Some(Victim::Management),
         "both" => Some(Victim::Both),
+        "leader" => Some(Victim::Leader),
         _ => None,
     }
 }

@@ -199,6 +199,14 @@ impl Target for GaleraCluster {
         process.status().is_none().then(|| process.id())
     }
 
+    fn log(&self, _node: usize) -> Option<PathBuf> {
+        None
+    }
+
+    fn is_by_hand(&self) -> bool {
+        true
+    }
+
     fn revive(&mut self, node: usize) -> Result<(), String> {
         if self.pid(node).is_some() {
             return Ok(());

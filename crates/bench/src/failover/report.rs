@@ -1,5 +1,6 @@
 //! What injections did to clients, as figures.
 
+use super::story::Story;
 use crate::timeline::percentile;
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -21,6 +22,13 @@ pub struct Injection {
     /// 99th percentile of their latency in the same seconds.
     pub latency_before: Duration,
     pub latency_after: Duration,
+    /// The same while the node comes back.
+    pub latency_rejoin: Duration,
+    /// When the fault was injected, and when the last of the survivors' writers went on.
+    pub at: u64,
+    pub first_write: Option<u64>,
+    /// What the nodes' logs say.
+    pub(super) story: Story,
     /// From the fault until every node had all rows again.
     pub rejoin: Option<Duration>,
     /// The longest gap of a survivor's write from the end of the first gap until then.
@@ -30,14 +38,35 @@ pub struct Injection {
 }
 
 impl Injection {
+    /// From the fault until a node noticed it.
+    fn detection(&self) -> Option<Duration> {
+        since(self.at, self.story.detected)
+    }
+
+    /// From then until the next view was there; until all threads took writes; until a client had written.
+    fn until_view(&self) -> Option<Duration> {
+        since(self.story.detected?, self.story.view)
+    }
+
+    fn until_open(&self) -> Option<Duration> {
+        since(self.story.detected?, self.story.open)
+    }
+
+    fn until_write(&self) -> Option<Duration> {
+        self.story.view?;
+        since(self.story.detected?, self.first_write)
+    }
+
     /// A line of JSON.
     #[must_use]
     pub fn json(&self, cluster: &str) -> String {
         let ms = |time: Duration| format!("{:.3}", time.as_secs_f64() * 1e3);
+        let some = |time: Option<Duration>| time.map_or_else(|| "null".to_owned(), ms);
         format!(
             "{{\"cluster\":\"{cluster}\",\"fault\":\"{}\",\"victim\":\"{}\",\"survivor_write_ms\":{},\"survivor_read_ms\":{},\
              \"victim_write_ms\":{},\"victim_read_ms\":{},\"pace_before\":{},\"pace_after\":{},\"latency_before_ms\":{},\
-             \"latency_after_ms\":{},\"rejoin_ms\":{},\"rejoin_gap_ms\":{},\"starved\":{}}}",
+             \"latency_after_ms\":{},\"rejoin_ms\":{},\"rejoin_gap_ms\":{},\"latency_rejoin_ms\":{},\"detection_ms\":{},\"view_ms\":{},\"disk_ms\":{},\
+             \"open_ms\":{},\"first_write_ms\":{},\"starved\":{}}}",
             self.fault,
             self.victim,
             ms(self.survivor_write),
@@ -48,8 +77,14 @@ impl Injection {
             self.pace_after,
             ms(self.latency_before),
             ms(self.latency_after),
-            self.rejoin.map_or_else(|| "null".to_owned(), ms),
+            some(self.rejoin),
             ms(self.rejoin_gap),
+            ms(self.latency_rejoin),
+            some(self.detection()),
+            some(self.until_view()),
+            some(self.story.disk),
+            some(self.until_open()),
+            some(self.until_write()),
             self.starved,
         )
     }
@@ -62,8 +97,19 @@ impl Injection {
             self.rejoin.map_or_else(|| "not back".to_owned(), |time| format!("in sync after {}", ms(time)));
         let starved =
             if self.starved > 0 { format!(", {} clients starved", self.starved) } else { String::new() };
+        let story = match (self.detection(), self.until_view(), self.until_open(), self.until_write()) {
+            (Some(detected), Some(view), Some(open), Some(write)) => format!(
+                "; noticed after {}, view {} later (disk {}), open {}, first write {}",
+                ms(detected),
+                ms(view),
+                ms(self.story.disk.unwrap_or_default()),
+                ms(open),
+                ms(write)
+            ),
+            _ => String::new(),
+        };
         format!(
-            "{} of {}: survivors' writes {}, reads {}; the victim's {}, {}; pace {} → {}/s, p99 {} → {}; {rejoin}, gap {}{starved}",
+            "{} of {}: survivors' writes {}, reads {}; the victim's {}, {}; pace {} → {}/s, p99 {} → {}; {rejoin}, gap {}, p99 {}{story}{starved}",
             self.fault,
             self.victim,
             ms(self.survivor_write),
@@ -75,8 +121,14 @@ impl Injection {
             ms(self.latency_before),
             ms(self.latency_after),
             ms(self.rejoin_gap),
+            ms(self.latency_rejoin),
         )
     }
+}
+
+/// From one moment to another that has come.
+fn since(from: u64, until: Option<u64>) -> Option<Duration> {
+    until.map(|until| Duration::from_nanos(until.saturating_sub(from)))
 }
 
 fn milliseconds(time: Duration) -> String {

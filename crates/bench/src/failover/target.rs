@@ -3,6 +3,7 @@
 //! **Invariants.** Dropping a target ends all its processes.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 
 /// What a node is there for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -32,6 +33,12 @@ pub(super) trait Target {
 
     /// The process of a node, if it runs.
     fn pid(&mut self, node: usize) -> Option<u32>;
+
+    /// The log of a node, if it writes one that tells of views.
+    fn log(&self, node: usize) -> Option<PathBuf>;
+
+    /// Whether a node that ends stays away until it is revived.
+    fn is_by_hand(&self) -> bool;
 
     /// Starts a node again that has ended, if nobody else does.
     fn revive(&mut self, node: usize) -> Result<(), String>;

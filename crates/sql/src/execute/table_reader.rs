@@ -18,7 +18,7 @@
 #![expect(clippy::wildcard_enum_match_arm, reason = "an answer of another kind is an error of the peer")]
 
 use super::row_buffer::{RowAt, RowBuffer};
-use super::{Cx, Failure, Place, Row, failure_of, table_ref};
+use super::{Cx, Failure, Place, Retry, Row, failure_of, table_ref};
 use crate::inbox::Reply;
 use crate::plan::ScanDirection;
 use protocol::program::{Access, KeyRange, ReadOutput, ReadProgram, ReadProgress, Refusal, RowBatch};
@@ -27,7 +27,6 @@ use protocol::{Address, SqlError};
 use query::{BatchShape, ReadRun, ReadStep, RowBatchReader, RowSink, TableAccessInfo, remaining};
 use std::ops::Bound;
 use std::sync::Arc;
-use stdx::Instant;
 use storage::Visibility;
 use types::{IndexId, PartitionId, ValueRef};
 
@@ -118,7 +117,7 @@ enum State {
     /// A row's primary was asked.
     Resolving { request: RequestId, access: Access, behind: Behind },
     /// To be asked again.
-    Delayed { until: Instant, access: Access, behind: Option<Behind> },
+    Delayed { retry: Retry, access: Access, behind: Option<Behind> },
 }
 
 struct PartitionRead {
@@ -456,8 +455,8 @@ impl PartitionRead {
     /// Asks again later.
     fn delay(&mut self, access: Access, behind: Option<Behind>, cx: &mut Cx<'_, '_>) -> Result<(), Failure> {
         let what = format!("no replica of partition {} can be reached", self.partition);
-        let until = cx.retry_at(&mut self.attempts, &what)?;
-        self.state = State::Delayed { until, access, behind };
+        let retry = cx.retry_at(&mut self.attempts, &what)?;
+        self.state = State::Delayed { retry, access, behind };
         Ok(())
     }
 
@@ -484,8 +483,8 @@ impl PartitionRead {
                 }
                 Some(reply) => self.on_resolved(reply, access, behind, common, cx, sink),
             },
-            State::Delayed { until, access, behind } if cx.env.now.monotonic < until => {
-                self.state = State::Delayed { until, access, behind };
+            State::Delayed { retry, access, behind } if !retry.is_due(cx.env) => {
+                self.state = State::Delayed { retry, access, behind };
                 Ok(Poll::Wait)
             }
             State::Delayed { access, behind: None, .. } => self.begin_access(access, common, cx),

@@ -20,12 +20,12 @@
 use super::Session;
 use super::point::Answered;
 use crate::ddl_job::DdlRun;
-use crate::environment::{Alarm, AlarmKind, Environment};
+use crate::environment::Environment;
 use crate::execute::commit::{CommitRun, CommitStart, start_commit};
 use crate::execute::insert::InsertRun;
 use crate::execute::modify::ModifyRun;
 use crate::execute::select::{Operator, SelectRun};
-use crate::execute::{Completion, Cx, Failure, Progress, Statement, failure_of};
+use crate::execute::{Completion, Cx, Failure, Progress, Retry, Statement, failure_of};
 use crate::inbox::{Reply, RequestKind};
 use crate::plan::{Plan, SessionValue, Show, Source, TransactionStatement};
 use crate::statement_cache::CachedStatement;
@@ -34,7 +34,7 @@ use mysql_protocol::result::RowFormat;
 use protocol::signal::{CommitOutcome, RequestId};
 use protocol::{Address, Signal, SqlError};
 use std::sync::Arc;
-use stdx::{Duration, Instant};
+use stdx::Duration;
 use types::{PartitionId, Value};
 
 /// How long a statement waits for another view or schema in all: attempts times interval.
@@ -82,9 +82,7 @@ enum Stage {
         open: Vec<(RequestId, PartitionId, u32)>,
         after: After,
     },
-    Backoff {
-        until: Instant,
-    },
+    Backoff(Retry),
 }
 
 enum AfterCommit {
@@ -290,7 +288,7 @@ impl Session {
                 running.stage = Some(Stage::Undo { open, after: After::Report(killed) });
             }
             stage @ Stage::Undo { .. } => running.stage = Some(stage),
-            Stage::Backoff { .. } => return self.report(env, &killed),
+            Stage::Backoff(_) => return self.report(env, &killed),
             stage @ (Stage::BeforeRun | Stage::Execute(_)) => {
                 let is_ddl = matches!(stage, Stage::Execute(Execution::Ddl(_)));
                 running.stage = Some(stage);
@@ -343,11 +341,11 @@ impl Session {
                 Stage::Execute(execution) => self.execute(env, running, execution),
                 Stage::Commit { commit, then } => self.poll_commit(env, running, commit, then),
                 Stage::Undo { open, after } => self.poll_undo(env, running, open, after),
-                Stage::Backoff { until } if env.now.monotonic < until => {
-                    running.stage = Some(Stage::Backoff { until });
+                Stage::Backoff(retry) if !retry.is_due(env) => {
+                    running.stage = Some(Stage::Backoff(retry));
                     Some(Step::Wait)
                 }
-                Stage::Backoff { .. } => self.plan_again(env, running),
+                Stage::Backoff(_) => self.plan_again(env, running),
             };
             if let Some(step) = step {
                 return step;
@@ -753,10 +751,7 @@ impl Session {
                 if is_draw {
                     return self.start(env, running);
                 }
-                let until = env.now.monotonic + ATTEMPT_INTERVAL;
-                let alarm = Alarm { connection_id: self.core.id, kind: AlarmKind::Retry };
-                env.module.deadlines.register(until, alarm);
-                running.stage = Some(Stage::Backoff { until });
+                running.stage = Some(Stage::Backoff(Retry::after(ATTEMPT_INTERVAL, self.core.id, env)));
                 None
             }
         }

@@ -21,9 +21,11 @@
 //! - A view change begins the copy again from its first row, unless X has it whole: what is there is only passed over.
 //! - X answers no reads and is no primary until a view has it in sync: its fragments are not published (`query::NodeMap`).
 //!
-//! The speed is bounded by the pieces on their way. Deliberately not here: copying only what changed since X left (it has nothing: rows
-//! are in memory only).
+//! The speed: a thread sends or applies one piece, which is a small slice, and then does everything else for [`REST`] times as long as that round of its
+//! took. So copying takes a share of an idle thread and less of a busy one, at both ends, and nobody's request waits for more than a piece. Few pieces are
+//! on their way, so the slower end decides. Deliberately not here: copying only what changed since X left (it has nothing: rows are in memory only).
 
+use super::waits::WaitAlarm;
 use super::{Job, Ldm, Marker, Place, region_full};
 use crate::mutants::{self, Mutant};
 use memory::Guard;
@@ -31,17 +33,22 @@ use protocol::module::EXIT_LEFT_OUT;
 use protocol::signal::{CopiedOutcome, CopiedRow, CopyPiece, Outcome};
 use protocol::{Address, Budget, Outputs, RequestToRuntime, Severity, Signal};
 use query::Shared;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Bound;
+use stdx::{Duration, Instant, Now};
 use storage::{Direction, KeyBounds, RowHandle, ScanItem, VersionState, Visibility};
 use types::{Epoch, IndexId, NodeId, PartitionId, TableId, TransactionId, ViewNumber};
 
-/// Rows of a piece at most: as many as the joining member applies in a slice.
-const PIECE_ROWS: usize = 100;
+/// Rows of a piece at most: some ten microseconds of work for each end.
+const PIECE_ROWS: usize = 32;
 /// Bytes after which a piece ends.
-const PIECE_BYTES: usize = 128 * 1024;
-/// Pieces of a partition on their way to a member.
+const PIECE_BYTES: usize = 32 * 1024;
+/// Pieces on their way from one thread to a member.
 const PIECES_IN_FLIGHT: u32 = 2;
+/// How many times as long as a round with a piece in it took there is none.
+const REST: u32 = 2;
+/// What counts of a round at most: a process that was stopped is not behind with everything else.
+const ROUND_MAX: Duration = Duration::from_millis(2);
 /// Nobody's: it puts copied rows where they belong.
 const COPIER: TransactionId = TransactionId(0);
 
@@ -93,11 +100,36 @@ impl CopyIn {
     }
 }
 
-/// A slice of copying to be done.
-pub(super) struct Copy {
-    partition: PartitionId,
-    node: NodeId,
-    view: ViewNumber,
+/// What copying there is to do in this thread, and how far its turn is.
+#[derive(Debug, Default)]
+pub(super) struct Copying {
+    turns: VecDeque<Turn>,
+    /// A turn or its rest is under way.
+    is_busy: bool,
+}
+
+impl Copying {
+    /// Nothing is to be done, and nothing is being done.
+    pub(super) fn is_over(&self) -> bool {
+        self.turns.is_empty() && !self.is_busy
+    }
+}
+
+/// A piece to be sent or applied, in the view of then.
+#[derive(Debug)]
+enum Turn {
+    Send { partition: PartitionId, node: NodeId, view: ViewNumber },
+    Apply { from: Address, piece: CopyPiece, view: ViewNumber },
+}
+
+/// A step of copying.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Copy {
+    Turn,
+    /// The turn was taken then, and the round with it is over.
+    Rest {
+        since: Instant,
+    },
 }
 
 impl Ldm {
@@ -118,24 +150,95 @@ impl Ldm {
             let publishing = publishing.clone();
             let copy = CopyOut { to, outcomes: None, after: None, in_flight: 0, is_over: false, publishing };
             state.copies.insert(*node, copy);
-            self.later(Job::Copy(Copy { partition, node: *node, view: view.number }), outputs);
+            let turn = Turn::Send { partition, node: *node, view: view.number };
+            self.copying.turns.push_back(turn);
+        }
+        self.go_on_copying(outputs);
+    }
+
+    // ---- turns --------------------------------------------------------------------------------------------------------------------
+
+    /// Takes the next turn soon, if there is one and none is under way.
+    fn go_on_copying(&mut self, outputs: &mut Outputs<Shared>) {
+        if !self.copying.is_busy && !self.copying.turns.is_empty() {
+            self.copying.is_busy = true;
+            self.later(Job::Copy(Copy::Turn), outputs);
         }
     }
 
-    /// Sends the next piece, and comes back for the one after it.
-    pub(super) fn step_copy(&mut self, copy: Copy, budget: &mut Budget, outputs: &mut Outputs<Shared>) {
-        let Copy { partition, node, view } = copy;
-        if view != self.map.view.number {
-            return;
+    /// The rest is over.
+    pub(super) fn on_copy_alarm(&mut self, outputs: &mut Outputs<Shared>) {
+        self.copying.is_busy = false;
+        self.go_on_copying(outputs);
+    }
+
+    /// One step: a turn, or the rest behind it.
+    pub(super) fn step_copy(
+        &mut self,
+        now: Now,
+        step: Copy,
+        budget: &mut Budget,
+        outputs: &mut Outputs<Shared>,
+    ) {
+        match step {
+            Copy::Turn => {
+                self.copying.is_busy = self.take_turn(budget, outputs);
+                if self.copying.is_busy {
+                    self.later(Job::Copy(Copy::Rest { since: now.monotonic }), outputs);
+                }
+            }
+            Copy::Rest { since } => {
+                let rest = now.monotonic.since(since).min(ROUND_MAX) * REST;
+                if rest == Duration::ZERO {
+                    self.on_copy_alarm(outputs);
+                } else {
+                    self.alarms.register(now.monotonic + rest, WaitAlarm::Copy);
+                }
+            }
         }
-        if self.waits_for_publication(partition, node) {
-            return self.later(Job::Copy(copy), outputs);
+    }
+
+    /// Does what is first and may be done; false if there is nothing.
+    fn take_turn(&mut self, budget: &mut Budget, outputs: &mut Outputs<Shared>) -> bool {
+        for _ in 0..self.copying.turns.len() {
+            let Some(turn) = self.copying.turns.pop_front() else { return false };
+            let current = self.map.view.number;
+            match turn {
+                Turn::Send { view, .. } | Turn::Apply { view, .. } if view != current => {}
+                Turn::Apply { from, piece, .. } => {
+                    self.apply_piece(from, piece, outputs);
+                    return true;
+                }
+                Turn::Send { partition, node, .. } if self.pieces_in_flight(node) < PIECES_IN_FLIGHT => {
+                    if self.waits_for_publication(partition, node)
+                        || self.send_piece(partition, node, budget, outputs)
+                    {
+                        self.copying.turns.push_back(turn);
+                    }
+                    return true;
+                }
+                // It goes on when the member has applied one.
+                Turn::Send { .. } => self.copying.turns.push_back(turn),
+            }
         }
+        false
+    }
+
+    fn pieces_in_flight(&self, node: NodeId) -> u32 {
+        let of_node = self.partitions.values().filter_map(|state| state.copies.get(&node));
+        of_node.map(|out| out.in_flight).sum()
+    }
+
+    /// Sends the next piece; false if there is none behind it.
+    fn send_piece(
+        &mut self,
+        partition: PartitionId,
+        node: NodeId,
+        budget: &mut Budget,
+        outputs: &mut Outputs<Shared>,
+    ) -> bool {
         let rows_max = PIECE_ROWS.min(usize::try_from(budget.rows).unwrap_or(PIECE_ROWS)).max(1);
-        let Some(out) = self.copy_out(partition, node) else { return };
-        if out.is_over || out.in_flight >= PIECES_IN_FLIGHT {
-            return;
-        }
+        let Some(out) = self.copy_out(partition, node).filter(|out| !out.is_over) else { return false };
         let (after, left) = (out.after.take(), out.outcomes.take());
         let mut left = left.unwrap_or_else(|| self.outcomes.transactions_of(partition));
         let outcomes = self.next_outcomes(partition, &mut left, rows_max);
@@ -145,15 +248,13 @@ impl Ldm {
             (Vec::new(), after, false)
         };
         budget.spend(u32::try_from(rows.len() + outcomes.len()).unwrap_or(u32::MAX));
-        let Some(out) = self.copy_out(partition, node) else { return };
+        let Some(out) = self.copy_out(partition, node) else { return false };
         (out.outcomes, out.after, out.is_over) = (Some(left), after, is_last);
         out.in_flight += 1;
         let to = out.to;
         let piece = Signal::CopyPiece(Box::new(CopyPiece { partition, rows, outcomes, is_last }));
         outputs.send(self.address, to, piece);
-        if !is_last {
-            self.later(Job::Copy(copy), outputs);
-        }
+        !is_last
     }
 
     fn copy_out(&mut self, partition: PartitionId, node: NodeId) -> Option<&mut CopyOut> {
@@ -254,22 +355,31 @@ impl Ldm {
         partition: PartitionId,
         outputs: &mut Outputs<Shared>,
     ) {
-        let view = self.map.view.number;
         let Some(out) = self.copy_out(partition, node) else { return };
         out.in_flight = out.in_flight.saturating_sub(1);
-        if out.in_flight + 1 == PIECES_IN_FLIGHT && !out.is_over {
-            self.later(Job::Copy(Copy { partition, node, view }), outputs);
-        }
+        self.go_on_copying(outputs);
     }
 
     // ---- the joining member -------------------------------------------------------------------------------------------------------
 
-    pub(super) fn on_copy_piece(&mut self, from: Address, piece: CopyPiece, outputs: &mut Outputs<Shared>) {
+    /// A piece is here: its rows are applied when its turn comes. Outcomes are kept at once, because the word that forgets them may be next.
+    pub(super) fn on_copy_piece(
+        &mut self,
+        from: Address,
+        mut piece: CopyPiece,
+        outputs: &mut Outputs<Shared>,
+    ) {
         let partition = piece.partition;
         self.begin_copy_in(partition, outputs);
-        for CopiedOutcome { transaction, outcome, results } in piece.outcomes {
+        for CopiedOutcome { transaction, outcome, results } in std::mem::take(&mut piece.outcomes) {
             self.outcomes.keep((transaction, partition), Marker { outcome, results });
         }
+        self.copying.turns.push_back(Turn::Apply { from, piece, view: self.map.view.number });
+        self.go_on_copying(outputs);
+    }
+
+    fn apply_piece(&mut self, from: Address, piece: CopyPiece, outputs: &mut Outputs<Shared>) {
+        let partition = piece.partition;
         for row in piece.rows {
             if !self.apply_copied(partition, row, outputs) {
                 return;

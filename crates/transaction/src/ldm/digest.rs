@@ -34,7 +34,7 @@ impl Ldm {
         write!(text, "{:?}", refused.collect::<Vec<_>>())?;
         let mut jobs: Vec<(u64, &str)> = self.jobs.iter().map(|(job, work)| (*job, name_of(work))).collect();
         jobs.sort_unstable();
-        write!(text, "{jobs:?}")
+        write!(text, "{jobs:?} {:?}", self.copying)
     }
 
     fn write_transactions(&self, text: &mut String) -> std::fmt::Result {

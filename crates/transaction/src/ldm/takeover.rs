@@ -38,7 +38,7 @@ use super::copy::CopyIn;
 use super::{Held, HeldStage, Ldm, Marker, Operation, Partition, Place, RELEASE};
 use crate::mutants::{self, Mutant};
 use protocol::signal::{GatherReport, Outcome, RecoveredState, RecoveryReport, Replicate, UndecidedPlace};
-use protocol::{Address, Outputs, Signal};
+use protocol::{Address, Outputs, Severity, Signal};
 use query::Shared;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -164,7 +164,7 @@ impl Ldm {
         }
         self.forget_lost_coordinators(reborn);
         self.ship_again(reborn, outputs);
-        self.count_unsettled();
+        self.count_unsettled(outputs);
         for partition in self.partitions.keys().copied().collect::<Vec<_>>() {
             if self.is_primary(partition) {
                 self.finish_gathering(partition, outputs);
@@ -175,8 +175,15 @@ impl Ldm {
         }
     }
 
-    fn count_unsettled(&mut self) {
+    fn count_unsettled(&mut self, outputs: &mut Outputs<Shared>) {
+        let before = self.unsettled_count;
         self.unsettled_count = self.partitions.values().filter(|state| !state.takeover.is_settled()).count();
+        if before > 0 && self.unsettled_count == 0 {
+            // Operators want to know how long a failover took; so does `latsdb bench failover`.
+            let text =
+                format!("view {}: all partitions of {} take writes", self.map.view.number, self.address);
+            outputs.event(Severity::Info, text);
+        }
     }
 
     fn forget_lost_coordinators(&mut self, reborn: &[NodeId]) {
@@ -743,7 +750,7 @@ impl Ldm {
             takeover.is_opening = false;
             self.release(partition, outputs);
         }
-        self.count_unsettled();
+        self.count_unsettled(outputs);
     }
 
     /// The outcome of a transaction is carried out here.

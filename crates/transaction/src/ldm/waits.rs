@@ -56,6 +56,8 @@ pub(super) enum WaitAlarm {
     Memory,
     /// Requests wait for the lease.
     Lease,
+    /// The next piece of a copy.
+    Copy,
 }
 
 impl Ldm {
@@ -100,7 +102,7 @@ impl Ldm {
         let waits = &self.waits;
         self.alarms.prune(2 * waits.len(), |alarm| match alarm {
             WaitAlarm::Timeout(wait) | WaitAlarm::Probe(wait) => waits.contains_key(wait),
-            WaitAlarm::Memory | WaitAlarm::Lease => true,
+            WaitAlarm::Memory | WaitAlarm::Lease | WaitAlarm::Copy => true,
         });
         self.send_probes(wait, outputs);
     }
@@ -201,6 +203,7 @@ impl Ldm {
         {
             match alarm {
                 WaitAlarm::Memory => self.on_memory_alarm(now, outputs),
+                WaitAlarm::Copy => self.on_copy_alarm(outputs),
                 WaitAlarm::Lease => {
                     self.is_lease_awaited = false;
                     outputs.send(self.address, self.address, Signal::Continue(RELEASE));

@@ -8,6 +8,7 @@ fn names_are_read_and_written() {
         ("kill-both", Fault::Kill(Victim::Both)),
         ("pause-data-200ms", Fault::Pause(Victim::Data, Duration::from_millis(200))),
         ("cut-3000ms", Fault::Cut(Duration::from_secs(3))),
+        ("kill-leader", Fault::Kill(Victim::Leader)),
         ("nothing", Fault::Nothing),
     ];
     for (text, fault) in cases {

@@ -1,12 +1,12 @@
-//! A cluster of LatsDB whose nodes reach each other through relays, so that any two of them can be cut from each other.
+//! A cluster of LatsDB whose nodes are started by hand, and may reach each other through relays, so that any two of them can be cut from each other.
 //!
 //! ```text
 //! config.ini of node X:   its own ServerPort, and for every other node Y the port of the relay X → Y
 //! management node         reads its file
 //! data node X             asks a small server here for its own text, as it would ask a management node
 //! ```
-//! Nodes are started by hand, each below its own angel, and not through shared memory or Unix sockets (`UseShm=0`). Who ends is started again here, as
-//! an init system would.
+//! With relays, nodes do not talk through shared memory or Unix sockets (`UseShm=0`). Each node is below its own angel. Who ends is started again here
+//! when it is asked for, as an init system would.
 
 use super::dev::{Shape, ask, is_whole, loopback, make_folder};
 use super::processes::{Process, children, free_ports};
@@ -26,14 +26,22 @@ use std::time::{Duration, Instant};
 const START_LIMIT: Duration = Duration::from_secs(60);
 const STOP_LIMIT: Duration = Duration::from_secs(20);
 
-/// Of each data node.
-const MEMORY: &str = "1G";
+/// How nodes started by hand are configured.
+#[derive(Clone, Copy, Debug)]
+pub struct ByHand {
+    pub shape: Shape,
+    pub has_relays: bool,
+    /// HeartbeatIntervalDbDb in milliseconds; the server's own default if not given.
+    pub heartbeat: Option<u16>,
+    /// TotalMemoryConfig of each data node in MiB.
+    pub memory: u32,
+}
 
 /// Nodes, and the relays between them. The first node is the management node.
-pub(super) struct RelayedCluster {
+pub(super) struct ByHandCluster {
     binary: PathBuf,
     folder: PathBuf,
-    shape: Shape,
+    settings: ByHand,
     /// ServerPort and the port for clients of each node.
     server_ports: Vec<u16>,
     client_ports: Vec<u16>,
@@ -48,17 +56,17 @@ pub(super) struct RelayedCluster {
     addresses: Vec<SocketAddr>,
 }
 
-impl RelayedCluster {
+impl ByHandCluster {
     /// Starts it in a folder that is made anew; returns when all nodes serve clients.
-    pub(super) fn start(binary: &Path, folder: &Path, shape: Shape) -> Result<Self, String> {
+    pub(super) fn start(binary: &Path, folder: &Path, settings: ByHand) -> Result<Self, String> {
         make_folder(folder)?;
-        let count = usize::from(shape.data_nodes) + 1;
+        let count = usize::from(settings.shape.data_nodes) + 1;
         let mut ports = free_ports(u16::try_from(count * (count + 3)).unwrap_or(u16::MAX))?..;
         let mut take = || ports.next().unwrap_or_default();
         let mut cluster = Self {
             binary: binary.to_path_buf(),
             folder: folder.to_path_buf(),
-            shape,
+            settings,
             server_ports: (0..count).map(|_| take()).collect(),
             client_ports: (0..count).map(|_| take()).collect(),
             relay_ports: BTreeMap::new(),
@@ -70,7 +78,7 @@ impl RelayedCluster {
         };
         for node in 0..count {
             cluster.add_node(node);
-            for other in (0..count).filter(|other| *other != node) {
+            for other in (0..count).filter(|other| *other != node && settings.has_relays) {
                 let cut = cluster.cuts.entry((node.min(other), node.max(other))).or_default();
                 let port = take();
                 relay::start(port, cluster.server_ports[other], cut)?;
@@ -84,7 +92,7 @@ impl RelayedCluster {
         let end = Instant::now() + START_LIMIT;
         while let Err(missing) = cluster.in_sync() {
             if Instant::now() >= end {
-                return Err(format!("the relayed cluster does not start: {missing}"));
+                return Err(format!("the cluster does not start: {missing}"));
             }
             thread::sleep(Duration::from_millis(100));
         }
@@ -96,7 +104,7 @@ impl RelayedCluster {
             None => (NodeRole::Management, None, 0),
             Some(place) => {
                 self.addresses.push(loopback(self.client_ports[node]));
-                (NodeRole::Data, Some(place), place / usize::from(self.shape.replicas))
+                (NodeRole::Data, Some(place), place / usize::from(self.settings.shape.replicas))
             }
         };
         self.nodes.push(Node { name: format!("node {}", node + 1), role, address, group });
@@ -104,10 +112,19 @@ impl RelayedCluster {
 
     /// The configuration as one node sees it.
     fn config(&self, of: usize) -> String {
-        let mut text =
-            format!("[system]\nName=relayed\n\n[ndbd default]\nNoOfReplicas={}\n", self.shape.replicas);
+        let mut text = format!(
+            "[system]\nName=byhand\n\n[ndbd default]\nNoOfReplicas={}\n",
+            self.settings.shape.replicas
+        );
         // Writing into a String can't fail, here and below.
-        let _ = writeln!(text, "TotalMemoryConfig={MEMORY}\nUseShm=0\nSpinMethod=NoSpinning\nNumCPUs=2");
+        let _ =
+            writeln!(text, "TotalMemoryConfig={}M\nSpinMethod=NoSpinning\nNumCPUs=2", self.settings.memory);
+        if self.settings.has_relays {
+            text.push_str("UseShm=0\n");
+        }
+        if let Some(interval) = self.settings.heartbeat {
+            let _ = writeln!(text, "HeartbeatIntervalDbDb={interval}");
+        }
         for node in 0..self.nodes.len() {
             let (section, parameter) = if node == 0 { ("ndb_mgmd", "PortNumber") } else { ("ndbd", "port") };
             let server_port = self.relay_ports.get(&(of, node)).unwrap_or(&self.server_ports[node]);
@@ -159,7 +176,7 @@ fn serve_config(port: u16, text: String) -> Result<(), String> {
         .map_err(|error| error.to_string())
 }
 
-impl Target for RelayedCluster {
+impl Target for ByHandCluster {
     fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
     }
@@ -177,6 +194,14 @@ impl Target for RelayedCluster {
         children(angel.id()).first().map(|(pid, _)| *pid)
     }
 
+    fn log(&self, node: usize) -> Option<PathBuf> {
+        Some(self.folder.join(format!("node{}.log", node + 1)))
+    }
+
+    fn is_by_hand(&self) -> bool {
+        true
+    }
+
     fn revive(&mut self, node: usize) -> Result<(), String> {
         let has_ended = self.processes[node].as_mut().is_none_or(|angel| angel.status().is_some());
         if has_ended { self.start_node(node) } else { Ok(()) }
@@ -192,7 +217,7 @@ impl Target for RelayedCluster {
 
     fn set_cut(&mut self, one: usize, other: usize, is_cut: bool) -> Result<(), String> {
         let cut = self.cuts.get(&(one.min(other), one.max(other))).map(Arc::clone);
-        let cut = cut.ok_or_else(|| "no such two nodes".to_owned())?;
+        let cut = cut.ok_or_else(|| "these two nodes have no relay between them".to_owned())?;
         cut.store(is_cut, Ordering::Relaxed);
         Ok(())
     }
