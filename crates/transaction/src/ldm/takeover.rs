@@ -70,6 +70,8 @@ pub(super) struct Takeover {
     resumed: BTreeMap<TransactionId, PendingCommit>,
     /// Transactions without coordinator that were replicated again, and the members that have not confirmed it.
     confirming: BTreeMap<Sequence, (TransactionId, Vec<NodeId>)>,
+    /// The transactions in it.
+    unconfirmed: BTreeSet<TransactionId>,
     /// Transactions that this primary lacked: the members that have not recorded their abort.
     dropping: BTreeMap<TransactionId, Dropping>,
     /// Requests that came too early.
@@ -134,6 +136,7 @@ impl Partition {
         let pending = std::mem::take(&mut self.pending).into_values();
         takeover.resumed.extend(pending.map(|pending| (pending.transaction, pending)));
         takeover.confirming.clear();
+        takeover.unconfirmed.clear();
         takeover.again.clear();
         takeover.holders.clear();
         takeover.whole = None;
@@ -604,6 +607,7 @@ impl Ldm {
             }
             (Some(Address::NOBODY), Some(sequence)) if !mutants::is(Mutant::OrphanUnconfirmed) => {
                 state.takeover.confirming.insert(sequence, (transaction, missing));
+                state.takeover.unconfirmed.insert(transaction);
                 self.mark_orphan(place, outputs);
             }
             (Some(Address::NOBODY), _) => self.mark_orphan(place, outputs),
@@ -652,6 +656,7 @@ impl Ldm {
             return;
         }
         state.takeover.confirming.remove(&sequence);
+        state.takeover.unconfirmed.remove(&place.0);
         if is_refused && self.held.get(&place).is_some_and(|held| held.stage == HeldStage::Ending) {
             return self.report_orphan(place, RecoveredState::Nothing, outputs);
         }
@@ -677,8 +682,8 @@ impl Ldm {
                 && held.sealed == view
         };
         let held = self.held.get(&place).filter(is_orphan)?;
-        let mut confirming = self.partition(place.1)?.takeover.confirming.values();
-        (!confirming.any(|(transaction, _)| *transaction == place.0)).then_some(held.epoch)
+        let is_unconfirmed = self.partition(place.1)?.takeover.unconfirmed.contains(&place.0);
+        if is_unconfirmed { None } else { Some(held.epoch) }
     }
 
     /// Reports a transaction without coordinator, once all members hold it as prepared.
