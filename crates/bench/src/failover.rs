@@ -107,8 +107,8 @@ const WATCH: Duration = Duration::from_secs(1);
 
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-/// How often a cluster is asked whether it is whole: that takes a process, which the clients feel.
-const LOOK_INTERVAL: Duration = Duration::from_millis(250);
+/// How often a cluster is asked whether it is whole.
+const LOOK_INTERVAL: Duration = Duration::from_millis(100);
 
 impl Cluster {
     fn name(&self) -> String {
@@ -495,11 +495,13 @@ impl<'run> Life<'run> {
                 let length = u64::try_from(gap.length.as_nanos()).unwrap_or(u64::MAX);
                 gap_end = gap_end.max(gap.from.saturating_add(length));
                 let later = longest_gap(&events, settled, end);
-                injection.rejoin_gap = later.length.max(injection.rejoin_gap);
+                if later.length > injection.rejoin_gap {
+                    injection.rejoin_gap = later.length;
+                    injection.rejoin_gap_after = Duration::from_nanos(later.from.saturating_sub(hit.at));
+                }
             }
         }
         let second = 1_000_000_000;
-        injection.first_write = Some(gap_end);
         // Nobody has looked further than until then.
         let gap_end = gap_end.min(settled.saturating_sub(second));
         let mut events: Vec<Event> = loads.into_iter().flatten().collect();
@@ -516,8 +518,20 @@ impl<'run> Life<'run> {
     fn tell(&self, hit: &Hit, injection: &mut Injection) {
         let others = (0..self.target.nodes().len()).filter(|node| !hit.nodes.contains(node));
         let logs: Vec<PathBuf> = others.filter_map(|node| self.target.log(node)).collect();
-        injection.story = story::read(&logs, hit.at);
-        injection.at = hit.at;
+        let story = story::read(&logs, hit.at);
+        let homes: Vec<usize> =
+            hit.nodes.iter().filter_map(|node| self.target.nodes()[*node].address).collect();
+        let writers =
+            self.clients.views.iter().filter(|view| view.role == Role::Write && !homes.contains(&view.home));
+        // Each had one statement under way when the view came, and most of these had waited for it.
+        let first_after = |view: u64| {
+            let timelines = writers.map(|writer| writer.timeline().events());
+            let firsts = timelines
+                .filter_map(|events| events.iter().find(|event| event.until > view).map(|event| event.until));
+            firsts.max()
+        };
+        injection.first_write = story.view.and_then(first_after);
+        (injection.story, injection.at) = (story, hit.at);
     }
 
     fn note(&self, injection: &Injection) -> Result<(), String> {

@@ -35,6 +35,7 @@ pub(crate) fn run() -> Result<ExitCode, Failure> {
             }
             Happening::TimedOut => {}
             Happening::Ended(_, status) => {
+                node.wait_until_told();
                 // A node that was asked to stop before it could listen for signals ends by the signal: that is a clean stop, too.
                 if is_stopping
                     && std::os::unix::process::ExitStatusExt::signal(&status) == Some(Signal::TERM.as_raw())

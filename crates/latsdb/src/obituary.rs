@@ -8,7 +8,8 @@
 //! So the angel of any node knows whom to tell without reading a configuration. The notice is what lets the others acknowledge writes at once instead of waiting
 //! until the read lease of the dead node has run out: a connection that closes proves nothing, a process that was reaped does.
 //!
-//! Invariant: a notice is sent only after `wait` has returned the status of the very process that wrote the pipe.
+//! Invariants: a notice is sent only after `wait` has returned the status of the very process that wrote the pipe; an angel that ends with its node
+//! ends behind its notices ([`Telling::wait`]).
 
 use protocol::transport::{Notice, encode_notice};
 use runtime::PeerConfig;
@@ -19,11 +20,14 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
 use std::os::fd::{AsRawFd, RawFd};
+use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::Duration;
 use types::NodeId;
 
 /// How long a peer may take to accept the notice; who does not hears of the end by its heartbeats.
 const TIMEOUT: Duration = Duration::from_millis(500);
+/// How long an angel stays to tell: twice that, to connect and to write.
+const TELLING_MAX: Duration = Duration::from_millis(1000);
 /// Nobody has more peers than this.
 const SIZE_MAX: u64 = 64 * 1024;
 
@@ -67,29 +71,48 @@ pub(crate) fn write(descriptor: RawFd, cluster: &str, node: NodeId, start: u64, 
     let _ = pipe.write_all(text.as_bytes());
 }
 
+/// Notices on their way.
+#[derive(Debug)]
+pub(crate) struct Telling(Receiver<()>);
+
+impl Telling {
+    /// Returns when all peers were told or cannot be; a process that ends sooner takes its notices with it.
+    pub(crate) fn wait(self) {
+        // Nobody sends anything: the last one who tells closes the channel.
+        let _ = self.0.recv_timeout(TELLING_MAX);
+    }
+}
+
 impl Obituary {
     /// Tells the peers of a process that has been reaped; does not wait for them.
-    pub(crate) fn publish(self) {
+    pub(crate) fn publish(self) -> Telling {
+        let (told, telling) = mpsc::channel();
         let mut text = String::new();
-        if self.reader.take(SIZE_MAX).read_to_string(&mut text).is_err() {
-            return;
+        if self.reader.take(SIZE_MAX).read_to_string(&mut text).is_ok()
+            && let Some((notice, peers)) = parse(&text)
+        {
+            tell(&notice, peers, &told);
         }
-        let Some((notice, peers)) = parse(&text) else { return };
-        let mut bytes = Vec::new();
-        encode_notice(&notice, &mut bytes);
-        for (host, port) in peers {
-            let bytes = bytes.clone();
-            let tell = move || {
-                let addresses = (host.as_str(), port).to_socket_addrs().into_iter().flatten();
-                let connected = |address| TcpStream::connect_timeout(&address, TIMEOUT).ok();
-                if let Some(mut stream) = addresses.into_iter().find_map(connected) {
-                    let _ = stream.set_write_timeout(Some(TIMEOUT));
-                    let _ = stream.write_all(&bytes);
-                }
-            };
-            // Peers that cannot be told hear of the end otherwise.
-            let _ = std::thread::Builder::new().name("obituary".to_owned()).spawn(tell);
-        }
+        Telling(telling)
+    }
+}
+
+fn tell(notice: &Notice, peers: Vec<(String, u16)>, told: &Sender<()>) {
+    let mut bytes = Vec::new();
+    encode_notice(notice, &mut bytes);
+    for (host, port) in peers {
+        let (bytes, told) = (bytes.clone(), told.clone());
+        let tell = move || {
+            let addresses = (host.as_str(), port).to_socket_addrs().into_iter().flatten();
+            let connected = |address| TcpStream::connect_timeout(&address, TIMEOUT).ok();
+            if let Some(mut stream) = addresses.into_iter().find_map(connected) {
+                let _ = stream.set_write_timeout(Some(TIMEOUT));
+                let _ = stream.write_all(&bytes);
+            }
+            drop(told);
+        };
+        // Peers that cannot be told hear of the end otherwise.
+        let _ = std::thread::Builder::new().name("obituary".to_owned()).spawn(tell);
     }
 }
 
@@ -122,6 +145,28 @@ mod tests {
         let (notice, peers) = parse(&text).unwrap();
         assert_eq!(notice, Notice::ProcessExited { cluster: "c".to_owned(), node: NodeId(3), start: 77 });
         assert_eq!(peers, [("127.0.0.1".to_owned(), 4001), ("127.0.0.1".to_owned(), 4002)]);
+    }
+
+    #[test]
+    fn who_waits_has_told_everyone() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let gone = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let (obituary, end) = pipe().unwrap();
+        let peer = |port| PeerConfig { node: NodeId(1), host: "127.0.0.1".to_owned(), port, unix: None };
+        write(end.number(), "c", NodeId(3), 77, &[peer(gone), peer(port)]);
+        drop(end);
+        obituary.publish().wait();
+        listener.set_nonblocking(true).unwrap();
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut bytes = Vec::new();
+        stream.read_to_end(&mut bytes).unwrap();
+        let mut expected = Vec::new();
+        encode_notice(
+            &Notice::ProcessExited { cluster: "c".to_owned(), node: NodeId(3), start: 77 },
+            &mut expected,
+        );
+        assert_eq!(bytes, expected);
     }
 
     #[test]

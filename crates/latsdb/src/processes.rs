@@ -5,7 +5,7 @@
 //! Invariants: a signal is only ever sent to a child that has not been reaped, so it cannot hit a stranger; dropping a [`NodeProcess`] that still
 //! runs kills it.
 
-use crate::obituary::{self, Obituary};
+use crate::obituary::{self, Obituary, Telling};
 use crate::stop_signal::StopSignal;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd, OwnedFd};
@@ -24,6 +24,7 @@ pub(crate) struct NodeProcess {
     end: OwnedFd,
     /// Whom to tell when it has ended.
     obituary: Option<Obituary>,
+    telling: Option<Telling>,
     status: Option<ExitStatus>,
 }
 
@@ -37,7 +38,7 @@ impl NodeProcess {
         let mut child = program.spawn()?;
         drop(node_end);
         match pidfd_open(Pid::from_child(&child), PidfdFlags::empty()) {
-            Ok(end) => Ok(Self { child, end, obituary: Some(obituary), status: None }),
+            Ok(end) => Ok(Self { child, end, obituary: Some(obituary), telling: None, status: None }),
             Err(error) => {
                 let _ = child.kill().and_then(|()| child.wait());
                 Err(error.into())
@@ -55,7 +56,14 @@ impl NodeProcess {
         if self.status.is_some()
             && let Some(obituary) = self.obituary.take()
         {
-            obituary.publish();
+            self.telling = Some(obituary.publish());
+        }
+    }
+
+    /// Returns when those who are concerned know of its end: for a parent that is about to end, too.
+    pub(crate) fn wait_until_told(&mut self) {
+        if let Some(telling) = self.telling.take() {
+            telling.wait();
         }
     }
 

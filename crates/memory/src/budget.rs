@@ -13,7 +13,7 @@
 
 use crate::exclusive::Exclusive;
 use crate::heap::Heap;
-use crate::pages::{PAGE_BYTES, PagePool};
+use crate::pages::{Advise, PAGE_BYTES, PagePool};
 use crate::region::{DATA_MEMORY_NORMAL_PERCENT, HIGH_ONLY_PERCENT, HIGHEST_ONLY_PERCENT};
 use crate::{MemoryConfig, Priority, Region, quiescence};
 use std::sync::Arc;
@@ -145,12 +145,18 @@ impl MemoryManager {
     /// A node's memory. No page is taken from the operating system yet.
     #[must_use]
     pub fn new(config: MemoryConfig) -> Arc<Self> {
+        Self::with_advice(config, |_, _| {})
+    }
+
+    /// The same; the operating system is advised about each chunk of pages.
+    #[must_use]
+    pub fn with_advice(config: MemoryConfig, advise: Advise) -> Arc<Self> {
         Arc::new(Self {
             limits: SharedLimits::of(&config),
             config,
             accounts: Exclusive::new(Accounts::default()),
             announced: AtomicU64::new(0),
-            pages: PagePool::new(),
+            pages: PagePool::new(advise),
             heaps: std::array::from_fn(|_| Heap::new()),
         })
     }

@@ -5,6 +5,7 @@
 use rustix::process::{Resource, Rlimit, getrlimit, setpriority_process, setrlimit};
 use rustix::thread::{CpuSet, gettid, sched_setaffinity, set_current_timer_slack};
 use std::num::NonZeroU64;
+use std::ptr::NonNull;
 use stdx::Duration;
 
 /// `NumCPUs = 0`: CPUs that this process may use, affinity and cgroup quotas counted.
@@ -45,6 +46,14 @@ pub(crate) fn set_priority_of_this_thread(priority: u8) -> rustix::io::Result<()
 pub(crate) fn sharpen_timers_of_this_thread() {
     // Not permitted means that deadlines are 50 µs late.
     let _ = set_current_timer_slack(NonZeroU64::new(1000));
+}
+
+/// Asks for huge pages below memory that is not used yet. Without them it works as well, only slower.
+#[expect(unsafe_code, reason = "advice about memory is unsafe in general")]
+pub fn prefer_huge_pages(start: NonNull<u8>, size: usize) {
+    // SAFETY: this advice changes neither what the memory holds nor who may use it, and the kernel refuses addresses that are not mapped.
+    // A kernel without huge pages refuses, which is no harm.
+    let _ = unsafe { rustix::mm::madvise(start.as_ptr().cast(), size, rustix::mm::Advice::LinuxHugepage) };
 }
 
 /// 32 bytes from a cryptographic source; `None` if the system has none.

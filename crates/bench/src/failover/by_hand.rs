@@ -208,7 +208,7 @@ impl Target for ByHandCluster {
     }
 
     fn in_sync(&mut self) -> Result<(), String> {
-        is_whole(&self.binary, self.management(), &self.nodes, &self.addresses)
+        is_whole(self.management(), &self.nodes, &self.addresses)
     }
 
     fn check(&mut self) -> Result<String, String> {

@@ -4,7 +4,8 @@
 
 use super::processes::{Process, children};
 use super::target::{Node, NodeRole, Target};
-use std::net::{Ipv4Addr, SocketAddr};
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -13,6 +14,8 @@ use std::time::{Duration, Instant};
 const START_LIMIT: Duration = Duration::from_secs(60);
 
 const STOP_LIMIT: Duration = Duration::from_secs(30);
+
+const STATES_LIMIT: Duration = Duration::from_secs(5);
 
 /// What kind of cluster.
 #[derive(Clone, Copy, Debug)]
@@ -113,21 +116,32 @@ pub(super) fn ask(binary: &Path, management: SocketAddr, words: &[&str]) -> Resu
     if output.status.success() { Ok(text.trim().to_owned()) } else { Err(text.trim().to_owned()) }
 }
 
+/// What `all status` says, without a process that clients would feel: the management protocol's answers are lines, ended by one with a dot.
+fn states(management: SocketAddr) -> std::io::Result<String> {
+    let mut stream = TcpStream::connect_timeout(&management, STATES_LIMIT)?;
+    stream.set_read_timeout(Some(STATES_LIMIT))?;
+    stream.write_all(b"all status\n")?;
+    let lines = BufReader::new(stream).lines();
+    let lines = lines.take_while(|line| line.as_ref().map_or(true, |line| line != "."));
+    let states = lines.collect::<std::io::Result<Vec<String>>>()?;
+    if states.is_empty() { Err(std::io::ErrorKind::UnexpectedEof.into()) } else { Ok(states.join("\n")) }
+}
+
 /// Whether all nodes of LatsDB are there and serve clients; else what is missing.
 pub(super) fn is_whole(
-    binary: &Path,
     management: SocketAddr,
     nodes: &[Node],
     addresses: &[SocketAddr],
 ) -> Result<(), String> {
-    let states = ask(binary, management, &["mgm", "--execute=all status"])?;
+    let states =
+        states(management).map_err(|error| format!("the management node at {management}: {error}"))?;
     let missing: Vec<&str> = states.lines().filter(|line| !line.contains(": started")).collect();
     if !missing.is_empty() {
         return Err(missing.join("; "));
     }
     for node in nodes {
         let Some(address) = node.address.map(|index| addresses[index]) else { continue };
-        if std::net::TcpStream::connect_timeout(&address, Duration::from_secs(1)).is_err() {
+        if TcpStream::connect_timeout(&address, Duration::from_secs(1)).is_err() {
             return Err(format!("{} does not listen at {address}", node.name));
         }
     }
@@ -208,7 +222,7 @@ impl Target for DevCluster {
     }
 
     fn in_sync(&mut self) -> Result<(), String> {
-        is_whole(&self.binary, self.management, &self.nodes, &self.addresses)
+        is_whole(self.management, &self.nodes, &self.addresses)
     }
 
     fn check(&mut self) -> Result<String, String> {

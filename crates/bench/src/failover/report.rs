@@ -24,7 +24,7 @@ pub struct Injection {
     pub latency_after: Duration,
     /// The same while the node comes back.
     pub latency_rejoin: Duration,
-    /// When the fault was injected, and when the last of the survivors' writers went on.
+    /// When the fault was injected, and when the last of the survivors' writers went on behind the next view.
     pub at: u64,
     pub first_write: Option<u64>,
     /// What the nodes' logs say.
@@ -33,6 +33,8 @@ pub struct Injection {
     pub rejoin: Option<Duration>,
     /// The longest gap of a survivor's write from the end of the first gap until then.
     pub rejoin_gap: Duration,
+    /// When it began, from the fault on.
+    pub rejoin_gap_after: Duration,
     /// Clients that had no success until the end of the time that was given.
     pub starved: usize,
 }
@@ -109,7 +111,7 @@ impl Injection {
             _ => String::new(),
         };
         format!(
-            "{} of {}: survivors' writes {}, reads {}; the victim's {}, {}; pace {} → {}/s, p99 {} → {}; {rejoin}, gap {}, p99 {}{story}{starved}",
+            "{} of {}: survivors' writes {}, reads {}; the victim's {}, {}; pace {} → {}/s, p99 {} → {}; {rejoin}, gap {} after {}, p99 {}{story}{starved}",
             self.fault,
             self.victim,
             ms(self.survivor_write),
@@ -121,6 +123,7 @@ impl Injection {
             ms(self.latency_before),
             ms(self.latency_after),
             ms(self.rejoin_gap),
+            ms(self.rejoin_gap_after),
             ms(self.latency_rejoin),
         )
     }

@@ -35,7 +35,7 @@ use protocol::signal::{CommitOutcome, RequestId};
 use protocol::{Address, Signal, SqlError};
 use std::sync::Arc;
 use stdx::Duration;
-use types::{PartitionId, Value};
+use types::{PartitionId, Value, ViewNumber};
 
 /// How long a statement waits for another view or schema in all: attempts times interval.
 const ATTEMPTS_MAX: u32 = 100;
@@ -97,6 +97,8 @@ pub(super) struct Running {
     stage: Option<Stage>,
     /// Of waiting for a view or schema.
     attempts: u32,
+    /// In which the last attempt began.
+    view: ViewNumber,
     /// Of drawing AUTO_INCREMENT values.
     draws: u32,
     /// KILL QUERY came while its commit was on its way: the question to the participant whether it can be undone.
@@ -209,6 +211,7 @@ impl Session {
                     source,
                     stage: Some(Stage::BeforeRun),
                     attempts: 0,
+                    view: env.module.map.view.number,
                     draws: 0,
                     stop: None,
                 };
@@ -385,6 +388,7 @@ impl Session {
 
     /// Starts the execution.
     fn start(&mut self, env: &mut Environment<'_>, running: &mut Running) -> Option<Step> {
+        running.view = env.module.map.view.number;
         if let Err(error) = self.enter_transaction(&running.statement) {
             return self.report(env, &error);
         }
@@ -746,10 +750,13 @@ impl Session {
                 self.finish(env, running, &Completion::default())
             }
             After::RunAgain => {
-                // At once if another id is all it needs; else when a new view or schema may be there.
+                // At once if another id is all it needs, or if there is another view already; else when a new view or schema may be there.
                 let is_draw = running.draws > 0 && running.attempts == 0;
                 if is_draw {
                     return self.start(env, running);
+                }
+                if env.module.map.view.number > running.view {
+                    return self.plan_again(env, running);
                 }
                 running.stage = Some(Stage::Backoff(Retry::after(ATTEMPT_INTERVAL, self.core.id, env)));
                 None
