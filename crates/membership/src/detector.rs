@@ -107,7 +107,7 @@ pub struct DetectorOutputs {
 }
 
 /// Another member.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Peer {
     incarnation: Incarnation,
     /// When it was heard last; at first, when this node began to listen.
@@ -139,6 +139,7 @@ struct Broken {
 }
 
 /// The block of one member.
+#[derive(Clone)]
 pub struct Detector {
     node: NodeId,
     incarnation: Incarnation,
@@ -291,6 +292,14 @@ impl Detector {
     pub fn writable_at(&self) -> Instant {
         let left = self.peers.iter().filter(|(node, _)| !self.is_in_sync(**node));
         left.map(|(node, _)| self.granted_until(*node)).max().unwrap_or(Instant(0))
+    }
+
+    /// What decides how it goes on, as a number, among those of one node whose views of one number are the same.
+    #[must_use]
+    pub fn digest(&self) -> u64 {
+        let own = (self.incarnation, self.view.number, self.beat_at, self.row_number, &self.proposal);
+        let picture = (self.changed, self.is_settled, self.is_alone, self.blames_from);
+        stdx::hash64(format!("{own:?} {picture:?} {:?} {:?}", self.broken, self.peers).as_bytes())
     }
 
     /// Whether this node does not hear a member.

@@ -4,6 +4,8 @@
 //!
 //! `--points [--seeds N]`: every signal with everything that can go wrong with it, each in the first of N seeds in which it strikes.
 //!
+//! `--walk [--seeds N] [--first M]`: schedules of small worlds that seeds draw, for those that are too large to try everything.
+//!
 //! Runs seeds: `--seed N` one, with its transcript (`--detail`: with what is said); `--seeds N [--first M]` a campaign on all CPUs, with a summary.
 //!
 //! A campaign has a process per CPU, which runs one seed after the other: simulations in one process would wait for each other's
@@ -41,6 +43,9 @@ fn main() {
     if arguments.iter().any(|argument| argument == "--points") {
         std::process::exit(i32::from(points(value("--seeds").unwrap_or(40)) > 0));
     }
+    if arguments.iter().any(|argument| argument == "--walk") {
+        std::process::exit(i32::from(walk(first, value("--seeds").unwrap_or(2_000)) > 0));
+    }
     if let Some(position) = arguments.iter().position(|argument| argument == "--exhaustive") {
         let states = value("--states").unwrap_or(u64::MAX);
         std::process::exit(i32::from(exhaustive(arguments.get(position + 1), states) > 0));
@@ -65,6 +70,21 @@ fn main() {
         }
     };
     std::process::exit(i32::from(failures > 0));
+}
+
+/// Schedules of worlds that seeds draw.
+fn walk(first: u64, count: u64) -> u64 {
+    let started = Instant::now();
+    std::panic::set_hook(Box::new(|_| {}));
+    let mut failed = 0;
+    for seed in first..first + count {
+        if let Some(failure) = simulator::exhaustive::walk_seed(seed) {
+            println!("walk {seed}: {failure}");
+            failed += 1;
+        }
+    }
+    println!("{count} walks from {first}: {failed} failed, {:.1} s", started.elapsed().as_secs_f64());
+    failed
 }
 
 /// Tries everything in the small world of a name, or in all of them.

@@ -5,8 +5,8 @@
 //!                        |            after each step: what must hold always
 //!                        +--> a state with a digest that was met before is not gone into again
 //! ```
-//! Blocks cannot be copied (they own memory): to try the next choice of an earlier moment, the world is made anew and the choices up to there are
-//! made again. What a schedule is, is the list of its choices; a failure prints it.
+//! A world is small to copy: modules, which own memory, are not part of it but named by it (`blocks`). What a schedule is, is the list of its
+//! choices; a failure prints it. [`walk`] draws schedules from a seed instead of trying all: for worlds that are too large for that.
 //!
 //! `replicas`: commits over several partitions, view changes, takeovers, rejoins, between real ldms and tcs in their wrappers (the fence).
 //! `leases`: failure detectors with clocks that tick, and views that leave a node out.
@@ -15,19 +15,25 @@
 //!
 //! Deliberately not here: partial-order reduction (most orders that commute meet in one digest), and time except as a counted choice.
 
+mod blocks;
 pub mod leases;
 pub mod replicas;
 
 use std::fmt::Debug;
-use stdx::FixedSet;
+use stdx::{FixedSet, Prng};
 
 /// A world small enough to try everything.
-pub trait SmallWorld {
+pub trait SmallWorld: Clone {
     /// Something that may happen next.
     type Choice: Copy + Debug;
 
     /// All that may happen now, in one order. Nothing: the schedule is over.
     fn choices(&self) -> Vec<Self::Choice>;
+
+    /// What it is, for those who read a schedule.
+    fn describe(&self, choice: Self::Choice) -> String {
+        format!("{choice:?}")
+    }
 
     /// Whether everything that has to happen has: what is left to choose are faults.
     fn is_quiet(&self, choices: &[Self::Choice]) -> bool;
@@ -60,8 +66,9 @@ pub struct Report {
 }
 
 /// A moment on the way: what may happen in it, and how much of that was tried.
-struct Moment<C> {
-    choices: Vec<C>,
+struct Moment<W: SmallWorld> {
+    world: W,
+    choices: Vec<W::Choice>,
     next: usize,
 }
 
@@ -69,15 +76,13 @@ struct Moment<C> {
 pub fn explore<W: SmallWorld>(make: impl Fn() -> W, states_max: u64) -> Report {
     let mut report = Report::default();
     let mut seen: FixedSet<u64> = FixedSet::default();
-    let mut world = make();
+    let world = make();
     seen.insert(world.digest());
-    let mut path: Vec<Moment<W::Choice>> = Vec::new();
-    match enter(&world, &mut report) {
+    let mut path: Vec<Moment<W>> = Vec::new();
+    match enter(world, &mut report) {
         Ok(moment) => path.push(moment),
         Err(failure) => report.failure = Some(failure),
     }
-    // How many choices of the path the world has made.
-    let mut made = 0;
     while report.failure.is_none()
         && let Some(moment) = path.last_mut()
     {
@@ -89,30 +94,23 @@ pub fn explore<W: SmallWorld>(make: impl Fn() -> W, states_max: u64) -> Report {
             return report;
         }
         moment.next += 1;
-        if made + 1 != path.len() {
-            world = make();
-            for moment in &path[..path.len() - 1] {
-                // It went well before.
-                let _ = world.apply(moment.choices[moment.next - 1]);
-            }
-        }
-        made = path.len();
         report.steps += 1;
+        let mut world = moment.world.clone();
         let entered = guarded(|| world.apply(choice)).and_then(|()| {
             if !seen.insert(world.digest()) {
                 return Ok(None);
             }
-            guarded(|| enter(&world, &mut report)).map(Some)
+            guarded(|| enter(world, &mut report)).map(Some)
         });
         match entered {
-            Ok(None) => made = usize::MAX - 1,
+            Ok(None) => {}
             Ok(Some(moment)) => {
                 path.push(moment);
                 report.depth = report.depth.max(path.len());
             }
             Err(failure) => {
-                let taken = path.iter().map(|moment| moment.choices[moment.next - 1]);
-                let schedule: Vec<String> = taken.map(|choice| format!("{choice:?}")).collect();
+                let taken = path.iter().map(|moment| (&moment.world, moment.choices[moment.next - 1]));
+                let schedule: Vec<String> = taken.map(|(world, choice)| world.describe(choice)).collect();
                 report.failure = Some(format!("{failure}\nafter {}", schedule.join("\n      ")));
             }
         }
@@ -121,20 +119,56 @@ pub fn explore<W: SmallWorld>(make: impl Fn() -> W, states_max: u64) -> Report {
     report
 }
 
-fn enter<W: SmallWorld>(world: &W, report: &mut Report) -> Result<Moment<W::Choice>, String> {
+fn enter<W: SmallWorld>(world: W, report: &mut Report) -> Result<Moment<W>, String> {
     report.states += 1;
     let choices = world.choices();
     if world.is_quiet(&choices) {
         report.ends += 1;
         world.check_end()?;
     }
-    Ok(Moment { choices, next: 0 })
+    Ok(Moment { world, choices, next: 0 })
 }
 
 /// A broken invariant of a block is a failure like any other.
 fn guarded<T>(work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(work))
         .unwrap_or_else(|panic| Err(crate::scenario::text_of_panic(panic.as_ref())))
+}
+
+/// Draws schedules of a world until one fails: so many, each with a generator of its own.
+pub fn walk<W: SmallWorld>(world: &W, prng: &mut Prng, schedules: u32) -> Option<String> {
+    (0..schedules).find_map(|_| {
+        let (mut world, mut taken) = (world.clone(), Vec::new());
+        let failure = loop {
+            let choices = world.choices();
+            if world.is_quiet(&choices) {
+                let checked = guarded(|| world.check_end()).err();
+                if checked.is_some() || choices.is_empty() || prng.chance(1, 2) {
+                    break checked;
+                }
+            }
+            let choice = choices[prng.index(choices.len())];
+            taken.push(world.describe(choice));
+            if let Err(failure) = guarded(|| world.apply(choice)) {
+                break Some(failure);
+            }
+        };
+        failure.map(|failure| format!("{failure}\nafter {}", taken.join("\n      ")))
+    })
+}
+
+/// Schedules of one drawn world.
+const SCHEDULES: u32 = 64;
+
+/// A world of replicas that the seed draws, and some of its schedules: what fails.
+#[must_use]
+pub fn walk_seed(seed: u64) -> Option<String> {
+    let plan = replicas::Plan::drawn(seed);
+    let walked = guarded(|| {
+        let world = replicas::ReplicaWorld::new(&plan);
+        walk(&world, &mut Prng::new(seed), SCHEDULES).map_or(Ok(()), Err)
+    });
+    walked.err().map(|failure| format!("{failure}\nin {plan:?}"))
 }
 
 /// A world that can be asked for by name.
@@ -153,27 +187,27 @@ pub const WORLDS: &[Named] = &[
     Named {
         name: "commit-one",
         about: "a one-primary commit on three replicas, and a crash of any node at any moment",
-        run: |states| explore(|| replicas::ReplicaWorld::new(&replicas::COMMIT_ONE), states),
+        run: |states| explore(|| replicas::ReplicaWorld::new(&replicas::Plan::commit_one()), states),
     },
     Named {
         name: "commit-two",
         about: "a commit over two partitions on three replicas, and a crash of any node at any moment",
-        run: |states| explore(|| replicas::ReplicaWorld::new(&replicas::COMMIT_TWO), states),
+        run: |states| explore(|| replicas::ReplicaWorld::new(&replicas::Plan::commit_two()), states),
     },
     Named {
         name: "double-takeover",
         about: "a commit over two partitions on three replicas, and two crashes at any moments",
-        run: |states| explore(|| replicas::ReplicaWorld::new(&replicas::DOUBLE_TAKEOVER), states),
+        run: |states| explore(|| replicas::ReplicaWorld::new(&replicas::Plan::double_takeover()), states),
     },
     Named {
         name: "rejoin",
         about: "a node is copied to while a row is changed and another deleted",
-        run: |states| explore(|| replicas::ReplicaWorld::new(&replicas::REJOIN), states),
+        run: |states| explore(|| replicas::ReplicaWorld::new(&replicas::Plan::rejoin()), states),
     },
     Named {
         name: "rejoin-cut",
         about: "the same, and a crash of any node at any moment",
-        run: |states| explore(|| replicas::ReplicaWorld::new(&replicas::REJOIN_CUT), states),
+        run: |states| explore(|| replicas::ReplicaWorld::new(&replicas::Plan::rejoin_cut()), states),
     },
     Named {
         name: "lease",

@@ -10,7 +10,7 @@
 
 use crate::control::run_control_seed;
 use crate::detect::run_detect_seed;
-use crate::exhaustive::WORLDS;
+use crate::exhaustive::{WORLDS, walk_seed};
 use crate::scenario::{Scenario, run, text_of_panic};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -28,6 +28,16 @@ pub enum WorldKind {
     Struck,
     /// Failure detectors (`detect`).
     Detect,
+    /// Clusters whose data nodes stand still for longer than their leases (`Scenario::paused`).
+    Paused,
+    /// Clusters of which a data node is cut off at once (`Scenario::isolated`).
+    Isolated,
+    /// Clusters without their management node for a while (`Scenario::outage`).
+    Outage,
+    /// Clusters of which a data node has little memory (`Scenario::cramped`).
+    Cramped,
+    /// Some schedules of a world of replicas that the seed draws (`exhaustive::walk_seed`).
+    Walk,
     /// One in which everything is tried (`exhaustive`), by its name; its seed is how many states are.
     Small(&'static str),
 }
@@ -173,15 +183,19 @@ impl Bug {
         use membership::mutants::{OF_CONTROL_LOG, OF_DETECTOR};
         match self {
             Self::Membership(mutant) if OF_DETECTOR.contains(&mutant) => {
-                &[WorldKind::Detect, WorldKind::Small("lease"), WorldKind::Cluster]
+                &[WorldKind::Detect, WorldKind::Small("lease"), WorldKind::Isolated, WorldKind::Cluster]
             }
             Self::Membership(mutant) if OF_CONTROL_LOG.contains(&mutant) => {
                 &[WorldKind::Control, WorldKind::Cluster]
             }
-            Self::Membership(_) => &[WorldKind::Cluster],
+            Self::Membership(_) => &[WorldKind::Cluster, WorldKind::Isolated, WorldKind::Paused],
             Self::Transaction(_) => &[
+                WorldKind::Walk,
                 WorldKind::Cluster,
                 WorldKind::Struck,
+                WorldKind::Outage,
+                WorldKind::Cramped,
+                WorldKind::Paused,
                 WorldKind::Small("commit-one"),
                 WorldKind::Small("double-takeover"),
                 WorldKind::Small("rejoin-cut"),
@@ -224,9 +238,14 @@ impl Bug {
 fn failure_of(world: WorldKind, seed: u64) -> Option<String> {
     let ran = catch_unwind(AssertUnwindSafe(|| match world {
         WorldKind::Cluster => run(&Scenario::from_seed(seed), 0).failure,
+        WorldKind::Paused => Scenario::paused(seed).and_then(|scenario| run(&scenario, 0).failure),
+        WorldKind::Isolated => run(&Scenario::isolated(seed), 0).failure,
+        WorldKind::Outage => run(&Scenario::outage(seed), 0).failure,
+        WorldKind::Cramped => run(&Scenario::cramped(seed), 0).failure,
         WorldKind::Struck => run(&Scenario::struck(seed), 0).failure,
         WorldKind::Control => run_control_seed(seed, 0).failure,
         WorldKind::Detect => run_detect_seed(seed).failure,
+        WorldKind::Walk => walk_seed(seed),
         WorldKind::Small(name) => {
             let world = WORLDS.iter().find(|world| world.name == name);
             world.and_then(|world| (world.run)(seed).failure)

@@ -155,6 +155,7 @@ impl Scenario {
             delay_max_us: [100, 1_000, 20_000][prng.index(3)],
             budget_max: 200,
             late: None,
+            cramped: None,
         };
         let faults = Self::draw_faults(&mut prng, data_nodes, replicas);
         let mut scenario = Self {
@@ -339,6 +340,63 @@ impl Scenario {
         }
         let signal = COMMIT_SIGNALS[prng.index(COMMIT_SIGNALS.len())];
         scenario.add_point(signal, CRASHES[prng.index(CRASHES.len())]);
+        scenario
+    }
+
+    /// A cluster with replicas and transactions over several partitions whose management node is away while a data node dies or is cut off.
+    #[must_use]
+    pub fn outage(seed: u64) -> Self {
+        let mut scenario = Self::replicated(seed);
+        (scenario.banks, scenario.shape.late) = (scenario.banks.max(2), None);
+        scenario.draw_outage(&mut Prng::new(seed ^ 0x0a7a_6e01));
+        scenario
+    }
+
+    /// Nothing but single-row statements through all nodes, and a data node that lives, all of whose connections break at once and stay broken: it is left
+    /// out, and its clients may still be answered until its leases are over.
+    #[must_use]
+    pub fn isolated(seed: u64) -> Self {
+        let mut scenario = Self::replicated(seed);
+        let mut prng = Prng::new(seed ^ 0x150_1a7e);
+        (scenario.lists, scenario.banks, scenario.changers) = (0, 0, 0);
+        scenario.registers = 4 + prng.below(5);
+        let nodes = (1..=scenario.shape.data_nodes).map(NodeId);
+        let sql_nodes = (0..scenario.shape.sql_nodes).map(|index| NodeId(SQL_NODE.0 + index));
+        let all: Vec<NodeId> = nodes.chain(sql_nodes).chain([MANAGEMENT]).collect();
+        let mut at = 20 + prng.below(100);
+        for _ in 0..1 + prng.below(3) {
+            let node =
+                NodeId(u16::try_from(1 + prng.below(u64::from(scenario.shape.data_nodes))).unwrap_or(1));
+            let time = (20 + prng.below(600)) * 1_000_000;
+            for other in all.iter().copied().filter(|other| *other != node) {
+                scenario.disruptions.push((at, Disruption::Reset { one: node, other, time }));
+            }
+            at += time / 1_000_000 + prng.below(1_000);
+        }
+        scenario
+    }
+
+    /// One data node has little memory, the others have enough: it refuses, as a backup too.
+    #[must_use]
+    pub fn cramped(seed: u64) -> Self {
+        let mut scenario = Self::replicated(seed);
+        let mut prng = Prng::new(seed ^ 0xc4a_3bed);
+        scenario.shape.memory = 64 << 20;
+        let node = 1 + prng.below(u64::from(scenario.shape.data_nodes));
+        scenario.shape.cramped = Some(NodeId(u16::try_from(node).unwrap_or(1)));
+        (scenario.banks, scenario.lists) = (scenario.banks.max(2), scenario.lists.max(2));
+        scenario
+    }
+
+    /// What this seed means with replicas and without anything that goes wrong.
+    fn replicated(seed: u64) -> Self {
+        let mut scenario = Self::from_seed(seed);
+        if scenario.shape.replicas < 2 {
+            (scenario.shape.data_nodes, scenario.shape.replicas) = (2, 2);
+        }
+        scenario.faults.clear();
+        scenario.disruptions.clear();
+        scenario.point = None;
         scenario
     }
 

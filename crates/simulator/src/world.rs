@@ -41,6 +41,8 @@ pub use points::{FaultPoint, SIGNALS, STEPS, Step};
 const WALL_START_US: u64 = 1_767_225_600_000_000;
 /// Steps that one wait may take: a cluster that spins without getting anywhere fails instead of running for hours.
 const STEPS_MAX: u64 = 2_000_000;
+/// Memory of a data node that has too little.
+const CRAMPED: u64 = 4 << 20;
 /// The management node's id in every simulated cluster.
 pub const MANAGEMENT: NodeId = NodeId(65);
 
@@ -68,6 +70,8 @@ pub struct Shape {
     pub budget_max: u64,
     /// An SQL node that is not started with the others.
     pub late: Option<NodeId>,
+    /// A data node with less memory.
+    pub cramped: Option<NodeId>,
 }
 
 /// An input that waits in a module's queue.
@@ -361,7 +365,9 @@ impl World {
         let layout = Layout::plan(&LayoutRequest { thread_config, cpu_count: 1, kinds });
         stdx::require!(layout.is_ok(), "the shape's ThreadConfig is wrong");
         let Ok(layout) = layout else { return };
-        let memory = MemoryManager::new(MemoryConfig::with_data_memory(self.shape.memory));
+        let is_cramped = self.shape.cramped == Some(node);
+        let memory = if is_cramped { CRAMPED } else { self.shape.memory };
+        let memory = MemoryManager::new(MemoryConfig::with_data_memory(memory));
         let start = self.prng.next_u64();
         let settings = NodeSettings {
             node,

@@ -59,6 +59,20 @@ use types::{Epoch, NodeId, PartitionId, Sequence, TableId, TransactionId, ViewNu
 use undo::Undo;
 use waits::{WaitAlarm, Waiting};
 
+/// How much is done at once, and what is too large for that.
+#[derive(Clone, Copy, Debug)]
+pub struct Sizes {
+    /// Rows prepared, published or undone at once, without a turn of others.
+    pub at_once: u32,
+    /// Rows above which a transaction is shipped ahead of its prepare.
+    pub ahead_rows: u32,
+}
+
+impl Sizes {
+    /// More than most transactions have.
+    pub const DEFAULT: Self = Self { at_once: 64, ahead_rows: 1_000 };
+}
+
 /// What one operation record costs in TransactionMemory.
 const OPERATION_COST: u64 = size_of::<Operation>() as u64 + 16;
 
@@ -193,6 +207,7 @@ type Place = (TransactionId, PartitionId);
 /// The block.
 pub struct Ldm {
     address: Address,
+    sizes: Sizes,
     map: Arc<NodeMap>,
     memory: Arc<MemoryManager>,
     transaction_memory: Ledger,
@@ -254,6 +269,7 @@ impl Ldm {
     ) -> Self {
         Self {
             address,
+            sizes: Sizes::DEFAULT,
             map,
             transaction_memory: Ledger::new(Arc::clone(&memory), Region::TransactionMemory),
             memory,
@@ -290,6 +306,12 @@ impl Ldm {
             next_job: 0,
             is_joining: false,
         }
+    }
+
+    /// The same with other sizes: small ones show with few rows what else takes many.
+    #[must_use]
+    pub fn with_sizes(self, sizes: Sizes) -> Self {
+        Self { sizes, ..self }
     }
 
     /// The highest epoch heard of; the wrapper stamps it on every message and raises it by `adopt`.

@@ -17,5 +17,5 @@ pub mod tc;
 pub const MARKER_TIME: stdx::Duration = stdx::Duration::from_secs(600);
 
 pub use epochs::{EpochMember, EpochSignals};
-pub use ldm::Ldm;
+pub use ldm::{Ldm, Sizes};
 pub use tc::Tc;

@@ -215,9 +215,27 @@ impl Tc {
     /// What decides how it goes on, as a number: see `Ldm::digest`.
     #[must_use]
     pub fn digest(&self) -> u64 {
+        let sorted = |nodes: &[NodeId]| {
+            let mut nodes = nodes.to_vec();
+            nodes.sort_unstable();
+            nodes
+        };
         let mut open: Vec<(&TransactionId, &Coordinated)> = self.open.iter().collect();
         open.sort_unstable_by_key(|(transaction, _)| **transaction);
-        let text = format!("{} {:?} {open:?} {:?}", self.map.view.number, self.draining, self.recovering);
+        let mut text = format!("{} {:?} {:?}", self.map.view.number, self.draining, self.recovering);
+        for (_, coordinated) in open {
+            let Coordinated { request, session, answers, epoch, stage, .. } = coordinated;
+            let Coordinated { is_answered, is_confirmed, age, is_recovered, .. } = coordinated;
+            text += &format!("{request:?} {session:?} {epoch:?} {stage:?}");
+            text += &format!("{is_answered} {is_confirmed} {age} {is_recovered}");
+            for answers in answers {
+                // Who came first decides nothing.
+                let (prepared, recorded) = (sorted(&answers.prepared), sorted(&answers.recorded));
+                let Answers { participant, primary, replicas, has_writes, .. } = answers;
+                text += &format!("{participant:?} {primary} {replicas:?} {has_writes:?}");
+                text += &format!("{prepared:?} {recorded:?}");
+            }
+        }
         stdx::hash64(text.as_bytes())
     }
 

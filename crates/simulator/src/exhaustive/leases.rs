@@ -65,19 +65,22 @@ pub enum Choice {
     Tick,
 }
 
+#[derive(Clone)]
 struct Member {
     detector: Detector,
-    /// Everything that it was given, as a number: it does not change by itself.
-    history: u64,
+    /// Of the detector.
+    digest: u64,
 }
 
 /// The world.
+#[derive(Clone)]
 pub struct LeaseWorld {
     tick: u32,
     members: BTreeMap<NodeId, Member>,
     /// Between the two replicas, by sender.
     channels: BTreeMap<NodeId, VecDeque<Heartbeat>>,
     view: Arc<View>,
+    view_digest: u64,
     fault: Option<(Fault, u32)>,
 }
 
@@ -104,10 +107,11 @@ impl LeaseWorld {
         let member = |info: &NodeInfo| {
             let view = Arc::clone(&view);
             let detector = Detector::new(info.node, info.incarnation, CONFIG, view, Instant(0));
-            (info.node, Member { detector, history: 0 })
+            (info.node, Member { detector, digest: 0 })
         };
         let members = nodes.iter().map(member).collect();
-        let mut world = Self { tick: 0, members, channels: BTreeMap::new(), view, fault: None };
+        let mut world =
+            Self { tick: 0, members, channels: BTreeMap::new(), view, view_digest: 0, fault: None };
         for _ in 0..TICKS_BEFORE {
             world.pass_tick();
             world.deliver_all();
@@ -138,12 +142,7 @@ impl LeaseWorld {
             || from == OTHER && self.has_fault(Fault::Deaf)
     }
 
-    fn handle(
-        &mut self,
-        node: NodeId,
-        name: &str,
-        input: impl FnOnce(&mut Detector, Instant, &mut DetectorOutputs),
-    ) {
+    fn handle(&mut self, node: NodeId, input: impl FnOnce(&mut Detector, Instant, &mut DetectorOutputs)) {
         let now = self.now();
         if !self.is_alive(node) {
             return;
@@ -151,8 +150,7 @@ impl LeaseWorld {
         let Some(member) = self.members.get_mut(&node) else { return };
         let mut outputs = DetectorOutputs::default();
         input(&mut member.detector, now, &mut outputs);
-        let event = format!("{} {} {name}", member.history, now.0);
-        member.history = hash64(event.as_bytes());
+        member.digest = member.detector.digest();
         for (to, heartbeat) in outputs.heartbeats {
             if to == WITNESS || node == WITNESS {
                 self.arrive(node, to, heartbeat);
@@ -164,6 +162,7 @@ impl LeaseWorld {
             && self.members.get(&node).is_some_and(|member| member.detector.view() == self.view.number)
             && let Some(next) = succession::without(&self.view, &leavers)
         {
+            self.view_digest = hash64(format!("{next:?}").as_bytes());
             self.view = Arc::new(next);
             self.learn(WITNESS);
         }
@@ -174,16 +173,14 @@ impl LeaseWorld {
             return;
         }
         let life = Incarnation(u32::from(from.0));
-        let name = format!("{from} {heartbeat:?}");
-        self.handle(to, &name, |detector, now, outputs| {
+        self.handle(to, |detector, now, outputs| {
             detector.on_heartbeat(now, from, life, heartbeat, outputs);
         });
     }
 
     fn learn(&mut self, node: NodeId) {
         let view = Arc::clone(&self.view);
-        let name = format!("view {}", view.number);
-        self.handle(node, &name, |detector, now, _| detector.install(now, view));
+        self.handle(node, |detector, now, _| detector.install(now, view));
     }
 
     fn deliver(&mut self, from: NodeId) {
@@ -210,7 +207,7 @@ impl LeaseWorld {
                 && self.is_alive(node)
                 && self.members.get(&node).is_some_and(|member| member.detector.deadline() <= self.now())
             {
-                self.handle(node, "timer", |detector, now, outputs| detector.on_deadline(now, outputs));
+                self.handle(node, |detector, now, outputs| detector.on_deadline(now, outputs));
             }
         }
     }
@@ -220,9 +217,7 @@ impl LeaseWorld {
         if fault == Fault::Kill {
             self.channels.remove(&OTHER);
             for at in [OTHER, WITNESS] {
-                self.handle(at, "closed", |detector, now, outputs| {
-                    detector.on_link_down(now, VICTIM, outputs)
-                });
+                self.handle(at, |detector, now, outputs| detector.on_link_down(now, VICTIM, outputs));
             }
         }
     }
@@ -338,10 +333,10 @@ impl SmallWorld for LeaseWorld {
     }
 
     fn digest(&self) -> u64 {
-        let members = self.members.iter().map(|(node, member)| (*node, member.history));
+        let members = self.members.iter().map(|(node, member)| (*node, member.digest));
         let members: Vec<(NodeId, u64)> = members.collect();
         let text =
-            format!("{} {members:?} {:?} {} {:?}", self.tick, self.channels, self.view.number, self.fault);
+            format!("{} {members:?} {:?} {} {:?}", self.tick, self.channels, self.view_digest, self.fault);
         hash64(text.as_bytes())
     }
 }

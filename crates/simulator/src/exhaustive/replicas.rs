@@ -1,30 +1,39 @@
-//! Replicas of a few rows, and one session on a node without rows: an ldm and a tc per data node, in the wrappers that fence them.
+//! Replicas of a few rows, and sessions on a node without rows: an ldm and a tc per data node, in the wrappers that fence them.
 //!
 //! What `main` and the control plane do is played by the world: a crash makes the next view at once, nodes install the newest view when that is
-//! chosen (the tc behind the ldm), each ldm hears that all have installed it, and a joining node that has everything is in sync in the next view.
-//! The session commits what it has staged, asks what became of it if the one who should answer is left out, and confirms what it hears.
+//! chosen (the tc behind the ldm), each ldm hears that all have installed it, a node that has died starts again with nothing and joins, and
+//! a joining node that has everything is in sync in the next view. A session commits what it has staged, asks what became of it if
+//! the one who should answer is left out, and confirms what it hears.
 //!
 //! Signals between two modules arrive in order; what a dead node had sent arrives, or is dropped by the fence, as the installing is chosen.
 //! No time passes and no epoch is opened.
+//!
+//! Four reductions, none of which hides an end or what a read may find. The replicas' own signals of an older view than that of their receiver
+//! are void for ever, so they are gone at once (if the real wrapper does nothing with them). Those of a newer view wait for it on their way, not in the
+//! wrapper, which would handle them, in this order, when it enters that view; and a tc that coordinates nothing and is asked for nothing enters a view
+//! with its ldm. And if there is no other transaction, for whom a new primary's locks could matter, all ldms hear at once that all have installed a view.
+//! `Plan::has_early` does without the latter three.
 
 use super::SmallWorld;
+use super::blocks::{Blocks, Given, MessageId, Seen, StateId, ViewId};
 use membership::succession;
-use memory::{Guard, MemoryConfig, MemoryManager};
-use node::NodeModule;
 use protocol::control::GroupId;
-use protocol::program::{LockWait, OnDuplicate, TableRef, WriteOperation};
+use protocol::program::{
+    Access, LockMode, LockWait, OnDuplicate, ReadOutput, ReadProgram, StatementContext, TableRef,
+    WriteOperation,
+};
 use protocol::signal::{
-    CommitDone, CommitOneRequest, CommitOutcome, CoordinateRequest, Participant, RequestId, WriteRequest,
+    CommitDone, CommitOneRequest, CommitOutcome, CoordinateRequest, Participant, ReadDone, ReadRequest,
+    RequestId, WriteRequest,
 };
-use protocol::{
-    Address, Budget, Envelope, Input, Module, ModuleKind, NodeInfo, NodeRole, Outputs, Signal, View,
-};
-use query::{NodeMap, PublishedReader, Shared};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use protocol::{Address, Envelope, ModuleKind, NodeInfo, NodeRole, Signal, View};
+use query::NodeMap;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 use std::sync::Arc;
-use stdx::{Duration, Now, hash64};
-use storage::{Lookup, Visibility};
-use transaction::{Ldm, Tc};
+use stdx::{Prng, hash64};
+use transaction::Sizes;
 use types::{
     ColumnDefinition, ColumnFlags, ColumnIndex, DefaultValue, Epoch, Incarnation, IndexDefinition, IndexId,
     IndexKind, IndexState, IntegerWidth, KeyPart, NodeId, PartitionId, Schema, SqlType, TableDefinition,
@@ -32,59 +41,168 @@ use types::{
 };
 
 const TABLE: TableId = TableId(200);
-const SESSION: Address = Address::new(NodeId(67), ModuleKind::Sql, 0);
-const REQUEST: RequestId = RequestId(77);
-/// The transaction that everything is about; what comes before it has lower ids.
-const TRANSACTION: TransactionId = TransactionId((67 << 54) | 1_000);
-/// How long markers stay: no time passes.
-const MARKER_TIME: Duration = Duration::from_secs(600);
-/// Rows that a slice works on: a copied piece has one row.
-const SLICE: u32 = 1;
+/// The node without rows, and the session of what comes before.
+const SQL_NODE: NodeId = NodeId(67);
+const SESSION: Address = Address::new(SQL_NODE, ModuleKind::Sql, 0);
+/// Requests of the first task; those of the next follow.
+const REQUEST: u64 = 77;
+/// The first task's transaction; what comes before has lower ids.
+const TRANSACTION: u64 = (67 << 54) | 1_000;
+/// What a task asks is numbered with so many.
+const REQUESTS: u64 = 16;
+/// Rows that a transaction locks and changes at most.
+const ROWS_MAX: usize = 6;
+/// The request of what comes before.
+const BEFORE: RequestId = RequestId(1);
 
 /// What a world begins with, and what may happen to it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Plan {
     /// Data nodes, all replicas of each other.
     pub nodes: u16,
-    /// The primaries' nodes of the partitions that the transaction changes a row in; a second row of a partition is deleted.
-    pub writes: &'static [Write],
+    /// What the first transaction changes, by the primaries' nodes of the partitions; a second row of a partition is another row. It is staged
+    /// when the world begins, and its commit is asked for.
+    pub writes: Vec<Write>,
+    /// Other transactions; each begins at any moment.
+    pub others: Vec<Other>,
     /// Nodes that may die, any, at any moment, as long as one in sync stays.
     pub crashes: u8,
+    /// Dead ones that may start again.
+    pub restarts: u8,
     /// This node has died and started again before, and joins now.
     pub joins: Option<NodeId>,
+    /// Signals of a view that their receiver has not installed yet may arrive.
+    pub has_early: bool,
+    /// Of what ldms do at once; None: as usual.
+    pub sizes: Option<Sizes>,
+}
+
+/// Another transaction: rows as numbers of `Plan::writes`.
+#[derive(Clone, Debug)]
+pub struct Other {
+    /// Rows that it reads with locks first; it goes on only if nobody has changed them.
+    pub locks: Vec<usize>,
+    /// How they are locked.
+    pub mode: LockMode,
+    /// Rows that it changes.
+    pub rows: Vec<usize>,
+    /// The node of its session; it ends with it.
+    pub home: NodeId,
+    /// How its session works.
+    pub manner: Manner,
+}
+
+/// How a session works.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Manner {
+    /// As ours do: one statement after the other, and what was staged at a primary that is not one any more is given up.
+    Patient,
+    /// It does not look at that: the participants have to.
+    Careless,
+    /// It asks for everything at once, the commit too, and waits for nothing but its end: what was refused is not there then. (With one
+    /// participant and nothing to look at; otherwise it is patient.)
+    Hasty,
 }
 
 /// What the transaction does to a row of the partition that a node is primary of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Write {
     /// A new value.
-    Change(NodeId),
+    Change(u16),
     /// It is deleted.
-    Delete(NodeId),
+    Delete(u16),
+    /// The row is there for others.
+    Leave(u16),
 }
 
-/// One participant.
-pub const COMMIT_ONE: Plan = Plan { nodes: 3, writes: &[Write::Change(NodeId(1))], crashes: 1, joins: None };
-/// Two.
-pub const COMMIT_TWO: Plan =
-    Plan { nodes: 3, writes: &[Write::Change(NodeId(1)), Write::Change(NodeId(2))], crashes: 1, joins: None };
-/// Two, and two crashes.
-pub const DOUBLE_TAKEOVER: Plan =
-    Plan { nodes: 3, writes: &[Write::Change(NodeId(1)), Write::Change(NodeId(2))], crashes: 2, joins: None };
-/// A row is changed and one deleted while they are copied.
-pub const REJOIN: Plan = Plan {
-    nodes: 2,
-    writes: &[Write::Change(NodeId(1)), Write::Delete(NodeId(1))],
-    crashes: 0,
-    joins: Some(NodeId(2)),
-};
-/// The same with a node that may die.
-pub const REJOIN_CUT: Plan = Plan {
-    nodes: 3,
-    writes: &[Write::Change(NodeId(1)), Write::Delete(NodeId(1))],
-    crashes: 1,
-    joins: Some(NodeId(3)),
-};
+impl Write {
+    fn node(self) -> u16 {
+        let (Self::Change(node) | Self::Delete(node) | Self::Leave(node)) = self;
+        node
+    }
+}
+
+impl Plan {
+    /// One participant.
+    #[must_use]
+    pub fn commit_one() -> Self {
+        Self { nodes: 3, writes: vec![Write::Change(1)], crashes: 1, has_early: true, ..Self::default() }
+    }
+
+    /// Two.
+    #[must_use]
+    pub fn commit_two() -> Self {
+        let writes = vec![Write::Change(1), Write::Change(2)];
+        Self { nodes: 3, writes, crashes: 1, ..Self::default() }
+    }
+
+    /// Two, and two crashes.
+    #[must_use]
+    pub fn double_takeover() -> Self {
+        Self { crashes: 2, ..Self::commit_two() }
+    }
+
+    /// A row is changed and one deleted while they are copied.
+    #[must_use]
+    pub fn rejoin() -> Self {
+        let writes = vec![Write::Change(1), Write::Delete(1)];
+        Self { nodes: 2, writes, joins: Some(NodeId(2)), ..Self::default() }
+    }
+
+    /// The same with a node that may die.
+    #[must_use]
+    pub fn rejoin_cut() -> Self {
+        Self { nodes: 3, crashes: 1, joins: Some(NodeId(3)), ..Self::rejoin() }
+    }
+
+    /// More than can be tried: several transactions on the same rows, and nodes that die and start again.
+    #[must_use]
+    pub fn drawn(seed: u64) -> Self {
+        let mut prng = Prng::new(seed ^ 0x3a11_0a1d);
+        let nodes = [2, 3, 3, 4][prng.index(4)];
+        let node = |prng: &mut Prng| u16::try_from(1 + prng.below(u64::from(nodes))).unwrap_or(1);
+        let mut writes: Vec<Write> = (0..1 + prng.index(3))
+            .map(|_| [Write::Change, Write::Change, Write::Delete][prng.index(3)](node(&mut prng)))
+            .collect();
+        let home = |prng: &mut Prng| if prng.chance(1, 3) { NodeId(node(prng)) } else { SQL_NODE };
+        let manner = |prng: &mut Prng| {
+            [Manner::Patient, Manner::Patient, Manner::Careless, Manner::Hasty][prng.index(4)]
+        };
+        let mut others = Vec::new();
+        for _ in 0..prng.index(4) {
+            let mut rows: Vec<usize> = (0..writes.len()).filter(|_| prng.chance(1, 2)).collect();
+            if rows.is_empty() {
+                rows.push(prng.index(writes.len()));
+            }
+            let (home, manner) = (home(&mut prng), manner(&mut prng));
+            others.push(Other { locks: Vec::new(), mode: LockMode::Exclusive, rows, home, manner });
+        }
+        if prng.chance(1, 2) {
+            // Two of which only one may be done: each looks whether the other's row is as it was, and then changes its own.
+            let (one, two) = (writes.len(), writes.len() + 1);
+            writes.extend([Write::Leave(node(&mut prng)), Write::Leave(node(&mut prng))]);
+            let (mode, third) = ([LockMode::Shared, LockMode::Exclusive][prng.index(2)], writes.len());
+            let has_third = prng.chance(1, 2);
+            if has_third {
+                // In the partition that is only looked at, so that something is held there by whoever leads it.
+                writes.push(Write::Leave(writes[two].node()));
+            }
+            for (own, other) in [(one, two), (two, one)] {
+                let mut locks = vec![other];
+                locks.extend((has_third && other == two).then_some(third));
+                let (home, manner) = (home(&mut prng), manner(&mut prng));
+                others.push(Other { locks, mode, rows: vec![own], home, manner });
+            }
+        }
+        let crashes = u8::try_from(prng.below(4)).unwrap_or(0);
+        let joins = prng.chance(1, 3).then_some(NodeId(nodes));
+        let has_early = prng.chance(1, 2);
+        let sizes =
+            [None, Some(Sizes { at_once: 1, ahead_rows: 1_000 }), Some(Sizes { at_once: 1, ahead_rows: 1 })];
+        let sizes = sizes[prng.index(3)];
+        Self { nodes, writes, others, crashes, restarts: crashes, joins, has_early, sizes }
+    }
+}
 
 /// What happens next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -99,62 +217,106 @@ pub enum Choice {
     Settle(NodeId),
     /// A joining node that has everything is in sync in the next view.
     Join(NodeId),
-    /// The session, which has heard of the newest view, asks again.
-    Ask,
+    /// A transaction begins.
+    Begin(usize),
+    /// Its session, which has heard of the newest view, asks again, or gives up if it has not asked for its commit.
+    Ask(usize),
     /// A node dies.
     Crash(NodeId),
+    /// It starts again, with nothing.
+    Restart(NodeId),
 }
 
+#[derive(Clone, Copy, Debug)]
 struct Member {
-    module: NodeModule,
+    at: Address,
+    state: StateId,
     view: ViewNumber,
     settled: ViewNumber,
-    readers: Vec<PublishedReader>,
 }
 
-/// A row that the transaction changes.
+/// A row that transactions change.
 #[derive(Clone, Debug)]
-struct Row {
-    partition: PartitionId,
-    key: Box<[u8]>,
+pub(super) struct Row {
+    pub(super) partition: PartitionId,
+    pub(super) key: Box<[u8]>,
     before: Box<[u8]>,
-    after: Option<Box<[u8]>>,
 }
 
-impl Row {
-    /// Its bytes after the end of the transaction.
-    fn expected(&self, is_committed: bool) -> Option<Box<[u8]>> {
-        if is_committed { self.after.clone() } else { Some(self.before.clone()) }
+/// A transaction: the rows that it changes, and to what.
+#[derive(Clone, Debug)]
+struct Task {
+    transaction: TransactionId,
+    session: Address,
+    manner: Manner,
+    /// Rows that it locks first.
+    locks: Vec<usize>,
+    mode: LockMode,
+    writes: Vec<(usize, Option<Box<[u8]>>)>,
+}
+
+impl Task {
+    /// The row of a step.
+    fn row_of(&self, step: usize) -> Option<usize> {
+        let of_writes = self.writes.iter().map(|(row, _)| *row);
+        self.locks.iter().copied().chain(of_writes).nth(step)
+    }
+
+    fn steps(&self) -> usize {
+        self.locks.len() + self.writes.len()
     }
 }
 
-/// What a read finds.
-#[derive(Clone, PartialEq, Eq, Debug)]
-enum Seen {
-    /// No fragment.
-    Nothing,
-    /// A version that nobody has decided.
-    Undecided,
-    /// A row, or that there is none.
-    Row(Option<Box<[u8]>>),
+/// How far a transaction is, as its session knows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Stage {
+    Idle,
+    /// It began in this view, and waits for the answer to this step, which it asked for in that view.
+    Writing(ViewId, usize, ViewId),
+    /// It asked for its commit, or what became of it, in this view: a module in this life.
+    Asked(ViewNumber, Address, Incarnation),
+    /// It heard whether it was committed.
+    Told(bool),
+    /// Its session died with its node.
+    Gone,
+}
+
+/// The session of a transaction.
+#[derive(Clone, Copy, Debug)]
+struct Client {
+    stage: Stage,
+    /// Who coordinates its commit, if there are several participants.
+    coordinator: Option<Address>,
+    /// The transactions that had heard of their end when it began, a bit each.
+    after: u8,
+    /// By its writes: how many operations the participant had done for it then.
+    operations: [u32; ROWS_MAX],
+}
+
+/// What is the same in all states.
+struct Script {
+    plan: Plan,
+    tasks: Vec<Task>,
+    /// The rows before the transactions.
+    before: Vec<Box<[u8]>>,
 }
 
 /// The world.
+#[derive(Clone)]
 pub struct ReplicaWorld {
-    plan: Plan,
-    schema: Arc<Schema>,
-    memory: Arc<MemoryManager>,
-    members: BTreeMap<Address, Member>,
-    channels: BTreeMap<(Address, Address), VecDeque<Envelope>>,
+    blocks: Rc<RefCell<Blocks>>,
+    script: Rc<Script>,
+    members: Vec<Member>,
+    /// By sender and receiver, each in order.
+    channels: Vec<(Address, Address, MessageId)>,
     view: Arc<View>,
+    view_id: ViewId,
     crashes_left: u8,
+    restarts_left: u8,
     /// Partitions that a joining node has whole, in which view.
     copied: BTreeSet<(ViewNumber, NodeId, PartitionId)>,
-    rows: Vec<Row>,
-    /// The session: the view in which it asked last, whom, and what it heard.
-    asked: (ViewNumber, Address),
-    told: Option<bool>,
-    /// Answers of the time before the transaction.
+    clients: Vec<Client>,
+    /// Answers of the time before the transactions.
     answers: usize,
     failure: Option<String>,
 }
@@ -201,27 +363,127 @@ fn info(node: u16, role: NodeRole, life: u32) -> NodeInfo {
     }
 }
 
+/// The request of a task's commit; those of its writes follow.
+fn request_of(task: usize) -> RequestId {
+    RequestId(REQUEST + task as u64 * REQUESTS)
+}
+
+fn task_of(request: RequestId) -> usize {
+    usize::try_from((request.0 - REQUEST) / REQUESTS).unwrap_or(0)
+}
+
+/// Whether modules of data nodes say this among themselves, about one view.
+fn is_of_replicas(signal: &Signal) -> bool {
+    matches!(
+        signal,
+        Signal::Prepare { .. }
+            | Signal::Prepared(_)
+            | Signal::Outcome(_)
+            | Signal::OutcomeRecorded { .. }
+            | Signal::Replicate(_)
+            | Signal::ReplicateAhead(_)
+            | Signal::AheadApplied { .. }
+            | Signal::DropAhead { .. }
+            | Signal::Applied { .. }
+            | Signal::Decided { .. }
+            | Signal::CopyPiece(_)
+            | Signal::CopyApplied { .. }
+            | Signal::Gather(_)
+            | Signal::RecoveryReport(_)
+            | Signal::RecoveryAsk { .. }
+    )
+}
+
+/// The rows of a plan, each in the partition of its node, and what the transactions make of them.
+fn rows_and_tasks(plan: &Plan, view: &View, schema: &Arc<Schema>) -> (Vec<Row>, Vec<Task>) {
+    let map = NodeMap::empty(NodeId(67), Arc::clone(schema)).with(
+        Incarnation(67),
+        Arc::new(view.clone()),
+        Arc::clone(schema),
+        &[],
+        &[],
+    );
+    let row = |id: i64, value: i64| -> Box<[u8]> {
+        let mut row = Vec::new();
+        if let Some(info) = map.table(TABLE) {
+            info.layout.encode(&[ValueRef::Int(id), ValueRef::Int(value)], &mut row);
+        }
+        row.into()
+    };
+    let (mut ids, mut rows, mut first) = (0..1_000, Vec::new(), Vec::new());
+    let mut ids_of_rows = Vec::new();
+    for write in &plan.writes {
+        let node = write.node();
+        let placed = ids.find_map(|id| {
+            let mut key = Vec::new();
+            map.table(TABLE)?.primary_key.encode_values(&[ValueRef::Int(id)], &mut key);
+            let partition = view.partition_of_hash(hash64(&key));
+            let is_there = view.place(partition).is_some_and(|place| place.primary == NodeId(node));
+            is_there.then_some((id, partition, key))
+        });
+        let Some((id, partition, key)) = placed else { continue };
+        match write {
+            Write::Change(_) => first.push((rows.len(), Some(row(id, 2)))),
+            Write::Delete(_) => first.push((rows.len(), None)),
+            Write::Leave(_) => {}
+        }
+        rows.push(Row { partition, key: key.into(), before: row(id, 1) });
+        ids_of_rows.push(id);
+    }
+    let task = |number: u64, session: NodeId, writes| Task {
+        transaction: TransactionId(TRANSACTION + number),
+        session: Address::new(session, ModuleKind::Sql, 0),
+        manner: Manner::Patient,
+        locks: Vec::new(),
+        mode: LockMode::Exclusive,
+        writes,
+    };
+    let mut tasks = vec![task(0, SQL_NODE, first)];
+    for (value, other) in (3..).zip(&plan.others) {
+        let Other { locks, mode, rows, home, manner } = other;
+        let writes = rows.iter().map(|number| (*number, Some(row(ids_of_rows[*number], value))));
+        let of = task(tasks.len() as u64, *home, writes.collect());
+        tasks.push(Task { locks: locks.clone(), mode: *mode, manner: *manner, ..of });
+    }
+    (rows, tasks)
+}
+
 impl ReplicaWorld {
-    /// The world at the moment when the session asks for its commit.
+    /// The world at the moment when the first session asks for its commit.
     #[must_use]
     pub fn new(plan: &Plan) -> Self {
         let mut nodes: Vec<NodeInfo> =
             (1..=plan.nodes).map(|node| info(node, NodeRole::Data, u32::from(node))).collect();
         nodes.push(info(67, NodeRole::Sql, 67));
+        // (Without the rows of the system: they are copied like others.)
         let mut schema = catalogue::bootstrap();
+        schema.tables.clear();
         schema.tables.insert(TABLE, Arc::new(table()));
+        let schema = Arc::new(schema);
+        let mut view = View::first(GroupId(1), nodes, usize::from(plan.nodes), 1);
+        let last = plan.writes.iter().map(|write| write.node()).max().unwrap_or(0);
+        view.partitions.truncate(1 + usize::from(last));
+        let (rows, tasks) = rows_and_tasks(plan, &view, &schema);
+        let before = rows.iter().map(|row| row.before.clone()).collect();
+        let sizes = plan.sizes.unwrap_or(Sizes::DEFAULT);
+        let mut blocks = Blocks::new(sizes, Arc::clone(&schema), TABLE, rows);
+        let view_id = blocks.note_view(view.clone());
+        let clients =
+            vec![
+                Client { stage: Stage::Idle, coordinator: None, after: 0, operations: [0; ROWS_MAX] };
+                tasks.len()
+            ];
         let mut world = Self {
-            plan: *plan,
-            schema: Arc::new(schema),
-            memory: MemoryManager::new(MemoryConfig::with_data_memory(16 << 20)),
-            members: BTreeMap::new(),
-            channels: BTreeMap::new(),
-            view: Arc::new(View::first(GroupId(1), nodes, usize::from(plan.nodes), 1)),
-            crashes_left: plan.crashes,
+            blocks: Rc::new(RefCell::new(blocks)),
+            script: Rc::new(Script { plan: plan.clone(), tasks, before }),
+            members: Vec::new(),
+            channels: Vec::new(),
+            view: Arc::new(view),
+            view_id,
+            crashes_left: 0,
+            restarts_left: 0,
             copied: BTreeSet::new(),
-            rows: Vec::new(),
-            asked: (ViewNumber(0), Address::NOBODY),
-            told: None,
+            clients,
             answers: 0,
             failure: None,
         };
@@ -230,209 +492,386 @@ impl ReplicaWorld {
         }
         world.settle_down();
         world.load();
+        let mut staged_in = world.view_id;
         if let Some(node) = plan.joins {
+            world.crash(node);
+            world.settle_down();
+            staged_in = world.view_id;
             world.restart(node);
         }
-        world.begin();
+        (world.crashes_left, world.restarts_left) = (plan.crashes, plan.restarts);
+        world.begin_first(staged_in);
         world
     }
 
-    // ---- before the transaction ---------------------------------------------------------------------------------------------------
+    // ---- before the transactions --------------------------------------------------------------------------------------------------
 
     fn start(&mut self, node: NodeId) {
-        let (ldm, tc) = (Address::new(node, ModuleKind::Ldm, 0), Address::new(node, ModuleKind::Tc, 0));
-        let empty = Arc::new(NodeMap::empty(node, Arc::clone(&self.schema)));
-        let block = Ldm::new(ldm, Arc::clone(&empty), Arc::clone(&self.memory), MARKER_TIME);
-        let modules = [NodeModule::ldm(ldm, block), NodeModule::tc(tc, Tc::new(tc, empty, MARKER_TIME))];
-        for module in modules {
-            let (view, settled) = (ViewNumber(0), ViewNumber(0));
-            self.members.insert(module.address(), Member { module, view, settled, readers: Vec::new() });
+        for kind in [ModuleKind::Ldm, ModuleKind::Tc] {
+            let at = Address::new(node, kind, 0);
+            let state = self.blocks.borrow_mut().birth(at);
+            let member = Member { at, state, view: ViewNumber(0), settled: ViewNumber(0) };
+            let position = self.members.partition_point(|member| member.at < at);
+            self.members.insert(position, member);
         }
     }
 
-    /// Everything that can happen happens, in one order, without faults.
+    /// Everything that can happen happens, in one order, without faults and transactions.
     fn settle_down(&mut self) {
         loop {
             let choices = self.choices();
-            let next = choices.iter().find(|choice| !matches!(choice, Choice::Crash(_) | Choice::Join(_)));
-            let Some(next) = next.copied() else { return };
+            let happens = |choice: &&Choice| {
+                !matches!(choice, Choice::Crash(_) | Choice::Restart(_) | Choice::Join(_) | Choice::Begin(_))
+            };
+            let Some(next) = choices.iter().find(happens).copied() else { return };
             let applied = self.apply(next);
-            stdx::require!(applied.is_ok(), "before the transaction: {applied:?}");
+            stdx::require!(applied.is_ok(), "before the transactions: {applied:?}");
         }
     }
 
-    /// Rows, of which the transaction changes some.
+    /// The rows as they are before.
     fn load(&mut self) {
-        let mut ids = 0..1_000;
-        for (number, write) in (0_u64..).zip(self.plan.writes) {
-            let (Write::Change(node) | Write::Delete(node)) = *write;
-            let is_there = |id: &i64| {
-                self.view.place(self.partition(&self.key(*id))).is_some_and(|place| place.primary == node)
-            };
-            let Some(id) = ids.find(is_there) else { continue };
-            let (key, before) = (self.key(id), self.row(id, 1));
-            let after = matches!(write, Write::Change(_)).then(|| self.row(id, 2));
+        let rows = self.blocks.borrow().rows().to_vec();
+        for (number, row) in (1..).zip(rows) {
             let operation = WriteOperation::Insert {
-                key: key.clone(),
-                row: before.clone(),
+                key: row.key.clone(),
+                row: row.before.clone(),
                 on_duplicate: OnDuplicate::Fail,
             };
-            let partition = self.partition(&key);
-            self.write(TransactionId((67 << 54) | (1 + number)), partition, operation, Some(Epoch(0)));
-            self.rows.push(Row { partition, key, before, after });
+            let transaction = TransactionId((67 << 54) | number);
+            let request = self.write_request(BEFORE, transaction, row.partition, operation, Some(Epoch(0)));
+            let before = self.answers;
+            let to = self.view.primary(row.partition);
+            self.say_in(0, self.view.number, to, Signal::Write(Box::new(request)));
+            self.settle_down();
+            stdx::require!(self.answers == before + 1, "a write before the transactions was not answered");
         }
     }
 
-    fn map(&self) -> NodeMap {
-        NodeMap::empty(NodeId(67), Arc::clone(&self.schema)).with(
-            Incarnation(67),
-            Arc::clone(&self.view),
-            Arc::clone(&self.schema),
-            &[],
-            &[],
-        )
-    }
-
-    fn key(&self, id: i64) -> Box<[u8]> {
-        let mut key = Vec::new();
-        if let Some(info) = self.map().table(TABLE) {
-            info.primary_key.encode_values(&[ValueRef::Int(id)], &mut key);
-        }
-        key.into()
-    }
-
-    fn row(&self, id: i64, value: i64) -> Box<[u8]> {
-        let mut row = Vec::new();
-        if let Some(info) = self.map().table(TABLE) {
-            info.layout.encode(&[ValueRef::Int(id), ValueRef::Int(value)], &mut row);
-        }
-        row.into()
-    }
-
-    fn partition(&self, key: &[u8]) -> PartitionId {
-        self.view.partition_of_hash(hash64(key))
-    }
-
-    /// A node dies, and starts again with nothing; the view has it joining.
-    fn restart(&mut self, node: NodeId) {
-        self.crash(node);
-        self.settle_down();
-        let life = info(node.0, NodeRole::Data, 100);
-        let next = succession::with_joining(&self.view, &life);
-        self.start(node);
-        self.follow(next);
-    }
-
-    fn write(
-        &mut self,
+    fn write_request(
+        &self,
+        request: RequestId,
         transaction: TransactionId,
         partition: PartitionId,
         operation: WriteOperation,
         commit: Option<Epoch>,
-    ) {
-        let request = WriteRequest {
-            request: RequestId(1),
+    ) -> WriteRequest {
+        WriteRequest {
+            request,
             transaction,
             partition,
             table: TableRef { id: TABLE, version: 1 },
             operations: vec![operation],
             wait: LockWait::NoWait,
             commit,
-        };
-        let before = self.answers;
-        self.say(self.view.primary(partition), Signal::Write(Box::new(request)));
-        self.settle_down();
-        stdx::require!(self.answers == before + 1, "a write before the transaction was not answered");
+        }
     }
 
-    /// The session's writes are staged; it asks for the commit.
-    fn begin(&mut self) {
-        // The rows are staged in the view before, if a node joins: joining changes no primary.
-        let newest = Arc::clone(&self.view);
-        let rows = self.rows.clone();
-        let session_view = self.members.values().map(|member| member.view).filter(|view| view.0 > 0).min();
-        for row in &rows {
-            let operation = match &row.after {
-                Some(after) => WriteOperation::Put { key: row.key.clone(), row: after.clone() },
-                None => WriteOperation::Delete { key: row.key.clone(), filter: None },
-            };
-            let request = WriteRequest {
-                request: RequestId(1),
-                transaction: TRANSACTION,
-                partition: row.partition,
-                table: TableRef { id: TABLE, version: 1 },
-                operations: vec![operation],
-                wait: LockWait::NoWait,
-                commit: None,
-            };
-            let to = newest.primary(row.partition);
-            self.say_in(session_view.unwrap_or_default(), to, Signal::Write(Box::new(request)));
-            if let Some(to) = to {
-                let delivered = self.deliver(SESSION, to);
-                stdx::require!(delivered.is_ok(), "{delivered:?}");
-            }
+    /// A node starts again with nothing; the view has it joining. What its earlier life had sent and has not arrived went with its connections.
+    fn restart(&mut self, node: NodeId) {
+        let life = self.view.node(node).map_or(0, |info| info.incarnation.0);
+        let next = succession::with_joining(&self.view, &info(node.0, NodeRole::Data, life + 100));
+        self.channels.retain(|(from, ..)| from.node != node);
+        self.start(node);
+        self.follow(next);
+    }
+
+    /// The first transaction's writes are staged; its session asks for the commit. If a node joins, that happens in the view before: joining changes no
+    /// primary.
+    fn begin_first(&mut self, view: ViewId) {
+        self.begin(0, view);
+        while !matches!(self.clients[0].stage, Stage::Asked(..)) {
+            let next = self.channels.iter().find(|(from, ..)| *from == SESSION).map(|(_, to, _)| *to);
+            let delivered = next.map(|to| self.deliver(SESSION, to));
+            stdx::require!(matches!(delivered, Some(Ok(()))), "the rows are not staged: {delivered:?}");
         }
-        let answers = std::mem::take(&mut self.answers);
-        stdx::require!(answers == 2 * rows.len(), "the rows are not staged");
-        self.asked = (newest.number, Address::NOBODY);
-        let view = session_view.unwrap_or_default();
-        let participants = self.participants(view);
+    }
+
+    // ---- sessions -----------------------------------------------------------------------------------------------------------------
+
+    fn begin(&mut self, task: usize, view: ViewId) {
+        let told = |client: &Client| matches!(client.stage, Stage::Told(_));
+        let after = self.clients.iter().enumerate().filter(|(_, client)| told(client));
+        let after = after.map(|(other, _)| 1 << other).sum();
+        let stage = Stage::Writing(view, 0, view);
+        self.clients[task] = Client { stage, coordinator: None, after, operations: [0; ROWS_MAX] };
+        let script = Rc::clone(&self.script);
+        let is_one = self.participants(task, ViewNumber(0)).len() == 1;
+        if script.tasks[task].manner == Manner::Hasty && is_one && script.tasks[task].locks.is_empty() {
+            for step in 0..script.tasks[task].steps() {
+                self.send_step(task, step, view);
+                self.clients[task].operations[step] = u32::try_from(1 + step).unwrap_or(0);
+            }
+            self.ask_for_commit(task, view);
+        } else {
+            self.send_step(task, 0, view);
+        }
+    }
+
+    /// The session asks for a lock or a write.
+    fn send_step(&mut self, task: usize, step: usize, view_id: ViewId) {
+        let script = Rc::clone(&self.script);
+        let Task { transaction, locks, mode, writes, .. } = &script.tasks[task];
+        let view = self.blocks.borrow().view(view_id).number;
+        let Some(row) = script.tasks[task].row_of(step) else { return };
+        let row = self.blocks.borrow().rows()[row].clone();
+        let request = RequestId(request_of(task).0 + 1 + step as u64);
+        let signal = match step.checked_sub(locks.len()).and_then(|number| writes.get(number)) {
+            Some((_, value)) => {
+                let operation = match value {
+                    Some(value) => WriteOperation::Put { key: row.key, row: value.clone() },
+                    None => WriteOperation::Delete { key: row.key, filter: None },
+                };
+                let write = self.write_request(request, *transaction, row.partition, operation, None);
+                Signal::Write(Box::new(write))
+            }
+            None => Signal::Read(Box::new(ReadRequest {
+                request,
+                transaction: Some(*transaction),
+                lock: Some((*mode, LockWait::NoWait)),
+                partition: row.partition,
+                program: Arc::new(ReadProgram {
+                    table: TableRef { id: TABLE, version: 1 },
+                    filter: None,
+                    output: ReadOutput::StoredRow,
+                    with_primary_key: false,
+                    with_index_key: false,
+                    context: StatementContext::default(),
+                }),
+                access: Access::Keys(vec![row.key]),
+            })),
+        };
+        let to = self.view.primary(row.partition);
+        self.say_in(task, view, to, signal);
+    }
+
+    /// A lock or a write was answered.
+    fn on_step_done(&mut self, request: RequestId, operations: Option<u32>) {
+        let task = task_of(request);
+        let Stage::Writing(begun, step, _) = self.clients[task].stage else { return };
+        if u64::try_from(step).ok() != Some(request.0 - request_of(task).0 - 1) {
+            return;
+        }
+        let Some(operations) = operations else { return self.give_up(task) };
+        self.clients[task].operations[step] = operations;
+        let (manner, steps) = (self.script.tasks[task].manner, self.script.tasks[task].steps());
+        if manner != Manner::Careless && self.has_lost_primary(task, begun) {
+            return self.give_up(task);
+        }
+        if step + 1 == steps {
+            return self.ask_for_commit(task, begun);
+        }
+        // The first transaction works in the view before that of a node that joins.
+        let view = if task == 0 { begun } else { self.view_id };
+        self.clients[task].stage = Stage::Writing(begun, step + 1, view);
+        self.send_step(task, step + 1, view);
+    }
+
+    /// What a locking read found: the operations so far, if nobody has changed the row.
+    fn unchanged(&self, done: &ReadDone) -> Option<u32> {
+        let task = task_of(done.request);
+        let step = usize::try_from(done.request.0 - request_of(task).0 - 1).ok()?;
+        let before = &self.script.before[self.script.tasks[task].row_of(step)?];
+        let batch = done.result.as_ref().ok()?;
+        let is_same = batch.rows.bytes.windows(before.len()).any(|bytes| *bytes == **before);
+        is_same.then_some(batch.operations)
+    }
+
+    fn ask_for_commit(&mut self, task: usize, begun: ViewId) {
+        let view = self.blocks.borrow().view(begun).number;
+        let participants = self.participants(task, view);
+        let home = self.script.tasks[task].session.node;
+        let (transaction, request) = (self.script.tasks[task].transaction, request_of(task));
         let (to, signal) = match participants[..] {
             [participant] => {
-                let request = CommitOneRequest {
-                    request: REQUEST,
-                    transaction: TRANSACTION,
-                    participant,
-                    epoch_seen: Epoch(0),
-                };
-                (newest.primary(participant.partition), Signal::CommitOne(Box::new(request)))
+                let one = CommitOneRequest { request, transaction, participant, epoch_seen: Epoch(0) };
+                (self.view.primary(participant.partition), Signal::CommitOne(Box::new(one)))
             }
             _ => {
-                let first = newest.place(participants[0].partition).map(|place| place.primary);
-                let request = CoordinateRequest {
-                    request: REQUEST,
-                    transaction: TRANSACTION,
-                    participants,
-                    epoch_seen: Epoch(0),
-                };
-                let tc = first.map(|node| Address::new(node, ModuleKind::Tc, 0));
-                (tc, Signal::Coordinate(Box::new(request)))
+                let first = self.view.place(participants[0].partition).map(|place| place.primary);
+                let two = CoordinateRequest { request, transaction, participants, epoch_seen: Epoch(0) };
+                // A data node's sessions have a coordinator there.
+                let tc = if home == SQL_NODE { first } else { Some(home) };
+                (tc.map(|node| Address::new(node, ModuleKind::Tc, 0)), Signal::Coordinate(Box::new(two)))
             }
         };
-        self.asked.1 = to.unwrap_or(Address::NOBODY);
-        self.say_in(view, to, signal);
+        self.clients[task].coordinator = to.filter(|to| to.kind == ModuleKind::Tc);
+        self.note_asked(task, to);
+        let view = if task == 0 { view } else { self.view.number };
+        self.say_in(task, view, to, signal);
     }
 
-    fn participants(&self, view: ViewNumber) -> Vec<Participant> {
-        let mut operations: BTreeMap<PartitionId, u32> = BTreeMap::new();
-        for row in &self.rows {
-            *operations.entry(row.partition).or_default() += 1;
+    fn note_asked(&mut self, task: usize, to: Option<Address>) {
+        let to = to.unwrap_or(Address::NOBODY);
+        self.clients[task].stage = Stage::Asked(self.view.number, to, self.life_of(to));
+    }
+
+    fn life_of(&self, at: Address) -> Incarnation {
+        self.view.node(at.node).map_or(Incarnation(0), |info| info.incarnation)
+    }
+
+    /// What was staged is undone; nothing was asked.
+    fn give_up(&mut self, task: usize) {
+        self.clients[task].stage = Stage::Told(false);
+        self.undo_staged(task);
+    }
+
+    fn undo_staged(&mut self, task: usize) {
+        let transaction = self.script.tasks[task].transaction;
+        for participant in self.participants(task, ViewNumber(0)) {
+            let abort = Signal::Abort { transaction, partition: participant.partition };
+            self.say_in(task, self.view.number, self.view.primary(participant.partition), abort);
         }
-        let participant =
-            |(partition, operations)| Participant { partition, operations, view, has_writes: true };
-        operations.into_iter().map(participant).collect()
+    }
+
+    fn participants(&self, task: usize, view: ViewNumber) -> Vec<Participant> {
+        let mut participants: BTreeMap<PartitionId, Participant> = BTreeMap::new();
+        let of = &self.script.tasks[task];
+        for (step, count) in (0..of.steps()).zip(self.clients[task].operations) {
+            let Some(row) = of.row_of(step) else { continue };
+            let partition = self.blocks.borrow().rows()[row].partition;
+            let empty = Participant { partition, operations: 0, view, has_writes: false };
+            let participant = participants.entry(partition).or_insert(empty);
+            participant.operations = match of.manner {
+                // What it counted last.
+                Manner::Careless => count,
+                Manner::Patient | Manner::Hasty => participant.operations.max(count),
+            };
+            participant.has_writes |= step >= of.locks.len();
+        }
+        participants.into_values().collect()
+    }
+
+    /// Whether the session waits for somebody who is not there any more.
+    fn is_forlorn(&self, task: usize) -> bool {
+        let newest = self.view.number;
+        match self.clients[task].stage {
+            Stage::Idle | Stage::Told(_) | Stage::Gone => false,
+            Stage::Asked(view, whom, life) => {
+                let is_there = self.members.iter().any(|member| member.at == whom);
+                view < newest && !(is_there && self.life_of(whom) == life)
+            }
+            Stage::Writing(.., asked) => self.has_lost_primary(task, asked),
+        }
+    }
+
+    /// Whether what a transaction has staged is lost.
+    fn has_lost_primary(&self, task: usize, staged_in: ViewId) -> bool {
+        let staged = self.blocks.borrow().view(staged_in);
+        let life = |node: Option<NodeId>, view: &View| {
+            node.and_then(|node| view.node(node)).map(|info| info.incarnation)
+        };
+        self.participants(task, ViewNumber(0)).iter().any(|participant| {
+            let primary = |view: &View| view.place(participant.partition).map(|place| place.primary);
+            let (old, new) = (primary(&staged), primary(&self.view));
+            old != new || life(old, &staged) != life(new, &self.view)
+        })
+    }
+
+    fn ask(&mut self, task: usize) {
+        if matches!(self.clients[task].stage, Stage::Writing(..)) {
+            return self.give_up(task);
+        }
+        let row = self.script.tasks[task].writes[0].0;
+        let partition = self.blocks.borrow().rows()[row].partition;
+        let primary = self.view.primary(partition);
+        self.note_asked(task, primary);
+        let (request, transaction) = (request_of(task), self.script.tasks[task].transaction);
+        self.say_in(
+            task,
+            self.view.number,
+            primary,
+            Signal::OutcomeAsk { request, transaction, partition, is_write: false },
+        );
+    }
+
+    /// A session hears something.
+    fn hear(&mut self, envelope: &Envelope) {
+        #[expect(clippy::wildcard_enum_match_arm, reason = "sessions hear nothing else")]
+        match &envelope.signal {
+            Signal::WriteDone(done) if done.request == BEFORE => self.answers += 1,
+            Signal::WriteDone(done) => {
+                let operations = done.result.as_ref().ok().map(|summary| summary.operations);
+                self.on_step_done(done.request, operations);
+            }
+            Signal::ReadDone(done) => self.on_step_done(done.request, self.unchanged(done)),
+            Signal::CommitDone(done) => self.on_commit_done(envelope.from, done),
+            _ => {}
+        }
+    }
+
+    fn on_commit_done(&mut self, from: Address, done: &CommitDone) {
+        let task = task_of(done.request);
+        if self.clients[task].stage == Stage::Gone {
+            return;
+        }
+        let is_committed = match &done.outcome {
+            CommitOutcome::Committed(_) => true,
+            CommitOutcome::Aborted(_) => false,
+            CommitOutcome::Unknown => {
+                self.failure = Some("a session hears \"unknown\"".to_owned());
+                return;
+            }
+        };
+        if let Stage::Told(told) = self.clients[task].stage
+            && told != is_committed
+        {
+            self.failure = Some("a session hears two outcomes".to_owned());
+        }
+        self.clients[task].stage = Stage::Told(is_committed);
+        let script = Rc::clone(&self.script);
+        let Task { transaction, writes, .. } = &script.tasks[task];
+        let (transaction, partition) = (*transaction, self.blocks.borrow().rows()[writes[0].0].partition);
+        if !is_committed && from.kind == ModuleKind::Ldm {
+            // Its coordinator may have gone before it asked all participants.
+            self.undo_staged(task);
+        }
+        // What a recoverer decided in its coordinator's stead is kept: nobody knows whether all participants have heard of it.
+        let home = script.tasks[task].session.node;
+        let (whom, confirm) = match self.clients[task].coordinator {
+            Some(tc) => (Some(tc), Signal::Confirm { transaction }),
+            None => (self.view.primary(partition), Signal::Forget { transaction, partition }),
+        };
+        if whom.is_some_and(|whom| whom.node != home) {
+            self.say_in(task, self.view.number, whom, confirm);
+        }
     }
 
     // ---- what happens -------------------------------------------------------------------------------------------------------------
 
-    fn say(&mut self, to: Option<Address>, signal: Signal) {
-        self.say_in(self.view.number, to, signal);
-    }
-
-    fn say_in(&mut self, view: ViewNumber, to: Option<Address>, signal: Signal) {
+    fn say_in(&mut self, task: usize, view: ViewNumber, to: Option<Address>, signal: Signal) {
         let Some(to) = to else { return };
-        self.post(Envelope { from: SESSION, to, view, epoch: Epoch(1), signal });
+        let from = self.script.tasks[task].session;
+        let message =
+            self.blocks.borrow_mut().note_message(Envelope { from, to, view, epoch: Epoch(1), signal });
+        self.post(message);
     }
 
-    fn post(&mut self, envelope: Envelope) {
+    fn post(&mut self, message: MessageId) {
+        let envelope = self.blocks.borrow().message(message);
         match envelope.to.kind {
             ModuleKind::Sql => self.hear(&envelope),
             ModuleKind::Main => self.note(&envelope),
-            ModuleKind::Tc | ModuleKind::Ldm if self.members.contains_key(&envelope.to) => {
-                self.channels.entry((envelope.from, envelope.to)).or_default().push_back(envelope);
+            ModuleKind::Tc | ModuleKind::Ldm => {
+                let is_there = self.members.iter().any(|member| member.at == envelope.to);
+                if is_there && !self.is_void(&envelope, message) {
+                    let pair = (envelope.from, envelope.to);
+                    let position = self.channels.partition_point(|(from, to, _)| (*from, *to) <= pair);
+                    self.channels.insert(position, (pair.0, pair.1, message));
+                }
             }
-            ModuleKind::Tc | ModuleKind::Ldm | ModuleKind::Query | ModuleKind::Membership => {}
+            ModuleKind::Query | ModuleKind::Membership => {}
         }
+    }
+
+    /// Whether a signal is of a view before that of its receiver, which does nothing with it and never will.
+    fn is_void(&self, envelope: &Envelope, message: MessageId) -> bool {
+        let Some(member) = self.members.iter().find(|member| member.at == envelope.to) else { return true };
+        if envelope.view >= member.view || !is_of_replicas(&envelope.signal) {
+            return false;
+        }
+        let taken = self.blocks.borrow_mut().step(member.state, Given::Message(message));
+        taken.is_ok_and(|taken| taken.next == member.state && taken.sent.is_empty())
     }
 
     /// `main` hears something: only that a partition is copied matters here.
@@ -442,109 +881,116 @@ impl ReplicaWorld {
         }
     }
 
-    /// The session hears something.
-    fn hear(&mut self, envelope: &Envelope) {
-        let Signal::CommitDone(CommitDone { request: REQUEST, outcome }) = &envelope.signal else {
-            self.answers += 1;
-            return;
-        };
-        let is_committed = match outcome {
-            CommitOutcome::Committed(_) => true,
-            CommitOutcome::Aborted(_) => false,
-            CommitOutcome::Unknown => {
-                self.failure = Some("the session hears \"unknown\"".to_owned());
-                return;
-            }
-        };
-        if self.told.is_some_and(|told| told != is_committed) {
-            self.failure = Some("the session hears two outcomes".to_owned());
-        }
-        self.told = Some(is_committed);
-        let from = envelope.from;
-        let partition = self.rows[0].partition;
-        let confirm = if from.kind == ModuleKind::Tc {
-            Signal::Confirm { transaction: TRANSACTION }
-        } else {
-            Signal::Forget { transaction: TRANSACTION, partition }
-        };
-        self.say(Some(from), confirm);
-    }
-
     fn deliver(&mut self, from: Address, to: Address) -> Result<(), String> {
-        let Some(channel) = self.channels.get_mut(&(from, to)) else { return Ok(()) };
-        let Some(envelope) = channel.pop_front() else { return Ok(()) };
-        if channel.is_empty() {
-            self.channels.remove(&(from, to));
-        }
-        self.handle(to, |_| Input::Signal(envelope))
+        let position = self.channels.iter().position(|(of, at, _)| (*of, *at) == (from, to));
+        let Some(position) = position else { return Ok(()) };
+        let (.., message) = self.channels.remove(position);
+        self.give(to, Given::Message(message))
     }
 
-    fn handle<'a>(
-        &mut self,
-        to: Address,
-        input: impl FnOnce(&Member) -> Input<'a, Shared>,
-    ) -> Result<(), String> {
-        let Some(member) = self.members.get_mut(&to) else { return Ok(()) };
-        let mut outputs = Outputs::default();
-        let input = input(member);
-        member.module.handle(Now::default(), input, &mut Budget { rows: SLICE }, &mut outputs);
-        for (_, _, shared) in outputs.shared {
-            if let Shared::Readers { readers, .. } = shared {
-                member.readers = readers;
-            }
-        }
-        if !outputs.requests.is_empty() {
-            return Err(format!("{to} gives up: {:?}", outputs.events.last().map(|event| &event.message)));
-        }
-        for envelope in outputs.signals {
-            self.post(envelope);
+    fn give(&mut self, to: Address, given: Given) -> Result<(), String> {
+        let Some(member) = self.members.iter_mut().find(|member| member.at == to) else { return Ok(()) };
+        let taken = self.blocks.borrow_mut().step(member.state, given)?;
+        member.state = taken.next;
+        member.view = self.blocks.borrow().facts(taken.next).view;
+        for message in taken.sent.iter() {
+            self.post(*message);
         }
         self.failure.take().map_or(Ok(()), Err)
     }
 
     fn install(&mut self, node: NodeId, kind: ModuleKind) -> Result<(), String> {
         let at = Address::new(node, kind, 0);
-        let life = self.view.node(node).map_or(Incarnation(0), |info| info.incarnation);
-        let empty = NodeMap::empty(node, Arc::clone(&self.schema));
-        let (view, schema) = (Arc::clone(&self.view), Arc::clone(&self.schema));
-        let map = Arc::new(empty.with(life, view, schema, &[], &[]));
-        if let Some(member) = self.members.get_mut(&at) {
-            member.view = map.view.number;
+        self.give(at, Given::View(self.view_id))?;
+        let mut channels = std::mem::take(&mut self.channels);
+        channels.retain(|(_, to, message)| {
+            let envelope = self.blocks.borrow().message(*message);
+            *to != at || !self.is_void(&envelope, *message)
+        });
+        self.channels = channels;
+        if kind == ModuleKind::Ldm && !self.script.plan.has_early && self.is_idle_tc(node) {
+            self.install(node, ModuleKind::Tc)?;
         }
-        let main = Address::main(node);
-        if kind == ModuleKind::Ldm {
-            let tables = Shared::Tables(Arc::clone(&map));
-            self.handle(at, |_| Input::Shared { from: main, shared: tables })?;
-        }
-        self.handle(at, |_| Input::Shared { from: main, shared: Shared::Map(map) })
+        Ok(())
+    }
+
+    /// Whether a node's tc has nothing to do, and no session is about to give it anything.
+    fn is_idle_tc(&self, node: NodeId) -> bool {
+        let tc = Address::new(node, ModuleKind::Tc, 0);
+        let member = self.members.iter().find(|member| member.at == tc);
+        member.is_some_and(|member| self.blocks.borrow().facts(member.state).unfinished.is_empty())
+            && !self.channels.iter().any(|(from, to, _)| from.kind == ModuleKind::Sql && *to == tc)
     }
 
     fn follow(&mut self, next: Option<View>) {
         if let Some(next) = next {
-            self.view = Arc::new(next);
+            self.view_id = self.blocks.borrow_mut().note_view(next);
+            self.view = self.blocks.borrow().view(self.view_id);
         }
     }
 
     fn crash(&mut self, node: NodeId) {
-        self.members.retain(|address, _| address.node != node);
-        self.channels.retain(|(_, to), _| to.node != node);
+        self.members.retain(|member| member.at.node != node);
+        self.channels.retain(|(_, to, _)| to.node != node);
+        for (client, task) in self.clients.iter_mut().zip(&self.script.tasks) {
+            if task.session.node == node && !matches!(client.stage, Stage::Told(_)) {
+                client.stage = Stage::Gone;
+            }
+        }
         self.follow(succession::without(&self.view, &[node]));
     }
 
-    fn ask(&mut self) {
-        let partition = self.rows[0].partition;
-        let primary = self.view.primary(partition);
-        self.asked = (self.view.number, primary.unwrap_or(Address::NOBODY));
-        let ask =
-            Signal::OutcomeAsk { request: REQUEST, transaction: TRANSACTION, partition, is_write: false };
-        self.say(primary, ask);
+    /// A node's ldm hears that all have installed the newest view.
+    fn settle(&mut self, node: NodeId) -> Result<(), String> {
+        let (at, view) = (Address::new(node, ModuleKind::Ldm, 0), self.view.number);
+        if let Some(member) = self.members.iter_mut().find(|member| member.at == at) {
+            member.settled = view;
+        }
+        let (from, signal) = (Address::main(node), Signal::ViewSettled { view });
+        let envelope = Envelope { from, to: at, view, epoch: Epoch(1), signal };
+        let message = self.blocks.borrow_mut().note_message(envelope);
+        self.give(at, Given::Message(message))
+    }
+
+    /// The oldest signals that may arrive, one of each sender and receiver.
+    fn deliveries(&self) -> Vec<Choice> {
+        let mut choices = Vec::new();
+        let mut last = None;
+        for (from, to, message) in &self.channels {
+            if last == Some((from, to)) {
+                continue;
+            }
+            last = Some((from, to));
+            let member = self.members.iter().find(|member| member.at == *to);
+            let view = self.blocks.borrow().message(*message).view;
+            let is_early = from != to && member.is_none_or(|member| view > member.view);
+            if !is_early || self.script.plan.has_early {
+                choices.push(Choice::Deliver(*from, *to));
+            }
+        }
+        choices
+    }
+
+    fn add_faults(&self, choices: &mut Vec<Choice>) {
+        let nodes = (1..=self.script.plan.nodes).map(NodeId);
+        let is_there = |node: NodeId| self.members.iter().any(|member| member.at.node == node);
+        if self.crashes_left > 0 {
+            let may_die = |node: &NodeId| {
+                is_there(*node)
+                    && self.view.is_counted(*node)
+                    && succession::without(&self.view, &[*node]).is_some()
+            };
+            choices.extend(nodes.clone().filter(may_die).map(Choice::Crash));
+        }
+        if self.restarts_left > 0 {
+            choices.extend(nodes.filter(|node| !is_there(*node)).map(Choice::Restart));
+        }
     }
 
     /// Nodes whose modules all use the newest view.
     fn is_installed_everywhere(&self) -> bool {
         let newest = self.view.number;
-        let needed = |address: &Address| self.view.is_member(address.node);
-        self.members.iter().all(|(address, member)| !needed(address) || member.view == newest)
+        self.members.iter().all(|member| !self.view.is_member(member.at.node) || member.view == newest)
     }
 
     fn is_whole(&self, node: NodeId) -> bool {
@@ -555,34 +1001,77 @@ impl ReplicaWorld {
             && mine.all(|partition| self.copied.contains(&(self.view.number, node, partition)))
     }
 
-    /// What a committed read of a row would find at a replica.
-    fn seen(&self, member: &Member, row: &Row) -> Seen {
-        let is_its =
-            |published: &&PublishedReader| published.table == TABLE && published.partition == row.partition;
-        let Some(published) = member.readers.iter().find(is_its) else { return Seen::Nothing };
-        match published.reader.get(&Guard::enter(), &row.key, Visibility::Committed) {
-            Lookup::Absent => Seen::Row(None),
-            Lookup::Found(bytes) => Seen::Row(Some(bytes.into())),
-            Lookup::Undecided => Seen::Undecided,
-        }
-    }
+    // ---- checks -------------------------------------------------------------------------------------------------------------------
 
     /// Ldms that answer reads: those in sync in the newest view. (Who was left out has no lease: that is the other world's.)
-    fn readers(&self) -> impl Iterator<Item = (&Address, &Member)> {
-        let reads = |address: &Address| address.kind == ModuleKind::Ldm && self.view.is_member(address.node);
-        self.members.iter().filter(move |(address, _)| reads(address))
+    fn readers(&self) -> impl Iterator<Item = &Member> {
+        let reads =
+            |member: &&Member| member.at.kind == ModuleKind::Ldm && self.view.is_member(member.at.node);
+        self.members.iter().filter(reads)
+    }
+
+    /// Whether a read may find this value of a row: not that of a transaction that was aborted, nor one before another that was committed.
+    fn may_be_seen(&self, row: usize, value: Option<&[u8]>) -> bool {
+        let writes = |task: &Task| task.writes.iter().any(|(of, _)| *of == row);
+        let wrote =
+            |task: &Task| task.writes.iter().any(|(of, written)| *of == row && written.as_deref() == value);
+        let tasks = || self.script.tasks.iter().zip(&self.clients).enumerate();
+        let writers = tasks().filter(|(_, (task, _))| wrote(task));
+        let mut writers: Vec<Option<usize>> = writers.map(|(number, _)| Some(number)).collect();
+        if value == Some(&*self.script.before[row]) {
+            writers.push(None);
+        }
+        let is_newest = |writer: Option<usize>| {
+            writer.is_none_or(|writer| self.clients[writer].stage != Stage::Told(false))
+                && tasks().all(|(other, (task, client))| {
+                    let is_committed = client.stage == Stage::Told(true) && writes(task);
+                    let is_before = writer.is_none_or(|writer| client.after & 1 << writer != 0);
+                    !is_committed || writer == Some(other) || !is_before
+                })
+        };
+        writers.into_iter().any(is_newest)
+    }
+
+    /// Of two transactions that each found the other's row as it was, and changed their own, one was not committed.
+    fn check_locks(&self) -> Result<(), String> {
+        let committed = || {
+            let of = self.script.tasks.iter().zip(&self.clients).enumerate();
+            of.filter(|(_, (task, client))| !task.locks.is_empty() && client.stage == Stage::Told(true))
+        };
+        for (one, (first, _)) in committed() {
+            let looks = |at: &Task, of: &Task| of.writes.iter().any(|(row, _)| at.locks.contains(row));
+            let is_both = |second: &Task| looks(first, second) && looks(second, first);
+            if let Some((other, _)) = committed().find(|(other, (task, _))| *other > one && is_both(task)) {
+                return Err(format!("transactions {one} and {other} are committed, against their locks"));
+            }
+        }
+        Ok(())
     }
 
     /// What was told is never contradicted by a replica, whichever is read.
-    fn check_reads(&self) -> Result<(), String> {
-        let Some(is_committed) = self.told else { return Ok(()) };
-        for (address, member) in self.readers() {
-            for row in &self.rows {
-                let seen = self.seen(member, row);
-                if seen != Seen::Undecided && seen != Seen::Row(row.expected(is_committed)) {
-                    return Err(format!("{address} shows {seen:?}, told was committed: {is_committed}"));
+    fn check_reads(&self, is_end: bool) -> Result<(), String> {
+        if !is_end && self.clients.iter().all(|client| !matches!(client.stage, Stage::Told(_))) {
+            return Ok(());
+        }
+        let blocks = self.blocks.borrow();
+        let mut first: Option<&Vec<Seen>> = None;
+        for member in self.readers() {
+            let seen = &blocks.facts(member.state).seen;
+            for (row, seen) in seen.iter().enumerate() {
+                let is_allowed = match seen {
+                    Seen::Row(value) => self.may_be_seen(row, value.as_deref()),
+                    Seen::Undecided => !is_end,
+                    Seen::Nothing => false,
+                };
+                if !is_allowed {
+                    let stages: Vec<Stage> = self.clients.iter().map(|client| client.stage).collect();
+                    return Err(format!("{} shows {seen:?} in row {row}, {stages:?}", member.at));
                 }
             }
+            if is_end && first.is_some_and(|first| first != seen) {
+                return Err(format!("{} shows {seen:?}, others {first:?}", member.at));
+            }
+            first = Some(seen);
         }
         Ok(())
     }
@@ -592,52 +1081,54 @@ impl SmallWorld for ReplicaWorld {
     type Choice = Choice;
 
     fn choices(&self) -> Vec<Choice> {
-        let mut choices: Vec<Choice> =
-            self.channels.keys().map(|(from, to)| Choice::Deliver(*from, *to)).collect();
+        let mut choices = self.deliveries();
         let newest = self.view.number;
         let is_installed = self.is_installed_everywhere();
-        for (address, member) in &self.members {
-            let node = address.node;
+        for member in &self.members {
+            let node = member.at.node;
             if !self.view.is_counted(node) {
                 continue;
             }
-            match address.kind {
-                ModuleKind::Ldm if member.view < newest => choices.push(Choice::Install(node)),
-                ModuleKind::Ldm if is_installed && member.settled < newest => {
-                    choices.push(Choice::Settle(node))
+            if member.at.kind == ModuleKind::Ldm {
+                if member.view < newest {
+                    choices.push(Choice::Install(node));
+                } else if is_installed && member.settled < newest {
+                    choices.push(Choice::Settle(node));
                 }
-                ModuleKind::Tc if member.view < newest => {
-                    let ldm = self.members.get(&Address::new(node, ModuleKind::Ldm, 0));
-                    if ldm.is_some_and(|ldm| ldm.view == newest) {
-                        choices.push(Choice::InstallTc(node));
-                    }
+                if self.is_whole(node) {
+                    choices.push(Choice::Join(node));
                 }
-                ModuleKind::Ldm
-                | ModuleKind::Tc
-                | ModuleKind::Sql
-                | ModuleKind::Query
-                | ModuleKind::Main
-                | ModuleKind::Membership => {}
-            }
-            if address.kind == ModuleKind::Ldm && self.is_whole(node) {
-                choices.push(Choice::Join(node));
+            } else if member.view < newest {
+                let ldm = self.members.iter().find(|ldm| ldm.at == Address::new(node, ModuleKind::Ldm, 0));
+                if ldm.is_some_and(|ldm| ldm.view == newest) {
+                    choices.push(Choice::InstallTc(node));
+                }
             }
         }
-        let (asked, whom) = self.asked;
-        if self.told.is_none() && asked < newest && asked.0 > 0 && !self.members.contains_key(&whom) {
-            choices.push(Choice::Ask);
+        for (task, client) in self.clients.iter().enumerate() {
+            if client.stage == Stage::Idle {
+                choices.push(Choice::Begin(task));
+            } else if self.is_forlorn(task) {
+                choices.push(Choice::Ask(task));
+            }
         }
-        if self.crashes_left > 0 {
-            let counted = self.members.keys().filter(|address| address.kind == ModuleKind::Ldm);
-            let counted = counted.map(|address| address.node).filter(|node| self.view.is_counted(*node));
-            let spared = counted.filter(|node| succession::without(&self.view, &[*node]).is_some());
-            choices.extend(spared.map(Choice::Crash));
-        }
+        self.add_faults(&mut choices);
         choices
     }
 
+    fn describe(&self, choice: Choice) -> String {
+        let Choice::Deliver(from, to) = choice else { return format!("{choice:?}") };
+        let message = self.channels.iter().find(|(of, at, _)| (*of, *at) == (from, to));
+        let envelope = message.map(|(.., message)| self.blocks.borrow().message(*message));
+        let text = envelope.map_or_else(String::new, |envelope| {
+            let signal: String = format!("{:?}", envelope.signal).chars().take(100).collect();
+            format!("in view {}: {signal}", envelope.view)
+        });
+        format!("{from} -> {to} {text}")
+    }
+
     fn is_quiet(&self, choices: &[Choice]) -> bool {
-        choices.iter().all(|choice| matches!(choice, Choice::Crash(_)))
+        choices.iter().all(|choice| matches!(choice, Choice::Crash(_) | Choice::Restart(_)))
     }
 
     fn apply(&mut self, choice: Choice) -> Result<(), String> {
@@ -645,61 +1136,63 @@ impl SmallWorld for ReplicaWorld {
             Choice::Deliver(from, to) => self.deliver(from, to)?,
             Choice::Install(node) => self.install(node, ModuleKind::Ldm)?,
             Choice::InstallTc(node) => self.install(node, ModuleKind::Tc)?,
-            Choice::Settle(node) => {
-                let (at, view) = (Address::new(node, ModuleKind::Ldm, 0), self.view.number);
-                if let Some(member) = self.members.get_mut(&at) {
-                    member.settled = view;
-                }
-                let (from, signal) = (Address::main(node), Signal::ViewSettled { view });
-                let envelope = Envelope { from, to: at, view, epoch: Epoch(1), signal };
-                self.handle(at, |_| Input::Signal(envelope))?;
-            }
+            Choice::Settle(node) => self.settle(node)?,
             Choice::Join(node) => self.follow(succession::with_in_sync(&self.view, node)),
-            Choice::Ask => self.ask(),
+            Choice::Begin(task) => self.begin(task, self.view_id),
+            Choice::Ask(task) => self.ask(task),
             Choice::Crash(node) => {
                 self.crashes_left -= 1;
                 self.crash(node);
             }
+            Choice::Restart(node) => {
+                self.restarts_left -= 1;
+                self.restart(node);
+            }
         }
-        self.check_reads()
-    }
-
-    fn check_end(&self) -> Result<(), String> {
-        let Some(is_committed) = self.told else { return Err("the session hears nothing".to_owned()) };
-        if self.plan.joins.is_some_and(|node| {
-            self.members.keys().any(|address| address.node == node) && !self.view.is_member(node)
-        }) {
-            return Err("the joining node is not in sync in the end".to_owned());
-        }
-        for (address, member) in self.readers() {
-            for row in &self.rows {
-                let seen = self.seen(member, row);
-                if seen != Seen::Row(row.expected(is_committed)) {
-                    let told = format!("told was committed: {is_committed}");
-                    return Err(format!("{address} has {seen:?} in the end, {told}"));
+        if !self.script.plan.has_early && self.script.plan.others.is_empty() && self.is_installed_everywhere()
+        {
+            let newest = self.view.number;
+            let unsettled = |member: &&Member| member.at.kind == ModuleKind::Ldm && member.settled < newest;
+            for at in self.members.iter().filter(unsettled).map(|member| member.at).collect::<Vec<_>>() {
+                if self.view.is_counted(at.node) {
+                    self.settle(at.node)?;
                 }
             }
         }
-        for member in self.members.values() {
-            let open = member.module.as_tc().map_or(0, Tc::open_count);
-            let unfinished = member.module.as_ldm().map_or_else(Vec::new, Ldm::unfinished);
-            if open > 0 || !unfinished.is_empty() {
-                let at = member.module.address();
-                return Err(format!("{at} has {open} open commits in the end: {unfinished:?}"));
+        self.check_locks()?;
+        self.check_reads(false)
+    }
+
+    fn check_end(&self) -> Result<(), String> {
+        let is_over = |client: &Client| matches!(client.stage, Stage::Told(_) | Stage::Gone);
+        if let Some(task) = self.clients.iter().position(|client| !is_over(client)) {
+            return Err(format!("the session of transaction {task} hears nothing"));
+        }
+        for member in &self.members {
+            if !self.view.is_member(member.at.node) {
+                let (node, copied) = (member.at.node, &self.copied);
+                return Err(format!("node {node} is not in sync in the end, copied: {copied:?}"));
+            }
+            let blocks = self.blocks.borrow();
+            let unfinished = &blocks.facts(member.state).unfinished;
+            if !unfinished.is_empty() {
+                return Err(format!("{} has work in the end: {unfinished}", member.at));
             }
         }
-        Ok(())
+        self.check_reads(true)
     }
 
     fn digest(&self) -> u64 {
-        let mut text = format!(
-            "{:?} {} {:?} {:?} {:?}",
-            self.view, self.crashes_left, self.copied, self.asked, self.told
+        let text = format!(
+            "{:?} {} {} {:?} {:?} {:?} {:?}",
+            self.view_id,
+            self.crashes_left,
+            self.restarts_left,
+            self.copied,
+            self.clients,
+            self.members,
+            self.channels
         );
-        let members = self.members.iter();
-        let modules = members.map(|(at, member)| (at, member.view, member.settled, member.module.digest()));
-        let modules: Vec<_> = modules.collect();
-        text.push_str(&format!("{modules:?} {:?}", self.channels));
         hash64(text.as_bytes())
     }
 }

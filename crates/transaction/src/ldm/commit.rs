@@ -27,9 +27,7 @@ use storage::RowHandle;
 use storage::{Fragment, VersionState};
 use types::{Epoch, NodeId, PartitionId, Sequence, TableId, TransactionId, ViewNumber};
 
-/// Rows above which a transaction is shipped ahead of its prepare.
-pub(super) const AHEAD_ROWS: u32 = 1_000;
-/// Bytes above which it is.
+/// Bytes above which a transaction is shipped ahead of its prepare, as it is above so many rows (`Sizes`).
 pub(super) const AHEAD_BYTES: u64 = 1 << 20;
 /// Rows in a piece: as many as a backup applies in a slice.
 const PIECE_ROWS: usize = 100;
@@ -39,13 +37,12 @@ const PIECE_BYTES: usize = 128 * 1024;
 const PIECES_IN_FLIGHT: u32 = 8;
 /// Bytes of all pieces of all transactions that are on their way to backups at a time; one piece more than that is sent if it is larger.
 const SHIPPED_BYTES_MAX: u64 = 16 << 20;
-/// Rows prepared or published at once, without a turn of others: more than most transactions have.
-const AT_ONCE: u32 = 64;
 
 /// What the statement that carries its commit did, and the warnings it raised.
 type StatementDone = (Vec<OperationResult>, Option<Box<Raised>>);
 
 /// How the end of a one-primary commit is told.
+#[derive(Debug)]
 pub(super) enum Reply {
     /// To a statement that carried its commit.
     Write { to: Address, request: RequestId, done: StatementDone, operations: u32 },
@@ -83,6 +80,7 @@ impl std::fmt::Debug for PendingCommit {
 }
 
 /// How a commit goes on once everything is shipped.
+#[derive(Debug)]
 pub(super) enum Ending {
     One(Reply),
     Two {
@@ -94,6 +92,7 @@ pub(super) enum Ending {
 }
 
 /// A large transaction on its way to the backups.
+#[derive(Debug)]
 pub(super) struct Ship {
     pub(super) place: Place,
     pub(super) ending: Ending,
@@ -108,7 +107,7 @@ pub(super) struct Ship {
 }
 
 /// What all large transactions of an ldm have on their way to backups.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(super) struct ShipWindow {
     bytes: u64,
     /// Transactions that wait until there is room, none of them with a piece on its way.
@@ -116,6 +115,7 @@ pub(super) struct ShipWindow {
 }
 
 /// Rows on their way from staged to prepared.
+#[derive(Debug)]
 pub(super) struct Mark {
     pub(super) place: Place,
     /// Into the transaction's operations.
@@ -125,6 +125,7 @@ pub(super) struct Mark {
 }
 
 /// What is left to be carried out; worked off from the end.
+#[derive(Debug)]
 pub(super) enum Rest {
     /// Of a transaction held here.
     Operations(Vec<Operation>),
@@ -142,6 +143,7 @@ impl Rest {
 }
 
 /// Rows whose outcome is known and is being carried out.
+#[derive(Debug)]
 pub(super) struct Publish {
     pub(super) place: Place,
     pub(super) rest: Rest,
@@ -152,6 +154,7 @@ pub(super) struct Publish {
 }
 
 /// What follows a publication.
+#[derive(Debug)]
 pub(super) enum After {
     /// Tell the client, and the backups: they know it by its place in this view's stream.
     Answer { reply: Reply, sequence: Option<(ViewNumber, Sequence)>, refusal: Option<Refusal> },
@@ -256,7 +259,7 @@ impl Ldm {
     fn begin(&mut self, place: Place, ending: Ending, epoch_seen: Epoch, outputs: &mut Outputs<Shared>) {
         let Some(held) = self.held.get_mut(&place) else { return };
         held.stage = HeldStage::Ending;
-        let is_large = held.rows > AHEAD_ROWS || held.bytes > AHEAD_BYTES;
+        let is_large = held.rows > self.sizes.ahead_rows || held.bytes > AHEAD_BYTES;
         let has_backups = self.partition(place.1).is_some_and(|state| !state.backups.is_empty());
         if is_large && has_backups {
             let ship = Ship { place, ending, epoch_seen, next: 0, pieces: 0, unacknowledged: 0, bytes: 0 };
@@ -368,7 +371,7 @@ impl Ldm {
 
     /// Begins to mark at once.
     pub(super) fn mark_at_once(&mut self, mark: Mark, outputs: &mut Outputs<Shared>) {
-        self.mark_prepared(mark, &mut Budget { rows: AT_ONCE }, outputs);
+        self.mark_prepared(mark, &mut Budget { rows: self.sizes.at_once }, outputs);
     }
 
     /// Staged becomes prepared: readers here wait for the outcome from now on. When all are, somebody is told.
@@ -654,6 +657,13 @@ impl Ldm {
         outputs: &mut Outputs<Shared>,
     ) {
         let Some(held) = self.held.get_mut(&place) else { return };
+        #[cfg(debug_assertions)]
+        stdx::require!(
+            outcome.is_none_or(|epoch| epoch >= held.epoch),
+            "{} is committed in epoch {outcome:?}, below its stamp {:?}",
+            place.0,
+            held.epoch
+        );
         held.stage = HeldStage::Publishing;
         let stamp = (held.epoch > Epoch(0)).then_some(held.epoch);
         let mut operations = std::mem::take(&mut held.operations);
@@ -668,12 +678,12 @@ impl Ldm {
             Rest::Operations(operations)
         };
         let publish = Publish { place, rest, outcome, stamp, then };
-        self.publish(publish, &mut Budget { rows: AT_ONCE }, outputs);
+        self.publish(publish, &mut Budget { rows: self.sizes.at_once }, outputs);
     }
 
     /// Carries out what a backup has to, beginning at once.
     pub(super) fn publish_rows(&mut self, publish: Publish, outputs: &mut Outputs<Shared>) {
-        self.publish(publish, &mut Budget { rows: AT_ONCE }, outputs);
+        self.publish(publish, &mut Budget { rows: self.sizes.at_once }, outputs);
     }
 
     /// Publishes or undoes the next slice of rows.

@@ -2,7 +2,8 @@
 //! before.
 //!
 //! Invariant: two ldms with the same digest, given the same inputs, say the same, up to what is only a name: numbers of jobs and waits that are in
-//! no message. (Waiting for locks and memory is told by its number only: worlds that are enumerated have neither.)
+//! no message. (Waiting for locks and memory is told by its number only, as are large reads, new indexes and the freeing of memory: worlds that are
+//! enumerated have none of them.)
 
 use super::{HeldStage, Job, Ldm, Operation};
 use memory::Guard;
@@ -32,7 +33,8 @@ impl Ldm {
         let pending = self.partitions.values().flat_map(|state| state.pending.values());
         let refused = pending.map(|pending| (pending.transaction, &pending.refused));
         write!(text, "{:?}", refused.collect::<Vec<_>>())?;
-        let mut jobs: Vec<(u64, &str)> = self.jobs.iter().map(|(job, work)| (*job, name_of(work))).collect();
+        let mut jobs: Vec<(u64, String)> =
+            self.jobs.iter().map(|(job, work)| (*job, text_of(work))).collect();
         jobs.sort_unstable();
         write!(text, "{jobs:?} {:?}", self.copying)
     }
@@ -49,8 +51,9 @@ impl Ldm {
         let mut ahead: Vec<_> = self.ahead.iter().collect();
         ahead.sort_unstable_by_key(|(place, _)| **place);
         write!(text, "{held:?} {applied:?} {outcomes:?} {askers:?} {ahead:?}")?;
-        let mut shipping: Vec<_> = self.shipping.keys().collect();
-        shipping.sort_unstable();
+        let mut shipping: Vec<_> = self.shipping.iter().collect();
+        shipping.sort_unstable_by_key(|(place, _)| **place);
+        write!(text, "{:?}", self.ship_window)?;
         let mut readers: Vec<TransactionId> = self.outcome_waits.keys().copied().collect();
         readers.sort_unstable();
         write!(text, "{shipping:?} {readers:?}")?;
@@ -92,16 +95,16 @@ impl Ldm {
     }
 }
 
-fn name_of(job: &Job) -> &'static str {
+fn text_of(job: &Job) -> String {
     match job {
-        Job::Read(_) => "read",
-        Job::Publish(_) => "publish",
-        Job::Mark(_) => "mark",
-        Job::Undo(_) => "undo",
-        Job::Backfill(_) => "backfill",
-        Job::Copy(_) => "copy",
-        Job::Clear(_) => "clear",
-        Job::Visit(_) => "visit",
-        Job::Sweep(_) => "sweep",
+        Job::Read(_) => "read".to_owned(),
+        Job::Publish(publish) => format!("{publish:?}"),
+        Job::Mark(mark) => format!("{mark:?}"),
+        Job::Undo(undo) => format!("{undo:?}"),
+        Job::Backfill(_) => "backfill".to_owned(),
+        Job::Copy(copy) => format!("{copy:?}"),
+        Job::Clear(_) => "clear".to_owned(),
+        Job::Visit(_) => "visit".to_owned(),
+        Job::Sweep(_) => "sweep".to_owned(),
     }
 }

@@ -31,8 +31,7 @@
 
 use super::backup::{Applied, HELD_ALREADY};
 use super::commit::{
-    AHEAD_BYTES, AHEAD_ROWS, After, Ending, Mark, PendingCommit, Reply, Ship, ShipWindow, prepared,
-    send_to_all,
+    AHEAD_BYTES, After, Ending, Mark, PendingCommit, Reply, Ship, ShipWindow, prepared, send_to_all,
 };
 use super::copy::CopyIn;
 use super::{Held, HeldStage, Ldm, Marker, Operation, Partition, Place, RELEASE};
@@ -273,7 +272,9 @@ impl Ldm {
             return;
         }
         gathering.missing.retain(|missing| *missing != from);
-        gathering.reports.push((from, report));
+        // Not in the order in which they come: nothing depends on that.
+        let place = gathering.reports.partition_point(|(node, _)| *node < from);
+        gathering.reports.insert(place, (from, report));
         self.finish_gathering(partition, outputs);
     }
 
@@ -337,6 +338,7 @@ impl Ldm {
                 None if applied.coordinator.is_none() && !is_undecided => {
                     let has_consumed = |place: &(ViewNumber, Sequence)| {
                         let oldest = report.streams.first().map(|(view, _)| *view);
+                        let oldest = oldest.filter(|_| report.is_copied);
                         let of_stream = report.streams.iter().find(|(view, _)| *view == place.0);
                         is_consumed(oldest, of_stream.map(|(_, consumed)| *consumed), *place)
                     };
@@ -542,7 +544,8 @@ impl Ldm {
     fn is_large(&self, place: Place, lacking: &[Address]) -> bool {
         let total = self.held.get(&place).map_or(0, |held| held.operations.len());
         let bytes = usize::try_from(AHEAD_BYTES).unwrap_or(usize::MAX);
-        !lacking.is_empty() && self.replicated_writes(place, 0, AHEAD_ROWS as usize, bytes).1 < total
+        !lacking.is_empty()
+            && self.replicated_writes(place, 0, self.sizes.ahead_rows as usize, bytes).1 < total
     }
 
     /// A large one is with all who lacked it.
@@ -902,7 +905,8 @@ impl Held {
 }
 
 /// Whether a member that has consumed so much of a place's stream has consumed the place. Streams older than the oldest it knows count as consumed: it
-/// joined behind them, and what they left undecided was replicated to it before it was copied to, or they were settled long ago.
+/// joined behind them, and what they left undecided was replicated to it before it was copied to, or they were settled long ago. (One that has not been
+/// copied to yet may know nothing of them, and names no oldest.)
 fn is_consumed(
     oldest: Option<ViewNumber>,
     consumed: Option<Sequence>,

@@ -13,10 +13,8 @@ use protocol::signal::RequestId;
 use protocol::{Address, Budget, Outputs, Signal};
 use query::Shared;
 
-/// Operations undone at once, without a turn of others: more than most transactions have.
-const AT_ONCE: u32 = 64;
-
 /// Undoing on its way.
+#[derive(Debug)]
 pub(super) struct Undo {
     place: Place,
     /// Taken from the transaction; what stays goes back to it.
@@ -89,7 +87,7 @@ impl Ldm {
             held.stage = HeldStage::Undoing { kept };
             operations = std::mem::take(&mut held.operations);
         }
-        self.step_undo(Undo { place, operations, then }, &mut Budget { rows: AT_ONCE }, outputs);
+        self.step_undo(Undo { place, operations, then }, &mut Budget { rows: self.sizes.at_once }, outputs);
     }
 
     /// Undoes what the budget allows; the rest in the next slice.
