@@ -31,6 +31,7 @@ use crate::plan::{Plan, SessionValue, Show, Source, TransactionStatement};
 use crate::statement_cache::CachedStatement;
 use expression::Settings;
 use mysql_protocol::result::RowFormat;
+use protocol::program::Refusal;
 use protocol::signal::{CommitOutcome, RequestId};
 use protocol::{Address, Signal, SqlError};
 use std::sync::Arc;
@@ -596,6 +597,12 @@ impl Session {
                 self.after_commit(env, running, then)
             }
             CommitOutcome::Aborted(refusal) => {
+                let is_single = matches!(then, AfterCommit::Reply(_)) && !self.core.transaction.is_open();
+                if is_single && self.can_change_again(running, &refusal) {
+                    running.attempts += 1;
+                    self.core.transaction.restart(env);
+                    return self.after_undo(env, running, After::RunAgain);
+                }
                 // A participant that the coordinator did not reach may hold it still.
                 self.core.transaction.abort(env);
                 let error = match failure_of(refusal, "") {
@@ -610,6 +617,15 @@ impl Session {
             }
             CommitOutcome::Unknown => self.outcome_unknown(env),
         }
+    }
+
+    /// Whether a change that is a transaction of its own is done again: all of it is undone, because a node or a connection was lost, and the client has heard
+    /// nothing of it.
+    fn can_change_again(&self, running: &Running, refusal: &Refusal) -> bool {
+        let plan = &running.statement.cached.prepared.plan;
+        let is_lost = matches!(refusal, Refusal::NotHeld | Refusal::WrongView | Refusal::WrongSchema);
+        let changes = matches!(plan, Plan::Insert(_) | Plan::Update(_) | Plan::Delete(_));
+        is_lost && changes && running.stop.is_none() && running.attempts < ATTEMPTS_MAX
     }
 
     /// Nobody can say what became of the commit: the client must look, so its connection closes.
