@@ -5,13 +5,19 @@
 //! need the grants of all other members when they are made. A primary without them (it stood still, or is cut off, or another member is) keeps such
 //! requests, in their order, until it has them again or a newer view is installed, in which they are looked at like any others.
 //!
+//! Only a primary keeps anything. What asks for a row where this node does not lead is refused at once, and so is what was kept when a view moves the
+//! primary: the session turns to the new one, and undoes there what it takes back. A joining node, which has no lease for long, would else carry out in a
+//! later view what was taken back in between.
+//!
 //! Invariants: no request of a session overtakes another one of it that is kept (but for `Abort`, which takes away what is kept); nothing is
 //! evaluated for a session while the lease has run out, not even for one whose turn for a lock has come.
 
+use super::writes::WriteRun;
 use super::{Ldm, WaitAlarm};
 use crate::mutants::{self, Mutant};
-use protocol::Signal;
 use protocol::program::Refusal;
+use protocol::{Outputs, Signal};
+use query::Shared;
 use stdx::{Duration, Now};
 
 /// How soon the lease is looked at again. It is renewed with every heartbeat, unless somebody is silent.
@@ -39,13 +45,32 @@ impl Ldm {
         )]
         match signal {
             // (Committed reads have a rule of their own: the session tries elsewhere.)
-            Signal::Read(request) => request.lock.is_some(),
-            Signal::Write(_)
-            | Signal::CommitOne(_)
+            Signal::Read(request) => request.lock.is_some() && self.is_primary(request.partition),
+            Signal::Write(request) => self.is_primary(request.partition),
+            Signal::CommitOne(_)
             | Signal::Prepare { .. }
             | Signal::RollbackTo { .. }
             | Signal::OutcomeAsk { .. } => true,
             _ => false,
+        }
+    }
+
+    /// A newer view is installed: what is kept for a primary that this node is not any more is refused.
+    pub(super) fn refuse_not_led(&mut self, outputs: &mut Outputs<Shared>) {
+        for (from, signal) in std::mem::take(&mut self.released) {
+            #[expect(
+                clippy::wildcard_enum_match_arm,
+                reason = "the others are answered by whoever leads, or by nobody"
+            )]
+            match signal {
+                Signal::Write(request) if !self.is_primary(request.partition) => {
+                    self.refuse_write(WriteRun::new(from, request), Refusal::WrongView, outputs);
+                }
+                Signal::Read(request) if !self.is_primary(request.partition) => {
+                    self.refuse_read(from, &request, Refusal::WrongView, outputs);
+                }
+                signal => self.released.push_back((from, signal)),
+            }
         }
     }
 

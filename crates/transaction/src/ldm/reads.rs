@@ -81,7 +81,7 @@ impl Ldm {
         self.partition(partition).is_some_and(|state| state.is_primary)
     }
 
-    fn refuse_read(
+    pub(super) fn refuse_read(
         &self,
         from: Address,
         request: &ReadRequest,

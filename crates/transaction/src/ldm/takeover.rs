@@ -158,6 +158,7 @@ impl Ldm {
         for place in ahead {
             self.drop_ahead(place, outputs);
         }
+        self.refuse_not_led(outputs);
         // Rounds of the old view are void; what they wanted is wanted still.
         self.draining = None;
         if self.epoch_wanted > Epoch(0) {

@@ -35,7 +35,7 @@ pub(super) struct WriteRun {
 }
 
 impl WriteRun {
-    fn new(from: Address, request: Box<WriteRequest>) -> Self {
+    pub(super) fn new(from: Address, request: Box<WriteRequest>) -> Self {
         let results = Vec::with_capacity(request.operations.len());
         let (warnings, is_first) = (Warnings::default(), false);
         Self { from, request, results, warnings, is_first, waits_for_memory_until: None }
