@@ -238,7 +238,8 @@ fn runtime_config(
     layout: Layout,
     start: u64,
 ) -> Result<RuntimeConfig, Failure> {
-    let mut limits = Limits { slice: me.threads.slice, ..Limits::default() };
+    let mut limits =
+        Limits { slice: me.threads.slice, stuck_after: me.threads.stuck_after, ..Limits::default() };
     if let Some(mysql) = &me.mysql {
         limits.connections_max = mysql.max_connections.saturating_add(CONNECTIONS_SPARE);
     }

@@ -141,6 +141,8 @@ pub struct ThreadSettings {
     pub spin_method: &'static str,
     /// `SchedulerExecutionTimer`: how long a slice of work may take.
     pub slice: Duration,
+    /// `TimeBetweenWatchDogCheck`: a thread that does not come round for so long is taken for dead; zero: never.
+    pub stuck_after: Duration,
 }
 
 impl ClusterConfig {
@@ -542,6 +544,7 @@ impl Reader {
             cpu_count,
             spin_method: parameters::spin_method(spin).unwrap_or(parameters::SPIN_METHODS[0].1),
             slice: Duration::from_micros(values.number("SchedulerExecutionTimer")),
+            stuck_after: Duration::from_millis(values.number("TimeBetweenWatchDogCheck")),
         }
     }
 }

@@ -132,7 +132,8 @@ pub struct Limits {
     pub link_buffer_max: usize,
     /// Slots of each ring between two threads.
     pub ring_capacity: usize,
-    /// Parcels that may wait behind a full ring: more mean that a thread is stuck, which is a bug.
+    /// Parcels that may wait behind full rings of one thread: more mean that it makes them without end, which is a bug. With a quarter of them the
+    /// thread reads no links, so that peers cannot bring it there.
     pub ring_spill_max: usize,
     /// Links between two nodes; with more pairs of threads, several share a link.
     pub links_per_peer_max: usize,
@@ -149,6 +150,11 @@ pub struct Limits {
     pub slice: Duration,
     /// Time for a closed connection's last bytes to be taken by the client.
     pub close_linger: Duration,
+    /// A process that peers refuse for so long, because they are connected with another one of its node, ends. They notice within
+    /// `link_silence_timeout` that an earlier one is gone.
+    pub refused_patience: Duration,
+    /// A thread that stays in one round for so long hangs, and the process ends; zero: never.
+    pub stuck_after: Duration,
 }
 
 impl Default for Limits {
@@ -169,6 +175,8 @@ impl Default for Limits {
             reconnect_pause_max: Duration::from_millis(500),
             slice: Duration::from_micros(50),
             close_linger: Duration::from_secs(10),
+            refused_patience: Duration::from_secs(10),
+            stuck_after: Duration::from_secs(6),
         }
     }
 }

@@ -5,8 +5,9 @@
 //! - a parcel is never lost and sending never waits: what does not fit waits at the sender (`spill`, at most `ring_spill_max`);
 //! - a parcel that may wait (`hold`) takes its place in the ring and becomes visible with the round's others, but wakes nobody; what a
 //!   sleeping receiver has not taken is left to [`release_held`](Exchange::release_held);
-//! - `is_congested` is true while any ring out of this thread is nearly full: the thread then reads no client. That is the only
-//!   push-back, because a session can wait and a control signal cannot.
+//! - `is_congested` is true while any ring out of this thread is nearly full: the thread then reads no client, because a session can wait;
+//! - `is_overfull` is true while so much waits that only peers can have sent it: the thread then reads no links either. (`membership`, whose signals cannot
+//!   wait, has links and a thread of its own.)
 //!
 //! What arrives from outside the runtime's threads (a stop request, an address that was resolved) comes by the inbox with a lock, in `process`.
 
@@ -208,6 +209,11 @@ impl<S> Exchange<S> {
     /// Something waits behind a full ring: come back soon.
     pub(crate) fn has_spilled(&self) -> bool {
         self.spilled > 0
+    }
+
+    /// A receiver takes nothing: take no signals from peers.
+    pub(crate) fn is_overfull(&self) -> bool {
+        self.spilled > self.spill_max / 4
     }
 
     /// A receiver is slow: take no new work from clients.

@@ -41,6 +41,7 @@ mod spin;
 mod supervisor;
 mod tls;
 mod wake;
+mod watchdog;
 mod worker;
 
 #[cfg(test)]

@@ -57,6 +57,8 @@ pub(crate) struct ThreadShared {
     pub(crate) modules: Vec<Address>,
     pub(crate) waker: Waker,
     pub(crate) statistics: ThreadStatistics,
+    /// When the round began that the thread is in; 0 while it is in none.
+    pub(crate) round: AtomicU64,
     /// From threads that are not the runtime's.
     inbox: Mutex<Vec<External>>,
     has_external: AtomicBool,
@@ -80,6 +82,7 @@ impl ThreadShared {
             modules,
             waker: Waker::new()?,
             statistics: ThreadStatistics::default(),
+            round: AtomicU64::new(0),
             inbox: Mutex::new(Vec::new()),
             has_external: AtomicBool::new(false),
         })
@@ -114,12 +117,16 @@ pub(crate) struct Peer {
 /// Things that go wrong without being anybody's bug here.
 #[derive(Default)]
 pub(crate) struct Counters {
-    /// Connections on the cluster port that were not a peer's, and links closed for bad frames.
+    /// Connections on the cluster port that were not a peer's.
     pub(crate) strangers_refused: AtomicU64,
     /// Signals to modules that are not there.
     pub(crate) undeliverable: AtomicU64,
     /// Connections closed because of a limit.
     pub(crate) connections_refused: AtomicU64,
+    /// Links closed because of what came by them: a frame or signal that cannot be read, or is not the peer's.
+    pub(crate) links_refused: AtomicU64,
+    /// Rounds of threads that took longer than they should.
+    pub(crate) slow_rounds: AtomicU64,
 }
 
 /// What all threads of a runtime share.
@@ -162,6 +169,8 @@ impl Process {
             undeliverable: load(&self.counters.undeliverable),
             strangers_refused: load(&self.counters.strangers_refused),
             connections_refused: load(&self.counters.connections_refused),
+            links_refused: load(&self.counters.links_refused),
+            slow_rounds: load(&self.counters.slow_rounds),
         }
     }
 

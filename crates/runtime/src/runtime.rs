@@ -50,10 +50,14 @@ pub struct RuntimeCounters {
     pub dropped: u64,
     /// Signals to modules that do not exist.
     pub undeliverable: u64,
-    /// Connections on the cluster port that were not a peer's, and links closed for breaking the protocol.
+    /// Connections on the cluster port that were not a peer's: another cluster, an unknown or second node, no hello.
     pub strangers_refused: u64,
     /// Client connections closed because of a limit.
     pub connections_refused: u64,
+    /// Links closed for breaking the protocol.
+    pub links_refused: u64,
+    /// Rounds of threads that took longer than they should.
+    pub slow_rounds: u64,
 }
 
 impl Runtime {
@@ -236,6 +240,7 @@ fn supervisor(process: &Process) -> Supervisor {
         pause_min: limits.reconnect_pause_min,
         pause_max: limits.reconnect_pause_max,
         links_max: limits.links_per_peer_max,
+        refused_patience: limits.refused_patience,
     };
     let plan = |peer: &crate::process::Peer| PeerPlan {
         node: peer.config.node,

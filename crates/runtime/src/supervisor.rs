@@ -36,6 +36,8 @@ pub(crate) enum LinkNews {
     Opened { peer: usize, set: u64, my_thread: usize, their_thread: usize, table: Arc<PeerTable> },
     /// A link closed, or could not be opened.
     Closed { peer: usize, set: u64, reason: String },
+    /// The peer refuses this very process, and says why.
+    Refused { peer: usize, set: u64, reason: String },
     /// The connector has opened all links of the set.
     Confirmed { peer: usize, set: u64 },
 }
@@ -54,6 +56,8 @@ pub(crate) enum Step {
     Down(NodeId),
     /// Tell the operator.
     Log(Severity, String),
+    /// This process may not run: tell the operator, and end.
+    End(String),
 }
 
 /// What the supervisor needs to know about a peer.
@@ -71,6 +75,7 @@ pub(crate) struct SupervisorLimits {
     pub(crate) pause_min: Duration,
     pub(crate) pause_max: Duration,
     pub(crate) links_max: usize,
+    pub(crate) refused_patience: Duration,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -108,6 +113,8 @@ struct PeerState {
     pause: Duration,
     /// The failure to connect is told once.
     is_failure_told: bool,
+    /// Since when it refuses this process, without anything else in between.
+    refused_since: Option<Instant>,
 }
 
 /// The supervisor of all peers' links.
@@ -141,6 +148,7 @@ impl Supervisor {
                 addresses: Arc::new([]),
                 pause: limits.pause_min,
                 is_failure_told: false,
+                refused_since: None,
             }
         };
         Self { thread_count, limits, peers: peers.into_iter().map(state).collect() }
@@ -279,7 +287,13 @@ impl Supervisor {
             }
             LinkNews::Closed { peer, set, reason } => {
                 if self.peers[peer].set == set && self.peers[peer].phase != Phase::Down {
+                    self.peers[peer].refused_since = None;
                     self.fail(peer, &reason, now, steps);
+                }
+            }
+            LinkNews::Refused { peer, set, reason } => {
+                if self.peers[peer].set == set && self.peers[peer].phase != Phase::Down {
+                    self.on_refused(peer, &reason, now, steps);
                 }
             }
             LinkNews::Confirmed { peer, set } => {
@@ -288,6 +302,18 @@ impl Supervisor {
                     self.up(peer, steps);
                 }
             }
+        }
+    }
+
+    /// The peer is connected with another process of this node. It may be about to notice that that one is gone; but if it does not, that one lives,
+    /// and this one is too many.
+    fn on_refused(&mut self, index: usize, reason: &str, now: Instant, steps: &mut Vec<Step>) {
+        let peer = &mut self.peers[index];
+        let since = *peer.refused_since.get_or_insert(now);
+        let (node, limit) = (peer.plan.node, self.limits.refused_patience);
+        self.fail(index, &format!("it refuses: {reason}"), now, steps);
+        if now.since(since) >= limit {
+            steps.push(Step::End(format!("node {node} refuses this process: {reason}")));
         }
     }
 
@@ -328,6 +354,7 @@ impl Supervisor {
         peer.at = None;
         peer.pause = self.limits.pause_min;
         peer.is_failure_told = false;
+        peer.refused_since = None;
         let links = peer.opened.len();
         let plural = if links == 1 { "" } else { "s" };
         steps.push(Step::Log(

@@ -31,6 +31,7 @@ use crate::runtime::BoxedModule;
 use crate::spin::Spinner;
 use crate::supervisor::Supervisor;
 use crate::wake::{Poller, Readiness, Token};
+use crate::watchdog::{Finding, WARN_AFTER, Watchdog};
 use protocol::layout::ThreadPlan;
 use protocol::{
     Address, Budget, ConnectionId, Envelope, Input, ModuleKind, Outputs, ReceiveBuffer, RequestToRuntime,
@@ -168,6 +169,8 @@ pub(crate) struct Worker<S> {
     links: Links,
     strangers: Vec<Option<Stranger>>,
     stranger_generation: u32,
+    /// On the thread of `membership`, as the supervisor.
+    watchdog: Option<Watchdog>,
     supervisor: Option<Supervisor>,
     /// On the thread of `membership`.
     log_writer: Option<LogWriter>,
@@ -209,6 +212,10 @@ impl<S: Send + 'static> Worker<S> {
         let slot = |(address, module)| ModuleSlot { address, module, deadline: None };
         let now = clock::now();
         let slice = Slice { rows: 64, time: parts.process.limits.slice };
+        let watchdog = parts.supervisor.is_some().then(|| {
+            let (threads, limits) = (&parts.process.threads, &parts.process.limits);
+            Watchdog::new(threads.len(), limits.stuck_after, now.monotonic)
+        });
         let hosts_main = parts.modules.iter().any(|(address, _)| address.kind == ModuleKind::Main);
         Self {
             index: parts.index,
@@ -222,6 +229,7 @@ impl<S: Send + 'static> Worker<S> {
             links,
             strangers: Vec::new(),
             stranger_generation: 0,
+            watchdog,
             supervisor: parts.supervisor,
             log_writer: parts.log_writer,
             poller: Poller::new(parts.epoll),
@@ -259,9 +267,14 @@ impl<S: Send + 'static> Worker<S> {
     pub(crate) fn run(mut self) -> Vec<BoxedModule<S>> {
         self.settle_in();
         while self.process.exit_code().is_none() {
+            let round = &self.process.threads[self.index].round;
+            round.store(0, Ordering::Relaxed);
             self.wait();
+            let round = &self.process.threads[self.index].round;
+            round.store(self.now.monotonic.0.max(1), Ordering::Relaxed);
             self.round();
         }
+        self.process.threads[self.index].round.store(0, Ordering::Relaxed);
         self.leave();
         self.modules.drain(..).map(|slot| slot.module).collect()
     }
@@ -281,6 +294,38 @@ impl<S: Send + 'static> Worker<S> {
         self.run_queue();
         self.run_deadlines();
         self.flush();
+        self.watch_threads();
+    }
+
+    /// The thread of `membership` looks whether the others come round.
+    fn watch_threads(&mut self) {
+        let Some(watchdog) = self.watchdog.as_mut().filter(|watchdog| watchdog.is_due(self.now.monotonic))
+        else {
+            return;
+        };
+        let process = &self.process;
+        let mut slow = None;
+        watchdog.look(
+            self.now.monotonic,
+            |thread| process.threads[thread].round.load(Ordering::Relaxed),
+            |thread, finding| match finding {
+                Finding::Slow => {
+                    process.counters.slow_rounds.fetch_add(1, Ordering::Relaxed);
+                    slow = Some(thread);
+                }
+                Finding::Stuck => {
+                    let (name, limit) = (&process.threads[thread].name, process.limits.stuck_after);
+                    stdx::require!(false, "thread {name} has not come round for {} ms", limit.as_millis());
+                }
+            },
+        );
+        if let Some(thread) = slow {
+            let name = &self.process.threads[thread].name;
+            self.log_stranger(format!(
+                "thread {name} works on one round for more than {} ms: it has too little CPU, or too much at once",
+                WARN_AFTER.as_millis()
+            ));
+        }
     }
 
     /// Input was taken: what serves it must not believe that it is earlier. (The process may have been stopped meanwhile, and its lease be over.)

@@ -11,6 +11,7 @@ const LIMITS: SupervisorLimits = SupervisorLimits {
     pause_min: Duration::from_millis(5),
     pause_max: Duration::from_millis(500),
     links_max: 256,
+    refused_patience: Duration::from_secs(10),
 };
 
 fn supervisor(me: u16, thread_count: usize, peers: &[(u16, &str)]) -> Supervisor {
@@ -49,6 +50,7 @@ fn written(steps: &mut Vec<Step>) -> Vec<String> {
         Step::Up(node) => format!("up {node}"),
         Step::Down(node) => format!("down {node}"),
         Step::Log(severity, message) => format!("{severity:?}: {message}"),
+        Step::End(reason) => format!("end: {reason}"),
     };
     std::mem::take(steps).into_iter().map(line).collect()
 }
@@ -214,6 +216,30 @@ fn a_second_process_of_a_node_is_refused_with_both_addresses_while_the_first_is_
     let closed = LinkNews::Closed { peer: 0, set: 1, reason: String::new() };
     supervisor.on_news(closed, Instant(2), &mut steps);
     assert_eq!(supervisor.refuse_second(0, &second, "there"), None, "the first has gone");
+}
+
+#[test]
+fn a_process_that_is_refused_for_long_ends() {
+    let mut supervisor = supervisor(2, 1, &[(1, "10.0.0.1")]);
+    let mut steps = Vec::new();
+    let mut refuse = |supervisor: &mut Supervisor, set, seconds: u64| {
+        let now = Instant(seconds * 1_000_000_000);
+        supervisor.on_deadline(now, &mut steps);
+        let reason = "node 2 runs already".to_owned();
+        supervisor.on_news(LinkNews::Refused { peer: 0, set, reason }, now, &mut steps);
+        let is_end = |line: &String| line.starts_with("end");
+        written(&mut steps).into_iter().find(is_end)
+    };
+    // The first process may be gone, and its peer about to notice.
+    assert_eq!(refuse(&mut supervisor, 1, 0), None);
+    assert_eq!(refuse(&mut supervisor, 2, 9), None);
+    // What else goes wrong in between begins it anew.
+    supervisor.on_deadline(Instant(9_900_000_000), &mut Vec::new());
+    supervisor.on_news(closed(3), Instant(9_900_000_000), &mut Vec::new());
+    assert_eq!(refuse(&mut supervisor, 4, 11), None);
+    assert_eq!(refuse(&mut supervisor, 5, 20), None);
+    let end = "end: node 1 refuses this process: node 2 runs already".to_owned();
+    assert_eq!(refuse(&mut supervisor, 6, 21), Some(end));
 }
 
 #[test]

@@ -31,6 +31,9 @@ const FAREWELL_PATIENCE: stdx::Duration = stdx::Duration::from_secs(1);
 /// A link's buffer that is larger than this is given back once it is empty.
 const LINK_BUFFER_KEEP: usize = 256 * 1024;
 
+/// The exit code of a process that may not run beside another one of its node: nobody should start it again by itself.
+const EXIT_REFUSED: u8 = 1;
+
 /// Where a link's bytes come from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Source {
@@ -196,6 +199,10 @@ impl<S: Send + 'static> Worker<S> {
     }
 
     pub(super) fn read_ready_links(&mut self) {
+        // Another thread takes nothing: what peers sent stays with them. It takes it in the end, or the node dies of it (`watchdog`).
+        if self.exchange.is_overfull() {
+            return;
+        }
         let mut slots = std::mem::take(&mut self.slots_scratch);
         self.links.take_incoming(&mut slots);
         for slot in slots.drain(..) {
@@ -351,7 +358,9 @@ impl<S: Send + 'static> Worker<S> {
         let Some(link) = self.links.get(slot) else { return };
         let (peer, set, their_thread) = (link.peer, link.set, link.their_thread);
         if let Some(Ok(Notice::Refused { reason })) = transport::decode_notice(payload) {
-            return self.refuse_link(slot, &format!("it refuses: {}", reason.escape_debug()));
+            let reason = reason.escape_debug().to_string();
+            self.remove_link(slot);
+            return self.tell_supervisor(LinkNews::Refused { peer, set, reason });
         }
         let (version, hello) = match decode_hello(payload) {
             Ok(answer) => answer,
@@ -413,7 +422,7 @@ impl<S: Send + 'static> Worker<S> {
 
     /// Closes a link whose peer does not keep to the protocol.
     fn refuse_link(&mut self, slot: u32, reason: &str) {
-        self.process.counters.strangers_refused.fetch_add(1, Ordering::Relaxed);
+        self.process.counters.links_refused.fetch_add(1, Ordering::Relaxed);
         self.close_link(slot, reason);
     }
 
@@ -549,6 +558,10 @@ impl<S: Send + 'static> Worker<S> {
                 Step::Up(node) => self.notify_membership(super::Notice::LinkUp(node)),
                 Step::Down(node) => self.notify_membership(super::Notice::LinkDown(node)),
                 Step::Log(severity, message) => self.process.log(severity, message),
+                Step::End(reason) => {
+                    self.process.log(Severity::Error, reason);
+                    self.process.exit(EXIT_REFUSED);
+                }
             }
         }
     }
@@ -679,8 +692,8 @@ impl<S: Send + 'static> Worker<S> {
         self.flush_links();
     }
 
-    /// Anybody can connect, so refusals are logged sparingly.
-    fn log_stranger(&mut self, message: String) {
+    /// Anybody can connect, and a machine may be slow for long: such things are logged sparingly.
+    pub(super) fn log_stranger(&mut self, message: String) {
         let now = self.now.monotonic;
         if now >= self.stranger_log_at {
             self.stranger_log_at = now + super::STRANGER_LOG_PAUSE;
