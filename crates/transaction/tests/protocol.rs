@@ -8,8 +8,8 @@ use protocol::program::{
     ReadProgress, Refusal, StatementContext, TableRef, UpdateProgram, WriteOperation,
 };
 use protocol::signal::{
-    CommitDone, CommitOneRequest, CommitOutcome, CoordinateRequest, Outcome, Participant, ReadDone,
-    ReadRequest, Replicate, ReplicatedWrite, RequestId, WriteDone, WriteRequest,
+    CommitDone, CommitOneRequest, CommitOutcome, CoordinateRequest, InfoTable, Outcome, Participant,
+    ReadDone, ReadRequest, Replicate, ReplicatedWrite, RequestId, WriteDone, WriteRequest,
 };
 use protocol::{Address, Budget, Envelope, ModuleKind, NodeInfo, NodeRole, Outputs, Signal, View};
 use query::batch::{BatchShape, RowBatchReader};
@@ -370,6 +370,46 @@ fn nothing_is_answered_before_the_backup_has_applied() {
     cluster.send(to, Signal::Write(Box::new(request)));
     assert_eq!(cluster.run(), Vec::new());
     assert_eq!(cluster.read(id, None), None);
+}
+
+#[test]
+fn a_marker_of_an_earlier_transaction_of_the_same_id_answers_for_nobody() {
+    let mut cluster = Cluster::new();
+    // The session is on the other node: both replicas keep a marker until it confirms, which it never does.
+    let id = cluster.id_at(2, 1);
+    assert!(cluster.insert(1, id, 10, true).result.is_ok());
+    // 1 024 lives later the id is given out again, in another epoch.
+    let next = (id + 1..).find(|next| cluster.partition(*next) == cluster.partition(id)).unwrap();
+    let operation = WriteOperation::Insert {
+        key: cluster.key(next),
+        row: cluster.row(next, 20),
+        on_duplicate: OnDuplicate::Fail,
+    };
+    let request = WriteRequest {
+        request: RequestId(2),
+        transaction: TransactionId(1),
+        partition: cluster.partition(next),
+        table: TableRef { id: TABLE, version: 1 },
+        operations: vec![operation],
+        wait: LockWait::NoWait,
+        commit: Some(Epoch(9)),
+    };
+    let to = cluster.primary(next);
+    cluster.send(to, Signal::Write(Box::new(request)));
+    let Some(Signal::WriteDone(done)) = cluster.run_until_answered().pop() else { panic!("no answer") };
+    assert!(done.result.is_ok(), "{done:?}");
+    // Both replicas have both rows.
+    for node in [1, 2] {
+        let ldm = Address::new(NodeId(node), ModuleKind::Ldm, 0);
+        let table = InfoTable::MemoryPerFragment;
+        cluster.send(ldm, Signal::InfoRequest { request: RequestId(3), table });
+        let Some(Signal::InfoDone { rows, .. }) = cluster.run().pop() else { panic!("no answer") };
+        let is_wanted = |row: &&Vec<Value>| {
+            row[2] == Value::UInt(TABLE.0.into()) && row[5] == Value::UInt(cluster.partition(id).0.into())
+        };
+        let counts: Vec<&Value> = rows.iter().filter(is_wanted).map(|row| &row[7]).collect();
+        assert_eq!(counts, [&Value::UInt(2)], "at node {node}");
+    }
 }
 
 #[test]

@@ -114,13 +114,21 @@ impl Ldm {
         let stamp = if mutants::is(Mutant::BackupStampsItself) { self.epoch } else { replicate.epoch };
         // What came in an earlier view is here; it only has another place now.
         let before = self.applied.remove(&place);
-        let result = match (before, self.outcomes.get(&place)) {
+        let committed = self.outcomes.get(&place).and_then(|marker| marker.outcome);
+        let result = match (before, committed) {
             (Some(before), _) => Ok(Some(before.rows)),
-            (None, Some(Marker { outcome: Some(_), .. })) => Ok(None),
-            (None, _) => self.apply_place(place, &replicate, outputs).map(|rows| {
-                self.count_undecided(stamp, outputs);
-                Some(rows)
-            }),
+            // A commit's epoch is never below the stamps of its places. A marker of a lower one belongs to another transaction that had this id, 1 024
+            // lives ago; its epoch was closed before this one began.
+            (None, Some(epoch)) if epoch >= replicate.epoch => Ok(None),
+            (None, committed) => {
+                if committed.is_some() {
+                    self.outcomes.remove(&place);
+                }
+                self.apply_place(place, &replicate, outputs).map(|rows| {
+                    self.count_undecided(stamp, outputs);
+                    Some(rows)
+                })
+            }
         };
         let refusal = match result {
             Err(refusal) => {
