@@ -32,10 +32,10 @@ pub mod mutants;
 pub mod succession;
 
 use control_log::{ControlConfig, ControlLog, ControlOutputs, Decided};
-use control_state::ClusterSettings;
+use control_state::{ClusterSettings, ControlState, VoterInfo};
 use detector::{Detector, DetectorConfig, DetectorOutputs};
 use mutants::Mutant;
-use protocol::control::{Command, ControlMessage, GroupId};
+use protocol::control::{Command, ControlMessage, GroupId, VoterPlace};
 use protocol::heartbeat::Heartbeat;
 use protocol::lease::Lease;
 use protocol::module::{Counts, EXIT_LEFT_OUT, EXIT_REFUSED};
@@ -185,6 +185,8 @@ pub struct Membership {
     heartbeats_refused: u64,
     /// Views of another founding, or whose parts do not fit together.
     views_refused: u64,
+    /// Who has copies of the control log, and how far that one was applied that says so.
+    voters: (u64, Vec<VoterPlace>),
 }
 
 impl Membership {
@@ -209,6 +211,7 @@ impl Membership {
             is_ending: false,
             heartbeats_refused: 0,
             views_refused: 0,
+            voters: (0, Vec::new()),
         }
     }
 
@@ -298,6 +301,7 @@ impl Membership {
         self.up.insert(node);
         outputs.send(self.me(), Address::main(self.config.node), Signal::PeerFound { node });
         self.hand_on_view(node, outputs);
+        self.hand_on_voters(node, outputs);
         self.with_log(now, outputs, |log, todo| log.on_link_up(node, todo));
         if let Some(detector) = &mut self.detector {
             detector.on_link_up(now.monotonic, node);
@@ -362,6 +366,7 @@ impl Membership {
                 self.ask_for_sync(now, outputs);
             }
             Signal::ViewWanted => self.hand_on_view(from, outputs),
+            Signal::Voters { applied, voters } => self.learn_voters(applied, voters, outputs),
             _ => {}
         }
     }
@@ -428,6 +433,9 @@ impl Membership {
         self.join_at = None;
         outputs.event(Severity::Info, format!("node {} has incarnation {incarnation}", self.config.node));
         outputs.send(self.me(), Address::main(self.config.node), Signal::JoinAccepted { incarnation });
+        for node in &self.up {
+            self.hand_on_view(*node, outputs);
+        }
         self.enter_view(now, outputs);
     }
 
@@ -507,9 +515,11 @@ impl Membership {
 
     // ---- views --------------------------------------------------------------------------------------------------------------------
 
-    /// Tells another node the newest view. SQL nodes do not: they live on while a cluster is founded anew.
+    /// Tells another node the newest view. SQL nodes do not: they live on while a cluster is founded anew. Nor does who was not let in yet: what its disk
+    /// holds may be of a cluster that is gone, or of another one.
     fn hand_on_view<S>(&self, to: NodeId, outputs: &mut Outputs<S>) {
-        if self.view.number > ViewNumber(0) && self.config.join.role != NodeRole::Sql {
+        let is_let_in = self.incarnation.is_some();
+        if self.view.number > ViewNumber(0) && self.config.join.role != NodeRole::Sql && is_let_in {
             let install = Signal::ViewInstall(Arc::clone(&self.view));
             outputs.send(self.me(), Address::membership(to), install);
         }
@@ -529,7 +539,8 @@ impl Membership {
     }
 
     /// Views of another founding are void. For a node without a copy of the log one says that its cluster is gone: who hands on views has a copy, or
-    /// is counted, and does not start beside an older cluster.
+    /// is counted, and does not start beside an older cluster. A node that starts with a copy of another founding has the wrong disk: whoever hands on
+    /// a view was let in, by a majority of voters.
     fn is_of_another_founding<S>(&mut self, view: &View, outputs: &mut Outputs<S>) -> bool {
         let own = self.log.as_ref().and_then(ControlLog::state).map(|state| state.group);
         let known = own.or((self.view.number > ViewNumber(0)).then_some(self.view.founding));
@@ -537,6 +548,14 @@ impl Membership {
             return false;
         }
         self.views_refused += 1;
+        if own.is_some() && self.incarnation.is_none() {
+            let text = format!(
+                "the control log on this disk is not of the cluster '{}' that runs: it belongs to another one of that name, or to the same one before it \
+                 was founded anew. Is DataDir right? If what is there is not needed, start this node with --initial",
+                self.config.cluster
+            );
+            self.end(EXIT_REFUSED, &text, outputs);
+        }
         if own.is_none() {
             let text = format!("the cluster was founded anew: node {} ends", self.config.node);
             self.end(EXIT_LEFT_OUT, &text, outputs);
@@ -633,6 +652,46 @@ impl Membership {
         }
     }
 
+    // ---- who decides --------------------------------------------------------------------------------------------------------------
+
+    fn log_state(&self) -> Option<&ControlState> {
+        self.log.as_ref().and_then(ControlLog::state)
+    }
+
+    /// Other copies of the control log than before: this node's `main` and everybody without a copy hear of it. Nothing is decided by that: it is
+    /// for operators.
+    fn tell_voters<S>(&mut self, outputs: &mut Outputs<S>) {
+        let Some(log) = &self.log else { return };
+        let Some(state) = log.state() else { return };
+        let place = |info: &VoterInfo| VoterPlace { node: info.node, votes: info.votes };
+        let is_known = state.voters().iter().map(place).eq(self.voters.1.iter().copied());
+        if is_known || log.applied() <= self.voters.0 {
+            return;
+        }
+        let (applied, voters) = (log.applied(), state.voters().iter().map(place).collect());
+        self.learn_voters(applied, voters, outputs);
+        for (node, _) in &self.config.members {
+            self.hand_on_voters(*node, outputs);
+        }
+    }
+
+    fn learn_voters<S>(&mut self, applied: u64, voters: Vec<VoterPlace>, outputs: &mut Outputs<S>) {
+        if applied > self.voters.0 {
+            self.voters = (applied, voters.clone());
+            let told = Signal::Voters { applied, voters };
+            outputs.send(self.me(), Address::main(self.config.node), told);
+        }
+    }
+
+    /// Tells a node without a copy of the control log who has one.
+    fn hand_on_voters<S>(&self, to: NodeId, outputs: &mut Outputs<S>) {
+        let Some(state) = self.log_state() else { return };
+        if to != self.config.node && self.up.contains(&to) && state.voter_of(to).is_none() {
+            let (applied, voters) = self.voters.clone();
+            outputs.send(self.me(), Address::membership(to), Signal::Voters { applied, voters });
+        }
+    }
+
     fn end<S>(&mut self, code: u8, reason: &str, outputs: &mut Outputs<S>) {
         if !self.is_ending {
             self.is_ending = true;
@@ -664,6 +723,7 @@ impl Membership {
         for (node, message) in todo.messages {
             outputs.send(me, Address::membership(node), Signal::Control(Box::new(message)));
         }
+        self.tell_voters(outputs);
         let is_news = !todo.decided.is_empty();
         for decided in todo.decided {
             match decided {

@@ -17,11 +17,12 @@ mod restart_info;
 mod schema;
 mod sequences;
 
-use crate::management::{Management, ManagementRequest};
+use crate::management::{ClusterState, Management, ManagementRequest};
 use check::Check;
 use information::Gathering;
 pub(crate) use information::counter_rows;
 use memory::MemoryManager;
+use protocol::control::VoterPlace;
 use protocol::lease::Lease;
 use protocol::signal::RequestId;
 use protocol::{
@@ -109,6 +110,8 @@ pub struct MainModule {
     /// Connections whose check waits for the newest catalogue.
     checks_wanted: Vec<ConnectionId>,
     next_request: u64,
+    /// Who has copies of the control log; empty while that is not known.
+    voters: Vec<VoterPlace>,
     now: Now,
 }
 
@@ -149,6 +152,7 @@ impl MainModule {
             check: None,
             checks_wanted: Vec::new(),
             next_request: 0,
+            voters: Vec::new(),
             now: Now::default(),
             config,
         }
@@ -240,6 +244,7 @@ impl MainModule {
                     management.set_progress(from.node, copied, partitions);
                 }
             }
+            Signal::Voters { voters, .. } if from.node == self.config.node => self.voters = voters,
             Signal::PeerFound { node } if from.node == self.config.node => self.on_peer_found(node, outputs),
             Signal::EpochWanted { epoch } => self.on_epoch(now, from, EpochSignals::Wanted(epoch), outputs),
             Signal::EpochOpen { epoch } => self.on_epoch(now, from, EpochSignals::Open(epoch), outputs),
@@ -248,7 +253,7 @@ impl MainModule {
             Signal::SchemaInstall { request, version } => {
                 self.on_schema_install(now, from, request, version, outputs)
             }
-            Signal::SchemaFetch { request } => self.on_schema_fetch(from, request, outputs),
+            Signal::SchemaFetch { request, view } => self.on_schema_fetch(from, request, view, outputs),
             Signal::SchemaFetched { schema, .. } => self.on_schema_fetched(&schema, outputs),
             Signal::SequenceRequest { request, table, count, at_least } => {
                 self.on_sequence_request(from, request, table, count, at_least, outputs);
@@ -593,6 +598,7 @@ impl MainModule {
         }
         self.rollout = None;
         self.report_view_installed(outputs);
+        self.answer_early_fetches(outputs);
         if self.is_stale {
             self.changed(outputs);
         } else {
@@ -629,7 +635,8 @@ impl MainModule {
         let Some(management) = &mut self.config.management else {
             return outputs.act(connection, ConnectionAction::Close);
         };
-        for request in management.on_bytes(me, connection, buffer, &self.view, outputs) {
+        let cluster = ClusterState { view: &self.view, voters: &self.voters };
+        for request in management.on_bytes(me, connection, buffer, &cluster, outputs) {
             match request {
                 ManagementRequest::Check => self.request_check(connection, outputs),
             }

@@ -6,6 +6,9 @@
 //! Invariants: a line is at most [`LINE_SIZE_MAX`] bytes; anything unknown is answered with an error line, and a line that is too long closes that
 //! connection.
 
+mod next_loss;
+
+use protocol::control::VoterPlace;
 use protocol::{
     Address, ConnectionAction, ConnectionId, NodeRole, Outputs, ReceiveBuffer, RequestToRuntime, Signal, View,
 };
@@ -32,6 +35,14 @@ pub struct ConfiguredNode {
 pub enum ManagementRequest {
     /// Compare replicas.
     Check,
+}
+
+/// What `main` knows of the cluster.
+pub struct ClusterState<'a> {
+    /// The newest view.
+    pub view: &'a View,
+    /// Who has copies of the control log.
+    pub voters: &'a [VoterPlace],
 }
 
 /// Appends an answer: its lines, then a line with a single dot. A line that begins with a dot gets another one.
@@ -111,7 +122,7 @@ impl Management {
         me: Address,
         connection: ConnectionId,
         buffer: &mut ReceiveBuffer,
-        view: &View,
+        cluster: &ClusterState<'_>,
         outputs: &mut Outputs<Shared>,
     ) -> Vec<ManagementRequest> {
         let mut requests = Vec::new();
@@ -124,7 +135,7 @@ impl Management {
                 requests.push(ManagementRequest::Check);
                 continue;
             }
-            let answer = self.answer(me, &line, view, outputs);
+            let answer = self.answer(me, &line, cluster, outputs);
             write_answer(&answer, outputs.buffer(connection));
         }
         if buffer.bytes().len() > LINE_SIZE_MAX {
@@ -133,10 +144,17 @@ impl Management {
         requests
     }
 
-    fn answer(&self, me: Address, line: &str, view: &View, outputs: &mut Outputs<Shared>) -> String {
+    fn answer(
+        &self,
+        me: Address,
+        line: &str,
+        cluster: &ClusterState<'_>,
+        outputs: &mut Outputs<Shared>,
+    ) -> String {
         let words: Vec<&str> = line.split_whitespace().collect();
+        let view = cluster.view;
         match words.as_slice() {
-            ["show"] => self.show(view),
+            ["show"] => self.show(cluster),
             ["get", "config"] => self.config_text.clone(),
             ["all", "status"] => {
                 let nodes = self.nodes.iter().filter(|node| node.role != NodeRole::Management);
@@ -206,7 +224,8 @@ impl Management {
         format!("Node {}: {state} ({})\n", node.node, self.version)
     }
 
-    fn show(&self, view: &View) -> String {
+    fn show(&self, cluster: &ClusterState<'_>) -> String {
+        let view = cluster.view;
         let mut text = format!(
             "Cluster Configuration\n---------------------\ncluster '{}', view {}\n",
             self.cluster, view.number
@@ -220,14 +239,18 @@ impl Management {
             let nodes: Vec<&ConfiguredNode> = self.nodes.iter().filter(|node| node.role == role).collect();
             text.push_str(&format!("[{title}]\t{} node(s)\n", nodes.len()));
             for node in nodes {
-                text.push_str(&self.show_node(node, view));
+                text.push_str(&self.show_node(node, cluster));
             }
             text.push('\n');
+        }
+        for warning in next_loss::warnings(view, cluster.voters, |node| self.is_up(node)) {
+            text.push_str(&format!("WARNING: {warning}\n"));
         }
         text
     }
 
-    fn show_node(&self, node: &ConfiguredNode, view: &View) -> String {
+    fn show_node(&self, node: &ConfiguredNode, cluster: &ClusterState<'_>) -> String {
+        let view = cluster.view;
         let starting = match self.state(node, view) {
             NodeState::NotConnected => {
                 return format!("id={} (not connected, accepting connect from {})\n", node.node, node.host);
@@ -238,7 +261,9 @@ impl Management {
         let group = view.groups.iter().skip(1).position(|group| group.replicas.contains(&node.node));
         let place = group.map_or_else(String::new, |group| format!(", Nodegroup: {group}"));
         let master = if view.epoch_master() == Some(node.node) { ", *" } else { "" };
-        format!("id={}\t@{}  ({}{starting}{place}{master})\n", node.node, node.host, self.version)
+        let votes = cluster.voters.iter().any(|voter| voter.node == node.node && voter.votes);
+        let voter = if votes { ", voter" } else { "" };
+        format!("id={}\t@{}  ({}{starting}{place}{master}{voter})\n", node.node, node.host, self.version)
     }
 }
 

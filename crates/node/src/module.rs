@@ -422,6 +422,7 @@ fn fence_of(signal: &Signal) -> Fence {
         | Signal::InfoRequest { .. }
         | Signal::InfoDone { .. }
         | Signal::RestartProgress { .. }
+        | Signal::Voters { .. }
         | Signal::StopNode { .. }
         | Signal::KillSession { .. }
         | Signal::Failed { .. } => Fence::None,

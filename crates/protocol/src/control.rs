@@ -29,6 +29,15 @@ impl std::fmt::Display for VoterId {
     }
 }
 
+/// Where a copy of the control log lives, for those who only want to know.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Wire)]
+pub struct VoterPlace {
+    /// The node.
+    pub node: NodeId,
+    /// It counts in majorities; else it is catching up.
+    pub votes: bool,
+}
+
 /// A founding of a cluster: a random number, drawn once.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Wire)]
 pub struct GroupId(pub u64);

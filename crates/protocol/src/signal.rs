@@ -9,7 +9,7 @@
 //!                   tc -> session CommitDone      tc -> Pi, Bi Outcome                       Pi, Bi -> tc OutcomeRecorded
 //! ```
 
-use crate::control::ControlMessage;
+use crate::control::{ControlMessage, VoterPlace};
 use crate::heartbeat::Heartbeat;
 use crate::program::{
     Access, LockMode, LockWait, OperationResult, ReadProgram, ReadProgress, Refusal, RowBatch, TableRef,
@@ -680,6 +680,9 @@ pub enum Signal {
     SchemaFetch {
         /// Echoed.
         request: RequestId,
+        /// The asker's newest view: the answer waits for it.
+        #[wire(since = 3)]
+        view: ViewNumber,
     },
     /// The encoded `types::Schema`.
     SchemaFetched {
@@ -808,6 +811,13 @@ pub enum Signal {
         copied: u32,
         /// All that have to be.
         partitions: u32,
+    },
+    /// membership of a node with a copy of the control log -> membership of nodes without one; membership -> its main: who has copies.
+    Voters {
+        /// How far the log was applied where this was true: a higher one is newer.
+        applied: u64,
+        /// By voter id.
+        voters: Vec<VoterPlace>,
     },
 }
 

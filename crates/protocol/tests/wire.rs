@@ -8,7 +8,7 @@
 use expression::aggregate::AggregateCall;
 use expression::context::{Raised, Severity, Warning};
 use expression::{ColumnSlot, Expression, Node, Settings};
-use protocol::control::{Command, ControlMessage, GroupId};
+use protocol::control::{Command, ControlMessage, GroupId, VoterPlace};
 use protocol::heartbeat::{Heartbeat, LinkRow};
 use protocol::program::{
     Access, Assignment, DeleteFilter, KeyRange, LockMode, LockWait, OnDuplicate, OperationResult, ReadOutput,
@@ -348,7 +348,7 @@ fn control() -> Vec<Signal> {
         Signal::EpochClosed { epoch: EPOCH },
         Signal::SchemaInstall { request: REQUEST, version },
         Signal::SchemaInstalled { request: REQUEST, version },
-        Signal::SchemaFetch { request: REQUEST },
+        Signal::SchemaFetch { request: REQUEST, view: ViewNumber(9) },
         Signal::SchemaFetched { request: REQUEST, schema: [1, 2, 3].into() },
         Signal::SequenceRequest { request: REQUEST, table: TABLE.id, count: 2, at_least: 3 },
         Signal::SequenceDone { request: REQUEST, table: TABLE.id, first: 4, count: 5 },
@@ -401,6 +401,7 @@ fn control() -> Vec<Signal> {
         })),
         Signal::Failed { request: REQUEST, error: SqlError::new(1213, "deadlock") },
         Signal::RestartProgress { copied: 3, partitions: 8 },
+        Signal::Voters { applied: 7, voters: vec![VoterPlace { node: NodeId(65), votes: true }] },
     ];
     let tables = [
         InfoTable::Nodes,

@@ -97,6 +97,16 @@ pub fn run_control_seed(seed: u64, kept_lines: usize) -> ControlOutcome {
     }
 }
 
+/// Runs one seed in fair weather: of a cluster with more candidates than voters, one voter is lost for good, and returns much later. An error says
+/// what was not as it should be: its place goes to a spare node after ten seconds, not before, and is not given back.
+pub fn run_lost_voter_seed(seed: u64) -> Result<(), String> {
+    let mut prng = Prng::new(seed);
+    let mut world = World::of_shape(Prng::new(prng.next_u64()), 4, 3, 200);
+    // No faults but this one.
+    world.is_healed = true;
+    world.lose_voter(&mut prng).map_err(|problem| format!("{problem}\n{}", world.transcript.tail()))
+}
+
 enum Delivery {
     Message { from: NodeId, life: u64, to: NodeId, bytes: Vec<u8> },
     Written { node: NodeId, life: u64, ticket: u64 },
@@ -149,6 +159,10 @@ impl World {
         let mut prng = Prng::new(seed);
         let data_nodes = if prng.chance(1, 2) { 2 } else { 4 };
         let voter_count = if data_nodes == 4 && prng.chance(1, 2) { 5 } else { 3 };
+        Self::of_shape(prng, data_nodes, voter_count, kept_lines)
+    }
+
+    fn of_shape(mut prng: Prng, data_nodes: u16, voter_count: usize, kept_lines: usize) -> Self {
         let mut candidates = vec![MANAGEMENT];
         candidates.extend((1..=data_nodes).map(NodeId));
         let mut members: Vec<(NodeId, NodeRole)> =
@@ -215,6 +229,54 @@ impl World {
             ));
         }
         self.checker.finish(&self.machines)
+    }
+
+    /// One voter is lost for good. (Everybody is there, and well, before.)
+    fn lose_voter(&mut self, prng: &mut Prng) -> Result<(), String> {
+        if !self.run_until(RECOVERY, |world| world.is_well(0))? {
+            return Err(format!("not well in the beginning: {}", self.ills(0)));
+        }
+        let voters = self.voting().ok_or("the copies differ about the voters")?;
+        let lost = voters[prng.index(voters.len())];
+        self.kill(lost);
+        let until = self.now + 9_000 * MILLISECOND;
+        self.run_until(until, |_| false)?;
+        if self.voting().as_ref() != Some(&voters) {
+            return Err(format!(
+                "voters {voters:?} are {:?} when node {lost} is away for 9 s",
+                self.voting()
+            ));
+        }
+        let is_replaced = |world: &Self| {
+            world.voting().is_some_and(|now| now.len() == voters.len() && !now.contains(&lost))
+        };
+        let until = self.now + 4_000 * MILLISECOND;
+        if !self.run_until(until, is_replaced)? {
+            return Err(format!("node {lost} is a voter still after 13 s: {:?}", self.voting()));
+        }
+        let mark = self.checker.views();
+        self.start(lost)?;
+        let until = self.now + 5_000 * MILLISECOND;
+        self.run_until(until, |_| false)?;
+        let has_copy = self.machines[&lost].log.as_ref().is_some_and(|log| log.state().is_some());
+        if has_copy || !is_replaced(self) {
+            return Err(format!("node {lost} has its place again: voters {:?}", self.voting()));
+        }
+        if self.checker.views() < mark + 3 {
+            return Err("no new views with the new voters".to_owned());
+        }
+        Ok(())
+    }
+
+    /// The nodes that vote, if all copies that run agree about it.
+    fn voting(&self) -> Option<Vec<NodeId>> {
+        let states = self.machines.values().filter_map(|machine| machine.log.as_ref()?.state());
+        let mut sets = states.map(|state| {
+            let voting = state.voters().iter().filter(|info| info.votes);
+            voting.map(|info| info.node).collect::<BTreeSet<NodeId>>()
+        });
+        let first = sets.next()?;
+        sets.all(|set| set == first).then(|| first.into_iter().collect())
     }
 
     fn run_until(&mut self, end: u64, mut done: impl FnMut(&Self) -> bool) -> Result<bool, String> {
@@ -508,6 +570,16 @@ impl World {
     }
 
     fn crash(&mut self, node: NodeId) {
+        if self.machines[&node].log.is_none() {
+            return;
+        }
+        self.kill(node);
+        let most = if self.prng.chance(1, 10) { 20_000 } else { 1_500 };
+        let back = self.prng.below(most * MILLISECOND);
+        self.later(back, Delivery::Restart(node));
+    }
+
+    fn kill(&mut self, node: NodeId) {
         let now = self.now;
         let Some(machine) = self.machines.get_mut(&node).filter(|machine| machine.log.is_some()) else {
             return;
@@ -523,9 +595,6 @@ impl World {
                 self.later(delay, Delivery::LinkDown { at, node });
             }
         }
-        let most = if self.prng.chance(1, 10) { 20_000 } else { 1_500 };
-        let back = self.prng.below(most * MILLISECOND);
-        self.later(back, Delivery::Restart(node));
     }
 
     fn cut_links(&mut self, nodes: &[NodeId], node: NodeId) {

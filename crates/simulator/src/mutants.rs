@@ -139,6 +139,7 @@ pub const UNCAUGHT: &[&str] = &[
     "CopyLeavesWaiting",
     "LeftOutHeard",
     "SettledByOne",
+    "SchemaBeforeView",
     "SuspectsAreGranted",
     "EarlierGrantsForgotten",
     "DeadWitnessLeaves",

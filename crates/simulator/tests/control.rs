@@ -1,6 +1,6 @@
 //! Seeds of the world of control logs; long campaigns are run by `cargo run --example control`.
 
-use simulator::control::run_control_seed;
+use simulator::control::{run_control_seed, run_lost_voter_seed};
 
 /// Seeds of the ordinary test run.
 const SEEDS: u64 = 300;
@@ -15,6 +15,14 @@ fn control_logs_agree_and_recover() {
             outcome.failure.unwrap_or_default(),
             outcome.tail
         );
+    }
+}
+
+#[test]
+fn a_lost_voter_is_replaced_by_a_spare_node() {
+    for seed in 0..40 {
+        let result = run_lost_voter_seed(seed);
+        assert!(result.is_ok(), "seed {seed}: {}", result.unwrap_err());
     }
 }
 

@@ -131,10 +131,12 @@ pub enum Mutant {
     LeftOutHeard,
     /// A view counts as installed everywhere when one data node has installed it.
     SettledByOne,
+    /// Whoever asks for the catalogue gets it, though this node is in an older view.
+    SchemaBeforeView,
 }
 
 /// All of them.
-pub const ALL: [Mutant; 63] = [
+pub const ALL: [Mutant; 64] = [
     Mutant::AckBeforeBackup,
     Mutant::BackupFallsBack,
     Mutant::CommitOnPartialPrepare,
@@ -198,6 +200,7 @@ pub const ALL: [Mutant; 63] = [
     Mutant::EarlySignalsDropped,
     Mutant::LeftOutHeard,
     Mutant::SettledByOne,
+    Mutant::SchemaBeforeView,
 ];
 
 #[cfg(feature = "mutants")]

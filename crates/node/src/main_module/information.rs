@@ -178,9 +178,16 @@ impl MainModule {
                 Value::UInt(self.view.number.0),
                 Value::UInt(info.incarnation.0.into()),
                 Value::UInt(self.epochs.closed().0),
+                self.is_voter(info.node).map_or(Value::Null, |votes| Value::UInt(votes.into())),
             ]
         });
         rows.collect()
+    }
+
+    /// Whether a node has a copy of the control log that counts, as far as this node knows.
+    fn is_voter(&self, node: NodeId) -> Option<bool> {
+        let is_known = !self.voters.is_empty();
+        is_known.then(|| self.voters.iter().any(|voter| voter.node == node && voter.votes))
     }
 
     fn resource_rows(&self) -> Vec<Vec<Value>> {

@@ -11,10 +11,12 @@ use protocol::program::{Refusal, TableRef};
 use protocol::signal::RequestId;
 use protocol::{Address, ModuleKind, NodeRole, Outputs, Severity, Signal, SqlError};
 use query::Shared;
+use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
 use stdx::{Duration, Instant, Now};
 use storage::{Direction, KeyBounds, Lookup, ScanItem, Visibility};
+use transaction::mutants::{self, Mutant};
 use types::{IndexId, NodeId, PartitionId, Schema, SchemaVersion, TableId, ViewNumber};
 
 /// How soon the system tables are read again when a commit was still under way.
@@ -31,6 +33,8 @@ pub(super) struct SchemaReading {
     is_fetching: bool,
     /// Some version came.
     has_fetched: bool,
+    /// Who asked for the catalogue from a view that this node does not use yet.
+    early: BTreeMap<Address, (RequestId, ViewNumber)>,
 }
 
 /// A new index whose entries the ldms of this node are building.
@@ -241,7 +245,8 @@ impl MainModule {
             .iter()
             .find(|node| self.found.contains(node) && !self.lost.contains(node));
         if let Some(node) = alive {
-            outputs.send(self.me(), Address::main(*node), Signal::SchemaFetch { request });
+            let fetch = Signal::SchemaFetch { request, view: self.view.number };
+            outputs.send(self.me(), Address::main(*node), fetch);
         }
     }
 
@@ -249,9 +254,16 @@ impl MainModule {
         &mut self,
         from: Address,
         request: RequestId,
+        view: ViewNumber,
         outputs: &mut Outputs<Shared>,
     ) {
         if self.fetches_schema() {
+            return;
+        }
+        // As long as this node is in an older view, tables can be made and filled there without the asker, who would take what is copied to it of such a
+        // table for rows of one that was dropped. What is committed from its view on waits for its answers if it is a replica.
+        if (self.map.view.number < view || self.rollout.is_some()) && !mutants::is(Mutant::SchemaBeforeView) {
+            self.schema_reading.early.insert(from, (request, view));
             return;
         }
         if let Some(schema) = self.read_schema() {
@@ -262,6 +274,13 @@ impl MainModule {
             // What is being committed may wait for this joining member, which waits for a schema. It hears of the newer one like all others.
             let schema = stdx::wire::to_bytes(&*self.map.schema).into();
             outputs.send(self.me(), from, Signal::SchemaFetched { request, schema });
+        }
+    }
+
+    /// All modules of this node use a newer map: whoever waited for its view is answered.
+    pub(super) fn answer_early_fetches(&mut self, outputs: &mut Outputs<Shared>) {
+        for (from, (request, view)) in std::mem::take(&mut self.schema_reading.early) {
+            self.on_schema_fetch(from, request, view, outputs);
         }
     }
 

@@ -19,6 +19,7 @@ const NODES: &[Column] = &[
     column("view_number", Kind::UnsignedBigInt),
     column("incarnation", Kind::UnsignedBigInt),
     column("closed_epoch", Kind::UnsignedBigInt),
+    nullable("is_voter", Kind::UnsignedInt),
 ];
 
 const THREADS: &[Column] = &[
