@@ -72,7 +72,7 @@ impl Watchdog {
                 *thread = Watched { round, ..Watched::default() };
                 continue;
             }
-            thread.seen = thread.seen + elapsed;
+            thread.seen += elapsed;
             if self.stuck_after > Duration::ZERO && thread.seen >= self.stuck_after {
                 found(index, Finding::Stuck);
             } else if thread.seen >= WARN_AFTER && !thread.is_told {
