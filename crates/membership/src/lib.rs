@@ -799,3 +799,6 @@ impl Membership {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -46,6 +46,7 @@ pub struct NodeModule {
     members: Arc<View>,
     epoch: Epoch,
     early: Vec<Envelope>,
+    early_max: usize,
     refused: Refused,
     /// As the newest map says.
     losses: BTreeMap<NodeId, u64>,
@@ -75,6 +76,7 @@ impl NodeModule {
             members: Arc::new(View::none()),
             epoch: Epoch(1),
             early: Vec::new(),
+            early_max: EARLY_MAX,
             refused: Refused::default(),
             losses: BTreeMap::new(),
             lost_early: BTreeSet::new(),
@@ -187,7 +189,7 @@ impl NodeModule {
                 if mutants::is(Mutant::EarlySignalsDropped) {
                     return;
                 }
-                if self.early.len() < EARLY_MAX {
+                if self.early.len() < self.early_max {
                     self.early.push(envelope);
                     return;
                 }
@@ -472,3 +474,6 @@ fn fence_of(signal: &Signal) -> Fence {
         | Signal::ViewSettled { .. } => Fence::Strict,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,107 @@
+//! What a module refuses is counted under its name in ndbinfo.counters, and changes nothing.
+
+use super::{EPOCHS_AHEAD_MAX, NodeModule};
+use protocol::control::GroupId;
+use protocol::{Address, Budget, Envelope, Module, ModuleKind, NodeInfo, NodeRole, Outputs, Signal, View};
+use query::{NodeMap, Shared};
+use std::sync::Arc;
+use stdx::Now;
+use transaction::{MARKER_TIME, Tc};
+use types::{Epoch, Incarnation, NodeId, ViewNumber};
+
+const ME: Address = Address::new(NodeId(1), ModuleKind::Tc, 0);
+const PEER: Address = Address::new(NodeId(2), ModuleKind::Main, 0);
+
+fn view(number: u64) -> View {
+    let info = |node: u16| NodeInfo {
+        node: NodeId(node),
+        incarnation: Incarnation(node.into()),
+        role: NodeRole::Data,
+        host: String::new(),
+        ldm_count: 1,
+        tc_count: 1,
+        query_count: 0,
+        sql_count: 1,
+    };
+    View { number: ViewNumber(number), ..View::first(GroupId(1), vec![info(1), info(2)], 2, 1) }
+}
+
+fn empty() -> NodeMap {
+    NodeMap::empty(NodeId(1), Arc::new(catalogue::bootstrap()))
+}
+
+/// A coordinator that uses a view.
+fn module(view: View) -> NodeModule {
+    let mut module = NodeModule::tc(ME, Tc::new(ME, Arc::new(empty()), MARKER_TIME));
+    let map = empty().with(Incarnation(1), Arc::new(view), Arc::new(catalogue::bootstrap()), &[], &[]);
+    let shared = Shared::Map(Arc::new(map));
+    let from = Address::main(NodeId(1));
+    let input = protocol::Input::Shared { from, shared };
+    module.handle(Now::default(), input, &mut Budget { rows: 1 }, &mut Outputs::default());
+    module
+}
+
+/// Gives the module a signal of a peer; the counters that moved.
+fn refused(module: &mut NodeModule, view: u64, epoch: Epoch) -> Vec<(&'static str, u64)> {
+    let before = module.counts();
+    let signal = Signal::ViewSettled { view: ViewNumber(view) };
+    let envelope = Envelope { from: PEER, to: ME, view: ViewNumber(view), epoch, signal };
+    let mut outputs = Outputs::default();
+    let input = protocol::Input::Signal(envelope);
+    module.handle(Now::default(), input, &mut Budget { rows: 1 }, &mut outputs);
+    assert!(outputs.signals.is_empty() && outputs.requests.is_empty());
+    let moved = module.counts().into_iter().zip(before);
+    moved.filter(|(after, before)| after != before).map(|(after, _)| after).collect()
+}
+
+#[test]
+fn what_is_in_order_is_not_counted() {
+    assert_eq!(refused(&mut module(view(3)), 3, Epoch(1)), []);
+}
+
+#[test]
+fn signals_of_an_older_view_are_counted() {
+    let mut module = module(view(3));
+    assert_eq!(refused(&mut module, 2, Epoch(1)), [("SIGNALS_OF_OLD_VIEWS", 1)]);
+    assert_eq!(refused(&mut module, 2, Epoch(1)), [("SIGNALS_OF_OLD_VIEWS", 2)]);
+}
+
+#[test]
+fn signals_of_a_node_that_the_view_leaves_out_are_counted() {
+    let mut left = view(3);
+    for group in &mut left.groups {
+        group.in_sync.retain(|node| *node != PEER.node);
+    }
+    assert_eq!(refused(&mut module(left), 3, Epoch(1)), [("SIGNALS_OF_LEFT_OUT_NODES", 1)]);
+}
+
+#[test]
+fn signals_of_impossible_epochs_are_counted_and_nobody_adopts_them() {
+    let mut module = module(view(3));
+    let ahead = Epoch(EPOCHS_AHEAD_MAX + 2);
+    assert_eq!(refused(&mut module, 3, ahead), [("SIGNALS_OF_IMPOSSIBLE_EPOCHS", 1)]);
+    assert_eq!(module.epoch, Epoch(1));
+}
+
+#[test]
+fn signals_of_a_newer_view_wait_and_are_counted_when_too_many_do() {
+    let mut module = module(view(3));
+    module.early_max = 2;
+    assert_eq!(refused(&mut module, 4, Epoch(1)), []);
+    assert_eq!(refused(&mut module, 4, Epoch(1)), []);
+    assert_eq!(module.early.len(), 2);
+    let before = module.early.len();
+    let envelope = Envelope {
+        from: PEER,
+        to: ME,
+        view: ViewNumber(4),
+        epoch: Epoch(1),
+        signal: Signal::ViewSettled { view: ViewNumber(4) },
+    };
+    let mut outputs = Outputs::default();
+    let input = protocol::Input::Signal(envelope);
+    module.handle(Now::default(), input, &mut Budget { rows: 1 }, &mut outputs);
+    assert_eq!(module.early.len(), before);
+    assert!(module.counts().contains(&("SIGNALS_TOO_EARLY", 1)));
+    assert_eq!(outputs.events.len(), 1, "an operator hears of it");
+}
