@@ -1,4 +1,4 @@
-//! Two voters with their disks, and what strangers say to them.
+//! Three voters with their disks and an SQL node, and what strangers say to them.
 
 use super::*;
 use protocol::control::{LogPlace, LogWrite};
@@ -7,6 +7,14 @@ use stdx::WallTime;
 
 const MANAGEMENT: NodeId = NodeId(65);
 const DATA: NodeId = NodeId(1);
+const OTHER: NodeId = NodeId(2);
+const SQL: NodeId = NodeId(67);
+const MEMBERS: [(NodeId, NodeRole); 4] = [
+    (DATA, NodeRole::Data),
+    (OTHER, NodeRole::Data),
+    (MANAGEMENT, NodeRole::Management),
+    (SQL, NodeRole::Sql),
+];
 
 /// A node with its disk.
 struct Node {
@@ -17,7 +25,7 @@ struct Node {
 }
 
 fn config(node: NodeId, start: u64, disk: &[u8]) -> MembershipConfig {
-    let role = if node == MANAGEMENT { NodeRole::Management } else { NodeRole::Data };
+    let role = MEMBERS.iter().find(|(member, _)| *member == node).map_or(NodeRole::Sql, |(_, role)| *role);
     MembershipConfig {
         node,
         cluster: "test".to_owned(),
@@ -30,39 +38,43 @@ fn config(node: NodeId, start: u64, disk: &[u8]) -> MembershipConfig {
             query_count: 0,
             sql_count: 1,
         },
-        members: vec![(DATA, NodeRole::Data), (MANAGEMENT, NodeRole::Management)],
-        replica_count: 1,
+        members: MEMBERS.to_vec(),
+        replica_count: 2,
         partitions_per_node: 1,
         detector: DetectorConfig::DEFAULT,
         log_file: disk.to_vec(),
     }
 }
 
-/// A management node and a data node, linked.
+/// All nodes, linked.
 struct World {
     nodes: Vec<(NodeId, Node)>,
     now: u64,
 }
 
 impl World {
-    /// Both start with these disks; `seed` decides what a founding is called.
-    fn start(seed: u8, disks: [&[u8]; 2]) -> Self {
-        let node = |node, disk: &[u8]| {
-            let block = Membership::new(
-                config(node, u64::from(seed) * 100 + u64::from(node.0), disk),
-                Arc::default(),
-            );
-            (node, Node { block, disk: disk.to_vec(), events: Vec::new(), exit: None })
+    /// All start with empty disks; `seed` decides what the founding is called.
+    fn start(seed: u8) -> Self {
+        let node = |(id, _): (NodeId, NodeRole)| {
+            let start = u64::from(seed) * 100 + u64::from(id.0);
+            let block = Membership::new(config(id, start, &[]), Arc::default());
+            (id, Node { block, disk: Vec::new(), events: Vec::new(), exit: None })
         };
-        let mut world =
-            Self { nodes: vec![node(MANAGEMENT, disks[0]), node(DATA, disks[1])], now: 1_000_000_000 };
-        for id in [MANAGEMENT, DATA] {
+        let mut world = Self { nodes: MEMBERS.map(node).into(), now: 1_000_000_000 };
+        for (id, _) in MEMBERS {
             world.input(id, |block, now, outputs| block.on_start(now, &[seed; 32], outputs));
         }
-        for (id, other) in [(MANAGEMENT, DATA), (DATA, MANAGEMENT)] {
-            world.input(id, |block, now, outputs| block.on_link_up(now, other, outputs));
+        for (id, _) in MEMBERS {
+            world.link(id);
         }
         world
+    }
+
+    /// A node is connected with all others, as it sees it.
+    fn link(&mut self, id: NodeId) {
+        for (other, _) in MEMBERS.into_iter().filter(|(other, _)| *other != id) {
+            self.input(id, |block, now, outputs| block.on_link_up(now, other, outputs));
+        }
     }
 
     fn node(&mut self, id: NodeId) -> &mut Node {
@@ -72,6 +84,10 @@ impl World {
 
     /// Gives a node an input, and does at once what it wants.
     fn input(&mut self, id: NodeId, input: impl FnOnce(&mut Membership, Now, &mut Outputs<()>)) {
+        self.apply(id, Box::new(input));
+    }
+
+    fn apply(&mut self, id: NodeId, input: Box<dyn FnOnce(&mut Membership, Now, &mut Outputs<()>) + '_>) {
         let now = Now { monotonic: Instant(self.now), wall: WallTime(0) };
         let mut outputs = Outputs::default();
         let node = self.node(id);
@@ -98,12 +114,13 @@ impl World {
             tickets.push(ticket);
         }
         for ticket in tickets {
-            self.input(id, |block, now, outputs| block.on_log_written(now, ticket, outputs));
+            self.apply(id, Box::new(move |block, now, outputs| block.on_log_written(now, ticket, outputs)));
         }
         for envelope in outputs.signals {
             if envelope.to.kind == protocol::ModuleKind::Membership && envelope.to.node != id {
                 self.now += 1_000;
-                self.input(envelope.to.node, |block, now, outputs| block.on_signal(now, envelope, outputs));
+                let to = envelope.to.node;
+                self.apply(to, Box::new(move |block, now, outputs| block.on_signal(now, envelope, outputs)));
             }
         }
     }
@@ -113,7 +130,7 @@ impl World {
         let end = self.now + milliseconds * 1_000_000;
         while self.now < end {
             self.now += 1_000_000;
-            for id in [MANAGEMENT, DATA] {
+            for (id, _) in MEMBERS {
                 let now = Instant(self.now);
                 if self.node(id).block.deadline().is_some_and(|at| at <= now) {
                     self.input(id, |block, now, outputs| block.on_deadline(now, outputs));
@@ -130,7 +147,7 @@ impl World {
 
 /// Founds a cluster; the disks of its nodes.
 fn founded(seed: u8) -> World {
-    let mut world = World::start(seed, [&[], &[]]);
+    let mut world = World::start(seed);
     world.run(2_000);
     let view = world.node(DATA).block.view.number;
     assert_eq!(view, ViewNumber(1), "{:?}", world.node(DATA).events);
@@ -145,9 +162,8 @@ fn a_disk_of_another_founding_is_said_so() {
     let wrong = Membership::new(config(DATA, 999, &foreign), Arc::default());
     *world.node(DATA) = Node { block: wrong, disk: foreign, events: Vec::new(), exit: None };
     world.input(DATA, |block, now, outputs| block.on_start(now, &[3; 32], outputs));
-    world.run(200);
-    assert_eq!(world.node(DATA).exit, None, "nobody is there to say it");
-    world.input(DATA, |block, now, outputs| block.on_link_up(now, MANAGEMENT, outputs));
+    assert_eq!(world.node(DATA).exit, None, "nobody has said it yet");
+    world.link(DATA);
     world.input(MANAGEMENT, |block, now, outputs| block.on_link_up(now, DATA, outputs));
     world.run(200);
     assert_eq!(world.node(DATA).exit, Some(EXIT_REFUSED));
@@ -178,7 +194,7 @@ fn views_of_another_founding_and_malformed_ones_are_counted() {
 fn heartbeats_of_unknown_lives_are_counted() {
     let mut world = founded(1);
     let before = world.count("HEARTBEATS_REFUSED");
-    let row = LinkRow { node: MANAGEMENT, incarnation: Incarnation(7_777), number: 1, hears: Vec::new() };
+    let row = LinkRow { node: MANAGEMENT, incarnation: Incarnation(0), number: 1, hears: Vec::new() };
     for (count, rows) in [(1, vec![row]), (2, Vec::new())] {
         let heartbeat = Heartbeat { view: ViewNumber(1), sequence: 1, granted: 0, rows };
         let signal = Signal::Heartbeat(Box::new(heartbeat));
@@ -192,9 +208,9 @@ fn heartbeats_of_unknown_lives_are_counted() {
 #[test]
 fn nodes_without_a_copy_of_the_log_hear_who_votes() {
     let mut world = founded(1);
-    let at = |world: &mut World, node| world.node(node).block.voters.clone();
-    let (applied, voters) = at(&mut world, MANAGEMENT);
-    // Of two candidates one votes: an even number is no better.
-    assert_eq!(voters, [VoterPlace { node: MANAGEMENT, votes: true }]);
-    assert_eq!(at(&mut world, DATA), (applied, voters));
+    let (applied, voters) = world.node(MANAGEMENT).block.voters.clone();
+    let mut voting: Vec<NodeId> = voters.iter().filter(|voter| voter.votes).map(|voter| voter.node).collect();
+    voting.sort_unstable();
+    assert_eq!(voting, [DATA, OTHER, MANAGEMENT]);
+    assert_eq!(world.node(SQL).block.voters, (applied, voters));
 }
