@@ -65,9 +65,13 @@ impl ManagementClient {
         let stream = self.connection.get_mut();
         stream.set_read_timeout(Some(timeout))?;
         stream.write_all(line.as_bytes())?;
-        let is_farewell = request.trim().eq_ignore_ascii_case("shutdown");
+        let is_farewell = request.split_whitespace().next().is_some_and(is_shutdown);
         read_answer(&mut self.connection, is_farewell)
     }
+}
+
+fn is_shutdown(word: &str) -> bool {
+    word.eq_ignore_ascii_case("shutdown")
 }
 
 fn connect(host: &str, port: u16) -> io::Result<TcpStream> {
@@ -209,6 +213,14 @@ fn interact(connectstring: &Connectstring) -> Result<ExitCode, Failure> {
             "quit" | "exit" | "bye" => return Ok(ExitCode::SUCCESS),
             _ => {}
         }
+        let mut command = command.to_owned();
+        if is_terminal && is_shutdown(&command) {
+            terminal::prompt("All rows will be lost. The name of the cluster: ");
+            let mut name = String::new();
+            let size = io::stdin().lock().read_line(&mut name);
+            size.map_err(|error| Failure::new(format!("cannot read the name: {error}")))?;
+            command = format!("{command} {}", name.trim());
+        }
         let mut connected = match client.take() {
             Some(client) => client,
             None => match ManagementClient::connect(connectstring) {
@@ -219,7 +231,7 @@ fn interact(connectstring: &Connectstring) -> Result<ExitCode, Failure> {
                 }
             },
         };
-        match ask(&mut connected, command) {
+        match ask(&mut connected, &command) {
             Ok(_) => client = Some(connected),
             Err(failure) => terminal::complain(&failure.to_string()),
         }

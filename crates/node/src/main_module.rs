@@ -206,6 +206,11 @@ impl MainModule {
                 }
             }
             Input::Bytes { connection, buffer } => self.on_management_bytes(connection, buffer, outputs),
+            Input::Opened { connection, peer, .. } => {
+                if let Some(management) = &mut self.config.management {
+                    management.welcome(connection, peer);
+                }
+            }
             Input::Closed { connection, .. } => {
                 if let Some(management) = &mut self.config.management {
                     management.forget(connection);

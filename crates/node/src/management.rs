@@ -3,6 +3,8 @@
 //! One request per line; the answer is lines of text, ended by a line with a single dot. Verbs are ndb_mgm's:
 //! `show`, `all status`, `N status`, `N stop`, `shutdown`; and ours: `check` (compare replicas) and `get config` (the text of config.ini).
 //!
+//! A command that loses data is done only if the cluster's name is typed with it, and who did that is in the log.
+//!
 //! Invariants: a line is at most [`LINE_SIZE_MAX`] bytes; anything unknown is answered with an error line, and a line that is too long closes that
 //! connection.
 
@@ -10,10 +12,12 @@ mod next_loss;
 
 use protocol::control::VoterPlace;
 use protocol::{
-    Address, ConnectionAction, ConnectionId, NodeRole, Outputs, ReceiveBuffer, RequestToRuntime, Signal, View,
+    Address, ConnectionAction, ConnectionId, NodeRole, Outputs, ReceiveBuffer, RequestToRuntime, Severity,
+    Signal, View,
 };
 use query::Shared;
 use std::collections::BTreeMap;
+use stdx::FixedMap;
 use types::NodeId;
 
 /// Longest request.
@@ -79,6 +83,8 @@ pub struct Management {
     up: BTreeMap<NodeId, bool>,
     /// Of nodes that are copied to: how many partitions they have, and how many there are.
     progress: BTreeMap<NodeId, (u32, u32)>,
+    /// From where each connection comes.
+    clients: FixedMap<ConnectionId, String>,
 }
 
 impl Management {
@@ -99,6 +105,7 @@ impl Management {
             nodes,
             up: BTreeMap::from([(node, true)]),
             progress: BTreeMap::new(),
+            clients: FixedMap::default(),
         }
     }
 
@@ -113,8 +120,15 @@ impl Management {
         self.progress.insert(node, (copied, partitions));
     }
 
-    /// A connection is gone. (Nothing is kept per connection.)
-    pub fn forget(&mut self, _connection: ConnectionId) {}
+    /// A connection is there.
+    pub fn welcome(&mut self, connection: ConnectionId, from: String) {
+        self.clients.insert(connection, from);
+    }
+
+    /// A connection is gone.
+    pub fn forget(&mut self, connection: ConnectionId) {
+        self.clients.remove(&connection);
+    }
 
     /// Answers the complete lines that have arrived; gives those that `main` has to answer.
     pub fn on_bytes(
@@ -135,7 +149,7 @@ impl Management {
                 requests.push(ManagementRequest::Check);
                 continue;
             }
-            let answer = self.answer(me, &line, cluster, outputs);
+            let answer = self.answer((me, connection), &line, cluster, outputs);
             write_answer(&answer, outputs.buffer(connection));
         }
         if buffer.bytes().len() > LINE_SIZE_MAX {
@@ -146,7 +160,7 @@ impl Management {
 
     fn answer(
         &self,
-        me: Address,
+        (me, connection): (Address, ConnectionId),
         line: &str,
         cluster: &ClusterState<'_>,
         outputs: &mut Outputs<Shared>,
@@ -171,13 +185,23 @@ impl Management {
                 }
                 None => format!("ERROR: no node {node} in config.ini\n"),
             },
-            ["shutdown"] => {
+            ["shutdown", name] if *name == self.cluster.to_ascii_lowercase() => {
+                let who = self.clients.get(&connection).map_or("somebody", String::as_str);
+                let what = format!(
+                    "{who} has shut down cluster '{}', and typed its name: all rows are lost",
+                    self.cluster
+                );
+                outputs.event(Severity::Warning, what);
                 for node in self.nodes.iter().filter(|node| node.node != self.node) {
                     stop(me, node.node, outputs);
                 }
                 outputs.request(RequestToRuntime::Exit(0));
                 "shutdown requested\n".to_owned()
             }
+            ["shutdown", ..] => format!(
+                "ERROR: shutdown stops all nodes, and all rows are lost, because they are in memory only. If that is meant, name the cluster: shutdown {}\n",
+                self.cluster
+            ),
             ["help"] | [] => HELP.to_owned(),
             [_, "restart"] | ["start" | "abort", "backup", ..] | ["enter" | "exit", "single", ..] => {
                 format!("ERROR: this version of LatsDB does not support '{line}' yet\n")
@@ -277,7 +301,10 @@ show                 the configured nodes and whether they are connected
 all status           the state of every node
 <id> status          the state of one node
 <id> stop            stop one node; when it is started again, it gets its rows from the others
-shutdown             stop the whole cluster
+shutdown <cluster>   stop the whole cluster; all rows are lost, so its name must be typed
 check                compare the replicas of all tables, and index entries with rows, online
 get config           the text of config.ini
 ";
+
+#[cfg(test)]
+mod tests;
