@@ -120,7 +120,11 @@ pub(super) fn measure(workspace: &Workspace, binary: &Path, rounds: u32) -> Resu
             "by-hand",
             Campaign { groups: 2, ..campaign(&[], rounds, &["kill-leader", "pause-leader-3s"]) },
         ),
-        (COPIED, "by-hand", campaign(&[&ballast, &memory], rounds.min(BALLAST_ROUNDS), &[KILL])),
+        (
+            COPIED,
+            "by-hand",
+            campaign(&[&ballast, &memory, "--rejoin-limit=300"], rounds.min(BALLAST_ROUNDS), &[KILL]),
+        ),
     ];
     let mut figures = Vec::new();
     for (name, kind, campaign) in campaigns {
