@@ -44,6 +44,7 @@ const COMMANDS: &[(&str, &str)] = &[
            [--first N]                where to begin with --seeds
            --mutants [--only NAME]    which seed catches which deliberate protocol bug
            --exhaustive NAME|all      everything that can happen in a small world [--states N]
+           --walk                     drawn schedules of worlds too large to try everything [--seeds N] [--first M]
            --points                   every signal, with everything that can go wrong with it
 ",
     ),

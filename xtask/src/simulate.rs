@@ -15,6 +15,7 @@ pub(crate) fn command(workspace: &Workspace, mut arguments: Arguments) -> Result
     let first: Option<u64> = arguments.value("--first")?;
     let has_mutants = arguments.flag("--mutants");
     let has_points = arguments.flag("--points");
+    let has_walks = arguments.flag("--walk");
     let only: Option<String> = arguments.value("--only")?;
     let world: Option<String> = arguments.value("--world")?;
     let exhaustive: Option<String> = arguments.value("--exhaustive")?;
@@ -32,7 +33,10 @@ pub(crate) fn command(workspace: &Workspace, mut arguments: Arguments) -> Result
     if has_points {
         program.arg("--points");
     }
-    let is_campaign = has_mutants || has_points || exhaustive.is_some();
+    if has_walks {
+        program.arg("--walk");
+    }
+    let is_campaign = has_mutants || has_points || has_walks || exhaustive.is_some();
     for (name, value) in [("--only", only), ("--world", world), ("--exhaustive", exhaustive)] {
         if let Some(value) = value {
             program.args([name.to_owned(), value]);
@@ -46,7 +50,8 @@ pub(crate) fn command(workspace: &Workspace, mut arguments: Arguments) -> Result
         (None, Some(seeds)) => program.args(["--seeds".to_owned(), seeds.to_string()]),
         (None, None) if is_campaign => &mut program,
         _ => {
-            let text = "say --seed N, --seeds N, --mutants [--only NAME], --points or --exhaustive NAME|all";
+            let text =
+                "say --seed N, --seeds N, --mutants [--only NAME], --points, --walk or --exhaustive NAME|all";
             return Err(Failure::new(text));
         }
     };

@@ -1,4 +1,5 @@
-//! `--mutants [--seeds N] [--only NAME] [--world NAME]`: which seed catches which deliberate bug (with the feature `mutants`).
+//! `--mutants [--seeds N] [--only NAME] [--world NAME]`: which seed catches which deliberate bug (with the feature `mutants`); `--mutants --known`: whether
+//! those that are known do still.
 //!
 //! `--exhaustive NAME|all [--states N]`: everything in a small world is tried.
 //!
@@ -55,6 +56,9 @@ fn main() {
             let position = arguments.iter().position(|argument| argument == name)?;
             arguments.get(position + 1)
         };
+        if arguments.iter().any(|argument| argument == "--known") {
+            std::process::exit(i32::from(known_mutants() > 0));
+        }
         let survivors = mutants(value("--seeds").unwrap_or(2_000), word("--only"), word("--world"));
         std::process::exit(i32::from(survivors > 0));
     }
@@ -142,6 +146,30 @@ fn mutants(seeds: u64, only: Option<&String>, world: Option<&String>) -> u64 {
         }
     }
     survivors
+}
+
+/// Runs every bug with the seed that caught it last, and names those that it does not catch any more.
+#[cfg(feature = "mutants")]
+fn known_mutants() -> u64 {
+    use simulator::mutants::{Bug, KNOWN};
+    std::panic::set_hook(Box::new(|_| {}));
+    let mut moved = 0;
+    for bug in Bug::all() {
+        let name = bug.name();
+        let Some((_, world, seed)) = KNOWN.iter().find(|(known, ..)| *known == name) else { continue };
+        let started = Instant::now();
+        let is_caught = bug.run(*world, *seed).is_some();
+        moved += u64::from(!is_caught);
+        let verdict = if is_caught { "caught" } else { "MOVED" };
+        println!("{name} {world:?} {seed}: {verdict}, {:.1} s", started.elapsed().as_secs_f64());
+    }
+    moved
+}
+
+/// Without the feature there are no bugs to look for.
+#[cfg(not(feature = "mutants"))]
+fn known_mutants() -> u64 {
+    mutants(0, None, None)
 }
 
 /// Without the feature there are no bugs to look for.

@@ -155,14 +155,65 @@ impl Plan {
         Self { nodes: 3, crashes: 1, joins: Some(NodeId(3)), ..Self::rejoin() }
     }
 
-    /// More than can be tried: several transactions on the same rows, and nodes that die and start again.
+    /// More than can be tried: several transactions on the same rows, and nodes that die and start again. Most seeds have only some of that, and get further
+    /// into it.
     #[must_use]
     pub fn drawn(seed: u64) -> Self {
         let mut prng = Prng::new(seed ^ 0x3a11_0a1d);
+        match seed % 4 {
+            0 => Self::drawn_takeovers(&mut prng),
+            1 => Self::drawn_stack(&mut prng),
+            2 => Self::drawn_slices(&mut prng),
+            _ => Self::drawn_mixed(&mut prng),
+        }
+    }
+
+    /// One transaction in several partitions, and as many deaths as the replicas bear.
+    fn drawn_takeovers(prng: &mut Prng) -> Self {
+        let nodes = [3, 3, 4][prng.index(3)];
+        let node = |prng: &mut Prng| u16::try_from(1 + prng.below(u64::from(nodes))).unwrap_or(1);
+        let writes = (0..2 + prng.index(2)).map(|_| Write::Change(node(prng))).collect();
+        let restarts = u8::from(prng.chance(1, 2));
+        let crashes = u8::try_from(nodes).unwrap_or(3) - 1 + restarts;
+        Self { nodes, writes, crashes, restarts, ..Self::default() }
+    }
+
+    /// Several transactions on one row, each behind the other, and a death or two.
+    fn drawn_stack(prng: &mut Prng) -> Self {
+        let nodes = [3, 3, 4][prng.index(3)];
+        let other = Other {
+            locks: Vec::new(),
+            mode: LockMode::Exclusive,
+            rows: vec![0],
+            home: SQL_NODE,
+            manner: Manner::Patient,
+        };
+        let others = vec![other; 1 + prng.index(3)];
+        let crashes = u8::try_from(1 + prng.below(2)).unwrap_or(1);
+        let restarts = u8::from(prng.chance(1, 3));
+        Self { nodes, writes: vec![Write::Change(1)], others, crashes, restarts, ..Self::default() }
+    }
+
+    /// A transaction of several rows that are published one by one, and nodes that die and join meanwhile.
+    fn drawn_slices(prng: &mut Prng) -> Self {
+        let nodes = [2, 3][prng.index(2)];
+        let mut writes = vec![Write::Change(1); 3];
+        writes[prng.index(3)] = Write::Delete(1);
+        if prng.chance(1, 3) {
+            writes.push(Write::Change(2));
+        }
+        let joins = prng.chance(1, 2).then_some(NodeId(nodes));
+        let ahead_rows = [1, 1_000][prng.index(2)];
+        let sizes = Some(Sizes { at_once: 1, ahead_rows });
+        let crashes = u8::try_from(prng.below(3)).unwrap_or(1);
+        Self { nodes, writes, crashes, restarts: crashes, joins, sizes, ..Self::default() }
+    }
+
+    fn drawn_mixed(prng: &mut Prng) -> Self {
         let nodes = [2, 3, 3, 4][prng.index(4)];
         let node = |prng: &mut Prng| u16::try_from(1 + prng.below(u64::from(nodes))).unwrap_or(1);
         let mut writes: Vec<Write> = (0..1 + prng.index(3))
-            .map(|_| [Write::Change, Write::Change, Write::Delete][prng.index(3)](node(&mut prng)))
+            .map(|_| [Write::Change, Write::Change, Write::Delete][prng.index(3)](node(prng)))
             .collect();
         let home = |prng: &mut Prng| if prng.chance(1, 3) { NodeId(node(prng)) } else { SQL_NODE };
         let manner = |prng: &mut Prng| {
@@ -174,13 +225,13 @@ impl Plan {
             if rows.is_empty() {
                 rows.push(prng.index(writes.len()));
             }
-            let (home, manner) = (home(&mut prng), manner(&mut prng));
+            let (home, manner) = (home(prng), manner(prng));
             others.push(Other { locks: Vec::new(), mode: LockMode::Exclusive, rows, home, manner });
         }
         if prng.chance(1, 2) {
             // Two of which only one may be done: each looks whether the other's row is as it was, and then changes its own.
             let (one, two) = (writes.len(), writes.len() + 1);
-            writes.extend([Write::Leave(node(&mut prng)), Write::Leave(node(&mut prng))]);
+            writes.extend([Write::Leave(node(prng)), Write::Leave(node(prng))]);
             let (mode, third) = ([LockMode::Shared, LockMode::Exclusive][prng.index(2)], writes.len());
             let has_third = prng.chance(1, 2);
             if has_third {
@@ -190,7 +241,7 @@ impl Plan {
             for (own, other) in [(one, two), (two, one)] {
                 let mut locks = vec![other];
                 locks.extend((has_third && other == two).then_some(third));
-                let (home, manner) = (home(&mut prng), manner(&mut prng));
+                let (home, manner) = (home(prng), manner(prng));
                 others.push(Other { locks, mode, rows: vec![own], home, manner });
             }
         }
