@@ -338,7 +338,9 @@ impl Ldm {
                 Some(_) => {}
                 None if applied.coordinator.is_none() && !is_undecided => {
                     let has_consumed = |place: &(ViewNumber, Sequence)| {
+                        // Who is still being copied to may lack what an older stream left undecided: it was about to be replicated to it.
                         let oldest = report.streams.first().map(|(view, _)| *view);
+                        let oldest = oldest.filter(|_| report.is_copied);
                         let oldest = oldest.filter(|_| report.is_copied);
                         let of_stream = report.streams.iter().find(|(view, _)| *view == place.0);
                         is_consumed(oldest, of_stream.map(|(_, consumed)| *consumed), *place)
