@@ -341,7 +341,6 @@ impl Ldm {
                         // Who is still being copied to may lack what an older stream left undecided: it was about to be replicated to it.
                         let oldest = report.streams.first().map(|(view, _)| *view);
                         let oldest = oldest.filter(|_| report.is_copied);
-                        let oldest = oldest.filter(|_| report.is_copied);
                         let of_stream = report.streams.iter().find(|(view, _)| *view == place.0);
                         is_consumed(oldest, of_stream.map(|(_, consumed)| *consumed), *place)
                     };
