@@ -52,6 +52,9 @@ struct World {
     now: u64,
 }
 
+/// What a block is given.
+type Input<'a> = Box<dyn FnOnce(&mut Membership, Now, &mut Outputs<()>) + 'a>;
+
 impl World {
     /// All start with empty disks; `seed` decides what the founding is called.
     fn start(seed: u8) -> Self {
@@ -87,7 +90,7 @@ impl World {
         self.apply(id, Box::new(input));
     }
 
-    fn apply(&mut self, id: NodeId, input: Box<dyn FnOnce(&mut Membership, Now, &mut Outputs<()>) + '_>) {
+    fn apply(&mut self, id: NodeId, input: Input<'_>) {
         let now = Now { monotonic: Instant(self.now), wall: WallTime(0) };
         let mut outputs = Outputs::default();
         let node = self.node(id);
