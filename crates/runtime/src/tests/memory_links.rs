@@ -190,11 +190,11 @@ fn a_peer_that_misuses_shared_memory_loses_its_links_only() {
         actor.say(encode_ring_mark);
         actor.expect_mark();
         actor.ask(Some(&mut rings), number);
-        let refused = node.runtime().counters().strangers_refused;
+        let refused = node.runtime().counters().links_refused;
         misuse(&actor, &mut rings);
         rings.wake_reader();
         assert_eq!(actor.next(), None, "the link is closed");
-        assert_eq!(node.runtime().counters().strangers_refused, refused + 1);
+        assert_eq!(node.runtime().counters().links_refused, refused + 1);
         assert_eq!(served.ask("echo still here"), "still here");
     }
 }
