@@ -51,12 +51,12 @@ use prepared::PreparedStatement;
 use probe_log::ProbeLog;
 use protocol::module::ConnectionAction;
 use protocol::signal::{Probe, RequestId};
-use protocol::{ConnectionId, ConnectionKind, ModuleKind, ReceiveBuffer, Signal, SqlError, View};
+use protocol::{Address, ConnectionId, ConnectionKind, ModuleKind, ReceiveBuffer, Signal, SqlError, View};
 use running::Running;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use stdx::{Duration, FixedMap, Instant};
-use types::{NodeId, TransactionId, Value};
+use types::{NodeId, PartitionId, TransactionId, Value};
 
 /// Bytes that wait while a statement runs; above it reading stops.
 const PENDING_MAX: usize = 128 * 1024;
@@ -657,16 +657,11 @@ impl Session {
         self.abandon(env);
     }
 
-    /// Nobody will hear what became of a commit that is under way: nobody need keep it.
-    fn waive_outcome(&self, env: &mut Environment<'_>) {
-        let Some(transaction) = self.core.transaction.id().filter(|_| self.core.inbox.has_commit()) else {
-            return;
-        };
-        match (self.core.inbox.commit_waits_at(), self.core.transaction.only_participant()) {
-            (Some(tc), _) if tc.kind == ModuleKind::Tc => env.confirm_to_coordinator(tc, transaction),
-            (to, Some(partition)) => env.confirm_to_primary(to.map(|to| to.node), partition, transaction),
-            (_, None) => {}
-        }
+    /// The commit that is under way, if there is one.
+    fn commit_under_way(&self) -> Option<CommitUnderWay> {
+        let transaction = self.core.transaction.id().filter(|_| self.core.inbox.has_commit())?;
+        let (to, participant) = (self.core.inbox.commit_waits_at(), self.core.transaction.only_participant());
+        Some(CommitUnderWay { transaction, to, participant })
     }
 
     /// Drops the statement that runs and aborts the transaction, unless its commit is on its way.
@@ -681,16 +676,37 @@ impl Session {
             running.abandon(env);
         }
         self.queue.clear();
-        self.waive_outcome(env);
+        let under_way = self.commit_under_way();
         if is_committing {
             self.core.transaction.end()
         } else {
             self.core.transaction.abort(env)
         }
+        // (Behind the abort, which drops a request that has not begun: what is left is held at its primary.)
+        waive_outcome(env, under_way);
         self.core.inbox.forget_all();
         self.core.memory.release_all();
         self.pending = Vec::new();
         self.statements = FixedMap::default();
         self.named_statements = NamedStatements::default();
+    }
+}
+
+/// A commit whose answer has not come.
+struct CommitUnderWay {
+    transaction: TransactionId,
+    /// Who was asked for it.
+    to: Option<Address>,
+    /// The only participant.
+    participant: Option<PartitionId>,
+}
+
+/// Nobody will hear what becomes of a commit: nobody need keep it.
+fn waive_outcome(env: &mut Environment<'_>, under_way: Option<CommitUnderWay>) {
+    let Some(CommitUnderWay { transaction, to, participant }) = under_way else { return };
+    match (to, participant) {
+        (Some(tc), _) if tc.kind == ModuleKind::Tc => env.confirm_to_coordinator(tc, transaction),
+        (to, Some(partition)) => env.confirm_to_primary(to.map(|to| to.node), partition, transaction),
+        (_, None) => {}
     }
 }

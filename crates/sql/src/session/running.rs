@@ -17,8 +17,8 @@
 //! transaction is aborted); an unknown outcome is never called an error that may be retried: 1180, and the connection closes.
 #![expect(clippy::wildcard_enum_match_arm, reason = "plans and answers that are not named are treated alike")]
 
-use super::Session;
 use super::point::Answered;
+use super::{Session, waive_outcome};
 use crate::ddl_job::DdlRun;
 use crate::environment::Environment;
 use crate::execute::commit::{CommitRun, CommitStart, start_commit};
@@ -301,7 +301,7 @@ impl Session {
                     return None;
                 }
                 // (Of a DDL statement: what its commit makes public, the next one finds in its journal.)
-                self.waive_outcome(env);
+                waive_outcome(env, self.commit_under_way());
                 running.abandon(env);
                 running.stage = None;
                 return self.undo(env, running, After::Report(killed));
