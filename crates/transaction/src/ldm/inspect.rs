@@ -110,9 +110,6 @@ impl Ldm {
             .keys()
             .for_each(|transaction| add("has readers that wait for", transaction.to_string()));
         self.askers.keys().for_each(|place| add("is asked about", format!("{place:?}")));
-        self.outcomes
-            .iter()
-            .for_each(|(place, marker)| add("keeps the outcome of", format!("{place:?} {marker:?}")));
         for (partition, state) in &self.partitions {
             if !state.takeover.is_settled() || !state.pending.is_empty() {
                 add("is taking over", format!("{partition}: {state:?}"));
