@@ -339,6 +339,11 @@ impl DdlRun {
             self.check(Box::new(StepWrite { expected: version, version, writes: Vec::new() }), cx)?;
             return Ok(None);
         };
+        if cx.env.module.map.schema.version != self.version {
+            // A commit of whoever left was decided since the journal was read: the tables are newer than what that says.
+            self.read_catalogue(cx)?;
+            return Ok(None);
+        }
         let ids = self.journal.ids().ok_or_else(|| damaged(system::IDS))?;
         let Some(maker) = self.lock else {
             return Err(Failure::Error(SqlError::deadlock("the DDL lock is lost")));
