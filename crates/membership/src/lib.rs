@@ -19,6 +19,7 @@
 //! - a data node is a member only as the process start that the view names, because its rows exist nowhere else: one that a view leaves out ends at
 //!   once, and one that starts while the cluster runs is taken in by a view as *joining*, by another one as in sync when it has all rows;
 //! - members whose connection broke go on in a newer view, or one of them leaves: signals were lost with it, and only a view sends them again;
+//! - primaries move in a view that is about nothing else, when all members are connected: they are handed over (`transaction::ldm::handover`);
 //! - views change only by compare-and-set, and only to viable ones (I5): `succession`.
 //!
 //! Deliberately not here: what modules do in a view change (`node`, `transaction`), and copying rows to a node that comes back.
@@ -39,7 +40,7 @@ use protocol::control::{Command, ControlMessage, GroupId, VoterPlace};
 use protocol::heartbeat::Heartbeat;
 use protocol::lease::Lease;
 use protocol::module::{Counts, EXIT_LEFT_OUT, EXIT_REFUSED};
-use protocol::signal::JoinRequest;
+use protocol::signal::{JoinRequest, LeaveStep};
 use protocol::{Address, Envelope, NodeInfo, NodeRole, Outputs, RequestToRuntime, Severity, Signal, View};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -52,6 +53,10 @@ const JOIN_RETRY: Duration = Duration::from_millis(100);
 const RENEW_RETRY: Duration = Duration::from_millis(200);
 /// How soon a view without a life that has ended is asked for again.
 const DROP_LIVES_RETRY: Duration = Duration::from_millis(200);
+/// How long a view with uneven primaries has been there when they are spread.
+const SPREAD_PAUSE: Duration = Duration::from_millis(500);
+/// How soon a view for a node that is about to stop is asked for again.
+const LEAVE_RETRY: Duration = Duration::from_millis(50);
 /// Most copies of the control log.
 const VOTERS_MAX: usize = 5;
 /// A snapshot takes the place of more entries than these.
@@ -176,6 +181,11 @@ pub struct Membership {
     broken: BTreeSet<NodeId>,
     /// One of them is back: what was lost with the connection is repaired by a view with the same members, which is asked for then.
     renew_at: Option<Instant>,
+    /// This node is about to stop, or was: what it asks for, and when it does so again.
+    leaving: Option<LeaveStep>,
+    leave_at: Option<Instant>,
+    /// When primaries are spread over all members, if this node leads the control log.
+    spread_at: Option<Instant>,
     /// The newest view is not handed to `main` yet.
     is_install_due: bool,
     /// For the log of the node: how long the next view takes.
@@ -206,6 +216,9 @@ impl Membership {
             caught_up: None,
             broken: BTreeSet::new(),
             renew_at: None,
+            leaving: None,
+            leave_at: None,
+            spread_at: None,
             is_install_due: false,
             want: Want::default(),
             is_ending: false,
@@ -225,7 +238,7 @@ impl Membership {
         let log = self.log.as_ref().map(ControlLog::deadline);
         let detector = self.detector.as_ref().map(Detector::deadline);
         let install = self.is_install_due.then(|| self.install_at());
-        [self.join_at, self.renew_at, install, log, detector]
+        [self.join_at, self.renew_at, self.leave_at, self.spread_at, install, log, detector]
             .into_iter()
             .flatten()
             .min()
@@ -291,9 +304,19 @@ impl Membership {
         }
         if self.renew_at.is_some_and(|at| at <= now.monotonic) {
             self.renew_at = Some(now.monotonic + RENEW_RETRY);
-            let next = Arc::new(succession::renewed(&self.view));
-            self.with_log(now, outputs, |log, todo| log.propose(Command::ChangeView { next }, todo));
+            self.propose(now, succession::renewed(&self.view), outputs);
         }
+        if self.leave_at.is_some_and(|at| at <= now.monotonic) {
+            self.ask_to_leave(now, outputs);
+        }
+        if self.spread_at.is_some_and(|at| at <= now.monotonic) {
+            self.spread_primaries(now, outputs);
+        }
+    }
+
+    fn propose<S>(&mut self, now: Now, next: View, outputs: &mut Outputs<S>) {
+        let next = Arc::new(next);
+        self.with_log(now, outputs, |log, todo| log.propose(Command::ChangeView { next }, todo));
     }
 
     /// The links to a node are up.
@@ -367,6 +390,10 @@ impl Membership {
             }
             Signal::ViewWanted => self.hand_on_view(from, outputs),
             Signal::Voters { applied, voters } => self.learn_voters(applied, voters, outputs),
+            Signal::Leaving { step } if envelope.from == Address::main(self.config.node) => {
+                self.leaving = Some(step);
+                self.ask_to_leave(now, outputs);
+            }
             _ => {}
         }
     }
@@ -535,7 +562,9 @@ impl Membership {
             return;
         }
         self.view = view;
+        self.spread_at = Some(now.monotonic + SPREAD_PAUSE);
         self.enter_view(now, outputs);
+        self.ask_to_leave(now, outputs);
     }
 
     /// Views of another founding are void. For a node without a copy of the log one says that its cluster is gone: who hands on views has a copy, or
@@ -563,6 +592,36 @@ impl Membership {
         true
     }
 
+    /// Asks for what this node, which is about to stop, needs next, until the view has it.
+    fn ask_to_leave<S>(&mut self, now: Now, outputs: &mut Outputs<S>) {
+        let node = self.config.node;
+        let next = match self.leaving {
+            Some(LeaveStep::HandOver) => succession::with_leaving(&self.view, node),
+            Some(LeaveStep::Stay) => succession::with_staying(&self.view, node),
+            Some(LeaveStep::Leave { .. }) => succession::without(&self.view, &[node]),
+            None => None,
+        };
+        self.leave_at = next.is_some().then(|| now.monotonic + LEAVE_RETRY);
+        if let Some(next) = next {
+            self.propose(now, next, outputs);
+        }
+    }
+
+    /// Primaries are uneven since a node came back: the leader of the control log has them handed over.
+    fn spread_primaries<S>(&mut self, now: Now, outputs: &mut Outputs<S>) {
+        let view = Arc::clone(&self.view);
+        let leads = self.log.as_ref().and_then(ControlLog::role).is_some_and(|(.., leads)| leads);
+        let next = succession::with_spread_primaries(&view);
+        self.spread_at = next.is_some().then(|| now.monotonic + SPREAD_PAUSE);
+        let is_here = |node: &NodeId| *node == self.config.node || self.up.contains(node);
+        let is_calm =
+            view.groups.iter().all(|group| group.joining.is_empty() && group.in_sync.iter().all(is_here));
+        if let Some(next) = next.filter(|_| is_calm && leads) {
+            outputs.event(Severity::Info, "primaries are spread over all members");
+            self.propose(now, next, outputs);
+        }
+    }
+
     /// Whether the view has this node, as this process start.
     fn is_in_view(&self) -> bool {
         let node = self.config.node;
@@ -580,7 +639,12 @@ impl Membership {
         if !self.is_in_view() {
             if self.detector.is_some() && !mutants::is(Mutant::LeftOutStays) {
                 let text = format!("view {} leaves node {} out: it ends", self.view.number, self.config.node);
-                self.end(EXIT_LEFT_OUT, &text, outputs);
+                match self.leaving {
+                    Some(LeaveStep::Leave { exit_code }) => self.end(exit_code, &text, outputs),
+                    Some(LeaveStep::HandOver | LeaveStep::Stay) | None => {
+                        self.end(EXIT_LEFT_OUT, &text, outputs);
+                    }
+                }
             }
             return self.ask_to_be_copied_to(now, outputs);
         }

@@ -7,7 +7,8 @@
 //!   up, and that the members have confirmed that they need it, is what the proposer must know.)
 //! - a member that stays in sync stays in the same life: rows of an earlier process start exist nowhere;
 //! - the founding stays;
-//! - a partition's group and rank never change: they say which `ldm` of a node owns it.
+//! - a partition's group and rank never change: they say which `ldm` of a node owns it;
+//! - a primary moves *by hand-over*, to the same line (`since`), only from a member that stays in sync; else a new line begins.
 //!
 //! Deliberately not here: adding replica groups (they need their own steps), and who is suspected (`detector`).
 
@@ -47,6 +48,14 @@ pub fn check(view: &View, next: &View, lives: &BTreeMap<NodeId, Incarnation>) ->
     }
     for (before, after) in view.groups.iter().zip(&next.groups) {
         check_group(view, next, before, after)?;
+    }
+    for (before, after) in view.partitions.iter().zip(&next.partitions) {
+        let group = next.groups.get(usize::from(after.group)).ok_or(Illegal::Malformed)?;
+        let is_same_line = after.since == before.since && group.in_sync.contains(&before.primary);
+        let is_new_line = after.since == next.number && after.primary != before.primary;
+        if !is_same_line && !is_new_line {
+            return Err(Illegal::Malformed);
+        }
     }
     if next.is_well_formed() { Ok(()) } else { Err(Illegal::Malformed) }
 }
@@ -99,6 +108,26 @@ pub fn without(view: &View, gone: &[NodeId]) -> Option<View> {
         if !group.in_sync.contains(&place.primary) {
             let heir = least_busy(&next, usize::from(place.group));
             next.partitions[index].primary = heir;
+            next.partitions[index].since = next.number;
+        }
+    }
+    next.leaving.retain(|node| !gone.contains(node));
+    Some(next)
+}
+
+/// The view in which a node that is about to stop leads nothing and gets nothing; its partitions are handed over. None if there is nobody to
+/// take one of them, or it is so already.
+#[must_use]
+pub fn with_leaving(view: &View, node: NodeId) -> Option<View> {
+    let mut next = follow(view);
+    if view.leaving.contains(&node) || !view.is_member(node) {
+        return None;
+    }
+    next.leaving.push(node);
+    for index in 0..next.partitions.len() {
+        let place = next.partitions[index];
+        if place.primary == node {
+            next.partitions[index].primary = least_busy_of(&next, usize::from(place.group), true)?;
         }
     }
     Some(next)
@@ -144,21 +173,37 @@ pub fn with_in_sync(view: &View, node: NodeId) -> Option<View> {
     is_joining.then_some(next)
 }
 
-/// The view in which primaries are spread evenly over in-sync members; None if they are.
+/// The view in which a node that was about to stop stays, and gets its share of primaries again; None if it was not.
+#[must_use]
+pub fn with_staying(view: &View, node: NodeId) -> Option<View> {
+    if !view.leaving.contains(&node) {
+        return None;
+    }
+    let mut next = follow(view);
+    next.leaving.retain(|leaving| *leaving != node);
+    spread(&mut next);
+    Some(next)
+}
+
+/// The view in which primaries are spread evenly over in-sync members that stay; None if they are.
 #[must_use]
 pub fn with_spread_primaries(view: &View) -> Option<View> {
     let mut next = follow(view);
-    for group in 0..next.groups.len() {
-        while let Some((partition, heir)) = one_to_move(&next, group) {
-            next.partitions[partition].primary = heir;
+    spread(&mut next);
+    (next.partitions != view.partitions).then_some(next)
+}
+
+fn spread(view: &mut View) {
+    for group in 0..view.groups.len() {
+        while let Some((partition, heir)) = one_to_move(view, group) {
+            view.partitions[partition].primary = heir;
         }
     }
-    (next.partitions != view.partitions).then_some(next)
 }
 
 /// A partition of the busiest member that the least busy one should lead.
 fn one_to_move(view: &View, group: usize) -> Option<(usize, NodeId)> {
-    let heir = least_busy(view, group);
+    let heir = least_busy_of(view, group, true)?;
     let busiest = *view.groups[group].in_sync.iter().max_by_key(|node| primaries(view, group, **node))?;
     if primaries(view, group, busiest) <= primaries(view, group, heir) + 1 {
         return None;
@@ -169,9 +214,16 @@ fn one_to_move(view: &View, group: usize) -> Option<(usize, NodeId)> {
 }
 
 fn least_busy(view: &View, group: usize) -> NodeId {
-    let members = &view.groups[group].in_sync;
-    stdx::require!(!members.is_empty(), "a group without in-sync members");
-    members.iter().min_by_key(|node| primaries(view, group, **node)).copied().unwrap_or(NodeId(0))
+    stdx::require!(!view.groups[group].in_sync.is_empty(), "a group without in-sync members");
+    // Rather one that is about to stop than nobody.
+    let heir = least_busy_of(view, group, true).or_else(|| least_busy_of(view, group, false));
+    heir.unwrap_or(NodeId(0))
+}
+
+fn least_busy_of(view: &View, group: usize, stays: bool) -> Option<NodeId> {
+    let members = view.groups[group].in_sync.iter();
+    let members = members.filter(|node| !stays || !view.leaving.contains(node));
+    members.min_by_key(|node| primaries(view, group, **node)).copied()
 }
 
 fn primaries(view: &View, group: usize, node: NodeId) -> usize {

@@ -16,6 +16,7 @@ mod information;
 mod restart_info;
 mod schema;
 mod sequences;
+mod stopping;
 
 use crate::management::{ClusterState, Management, ManagementRequest};
 use check::Check;
@@ -36,6 +37,7 @@ use sequences::Sequences;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use stdx::{Instant, Now};
+use stopping::Stopping;
 use transaction::mutants::{self, Mutant};
 use transaction::{EpochMember, EpochSignals};
 use types::{Epoch, Incarnation, NodeId, PartitionId, Schema, SchemaVersion, ViewNumber};
@@ -107,6 +109,7 @@ pub struct MainModule {
     gatherings: BTreeMap<u64, Gathering>,
     backfills: BTreeMap<u64, Backfill>,
     check: Option<Check>,
+    stopping: Option<Stopping>,
     /// Connections whose check waits for the newest catalogue.
     checks_wanted: Vec<ConnectionId>,
     next_request: u64,
@@ -150,6 +153,7 @@ impl MainModule {
             gatherings: BTreeMap::new(),
             backfills: BTreeMap::new(),
             check: None,
+            stopping: None,
             checks_wanted: Vec::new(),
             next_request: 0,
             voters: Vec::new(),
@@ -179,7 +183,7 @@ impl MainModule {
         let check = self.check.as_ref().and_then(Check::deadline);
         let waits = [self.connect_until, self.give_up_at];
         let deadlines = [self.epochs.deadline(), self.schema_reading.deadline(), check, waits[0], waits[1]];
-        deadlines.into_iter().flatten().min()
+        deadlines.into_iter().flatten().chain(self.stop_deadline()).min()
     }
 
     fn new_request(&mut self) -> RequestId {
@@ -198,6 +202,7 @@ impl MainModule {
                 self.continue_check(now, outputs);
                 self.give_up_connecting(now, outputs);
                 self.give_up_lost(now, outputs);
+                self.continue_stop(outputs);
             }
             Input::Start { .. } => {
                 self.reach(Step::Started);
@@ -217,7 +222,7 @@ impl MainModule {
                 }
             }
             Input::Report(report) => self.on_runtime_report(&report, outputs),
-            Input::StopRequested => outputs.request(RequestToRuntime::Exit(0)),
+            Input::StopRequested => self.begin_stop(0, "this process was asked to", false, outputs),
             _ => {}
         }
     }
@@ -273,10 +278,15 @@ impl MainModule {
             Signal::InfoRequest { request, table } => self.on_info_request(from, request, table, outputs),
             Signal::InfoDone { request, rows } => self.on_info_done(request, rows, outputs),
             Signal::ChecksumDone(done) => self.on_checksum_done(now, from.node, *done, outputs),
-            Signal::StopNode { reason } => {
-                outputs.event(Severity::Info, format!("stopping: {reason}"));
-                outputs.request(RequestToRuntime::Exit(0));
+            Signal::StopNode { reason, exit_code, is_alone: true } => {
+                self.begin_stop(exit_code, &reason, true, outputs);
             }
+            Signal::StopNode { reason, exit_code, is_alone: false } => {
+                outputs.event(Severity::Info, format!("stopping: {reason}"));
+                outputs.request(RequestToRuntime::Exit(exit_code));
+            }
+            Signal::StoodDown => self.on_stopped(from, ModuleKind::Ldm, outputs),
+            Signal::Drained => self.on_stopped(from, ModuleKind::Sql, outputs),
             Signal::KillSession { .. } => {
                 for module in self.modules(ModuleKind::Sql) {
                     outputs.send(self.me(), module, envelope.signal.clone());
@@ -400,6 +410,7 @@ impl MainModule {
             for ldm in self.modules(ModuleKind::Ldm) {
                 outputs.send(self.me(), ldm, Signal::ViewSettled { view });
             }
+            self.continue_stop(outputs);
         }
     }
 
@@ -644,8 +655,36 @@ impl MainModule {
         for request in management.on_bytes(me, connection, buffer, &cluster, outputs) {
             match request {
                 ManagementRequest::Check => self.request_check(connection, outputs),
+                ManagementRequest::Stop { node, exit_code } => {
+                    self.request_stop(connection, node, exit_code, outputs)
+                }
             }
         }
+    }
+
+    /// A node is to stop, or to start again, while the others go on.
+    fn request_stop(
+        &mut self,
+        connection: ConnectionId,
+        node: NodeId,
+        exit_code: u8,
+        outputs: &mut Outputs<Shared>,
+    ) {
+        let text = if self.is_needed(node) {
+            format!(
+                "ERROR: node {node} may not stop: no other node in sync has its rows, so the cluster would stop; use 'shutdown' for that\n"
+            )
+        } else {
+            let reason = format!("requested at management node {}", self.config.node);
+            outputs.send(
+                self.me(),
+                Address::main(node),
+                Signal::StopNode { reason, exit_code, is_alone: true },
+            );
+            let what = if exit_code == 0 { "stop" } else { "restart" };
+            format!("Node {node}: {what} requested\n")
+        };
+        self.answer_management(connection, &text, outputs);
     }
 
     /// The answer to a request that took some time.

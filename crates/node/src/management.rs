@@ -1,7 +1,7 @@
 //! The management protocol: what `latsdb mgm` speaks with a management node, and how other nodes fetch their configuration.
 //!
 //! One request per line; the answer is lines of text, ended by a line with a single dot. Verbs are ndb_mgm's:
-//! `show`, `all status`, `N status`, `N stop`, `shutdown`; and ours: `check` (compare replicas) and `get config` (the text of config.ini).
+//! `show`, `all status`, `N status`, `N stop`, `N restart`, `shutdown`; and ours: `check` (compare replicas) and `get config` (the text of config.ini).
 //!
 //! A command that loses data is done only if the cluster's name is typed with it, and who did that is in the log.
 //!
@@ -11,6 +11,7 @@
 mod next_loss;
 
 use protocol::control::VoterPlace;
+use protocol::module::EXIT_LEFT_OUT;
 use protocol::{
     Address, ConnectionAction, ConnectionId, NodeRole, Outputs, ReceiveBuffer, RequestToRuntime, Severity,
     Signal, View,
@@ -39,6 +40,13 @@ pub struct ConfiguredNode {
 pub enum ManagementRequest {
     /// Compare replicas.
     Check,
+    /// Stop one node.
+    Stop {
+        /// The node.
+        node: NodeId,
+        /// What its process is to end with.
+        exit_code: u8,
+    },
 }
 
 /// What `main` knows of the cluster.
@@ -149,6 +157,10 @@ impl Management {
                 requests.push(ManagementRequest::Check);
                 continue;
             }
+            if let Some(request) = self.stop_request(&line) {
+                requests.push(request);
+                continue;
+            }
             let answer = self.answer((me, connection), &line, cluster, outputs);
             write_answer(&answer, outputs.buffer(connection));
         }
@@ -178,13 +190,7 @@ impl Management {
                 Some(node) => self.status(node, view),
                 None => format!("ERROR: no node {node} in config.ini\n"),
             },
-            [node, "stop"] => match self.find(node) {
-                Some(found) => {
-                    stop(me, found.node, outputs);
-                    format!("Node {}: stop requested\n", found.node)
-                }
-                None => format!("ERROR: no node {node} in config.ini\n"),
-            },
+            [node, "stop" | "restart"] => format!("ERROR: no node {node} that can be stopped\n"),
             ["shutdown", name] if *name == self.cluster.to_ascii_lowercase() => {
                 let who = self.clients.get(&connection).map_or("somebody", String::as_str);
                 let what = format!(
@@ -203,11 +209,20 @@ impl Management {
                 self.cluster
             ),
             ["help"] | [] => HELP.to_owned(),
-            [_, "restart"] | ["start" | "abort", "backup", ..] | ["enter" | "exit", "single", ..] => {
+            ["start" | "abort", "backup", ..] | ["enter" | "exit", "single", ..] => {
                 format!("ERROR: this version of LatsDB does not support '{line}' yet\n")
             }
             _ => format!("ERROR: unknown command '{line}'; try 'help'\n"),
         }
+    }
+
+    /// `N stop` and `N restart`, of a node that is configured and is not this one.
+    fn stop_request(&self, line: &str) -> Option<ManagementRequest> {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let [node, verb @ ("stop" | "restart")] = words.as_slice() else { return None };
+        let node = self.find(node)?.node;
+        let exit_code = if *verb == "restart" { EXIT_LEFT_OUT } else { 0 };
+        (node != self.node).then_some(ManagementRequest::Stop { node, exit_code })
     }
 
     fn find(&self, word: &str) -> Option<&ConfiguredNode> {
@@ -293,14 +308,15 @@ impl Management {
 
 fn stop(me: Address, node: NodeId, outputs: &mut Outputs<Shared>) {
     let reason = format!("requested at management node {}", me.node);
-    outputs.send(me, Address::main(node), Signal::StopNode { reason });
+    outputs.send(me, Address::main(node), Signal::StopNode { reason, exit_code: 0, is_alone: false });
 }
 
 const HELP: &str = "\
 show                 the configured nodes and whether they are connected
 all status           the state of every node
 <id> status          the state of one node
-<id> stop            stop one node; when it is started again, it gets its rows from the others
+<id> stop            stop one node: its primaries are handed over and its sessions end first
+<id> restart         the same, and its angel starts it again
 shutdown <cluster>   stop the whole cluster; all rows are lost, so its name must be typed
 check                compare the replicas of all tables, and index entries with rows, online
 get config           the text of config.ini

@@ -266,7 +266,7 @@ impl NodeModule {
                     tc.install(map, outputs);
                 }
             }
-            Block::Ldm(ldm) => ldm.on_shared(shared, outputs),
+            Block::Ldm(ldm) => ldm.on_shared(now, shared, outputs),
             Block::Query(query) => {
                 if let Shared::Map(map) = shared {
                     query.install(map);
@@ -414,6 +414,7 @@ fn fence_of(signal: &Signal) -> Fence {
         | Signal::JoinAccepted { .. }
         | Signal::ViewInstall(_)
         | Signal::CaughtUp { .. }
+        | Signal::Leaving { .. }
         | Signal::ViewWanted
         | Signal::PeerLost { .. }
         | Signal::PeerFound { .. }
@@ -426,6 +427,10 @@ fn fence_of(signal: &Signal) -> Fence {
         | Signal::RestartProgress { .. }
         | Signal::Voters { .. }
         | Signal::StopNode { .. }
+        | Signal::StandDown
+        | Signal::StoodDown
+        | Signal::Drain { .. }
+        | Signal::Drained
         | Signal::KillSession { .. }
         | Signal::Failed { .. } => Fence::None,
         Signal::Read(_)
@@ -437,6 +442,8 @@ fn fence_of(signal: &Signal) -> Fence {
         | Signal::Abort { .. }
         | Signal::CommitOne(_)
         | Signal::OutcomeAsk { .. }
+        | Signal::Returned(_)
+        | Signal::WaitMoved { .. }
         | Signal::Coordinate(_)
         | Signal::CommitDone(_)
         | Signal::Confirm { .. }
@@ -464,6 +471,8 @@ fn fence_of(signal: &Signal) -> Fence {
         | Signal::CopyApplied { .. }
         | Signal::PartitionCopied { .. }
         | Signal::Gather(_)
+        | Signal::HandOver(_)
+        | Signal::Taken { .. }
         | Signal::RecoveryReport(_)
         | Signal::RecoveryAsk { .. }
         | Signal::EpochWanted { .. }

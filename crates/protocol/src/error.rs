@@ -50,6 +50,12 @@ impl SqlError {
         Self::new(1317, "Query execution was interrupted")
     }
 
+    /// 1053: the node is about to stop; nothing of the statement was done.
+    #[must_use]
+    pub fn shutdown() -> Self {
+        Self::new(1053, "Server shutdown in progress")
+    }
+
     /// 1118: a row is larger than any that is stored.
     #[must_use]
     pub fn row_too_large() -> Self {

@@ -66,6 +66,9 @@ pub struct ReadRequest {
     pub program: Arc<ReadProgram>,
     /// Which rows.
     pub access: Access,
+    /// With a transaction: the view in which it first asked the partition for a write or lock. What it did there for an earlier line of primaries
+    /// is lost, and so is the transaction.
+    pub began: ViewNumber,
 }
 
 /// The answer to a read.
@@ -109,6 +112,8 @@ pub struct WriteRequest {
     pub wait: LockWait,
     /// An autocommit statement with one participant carries its commit: stamp no epoch below this.
     pub commit: Option<Epoch>,
+    /// The view in which the transaction first asked the partition for a write or lock.
+    pub began: ViewNumber,
 }
 
 /// The answer to a write.
@@ -304,6 +309,150 @@ pub struct GatherReport {
     pub outcomes: Vec<(TransactionId, Option<Epoch>)>,
     /// Every row is here: an in-sync member, or a joining one that was copied to.
     pub is_copied: bool,
+    /// The member was primary, and has what was open then: it came in `HandOver` pieces before this report.
+    pub claim: Option<Claim>,
+}
+
+/// What a primary that stepped down has: the open transactions of its line.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Wire)]
+pub struct Claim {
+    /// The first view of the line.
+    pub since: ViewNumber,
+    /// The view in which this member took it over: of two claims the later one counts.
+    pub acquired: ViewNumber,
+}
+
+/// What a primary that stepped down hands to the one that follows.
+#[derive(Clone, PartialEq, Debug, Wire)]
+pub struct HandOver {
+    /// Which partition.
+    pub partition: PartitionId,
+    /// Sealed places of the last stream, in order: the new primary may lack them.
+    pub places: Vec<(ViewNumber, Replicate)>,
+    /// Open transactions. One may come in several pieces, in order.
+    pub transactions: Vec<HandedTransaction>,
+    /// Requests that wait, in the order in which they began to.
+    pub waits: Vec<HandedWait>,
+}
+
+/// An open transaction, or the next part of it.
+#[derive(Clone, PartialEq, Debug, Wire)]
+pub struct HandedTransaction {
+    /// Whose.
+    pub transaction: TransactionId,
+    /// Its session.
+    pub session: Address,
+    /// What it did, in order.
+    pub operations: Vec<HandedOperation>,
+}
+
+/// What an open transaction did.
+#[derive(Clone, PartialEq, Debug, Wire)]
+pub enum HandedOperation {
+    /// It staged a row's new bytes, or its deletion.
+    Staged(ReplicatedWrite),
+    /// It locked a key.
+    Locked {
+        /// The table.
+        table: types::TableId,
+        /// The primary key.
+        key: Box<[u8]>,
+        /// How.
+        mode: LockMode,
+    },
+}
+
+/// A request that waits, and what it has done so far.
+#[derive(Clone, PartialEq, Debug, Wire)]
+pub enum HandedWait {
+    /// A write.
+    Write {
+        /// Who asked.
+        from: Address,
+        /// What: its `wait` is the time that is left.
+        request: Box<WriteRequest>,
+        /// Of its first operations.
+        results: Vec<OperationResult>,
+        /// Warnings so far.
+        raised: Option<Box<Raised>>,
+    },
+    /// A locking read.
+    Read {
+        /// Who asked.
+        from: Address,
+        /// What.
+        request: Box<ReadRequest>,
+        /// The next key.
+        next: u32,
+        /// Rows so far.
+        rows: RowBatch,
+        /// Warnings so far.
+        raised: Option<Box<Raised>>,
+    },
+}
+
+/// A request that came to a member that is not the partition's primary any more: nothing of it was done.
+#[derive(Clone, PartialEq, Debug, Wire)]
+pub enum ReturnedRequest {
+    /// A read at the primary.
+    Read(Box<ReadRequest>),
+    /// A write.
+    Write(Box<WriteRequest>),
+    /// A commit.
+    CommitOne(Box<CommitOneRequest>),
+    /// An undoing.
+    RollbackTo {
+        /// Echoed.
+        request: RequestId,
+        /// Whose.
+        transaction: TransactionId,
+        /// Which partition.
+        partition: PartitionId,
+        /// How many operations stay.
+        operations: u32,
+    },
+    /// A question.
+    OutcomeAsk {
+        /// Echoed.
+        request: RequestId,
+        /// Whose.
+        transaction: TransactionId,
+        /// A participant with writes.
+        partition: PartitionId,
+        /// The commit was carried by a write.
+        is_write: bool,
+    },
+}
+
+impl ReturnedRequest {
+    /// Its id, and where it belongs.
+    #[must_use]
+    pub fn place(&self) -> (RequestId, PartitionId) {
+        match self {
+            Self::Read(read) => (read.request, read.partition),
+            Self::Write(write) => (write.request, write.partition),
+            Self::CommitOne(commit) => (commit.request, commit.participant.partition),
+            Self::RollbackTo { request, partition, .. } | Self::OutcomeAsk { request, partition, .. } => {
+                (*request, *partition)
+            }
+        }
+    }
+
+    /// As it was sent.
+    #[must_use]
+    pub fn into_signal(self) -> Signal {
+        match self {
+            Self::Read(read) => Signal::Read(read),
+            Self::Write(write) => Signal::Write(write),
+            Self::CommitOne(commit) => Signal::CommitOne(commit),
+            Self::RollbackTo { request, transaction, partition, operations } => {
+                Signal::RollbackTo { request, transaction, partition, operations }
+            }
+            Self::OutcomeAsk { request, transaction, partition, is_write } => {
+                Signal::OutcomeAsk { request, transaction, partition, is_write }
+            }
+        }
+    }
 }
 
 /// The newest committed version of a row.
@@ -428,6 +577,20 @@ pub enum InfoTable {
     RestartInfo,
 }
 
+/// What a data node that is about to stop asks the control plane for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Wire)]
+pub enum LeaveStep {
+    /// A view in which others lead its partitions.
+    HandOver,
+    /// It does not stop after all.
+    Stay,
+    /// A view without it; then it ends.
+    Leave {
+        /// With this exit code.
+        exit_code: u8,
+    },
+}
+
 /// A digest of the rows of a key range of one fragment (`latsdb check`).
 #[derive(Clone, PartialEq, Eq, Debug, Wire)]
 pub struct ChecksumRequest {
@@ -510,6 +673,16 @@ pub enum Signal {
         partition: PartitionId,
         /// The commit was carried by a write: answer with `WriteDone`.
         is_write: bool,
+    },
+
+    /// ldm -> session's module: ask the primary of the newer view.
+    Returned(Box<ReturnedRequest>),
+    /// Old primary -> session's module: this request waits at another one now.
+    WaitMoved {
+        /// The request.
+        request: RequestId,
+        /// Where.
+        to: Address,
     },
 
     // ---- session -> tc, and back --------------------------------------------------------------------------------------
@@ -612,6 +785,13 @@ pub enum Signal {
     // ---- takeover -----------------------------------------------------------------------------------------------------
     /// member -> primary of the new view.
     Gather(Box<GatherReport>),
+    /// Old primary -> primary of the new view, before its report.
+    HandOver(Box<HandOver>),
+    /// Back: the new primary has all of it, and the old one lets go.
+    Taken {
+        /// Which partition.
+        partition: PartitionId,
+    },
     /// primary -> recoverer.
     RecoveryReport(Box<RecoveryReport>),
     /// recoverer -> primary of a participant: report.
@@ -754,6 +934,11 @@ pub enum Signal {
         /// The view.
         view: ViewNumber,
     },
+    /// main -> membership of the same data node: it is about to stop.
+    Leaving {
+        /// How far it is.
+        step: LeaveStep,
+    },
     /// membership -> main: the links to a node are up.
     PeerFound {
         /// The node.
@@ -786,7 +971,22 @@ pub enum Signal {
     StopNode {
         /// Who asked, for the log.
         reason: String,
+        /// What the process ends with: tells its angel whether it is to be started again.
+        exit_code: u8,
+        /// The others go on: primaries and sessions leave first, and if nobody can take them, the node stays.
+        is_alone: bool,
     },
+    /// main -> its ldms, which lead nothing any more: answer when nothing is left to be handed over or answered.
+    StandDown,
+    /// Back.
+    StoodDown,
+    /// main -> its sql modules: sessions end with their transaction, or are told 1053.
+    Drain {
+        /// How long open transactions may go on; None: the node stays after all.
+        patience_ms: Option<u32>,
+    },
+    /// Back: there are no sessions any more.
+    Drained,
     /// End a client's session or its running statement.
     KillSession {
         /// The connection's id as clients see it.

@@ -62,6 +62,8 @@ pub struct PartitionPlace {
     pub primary: NodeId,
     /// The position of the partition among those of its group with the same primary: chooses the `ldm` instance on each replica.
     pub rank: u16,
+    /// The first view of this line of primaries: they handed over to each other what was open. What a transaction did here before is lost.
+    pub since: ViewNumber,
 }
 
 /// Membership and ownership.
@@ -77,6 +79,8 @@ pub struct View {
     pub groups: Vec<GroupView>,
     /// By partition id.
     pub partitions: Vec<PartitionPlace>,
+    /// Data nodes that are about to stop: they get no primaries.
+    pub leaving: Vec<NodeId>,
 }
 
 impl View {
@@ -89,6 +93,7 @@ impl View {
             nodes: Vec::new(),
             groups: Vec::new(),
             partitions: Vec::new(),
+            leaving: Vec::new(),
         }
     }
 
@@ -113,7 +118,8 @@ impl View {
         };
         let mut groups = vec![group(&data)];
         groups.extend(data.chunks(replica_count).map(group));
-        let mut partitions = vec![PartitionPlace { group: 0, primary: data[0], rank: 0 }];
+        let mut partitions =
+            vec![PartitionPlace { group: 0, primary: data[0], rank: 0, since: ViewNumber(1) }];
         for index in 0..partitions_per_node * data.len() {
             let group_count = groups.len() - 1;
             let group = 1 + index % group_count;
@@ -124,9 +130,10 @@ impl View {
                 group: narrow(group),
                 primary,
                 rank: narrow(within / replica_count),
+                since: ViewNumber(1),
             });
         }
-        Self { number: ViewNumber(1), founding, nodes, groups, partitions }
+        Self { number: ViewNumber(1), founding, nodes, groups, partitions, leaving: Vec::new() }
     }
 
     /// Whether its parts fit together, whatever came before: nodes in order, members that are replicas, each counted once, primaries in sync.
@@ -147,6 +154,7 @@ impl View {
         self.nodes.is_sorted_by(|left, right| left.node < right.node)
             && self.groups.iter().all(is_group)
             && self.partitions.iter().all(is_place)
+            && self.leaving.iter().all(|node| self.is_member(*node))
             && self.groups.iter().flat_map(|group| &group.replicas).all(|node| self.node(*node).is_some())
     }
 
@@ -154,6 +162,12 @@ impl View {
     #[must_use]
     pub fn is_member(&self, node: NodeId) -> bool {
         self.groups.first().is_some_and(|group| group.in_sync.contains(&node))
+    }
+
+    /// Whether what a transaction did in a partition since it began there, in a view, is lost by this view.
+    #[must_use]
+    pub fn is_lost(&self, partition: PartitionId, began: ViewNumber) -> bool {
+        self.place(partition).is_none_or(|place| began < place.since)
     }
 
     /// Whether a data node holds rows of this view: it is in sync, or being copied to.

@@ -119,6 +119,7 @@ fn reads() -> Vec<Signal> {
                 context: context(),
             }),
             access,
+            began: ViewNumber(6),
         }))
     };
     let scan = Access::Scan {
@@ -191,6 +192,7 @@ fn writes() -> Vec<Signal> {
             operations,
             wait: LockWait::NoWait,
             commit: Some(EPOCH),
+            began: ViewNumber(6),
         })),
         done(Ok(WriteSummary {
             results,
@@ -288,6 +290,7 @@ fn takeover() -> Vec<Signal> {
         undecided: vec![undecided],
         outcomes: vec![(TRANSACTION, Some(EPOCH)), (TransactionId(6), None)],
         is_copied: true,
+        claim: Some(Claim { since: ViewNumber(2), acquired: ViewNumber(3) }),
     };
     let copied = CopiedRow { table: TABLE.id, key: [1].into(), row: [2, 2].into(), epoch: EPOCH };
     let copied_outcome =
@@ -322,10 +325,33 @@ fn takeover() -> Vec<Signal> {
         Signal::PartitionCopied { partition: PARTITION },
         Signal::CaughtUp { view: ViewNumber(4) },
         Signal::Gather(Box::new(gather)),
+        Signal::HandOver(Box::new(hand_over())),
+        Signal::Taken { partition: PARTITION },
+        Signal::Returned(Box::new(ReturnedRequest::RollbackTo {
+            request: REQUEST,
+            transaction: TRANSACTION,
+            partition: PARTITION,
+            operations: 3,
+        })),
+        Signal::WaitMoved { request: REQUEST, to: Address::new(NodeId(2), ModuleKind::Ldm, 1) },
         Signal::RecoveryAsk { transaction: TRANSACTION, partition: PARTITION, participants: participants() },
     ];
     signals.extend(states.map(|state| Signal::RecoveryReport(Box::new(report(state)))));
     signals
+}
+
+fn hand_over() -> HandOver {
+    let write = ReplicatedWrite { table: TABLE, key: [1].into(), row: None };
+    let key = [2].into();
+    let transaction = HandedTransaction {
+        transaction: TRANSACTION,
+        session: Address::new(NodeId(2), ModuleKind::Sql, 1),
+        operations: vec![
+            HandedOperation::Staged(write),
+            HandedOperation::Locked { table: TABLE.id, key, mode: LockMode::Shared },
+        ],
+    };
+    HandOver { partition: PARTITION, places: Vec::new(), transactions: vec![transaction], waits: Vec::new() }
 }
 
 fn control() -> Vec<Signal> {
@@ -384,7 +410,12 @@ fn control() -> Vec<Signal> {
         Signal::PeerFound { node: NodeId(2) },
         Signal::PeerLost { node: NodeId(2), incarnation: Incarnation(3) },
         Signal::InfoDone { request: REQUEST, rows: vec![every_value()] },
-        Signal::StopNode { reason: "asked".into() },
+        Signal::Leaving { step: LeaveStep::Leave { exit_code: 3 } },
+        Signal::StandDown,
+        Signal::StoodDown,
+        Signal::Drain { patience_ms: Some(4) },
+        Signal::Drained,
+        Signal::StopNode { reason: "asked".into(), exit_code: 3, is_alone: true },
         Signal::KillSession { connection: 9, query_only: true },
         Signal::Checksum(Box::new(ChecksumRequest {
             request: REQUEST,

@@ -25,6 +25,13 @@ pub enum Answer {
     Lost,
 }
 
+/// In [`Client::complaints`]: the connection broke while a statement was under way.
+pub const LOST: &str = "the connection is lost";
+
+/// Texts of errors that a statement has only because something in the cluster was lost or moved.
+const COMPLAINTS: [&str; 5] =
+    ["view has changed", "is lost", "has no primary", "has lost the transaction", "could not be undone"];
+
 /// What a script wants.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Action {
@@ -60,6 +67,8 @@ pub struct Client {
     is_closing: bool,
     /// When it is run next, whatever arrives before.
     wake_at: Option<u64>,
+    /// Errors that a statement has only because something in the cluster was lost or moved, and of which node's session.
+    complaints: Vec<(NodeId, String)>,
     /// If somebody wants to know: what it heard last, and what it did then.
     pub exchange: Option<String>,
 }
@@ -94,6 +103,7 @@ impl Client {
             is_finished: false,
             is_closing: false,
             wake_at: None,
+            complaints: Vec::new(),
             exchange: None,
         }
     }
@@ -102,6 +112,12 @@ impl Client {
     #[must_use]
     pub fn script(&self) -> &dyn Script {
         self.script.as_ref()
+    }
+
+    /// What no client should hear while nothing but planned moves goes on.
+    #[must_use]
+    pub fn complaints(&self) -> &[(NodeId, String)] {
+        &self.complaints
     }
 
     /// Where it stands, for a report.
@@ -161,8 +177,10 @@ impl Client {
 
     /// The connection with this serial number is gone.
     pub fn lose(&mut self, serial: u32) {
-        if serial == self.serial && self.connection.is_some() {
-            self.connection = None;
+        if serial == self.serial
+            && let Some(connected) = self.connection.take()
+        {
+            self.complaints.push((connected.link.module.node, LOST.to_owned()));
             self.pending = Some(Answer::Lost);
         }
     }
@@ -198,6 +216,11 @@ impl Client {
     /// Reads answers and lets the script go on; gives a time at which it wants to be run again.
     pub fn run(&mut self, now: u64, prng: &mut Prng) -> Option<u64> {
         let answer = self.next_answer()?;
+        if let (Answer::Error(code, text), Some(connected)) = (&answer, &self.connection)
+            && (matches!(code, 1180 | 1297) || COMPLAINTS.iter().any(|complaint| text.contains(complaint)))
+        {
+            self.complaints.push((connected.link.module.node, text.clone()));
+        }
         let heard = self.exchange.is_some().then(|| format!("{answer:?}"));
         let action = self.script.next(now, prng, answer);
         self.exchange = heard.map(|heard| format!("{heard} -> {action:?}"));

@@ -18,7 +18,10 @@ use crate::workload::renames::{NameReader, Renamer};
 use crate::workload::schema::{RowChanger, SchemaChanger};
 use crate::workload::setup::Setup;
 use crate::workload::uniques::{self, Uniques};
-use crate::world::{Disruption, FaultPoint, MANAGEMENT, MARKER_TIME, SIGNALS, STEPS, Shape, Step, World};
+use crate::world::{
+    Disruption, FaultPoint, HAND_OVER_SIGNALS, MANAGEMENT, MARKER_TIME, SIGNALS, STEPS, Shape, Step, World,
+};
+use protocol::signal::LeaveStep;
 use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet};
 use stdx::Prng;
@@ -75,6 +78,8 @@ pub struct Scenario {
     pub changes_through_last: bool,
     /// What happens to data nodes while clients work, each some virtual milliseconds after the one before.
     pub faults: Vec<(u64, Fault)>,
+    /// Nothing happens but what operators plan: no statement may fail for it.
+    pub is_planned: bool,
     /// Disruptions that end by themselves, each at its virtual millisecond of the work.
     pub disruptions: Vec<(u64, Disruption)>,
     /// Something goes wrong at a signal.
@@ -90,6 +95,12 @@ pub enum Fault {
     Crash(NodeId),
     /// It starts as another life, if it is dead.
     Start(NodeId),
+    /// It hands its primaries over.
+    HandOver(NodeId),
+    /// It gets its share of primaries again.
+    Stay(NodeId),
+    /// It is asked to stop, if its group keeps a member in sync.
+    Stop(NodeId),
 }
 
 /// What half of the seeds have.
@@ -168,6 +179,7 @@ impl Scenario {
             rounds: 4,
             changes_through_last: false,
             faults,
+            is_planned: false,
             disruptions: Vec::new(),
             point: None,
             extras: Extras::default(),
@@ -214,6 +226,9 @@ impl Scenario {
         if prng.chance(1, 4) {
             let (signal, step) = (SIGNALS[prng.index(SIGNALS.len())], STEPS[prng.index(STEPS.len())]);
             scenario.add_point(signal, step);
+        }
+        if replicas > 1 && Prng::new(seed ^ 0x0a4d_0fe5).chance(1, 2) {
+            scenario.draw_hand_overs();
         }
         scenario
     }
@@ -411,6 +426,44 @@ impl Scenario {
         let skip = [0, prng.below(4), prng.below(40)][prng.index(3)];
         let restart_ms = if prng.chance(3, 4) { 1 + prng.below(20) } else { 0 };
         self.point = Some(FaultPoint { signal, step, skip, restart_ms });
+    }
+
+    /// Primaries move while clients work: between the faults and often a moment before one, or with nothing else that happens. (From a generator of its
+    /// own: what else a seed means does not depend on it.)
+    fn draw_hand_overs(&mut self) {
+        let mut prng = Prng::new(self.seed ^ 0x7a4d_0fe6);
+        let data_nodes = u64::from(self.shape.data_nodes);
+        self.is_planned = prng.chance(1, 3);
+        if self.is_planned {
+            self.faults.clear();
+            self.disruptions.clear();
+            self.point = None;
+            (self.extras.cuts, self.extras.restarts, self.extras.killer) = (false, 0, false);
+        }
+        let draw_node = |prng: &mut Prng| NodeId(u16::try_from(1 + prng.below(data_nodes)).unwrap_or(1));
+        // One node after the other stops, if others are not out of reach just then.
+        let stops = if self.disruptions.is_empty() { prng.below(data_nodes + 1) } else { 0 };
+        let first = draw_node(&mut prng).0;
+        for stop in 0..u16::try_from(stops).unwrap_or(0) {
+            let node = NodeId(1 + (first + stop) % self.shape.data_nodes);
+            self.faults.push((prng.below(60), Fault::Stop(node)));
+            self.faults.push((300 + prng.below(700), Fault::Start(node)));
+        }
+        // (Whose others are about to stop, too, ends at once: nobody plans that.)
+        let moves = if self.is_planned && stops > 0 { 0 } else { 1 + prng.below(6) };
+        for _ in 0..moves {
+            let node = draw_node(&mut prng);
+            let at = prng.index(self.faults.len() + 1);
+            let wait = if prng.chance(1, 2) { prng.below(8) } else { prng.below(100) };
+            self.faults.insert(at, (wait, Fault::HandOver(node)));
+            let at = at + 1 + prng.index(self.faults.len() - at);
+            let wait = if prng.chance(1, 2) { prng.below(8) } else { prng.below(60) };
+            self.faults.insert(at, (wait, Fault::Stay(node)));
+        }
+        if self.point.is_none() && !self.is_planned && prng.chance(1, 2) {
+            let signal = HAND_OVER_SIGNALS[prng.index(HAND_OVER_SIGNALS.len())];
+            self.add_point(signal, STEPS[prng.index(STEPS.len())]);
+        }
     }
 
     /// Nodes that stand still, links that are cut, a management node that dies. Who is silent for too long leaves; if it lives, it ends when it hears of that.
@@ -666,6 +719,9 @@ fn drive(scenario: &Scenario, world: &mut World) -> Result<(), String> {
         return Err(format!("clients did not end: {}: {}", stuck.join("; "), unfinished(world)));
     }
     check_scripts(world)?;
+    if scenario.is_planned {
+        check_promises(world, first)?;
+    }
     // Then nothing goes wrong any more, everything is whole again, and who was left out has ended.
     world.disarm();
     if world.is_point_hit() {
@@ -746,12 +802,35 @@ fn inflict(world: &mut World, fault: Fault, dead: &mut BTreeSet<NodeId>) {
             }
         }
         Fault::Start(node) => {
-            if dead.remove(&node) {
+            // (Who is stopping still may take a while.)
+            if !world.is_alive(node) && dead.remove(&node) {
                 let delay = world.prng.below(10_000_000);
                 world.start_later(node, delay);
             }
         }
+        // (Who stops has said so itself.)
+        Fault::HandOver(node) | Fault::Stay(node) if world.is_stopping(node) => {}
+        Fault::HandOver(node) => world.tell_membership(node, LeaveStep::HandOver),
+        Fault::Stay(node) => world.tell_membership(node, LeaveStep::Stay),
+        Fault::Stop(node) => {
+            if world.is_alive(node) && world.can_spare(node) {
+                world.request_stop(node);
+                dead.insert(node);
+            }
+        }
     }
+}
+
+/// What operators plan fails no statement: clients of a node that stops hear 1053 between two transactions, the others nothing.
+fn check_promises(world: &World, first: usize) -> Result<(), String> {
+    for (number, client) in world.clients().iter().enumerate().skip(first) {
+        let is_broken =
+            |(node, what): &&(NodeId, String)| what != crate::client::LOST || !world.has_stopped(*node);
+        if let Some((node, what)) = client.complaints().iter().find(is_broken) {
+            return Err(format!("client {number} of node {node} heard of what was planned: {what}"));
+        }
+    }
+    Ok(())
 }
 
 /// Runs statements one after the other; the rows of the last.

@@ -19,9 +19,9 @@ pub mod schema;
 pub mod setup;
 pub mod uniques;
 
-/// Errors after which a statement or transaction was certainly not done, and may be tried again: lock wait timeout, deadlock (also: a
+/// Errors after which a statement or transaction was certainly not done, and may be tried again: the node stops, lock wait timeout, deadlock (also: a
 /// replica is lost), a row that cannot be decided or reached, schema changed, killed, memory full.
 #[must_use]
 pub fn is_certain_failure(code: u16) -> bool {
-    matches!(code, 1114 | 1205 | 1213 | 1297 | 1317 | 1412)
+    matches!(code, 1053 | 1114 | 1205 | 1213 | 1297 | 1317 | 1412)
 }

@@ -27,7 +27,7 @@ use protocol::{
 };
 use query::Shared;
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
 use std::sync::Arc;
 use stdx::{Duration, Instant, Now, Prng, WallTime};
 use types::{Epoch, NodeId, ViewNumber};
@@ -35,7 +35,7 @@ use types::{Epoch, NodeId, ViewNumber};
 pub use faults::Disruption;
 use faults::Faults;
 use points::{Fate, Points};
-pub use points::{FaultPoint, SIGNALS, STEPS, Step};
+pub use points::{FaultPoint, HAND_OVER_SIGNALS, SIGNALS, STEPS, Step};
 
 /// 2026-01-01 00:00:00 UTC: when virtual time begins, in microseconds.
 const WALL_START_US: u64 = 1_767_225_600_000_000;
@@ -86,6 +86,7 @@ enum Item {
     LinkDown(NodeId),
     LogWritten(u64),
     Exited(NodeId, u64),
+    StopRequested,
 }
 
 /// A module with its queue.
@@ -218,6 +219,9 @@ pub struct World {
     /// What the files of control logs hold.
     log_files: BTreeMap<NodeId, Vec<u8>>,
     faults: Faults,
+    /// Nodes that were asked to stop, and live; and all that ever were.
+    stopping: BTreeSet<NodeId>,
+    stopped: BTreeSet<NodeId>,
     /// What was done to the cluster, and how often.
     pub injected: BTreeMap<&'static str, u64>,
     points: Points,
@@ -244,6 +248,8 @@ impl World {
             next_connection: 0,
             log_files: BTreeMap::new(),
             faults: Faults::default(),
+            stopping: BTreeSet::new(),
+            stopped: BTreeSet::new(),
             injected: BTreeMap::new(),
             points: Points::default(),
             steps: 0,
@@ -305,6 +311,18 @@ impl World {
     #[must_use]
     pub fn is_alive(&self, node: NodeId) -> bool {
         self.nodes.contains_key(&node)
+    }
+
+    /// Whether a node was asked to stop, and lives.
+    #[must_use]
+    pub fn is_stopping(&self, node: NodeId) -> bool {
+        self.stopping.contains(&node)
+    }
+
+    /// Whether a node was ever asked to stop.
+    #[must_use]
+    pub fn has_stopped(&self, node: NodeId) -> bool {
+        self.stopped.contains(&node)
     }
 
     /// All local data managers that are alive, for checks.
@@ -829,6 +847,7 @@ fn feed(slot: &mut Slot, now: Now, item: Item, budget: &mut Budget) {
         Item::LinkDown(node) => Input::LinkDown { node },
         Item::LogWritten(ticket) => Input::LogWritten { ticket },
         Item::Exited(node, start) => Input::ProcessExited { node, start },
+        Item::StopRequested => Input::StopRequested,
     };
     slot.module.handle(now, input, budget, &mut slot.outputs);
 }

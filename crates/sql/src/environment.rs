@@ -40,6 +40,8 @@ pub(crate) struct ModuleState {
     pub(crate) has_left_ddl: bool,
     /// Counted for SHOW STATUS.
     pub(crate) counters: Counters,
+    /// The node is about to stop: who is told when there are no sessions any more.
+    pub(crate) draining: Option<Address>,
 }
 
 /// Counted for SHOW STATUS, per module.
@@ -75,6 +77,10 @@ pub(crate) enum AlarmKind {
     Idle,
     /// TransactionInactiveTimeout.
     Inactive,
+    /// The node is about to stop, and has been patient with an idle session.
+    Drain,
+    /// The node has been patient with an open transaction.
+    DrainOpen,
 }
 
 impl ModuleState {
@@ -101,6 +107,7 @@ impl ModuleState {
             started: None,
             has_left_ddl: false,
             counters: Counters::default(),
+            draining: None,
         }
     }
 

@@ -332,7 +332,8 @@ impl Cx<'_, '_> {
         self.check_size(to, program, &access)?;
         let request = self.core.inbox.register(to, RequestKind::Read);
         let program = Arc::clone(program);
-        let read = ReadRequest { request, transaction, lock: None, partition, program, access };
+        let began = self.core.transaction.began(partition).unwrap_or(self.env.module.map.view.number);
+        let read = ReadRequest { request, transaction, lock: None, partition, program, access, began };
         self.env.send(to, Signal::Read(Box::new(read)));
         Ok(request)
     }
@@ -355,7 +356,7 @@ impl Cx<'_, '_> {
         let access = Access::Keys(keys);
         self.check_size(to, program, &access)?;
         let transaction = self.transaction_id();
-        self.core.transaction.touch(partition, self.env.module.map.view.number, false);
+        let began = self.core.transaction.touch(partition, self.env.module.map.view.number, false);
         let request = self.core.inbox.register(to, RequestKind::Change);
         let read = ReadRequest {
             request,
@@ -364,6 +365,7 @@ impl Cx<'_, '_> {
             partition,
             program: Arc::clone(program),
             access,
+            began,
         };
         self.env.send(to, Signal::Read(Box::new(read)));
         Ok(request)
@@ -380,7 +382,7 @@ impl Cx<'_, '_> {
         let to = self.primary(partition)?;
         self.check_operation_size(to, &operations)?;
         let transaction = self.transaction_id();
-        self.core.transaction.touch(partition, self.env.module.map.view.number, true);
+        let began = self.core.transaction.touch(partition, self.env.module.map.view.number, true);
         if is_alone {
             self.core.transaction.carry_commit();
         }
@@ -388,7 +390,7 @@ impl Cx<'_, '_> {
         let kind = if is_alone { RequestKind::Commit } else { RequestKind::Change };
         let request = self.core.inbox.register(to, kind);
         let wait = self.lock_wait();
-        let write = WriteRequest { request, transaction, partition, table, operations, wait, commit };
+        let write = WriteRequest { request, transaction, partition, table, operations, wait, commit, began };
         self.env.send(to, Signal::Write(Box::new(write)));
         Ok(request)
     }

@@ -46,10 +46,14 @@ pub(crate) enum Reply {
     Lost,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Outstanding {
     to: Address,
     kind: RequestKind,
+    /// It has moved on from where it is not known to be yet, to another one.
+    moves_on: Option<(Address, Address)>,
+    /// Members whose connection broke meanwhile: what waits there is refused, and nobody hears of it.
+    cut_off: Vec<NodeId>,
 }
 
 /// The open requests and unread answers of one session.
@@ -90,13 +94,40 @@ impl Inbox {
             self.last = self.last.wrapping_add(1);
             let request = RequestId(u64::from(self.connection) << 32 | u64::from(self.last));
             if !self.outstanding.contains_key(&request) && !self.replies.contains_key(&request) {
-                self.outstanding.insert(request, Outstanding { to, kind });
+                self.outstanding
+                    .insert(request, Outstanding { to, kind, moves_on: None, cut_off: Vec::new() });
                 if kind == RequestKind::Commit {
                     self.commit = Some(request);
                 }
                 return request;
             }
         }
+    }
+
+    /// Another module will answer this request; false if nobody waits for it.
+    pub(crate) fn move_to(&mut self, request: RequestId, to: Address) -> bool {
+        let open = self.outstanding.get_mut(&request);
+        open.map(|open| open.to = to).is_some()
+    }
+
+    /// It waits at another primary now, says the one where it waited before. (Of two moves the word of the second may come first.) True if that one is
+    /// lost: then so is the request.
+    pub(crate) fn follow(&mut self, request: RequestId, from: Address, to: Address) -> bool {
+        let Some(open) = self.outstanding.get_mut(&request) else { return false };
+        if open.to != from {
+            open.moves_on = Some((from, to));
+            return false;
+        }
+        open.to = to;
+        if let Some((_, next)) = open.moves_on.take_if(|(from, _)| *from == to) {
+            open.to = next;
+        }
+        let is_lost = open.cut_off.contains(&open.to.node);
+        if is_lost {
+            self.outstanding.remove(&request);
+            self.replies.insert(request, Reply::Lost);
+        }
+        is_lost
     }
 
     /// An answer came; false if nobody waits for it.
@@ -154,10 +185,24 @@ impl Inbox {
         modules
     }
 
+    /// A node has left: another life of it holds nothing that this session asked for before.
+    pub(crate) fn node_left(&mut self, node: NodeId) {
+        self.node_lost(node);
+        for open in self.outstanding.values_mut() {
+            open.cut_off.retain(|cut_off| *cut_off != node);
+        }
+    }
+
     /// Answers everything that was asked of a lost node; true if there was anything.
     pub(crate) fn node_lost(&mut self, node: NodeId) -> bool {
-        let lost = self.outstanding.iter().filter(|(_, open)| open.to.node == node);
-        let mut lost: Vec<RequestId> = lost.map(|(request, _)| *request).collect();
+        let mut lost: Vec<RequestId> = Vec::new();
+        for (request, open) in &mut self.outstanding {
+            if open.to.node == node {
+                lost.push(*request);
+            } else if !open.cut_off.contains(&node) {
+                open.cut_off.push(node);
+            }
+        }
         lost.sort_unstable();
         for request in &lost {
             self.outstanding.remove(request);

@@ -12,10 +12,10 @@ use crate::front::TextLimits;
 use crate::inbox::{Inbox, Reply};
 use crate::session::Session;
 use memory::MemoryManager;
-use protocol::module::Counts;
-use protocol::signal::{InfoTable, Probe, RequestId};
+use protocol::module::{ConnectionAction, Counts};
+use protocol::signal::{InfoTable, Probe, RequestId, ReturnedRequest};
 use protocol::{
-    Address, Budget, ConnectionId, ConnectionKind, Envelope, Input, NodeRole, Outputs, Signal, View,
+    Address, Budget, ConnectionId, ConnectionKind, Envelope, Input, NodeRole, Outputs, Signal, SqlError, View,
 };
 use query::{NodeMap, Shared};
 use std::sync::Arc;
@@ -85,6 +85,8 @@ pub struct SqlModule {
     last_number: u32,
     /// Made when it is first wanted.
     finisher: Option<Box<Finisher>>,
+    /// The node is about to stop, and was told that there are no sessions any more.
+    is_drained: bool,
 }
 
 impl SqlModule {
@@ -99,6 +101,7 @@ impl SqlModule {
             by_connection: FixedMap::default(),
             last_number: 0,
             finisher: None,
+            is_drained: false,
         }
     }
 
@@ -116,6 +119,22 @@ impl SqlModule {
 
     /// Takes one input.
     pub fn handle(
+        &mut self,
+        now: Now,
+        input: Input<'_, Shared>,
+        budget: &mut Budget,
+        outputs: &mut Outputs<Shared>,
+    ) {
+        self.take(now, input, budget, outputs);
+        if self.sessions.is_empty()
+            && let Some(main) = self.state.draining.filter(|_| !self.is_drained)
+        {
+            self.is_drained = true;
+            outputs.send(self.state.address, main, Signal::Drained);
+        }
+    }
+
+    fn take(
         &mut self,
         now: Now,
         input: Input<'_, Shared>,
@@ -255,7 +274,12 @@ impl SqlModule {
         self.state.counters.connected += 1;
         let mut env = Environment { now, budget, outputs, module: &mut self.state };
         let mut session = Box::new(Session::new(number, connection, kind, peer, &env));
-        session.open(&mut env);
+        if env.module.draining.is_some() {
+            session.core.reply_error(&mut env, &SqlError::shutdown());
+            env.outputs.act(connection, ConnectionAction::Close);
+        } else {
+            session.open(&mut env);
+        }
         self.sessions.insert(number, session);
         self.by_connection.insert(connection, number);
     }
@@ -371,6 +395,26 @@ impl SqlModule {
             Signal::RollbackDone { request, held } => {
                 self.on_reply(request, Reply::Rollback { held }, now, budget, outputs);
             }
+            Signal::Drain { patience_ms: None } => {
+                (self.state.draining, self.is_drained) = (None, false);
+            }
+            Signal::Drain { patience_ms: Some(patience_ms) } => {
+                self.state.draining = Some(from);
+                let patience = Duration::from_millis(patience_ms.into());
+                self.with_all(now, budget, outputs, |session, env| session.drain(env, patience));
+            }
+            Signal::Returned(returned) => self.on_returned(*returned, outputs),
+            Signal::WaitMoved { request, to } => {
+                let number = Inbox::connection_of(request);
+                if number == self.finisher_number() {
+                    return self.with_finisher(now, budget, outputs, |finisher, env| {
+                        finisher.on_wait_moved(env, request, from, to);
+                    });
+                }
+                self.with_session(number, now, budget, outputs, |session, env| {
+                    session.on_wait_moved(env, request, from, to);
+                });
+            }
             Signal::Continue(number) => {
                 let number = u32::try_from(number).unwrap_or(0);
                 if number == self.finisher_number() {
@@ -428,6 +472,26 @@ impl SqlModule {
                 .with_finisher(now, budget, outputs, |finisher, env| finisher.on_reply(env, request, reply));
         }
         self.with_session(number, now, budget, outputs, |session, env| session.on_reply(env, request, reply));
+    }
+
+    /// Who waits for the answer to a request.
+    fn inbox_of(&mut self, request: RequestId) -> Option<&mut Inbox> {
+        let number = Inbox::connection_of(request);
+        if number == self.finisher_number() {
+            return self.finisher.as_mut().map(|finisher| finisher.inbox());
+        }
+        self.sessions.get_mut(&number).map(|session| &mut session.core.inbox)
+    }
+
+    /// A request came back: its partition has another primary, who has all that its transaction did there. (A commit is ended even if nobody waits for
+    /// it any more, or its transaction would stay open. Whoever gave up something else has undone it.)
+    fn on_returned(&mut self, returned: ReturnedRequest, outputs: &mut Outputs<Shared>) {
+        let (request, partition) = returned.place();
+        let Some(primary) = self.state.map.primary(partition) else { return };
+        let is_awaited = self.inbox_of(request).is_some_and(|inbox| inbox.move_to(request, primary));
+        if is_awaited || matches!(returned, ReturnedRequest::CommitOne(_)) {
+            outputs.send(self.state.address, primary, returned.into_signal());
+        }
     }
 
     /// Only the session of the probe's transaction knows where it waits.

@@ -61,6 +61,9 @@ use types::{NodeId, PartitionId, TransactionId, Value};
 /// Bytes that wait while a statement runs; above it reading stops.
 const PENDING_MAX: usize = 128 * 1024;
 
+/// How long an idle client of a node that is about to stop may take for its next command.
+const DRAIN_IDLE: Duration = Duration::from_millis(300);
+
 /// An open transaction is looked at no more often than this.
 const INACTIVITY_CHECK_MIN: Duration = Duration::from_millis(10);
 
@@ -280,16 +283,27 @@ impl SessionCore {
         self.reply(env, |writer, _| writer.error(&ErrorPacket { errno: error.code, sqlstate, message }));
     }
 
-    /// Another view is installed: what was staged or locked at primaries that changed is lost, and who left does not answer.
+    /// Another view is installed: what was staged or locked at primaries that were lost is gone, and who left does not answer.
     pub(crate) fn on_view_changed(&mut self, before: &View, now: &View) {
-        let primary = |view: &View, partition| view.place(partition).map(|place| place.primary);
-        let has_changed = |partition| primary(before, partition) != primary(now, partition);
-        self.transaction.lose_participants(has_changed);
+        self.transaction.lose_participants(|partition, began| now.is_lost(partition, began));
         let left_out =
             before.nodes.iter().filter(|info| before.is_member(info.node) && !now.is_member(info.node));
         for info in left_out {
-            self.inbox.node_lost(info.node);
+            self.inbox.node_left(info.node);
         }
+    }
+
+    /// A request waits at another primary now; true if that one is lost already.
+    pub(crate) fn follow_wait(
+        &mut self,
+        map: &query::NodeMap,
+        request: RequestId,
+        from: Address,
+        to: Address,
+    ) -> bool {
+        let is_out = map.lost.contains(&to.node) || !map.view.is_member(to.node);
+        let is_lost = self.inbox.follow(request, from, to);
+        (is_out && self.inbox.node_lost(to.node)) || is_lost
     }
 
     /// What COM_RESET_CONNECTION and COM_CHANGE_USER leave: an open transaction is aborted.
@@ -481,6 +495,10 @@ impl Session {
         self.core.sequence = sequence.wrapping_add(1);
         match self.stage {
             Stage::Handshake => self.on_handshake_packet(env, payload),
+            Stage::Ready if env.module.draining.is_some() && self.is_at_rest() => {
+                self.core.reply_error(env, &SqlError::shutdown());
+                self.close(env);
+            }
             Stage::Ready => {
                 self.active_since = env.now.monotonic;
                 env.budget.spend(1);
@@ -532,12 +550,25 @@ impl Session {
         self.core.transaction.id()
     }
 
+    /// A request waits at another primary now.
+    pub(crate) fn on_wait_moved(
+        &mut self,
+        env: &mut Environment<'_>,
+        request: RequestId,
+        from: Address,
+        to: Address,
+    ) {
+        if self.core.follow_wait(&env.module.map, request, from, to) {
+            self.resume(env);
+        }
+    }
+
     /// A node is lost: what the transaction had there is undone by that node, too, even if it is back at once.
     pub(crate) fn on_node_lost(&mut self, env: &mut Environment<'_>, node: NodeId) {
         let map = &env.module.map;
         env.module.aborts_due.extend(self.core.transaction.held_at(node, map));
         let was_there = |partition| map.primary(partition).is_some_and(|primary| primary.node == node);
-        self.core.transaction.lose_participants(was_there);
+        self.core.transaction.lose_participants(|partition, _| was_there(partition));
         if self.core.inbox.node_lost(node) {
             self.resume(env);
         }
@@ -593,9 +624,50 @@ impl Session {
                 self.is_inactivity_watched = false;
                 self.check_inactivity(env);
             }
+            AlarmKind::Drain | AlarmKind::DrainOpen if env.module.draining.is_none() => {}
+            AlarmKind::Drain if self.is_at_rest() => self.tell_shutdown(env),
+            AlarmKind::DrainOpen => self.kill_for_shutdown(env),
+            AlarmKind::Drain => {}
             AlarmKind::Idle if self.stage == Stage::Ready => self.check_idle(env),
             AlarmKind::Handshake | AlarmKind::Idle => {}
         }
+    }
+
+    // ---- the node is about to stop ------------------------------------------------------------------------------------------------
+
+    /// No statement runs and no transaction is open.
+    fn is_at_rest(&self) -> bool {
+        self.running.is_none()
+            && self.queue.is_empty()
+            && !self.core.transaction.is_open()
+            && !self.core.transaction.has_participants()
+    }
+
+    /// The next command outside of a transaction is answered by 1053. An idle client hears it after a moment, one in a transaction has more time.
+    pub(crate) fn drain(&mut self, env: &mut Environment<'_>, patience: Duration) {
+        for (pause, kind) in [(DRAIN_IDLE.min(patience), AlarmKind::Drain), (patience, AlarmKind::DrainOpen)]
+        {
+            let at = env.now.monotonic + pause;
+            env.module.deadlines.register(at, Alarm { connection_id: self.core.id, kind });
+        }
+    }
+
+    /// Says so without being asked: nothing runs.
+    fn tell_shutdown(&mut self, env: &mut Environment<'_>) {
+        self.core.sequence = 0;
+        self.core.reply_error(env, &SqlError::shutdown());
+        self.close(env);
+    }
+
+    fn kill_for_shutdown(&mut self, env: &mut Environment<'_>) {
+        if self.is_at_rest() {
+            return self.tell_shutdown(env);
+        }
+        // The end of a commit that is on its way is not known: such a client hears nothing but the end of its connection.
+        if !self.core.inbox.has_commit() {
+            self.core.reply_error(env, &SqlError::shutdown());
+        }
+        self.close(env);
     }
 
     /// A statement of an open transaction is done: when the next one must have come.

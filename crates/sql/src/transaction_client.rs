@@ -116,11 +116,17 @@ impl TransactionClient {
         self.statement_mark.extend(held);
     }
 
-    /// A write or locking read is about to be sent.
-    pub(crate) fn touch(&mut self, partition: PartitionId, view: ViewNumber, writes: bool) {
+    /// A write or locking read is about to be sent; gives the view in which the first one was.
+    pub(crate) fn touch(&mut self, partition: PartitionId, view: ViewNumber, writes: bool) -> ViewNumber {
         let held =
             self.participants.entry(partition).or_insert(Held { operations: 0, view, has_writes: false });
         held.has_writes |= writes;
+        held.view
+    }
+
+    /// The view in which the partition was first asked for a write or lock.
+    pub(crate) fn began(&self, partition: PartitionId) -> Option<ViewNumber> {
+        self.participants.get(&partition).map(|held| held.view)
     }
 
     /// A participant has answered.
@@ -144,10 +150,11 @@ impl TransactionClient {
         self.participants.get(&partition).is_some_and(|held| held.has_writes)
     }
 
-    /// What the transaction had at the primaries of these partitions is gone: a view moved them, or the connection with them broke.
-    pub(crate) fn lose_participants(&mut self, is_gone: impl Fn(PartitionId) -> bool) {
-        let is_lost = !self.carries_commit && self.participants.keys().any(|partition| is_gone(*partition));
-        self.is_doomed |= is_lost;
+    /// A newer view: what the transaction had in partitions whose primary was lost is gone.
+    pub(crate) fn lose_participants(&mut self, is_gone: impl Fn(PartitionId, ViewNumber) -> bool) {
+        let mut participants = self.participants.iter();
+        let is_lost = participants.any(|(partition, held)| is_gone(*partition, held.view));
+        self.is_doomed |= is_lost && !self.carries_commit;
     }
 
     /// A request is about to be sent that commits it.

@@ -341,6 +341,19 @@ impl Fragment {
         Some(version.row())
     }
 
+    /// The row that `transaction` staged before its last `above` stagings on it (None inside: it deleted it).
+    #[must_use]
+    pub fn staged_version(
+        &self,
+        handle: RowHandle,
+        transaction: TransactionId,
+        above: usize,
+    ) -> Option<Option<&[u8]>> {
+        let row = row_of(&self.core, self.owner(), handle)?;
+        let mut own = row.versions().filter(|version| version.state().transaction() == Some(transaction));
+        Some(own.nth(above)?.row())
+    }
+
     /// The primary key of a row on which some transaction has a version.
     #[must_use]
     pub fn key_of(&self, handle: RowHandle) -> &[u8] {

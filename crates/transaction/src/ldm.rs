@@ -15,8 +15,9 @@
 //! - Epoch stamps come from primaries only and are never below the highest epoch this module has heard of.
 //!
 //! `writes` stages, `undo` takes it back, `reads` reads, `commit` is the primary's side of both commits, `backup` the other side, `deadlock` finds cycles, `schema`
-//! makes and drops fragments, `reclaim` frees what nobody needs any more, `inspect` answers ndbinfo and the replica check, `digest` tells checkers apart what they have seen; `takeover` carries
-//! what a view left undecided into the next, `copy` brings rows to members that join, and `question` answers sessions whose commit's answer is
+//! makes and drops fragments, `reclaim` frees what nobody needs any more, `inspect` answers ndbinfo and the replica check, `digest` tells checkers apart what they
+//! have seen; `takeover` carries what a view left undecided into the next, `handover` what it left open to a new primary, `copy` brings rows to members that
+//! join, and `question` answers sessions whose commit's answer is
 //! lost.
 
 mod backup;
@@ -24,6 +25,7 @@ mod commit;
 mod copy;
 mod deadlock;
 mod digest;
+mod handover;
 mod inspect;
 mod lease;
 mod markers;
@@ -39,13 +41,14 @@ mod writes;
 use crate::locks::{LockKey, Locks, WaitId};
 use crate::mutants::{self, Mutant};
 use backup::{Ahead, Applied};
-use commit::{Mark, PendingCommit, Publish, Ship, ShipWindow};
+use commit::{Mark, PendingCommit, Publish, Reply, Ship, ShipWindow};
 use copy::{Copy, CopyIn, CopyOut, Copying};
+use handover::HandOut;
 use markers::{Marker, Markers, Sweep};
 use memory::{Ledger, MemoryManager, Region};
 use protocol::program::{OperationResult, Refusal, TableRef};
 use protocol::signal::Replicate;
-use protocol::{Address, Budget, Envelope, Outputs, Signal};
+use protocol::{Address, Budget, Envelope, ModuleKind, Outputs, Signal};
 use query::{NodeMap, PublishedReader, Shared};
 use question::Asker;
 use reads::PendingRead;
@@ -57,7 +60,7 @@ use storage::{Fragment, RowHandle};
 use takeover::Takeover;
 use types::{Epoch, NodeId, PartitionId, Sequence, TableId, TransactionId, ViewNumber};
 use undo::Undo;
-use waits::{WaitAlarm, Waiting};
+use waits::{Run, WaitAlarm, Waiting};
 
 /// How much is done at once, and what is too large for that.
 #[derive(Clone, Copy, Debug)]
@@ -119,8 +122,11 @@ struct Held {
     stage: HeldStage,
     /// Stamped when it ends.
     epoch: Epoch,
-    /// The view in whose stream it was replicated last.
+    /// The view in whose stream it was replicated last, and its place there.
     sealed: ViewNumber,
+    sequence: Sequence,
+    /// Orders what is undecided here as its versions lie above each other; stamped when it ends.
+    order: u64,
     /// Who decides: None for a one-primary commit.
     coordinator: Option<Address>,
     /// The participants with writes, once it ends.
@@ -183,6 +189,8 @@ struct Partition {
     /// Backup: one-primary transactions by place.
     undecided: BTreeMap<Sequence, TransactionId>,
     takeover: Takeover,
+    /// This member was primary, and has not heard that it may let go of what is open.
+    hand_out: Option<HandOut>,
 }
 
 /// Work that goes on in slices.
@@ -234,6 +242,10 @@ pub struct Ldm {
     /// Requests that were held back and may go on.
     released: VecDeque<(Address, Signal)>,
     is_lease_awaited: bool,
+    /// Requests that waited at another primary, or here before it stepped down.
+    resuming: VecDeque<Run>,
+    /// How the end of commits is told that were sealed here by a primary that stepped down.
+    owed: FixedMap<Place, Reply>,
     locks: Locks,
     waits: FixedMap<WaitId, Waiting>,
     waits_by_transaction: BTreeSet<(TransactionId, WaitId)>,
@@ -254,8 +266,11 @@ pub struct Ldm {
     /// New indexes whose entries wait for the end of transactions that do not know them.
     waiting_backfills: Vec<schema::Backfill>,
     next_job: u64,
+    next_order: u64,
     /// Some partition is being copied to this node.
     is_joining: bool,
+    /// The node is about to stop: who is told when nothing is left to be handed over or answered.
+    standing_down: Option<Address>,
 }
 
 impl Ldm {
@@ -289,6 +304,8 @@ impl Ldm {
             unsettled_count: 0,
             released: VecDeque::new(),
             is_lease_awaited: false,
+            resuming: VecDeque::new(),
+            owed: FixedMap::default(),
             locks: Locks::default(),
             waits: FixedMap::default(),
             waits_by_transaction: BTreeSet::new(),
@@ -304,7 +321,9 @@ impl Ldm {
             void: BTreeMap::new(),
             waiting_backfills: Vec::new(),
             next_job: 0,
+            next_order: 0,
             is_joining: false,
+            standing_down: None,
         }
     }
 
@@ -335,19 +354,22 @@ impl Ldm {
     }
 
     /// Takes a shared object from `main`.
-    pub fn on_shared(&mut self, shared: Shared, outputs: &mut Outputs<Shared>) {
+    pub fn on_shared(&mut self, now: Now, shared: Shared, outputs: &mut Outputs<Shared>) {
         match shared {
             Shared::Tables(map) => {
-                self.install_tables(map, outputs);
+                self.install_tables(now, map, outputs);
             }
-            Shared::Map(map) => self.install_map(map, outputs),
+            Shared::Map(map) => self.install_map(now, map, outputs),
             Shared::Readers { .. } | Shared::Installed { .. } => {}
         }
+        self.resume_waits(now, outputs);
+        self.serve(now, outputs);
     }
 
     /// Handles a deadline.
     pub fn on_deadline(&mut self, now: Now, outputs: &mut Outputs<Shared>) {
         self.on_alarms(now, outputs);
+        self.resume_waits(now, outputs);
         self.on_visits_due(now, outputs);
         self.turn_markers(now, outputs);
         self.serve(now, outputs);
@@ -367,12 +389,18 @@ impl Ldm {
         } else {
             self.dispatch(now, envelope.from, envelope.signal, budget, outputs);
         }
+        if !self.resuming.is_empty() {
+            self.resume_waits(now, outputs);
+        }
         if !self.released.is_empty() {
             self.go_on_released(now, budget, outputs);
         }
         self.serve(now, outputs);
         self.plan_visits(now);
         self.outcomes.watch(now);
+        if self.standing_down.is_some() {
+            self.stand_down(outputs);
+        }
     }
 
     /// What was held back goes on, as much as the slice allows.
@@ -408,10 +436,20 @@ impl Ldm {
         match signal {
             Signal::Read(request) => self.on_read(now, from, request, budget, outputs),
             Signal::Write(request) => self.on_write(now, from, request, outputs),
+            Signal::RollbackTo { partition, .. } | Signal::OutcomeAsk { partition, .. }
+                if self.is_elsewhere(partition) =>
+            {
+                self.send_back(from, signal, outputs);
+            }
             Signal::RollbackTo { request, transaction, partition, operations } => {
                 self.on_rollback_to(from, request, (transaction, partition), operations, outputs);
             }
-            Signal::Abort { transaction, partition } => self.on_abort((transaction, partition), outputs),
+            Signal::Abort { transaction, partition } => {
+                self.on_abort((transaction, partition), outputs);
+                if self.is_elsewhere(partition) {
+                    self.send_back(from, signal, outputs);
+                }
+            }
             Signal::CommitOne(request) => self.on_commit_one(from, &request, outputs),
             Signal::OutcomeAsk { request, transaction, partition, is_write } => {
                 self.on_outcome_ask((transaction, partition), Asker { from, request, is_write }, outputs);
@@ -435,7 +473,15 @@ impl Ldm {
                 self.on_abort_recorded(from.node, (transaction, partition), outputs);
             }
             Signal::Decided { partition, sequence } => self.on_decided(partition, sequence, outputs),
+            Signal::Forget { partition, .. }
+                if from.kind != ModuleKind::Ldm && self.is_elsewhere(partition) =>
+            {
+                self.send_back(from, signal, outputs);
+            }
             Signal::Forget { transaction, partition } => self.on_forget((transaction, partition), outputs),
+            Signal::HandOver(piece) => self.on_hand_over(from.node, *piece),
+            Signal::StandDown => self.standing_down = Some(from),
+            Signal::Taken { partition } => self.on_taken(partition, outputs),
             Signal::Gather(report) => self.on_gather(from.node, *report, outputs),
             Signal::RecoveryAsk { transaction, partition, participants } => {
                 self.on_recovery_ask(from, (transaction, partition), participants, outputs);
@@ -581,6 +627,8 @@ impl Ldm {
             stage: HeldStage::Open,
             epoch: Epoch(0),
             sealed: ViewNumber(0),
+            sequence: Sequence(0),
+            order: 0,
             coordinator: None,
             participants: Arc::default(),
             marker: None,
@@ -646,6 +694,9 @@ impl Ldm {
             && self.is_reclaim_idle()
             && self.askers.is_empty()
             && self.released.is_empty()
+            && self.owed.is_empty()
+            && self.resuming.is_empty()
+            && self.partitions.values().all(|state| state.hand_out.is_none())
             && self.unsettled_count == 0
     }
 }

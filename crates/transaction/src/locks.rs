@@ -178,6 +178,13 @@ impl Locks {
             .is_some_and(|entry| entry.holders.iter().any(|(holder, _)| *holder == transaction))
     }
 
+    /// How the transaction holds a key.
+    #[must_use]
+    pub fn mode_of(&self, key: &LockKey, transaction: TransactionId) -> Option<LockMode> {
+        let holders = &self.entries.get(key)?.holders;
+        holders.iter().find(|(holder, _)| *holder == transaction).map(|(_, mode)| *mode)
+    }
+
     /// Gives an explicit lock back; the caller then serves the key's waiters.
     pub fn release(&mut self, key: &LockKey, transaction: TransactionId) {
         if let Some(entry) = self.entries.get_mut(key) {

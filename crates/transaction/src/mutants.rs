@@ -133,10 +133,22 @@ pub enum Mutant {
     SettledByOne,
     /// Whoever asks for the catalogue gets it, though this node is in an older view.
     SchemaBeforeView,
+    /// A new primary does not hold the locks that are handed over to it.
+    HandedLocksForgotten,
+    /// An old primary keeps what is open when another one has it.
+    OpenKeptAfterHandOver,
+    /// Sealed places that a new primary lacks are not taken from the old one.
+    HandedPlacesLost,
+    /// Requests that waited at the old primary are not asked again at the new one.
+    HandedWaitsForgotten,
+    /// An old primary does not answer the commits that it has sealed.
+    OwedRepliesForgotten,
+    /// What a transaction did for an earlier line of primaries is not missed.
+    EarlierLineForgotten,
 }
 
 /// All of them.
-pub const ALL: [Mutant; 64] = [
+pub const ALL: [Mutant; 70] = [
     Mutant::AckBeforeBackup,
     Mutant::BackupFallsBack,
     Mutant::CommitOnPartialPrepare,
@@ -201,6 +213,12 @@ pub const ALL: [Mutant; 64] = [
     Mutant::LeftOutHeard,
     Mutant::SettledByOne,
     Mutant::SchemaBeforeView,
+    Mutant::HandedLocksForgotten,
+    Mutant::OpenKeptAfterHandOver,
+    Mutant::HandedPlacesLost,
+    Mutant::HandedWaitsForgotten,
+    Mutant::OwedRepliesForgotten,
+    Mutant::EarlierLineForgotten,
 ];
 
 #[cfg(feature = "mutants")]

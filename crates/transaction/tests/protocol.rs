@@ -137,8 +137,8 @@ impl Cluster {
             );
             let mut tc = Tc::new(Address::new(node, ModuleKind::Tc, 0), Arc::clone(&map), MARKER_TIME);
             let mut outputs = Outputs::default();
-            ldm.on_shared(Shared::Tables(Arc::clone(&map)), &mut outputs);
-            ldm.on_shared(Shared::Map(Arc::clone(&map)), &mut outputs);
+            ldm.on_shared(Now::default(), Shared::Tables(Arc::clone(&map)), &mut outputs);
+            ldm.on_shared(Now::default(), Shared::Map(Arc::clone(&map)), &mut outputs);
             tc.install(Arc::clone(&map), &mut outputs);
             cluster.maps.push(map);
             cluster.ldms.push(ldm);
@@ -228,7 +228,11 @@ impl Cluster {
             let next = map.with(map.incarnation, Arc::clone(&view), Arc::clone(&map.schema), &[], &[]);
             self.maps[index] = Arc::new(next);
             let mut outputs: Outputs<Shared> = Outputs::default();
-            self.ldms[index].on_shared(Shared::Map(Arc::clone(&self.maps[index])), &mut outputs);
+            self.ldms[index].on_shared(
+                Now::default(),
+                Shared::Map(Arc::clone(&self.maps[index])),
+                &mut outputs,
+            );
             self.ahead.0 += outputs.signals.iter().map(ahead_bytes).sum::<usize>();
             self.queue.extend(outputs.signals);
         }
@@ -260,6 +264,7 @@ impl Cluster {
             operations: vec![operation],
             wait: LockWait::NoWait,
             commit: commit.then_some(Epoch(0)),
+            began: ViewNumber(1),
         };
         let to = self.primary(id);
         self.send(to, Signal::Write(Box::new(request)));
@@ -302,6 +307,7 @@ impl Cluster {
                 context: StatementContext::default(),
             }),
             access: Access::Keys(vec![self.key(id)]),
+            began: ViewNumber(1),
         }
     }
 
@@ -365,6 +371,7 @@ fn nothing_is_answered_before_the_backup_has_applied() {
         operations: vec![operation],
         wait: LockWait::NoWait,
         commit: Some(Epoch(0)),
+        began: ViewNumber(1),
     };
     let to = cluster.primary(id);
     cluster.send(to, Signal::Write(Box::new(request)));
@@ -470,6 +477,7 @@ fn a_second_writer_waits_and_goes_on_after_the_first() {
         operations: vec![operation],
         wait: LockWait::Wait { timeout_ms: 1_000 },
         commit: Some(Epoch(0)),
+        began: ViewNumber(1),
     };
     let to = cluster.primary(id);
     cluster.send(to, Signal::Write(Box::new(request)));
@@ -597,6 +605,7 @@ fn a_large_transaction_is_shipped_ahead_and_commits() {
         operations,
         wait: LockWait::NoWait,
         commit: Some(Epoch(0)),
+        began: ViewNumber(1),
     };
     let to = cluster.primary(1);
     cluster.send(to, Signal::Write(Box::new(request)));

@@ -89,3 +89,45 @@ fn who_is_in_sync_cannot_join() {
     assert_eq!(with_joining(&first(), &info(1, 9)), None);
     assert_eq!(with_in_sync(&first(), NodeId(1)), None);
 }
+
+#[test]
+fn primaries_are_handed_over_before_a_node_stops_and_come_back_if_it_stays() {
+    let view = first();
+    let leaving = with_leaving(&view, NodeId(1)).unwrap();
+    assert_eq!(check(&view, &leaving, &lives()), Ok(()));
+    assert!(leaving.partitions.iter().all(|place| place.primary != NodeId(1)));
+    assert!(leaving.partitions.iter().all(|place| place.since == ViewNumber(1)), "the lines go on");
+    // Nobody gives it anything, and its group's other node must not leave, too.
+    assert_eq!(with_spread_primaries(&leaving), None);
+    assert_eq!(with_leaving(&leaving, NodeId(1)), None);
+    assert_eq!(with_leaving(&leaving, NodeId(2)), None);
+    let away = without(&leaving, &[NodeId(1)]).unwrap();
+    assert_eq!(check(&leaving, &away, &lives()), Ok(()));
+    assert!(away.leaving.is_empty());
+    assert!(away.partitions.iter().all(|place| place.since == ViewNumber(1)), "nothing was lost");
+    let stays = with_staying(&leaving, NodeId(1)).unwrap();
+    assert_eq!(check(&leaving, &stays, &lives()), Ok(()));
+    assert_eq!(with_spread_primaries(&stays), None);
+    assert!(stays.partitions.iter().any(|place| place.primary == NodeId(1)));
+    assert_eq!(with_staying(&stays, NodeId(1)), None);
+}
+
+#[test]
+fn a_line_ends_with_a_primary_that_is_lost_and_only_then() {
+    let view = first();
+    let away = without(&view, &[NodeId(1)]).unwrap();
+    for (before, after) in view.partitions.iter().zip(&away.partitions) {
+        assert_eq!(after.since == away.number, before.primary == NodeId(1));
+    }
+    // A lost primary's line can't go on, and one that stays has no new line.
+    let mut wrong = away.clone();
+    for place in &mut wrong.partitions {
+        place.since = ViewNumber(1);
+    }
+    assert_eq!(check(&view, &wrong, &lives()), Err(Illegal::Malformed));
+    let mut wrong = away;
+    for place in &mut wrong.partitions {
+        place.since = wrong.number;
+    }
+    assert_eq!(check(&view, &wrong, &lives()), Err(Illegal::Malformed));
+}

@@ -100,6 +100,7 @@ impl MainModule {
             partition: PartitionId(0),
             program: Arc::new(program),
             access: Access::Keys(vec![system.sequence_key(table)]),
+            began: self.map.view.number,
         };
         self.sequences.running.insert(request, Reservation { table, transaction, wanted, first: 0 });
         outputs.send(self.me(), primary, Signal::Read(Box::new(read)));
@@ -132,6 +133,8 @@ impl MainModule {
             operations: vec![WriteOperation::Put { key: write.key, row: write.row.unwrap_or_default() }],
             wait: LockWait::Wait { timeout_ms: LOCK_WAIT_MS },
             commit: Some(Epoch(0)),
+            // A newer view begins every reservation again.
+            began: self.map.view.number,
         };
         if let Some(primary) = self.map.primary(PartitionId(0)) {
             self.sequences.running.insert(request, reservation);

@@ -12,7 +12,10 @@ fn a_trace_is_readable_newest_first_and_without_contents() {
     for number in 0..5000 {
         note(Instant(number * 1000), &envelope(Signal::Continue(number)));
     }
-    note(Instant(5_000_000), &envelope(Signal::StopNode { reason: "row data".to_owned() }));
+    note(
+        Instant(5_000_000),
+        &envelope(Signal::StopNode { reason: "row data".to_owned(), exit_code: 0, is_alone: true }),
+    );
     stdx::jam!();
     let text = render_trace("ldm0");
     let lines: Vec<&str> = text.lines().collect();

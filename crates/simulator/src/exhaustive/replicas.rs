@@ -591,6 +591,7 @@ impl ReplicaWorld {
             };
             let transaction = TransactionId((67 << 54) | number);
             let request = self.write_request(BEFORE, transaction, row.partition, operation, Some(Epoch(0)));
+            let request = WriteRequest { began: self.view.number, ..request };
             let before = self.answers;
             let to = self.view.primary(row.partition);
             self.say_in(0, self.view.number, to, Signal::Write(Box::new(request)));
@@ -615,6 +616,7 @@ impl ReplicaWorld {
             operations: vec![operation],
             wait: LockWait::NoWait,
             commit,
+            began: ViewNumber(0),
         }
     }
 
@@ -667,6 +669,10 @@ impl ReplicaWorld {
         let Some(row) = script.tasks[task].row_of(step) else { return };
         let row = self.blocks.borrow().rows()[row].clone();
         let request = RequestId(request_of(task).0 + 1 + step as u64);
+        let began = match self.clients[task].stage {
+            Stage::Writing(begun, ..) => self.blocks.borrow().view(begun).number,
+            _ => view,
+        };
         let signal = match step.checked_sub(locks.len()).and_then(|number| writes.get(number)) {
             Some((_, value)) => {
                 let operation = match value {
@@ -674,7 +680,7 @@ impl ReplicaWorld {
                     None => WriteOperation::Delete { key: row.key, filter: None },
                 };
                 let write = self.write_request(request, *transaction, row.partition, operation, None);
-                Signal::Write(Box::new(write))
+                Signal::Write(Box::new(WriteRequest { began, ..write }))
             }
             None => Signal::Read(Box::new(ReadRequest {
                 request,
@@ -690,6 +696,7 @@ impl ReplicaWorld {
                     context: StatementContext::default(),
                 }),
                 access: Access::Keys(vec![row.key]),
+                began,
             })),
         };
         let to = self.view.primary(row.partition);

@@ -8,7 +8,8 @@
 
 use super::{Delivery, Item, Link, World};
 use crate::timed::Timed;
-use protocol::{Address, Envelope, NodeRole};
+use protocol::signal::LeaveStep;
+use protocol::{Address, Envelope, NodeRole, Signal};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use types::NodeId;
@@ -261,9 +262,28 @@ impl World {
         self.wake_client(at, client);
     }
 
+    /// SIGTERM.
+    pub fn request_stop(&mut self, node: NodeId) {
+        self.transcript.push(format!("{} node {node} is asked to stop", self.now));
+        self.stopping.insert(node);
+        self.stopped.insert(node);
+        self.count("planned stop");
+        self.enqueue(Address::main(node), Item::StopRequested);
+    }
+
+    /// What a node's main says when the node is about to stop.
+    pub fn tell_membership(&mut self, node: NodeId, step: LeaveStep) {
+        self.transcript.push(format!("{} node {node}: {step:?}", self.now));
+        self.count("hand-over");
+        let to = Address::membership(node);
+        let signal = Signal::Leaving { step };
+        self.enqueue(to, Item::Signal(Box::new(Envelope::unstamped(Address::main(node), to, signal))));
+    }
+
     /// A node dies at once: its process is killed, or its machine loses power.
     pub fn crash(&mut self, node: NodeId) {
         let Some(gone) = self.nodes.remove(&node) else { return };
+        self.stopping.remove(&node);
         let is_silent = gone.role == NodeRole::Data && self.prng.chance(1, 4);
         let has_angel = !is_silent && self.prng.chance(2, 3);
         self.transcript.push(format!("{} crash of node {node}, silent: {is_silent}", self.now));

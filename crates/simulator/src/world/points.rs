@@ -89,6 +89,9 @@ pub const SIGNALS: &[&str] = &[
     "KillSession",
 ];
 
+/// Those that only planned moves of primaries have.
+pub const HAND_OVER_SIGNALS: &[&str] = &["HandOver", "Taken", "Returned", "WaitMoved"];
+
 /// Where something goes wrong.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct FaultPoint {
@@ -150,7 +153,8 @@ impl World {
             return false;
         }
         let (data_nodes, replicas) = (self.shape.data_nodes, self.shape.replicas);
-        let dead = (1..=data_nodes).filter(|other| !self.is_alive(NodeId(*other))).count();
+        let stays = |other: NodeId| self.is_alive(other) && !self.stopping.contains(&other);
+        let dead = (1..=data_nodes).map(NodeId).filter(|other| !stays(*other) && *other != node).count();
         if dead >= if data_nodes < 4 { 1 } else { 2 } {
             return false;
         }
@@ -158,7 +162,7 @@ impl World {
         (1..=data_nodes)
             .map(NodeId)
             .filter(|other| *other != node && group(other.0) == group(node.0))
-            .any(|other| self.accepts(other) && self.is_connected(other))
+            .any(|other| stays(other) && self.accepts(other) && self.is_connected(other))
     }
 
     fn is_data_node(&self, node: NodeId) -> bool {

@@ -10,14 +10,14 @@
 use super::DdlRun;
 use crate::environment::{Alarm, AlarmKind, Environment};
 use crate::execute::{Cx, Progress, Statement};
-use crate::inbox::Reply;
+use crate::inbox::{Inbox, Reply};
 use crate::plan::{Plan, Prepared};
 use crate::session::SessionCore;
 use crate::statement_cache::CachedStatement;
 use expression::Settings;
 use mysql_protocol::result::RowFormat;
 use protocol::signal::RequestId;
-use protocol::{ConnectionId, View};
+use protocol::{Address, ConnectionId, View};
 use std::sync::Arc;
 use stdx::{Duration, Instant};
 use types::{NodeId, SchemaVersion};
@@ -94,6 +94,18 @@ impl Finisher {
         }
     }
 
+    pub(crate) fn on_wait_moved(
+        &mut self,
+        env: &mut Environment<'_>,
+        request: RequestId,
+        from: Address,
+        to: Address,
+    ) {
+        if self.core.follow_wait(&env.module.map, request, from, to) {
+            self.step(env);
+        }
+    }
+
     pub(crate) fn on_view_changed(&mut self, env: &mut Environment<'_>, before: &View) {
         self.core.on_view_changed(before, &env.module.map.view);
         self.step(env);
@@ -140,6 +152,11 @@ impl Finisher {
                 }
             }
         }
+    }
+
+    /// What it waits for.
+    pub(crate) fn inbox(&mut self) -> &mut Inbox {
+        &mut self.core.inbox
     }
 
     fn end(&mut self, env: &mut Environment<'_>) {

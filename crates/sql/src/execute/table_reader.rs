@@ -22,7 +22,7 @@ use super::{Cx, Failure, Place, Retry, Row, failure_of, table_ref};
 use crate::inbox::Reply;
 use crate::plan::ScanDirection;
 use protocol::program::{Access, KeyRange, ReadOutput, ReadProgram, ReadProgress, Refusal, RowBatch};
-use protocol::signal::RequestId;
+use protocol::signal::{ReadBatch, RequestId};
 use protocol::{Address, SqlError};
 use query::{BatchShape, ReadRun, ReadStep, RowBatchReader, RowSink, TableAccessInfo, remaining};
 use std::ops::Bound;
@@ -587,7 +587,9 @@ impl PartitionRead {
         cx: &mut Cx<'_, '_>,
         sink: &mut dyn RowSink,
     ) -> Result<Poll, Failure> {
-        let Some(batch) = self.batch_of(reply, common)? else {
+        // A primary that has stepped down since does not know either: the one of the next view does.
+        let is_decided = |batch: &ReadBatch| !matches!(batch.progress, ReadProgress::Undecided { .. });
+        let Some(batch) = self.batch_of(reply, common)?.filter(is_decided) else {
             self.delay(access, Some(behind), cx)?;
             return Ok(Poll::Moved);
         };
@@ -606,11 +608,7 @@ impl PartitionRead {
     }
 
     /// The batch of an answer; None if it must be asked for again.
-    fn batch_of(
-        &self,
-        reply: Reply,
-        common: &Common,
-    ) -> Result<Option<protocol::signal::ReadBatch>, Failure> {
+    fn batch_of(&self, reply: Reply, common: &Common) -> Result<Option<ReadBatch>, Failure> {
         match reply {
             Reply::Read(Ok(batch)) => Ok(Some(batch)),
             Reply::Read(Err(Refusal::WrongView)) | Reply::Lost => Ok(None),

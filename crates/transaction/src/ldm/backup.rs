@@ -22,6 +22,8 @@ pub(super) struct Applied {
     /// Where it came in the stream of which view.
     pub(super) stream: ViewNumber,
     pub(super) sequence: Sequence,
+    /// When it first came here, as a number: versions lie above each other in this order, whatever their places were since.
+    pub(super) order: u64,
     pub(super) coordinator: Option<Address>,
     pub(super) participants: Arc<Vec<PartitionId>>,
     pub(super) marker: Option<Vec<OperationResult>>,
@@ -114,6 +116,7 @@ impl Ldm {
         let stamp = if mutants::is(Mutant::BackupStampsItself) { self.epoch } else { replicate.epoch };
         // What came in an earlier view is here; it only has another place now.
         let before = self.applied.remove(&place);
+        let order = before.as_ref().map_or_else(|| self.new_order(), |before| before.order);
         let committed = self.outcomes.get(&place).and_then(|marker| marker.outcome);
         let result = match (before, committed) {
             (Some(before), _) => Ok(Some(before.rows)),
@@ -143,6 +146,7 @@ impl Ldm {
                     epoch: stamp,
                     stream: self.map.view.number,
                     sequence: replicate.sequence,
+                    order,
                     coordinator: replicate.coordinator,
                     participants: Arc::clone(&replicate.participants),
                     marker: replicate.marker.clone(),
@@ -198,7 +202,7 @@ impl Ldm {
     }
 
     /// Applies writes as prepared; what was applied before a failure is in `rows` too.
-    fn apply(
+    pub(super) fn apply(
         &mut self,
         place: Place,
         writes: &[ReplicatedWrite],
@@ -219,7 +223,7 @@ impl Ldm {
     }
 
     /// In slices: other transactions may apply on top of these rows meanwhile, each finds its own versions.
-    fn undo_applied(
+    pub(super) fn undo_applied(
         &mut self,
         place: Place,
         rows: Vec<(TableId, RowHandle)>,

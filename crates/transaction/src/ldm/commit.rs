@@ -174,6 +174,9 @@ impl Ldm {
         outputs: &mut Outputs<Shared>,
     ) {
         let place = (request.transaction, request.participant.partition);
+        if self.is_elsewhere(place.1) {
+            return self.send_back(from, Signal::CommitOne(Box::new(request.clone())), outputs);
+        }
         let reply = Reply::Commit { to: from, request: request.request };
         match self.check_held(place, &request.participant) {
             Ok(()) => self.begin(place, Ending::One(reply), request.epoch_seen, outputs),
@@ -204,7 +207,12 @@ impl Ldm {
         }
     }
 
-    fn answer(&self, reply: Reply, outcome: Result<Epoch, Refusal>, outputs: &mut Outputs<Shared>) {
+    pub(super) fn answer(
+        &self,
+        reply: Reply,
+        outcome: Result<Epoch, Refusal>,
+        outputs: &mut Outputs<Shared>,
+    ) {
         if let Some((to, signal)) = answer_of(reply, outcome) {
             outputs.send(self.address, to, signal);
         }
@@ -293,8 +301,9 @@ impl Ldm {
             Ending::One(_) | Ending::Again(_) => (None, Arc::new(vec![partition])),
         };
         let epoch = self.stamp(epoch_seen, outputs);
-        let view = self.map.view.number;
+        let (view, order) = (self.map.view.number, self.new_order());
         if let Some(held) = self.held.get_mut(&place) {
+            held.order = order;
             held.epoch = epoch;
             held.sealed = view;
             held.marker.clone_from(&marker);
@@ -313,6 +322,9 @@ impl Ldm {
             let reused = mutants::is(Mutant::SequenceReused) && state.sequence.0 % 7 == 6;
             state.sequence = Sequence(state.sequence.0 + u64::from(!reused));
             sequence = Some(state.sequence);
+            if let Some(held) = self.held.get_mut(&place) {
+                held.sequence = state.sequence;
+            }
             let replicate = Replicate {
                 partition,
                 sequence: state.sequence,
@@ -511,6 +523,11 @@ impl Ldm {
             Ending::Again(_) => return,
         };
         self.undo_shipped(ship.place, answer, outputs);
+    }
+
+    /// Pieces of a transaction are not waited for any more.
+    pub(super) fn forget_shipped(&mut self, bytes: u64) {
+        self.ship_window.bytes -= bytes;
     }
 
     fn undo_shipped(&mut self, place: Place, then: Option<(Address, Signal)>, outputs: &mut Outputs<Shared>) {
@@ -784,6 +801,9 @@ impl Ldm {
         if is_confirmed {
             // Behind the decision.
             self.on_forget(place, outputs);
+            if self.is_elsewhere(place.1) {
+                self.pass_on_forget(place, outputs);
+            }
         }
         if self.is_joining {
             self.retry_copied(place.1, outputs);
@@ -830,6 +850,11 @@ impl Ldm {
             }
         }
         self.ship_waiting(outputs);
+        if self.has_lost_replicas() {
+            let mut owed: Vec<(Place, Reply)> = self.owed.drain().collect();
+            owed.sort_unstable_by_key(|(place, _)| *place);
+            given_up.append(&mut owed);
+        }
         for (place, reply) in given_up {
             let (Reply::Commit { to, request } | Reply::Write { to, request, .. }) = reply else { continue };
             let done = CommitDone { request, outcome: CommitOutcome::Unknown };

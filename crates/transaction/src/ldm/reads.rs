@@ -12,10 +12,10 @@ use crate::mutants::{self, Mutant};
 use protocol::program::{
     Access, BATCH_BYTES_MAX, BATCH_ROWS_MAX, LockMode, LockWait, ReadProgress, Refusal, RowBatch,
 };
-use protocol::signal::{ReadBatch, ReadDone, ReadRequest};
+use protocol::signal::{HandedWait, ReadBatch, ReadDone, ReadRequest};
 use protocol::{Address, Budget, Outputs, Signal};
-use query::Warnings;
 use query::batch::BatchShape;
+use query::{Raised, Warnings};
 use query::{ReadRun, ReadStep, RowBatchWriter, Shared, read_row};
 use std::sync::Arc;
 use stdx::Now;
@@ -41,6 +41,34 @@ pub(super) struct LockedRead {
     pub(super) is_first: bool,
 }
 
+impl LockedRead {
+    /// As it travels to another primary.
+    pub(super) fn handed(&self) -> HandedWait {
+        HandedWait::Read {
+            from: self.from,
+            request: self.request.clone(),
+            next: u32::try_from(self.next).unwrap_or(u32::MAX),
+            rows: self.batch.clone(),
+            raised: self.warnings.clone().take_raised(),
+        }
+    }
+
+    /// What another primary had begun.
+    pub(super) fn taken(
+        from: Address,
+        request: Box<ReadRequest>,
+        next: u32,
+        batch: RowBatch,
+        raised: Option<Box<Raised>>,
+    ) -> Self {
+        let warnings = Warnings::default();
+        if let Some(raised) = raised {
+            warnings.absorb(*raised);
+        }
+        Self { from, request, next: next as usize, batch, warnings, is_first: false }
+    }
+}
+
 impl Ldm {
     pub(super) fn on_read(
         &mut self,
@@ -52,6 +80,9 @@ impl Ldm {
     ) {
         let is_known = self.partition(request.partition).is_some();
         let needs_primary = request.transaction.is_some() || request.lock.is_some();
+        if needs_primary && self.is_elsewhere(request.partition) {
+            return self.send_back(from, Signal::Read(request), outputs);
+        }
         let checked = if request.lock.is_some() {
             let place = (request.transaction.unwrap_or_default(), request.partition);
             self.check_primary(request.partition).and_then(|()| self.check_session(from, place))
@@ -64,6 +95,11 @@ impl Ldm {
             Ok(())
         };
         let checked = checked.and_then(|()| self.check_schema(request.program.table, request.partition));
+        let checked = if needs_primary {
+            checked.and_then(|()| self.check_began(request.partition, request.began))
+        } else {
+            checked
+        };
         if let Err(refusal) = checked {
             return self.refuse_read(from, &request, refusal, outputs);
         }
@@ -101,6 +137,10 @@ impl Ldm {
     ) {
         let table = read.request.program.table.id;
         let partition = read.request.partition;
+        if read.request.transaction.is_some() && !self.is_primary(partition) {
+            // Its transaction went on to another primary.
+            return self.refuse_read(read.from, &read.request, Refusal::WrongView, outputs);
+        }
         let (Some(fragment), Some(info)) = (self.fragments.get(&(table, partition)), self.map.table(table))
         else {
             return self.refuse_read(read.from, &read.request, Refusal::WrongSchema, outputs);

@@ -212,6 +212,14 @@ impl Ldm {
         self.reclaim.waiting.iter().map(place)
     }
 
+    /// All writes of a partition that wait for memory.
+    pub(super) fn take_memory_waits_of(&mut self, partition: PartitionId) -> Vec<WriteRun> {
+        let is_its = |run: &WriteRun| run.request.partition == partition;
+        let (taken, others) = std::mem::take(&mut self.reclaim.waiting).into_iter().partition(is_its);
+        self.reclaim.waiting = others;
+        taken
+    }
+
     pub(super) fn is_reclaim_idle(&self) -> bool {
         self.reclaim.waiting.is_empty()
     }

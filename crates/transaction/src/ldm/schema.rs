@@ -12,6 +12,7 @@ use protocol::{Address, Budget, NodeInfo, NodeRole, Outputs, Signal};
 use query::{NodeMap, Shared};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use stdx::Now;
 use storage::{BackfillProgress, Fragment, FragmentDefinition};
 use types::{
     Epoch, IndexDefinition, IndexId, IndexState, NodeId, PartitionId, TableDefinition, TableId, TableKind,
@@ -34,10 +35,10 @@ pub(super) struct Backfill {
 
 impl Ldm {
     /// Makes the fragments that `map` wants, and answers with their readers.
-    pub(super) fn install_tables(&mut self, map: Arc<NodeMap>, outputs: &mut Outputs<Shared>) {
+    pub(super) fn install_tables(&mut self, now: Now, map: Arc<NodeMap>, outputs: &mut Outputs<Shared>) {
         // Who is in sync without having joined was so from the beginning, whichever view it hears of first.
         let is_first_view = self.map.view.number == ViewNumber(0) && map.view.is_member(self.address.node);
-        self.install_map(map, outputs);
+        self.install_map(now, map, outputs);
         let schema = Arc::clone(&self.map.schema);
         let is_dropped =
             |(table, _): &(TableId, PartitionId), _: &mut Fragment| !schema.tables.contains_key(table);
@@ -97,7 +98,9 @@ impl Ldm {
     }
 
     /// Partitions as the map's view wants them; `before` is the view that the module was in.
-    fn install_partitions(&mut self, before: ViewNumber) {
+    /// Gives those whose primary this module was and is no more.
+    fn install_partitions(&mut self, before: ViewNumber) -> Vec<PartitionId> {
+        let mut stepped_down = Vec::new();
         let view = Arc::clone(&self.map.view);
         let mut partitions = BTreeMap::new();
         for id in (0..u32::try_from(view.partitions.len()).unwrap_or(0)).map(PartitionId) {
@@ -117,6 +120,9 @@ impl Ldm {
                 None
             };
             state.is_replica_lost = self.map.is_replica_lost(id);
+            if was_primary && !state.is_primary {
+                stepped_down.push(id);
+            }
             if view.number > before {
                 state.begin_stream(before, view.number, was_primary);
             }
@@ -124,10 +130,11 @@ impl Ldm {
         }
         self.partitions = partitions;
         self.is_joining = self.partitions.values().any(|state| state.copy_in.is_some());
+        stepped_down
     }
 
     /// Installs a newer map: lost members end what waits for them.
-    pub(super) fn install_map(&mut self, map: Arc<NodeMap>, outputs: &mut Outputs<Shared>) {
+    pub(super) fn install_map(&mut self, now: Now, map: Arc<NodeMap>, outputs: &mut Outputs<Shared>) {
         let has_lost = map.lost != self.map.lost || map.losses != self.map.losses;
         let is_again = |(node, count): &(&NodeId, &u64)| self.map.losses.get(*node) != Some(*count);
         let mut gone: Vec<NodeId> = map.losses.iter().filter(is_again).map(|(node, _)| *node).collect();
@@ -136,7 +143,7 @@ impl Ldm {
         let has_given_up = map.given_up != self.map.given_up && !map.given_up.is_empty();
         let before = self.map.view.number;
         self.map = map;
-        self.install_partitions(before);
+        let stepped_down = self.install_partitions(before);
         if before == ViewNumber(0) {
             self.learn_floors();
         }
@@ -147,7 +154,7 @@ impl Ldm {
             self.abort_of_lost_sessions(&gone, outputs);
         }
         if self.map.view.number > before.max(ViewNumber(1)) {
-            self.begin_takeover(&reborn, outputs);
+            self.begin_takeover(now, &reborn, &stepped_down, outputs);
         }
         if has_given_up {
             self.give_up_on_lost(outputs);

@@ -19,7 +19,7 @@
 //! - "Consumed and not undecided" means *decided* (a one-primary commit is only decided "commit" by its primary's word), because a refused
 //!   place leaves an abort marker. A member's word is read with the streams it belongs to: the same transaction has another place in each.
 //! - Places of one member may be stacked on one row (a later transaction is prepared before the decision on the earlier one arrived), so
-//!   they are replicated again in the order of their old places. A large one goes in pieces to members that lack it, and what is behind it
+//!   they are replicated again in the order in which they first came (`order`), which a new place does not change. A large one goes in pieces to members that lack it, and what is behind it
 //!   waits; those who hold it only hear of its new place.
 //! - Nothing decided is replicated again: a member that has published a transaction would apply it twice, above what followed it.
 //! - Places of an older stream are never named in the new one: a publication that ends in a later view tells nobody its place.
@@ -27,20 +27,24 @@
 //!
 //! - A joining member reports and is replicated to like any other: it lacks old rows (`copy`), not what is undecided.
 //!
-//! Deliberately not here: hand-over between primaries that both live (a primary that stays in sync stays primary).
+//! Hand-over between primaries that both live is this, and what `handover` adds: open transactions travel too.
 
 use super::backup::{Applied, HELD_ALREADY};
 use super::commit::{
     AHEAD_BYTES, After, Ending, Mark, PendingCommit, Reply, Ship, ShipWindow, prepared, send_to_all,
 };
 use super::copy::CopyIn;
+use super::handover::partition_of;
 use super::{Held, HeldStage, Ldm, Marker, Operation, Partition, Place, RELEASE};
 use crate::mutants::{self, Mutant};
-use protocol::signal::{GatherReport, Outcome, RecoveredState, RecoveryReport, Replicate, UndecidedPlace};
+use protocol::signal::{
+    Claim, GatherReport, HandOver, Outcome, RecoveredState, RecoveryReport, Replicate, UndecidedPlace,
+};
 use protocol::{Address, Outputs, Severity, Signal};
 use query::Shared;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
+use stdx::Now;
 use types::{Epoch, NodeId, PartitionId, Sequence, TransactionId, ViewNumber};
 
 /// Earlier streams that are remembered: what is older was settled long ago.
@@ -49,8 +53,12 @@ const STREAMS_KEPT: usize = 64;
 /// A partition's part.
 #[derive(Debug, Default)]
 pub(super) struct Takeover {
-    /// The first view of this primary: what was staged here for an earlier one is lost.
+    /// The first view of this primary's line: what was staged here for an earlier one is lost.
     pub(super) since: ViewNumber,
+    /// The first view of this member as primary, of those that follow each other.
+    leads_since: ViewNumber,
+    /// The view in which this member took the line's open transactions over; None: another member has them, or nobody.
+    acquired: Option<ViewNumber>,
     /// How far earlier streams were consumed, or given out.
     streams: BTreeMap<ViewNumber, Sequence>,
     /// Primary: reports that are missing, and those that came.
@@ -88,6 +96,8 @@ struct Dropping {
 struct Gathering {
     missing: Vec<NodeId>,
     reports: Vec<(NodeId, GatherReport)>,
+    /// What members handed over.
+    pieces: Vec<(NodeId, HandOver)>,
 }
 
 impl Takeover {
@@ -96,9 +106,40 @@ impl Takeover {
     }
 
     /// Whether a place of an earlier stream was consumed here.
-    fn has_consumed(&self, stream: ViewNumber, sequence: Sequence) -> bool {
+    pub(super) fn has_consumed(&self, stream: ViewNumber, sequence: Sequence) -> bool {
         let oldest = self.streams.first_key_value().map(|(view, _)| *view);
         is_consumed(oldest, self.streams.get(&stream).copied(), (stream, sequence))
+    }
+
+    /// The line whose open transactions are here.
+    pub(super) fn claim(&self) -> Option<Claim> {
+        self.acquired.map(|acquired| Claim { since: self.since, acquired })
+    }
+
+    /// This primary acts for the line, and did so before the installed view.
+    fn is_line_here(&self) -> bool {
+        self.acquired.is_some() && !self.is_opening
+    }
+
+    /// Another member has them.
+    pub(super) fn lose_claim(&mut self) {
+        self.acquired = None;
+    }
+
+    /// This member is not primary any more: pending commits and requests that were held back.
+    pub(super) fn step_down(&mut self) -> (BTreeMap<TransactionId, PendingCommit>, Vec<(Address, Signal)>) {
+        self.is_opening = false;
+        self.inherited.clear();
+        self.dropping.clear();
+        (std::mem::take(&mut self.resumed), std::mem::take(&mut self.waiting))
+    }
+
+    /// What a member hands over.
+    pub(super) fn keep_piece(&mut self, from: NodeId, piece: HandOver) {
+        if let Some(gathering) = self.gathering.as_mut().filter(|gathering| gathering.missing.contains(&from))
+        {
+            gathering.pieces.push((from, piece));
+        }
     }
 
     /// Whether the abort of a transaction is being recorded.
@@ -115,9 +156,9 @@ impl Partition {
             takeover.since = view;
         }
         if view == ViewNumber(1) {
+            takeover.acquired = self.is_primary.then_some(view);
             return;
         }
-        stdx::require!(self.is_primary || !was_primary, "a primary that stays in sync stays primary");
         if before > ViewNumber(0) {
             takeover.streams.insert(before, if was_primary { self.sequence } else { self.applied });
         }
@@ -142,9 +183,11 @@ impl Partition {
         takeover.gathering = self.is_primary.then(|| Gathering {
             missing: self.backups.iter().map(|backup| backup.node).collect(),
             reports: Vec::new(),
+            pieces: Vec::new(),
         });
         if self.is_primary && !was_primary {
-            takeover.since = view;
+            takeover.inherited.clear();
+            takeover.leads_since = view;
             takeover.is_opening = !mutants::is(Mutant::LocksBeforeSettled);
         }
     }
@@ -152,7 +195,17 @@ impl Partition {
 
 impl Ldm {
     /// A newer view is installed: its partitions have begun their streams.
-    pub(super) fn begin_takeover(&mut self, reborn: &[NodeId], outputs: &mut Outputs<Shared>) {
+    pub(super) fn begin_takeover(
+        &mut self,
+        now: Now,
+        reborn: &[NodeId],
+        stepped_down: &[PartitionId],
+        outputs: &mut Outputs<Shared>,
+    ) {
+        for partition in stepped_down {
+            self.step_down(now, *partition, outputs);
+        }
+        self.begin_lines(outputs);
         let mut ahead: Vec<Place> = self.ahead.keys().copied().collect();
         ahead.sort_unstable();
         for place in ahead {
@@ -170,17 +223,37 @@ impl Ldm {
         self.count_unsettled(outputs);
         for partition in self.partitions.keys().copied().collect::<Vec<_>>() {
             if self.is_primary(partition) {
+                self.tell_taken(partition, outputs);
                 self.finish_gathering(partition, outputs);
             } else {
-                self.report(partition, outputs);
+                if self.partition(partition).is_some_and(|state| state.hand_out.is_some()) {
+                    self.hand_over(partition, outputs);
+                } else {
+                    self.report(partition, outputs);
+                }
                 self.report_copied(partition, outputs);
             }
         }
     }
 
-    fn count_unsettled(&mut self, outputs: &mut Outputs<Shared>) {
+    /// Lines that the view has ended are given up.
+    fn begin_lines(&mut self, outputs: &mut Outputs<Shared>) {
+        for partition in self.partitions.keys().copied().collect::<Vec<_>>() {
+            let Some(state) = self.partitions.get_mut(&partition) else { continue };
+            let view = &self.map.view;
+            let hand_out = state.hand_out.as_mut();
+            let is_known = hand_out.is_none_or(|hand_out| hand_out.begin_view(view, partition));
+            let has_claim = state.takeover.acquired.is_some();
+            if has_claim && (!is_known || self.claim_of(partition).is_none()) {
+                self.give_up_line(partition, outputs);
+            }
+        }
+    }
+
+    pub(super) fn count_unsettled(&mut self, outputs: &mut Outputs<Shared>) {
         let before = self.unsettled_count;
-        self.unsettled_count = self.partitions.values().filter(|state| !state.takeover.is_settled()).count();
+        let is_unsettled = |state: &&Partition| !state.takeover.is_settled() || state.hand_out.is_some();
+        self.unsettled_count = self.partitions.values().filter(is_unsettled).count();
         if before > 0 && self.unsettled_count == 0 {
             // Operators want to know how long a failover took; so does `latsdb bench failover`.
             let text =
@@ -228,7 +301,7 @@ impl Ldm {
     // ---- gathering ----------------------------------------------------------------------------------------------------------------
 
     /// Tells the primary what is undecided here.
-    fn report(&self, partition: PartitionId, outputs: &mut Outputs<Shared>) {
+    pub(super) fn report(&self, partition: PartitionId, outputs: &mut Outputs<Shared>) {
         let (Some(state), Some(primary)) = (self.partition(partition), self.map.primary(partition)) else {
             return;
         };
@@ -249,20 +322,30 @@ impl Ldm {
         outcomes.sort_unstable();
         let streams = state.takeover.streams.iter().map(|(view, consumed)| (*view, *consumed)).collect();
         let is_copied = state.copy_in.as_ref().is_none_or(CopyIn::is_whole);
-        let report = GatherReport { partition, streams, undecided, outcomes, is_copied };
+        let claim = self.claim_of(partition);
+        let report = GatherReport { partition, streams, undecided, outcomes, is_copied, claim };
         outputs.send(self.address, primary, Signal::Gather(Box::new(report)));
     }
 
-    /// What was replicated here and is undecided, in the order of its places.
-    fn applied_of(&self, partition: PartitionId) -> Vec<(TransactionId, ViewNumber, Sequence)> {
+    /// What was replicated here and is undecided, in the order in which it came.
+    pub(super) fn applied_of(&self, partition: PartitionId) -> Vec<(TransactionId, ViewNumber, Sequence)> {
         let of = self.applied.iter().filter(|((_, of), _)| *of == partition);
-        let mut places: Vec<_> =
-            of.map(|((transaction, _), applied)| (*transaction, applied.stream, applied.sequence)).collect();
-        places.sort_unstable_by_key(|(_, stream, sequence)| (*stream, *sequence));
+        let mut places: Vec<_> = of
+            .map(|((transaction, _), applied)| {
+                (applied.order, *transaction, applied.stream, applied.sequence)
+            })
+            .collect();
+        places.sort_unstable();
         if mutants::is(Mutant::ReplicatedOutOfOrder) {
             places.reverse();
         }
-        places
+        places.into_iter().map(|(_, transaction, stream, sequence)| (transaction, stream, sequence)).collect()
+    }
+
+    /// A number above all that were given.
+    pub(super) fn new_order(&mut self) -> u64 {
+        self.next_order += 1;
+        self.next_order
     }
 
     pub(super) fn on_gather(&mut self, from: NodeId, report: GatherReport, outputs: &mut Outputs<Shared>) {
@@ -280,14 +363,38 @@ impl Ldm {
     }
 
     /// All members have reported: nothing that a survivor knows is unknown here.
-    fn finish_gathering(&mut self, partition: PartitionId, outputs: &mut Outputs<Shared>) {
+    pub(super) fn finish_gathering(&mut self, partition: PartitionId, outputs: &mut Outputs<Shared>) {
         let Some(state) = self.partitions.get_mut(&partition) else { return };
         let is_whole =
             |gathering: &mut Gathering| gathering.missing.is_empty() || mutants::is(Mutant::GatherSkipped);
-        let Some(gathering) = state.takeover.gathering.take_if(is_whole) else { return };
-        for (transaction, stream, sequence) in self.applied_of(partition) {
-            self.learn((transaction, partition), (stream, sequence), &gathering.reports, outputs);
+        let Some(mut gathering) = state.takeover.gathering.take_if(is_whole) else { return };
+        let claimant = self.claimant(partition, &gathering.reports);
+        gathering.pieces.retain(|(from, _)| Some(*from) == claimant);
+        for (_, piece) in &mut gathering.pieces {
+            self.take_places(std::mem::take(&mut piece.places), outputs);
         }
+        for (transaction, stream, sequence) in self.applied_of(partition) {
+            self.learn((transaction, partition), (stream, sequence), &gathering.reports, claimant, outputs);
+        }
+        if claimant.is_some() && self.has_slices(partition) {
+            // What the claimant had published is not whole here yet.
+            if let Some(state) = self.partitions.get_mut(&partition) {
+                state.takeover.gathering = Some(gathering);
+            }
+            return;
+        }
+        self.go_on_gathered(partition, claimant, gathering, outputs);
+    }
+
+    /// What is undecided is told, dropped or replicated again; what is open goes on.
+    fn go_on_gathered(
+        &mut self,
+        partition: PartitionId,
+        claimant: Option<NodeId>,
+        gathering: Gathering,
+        outputs: &mut Outputs<Shared>,
+    ) {
+        self.tell_claimants(partition, &gathering.reports, outputs);
         self.learn_of_orphans(partition, &gathering.reports, outputs);
         for (node, report) in &gathering.reports {
             for place in &report.undecided {
@@ -308,8 +415,82 @@ impl Ldm {
             }
         }
         self.replicate_rest(partition, outputs);
+        self.begin_line(partition, claimant, gathering, outputs);
         self.open_if_ready(partition, outputs);
         self.release(partition, outputs);
+    }
+
+    /// Who hands the line over: the last one to have taken it, if that is not this member.
+    fn claimant(&self, partition: PartitionId, reports: &[(NodeId, GatherReport)]) -> Option<NodeId> {
+        let since = self.map.view.place(partition)?.since;
+        let claims = reports.iter().filter_map(|(node, report)| Some((report.claim?.acquired, *node)));
+        let (acquired, node) = claims.filter(|(acquired, _)| *acquired >= since).max()?;
+        let own = self.claim_of(partition).map(|claim| claim.acquired);
+        (own.is_none_or(|own| own < acquired)).then_some(node)
+    }
+
+    /// The word that a claimant may let go was void, perhaps: what goes on here at once is replicated behind it.
+    fn tell_taken(&self, partition: PartitionId, outputs: &mut Outputs<Shared>) {
+        let Some(state) = self.partition(partition).filter(|state| state.takeover.is_line_here()) else {
+            return;
+        };
+        send_to_all(self.address, &state.backups, Signal::Taken { partition }, outputs);
+    }
+
+    /// Whoever claims it may let go: the claim is here, or a newer one is.
+    fn tell_claimants(
+        &self,
+        partition: PartitionId,
+        reports: &[(NodeId, GatherReport)],
+        outputs: &mut Outputs<Shared>,
+    ) {
+        for (node, _) in reports.iter().filter(|(_, report)| report.claim.is_some()) {
+            if let Some(ldm) = self.map.view.ldm(partition, *node) {
+                outputs.send(self.address, ldm, Signal::Taken { partition });
+            }
+        }
+    }
+
+    /// From here on the line is this member's: a new one, its own, or one that was handed over.
+    fn begin_line(
+        &mut self,
+        partition: PartitionId,
+        claimant: Option<NodeId>,
+        gathering: Gathering,
+        outputs: &mut Outputs<Shared>,
+    ) {
+        let view = self.map.view.number;
+        let named = self.map.view.place(partition).map_or(view, |place| place.since);
+        let claimed = gathering.reports.iter().find(|(node, _)| Some(*node) == claimant);
+        if claimant.is_some() {
+            // Its own claim, if it has one, is older: it never heard that it may let go.
+            self.let_go(partition, outputs);
+        }
+        let own = self.claim_of(partition);
+        self.take_back(partition);
+        let Some(state) = self.partitions.get_mut(&partition) else { return };
+        let takeover = &mut state.takeover;
+        let is_continued = match (claimed.and_then(|(_, report)| report.claim), own) {
+            (Some(claim), _) => {
+                (takeover.since, takeover.acquired) = (claim.since.max(named), Some(view));
+                true
+            }
+            (None, Some(_)) => true,
+            (None, None) => {
+                // The line that the view names, or, if nobody is left to hand it over, one that nobody knew of before.
+                takeover.since = takeover.leads_since.max(named);
+                takeover.acquired = Some(view);
+                false
+            }
+        };
+        if is_continued {
+            // All locks are here.
+            takeover.is_opening = false;
+            takeover.inherited.clear();
+        }
+        let pieces = gathering.pieces.into_iter().map(|(_, piece)| piece).collect();
+        self.take_open(partition, pieces, outputs);
+        self.count_unsettled(outputs);
     }
 
     /// Decides what another member has decided already.
@@ -318,6 +499,7 @@ impl Ldm {
         place: Place,
         own: (ViewNumber, Sequence),
         reports: &[(NodeId, GatherReport)],
+        claimant: Option<NodeId>,
         outputs: &mut Outputs<Shared>,
     ) {
         let Some(applied) = self.applied.get(&place) else { return };
@@ -327,11 +509,14 @@ impl Ldm {
         places.extend(same.map(|reported| (reported.stream, reported.sequence)));
         let is_orphan = applied.coordinator == Some(Address::NOBODY);
         let mut known = None;
-        for (_, report) in reports {
+        let is_two_phase = applied.coordinator.is_some();
+        for (node, report) in reports {
             let marker = report.outcomes.iter().find(|(transaction, _)| *transaction == place.0);
             let is_undecided = report.undecided.iter().any(|other| other.transaction == place.0);
             match marker {
                 Some((_, outcome)) if is_orphan => known = known.or(Some(*outcome)),
+                // Open transactions that are handed over may lie above it.
+                Some((_, outcome)) if is_two_phase && Some(*node) == claimant => known = Some(*outcome),
                 // A refusal of one member: replicated again, it is refused again, and aborted by all.
                 Some((_, None)) => {}
                 Some((_, outcome)) if applied.coordinator.is_none() => known = Some(*outcome),
@@ -354,7 +539,7 @@ impl Ldm {
         let Some(outcome) = known else { return };
         let Some(mut applied) = self.applied.remove(&place) else { return };
         let results = applied.marker.take();
-        if results.is_some() || is_orphan {
+        if results.is_some() || is_two_phase {
             self.outcomes.insert(place, Marker { outcome, results: results.unwrap_or_default() });
         }
         self.publish_applied(place, applied, Some(outcome), After::Nothing, outputs);
@@ -382,15 +567,21 @@ impl Ldm {
         }
     }
 
-    /// Transactions that end here and whose outcome is not known, as the primary of the last view left them.
+    /// Transactions that end here and whose outcome is not known, as the primary of the last view left them, in their order.
     fn ending_of(&self, partition: PartitionId) -> Vec<Place> {
         let view = self.map.view.number;
-        let is_ending =
-            |held: &Held| held.stage == HeldStage::Ending && held.epoch > Epoch(0) && held.sealed < view;
-        let of = self.held.iter().filter(|((_, of), held)| *of == partition && is_ending(held));
-        let mut places: Vec<Place> = of.map(|(place, _)| *place).collect();
-        places.sort_unstable();
+        let mut places = self.sealed_of(partition);
+        places.retain(|place| self.held.get(place).is_some_and(|held| held.sealed < view));
         places
+    }
+
+    /// Transactions that this primary has sealed, and whose outcome is not known, in their order.
+    pub(super) fn sealed_of(&self, partition: PartitionId) -> Vec<Place> {
+        let is_sealed = |held: &Held| held.stage == HeldStage::Ending && held.epoch > Epoch(0);
+        let of = self.held.iter().filter(|((_, of), held)| *of == partition && is_sealed(held));
+        let mut places: Vec<(u64, Place)> = of.map(|(place, held)| (held.order, *place)).collect();
+        places.sort_unstable();
+        places.into_iter().map(|(_, place)| place).collect()
     }
 
     /// Tells a member what became of something that it does not know the outcome of, unless that is unknown here too.
@@ -577,6 +768,7 @@ impl Ldm {
         if has_writes && !missing.is_empty() {
             state.sequence = Sequence(state.sequence.0 + 1);
             sequence = Some(state.sequence);
+            held.sequence = state.sequence;
             let replicate = Replicate {
                 partition,
                 sequence: state.sequence,
@@ -597,8 +789,9 @@ impl Ldm {
         let Some(state) = self.partitions.get_mut(&partition) else { return };
         match (coordinator, sequence) {
             (None, _) => {
-                let resumed = state.takeover.resumed.remove(&transaction);
-                let reply = resumed.map_or(Reply::Nobody, |pending| pending.reply);
+                let resumed = state.takeover.resumed.remove(&transaction).map(|pending| pending.reply);
+                // (It may be owed since this member stepped down and is primary again.)
+                let reply = resumed.or_else(|| self.owed.remove(&place)).unwrap_or(Reply::Nobody);
                 match sequence {
                     Some(sequence) => {
                         let pending = PendingCommit { transaction, missing, reply, refused: None };
@@ -776,6 +969,13 @@ impl Ldm {
         {
             self.open_if_ready(place.1, outputs);
         }
+        if !self.owed.is_empty()
+            && let Some(reply) = self.owed.remove(&place)
+            && !mutants::is(Mutant::OwedRepliesForgotten)
+        {
+            self.answer(reply, outcome.ok_or(protocol::program::Refusal::WrongView), outputs);
+        }
+        self.after_slices(place.1, outputs);
         if !self.askers.is_empty() {
             self.answer_askers(place, outcome, outputs);
         }
@@ -808,27 +1008,17 @@ impl Ldm {
                 is_gathering(*partition) && !is_given_up(*partition)
             }
             // Reports may still name as undecided what all have recorded since: the marker tells the answer.
-            Signal::Forget { partition, .. } | Signal::RecoveryAsk { partition, .. } => {
-                is_gathering(*partition)
-            }
+            // What is handed over is not here yet, and is undone all the same.
+            Signal::Forget { partition, .. }
+            | Signal::Abort { partition, .. }
+            | Signal::RecoveryAsk { partition, .. } => is_gathering(*partition),
             _ => false,
         }
     }
 
     /// Keeps a request for later.
     pub(super) fn hold_back(&mut self, from: Address, signal: Signal) {
-        #[expect(clippy::wildcard_enum_match_arm, reason = "only these are held back")]
-        let partition = match &signal {
-            Signal::Write(request) => request.partition,
-            Signal::Read(request) => request.partition,
-            Signal::CommitOne(request) => request.participant.partition,
-            Signal::Prepare { participant, .. } => participant.partition,
-            Signal::RollbackTo { partition, .. }
-            | Signal::OutcomeAsk { partition, .. }
-            | Signal::Forget { partition, .. }
-            | Signal::RecoveryAsk { partition, .. } => *partition,
-            _ => return,
-        };
+        let Some(partition) = partition_of(&signal) else { return };
         if let Some(state) = self.partitions.get_mut(&partition) {
             state.takeover.waiting.push((from, signal));
         }
@@ -853,6 +1043,12 @@ impl Ldm {
             state.takeover.waiting.retain(|held_back| !is_its(held_back));
         }
         self.released.retain(|held_back| !is_its(held_back));
+        // What waited at an earlier primary, too.
+        self.resuming.retain(|run| run.place() != (transaction, partition));
+        if let Some(hand_out) = self.partitions.get_mut(&partition).and_then(|state| state.hand_out.as_mut())
+        {
+            hand_out.drop_waits((transaction, partition));
+        }
     }
 
     /// What would stage or lock as soon as it goes on: who asked, and for which transaction.
@@ -865,7 +1061,8 @@ impl Ldm {
             Signal::Read(request) => Some((*from, (request.transaction?, request.partition))),
             _ => None,
         };
-        held_back.filter_map(place_of).chain(self.memory_waits()).collect()
+        let resuming = self.resuming.iter().map(|run| (run.from(), run.place()));
+        held_back.filter_map(place_of).chain(self.memory_waits()).chain(resuming).collect()
     }
 
     /// From a member that is given up no report comes: what waits for it is looked at again, to be refused. Returns the commits that were to be
@@ -901,7 +1098,7 @@ impl Ldm {
 
 impl Held {
     /// Whether its backups take part.
-    fn has_writes(&self, partition: PartitionId) -> bool {
+    pub(super) fn has_writes(&self, partition: PartitionId) -> bool {
         self.rows > 0 || self.participants.contains(&partition)
     }
 }
@@ -929,6 +1126,8 @@ fn held_of(applied: Applied) -> Held {
         stage: HeldStage::Ending,
         epoch: applied.epoch,
         sealed: applied.stream,
+        sequence: applied.sequence,
+        order: applied.order,
         coordinator: applied.coordinator,
         participants: applied.participants,
         marker: applied.marker.filter(|_| !mutants::is(Mutant::MarkerNotTakenOver)),

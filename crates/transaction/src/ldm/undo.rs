@@ -12,6 +12,7 @@ use crate::mutants::{self, Mutant};
 use protocol::signal::RequestId;
 use protocol::{Address, Budget, Outputs, Signal};
 use query::Shared;
+use types::PartitionId;
 
 /// Undoing on its way.
 #[derive(Debug)]
@@ -21,6 +22,12 @@ pub(super) struct Undo {
     operations: Vec<Operation>,
     /// Who is told when it is done.
     then: Option<(Address, Signal)>,
+}
+
+impl Undo {
+    pub(super) fn partition(&self) -> PartitionId {
+        self.place.1
+    }
 }
 
 impl Ldm {
@@ -116,6 +123,7 @@ impl Ldm {
         if let Some((to, signal)) = undo.then {
             outputs.send(self.address, to, signal);
         }
+        self.after_slices(place.1, outputs);
     }
 
     fn undo_operation(&mut self, place: Place, operation: Operation) {

@@ -6,14 +6,15 @@
 use super::deadlock::{PROBES_AT_ONCE, probe_pause};
 use super::reads::LockedRead;
 use super::writes::WriteRun;
-use super::{HeldStage, Ldm, RELEASE};
+use super::{HeldStage, Ldm, Place, RELEASE};
 use crate::locks::{self, LockKey, WaitId};
 use protocol::program::{LockMode, LockWait, Refusal};
+use protocol::signal::RequestId;
 use protocol::{Address, Outputs, Signal};
 use query::Shared;
 use stdx::{Duration, Instant, Now};
 use storage::VersionState;
-use types::TransactionId;
+use types::{PartitionId, TransactionId};
 
 /// A request that stopped at a lock.
 pub(super) enum Run {
@@ -26,6 +27,24 @@ impl Run {
         match self {
             Self::Write(run) => run.from,
             Self::Read(run) => run.from,
+        }
+    }
+
+    pub(super) fn partition(&self) -> PartitionId {
+        match self {
+            Self::Write(run) => run.request.partition,
+            Self::Read(run) => run.request.partition,
+        }
+    }
+
+    pub(super) fn place(&self) -> Place {
+        (self.transaction(), self.partition())
+    }
+
+    pub(super) fn request(&self) -> RequestId {
+        match self {
+            Self::Write(run) => run.request.request,
+            Self::Read(run) => run.request.request,
         }
     }
 
@@ -58,6 +77,13 @@ pub(super) enum WaitAlarm {
     Lease,
     /// The next piece of a copy.
     Copy,
+}
+
+impl Waiting {
+    /// When it has waited for long enough.
+    pub(super) fn deadline(&self) -> Instant {
+        self.deadline
+    }
 }
 
 impl Ldm {
@@ -132,7 +158,7 @@ impl Ldm {
         }
     }
 
-    fn stop_waiting(&mut self, wait: WaitId) -> Option<Waiting> {
+    pub(super) fn stop_waiting(&mut self, wait: WaitId) -> Option<Waiting> {
         let waiting = self.waits.remove(&wait)?;
         self.locks.stop_waiting(wait);
         self.waits_by_transaction.remove(&(waiting.transaction, wait));

@@ -10,14 +10,14 @@ use super::{HeldStage, Ldm, Operation, Place, region_full};
 use crate::locks::{self, LockKey};
 use crate::mutants::{self, Mutant};
 use protocol::program::{LockMode, LockWait, OnDuplicate, OperationResult, Refusal, WriteOperation};
-use protocol::signal::{WriteDone, WriteFailure, WriteRequest, WriteSummary};
+use protocol::signal::{HandedWait, WriteDone, WriteFailure, WriteRequest, WriteSummary};
 use protocol::{Address, Outputs, Signal, SqlError};
-use query::Warnings;
 use query::{Evaluated, Shared, TableAccessInfo, delete_matches, evaluate_insert_conflict, evaluate_update};
+use query::{Raised, Warnings};
 use std::borrow::Cow;
 use stdx::{Instant, Now};
 use storage::VersionState;
-use types::TableId;
+use types::{PartitionId, TableId, ViewNumber};
 
 /// Bytes of a key from another node at most: far more than any index allows.
 const KEY_SIZE_MAX: usize = 64 << 10;
@@ -39,6 +39,30 @@ impl WriteRun {
         let results = Vec::with_capacity(request.operations.len());
         let (warnings, is_first) = (Warnings::default(), false);
         Self { from, request, results, warnings, is_first, waits_for_memory_until: None }
+    }
+
+    /// As it travels to another primary.
+    pub(super) fn handed(&self) -> HandedWait {
+        HandedWait::Write {
+            from: self.from,
+            request: self.request.clone(),
+            results: self.results.clone(),
+            raised: self.warnings.clone().take_raised(),
+        }
+    }
+
+    /// What another primary had begun.
+    pub(super) fn taken(
+        from: Address,
+        request: Box<WriteRequest>,
+        results: Vec<OperationResult>,
+        raised: Option<Box<Raised>>,
+    ) -> Self {
+        let run = Self { results, ..Self::new(from, request) };
+        if let Some(raised) = raised {
+            run.warnings.absorb(*raised);
+        }
+        run
     }
 }
 
@@ -91,8 +115,12 @@ impl Ldm {
     /// Runs a request from the operation where it stands.
     pub(super) fn run_write(&mut self, now: Now, mut run: WriteRun, outputs: &mut Outputs<Shared>) {
         let place = (run.request.transaction, run.request.partition);
+        if run.results.is_empty() && self.is_elsewhere(place.1) {
+            return self.send_back(run.from, Signal::Write(run.request), outputs);
+        }
         let checked = self
             .check_primary(run.request.partition)
+            .and_then(|()| self.check_began(place.1, run.request.began))
             .and_then(|()| self.check_schema(run.request.table, run.request.partition))
             .and_then(|()| self.check_open(place))
             .and_then(|()| self.check_session(run.from, place))
@@ -130,6 +158,16 @@ impl Ldm {
     pub(super) fn check_session(&self, session: Address, place: Place) -> Result<(), Refusal> {
         let is_void = || self.void.get(&session.node).is_some_and(|void| void.contains(&place));
         if self.is_lost(session.node) || is_void() { Err(Refusal::WrongView) } else { Ok(()) }
+    }
+
+    /// What a transaction did here for an earlier line of primaries is lost: it must not go on without that.
+    pub(super) fn check_began(&self, partition: PartitionId, began: ViewNumber) -> Result<(), Refusal> {
+        let since = self.partition(partition).map_or(ViewNumber(0), |state| state.takeover.since);
+        if began < since && !mutants::is(Mutant::EarlierLineForgotten) {
+            Err(Refusal::WrongView)
+        } else {
+            Ok(())
+        }
     }
 
     /// Whether the transaction still takes operations here.

@@ -89,8 +89,8 @@ impl Survivors {
             self.map = Arc::new(empty.with(life, Arc::clone(&view), schema, &[], &[]));
             let mut outputs = Outputs::default();
             let (ldm, tc) = &mut self.nodes[usize::from(id) - 1];
-            ldm.on_shared(Shared::Tables(Arc::clone(&self.map)), &mut outputs);
-            ldm.on_shared(Shared::Map(Arc::clone(&self.map)), &mut outputs);
+            ldm.on_shared(Now::default(), Shared::Tables(Arc::clone(&self.map)), &mut outputs);
+            ldm.on_shared(Now::default(), Shared::Map(Arc::clone(&self.map)), &mut outputs);
             tc.install(Arc::clone(&self.map), &mut outputs);
             self.queue.extend(outputs.signals);
         }
@@ -157,6 +157,7 @@ impl Survivors {
             }],
             wait: LockWait::NoWait,
             commit: None,
+            began: ViewNumber(1),
         };
         let to = self.map.primary(partition).expect("a primary");
         self.send(SESSION, to, Signal::Write(Box::new(request)));

@@ -1,0 +1,194 @@
+//! A planned stop: primaries leave first, then sessions, then the node.
+//!
+//! ```text
+//! HandingOver   a view in which others lead its partitions, used by all members
+//! StandingDown  its ldms have handed over what was open, and owe no answer
+//! Draining      its sessions end: with their transaction, or are told 1053; a node without rows begins here
+//! Leaving       a view without it: `membership` ends the process
+//! ```
+//! Invariants: nothing waits for longer than [`PATIENCE`]. Who has nobody (any more) who could go on with its partitions stays and serves, if an operator
+//! asked at a management node, and ends at once if its process was asked, which cannot be refused; so does a process that is asked twice.
+//!
+//! Deliberately not here: starting again (the angel).
+
+use super::MainModule;
+use membership::succession;
+use protocol::signal::LeaveStep;
+use protocol::{Address, ModuleKind, Outputs, RequestToRuntime, Severity, Signal};
+use query::Shared;
+use stdx::{Duration, Instant};
+use types::{NodeId, PartitionId};
+
+/// PlannedStopTimeout: how long a node that is to stop waits for others.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How long open transactions may go on.
+const DRAIN_MS: u32 = 3_000;
+/// How often it looks whether anybody is left to wait for.
+const LOOK_INTERVAL: Duration = Duration::from_millis(20);
+
+/// Why it stays.
+const NO_HEIRS: &str = "this node does not stop: nobody can take its partitions just now";
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Stage {
+    HandingOver,
+    StandingDown,
+    Draining,
+    Leaving,
+}
+
+/// A stop on its way.
+#[derive(Debug)]
+pub(super) struct Stopping {
+    exit_code: u8,
+    /// It was asked for at a management node.
+    may_stay: bool,
+    stage: Stage,
+    /// Modules that have not answered.
+    missing: Vec<Address>,
+    until: Instant,
+    look_at: Instant,
+}
+
+impl MainModule {
+    /// When a stop that is on its way is looked at.
+    pub(super) fn stop_deadline(&self) -> Option<Instant> {
+        self.stopping.as_ref().map(|stopping| stopping.look_at)
+    }
+
+    /// The operator wants this node to stop while the others go on.
+    pub(super) fn begin_stop(
+        &mut self,
+        exit_code: u8,
+        reason: &str,
+        may_stay: bool,
+        outputs: &mut Outputs<Shared>,
+    ) {
+        let me = self.config.node;
+        outputs.event(Severity::Info, format!("stopping: {reason}"));
+        if may_stay && self.stopping.is_some() {
+            return;
+        }
+        let leads = self.holds_rows(me);
+        let has_heirs = self.view.leaving.contains(&me) || succession::with_leaving(&self.view, me).is_some();
+        if may_stay && self.is_open && leads && !has_heirs {
+            return outputs.event(Severity::Warning, NO_HEIRS);
+        }
+        if self.stopping.is_some() || !self.is_open || (leads && !has_heirs) {
+            return outputs.request(RequestToRuntime::Exit(exit_code));
+        }
+        let (until, look_at) = (self.now.monotonic + PATIENCE, self.now.monotonic + LOOK_INTERVAL);
+        let (stage, missing) = (Stage::HandingOver, Vec::new());
+        self.stopping = Some(Stopping { exit_code, may_stay, stage, missing, until, look_at });
+        if leads {
+            let leaving = Signal::Leaving { step: LeaveStep::HandOver };
+            outputs.send(self.me(), Address::membership(me), leaving);
+        } else {
+            self.drain(outputs);
+        }
+    }
+
+    /// Looks how far it is, and goes on.
+    pub(super) fn continue_stop(&mut self, outputs: &mut Outputs<Shared>) {
+        let now = self.now.monotonic;
+        let Some(stopping) = &mut self.stopping else { return };
+        if stopping.look_at <= now {
+            stopping.look_at = now + LOOK_INTERVAL;
+        }
+        let (stage, exit_code, until) = (stopping.stage, stopping.exit_code, stopping.until);
+        let may_stay = stopping.may_stay;
+        let is_refused = stage == Stage::HandingOver && self.is_needed(self.config.node);
+        let is_needed = is_refused || !self.has_heirs_left();
+        if may_stay && (is_needed || (until <= now && stage == Stage::HandingOver)) {
+            return self.stay(outputs);
+        }
+        if is_needed || until <= now {
+            return outputs.request(RequestToRuntime::Exit(exit_code));
+        }
+        if stage == Stage::HandingOver && self.is_led_by_others() {
+            self.ask_all(Stage::StandingDown, ModuleKind::Ldm, &Signal::StandDown, outputs);
+        }
+    }
+
+    /// The stop is off: sessions are welcome again, and the node gets its share of primaries.
+    fn stay(&mut self, outputs: &mut Outputs<Shared>) {
+        outputs.event(Severity::Warning, NO_HEIRS);
+        self.stopping = None;
+        let me = self.me();
+        outputs.send(me, Address::membership(me.node), Signal::Leaving { step: LeaveStep::Stay });
+        for module in self.modules(ModuleKind::Sql) {
+            outputs.send(me, module, Signal::Drain { patience_ms: None });
+        }
+    }
+
+    /// Whether somebody who lives has each of this node's partitions.
+    fn has_heirs_left(&self) -> bool {
+        let me = self.config.node;
+        let mut gone = self.lost.clone();
+        gone.push(me);
+        !self.holds_rows(me) || succession::without(&self.view, &gone).is_some()
+    }
+
+    /// All members use a view in which this node leads nothing.
+    fn is_led_by_others(&self) -> bool {
+        self.entered == self.view.number
+            && self.view.leaving.contains(&self.config.node)
+            && self.view.in_sync(PartitionId(0)).iter().all(|member| self.installed.contains(member))
+    }
+
+    fn ask_all(&mut self, stage: Stage, kind: ModuleKind, signal: &Signal, outputs: &mut Outputs<Shared>) {
+        let modules = self.modules(kind);
+        for module in &modules {
+            outputs.send(self.me(), *module, signal.clone());
+        }
+        if let Some(stopping) = &mut self.stopping {
+            (stopping.stage, stopping.missing) = (stage, modules);
+        }
+    }
+
+    fn drain(&mut self, outputs: &mut Outputs<Shared>) {
+        self.ask_all(
+            Stage::Draining,
+            ModuleKind::Sql,
+            &Signal::Drain { patience_ms: Some(DRAIN_MS) },
+            outputs,
+        );
+    }
+
+    /// A module has done what it was asked for.
+    pub(super) fn on_stopped(&mut self, from: Address, kind: ModuleKind, outputs: &mut Outputs<Shared>) {
+        let me = self.config.node;
+        let leads = self.holds_rows(me);
+        let Some(stopping) = self.stopping.as_mut().filter(|_| from.kind == kind && from.node == me) else {
+            return;
+        };
+        stopping.missing.retain(|missing| *missing != from);
+        if !stopping.missing.is_empty() {
+            return;
+        }
+        let exit_code = stopping.exit_code;
+        match stopping.stage {
+            Stage::StandingDown if kind == ModuleKind::Ldm => {
+                outputs.event(Severity::Info, format!("node {me} has handed its primaries over"));
+                self.drain(outputs);
+            }
+            Stage::Draining if kind == ModuleKind::Sql && leads => {
+                stopping.stage = Stage::Leaving;
+                outputs.event(Severity::Info, format!("node {me} has no sessions any more"));
+                let leaving = Signal::Leaving { step: LeaveStep::Leave { exit_code } };
+                outputs.send(self.me(), Address::membership(me), leaving);
+            }
+            Stage::Draining if kind == ModuleKind::Sql => {
+                outputs.request(RequestToRuntime::Exit(exit_code));
+            }
+            Stage::HandingOver | Stage::StandingDown | Stage::Draining | Stage::Leaving => {}
+        }
+    }
+
+    /// Why a node may not be stopped alone, if so.
+    pub(super) fn is_needed(&self, node: NodeId) -> bool {
+        self.view.is_member(node)
+            && !self.view.leaving.contains(&node)
+            && succession::with_leaving(&self.view, node).is_none()
+    }
+}
