@@ -400,6 +400,7 @@ fn a_marker_of_an_earlier_transaction_of_the_same_id_answers_for_nobody() {
         operations: vec![operation],
         wait: LockWait::NoWait,
         commit: Some(Epoch(9)),
+        began: ViewNumber(1),
     };
     let to = cluster.primary(next);
     cluster.send(to, Signal::Write(Box::new(request)));
