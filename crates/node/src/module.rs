@@ -444,6 +444,7 @@ fn fence_of(signal: &Signal) -> Fence {
         | Signal::OutcomeAsk { .. }
         | Signal::Returned(_)
         | Signal::WaitMoved { .. }
+        | Signal::TransactionMoved { .. }
         | Signal::Coordinate(_)
         | Signal::CommitDone(_)
         | Signal::Confirm { .. }

@@ -66,9 +66,9 @@ pub struct ReadRequest {
     pub program: Arc<ReadProgram>,
     /// Which rows.
     pub access: Access,
-    /// With a transaction: the view in which it first asked the partition for a write or lock. What it did there for an earlier line of primaries
-    /// is lost, and so is the transaction.
-    pub began: ViewNumber,
+    /// With a transaction: how many operations its session knows that the partition's primary holds. One that holds fewer has lost the others, and so
+    /// the transaction.
+    pub known: u32,
 }
 
 /// The answer to a read.
@@ -112,8 +112,8 @@ pub struct WriteRequest {
     pub wait: LockWait,
     /// An autocommit statement with one participant carries its commit: stamp no epoch below this.
     pub commit: Option<Epoch>,
-    /// The view in which the transaction first asked the partition for a write or lock.
-    pub began: ViewNumber,
+    /// How many operations of the transaction its session knows that the partition's primary holds.
+    pub known: u32,
 }
 
 /// The answer to a write.
@@ -683,6 +683,13 @@ pub enum Signal {
         request: RequestId,
         /// Where.
         to: Address,
+    },
+    /// New primary -> session's module: it goes on with this open transaction. If the module is of a later life than the transaction, it aborts it.
+    TransactionMoved {
+        /// Whose.
+        transaction: TransactionId,
+        /// Which partition.
+        partition: PartitionId,
     },
 
     // ---- session -> tc, and back --------------------------------------------------------------------------------------

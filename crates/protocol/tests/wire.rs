@@ -119,7 +119,7 @@ fn reads() -> Vec<Signal> {
                 context: context(),
             }),
             access,
-            began: ViewNumber(6),
+            known: 6,
         }))
     };
     let scan = Access::Scan {
@@ -192,7 +192,7 @@ fn writes() -> Vec<Signal> {
             operations,
             wait: LockWait::NoWait,
             commit: Some(EPOCH),
-            began: ViewNumber(6),
+            known: 6,
         })),
         done(Ok(WriteSummary {
             results,
@@ -334,6 +334,7 @@ fn takeover() -> Vec<Signal> {
             operations: 3,
         })),
         Signal::WaitMoved { request: REQUEST, to: Address::new(NodeId(2), ModuleKind::Ldm, 1) },
+        Signal::TransactionMoved { transaction: TRANSACTION, partition: PartitionId(9) },
         Signal::RecoveryAsk { transaction: TRANSACTION, partition: PARTITION, participants: participants() },
     ];
     signals.extend(states.map(|state| Signal::RecoveryReport(Box::new(report(state)))));

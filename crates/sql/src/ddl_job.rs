@@ -194,7 +194,7 @@ impl DdlRun {
             partition: PartitionId(0),
             program: Arc::new(program),
             access: Access::Keys(vec![self.system.ddl_lock_key()]),
-            began: cx.env.module.map.view.number,
+            known: 0,
         };
         cx.env.send(primary, Signal::Read(Box::new(read)));
         self.lock = Some(transaction);

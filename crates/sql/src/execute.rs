@@ -166,7 +166,7 @@ pub(crate) fn failure_of(refusal: Refusal, table: &str) -> Failure {
         Refusal::RegionFull { region } => Failure::Error(SqlError::region_full(table, &region)),
         Refusal::Error(error) => Failure::Error(error),
         Refusal::NotHeld => {
-            Failure::Doomed(SqlError::deadlock("a primary has lost the transaction's writes"))
+            Failure::ViewChanged(SqlError::deadlock("a primary has lost the transaction's writes"))
         }
         Refusal::AlreadyEnding => Failure::Doomed(SqlError::deadlock("the transaction is already ending")),
     }
@@ -332,8 +332,8 @@ impl Cx<'_, '_> {
         self.check_size(to, program, &access)?;
         let request = self.core.inbox.register(to, RequestKind::Read);
         let program = Arc::clone(program);
-        let began = self.core.transaction.began(partition).unwrap_or(self.env.module.map.view.number);
-        let read = ReadRequest { request, transaction, lock: None, partition, program, access, began };
+        let known = self.core.transaction.known(partition);
+        let read = ReadRequest { request, transaction, lock: None, partition, program, access, known };
         self.env.send(to, Signal::Read(Box::new(read)));
         Ok(request)
     }
@@ -356,7 +356,7 @@ impl Cx<'_, '_> {
         let access = Access::Keys(keys);
         self.check_size(to, program, &access)?;
         let transaction = self.transaction_id();
-        let began = self.core.transaction.touch(partition, self.env.module.map.view.number, false);
+        let known = self.core.transaction.touch(partition, self.env.module.map.view.number, false);
         let request = self.core.inbox.register(to, RequestKind::Change);
         let read = ReadRequest {
             request,
@@ -365,7 +365,7 @@ impl Cx<'_, '_> {
             partition,
             program: Arc::clone(program),
             access,
-            began,
+            known,
         };
         self.env.send(to, Signal::Read(Box::new(read)));
         Ok(request)
@@ -382,7 +382,7 @@ impl Cx<'_, '_> {
         let to = self.primary(partition)?;
         self.check_operation_size(to, &operations)?;
         let transaction = self.transaction_id();
-        let began = self.core.transaction.touch(partition, self.env.module.map.view.number, true);
+        let known = self.core.transaction.touch(partition, self.env.module.map.view.number, true);
         if is_alone {
             self.core.transaction.carry_commit();
         }
@@ -390,7 +390,7 @@ impl Cx<'_, '_> {
         let kind = if is_alone { RequestKind::Commit } else { RequestKind::Change };
         let request = self.core.inbox.register(to, kind);
         let wait = self.lock_wait();
-        let write = WriteRequest { request, transaction, partition, table, operations, wait, commit, began };
+        let write = WriteRequest { request, transaction, partition, table, operations, wait, commit, known };
         self.env.send(to, Signal::Write(Box::new(write)));
         Ok(request)
     }

@@ -404,6 +404,11 @@ impl SqlModule {
                 self.with_all(now, budget, outputs, |session, env| session.drain(env, patience));
             }
             Signal::Returned(returned) => self.on_returned(*returned, outputs),
+            Signal::TransactionMoved { transaction, partition } => {
+                if !transaction.is_of(self.state.map.incarnation) {
+                    outputs.send(self.state.address, from, Signal::Abort { transaction, partition });
+                }
+            }
             Signal::WaitMoved { request, to } => {
                 let number = Inbox::connection_of(request);
                 if number == self.finisher_number() {

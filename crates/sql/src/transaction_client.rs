@@ -116,17 +116,17 @@ impl TransactionClient {
         self.statement_mark.extend(held);
     }
 
-    /// A write or locking read is about to be sent; gives the view in which the first one was.
-    pub(crate) fn touch(&mut self, partition: PartitionId, view: ViewNumber, writes: bool) -> ViewNumber {
+    /// A write or locking read is about to be sent; gives the number of operations that the partition is known to hold.
+    pub(crate) fn touch(&mut self, partition: PartitionId, view: ViewNumber, writes: bool) -> u32 {
         let held =
             self.participants.entry(partition).or_insert(Held { operations: 0, view, has_writes: false });
         held.has_writes |= writes;
-        held.view
+        held.operations
     }
 
-    /// The view in which the partition was first asked for a write or lock.
-    pub(crate) fn began(&self, partition: PartitionId) -> Option<ViewNumber> {
-        self.participants.get(&partition).map(|held| held.view)
+    /// How many operations the partition is known to hold.
+    pub(crate) fn known(&self, partition: PartitionId) -> u32 {
+        self.participants.get(&partition).map_or(0, |held| held.operations)
     }
 
     /// A participant has answered.

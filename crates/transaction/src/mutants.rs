@@ -143,12 +143,14 @@ pub enum Mutant {
     HandedWaitsForgotten,
     /// An old primary does not answer the commits that it has sealed.
     OwedRepliesForgotten,
-    /// What a transaction did for an earlier line of primaries is not missed.
-    EarlierLineForgotten,
+    /// A new primary does not tell sessions of the transactions that it has taken.
+    SessionsNotTold,
+    /// Operations of a transaction that its session knows of are not missed.
+    LostOperationsUnnoticed,
 }
 
 /// All of them.
-pub const ALL: [Mutant; 70] = [
+pub const ALL: [Mutant; 71] = [
     Mutant::AckBeforeBackup,
     Mutant::BackupFallsBack,
     Mutant::CommitOnPartialPrepare,
@@ -218,7 +220,8 @@ pub const ALL: [Mutant; 70] = [
     Mutant::HandedPlacesLost,
     Mutant::HandedWaitsForgotten,
     Mutant::OwedRepliesForgotten,
-    Mutant::EarlierLineForgotten,
+    Mutant::SessionsNotTold,
+    Mutant::LostOperationsUnnoticed,
 ];
 
 #[cfg(feature = "mutants")]

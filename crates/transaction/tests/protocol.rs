@@ -264,7 +264,7 @@ impl Cluster {
             operations: vec![operation],
             wait: LockWait::NoWait,
             commit: commit.then_some(Epoch(0)),
-            began: ViewNumber(1),
+            known: 0,
         };
         let to = self.primary(id);
         self.send(to, Signal::Write(Box::new(request)));
@@ -307,7 +307,7 @@ impl Cluster {
                 context: StatementContext::default(),
             }),
             access: Access::Keys(vec![self.key(id)]),
-            began: ViewNumber(1),
+            known: 0,
         }
     }
 
@@ -371,7 +371,7 @@ fn nothing_is_answered_before_the_backup_has_applied() {
         operations: vec![operation],
         wait: LockWait::NoWait,
         commit: Some(Epoch(0)),
-        began: ViewNumber(1),
+        known: 0,
     };
     let to = cluster.primary(id);
     cluster.send(to, Signal::Write(Box::new(request)));
@@ -400,7 +400,7 @@ fn a_marker_of_an_earlier_transaction_of_the_same_id_answers_for_nobody() {
         operations: vec![operation],
         wait: LockWait::NoWait,
         commit: Some(Epoch(9)),
-        began: ViewNumber(1),
+        known: 0,
     };
     let to = cluster.primary(next);
     cluster.send(to, Signal::Write(Box::new(request)));
@@ -478,7 +478,7 @@ fn a_second_writer_waits_and_goes_on_after_the_first() {
         operations: vec![operation],
         wait: LockWait::Wait { timeout_ms: 1_000 },
         commit: Some(Epoch(0)),
-        began: ViewNumber(1),
+        known: 0,
     };
     let to = cluster.primary(id);
     cluster.send(to, Signal::Write(Box::new(request)));
@@ -606,7 +606,7 @@ fn a_large_transaction_is_shipped_ahead_and_commits() {
         operations,
         wait: LockWait::NoWait,
         commit: Some(Epoch(0)),
-        began: ViewNumber(1),
+        known: 0,
     };
     let to = cluster.primary(1);
     cluster.send(to, Signal::Write(Box::new(request)));

@@ -112,6 +112,12 @@ impl TransactionId {
         NodeId(u16::try_from(self.0 >> 54 & 0xff).unwrap_or(0))
     }
 
+    /// Whether it is of this life of its node (or of one 1 024 lives apart).
+    #[must_use]
+    pub fn is_of(self, incarnation: Incarnation) -> bool {
+        self.0 >> 44 & 0x3ff == u64::from(incarnation.0 % 1024)
+    }
+
     /// The instance of the sql module that runs it.
     #[must_use]
     pub fn module(self) -> u8 {

@@ -100,7 +100,7 @@ impl MainModule {
             partition: PartitionId(0),
             program: Arc::new(program),
             access: Access::Keys(vec![system.sequence_key(table)]),
-            began: self.map.view.number,
+            known: 0,
         };
         self.sequences.running.insert(request, Reservation { table, transaction, wanted, first: 0 });
         outputs.send(self.me(), primary, Signal::Read(Box::new(read)));
@@ -133,8 +133,7 @@ impl MainModule {
             operations: vec![WriteOperation::Put { key: write.key, row: write.row.unwrap_or_default() }],
             wait: LockWait::Wait { timeout_ms: LOCK_WAIT_MS },
             commit: Some(Epoch(0)),
-            // A newer view begins every reservation again.
-            began: self.map.view.number,
+            known: batch.operations,
         };
         if let Some(primary) = self.map.primary(PartitionId(0)) {
             self.sequences.running.insert(request, reservation);

@@ -591,7 +591,6 @@ impl ReplicaWorld {
             };
             let transaction = TransactionId((67 << 54) | number);
             let request = self.write_request(BEFORE, transaction, row.partition, operation, Some(Epoch(0)));
-            let request = WriteRequest { began: self.view.number, ..request };
             let before = self.answers;
             let to = self.view.primary(row.partition);
             self.say_in(0, self.view.number, to, Signal::Write(Box::new(request)));
@@ -616,7 +615,7 @@ impl ReplicaWorld {
             operations: vec![operation],
             wait: LockWait::NoWait,
             commit,
-            began: ViewNumber(0),
+            known: 0,
         }
     }
 
@@ -669,10 +668,7 @@ impl ReplicaWorld {
         let Some(row) = script.tasks[task].row_of(step) else { return };
         let row = self.blocks.borrow().rows()[row].clone();
         let request = RequestId(request_of(task).0 + 1 + step as u64);
-        let began = match self.clients[task].stage {
-            Stage::Writing(begun, ..) => self.blocks.borrow().view(begun).number,
-            _ => view,
-        };
+        let known = self.known(task, step, row.partition);
         let signal = match step.checked_sub(locks.len()).and_then(|number| writes.get(number)) {
             Some((_, value)) => {
                 let operation = match value {
@@ -680,7 +676,7 @@ impl ReplicaWorld {
                     None => WriteOperation::Delete { key: row.key, filter: None },
                 };
                 let write = self.write_request(request, *transaction, row.partition, operation, None);
-                Signal::Write(Box::new(WriteRequest { began, ..write }))
+                Signal::Write(Box::new(WriteRequest { known, ..write }))
             }
             None => Signal::Read(Box::new(ReadRequest {
                 request,
@@ -696,11 +692,20 @@ impl ReplicaWorld {
                     context: StatementContext::default(),
                 }),
                 access: Access::Keys(vec![row.key]),
-                began,
+                known,
             })),
         };
         let to = self.view.primary(row.partition);
         self.say_in(task, view, to, signal);
+    }
+
+    /// How many operations a partition is known to hold before a step.
+    fn known(&self, task: usize, step: usize, partition: PartitionId) -> u32 {
+        let (script, blocks) = (&self.script.tasks[task], self.blocks.borrow());
+        let is_there = |step: &usize| {
+            script.row_of(*step).is_some_and(|row| blocks.rows()[row].partition == partition)
+        };
+        (0..step).filter(is_there).map(|step| self.clients[task].operations[step]).max().unwrap_or(0)
     }
 
     /// A lock or a write was answered.

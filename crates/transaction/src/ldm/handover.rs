@@ -23,7 +23,9 @@
 //! - A marker of a decided transaction bars its late open pieces.
 //! - Replies for sealed one-primary commits stay with the old primary (`owed`): it hears the outcome as a backup. If it dies first, sessions ask the new one,
 //!   who has the markers of all sessions that outlive the old one.
-//! - Nothing is lost by a piece that does not fit in memory but its own transaction: that is void here, and hears so (1213).
+//! - Nothing is lost by a piece that does not fit in memory but its own transaction: it goes, and hears so (1213) with its next request.
+//! - A transaction whose session's node was lost, and came back, while it was on its way is nobody's: neither primary holds it at the moment when it hears of
+//!   the loss. So the new one tells each session what it has taken, and a later life aborts it.
 //!
 //! Deliberately not here: sending ahead of the view. All that is open travels inside it, so a transaction with very many operations makes the stall longer.
 
@@ -581,6 +583,7 @@ impl Ldm {
     ) {
         let mut refused: Vec<TransactionId> = Vec::new();
         let mut waits = Vec::new();
+        let mut moved: BTreeMap<TransactionId, Address> = BTreeMap::new();
         for piece in pieces {
             for handed in piece.transactions {
                 let place = (handed.transaction, partition);
@@ -590,16 +593,25 @@ impl Ldm {
                 }
                 if self.stage_handed(place, handed.session, handed.operations).is_err() {
                     refused.push(place.0);
-                    self.void.entry(handed.session.node).or_default().insert(place);
                     self.undo(place, outputs);
                 }
+                moved.insert(place.0, handed.session);
             }
             if !mutants::is(Mutant::HandedWaitsForgotten) {
                 waits.extend(piece.waits);
             }
         }
         for wait in waits {
-            self.resuming.push_back(Run::taken(wait));
+            let run = Run::taken(wait);
+            moved.insert(run.place().0, run.from());
+            self.resuming.push_back(run);
+        }
+        // The session's node may have been lost and come back while they were on their way.
+        if mutants::is(Mutant::SessionsNotTold) {
+            return;
+        }
+        for (transaction, session) in moved.into_iter().filter(|(_, session)| session.kind == ModuleKind::Sql) {
+            outputs.send(self.address, session, Signal::TransactionMoved { transaction, partition });
         }
     }
 

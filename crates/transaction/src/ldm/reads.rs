@@ -95,11 +95,9 @@ impl Ldm {
             Ok(())
         };
         let checked = checked.and_then(|()| self.check_schema(request.program.table, request.partition));
-        let checked = if needs_primary {
-            checked.and_then(|()| self.check_began(request.partition, request.began))
-        } else {
-            checked
-        };
+        let own = request.transaction.filter(|_| request.lock.is_none());
+        let place = own.map(|transaction| (transaction, request.partition));
+        let checked = checked.and_then(|()| place.map_or(Ok(()), |place| self.check_known(place, request.known)));
         if let Err(refusal) = checked {
             return self.refuse_read(from, &request, refusal, outputs);
         }
@@ -217,6 +215,9 @@ impl Ldm {
         else {
             return self.refuse_read(read.from, &read.request, Refusal::WrongView, outputs);
         };
+        if let Err(refusal) = self.check_known((transaction, read.request.partition), read.request.known) {
+            return self.refuse_locked_read(read, refusal, outputs);
+        }
         loop {
             let Access::Keys(keys) = &read.request.access else { return };
             let Some(key) = keys.get(read.next) else { break };

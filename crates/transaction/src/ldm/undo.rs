@@ -45,7 +45,7 @@ impl Ldm {
         let stage = self.held.get(&place).map(|held| held.stage);
         let is_held = match stage {
             None => operations == 0,
-            Some(stage) => stage == HeldStage::Open,
+            Some(stage) => stage == HeldStage::Open && operations <= self.operation_count(place),
         };
         let done = Signal::RollbackDone { request, held: is_held };
         if is_held {

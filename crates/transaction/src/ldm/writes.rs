@@ -17,7 +17,7 @@ use query::{Raised, Warnings};
 use std::borrow::Cow;
 use stdx::{Instant, Now};
 use storage::VersionState;
-use types::{PartitionId, TableId, ViewNumber};
+use types::TableId;
 
 /// Bytes of a key from another node at most: far more than any index allows.
 const KEY_SIZE_MAX: usize = 64 << 10;
@@ -120,7 +120,7 @@ impl Ldm {
         }
         let checked = self
             .check_primary(run.request.partition)
-            .and_then(|()| self.check_began(place.1, run.request.began))
+            .and_then(|()| self.check_known(place, run.request.known))
             .and_then(|()| self.check_schema(run.request.table, run.request.partition))
             .and_then(|()| self.check_open(place))
             .and_then(|()| self.check_session(run.from, place))
@@ -160,11 +160,11 @@ impl Ldm {
         if self.is_lost(session.node) || is_void() { Err(Refusal::WrongView) } else { Ok(()) }
     }
 
-    /// What a transaction did here for an earlier line of primaries is lost: it must not go on without that.
-    pub(super) fn check_began(&self, partition: PartitionId, began: ViewNumber) -> Result<(), Refusal> {
-        let since = self.partition(partition).map_or(ViewNumber(0), |state| state.takeover.since);
-        if began < since && !mutants::is(Mutant::EarlierLineForgotten) {
-            Err(Refusal::WrongView)
+    /// A transaction some of whose operations are lost (another primary had them and died, or a broken connection undid them) must not go on without
+    /// them.
+    pub(super) fn check_known(&self, place: Place, known: u32) -> Result<(), Refusal> {
+        if self.operation_count(place) < known && !mutants::is(Mutant::LostOperationsUnnoticed) {
+            Err(Refusal::NotHeld)
         } else {
             Ok(())
         }

@@ -18,7 +18,7 @@ impl Cluster {
             operations: vec![WriteOperation::Put { key: self.key(id), row: self.row(id, 1) }],
             wait: WAIT,
             commit: None,
-            began: ViewNumber(1),
+            known: 0,
         };
         let to = self.primary(id);
         self.send(to, Signal::Write(Box::new(request)));

@@ -23,7 +23,7 @@ impl Cluster {
             operations,
             wait: LockWait::NoWait,
             commit: None,
-            began: ViewNumber(1),
+            known: 0,
         };
         let to = self.primary(ids[0]);
         self.send(to, Signal::Write(Box::new(request)));

@@ -157,7 +157,7 @@ impl Survivors {
             }],
             wait: LockWait::NoWait,
             commit: None,
-            began: ViewNumber(1),
+            known: 0,
         };
         let to = self.map.primary(partition).expect("a primary");
         self.send(SESSION, to, Signal::Write(Box::new(request)));
