@@ -684,7 +684,7 @@ pub enum Signal {
         /// Where.
         to: Address,
     },
-    /// New primary -> session's module: it goes on with this open transaction. If the module is of a later life than the transaction, it aborts it.
+    /// New primary -> session's module: it goes on with this open transaction; the module aborts it if it is over, or was an earlier life's.
     TransactionMoved {
         /// Whose.
         transaction: TransactionId,

@@ -353,6 +353,7 @@ impl Scenario {
         if prng.chance(1, 2) {
             scenario.faults.clear();
         }
+        scenario.is_planned = false;
         let signal = COMMIT_SIGNALS[prng.index(COMMIT_SIGNALS.len())];
         scenario.add_point(signal, CRASHES[prng.index(CRASHES.len())]);
         scenario
@@ -412,6 +413,7 @@ impl Scenario {
         scenario.faults.clear();
         scenario.disruptions.clear();
         scenario.point = None;
+        scenario.is_planned = false;
         scenario
     }
 
@@ -508,6 +510,7 @@ impl Scenario {
     /// one goes on, the others have left it out, and it does not know.
     fn draw_pauses(&mut self, prng: &mut Prng) {
         self.faults.clear();
+        self.is_planned = false;
         self.disruptions.clear();
         (self.lists, self.banks, self.registers) = (0, 0, 4 + prng.below(5));
         let mut at = 20 + prng.below(100);

@@ -138,6 +138,7 @@ impl DdlRun {
     /// Lets go of the DDL lock.
     fn release(&mut self, env: &mut Environment<'_>) {
         let Some(transaction) = self.lock.take() else { return };
+        env.module.ddl_locks.remove(&transaction);
         if let Some(primary) = env.module.map.primary(PartitionId(0)) {
             env.send(primary, Signal::Abort { transaction, partition: PartitionId(0) });
         }
@@ -198,6 +199,7 @@ impl DdlRun {
         };
         cx.env.send(primary, Signal::Read(Box::new(read)));
         self.lock = Some(transaction);
+        cx.env.module.ddl_locks.insert(transaction);
         self.stage = Stage::Lock(request);
         Ok(None)
     }

@@ -29,6 +29,8 @@ pub(crate) struct ModuleState {
     next_transaction: u64,
     /// The session of each transaction that has written or locked something; of each session the last one.
     transactions: FixedMap<TransactionId, u32>,
+    /// Transactions that hold the DDL lock, or wait for it.
+    pub(crate) ddl_locks: BTreeSet<TransactionId>,
     /// Commits whose sessions are gone.
     pub(crate) orphans: Orphans,
     /// What transactions held on nodes when those were lost. If they end before the connection is back, their aborts are lost too, and what they
@@ -102,6 +104,7 @@ impl ModuleState {
             key: Vec::new(),
             next_transaction: 1,
             transactions: FixedMap::default(),
+            ddl_locks: BTreeSet::new(),
             orphans: Orphans::default(),
             aborts_due: BTreeSet::new(),
             started: None,

@@ -8,7 +8,7 @@
 
 use protocol::program::Refusal;
 use protocol::signal::{CommitOutcome, ReadBatch, RequestId, WriteFailure, WriteSummary};
-use protocol::{Address, SqlError};
+use protocol::{Address, SqlError, View};
 use stdx::FixedMap;
 use types::{Incarnation, NodeId, Value};
 
@@ -52,8 +52,8 @@ struct Outstanding {
     kind: RequestKind,
     /// It has moved on from where it is not known to be yet, to another one.
     moves_on: Option<(Address, Address)>,
-    /// Members whose connection broke meanwhile: what waits there is refused, and nobody hears of it.
-    cut_off: Vec<NodeId>,
+    /// Lives of members whose connection broke meanwhile: what waits there is refused, and nobody hears of it.
+    cut_off: Vec<(NodeId, Incarnation)>,
 }
 
 /// The open requests and unread answers of one session.
@@ -112,7 +112,7 @@ impl Inbox {
 
     /// It waits at another primary now, says the one where it waited before. (Of two moves the word of the second may come first.) True if that one is
     /// lost: then so is the request.
-    pub(crate) fn follow(&mut self, request: RequestId, from: Address, to: Address) -> bool {
+    pub(crate) fn follow(&mut self, view: &View, request: RequestId, from: Address, to: Address) -> bool {
         let Some(open) = self.outstanding.get_mut(&request) else { return false };
         if open.to != from {
             open.moves_on = Some((from, to));
@@ -122,7 +122,9 @@ impl Inbox {
         if let Some((_, next)) = open.moves_on.take_if(|(from, _)| *from == to) {
             open.to = next;
         }
-        let is_lost = open.cut_off.contains(&open.to.node);
+        let there = open.to.node;
+        let is_lost =
+            view.node(there).is_none_or(|info| open.cut_off.contains(&(there, info.incarnation)));
         if is_lost {
             self.outstanding.remove(&request);
             self.replies.insert(request, Reply::Lost);
@@ -185,22 +187,19 @@ impl Inbox {
         modules
     }
 
-    /// A node has left: another life of it holds nothing that this session asked for before.
-    pub(crate) fn node_left(&mut self, node: NodeId) {
-        self.node_lost(node);
-        for open in self.outstanding.values_mut() {
-            open.cut_off.retain(|cut_off| *cut_off != node);
+    /// The connection to a life of a node broke. A request that waits elsewhere may have moved there already: the word of it comes later.
+    pub(crate) fn cut_off(&mut self, node: NodeId, life: Incarnation) {
+        for open in self.outstanding.values_mut().filter(|open| !open.cut_off.contains(&(node, life))) {
+            open.cut_off.push((node, life));
         }
     }
 
     /// Answers everything that was asked of a lost node; true if there was anything.
     pub(crate) fn node_lost(&mut self, node: NodeId) -> bool {
         let mut lost: Vec<RequestId> = Vec::new();
-        for (request, open) in &mut self.outstanding {
+        for (request, open) in &self.outstanding {
             if open.to.node == node {
                 lost.push(*request);
-            } else if !open.cut_off.contains(&node) {
-                open.cut_off.push(node);
             }
         }
         lost.sort_unstable();

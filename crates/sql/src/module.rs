@@ -10,7 +10,7 @@ use crate::ddl_job::finisher::Finisher;
 use crate::environment::{Alarm, Environment, ModuleState};
 use crate::front::TextLimits;
 use crate::inbox::{Inbox, Reply};
-use crate::session::Session;
+use crate::session::{Session, SessionCore};
 use memory::MemoryManager;
 use protocol::module::{ConnectionAction, Counts};
 use protocol::signal::{InfoTable, Probe, RequestId, ReturnedRequest};
@@ -20,7 +20,7 @@ use protocol::{
 use query::{NodeMap, Shared};
 use std::sync::Arc;
 use stdx::{Duration, FixedMap, Instant, Now};
-use types::{NodeId, PartitionId, Value};
+use types::{NodeId, PartitionId, TransactionId, Value};
 
 /// Modules of a node at most: the low part of connection ids.
 pub const INSTANCES_MAX: u32 = 256;
@@ -405,9 +405,7 @@ impl SqlModule {
             }
             Signal::Returned(returned) => self.on_returned(*returned, outputs),
             Signal::TransactionMoved { transaction, partition } => {
-                if !transaction.is_of(self.state.map.incarnation) {
-                    outputs.send(self.state.address, from, Signal::Abort { transaction, partition });
-                }
+                self.on_transaction_moved(from, (transaction, partition), outputs);
             }
             Signal::WaitMoved { request, to } => {
                 let number = Inbox::connection_of(request);
@@ -444,7 +442,11 @@ impl SqlModule {
                 self.on_reply(request, Reply::Failed(error), now, budget, outputs)
             }
             Signal::ProbeSession(probe) => self.on_probe(probe, now, budget, outputs),
-            Signal::PeerLost { node, .. } => {
+            Signal::PeerLost { node, incarnation } => {
+                self.with_all(now, budget, outputs, |session, _| session.core.inbox.cut_off(node, incarnation));
+                self.with_finisher(now, budget, outputs, |finisher, _| {
+                    finisher.core.inbox.cut_off(node, incarnation);
+                });
                 let map = Arc::clone(&self.state.map);
                 self.state.orphans.on_lost(|lost| lost == node, &map, self.state.address, outputs);
                 self.on_node_lost(node, now, budget, outputs);
@@ -503,6 +505,25 @@ impl SqlModule {
     fn on_probe(&mut self, probe: Probe, now: Now, budget: &mut Budget, outputs: &mut Outputs<Shared>) {
         if let Some(number) = self.state.session_of(probe.transaction) {
             self.with_session(number, now, budget, outputs, |session, env| session.on_probe(env, probe));
+        }
+    }
+
+    /// A new primary has taken what is open of a transaction. If that is over, the word did not reach the old one in time; it may have been an earlier life's,
+    /// too.
+    fn on_transaction_moved(
+        &self,
+        from: Address,
+        (transaction, partition): (TransactionId, PartitionId),
+        outputs: &mut Outputs<Shared>,
+    ) {
+        let goes_on = |core: &SessionCore| core.transaction.takes_part(transaction, partition);
+        let goes_on = self.state.ddl_locks.contains(&transaction)
+            || self.state.session_of(transaction).is_some_and(|number| match &self.finisher {
+                Some(finisher) if number == self.finisher_number() => goes_on(&finisher.core),
+                _ => self.sessions.get(&number).is_some_and(|session| goes_on(&session.core)),
+            });
+        if !goes_on || !transaction.is_of(self.state.map.incarnation) {
+            outputs.send(self.state.address, from, Signal::Abort { transaction, partition });
         }
     }
 

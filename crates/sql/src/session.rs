@@ -289,7 +289,7 @@ impl SessionCore {
         let left_out =
             before.nodes.iter().filter(|info| before.is_member(info.node) && !now.is_member(info.node));
         for info in left_out {
-            self.inbox.node_left(info.node);
+            self.inbox.node_lost(info.node);
         }
     }
 
@@ -302,7 +302,7 @@ impl SessionCore {
         to: Address,
     ) -> bool {
         let is_out = map.lost.contains(&to.node) || !map.view.is_member(to.node);
-        let is_lost = self.inbox.follow(request, from, to);
+        let is_lost = self.inbox.follow(&map.view, request, from, to);
         (is_out && self.inbox.node_lost(to.node)) || is_lost
     }
 

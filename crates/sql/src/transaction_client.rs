@@ -145,6 +145,11 @@ impl TransactionClient {
         }
     }
 
+    /// Whether a partition may hold something of this transaction.
+    pub(crate) fn takes_part(&self, transaction: TransactionId, partition: PartitionId) -> bool {
+        self.id == Some(transaction) && self.participants.contains_key(&partition)
+    }
+
     /// Whether this transaction's own rows are in the partition: it must be read at its primary.
     pub(crate) fn has_written(&self, partition: PartitionId) -> bool {
         self.participants.get(&partition).is_some_and(|held| held.has_writes)

@@ -27,7 +27,7 @@ const TRY_AGAIN: Duration = Duration::from_secs(1);
 
 /// The one of a module.
 pub(crate) struct Finisher {
-    core: SessionCore,
+    pub(crate) core: SessionCore,
     statement: Statement,
     run: Option<Box<DdlRun>>,
     is_wanted: bool,

@@ -24,8 +24,8 @@
 //! - Replies for sealed one-primary commits stay with the old primary (`owed`): it hears the outcome as a backup. If it dies first, sessions ask the new one,
 //!   who has the markers of all sessions that outlive the old one.
 //! - Nothing is lost by a piece that does not fit in memory but its own transaction: it goes, and hears so (1213) with its next request.
-//! - A transaction whose session's node was lost, and came back, while it was on its way is nobody's: neither primary holds it at the moment when it hears of
-//!   the loss. So the new one tells each session what it has taken, and a later life aborts it.
+//! - The word that a transaction is over may pass it on its way: an abort on a connection that breaks, or the loss of its session's node, which one primary
+//!   hears of before it takes and the other after it has let go. So the new one tells each session what it has taken, and what is over is aborted.
 //!
 //! Deliberately not here: sending ahead of the view. All that is open travels inside it, so a transaction with very many operations makes the stall longer.
 
@@ -606,7 +606,6 @@ impl Ldm {
             moved.insert(run.place().0, run.from());
             self.resuming.push_back(run);
         }
-        // The session's node may have been lost and come back while they were on their way.
         if mutants::is(Mutant::SessionsNotTold) {
             return;
         }
