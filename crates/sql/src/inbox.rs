@@ -10,7 +10,7 @@ use protocol::program::Refusal;
 use protocol::signal::{CommitOutcome, ReadBatch, RequestId, WriteFailure, WriteSummary};
 use protocol::{Address, SqlError, View};
 use stdx::FixedMap;
-use types::{Incarnation, NodeId, Value};
+use types::{Incarnation, NodeId, Value, ViewNumber};
 
 /// What a request does where it goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -50,8 +50,8 @@ pub(crate) enum Reply {
 struct Outstanding {
     to: Address,
     kind: RequestKind,
-    /// It has moved on from where it is not known to be yet, to another one.
-    moves_on: Option<(Address, Address)>,
+    /// The view in which it came there, if it has moved.
+    moved_in: ViewNumber,
     /// Lives of members whose connection broke meanwhile: what waits there is refused, and nobody hears of it.
     cut_off: Vec<(NodeId, Incarnation)>,
 }
@@ -95,7 +95,7 @@ impl Inbox {
             let request = RequestId(u64::from(self.connection) << 32 | u64::from(self.last));
             if !self.outstanding.contains_key(&request) && !self.replies.contains_key(&request) {
                 self.outstanding
-                    .insert(request, Outstanding { to, kind, moves_on: None, cut_off: Vec::new() });
+                    .insert(request, Outstanding { to, kind, moved_in: ViewNumber(0), cut_off: Vec::new() });
                 if kind == RequestKind::Commit {
                     self.commit = Some(request);
                 }
@@ -104,30 +104,27 @@ impl Inbox {
         }
     }
 
-    /// Another module will answer this request; false if nobody waits for it.
-    pub(crate) fn move_to(&mut self, request: RequestId, to: Address) -> bool {
+    /// It is sent to another module, in this view; false if nobody waits for it.
+    pub(crate) fn move_to(&mut self, request: RequestId, view: ViewNumber, to: Address) -> bool {
         let open = self.outstanding.get_mut(&request);
-        open.map(|open| open.to = to).is_some()
+        open.map(|open| (open.to, open.moved_in) = (to, view)).is_some()
     }
 
-    /// It waits at another primary now, says the one where it waited before. (Of two moves the word of the second may come first.) True if that one is
-    /// lost: then so is the request.
-    pub(crate) fn follow(&mut self, view: &View, request: RequestId, from: Address, to: Address) -> bool {
-        let Some(open) = self.outstanding.get_mut(&request) else { return false };
-        if open.to != from {
-            open.moves_on = Some((from, to));
-            return false;
-        }
-        open.to = to;
-        if let Some((_, next)) = open.moves_on.take_if(|(from, _)| *from == to) {
-            open.to = next;
-        }
-        let there = open.to.node;
+    /// It waits at another primary since a view. (Of two moves the word of the second may come first.) True if the request is lost there.
+    pub(crate) fn follow(
+        &mut self,
+        now: &View,
+        request: RequestId,
+        moved_in: ViewNumber,
+        to: Address,
+    ) -> bool {
+        let open = self.outstanding.get_mut(&request).filter(|open| open.moved_in < moved_in);
+        let Some(open) = open else { return false };
+        (open.to, open.moved_in) = (to, moved_in);
         let is_lost =
-            view.node(there).is_none_or(|info| open.cut_off.contains(&(there, info.incarnation)));
+            now.node(to.node).is_none_or(|info| open.cut_off.contains(&(to.node, info.incarnation)));
         if is_lost {
-            self.outstanding.remove(&request);
-            self.replies.insert(request, Reply::Lost);
+            self.deliver(request, Reply::Lost);
         }
         is_lost
     }

@@ -403,7 +403,7 @@ impl SqlModule {
                 let patience = Duration::from_millis(patience_ms.into());
                 self.with_all(now, budget, outputs, |session, env| session.drain(env, patience));
             }
-            Signal::Returned(returned) => self.on_returned(*returned, outputs),
+            Signal::Returned(returned) => self.on_returned(*returned, now, budget, outputs),
             Signal::TransactionMoved { transaction, partition } => {
                 self.on_transaction_moved(from, (transaction, partition), outputs);
             }
@@ -411,11 +411,11 @@ impl SqlModule {
                 let number = Inbox::connection_of(request);
                 if number == self.finisher_number() {
                     return self.with_finisher(now, budget, outputs, |finisher, env| {
-                        finisher.on_wait_moved(env, request, from, to);
+                        finisher.on_wait_moved(env, request, envelope.view, to);
                     });
                 }
                 self.with_session(number, now, budget, outputs, |session, env| {
-                    session.on_wait_moved(env, request, from, to);
+                    session.on_wait_moved(env, request, envelope.view, to);
                 });
             }
             Signal::Continue(number) => {
@@ -443,7 +443,9 @@ impl SqlModule {
             }
             Signal::ProbeSession(probe) => self.on_probe(probe, now, budget, outputs),
             Signal::PeerLost { node, incarnation } => {
-                self.with_all(now, budget, outputs, |session, _| session.core.inbox.cut_off(node, incarnation));
+                self.with_all(now, budget, outputs, |session, _| {
+                    session.core.inbox.cut_off(node, incarnation)
+                });
                 self.with_finisher(now, budget, outputs, |finisher, _| {
                     finisher.core.inbox.cut_off(node, incarnation);
                 });
@@ -492,10 +494,22 @@ impl SqlModule {
 
     /// A request came back: its partition has another primary, who has all that its transaction did there. (A commit is ended even if nobody waits for
     /// it any more, or its transaction would stay open. Whoever gave up something else has undone it.)
-    fn on_returned(&mut self, returned: ReturnedRequest, outputs: &mut Outputs<Shared>) {
+    fn on_returned(
+        &mut self,
+        returned: ReturnedRequest,
+        now: Now,
+        budget: &mut Budget,
+        outputs: &mut Outputs<Shared>,
+    ) {
         let (request, partition) = returned.place();
-        let Some(primary) = self.state.map.primary(partition) else { return };
-        let is_awaited = self.inbox_of(request).is_some_and(|inbox| inbox.move_to(request, primary));
+        let view = self.state.map.view.number;
+        let Some(primary) = self.state.map.primary_in_reach(partition) else {
+            if let ReturnedRequest::CommitOne(commit) = &returned {
+                self.state.aborts_due.insert((commit.transaction, partition));
+            }
+            return self.on_reply(request, Reply::Lost, now, budget, outputs);
+        };
+        let is_awaited = self.inbox_of(request).is_some_and(|inbox| inbox.move_to(request, view, primary));
         if is_awaited || matches!(returned, ReturnedRequest::CommitOne(_)) {
             outputs.send(self.state.address, primary, returned.into_signal());
         }

@@ -56,7 +56,7 @@ use running::Running;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use stdx::{Duration, FixedMap, Instant};
-use types::{NodeId, PartitionId, TransactionId, Value};
+use types::{NodeId, PartitionId, TransactionId, Value, ViewNumber};
 
 /// Bytes that wait while a statement runs; above it reading stops.
 const PENDING_MAX: usize = 128 * 1024;
@@ -298,11 +298,11 @@ impl SessionCore {
         &mut self,
         map: &query::NodeMap,
         request: RequestId,
-        from: Address,
+        moved_in: ViewNumber,
         to: Address,
     ) -> bool {
         let is_out = map.lost.contains(&to.node) || !map.view.is_member(to.node);
-        let is_lost = self.inbox.follow(&map.view, request, from, to);
+        let is_lost = self.inbox.follow(&map.view, request, moved_in, to);
         (is_out && self.inbox.node_lost(to.node)) || is_lost
     }
 
@@ -555,10 +555,10 @@ impl Session {
         &mut self,
         env: &mut Environment<'_>,
         request: RequestId,
-        from: Address,
+        moved_in: ViewNumber,
         to: Address,
     ) {
-        if self.core.follow_wait(&env.module.map, request, from, to) {
+        if self.core.follow_wait(&env.module.map, request, moved_in, to) {
             self.resume(env);
         }
     }

@@ -445,9 +445,10 @@ impl Ldm {
                 self.on_rollback_to(from, request, (transaction, partition), operations, outputs);
             }
             Signal::Abort { transaction, partition } => {
-                self.on_abort((transaction, partition), outputs);
                 if self.is_elsewhere(partition) {
                     self.send_back(from, signal, outputs);
+                } else {
+                    self.on_abort((transaction, partition), outputs);
                 }
             }
             Signal::CommitOne(request) => self.on_commit_one(from, &request, outputs),

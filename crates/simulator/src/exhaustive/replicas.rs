@@ -702,9 +702,8 @@ impl ReplicaWorld {
     /// How many operations a partition is known to hold before a step.
     fn known(&self, task: usize, step: usize, partition: PartitionId) -> u32 {
         let (script, blocks) = (&self.script.tasks[task], self.blocks.borrow());
-        let is_there = |step: &usize| {
-            script.row_of(*step).is_some_and(|row| blocks.rows()[row].partition == partition)
-        };
+        let is_there =
+            |step: &usize| script.row_of(*step).is_some_and(|row| blocks.rows()[row].partition == partition);
         (0..step).filter(is_there).map(|step| self.clients[task].operations[step]).max().unwrap_or(0)
     }
 

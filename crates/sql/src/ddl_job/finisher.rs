@@ -20,7 +20,7 @@ use protocol::signal::RequestId;
 use protocol::{Address, ConnectionId, View};
 use std::sync::Arc;
 use stdx::{Duration, Instant};
-use types::{NodeId, SchemaVersion};
+use types::{NodeId, SchemaVersion, ViewNumber};
 
 /// How soon a run that failed is tried again.
 const TRY_AGAIN: Duration = Duration::from_secs(1);
@@ -98,10 +98,10 @@ impl Finisher {
         &mut self,
         env: &mut Environment<'_>,
         request: RequestId,
-        from: Address,
+        moved_in: ViewNumber,
         to: Address,
     ) {
-        if self.core.follow_wait(&env.module.map, request, from, to) {
+        if self.core.follow_wait(&env.module.map, request, moved_in, to) {
             self.step(env);
         }
     }

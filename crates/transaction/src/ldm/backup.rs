@@ -50,6 +50,7 @@ impl Ldm {
         outputs: &mut Outputs<Shared>,
     ) {
         let place = (piece.transaction, piece.partition);
+        self.on_replicated(place.1, outputs);
         let mut ahead = self.ahead.remove(&place).unwrap_or_default();
         if let Some(held_back) = &mut ahead.held_back {
             held_back.push((from, piece));
@@ -100,6 +101,7 @@ impl Ldm {
             state.early.insert(replicate.sequence, (from, replicate));
             return;
         }
+        self.on_replicated(partition, outputs);
         let mut next = Some((from, replicate));
         while let Some((from, replicate)) = next {
             let Some(state) = self.partitions.get_mut(&partition) else { return };

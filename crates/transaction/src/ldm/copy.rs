@@ -37,7 +37,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Bound;
 use stdx::{Duration, Instant, Now};
 use storage::{Direction, KeyBounds, RowHandle, ScanItem, VersionState, Visibility};
-use types::{Epoch, IndexId, NodeId, PartitionId, TableId, TransactionId, ViewNumber};
+use types::{Epoch, IndexId, NodeId, PartitionId, TableId, TransactionId};
 
 /// Rows of a piece at most: some ten microseconds of work for each end.
 const PIECE_ROWS: usize = 32;
@@ -109,17 +109,22 @@ pub(super) struct Copying {
 }
 
 impl Copying {
+    /// Pieces of older views are void.
+    pub(super) fn begin_view(&mut self) {
+        self.turns.clear();
+    }
+
     /// Nothing is to be done, and nothing is being done.
     pub(super) fn is_over(&self) -> bool {
         self.turns.is_empty() && !self.is_busy
     }
 }
 
-/// A piece to be sent or applied, in the view of then.
+/// A piece to be sent or applied.
 #[derive(Debug)]
 enum Turn {
-    Send { partition: PartitionId, node: NodeId, view: ViewNumber },
-    Apply { from: Address, piece: CopyPiece, view: ViewNumber },
+    Send { partition: PartitionId, node: NodeId },
+    Apply { from: Address, piece: CopyPiece },
 }
 
 /// A step of copying.
@@ -150,7 +155,7 @@ impl Ldm {
             let publishing = publishing.clone();
             let copy = CopyOut { to, outcomes: None, after: None, in_flight: 0, is_over: false, publishing };
             state.copies.insert(*node, copy);
-            let turn = Turn::Send { partition, node: *node, view: view.number };
+            let turn = Turn::Send { partition, node: *node };
             self.copying.turns.push_back(turn);
         }
         self.go_on_copying(outputs);
@@ -202,14 +207,12 @@ impl Ldm {
     fn take_turn(&mut self, budget: &mut Budget, outputs: &mut Outputs<Shared>) -> bool {
         for _ in 0..self.copying.turns.len() {
             let Some(turn) = self.copying.turns.pop_front() else { return false };
-            let current = self.map.view.number;
             match turn {
-                Turn::Send { view, .. } | Turn::Apply { view, .. } if view != current => {}
-                Turn::Apply { from, piece, .. } => {
+                Turn::Apply { from, piece } => {
                     self.apply_piece(from, piece, outputs);
                     return true;
                 }
-                Turn::Send { partition, node, .. } if self.pieces_in_flight(node) < PIECES_IN_FLIGHT => {
+                Turn::Send { partition, node } if self.pieces_in_flight(node) < PIECES_IN_FLIGHT => {
                     if self.waits_for_publication(partition, node)
                         || self.send_piece(partition, node, budget, outputs)
                     {
@@ -377,7 +380,7 @@ impl Ldm {
                 self.outcomes.keep((transaction, partition), Marker { outcome, results });
             }
         }
-        self.copying.turns.push_back(Turn::Apply { from, piece, view: self.map.view.number });
+        self.copying.turns.push_back(Turn::Apply { from, piece });
         self.go_on_copying(outputs);
     }
 

@@ -44,7 +44,7 @@ use protocol::signal::{
 };
 use protocol::{Address, ModuleKind, Outputs, Signal, View};
 use query::Shared;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use stdx::Now;
 use storage::RowHandle;
@@ -79,6 +79,11 @@ impl HandOut {
 }
 
 impl HandOut {
+    /// Sessions that are lost wait for nothing.
+    pub(super) fn drop_waits_of(&mut self, is_lost: impl Fn(Address) -> bool) {
+        self.waits.retain(|run| !is_lost(run.from()));
+    }
+
     /// A transaction is undone.
     pub(super) fn drop_waits(&mut self, place: Place) {
         self.waits.retain(|run| run.place() != place);
@@ -123,7 +128,14 @@ impl Ldm {
             reason = "the others are answered, or asked again in the newer view"
         )]
         match signal {
-            Signal::Abort { partition, .. } | Signal::Forget { partition, .. } => {
+            Signal::Abort { transaction, partition } => {
+                // What is open is here until it is taken. (Whoever gets it next is in a newer view than this one was, or is primary.)
+                self.on_abort((transaction, partition), outputs);
+                if let Some(primary) = self.map.primary(partition) {
+                    outputs.send(self.address, primary, signal);
+                }
+            }
+            Signal::Forget { partition, .. } => {
                 if let Some(primary) = self.map.primary(partition).filter(|_| from.kind != ModuleKind::Ldm) {
                     outputs.send(self.address, primary, signal);
                 }
@@ -450,6 +462,13 @@ impl Ldm {
 
     // ---- letting go ---------------------------------------------------------------------------------------------------------------
 
+    /// Who replicates has taken: its word was lost with a connection, perhaps, but not what followed.
+    pub(super) fn on_replicated(&mut self, partition: PartitionId, outputs: &mut Outputs<Shared>) {
+        if self.partition(partition).is_some_and(|state| state.hand_out.is_some()) {
+            self.on_taken(partition, outputs);
+        }
+    }
+
     /// The new primary has everything. What it replicates comes behind this, so it is done at once.
     pub(super) fn on_taken(&mut self, partition: PartitionId, outputs: &mut Outputs<Shared>) {
         if !self.is_elsewhere(partition) || mutants::is(Mutant::OpenKeptAfterHandOver) {
@@ -516,10 +535,11 @@ impl Ldm {
     }
 
     /// Primary again before anybody took what was to be handed over: requests that waited go on.
-    pub(super) fn take_back(&mut self, partition: PartitionId) {
+    pub(super) fn take_back(&mut self, partition: PartitionId, outputs: &mut Outputs<Shared>) {
         let Some(state) = self.partitions.get_mut(&partition) else { return };
         if let Some(hand_out) = state.hand_out.take() {
             self.resuming.extend(hand_out.waits);
+            self.tell_sessions(partition, outputs);
         }
     }
 
@@ -581,35 +601,49 @@ impl Ldm {
         pieces: Vec<HandOver>,
         outputs: &mut Outputs<Shared>,
     ) {
-        let mut refused: Vec<TransactionId> = Vec::new();
+        let mut void: BTreeSet<TransactionId> = BTreeSet::new();
         let mut waits = Vec::new();
-        let mut moved: BTreeMap<TransactionId, Address> = BTreeMap::new();
         for piece in pieces {
             for handed in piece.transactions {
                 let place = (handed.transaction, partition);
                 let is_void = self.outcomes.get(&place).is_some() || self.is_lost(handed.session.node);
-                if is_void || refused.contains(&place.0) {
-                    continue;
-                }
-                if self.stage_handed(place, handed.session, handed.operations).is_err() {
-                    refused.push(place.0);
+                if is_void || void.contains(&place.0) {
+                    void.insert(place.0);
+                } else if self.stage_handed(place, handed.session, handed.operations).is_err() {
+                    void.insert(place.0);
                     self.undo(place, outputs);
                 }
-                moved.insert(place.0, handed.session);
+                if void.contains(&place.0) {
+                    self.void.entry(handed.session.node).or_default().insert(place);
+                }
             }
             if !mutants::is(Mutant::HandedWaitsForgotten) {
                 waits.extend(piece.waits);
             }
         }
-        for wait in waits {
-            let run = Run::taken(wait);
-            moved.insert(run.place().0, run.from());
+        for run in waits.into_iter().map(Run::taken) {
+            if run.from().node == self.address.node {
+                // The old primary's word may come after it has left the view; between these two nothing is lost.
+                let moved = Signal::WaitMoved { request: run.request(), to: self.address };
+                outputs.send(self.address, run.from(), moved);
+            }
             self.resuming.push_back(run);
         }
+        self.tell_sessions(partition, outputs);
+    }
+
+    /// Sessions hear of what is open here now, and abort what is over.
+    fn tell_sessions(&self, partition: PartitionId, outputs: &mut Outputs<Shared>) {
         if mutants::is(Mutant::SessionsNotTold) {
             return;
         }
-        for (transaction, session) in moved.into_iter().filter(|(_, session)| session.kind == ModuleKind::Sql) {
+        let open = self.open_of(partition).into_iter();
+        let open = open.filter_map(|place| Some((place.0, self.held.get(&place)?.session)));
+        let resuming = self.resuming.iter().filter(|run| run.partition() == partition);
+        let told: BTreeMap<TransactionId, Address> =
+            open.chain(resuming.map(|run| (run.place().0, run.from()))).collect();
+        for (transaction, session) in told.into_iter().filter(|(_, session)| session.kind == ModuleKind::Sql)
+        {
             outputs.send(self.address, session, Signal::TransactionMoved { transaction, partition });
         }
     }
@@ -665,10 +699,18 @@ impl Ldm {
 
     /// Requests that waited elsewhere, or before this member stepped down, look for their locks again, in their order.
     pub(super) fn resume_waits(&mut self, now: Now, outputs: &mut Outputs<Shared>) {
-        if !self.resuming.is_empty() && !self.is_leased(now) {
+        if self.resuming.is_empty() {
+            return;
+        }
+        if !self.is_leased(now) {
             return self.await_lease(now);
         }
-        while let Some(run) = self.resuming.pop_front() {
+        let resuming = std::mem::take(&mut self.resuming);
+        let is_early =
+            |run: &Run| self.partition(run.partition()).is_some_and(|state| !state.takeover.is_settled());
+        let (early, due): (VecDeque<Run>, VecDeque<Run>) = resuming.into_iter().partition(is_early);
+        self.resuming = early;
+        for run in due {
             match run {
                 Run::Write(run) => self.run_write(now, run, outputs),
                 Run::Read(run) => self.run_locked_read(now, run, outputs),

@@ -111,9 +111,19 @@ impl Ldm {
             .for_each(|transaction| add("has readers that wait for", transaction.to_string()));
         self.askers.keys().for_each(|place| add("is asked about", format!("{place:?}")));
         for (partition, state) in &self.partitions {
-            if !state.takeover.is_settled() || !state.pending.is_empty() {
+            if !state.takeover.is_settled() || !state.pending.is_empty() || state.hand_out.is_some() {
                 add("is taking over", format!("{partition}: {state:?}"));
             }
+        }
+        self.owed.keys().for_each(|place| add("owes an answer about", format!("{place:?}")));
+        let postponed = self.released.len() + self.resuming.len();
+        let (locks, jobs) = (&self.locks, self.jobs.len() + self.shipping.len());
+        if lines.is_empty() && !self.is_idle() {
+            let (copying, reclaim) = (self.copying.is_over(), self.is_reclaim_idle());
+            lines.push(format!(
+                "{}: {postponed} requests postponed, {locks:?}, {jobs} jobs, copied: {copying}, reclaimed: {reclaim}",
+                self.address
+            ));
         }
         lines.sort_unstable();
         lines

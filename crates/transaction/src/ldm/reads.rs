@@ -84,8 +84,7 @@ impl Ldm {
             return self.send_back(from, Signal::Read(request), outputs);
         }
         let checked = if request.lock.is_some() {
-            let place = (request.transaction.unwrap_or_default(), request.partition);
-            self.check_primary(request.partition).and_then(|()| self.check_session(from, place))
+            self.check_primary(request.partition)
         } else if needs_primary && !self.is_primary(request.partition)
             || !is_known
             || !self.map.may_read(now.monotonic)
@@ -97,7 +96,8 @@ impl Ldm {
         let checked = checked.and_then(|()| self.check_schema(request.program.table, request.partition));
         let own = request.transaction.filter(|_| request.lock.is_none());
         let place = own.map(|transaction| (transaction, request.partition));
-        let checked = checked.and_then(|()| place.map_or(Ok(()), |place| self.check_known(place, request.known)));
+        let checked =
+            checked.and_then(|()| place.map_or(Ok(()), |place| self.check_known(place, request.known)));
         if let Err(refusal) = checked {
             return self.refuse_read(from, &request, refusal, outputs);
         }
@@ -215,7 +215,9 @@ impl Ldm {
         else {
             return self.refuse_read(read.from, &read.request, Refusal::WrongView, outputs);
         };
-        if let Err(refusal) = self.check_known((transaction, read.request.partition), read.request.known) {
+        let place = (transaction, read.request.partition);
+        let checked = self.check_session(read.from, place);
+        if let Err(refusal) = checked.and_then(|()| self.check_known(place, read.request.known)) {
             return self.refuse_locked_read(read, refusal, outputs);
         }
         loop {

@@ -187,6 +187,8 @@ impl Ldm {
         );
         places.sort_unstable();
         places.dedup();
+        let hand_outs = self.partitions.values_mut().filter_map(|state| state.hand_out.as_mut());
+        hand_outs.for_each(|hand_out| hand_out.drop_waits_of(is_lost_session));
         // Who waits for memory or for a takeover is refused when it goes on.
         for (session, place) in self.postponed() {
             if is_lost_session(session) {

@@ -65,6 +65,8 @@ pub(super) struct Takeover {
     gathering: Option<Gathering>,
     /// New primary: it grants no locks yet.
     is_opening: bool,
+    /// Primary: what is open of the line is here.
+    has_taken: bool,
     /// New primary: undecided transactions of earlier views.
     inherited: BTreeSet<TransactionId>,
     /// Primary: what is to be replicated again, in this order.
@@ -116,11 +118,6 @@ impl Takeover {
         self.acquired.map(|acquired| Claim { since: self.since, acquired })
     }
 
-    /// This primary acts for the line, and did so before the installed view.
-    fn is_line_here(&self) -> bool {
-        self.acquired.is_some() && !self.is_opening
-    }
-
     /// Another member has them.
     pub(super) fn lose_claim(&mut self) {
         self.acquired = None;
@@ -128,7 +125,7 @@ impl Takeover {
 
     /// This member is not primary any more: pending commits and requests that were held back.
     pub(super) fn step_down(&mut self) -> (BTreeMap<TransactionId, PendingCommit>, Vec<(Address, Signal)>) {
-        self.is_opening = false;
+        (self.is_opening, self.has_taken) = (false, false);
         self.inherited.clear();
         self.dropping.clear();
         (std::mem::take(&mut self.resumed), std::mem::take(&mut self.waiting))
@@ -156,7 +153,7 @@ impl Partition {
             takeover.since = view;
         }
         if view == ViewNumber(1) {
-            takeover.acquired = self.is_primary.then_some(view);
+            (takeover.acquired, takeover.has_taken) = (self.is_primary.then_some(view), self.is_primary);
             return;
         }
         if before > ViewNumber(0) {
@@ -188,6 +185,7 @@ impl Partition {
         if self.is_primary && !was_primary {
             takeover.inherited.clear();
             takeover.leads_since = view;
+            takeover.has_taken = false;
             takeover.is_opening = !mutants::is(Mutant::LocksBeforeSettled);
         }
     }
@@ -202,6 +200,7 @@ impl Ldm {
         stepped_down: &[PartitionId],
         outputs: &mut Outputs<Shared>,
     ) {
+        self.copying.begin_view();
         for partition in stepped_down {
             self.step_down(now, *partition, outputs);
         }
@@ -370,6 +369,10 @@ impl Ldm {
         let Some(mut gathering) = state.takeover.gathering.take_if(is_whole) else { return };
         let claimant = self.claimant(partition, &gathering.reports);
         gathering.pieces.retain(|(from, _)| Some(*from) == claimant);
+        // What is being undone must be gone before it comes again with a piece, and what the claimant had published must be whole.
+        if claimant.is_some() && self.has_slices(partition) {
+            return self.gather_later(partition, gathering);
+        }
         for (_, piece) in &mut gathering.pieces {
             self.take_places(std::mem::take(&mut piece.places), outputs);
         }
@@ -377,13 +380,16 @@ impl Ldm {
             self.learn((transaction, partition), (stream, sequence), &gathering.reports, claimant, outputs);
         }
         if claimant.is_some() && self.has_slices(partition) {
-            // What the claimant had published is not whole here yet.
-            if let Some(state) = self.partitions.get_mut(&partition) {
-                state.takeover.gathering = Some(gathering);
-            }
-            return;
+            return self.gather_later(partition, gathering);
         }
         self.go_on_gathered(partition, claimant, gathering, outputs);
+    }
+
+    /// It goes on when the slices that are under way have ended.
+    fn gather_later(&mut self, partition: PartitionId, gathering: Gathering) {
+        if let Some(state) = self.partitions.get_mut(&partition) {
+            state.takeover.gathering = Some(gathering);
+        }
     }
 
     /// What is undecided is told, dropped or replicated again; what is open goes on.
@@ -431,7 +437,7 @@ impl Ldm {
 
     /// The word that a claimant may let go was void, perhaps: what goes on here at once is replicated behind it.
     fn tell_taken(&self, partition: PartitionId, outputs: &mut Outputs<Shared>) {
-        let Some(state) = self.partition(partition).filter(|state| state.takeover.is_line_here()) else {
+        let Some(state) = self.partition(partition).filter(|state| state.takeover.has_taken) else {
             return;
         };
         send_to_all(self.address, &state.backups, Signal::Taken { partition }, outputs);
@@ -467,27 +473,18 @@ impl Ldm {
             self.let_go(partition, outputs);
         }
         let own = self.claim_of(partition);
-        self.take_back(partition);
+        self.take_back(partition, outputs);
         let Some(state) = self.partitions.get_mut(&partition) else { return };
         let takeover = &mut state.takeover;
-        let is_continued = match (claimed.and_then(|(_, report)| report.claim), own) {
+        match (claimed.and_then(|(_, report)| report.claim), own) {
             (Some(claim), _) => {
                 (takeover.since, takeover.acquired) = (claim.since.max(named), Some(view));
-                true
             }
-            (None, Some(_)) => true,
-            (None, None) => {
-                // The line that the view names, or, if nobody is left to hand it over, one that nobody knew of before.
-                takeover.since = takeover.leads_since.max(named);
-                takeover.acquired = Some(view);
-                false
-            }
-        };
-        if is_continued {
-            // All locks are here.
-            takeover.is_opening = false;
-            takeover.inherited.clear();
+            (None, Some(_)) => {}
+            // The line that the view names, or, if nobody is left to hand it over, one that nobody knew of before. It is claimed when it is open.
+            (None, None) => takeover.since = takeover.leads_since.max(named),
         }
+        takeover.has_taken = takeover.acquired.is_some();
         let pieces = gathering.pieces.into_iter().map(|(_, piece)| piece).collect();
         self.take_open(partition, pieces, outputs);
         self.count_unsettled(outputs);
@@ -948,9 +945,11 @@ impl Ldm {
         let is_settled = self.settled >= self.map.view.number;
         let Some(state) = self.partitions.get_mut(&partition) else { return };
         let takeover = &mut state.takeover;
-        if takeover.is_opening && takeover.gathering.is_none() && is_settled && takeover.inherited.is_empty()
-        {
-            takeover.is_opening = false;
+        // Of a line that was handed over all locks are here, but those of what was sealed.
+        let is_safe = (is_settled || takeover.has_taken) && takeover.inherited.is_empty();
+        if takeover.is_opening && takeover.gathering.is_none() && is_safe {
+            (takeover.is_opening, takeover.has_taken) = (false, true);
+            takeover.acquired.get_or_insert(self.map.view.number);
             self.release(partition, outputs);
         }
         self.count_unsettled(outputs);
