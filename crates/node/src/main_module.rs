@@ -271,6 +271,9 @@ impl MainModule {
             Signal::ReadDone(done) => self.on_sequence_read(*done, outputs),
             Signal::WriteDone(done) => self.on_sequence_written(*done, outputs),
             Signal::CommitDone(done) => self.on_sequence_unknown(&done, outputs),
+            Signal::TransactionMoved { transaction, partition } => {
+                self.on_reservation_moved(from, transaction, partition, outputs);
+            }
             Signal::BackfillRequest { request, table, index } => {
                 self.on_backfill(from, request, table, index, outputs)
             }

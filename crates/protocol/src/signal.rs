@@ -684,7 +684,7 @@ pub enum Signal {
         /// Where.
         to: Address,
     },
-    /// New primary -> session's module: it goes on with this open transaction; the module aborts it if it is over, or was an earlier life's.
+    /// New primary -> session's module (or the main module that reserves AUTO_INCREMENT values): it goes on with this open transaction; the module aborts it if it is over, or was an earlier life's.
     TransactionMoved {
         /// Whose.
         transaction: TransactionId,

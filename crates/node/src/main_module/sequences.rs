@@ -190,6 +190,20 @@ impl MainModule {
         }
     }
 
+    /// A new primary has taken what is open of a reservation. If that is over, the word did not reach the old one in time.
+    pub(super) fn on_reservation_moved(
+        &self,
+        from: Address,
+        transaction: TransactionId,
+        partition: PartitionId,
+        outputs: &mut Outputs<Shared>,
+    ) {
+        let running = &self.sequences.running;
+        if !running.values().any(|reservation| reservation.transaction == transaction) {
+            outputs.send(self.me(), from, Signal::Abort { transaction, partition });
+        }
+    }
+
     /// The primary of the system tables is given up: whatever was asked of it stays without an answer.
     pub(super) fn fail_reservations(&mut self, outputs: &mut Outputs<Shared>) {
         for reservation in std::mem::take(&mut self.sequences.running).into_values() {

@@ -642,8 +642,7 @@ impl Ldm {
         let resuming = self.resuming.iter().filter(|run| run.partition() == partition);
         let told: BTreeMap<TransactionId, Address> =
             open.chain(resuming.map(|run| (run.place().0, run.from()))).collect();
-        for (transaction, session) in told.into_iter().filter(|(_, session)| session.kind == ModuleKind::Sql)
-        {
+        for (transaction, session) in told {
             outputs.send(self.address, session, Signal::TransactionMoved { transaction, partition });
         }
     }

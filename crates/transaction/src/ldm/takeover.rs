@@ -373,6 +373,10 @@ impl Ldm {
         if claimant.is_some() && self.has_slices(partition) {
             return self.gather_later(partition, gathering);
         }
+        if claimant.is_some() {
+            // Its own claim, if it has one, is older: it never heard that it may let go.
+            self.let_go(partition, outputs);
+        }
         for (_, piece) in &mut gathering.pieces {
             self.take_places(std::mem::take(&mut piece.places), outputs);
         }
@@ -468,10 +472,6 @@ impl Ldm {
         let view = self.map.view.number;
         let named = self.map.view.place(partition).map_or(view, |place| place.since);
         let claimed = gathering.reports.iter().find(|(node, _)| Some(*node) == claimant);
-        if claimant.is_some() {
-            // Its own claim, if it has one, is older: it never heard that it may let go.
-            self.let_go(partition, outputs);
-        }
         let own = self.claim_of(partition);
         self.take_back(partition, outputs);
         let Some(state) = self.partitions.get_mut(&partition) else { return };
