@@ -288,8 +288,8 @@ impl MainModule {
                 outputs.event(Severity::Info, format!("stopping: {reason}"));
                 outputs.request(RequestToRuntime::Exit(exit_code));
             }
-            Signal::StoodDown => self.on_stopped(from, ModuleKind::Ldm, outputs),
-            Signal::Drained => self.on_stopped(from, ModuleKind::Sql, outputs),
+            Signal::StoodDown => self.on_stopped(from, outputs),
+            Signal::Drained => self.on_stopped(from, outputs),
             Signal::KillSession { .. } => {
                 for module in self.modules(ModuleKind::Sql) {
                     outputs.send(self.me(), module, envelope.signal.clone());

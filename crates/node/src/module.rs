@@ -445,6 +445,8 @@ fn fence_of(signal: &Signal) -> Fence {
         | Signal::Returned(_)
         | Signal::WaitMoved { .. }
         | Signal::TransactionMoved { .. }
+        | Signal::LastWord
+        | Signal::LastWordHeard
         | Signal::Coordinate(_)
         | Signal::CommitDone(_)
         | Signal::Confirm { .. }

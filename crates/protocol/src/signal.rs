@@ -684,6 +684,10 @@ pub enum Signal {
         /// Where.
         to: Address,
     },
+    /// ldm of a node that is about to stop -> sql modules of all nodes: it has said everything to sessions.
+    LastWord,
+    /// The module has heard it.
+    LastWordHeard,
     /// New primary -> session's module (or the main module that reserves AUTO_INCREMENT values): it goes on with this open transaction; the module aborts it if it is over, or was an earlier life's.
     TransactionMoved {
         /// Whose.

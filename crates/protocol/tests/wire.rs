@@ -334,6 +334,8 @@ fn takeover() -> Vec<Signal> {
             operations: 3,
         })),
         Signal::WaitMoved { request: REQUEST, to: Address::new(NodeId(2), ModuleKind::Ldm, 1) },
+        Signal::LastWord,
+        Signal::LastWordHeard,
         Signal::TransactionMoved { transaction: TRANSACTION, partition: PartitionId(9) },
         Signal::RecoveryAsk { transaction: TRANSACTION, partition: PARTITION, participants: participants() },
     ];

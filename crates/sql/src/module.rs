@@ -395,6 +395,7 @@ impl SqlModule {
             Signal::RollbackDone { request, held } => {
                 self.on_reply(request, Reply::Rollback { held }, now, budget, outputs);
             }
+            Signal::Drain { .. } if from != Address::main(self.state.node()) => {}
             Signal::Drain { patience_ms: None } => {
                 (self.state.draining, self.is_drained) = (None, false);
             }
@@ -404,6 +405,7 @@ impl SqlModule {
                 self.with_all(now, budget, outputs, |session, env| session.drain(env, patience));
             }
             Signal::Returned(returned) => self.on_returned(*returned, now, budget, outputs),
+            Signal::LastWord => outputs.send(self.state.address, from, Signal::LastWordHeard),
             Signal::TransactionMoved { transaction, partition } => {
                 self.on_transaction_moved(from, (transaction, partition), outputs);
             }

@@ -316,6 +316,16 @@ impl TransactionClient {
     }
 
     /// Undoes everything at all participants, and ends it. They do not answer.
+    /// Participants without writes let go of their locks, if they have them still.
+    pub(crate) fn abort_locks(&self, env: &mut Environment<'_>) {
+        let Some(transaction) = self.id else { return };
+        for (partition, _) in self.participants.iter().filter(|(_, held)| !held.has_writes) {
+            if let Some(primary) = env.module.map.primary(*partition) {
+                env.send(primary, Signal::Abort { transaction, partition: *partition });
+            }
+        }
+    }
+
     pub(crate) fn abort(&mut self, env: &mut Environment<'_>) {
         if let Some(transaction) = self.id {
             for partition in self.participants.keys() {

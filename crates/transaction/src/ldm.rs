@@ -43,7 +43,7 @@ use crate::mutants::{self, Mutant};
 use backup::{Ahead, Applied};
 use commit::{Mark, PendingCommit, Publish, Reply, Ship, ShipWindow};
 use copy::{Copy, CopyIn, CopyOut, Copying};
-use handover::HandOut;
+use handover::{HandOut, StandingDown};
 use markers::{Marker, Markers, Sweep};
 use memory::{Ledger, MemoryManager, Region};
 use protocol::program::{OperationResult, Refusal, TableRef};
@@ -270,7 +270,7 @@ pub struct Ldm {
     /// Some partition is being copied to this node.
     is_joining: bool,
     /// The node is about to stop: who is told when nothing is left to be handed over or answered.
-    standing_down: Option<Address>,
+    standing_down: Option<StandingDown>,
 }
 
 impl Ldm {
@@ -481,8 +481,13 @@ impl Ldm {
             }
             Signal::Forget { transaction, partition } => self.on_forget((transaction, partition), outputs),
             Signal::HandOver(piece) => self.on_hand_over(from.node, *piece),
-            Signal::StandDown => self.standing_down = Some(from),
-            Signal::Taken { partition } => self.on_taken(partition, outputs),
+            Signal::StandDown if from == Address::main(self.address.node) => {
+                self.standing_down = Some(StandingDown { main: from, unheard: None });
+            }
+            Signal::LastWordHeard => self.on_last_word_heard(from),
+            Signal::Taken { partition } if self.map.primary(partition) == Some(from) => {
+                self.on_taken(partition, outputs)
+            }
             Signal::Gather(report) => self.on_gather(from.node, *report, outputs),
             Signal::RecoveryAsk { transaction, partition, participants } => {
                 self.on_recovery_ask(from, (transaction, partition), participants, outputs);

@@ -129,6 +129,8 @@ pub struct Tc {
     marker_time: Duration,
     /// When what is open grows older; none while nothing is.
     ages_at: Option<Instant>,
+    /// The node is about to stop: who wants to know when all sessions have their answers.
+    standing_down: Option<Address>,
 }
 
 impl Tc {
@@ -143,6 +145,7 @@ impl Tc {
             recovering: BTreeMap::new(),
             marker_time,
             ages_at: None,
+            standing_down: None,
         }
     }
 
@@ -258,9 +261,21 @@ impl Tc {
                 self.draining = Some(epoch);
                 self.report_drained(outputs);
             }
+            Signal::StandDown if from == Address::main(self.address.node) => self.standing_down = Some(from),
             _ => {}
         }
         self.watch_age(now);
+        self.stand_down(outputs);
+    }
+
+    /// The node is about to stop: says so once no session waits for an answer.
+    fn stand_down<S>(&mut self, outputs: &mut Outputs<S>) {
+        if self.standing_down.is_some()
+            && self.open.values().all(|coordinated| coordinated.is_answered)
+            && let Some(main) = self.standing_down.take()
+        {
+            outputs.send(self.address, main, Signal::StoodDown);
+        }
     }
 
     fn on_coordinate<S>(&mut self, session: Address, request: CoordinateRequest, outputs: &mut Outputs<S>) {

@@ -4,6 +4,7 @@
 //! HandingOver   a view in which others lead its partitions, used by all members
 //! StandingDown  its ldms have handed over what was open, and owe no answer
 //! Draining      its sessions end: with their transaction, or are told 1053; a node without rows begins here
+//! Answering     its coordinators answer the commits that they were asked for
 //! Leaving       a view without it: `membership` ends the process
 //! ```
 //! Invariants: nothing waits for longer than [`PATIENCE`]. Who has nobody (any more) who could go on with its partitions stays and serves, if an operator
@@ -34,6 +35,7 @@ enum Stage {
     HandingOver,
     StandingDown,
     Draining,
+    Answering,
     Leaving,
 }
 
@@ -156,32 +158,32 @@ impl MainModule {
     }
 
     /// A module has done what it was asked for.
-    pub(super) fn on_stopped(&mut self, from: Address, kind: ModuleKind, outputs: &mut Outputs<Shared>) {
+    pub(super) fn on_stopped(&mut self, from: Address, outputs: &mut Outputs<Shared>) {
         let me = self.config.node;
         let leads = self.holds_rows(me);
-        let Some(stopping) = self.stopping.as_mut().filter(|_| from.kind == kind && from.node == me) else {
-            return;
-        };
+        let Some(stopping) = &mut self.stopping else { return };
+        let missing = stopping.missing.len();
         stopping.missing.retain(|missing| *missing != from);
-        if !stopping.missing.is_empty() {
+        if missing == 0 || !stopping.missing.is_empty() {
             return;
         }
         let exit_code = stopping.exit_code;
         match stopping.stage {
-            Stage::StandingDown if kind == ModuleKind::Ldm => {
+            Stage::StandingDown => {
                 outputs.event(Severity::Info, format!("node {me} has handed its primaries over"));
                 self.drain(outputs);
             }
-            Stage::Draining if kind == ModuleKind::Sql && leads => {
-                stopping.stage = Stage::Leaving;
+            Stage::Draining if leads => {
                 outputs.event(Severity::Info, format!("node {me} has no sessions any more"));
+                self.ask_all(Stage::Answering, ModuleKind::Tc, &Signal::StandDown, outputs);
+            }
+            Stage::Answering => {
+                stopping.stage = Stage::Leaving;
                 let leaving = Signal::Leaving { step: LeaveStep::Leave { exit_code } };
                 outputs.send(self.me(), Address::membership(me), leaving);
             }
-            Stage::Draining if kind == ModuleKind::Sql => {
-                outputs.request(RequestToRuntime::Exit(exit_code));
-            }
-            Stage::HandingOver | Stage::StandingDown | Stage::Draining | Stage::Leaving => {}
+            Stage::Draining => outputs.request(RequestToRuntime::Exit(exit_code)),
+            Stage::HandingOver | Stage::Leaving => {}
         }
     }
 

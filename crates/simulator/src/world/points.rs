@@ -90,7 +90,8 @@ pub const SIGNALS: &[&str] = &[
 ];
 
 /// Those that only planned moves of primaries have.
-pub const HAND_OVER_SIGNALS: &[&str] = &["HandOver", "Taken", "Returned", "WaitMoved", "TransactionMoved"];
+pub const HAND_OVER_SIGNALS: &[&str] =
+    &["HandOver", "Taken", "Returned", "WaitMoved", "TransactionMoved", "LastWord", "LastWordHeard"];
 
 /// Where something goes wrong.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

@@ -59,7 +59,12 @@ pub(crate) fn start_commit(core: &mut SessionCore, env: &mut Environment<'_>) ->
             let commit = CommitOneRequest { request, transaction, participant, epoch_seen };
             env.send(primary, Signal::CommitOne(Box::new(commit)));
             let question = Question::new(transaction, partition, false, env);
-            CommitStart::Sent(CommitRun { question, request: Some(request), coordinator: None })
+            CommitStart::Sent(CommitRun {
+                question,
+                request: Some(request),
+                coordinator: None,
+                has_asked: false,
+            })
         }
         CommitPlan::Several(transaction, participants) => {
             if participants.iter().any(|participant| map.is_replica_lost(participant.partition)) {
@@ -76,7 +81,12 @@ pub(crate) fn start_commit(core: &mut SessionCore, env: &mut Environment<'_>) ->
             let commit = CoordinateRequest { request, transaction, participants, epoch_seen };
             env.send(tc, Signal::Coordinate(Box::new(commit)));
             let question = Question::new(transaction, witness, false, env);
-            CommitStart::Sent(CommitRun { question, request: Some(request), coordinator: Some(tc) })
+            CommitStart::Sent(CommitRun {
+                question,
+                request: Some(request),
+                coordinator: Some(tc),
+                has_asked: false,
+            })
         }
     }
 }
@@ -89,6 +99,8 @@ pub(crate) struct CommitRun {
     request: Option<RequestId>,
     /// Who was asked first, if there are several participants.
     coordinator: Option<Address>,
+    /// The answer of that one is lost.
+    has_asked: bool,
 }
 
 impl CommitRun {
@@ -112,6 +124,10 @@ impl CommitRun {
         };
         match core.inbox.take(request)? {
             Reply::Commit(outcome) => {
+                if self.has_asked && matches!(outcome, CommitOutcome::Committed(_)) {
+                    // Whoever decided in the coordinator's stead knows nothing of participants that only locked.
+                    core.transaction.abort_locks(env);
+                }
                 match self.coordinator {
                     // Whoever told it. (What a recoverer decided in its stead is kept: nobody knows whether all participants have heard of it.)
                     Some(tc) => env.confirm_to_coordinator(tc, self.question.transaction),
@@ -121,6 +137,7 @@ impl CommitRun {
             }
             _ => {
                 self.request = None;
+                self.has_asked = true;
                 self.question.ask_later(core, env);
                 None
             }

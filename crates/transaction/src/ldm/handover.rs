@@ -50,16 +50,31 @@ use stdx::Now;
 use storage::RowHandle;
 use types::{Epoch, Incarnation, NodeId, PartitionId, TableId, TransactionId, ViewNumber};
 
+/// Open operations of a partition that travel: about what can be packed and staged in a stall that nobody notices. A transaction beyond is lost (1213).
+const HANDED_OPERATIONS_MAX: usize = 50_000;
 /// Operations of a piece.
 const PIECE_OPERATIONS: usize = 500;
 /// Bytes after which a piece ends.
 const PIECE_BYTES: usize = 128 * 1024;
+/// What a waiting request counts for: how large it may be was looked at when it was sent.
+const WAIT_BYTES: usize = PIECE_BYTES / 16;
+
+/// The node is about to stop.
+#[derive(Debug)]
+pub(super) struct StandingDown {
+    /// Who wants to know.
+    pub(super) main: Address,
+    /// Modules of sessions that may not have heard everything yet, once this one has said all.
+    pub(super) unheard: Option<Vec<Address>>,
+}
 
 /// What a primary that stepped down keeps until it is told that it may let go.
 #[derive(Default)]
 pub(super) struct HandOut {
     /// Requests that waited, in their order.
     waits: Vec<Run>,
+    /// Transactions that are too large to travel inside a view change.
+    left_behind: BTreeSet<TransactionId>,
     /// The pieces are on their way to the primary of the installed view.
     is_sent: bool,
     /// The lives to which they ever were: each of them may have acted for the line.
@@ -153,6 +168,18 @@ impl Ldm {
         if let Some(primary) = self.map.primary(partition) {
             outputs.send(self.address, primary, Signal::Forget { transaction, partition });
         }
+    }
+
+    /// The session of a commit whose outcome is owed here hears from the primary what became of it.
+    pub(super) fn ask_primary(&mut self, place: Place, reply: &Reply, outputs: &mut Outputs<Shared>) {
+        let (transaction, partition) = place;
+        let (to, request, is_write) = match reply {
+            Reply::Write { to, request, .. } => (*to, *request, true),
+            Reply::Commit { to, request } => (*to, *request, false),
+            Reply::Nobody => return,
+        };
+        let ask = Signal::OutcomeAsk { request, transaction, partition, is_write };
+        self.send_back(to, ask, outputs);
     }
 
     // ---- stepping down ------------------------------------------------------------------------------------------------------------
@@ -310,21 +337,19 @@ impl Ldm {
         if self.partition(partition).filter(is_due).is_none() || self.has_slices(partition) {
             return;
         }
-        if self.claim_of(partition).is_some()
-            && let Some(primary) = self.map.primary(partition)
-        {
+        let Some(primary) = self.map.primary(partition) else { return };
+        let life = self.map.view.node(primary.node).map(|info| (primary.node, info.incarnation));
+        let is_claimed = self.claim_of(partition).is_some();
+        if is_claimed {
             for piece in self.pieces(partition) {
                 outputs.send(self.address, primary, Signal::HandOver(Box::new(piece)));
             }
-            let life = self.map.view.node(primary.node).map(|info| (primary.node, info.incarnation));
-            if let Some(hand_out) =
-                self.partitions.get_mut(&partition).and_then(|state| state.hand_out.as_mut())
-            {
-                hand_out.is_sent = true;
-                hand_out.sent_to.extend(life.filter(|life| !hand_out.sent_to.contains(life)));
-            }
-        } else {
-            self.give_up_line(partition, outputs);
+        }
+        if let Some(hand_out) = self.partitions.get_mut(&partition).and_then(|state| state.hand_out.as_mut())
+        {
+            hand_out.is_sent = true;
+            let is_new = |life: &(NodeId, Incarnation)| is_claimed && !hand_out.sent_to.contains(life);
+            hand_out.sent_to.extend(life.filter(is_new));
         }
         self.report(partition, outputs);
     }
@@ -358,7 +383,7 @@ impl Ldm {
         }
     }
 
-    fn pieces(&self, partition: PartitionId) -> Vec<HandOver> {
+    fn pieces(&mut self, partition: PartitionId) -> Vec<HandOver> {
         let mut pieces = Pieces::new(partition);
         for (transaction, stream, sequence) in self.applied_of(partition) {
             let place = (transaction, partition);
@@ -382,19 +407,24 @@ impl Ldm {
             };
             pieces.last(bytes).places.push((stream, replicate));
         }
-        let open =
-            self.held.iter().filter(|((_, of), held)| *of == partition && held.stage == HeldStage::Open);
-        let mut open: Vec<Place> = open.map(|(place, _)| *place).collect();
-        open.sort_unstable();
-        for place in open {
-            self.add_open(place, &mut pieces);
+        let mut left = HANDED_OPERATIONS_MAX;
+        let mut left_behind = BTreeSet::new();
+        for place in self.open_of(partition) {
+            let operations = self.held.get(&place).map_or(0, |held| held.operations.len());
+            match left.checked_sub(operations) {
+                Some(rest) => {
+                    left = rest;
+                    self.add_open(place, &mut pieces);
+                }
+                None => _ = left_behind.insert(place.0),
+            }
         }
-        let waits = self
-            .partition(partition)
-            .and_then(|state| state.hand_out.as_ref())
-            .map(|hand_out| &hand_out.waits);
-        for run in waits.into_iter().flatten() {
-            pieces.last(PIECE_BYTES / PIECE_OPERATIONS).waits.push(run.handed());
+        if let Some(hand_out) = self.partitions.get_mut(&partition).and_then(|state| state.hand_out.as_mut())
+        {
+            for run in hand_out.waits.iter().filter(|run| !left_behind.contains(&run.place().0)) {
+                pieces.last(WAIT_BYTES).waits.push(run.handed());
+            }
+            hand_out.left_behind = left_behind;
         }
         pieces.pieces
     }
@@ -475,39 +505,62 @@ impl Ldm {
             return;
         }
         let hand_out = self.partition(partition).and_then(|state| state.hand_out.as_ref());
-        if let (Some(hand_out), Some(to)) = (hand_out, self.map.primary(partition)) {
+        let is_report_due = hand_out.is_some_and(|hand_out| !hand_out.is_sent);
+        if let (Some(hand_out), Some(primary)) = (hand_out, self.map.primary(partition)) {
             for run in &hand_out.waits {
-                let moved = Signal::WaitMoved { request: run.request(), to };
-                outputs.send(self.address, run.from(), moved);
+                let is_left = hand_out.left_behind.contains(&run.place().0);
+                let to = if is_left { Address::NOBODY } else { primary };
+                outputs.send(self.address, run.from(), Signal::WaitMoved { request: run.request(), to });
             }
         }
         self.let_go(partition, outputs);
+        if is_report_due {
+            self.report(partition, outputs);
+        }
     }
 
-    /// Drops what is open: another member has it.
+    /// Drops what is open: another member has it, or nobody goes on with it. At once: another member's places on the same rows may come next.
     pub(super) fn let_go(&mut self, partition: PartitionId, outputs: &mut Outputs<Shared>) {
         let Some(state) = self.partitions.get_mut(&partition) else { return };
         state.hand_out = None;
         state.takeover.lose_claim();
-        for place in self.open_of(partition) {
-            let Some(held) = self.held.remove(&place) else { continue };
-            for operation in held.operations {
-                self.transaction_memory.release(OPERATION_COST);
-                match operation {
-                    Operation::Staged { table, row, is_first: true, .. } => {
-                        if let Some(fragment) = self.fragments.get_mut(&(table, partition)) {
-                            fragment.abort(row, place.0);
-                            self.reclaim.note((table, partition));
-                        }
-                    }
-                    Operation::Staged { is_first: false, .. } => {}
-                    Operation::Locked(key) => self.locks.release(&key, place.0),
-                }
+        let is_undo = |job: &Job| matches!(job, Job::Undo(undo) if undo.partition() == partition);
+        let mut undos: Vec<u64> =
+            self.jobs.iter().filter(|(_, job)| is_undo(job)).map(|(id, _)| *id).collect();
+        undos.sort_unstable();
+        for job in undos {
+            if let Some(Job::Undo(undo)) = self.jobs.remove(&job) {
+                self.end_undo(*undo, outputs);
             }
+        }
+        for place in self.open_of(partition) {
+            self.drop_open(place);
         }
         self.count_unsettled(outputs);
         if !self.waiting_backfills.is_empty() {
             self.resume_backfills(outputs);
+        }
+    }
+
+    /// Undoes an open transaction without slices. (Who asks for more of it is refused.)
+    fn drop_open(&mut self, place: Place) {
+        let Some(held) = self.held.remove(&place) else { return };
+        for operation in held.operations {
+            self.drop_operation(place, operation);
+        }
+    }
+
+    pub(super) fn drop_operation(&mut self, place: Place, operation: Operation) {
+        self.transaction_memory.release(OPERATION_COST);
+        match operation {
+            Operation::Staged { table, row, is_first: true, .. } => {
+                if let Some(fragment) = self.fragments.get_mut(&(table, place.1)) {
+                    fragment.abort(row, place.0);
+                    self.reclaim.note((table, place.1));
+                }
+            }
+            Operation::Staged { is_first: false, .. } => {}
+            Operation::Locked(key) => self.locks.release(&key, place.0),
         }
     }
 
@@ -519,19 +572,14 @@ impl Ldm {
         places
     }
 
-    /// The view has begun another line: sessions have given up what is open here, and requests that wait are asked anew.
+    /// The view has begun another line, or nobody knows how far this one went elsewhere: what is open here is lost, and requests that wait are.
     pub(super) fn give_up_line(&mut self, partition: PartitionId, outputs: &mut Outputs<Shared>) {
-        let Some(state) = self.partitions.get_mut(&partition) else { return };
-        state.takeover.lose_claim();
-        let waits = state.hand_out.take().map_or_else(Vec::new, |hand_out| hand_out.waits);
-        for place in self.open_of(partition) {
-            self.undo(place, outputs);
+        let hand_out = self.partitions.get_mut(&partition).and_then(|state| state.hand_out.take());
+        for run in hand_out.map_or_else(Vec::new, |hand_out| hand_out.waits) {
+            let lost = Signal::WaitMoved { request: run.request(), to: Address::NOBODY };
+            outputs.send(self.address, run.from(), lost);
         }
-        for run in waits {
-            let (from, request) = run.into_request();
-            self.send_back(from, request, outputs);
-        }
-        self.count_unsettled(outputs);
+        self.let_go(partition, outputs);
     }
 
     /// Primary again before anybody took what was to be handed over: requests that waited go on.
@@ -543,12 +591,38 @@ impl Ldm {
         }
     }
 
-    /// The node is about to stop: says so once this module leads nothing, and has nothing that another one waits for.
+    /// The node is about to stop: says so once this module leads nothing, has nothing that another one waits for, and all sessions have heard what it said.
     pub(super) fn stand_down(&mut self, outputs: &mut Outputs<Shared>) {
         let is_done = self.partitions.values().all(|state| !state.is_primary && state.hand_out.is_none())
             && self.owed.is_empty();
-        if let Some(main) = self.standing_down.take_if(|_| is_done) {
-            outputs.send(self.address, main, Signal::StoodDown);
+        let Some(standing_down) = self.standing_down.as_mut() else { return };
+        if !is_done {
+            standing_down.unheard = None;
+            return;
+        }
+        let map = &self.map;
+        let unheard = standing_down.unheard.get_or_insert_with(|| {
+            let modules = map.view.nodes.iter().flat_map(|info| {
+                (0..info.sql_count).map(|module| Address::new(info.node, ModuleKind::Sql, module))
+            });
+            let modules: Vec<Address> = modules.filter(|module| !map.is_out(module.node)).collect();
+            for module in &modules {
+                outputs.send(self.address, *module, Signal::LastWord);
+            }
+            modules
+        });
+        unheard.retain(|module| !map.is_out(module.node));
+        if unheard.is_empty() {
+            outputs.send(self.address, standing_down.main, Signal::StoodDown);
+            self.standing_down = None;
+        }
+    }
+
+    /// A module of sessions has heard everything that this one said before.
+    pub(super) fn on_last_word_heard(&mut self, module: Address) {
+        let unheard = self.standing_down.as_mut().and_then(|standing_down| standing_down.unheard.as_mut());
+        if let Some(unheard) = unheard {
+            unheard.retain(|missing| *missing != module);
         }
     }
 
@@ -563,10 +637,12 @@ impl Ldm {
     /// Places that this new primary lacks become prepared here, as if they had come in time.
     pub(super) fn take_places(
         &mut self,
+        partition: PartitionId,
         places: Vec<(ViewNumber, Replicate)>,
         outputs: &mut Outputs<Shared>,
     ) {
-        for (stream, replicate) in places.into_iter().filter(|_| !mutants::is(Mutant::HandedPlacesLost)) {
+        let places = places.into_iter().filter(|(_, replicate)| replicate.partition == partition);
+        for (stream, replicate) in places.filter(|_| !mutants::is(Mutant::HandedPlacesLost)) {
             let place = (replicate.transaction, replicate.partition);
             let is_known = self.applied.contains_key(&place) || self.outcomes.get(&place).is_some();
             let is_consumed = self
@@ -606,14 +682,16 @@ impl Ldm {
         for piece in pieces {
             for handed in piece.transactions {
                 let place = (handed.transaction, partition);
-                let is_void = self.outcomes.get(&place).is_some() || self.is_lost(handed.session.node);
-                if is_void || void.contains(&place.0) {
+                let is_sealed = self.outcomes.get(&place).is_some()
+                    || self.applied.contains_key(&place)
+                    || self.held.get(&place).is_some_and(|held| held.stage != HeldStage::Open);
+                let is_void = is_sealed || void.contains(&place.0) || self.is_lost(handed.session.node);
+                if is_void || self.stage_handed(place, handed.session, handed.operations).is_err() {
+                    // For want of memory, most often. Who asks for more of it, or waits, is refused.
+                    if !is_sealed {
+                        self.drop_open(place);
+                    }
                     void.insert(place.0);
-                } else if self.stage_handed(place, handed.session, handed.operations).is_err() {
-                    void.insert(place.0);
-                    self.undo(place, outputs);
-                }
-                if void.contains(&place.0) {
                     self.void.entry(handed.session.node).or_default().insert(place);
                 }
             }
@@ -621,7 +699,7 @@ impl Ldm {
                 waits.extend(piece.waits);
             }
         }
-        for run in waits.into_iter().map(Run::taken) {
+        for run in waits.into_iter().map(Run::taken).filter(|run| run.partition() == partition) {
             if run.from().node == self.address.node {
                 // The old primary's word may come after it has left the view; between these two nothing is lost.
                 let moved = Signal::WaitMoved { request: run.request(), to: self.address };
@@ -788,14 +866,6 @@ impl Run {
             HandedWait::Read { from, request, next, rows, raised } => {
                 Self::Read(LockedRead::taken(from, request, next, rows, raised))
             }
-        }
-    }
-
-    /// What was asked, as if nothing had been done.
-    fn into_request(self) -> (Address, Signal) {
-        match self {
-            Self::Write(run) => (run.from, Signal::Write(run.request)),
-            Self::Read(run) => (run.from, Signal::Read(run.request)),
         }
     }
 }

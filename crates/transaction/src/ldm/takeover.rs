@@ -378,7 +378,7 @@ impl Ldm {
             self.let_go(partition, outputs);
         }
         for (_, piece) in &mut gathering.pieces {
-            self.take_places(std::mem::take(&mut piece.places), outputs);
+            self.take_places(partition, std::mem::take(&mut piece.places), outputs);
         }
         for (transaction, stream, sequence) in self.applied_of(partition) {
             self.learn((transaction, partition), (stream, sequence), &gathering.reports, claimant, outputs);
@@ -404,7 +404,7 @@ impl Ldm {
         gathering: Gathering,
         outputs: &mut Outputs<Shared>,
     ) {
-        self.tell_claimants(partition, &gathering.reports, outputs);
+        self.tell_all_taken(partition, outputs);
         self.learn_of_orphans(partition, &gathering.reports, outputs);
         for (node, report) in &gathering.reports {
             for place in &report.undecided {
@@ -441,24 +441,15 @@ impl Ldm {
 
     /// The word that a claimant may let go was void, perhaps: what goes on here at once is replicated behind it.
     fn tell_taken(&self, partition: PartitionId, outputs: &mut Outputs<Shared>) {
-        let Some(state) = self.partition(partition).filter(|state| state.takeover.has_taken) else {
-            return;
-        };
-        send_to_all(self.address, &state.backups, Signal::Taken { partition }, outputs);
+        if self.partition(partition).is_some_and(|state| state.takeover.has_taken) {
+            self.tell_all_taken(partition, outputs);
+        }
     }
 
-    /// Whoever claims it may let go: the claim is here, or a newer one is.
-    fn tell_claimants(
-        &self,
-        partition: PartitionId,
-        reports: &[(NodeId, GatherReport)],
-        outputs: &mut Outputs<Shared>,
-    ) {
-        for (node, _) in reports.iter().filter(|(_, report)| report.claim.is_some()) {
-            if let Some(ldm) = self.map.view.ldm(partition, *node) {
-                outputs.send(self.address, ldm, Signal::Taken { partition });
-            }
-        }
+    /// Whoever claims the line may let go: the claim is here, or a newer one is. (Who claims nothing may have waited for this to leave.)
+    fn tell_all_taken(&self, partition: PartitionId, outputs: &mut Outputs<Shared>) {
+        let Some(state) = self.partition(partition) else { return };
+        send_to_all(self.address, &state.backups, Signal::Taken { partition }, outputs);
     }
 
     /// From here on the line is this member's: a new one, its own, or one that was handed over.
@@ -972,7 +963,11 @@ impl Ldm {
             && let Some(reply) = self.owed.remove(&place)
             && !mutants::is(Mutant::OwedRepliesForgotten)
         {
-            self.answer(reply, outcome.ok_or(protocol::program::Refusal::WrongView), outputs);
+            match outcome {
+                Some(epoch) => self.answer(reply, Ok(epoch), outputs),
+                // Only the primary knows when all have recorded the abort (I8).
+                None => self.ask_primary(place, &reply, outputs),
+            }
         }
         self.after_slices(place.1, outputs);
         if !self.askers.is_empty() {

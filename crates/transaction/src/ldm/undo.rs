@@ -126,6 +126,17 @@ impl Ldm {
         self.after_slices(place.1, outputs);
     }
 
+    /// Ends undoing without slices: nothing of the transaction stays.
+    pub(super) fn end_undo(&mut self, undo: Undo, outputs: &mut Outputs<Shared>) {
+        for operation in undo.operations {
+            self.drop_operation(undo.place, operation);
+        }
+        self.held.remove(&undo.place);
+        if let Some((to, signal)) = undo.then {
+            outputs.send(self.address, to, signal);
+        }
+    }
+
     fn undo_operation(&mut self, place: Place, operation: Operation) {
         self.transaction_memory.release(OPERATION_COST);
         match operation {
