@@ -4,7 +4,8 @@
 //! old primary, installing v+1:  waiting requests leave the lock table; what is sealed becomes what a backup holds; slices under way end
 //!     -- HandOver{places, open transactions, waits}*, Gather{claim} --> new primary, when all members have reported:
 //! takes the newest claim that is valid; decides what is decided; stages, locks; requests that waited queue up again
-//!     -- Taken --> every claimant: open versions and locks go
+//!     -- Taken --> all members: open versions and locks go
+//! opens when what was sealed is decided: its explicit locks did not travel
 //! ```
 //! A *line* is a sequence of primaries that handed over to each other; `PartitionPlace::since` is the first view of it, a takeover begins a new one. Who
 //! *claims* a line has its open transactions, since the view in which it took them over (`acquired`).
@@ -17,9 +18,10 @@
 //!   one counts: the earlier claimant has not heard that it may let go.
 //! - A claim older than the line that the view names is void: sessions have given those transactions up. Their versions and locks go. So is one that was
 //!   sent to a member that left before `Taken` came from it: it may have taken, and done more.
-//! - `Taken` goes ahead of everything that is replicated in the new stream, so no place meets the open versions of its own transaction.
-//! - The new primary stages an open transaction only when nothing that its claimant had published is unpublished here: on a row, an open version lies
-//!   above decided ones.
+//! - No place meets the open versions of its own transaction: `Taken` goes ahead of everything that is replicated in the new stream, and if it is lost with a
+//!   connection, what is replicated says the same. A successor lets go of an older claim of its own before it takes.
+//! - The new primary takes only when nothing is undone or published in slices here: what comes again with a piece must not be undone with what came before,
+//!   and on a row an open version lies above decided ones.
 //! - A marker of a decided transaction bars its late open pieces.
 //! - Replies for sealed one-primary commits stay with the old primary (`owed`): it hears the outcome as a backup. If it dies first, sessions ask the new one,
 //!   who has the markers of all sessions that outlive the old one.
@@ -27,7 +29,7 @@
 //! - The word that a transaction is over may pass it on its way: an abort on a connection that breaks, or the loss of its session's node, which one primary
 //!   hears of before it takes and the other after it has let go. So the new one tells each session what it has taken, and what is over is aborted.
 //!
-//! Deliberately not here: sending ahead of the view. All that is open travels inside it, so a transaction with very many operations makes the stall longer.
+//! Deliberately not here: sending ahead of the view. All that is open travels inside it, so there is a limit on it, behind which a transaction is lost.
 
 use super::backup::Applied;
 use super::commit::{After, Ending, Reply, Ship};
