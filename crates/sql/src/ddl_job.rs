@@ -123,8 +123,8 @@ impl DdlRun {
             self.release(cx.env);
         }
         match progress {
-            // Nothing of the run is the client's to try again piece by piece.
-            Err(Failure::ViewChanged(error)) => Err(Failure::Error(error)),
+            // Before it has a job the statement waits for the next view and begins again; what is done then is not the client's to try again piece by piece.
+            Err(Failure::ViewChanged(error)) if self.own_job.is_some() => Err(Failure::Error(error)),
             progress => progress,
         }
     }
@@ -215,7 +215,9 @@ impl DdlRun {
                 Ok(None)
             }
             Some(Reply::Read(Err(refusal))) => Err(failure_of(refusal, "ddl_lock")),
-            Some(_) => Err(Failure::Error(SqlError::deadlock("the node that held the DDL lock is lost"))),
+            Some(_) => {
+                Err(Failure::ViewChanged(SqlError::deadlock("the node that held the DDL lock is lost")))
+            }
         }
     }
 
