@@ -1,34 +1,81 @@
 //! The angel: the parent of a node's process. `latsdb mgmd|data|sql` runs its node in a child process of itself.
 //!
 //! ```text
-//! latsdb data --ndb-nodeid 2                      the angel: forwards SIGTERM and Ctrl-C, reaps, passes the exit code on
+//! latsdb data --ndb-nodeid 2                      the angel: forwards SIGTERM and Ctrl-C, reaps, starts it again
 //!  └─ latsdb data --ndb-nodeid 2 --angel-pid N    the node
 //! ```
-//! The angel shares nothing with the node but its standard streams, so whatever kills the node, somebody is left to tell. `latsdb dev` is
+//! The angel shares nothing with the node but its standard streams and a pipe, so whatever kills the node, somebody is left to tell. `latsdb dev` is
 //! itself the angel of its nodes.
+//!
+//! A node that wants to be started again (`restart`) is: from the file that lies at the program's path then, which may be another version, and with
+//! whatever config.ini its management node has then. After an error the angel ends with its node, unless StopOnError=0: a service manager may prefer to
+//! know. Until a node has read its configuration, an error is one of its start, and ends both.
 //!
 //! Exit codes: the node's own; 128 and the signal's number if a signal killed it.
 //!
-//! Invariant: the node does not outlive its angel, even if the angel is killed: the kernel kills the node then.
-//!
-//! Deliberately not here: starting a node again. `latsdb dev` does it for its nodes, a service manager for others.
+//! Invariants: the node does not outlive its angel, even if the angel is killed: the kernel kills the node then. `--initial` is for the first start
+//! only: a node that is started again must not forget what it has promised as a voter.
 
 use crate::processes::{self, Happening, NodeProcess};
+use crate::program;
+use crate::restart::{Backoff, Ending};
 use crate::stop_signal::StopSignal;
 use crate::terminal::{self, Failure};
 use rustix::process::{Signal, getppid, set_parent_process_death_signal};
-use std::process::{Command, ExitCode};
+use std::ffi::OsString;
+use std::io;
+use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
+use std::process::{Command, ExitCode, ExitStatus};
+use std::time::{Duration, Instant};
 
-/// Runs this very command line again in a child, as a node.
+/// Runs this very command line again in a child, as a node, as often as it takes.
 pub(crate) fn run() -> Result<ExitCode, Failure> {
-    let failed = |error: std::io::Error| Failure::new(format!("cannot run the node's process: {error}"));
+    let failed = |error: io::Error| Failure::new(format!("cannot run the node's process: {error}"));
     let mut stop = StopSignal::listen()?;
-    let mut command = Command::new(std::env::current_exe().map_err(failed)?);
-    command.args(std::env::args_os().skip(1));
-    let mut node = NodeProcess::start(command).map_err(failed)?;
+    let program = program::path().map_err(failed)?;
+    let mut arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
+    let mut node = start(&program, &arguments).map_err(failed)?;
+    arguments.retain(|word| word != "--initial");
+    let mut angel = Angel { program, arguments, backoff: Backoff::default() };
+    loop {
+        let begun = Instant::now();
+        let status = match watch(&mut stop, &mut node).map_err(failed)? {
+            End::Asked(status) if status.signal() == Some(Signal::TERM.as_raw()) => {
+                // A node that was asked to stop before it could listen for signals ends by the signal: that is a clean stop, too.
+                return Ok(ExitCode::SUCCESS);
+            }
+            End::Asked(status) => return Ok(tell(&node, status)),
+            End::ByItself(status) => status,
+        };
+        let is_again = match Ending::of(status) {
+            Ending::Stopped | Ending::Refused => false,
+            Ending::Again => true,
+            Ending::Error => node.restarts_after_errors(),
+        };
+        let code = tell(&node, status);
+        if !is_again {
+            return Ok(code);
+        }
+        match angel.start_again(&mut stop, begun.elapsed()).map_err(failed)? {
+            Some(next) => node = next,
+            None => return Ok(ExitCode::SUCCESS),
+        }
+    }
+}
+
+/// How a node has ended.
+enum End {
+    /// This process was asked to stop before.
+    Asked(ExitStatus),
+    ByItself(ExitStatus),
+}
+
+/// Waits for the end of the node, and passes on what it is asked meanwhile.
+fn watch(stop: &mut StopSignal, node: &mut NodeProcess) -> io::Result<End> {
     let mut is_stopping = false;
     loop {
-        match processes::wait(&mut stop, &mut [&mut node], None).map_err(failed)? {
+        match processes::wait(stop, &mut [&mut *node], None)? {
             Happening::StopRequested => {
                 is_stopping = true;
                 node.stop();
@@ -36,24 +83,63 @@ pub(crate) fn run() -> Result<ExitCode, Failure> {
             Happening::TimedOut => {}
             Happening::Ended(_, status) => {
                 node.wait_until_told();
-                // A node that was asked to stop before it could listen for signals ends by the signal: that is a clean stop, too.
-                if is_stopping
-                    && std::os::unix::process::ExitStatusExt::signal(&status) == Some(Signal::TERM.as_raw())
-                {
-                    return Ok(ExitCode::SUCCESS);
-                }
-                // With a code of its own the node has said why.
-                if status.code().is_none() {
-                    terminal::complain(&format!(
-                        "the node's process {} {}",
-                        node.id(),
-                        processes::describe(status)
-                    ));
-                }
-                return Ok(ExitCode::from(processes::exit_code(status)));
+                return Ok(if is_stopping { End::Asked(status) } else { End::ByItself(status) });
             }
         }
     }
+}
+
+/// What it takes to start the node again.
+struct Angel {
+    program: PathBuf,
+    arguments: Vec<OsString>,
+    backoff: Backoff,
+}
+
+impl Angel {
+    /// Starts it, as soon as its last life permits and as often as it takes; `None` if somebody wants this process to stop first.
+    fn start_again(&mut self, stop: &mut StopSignal, life: Duration) -> io::Result<Option<NodeProcess>> {
+        let mut pause = self.backoff.pause_after(life);
+        loop {
+            let at = Instant::now() + pause;
+            while Instant::now() < at {
+                let left = at.saturating_duration_since(Instant::now());
+                if processes::wait(stop, &mut [], Some(left))? == Happening::StopRequested {
+                    return Ok(None);
+                }
+            }
+            match start(&self.program, &self.arguments) {
+                Ok(node) => {
+                    terminal::complain(&format!(
+                        "the node is started again, as process {}, from {}",
+                        node.id(),
+                        self.program.display()
+                    ));
+                    return Ok(Some(node));
+                }
+                // Whoever installs another version may not be done yet.
+                Err(error) => {
+                    let path = self.program.display();
+                    terminal::complain(&format!("cannot start the node again from {path}: {error}"));
+                    pause = self.backoff.pause_after(Duration::ZERO);
+                }
+            }
+        }
+    }
+}
+
+fn start(program: &PathBuf, arguments: &[OsString]) -> io::Result<NodeProcess> {
+    let mut command = Command::new(program);
+    command.args(arguments);
+    NodeProcess::start(command)
+}
+
+/// Says how it ended, if it can't have said so itself; gives its exit code.
+fn tell(node: &NodeProcess, status: ExitStatus) -> ExitCode {
+    if status.code().is_none() {
+        terminal::complain(&format!("the node's process {} {}", node.id(), processes::describe(status)));
+    }
+    ExitCode::from(processes::exit_code(status))
 }
 
 /// In the child: makes the kernel kill this process when the parent dies. False if it has died already.

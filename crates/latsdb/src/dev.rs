@@ -5,7 +5,7 @@
 //! start                   one child per node, with the command line a user would type; logs in DIR/node<N>/latsdb_<N>.log
 //! wait until ready        every MySQL port greets, and the management node can check the replicas
 //! watch                   for ever: until Ctrl-C, SIGTERM, or until no node is left; a node that dies is reported, and started again soon
-//!                         (dev/restart.rs); one that was asked to stop, or must not start, stays away
+//!                         (`restart`); one that was asked to stop, or must not start, stays away
 //! stop                    data and SQL nodes, then the management nodes: SIGTERM, and SIGKILL for who does not stop in time
 //! ```
 //! `dev` is the angel of its nodes (`angel`): they die with it, whatever ends it.
@@ -15,18 +15,18 @@
 //! Invariant: when `run` returns, no node runs any more.
 
 mod plan;
-mod restart;
 
 use crate::command_line::DevOptions;
 use crate::configuration::{self, role_name};
 use crate::management_client;
 use crate::processes::{self, Happening, NodeProcess};
+use crate::program;
+use crate::restart::{Backoff, Ending};
 use crate::stop_signal::StopSignal;
 use crate::terminal::{self, Failure};
 use node::config::NodeConfig;
 use plan::Plan;
 use protocol::NodeRole;
-use restart::Backoff;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::net::{SocketAddr, TcpStream};
@@ -43,8 +43,6 @@ const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
 const GREETING_TIMEOUT: Duration = Duration::from_secs(2);
 /// A node that was asked to stop is killed after this time.
 const STOP_TIMEOUT: Duration = Duration::from_secs(10);
-/// The exit code of a node that must not start (`protocol::module::EXIT_REFUSED`), or could not.
-const EXIT_REFUSED: i32 = 1;
 /// Lines of its log that are shown when a node dies.
 const LAST_LINES: usize = 10;
 /// How much of a log is read for that.
@@ -192,7 +190,7 @@ struct Cluster {
 impl Cluster {
     /// Starts one process per node, the management nodes first. If one cannot be started, those that were are killed.
     fn start(home: &Home, mut plan: Plan) -> Result<Self, Failure> {
-        let program = std::env::current_exe()
+        let program = program::path()
             .map_err(|error| Failure::new(format!("cannot find the program itself: {error}")))?;
         let mut nodes = plan.config.nodes.clone();
         nodes.sort_by_key(|node| (node.role != NodeRole::Management, node.node));
@@ -284,14 +282,14 @@ impl Cluster {
                     }
                 }
             }
-            self.restart_due()?;
+            self.restart_due();
         }
     }
 
     /// Who has stopped as asked, or must not start, would only do so again.
     fn plan_restart(&mut self, index: usize, status: ExitStatus) {
         let member = &mut self.members[index];
-        if !status.success() && status.code() != Some(EXIT_REFUSED) {
+        if matches!(Ending::of(status), Ending::Again | Ending::Error) {
             let pause = member.backoff.pause_after(member.started.elapsed());
             member.restart_at = Some(Instant::now() + pause);
         }
@@ -307,13 +305,23 @@ impl Cluster {
     }
 
     /// Starts nodes whose time has come, and tells of those that answer again.
-    fn restart_due(&mut self) -> Result<(), Failure> {
+    fn restart_due(&mut self) {
         for index in 0..self.members.len() {
             let member = &mut self.members[index];
             if member.restart_at.is_some_and(|at| at <= Instant::now()) {
-                let (config, backoff) = (member.config.clone(), member.backoff);
-                let fresh = self.start_member(config, false)?;
-                self.members[index] = Member { backoff, ..fresh };
+                // Its configuration may be another one by now.
+                let config = self.plan.reread(&member.config);
+                let mut backoff = member.backoff;
+                match self.start_member(config, false) {
+                    Ok(fresh) => self.members[index] = Member { backoff, ..fresh },
+                    // The others live on. Whoever installs another version of the program may not be done yet.
+                    Err(failure) => {
+                        terminal::complain(&failure.to_string());
+                        let pause = backoff.pause_after(Duration::ZERO);
+                        let member = &mut self.members[index];
+                        (member.backoff, member.restart_at) = (backoff, Some(Instant::now() + pause));
+                    }
+                }
             } else if !member.is_ready && member.process.status().is_none() && member.check_ready() {
                 let time = member.started.elapsed().as_millis();
                 terminal::say(&format!(
@@ -322,7 +330,6 @@ impl Cluster {
                 ));
             }
         }
-        Ok(())
     }
 
     /// What follows from a node's end, for a person.

@@ -7,6 +7,7 @@
 //! | `node_process` | one node: its configuration, its modules, its runtime |
 //! | `angel` | the parent of a node's process |
 //! | `processes`, `stop_signal` | child processes; SIGTERM and Ctrl-C as something to wait for |
+//! | `restart`, `program` | when a node that has ended is started again, and from which file |
 //! | `configuration` | config.ini as the binary uses it |
 //! | `bench_command` | `latsdb bench`: what crate `bench` is told |
 //! | `management_client`, `connectstring` | the management protocol from the client's side, and where to reach it |
@@ -30,7 +31,9 @@ mod node_process;
 mod obituary;
 mod ports;
 mod processes;
+mod program;
 mod resources;
+mod restart;
 mod stop_signal;
 mod terminal;
 

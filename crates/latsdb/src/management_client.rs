@@ -1,10 +1,15 @@
 //! The management protocol from the client's side: `latsdb mgm`, `latsdb check`, and how nodes fetch their configuration.
 //!
-//! One request per line; the answer is lines, ended by a line with a single dot; a line that begins with a dot has another one before it.
+//! One request per line; the answer is lines, ended by a line with a single dot; a line that begins with a dot has another one before it. What takes
+//! several requests, and waits in between, is in `rolling`: `N stop`, `N restart`, `rolling restart`.
 //!
 //! Invariants: an answer is at most [`ANSWER_SIZE_MAX`] bytes, and no wait is longer than [`ANSWER_TIMEOUT`]
 //! (a check: [`CHECK_TIMEOUT`]). After an error the connection is
 //! given up.
+
+mod follow;
+mod rolling;
+mod status;
 
 use crate::command_line::ClientOptions;
 use crate::connectstring::Connectstring;
@@ -65,9 +70,16 @@ impl ManagementClient {
         let stream = self.connection.get_mut();
         stream.set_read_timeout(Some(timeout))?;
         stream.write_all(line.as_bytes())?;
-        let is_farewell = request.split_whitespace().next().is_some_and(is_shutdown);
-        read_answer(&mut self.connection, is_farewell)
+        read_answer(&mut self.connection, is_farewell(request))
     }
+}
+
+/// Whether who is asked may be gone before it has answered.
+fn is_farewell(request: &str) -> bool {
+    let words: Vec<String> = request.split_whitespace().map(str::to_ascii_lowercase).collect();
+    let (first, last) = (words.first(), words.last());
+    first.is_some_and(|word| is_shutdown(word))
+        || last.is_some_and(|word| matches!(word.as_str(), "stop" | "restart"))
 }
 
 fn is_shutdown(word: &str) -> bool {
@@ -150,10 +162,23 @@ pub(crate) fn fetch_config(connectstring: &Connectstring) -> String {
 pub(crate) fn run(options: &ClientOptions) -> Result<ExitCode, Failure> {
     match &options.execute {
         Some(commands) => {
-            let mut client = ManagementClient::connect(&options.ndb_connectstring)?;
-            let mut code = ExitCode::SUCCESS;
+            let (mut client, mut code) = (None, ExitCode::SUCCESS);
             for command in commands.split(';').map(str::trim).filter(|command| !command.is_empty()) {
-                if !ask(&mut client, command)? {
+                let is_done = match rolling::parse(command) {
+                    None => {
+                        let connected = client.take().map_or_else(
+                            || ManagementClient::connect(&options.ndb_connectstring),
+                            Ok::<_, Failure>,
+                        )?;
+                        ask(client.insert(connected), command)?
+                    }
+                    Some(followed) => {
+                        // The node that is asked may be the one that was connected.
+                        client = None;
+                        follow(followed, &options.ndb_connectstring)
+                    }
+                };
+                if !is_done {
                     code = ExitCode::FAILURE;
                 }
             }
@@ -188,6 +213,18 @@ fn ask(client: &mut ManagementClient, command: &str) -> Result<bool, Failure> {
     Ok(!lines.iter().any(is_bad))
 }
 
+/// Does what takes some time; false if it was not done.
+fn follow(followed: rolling::Followed, connectstring: &Connectstring) -> bool {
+    let result = rolling::run(followed, connectstring);
+    if let Err(failure) = &result {
+        let text = failure.to_string();
+        // What a management node refuses is told as its other answers are.
+        let tell = if text.starts_with(ERROR_PREFIX) { terminal::say } else { terminal::complain };
+        tell(&text);
+    }
+    result.is_ok()
+}
+
 /// Reads commands until `quit`, `exit` or the end of the input. A lost connection is made anew with the next command.
 fn interact(connectstring: &Connectstring) -> Result<ExitCode, Failure> {
     let mut client = Some(ManagementClient::connect(connectstring)?);
@@ -220,6 +257,11 @@ fn interact(connectstring: &Connectstring) -> Result<ExitCode, Failure> {
             let size = io::stdin().lock().read_line(&mut name);
             size.map_err(|error| Failure::new(format!("cannot read the name: {error}")))?;
             command = format!("{command} {}", name.trim());
+        }
+        if let Some(followed) = rolling::parse(&command) {
+            client = None;
+            follow(followed, connectstring);
+            continue;
         }
         let mut connected = match client.take() {
             Some(client) => client,

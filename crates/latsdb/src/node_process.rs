@@ -97,7 +97,8 @@ fn run(config: &ClusterConfig, text: String, me: &NodeConfig, start: Start) -> R
     let (log_file, control_log) = open_control_log(me, start).map_err(&of_node)?;
     let settings = NodeSettings { control_log, ..settings(config, text, me) };
     if let Some(descriptor) = start.angel {
-        obituary::write(descriptor, &config.name, node, settings.start, &peers(config, me));
+        let life = (config.name.as_str(), node, settings.start);
+        obituary::write(descriptor, life, me.stops_on_error, &peers(config, me));
     }
     let modules: Vec<(Address, BoxedModule<_>)> = node::build(&settings, &layout, &memory)
         .into_iter()

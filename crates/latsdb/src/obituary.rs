@@ -1,7 +1,7 @@
 //! Telling a node's peers that its process has ended: by its angel, who has reaped it.
 //!
 //! ```text
-//! node, when it starts      writes into the angel's pipe: who it is, and where its peers listen
+//! node, when it starts      writes into the angel's pipe: who it is, whether it stays away after an error, and where its peers listen
 //! node ends, however        its end of the pipe closes
 //! angel                     reads the pipe, connects to each peer's cluster port, sends `Notice::ProcessExited`
 //! ```
@@ -56,14 +56,19 @@ pub(crate) fn pipe() -> io::Result<(Obituary, NodeEnd)> {
 }
 
 /// In the node: tells the angel whom to tell. The pipe stays open until the process ends.
-pub(crate) fn write(descriptor: RawFd, cluster: &str, node: NodeId, start: u64, peers: &[PeerConfig]) {
+pub(crate) fn write(
+    descriptor: RawFd,
+    (cluster, node, start): (&str, NodeId, u64),
+    stops_on_error: bool,
+    peers: &[PeerConfig],
+) {
     if descriptor < 0 {
         return;
     }
     #[expect(unsafe_code, reason = "the descriptor comes by its number, as inherited ones do")]
     // SAFETY: the angel passes the number of a pipe that this process inherited and that nothing else here owns; it is never closed.
     let mut pipe = std::mem::ManuallyDrop::new(unsafe { File::from_raw_fd(descriptor) });
-    let mut text = format!("{node}\n{start}\n{cluster}\n");
+    let mut text = format!("{node}\n{start}\n{cluster}\n{}\n", u8::from(stops_on_error));
     for peer in peers {
         text.push_str(&format!("{}\t{}\n", peer.host, peer.port));
     }
@@ -73,14 +78,30 @@ pub(crate) fn write(descriptor: RawFd, cluster: &str, node: NodeId, start: u64, 
 
 /// Notices on their way.
 #[derive(Debug)]
-pub(crate) struct Telling(Receiver<()>);
+pub(crate) struct Telling {
+    told: Receiver<()>,
+    stops_on_error: bool,
+}
 
 impl Telling {
     /// Returns when all peers were told or cannot be; a process that ends sooner takes its notices with it.
     pub(crate) fn wait(self) {
         // Nobody sends anything: the last one who tells closes the channel.
-        let _ = self.0.recv_timeout(TELLING_MAX);
+        let _ = self.told.recv_timeout(TELLING_MAX);
     }
+
+    /// Whether the node stays away if it has ended by an error: StopOnError, or it had not read its configuration yet.
+    pub(crate) fn stops_on_error(&self) -> bool {
+        self.stops_on_error
+    }
+}
+
+/// What a node has written.
+#[derive(PartialEq, Eq, Debug)]
+struct Will {
+    notice: Notice,
+    peers: Vec<(String, u16)>,
+    stops_on_error: bool,
 }
 
 impl Obituary {
@@ -88,12 +109,14 @@ impl Obituary {
     pub(crate) fn publish(self) -> Telling {
         let (told, telling) = mpsc::channel();
         let mut text = String::new();
+        let mut stops_on_error = true;
         if self.reader.take(SIZE_MAX).read_to_string(&mut text).is_ok()
-            && let Some((notice, peers)) = parse(&text)
+            && let Some(will) = parse(&text)
         {
-            tell(&notice, peers, &told);
+            stops_on_error = will.stops_on_error;
+            tell(&will.notice, will.peers, &told);
         }
-        Telling(telling)
+        Telling { told: telling, stops_on_error }
     }
 }
 
@@ -116,17 +139,18 @@ fn tell(notice: &Notice, peers: Vec<(String, u16)>, told: &Sender<()>) {
     }
 }
 
-/// The notice and where it goes.
-fn parse(text: &str) -> Option<(Notice, Vec<(String, u16)>)> {
+fn parse(text: &str) -> Option<Will> {
     let mut lines = text.lines();
     let node = NodeId(lines.next()?.parse().ok()?);
     let start = lines.next()?.parse().ok()?;
     let cluster = lines.next()?.to_owned();
+    let stops_on_error = lines.next()? != "0";
     let peers = lines.map(|line| {
         let (host, port) = line.split_once('\t')?;
         Some((host.to_owned(), port.parse().ok()?))
     });
-    Some((Notice::ProcessExited { cluster, node, start }, peers.collect::<Option<Vec<_>>>()?))
+    let peers = peers.collect::<Option<Vec<_>>>()?;
+    Some(Will { notice: Notice::ProcessExited { cluster, node, start }, peers, stops_on_error })
 }
 
 #[cfg(test)]
@@ -138,13 +162,13 @@ mod tests {
         let (obituary, end) = pipe().unwrap();
         let peer =
             |node, port| PeerConfig { node: NodeId(node), host: "127.0.0.1".to_owned(), port, unix: None };
-        write(end.number(), "c", NodeId(3), 77, &[peer(1, 4001), peer(2, 4002)]);
+        write(end.number(), ("c", NodeId(3), 77), false, &[peer(1, 4001), peer(2, 4002)]);
         drop(end);
         let mut text = String::new();
         (&obituary.reader).read_to_string(&mut text).unwrap();
-        let (notice, peers) = parse(&text).unwrap();
-        assert_eq!(notice, Notice::ProcessExited { cluster: "c".to_owned(), node: NodeId(3), start: 77 });
-        assert_eq!(peers, [("127.0.0.1".to_owned(), 4001), ("127.0.0.1".to_owned(), 4002)]);
+        let notice = Notice::ProcessExited { cluster: "c".to_owned(), node: NodeId(3), start: 77 };
+        let peers = vec![("127.0.0.1".to_owned(), 4001), ("127.0.0.1".to_owned(), 4002)];
+        assert_eq!(parse(&text), Some(Will { notice, peers, stops_on_error: false }));
     }
 
     #[test]
@@ -154,9 +178,11 @@ mod tests {
         let gone = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let (obituary, end) = pipe().unwrap();
         let peer = |port| PeerConfig { node: NodeId(1), host: "127.0.0.1".to_owned(), port, unix: None };
-        write(end.number(), "c", NodeId(3), 77, &[peer(gone), peer(port)]);
+        write(end.number(), ("c", NodeId(3), 77), true, &[peer(gone), peer(port)]);
         drop(end);
-        obituary.publish().wait();
+        let telling = obituary.publish();
+        assert!(telling.stops_on_error());
+        telling.wait();
         listener.set_nonblocking(true).unwrap();
         let (mut stream, _) = listener.accept().unwrap();
         let mut bytes = Vec::new();
@@ -173,6 +199,6 @@ mod tests {
     fn a_process_that_died_early_is_nobodys_news() {
         assert_eq!(parse(""), None);
         assert_eq!(parse("3\n77\n"), None);
-        assert_eq!(parse("3\n77\nc\nhost without port\n"), None);
+        assert_eq!(parse("3\n77\nc\n1\nhost without port\n"), None);
     }
 }

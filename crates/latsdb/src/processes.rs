@@ -25,6 +25,7 @@ pub(crate) struct NodeProcess {
     /// Whom to tell when it has ended.
     obituary: Option<Obituary>,
     telling: Option<Telling>,
+    restarts_after_errors: bool,
     status: Option<ExitStatus>,
 }
 
@@ -38,7 +39,10 @@ impl NodeProcess {
         let mut child = program.spawn()?;
         drop(node_end);
         match pidfd_open(Pid::from_child(&child), PidfdFlags::empty()) {
-            Ok(end) => Ok(Self { child, end, obituary: Some(obituary), telling: None, status: None }),
+            Ok(end) => {
+                let (obituary, restarts_after_errors) = (Some(obituary), false);
+                Ok(Self { child, end, obituary, telling: None, restarts_after_errors, status: None })
+            }
             Err(error) => {
                 let _ = child.kill().and_then(|()| child.wait());
                 Err(error.into())
@@ -56,7 +60,9 @@ impl NodeProcess {
         if self.status.is_some()
             && let Some(obituary) = self.obituary.take()
         {
-            self.telling = Some(obituary.publish());
+            let telling = obituary.publish();
+            self.restarts_after_errors = !telling.stops_on_error();
+            self.telling = Some(telling);
         }
     }
 
@@ -70,6 +76,11 @@ impl NodeProcess {
     /// How it ended, if it has.
     pub(crate) fn status(&self) -> Option<ExitStatus> {
         self.status
+    }
+
+    /// Whether its configuration, which it had read before it ended, wants it to be started again after an error (StopOnError=0).
+    pub(crate) fn restarts_after_errors(&self) -> bool {
+        self.restarts_after_errors
     }
 
     /// Asks it to stop.
@@ -145,6 +156,7 @@ pub(crate) fn wait(
 pub(crate) fn describe(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
         (Some(0), _) => "has stopped (exit code 0)".to_owned(),
+        (Some(3), _) => "has ended to be started again (exit code 3)".to_owned(),
         (Some(code), _) => format!("exited with code {code}"),
         (None, Some(signal)) => format!("was killed by signal {signal} ({})", signal_name(signal)),
         (None, None) => "has ended".to_owned(),

@@ -273,7 +273,7 @@ impl Membership {
                 self.take_log(now, todo, outputs);
                 self.try_join(now, outputs);
             }
-            Err(reason) => self.end(EXIT_REFUSED, &reason, outputs),
+            Err(reason) => self.end(EXIT_REFUSED, (Severity::Error, &reason), outputs),
         }
     }
 
@@ -406,7 +406,7 @@ impl Membership {
             }
             ControlMessage::JoinRefused { start, reason } if *start == self.config.join.start => {
                 let reason = format!("node {} may not join: {reason}", self.config.node);
-                self.end(EXIT_REFUSED, &reason, outputs);
+                self.end(EXIT_REFUSED, (Severity::Error, &reason), outputs);
             }
             _ => {
                 self.with_log(now, outputs, |log, todo| log.on_message(now.monotonic, from, message, todo));
@@ -583,11 +583,11 @@ impl Membership {
                  was founded anew. Is DataDir right? If what is there is not needed, start this node with --initial",
                 self.config.cluster
             );
-            self.end(EXIT_REFUSED, &text, outputs);
+            self.end(EXIT_REFUSED, (Severity::Error, &text), outputs);
         }
         if own.is_none() {
             let text = format!("the cluster was founded anew: node {} ends", self.config.node);
-            self.end(EXIT_LEFT_OUT, &text, outputs);
+            self.end(EXIT_LEFT_OUT, (Severity::Error, &text), outputs);
         }
         true
     }
@@ -638,11 +638,18 @@ impl Membership {
         }
         if !self.is_in_view() {
             if self.detector.is_some() && !mutants::is(Mutant::LeftOutStays) {
-                let text = format!("view {} leaves node {} out: it ends", self.view.number, self.config.node);
+                let (view, node) = (self.view.number, self.config.node);
                 match self.leaving {
-                    Some(LeaveStep::Leave { exit_code }) => self.end(exit_code, &text, outputs),
+                    Some(LeaveStep::Leave { exit_code }) => {
+                        self.end(
+                            exit_code,
+                            (Severity::Info, &format!("view {view}: node {node} has left")),
+                            outputs,
+                        );
+                    }
                     Some(LeaveStep::HandOver | LeaveStep::Stay) | None => {
-                        self.end(EXIT_LEFT_OUT, &text, outputs);
+                        let text = format!("view {view} leaves node {node} out: it ends");
+                        self.end(EXIT_LEFT_OUT, (Severity::Error, &text), outputs);
                     }
                 }
             }
@@ -756,11 +763,11 @@ impl Membership {
         }
     }
 
-    fn end<S>(&mut self, code: u8, reason: &str, outputs: &mut Outputs<S>) {
+    fn end<S>(&mut self, code: u8, (severity, reason): (Severity, &str), outputs: &mut Outputs<S>) {
         if !self.is_ending {
             self.is_ending = true;
             self.lease.set(Instant(0), Instant::FAR_FUTURE);
-            outputs.event(Severity::Error, reason);
+            outputs.event(severity, reason);
             outputs.request(RequestToRuntime::Exit(code));
         }
     }
@@ -814,7 +821,7 @@ impl Membership {
         if self.config.join.role == NodeRole::Data && is_lost {
             let reason = "all nodes that held some of the rows have stopped, and this version keeps rows in memory only: \
                           start all nodes of the cluster with --initial (it will be empty)";
-            self.end(EXIT_REFUSED, reason, outputs);
+            self.end(EXIT_REFUSED, (Severity::Error, reason), outputs);
         }
     }
 

@@ -103,6 +103,8 @@ pub struct NodeConfig {
     pub management_port: Option<u16>,
     /// Where MySQL clients connect; data and SQL nodes have it.
     pub mysql: Option<MysqlConfig>,
+    /// `StopOnError`: its angel does not start it again after an error.
+    pub stops_on_error: bool,
     /// Threads.
     pub threads: ThreadSettings,
     /// `TotalMemoryConfig`: memory of all regions in bytes; None: what the machine gives.
@@ -498,6 +500,7 @@ impl Reader {
             use_local_sockets: values.number("UseShm") != 0,
             management_port,
             mysql,
+            stops_on_error: values.number("StopOnError") != 0,
             threads: self.threads(values),
             total_memory: size("TotalMemoryConfig"),
             memory: MemoryOverrides {

@@ -654,7 +654,12 @@ impl MainModule {
         let Some(management) = &mut self.config.management else {
             return outputs.act(connection, ConnectionAction::Close);
         };
-        let cluster = ClusterState { view: &self.view, voters: &self.voters };
+        let cluster = ClusterState {
+            view: &self.view,
+            voters: &self.voters,
+            losses: &self.losses,
+            incarnation: self.incarnation,
+        };
         for request in management.on_bytes(me, connection, buffer, &cluster, outputs) {
             match request {
                 ManagementRequest::Check => self.request_check(connection, outputs),
@@ -673,20 +678,17 @@ impl MainModule {
         exit_code: u8,
         outputs: &mut Outputs<Shared>,
     ) {
-        let text = if self.is_needed(node) {
-            format!(
-                "ERROR: node {node} may not stop: no other node in sync has its rows, so the cluster would stop; use 'shutdown' for that\n"
-            )
+        let me = self.config.node;
+        let what = if exit_code == 0 { "stop" } else { "restart" };
+        let reason = format!("{what} requested at management node {me}");
+        let text = format!("Node {node}: {what} requested\n");
+        if node == me {
+            outputs.event(Severity::Info, reason);
+            outputs.request(RequestToRuntime::Exit(exit_code));
         } else {
-            let reason = format!("requested at management node {}", self.config.node);
-            outputs.send(
-                self.me(),
-                Address::main(node),
-                Signal::StopNode { reason, exit_code, is_alone: true },
-            );
-            let what = if exit_code == 0 { "stop" } else { "restart" };
-            format!("Node {node}: {what} requested\n")
-        };
+            let stop = Signal::StopNode { reason, exit_code, is_alone: true };
+            outputs.send(self.me(), Address::main(node), stop);
+        }
         self.answer_management(connection, &text, outputs);
     }
 

@@ -1,7 +1,8 @@
 //! The management protocol: what `latsdb mgm` speaks with a management node, and how other nodes fetch their configuration.
 //!
 //! One request per line; the answer is lines of text, ended by a line with a single dot. Verbs are ndb_mgm's:
-//! `show`, `all status`, `N status`, `N stop`, `N restart`, `shutdown`; and ours: `check` (compare replicas) and `get config` (the text of config.ini).
+//! `show`, `all status`, `N status`, `N stop`, `N restart`, `shutdown`; and ours: `check` (compare replicas), `get config` (the text of config.ini) and
+//! `get status` (for programs). What takes several of them, and waits in between, is the client's: `rolling restart`.
 //!
 //! A command that loses data is done only if the cluster's name is typed with it, and who did that is in the log.
 //!
@@ -9,6 +10,7 @@
 //! connection.
 
 mod next_loss;
+mod status;
 
 use protocol::control::VoterPlace;
 use protocol::module::EXIT_LEFT_OUT;
@@ -19,7 +21,7 @@ use protocol::{
 use query::Shared;
 use std::collections::BTreeMap;
 use stdx::FixedMap;
-use types::NodeId;
+use types::{Incarnation, NodeId};
 
 /// Longest request.
 pub const LINE_SIZE_MAX: usize = 4_096;
@@ -55,6 +57,10 @@ pub struct ClusterState<'a> {
     pub view: &'a View,
     /// Who has copies of the control log.
     pub voters: &'a [VoterPlace],
+    /// How often each node was lost.
+    pub losses: &'a BTreeMap<NodeId, u64>,
+    /// The life of this node.
+    pub incarnation: Incarnation,
 }
 
 /// Appends an answer: its lines, then a line with a single dot. A line that begins with a dot gets another one.
@@ -157,11 +163,14 @@ impl Management {
                 requests.push(ManagementRequest::Check);
                 continue;
             }
-            if let Some(request) = self.stop_request(&line) {
-                requests.push(request);
-                continue;
-            }
-            let answer = self.answer((me, connection), &line, cluster, outputs);
+            let answer = match self.stop_request(&line, cluster) {
+                Some(Ok(request)) => {
+                    requests.push(request);
+                    continue;
+                }
+                Some(Err(refusal)) => refusal,
+                None => self.answer((me, connection), &line, cluster, outputs),
+            };
             write_answer(&answer, outputs.buffer(connection));
         }
         if buffer.bytes().len() > LINE_SIZE_MAX {
@@ -182,6 +191,7 @@ impl Management {
         match words.as_slice() {
             ["show"] => self.show(cluster),
             ["get", "config"] => self.config_text.clone(),
+            ["get", "status"] => self.machine_status(cluster),
             ["all", "status"] => {
                 let nodes = self.nodes.iter().filter(|node| node.role != NodeRole::Management);
                 nodes.map(|node| self.status(node, view)).collect()
@@ -190,7 +200,16 @@ impl Management {
                 Some(node) => self.status(node, view),
                 None => format!("ERROR: no node {node} in config.ini\n"),
             },
-            [node, "stop" | "restart"] => format!("ERROR: no node {node} that can be stopped\n"),
+            ["all", "stop"] => self.refuse_shutdown("all stop"),
+            ["all", "restart"] => "ERROR: all restart would stop all nodes at once, and all rows are in memory only; 'rolling restart' \
+                                   restarts them one after the other\n"
+                .to_owned(),
+            ["rolling", "restart"] => {
+                "ERROR: a management node restarts one node at a time; 'rolling restart' is a command of `latsdb mgm`\n".to_owned()
+            }
+            [_, "stop" | "restart", option, ..] => {
+                format!("ERROR: {option} is not supported: a node that stops hands its partitions over, and has no rows when it starts\n")
+            }
             ["shutdown", name] if *name == self.cluster.to_ascii_lowercase() => {
                 let who = self.clients.get(&connection).map_or("somebody", String::as_str);
                 let what = format!(
@@ -204,10 +223,7 @@ impl Management {
                 outputs.request(RequestToRuntime::Exit(0));
                 "shutdown requested\n".to_owned()
             }
-            ["shutdown", ..] => format!(
-                "ERROR: shutdown stops all nodes, and all rows are lost, because they are in memory only. If that is meant, name the cluster: shutdown {}\n",
-                self.cluster
-            ),
+            ["shutdown", ..] => self.refuse_shutdown("shutdown"),
             ["help"] | [] => HELP.to_owned(),
             ["start" | "abort", "backup", ..] | ["enter" | "exit", "single", ..] => {
                 format!("ERROR: this version of LatsDB does not support '{line}' yet\n")
@@ -216,13 +232,33 @@ impl Management {
         }
     }
 
-    /// `N stop` and `N restart`, of a node that is configured and is not this one.
-    fn stop_request(&self, line: &str) -> Option<ManagementRequest> {
+    /// `N stop` and `N restart`: what `main` is to do, or why not.
+    fn stop_request(
+        &self,
+        line: &str,
+        cluster: &ClusterState<'_>,
+    ) -> Option<Result<ManagementRequest, String>> {
         let words: Vec<&str> = line.split_whitespace().collect();
-        let [node, verb @ ("stop" | "restart")] = words.as_slice() else { return None };
-        let node = self.find(node)?.node;
+        let [word, verb @ ("stop" | "restart")] = words.as_slice() else { return None };
+        if *word == "all" {
+            return None;
+        }
+        let Some(node) = self.find(word) else {
+            return Some(Err(format!("ERROR: no node {word} in config.ini\n")));
+        };
+        let id = node.node;
+        if let Some(why) = self.refusal(node, cluster) {
+            return Some(Err(format!("ERROR: node {id} may not {verb}: {why}\n")));
+        }
         let exit_code = if *verb == "restart" { EXIT_LEFT_OUT } else { 0 };
-        (node != self.node).then_some(ManagementRequest::Stop { node, exit_code })
+        Some(Ok(ManagementRequest::Stop { node: id, exit_code }))
+    }
+
+    fn refuse_shutdown(&self, line: &str) -> String {
+        format!(
+            "ERROR: {line} stops all nodes, and all rows are lost, because they are in memory only. If that is meant, name the cluster: shutdown {}\n",
+            self.cluster
+        )
     }
 
     fn find(&self, word: &str) -> Option<&ConfiguredNode> {
@@ -316,7 +352,8 @@ show                 the configured nodes and whether they are connected
 all status           the state of every node
 <id> status          the state of one node
 <id> stop            stop one node: its primaries are handed over and its sessions end first
-<id> restart         the same, and its angel starts it again
+<id> restart         the same, and its angel starts it again: it gets its rows from the others, and its share of primaries
+rolling restart      all nodes, one after the other: for another version of LatsDB, or another config.ini
 shutdown <cluster>   stop the whole cluster; all rows are lost, so its name must be typed
 check                compare the replicas of all tables, and index entries with rows, online
 get config           the text of config.ini

@@ -114,6 +114,13 @@ impl Plan {
         self.ports = Reservation::default();
     }
 
+    /// A node as the file has it now; as it was, if the file can't be read.
+    pub(super) fn reread(&self, node: &NodeConfig) -> NodeConfig {
+        let found = configuration::load(&self.file).ok();
+        let found = found.and_then(|(_, config)| config.node(node.node).cloned());
+        found.filter(|found| found.role == node.role).unwrap_or_else(|| node.clone())
+    }
+
     /// The command line of a node, as a user would type it; `is_initial` for a node of a cluster that begins.
     pub(super) fn arguments(&self, node: &NodeConfig, is_initial: bool) -> Vec<OsString> {
         let id = node.node.to_string();

@@ -8,7 +8,8 @@ fn ends_are_described() {
         assert_eq!(exit_code(status), code);
     };
     check(0, "has stopped", 0);
-    check(3 << 8, "exited with code 3", 3);
+    check(3 << 8, "has ended to be started again (exit code 3)", 3);
+    check(2 << 8, "exited with code 2", 2);
     check(9, "was killed by signal 9 (SIGKILL", 137);
     check(6, "was killed by signal 6 (SIGABRT", 134);
 }

@@ -51,7 +51,7 @@ fn warning_of_voters(voters: &[VoterPlace], is_up: impl Fn(NodeId) -> bool) -> O
     })
 }
 
-fn list(nodes: &[NodeId]) -> String {
+pub(super) fn list(nodes: &[NodeId]) -> String {
     let names: Vec<String> = nodes.iter().map(ToString::to_string).collect();
     names.join(", ")
 }

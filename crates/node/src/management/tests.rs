@@ -3,7 +3,8 @@ use protocol::{
     Address, ConnectionId, NodeRole, Outputs, ReceiveBuffer, RequestToRuntime, Severity, Signal, View,
 };
 use query::Shared;
-use types::NodeId;
+use std::collections::BTreeMap;
+use types::{Incarnation, NodeId};
 
 const CLIENT: ConnectionId = ConnectionId { slot: 7, generation: 1 };
 
@@ -21,7 +22,8 @@ fn say(management: &mut Management, line: &str) -> (String, Outputs<Shared>, Vec
     let mut buffer = ReceiveBuffer::default();
     buffer.tail().extend_from_slice(format!("{line}\n").as_bytes());
     let mut outputs = Outputs::default();
-    let cluster = ClusterState { view: &View::none(), voters: &[] };
+    let (losses, incarnation) = (BTreeMap::new(), Incarnation(1));
+    let cluster = ClusterState { view: &View::none(), voters: &[], losses: &losses, incarnation };
     let me = Address::main(NodeId(65));
     let requests = management.on_bytes(me, CLIENT, &mut buffer, &cluster, &mut outputs);
     let answer = String::from_utf8(std::mem::take(outputs.buffer(CLIENT))).unwrap();
@@ -51,4 +53,38 @@ fn who_types_the_name_is_obeyed_and_recorded() {
         outputs.events.iter().map(|event| (event.severity, event.message.as_str())).collect();
     let what = "10.0.0.7:4711 has shut down cluster 'Shop', and typed its name: all rows are lost";
     assert_eq!(recorded, [(Severity::Warning, what)]);
+}
+
+#[test]
+fn what_stops_too_much_is_refused() {
+    let mut management = management();
+    management.set_up(NodeId(1), true);
+    for (line, answer) in [
+        ("2 restart", "ERROR: node 2 may not restart: it is not connected\n.\n"),
+        ("7 stop", "ERROR: no node 7 in config.ini\n.\n"),
+        (
+            "1 restart -i",
+            "ERROR: -i is not supported: a node that stops hands its partitions over, and has no rows when it starts\n.\n",
+        ),
+    ] {
+        let (said, outputs, requests) = say(&mut management, line);
+        assert_eq!(said, answer);
+        assert!(requests.is_empty() && outputs.signals.is_empty());
+    }
+    for line in ["all stop", "all restart", "rolling restart"] {
+        let (said, outputs, requests) = say(&mut management, line);
+        assert!(said.starts_with("ERROR: "), "{said}");
+        assert!(requests.is_empty() && outputs.signals.is_empty());
+    }
+}
+
+#[test]
+fn one_node_is_stopped_or_started_again() {
+    let mut management = management();
+    management.set_up(NodeId(1), true);
+    let requested = |node, exit_code| ManagementRequest::Stop { node: NodeId(node), exit_code };
+    assert_eq!(say(&mut management, "1 stop").2, [requested(1, 0)]);
+    assert_eq!(say(&mut management, "1 RESTART").2, [requested(1, 3)]);
+    // Itself, too.
+    assert_eq!(say(&mut management, "65 restart").2, [requested(65, 3)]);
 }

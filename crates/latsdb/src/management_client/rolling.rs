@@ -1,0 +1,279 @@
+//! What takes several requests and waits in between: `N stop`, `N restart`, and `rolling restart`.
+//!
+//! ```text
+//! all nodes are there and in sync, and each of them may stop      else it is refused at once
+//! management nodes      first: they read config.ini, and hand it to those that start after them (as in NDB)
+//! data nodes            one after the other: in sync again and with its share of primaries before the next one is asked
+//! SQL nodes             last; who is not connected is passed over
+//! ```
+//! The client does it, not a management node, because these are started again, too. Whoever ends it (Ctrl-C) leaves the node that is under way to finish
+//! by itself; `rolling restart` begins anew with all of them.
+//!
+//! Invariants: a node is asked only while everybody else is there and in sync; every wait is bounded (`follow`); config.ini may change only in what each
+//! node has for itself ([`changed`]), else no data node is started with it.
+
+use super::follow::{Follow, Wanted};
+use super::status::{NodeStatus, Role, Status};
+use super::{ERROR_PREFIX, ManagementClient};
+use crate::configuration;
+use crate::connectstring::Connectstring;
+use crate::terminal::{self, Failure};
+use node::config::{ClusterConfig, NodeConfig};
+use protocol::NodeRole;
+use std::time::{Duration, Instant};
+use types::NodeId;
+
+/// Between two looks.
+const LOOK_INTERVAL: Duration = Duration::from_millis(50);
+/// Until all is as it was, behind each node.
+const CALM_LIMIT: Duration = Duration::from_secs(60);
+
+/// A command that is followed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Followed {
+    Rolling,
+    Node(u16, Wanted),
+}
+
+/// Whether a command is one of them.
+pub(super) fn parse(command: &str) -> Option<Followed> {
+    let command = command.to_ascii_lowercase();
+    let words: Vec<&str> = command.split_whitespace().collect();
+    match words.as_slice() {
+        ["rolling", "restart"] => Some(Followed::Rolling),
+        [node, "stop"] => Some(Followed::Node(node.parse().ok()?, Wanted::Stop)),
+        [node, "restart"] => Some(Followed::Node(node.parse().ok()?, Wanted::Restart)),
+        _ => None,
+    }
+}
+
+/// Does it, and says how far it is.
+pub(super) fn run(what: Followed, connectstring: &Connectstring) -> Result<(), Failure> {
+    let mut watcher = Watcher { connectstring: connectstring.clone(), client: None };
+    match what {
+        Followed::Rolling => rolling_restart(&mut watcher),
+        Followed::Node(node, wanted) => {
+            let status = watcher.status()?;
+            let Some(before) = status.find(node).cloned() else {
+                return Err(Failure::new(format!("{ERROR_PREFIX}: no node {node} in config.ini")));
+            };
+            follow(&mut watcher, &before, wanted)
+        }
+    }
+}
+
+/// A connection that is made anew when it is lost.
+struct Watcher {
+    connectstring: Connectstring,
+    client: Option<ManagementClient>,
+}
+
+impl Watcher {
+    fn request(&mut self, request: &str) -> Result<Vec<String>, Failure> {
+        let mut client = match self.client.take() {
+            Some(client) => client,
+            None => ManagementClient::connect(&self.connectstring)?,
+        };
+        let lines =
+            client.request(request).map_err(|error| Failure::new(format!("management node: {error}")))?;
+        match lines.first() {
+            Some(line) if line.starts_with(ERROR_PREFIX) => Err(Failure::new(line.clone())),
+            _ => {
+                self.client = Some(client);
+                Ok(lines)
+            }
+        }
+    }
+
+    fn status(&mut self) -> Result<Status, Failure> {
+        let lines = self.request("get status")?;
+        Status::parse(&lines)
+            .ok_or_else(|| Failure::new("the management node's answer to 'get status' cannot be read"))
+    }
+
+    fn config(&mut self) -> Result<ClusterConfig, Failure> {
+        let mut lines = self.request("get config")?;
+        lines.push(String::new());
+        configuration::parse(&lines.join("\n"), "config.ini of the management node")
+    }
+
+    /// Where a management node itself is asked: others do not know its lives.
+    fn at(&mut self, node: u16) -> Result<Self, Failure> {
+        let config = self.config()?;
+        let manager = config.node(NodeId(node));
+        let port = manager.and_then(|manager| manager.management_port);
+        let Some((manager, port)) = manager.zip(port) else {
+            return Err(Failure::new(format!("config.ini has no management node {node}")));
+        };
+        let places = vec![(manager.host.clone(), port)];
+        Ok(Self { connectstring: Connectstring { node: None, places }, client: None })
+    }
+}
+
+/// Asks a node, and follows it until it is done.
+fn follow(watcher: &mut Watcher, before: &NodeStatus, wanted: Wanted) -> Result<(), Failure> {
+    let verb = if wanted == Wanted::Stop { "stop" } else { "restart" };
+    let request = format!("{} {verb}", before.id);
+    let mut own = match before.role {
+        Role::Management => Some(watcher.at(before.id)?),
+        Role::Data | Role::Sql => None,
+    };
+    let watcher = own.as_mut().unwrap_or(watcher);
+    let status = watcher.status()?;
+    let before = status.find(before.id).cloned().unwrap_or_else(|| before.clone());
+    let begun = Instant::now();
+    let mut follow = Follow::begin(wanted, before, &status);
+    for line in watcher.request(&request)? {
+        terminal::say(&line);
+    }
+    loop {
+        std::thread::sleep(LOOK_INTERVAL);
+        let status = watcher.status().ok();
+        let seen = follow.look(begun.elapsed(), status.as_ref()).map_err(Failure::new)?;
+        if let Some(news) = seen.news {
+            terminal::say(&news);
+        }
+        if seen.is_done {
+            return Ok(());
+        }
+    }
+}
+
+fn rolling_restart(watcher: &mut Watcher) -> Result<(), Failure> {
+    let begun = Instant::now();
+    let status = watcher.status()?;
+    let nodes =
+        plan(&status).map_err(|why| Failure::new(format!("{ERROR_PREFIX}: no rolling restart: {why}")))?;
+    let config = watcher.config()?;
+    let names: Vec<String> = nodes.iter().map(NodeStatus::name).collect();
+    terminal::say(&format!("rolling restart of cluster '{}': {}", status.name, names.join(", ")));
+    for (index, node) in nodes.iter().enumerate() {
+        let step = restart_one(watcher, node, status.voters.len(), &config);
+        if let Err(failure) = step {
+            return Err(stopped(&failure, &nodes[..index], &nodes[index..]));
+        }
+    }
+    let seconds = begun.elapsed().as_secs_f64();
+    terminal::say(&format!("rolling restart is done: {} nodes in {seconds:.1} s", nodes.len()));
+    Ok(())
+}
+
+/// One of them; returns when all is as it was.
+fn restart_one(
+    watcher: &mut Watcher,
+    node: &NodeStatus,
+    voter_count: usize,
+    config: &ClusterConfig,
+) -> Result<(), Failure> {
+    follow(watcher, node, Wanted::Restart)?;
+    wait_until_calm(watcher, voter_count)?;
+    if node.role == Role::Management {
+        let forbidden = changed(config, &watcher.config()?);
+        if !forbidden.is_empty() {
+            return Err(Failure::new(format!(
+                "config.ini has changed where it may not while the cluster runs: {}. Put back what was there, restart node {} alone \
+                 ('{} restart'), and begin again. No data node has seen the new one",
+                forbidden.join("; "),
+                node.id,
+                node.id
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// What a person must know when it does not go on.
+fn stopped(failure: &Failure, done: &[NodeStatus], left: &[NodeStatus]) -> Failure {
+    let names = |nodes: &[NodeStatus]| {
+        let names: Vec<String> = nodes.iter().map(|node| node.id.to_string()).collect();
+        if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+    };
+    Failure::new(format!(
+        "rolling restart stops here: {failure}\n  restarted: {}; not, or not whole: {}. The others go on serving. Look at the log of the node \
+         (latsdb_N.log, latsdb_N_error.log in its DataDir) and at 'show'; when all nodes are started and in sync, 'rolling restart' begins anew",
+        names(done),
+        names(left)
+    ))
+}
+
+/// In which order; or why it cannot be safe.
+fn plan(status: &Status) -> Result<Vec<NodeStatus>, String> {
+    let missing = status.missing(status.voters.len());
+    if !missing.is_empty() {
+        return Err(missing.join("; "));
+    }
+    let of = |role: Role| status.nodes.iter().filter(move |node| node.role == role);
+    let sql = of(Role::Sql).filter(|node| node.state == super::status::State::Started);
+    let nodes: Vec<NodeStatus> = of(Role::Management).chain(of(Role::Data)).chain(sql).cloned().collect();
+    let refused: Vec<String> = nodes
+        .iter()
+        .filter_map(|node| Some(format!("{} may not stop: {}", node.name(), node.refusal.as_ref()?)))
+        .collect();
+    if refused.is_empty() { Ok(nodes) } else { Err(refused.join("; ")) }
+}
+
+fn wait_until_calm(watcher: &mut Watcher, voter_count: usize) -> Result<(), Failure> {
+    let end = Instant::now() + CALM_LIMIT;
+    loop {
+        let missing = match watcher.status() {
+            Ok(status) => {
+                let mut missing = status.missing(voter_count);
+                if !status.is_even {
+                    missing.push("primaries are not spread evenly".to_owned());
+                }
+                missing
+            }
+            Err(failure) => vec![failure.to_string()],
+        };
+        if missing.is_empty() {
+            return Ok(());
+        }
+        if Instant::now() >= end {
+            return Err(Failure::new(format!("after {} s: {}", CALM_LIMIT.as_secs(), missing.join("; "))));
+        }
+        std::thread::sleep(LOOK_INTERVAL);
+    }
+}
+
+/// What may not change while nodes with the old and with the new configuration run together, and did.
+///
+/// Memory, threads, CPUs, limits of clients and time-outs are each node's own. HeartbeatIntervalDbDb is not: the lease under which a node reads is as long
+/// as its own configuration says, and those that grant it count with theirs.
+fn changed(old: &ClusterConfig, new: &ClusterConfig) -> Vec<String> {
+    let mut changes = Vec::new();
+    let mut compare = |name: &str, old: String, new: String| {
+        if old != new {
+            changes.push(format!("{name} was {old}, is {new}"));
+        }
+    };
+    compare("Name", old.name.clone(), new.name.clone());
+    compare("NoOfReplicas", old.replicas.to_string(), new.replicas.to_string());
+    compare("PartitionsPerNode", old.partitions_per_node.to_string(), new.partitions_per_node.to_string());
+    let milliseconds = |config: &ClusterConfig| format!("{} ms", config.heartbeat_interval.as_millis());
+    compare("HeartbeatIntervalDbDb", milliseconds(old), milliseconds(new));
+    let ids = |config: &ClusterConfig| {
+        let ids: Vec<String> = config.nodes.iter().map(|node| node.node.to_string()).collect();
+        ids.join(", ")
+    };
+    compare("the list of nodes", ids(old), ids(new));
+    for before in &old.nodes {
+        if let Some(after) = new.node(before.node) {
+            compare(&format!("node {}", before.node), place(before), place(after));
+        }
+    }
+    changes
+}
+
+/// Where a node is for the others.
+fn place(node: &NodeConfig) -> String {
+    let role = configuration::role_name(node.role);
+    match (node.role, node.management_port) {
+        (NodeRole::Management, Some(port)) => {
+            format!("{role} at {}, ServerPort {}, PortNumber {port}", node.host, node.server_port)
+        }
+        _ => format!("{role} at {}, ServerPort {}", node.host, node.server_port),
+    }
+}
+
+#[cfg(test)]
+mod tests;
