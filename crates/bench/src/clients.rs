@@ -7,7 +7,7 @@
 //! named, so a replica that differs is found even where no checksum looks.
 
 use crate::connection::{Connection, Patience, TextRow};
-use crate::driver::{Driver, End, rows};
+use crate::driver::{Driver, End, Tally, rows};
 use crate::load::{self, Client, DATABASE, Kind, Tables as _, Turn, bank, counters, lists};
 use crate::probe::{self, Orders, Pair, Seen};
 use crate::record::{self, Record, Writer, now};
@@ -67,12 +67,19 @@ pub struct View {
     /// Index of its home among the addresses.
     pub home: usize,
     seen: Arc<Seen>,
+    tally: Arc<Tally>,
 }
 
 impl View {
     #[must_use]
     pub fn timeline(&self) -> &Timeline {
         &self.seen.timeline
+    }
+
+    /// What became of its work.
+    #[must_use]
+    pub fn tally(&self) -> &Tally {
+        &self.tally
     }
 }
 
@@ -159,6 +166,7 @@ impl Clients {
         let pair = Arc::new(Pair::new(home));
         for (role, home) in [(Role::Write, home), (Role::Read, (home + 1) % self.plan.addresses.len())] {
             let (driver, seen) = (self.driver(home), Arc::new(Seen::default()));
+            let tally = driver.tally();
             let (pair, orders, shared) = (Arc::clone(&pair), Arc::clone(&self.orders), Arc::clone(&seen));
             let body = move || {
                 Ok(match role {
@@ -168,7 +176,7 @@ impl Clients {
             };
             let name = format!("probe-{}-{home}", role.name());
             self.threads.push(thread::Builder::new().name(name).spawn(body)?);
-            self.views.push(View { role, home, seen });
+            self.views.push(View { role, home, seen, tally });
         }
         Ok(())
     }
@@ -178,10 +186,11 @@ impl Clients {
         let log = Writer::create(&self.plan.folder, &name)?;
         self.logs.push((kind, log.path().to_path_buf()));
         let (driver, seen) = (self.driver(home), Arc::new(Seen::default()));
+        let tally = driver.tally();
         let (orders, shared, rate) = (Arc::clone(&self.orders), Arc::clone(&seen), self.plan.rate);
         let body = move || work(client, driver, log, rate, &shared, &orders);
         self.threads.push(thread::Builder::new().name(name).spawn(body)?);
-        self.views.push(View { role: Role::Load, home, seen });
+        self.views.push(View { role: Role::Load, home, seen, tally });
         Ok(())
     }
 

@@ -6,6 +6,9 @@
 //! error 1180                    nobody knows; the server closes the connection
 //! connection lost               before COMMIT was sent: it was not done; behind it: nobody knows
 //! ```
+//! A server that is about to stop says so (1053) between transactions: whoever hears it goes on elsewhere, and has lost nothing. In a transaction, and as
+//! anything else, a refusal or a loss is a *failure*, but for a deadlock among clients. [`Tally`] counts both.
+//!
 //! The addresses are tried in turn, beginning with the one that the driver calls its home; between two rounds it pauses a little, so that a
 //! thousand of them do not keep a recovering server busy.
 //!
@@ -18,6 +21,8 @@
 use crate::connection::{Answer, Connection, Patience, TextRow, Trouble};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// Between two rounds over all addresses.
@@ -49,6 +54,44 @@ fn meaning(number: u16) -> Meaning {
     }
 }
 
+/// A server that is about to stop.
+const SHUTDOWN: u16 = 1053;
+
+/// What the text of 1213 says if nobody but other clients is to blame.
+const DEADLOCK: &str = "Deadlock found";
+
+/// What became of a client's work, for whoever watches.
+#[derive(Debug, Default)]
+pub struct Tally {
+    failed: AtomicU64,
+    moved: AtomicU64,
+}
+
+impl Tally {
+    /// Statements and transactions that were refused or lost.
+    #[must_use]
+    pub fn failed(&self) -> u64 {
+        self.failed.load(Ordering::Relaxed)
+    }
+
+    /// How often a server that was about to stop sent the client elsewhere, between two transactions.
+    #[must_use]
+    pub fn moved(&self) -> u64 {
+        self.moved.load(Ordering::Relaxed)
+    }
+}
+
+/// Where in a transaction something failed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Place {
+    /// Its first statement, which has done nothing if it was refused: BEGIN.
+    Begin,
+    /// In the middle.
+    Body,
+    /// Its last statement, or its only one: it could have committed.
+    End { is_first: bool },
+}
+
 /// How a piece of work ended.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum End<T> {
@@ -75,6 +118,7 @@ pub struct Driver {
     pub errors: BTreeMap<u16, u64>,
     /// Errors that no client should see.
     pub surprises: Vec<String>,
+    tally: Arc<Tally>,
 }
 
 /// What a transaction's body may end with.
@@ -95,7 +139,14 @@ impl Driver {
             next: 0,
             errors: BTreeMap::new(),
             surprises: Vec::new(),
+            tally: Arc::default(),
         }
+    }
+
+    /// What became of its work so far, to be looked at from outside.
+    #[must_use]
+    pub fn tally(&self) -> Arc<Tally> {
+        Arc::clone(&self.tally)
     }
 
     /// A session, made anew if there is none; `None` if no address gave one until the deadline.
@@ -133,7 +184,7 @@ impl Driver {
         let Some(connection) = self.connect(deadline) else { return End::Refused };
         match connection.run(text) {
             Ok(answer) => End::Done(answer),
-            Err(trouble) => self.conclude(&trouble, true),
+            Err(trouble) => self.conclude(&trouble, Place::End { is_first: true }),
         }
     }
 
@@ -144,19 +195,23 @@ impl Driver {
         body: impl FnOnce(&mut Connection) -> Step<T>,
     ) -> End<T> {
         let Some(connection) = self.connect(deadline) else { return End::Refused };
-        let result = connection.run("BEGIN").and_then(|_| body(connection));
-        match result {
-            Err(trouble) => self.conclude(&trouble, false),
+        if let Err(trouble) = connection.run("BEGIN") {
+            return self.conclude(&trouble, Place::Begin);
+        }
+        match body(connection) {
+            Err(trouble) => self.conclude(&trouble, Place::Body),
             Ok(value) => match connection.run("COMMIT") {
                 Ok(_) => End::Done(value),
-                Err(trouble) => self.conclude(&trouble, true),
+                Err(trouble) => self.conclude(&trouble, Place::End { is_first: false }),
             },
         }
     }
 
-    /// What a failure means; `may_be_done`: the statement that failed could have committed.
-    fn conclude<T>(&mut self, trouble: &Trouble, may_be_done: bool) -> End<T> {
+    /// What a failure means.
+    fn conclude<T>(&mut self, trouble: &Trouble, place: Place) -> End<T> {
         self.count(trouble);
+        self.judge(trouble, place);
+        let may_be_done = matches!(place, Place::End { .. });
         let Trouble::Refused(number, _) = trouble else {
             self.leave();
             return if may_be_done { End::Unknown } else { End::Refused };
@@ -179,6 +234,17 @@ impl Driver {
                 End::Unknown
             }
         }
+    }
+
+    /// Whether it is a failure.
+    fn judge(&self, trouble: &Trouble, place: Place) {
+        let is_first = matches!(place, Place::Begin | Place::End { is_first: true });
+        let counter = match trouble {
+            Trouble::Refused(SHUTDOWN, _) if is_first => &self.tally.moved,
+            Trouble::Refused(1213, text) if text.contains(DEADLOCK) => return,
+            Trouble::Refused(..) | Trouble::Lost(_) => &self.tally.failed,
+        };
+        counter.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Where the session is.

@@ -11,11 +11,12 @@
 //! A cluster that does not take its nodes back ([`Expectation::Takeover`]) is started anew for each injection.
 //!
 //! **What makes it fail**: a log that contradicts a table, a read that is older than it may be (of LatsDB; Galera does not promise it), replicas
-//! that differ, an error that no client should get, a client that does not come back, a node that does not.
+//! that differ, an error that no client should get, a client that does not come back, a node that does not; and, where nothing is broken but a restart is
+//! planned, a single statement that fails (to be told 1053 between two transactions, and to go on elsewhere, is no failure).
 //!
 //! **Invariants.** A failed campaign leaves its folder; all processes end with it. Times are reported, never judged.
 
-use crate::clients::{Clients, Plan, Role, Stopped, prepare};
+use crate::clients::{self, Clients, Plan, Role, Stopped, prepare};
 use crate::connection::Patience;
 use crate::record::now;
 use crate::timeline::{Event, longest_gap, pace};
@@ -262,6 +263,7 @@ impl<'run> Life<'run> {
         self.clients.call_home();
         thread::sleep(self.options.calm);
         self.wait_for_success(now() - 1_000_000_000, self.options.settle_limit);
+        let (failed, moved) = self.tally();
         let hit = self.hit(fault, turn)?;
         let (starved, mut rejoin) = self.settle(&hit);
         let settled = now();
@@ -285,6 +287,12 @@ impl<'run> Life<'run> {
         }
         self.measure(&hit, settled, &mut injection);
         self.tell(&hit, &mut injection);
+        let after = self.tally();
+        (injection.failed, injection.moved) = (after.0 - failed, after.1 - moved);
+        if fault.is_planned() && injection.failed > 0 {
+            let what = format!("{fault} of {}: {} statements failed", injection.victim, injection.failed);
+            totals.faults.push(what);
+        }
         (self.say)(&format!("{:>3}. at {}: {}", count + 1, hit.at, injection.line()));
         self.note(&injection)?;
         let missed = match (starved, is_whole) {
@@ -304,7 +312,8 @@ impl<'run> Life<'run> {
     fn hit(&mut self, fault: Fault, turn: usize) -> Result<Hit, String> {
         let victim = match fault {
             Fault::Kill(victim) | Fault::Pause(victim, _) => victim,
-            Fault::Cut(_) | Fault::Nothing => Victim::Data,
+            Fault::Cut(_) | Fault::Switchover | Fault::Nothing => Victim::Data,
+            Fault::Rolling => return self.strike(fault, (0..self.target.nodes().len()).collect()),
         };
         if victim == Victim::Leader {
             let leader = self.depose_management()?;
@@ -374,10 +383,17 @@ impl<'run> Life<'run> {
                 // Which of them had to go is for the cluster to decide.
                 nodes = both;
             }
+            Fault::Switchover => {
+                self.target.restart(nodes.first().copied())?;
+            }
+            Fault::Rolling => {
+                self.target.restart(None)?;
+            }
             Fault::Nothing => nodes.clear(),
         }
         let (undone, killed) = match fault {
             Fault::Kill(_) => (at, pids),
+            Fault::Switchover | Fault::Rolling => (now(), pids),
             Fault::Pause(..) | Fault::Cut(_) | Fault::Nothing => (now(), Vec::new()),
         };
         Ok(Hit { at, undone, nodes, killed })
@@ -403,6 +419,12 @@ impl<'run> Life<'run> {
             self.target.set_cut(node, *other, false)?;
         }
         Ok(if left.is_empty() { vec![node] } else { left })
+    }
+
+    /// What became of all clients' work so far: how much failed, and how often one was sent to another node.
+    fn tally(&self) -> (u64, u64) {
+        let tallies = self.clients.views.iter().map(clients::View::tally);
+        tallies.fold((0, 0), |(failed, moved), tally| (failed + tally.failed(), moved + tally.moved()))
     }
 
     /// Waits until every client has succeeded since; gives how many have not.

@@ -199,7 +199,8 @@ pub(crate) enum LogLevel {
 Examples:
   latsdb mgm -e show
   latsdb mgm -c 10.0.0.9:1186 -e \"all status\"
-  latsdb mgm -e \"3 stop\"
+  latsdb mgm -e \"3 restart\"
+  latsdb mgm -e \"rolling restart\"
   latsdb mgm                               interactive; `help` lists the commands, `quit` leaves")]
 pub(crate) struct ClientOptions {
     /// Management nodes: HOST[:PORT][,HOST[:PORT]...].
@@ -253,7 +254,8 @@ pub(crate) struct FailoverOptions {
     pub(crate) replicas: u16,
 
     /// kill-data, kill-management, kill-both, pause-data-200ms, pause-management-1s, pause-both-10s, cut-3s (of a relayed
-    /// cluster), kill-leader and pause-leader-1s (of four data nodes, relayed or by hand), nothing; may be repeated.
+    /// cluster), kill-leader and pause-leader-1s (of four data nodes, relayed or by hand), switchover (`N restart`), rolling
+    /// (`rolling restart`), nothing; may be repeated.
     #[arg(long = "fault", value_name = "FAULT", default_value = "kill-data")]
     pub(crate) faults: Vec<bench::failover::Fault>,
 

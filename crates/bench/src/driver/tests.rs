@@ -40,7 +40,7 @@ fn ends(trouble: &Trouble) -> (End<()>, End<()>) {
     let mut driver = Driver::new(&[floor_address()], 0, PATIENCE, &[]);
     let in_the_middle = driver.transaction(soon(), |_| Err::<(), _>(trouble.clone()));
     driver.connect(soon()).unwrap();
-    (in_the_middle, driver.conclude(trouble, true))
+    (in_the_middle, driver.conclude(trouble, Place::End { is_first: true }))
 }
 
 #[test]
@@ -56,7 +56,26 @@ fn what_trouble_means() {
 #[test]
 fn errors_that_no_client_should_get_are_kept() {
     let mut driver = Driver::new(&[floor_address()], 0, PATIENCE, &[]);
-    let _: End<()> = driver.conclude(&Trouble::Refused(1213, "a deadlock".to_owned()), false);
-    let _: End<()> = driver.conclude(&Trouble::Refused(1146, "no such table".to_owned()), false);
+    let _: End<()> = driver.conclude(&Trouble::Refused(1213, "a deadlock".to_owned()), Place::Body);
+    let _: End<()> = driver.conclude(&Trouble::Refused(1146, "no such table".to_owned()), Place::Body);
     assert_eq!(driver.surprises, ["error 1146: no such table"]);
+}
+
+#[test]
+fn who_is_sent_elsewhere_between_transactions_has_not_failed() {
+    let tally = |number: u16, text: &str, place| {
+        let mut driver = Driver::new(&[floor_address()], 0, PATIENCE, &[]);
+        let tally = driver.tally();
+        let _: End<()> = driver.conclude(&Trouble::Refused(number, text.to_owned()), place);
+        (tally.moved(), tally.failed())
+    };
+    assert_eq!(tally(1053, "", Place::Begin), (1, 0));
+    assert_eq!(tally(1053, "", Place::End { is_first: true }), (1, 0));
+    assert_eq!(tally(1053, "", Place::Body), (0, 1));
+    assert_eq!(tally(1053, "", Place::End { is_first: false }), (0, 1));
+    assert_eq!(tally(1213, "Deadlock found when trying to get lock", Place::Body), (0, 0));
+    assert_eq!(tally(1213, "a node is gone", Place::Body), (0, 1));
+    let mut driver = Driver::new(&[floor_address()], 0, PATIENCE, &[]);
+    let _: End<()> = driver.conclude(&Trouble::Lost(String::new()), Place::Begin);
+    assert_eq!((driver.tally().moved(), driver.tally().failed()), (0, 1));
 }

@@ -5,10 +5,10 @@
 //! management node         reads its file
 //! data node X             asks a small server here for its own text, as it would ask a management node
 //! ```
-//! With relays, nodes do not talk through shared memory or Unix sockets (`UseShm=0`). Each node is below its own angel. Who ends is started again here
-//! when it is asked for, as an init system would.
+//! With relays, nodes do not talk through shared memory or Unix sockets (`UseShm=0`). Each node is below its own angel, which starts it again when it was
+//! left out or restarted. Who ends otherwise is started again here when it is asked for, as an init system would.
 
-use super::dev::{Shape, ask, is_whole, loopback, make_folder};
+use super::dev::{Shape, ask, ask_to_restart, is_whole, loopback, make_folder};
 use super::processes::{Process, children, free_ports};
 use super::relay::{self, Cut};
 use super::target::{Node, NodeRole, Target};
@@ -200,6 +200,11 @@ impl Target for ByHandCluster {
 
     fn is_by_hand(&self) -> bool {
         true
+    }
+
+    fn restart(&mut self, node: Option<usize>) -> Result<String, String> {
+        let id = node.and_then(|node| u16::try_from(node + 1).ok());
+        ask_to_restart(&self.binary, self.management(), id)
     }
 
     fn revive(&mut self, node: usize) -> Result<(), String> {

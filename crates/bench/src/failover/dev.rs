@@ -116,6 +116,16 @@ pub(super) fn ask(binary: &Path, management: SocketAddr, words: &[&str]) -> Resu
     if output.status.success() { Ok(text.trim().to_owned()) } else { Err(text.trim().to_owned()) }
 }
 
+/// Has one node, or all of them, started again; gives what was said of it.
+pub(super) fn ask_to_restart(
+    binary: &Path,
+    management: SocketAddr,
+    id: Option<u16>,
+) -> Result<String, String> {
+    let command = id.map_or_else(|| "rolling restart".to_owned(), |id| format!("{id} restart"));
+    ask(binary, management, &["mgm", "--execute", &command])
+}
+
 /// What `all status` says, without a process that clients would feel: the management protocol's answers are lines, ended by one with a dot.
 fn states(management: SocketAddr) -> std::io::Result<String> {
     let mut stream = TcpStream::connect_timeout(&management, STATES_LIMIT)?;
@@ -209,6 +219,10 @@ impl Target for DevCluster {
 
     fn is_by_hand(&self) -> bool {
         false
+    }
+
+    fn restart(&mut self, node: Option<usize>) -> Result<String, String> {
+        ask_to_restart(&self.binary, self.management, node.map(|node| self.ids[node]))
     }
 
     /// `dev` does it.

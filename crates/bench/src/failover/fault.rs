@@ -1,4 +1,5 @@
-//! What is done to a cluster, by name: `kill-data`, `kill-management`, `kill-both`, `kill-leader`, `pause-data-1s`, `cut-3s`.
+//! What is done to a cluster, by name: `kill-data`, `kill-management`, `kill-both`, `kill-leader`, `pause-data-1s`, `cut-3s`; and what is no
+//! fault, but planned: `switchover`, `rolling`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -25,6 +26,10 @@ pub enum Fault {
     Pause(Victim, Duration),
     /// The data nodes of a replica group can't reach each other for this time; everybody else reaches both.
     Cut(Duration),
+    /// `N restart` of a data node, another one each time: its primaries and its sessions go elsewhere first, and come back.
+    Switchover,
+    /// `rolling restart` of all nodes.
+    Rolling,
     /// None: what a rejoin, a check and the machine alone do to clients.
     Nothing,
 }
@@ -46,7 +51,20 @@ impl fmt::Display for Fault {
             Self::Kill(victim) => write!(formatter, "kill-{victim}"),
             Self::Pause(victim, time) => write!(formatter, "pause-{victim}-{}ms", time.as_millis()),
             Self::Cut(time) => write!(formatter, "cut-{}ms", time.as_millis()),
+            Self::Switchover => formatter.write_str("switchover"),
+            Self::Rolling => formatter.write_str("rolling"),
             Self::Nothing => formatter.write_str("nothing"),
+        }
+    }
+}
+
+impl Fault {
+    /// Whether no client may lose anything by it.
+    #[must_use]
+    pub fn is_planned(self) -> bool {
+        match self {
+            Self::Switchover | Self::Rolling => true,
+            Self::Kill(_) | Self::Pause(..) | Self::Cut(_) | Self::Nothing => false,
         }
     }
 }
@@ -62,11 +80,13 @@ impl FromStr for Fault {
                 parse_victim(victim).zip(parse_time(time)).map(|(victim, time)| Self::Pause(victim, time))
             }
             ["cut", time] => parse_time(time).map(Self::Cut),
+            ["switchover"] => Some(Self::Switchover),
+            ["rolling"] => Some(Self::Rolling),
             ["nothing"] => Some(Self::Nothing),
             _ => None,
         };
         fault.ok_or_else(|| {
-            format!("{text:?} is no fault; kill-data, kill-management, kill-both, kill-leader, pause-data-200ms, cut-3s, nothing")
+            format!("{text:?} is no fault; kill-data, kill-management, kill-both, kill-leader, pause-data-200ms, cut-3s, switchover, rolling, nothing")
         })
     }
 }

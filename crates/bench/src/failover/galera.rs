@@ -207,6 +207,10 @@ impl Target for GaleraCluster {
         true
     }
 
+    fn restart(&mut self, _node: Option<usize>) -> Result<String, String> {
+        Err("planned restarts of Galera are not tried here".to_owned())
+    }
+
     fn revive(&mut self, node: usize) -> Result<(), String> {
         if self.pid(node).is_some() {
             return Ok(());

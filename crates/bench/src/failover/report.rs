@@ -37,6 +37,9 @@ pub struct Injection {
     pub rejoin_gap_after: Duration,
     /// Clients that had no success until the end of the time that was given.
     pub starved: usize,
+    /// Statements and transactions that failed meanwhile; and how often a client was sent to another node between two of them.
+    pub failed: u64,
+    pub moved: u64,
 }
 
 impl Injection {
@@ -68,7 +71,7 @@ impl Injection {
             "{{\"cluster\":\"{cluster}\",\"fault\":\"{}\",\"victim\":\"{}\",\"survivor_write_ms\":{},\"survivor_read_ms\":{},\
              \"victim_write_ms\":{},\"victim_read_ms\":{},\"pace_before\":{},\"pace_after\":{},\"latency_before_ms\":{},\
              \"latency_after_ms\":{},\"rejoin_ms\":{},\"rejoin_gap_ms\":{},\"latency_rejoin_ms\":{},\"detection_ms\":{},\"view_ms\":{},\"disk_ms\":{},\
-             \"open_ms\":{},\"first_write_ms\":{},\"starved\":{}}}",
+             \"open_ms\":{},\"first_write_ms\":{},\"failed\":{},\"moved\":{},\"starved\":{}}}",
             self.fault,
             self.victim,
             ms(self.survivor_write),
@@ -87,6 +90,8 @@ impl Injection {
             some(self.story.disk),
             some(self.until_open()),
             some(self.until_write()),
+            self.failed,
+            self.moved,
             self.starved,
         )
     }
@@ -111,7 +116,7 @@ impl Injection {
             _ => String::new(),
         };
         format!(
-            "{} of {}: survivors' writes {}, reads {}; the victim's {}, {}; pace {} → {}/s, p99 {} → {}; {rejoin}, gap {} after {}, p99 {}{story}{starved}",
+            "{} of {}: survivors' writes {}, reads {}; the victim's {}, {}; pace {} → {}/s, p99 {} → {}; {rejoin}, gap {} after {}, p99 {}; {} failed, {} moved{story}{starved}",
             self.fault,
             self.victim,
             ms(self.survivor_write),
@@ -125,6 +130,8 @@ impl Injection {
             ms(self.rejoin_gap),
             ms(self.rejoin_gap_after),
             ms(self.latency_rejoin),
+            self.failed,
+            self.moved,
         )
     }
 }
@@ -157,8 +164,8 @@ pub(super) fn table(injections: &[Injection]) -> String {
     for (heading, _) in COLUMNS {
         let _ = write!(text, " {heading} |");
     }
-    text.push_str(" pace in the next second | its p99 |\n|---|---:|");
-    text.push_str(&"---:|".repeat(COLUMNS.len() + 2));
+    text.push_str(" pace in the next second | its p99 | failed |\n|---|---:|");
+    text.push_str(&"---:|".repeat(COLUMNS.len() + 3));
     let mut names: Vec<&str> = Vec::new();
     for injection in injections {
         if !names.contains(&injection.fault.as_str()) {
@@ -185,7 +192,8 @@ pub(super) fn table(injections: &[Injection]) -> String {
             let micros = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
             ratio(micros(injection.latency_after), micros(injection.latency_before))
         });
-        let _ = write!(text, " {pace} % | {:.1} × |", f64::from(latency) / 100.0);
+        let failed: u64 = of_name.iter().map(|injection| injection.failed).sum();
+        let _ = write!(text, " {pace} % | {:.1} × | {failed} |", f64::from(latency) / 100.0);
     }
     text.push('\n');
     text

@@ -40,6 +40,9 @@ pub(super) trait Target {
     /// Whether a node that ends stays away until it is revived.
     fn is_by_hand(&self) -> bool;
 
+    /// Does what an operator would type to have one node, or all of them one after the other, started again; returns when that is done.
+    fn restart(&mut self, node: Option<usize>) -> Result<String, String>;
+
     /// Starts a node again that has ended, if nobody else does.
     fn revive(&mut self, node: usize) -> Result<(), String>;
 

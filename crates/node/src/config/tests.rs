@@ -131,10 +131,10 @@ fn problems_have_line_numbers_and_suggestions() {
         &["config.ini line 7: PortNumber does not belong to [ndbd] but to [ndb_mgmd]"],
     );
     check(
-        &format!("{one}MaxNoOfTables=128\nStopOnError=0\n"),
+        &format!("{one}MaxNoOfTables=128\nStopOnError=0\nStartFailRetryDelay=5\n"),
         &[
             "config.ini line 7: MaxNoOfTables has no effect: there is no such limit: memory is shared by all",
-            "config.ini line 8: StopOnError has no effect: nodes are not restarted automatically yet",
+            "config.ini line 9: StartFailRetryDelay has no effect: the angel goes on, with ever longer pauses (up to 10 s)",
         ],
     );
     check(

@@ -9,6 +9,8 @@ fn names_are_read_and_written() {
         ("pause-data-200ms", Fault::Pause(Victim::Data, Duration::from_millis(200))),
         ("cut-3000ms", Fault::Cut(Duration::from_secs(3))),
         ("kill-leader", Fault::Kill(Victim::Leader)),
+        ("switchover", Fault::Switchover),
+        ("rolling", Fault::Rolling),
         ("nothing", Fault::Nothing),
     ];
     for (text, fault) in cases {

@@ -22,7 +22,7 @@ fn a_table_has_a_line_for_each_fault() {
     assert_eq!(lines.len(), 4, "{table}");
     assert!(lines[2].starts_with("| kill-data | 100 | 50.0 / 99.0 / 100.0 ms |"), "{table}");
     assert!(lines[3].starts_with("| cut-3s | 1 | 7.0 / 7.0 / 7.0 ms |"), "{table}");
-    assert!(lines[2].ends_with("| 75 % | 1.5 × |"), "{table}");
+    assert!(lines[2].ends_with("| 75 % | 1.5 × | 0 |"), "{table}");
     let columns = |line: &str| line.matches('|').count();
     assert!(lines.iter().all(|line| columns(line) == columns(lines[0])), "{table}");
 }

@@ -21,7 +21,7 @@ fn world() -> World {
         .collect();
     let info = |id: u16| NodeInfo {
         node: NodeId(id),
-        incarnation: Incarnation(10 + u64::from(id)),
+        incarnation: Incarnation(10 + u32::from(id)),
         role: role(id),
         host: String::new(),
         ldm_count: 1,
@@ -107,8 +107,8 @@ voter node=4 votes=1 up=1
 voter node=5 votes=1 up=0
 node id=1 role=management state=started incarnation=11 losses=0 leads=0 leaving=0 copied=0 partitions=0
 node id=2 role=data state=started incarnation=12 losses=0 leads=0 leaving=1 copied=0 partitions=0 refusal=it is about to stop already
-node id=3 role=data state=started incarnation=13 losses=2 leads=4 leaving=0 copied=0 partitions=0 refusal=no other node in sync has its rows, so the cluster would stop; use 'shutdown' for that
-node id=4 role=data state=started incarnation=14 losses=0 leads=3 leaving=0 copied=0 partitions=0
+node id=3 role=data state=started incarnation=13 losses=2 leads=5 leaving=0 copied=0 partitions=0 refusal=no other node in sync has its rows, so the cluster would stop; use 'shutdown' for that
+node id=4 role=data state=started incarnation=14 losses=0 leads=2 leaving=0 copied=0 partitions=0
 node id=5 role=data state=away incarnation=15 losses=0 leads=2 leaving=0 copied=0 partitions=0 refusal=it is not connected
 ";
     assert_eq!(text, expected);
