@@ -512,7 +512,14 @@ impl<'run> Life<'run> {
                 }
                 (Role::Load, true) => continue,
             };
-            *longest = gap.length.max(*longest);
+            if gap.length > *longest {
+                *longest = gap.length;
+                if view.role == Role::Write
+                    && gap.length >= injection.survivor_write.max(injection.victim_write)
+                {
+                    injection.gap_after = Duration::from_nanos(gap.from.saturating_sub(hit.at));
+                }
+            }
             if view.role == Role::Write && !is_victims {
                 let length = u64::try_from(gap.length.as_nanos()).unwrap_or(u64::MAX);
                 gap_end = gap_end.max(gap.from.saturating_add(length));

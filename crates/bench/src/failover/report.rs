@@ -16,6 +16,8 @@ pub struct Injection {
     /// The same of clients whose home is the victim: they have to connect to another node first.
     pub victim_write: Duration,
     pub victim_read: Duration,
+    /// When the longest gap of a writer began, from the fault on.
+    pub gap_after: Duration,
     /// Transactions per second of the survivors' loads in the second before the fault, and in the one behind the gap.
     pub pace_before: usize,
     pub pace_after: usize,
@@ -69,7 +71,7 @@ impl Injection {
         let some = |time: Option<Duration>| time.map_or_else(|| "null".to_owned(), ms);
         format!(
             "{{\"cluster\":\"{cluster}\",\"fault\":\"{}\",\"victim\":\"{}\",\"survivor_write_ms\":{},\"survivor_read_ms\":{},\
-             \"victim_write_ms\":{},\"victim_read_ms\":{},\"pace_before\":{},\"pace_after\":{},\"latency_before_ms\":{},\
+             \"victim_write_ms\":{},\"victim_read_ms\":{},\"gap_after_ms\":{},\"pace_before\":{},\"pace_after\":{},\"latency_before_ms\":{},\
              \"latency_after_ms\":{},\"rejoin_ms\":{},\"rejoin_gap_ms\":{},\"latency_rejoin_ms\":{},\"detection_ms\":{},\"view_ms\":{},\"disk_ms\":{},\
              \"open_ms\":{},\"first_write_ms\":{},\"failed\":{},\"moved\":{},\"starved\":{}}}",
             self.fault,
@@ -78,6 +80,7 @@ impl Injection {
             ms(self.survivor_read),
             ms(self.victim_write),
             ms(self.victim_read),
+            ms(self.gap_after),
             self.pace_before,
             self.pace_after,
             ms(self.latency_before),
@@ -116,13 +119,14 @@ impl Injection {
             _ => String::new(),
         };
         format!(
-            "{} of {}: survivors' writes {}, reads {}; the victim's {}, {}; pace {} → {}/s, p99 {} → {}; {rejoin}, gap {} after {}, p99 {}; {} failed, {} moved{story}{starved}",
+            "{} of {}: survivors' writes {}, reads {}; the victim's {}, {}; the longest began after {}; pace {} → {}/s, p99 {} → {}; {rejoin}, gap {} after {}, p99 {}; {} failed, {} moved{story}{starved}",
             self.fault,
             self.victim,
             ms(self.survivor_write),
             ms(self.survivor_read),
             ms(self.victim_write),
             ms(self.victim_read),
+            ms(self.gap_after),
             self.pace_before,
             self.pace_after,
             ms(self.latency_before),
