@@ -125,10 +125,7 @@ impl Cluster {
     pub(crate) fn in_sync(&self, limit: Duration) -> Result<(), Failure> {
         let end = Instant::now() + limit;
         loop {
-            let mut ask = Command::new(&self.binary);
-            ask.args(["mgm", "--execute=all status", "--ndb-connectstring"]);
-            ask.arg(format!("127.0.0.1:{}", self.management_port));
-            let states = capture(&mut ask, limit)?;
+            let states = capture(&mut self.mgm("all status"), limit)?;
             if states.lines().all(|line| line.contains(": started")) {
                 return Ok(());
             }
@@ -137,6 +134,20 @@ impl Cluster {
             }
             std::thread::sleep(Duration::from_millis(100));
         }
+    }
+
+    /// A command for the management node.
+    pub(crate) fn mgm(&self, command: &str) -> Command {
+        let mut mgm = Command::new(&self.binary);
+        mgm.arg("mgm").arg(format!("--execute={command}")).arg("--ndb-connectstring");
+        mgm.arg(format!("127.0.0.1:{}", self.management_port));
+        mgm
+    }
+
+    /// What a node has logged.
+    pub(crate) fn node_log(&self, node: u16) -> Result<String, Failure> {
+        let path = self.directory.join(format!("node{node}/latsdb_{node}.log"));
+        fs::read_to_string(&path).map_err(Failure::while_doing(path.display()))
     }
 
     /// `latsdb check`: replicas are equal, and indexes match rows.

@@ -5,6 +5,8 @@
 //! print. Processes are started from the same build that the unit tests use (profile `simulation`: optimised, with assertions), so
 //! that dependencies are built once.
 
+mod rolling;
+
 use crate::arguments::Arguments;
 use crate::cluster::{Cluster, Shape, sql, test_binary};
 use crate::peers;
@@ -58,6 +60,11 @@ const STEPS: &[(&str, &str, Step)] = &[
     ("hosts-java", "the same with the failover of Connector/J", hosts_java),
     ("pause", "SIGSTOP of nodes under checking clients: nothing is lost, stale or doubled", pause),
     ("failover", "every kind of failure once, under sysbench and checking clients", failover),
+    (
+        "rolling",
+        "planned restarts: no statement fails, another version and configuration, what is refused",
+        rolling::step,
+    ),
     ("limits", "full memory, too many connections, a transaction of a million rows", limits),
     ("groups", "four data nodes in two replica groups, and a separate SQL node", groups),
     ("layouts", "modules on threads in the Receive and the LDM setup", layouts),
