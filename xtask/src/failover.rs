@@ -44,7 +44,7 @@ const DATA_NODES_PER_GROUP: u16 = 2;
 const GROUPS_FOR_LEADERS: u16 = 2;
 
 /// `--all`.
-const EVERYTHING: [&str; 15] = [
+const EVERYTHING: [&str; 17] = [
     "kill-data",
     "kill-management",
     "kill-both",
@@ -60,6 +60,8 @@ const EVERYTHING: [&str; 15] = [
     "cut-200ms",
     "cut-1s",
     "cut-10s",
+    "switchover",
+    "rolling",
 ];
 
 /// A campaign.

@@ -20,7 +20,7 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(100);
 const IGNORED: &str = "--mysql-ignore-errors=1213,1205,1020,1180";
 
 /// The loss of a connection, or none at all, in all forms.
-const LOST: [u32; 6] = [2002, 2003, 2006, 2011, 2013, 2055];
+const LOST: [u32; 7] = [1053, 2002, 2003, 2006, 2011, 2013, 2055];
 
 /// One port's.
 struct PortLoad {

@@ -44,7 +44,10 @@ const fn line(
     Line { what, cluster, fault, figure, target }
 }
 
-const LINES: [Line; 22] = [
+const SWITCHOVER: &str = "switchover";
+const ROLLING: &str = "rolling";
+
+const LINES: [Line; 29] = [
     line(
         "`kill -9` of a primary: writes, other node's clients",
         DEFAULT,
@@ -85,6 +88,25 @@ const LINES: [Line; 22] = [
     ),
     line("nothing happens: the longest gap of writes", DEFAULT, "nothing", "survivor_write_ms", ""),
     line(
+        "`N restart` of a data node: writes, other node's clients",
+        DEFAULT,
+        SWITCHOVER,
+        "survivor_write_ms",
+        "20 ms",
+    ),
+    line(
+        "the same, its own clients, which are sent elsewhere",
+        DEFAULT,
+        SWITCHOVER,
+        "victim_write_ms",
+        "20 ms",
+    ),
+    line("the same: statements that failed", DEFAULT, SWITCHOVER, "failed", "0"),
+    line("the same: in sync, with its share of primaries", DEFAULT, SWITCHOVER, "rejoin_ms", ""),
+    line("`rolling restart` of all nodes: writes", DEFAULT, ROLLING, "victim_write_ms", "20 ms"),
+    line("the same: statements that failed", DEFAULT, ROLLING, "failed", "0"),
+    line("the same: until it is done", DEFAULT, ROLLING, "rejoin_ms", ""),
+    line(
         "leader and primary in one process, `kill -9`: writes",
         LEADERS,
         "kill-leader",
@@ -112,7 +134,15 @@ pub(super) fn measure(workspace: &Workspace, binary: &Path, rounds: u32) -> Resu
     };
     let (ballast, memory) = (format!("--ballast={BALLAST}"), format!("--memory={}", 4 * BALLAST));
     let campaigns = [
-        (DEFAULT, "dev", campaign(&[], rounds, &[KILL, "pause-data-1s", "kill-management", "nothing"])),
+        (
+            DEFAULT,
+            "dev",
+            campaign(
+                &[],
+                rounds,
+                &[KILL, "pause-data-1s", "kill-management", "nothing", SWITCHOVER, ROLLING],
+            ),
+        ),
         (CUT, "relayed", campaign(&[], rounds, &["cut-1s"])),
         (LAN, "by-hand", campaign(&["--heartbeat=10"], rounds, &[KILL, "pause-data-1s"])),
         (
