@@ -61,6 +61,8 @@ use types::{NodeId, PartitionId, TransactionId, Value, ViewNumber};
 /// Bytes that wait while a statement runs; above it reading stops.
 const PENDING_MAX: usize = 128 * 1024;
 
+/// When a command that waits for a lease is looked at again.
+const LEASE_PAUSE: Duration = Duration::from_millis(5);
 /// How long an idle client of a node that is about to stop may take for its next command.
 const DRAIN_IDLE: Duration = Duration::from_millis(300);
 
@@ -337,6 +339,8 @@ pub(crate) struct Session {
     handshake: Option<Box<ServerHandshake>>,
     reassembler: Reassembler,
     pending: Vec<u8>,
+    /// The command in front waits until this node may answer.
+    awaits_lease: bool,
     is_paused: bool,
     statements: FixedMap<u32, PreparedStatement>,
     last_statement_id: u32,
@@ -373,6 +377,7 @@ impl Session {
             handshake: None,
             reassembler: Reassembler::new(),
             pending: Vec::new(),
+            awaits_lease: false,
             is_paused: false,
             statements: FixedMap::default(),
             last_statement_id: 0,
@@ -415,7 +420,7 @@ impl Session {
         if self.pending.is_empty() && self.running.is_none() {
             let consumed = self.take_packets(env, buffer.bytes());
             buffer.consume(consumed);
-            if !self.is_held_up() {
+            if !self.is_held_up() && !self.awaits_lease {
                 return;
             }
         }
@@ -450,6 +455,19 @@ impl Session {
         }
     }
 
+    /// A node that stood still longer than its lease may not know that it is left out: what it would say, of tables that are there or not, may be wrong.
+    /// Commands wait until it is told, or until nobody awaits that any more: then what needs rows is refused.
+    fn has_lease(&mut self, env: &mut Environment<'_>) -> bool {
+        let map = &env.module.map;
+        let may_answer = map.may_read(env.now.monotonic) || !map.given_up.is_empty();
+        self.awaits_lease = !may_answer;
+        if self.awaits_lease {
+            let alarm = Alarm { connection_id: self.core.id, kind: AlarmKind::Retry };
+            env.module.deadlines.register(env.now.monotonic + LEASE_PAUSE, alarm);
+        }
+        may_answer
+    }
+
     /// Takes whole packets until a statement waits or the budget is spent; the bytes it took.
     fn take_packets(&mut self, env: &mut Environment<'_>, bytes: &[u8]) -> usize {
         let mut consumed = 0;
@@ -461,6 +479,9 @@ impl Session {
         {
             if env.budget.is_spent() {
                 self.later(env);
+                break;
+            }
+            if self.stage == Stage::Ready && !self.has_lease(env) {
                 break;
             }
             let expected = self.expected(env);
