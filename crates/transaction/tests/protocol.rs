@@ -26,8 +26,12 @@ use types::{
 
 #[path = "protocol/deadlocks.rs"]
 mod deadlocks;
+#[path = "protocol/handover.rs"]
+mod handover;
 #[path = "protocol/large.rs"]
 mod large;
+#[path = "protocol/nodes.rs"]
+mod nodes;
 #[path = "protocol/undecided.rs"]
 mod undecided;
 

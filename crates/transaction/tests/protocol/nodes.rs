@@ -1,0 +1,461 @@
+//! Data nodes with an `ldm` and a `tc` each, whose views change one node after the other and whose signals the test holds back, loses or delivers.
+//!
+//! What the node's wrapper does is done here: signals carry the view and the epoch of their sender, wait for a newer view, and what is strict is void in
+//! a newer one. All rows of a test are in one partition, whose primary is node 1 in the first view. Sessions are those of node 4, which holds nothing.
+
+use super::{TABLE, table};
+use memory::{MemoryConfig, MemoryManager, PAGE_BYTES, Region, Urgency};
+use protocol::control::GroupId;
+use protocol::program::{
+    Access, LockMode, LockWait, ReadOutput, ReadProgram, StatementContext, TableRef, WriteOperation,
+};
+use protocol::signal::{
+    CommitDone, CommitOneRequest, CommitOutcome, Participant, ReadRequest, RequestId, WriteDone, WriteRequest,
+};
+use protocol::{Address, Budget, Envelope, ModuleKind, NodeInfo, NodeRole, Outputs, Signal, View};
+use query::{NodeMap, Shared};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use stdx::Now;
+use transaction::{Ldm, MARKER_TIME, Sizes, Tc};
+use types::{
+    ColumnIndex, Epoch, Incarnation, NodeId, PartitionId, Schema, TransactionId, ValueRef, ViewNumber,
+};
+
+/// Whose sessions ask: a node without partitions.
+pub(crate) const SQL_NODE: u16 = 4;
+pub(crate) const SESSION: Address = Address::new(NodeId(SQL_NODE), ModuleKind::Sql, 0);
+/// Few rows show what slices are, and what is large.
+const SIZES: Sizes = Sizes { at_once: 4, ahead_rows: 8 };
+/// Rows of a slice.
+const BUDGET: u32 = 4;
+/// DataMemory of each node.
+const DATA_MEMORY: u64 = 64 << 20;
+/// Who waits, waits for so long.
+pub(crate) const WAIT: LockWait = LockWait::Wait { timeout_ms: 10_000 };
+
+pub(crate) fn ldm(node: u16) -> Address {
+    Address::new(NodeId(node), ModuleKind::Ldm, 0)
+}
+
+pub(crate) fn tc(node: u16) -> Address {
+    Address::new(NodeId(node), ModuleKind::Tc, 0)
+}
+
+struct Node {
+    ldm: Ldm,
+    tc: Tc,
+    map: Arc<NodeMap>,
+    memory: Arc<MemoryManager>,
+    /// Of a newer view than the installed one.
+    early: Vec<Envelope>,
+}
+
+pub(crate) struct Nodes {
+    schema: Arc<Schema>,
+    nodes: Vec<Node>,
+    pub(crate) queue: VecDeque<Envelope>,
+    /// What sessions and main modules have heard.
+    heard: Vec<Envelope>,
+    /// The view that sessions use.
+    pub(crate) view: View,
+    /// The partition of the test, and ids of rows in it.
+    pub(crate) partition: PartitionId,
+    pub(crate) ids: Vec<i64>,
+}
+
+/// Void in a newer view than its sender's.
+fn is_strict(signal: &Signal) -> bool {
+    matches!(
+        signal,
+        Signal::Prepare { .. }
+            | Signal::Prepared(_)
+            | Signal::Outcome(_)
+            | Signal::OutcomeRecorded { .. }
+            | Signal::ReplicateAhead(_)
+            | Signal::Replicate(_)
+            | Signal::AheadApplied { .. }
+            | Signal::Applied { .. }
+            | Signal::Decided { .. }
+            | Signal::DropAhead { .. }
+            | Signal::Gather(_)
+            | Signal::HandOver(_)
+            | Signal::Taken { .. }
+            | Signal::ViewSettled { .. }
+    )
+}
+
+fn first_view(data_nodes: u16) -> View {
+    let node = |id: u16| NodeInfo {
+        node: NodeId(id),
+        incarnation: Incarnation(u32::from(id)),
+        role: if id == SQL_NODE { NodeRole::Sql } else { NodeRole::Data },
+        host: String::new(),
+        ldm_count: u8::from(id != SQL_NODE),
+        tc_count: u8::from(id != SQL_NODE),
+        query_count: 0,
+        sql_count: 1,
+    };
+    let nodes = (1..=data_nodes).chain([SQL_NODE]).map(node).collect();
+    View::first(GroupId(1), nodes, usize::from(data_nodes), 1)
+}
+
+impl Nodes {
+    /// So many data nodes, each with everything, in the first view.
+    pub(crate) fn new(data_nodes: u16) -> Self {
+        let mut schema: Schema = catalogue::bootstrap();
+        schema.tables.insert(TABLE, Arc::new(table()));
+        let schema = Arc::new(schema);
+        let block = |id: u16| {
+            let memory = MemoryManager::new(MemoryConfig::with_data_memory(DATA_MEMORY));
+            let map = Arc::new(NodeMap::empty(NodeId(id), Arc::clone(&schema)));
+            let ldm = Ldm::new(ldm(id), Arc::clone(&map), Arc::clone(&memory), MARKER_TIME).with_sizes(SIZES);
+            let tc = Tc::new(tc(id), Arc::clone(&map), MARKER_TIME);
+            Node { ldm, tc, map, memory, early: Vec::new() }
+        };
+        let nodes = (1..=data_nodes).map(block).collect();
+        let view = first_view(data_nodes);
+        let mut all = Self {
+            schema,
+            nodes,
+            queue: VecDeque::new(),
+            heard: Vec::new(),
+            view,
+            partition: PartitionId(0),
+            ids: Vec::new(),
+        };
+        for id in 1..=data_nodes {
+            all.install(id);
+        }
+        all.partition = (1..).map(PartitionId).find(|id| all.view.primary(*id) == Some(ldm(1))).expect("one");
+        all.ids = all.ids_in(all.partition, 100);
+        all.run();
+        all
+    }
+
+    fn node(&mut self, node: u16) -> &mut Node {
+        &mut self.nodes[usize::from(node) - 1]
+    }
+
+    /// Ids of rows in a partition.
+    pub(crate) fn ids_in(&self, partition: PartitionId, count: usize) -> Vec<i64> {
+        let is_there = |id: &i64| self.nodes[0].map.partition_of_key(&table(), &self.key(*id)) == partition;
+        (1..).filter(is_there).take(count).collect()
+    }
+
+    pub(crate) fn assert_idle(&self) {
+        for (id, node) in (1..).zip(&self.nodes).filter(|(id, _)| self.view.is_member(NodeId(*id))) {
+            assert!(node.ldm.is_idle(), "node {id} is not: {:?}", node.ldm.unfinished());
+        }
+    }
+
+    // ---- views --------------------------------------------------------------------------------------------------------------------
+
+    /// The next view: another primary that goes on with what is open.
+    pub(crate) fn hand_over_to(&mut self, node: u16) {
+        self.view.number = ViewNumber(self.view.number.0 + 1);
+        self.view.partitions[self.partition.0 as usize].primary = NodeId(node);
+    }
+
+    /// The next view: a node is left out, and its partitions go to another one. What was open at its own primaries is lost.
+    pub(crate) fn leave_out(&mut self, node: u16, heir: u16) {
+        self.view.number = ViewNumber(self.view.number.0 + 1);
+        for group in &mut self.view.groups {
+            group.in_sync.retain(|member| *member != NodeId(node));
+        }
+        let number = self.view.number;
+        for place in self.view.partitions.iter_mut().filter(|place| place.primary == NodeId(node)) {
+            (place.primary, place.since) = (NodeId(heir), number);
+        }
+    }
+
+    /// A node uses the newest view.
+    pub(crate) fn install(&mut self, node: u16) {
+        let lost = self.nodes[usize::from(node) - 1].map.lost.clone();
+        self.install_with(node, &lost);
+    }
+
+    /// The same, with these nodes out of reach.
+    pub(crate) fn install_with(&mut self, node: u16, lost: &[NodeId]) {
+        let (schema, view) = (Arc::clone(&self.schema), Arc::new(self.view.clone()));
+        let this = &mut self.nodes[usize::from(node) - 1];
+        let is_first = this.map.view.number == ViewNumber(0);
+        let newly_lost = lost.iter().filter(|lost| !this.map.lost.contains(lost));
+        let mut map = this.map.with(Incarnation(u32::from(node)), view, schema, &[], lost);
+        for lost in newly_lost {
+            *map.losses.entry(*lost).or_default() += 1;
+        }
+        this.map = Arc::new(map);
+        let mut outputs: Outputs<Shared> = Outputs::default();
+        if is_first {
+            this.ldm.on_shared(Now::default(), Shared::Tables(Arc::clone(&this.map)), &mut outputs);
+        }
+        this.ldm.on_shared(Now::default(), Shared::Map(Arc::clone(&this.map)), &mut outputs);
+        this.tc.install(Arc::clone(&this.map), &mut outputs);
+        for envelope in std::mem::take(&mut this.early).into_iter().rev() {
+            self.queue.push_front(envelope);
+        }
+        self.emit(node, outputs);
+    }
+
+    pub(crate) fn install_at(&mut self, nodes: &[u16]) {
+        for node in nodes {
+            self.install(*node);
+        }
+    }
+
+    /// Every data node has installed the newest view.
+    pub(crate) fn settle(&mut self) {
+        for node in 1..=u16::try_from(self.nodes.len()).expect("few") {
+            let settled = Signal::ViewSettled { view: self.view.number };
+            self.send(Address::main(NodeId(node)), ldm(node), settled);
+        }
+    }
+
+    // ---- signals ------------------------------------------------------------------------------------------------------------------
+
+    fn emit(&mut self, node: u16, outputs: Outputs<Shared>) {
+        let this = &self.nodes[usize::from(node) - 1];
+        let (view, epoch) = (this.map.view.number, this.ldm.epoch());
+        let stamped = outputs.signals.into_iter().map(|envelope| Envelope { view, epoch, ..envelope });
+        self.queue.extend(stamped);
+    }
+
+    /// In the newest view.
+    pub(crate) fn send(&mut self, from: Address, to: Address, signal: Signal) {
+        let (view, epoch) = (self.view.number, Epoch(1));
+        self.queue.push_back(Envelope { from, to, view, epoch, signal });
+    }
+
+    pub(crate) fn run(&mut self) -> Vec<Signal> {
+        self.run_but(|_| false)
+    }
+
+    /// Delivers everything but this; what sessions and main modules have heard since they were last asked.
+    pub(crate) fn run_but(&mut self, is_kept: impl Fn(&Envelope) -> bool) -> Vec<Signal> {
+        let mut kept = VecDeque::new();
+        while let Some(envelope) = self.queue.pop_front() {
+            if is_kept(&envelope) {
+                kept.push_back(envelope);
+            } else {
+                self.deliver(envelope);
+            }
+        }
+        self.queue = kept;
+        let heard = std::mem::take(&mut self.heard).into_iter().map(|envelope| envelope.signal);
+        heard.filter(|signal| !matches!(signal, Signal::ProbeSession(_))).collect()
+    }
+
+    /// These are lost with a connection; how many there were.
+    pub(crate) fn lose(&mut self, is_lost: impl Fn(&Envelope) -> bool) -> usize {
+        let before = self.queue.len();
+        self.queue.retain(|envelope| !is_lost(envelope));
+        before - self.queue.len()
+    }
+
+    fn deliver(&mut self, envelope: Envelope) {
+        let is_heard = |kind| matches!(kind, ModuleKind::Sql | ModuleKind::Main);
+        if is_heard(envelope.to.kind) {
+            if !matches!(envelope.signal, Signal::EpochWanted { .. }) {
+                self.heard.push(envelope);
+            }
+            return;
+        }
+        let node = envelope.to.node.0;
+        let this = &mut self.nodes[usize::from(node) - 1];
+        let installed = this.map.view.number;
+        if envelope.from != envelope.to && envelope.view != installed {
+            if envelope.view > installed {
+                return this.early.push(envelope);
+            }
+            if is_strict(&envelope.signal) || this.map.is_left_out(envelope.from.node) {
+                return;
+            }
+        }
+        let mut outputs: Outputs<Shared> = Outputs::default();
+        this.ldm.adopt(envelope.epoch);
+        if envelope.to.kind == ModuleKind::Ldm {
+            this.ldm.on_signal(Now::default(), envelope, &mut Budget { rows: BUDGET }, &mut outputs);
+        } else {
+            this.tc.on_signal(Now::default(), envelope, &mut outputs);
+        }
+        self.emit(node, outputs);
+    }
+
+    /// Asks as a session of node 4, and delivers everything.
+    pub(crate) fn ask(&mut self, node: u16, signal: Signal) -> Vec<Signal> {
+        self.send(SESSION, ldm(node), signal);
+        self.run()
+    }
+
+    // ---- what sessions ask --------------------------------------------------------------------------------------------------------
+
+    pub(crate) fn key(&self, id: i64) -> Box<[u8]> {
+        let mut key = Vec::new();
+        let info = self.nodes[0].map.table(TABLE).expect("the table");
+        info.primary_key.encode_values(&[ValueRef::Int(id)], &mut key);
+        key.into()
+    }
+
+    /// A row with a blob of so many bytes.
+    pub(crate) fn row(&self, id: i64, blob: usize) -> Box<[u8]> {
+        let (mut row, blob) = (Vec::new(), vec![7; blob]);
+        let info = self.nodes[0].map.table(TABLE).expect("the table");
+        info.layout.encode(&[ValueRef::Int(id), ValueRef::Int(1), ValueRef::Bytes(&blob)], &mut row);
+        row.into()
+    }
+
+    pub(crate) fn put(&self, id: i64, blob: usize) -> WriteOperation {
+        WriteOperation::Put { key: self.key(id), row: self.row(id, blob) }
+    }
+
+    /// Writes these rows, without waiting and without a commit. The request has the transaction's number.
+    pub(crate) fn write(&self, transaction: u64, ids: &[i64]) -> WriteRequest {
+        WriteRequest {
+            request: RequestId(transaction),
+            transaction: TransactionId(transaction),
+            partition: self.partition,
+            table: TableRef { id: TABLE, version: 1 },
+            operations: ids.iter().map(|id| self.put(*id, 10)).collect(),
+            wait: LockWait::NoWait,
+            commit: None,
+            known: 0,
+        }
+    }
+
+    pub(crate) fn lock(&self, transaction: u64, id: i64, lock: (LockMode, LockWait)) -> ReadRequest {
+        ReadRequest {
+            request: RequestId(transaction),
+            transaction: Some(TransactionId(transaction)),
+            lock: Some(lock),
+            partition: self.partition,
+            program: Arc::new(ReadProgram {
+                table: TableRef { id: TABLE, version: 1 },
+                filter: None,
+                output: ReadOutput::Columns(vec![ColumnIndex(1)]),
+                with_primary_key: false,
+                with_index_key: false,
+                context: StatementContext::default(),
+            }),
+            access: Access::Keys(vec![self.key(id)]),
+            known: 0,
+        }
+    }
+
+    /// Begins or goes on with a transaction at node 1 in the first view: it writes rows.
+    pub(crate) fn stage(&mut self, transaction: u64, ids: &[i64]) {
+        let write = self.write(transaction, ids);
+        let answers = self.ask(1, Signal::Write(Box::new(write)));
+        assert!(is_written(&answers, transaction), "{answers:?}");
+    }
+
+    /// The same: it locks a key.
+    pub(crate) fn stage_lock(&mut self, transaction: u64, id: i64, mode: LockMode) {
+        let read = self.lock(transaction, id, (mode, LockWait::NoWait));
+        let answers = self.ask(1, Signal::Read(Box::new(read)));
+        assert!(is_read(&answers, transaction), "{answers:?}");
+    }
+
+    /// The same: it asks for a row that another one has, and waits; committing if it gets it.
+    pub(crate) fn stage_wait(&mut self, transaction: u64, id: i64) {
+        let write = WriteRequest { wait: WAIT, commit: Some(Epoch(0)), ..self.write(transaction, &[id]) };
+        assert_eq!(self.ask(1, Signal::Write(Box::new(write))), Vec::new());
+    }
+
+    pub(crate) fn participant(&self, operations: u32) -> Participant {
+        Participant { partition: self.partition, operations, view: ViewNumber(1), has_writes: true }
+    }
+
+    pub(crate) fn commit(&self, transaction: u64, operations: u32) -> Signal {
+        let participant = self.participant(operations);
+        let (request, transaction) = (RequestId(transaction), TransactionId(transaction));
+        Signal::CommitOne(Box::new(CommitOneRequest {
+            request,
+            transaction,
+            participant,
+            epoch_seen: Epoch(0),
+        }))
+    }
+
+    pub(crate) fn abort(&self, transaction: u64) -> Signal {
+        Signal::Abort { transaction: TransactionId(transaction), partition: self.partition }
+    }
+
+    pub(crate) fn ask_outcome(&self, transaction: u64) -> Signal {
+        let (request, partition) = (RequestId(transaction), self.partition);
+        let transaction = TransactionId(transaction);
+        Signal::OutcomeAsk { request, transaction, partition, is_write: false }
+    }
+
+    // ---- what is there ------------------------------------------------------------------------------------------------------------
+
+    /// Which of these rows are committed at a node.
+    pub(crate) fn committed(&self, node: u16, ids: &[i64]) -> Vec<i64> {
+        let rows = self.nodes[usize::from(node) - 1].ldm.committed_epochs(TABLE, self.partition);
+        let is_there = |id: &i64| rows.iter().any(|(key, _)| *key == self.key(*id));
+        ids.iter().copied().filter(is_there).collect()
+    }
+
+    /// All members have these rows, and of `ids` no others.
+    pub(crate) fn assert_committed(&self, ids: &[i64], expected: &[i64]) {
+        for node in
+            (1..=u16::try_from(self.nodes.len()).expect("few")).filter(|id| self.view.is_member(NodeId(*id)))
+        {
+            assert_eq!(self.committed(node, ids), expected, "at node {node}");
+        }
+    }
+
+    /// DataMemory of a node is full but for a few pages: for statements, or for what backups apply, too.
+    pub(crate) fn fill_memory(&mut self, node: u16, urgency: Urgency) {
+        let memory = &self.node(node).memory;
+        while memory.try_charge_with(Region::DataMemory, PAGE_BYTES as u64, urgency).is_ok() {}
+        memory.release(Region::DataMemory, 4 * PAGE_BYTES as u64);
+    }
+}
+
+// ---- what sessions hear -----------------------------------------------------------------------------------------------------------
+
+pub(crate) fn write_done(answers: &[Signal], transaction: u64) -> Option<&WriteDone> {
+    answers.iter().find_map(|signal| match signal {
+        Signal::WriteDone(done) if done.request == RequestId(transaction) => Some(&**done),
+        _ => None,
+    })
+}
+
+pub(crate) fn is_written(answers: &[Signal], transaction: u64) -> bool {
+    write_done(answers, transaction).is_some_and(|done| done.result.is_ok())
+}
+
+pub(crate) fn is_refused(answers: &[Signal], transaction: u64) -> bool {
+    let is_its = |signal: &Signal| match signal {
+        Signal::WriteDone(done) => done.request == RequestId(transaction) && done.result.is_err(),
+        Signal::ReadDone(done) => done.request == RequestId(transaction) && done.result.is_err(),
+        _ => false,
+    };
+    answers.iter().any(is_its)
+}
+
+pub(crate) fn is_read(answers: &[Signal], transaction: u64) -> bool {
+    answers.iter().any(|signal| {
+        matches!(signal, Signal::ReadDone(done) if done.request == RequestId(transaction) && done.result.is_ok())
+    })
+}
+
+pub(crate) fn is_committed(answers: &[Signal], transaction: u64) -> bool {
+    let is_its = |outcome: &CommitDone| {
+        outcome.request == RequestId(transaction) && matches!(outcome.outcome, CommitOutcome::Committed(_))
+    };
+    answers.iter().any(|signal| matches!(signal, Signal::CommitDone(done) if is_its(done)))
+}
+
+pub(crate) fn is_aborted(answers: &[Signal], transaction: u64) -> bool {
+    let is_its = |outcome: &CommitDone| {
+        outcome.request == RequestId(transaction) && matches!(outcome.outcome, CommitOutcome::Aborted(_))
+    };
+    answers.iter().any(|signal| matches!(signal, Signal::CommitDone(done) if is_its(done)))
+}
+
+/// The session hears that its request waits at another module now.
+pub(crate) fn is_moved(answers: &[Signal], transaction: u64, to: Address) -> bool {
+    answers.contains(&Signal::WaitMoved { request: RequestId(transaction), to })
+}
