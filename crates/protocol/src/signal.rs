@@ -333,6 +333,8 @@ pub struct HandOver {
     pub transactions: Vec<HandedTransaction>,
     /// Requests that wait, in the order in which they began to.
     pub waits: Vec<HandedWait>,
+    /// Transactions that were given up, with the nodes of their sessions: none may go on without what it had done.
+    pub void: Vec<(NodeId, TransactionId)>,
 }
 
 /// An open transaction, or the next part of it.

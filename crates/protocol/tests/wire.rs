@@ -354,7 +354,13 @@ fn hand_over() -> HandOver {
             HandedOperation::Locked { table: TABLE.id, key, mode: LockMode::Shared },
         ],
     };
-    HandOver { partition: PARTITION, places: Vec::new(), transactions: vec![transaction], waits: Vec::new() }
+    HandOver {
+        partition: PARTITION,
+        places: Vec::new(),
+        transactions: vec![transaction],
+        waits: Vec::new(),
+        void: vec![(NodeId(4), TRANSACTION)],
+    }
 }
 
 fn control() -> Vec<Signal> {

@@ -14,8 +14,9 @@ use protocol::{Address, Module, ModuleKind, RuntimeReport};
 use std::any::Any;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use std::thread::JoinHandle;
+use stdx::{Duration, Instant};
 
 /// A module that a thread of the runtime owns.
 pub type BoxedModule<S> = Box<dyn Module<Shared = S> + Send>;
@@ -102,7 +103,7 @@ impl Runtime {
         self.process.threads[main].tell(External::StopRequested);
     }
 
-    /// From now on SIGTERM and SIGINT ask this runtime to stop. A second one within the same stop ends the process at once.
+    /// From now on SIGTERM and SIGINT ask this runtime to stop. Another one, later than [`SAME_REQUEST`], ends the process at once.
     pub fn stop_on_signals(&self) {
         let previous = SIGNALLED.swap(Arc::into_raw(Arc::clone(&self.process)).cast_mut(), Ordering::AcqRel);
         stdx::require!(previous.is_null(), "signals stop one runtime only");
@@ -315,10 +316,32 @@ const SIGINT: i32 = 2;
 const SIGTERM: i32 = 15;
 const DEFAULT_ACTION: usize = 0;
 
+/// Signals that come together are one request: whoever stops a whole group of processes signals this one, and its parent does, too.
+const SAME_REQUEST: Duration = Duration::from_secs(1);
+
+/// When the first stop signal came; 0: none has.
+static STOP_ASKED: AtomicU64 = AtomicU64::new(0);
+
 /// The process that stop signals are for; set once, never freed.
 static SIGNALLED: AtomicPtr<Process> = AtomicPtr::new(std::ptr::null_mut());
 
 extern "C" fn on_stop_signal(number: i32) {
+    let now = clock::monotonic();
+    match STOP_ASKED.compare_exchange(0, now.0, Ordering::AcqRel, Ordering::Acquire) {
+        Ok(_) => tell_process(),
+        Err(first) if now.since(Instant(first)) < SAME_REQUEST => {}
+        Err(_) => {
+            #[expect(unsafe_code, reason = "signal handlers are not in rustix")]
+            // SAFETY: `signal` and `raise` are async-signal-safe. The signal of an impatient operator has its default effect.
+            unsafe {
+                signal_(number, DEFAULT_ACTION);
+                raise_(number);
+            }
+        }
+    }
+}
+
+fn tell_process() {
     let process = SIGNALLED.load(Ordering::Acquire);
     #[expect(unsafe_code, reason = "a signal handler finds its process through a static")]
     // SAFETY: the pointer came from `Arc::into_raw` and its count is never given back, so it is valid for ever.
@@ -326,15 +349,12 @@ extern "C" fn on_stop_signal(number: i32) {
     if let Some(process) = process {
         process.stop_by_signal();
     }
-    #[expect(unsafe_code, reason = "signal handlers are not in rustix")]
-    // SAFETY: `signal` is async-signal-safe. An impatient operator's second signal has its default effect.
-    unsafe {
-        signal_(number, DEFAULT_ACTION);
-    }
 }
 
 #[expect(unsafe_code, reason = "declares a function of the C library that std links anyway")]
 unsafe extern "C" {
     #[link_name = "signal"]
     fn signal_(number: i32, handler: usize) -> usize;
+    #[link_name = "raise"]
+    fn raise_(number: i32) -> i32;
 }

@@ -341,17 +341,15 @@ impl Fragment {
         Some(version.row())
     }
 
-    /// The row that `transaction` staged before its last `above` stagings on it (None inside: it deleted it).
-    #[must_use]
-    pub fn staged_version(
+    /// What `transaction` staged on a row, the newest first (None: it deleted it).
+    pub fn staged_versions(
         &self,
         handle: RowHandle,
         transaction: TransactionId,
-        above: usize,
-    ) -> Option<Option<&[u8]>> {
-        let row = row_of(&self.core, self.owner(), handle)?;
-        let mut own = row.versions().filter(|version| version.state().transaction() == Some(transaction));
-        Some(own.nth(above)?.row())
+    ) -> impl Iterator<Item = Option<&[u8]>> {
+        let versions = row_of(&self.core, self.owner(), handle).into_iter().flat_map(Row::versions);
+        let own = versions.filter(move |version| version.state().transaction() == Some(transaction));
+        own.map(Version::row)
     }
 
     /// The primary key of a row on which some transaction has a version.

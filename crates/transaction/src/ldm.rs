@@ -271,6 +271,8 @@ pub struct Ldm {
     is_joining: bool,
     /// The node is about to stop: who is told when nothing is left to be handed over or answered.
     standing_down: Option<StandingDown>,
+    /// Modules of sessions that were told of moves and have not answered a last word since.
+    told: BTreeSet<Address>,
 }
 
 impl Ldm {
@@ -324,6 +326,7 @@ impl Ldm {
             next_order: 0,
             is_joining: false,
             standing_down: None,
+            told: BTreeSet::new(),
         }
     }
 
@@ -482,7 +485,7 @@ impl Ldm {
             Signal::Forget { transaction, partition } => self.on_forget((transaction, partition), outputs),
             Signal::HandOver(piece) => self.on_hand_over(from.node, *piece),
             Signal::StandDown if from == Address::main(self.address.node) => {
-                self.standing_down = Some(StandingDown { main: from, unheard: None });
+                self.standing_down = Some(StandingDown { main: from, unheard: Vec::new() });
             }
             Signal::LastWordHeard => self.on_last_word_heard(from),
             Signal::Taken { partition } if self.map.primary(partition) == Some(from) => {

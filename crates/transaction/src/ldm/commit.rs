@@ -45,7 +45,7 @@ type StatementDone = (Vec<OperationResult>, Option<Box<Raised>>);
 #[derive(Debug)]
 pub(super) enum Reply {
     /// To a statement that carried its commit.
-    Write { to: Address, request: RequestId, done: StatementDone, operations: u32 },
+    Write { to: Address, request: RequestId, done: StatementDone, operations: u32, was_handed: bool },
     /// To a COMMIT.
     Commit { to: Address, request: RequestId },
     /// The session asked a primary that is lost; it will ask again.
@@ -55,10 +55,12 @@ pub(super) enum Reply {
 impl Reply {
     /// What must be remembered of the answer if a session on another node waits for it. (Who draws AUTO_INCREMENT values asks nobody: it draws anew.)
     fn marker(&self, own: NodeId) -> Option<Vec<OperationResult>> {
-        let may_ask = |to: &Address| to.kind == ModuleKind::Sql && to.node != own;
+        let is_remote = |to: &Address| to.kind == ModuleKind::Sql && to.node != own;
         match self {
-            Self::Write { to, done: (results, _), .. } => may_ask(to).then(|| results.clone()),
-            Self::Commit { to, .. } => may_ask(to).then(Vec::new),
+            Self::Write { to, done: (results, _), was_handed, .. } => {
+                (is_remote(to) || *was_handed).then(|| results.clone())
+            }
+            Self::Commit { to, .. } => is_remote(to).then(Vec::new),
             Self::Nobody => None,
         }
     }
@@ -189,15 +191,11 @@ impl Ldm {
     /// An autocommit statement that carried its commit was staged: this is its only participant.
     pub(super) fn commit_with_write(
         &mut self,
-        to: Address,
-        request: RequestId,
         place: Place,
-        done: StatementDone,
+        reply: Reply,
         epoch_seen: Epoch,
         outputs: &mut Outputs<Shared>,
     ) {
-        let operations = self.operation_count(place);
-        let reply = Reply::Write { to, request, done, operations };
         if self.held.contains_key(&place) {
             self.begin(place, Ending::One(reply), epoch_seen, outputs);
         } else {
@@ -850,15 +848,23 @@ impl Ldm {
             }
         }
         self.ship_waiting(outputs);
-        if self.has_lost_replicas() {
-            let mut owed: Vec<(Place, Reply)> = self.owed.drain().collect();
-            owed.sort_unstable_by_key(|(place, _)| *place);
-            given_up.append(&mut owed);
-        }
         for (place, reply) in given_up {
-            let (Reply::Commit { to, request } | Reply::Write { to, request, .. }) = reply else { continue };
-            let done = CommitDone { request, outcome: CommitOutcome::Unknown };
-            self.mark_at_once(Mark { place, next: 0, then: Some((to, Signal::CommitDone(done))) }, outputs);
+            if let Some(then) = unknown(&reply) {
+                self.mark_at_once(Mark { place, next: 0, then: Some(then) }, outputs);
+            }
+        }
+        self.give_up_owed(outputs);
+    }
+
+    /// The primary that decides may never hear of it, and this member neither.
+    fn give_up_owed(&mut self, outputs: &mut Outputs<Shared>) {
+        let is_lost = |place: &Place| self.partition(place.1).is_some_and(|state| state.is_replica_lost);
+        let mut places: Vec<Place> = self.owed.keys().copied().filter(is_lost).collect();
+        places.sort_unstable();
+        for place in places {
+            if let Some((to, signal)) = self.owed.remove(&place).as_ref().and_then(unknown) {
+                outputs.send(self.address, to, signal);
+            }
         }
     }
 
@@ -866,6 +872,13 @@ impl Ldm {
     pub(super) fn has_lost_replicas(&self) -> bool {
         !self.map.given_up.is_empty()
     }
+}
+
+/// What a session hears when nobody may ever know.
+fn unknown(reply: &Reply) -> Option<(Address, Signal)> {
+    let (Reply::Commit { to, request } | Reply::Write { to, request, .. }) = reply else { return None };
+    let done = CommitDone { request: *request, outcome: CommitOutcome::Unknown };
+    Some((*to, Signal::CommitDone(done)))
 }
 
 /// What a session hears of its commit.
@@ -879,7 +892,7 @@ fn answer_of(reply: Reply, outcome: Result<Epoch, Refusal>) -> Option<(Address, 
             };
             (to, Signal::CommitDone(CommitDone { request, outcome }))
         }
-        Reply::Write { to, request, done: (results, raised), operations } => {
+        Reply::Write { to, request, done: (results, raised), operations, .. } => {
             let result = match outcome {
                 Ok(epoch) => Ok(WriteSummary { results, operations, committed: Some(epoch), raised }),
                 Err(refusal) => Err(WriteFailure { operation: 0, refusal }),

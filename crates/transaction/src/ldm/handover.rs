@@ -61,13 +61,16 @@ const PIECE_BYTES: usize = 128 * 1024;
 /// What a waiting request counts for: how large it may be was looked at when it was sent.
 const WAIT_BYTES: usize = PIECE_BYTES / 16;
 
+/// What a transaction staged on a row, the newest first (None: it deleted it).
+type StagedRow = VecDeque<Option<Arc<[u8]>>>;
+
 /// The node is about to stop.
 #[derive(Debug)]
 pub(super) struct StandingDown {
     /// Who wants to know.
     pub(super) main: Address,
-    /// Modules of sessions that may not have heard everything yet, once this one has said all.
-    pub(super) unheard: Option<Vec<Address>>,
+    /// Modules of sessions that have not answered a last word.
+    pub(super) unheard: Vec<Address>,
 }
 
 /// What a primary that stepped down keeps until it is told that it may let go.
@@ -75,8 +78,6 @@ pub(super) struct StandingDown {
 pub(super) struct HandOut {
     /// Requests that waited, in their order.
     waits: Vec<Run>,
-    /// Transactions that are too large to travel inside a view change.
-    left_behind: BTreeSet<TransactionId>,
     /// The pieces are on their way to the primary of the installed view.
     is_sent: bool,
     /// The lives to which they ever were: each of them may have acted for the line.
@@ -157,7 +158,16 @@ impl Ldm {
                     outputs.send(self.address, primary, signal);
                 }
             }
+            // Its commit is decided, or sealed: the answer comes from here.
+            Signal::RollbackTo { request, transaction, partition, .. }
+                if self.owed.contains_key(&(transaction, partition)) =>
+            {
+                outputs.send(self.address, from, Signal::RollbackDone { request, held: false });
+            }
             signal => {
+                if from.kind == ModuleKind::Sql {
+                    self.told.insert(from);
+                }
                 if let Some(request) = returned(signal) {
                     outputs.send(self.address, from, Signal::Returned(Box::new(request)));
                 }
@@ -211,6 +221,8 @@ impl Ldm {
         let hand_out = state.hand_out.get_or_insert_default();
         hand_out.is_sent = false;
         hand_out.waits.extend(waits);
+        let told = hand_out.waits.iter().map(Run::from);
+        self.told.extend(told.filter(|module| module.kind == ModuleKind::Sql));
         let (resumed, held_back) = state.takeover.step_down();
         for (transaction, pending) in resumed {
             if !matches!(pending.reply, Reply::Nobody) {
@@ -226,6 +238,51 @@ impl Ldm {
         self.released = others.into();
         for (from, signal) in here {
             self.send_back(from, signal, outputs);
+        }
+        self.give_up_large(partition, outputs);
+    }
+
+    /// What is too much to travel inside a view change is lost, and undone in slices.
+    fn give_up_large(&mut self, partition: PartitionId, outputs: &mut Outputs<Shared>) {
+        let mut left = HANDED_OPERATIONS_MAX;
+        for place in self.open_of(partition) {
+            let Some(held) = self.held.get(&place) else { continue };
+            let session = held.session;
+            match left.checked_sub(held.operations.len()) {
+                Some(rest) => left = rest,
+                None => {
+                    self.lose_handed_waits(|run| run.place() == place, outputs);
+                    self.void.entry(session.node).or_default().insert(place);
+                    self.undo(place, outputs);
+                }
+            }
+        }
+    }
+
+    /// Requests that are on their way to another primary are lost: nobody answers them.
+    fn lose_handed_waits(&mut self, is_lost: impl Fn(&Run) -> bool, outputs: &mut Outputs<Shared>) {
+        for hand_out in self.partitions.values_mut().filter_map(|state| state.hand_out.as_mut()) {
+            let waits = std::mem::take(&mut hand_out.waits);
+            let (lost, kept): (Vec<Run>, Vec<Run>) = waits.into_iter().partition(&is_lost);
+            hand_out.waits = kept;
+            for run in lost {
+                let moved = Signal::WaitMoved { request: run.request(), to: Address::NOBODY };
+                outputs.send(self.address, run.from(), moved);
+            }
+        }
+    }
+
+    /// A replica is given up: no view that lets these go on is awaited.
+    pub(super) fn refuse_handed_of_lost(&mut self, outputs: &mut Outputs<Shared>) {
+        let partitions = self.partitions.iter().filter(|(_, state)| state.is_replica_lost);
+        let lost: BTreeSet<PartitionId> = partitions.map(|(partition, _)| *partition).collect();
+        let is_lost = |run: &Run| lost.contains(&run.partition());
+        self.lose_handed_waits(is_lost, outputs);
+        let (refused, kept): (VecDeque<Run>, VecDeque<Run>) =
+            std::mem::take(&mut self.resuming).into_iter().partition(is_lost);
+        self.resuming = kept;
+        for run in refused {
+            self.refuse_run(run, Refusal::ReplicaLost, outputs);
         }
     }
 
@@ -385,11 +442,15 @@ impl Ldm {
         }
     }
 
-    fn pieces(&mut self, partition: PartitionId) -> Vec<HandOver> {
+    fn pieces(&self, partition: PartitionId) -> Vec<HandOver> {
         let mut pieces = Pieces::new(partition);
         for (transaction, stream, sequence) in self.applied_of(partition) {
             let place = (transaction, partition);
-            let Some(applied) = self.applied.get(&place) else { continue };
+            // (Large ones the new primary has, as a rule. One that it lacks aborts, as in a takeover.)
+            let is_large = |applied: &&Applied| applied.rows.len() > self.sizes.ahead_rows as usize;
+            let Some(applied) = self.applied.get(&place).filter(|applied| !is_large(applied)) else {
+                continue;
+            };
             let writes: Vec<ReplicatedWrite> = applied
                 .rows
                 .iter()
@@ -409,24 +470,17 @@ impl Ldm {
             };
             pieces.last(bytes).places.push((stream, replicate));
         }
-        let mut left = HANDED_OPERATIONS_MAX;
-        let mut left_behind = BTreeSet::new();
         for place in self.open_of(partition) {
-            let operations = self.held.get(&place).map_or(0, |held| held.operations.len());
-            match left.checked_sub(operations) {
-                Some(rest) => {
-                    left = rest;
-                    self.add_open(place, &mut pieces);
-                }
-                None => _ = left_behind.insert(place.0),
-            }
+            self.add_open(place, &mut pieces);
         }
-        if let Some(hand_out) = self.partitions.get_mut(&partition).and_then(|state| state.hand_out.as_mut())
-        {
-            for run in hand_out.waits.iter().filter(|run| !left_behind.contains(&run.place().0)) {
-                pieces.last(WAIT_BYTES).waits.push(run.handed());
+        let hand_out = self.partition(partition).and_then(|state| state.hand_out.as_ref());
+        for run in hand_out.into_iter().flat_map(|hand_out| &hand_out.waits) {
+            pieces.last(WAIT_BYTES).waits.push(run.handed());
+        }
+        for (node, places) in &self.void {
+            for (transaction, _) in places.iter().filter(|(_, of)| *of == partition) {
+                pieces.last(0).void.push((*node, *transaction));
             }
-            hand_out.left_behind = left_behind;
         }
         pieces.pieces
     }
@@ -444,7 +498,7 @@ impl Ldm {
         let Some(held) = self.held.get(&place) else { return };
         let (transaction, partition) = place;
         // From the last one: the newest version of a row is that of the last operation on it.
-        let mut seen: BTreeMap<(TableId, RowHandle), usize> = BTreeMap::new();
+        let mut versions: BTreeMap<(TableId, RowHandle), StagedRow> = BTreeMap::new();
         let mut operations = Vec::with_capacity(held.operations.len());
         for operation in held.operations.iter().rev() {
             operations.push(match operation {
@@ -454,20 +508,19 @@ impl Ldm {
                     mode: self.locks.mode_of(key, transaction).unwrap_or(LockMode::Shared),
                 },
                 Operation::Staged { table, version, row, .. } => {
-                    let above = seen.entry((*table, *row)).or_default();
                     let fragment = self.fragments.get(&(*table, partition));
-                    let staged = fragment.and_then(|fragment| {
-                        let bytes = fragment.staged_version(*row, transaction, *above)?;
-                        Some((fragment.key_of(*row).into(), bytes.map(Arc::from)))
+                    let of_row = versions.entry((*table, *row)).or_insert_with(|| {
+                        let staged = fragment.map(|fragment| fragment.staged_versions(*row, transaction));
+                        staged.into_iter().flatten().map(|row| row.map(Arc::from)).collect()
                     });
-                    *above += 1;
-                    match staged {
-                        Some((key, row)) => {
+                    match (fragment, of_row.pop_front()) {
+                        (Some(fragment), Some(bytes)) => {
                             let table = TableRef { id: *table, version: *version };
-                            HandedOperation::Staged(ReplicatedWrite { table, key, row })
+                            let key = fragment.key_of(*row).into();
+                            HandedOperation::Staged(ReplicatedWrite { table, key, row: bytes })
                         }
                         // The table was dropped: the operation counts, and does nothing.
-                        None => HandedOperation::Locked {
+                        _ => HandedOperation::Locked {
                             table: *table,
                             key: Box::default(),
                             mode: LockMode::Shared,
@@ -510,9 +563,8 @@ impl Ldm {
         let is_report_due = hand_out.is_some_and(|hand_out| !hand_out.is_sent);
         if let (Some(hand_out), Some(primary)) = (hand_out, self.map.primary(partition)) {
             for run in &hand_out.waits {
-                let is_left = hand_out.left_behind.contains(&run.place().0);
-                let to = if is_left { Address::NOBODY } else { primary };
-                outputs.send(self.address, run.from(), Signal::WaitMoved { request: run.request(), to });
+                let moved = Signal::WaitMoved { request: run.request(), to: primary };
+                outputs.send(self.address, run.from(), moved);
             }
         }
         self.let_go(partition, outputs);
@@ -575,12 +627,12 @@ impl Ldm {
     }
 
     /// The view has begun another line, or nobody knows how far this one went elsewhere: what is open here is lost, and requests that wait are.
-    pub(super) fn give_up_line(&mut self, partition: PartitionId, outputs: &mut Outputs<Shared>) {
-        let hand_out = self.partitions.get_mut(&partition).and_then(|state| state.hand_out.take());
-        for run in hand_out.map_or_else(Vec::new, |hand_out| hand_out.waits) {
-            let lost = Signal::WaitMoved { request: run.request(), to: Address::NOBODY };
-            outputs.send(self.address, run.from(), lost);
-        }
+    pub(super) fn give_up_line(&mut self, now: Now, partition: PartitionId, outputs: &mut Outputs<Shared>) {
+        let waits = self.take_waits(now, partition);
+        let Some(state) = self.partitions.get_mut(&partition) else { return };
+        state.hand_out.get_or_insert_default().waits.extend(waits);
+        state.takeover.begin_again(state.is_primary);
+        self.lose_handed_waits(|run| run.partition() == partition, outputs);
         self.let_go(partition, outputs);
     }
 
@@ -597,22 +649,13 @@ impl Ldm {
     pub(super) fn stand_down(&mut self, outputs: &mut Outputs<Shared>) {
         let is_done = self.partitions.values().all(|state| !state.is_primary && state.hand_out.is_none())
             && self.owed.is_empty();
-        let Some(standing_down) = self.standing_down.as_mut() else { return };
-        if !is_done {
-            standing_down.unheard = None;
-            return;
+        let Some(standing_down) = self.standing_down.as_mut().filter(|_| is_done) else { return };
+        let (map, unheard) = (&self.map, &mut standing_down.unheard);
+        // Each time that something was said.
+        for module in std::mem::take(&mut self.told) {
+            outputs.send(self.address, module, Signal::LastWord);
+            unheard.push(module);
         }
-        let map = &self.map;
-        let unheard = standing_down.unheard.get_or_insert_with(|| {
-            let modules = map.view.nodes.iter().flat_map(|info| {
-                (0..info.sql_count).map(|module| Address::new(info.node, ModuleKind::Sql, module))
-            });
-            let modules: Vec<Address> = modules.filter(|module| !map.is_out(module.node)).collect();
-            for module in &modules {
-                outputs.send(self.address, *module, Signal::LastWord);
-            }
-            modules
-        });
         unheard.retain(|module| !map.is_out(module.node));
         if unheard.is_empty() {
             outputs.send(self.address, standing_down.main, Signal::StoodDown);
@@ -622,9 +665,12 @@ impl Ldm {
 
     /// A module of sessions has heard everything that this one said before.
     pub(super) fn on_last_word_heard(&mut self, module: Address) {
-        let unheard = self.standing_down.as_mut().and_then(|standing_down| standing_down.unheard.as_mut());
-        if let Some(unheard) = unheard {
-            unheard.retain(|missing| *missing != module);
+        let unheard = self.standing_down.as_mut().map(|standing_down| &mut standing_down.unheard);
+        // One word is answered by one.
+        if let Some(unheard) = unheard
+            && let Some(place) = unheard.iter().position(|missing| *missing == module)
+        {
+            unheard.remove(place);
         }
     }
 
@@ -682,6 +728,9 @@ impl Ldm {
         let mut void: BTreeSet<TransactionId> = BTreeSet::new();
         let mut waits = Vec::new();
         for piece in pieces {
+            for (node, transaction) in piece.void {
+                self.void.entry(node).or_default().insert((transaction, partition));
+            }
             for handed in piece.transactions {
                 let place = (handed.transaction, partition);
                 let is_sealed = self.outcomes.get(&place).is_some()
@@ -821,6 +870,7 @@ impl Pieces {
                 places: Vec::new(),
                 transactions: Vec::new(),
                 waits: Vec::new(),
+                void: Vec::new(),
             });
         }
         self.count += 1;

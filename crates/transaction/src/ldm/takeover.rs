@@ -118,6 +118,11 @@ impl Takeover {
         self.acquired.map(|acquired| Claim { since: self.since, acquired })
     }
 
+    /// The line that this member had is over. A primary (it was that in the view before, and skipped one in which it was not) opens as a new one does.
+    pub(super) fn begin_again(&mut self, is_primary: bool) {
+        (self.is_opening, self.has_taken) = (is_primary, false);
+    }
+
     /// Another member has them.
     pub(super) fn lose_claim(&mut self) {
         self.acquired = None;
@@ -204,7 +209,7 @@ impl Ldm {
         for partition in stepped_down {
             self.step_down(now, *partition, outputs);
         }
-        self.begin_lines(outputs);
+        self.begin_lines(now, outputs);
         let mut ahead: Vec<Place> = self.ahead.keys().copied().collect();
         ahead.sort_unstable();
         for place in ahead {
@@ -236,7 +241,7 @@ impl Ldm {
     }
 
     /// Lines that the view has ended are given up.
-    fn begin_lines(&mut self, outputs: &mut Outputs<Shared>) {
+    fn begin_lines(&mut self, now: Now, outputs: &mut Outputs<Shared>) {
         for partition in self.partitions.keys().copied().collect::<Vec<_>>() {
             let Some(state) = self.partitions.get_mut(&partition) else { continue };
             let view = &self.map.view;
@@ -244,7 +249,7 @@ impl Ldm {
             let is_known = hand_out.is_none_or(|hand_out| hand_out.begin_view(view, partition));
             let has_claim = state.takeover.acquired.is_some();
             if has_claim && (!is_known || self.claim_of(partition).is_none()) {
-                self.give_up_line(partition, outputs);
+                self.give_up_line(now, partition, outputs);
             }
         }
     }

@@ -169,7 +169,11 @@ impl Ldm {
     pub(super) fn refuse_wait(&mut self, wait: WaitId, refusal: Refusal, outputs: &mut Outputs<Shared>) {
         let Some(waiting) = self.stop_waiting(wait) else { return };
         self.to_serve.push_back(waiting.key);
-        match waiting.run {
+        self.refuse_run(waiting.run, refusal, outputs);
+    }
+
+    pub(super) fn refuse_run(&mut self, run: Run, refusal: Refusal, outputs: &mut Outputs<Shared>) {
+        match run {
             Run::Write(run) => self.refuse_write(run, refusal, outputs),
             Run::Read(run) => self.refuse_locked_read(run, refusal, outputs),
         }
@@ -219,6 +223,7 @@ impl Ldm {
         for wait in waits {
             self.refuse_wait(wait, Refusal::ReplicaLost, outputs);
         }
+        self.refuse_handed_of_lost(outputs);
     }
 
     /// Handles what is due, but not all probes at once: the rest is still due afterwards.

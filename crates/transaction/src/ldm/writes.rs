@@ -4,7 +4,7 @@
 //! a lock the whole request waits and goes on there; so it does for a moment if DataMemory is full and some of it is coming back. A failure leaves what is staged: the session undoes its statement, except when the
 //! request carries its commit: then this participant is the only one and undoes it here.
 
-use super::commit::Ending;
+use super::commit::{Ending, Reply};
 use super::waits::{Run, timeout_of};
 use super::{HeldStage, Ldm, Operation, Place, region_full};
 use crate::locks::{self, LockKey};
@@ -30,6 +30,8 @@ pub(super) struct WriteRun {
     warnings: Warnings,
     /// It waited for the next row's lock, and its turn has come.
     pub(super) is_first: bool,
+    /// It began at another primary: even a session of this node may have to ask what became of it.
+    was_handed: bool,
     /// It has found DataMemory full, and waits no longer than this.
     pub(super) waits_for_memory_until: Option<Instant>,
 }
@@ -38,7 +40,7 @@ impl WriteRun {
     pub(super) fn new(from: Address, request: Box<WriteRequest>) -> Self {
         let results = Vec::with_capacity(request.operations.len());
         let (warnings, is_first) = (Warnings::default(), false);
-        Self { from, request, results, warnings, is_first, waits_for_memory_until: None }
+        Self { from, request, results, warnings, is_first, was_handed: false, waits_for_memory_until: None }
     }
 
     /// As it travels to another primary.
@@ -58,7 +60,7 @@ impl WriteRun {
         results: Vec<OperationResult>,
         raised: Option<Box<Raised>>,
     ) -> Self {
-        let run = Self { results, ..Self::new(from, request) };
+        let run = Self { results, was_handed: true, ..Self::new(from, request) };
         if let Some(raised) = raised {
             run.warnings.absorb(*raised);
         }
@@ -181,14 +183,15 @@ impl Ldm {
     fn finish_write(&mut self, run: WriteRun, outputs: &mut Outputs<Shared>) {
         let place = (run.request.transaction, run.request.partition);
         if let Some(epoch_seen) = run.request.commit {
-            return self.commit_with_write(
-                run.from,
-                run.request.request,
-                place,
-                (run.results, run.warnings.take_raised()),
-                epoch_seen,
-                outputs,
-            );
+            let done = (run.results, run.warnings.take_raised());
+            let reply = Reply::Write {
+                to: run.from,
+                request: run.request.request,
+                done,
+                operations: self.operation_count(place),
+                was_handed: run.was_handed,
+            };
+            return self.commit_with_write(place, reply, epoch_seen, outputs);
         }
         let (operations, raised) = (self.operation_count(place), run.warnings.take_raised());
         let summary = WriteSummary { results: run.results, operations, committed: None, raised };
