@@ -602,9 +602,17 @@ impl Membership {
             None => None,
         };
         self.leave_at = next.is_some().then(|| now.monotonic + LEAVE_RETRY);
-        if let Some(next) = next {
+        // Primaries go to members that are there. (Who leaves leads nothing any more.)
+        let is_leaving = matches!(self.leaving, Some(LeaveStep::Leave { .. }));
+        if let Some(next) = next.filter(|_| is_leaving || self.hears_all_members()) {
             self.propose(now, next, outputs);
         }
+    }
+
+    /// All members are connected with this one.
+    fn hears_all_members(&self) -> bool {
+        let is_here = |node: &NodeId| *node == self.config.node || self.up.contains(node);
+        self.view.groups.iter().all(|group| group.in_sync.iter().all(is_here))
     }
 
     /// Primaries are uneven since a node came back: the leader of the control log has them handed over.
@@ -613,9 +621,7 @@ impl Membership {
         let leads = self.log.as_ref().and_then(ControlLog::role).is_some_and(|(.., leads)| leads);
         let next = succession::with_spread_primaries(&view);
         self.spread_at = next.is_some().then(|| now.monotonic + SPREAD_PAUSE);
-        let is_here = |node: &NodeId| *node == self.config.node || self.up.contains(node);
-        let is_calm =
-            view.groups.iter().all(|group| group.joining.is_empty() && group.in_sync.iter().all(is_here));
+        let is_calm = self.hears_all_members() && view.groups.iter().all(|group| group.joining.is_empty());
         if let Some(next) = next.filter(|_| is_calm && leads) {
             outputs.event(Severity::Info, "primaries are spread over all members");
             self.propose(now, next, outputs);

@@ -271,6 +271,8 @@ pub struct Ldm {
     is_joining: bool,
     /// The node is about to stop: who is told when nothing is left to be handed over or answered.
     standing_down: Option<StandingDown>,
+    /// A view is being installed: what ends in slices meanwhile is looked at when it is.
+    is_entering: bool,
     /// Modules of sessions that were told of moves and have not answered a last word since.
     told: BTreeSet<Address>,
 }
@@ -326,6 +328,7 @@ impl Ldm {
             next_order: 0,
             is_joining: false,
             standing_down: None,
+            is_entering: false,
             told: BTreeSet::new(),
         }
     }

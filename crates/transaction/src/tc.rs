@@ -172,6 +172,7 @@ impl Tc {
             self.look_at(transaction, outputs);
         }
         self.report_drained(outputs);
+        self.stand_down(outputs);
     }
 
     fn open_transactions(&self) -> Vec<TransactionId> {

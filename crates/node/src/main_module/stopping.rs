@@ -72,7 +72,8 @@ impl MainModule {
             return;
         }
         let leads = self.holds_rows(me);
-        let has_heirs = self.view.leaving.contains(&me) || succession::with_leaving(&self.view, me).is_some();
+        let is_led = self.view.leaving.contains(&me) || succession::with_leaving(&self.view, me).is_some();
+        let has_heirs = is_led && self.has_heirs_left();
         if may_stay && self.is_open && leads && !has_heirs {
             return outputs.event(Severity::Warning, NO_HEIRS);
         }

@@ -97,11 +97,6 @@ impl HandOut {
 }
 
 impl HandOut {
-    /// Sessions that are lost wait for nothing.
-    pub(super) fn drop_waits_of(&mut self, is_lost: impl Fn(Address) -> bool) {
-        self.waits.retain(|run| !is_lost(run.from()));
-    }
-
     /// A transaction is undone.
     pub(super) fn drop_waits(&mut self, place: Place) {
         self.waits.retain(|run| run.place() != place);
@@ -260,7 +255,11 @@ impl Ldm {
     }
 
     /// Requests that are on their way to another primary are lost: nobody answers them.
-    fn lose_handed_waits(&mut self, is_lost: impl Fn(&Run) -> bool, outputs: &mut Outputs<Shared>) {
+    pub(super) fn lose_handed_waits(
+        &mut self,
+        is_lost: impl Fn(&Run) -> bool,
+        outputs: &mut Outputs<Shared>,
+    ) {
         for hand_out in self.partitions.values_mut().filter_map(|state| state.hand_out.as_mut()) {
             let waits = std::mem::take(&mut hand_out.waits);
             let (lost, kept): (Vec<Run>, Vec<Run>) = waits.into_iter().partition(&is_lost);
@@ -436,7 +435,7 @@ impl Ldm {
 
     /// Slices ended: what waited for them goes on.
     pub(super) fn after_slices(&mut self, partition: PartitionId, outputs: &mut Outputs<Shared>) {
-        if self.unsettled_count > 0 {
+        if self.unsettled_count > 0 && !self.is_entering {
             self.hand_over(partition, outputs);
             self.finish_gathering(partition, outputs);
         }
@@ -631,7 +630,7 @@ impl Ldm {
         let waits = self.take_waits(now, partition);
         let Some(state) = self.partitions.get_mut(&partition) else { return };
         state.hand_out.get_or_insert_default().waits.extend(waits);
-        state.takeover.begin_again(state.is_primary);
+        state.takeover.begin_again(state.is_primary, self.map.view.number);
         self.lose_handed_waits(|run| run.partition() == partition, outputs);
         self.let_go(partition, outputs);
     }
@@ -737,6 +736,10 @@ impl Ldm {
                     || self.applied.contains_key(&place)
                     || self.held.get(&place).is_some_and(|held| held.stage != HeldStage::Open);
                 let is_void = is_sealed || void.contains(&place.0) || self.is_lost(handed.session.node);
+                if !is_void && let Some(void) = self.void.get_mut(&handed.session.node) {
+                    // What was lost here before is not, there.
+                    void.remove(&place);
+                }
                 if is_void || self.stage_handed(place, handed.session, handed.operations).is_err() {
                     // For want of memory, most often. Who asks for more of it, or waits, is refused.
                     if !is_sealed {
@@ -756,7 +759,15 @@ impl Ldm {
                 let moved = Signal::WaitMoved { request: run.request(), to: self.address };
                 outputs.send(self.address, run.from(), moved);
             }
-            self.resuming.push_back(run);
+            // (Its rows come from another node.)
+            let checked = match &run {
+                Run::Write(run) => self.check_rows(&run.request),
+                Run::Read(_) => Ok(()),
+            };
+            match checked {
+                Ok(()) => self.resuming.push_back(run),
+                Err(refusal) => self.refuse_run(run, refusal, outputs),
+            }
         }
         self.tell_sessions(partition, outputs);
     }

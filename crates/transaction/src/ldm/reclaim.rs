@@ -181,7 +181,9 @@ impl Ldm {
         now.monotonic < until && self.memory.announced() > 0
     }
 
-    pub(super) fn wait_for_memory(&mut self, now: Now, run: WriteRun) {
+    pub(super) fn wait_for_memory(&mut self, now: Now, mut run: WriteRun) {
+        let place = (run.request.transaction, run.request.partition);
+        run.request.known = run.request.known.max(self.operation_count(place));
         if self.reclaim.waiting.is_empty() {
             self.alarms.register(now.monotonic + WAIT_INTERVAL, WaitAlarm::Memory);
         }

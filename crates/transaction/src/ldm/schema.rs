@@ -143,6 +143,7 @@ impl Ldm {
         let has_given_up = map.given_up != self.map.given_up && !map.given_up.is_empty();
         let before = self.map.view.number;
         self.map = map;
+        self.is_entering = self.map.view.number > before.max(ViewNumber(1));
         let stepped_down = self.install_partitions(before);
         if before == ViewNumber(0) {
             self.learn_floors();
@@ -187,8 +188,7 @@ impl Ldm {
         );
         places.sort_unstable();
         places.dedup();
-        let hand_outs = self.partitions.values_mut().filter_map(|state| state.hand_out.as_mut());
-        hand_outs.for_each(|hand_out| hand_out.drop_waits_of(is_lost_session));
+        self.lose_handed_waits(|run| is_lost_session(run.from()), outputs);
         // Who waits for memory or for a takeover is refused when it goes on.
         for (session, place) in self.postponed() {
             if is_lost_session(session) {

@@ -119,8 +119,8 @@ impl Takeover {
     }
 
     /// The line that this member had is over. A primary (it was that in the view before, and skipped one in which it was not) opens as a new one does.
-    pub(super) fn begin_again(&mut self, is_primary: bool) {
-        (self.is_opening, self.has_taken) = (is_primary, false);
+    pub(super) fn begin_again(&mut self, is_primary: bool, view: ViewNumber) {
+        (self.is_opening, self.has_taken, self.leads_since) = (is_primary, false, view);
     }
 
     /// Another member has them.
@@ -225,6 +225,7 @@ impl Ldm {
         self.forget_lost_coordinators(reborn);
         self.ship_again(reborn, outputs);
         self.count_unsettled(outputs);
+        self.is_entering = false;
         for partition in self.partitions.keys().copied().collect::<Vec<_>>() {
             if self.is_primary(partition) {
                 self.tell_taken(partition, outputs);

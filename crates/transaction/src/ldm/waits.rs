@@ -41,6 +41,15 @@ impl Run {
         (self.transaction(), self.partition())
     }
 
+    /// What its transaction holds when it begins to wait. When it goes on, wherever that is, it must not do so without that.
+    pub(super) fn note_known(&mut self, operations: u32) {
+        let known = match self {
+            Self::Write(run) => &mut run.request.known,
+            Self::Read(run) => &mut run.request.known,
+        };
+        *known = operations.max(*known);
+    }
+
     pub(super) fn request(&self) -> RequestId {
         match self {
             Self::Write(run) => run.request.request,
@@ -113,9 +122,10 @@ impl Ldm {
         key: LockKey,
         mode: LockMode,
         timeout_ms: u32,
-        run: Run,
+        mut run: Run,
         outputs: &mut Outputs<Shared>,
     ) {
+        run.note_known(self.operation_count(run.place()));
         let transaction = run.transaction();
         self.next_wait += 1;
         let wait = WaitId(self.next_wait);

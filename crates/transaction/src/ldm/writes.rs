@@ -94,7 +94,7 @@ impl Ldm {
     }
 
     /// Rows from another node must be rows before anybody looks at them.
-    fn check_rows(&self, request: &WriteRequest) -> Result<(), Refusal> {
+    pub(super) fn check_rows(&self, request: &WriteRequest) -> Result<(), Refusal> {
         for operation in &request.operations {
             let row = match operation {
                 WriteOperation::Insert { row, .. } | WriteOperation::Put { row, .. } => Some(&**row),
