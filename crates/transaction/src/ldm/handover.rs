@@ -52,7 +52,7 @@ use stdx::Now;
 use storage::RowHandle;
 use types::{Epoch, Incarnation, NodeId, PartitionId, TableId, TransactionId, ViewNumber};
 
-/// Open operations of a partition that travel: about what can be packed and staged in a stall that nobody notices. A transaction beyond is lost (1213).
+/// Open operations of a partition that travel, and sealed rows: about what can be packed and staged in a stall that nobody notices. A transaction beyond is lost (1213).
 const HANDED_OPERATIONS_MAX: usize = 50_000;
 /// Operations of a piece.
 const PIECE_OPERATIONS: usize = 500;
@@ -443,13 +443,13 @@ impl Ldm {
 
     fn pieces(&self, partition: PartitionId) -> Vec<HandOver> {
         let mut pieces = Pieces::new(partition);
+        let mut left = HANDED_OPERATIONS_MAX;
         for (transaction, stream, sequence) in self.applied_of(partition) {
             let place = (transaction, partition);
-            // (Large ones the new primary has, as a rule. One that it lacks aborts, as in a takeover.)
-            let is_large = |applied: &&Applied| applied.rows.len() > self.sizes.ahead_rows as usize;
-            let Some(applied) = self.applied.get(&place).filter(|applied| !is_large(applied)) else {
-                continue;
-            };
+            let Some(applied) = self.applied.get(&place) else { continue };
+            // (The new primary has it, as a rule. If it lacks what is too large to travel, that aborts, as in a takeover.)
+            let Some(rest) = left.checked_sub(applied.rows.len()) else { continue };
+            left = rest;
             let writes: Vec<ReplicatedWrite> = applied
                 .rows
                 .iter()
