@@ -9,7 +9,7 @@
 //!
 //! A node that wants to be started again (`restart`) is: from the file that lies at the program's path then, which may be another version, and with
 //! whatever config.ini its management node has then. After an error the angel ends with its node, unless StopOnError=0: a service manager may prefer to
-//! know. Until a node has read its configuration, an error is one of its start, and ends both.
+//! know. A node that ends before it has read its configuration is treated as its last life wanted it; if it had none, both end.
 //!
 //! Exit codes: the node's own; 128 and the signal's number if a signal killed it.
 //!
@@ -37,7 +37,7 @@ pub(crate) fn run() -> Result<ExitCode, Failure> {
     let mut arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
     let mut node = start(&program, &arguments).map_err(failed)?;
     arguments.retain(|word| word != "--initial");
-    let mut angel = Angel { program, arguments, backoff: Backoff::default() };
+    let mut angel = Angel { program, arguments, backoff: Backoff::default(), restarts_after_errors: false };
     loop {
         let begun = Instant::now();
         let status = match watch(&mut stop, &mut node).map_err(failed)? {
@@ -48,10 +48,13 @@ pub(crate) fn run() -> Result<ExitCode, Failure> {
             End::Asked(status) => return Ok(tell(&node, status)),
             End::ByItself(status) => status,
         };
+        if let Some(wanted) = node.restarts_after_errors() {
+            angel.restarts_after_errors = wanted;
+        }
         let is_again = match Ending::of(status) {
             Ending::Stopped | Ending::Refused => false,
             Ending::Again => true,
-            Ending::Error => node.restarts_after_errors(),
+            Ending::Error => angel.restarts_after_errors,
         };
         let code = tell(&node, status);
         if !is_again {
@@ -94,6 +97,8 @@ struct Angel {
     program: PathBuf,
     arguments: Vec<OsString>,
     backoff: Backoff,
+    /// StopOnError=0, as the last life that had read its configuration said.
+    restarts_after_errors: bool,
 }
 
 impl Angel {

@@ -80,7 +80,7 @@ pub(crate) fn write(
 #[derive(Debug)]
 pub(crate) struct Telling {
     told: Receiver<()>,
-    stops_on_error: bool,
+    stops_on_error: Option<bool>,
 }
 
 impl Telling {
@@ -90,8 +90,8 @@ impl Telling {
         let _ = self.told.recv_timeout(TELLING_MAX);
     }
 
-    /// Whether the node stays away if it has ended by an error: StopOnError, or it had not read its configuration yet.
-    pub(crate) fn stops_on_error(&self) -> bool {
+    /// Whether the node stays away if it has ended by an error (StopOnError); `None`: it had not read its configuration yet.
+    pub(crate) fn stops_on_error(&self) -> Option<bool> {
         self.stops_on_error
     }
 }
@@ -109,11 +109,11 @@ impl Obituary {
     pub(crate) fn publish(self) -> Telling {
         let (told, telling) = mpsc::channel();
         let mut text = String::new();
-        let mut stops_on_error = true;
+        let mut stops_on_error = None;
         if self.reader.take(SIZE_MAX).read_to_string(&mut text).is_ok()
             && let Some(will) = parse(&text)
         {
-            stops_on_error = will.stops_on_error;
+            stops_on_error = Some(will.stops_on_error);
             tell(&will.notice, will.peers, &told);
         }
         Telling { told: telling, stops_on_error }
@@ -181,7 +181,7 @@ mod tests {
         write(end.number(), ("c", NodeId(3), 77), true, &[peer(gone), peer(port)]);
         drop(end);
         let telling = obituary.publish();
-        assert!(telling.stops_on_error());
+        assert_eq!(telling.stops_on_error(), Some(true));
         telling.wait();
         listener.set_nonblocking(true).unwrap();
         let (mut stream, _) = listener.accept().unwrap();

@@ -25,7 +25,7 @@ pub(crate) struct NodeProcess {
     /// Whom to tell when it has ended.
     obituary: Option<Obituary>,
     telling: Option<Telling>,
-    restarts_after_errors: bool,
+    restarts_after_errors: Option<bool>,
     status: Option<ExitStatus>,
 }
 
@@ -40,7 +40,7 @@ impl NodeProcess {
         drop(node_end);
         match pidfd_open(Pid::from_child(&child), PidfdFlags::empty()) {
             Ok(end) => {
-                let (obituary, restarts_after_errors) = (Some(obituary), false);
+                let (obituary, restarts_after_errors) = (Some(obituary), None);
                 Ok(Self { child, end, obituary, telling: None, restarts_after_errors, status: None })
             }
             Err(error) => {
@@ -61,7 +61,7 @@ impl NodeProcess {
             && let Some(obituary) = self.obituary.take()
         {
             let telling = obituary.publish();
-            self.restarts_after_errors = !telling.stops_on_error();
+            self.restarts_after_errors = telling.stops_on_error().map(|stops| !stops);
             self.telling = Some(telling);
         }
     }
@@ -78,8 +78,8 @@ impl NodeProcess {
         self.status
     }
 
-    /// Whether its configuration, which it had read before it ended, wants it to be started again after an error (StopOnError=0).
-    pub(crate) fn restarts_after_errors(&self) -> bool {
+    /// Whether its configuration wants it to be started again after an error (StopOnError=0), if it had read that before it ended.
+    pub(crate) fn restarts_after_errors(&self) -> Option<bool> {
         self.restarts_after_errors
     }
 
