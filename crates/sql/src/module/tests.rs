@@ -2,6 +2,7 @@
 #![expect(clippy::wildcard_enum_match_arm, reason = "an answer of another kind fails the test")]
 
 mod ddl;
+mod handover;
 mod harness;
 
 use harness::{Harness, LDM, column_table};

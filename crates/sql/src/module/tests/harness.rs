@@ -22,11 +22,13 @@ use stdx::{Duration, Instant, Now, WallTime};
 use types::{
     Collation, ColumnDefinition, ColumnFlags, ColumnIndex, Database, DefaultValue, Epoch, Incarnation,
     IndexDefinition, IndexId, IndexKind, IndexState, IntegerWidth, KeyPart, NodeId, Schema, SchemaVersion,
-    SqlType, TableDefinition, TableId, TableKind, Value, ValueRef,
+    SqlType, TableDefinition, TableId, TableKind, Value, ValueRef, ViewNumber,
 };
 
 /// Who holds the partition.
 pub(super) const LDM: Address = Address::new(NodeId(2), ModuleKind::Ldm, 0);
+/// Who has a replica (`Harness::with_backup`).
+pub(super) const BACKUP: Address = Address::new(NodeId(3), ModuleKind::Ldm, 0);
 /// The module under test.
 const SQL: Address = Address::new(NodeId(4), ModuleKind::Sql, 0);
 
@@ -85,7 +87,7 @@ fn schema() -> Schema {
     schema
 }
 
-fn view() -> View {
+fn view(data_nodes: &[u16]) -> View {
     let node = |node, role| NodeInfo {
         node: NodeId(node),
         incarnation: Incarnation(1),
@@ -96,7 +98,16 @@ fn view() -> View {
         query_count: 0,
         sql_count: 1,
     };
-    View::first(GroupId(1), vec![node(2, NodeRole::Data), node(4, NodeRole::Sql)], 1, 1)
+    let data = data_nodes.iter().map(|id| node(*id, NodeRole::Data));
+    View::first(GroupId(1), data.chain([node(4, NodeRole::Sql)]).collect(), data_nodes.len(), 1)
+}
+
+/// The next view: one node is the primary of everything.
+fn led_by(view: &View, node: NodeId) -> View {
+    let mut view = view.clone();
+    view.number = ViewNumber(view.number.0 + 1);
+    view.partitions.iter_mut().for_each(|place| place.primary = node);
+    view
 }
 
 impl Harness {
@@ -105,11 +116,20 @@ impl Harness {
     }
 
     pub(super) fn with_config(change: impl FnOnce(&mut SqlConfig)) -> Self {
+        Self::with_view(change, view(&[2]))
+    }
+
+    /// Node 3 has a replica of everything, too, and leads nothing.
+    pub(super) fn with_backup() -> Self {
+        Self::with_view(|_| {}, led_by(&view(&[2, 3]), LDM.node))
+    }
+
+    fn with_view(change: impl FnOnce(&mut SqlConfig), view: View) -> Self {
         let mut config = SqlConfig::new(NodeId(4), 0);
         change(&mut config);
         let module = SqlModule::new(config, MemoryManager::new(MemoryConfig::with_data_memory(64 << 20)));
         let map = NodeMap::empty(NodeId(4), Arc::new(Schema::empty(SchemaVersion(0))));
-        let map = Arc::new(map.with(Incarnation(1), Arc::new(view()), Arc::new(schema()), &[], &[]));
+        let map = Arc::new(map.with(Incarnation(1), Arc::new(view), Arc::new(schema()), &[], &[]));
         let mut harness = Self {
             module,
             outputs: Outputs::default(),
@@ -290,6 +310,12 @@ impl Harness {
         self.handle(Input::Signal(Envelope::unstamped(from, SQL, signal)));
     }
 
+    /// The same, said in a view.
+    pub(super) fn signal_in(&mut self, view: u64, from: Address, signal: Signal) {
+        let envelope = Envelope { view: ViewNumber(view), ..Envelope::unstamped(from, SQL, signal) };
+        self.handle(Input::Signal(envelope));
+    }
+
     /// A write that carried its commit is done.
     pub(super) fn written(
         &mut self,
@@ -381,6 +407,15 @@ impl Harness {
         let mut map = map.with(Incarnation(1), Arc::clone(&map.view), Arc::clone(&map.schema), &[], lost);
         map.given_up = given_up.to_vec();
         self.map = Arc::new(map);
+        let shared = Shared::Map(Arc::clone(&self.map));
+        self.handle(Input::Shared { from: Address::main(NodeId(4)), shared });
+    }
+
+    /// The next view: another node is the primary of everything, and has what was open.
+    pub(super) fn hand_over_to(&mut self, node: NodeId) {
+        let map = &self.map;
+        let view = Arc::new(led_by(&map.view, node));
+        self.map = Arc::new(map.with(Incarnation(1), view, Arc::clone(&map.schema), &[], &map.lost));
         let shared = Shared::Map(Arc::clone(&self.map));
         self.handle(Input::Shared { from: Address::main(NodeId(4)), shared });
     }
