@@ -7,7 +7,7 @@ use super::nodes::{
     tc, write_done,
 };
 use memory::Urgency;
-use protocol::program::{LockMode, LockWait, Refusal};
+use protocol::program::{LockMode, LockWait, Refusal, WriteOperation};
 use protocol::signal::{
     CoordinateRequest, HandOver, HandedOperation, HandedTransaction, HandedWait, Participant, Replicate,
     ReplicatedWrite, RequestId, ReturnedRequest, WriteRequest,
@@ -565,6 +565,20 @@ fn a_transaction_that_is_sealed_and_open_is_sealed() {
     let piece = HandOver { places: vec![place], transactions: vec![open], ..piece(all.partition) };
     all.hand_over_instead(piece);
     all.assert_committed(&[row], &[row]);
+    all.assert_idle();
+}
+
+#[test]
+fn rows_of_a_handed_wait_are_rows() {
+    let mut all = Nodes::new(2);
+    let [row, other] = all.row_ids();
+    let operation = WriteOperation::Put { key: all.key(row), row: all.row(other, 10) };
+    let request = WriteRequest { operations: vec![operation], ..all.write(3, &[]) };
+    let (results, raised) = (Vec::new(), None);
+    let wait = HandedWait::Write { from: SESSION, request: Box::new(request), results, raised };
+    let piece = HandOver { waits: vec![wait], ..piece(all.partition) };
+    let heard = all.hand_over_instead(piece);
+    assert!(is_refused(&heard, 3), "{heard:?}");
     all.assert_idle();
 }
 
