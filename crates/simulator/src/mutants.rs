@@ -113,7 +113,6 @@ pub const KNOWN: &[(&str, WorldKind, u64)] = &[
     ("CopyOvertakesWrite", WorldKind::Small("rejoin"), STATES),
     ("CopyWithoutTombstones", WorldKind::Small("rejoin"), STATES),
     ("StampsNotJoined", WorldKind::Cluster, 4),
-    ("LockUnleased", WorldKind::Outage, 78),
     ("NotFenced", WorldKind::Walk, 3),
     ("ForgottenAfterOne", WorldKind::Walk, 18),
     ("PreparedStaysStaged", WorldKind::Walk, 3),
@@ -162,6 +161,7 @@ pub const UNCAUGHT: &[&str] = &[
     "GivenUpCountsAsRecorded",
     "LostSessionConfirms",
     "DropToldEarly",
+    "LockUnleased",
     "SessionsNotTold",
     "LostOperationsUnnoticed",
 ];

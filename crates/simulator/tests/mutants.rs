@@ -2,10 +2,10 @@
 //! this, `cargo xtask simulate --mutants` is the campaign.
 #![cfg(feature = "mutants")]
 
+use membership::mutants::{Mutant, activate};
 use simulator::mutants::{Bug, KNOWN, UNCAUGHT};
 use simulator::{Scenario, run};
 use std::collections::BTreeSet;
-use transaction::mutants::{Mutant, activate};
 
 /// Seeds in which a bug is looked for whose known seed catches it no more.
 const SEEDS: u64 = 500;
@@ -40,10 +40,10 @@ fn every_bug_is_caught() {
     assert!(survivors.is_empty(), "not caught: {survivors:?}");
 }
 
-/// Stale locking reads are what gives it away, and nothing else.
+/// Stale reads are what gives it away, and nothing else.
 #[test]
-fn a_primary_without_its_lease_is_caught_by_what_it_answers() {
-    activate(Some(Mutant::LockUnleased));
+fn a_node_without_its_lease_is_caught_by_what_it_answers() {
+    activate(Some(Mutant::ReadsWithoutGrants));
     let failures = (0..SEEDS).filter_map(Scenario::paused).filter_map(|scenario| run(&scenario, 0).failure);
     let caught = failures.into_iter().find(|failure| failure.starts_with("register"));
     activate(None);
