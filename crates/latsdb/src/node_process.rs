@@ -228,6 +228,7 @@ fn settings(config: &ClusterConfig, text: String, me: &NodeConfig) -> NodeSettin
         transaction_inactive_timeout: me.transaction_inactive_timeout,
         marker_time: node::MARKER_TIME,
         heartbeat_interval: config.heartbeat_interval,
+        answer_timeout: config.answer_timeout,
         control_log: Vec::new(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
     }

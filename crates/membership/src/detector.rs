@@ -314,6 +314,12 @@ impl Detector {
         Self::is_member(&self.view, node) && self.suspects(now, node)
     }
 
+    /// Whether this node has run well for a while, so that it may blame others.
+    #[must_use]
+    pub fn is_certain(&self, now: Instant) -> bool {
+        now >= self.blames_from && now.since(self.beat_at) < self.config.silence_max() / 2
+    }
+
     fn is_in_sync(&self, node: NodeId) -> bool {
         self.view.groups.iter().any(|group| group.in_sync.contains(&node))
     }

@@ -28,6 +28,7 @@ pub mod control_log;
 pub mod control_state;
 pub mod cover;
 pub mod detector;
+mod laggards;
 pub mod log_file;
 pub mod mutants;
 pub mod succession;
@@ -35,6 +36,7 @@ pub mod succession;
 use control_log::{ControlConfig, ControlLog, ControlOutputs, Decided};
 use control_state::{ClusterSettings, ControlState, VoterInfo};
 use detector::{Detector, DetectorConfig, DetectorOutputs};
+use laggards::Laggards;
 use mutants::Mutant;
 use protocol::control::{Command, ControlMessage, GroupId, VoterPlace};
 use protocol::heartbeat::Heartbeat;
@@ -186,6 +188,8 @@ pub struct Membership {
     leave_at: Option<Instant>,
     /// When primaries are spread over all members, if this node leads the control log.
     spread_at: Option<Instant>,
+    /// Members that live and answer late.
+    laggards: Laggards,
     /// The newest view is not handed to `main` yet.
     is_install_due: bool,
     /// For the log of the node: how long the next view takes.
@@ -219,6 +223,7 @@ impl Membership {
             leaving: None,
             leave_at: None,
             spread_at: None,
+            laggards: Laggards::default(),
             is_install_due: false,
             want: Want::default(),
             is_ending: false,
@@ -252,6 +257,7 @@ impl Membership {
             ("CONTROL_MESSAGES_REFUSED", self.log.as_ref().map_or(0, ControlLog::refused)),
             ("HEARTBEATS_REFUSED", self.heartbeats_refused),
             ("VIEWS_REFUSED", self.views_refused),
+            ("LAGGARDS_TO_LEAVE", self.laggards.asked_count),
         ]
     }
 
@@ -394,6 +400,12 @@ impl Membership {
                 self.leaving = Some(step);
                 self.ask_to_leave(now, outputs);
             }
+            Signal::ReplicaLags { node, milliseconds } if from == self.config.node => {
+                self.on_laggard(now, node, milliseconds, outputs);
+            }
+            Signal::ReplicaLags { node, milliseconds } => {
+                self.on_laggard_elsewhere(now, from, node, milliseconds, outputs);
+            }
             _ => {}
         }
     }
@@ -408,6 +420,7 @@ impl Membership {
                 let reason = format!("node {} may not join: {reason}", self.config.node);
                 self.end(EXIT_REFUSED, (Severity::Error, &reason), outputs);
             }
+            ControlMessage::Propose { command, .. } if self.is_too_early(now, command) => {}
             _ => {
                 self.with_log(now, outputs, |log, todo| log.on_message(now.monotonic, from, message, todo));
                 let leads = self.log.as_ref().and_then(ControlLog::role).is_some_and(|(.., leads)| leads);
@@ -540,6 +553,64 @@ impl Membership {
         }
     }
 
+    // ---- members that answer late -----------------------------------------------------------------------------------------------------
+
+    /// An ldm of this node reports that a member owes it an answer for long.
+    fn on_laggard<S>(&mut self, now: Now, node: NodeId, milliseconds: u32, outputs: &mut Outputs<S>) {
+        if node == self.config.node || !self.view.is_counted(node) || !self.is_in_view() {
+            return;
+        }
+        let trusts = |detector: &Detector| {
+            detector.is_certain(now.monotonic) && !detector.suspects(now.monotonic, node)
+        };
+        if !self.detector.as_ref().is_some_and(trusts) || !self.hears_majority(now) {
+            return self.laggards.on_doubt(node);
+        }
+        if !self.laggards.on_report(now.monotonic, &self.view, node) {
+            return;
+        }
+        let Some(next) = succession::without(&self.view, &[node]) else { return };
+        if self.laggards.on_asked(now.monotonic, node) {
+            self.laggards.asked_count += 1;
+            let text = format!(
+                "asks for a view without node {node}: it owes answers for {milliseconds} ms, though its heartbeats come, and commits wait for it"
+            );
+            outputs.event(Severity::Warning, text);
+        }
+        self.want.begin(now.monotonic);
+        for other in self.up.clone() {
+            let told = Signal::ReplicaLags { node, milliseconds };
+            outputs.send(self.me(), Address::membership(other), told);
+        }
+        self.propose(now, next, outputs);
+    }
+
+    /// Another node asks for a view without a member: the log of the management node, and of that member, should say why.
+    fn on_laggard_elsewhere<S>(
+        &mut self,
+        now: Now,
+        from: NodeId,
+        node: NodeId,
+        milliseconds: u32,
+        outputs: &mut Outputs<S>,
+    ) {
+        let is_concerned = node == self.config.node || self.config.join.role == NodeRole::Management;
+        if self.laggards.on_asked(now.monotonic, node) && is_concerned {
+            let text = format!(
+                "node {from} asks for a view without node {node}, which owes it answers for {milliseconds} ms, though its heartbeats come"
+            );
+            outputs.event(Severity::Warning, text);
+        }
+    }
+
+    /// Whether this is the wish of a node to be copied to that had to leave, and is to wait a little longer. (Only who leads needs to refuse it.)
+    fn is_too_early(&self, now: Now, command: &Command) -> bool {
+        let Command::ChangeView { next } = command else { return false };
+        let mut joining = next.groups.iter().flat_map(|group| &group.joining);
+        let is_new = |node: &NodeId| !self.view.is_counted(*node);
+        joining.any(|node| is_new(node) && self.laggards.is_on_probation(now.monotonic, *node))
+    }
+
     // ---- views --------------------------------------------------------------------------------------------------------------------
 
     /// Tells another node the newest view. SQL nodes do not: they live on while a cluster is founded anew. Nor does who was not let in yet: what its disk
@@ -561,6 +632,7 @@ impl Membership {
             self.views_refused += 1;
             return;
         }
+        self.laggards.on_view(now.monotonic, &self.view, &view);
         self.view = view;
         self.spread_at = Some(now.monotonic + SPREAD_PAUSE);
         self.enter_view(now, outputs);

@@ -49,6 +49,10 @@ pub enum Mutant {
     LaggardsAreGranted,
     /// Nobody asks those that join whether it may read.
     JoinersLetRead,
+    /// A member that answers nothing, though it lives, is not made to leave.
+    LaggardsStay,
+    /// Several members may leave for late answers at the same time.
+    LaggardsAtOnce,
     /// A join takes the place of any other life, however late it comes.
     JoinReplacesAnything,
     /// The first view does not wait for all voters.
@@ -67,7 +71,7 @@ pub const OF_DETECTOR: [Mutant; 7] = [
 ];
 
 /// Those of what binds both together, for clusters of nodes.
-pub const OF_MEMBERSHIP: [Mutant; 9] = [
+pub const OF_MEMBERSHIP: [Mutant; 11] = [
     Mutant::WritableAtOnce,
     Mutant::LeftOutStays,
     Mutant::SyncWithoutCopy,
@@ -77,6 +81,8 @@ pub const OF_MEMBERSHIP: [Mutant; 9] = [
     Mutant::FirstGrantForgotten,
     Mutant::LaggardsAreGranted,
     Mutant::JoinersLetRead,
+    Mutant::LaggardsStay,
+    Mutant::LaggardsAtOnce,
 ];
 
 /// Those of the control log.

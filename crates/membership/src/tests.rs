@@ -217,3 +217,65 @@ fn nodes_without_a_copy_of_the_log_hear_who_votes() {
     assert_eq!(voting, [DATA, OTHER, MANAGEMENT]);
     assert_eq!(world.node(SQL).block.voters, (applied, voters));
 }
+
+/// An ldm of the data node reports the other one four times in a second; when that one has to leave for it, in milliseconds.
+fn report(world: &mut World, milliseconds: u64) -> Option<u64> {
+    (0..milliseconds).step_by(250).find(|_| {
+        let from = Address::new(DATA, protocol::ModuleKind::Ldm, 0);
+        let signal = Signal::ReplicaLags { node: OTHER, milliseconds: 3_000 };
+        let envelope = Envelope::unstamped(from, Address::membership(DATA), signal);
+        world.input(DATA, |block, now, outputs| block.on_signal(now, envelope, outputs));
+        world.run(250);
+        world.node(OTHER).exit.is_some()
+    })
+}
+
+#[test]
+fn who_answers_late_has_to_leave_and_waits_for_its_return() {
+    let mut world = founded(1);
+    world.run(12_000);
+    let when = report(&mut world, 5_000);
+    assert!(when.is_some_and(|when| (1_000..1_500).contains(&when)), "{when:?}");
+    assert_eq!(world.node(OTHER).exit, Some(EXIT_LEFT_OUT));
+    assert_eq!(world.count("LAGGARDS_TO_LEAVE"), 1);
+    for node in [DATA, MANAGEMENT, OTHER] {
+        let is_told = |event: &&String| event.contains("asks for a view without node 2");
+        assert_eq!(world.node(node).events.iter().filter(is_told).count(), 1, "node {node}");
+    }
+    // It starts again at once, with its disk.
+    let disk = world.node(OTHER).disk.clone();
+    let block = Membership::new(config(OTHER, 888, &disk), Arc::default());
+    *world.node(OTHER) = Node { block, disk, events: Vec::new(), exit: None };
+    world.input(OTHER, |block, now, outputs| block.on_start(now, &[3; 32], outputs));
+    for (node, _) in MEMBERS.into_iter().filter(|(node, _)| *node != OTHER) {
+        world.input(node, |block, now, outputs| block.on_link_down(now, OTHER, outputs));
+        world.input(node, |block, now, outputs| block.on_link_up(now, OTHER, outputs));
+    }
+    world.link(OTHER);
+    world.run(8_000);
+    assert!(world.node(OTHER).block.incarnation.is_some() && world.node(OTHER).exit.is_none());
+    assert!(!world.node(DATA).block.view.is_counted(OTHER), "it is on probation");
+    world.run(4_000);
+    assert!(world.node(DATA).block.view.is_counted(OTHER), "it joins");
+}
+
+#[test]
+fn nobody_leaves_for_being_late_soon_after_the_start_or_the_last_of_a_group() {
+    let mut world = founded(1);
+    assert_eq!(report(&mut world, 7_000), None);
+    world.run(20_000);
+    assert!(report(&mut world, 5_000).is_some());
+    // The last one stays, whatever is reported.
+    world.run(20_000);
+    for _ in 0..40 {
+        let from = Address::new(DATA, protocol::ModuleKind::Ldm, 0);
+        let signal = Signal::ReplicaLags { node: DATA, milliseconds: 3_000 };
+        for to in [DATA, MANAGEMENT] {
+            let envelope = Envelope::unstamped(from, Address::membership(to), signal.clone());
+            world.input(to, |block, now, outputs| block.on_signal(now, envelope, outputs));
+        }
+        world.run(250);
+    }
+    assert_eq!(world.node(DATA).exit, None);
+    assert!(world.node(DATA).block.view.is_counted(DATA));
+}

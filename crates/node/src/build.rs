@@ -56,6 +56,8 @@ pub struct NodeSettings {
     pub marker_time: Duration,
     /// HeartbeatIntervalDbDb.
     pub heartbeat_interval: Duration,
+    /// ReplicaAnswerTimeout; zero: nobody is made to leave for late answers.
+    pub answer_timeout: Duration,
     /// What the file of the node's control log holds; empty without one.
     pub control_log: Vec<u8>,
     /// The version, for people.
@@ -112,7 +114,8 @@ pub fn build(
             }
             ModuleKind::Ldm => {
                 let (map, memory) = (Arc::clone(&empty), Arc::clone(memory));
-                NodeModule::ldm(*address, Ldm::new(*address, map, memory, settings.marker_time))
+                let ldm = Ldm::new(*address, map, memory, settings.marker_time);
+                NodeModule::ldm(*address, ldm.with_answer_timeout(settings.answer_timeout))
             }
             ModuleKind::Query => NodeModule::query(*address, Query::new(*address, Arc::clone(&empty))),
             ModuleKind::Main | ModuleKind::Membership => {

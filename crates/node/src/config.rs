@@ -78,6 +78,8 @@ pub struct ClusterConfig {
     pub time_between_epochs: Duration,
     /// `HeartbeatIntervalDbDb`.
     pub heartbeat_interval: Duration,
+    /// `ReplicaAnswerTimeout`; zero: no node has to leave for late answers.
+    pub answer_timeout: Duration,
     /// All nodes by id.
     pub nodes: Vec<NodeConfig>,
     /// What is accepted and does nothing, one line each, for the log.
@@ -448,6 +450,7 @@ impl Reader {
         let partitions_per_node = narrow(self.shared("PartitionsPerNode", nodes));
         let time_between_epochs = Duration::from_millis(self.shared("TimeBetweenEpochs", nodes));
         let heartbeat_interval = Duration::from_millis(self.shared("HeartbeatIntervalDbDb", nodes));
+        let answer_timeout = Duration::from_millis(self.shared("ReplicaAnswerTimeout", nodes));
         let data_count = nodes.iter().filter(|(_, values)| values.role == NodeRole::Data).count();
         if replicas == 0 || !data_count.is_multiple_of(replicas) {
             let set = nodes.iter().find_map(|(_, values)| values.own.get("NoOfReplicas"));
@@ -469,6 +472,7 @@ impl Reader {
             partitions_per_node,
             time_between_epochs,
             heartbeat_interval,
+            answer_timeout,
             nodes,
             warnings,
         })

@@ -425,6 +425,7 @@ fn fence_of(signal: &Signal) -> Fence {
         | Signal::InfoRequest { .. }
         | Signal::InfoDone { .. }
         | Signal::RestartProgress { .. }
+        | Signal::ReplicaLags { .. }
         | Signal::Voters { .. }
         | Signal::StopNode { .. }
         | Signal::StandDown
@@ -473,6 +474,8 @@ fn fence_of(signal: &Signal) -> Fence {
         | Signal::CopyPiece(_)
         | Signal::CopyApplied { .. }
         | Signal::PartitionCopied { .. }
+        | Signal::LagProbe { .. }
+        | Signal::LagProbed { .. }
         | Signal::Gather(_)
         | Signal::HandOver(_)
         | Signal::Taken { .. }

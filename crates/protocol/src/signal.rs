@@ -1032,6 +1032,24 @@ pub enum Signal {
         /// By voter id.
         voters: Vec<VoterPlace>,
     },
+    /// ldm -> ldm of the same partitions: answer at once. How late the answer is tells how late all answers of that module are.
+    LagProbe {
+        /// Counted by the sender.
+        probe: u64,
+    },
+    /// Back.
+    LagProbed {
+        /// From the probe.
+        probe: u64,
+    },
+    /// ldm -> membership of its node: a replica owes an answer for so long. membership -> membership of other nodes: therefore a view without that
+    /// node is asked for.
+    ReplicaLags {
+        /// The replica's node.
+        node: NodeId,
+        /// For how long at least.
+        milliseconds: u32,
+    },
 }
 
 impl Signal {

@@ -442,6 +442,9 @@ fn control() -> Vec<Signal> {
         Signal::Failed { request: REQUEST, error: SqlError::new(1213, "deadlock") },
         Signal::RestartProgress { copied: 3, partitions: 8 },
         Signal::Voters { applied: 7, voters: vec![VoterPlace { node: NodeId(65), votes: true }] },
+        Signal::LagProbe { probe: 300 },
+        Signal::LagProbed { probe: 300 },
+        Signal::ReplicaLags { node: NodeId(2), milliseconds: 3_000 },
     ];
     let tables = [
         InfoTable::Nodes,

@@ -90,8 +90,12 @@ impl Runtime {
             let name = runtime.process.threads[runtime.threads.len()].name.clone();
             match std::thread::Builder::new().name(name).spawn(body) {
                 Ok(thread) => runtime.threads.push(thread),
-                // Dropping the runtime ends the threads that run already.
-                Err(error) => return Err(StartError::System { what: "start a thread", error }),
+                // Dropping the runtime ends the threads that run already; they wait for no others.
+                Err(error) => {
+                    (runtime.threads.len()..runtime.process.threads.len())
+                        .for_each(|_| runtime.process.stop_thread());
+                    return Err(StartError::System { what: "start a thread", error });
+                }
             }
         }
         Ok(runtime)
@@ -174,6 +178,7 @@ const EXIT_CODE_PANIC: u8 = 101;
 impl Drop for EndTogether<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
+            self.0.stop_thread();
             self.0.exit(EXIT_CODE_PANIC);
         }
     }

@@ -363,6 +363,7 @@ impl<S: Send + 'static> Worker<S> {
         if self.supervisor.is_some() {
             self.say_farewell();
             self.process.close_all_links();
+            self.await_other_threads();
         } else {
             // Links stay open, though nobody reads them, until the farewell is said.
             self.process.stop_thread();

@@ -34,6 +34,8 @@ pub enum WorldKind {
     Isolated,
     /// Clusters without their management node for a while (`Scenario::outage`).
     Outage,
+    /// Clusters whose data nodes hang while their heartbeats go on (`Scenario::hung`).
+    Hung,
     /// Clusters of which a data node has little memory (`Scenario::cramped`).
     Cramped,
     /// Some schedules of a world of replicas that the seed draws (`exhaustive::walk_seed`).
@@ -127,6 +129,8 @@ pub const KNOWN: &[(&str, WorldKind, u64)] = &[
     ("HandedPlacesLost", WorldKind::Cluster, 4),
     ("HandedWaitsForgotten", WorldKind::Cluster, 2),
     ("OwedRepliesForgotten", WorldKind::Cluster, 4),
+    ("LaggardsStay", WorldKind::Hung, 0),
+    ("LaggardsAtOnce", WorldKind::Hung, 0),
 ];
 
 /// Bugs that the last campaign did not catch; `docs/verification.md` says how far it looked, and why.
@@ -188,7 +192,7 @@ impl Bug {
     /// The worlds in which its code runs; the smallest first.
     #[must_use]
     pub fn worlds(self) -> &'static [WorldKind] {
-        use membership::mutants::{OF_CONTROL_LOG, OF_DETECTOR};
+        use membership::mutants::{Mutant, OF_CONTROL_LOG, OF_DETECTOR};
         match self {
             Self::Membership(mutant) if OF_DETECTOR.contains(&mutant) => {
                 &[WorldKind::Detect, WorldKind::Small("lease"), WorldKind::Isolated, WorldKind::Cluster]
@@ -196,6 +200,7 @@ impl Bug {
             Self::Membership(mutant) if OF_CONTROL_LOG.contains(&mutant) => {
                 &[WorldKind::Control, WorldKind::Cluster]
             }
+            Self::Membership(Mutant::LaggardsStay | Mutant::LaggardsAtOnce) => &[WorldKind::Hung],
             Self::Membership(_) => &[WorldKind::Cluster, WorldKind::Isolated, WorldKind::Paused],
             Self::Transaction(_) => &[
                 WorldKind::Walk,
@@ -250,6 +255,7 @@ fn failure_of(world: WorldKind, seed: u64) -> Option<String> {
         WorldKind::Cluster => run(&Scenario::from_seed(seed), 0).failure,
         WorldKind::Paused => Scenario::paused(seed).and_then(|scenario| run(&scenario, 0).failure),
         WorldKind::Isolated => run(&Scenario::isolated(seed), 0).failure,
+        WorldKind::Hung => run(&Scenario::hung(seed), 0).failure,
         WorldKind::Outage => run(&Scenario::outage(seed), 0).failure,
         WorldKind::Cramped => run(&Scenario::cramped(seed), 0).failure,
         WorldKind::Struck => run(&Scenario::struck(seed), 0).failure,

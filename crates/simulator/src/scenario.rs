@@ -31,6 +31,10 @@ use types::NodeId;
 const START_MS: u64 = 20_000;
 /// Virtual milliseconds that a workload may take.
 const WORK_MS: u64 = 120_000;
+/// The same if nodes hang: for ten seconds after their start all are spared, then one leaves, and ten seconds later the next.
+const HUNG_WORK_MS: u64 = 45_000;
+/// Two nodes that hang do not leave within so many virtual nanoseconds: a pause of ten seconds, on clocks that differ.
+const LEAVE_PAUSE: u64 = 9_500_000_000;
 /// Memory of a data node that is small for what the clients do.
 const MEMORY_SMALL: u64 = 4 << 20;
 /// The first SQL node.
@@ -221,6 +225,10 @@ impl Scenario {
         if prng.chance(1, 3) {
             scenario.extras.numbers = 1 + prng.below(4);
         }
+        let mut prng = Prng::new(seed ^ 0x1a66_a4d0);
+        if replicas > 1 && prng.chance(1, 24) {
+            scenario.draw_hang(&mut prng);
+        }
         // Drawn apart, so that it does not change what else a seed means.
         let mut prng = Prng::new(seed ^ 0x00fa_0175);
         if prng.chance(1, 4) {
@@ -392,6 +400,30 @@ impl Scenario {
         scenario
     }
 
+    /// Data nodes hang for longer than anybody may wait for them: their heartbeats go on, and they answer nothing.
+    #[must_use]
+    pub fn hung(seed: u64) -> Self {
+        let mut scenario = Self::replicated(seed);
+        let mut prng = Prng::new(seed ^ 0x4a_46ed);
+        let (data_nodes, replicas) = (u64::from(scenario.shape.data_nodes), scenario.shape.replicas);
+        let first = prng.below(data_nodes);
+        // Never all replicas of a group, nor a majority of the voters' hosts.
+        let count = if replicas > 2 && prng.chance(1, 2) { 2 } else { 1 };
+        let at = 1 + prng.below(150);
+        for number in 0..count {
+            let node = NodeId(u16::try_from(1 + (first + number) % data_nodes).unwrap_or(1));
+            let wait = at + if prng.chance(1, 2) { 0 } else { prng.below(2_000) };
+            scenario.disruptions.push((wait, Disruption::Hang { node, time: 2 * HUNG_WORK_MS * 1_000_000 }));
+        }
+        scenario
+    }
+
+    /// How many virtual milliseconds clients may take.
+    fn work_ms(&self) -> u64 {
+        let is_long = |(_, disruption): &(u64, Disruption)| matches!(disruption, Disruption::Hang { time, .. } if *time > HUNG_WORK_MS * 1_000_000);
+        if self.disruptions.iter().any(is_long) { HUNG_WORK_MS } else { WORK_MS }
+    }
+
     /// One data node has little memory, the others have enough: it refuses, as a backup too.
     #[must_use]
     pub fn cramped(seed: u64) -> Self {
@@ -522,6 +554,15 @@ impl Scenario {
             self.disruptions.push((at, Disruption::Pause { node, time: pause * 1_000_000 }));
             at += pause + prng.below(1_000);
         }
+    }
+
+    /// A data node of which only `membership` runs for a while, often for longer than it may owe an answer. (On a machine its watchdog would end it a little
+    /// later.)
+    fn draw_hang(&mut self, prng: &mut Prng) {
+        let number = 1 + prng.below(u64::from(self.shape.data_nodes));
+        let node = NodeId(u16::try_from(number).unwrap_or(1));
+        let time = (500 + prng.below(20_000)) * 1_000_000;
+        self.disruptions.push((1 + prng.below(150), Disruption::Hang { node, time }));
     }
 
     fn add_extras(&mut self, prng: &mut Prng) {
@@ -714,7 +755,7 @@ fn drive(scenario: &Scenario, world: &mut World) -> Result<(), String> {
     }
     let dead = disturb(scenario, world, first);
     let is_done = |world: &mut World| world.clients()[first..].iter().all(Client::is_finished);
-    if !world.run_until(WORK_MS, is_done) {
+    if !world.run_until(scenario.work_ms(), is_done) {
         let stuck: Vec<usize> =
             (first..world.clients().len()).filter(|client| !world.clients()[*client].is_finished()).collect();
         let stuck: Vec<String> =
@@ -725,6 +766,7 @@ fn drive(scenario: &Scenario, world: &mut World) -> Result<(), String> {
     if scenario.is_planned {
         check_promises(world, first)?;
     }
+    check_leaves(world)?;
     // Then nothing goes wrong any more, everything is whole again, and who was left out has ended.
     world.disarm();
     if world.is_point_hit() {
@@ -874,6 +916,16 @@ fn check_scripts(world: &World) -> Result<(), String> {
         .chain(scripts::<Sleeper>(world).map(|script| &script.failure));
     match failures.flatten().next() {
         Some(failure) => Err(failure.clone()),
+        None => Ok(()),
+    }
+}
+
+/// Those that answer nothing leave one after the other, with time between for the others to catch up.
+fn check_leaves(world: &World) -> Result<(), String> {
+    let mut left = world.left_while_hung();
+    left.sort_unstable();
+    match left.windows(2).find(|pair| pair[1] - pair[0] < LEAVE_PAUSE) {
+        Some(pair) => Err(format!("two nodes that hung had to leave within {} ns", pair[1] - pair[0])),
         None => Ok(()),
     }
 }

@@ -49,6 +49,9 @@ pub const MANAGEMENT: NodeId = NodeId(65);
 /// How long what became of a commit is kept for a session that has not confirmed that it knows.
 pub const MARKER_TIME: Duration = Duration::from_secs(20);
 
+/// ReplicaAnswerTimeout: the default.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(3);
+
 /// What a cluster looks like.
 #[derive(Clone, Debug)]
 pub struct Shape {
@@ -406,6 +409,7 @@ impl World {
             lock_wait_timeout_max: None,
             transaction_inactive_timeout: None,
             heartbeat_interval: DetectorConfig::DEFAULT.interval,
+            answer_timeout: ANSWER_TIMEOUT,
             control_log: self.log_files.get(&node).cloned().unwrap_or_default(),
             version: "simulated".to_owned(),
         };
@@ -458,13 +462,13 @@ impl World {
     }
 
     fn runnable(&self) -> Vec<Address> {
-        let awake = self.nodes.iter().filter(|(node, _)| self.faults.pause_of(**node) <= self.now);
-        let slots = awake.flat_map(|(_, node)| {
+        let slots = self.nodes.values().flat_map(|node| {
             let now = node.clock.at(self.now);
             let has_work = move |slot: &Slot| {
                 !slot.queue.is_empty() || slot.module.deadline().is_some_and(|at| at <= now)
             };
-            node.slots.iter().filter(move |(_, slot)| has_work(slot))
+            let is_awake = |module: &Address| self.faults.pause_of(*module) <= self.now;
+            node.slots.iter().filter(move |(address, slot)| has_work(slot) && is_awake(address))
         });
         slots.map(|(address, _)| *address).collect()
     }
@@ -472,15 +476,15 @@ impl World {
     /// Nobody has work: time goes on to whatever comes next.
     fn jump(&mut self) -> bool {
         let delivery = self.deliveries.peek().map(|Reverse(timed)| timed.at);
-        // A process that stands still has whatever it has to do to do when it goes on.
-        let next = |id: &NodeId, clock: Clock, slot: &Slot| {
+        // What stands still has whatever it has to do to do when it goes on.
+        let next = |id: &Address, clock: Clock, slot: &Slot| {
             let due = if slot.queue.is_empty() { clock.shows(slot.module.deadline()?) } else { self.now };
             Some(due.max(self.faults.pause_of(*id)))
         };
         let slots = self
             .nodes
-            .iter()
-            .flat_map(|(id, node)| node.slots.values().map(move |slot| (id, node.clock, slot)));
+            .values()
+            .flat_map(|node| node.slots.iter().map(move |(id, slot)| (id, node.clock, slot)));
         let deadline = slots.filter_map(|(id, clock, slot)| next(id, clock, slot)).min();
         let Some(next) = [delivery, deadline].into_iter().flatten().min() else { return false };
         self.now = self.now.max(next);
@@ -542,6 +546,7 @@ impl World {
             if let Signal::EpochClosed { epoch } = envelope.signal {
                 self.check_closed(envelope.view, epoch);
             }
+            self.check_laggard(&envelope);
             self.send(envelope);
         }
         self.end_doomed();
@@ -565,6 +570,9 @@ impl World {
                     }
                 }
                 RequestToRuntime::Exit(code) => {
+                    if code == EXIT_LEFT_OUT {
+                        self.note_left_out(address.node);
+                    }
                     self.crash(address.node);
                     if code == EXIT_LEFT_OUT {
                         // Its angel starts it again.

@@ -37,3 +37,15 @@ fn paused_primaries_answer_nothing() {
         assert_eq!(outcome.failure, None, "seed {}\n{}", scenario.seed, outcome.tail);
     }
 }
+
+/// A data node hangs while its heartbeats go on: it has to leave, and all clients go on within a bound.
+#[test]
+fn nodes_that_hang_have_to_leave() {
+    let mut left = 0;
+    for seed in 0..12 {
+        let outcome = run(&Scenario::hung(seed), 400);
+        assert_eq!(outcome.failure, None, "seed {seed}\n{}", outcome.tail);
+        left += outcome.injected.get("left out").copied().unwrap_or(0);
+    }
+    assert!(left >= 10, "{left} left");
+}

@@ -17,8 +17,7 @@
 //! `writes` stages, `undo` takes it back, `reads` reads, `commit` is the primary's side of both commits, `backup` the other side, `deadlock` finds cycles, `schema`
 //! makes and drops fragments, `reclaim` frees what nobody needs any more, `inspect` answers ndbinfo and the replica check, `digest` tells checkers apart what they
 //! have seen; `takeover` carries what a view left undecided into the next, `handover` what it left open to a new primary, `copy` brings rows to members that
-//! join, and `question` answers sessions whose commit's answer is
-//! lost.
+//! join, `question` answers sessions whose commit's answer is lost, and `lag` looks how late other replicas' answers are.
 
 mod backup;
 mod commit;
@@ -27,6 +26,7 @@ mod deadlock;
 mod digest;
 mod handover;
 mod inspect;
+mod lag;
 mod lease;
 mod markers;
 mod question;
@@ -44,6 +44,7 @@ use backup::{Ahead, Applied};
 use commit::{Mark, PendingCommit, Publish, Reply, Ship, ShipWindow};
 use copy::{Copy, CopyIn, CopyOut, Copying};
 use handover::{HandOut, StandingDown};
+use lag::Lag;
 use markers::{Marker, Markers, Sweep};
 use memory::{Ledger, MemoryManager, Region};
 use protocol::program::{OperationResult, Refusal, TableRef};
@@ -207,6 +208,8 @@ enum Job {
     Visit(Visits),
     /// Drop what became of old transactions.
     Sweep(Sweep),
+    /// Look at what other replicas owe; it was due at this moment.
+    Look(Instant),
 }
 
 /// A transaction in a partition.
@@ -259,6 +262,7 @@ pub struct Ldm {
     shipping: FixedMap<Place, Ship>,
     ship_window: ShipWindow,
     reclaim: Reclaim,
+    lag: Lag,
     jobs: FixedMap<u64, Job>,
     copying: Copying,
     /// Transactions of nodes without partitions that were open here when their node was lost the last time.
@@ -320,6 +324,7 @@ impl Ldm {
             shipping: FixedMap::default(),
             ship_window: ShipWindow::default(),
             reclaim: Reclaim::default(),
+            lag: Lag::default(),
             jobs: FixedMap::default(),
             copying: Copying::default(),
             void: BTreeMap::new(),
@@ -355,7 +360,7 @@ impl Ldm {
     /// When a lock wait ends or is probed again, or memory and markers are looked after.
     #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
-        let others = [self.reclaim.deadline(), self.outcomes.deadline()];
+        let others = [self.reclaim.deadline(), self.outcomes.deadline(), self.lag_deadline()];
         self.alarms.next().into_iter().chain(others.into_iter().flatten()).min()
     }
 
@@ -378,8 +383,10 @@ impl Ldm {
         self.resume_waits(now, outputs);
         self.on_visits_due(now, outputs);
         self.turn_markers(now, outputs);
+        self.on_look_due(now, outputs);
         self.serve(now, outputs);
         self.plan_visits(now);
+        self.watch_lag(now);
     }
 
     /// Handles a signal.
@@ -407,6 +414,7 @@ impl Ldm {
         if self.standing_down.is_some() {
             self.stand_down(outputs);
         }
+        self.watch_lag(now);
     }
 
     /// What was held back goes on, as much as the slice allows.
@@ -501,6 +509,8 @@ impl Ldm {
             Signal::CopyPiece(piece) => self.on_copy_piece(from, *piece, outputs),
             Signal::CopyApplied { partition } => self.on_copy_applied(from.node, partition, outputs),
             Signal::ViewSettled { view } => self.on_settled(view, outputs),
+            Signal::LagProbe { probe } => self.on_lag_probe(from, probe, outputs),
+            Signal::LagProbed { probe } => self.on_lag_probed(from, probe),
             Signal::ProbeWait(probe) => self.on_probe(probe, outputs),
             Signal::ProbeHit { initiator, wait, other } => {
                 self.on_probe_hit(initiator, WaitId(wait), other, outputs)
@@ -531,6 +541,7 @@ impl Ldm {
             Some(Job::Visit(visits)) => self.visit(visits, budget, outputs),
             Some(Job::Copy(copy)) => self.step_copy(now, copy, budget, outputs),
             Some(Job::Sweep(sweep)) => self.sweep(sweep, budget, outputs),
+            Some(Job::Look(due)) => self.look_for_lag(now, due, outputs),
             Some(Job::Backfill(backfill)) => self.step_backfill(*backfill, budget, outputs),
         }
     }

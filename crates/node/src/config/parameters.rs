@@ -287,6 +287,7 @@ pub static PARAMETERS: &[Parameter] = &[
     parameter("UseShm", Sections::DATA.and(Sections::MANAGEMENT).and(Sections::SQL), Kind::Flag, "1", Effect::Used, "Short ways (shared memory, Unix sockets) between nodes on one machine."),
     parameter("TimeBetweenEpochs", Sections::DATA, Kind::Milliseconds(1, 32000), "10", Effect::Used, "How often epochs close."),
     parameter("HeartbeatIntervalDbDb", Sections::DATA, Kind::Milliseconds(10, COUNT_MAX), "50", Effect::Used, "Time between heartbeats of data nodes."),
+    parameter("ReplicaAnswerTimeout", Sections::DATA, Kind::Milliseconds(0, COUNT_MAX), "3000", Effect::Used, "A replica that owes an answer for longer, and a second more, leaves though its heartbeats come, if its group keeps another; 0: never."),
     parameter("TransactionDeadlockDetectionTimeout", Sections::DATA.and(Sections::SQL), Kind::Milliseconds(0, COUNT_MAX), "0", Effect::Used, "Longest wait for a lock; 0: innodb_lock_wait_timeout of the session."),
     parameter("TransactionInactiveTimeout", Sections::DATA.and(Sections::SQL), Kind::Milliseconds(0, COUNT_MAX), "3600000", Effect::Used, "An open transaction without statements for so long is rolled back; 0: never."),
     parameter("max_connections", Sections::DATA.and(Sections::SQL), Kind::Count(1, 100000), "1000", Effect::Used, "Client connections of the node."),

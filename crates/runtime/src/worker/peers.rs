@@ -692,6 +692,21 @@ impl<S: Send + 'static> Worker<S> {
         self.flush_links();
     }
 
+    /// Nobody watches any more whether a thread hangs, which may be why this node ends: it would never be started again.
+    pub(super) fn await_other_threads(&self) {
+        let limit = self.process.limits.stuck_after;
+        let mut waited = stdx::Duration::ZERO;
+        while limit > stdx::Duration::ZERO && !self.process.are_others_stopped() {
+            stdx::require!(waited < limit, "a thread does not stop within {} ms", limit.as_millis());
+            #[expect(
+                clippy::disallowed_methods,
+                reason = "the last thread has nothing else to do, and nobody is left to wake it"
+            )]
+            std::thread::sleep(std::time::Duration::from_millis(1));
+            waited += stdx::Duration::from_millis(1);
+        }
+    }
+
     /// Anybody can connect, and a machine may be slow for long: such things are logged sparingly.
     pub(super) fn log_stranger(&mut self, message: String) {
         let now = self.now.monotonic;

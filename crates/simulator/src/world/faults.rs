@@ -9,7 +9,7 @@
 use super::{Delivery, Item, Link, World};
 use crate::timed::Timed;
 use protocol::signal::LeaveStep;
-use protocol::{Address, Envelope, NodeRole, Signal};
+use protocol::{Address, Envelope, ModuleKind, NodeRole, Signal};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use types::NodeId;
@@ -25,6 +25,13 @@ const RESET_SETTLED: u64 = 100_000_000;
 pub enum Disruption {
     /// A process stands still (SIGSTOP).
     Pause {
+        /// Of this node.
+        node: NodeId,
+        /// For so many nanoseconds.
+        time: u64,
+    },
+    /// All modules of a node but `membership` stand still: its heartbeats go on, and it answers nothing.
+    Hang {
         /// Of this node.
         node: NodeId,
         /// For so many nanoseconds.
@@ -65,6 +72,7 @@ impl Disruption {
     pub fn time(&self) -> u64 {
         match self {
             Self::Pause { time, .. }
+            | Self::Hang { time, .. }
             | Self::Cut { time, .. }
             | Self::Reset { time, .. }
             | Self::Bounce { time, .. } => *time,
@@ -80,6 +88,10 @@ type Cut = (u64, VecDeque<Box<Envelope>>);
 pub(super) struct Faults {
     /// Until when processes stand still.
     paused: BTreeMap<NodeId, u64>,
+    /// Until when everything of a process but `membership` does.
+    hung: BTreeMap<NodeId, u64>,
+    /// Processes that hung so, and when they had to leave for it.
+    pub(super) has_hung: BTreeMap<NodeId, Option<u64>>,
     /// By direction.
     cut: BTreeMap<(NodeId, NodeId), Cut>,
     /// (at, node): what `at` sends to `node` goes nowhere, because `at` knows that its link is down.
@@ -89,9 +101,11 @@ pub(super) struct Faults {
 }
 
 impl Faults {
-    /// Until when a node stands still; 0 if it does not.
-    pub(super) fn pause_of(&self, node: NodeId) -> u64 {
-        self.paused.get(&node).copied().unwrap_or(0)
+    /// Until when a module stands still; 0 if it does not.
+    pub(super) fn pause_of(&self, module: Address) -> u64 {
+        let until = |of: &BTreeMap<NodeId, u64>| of.get(&module.node).copied().unwrap_or(0);
+        let hang = if module.kind == ModuleKind::Membership { 0 } else { until(&self.hung) };
+        until(&self.paused).max(hang)
     }
 
     /// Keeps a signal that cannot arrive now; gives back one that can.
@@ -121,6 +135,7 @@ impl World {
         self.transcript.push(format!("{} {disruption:?}", self.now));
         self.count(match disruption {
             Disruption::Pause { .. } => "pause",
+            Disruption::Hang { .. } => "hang",
             Disruption::Cut { is_both_ways: true, .. } => "cut",
             Disruption::Cut { is_both_ways: false, .. } => "one-way cut",
             Disruption::Bounce { .. } => "bounce",
@@ -130,6 +145,12 @@ impl World {
             Disruption::Pause { node, time } => {
                 let until = self.faults.paused.entry(node).or_default();
                 *until = (*until).max(self.now + time);
+            }
+            Disruption::Hang { node, time } => {
+                if self.is_alive(node) {
+                    self.faults.hung.insert(node, self.now + time);
+                    self.faults.has_hung.insert(node, None);
+                }
             }
             Disruption::Cut { from, to, is_both_ways, time } => {
                 self.cut_link(from, to, time);
@@ -155,6 +176,37 @@ impl World {
         if time > SILENCE_MAX {
             self.later(since + SILENCE_MAX, Delivery::Break { from, to, since });
         }
+    }
+
+    /// A process ends because a view leaves it out.
+    pub(super) fn note_left_out(&mut self, node: NodeId) {
+        if self.faults.hung.get(&node).is_some_and(|until| *until > self.now) {
+            self.faults.has_hung.insert(node, Some(self.now));
+        }
+    }
+
+    /// Nobody may ask for a view without a node because of its late answers that has never hung.
+    pub(super) fn check_laggard(&mut self, envelope: &Envelope) {
+        if let Signal::ReplicaLags { node, .. } = envelope.signal
+            && envelope.from.kind == ModuleKind::Membership
+        {
+            self.count("asked to leave for late answers");
+            if !self.faults.has_hung.contains_key(&node) {
+                let from = envelope.from;
+                self.suspicion.get_or_insert_with(|| format!("{from} blames node {node} for late answers"));
+            }
+        }
+    }
+
+    /// Whether a process hangs, or did so recently that a view without it may be on its way.
+    pub(super) fn has_hung_lately(&self, node: NodeId) -> bool {
+        self.faults.hung.get(&node).is_some_and(|until| until + RESET_SETTLED * 20 > self.now)
+    }
+
+    /// When nodes had to leave while they hung.
+    #[must_use]
+    pub fn left_while_hung(&self) -> Vec<u64> {
+        self.faults.has_hung.values().flatten().copied().collect()
     }
 
     /// The cut is over: what was kept arrives.
@@ -304,6 +356,7 @@ impl World {
             }
         }
         self.faults.paused.remove(&node);
+        self.faults.hung.remove(&node);
         let links: Vec<Link> = self.peers.keys().copied().filter(|link| link.module.node == node).collect();
         for link in links {
             if let Some((client, serial)) = self.peers.remove(&link) {

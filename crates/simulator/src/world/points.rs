@@ -154,7 +154,10 @@ impl World {
             return false;
         }
         let (data_nodes, replicas) = (self.shape.data_nodes, self.shape.replicas);
-        let stays = |other: NodeId| self.is_alive(other) && !self.stopping.contains(&other);
+        // Who hangs, or did a moment ago, may have to leave any moment.
+        let stays = |other: NodeId| {
+            self.is_alive(other) && !self.stopping.contains(&other) && !self.has_hung_lately(other)
+        };
         let dead = (1..=data_nodes).map(NodeId).filter(|other| !stays(*other) && *other != node).count();
         if dead >= if data_nodes < 4 { 1 } else { 2 } {
             return false;

@@ -278,7 +278,8 @@ impl Ldm {
             | Job::Copy(_)
             | Job::Clear(_)
             | Job::Visit(_)
-            | Job::Sweep(_) => None,
+            | Job::Sweep(_)
+            | Job::Look(_) => None,
         };
         self.jobs.values().filter_map(of).collect()
     }

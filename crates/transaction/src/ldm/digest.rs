@@ -106,5 +106,6 @@ fn text_of(job: &Job) -> String {
         Job::Clear(_) => "clear".to_owned(),
         Job::Visit(_) => "visit".to_owned(),
         Job::Sweep(_) => "sweep".to_owned(),
+        Job::Look(_) => "look".to_owned(),
     }
 }

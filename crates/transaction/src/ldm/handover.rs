@@ -423,7 +423,8 @@ impl Ldm {
             | Job::Copy(_)
             | Job::Clear(_)
             | Job::Visit(_)
-            | Job::Sweep(_) => false,
+            | Job::Sweep(_)
+            | Job::Look(_) => false,
         })
     }
 

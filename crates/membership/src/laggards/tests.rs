@@ -1,0 +1,114 @@
+use super::*;
+use crate::succession;
+use protocol::control::GroupId;
+use protocol::{NodeInfo, NodeRole};
+use types::Incarnation;
+
+const LATE: NodeId = NodeId(2);
+
+fn at(milliseconds: u64) -> Instant {
+    Instant(milliseconds * 1_000_000)
+}
+
+fn info(node: u16) -> NodeInfo {
+    NodeInfo {
+        node: NodeId(node),
+        role: NodeRole::Data,
+        incarnation: Incarnation(node.into()),
+        host: String::new(),
+        ldm_count: 1,
+        tc_count: 1,
+        query_count: 0,
+        sql_count: 1,
+    }
+}
+
+fn view() -> View {
+    View::first(GroupId(1), (1..=3).map(info).collect(), 3, 1)
+}
+
+/// Reports each 250 ms in this time; when the first of them has a consequence.
+fn report(laggards: &mut Laggards, view: &View, node: NodeId, times: std::ops::Range<u64>) -> Option<u64> {
+    times.step_by(250).find(|now| laggards.on_report(at(*now), view, node))
+}
+
+#[test]
+fn only_who_is_late_for_long_has_to_leave() {
+    let (mut laggards, view) = (Laggards::default(), view());
+    assert_eq!(report(&mut laggards, &view, LATE, 0..1_000), None);
+    // A second later it is another time, and so it is behind a doubt.
+    assert_eq!(report(&mut laggards, &view, LATE, 2_000..3_000), None);
+    laggards.on_doubt(LATE);
+    assert_eq!(report(&mut laggards, &view, LATE, 3_000..4_000), None);
+    assert_eq!(report(&mut laggards, &view, LATE, 4_000..9_000), Some(4_000));
+    assert!(laggards.on_asked(at(4_000), LATE));
+    // Not at each report.
+    assert!(!laggards.on_report(at(4_100), &view, LATE));
+    assert!(laggards.on_report(at(4_250), &view, LATE));
+    assert!(!laggards.on_asked(at(4_250), LATE));
+}
+
+#[test]
+fn after_a_change_of_members_those_in_sync_are_spared() {
+    let (mut laggards, first) = (Laggards::default(), view());
+    let second = succession::without(&first, &[NodeId(3)]).unwrap();
+    laggards.on_view(at(5_000), &first, &second);
+    assert_eq!(report(&mut laggards, &second, LATE, 5_000..30_000), Some(15_000));
+    // The same members once more are no change; one that joins is, but is not spared itself.
+    let third = succession::renewed(&second);
+    laggards.on_view(at(30_100), &second, &third);
+    assert_eq!(report(&mut laggards, &third, LATE, 30_100..40_000), Some(31_100));
+    let fourth =
+        succession::with_joining(&third, &NodeInfo { incarnation: Incarnation(9), ..info(3) }).unwrap();
+    laggards.on_view(at(40_000), &third, &fourth);
+    assert_eq!(report(&mut laggards, &fourth, NodeId(3), 40_000..60_000), Some(44_000));
+    // That one leaves again: those in sync are spared no longer for that.
+    laggards.on_view(at(45_000), &fourth, &succession::without(&fourth, &[NodeId(3)]).unwrap());
+    assert_eq!(report(&mut laggards, &fourth, LATE, 45_000..60_000), Some(50_000));
+}
+
+#[test]
+fn one_that_joins_may_wait_for_another_that_is_late() {
+    let (mut laggards, first) = (Laggards::default(), view());
+    let second = succession::without(&first, &[NodeId(3)]).unwrap();
+    let joining =
+        succession::with_joining(&second, &NodeInfo { incarnation: Incarnation(9), ..info(3) }).unwrap();
+    laggards.on_view(at(0), &second, &joining);
+    for now in (0..10_000).step_by(250) {
+        assert!(!laggards.on_report(at(now), &joining, NodeId(3)));
+        assert!(!laggards.on_report(at(now), &joining, LATE));
+    }
+    assert!(laggards.on_report(at(10_000), &joining, LATE));
+    laggards.on_doubt(LATE);
+    assert!(laggards.on_report(at(10_100), &joining, NodeId(3)));
+}
+
+#[test]
+fn who_had_to_leave_waits_and_longer_each_time() {
+    let (mut laggards, mut now) = (Laggards::default(), 0);
+    let with = view();
+    let without = succession::without(&with, &[LATE]).unwrap();
+    let leave = |laggards: &mut Laggards, now: u64| {
+        laggards.on_asked(at(now), LATE);
+        laggards.on_view(at(now + 10), &with, &without);
+        let mut ends = (now..).step_by(1_000).skip(1);
+        ends.find(|now| !laggards.is_on_probation(at(*now), LATE)).unwrap() - now
+    };
+    for seconds in [11, 21, 41, 81, 161, 321, 641, 641] {
+        assert_eq!(leave(&mut laggards, now), seconds * 1_000);
+        now += seconds * 1_000;
+    }
+    now += 1_900_000;
+    assert_eq!(leave(&mut laggards, now), 11_000);
+}
+
+#[test]
+fn who_left_for_other_reasons_does_not_wait() {
+    let (mut laggards, with) = (Laggards::default(), view());
+    let without = succession::without(&with, &[LATE]).unwrap();
+    laggards.on_view(at(100), &with, &without);
+    assert!(!laggards.is_on_probation(at(200), LATE));
+    laggards.on_asked(at(1_000), LATE);
+    laggards.on_view(at(10_000), &with, &without);
+    assert!(!laggards.is_on_probation(at(10_000), LATE));
+}

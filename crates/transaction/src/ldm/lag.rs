@@ -1,0 +1,200 @@
+//! How late the other replicas' answers are: a replica that lives and answers late, or not at all, is reported to this node's `membership`.
+//!
+//! Every commit waits for all replicas (I1), so one whose heartbeats come while its ldm gets no CPU, or hangs, holds up all the others. Each ldm looks
+//! at what the ldms of the same partitions owe it, every [`LOOK_EVERY`]:
+//!
+//! - primaries: one-primary commits that a backup has not applied, and reports about the view before (`takeover`);
+//! - all: the answer to a *probe*, which each look sends. It waits in the other's queue behind everything that was sent before, writes of large
+//!   transactions and prepares of others' commits included, so it is as late as they are. (And a backup hears in this way from a primary of whom it expects nothing.)
+//!
+//! What was owed for longer than the limit (ReplicaAnswerTimeout) is reported, at each look again. What comes of it is decided by `membership::laggards`.
+//!
+//! **Time is counted in looks**, not by the clock, and a look is taken behind everything that waits in this module's own queue. One that comes late says
+//! that it is here, or on the whole machine, that time is short: then everything that is owed counts as asked for just now. So who stands still, or gets little CPU itself,
+//! blames nobody; nor do nodes of one busy machine each other.
+//!
+//! Invariants: nothing counts that was owed before the installed view, or before the last late look; a replica that owes nothing is never reported; what
+//! is remembered is bounded by partitions and looks, and nothing is done for it per transaction.
+//!
+//! Deliberately not here: what coordinators are owed (the probes are as late), and modules that are no ldm: a thread that hangs ends its node
+//! (`runtime`, `watchdog`).
+
+use super::{Job, Ldm};
+use protocol::{Address, Outputs, Signal};
+use query::Shared;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use stdx::{Duration, Instant, Now};
+use types::{NodeId, PartitionId, Sequence, ViewNumber};
+
+/// How often it is looked at what is owed.
+const LOOK_EVERY: Duration = Duration::from_millis(250);
+/// A look that comes later than this part of the limit is late, if it is more than a moment.
+const LATE_PART: u32 = 8;
+const MOMENT: Duration = Duration::from_millis(50);
+
+/// What is remembered of earlier looks.
+#[derive(Debug, Default)]
+pub(super) struct Lag {
+    /// ReplicaAnswerTimeout; zero: nobody looks.
+    limit: Duration,
+    look_at: Option<Instant>,
+    /// A look waits behind what is in the queue.
+    is_looking: bool,
+    /// The number of the last look.
+    look: u64,
+    /// What is owed since an earlier look counts as owed since this one.
+    from: u64,
+    view: ViewNumber,
+    /// The last probe that each ldm of the same partitions has answered.
+    answered: BTreeMap<Address, u64>,
+    /// By partition with commits that are not applied everywhere: the last place given out at the looks since the oldest of them.
+    places: BTreeMap<PartitionId, VecDeque<(u64, Sequence)>>,
+}
+
+impl Lag {
+    /// A newer view: new streams, perhaps with others.
+    fn begin_view(&mut self, now: Now, view: ViewNumber, peers: BTreeSet<Address>) {
+        self.view = view;
+        self.from = self.look;
+        self.places.clear();
+        self.answered = peers.into_iter().map(|peer| (peer, self.look)).collect();
+        if self.look_at.is_none() && !self.is_looking && !self.answered.is_empty() {
+            self.look_at = Some(now.monotonic + LOOK_EVERY);
+        }
+    }
+
+    /// It is this look's turn, which was due at this moment.
+    fn begin_look(&mut self, now: Now, due: Instant) {
+        self.look += 1;
+        self.is_looking = false;
+        self.look_at = (!self.answered.is_empty()).then(|| now.monotonic + LOOK_EVERY);
+        if now.monotonic.since(due) >= (self.limit / LATE_PART).max(MOMENT) {
+            self.from = self.look;
+        }
+    }
+
+    /// What was owed at that look already is owed for so long at least, as far as this module's own time counts.
+    fn age(&self, since: u64) -> Duration {
+        let looks = self.look - since.max(self.from).min(self.look);
+        LOOK_EVERY * u32::try_from(looks).unwrap_or(u32::MAX)
+    }
+
+    fn note_answer(&mut self, from: Address, probe: u64) {
+        if let Some(answered) = self.answered.get_mut(&from) {
+            *answered = probe.min(self.look).max(*answered);
+        }
+    }
+
+    /// Since which look each ldm owes the answer to a probe.
+    fn probes_owed(&self) -> impl Iterator<Item = (NodeId, u64)> {
+        let owing = self.answered.iter().filter(|(_, answered)| **answered + 1 < self.look);
+        owing.map(|(peer, answered)| (peer.node, answered + 1))
+    }
+
+    /// The place that a partition has given out last; the oldest that somebody has not applied, if there is one.
+    fn note_places(&mut self, partition: PartitionId, oldest: Option<Sequence>, last: Sequence) {
+        let Some(oldest) = oldest else {
+            self.places.remove(&partition);
+            return;
+        };
+        let places = self.places.entry(partition).or_default();
+        while places.front().is_some_and(|(_, last)| *last < oldest) {
+            places.pop_front();
+        }
+        // More of them tell nothing: the front one is older than anybody may be late.
+        if u128::from(places.len() as u64) * LOOK_EVERY.as_nanos() <= self.limit.as_nanos() * 2 {
+            places.push_back((self.look, last));
+        }
+    }
+
+    /// Since which look a place of a partition is owed.
+    fn place_since(&self, partition: PartitionId, place: Sequence) -> u64 {
+        let places = self.places.get(&partition).into_iter().flatten();
+        places.clone().find(|(_, last)| *last >= place).map_or(self.look, |(look, _)| *look)
+    }
+}
+
+impl Ldm {
+    /// The same, which reports replicas that owe an answer for longer than `limit`; zero: none.
+    #[must_use]
+    pub fn with_answer_timeout(mut self, limit: Duration) -> Self {
+        self.lag.limit = limit;
+        self
+    }
+
+    pub(super) fn lag_deadline(&self) -> Option<Instant> {
+        self.lag.look_at
+    }
+
+    /// After each call: in a newer view it is looked at its replicas.
+    #[inline]
+    pub(super) fn watch_lag(&mut self, now: Now) {
+        if self.lag.view != self.map.view.number && self.lag.limit > Duration::ZERO {
+            let peers = self.partitions.values().flat_map(|state| state.backups.iter().copied()).collect();
+            self.lag.begin_view(now, self.map.view.number, peers);
+        }
+    }
+
+    /// It is time to look: behind everything that waits here, answers among it.
+    pub(super) fn on_look_due(&mut self, now: Now, outputs: &mut Outputs<Shared>) {
+        if let Some(due) = self.lag.look_at.take_if(|due| *due <= now.monotonic) {
+            self.lag.is_looking = true;
+            self.later(Job::Look(due), outputs);
+        }
+    }
+
+    /// Looks at what is owed, reports who is late, and sends the next probes.
+    pub(super) fn look_for_lag(&mut self, now: Now, due: Instant, outputs: &mut Outputs<Shared>) {
+        self.lag.begin_look(now, due);
+        let mut since: BTreeMap<NodeId, u64> = BTreeMap::new();
+        for (node, look) in self.answers_owed() {
+            let oldest = since.entry(node).or_insert(look);
+            *oldest = look.min(*oldest);
+        }
+        for (node, look) in since {
+            let age = self.lag.age(look);
+            // (Who joins has lacked CPU for its own start, and is waited for anyway.)
+            if age >= self.lag.limit && !self.is_joining {
+                let milliseconds = u32::try_from(age.as_millis()).unwrap_or(u32::MAX);
+                let report = Signal::ReplicaLags { node, milliseconds };
+                outputs.send(self.address, Address::membership(self.address.node), report);
+            }
+        }
+        for peer in self.lag.answered.keys() {
+            outputs.send(self.address, *peer, Signal::LagProbe { probe: self.lag.look });
+        }
+    }
+
+    /// Who owes something, since which look.
+    fn answers_owed(&mut self) -> Vec<(NodeId, u64)> {
+        let mut owed: Vec<(NodeId, u64)> = self.lag.probes_owed().collect();
+        for (id, state) in self.partitions.iter().filter(|(_, state)| state.is_primary) {
+            owed.extend(state.takeover.missing_reports().map(|node| (node, self.lag.from)));
+            let oldest = state.pending.keys().next().copied();
+            self.lag.note_places(*id, oldest, state.sequence);
+            // The oldest place that each backup has not applied: most often the first ones tell.
+            let mut backups: BTreeSet<NodeId> = state.backups.iter().map(|backup| backup.node).collect();
+            for (place, pending) in &state.pending {
+                if backups.is_empty() {
+                    break;
+                }
+                for node in pending.missing.iter().filter(|node| backups.remove(node)) {
+                    owed.push((*node, self.lag.place_since(*id, *place)));
+                }
+            }
+        }
+        owed
+    }
+
+    /// Another replica asks how late this one is.
+    pub(super) fn on_lag_probe(&self, from: Address, probe: u64, outputs: &mut Outputs<Shared>) {
+        outputs.send(self.address, from, Signal::LagProbed { probe });
+    }
+
+    pub(super) fn on_lag_probed(&mut self, from: Address, probe: u64) {
+        self.lag.note_answer(from, probe);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,107 @@
+use super::{LOOK_EVERY, Lag};
+use protocol::{Address, ModuleKind};
+use std::collections::BTreeSet;
+use stdx::{Duration, Instant, Now, WallTime};
+use types::{NodeId, PartitionId, Sequence, ViewNumber};
+
+const LIMIT: Duration = Duration::from_secs(2);
+const PEER: Address = Address::new(NodeId(2), ModuleKind::Ldm, 0);
+const OTHER: Address = Address::new(NodeId(3), ModuleKind::Ldm, 0);
+const PARTITION: PartitionId = PartitionId(1);
+
+/// A module that looks, with its clock.
+struct Looking {
+    lag: Lag,
+    now: Instant,
+}
+
+impl Looking {
+    fn new() -> Self {
+        let mut looking = Self { lag: Lag { limit: LIMIT, ..Lag::default() }, now: Instant(0) };
+        looking.begin_view(1);
+        looking
+    }
+
+    fn begin_view(&mut self, view: u64) {
+        let now = Now { monotonic: self.now, wall: WallTime(0) };
+        self.lag.begin_view(now, ViewNumber(view), BTreeSet::from([PEER, OTHER]));
+    }
+
+    /// The next look, so late; the ages of what probes are owed.
+    fn look(&mut self, late: Duration) -> Vec<(NodeId, Duration)> {
+        let due = self.lag.look_at.take().expect("somebody to look at");
+        self.now = due + late;
+        self.lag.begin_look(Now { monotonic: self.now, wall: WallTime(0) }, due);
+        self.lag.probes_owed().map(|(node, since)| (node, self.lag.age(since))).collect()
+    }
+}
+
+#[test]
+fn an_unanswered_probe_grows_old() {
+    let mut looking = Looking::new();
+    assert_eq!(looking.look(Duration::ZERO), []);
+    for looks in 1..20 {
+        looking.lag.note_answer(OTHER, looks);
+        assert_eq!(looking.look(Duration::ZERO), [(NodeId(2), LOOK_EVERY * u32::try_from(looks).unwrap())]);
+    }
+    // Answers are in order: the last is that to all.
+    looking.lag.note_answer(OTHER, 20);
+    looking.lag.note_answer(PEER, 19);
+    assert_eq!(looking.look(Duration::ZERO), [(NodeId(2), LOOK_EVERY)]);
+    looking.lag.note_answer(PEER, 1_000_000);
+    looking.lag.note_answer(OTHER, 21);
+    assert_eq!(looking.look(Duration::ZERO), []);
+    // (An answer to what was not asked yet answers nothing of it.)
+    looking.lag.note_answer(OTHER, 22);
+    assert_eq!(looking.look(Duration::ZERO), [(NodeId(2), LOOK_EVERY)]);
+}
+
+#[test]
+fn who_looks_late_blames_nobody_for_what_was_before() {
+    let mut looking = Looking::new();
+    for _ in 0..30 {
+        looking.look(Duration::ZERO);
+    }
+    for late in [LIMIT / 8, Duration::from_secs(3_600)] {
+        assert!(looking.look(late).iter().all(|(_, age)| *age == Duration::ZERO));
+        assert!(looking.look(Duration::ZERO).iter().all(|(_, age)| *age == LOOK_EVERY));
+    }
+    // A little late is nothing.
+    assert!(looking.look(LIMIT / 9).iter().all(|(_, age)| *age == LOOK_EVERY * 2));
+}
+
+#[test]
+fn a_newer_view_begins_anew() {
+    let mut looking = Looking::new();
+    for _ in 0..30 {
+        looking.look(Duration::ZERO);
+    }
+    looking.begin_view(2);
+    assert_eq!(looking.look(Duration::ZERO), []);
+    assert_eq!(looking.look(Duration::ZERO).len(), 2);
+}
+
+#[test]
+fn the_oldest_place_counts_and_not_how_many() {
+    let mut looking = Looking::new();
+    // Forty places per look, and each is applied three looks after it was given out: slow, and never older than that.
+    for look in 1..50 {
+        looking.look(Duration::ZERO);
+        let oldest = if look > 3 { Sequence((look - 3) * 40 + 1) } else { Sequence(1) };
+        looking.lag.note_places(PARTITION, Some(oldest), Sequence(look * 40));
+        let age = looking.lag.age(looking.lag.place_since(PARTITION, oldest));
+        assert!(age <= LOOK_EVERY * 3, "{age:?} at look {look}");
+        let last = looking.lag.place_since(PARTITION, Sequence(look * 40 + 1));
+        assert_eq!(looking.lag.age(last), Duration::ZERO);
+    }
+    // Then nothing is applied any more.
+    let oldest = Sequence(48 * 40);
+    for look in 50..200 {
+        looking.look(Duration::ZERO);
+        looking.lag.note_places(PARTITION, Some(oldest), Sequence(look * 40));
+    }
+    assert!(looking.lag.age(looking.lag.place_since(PARTITION, oldest)) > LIMIT);
+    assert!(looking.lag.places[&PARTITION].len() < 30, "what is remembered is bounded");
+    looking.lag.note_places(PARTITION, None, Sequence(200 * 40));
+    assert!(looking.lag.places.is_empty());
+}
