@@ -552,19 +552,22 @@ fn pieces_with_things_of_another_partition_are_ignored() {
     let piece = HandOver { places: vec![place(&all, led, id)], waits: vec![wait], ..piece(all.partition) };
     let heard = all.hand_over_instead(piece);
     assert!(!is_written(&heard, 3), "{heard:?}");
+    all.partition = led;
+    all.assert_committed(&[id], &[]);
     all.assert_idle();
 }
 
 #[test]
 fn a_transaction_that_is_sealed_and_open_is_sealed() {
     let mut all = Nodes::new(2);
-    let [row] = all.row_ids();
+    let [row, other] = all.row_ids();
+    let [(_, again), (_, more)] = [row, other].map(|id| place(&all, all.partition, id));
+    let operations = [again, more].map(|place| HandedOperation::Staged(place.writes[0].clone())).to_vec();
     let place = place(&all, all.partition, row);
-    let operations = vec![HandedOperation::Staged(place.1.writes[0].clone())];
     let open = HandedTransaction { transaction: TransactionId(1), session: SESSION, operations };
     let piece = HandOver { places: vec![place], transactions: vec![open], ..piece(all.partition) };
     all.hand_over_instead(piece);
-    all.assert_committed(&[row], &[row]);
+    all.assert_committed(&[row, other], &[row]);
     all.assert_idle();
 }
 
