@@ -43,7 +43,8 @@ enum Block {
 pub struct NodeModule {
     address: Address,
     view: ViewNumber,
-    members: Arc<View>,
+    /// Data nodes that the installed view leaves out.
+    left_out: Vec<NodeId>,
     epoch: Epoch,
     early: Vec<Envelope>,
     early_max: usize,
@@ -73,7 +74,7 @@ impl NodeModule {
         Self {
             address,
             view: ViewNumber(0),
-            members: Arc::new(View::none()),
+            left_out: Vec::new(),
             epoch: Epoch(1),
             early: Vec::new(),
             early_max: EARLY_MAX,
@@ -214,10 +215,7 @@ impl NodeModule {
 
     /// Whether a node is a data node that the installed view leaves out. What it sent before it knew must not be begun any more: nobody would end it.
     fn is_left_out(&self, node: NodeId) -> bool {
-        let info = self.members.node(node);
-        let is_joining = || self.members.groups.iter().any(|group| group.joining.contains(&node));
-        let is_data = info.is_some_and(|info| info.role == NodeRole::Data);
-        is_data && !self.members.is_member(node) && !is_joining() && !mutants::is(Mutant::LeftOutHeard)
+        self.left_out.contains(&node) && !mutants::is(Mutant::LeftOutHeard)
     }
 
     /// What this module counts since its start.
@@ -295,7 +293,7 @@ impl NodeModule {
             return;
         }
         self.view = map.view.number;
-        self.members = Arc::clone(&map.view);
+        self.left_out = left_out_of(&map.view);
         for envelope in std::mem::take(&mut self.early) {
             self.handle_signal(now, envelope, budget, outputs);
         }
@@ -375,6 +373,13 @@ impl Module for NodeModule {
             Block::Membership(membership) => membership.deadline(),
         }
     }
+}
+
+/// Data nodes that hold nothing of a view.
+fn left_out_of(view: &View) -> Vec<NodeId> {
+    let is_joining = |node| view.groups.iter().any(|group| group.joining.contains(&node));
+    let data = view.nodes.iter().filter(|info| info.role == NodeRole::Data).map(|info| info.node);
+    data.filter(|node| !view.is_member(*node) && !is_joining(*node)).collect()
 }
 
 fn handle_membership(

@@ -10,6 +10,7 @@ pub mod address;
 pub mod control;
 pub mod error;
 pub mod heartbeat;
+pub mod known;
 pub mod layout;
 pub mod lease;
 pub mod module;
@@ -20,6 +21,7 @@ pub mod view;
 
 pub use address::{Address, ModuleKind};
 pub use error::SqlError;
+pub use known::KnownOutcomes;
 pub use module::{
     Budget, CloseReason, ConnectionAction, ConnectionId, ConnectionKind, Event, Input, Module, Outputs,
     ReceiveBuffer, RequestToRuntime, RuntimeReport, Severity, ThreadReport,

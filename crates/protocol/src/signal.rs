@@ -732,12 +732,12 @@ pub enum Signal {
         /// Which partition.
         partition: PartitionId,
     },
-    /// Every participant has recorded the outcome and the session knows it: its marker goes.
+    /// Every participant has recorded their outcomes and their sessions know them: their markers go.
     Forget {
-        /// Whose.
-        transaction: TransactionId,
         /// Which partition.
         partition: PartitionId,
+        /// Whose.
+        transactions: Vec<TransactionId>,
     },
 
     // ---- primary -> backups, and back ---------------------------------------------------------------------------------

@@ -251,7 +251,7 @@ fn commits() -> Vec<Signal> {
         })),
         Signal::Outcome(Outcome { transaction: TRANSACTION, partition: PARTITION, committed: Some(EPOCH) }),
         Signal::OutcomeRecorded { transaction: TRANSACTION, partition: PARTITION },
-        Signal::Forget { transaction: TRANSACTION, partition: PARTITION },
+        Signal::Forget { partition: PARTITION, transactions: vec![TRANSACTION, TransactionId(6)] },
         Signal::ReplicateAhead(Box::new(ReplicateAhead {
             partition: PARTITION,
             transaction: TRANSACTION,

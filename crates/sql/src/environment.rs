@@ -5,7 +5,7 @@ use crate::nonce::NonceSource;
 use crate::orphans::Orphans;
 use crate::statement_cache::StatementCache;
 use memory::MemoryManager;
-use protocol::{Address, Budget, ConnectionId, Outputs, Signal};
+use protocol::{Address, Budget, ConnectionId, KnownOutcomes, Outputs, Signal};
 use query::{NodeMap, Shared};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -33,6 +33,8 @@ pub(crate) struct ModuleState {
     pub(crate) ddl_locks: BTreeSet<TransactionId>,
     /// Commits whose sessions are gone.
     pub(crate) orphans: Orphans,
+    /// What primaries of other nodes committed alone, and its sessions know.
+    pub(crate) known: KnownOutcomes,
     /// What transactions held on nodes when those were lost. If they end before the connection is back, their aborts are lost too, and what they
     /// had asked for may have been waiting there for a view, unseen by those who undo what lost nodes hold: it is aborted (again) when the node is back.
     pub(crate) aborts_due: BTreeSet<(TransactionId, PartitionId)>,
@@ -106,6 +108,7 @@ impl ModuleState {
             transactions: FixedMap::default(),
             ddl_locks: BTreeSet::new(),
             orphans: Orphans::default(),
+            known: KnownOutcomes::default(),
             aborts_due: BTreeSet::new(),
             started: None,
             has_left_ddl: false,
@@ -150,6 +153,18 @@ impl ModuleState {
         }
     }
 
+    /// What is kept of these transactions may go, wherever the partition's primary is by now.
+    pub(crate) fn send_forget(
+        &self,
+        partition: PartitionId,
+        transactions: Vec<TransactionId>,
+        outputs: &mut Outputs<Shared>,
+    ) {
+        if let Some(primary) = self.map.primary(partition) {
+            outputs.send(self.address, primary, Signal::Forget { partition, transactions });
+        }
+    }
+
     /// Whose transaction this is, or was.
     pub(crate) fn session_of(&self, transaction: TransactionId) -> Option<u32> {
         self.transactions.get(&transaction).copied()
@@ -171,18 +186,20 @@ impl Environment<'_> {
     }
 
     /// The session will not ask what became of a transaction that a primary on node `committer` committed alone, or was asked to. If that is
-    /// another node, what is kept for the session may go, also if the primary is on this node by now.
+    /// another node, what is kept for the session may go.
     pub(crate) fn confirm_to_primary(
         &mut self,
         committer: Option<NodeId>,
         partition: PartitionId,
         transaction: TransactionId,
     ) {
-        if committer != Some(self.module.node())
-            && let Some(primary) = self.module.map.primary(partition)
-        {
-            self.send(primary, Signal::Forget { transaction, partition });
+        if committer == Some(self.module.node()) {
+            return;
         }
+        if let Some(transactions) = self.module.known.note(partition, transaction) {
+            self.module.send_forget(partition, transactions, self.outputs);
+        }
+        self.module.known.watch(self.now);
     }
 
     /// The session will not ask what became of a transaction that another node's tc coordinates.

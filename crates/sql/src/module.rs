@@ -114,7 +114,7 @@ impl SqlModule {
     /// When `Input::Deadline` must come.
     #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
-        self.state.deadlines.next()
+        stdx::earlier(self.state.deadlines.next(), self.state.known.deadline())
     }
 
     /// Takes one input.
@@ -311,6 +311,9 @@ impl SqlModule {
     }
 
     fn on_deadline(&mut self, now: Now, budget: &mut Budget, outputs: &mut Outputs<Shared>) {
+        for (partition, transactions) in self.state.known.take_due(now) {
+            self.state.send_forget(partition, transactions, outputs);
+        }
         while let Some(Alarm { connection_id, kind }) = self.state.deadlines.expired(now.monotonic) {
             if connection_id == self.finisher_number() {
                 self.with_finisher(now, budget, outputs, |finisher, env| finisher.step(env));

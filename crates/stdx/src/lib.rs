@@ -21,7 +21,7 @@ pub use hash::{FixedHasher, FixedMap, FixedSet, hash64};
 pub use id_range::IdRange;
 pub use prefetch::{CACHE_LINE, prefetch};
 pub use prng::Prng;
-pub use time::{Duration, Instant, Now, WallTime};
+pub use time::{Duration, Instant, Now, WallTime, earlier};
 
 /// CRC-32C of `bytes`: the checksum of frames and, later, of log and checkpoint blocks.
 #[must_use]

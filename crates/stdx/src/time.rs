@@ -32,6 +32,16 @@ impl Instant {
     }
 }
 
+/// The earlier of two moments, either of which may never come.
+#[must_use]
+#[inline]
+pub fn earlier(left: Option<Instant>, right: Option<Instant>) -> Option<Instant> {
+    match (left, right) {
+        (Some(left), Some(right)) => Some(left.min(right)),
+        (left, right) => left.or(right),
+    }
+}
+
 impl std::ops::Add<Duration> for Instant {
     type Output = Self;
     fn add(self, duration: Duration) -> Self {

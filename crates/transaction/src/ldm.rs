@@ -56,7 +56,7 @@ use reads::PendingRead;
 use reclaim::{Reclaim, Visits};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
-use stdx::{Deadlines, Duration, FixedMap, Instant, Now};
+use stdx::{Deadlines, Duration, FixedMap, Instant, Now, earlier};
 use storage::{Fragment, RowHandle};
 use takeover::Takeover;
 use types::{Epoch, NodeId, PartitionId, Sequence, TableId, TransactionId, ViewNumber};
@@ -179,6 +179,8 @@ struct Partition {
     copies: BTreeMap<NodeId, CopyOut>,
     /// A replica is lost, and no view without it will come.
     is_replica_lost: bool,
+    /// The participants of transactions that have no others.
+    alone: Arc<Vec<PartitionId>>,
     /// Primary: the last place given out.
     sequence: Sequence,
     /// Primary: one-primary commits that wait for backups.
@@ -279,6 +281,8 @@ pub struct Ldm {
     is_entering: bool,
     /// Modules of sessions that were told of moves and have not answered a last word since.
     told: BTreeSet<Address>,
+    /// The participants of transactions that do not end.
+    no_participants: Arc<Vec<PartitionId>>,
 }
 
 impl Ldm {
@@ -335,6 +339,7 @@ impl Ldm {
             standing_down: None,
             is_entering: false,
             told: BTreeSet::new(),
+            no_participants: Arc::default(),
         }
     }
 
@@ -360,8 +365,8 @@ impl Ldm {
     /// When a lock wait ends or is probed again, or memory and markers are looked after.
     #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
-        let others = [self.reclaim.deadline(), self.outcomes.deadline(), self.lag_deadline()];
-        self.alarms.next().into_iter().chain(others.into_iter().flatten()).min()
+        let others = earlier(self.reclaim.deadline(), earlier(self.outcomes.deadline(), self.lag_deadline()));
+        earlier(self.alarms.next(), others)
     }
 
     /// Takes a shared object from `main`.
@@ -493,7 +498,7 @@ impl Ldm {
             {
                 self.send_back(from, signal, outputs);
             }
-            Signal::Forget { transaction, partition } => self.on_forget((transaction, partition), outputs),
+            Signal::Forget { partition, transactions } => self.on_forget(partition, transactions, outputs),
             Signal::HandOver(piece) => self.on_hand_over(from.node, *piece),
             Signal::StandDown if from == Address::main(self.address.node) => {
                 self.standing_down = Some(StandingDown { main: from, unheard: Vec::new() });
@@ -554,16 +559,27 @@ impl Ldm {
         outputs.send(self.address, self.address, Signal::Continue(number));
     }
 
-    /// A marker goes. The primary passes the word on behind everything it has replicated, so that no late place of an aborted transaction
-    /// finds its marker gone; while the transaction is not decided here it only remembers: a backup's refusal is a marker, too.
-    fn on_forget(&mut self, place: Place, outputs: &mut Outputs<Shared>) {
-        if let Some(held) = self.held.get_mut(&place) {
-            held.is_confirmed = true;
-            return;
-        }
-        self.outcomes.remove(&place);
-        if let Some(state) = self.partition(place.1).filter(|state| state.is_primary) {
-            let forget = Signal::Forget { transaction: place.0, partition: place.1 };
+    /// Markers go. The primary passes the word on behind everything it has replicated, so that no late place of an aborted transaction
+    /// finds its marker gone; while a transaction is not decided here it only remembers: a backup's refusal is a marker, too.
+    fn on_forget(
+        &mut self,
+        partition: PartitionId,
+        mut transactions: Vec<TransactionId>,
+        outputs: &mut Outputs<Shared>,
+    ) {
+        transactions.retain(|transaction| {
+            let place = (*transaction, partition);
+            let held = self.held.get_mut(&place);
+            let is_decided = held.is_none();
+            match held {
+                Some(held) => held.is_confirmed = true,
+                None => self.outcomes.remove(&place),
+            }
+            is_decided
+        });
+        let state = self.partition(partition).filter(|state| state.is_primary);
+        if let Some(state) = state.filter(|_| !transactions.is_empty()) {
+            let forget = Signal::Forget { partition, transactions };
             commit::send_to_all(self.address, &state.backups, forget, outputs);
         }
     }
@@ -641,6 +657,7 @@ impl Ldm {
 
     /// The transaction at this primary, made when it does its first operation.
     fn held_mut(&mut self, place: Place, session: Address) -> &mut Held {
+        let participants = &self.no_participants;
         self.held.entry(place).or_insert_with(|| Held {
             session,
             operations: Vec::new(),
@@ -653,7 +670,7 @@ impl Ldm {
             sequence: Sequence(0),
             order: 0,
             coordinator: None,
-            participants: Arc::default(),
+            participants: Arc::clone(participants),
             marker: None,
             is_confirmed: false,
             is_marked: false,

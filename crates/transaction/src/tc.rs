@@ -19,7 +19,7 @@ mod recovery;
 use crate::mutants::{self, Mutant};
 use protocol::program::Refusal;
 use protocol::signal::{CommitDone, CommitOutcome, CoordinateRequest, Outcome, Participant, Prepared};
-use protocol::{Address, Envelope, Outputs, Signal, View};
+use protocol::{Address, Envelope, KnownOutcomes, Outputs, Signal, View};
 use query::NodeMap;
 use recovery::Recovering;
 use std::collections::BTreeMap;
@@ -131,6 +131,8 @@ pub struct Tc {
     ages_at: Option<Instant>,
     /// The node is about to stop: who wants to know when all sessions have their answers.
     standing_down: Option<Address>,
+    /// Transactions that are recorded and confirmed: their markers may go.
+    known: KnownOutcomes,
 }
 
 impl Tc {
@@ -146,7 +148,14 @@ impl Tc {
             marker_time,
             ages_at: None,
             standing_down: None,
+            known: KnownOutcomes::default(),
         }
+    }
+
+    /// The same, telling at once of each transaction that its markers may go: for worlds in which no time passes.
+    #[must_use]
+    pub fn telling_at_once(self) -> Self {
+        Self { known: KnownOutcomes::by(1), ..self }
     }
 
     /// Installs a newer map; commits that wait for a replica that is given up now end as unknown.
@@ -184,11 +193,14 @@ impl Tc {
     /// When something is due.
     #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
-        self.ages_at
+        stdx::earlier(self.ages_at, self.known.deadline())
     }
 
-    /// Sessions that have not confirmed an outcome for so long will never ask for it.
+    /// Sessions that have not confirmed an outcome for so long will never ask for it; others have.
     pub fn on_deadline<S>(&mut self, now: Now, outputs: &mut Outputs<S>) {
+        for (partition, transactions) in self.known.take_due(now) {
+            self.send_forget(partition, transactions, outputs);
+        }
         if self.ages_at.is_none_or(|at| at > now.monotonic) {
             return;
         }
@@ -201,10 +213,11 @@ impl Tc {
             }
             self.look_at(transaction, outputs);
         }
-        self.watch_age(now);
+        self.watch(now);
     }
 
-    fn watch_age(&mut self, now: Now) {
+    fn watch(&mut self, now: Now) {
+        self.known.watch(now);
         if self.ages_at.is_none() && !self.open.is_empty() {
             self.ages_at = Some(now.monotonic + self.marker_time);
         }
@@ -265,7 +278,7 @@ impl Tc {
             Signal::StandDown if from == Address::main(self.address.node) => self.standing_down = Some(from),
             _ => {}
         }
-        self.watch_age(now);
+        self.watch(now);
         self.stand_down(outputs);
     }
 
@@ -449,9 +462,20 @@ impl Tc {
         let Some(coordinated) = self.open.remove(&transaction) else { return };
         for answers in coordinated.answers.iter().filter(|_| !coordinated.is_recovered) {
             let partition = answers.participant.partition;
-            if let Some(primary) = self.map.primary(partition) {
-                outputs.send(self.address, primary, Signal::Forget { transaction, partition });
+            if let Some(transactions) = self.known.note(partition, transaction) {
+                self.send_forget(partition, transactions, outputs);
             }
+        }
+    }
+
+    fn send_forget<S>(
+        &self,
+        partition: PartitionId,
+        transactions: Vec<TransactionId>,
+        outputs: &mut Outputs<S>,
+    ) {
+        if let Some(primary) = self.map.primary(partition) {
+            outputs.send(self.address, primary, Signal::Forget { partition, transactions });
         }
     }
 

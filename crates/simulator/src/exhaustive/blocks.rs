@@ -179,7 +179,7 @@ impl Blocks {
             let ldm = Ldm::new(address, empty, Arc::clone(&self.memory), MARKER_TIME);
             NodeModule::ldm(address, ldm.with_sizes(self.sizes))
         } else {
-            NodeModule::tc(address, Tc::new(address, empty, MARKER_TIME))
+            NodeModule::tc(address, Tc::new(address, empty, MARKER_TIME).telling_at_once())
         };
         Live { module, view: None, readers: Vec::new() }
     }

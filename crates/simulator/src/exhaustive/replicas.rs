@@ -892,7 +892,10 @@ impl ReplicaWorld {
         let home = script.tasks[task].session.node;
         let (whom, confirm) = match self.clients[task].coordinator {
             Some(tc) => (Some(tc), Signal::Confirm { transaction }),
-            None => (self.view.primary(partition), Signal::Forget { transaction, partition }),
+            None => {
+                let forget = Signal::Forget { partition, transactions: vec![transaction] };
+                (self.view.primary(partition), forget)
+            }
         };
         if whom.is_some_and(|whom| whom.node != home) {
             self.say_in(task, self.view.number, whom, confirm);

@@ -309,14 +309,18 @@ fn an_update_by_key_is_one_signal_that_carries_its_commit() {
     assert_eq!((write.operations.len(), write.commit), (1, Some(Epoch(0))));
     harness.written(&write, vec![OperationResult::Updated], Some(Epoch(5)));
     assert_eq!(affected(harness.response(client)), 1);
-    let Signal::Forget { transaction, .. } = harness.only_signal() else { panic!("it is confirmed") };
-    assert_eq!(transaction, write.transaction);
     // The next commit is stamped no lower.
     harness.query(client, "DELETE FROM test.t WHERE id = 7");
-    let write = write_in(harness.only_signal());
-    assert_eq!(write.commit, Some(Epoch(5)));
-    harness.written(&write, vec![OperationResult::NotMatched], Some(Epoch(6)));
+    let next = write_in(harness.only_signal());
+    assert_eq!(next.commit, Some(Epoch(5)));
+    harness.written(&next, vec![OperationResult::NotMatched], Some(Epoch(6)));
     assert_eq!(affected(harness.response(client)), 0);
+    // That their outcomes are known is said a little later.
+    harness.advance_ms(99);
+    assert!(harness.signals().is_empty());
+    harness.advance_ms(1);
+    let Signal::Forget { transactions, .. } = harness.only_signal() else { panic!("they are confirmed") };
+    assert_eq!(transactions, [write.transaction, next.transaction]);
 }
 
 #[test]

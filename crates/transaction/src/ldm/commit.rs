@@ -296,7 +296,10 @@ impl Ldm {
         };
         let (coordinator, participants) = match &ending {
             Ending::Two { coordinator, participants } => (Some(*coordinator), Arc::clone(participants)),
-            Ending::One(_) | Ending::Again(_) => (None, Arc::new(vec![partition])),
+            Ending::One(_) | Ending::Again(_) => {
+                let Some(state) = self.partition(partition) else { return };
+                (None, Arc::clone(&state.alone))
+            }
         };
         let epoch = self.stamp(epoch_seen, outputs);
         let (view, order) = (self.map.view.number, self.new_order());
@@ -307,16 +310,16 @@ impl Ldm {
             held.marker.clone_from(&marker);
             held.participants = Arc::clone(&participants);
         }
-        let Some(state) = self.partition(partition) else { return };
-        let backups = if has_writes { state.backups.clone() } else { Vec::new() };
-        let writes = if backups.is_empty() {
-            Vec::new()
-        } else {
+        let is_replicated =
+            has_writes && self.partition(partition).is_some_and(|state| !state.backups.is_empty());
+        let writes = if is_replicated {
             self.replicated_writes(place, from_operation, usize::MAX, usize::MAX).0
+        } else {
+            Vec::new()
         };
         let Some(state) = self.partitions.get_mut(&partition) else { return };
         let mut sequence = None;
-        if !backups.is_empty() {
+        if is_replicated {
             let reused = mutants::is(Mutant::SequenceReused) && state.sequence.0 % 7 == 6;
             state.sequence = Sequence(state.sequence.0 + u64::from(!reused));
             sequence = Some(state.sequence);
@@ -334,7 +337,7 @@ impl Ldm {
                 pieces_ahead,
                 writes,
             };
-            send_to_all(self.address, &backups, Signal::Replicate(Box::new(replicate)), outputs);
+            send_to_all(self.address, &state.backups, Signal::Replicate(Box::new(replicate)), outputs);
         }
         match ending {
             Ending::One(reply) => match sequence {
@@ -360,12 +363,9 @@ impl Ldm {
                     let joining = self.map.view.joining(partition);
                     let is_needed =
                         |node: &NodeId| !mutants::is(Mutant::JoiningNotNeeded) || !joining.contains(node);
-                    let missing = backups.iter().map(|backup| backup.node).filter(is_needed).collect();
-                    if let Some(state) = self.partitions.get_mut(&partition) {
-                        state
-                            .pending
-                            .insert(sequence, PendingCommit { transaction, missing, reply, refused: None });
-                    }
+                    let missing = state.backups.iter().map(|backup| backup.node).filter(is_needed).collect();
+                    let pending = PendingCommit { transaction, missing, reply, refused: None };
+                    state.pending.insert(sequence, pending);
                 }
             },
             Ending::Two { coordinator, .. } => {
@@ -623,7 +623,7 @@ impl Ldm {
             && let Some(pending) = state.pending.remove(&sequence)
         {
             let after = After::Answer { reply: pending.reply, sequence: None, refusal: pending.refused };
-            let forget = Signal::Forget { transaction: place.0, partition: place.1 };
+            let forget = Signal::Forget { partition: place.1, transactions: vec![place.0] };
             let backups = state.backups.clone();
             send_to_all(self.address, &backups, forget, outputs);
             self.finish(place, None, after, outputs);
@@ -798,7 +798,7 @@ impl Ldm {
         }
         if is_confirmed {
             // Behind the decision.
-            self.on_forget(place, outputs);
+            self.on_forget(place.1, vec![place.0], outputs);
             if self.is_elsewhere(place.1) {
                 self.pass_on_forget(place, outputs);
             }

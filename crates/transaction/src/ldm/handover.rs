@@ -173,7 +173,11 @@ impl Ldm {
     /// The session of what is decided here, or handed over, will not ask: the new primary need not keep it.
     pub(super) fn pass_on_forget(&self, (transaction, partition): Place, outputs: &mut Outputs<Shared>) {
         if let Some(primary) = self.map.primary(partition) {
-            outputs.send(self.address, primary, Signal::Forget { transaction, partition });
+            outputs.send(
+                self.address,
+                primary,
+                Signal::Forget { partition, transactions: vec![transaction] },
+            );
         }
     }
 

@@ -3,7 +3,7 @@
 //! ```text
 //! a transaction is decided (or refused) here --> young --turn--> old --turn--> swept, in slices
 //!                                                  |               |
-//!                                                  +---------------+--Forget: the session knows, and all participants do --> gone
+//!                                                  +---------------+--Forget: the session knows, and all participants do --> gone  (told by the dozen: `KnownOutcomes`)
 //! ```
 //! A turn comes each `marker_time` (10 minutes): a marker that nobody takes away (its session ended, its Forget was lost with a node, its transaction was recovered)
 //! is kept for one whole interval at least, and for two at most. Sessions ask within half of one after they began to commit.
@@ -59,7 +59,9 @@ impl Markers {
 
     /// Puts a marker in the place of any other.
     pub(super) fn insert(&mut self, place: Place, marker: Marker) {
-        self.old.remove(&place);
+        if !self.old.is_empty() {
+            self.old.remove(&place);
+        }
         self.young.insert(place, marker);
     }
 

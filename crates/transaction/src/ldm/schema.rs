@@ -123,6 +123,7 @@ impl Ldm {
             if was_primary && !state.is_primary {
                 stepped_down.push(id);
             }
+            state.alone = Arc::new(vec![id]);
             if view.number > before {
                 state.begin_stream(before, view.number, was_primary);
             }

@@ -621,7 +621,7 @@ impl Ldm {
             }
         }
         outputs.send(self.address, to, outcome(Some(undecided.epoch)));
-        outputs.send(self.address, to, Signal::Forget { transaction, partition });
+        outputs.send(self.address, to, Signal::Forget { partition, transactions: vec![transaction] });
     }
 
     /// A member holds what this primary never got: it was never acknowledged, and aborts.
@@ -676,7 +676,7 @@ impl Ldm {
         {
             if dropping.is_one_primary {
                 // Nobody else decides it.
-                self.on_forget(place, outputs);
+                self.on_forget(place.1, vec![place.0], outputs);
             }
             self.answer_askers(place, None, outputs);
         }

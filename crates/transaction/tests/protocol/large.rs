@@ -180,7 +180,8 @@ fn what_is_shipped_ahead_is_bounded_in_bytes() {
         let expected = (index / ROWS != 3).then_some(1);
         assert_eq!(cluster.read(*id, None), expected);
     }
-    cluster.send(to, Signal::Forget { transaction: TransactionId(4), partition: cluster.partition(id) });
+    let (partition, transactions) = (cluster.partition(id), vec![TransactionId(4)]);
+    cluster.send(to, Signal::Forget { partition, transactions });
     cluster.run();
     assert!(cluster.ldms.iter().all(Ldm::is_idle));
 }

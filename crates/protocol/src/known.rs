@@ -1,0 +1,80 @@
+//! Outcomes that whoever asked for a commit knows: primaries, and by them backups, are told to forget them by the dozen, not one by one.
+//!
+//! Invariant: what is noted is told when a partition has [`AT_ONCE`] of them, or [`AFTER`] the first that was not told: a marker is kept a little longer
+//! than somebody needs it, never shorter.
+//!
+//! Deliberately not here: what is lost with a signal or with this module is not told again. Its markers go with time.
+
+use stdx::{Duration, Instant, Now};
+use types::{PartitionId, TransactionId};
+
+/// How many of a partition one signal tells of.
+const AT_ONCE: usize = 32;
+/// How long the first of them waits for others.
+const AFTER: Duration = Duration::from_millis(100);
+
+/// Known outcomes that nobody was told of yet.
+#[derive(Debug)]
+pub struct KnownOutcomes {
+    /// In order of partitions.
+    known: Vec<(PartitionId, Vec<TransactionId>)>,
+    at_once: usize,
+    due: Option<Instant>,
+}
+
+impl Default for KnownOutcomes {
+    fn default() -> Self {
+        Self::by(AT_ONCE)
+    }
+}
+
+impl KnownOutcomes {
+    /// Tells of so many at once.
+    #[must_use]
+    pub const fn by(at_once: usize) -> Self {
+        Self { known: Vec::new(), at_once, due: None }
+    }
+
+    /// The outcome of a transaction in a partition is known. Returns what is to be told of that partition now.
+    #[must_use]
+    pub fn note(&mut self, partition: PartitionId, transaction: TransactionId) -> Option<Vec<TransactionId>> {
+        let index = match self.known.binary_search_by_key(&partition, |(of, _)| *of) {
+            Ok(index) => index,
+            Err(index) => {
+                self.known.insert(index, (partition, Vec::new()));
+                index
+            }
+        };
+        let known = &mut self.known[index].1;
+        known.push(transaction);
+        (known.len() >= self.at_once).then(|| std::mem::replace(known, Vec::with_capacity(self.at_once)))
+    }
+
+    /// Something may have been noted: it will be told.
+    #[inline]
+    pub fn watch(&mut self, now: Now) {
+        if self.due.is_none() && !self.known.is_empty() {
+            self.due = Some(now.monotonic + AFTER);
+        }
+    }
+
+    /// When the rest is to be told.
+    #[must_use]
+    #[inline]
+    pub const fn deadline(&self) -> Option<Instant> {
+        self.due
+    }
+
+    /// The rest, if it is due.
+    pub fn take_due(&mut self, now: Now) -> Vec<(PartitionId, Vec<TransactionId>)> {
+        if self.due.take_if(|due| *due <= now.monotonic).is_none() {
+            return Vec::new();
+        }
+        let mut rest = std::mem::take(&mut self.known);
+        rest.retain(|(_, known)| !known.is_empty());
+        rest
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,25 @@
+use super::{AFTER, KnownOutcomes};
+use stdx::{Duration, Instant, Now, WallTime};
+use types::{PartitionId, TransactionId};
+
+fn at(milliseconds: u64) -> Now {
+    Now { monotonic: Instant(0) + Duration::from_millis(milliseconds), wall: WallTime(0) }
+}
+
+#[test]
+fn a_full_list_is_told_at_once_and_the_rest_in_time() {
+    let mut known = KnownOutcomes::by(3);
+    let (busy, quiet) = (PartitionId(7), PartitionId(3));
+    assert_eq!(known.note(busy, TransactionId(1)), None);
+    known.watch(at(1));
+    assert_eq!(known.note(quiet, TransactionId(2)), None);
+    known.watch(at(2));
+    assert_eq!(known.note(busy, TransactionId(3)), None);
+    assert_eq!(known.note(busy, TransactionId(4)), Some([1, 3, 4].map(TransactionId).to_vec()));
+    // From the first that was not told when it came.
+    assert_eq!(known.deadline(), Some(at(1).monotonic + AFTER));
+    assert!(known.take_due(at(AFTER.as_millis())).is_empty());
+    assert_eq!(known.take_due(at(1 + AFTER.as_millis())), [(quiet, vec![TransactionId(2)])]);
+    known.watch(at(500));
+    assert_eq!(known.deadline(), None);
+}
