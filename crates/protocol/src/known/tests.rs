@@ -18,8 +18,9 @@ fn a_full_list_is_told_at_once_and_the_rest_in_time() {
     assert_eq!(known.note(busy, TransactionId(4)), Some([1, 3, 4].map(TransactionId).to_vec()));
     // From the first that was not told when it came.
     assert_eq!(known.deadline(), Some(at(1).monotonic + AFTER));
-    assert!(known.take_due(at(AFTER.as_millis())).is_empty());
-    assert_eq!(known.take_due(at(1 + AFTER.as_millis())), [(quiet, vec![TransactionId(2)])]);
+    let after = u64::try_from(AFTER.as_millis()).unwrap();
+    assert!(known.take_due(at(after)).is_empty());
+    assert_eq!(known.take_due(at(1 + after)), [(quiet, vec![TransactionId(2)])]);
     known.watch(at(500));
     assert_eq!(known.deadline(), None);
 }
