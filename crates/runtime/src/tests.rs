@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use stdx::{Duration, Instant, Now};
-use types::{Epoch, NodeId, PartitionId, TransactionId};
+use types::{Epoch, NodeId, TransactionId};
 
 mod clients;
 mod cluster;
@@ -103,8 +103,7 @@ impl Toy {
                 let to = Address::new(node, kind, u8::try_from(number()).unwrap());
                 let number = number();
                 if verb == "tell" {
-                    let (transaction, partition) = (TransactionId(number), PartitionId(0));
-                    outputs.send(self.me, to, Signal::Forget { transaction, partition });
+                    outputs.send(self.me, to, Signal::Confirm { transaction: TransactionId(number) });
                 } else {
                     self.asking.push((number, connection));
                     outputs.send(self.me, to, Signal::EpochWanted { epoch: Epoch(number) });
@@ -204,7 +203,7 @@ impl Toy {
                     outputs.buffer(connection).extend_from_slice(format!("{number}\n").as_bytes());
                 }
             }
-            Signal::Forget { transaction, .. } => {
+            Signal::Confirm { transaction } => {
                 let _ = self.seen.send(Seen::Signal(self.me, transaction.0));
             }
             Signal::Continue(_) => {
