@@ -11,16 +11,18 @@ use std::collections::BTreeMap;
 use stdx::{Duration, Instant};
 use types::NodeId;
 
-/// A voter that was not heard of for so long is replaced, if a spare node asks for its place.
+/// A voter that was not heard of for so long, and for so many ticks, is replaced, if a spare node asks for its place.
 const LOST_AFTER: Duration = Duration::from_secs(10);
+const LOST_TICKS: u32 = 20;
 /// A spare that asked within this time is there.
 const SPARE_FOR: Duration = Duration::from_secs(5);
 /// A follower that did not answer a snapshot for so long gets it again.
 const SNAPSHOT_PATIENCE: Duration = Duration::from_millis(500);
 /// For how long someone more preferred must have kept up before it is made the leader, and how long the attempt is given.
 const TRANSFER_PATIENCE: Duration = Duration::from_secs(1);
-/// Who was not heard of for so long is not made the leader.
+/// Who was not heard of for so long, and for so many ticks (it has something to answer at each second one), is not made the leader, nor a voter.
 const SILENCE_MAX: Duration = Duration::from_millis(200);
+const SILENCE_TICKS: u32 = 4;
 
 /// What a leader remembers of the others; void when it is no leader.
 #[derive(Default)]
@@ -53,7 +55,7 @@ impl Duty {
         self.heard.retain(|known, _| infos.iter().any(|info| info.voter == *known));
         self.repeat_snapshots(now, voter);
         for info in infos.iter().filter(|info| !info.votes) {
-            if self.has_caught_up(now, voter, info.voter) {
+            if self.has_caught_up(now, config, voter, info.voter) {
                 voter.propose_change(&VoterChange {
                     voter: info.voter,
                     node: info.node,
@@ -63,8 +65,9 @@ impl Duty {
             }
         }
         let is_spare_there = self.spares.values().any(|asked| now.since(*asked) < SPARE_FOR);
+        let lost_after = LOST_AFTER.max(config.tick * LOST_TICKS);
         let lost = infos.iter().find(|info| {
-            let is_lost = self.heard.get(&info.voter).is_some_and(|heard| now.since(*heard) > LOST_AFTER);
+            let is_lost = self.heard.get(&info.voter).is_some_and(|heard| now.since(*heard) > lost_after);
             info.voter != voter.id && is_lost && (is_spare_there || !info.votes)
         });
         if let Some(info) = lost {
@@ -96,9 +99,10 @@ impl Duty {
     }
 
     /// Whether a voter has everything that is committed, and was heard of a moment ago.
-    fn has_caught_up(&self, now: Instant, voter: &Voter, id: VoterId) -> bool {
+    fn has_caught_up(&self, now: Instant, config: &ControlConfig, voter: &Voter, id: VoterId) -> bool {
         let raft = &voter.raft.raft;
-        let is_near = self.heard.get(&id).is_some_and(|heard| now.since(*heard) < SILENCE_MAX);
+        let silence_max = SILENCE_MAX.max(config.tick * SILENCE_TICKS);
+        let is_near = self.heard.get(&id).is_some_and(|heard| now.since(*heard) < silence_max);
         let matched = raft.prs().get(id.0).map_or(0, |progress| progress.matched);
         is_near && matched > 0 && matched >= raft.raft_log.committed
     }
@@ -107,7 +111,7 @@ impl Duty {
     fn hand_over(&mut self, now: Instant, config: &ControlConfig, voter: &mut Voter) {
         let mine = config.rank_of(config.node);
         let better = voter.counting().filter(|(_, node)| config.rank_of(*node) < mine);
-        let able = better.filter(|(id, _)| self.has_caught_up(now, voter, *id));
+        let able = better.filter(|(id, _)| self.has_caught_up(now, config, voter, *id));
         let first = able.min_by_key(|(_, node)| config.rank_of(*node)).map(|(id, _)| id);
         let Some(first) = first else {
             self.heir = None;
