@@ -546,7 +546,6 @@ impl SqlModule {
         }
     }
 
-    /// Rows of SHOW PROCESSLIST, in the order of its columns.
     /// What its sessions have done since the start.
     #[must_use]
     pub fn counts(&self) -> Counts {
