@@ -3,8 +3,7 @@
 //! Everything here degrades to "not permitted" without failing the node; the caller decides whether that deserves a line in the log.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setpriority_process, setrlimit};
-use rustix::thread::{CpuSet, gettid, sched_setaffinity, set_current_timer_slack};
-use std::num::NonZeroU64;
+use rustix::thread::{CpuSet, gettid, sched_setaffinity};
 use std::ptr::NonNull;
 use stdx::Duration;
 
@@ -40,12 +39,6 @@ pub(crate) fn pin_this_thread(cpus: &[u16]) -> rustix::io::Result<()> {
 pub(crate) fn set_priority_of_this_thread(priority: u8) -> rustix::io::Result<()> {
     let nice = (5 - i32::from(priority)) * 4;
     setpriority_process(Some(gettid()), nice.clamp(-20, 19))
-}
-
-/// Makes timeouts end when they should and not up to 50 µs later.
-pub(crate) fn sharpen_timers_of_this_thread() {
-    // Not permitted means that deadlines are 50 µs late.
-    let _ = set_current_timer_slack(NonZeroU64::new(1000));
 }
 
 /// Asks for huge pages below memory that is not used yet. Without them it works as well, only slower.
@@ -102,7 +95,7 @@ impl TimeValue {
 }
 
 #[cfg(not(all(target_os = "linux", target_pointer_width = "64")))]
-compile_error!("the runtime meets 64-bit Linux only: epoll, eventfd, and the layout of struct rusage");
+compile_error!("the runtime meets 64-bit Linux only: epoll, eventfd, timer descriptors, and the layout of struct rusage");
 
 #[expect(unsafe_code, reason = "declares a function of the C library that std links anyway")]
 unsafe extern "C" {

@@ -230,7 +230,7 @@ fn prepare<S>(
             log_writer: None,
             spin: config.spin,
             threads_have_cpus,
-            epoll: Poller::create().map_err(system("make an epoll instance"))?,
+            poller: Poller::create().map_err(system("make an epoll instance"))?,
             seeds,
         });
     }

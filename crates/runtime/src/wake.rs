@@ -1,17 +1,24 @@
-//! How a thread sleeps and how others wake it: epoll with nanosecond timeouts, and one eventfd per thread.
+//! How a thread sleeps and how others wake it: epoll, and per thread one eventfd and one alarm.
 //!
 //! Invariant (no lost wake): a thread announces itself parked, *then* looks at its inboxes once more, *then* sleeps; a sender publishes,
 //! *then* looks whether the receiver is parked. Sequentially consistent fences on both sides make it impossible that the receiver misses the
 //! parcel and the sender misses the announcement. Only a parked thread costs its waker a system call.
 //!
 //! The eventfd is registered edge-triggered and never read: each write is an edge of its own.
+//!
+//! The alarm (a timer descriptor, edge-triggered and never read as well) is set only when a thread that goes to sleep must wake earlier than it would
+//! already, and is never taken back: at worst it wakes the thread once for nothing. A timeout of epoll's own would program the CPU's timer at each
+//! sleep and once more at each waking, which costs more than the sleep itself where sleeps are short, above all in a virtual machine.
 
 use rustix::event::{EventfdFlags, epoll, eventfd};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
-use rustix::time::Timespec;
+use rustix::time::{
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create, timerfd_settime,
+};
+use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicBool, Ordering, fence};
-use stdx::Duration;
+use stdx::Instant;
 
 /// What an epoll event is about.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -74,23 +81,39 @@ pub(crate) struct Readiness {
     pub(crate) hung_up: bool,
 }
 
+/// What the alarm's events say: no token is packed like this.
+const ALARM: u64 = u64::MAX;
+
 /// Most events taken at once: bounds a round.
 const EVENTS_MAX: usize = 128;
 
-/// One thread's epoll instance.
+/// How long to wait for events.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Wait {
+    /// Not at all.
+    Not,
+    /// Until there is one, or until this time.
+    Until(Option<Instant>),
+}
+
+/// One thread's epoll instance, and its alarm.
 pub(crate) struct Poller {
     epoll: OwnedFd,
-    events: Vec<epoll::Event>,
+    alarm: OwnedFd,
+    /// What the alarm is set to, until it is known to have rung.
+    alarm_at: Option<Instant>,
 }
 
 impl Poller {
-    /// The descriptor for a thread that is going to be started.
-    pub(crate) fn create() -> rustix::io::Result<OwnedFd> {
-        epoll::create(epoll::CreateFlags::CLOEXEC)
-    }
-
-    pub(crate) fn new(epoll: OwnedFd) -> Self {
-        Self { epoll, events: Vec::with_capacity(EVENTS_MAX) }
+    /// For a thread that is going to be started.
+    pub(crate) fn create() -> rustix::io::Result<Self> {
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        let alarm =
+            timerfd_create(TimerfdClockId::Boottime, TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK)?;
+        let poller = Self { epoll, alarm, alarm_at: None };
+        let flags = epoll::EventFlags::IN | epoll::EventFlags::ET;
+        epoll::add(&poller.epoll, &poller.alarm, epoll::EventData::new_u64(ALARM), flags)?;
+        Ok(poller)
     }
 
     /// Watches a descriptor for bytes and hang-up, edge-triggered: every edge must be followed by reading until less came than fits.
@@ -137,20 +160,29 @@ impl Poller {
         stdx::require!(result.is_ok(), "epoll does not know a descriptor that it watches");
     }
 
-    /// Takes events, waiting for them at most `timeout` (`None`: for ever). Appends them to `into`.
-    pub(crate) fn take(&mut self, timeout: Option<Duration>, into: &mut Vec<Readiness>) {
-        let timeout = timeout.map(|timeout| Timespec {
-            tv_sec: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX),
-            tv_nsec: i64::from(timeout.subsec_nanos()),
-        });
-        let buffer = rustix::buffer::spare_capacity(&mut self.events);
-        match epoll::wait(&self.epoll, buffer, timeout.as_ref()) {
-            Ok(_) | Err(Errno::INTR) => {}
-            Err(error) => stdx::require!(false, "epoll: {error}"),
-        }
-        for event in self.events.drain(..) {
+    /// Takes events and appends them to `into`. May come back without any.
+    pub(crate) fn take(&mut self, wait: Wait, into: &mut Vec<Readiness>) {
+        const AT_ONCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
+        let timeout = match wait {
+            Wait::Not => Some(&AT_ONCE),
+            Wait::Until(deadline) => {
+                if let Some(deadline) = deadline {
+                    self.set_alarm(deadline);
+                }
+                None
+            }
+        };
+        let mut buffer = [const { MaybeUninit::uninit() }; EVENTS_MAX];
+        let result = epoll::wait(&self.epoll, &mut buffer, timeout);
+        stdx::require!(matches!(result, Ok(_) | Err(Errno::INTR)), "epoll: {:?}", result.err());
+        let Ok((events, _)) = result else { return };
+        for event in events {
             let (flags, data) = (event.flags, event.data);
             let ended = epoll::EventFlags::RDHUP | epoll::EventFlags::HUP | epoll::EventFlags::ERR;
+            if data.u64() == ALARM {
+                self.alarm_at = None;
+                continue;
+            }
             into.push(Readiness {
                 token: Token::unpack(data.u64()),
                 readable: flags.intersects(epoll::EventFlags::IN | ended),
@@ -158,6 +190,23 @@ impl Poller {
                 hung_up: flags.intersects(ended),
             });
         }
+    }
+
+    /// The next wait ends at this time or earlier.
+    fn set_alarm(&mut self, at: Instant) {
+        if self.alarm_at.is_some_and(|set| set <= at) {
+            return;
+        }
+        self.alarm_at = Some(at);
+        // Zero would silence it.
+        let nanoseconds = at.0.max(1);
+        let time = Timespec {
+            tv_sec: i64::try_from(nanoseconds / 1_000_000_000).unwrap_or(i64::MAX),
+            tv_nsec: i64::try_from(nanoseconds % 1_000_000_000).unwrap_or(0),
+        };
+        let once = Itimerspec { it_interval: Timespec { tv_sec: 0, tv_nsec: 0 }, it_value: time };
+        let result = timerfd_settime(&self.alarm, TimerfdTimerFlags::ABSTIME, &once);
+        stdx::require!(result.is_ok(), "the alarm cannot be set");
     }
 }
 

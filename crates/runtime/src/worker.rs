@@ -13,7 +13,7 @@
 //!   for more than one;
 //! - a round is bounded: in events, reads, signals and time ([`ROUND_TIME_MAX`]); what is left over is taken up in the next without sleeping;
 //! - the clock is read after the input of a round was taken, after every [`CLOCK_EVERY`] handlers, and before each slice of long work;
-//! - nothing here waits except `wait`; no work means no system call but one `epoll_pwait2`, and no tick.
+//! - nothing here waits except `wait`; no work means no system call but one `epoll_wait`, and no tick.
 //!
 //! Deliberately not here: what any module does. The worker knows kinds of modules only to know who owns clients, stop requests and links.
 
@@ -30,7 +30,7 @@ use crate::report::{Counting, PUBLISH_INTERVAL, report};
 use crate::runtime::BoxedModule;
 use crate::spin::Spinner;
 use crate::supervisor::Supervisor;
-use crate::wake::{Poller, Readiness, Token};
+use crate::wake::{Poller, Readiness, Token, Wait};
 use crate::watchdog::{Finding, WARN_AFTER, Watchdog};
 use protocol::layout::ThreadPlan;
 use protocol::{
@@ -152,7 +152,7 @@ pub(crate) struct WorkerParts<S> {
     pub(crate) log_writer: Option<LogWriter>,
     pub(crate) spin: SpinMethod,
     pub(crate) threads_have_cpus: bool,
-    pub(crate) epoll: rustix::fd::OwnedFd,
+    pub(crate) poller: Poller,
     pub(crate) seeds: Vec<[u8; 32]>,
 }
 
@@ -232,7 +232,7 @@ impl<S: Send + 'static> Worker<S> {
             watchdog,
             supervisor: parts.supervisor,
             log_writer: parts.log_writer,
-            poller: Poller::new(parts.epoll),
+            poller: parts.poller,
             readiness: Vec::new(),
             timers: Deadlines::default(),
             spinner,
@@ -335,7 +335,6 @@ impl<S: Send + 'static> Worker<S> {
 
     fn settle_in(&mut self) {
         crash::begin_trace();
-        crate::machine::sharpen_timers_of_this_thread();
         let plan = &self.plan;
         if !plan.cpus.is_empty() && crate::machine::pin_this_thread(&plan.cpus).is_err() {
             let message = format!("thread {} is not pinned: CPU {:?} is not there", plan.name, plan.cpus);
@@ -387,7 +386,7 @@ impl<S: Send + 'static> Worker<S> {
         if self.has_work() || deadline.is_some_and(|deadline| deadline <= before) {
             // While work keeps coming, sockets can wait for some microseconds.
             if !is_recent {
-                self.poll(before, Some(Duration::ZERO));
+                self.poll(before, Wait::Not);
             }
         } else if self.got_parcels && is_recent {
             // More parcels are likely: look again before sleeping.
@@ -415,7 +414,7 @@ impl<S: Send + 'static> Worker<S> {
         if spin > Duration::ZERO {
             let spin_end = before + spin;
             loop {
-                self.poll(asleep, Some(Duration::ZERO));
+                self.poll(asleep, Wait::Not);
                 asleep = clock::monotonic();
                 if !self.readiness.is_empty() || !self.exchange.is_empty() || self.links.has_incoming() {
                     self.spinner.learn(asleep.since(before));
@@ -437,12 +436,14 @@ impl<S: Send + 'static> Worker<S> {
         if has_input || self.process.exit_code().is_some() {
             self.shared().waker.unpark();
             self.links.announce_awake();
-            self.poll(asleep, Some(Duration::ZERO));
+            self.poll(asleep, Wait::Not);
             return;
         }
-        let mut timeout = deadline.map(|deadline| deadline.since(asleep));
-        let mut sleep_at_most =
-            |longest| timeout = Some(timeout.map_or(longest, |timeout| timeout.min(longest)));
+        let mut until = deadline;
+        let mut sleep_at_most = |longest| {
+            let end = asleep + longest;
+            until = Some(until.map_or(end, |until| until.min(end)));
+        };
         if self.exchange.has_spilled() || self.clients.ready_count() > 0 {
             sleep_at_most(CONGESTED_PAUSE);
         }
@@ -450,7 +451,7 @@ impl<S: Send + 'static> Worker<S> {
             sleep_at_most(PUBLISH_INTERVAL);
         }
         self.quiescence.park();
-        self.poll(asleep, timeout);
+        self.poll(asleep, Wait::Until(until));
         self.quiescence.unpark();
         self.shared().waker.unpark();
         self.links.announce_awake();
@@ -460,10 +461,10 @@ impl<S: Send + 'static> Worker<S> {
         self.spinner.learn(awake.since(before));
     }
 
-    fn poll(&mut self, now: Instant, timeout: Option<Duration>) {
+    fn poll(&mut self, now: Instant, wait: Wait) {
         self.counting.system_calls += 1;
         self.last_poll = now;
-        self.poller.take(timeout, &mut self.readiness);
+        self.poller.take(wait, &mut self.readiness);
     }
 
     fn next_deadline(&self) -> Option<Instant> {

@@ -1,5 +1,5 @@
 use super::{Broken, CONTROL_WORDS, LAYOUT, PRODUCED, RING_SIZE_MIN, Rings, WORD};
-use crate::wake::{Poller, Token};
+use crate::wake::{Poller, Token, Wait};
 use rustix::fd::OwnedFd;
 use rustix::fs::{MemfdFlags, SealFlags};
 use std::collections::VecDeque;
@@ -106,7 +106,7 @@ fn a_sleeper_is_woken_and_a_blocked_writer_too() {
     const TOTAL: usize = 3_000_000;
     let (mut maker, mut taker) = pair();
     let sleep = |rings: &Rings| {
-        let poller = Poller::new(Poller::create().unwrap());
+        let poller = Poller::create().unwrap();
         poller.watch(rings.bell(), Token::Wake).unwrap();
         poller
     };
@@ -120,7 +120,7 @@ fn a_sleeper_is_woken_and_a_blocked_writer_too() {
             maker.wake_reader();
             if taken == 0 && !maker.wait_for_room().unwrap() {
                 // Without its bell this sleeps for ever.
-                poller.take(None, &mut events);
+                poller.take(Wait::Until(None), &mut events);
             }
         }
     });
@@ -129,7 +129,7 @@ fn a_sleeper_is_woken_and_a_blocked_writer_too() {
         taker.announce_sleep();
         fence(Ordering::SeqCst);
         if !taker.has_incoming() {
-            poller.take(None, &mut events);
+            poller.take(Wait::Until(None), &mut events);
         }
         taker.announce_awake();
         taker.receive(&mut received, 3_000).unwrap();
