@@ -93,7 +93,7 @@ fn run(config: &ClusterConfig, text: String, me: &NodeConfig, start: Start) -> R
         tracing::warn!("{note}");
     }
     let memory = plan_memory(me, &layout, &machine, config.nodes.len()).map_err(&of_node)?;
-    let memory = MemoryManager::with_advice(memory, runtime::machine::prefer_huge_pages);
+    let memory = MemoryManager::prepared(memory, Box::new(runtime::machine::huge_pages()));
     let (log_file, control_log) = open_control_log(me, start).map_err(&of_node)?;
     let settings = NodeSettings { control_log, ..settings(config, text, me) };
     if let Some(descriptor) = start.angel {

@@ -13,7 +13,7 @@
 
 use crate::exclusive::Exclusive;
 use crate::heap::Heap;
-use crate::pages::{Advise, PAGE_BYTES, PagePool};
+use crate::pages::{PAGE_BYTES, PagePool, Prepare};
 use crate::region::{DATA_MEMORY_NORMAL_PERCENT, HIGH_ONLY_PERCENT, HIGHEST_ONLY_PERCENT};
 use crate::{MemoryConfig, Priority, Region, quiescence};
 use std::sync::Arc;
@@ -145,18 +145,18 @@ impl MemoryManager {
     /// A node's memory. No page is taken from the operating system yet.
     #[must_use]
     pub fn new(config: MemoryConfig) -> Arc<Self> {
-        Self::with_advice(config, |_, _| {})
+        Self::prepared(config, Box::new(|_, _| {}))
     }
 
-    /// The same; the operating system is advised about each chunk of pages.
+    /// The same; each chunk of pages is prepared before it is used.
     #[must_use]
-    pub fn with_advice(config: MemoryConfig, advise: Advise) -> Arc<Self> {
+    pub fn prepared(config: MemoryConfig, prepare: Prepare) -> Arc<Self> {
         Arc::new(Self {
             limits: SharedLimits::of(&config),
             config,
             accounts: Exclusive::new(Accounts::default()),
             announced: AtomicU64::new(0),
-            pages: PagePool::new(advise),
+            pages: PagePool::new(prepare),
             heaps: std::array::from_fn(|_| Heap::new()),
         })
     }

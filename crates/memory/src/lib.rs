@@ -24,7 +24,7 @@ pub use budget::{MemoryManager, RegionFull, ResourceRow, Urgency};
 pub use config::{ConfigError, MemoryConfig, MemoryOverrides, ThreadCounts};
 pub use heap::Heap;
 pub use ledger::Ledger;
-pub use pages::{Advise, PAGE_BYTES, PagePool};
+pub use pages::{PAGE_BYTES, PagePool, Prepare};
 pub use quiescence::{Guard, ThreadSlot};
 pub use region::{Priority, Region, RegionConfig};
 

@@ -1,11 +1,12 @@
 //! Pages of 32 KiB, aligned to their size, cut out of chunks of 2 MiB that come from the operating system: a huge page each, if it is asked for them
-//! ([`Advise`]) and has them. Then a process of many GiB that is killed is gone in no time: what it held is freed before its connections are closed.
+//! ([`Prepare`]) and has them. Then a process of many GiB that is killed is gone in no time: what it held is freed before its connections are closed.
 //!
-//! A page is taken from the first chunk in address order that has one, so that chunks at the end run empty and go back; one empty chunk is
-//! kept so that a page taken and freed in turn does not visit the operating system.
+//! A page is taken from the first chunk in address order that has one, so that chunks at the end run empty and go back. A spare chunk is kept
+//! behind: it is begun when all others are full, and the next one is prepared at once, by somebody who has time: to clear a huge page takes as long as
+//! many transactions. A second spare is kept, so that a page taken and freed in turn does not visit the operating system.
 //!
 //! Invariants: a page is in use or its bit is set in its chunk's mask, never both; pages in use are charged to DataMemory;
-//! a chunk whose pages are all free is the kept one or gone.
+//! a chunk in the map has a page in use: one whose pages are all free is a spare or gone.
 //!
 //! Deliberately not here: what a page is used for.
 #![expect(unsafe_code, reason = "pages are raw memory; each block states why it is sound")]
@@ -21,11 +22,13 @@ pub const PAGE_BYTES: usize = 32 * 1024;
 const CHUNK_BYTES: usize = 2 << 20;
 const PAGES_IN_CHUNK: usize = CHUNK_BYTES / PAGE_BYTES;
 const ALL_FREE: u64 = u64::MAX;
+const SPARES_MAX: usize = 2;
 
 const _: () = assert!(PAGES_IN_CHUNK == u64::BITS as usize);
 
-/// Tells the operating system what a chunk is for, before it is used: its address and size.
-pub type Advise = fn(NonNull<u8>, usize);
+/// Prepares memory that is going to be used: its address and size. It may go on after it came back, and even when the memory is gone or used
+/// otherwise, so it must not change what memory holds.
+pub type Prepare = Box<dyn Fn(NonNull<u8>, usize) + Send + Sync>;
 
 struct Chunk {
     start: NonNull<u8>,
@@ -34,12 +37,12 @@ struct Chunk {
 }
 
 struct Chunks {
-    advise: Advise,
+    prepare: Prepare,
     chunks: BTreeMap<usize, Chunk>,
-    /// Chunks with a free page.
+    /// Those with a free page.
     open: BTreeSet<usize>,
-    /// How many chunks have no page in use.
-    empty: usize,
+    /// Empty chunks, [`SPARES_MAX`] at most; none before the first page, or if there was no memory for one.
+    spares: Vec<NonNull<u8>>,
 }
 
 // SAFETY: a `Chunk` is a pointer to memory that belongs to the pool alone; it may be used from any thread.
@@ -63,17 +66,12 @@ fn unreachable_layout() -> Layout {
 }
 
 impl Chunks {
-    fn new(advise: Advise) -> Self {
-        Self { advise, chunks: BTreeMap::new(), open: BTreeSet::new(), empty: 0 }
-    }
-
     fn take(&mut self) -> Option<NonNull<u8>> {
         let address = match self.open.first() {
             Some(address) => *address,
-            None => self.grow()?,
+            None => self.open_spare()?,
         };
         let chunk = self.chunks.get_mut(&address)?;
-        self.empty -= usize::from(chunk.free == ALL_FREE);
         let position = chunk.free.trailing_zeros() as usize;
         chunk.free &= chunk.free - 1;
         if chunk.free == 0 {
@@ -83,15 +81,23 @@ impl Chunks {
         Some(unsafe { chunk.start.add(position * PAGE_BYTES) })
     }
 
-    fn grow(&mut self) -> Option<usize> {
-        // SAFETY: the layout has a size.
-        let start = NonNull::new(unsafe { std::alloc::alloc(chunk_layout()) })?;
-        (self.advise)(start, CHUNK_BYTES);
+    /// Begins the spare chunk, and has the next one prepared.
+    fn open_spare(&mut self) -> Option<usize> {
+        let start = self.spares.pop().or_else(|| self.allocate())?;
         let address = start.addr().get();
         self.chunks.insert(address, Chunk { start, free: ALL_FREE });
         self.open.insert(address);
-        self.empty += 1;
+        if self.spares.is_empty() {
+            self.spares.extend(self.allocate());
+        }
         Some(address)
+    }
+
+    fn allocate(&self) -> Option<NonNull<u8>> {
+        // SAFETY: the layout has a size.
+        let start = NonNull::new(unsafe { std::alloc::alloc(chunk_layout()) })?;
+        (self.prepare)(start, CHUNK_BYTES);
+        Some(start)
     }
 
     fn give_back(&mut self, page: NonNull<u8>) {
@@ -105,41 +111,35 @@ impl Chunks {
         chunk.free |= bit;
         self.open.insert(address);
         if chunk.free == ALL_FREE {
-            self.empty += 1;
-            if self.empty > 1 {
-                self.drop_chunk(address);
+            let start = chunk.start;
+            self.chunks.remove(&address);
+            self.open.remove(&address);
+            if self.spares.len() < SPARES_MAX {
+                self.spares.push(start);
+            } else {
+                deallocate(start);
             }
         }
     }
+}
 
-    fn drop_chunk(&mut self, address: usize) {
-        if let Some(chunk) = self.chunks.remove(&address) {
-            self.open.remove(&address);
-            self.empty -= usize::from(chunk.free == ALL_FREE);
-            // SAFETY: it was allocated with this layout in `grow`, and no page of it is in use.
-            unsafe { std::alloc::dealloc(chunk.start.as_ptr(), chunk_layout()) };
-        }
-    }
+/// Gives an empty chunk back to the operating system.
+fn deallocate(start: NonNull<u8>) {
+    // SAFETY: it was allocated with this layout, no page of it is in use, and nobody else knows it.
+    unsafe { std::alloc::dealloc(start.as_ptr(), chunk_layout()) };
 }
 
 impl Drop for Chunks {
     fn drop(&mut self) {
         // A chunk with pages in use stays: whoever leaked the pages may still use them.
-        let addresses: Vec<usize> = self
-            .chunks
-            .iter()
-            .filter(|(_, chunk)| chunk.free == ALL_FREE)
-            .map(|(address, _)| *address)
-            .collect();
-        for address in addresses {
-            self.drop_chunk(address);
-        }
+        self.spares.drain(..).for_each(deallocate);
     }
 }
 
 impl PagePool {
-    pub(crate) fn new(advise: Advise) -> Self {
-        Self { chunks: Exclusive::new(Chunks::new(advise)) }
+    pub(crate) fn new(prepare: Prepare) -> Self {
+        let chunks = Chunks { prepare, chunks: BTreeMap::new(), open: BTreeSet::new(), spares: Vec::new() };
+        Self { chunks: Exclusive::new(chunks) }
     }
 
     /// A page, its bytes undefined, charged to DataMemory of `memory`, whose pool this is.
@@ -163,12 +163,6 @@ impl PagePool {
     pub(crate) unsafe fn free(&self, memory: &MemoryManager, page: NonNull<u8>) {
         self.chunks.with(|chunks| chunks.give_back(page));
         memory.release(Region::DataMemory, PAGE_BYTES as u64);
-    }
-
-    /// Bytes held from the operating system, in use or free.
-    #[must_use]
-    pub fn bytes_from_system(&self) -> u64 {
-        self.chunks.with(|chunks| chunks.chunks.len() as u64 * CHUNK_BYTES as u64)
     }
 }
 

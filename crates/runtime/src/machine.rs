@@ -2,9 +2,11 @@
 //!
 //! Everything here degrades to "not permitted" without failing the node; the caller decides whether that deserves a line in the log.
 
+use rustix::mm::{Advice, madvise};
 use rustix::process::{Resource, Rlimit, getrlimit, setpriority_process, setrlimit};
 use rustix::thread::{CpuSet, gettid, sched_setaffinity};
 use std::ptr::NonNull;
+use std::sync::mpsc;
 use stdx::Duration;
 
 /// `NumCPUs = 0`: CPUs that this process may use, affinity and cgroup quotas counted.
@@ -41,12 +43,26 @@ pub(crate) fn set_priority_of_this_thread(priority: u8) -> rustix::io::Result<()
     setpriority_process(Some(gettid()), nice.clamp(-20, 19))
 }
 
-/// Asks for huge pages below memory that is not used yet. Without them it works as well, only slower.
+/// Asks for huge pages below memory that is not used yet, and has a thread of its own fetch and clear them: whoever comes to use the memory first would
+/// stand still for that long. Without huge pages, or without that thread, all works as well, only slower.
+pub fn huge_pages() -> impl Fn(NonNull<u8>, usize) + Send + Sync {
+    let (sender, receiver) = mpsc::channel();
+    let fetch = move || {
+        receiver.into_iter().for_each(|(start, size)| advise(start, size, Advice::LinuxPopulateWrite))
+    };
+    let _ = std::thread::Builder::new().name("memory".to_owned()).spawn(fetch);
+    move |start, size| {
+        let start = start.as_ptr().expose_provenance();
+        advise(start, size, Advice::LinuxHugepage);
+        let _ = sender.send((start, size));
+    }
+}
+
 #[expect(unsafe_code, reason = "advice about memory is unsafe in general")]
-pub fn prefer_huge_pages(start: NonNull<u8>, size: usize) {
-    // SAFETY: this advice changes neither what the memory holds nor who may use it, and the kernel refuses addresses that are not mapped.
-    // A kernel without huge pages refuses, which is no harm.
-    let _ = unsafe { rustix::mm::madvise(start.as_ptr().cast(), size, rustix::mm::Advice::LinuxHugepage) };
+fn advise(start: usize, size: usize, advice: Advice) {
+    // SAFETY: both advices change neither what the memory holds nor who may use it, whosever it is by now, and the kernel refuses addresses that are
+    // not mapped. A kernel that does not know an advice refuses, which is no harm.
+    let _ = unsafe { madvise(std::ptr::with_exposed_provenance_mut(start), size, advice) };
 }
 
 /// 32 bytes from a cryptographic source; `None` if the system has none.
@@ -95,7 +111,9 @@ impl TimeValue {
 }
 
 #[cfg(not(all(target_os = "linux", target_pointer_width = "64")))]
-compile_error!("the runtime meets 64-bit Linux only: epoll, eventfd, timer descriptors, and the layout of struct rusage");
+compile_error!(
+    "the runtime meets 64-bit Linux only: epoll, eventfd, timer descriptors, and the layout of struct rusage"
+);
 
 #[expect(unsafe_code, reason = "declares a function of the C library that std links anyway")]
 unsafe extern "C" {

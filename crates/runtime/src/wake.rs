@@ -108,8 +108,7 @@ impl Poller {
     /// For a thread that is going to be started.
     pub(crate) fn create() -> rustix::io::Result<Self> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-        let alarm =
-            timerfd_create(TimerfdClockId::Boottime, TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK)?;
+        let alarm = timerfd_create(TimerfdClockId::Boottime, TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK)?;
         let poller = Self { epoll, alarm, alarm_at: None };
         let flags = epoll::EventFlags::IN | epoll::EventFlags::ET;
         epoll::add(&poller.epoll, &poller.alarm, epoll::EventData::new_u64(ALARM), flags)?;
