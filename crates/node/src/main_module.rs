@@ -264,7 +264,9 @@ impl MainModule {
                 self.on_schema_install(now, from, request, version, outputs)
             }
             Signal::SchemaFetch { request, view } => self.on_schema_fetch(from, request, view, outputs),
-            Signal::SchemaFetched { schema, .. } => self.on_schema_fetched(&schema, outputs),
+            Signal::SchemaFetched { request, schema } => {
+                self.on_schema_fetched(from.node, request, &schema, outputs)
+            }
             Signal::SequenceRequest { request, table, count, at_least } => {
                 self.on_sequence_request(from, request, table, count, at_least, outputs);
             }
@@ -322,6 +324,7 @@ impl MainModule {
         // Who is connected again in a newer view has not been lost in it.
         self.lost.retain(|node| self.view.is_member(*node) && !self.found.contains(node));
         self.given_up.retain(|node| self.lost.contains(node));
+        self.schema_reading.begin_view(&self.view);
         if !is_first {
             self.lose_new_members();
         }
@@ -446,6 +449,7 @@ impl MainModule {
         if self.holds_rows(node) && !self.lost.contains(&node) {
             self.lost.push(node);
             self.give_up_at = Some(self.now.monotonic + VIEW_PATIENCE);
+            self.schema_reading.lose(node);
         }
         // Counted, because one that is back before the next map is told is not `lost` in any.
         *self.losses.entry(node).or_default() += 1;
@@ -477,7 +481,7 @@ impl MainModule {
         }
         self.changed(outputs);
         self.announce_schema(node, outputs);
-        if self.fetches_schema() && self.view.number.0 > 0 && self.schema_reading.is_fetching() {
+        if self.view.number.0 > 0 && self.is_behind() {
             self.fetch_schema(outputs);
         }
     }
@@ -555,6 +559,7 @@ impl MainModule {
         let mut map = self.map.with(self.incarnation, view, schema, readers, &self.unreachable());
         map.losses.clone_from(&self.losses);
         map.given_up.clone_from(&self.given_up);
+        map.is_behind = self.is_behind();
         map
     }
 

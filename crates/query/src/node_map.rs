@@ -119,6 +119,8 @@ pub struct NodeMap {
     pub losses: BTreeMap<NodeId, u64>,
     /// Data nodes of the view out of reach for so long that no view without them is awaited any more: what needs them is refused.
     pub given_up: Vec<NodeId>,
+    /// DDL statements may have ended without this node, which keeps no replica: it answers nobody before it has the newest schema.
+    pub is_behind: bool,
     /// Until when this node may answer reads, and from when on it may acknowledge writes.
     pub lease: Arc<Lease>,
 }
@@ -144,6 +146,7 @@ impl NodeMap {
             lost: Vec::new(),
             losses: BTreeMap::new(),
             given_up: Vec::new(),
+            is_behind: false,
             lease: Arc::new(Lease::unlimited()),
         }
     }
@@ -181,7 +184,8 @@ impl NodeMap {
             .collect();
         let (losses, given_up, lost) = (self.losses.clone(), self.given_up.clone(), lost.to_vec());
         let lease = Arc::clone(&self.lease);
-        Self { node: self.node, incarnation, view, schema, tables, readers, lost, losses, given_up, lease }
+        let (node, is_behind) = (self.node, self.is_behind);
+        Self { node, incarnation, view, schema, tables, readers, lost, losses, given_up, is_behind, lease }
     }
 
     /// A table's access info.

@@ -129,6 +129,7 @@ pub const KNOWN: &[(&str, WorldKind, u64)] = &[
     ("HandedPlacesLost", WorldKind::Cluster, 4),
     ("HandedWaitsForgotten", WorldKind::Cluster, 4),
     ("OwedRepliesForgotten", WorldKind::Cluster, 4),
+    ("AnswersBehind", WorldKind::Cluster, 4496),
     ("LaggardsStay", WorldKind::Hung, 2),
     ("LaggardsAtOnce", WorldKind::Hung, 2),
 ];

@@ -455,11 +455,13 @@ impl Session {
         }
     }
 
-    /// A node that stood still longer than its lease may not know that it is left out: what it would say, of tables that are there or not, may be wrong.
-    /// Commands wait until it is told, or until nobody awaits that any more: then what needs rows is refused.
+    /// A node that stood still longer than its lease may not know that it is left out, and one without replicas may have missed a DDL statement while a
+    /// connection was broken: what they would say, of tables that are there or not, may be wrong. Commands wait until the node is told, or until nobody
+    /// awaits that any more: then what needs rows is refused.
     fn has_lease(&mut self, env: &mut Environment<'_>) -> bool {
         let map = &env.module.map;
-        let may_answer = map.may_read(env.now.monotonic) || !map.given_up.is_empty();
+        let is_current = map.may_read(env.now.monotonic) && !map.is_behind;
+        let may_answer = is_current || !map.given_up.is_empty();
         self.awaits_lease = !may_answer;
         if self.awaits_lease {
             let alarm = Alarm { connection_id: self.core.id, kind: AlarmKind::Retry };

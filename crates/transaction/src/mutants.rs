@@ -133,6 +133,8 @@ pub enum Mutant {
     SettledByOne,
     /// Whoever asks for the catalogue gets it, though this node is in an older view.
     SchemaBeforeView,
+    /// A node without replicas answers though it may not know the newest schema.
+    AnswersBehind,
     /// A new primary does not hold the locks that are handed over to it.
     HandedLocksForgotten,
     /// An old primary keeps what is open when another one has it.
@@ -150,7 +152,7 @@ pub enum Mutant {
 }
 
 /// All of them.
-pub const ALL: [Mutant; 71] = [
+pub const ALL: [Mutant; 72] = [
     Mutant::AckBeforeBackup,
     Mutant::BackupFallsBack,
     Mutant::CommitOnPartialPrepare,
@@ -215,6 +217,7 @@ pub const ALL: [Mutant; 71] = [
     Mutant::LeftOutHeard,
     Mutant::SettledByOne,
     Mutant::SchemaBeforeView,
+    Mutant::AnswersBehind,
     Mutant::HandedLocksForgotten,
     Mutant::OpenKeptAfterHandOver,
     Mutant::HandedPlacesLost,

@@ -1,7 +1,8 @@
 //! The catalogue of this node: read from the system tables' local replica, or fetched from a data node by a node without one.
 //!
 //! Invariants: a schema is built from rows that belong to one version (the version row is read before and after; a row that is still being
-//! committed makes the reading start again a little later); a version is reported installed once every module of this node uses it or a newer one.
+//! committed makes the reading start again a little later); a version is reported installed once every module of this node uses it or a newer one;
+//! a node without a replica that lost a data node answers no client before that one has told it the catalogue, or is left out and another one has.
 
 use super::MainModule;
 use super::restart_info::Step;
@@ -9,7 +10,7 @@ use catalogue::{SchemaBuilder, SystemTables};
 use memory::Guard;
 use protocol::program::{Refusal, TableRef};
 use protocol::signal::RequestId;
-use protocol::{Address, ModuleKind, NodeRole, Outputs, Severity, Signal, SqlError};
+use protocol::{Address, ModuleKind, NodeRole, Outputs, Severity, Signal, SqlError, View};
 use query::Shared;
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -30,7 +31,10 @@ pub(super) struct SchemaReading {
     system: SystemTables,
     waiting: Vec<(Address, RequestId, SchemaVersion)>,
     read_at: Option<Instant>,
+    /// A node without partitions: the catalogue that it asked for has not come.
     is_fetching: bool,
+    /// Data nodes that were lost and have not told the catalogue since, and what they were asked.
+    unheard: BTreeMap<NodeId, Option<RequestId>>,
     /// Some version came.
     has_fetched: bool,
     /// Who asked for the catalogue from a view that this node does not use yet.
@@ -58,6 +62,16 @@ impl SchemaReading {
 
     pub(super) fn is_fetching(&self) -> bool {
         self.is_fetching
+    }
+
+    /// A data node is lost: what ended there from now on is not known here.
+    pub(super) fn lose(&mut self, node: NodeId) {
+        self.unheard.insert(node, None);
+    }
+
+    /// Who is left out is not asked any more: the others have all that was committed.
+    pub(super) fn begin_view(&mut self, view: &View) {
+        self.unheard.retain(|node, _| view.in_sync(PartitionId(0)).contains(node));
     }
 }
 
@@ -235,18 +249,28 @@ impl MainModule {
 
     // ---- nodes without partitions -------------------------------------------------------------------------------------------------
 
+    /// Whether DDL statements may have ended that this node does not know of, for they wait only for replicas and for nodes in reach.
+    pub(super) fn is_behind(&self) -> bool {
+        let is_behind = self.schema_reading.is_fetching || !self.schema_reading.unheard.is_empty();
+        self.fetches_schema() && is_behind && !mutants::is(Mutant::AnswersBehind)
+    }
+
+    /// Asks the data nodes that it has not heard of since they were lost: each counts this node again, in all of its modules, when it answers.
+    /// If there is none in reach, any other will do.
     pub(super) fn fetch_schema(&mut self, outputs: &mut Outputs<Shared>) {
         self.schema_reading.is_fetching = true;
         self.schema_reading.read_at = Some(self.now.monotonic + FETCH_AGAIN);
         let request = self.new_request();
-        let alive = self
-            .view
-            .in_sync(PartitionId(0))
-            .iter()
-            .find(|node| self.found.contains(node) && !self.lost.contains(node));
-        if let Some(node) = alive {
+        let in_reach = |node: &&NodeId| self.found.contains(node) && !self.lost.contains(node);
+        let unheard: Vec<NodeId> = self.schema_reading.unheard.keys().filter(in_reach).copied().collect();
+        let any = self.view.in_sync(PartitionId(0)).iter().find(in_reach).copied();
+        let asked = if unheard.is_empty() { Vec::from_iter(any) } else { unheard };
+        for node in asked {
+            if let Some(asked) = self.schema_reading.unheard.get_mut(&node) {
+                *asked = Some(request);
+            }
             let fetch = Signal::SchemaFetch { request, view: self.view.number };
-            outputs.send(self.me(), Address::main(*node), fetch);
+            outputs.send(self.me(), Address::main(node), fetch);
         }
     }
 
@@ -298,7 +322,13 @@ impl MainModule {
         }
     }
 
-    pub(super) fn on_schema_fetched(&mut self, bytes: &[u8], outputs: &mut Outputs<Shared>) {
+    pub(super) fn on_schema_fetched(
+        &mut self,
+        from: NodeId,
+        request: RequestId,
+        bytes: &[u8],
+        outputs: &mut Outputs<Shared>,
+    ) {
         let Ok(schema) = stdx::wire::from_bytes::<Schema>(bytes) else {
             outputs.event(Severity::Warning, "a data node sent a catalogue that cannot be read");
             return;
@@ -310,12 +340,22 @@ impl MainModule {
         }
         self.schema_reading.has_fetched = true;
         self.reach(Step::CatalogueRead);
+        let was_behind = self.is_behind();
+        if self.schema_reading.unheard.get(&from) == Some(&Some(request)) {
+            self.schema_reading.unheard.remove(&from);
+        }
         if Some(schema.version) >= wanted {
             self.schema_reading.is_fetching = false;
-            self.schema_reading.read_at = None;
+            // Who is in reach and has not answered yet is asked again.
+            if !self.schema_reading.unheard.keys().any(|node| self.found.contains(node)) {
+                self.schema_reading.read_at = None;
+            }
         }
-        if schema.version > self.schema.version || !self.is_open {
+        let is_newer = schema.version > self.schema.version || !self.is_open;
+        if is_newer {
             self.schema = Arc::new(schema);
+        }
+        if is_newer || was_behind {
             self.changed(outputs);
         }
         self.start_checks(outputs);
