@@ -13,19 +13,24 @@
 //! is, passes its wish on when the probation is over: all nodes were told.
 //!
 //! Invariants:
-//! - one that joins is not blamed while another member is late: it may wait for that one itself;
-//! - nobody is blamed by who does not run well itself, nor for silence: that is `detector`'s, and reports begin anew behind it;
+//! - one that joins is spared for a while when a member in sync is late: it may wait for that one itself;
+//! - nobody is blamed by who does not run well itself, or is not in the newest view, nor for silence: that is `detector`'s, and reports begin anew
+//!   behind it;
 //! - between two views that make an in-sync member leave for its lateness there is [`PAUSE`], and there is as much between other changes of members and the first:
 //!   when everything is slow at most one leaves, and the others catch up first;
-//! - nothing is decided here: a view is asked for by compare-and-set like any other, and only if each group keeps an in-sync member (I5).
+//! - nothing is decided here: a view is asked for by compare-and-set like any other, and only if each group keeps an in-sync member (I5) that is not
+//!   about to stop.
 //!
 //! Deliberately not here: how lateness is measured.
 
+use crate::detector::Detector;
 use crate::mutants::{self, Mutant};
-use protocol::View;
+use crate::{Membership, succession};
+use protocol::control::Command;
+use protocol::{Address, NodeRole, Outputs, Severity, Signal, View};
 use std::collections::BTreeMap;
-use stdx::{Duration, Instant};
-use types::NodeId;
+use stdx::{Duration, Instant, Now};
+use types::{NodeId, ViewNumber};
 
 /// For how long a member must be reported before it has to leave.
 const SUSTAINED: Duration = Duration::from_secs(1);
@@ -35,6 +40,8 @@ const SUSTAINED_BY_JOINING: Duration = Duration::from_secs(4);
 const REPORT_GAP: Duration = Duration::from_millis(700);
 /// For how long after a change of members nobody in sync has to leave for being late.
 const PAUSE: Duration = Duration::from_secs(10);
+/// For how long one that joins is spared at most because one in sync, for which it may wait, is late.
+const JOINING_SPARED: Duration = Duration::from_secs(15);
 /// How soon a view is asked for again.
 const RETRY: Duration = Duration::from_millis(200);
 /// A member that leaves so soon after somebody asked for that was late.
@@ -60,6 +67,10 @@ struct Probation {
     times: u32,
 }
 
+fn is_in_sync(view: &View, node: NodeId) -> bool {
+    view.groups.iter().any(|group| group.in_sync.contains(&node))
+}
+
 /// Whether members came, or one that was in sync went. (One that has not come in sync leaves everything as it was.)
 fn has_other_members(before: &View, view: &View) -> bool {
     let mut groups = view.groups.iter().enumerate();
@@ -78,27 +89,27 @@ pub(crate) struct Laggards {
     /// When somebody, this node too, asked for a view without a member.
     asked: BTreeMap<NodeId, Instant>,
     probations: BTreeMap<NodeId, Probation>,
-    /// Views that this node asked for.
+    /// How often this node was the first to ask for a view without a member, for five seconds.
     pub(crate) asked_count: u64,
 }
 
 impl Laggards {
     /// An ldm of this node reports a member. Whether it has to leave now.
     pub(crate) fn on_report(&mut self, now: Instant, view: &View, node: NodeId) -> bool {
-        let is_in_sync = view.groups.iter().any(|group| group.in_sync.contains(&node));
         let late = self.late.entry(node).or_insert(Late { since: now, last: now });
         if now.since(late.last) > REPORT_GAP {
             late.since = now;
         }
         late.last = now;
         let since = now.since(late.since);
-        let is_long = since >= if is_in_sync { SUSTAINED } else { SUSTAINED_BY_JOINING };
+        let is_long = since >= if is_in_sync(view, node) { SUSTAINED } else { SUSTAINED_BY_JOINING };
         let is_late = |late: &Late| now.since(late.last) <= REPORT_GAP;
-        let is_spared = if is_in_sync {
+        let is_spared = if is_in_sync(view, node) {
             now < self.spared_until && !mutants::is(Mutant::LaggardsAtOnce)
         } else {
-            // It may wait itself for one that is late: for the catalogue, say.
-            self.late.iter().any(|(other, late)| *other != node && is_late(late))
+            // It may wait itself for one that is late, for the catalogue, say, and that one leaves when the pause is over, if it can.
+            let mut others = self.late.iter().filter(|(other, late)| **other != node && is_late(late));
+            since < JOINING_SPARED && others.any(|(other, _)| is_in_sync(view, *other))
         };
         let is_asked = self.asked.get(&node).is_some_and(|asked| now.since(*asked) < RETRY);
         is_long && !is_spared && !is_asked && !mutants::is(Mutant::LaggardsStay)
@@ -136,6 +147,85 @@ impl Laggards {
     /// Whether a node that starts again has to wait.
     pub(crate) fn is_on_probation(&self, now: Instant, node: NodeId) -> bool {
         self.probations.get(&node).is_some_and(|probation| now < probation.until)
+    }
+}
+
+/// The view without a late member; None if a group would keep nobody who stays: one that is about to stop is no reason to make its heir leave.
+fn without_laggard(view: &View, node: NodeId) -> Option<View> {
+    let mut gone = view.leaving.clone();
+    gone.push(node);
+    let keeps_all = succession::without(view, &gone).is_some();
+    succession::without(view, &[node]).filter(|_| keeps_all)
+}
+
+impl Membership {
+    /// An ldm of this node, which used this view, reports that a member owes it an answer for long.
+    pub(crate) fn on_laggard<S>(
+        &mut self,
+        now: Now,
+        from_view: ViewNumber,
+        (node, milliseconds): (NodeId, u32),
+        outputs: &mut Outputs<S>,
+    ) {
+        if node == self.config.node || !self.view.is_counted(node) || !self.is_in_view() {
+            return;
+        }
+        // Who has not come to the newest view waits for something of this node, and those who have do not answer its probes.
+        if from_view < self.view.number {
+            return;
+        }
+        let trusts = |detector: &Detector| {
+            detector.is_certain(now.monotonic) && !detector.suspects(now.monotonic, node)
+        };
+        if !self.detector.as_ref().is_some_and(trusts) || !self.hears_majority(now) {
+            return self.laggards.on_doubt(node);
+        }
+        if !self.laggards.on_report(now.monotonic, &self.view, node) {
+            return;
+        }
+        let Some(next) = without_laggard(&self.view, node) else { return };
+        if self.laggards.on_asked(now.monotonic, node) {
+            self.laggards.asked_count += 1;
+            let text = format!(
+                "asks for a view without node {node}: it owes answers for {milliseconds} ms, though its heartbeats come, and commits wait for it"
+            );
+            outputs.event(Severity::Warning, text);
+        }
+        self.want.begin(now.monotonic);
+        for other in self.up.clone() {
+            let told = Signal::ReplicaLags { node, milliseconds };
+            outputs.send(self.me(), Address::membership(other), told);
+        }
+        self.propose(now, next, outputs);
+    }
+
+    /// Another node asks for a view without a member: the log of the management node, and of that member, should say why.
+    pub(crate) fn on_laggard_elsewhere<S>(
+        &mut self,
+        now: Now,
+        from: NodeId,
+        (node, milliseconds): (NodeId, u32),
+        outputs: &mut Outputs<S>,
+    ) {
+        // The late word of one that has left itself tells nothing of a member.
+        if !self.view.is_counted(from) || !self.view.is_counted(node) {
+            return;
+        }
+        let is_concerned = node == self.config.node || self.config.join.role == NodeRole::Management;
+        if self.laggards.on_asked(now.monotonic, node) && is_concerned {
+            let text = format!(
+                "node {from} asks for a view without node {node}, which owes it answers for {milliseconds} ms, though its heartbeats come"
+            );
+            outputs.event(Severity::Warning, text);
+        }
+    }
+
+    /// Whether this is the wish of a node to be copied to that had to leave, and is to wait a little longer. (Only who leads needs to refuse it.)
+    pub(crate) fn is_too_early(&self, now: Now, command: &Command) -> bool {
+        let Command::ChangeView { next } = command else { return false };
+        let mut joining = next.groups.iter().flat_map(|group| &group.joining);
+        let is_new = |node: &NodeId| !self.view.is_counted(*node);
+        joining.any(|node| is_new(node) && self.laggards.is_on_probation(now.monotonic, *node))
     }
 }
 

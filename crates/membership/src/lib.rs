@@ -28,7 +28,9 @@ pub mod control_log;
 pub mod control_state;
 pub mod cover;
 pub mod detector;
+mod joining;
 mod laggards;
+mod leaving;
 pub mod log_file;
 pub mod mutants;
 pub mod succession;
@@ -37,28 +39,21 @@ use control_log::{ControlConfig, ControlLog, ControlOutputs, Decided};
 use control_state::{ClusterSettings, ControlState, VoterInfo};
 use detector::{Detector, DetectorConfig, DetectorOutputs};
 use laggards::Laggards;
+use leaving::SPREAD_PAUSE;
 use mutants::Mutant;
 use protocol::control::{Command, ControlMessage, GroupId, VoterPlace};
 use protocol::heartbeat::Heartbeat;
 use protocol::lease::Lease;
 use protocol::module::{Counts, EXIT_LEFT_OUT, EXIT_REFUSED};
 use protocol::signal::{JoinRequest, LeaveStep};
-use protocol::{Address, Envelope, NodeInfo, NodeRole, Outputs, RequestToRuntime, Severity, Signal, View};
+use protocol::{Address, Envelope, NodeRole, Outputs, RequestToRuntime, Severity, Signal, View};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use stdx::{Duration, Instant, Now};
 use types::{Incarnation, NodeId, ViewNumber};
 
-/// How soon a join is tried again while there is no answer.
-const JOIN_RETRY: Duration = Duration::from_millis(100);
 /// How soon a view that repairs a connection is asked for again.
 const RENEW_RETRY: Duration = Duration::from_millis(200);
-/// How soon a view without a life that has ended is asked for again.
-const DROP_LIVES_RETRY: Duration = Duration::from_millis(200);
-/// How long a view with uneven primaries has been there when they are spread.
-const SPREAD_PAUSE: Duration = Duration::from_millis(500);
-/// How soon a view for a node that is about to stop is asked for again.
-const LEAVE_RETRY: Duration = Duration::from_millis(50);
 /// Most copies of the control log.
 const VOTERS_MAX: usize = 5;
 /// A snapshot takes the place of more entries than these.
@@ -320,6 +315,7 @@ impl Membership {
         }
     }
 
+    /// Asks for a view; whether it comes is seen when it does.
     fn propose<S>(&mut self, now: Now, next: View, outputs: &mut Outputs<S>) {
         let next = Arc::new(next);
         self.with_log(now, outputs, |log, todo| log.propose(Command::ChangeView { next }, todo));
@@ -357,7 +353,7 @@ impl Membership {
 
     /// A process of a node has ended: that is proved.
     pub fn on_process_exited<S>(&mut self, now: Now, node: NodeId, start: u64, outputs: &mut Outputs<S>) {
-        let state = self.log.as_ref().and_then(ControlLog::state);
+        let state = self.log_state();
         let life = state.and_then(|state| state.life(node)).filter(|life| life.join.start == start);
         let Some(incarnation) = life.map(|life| life.incarnation) else { return };
         outputs.event(
@@ -401,10 +397,10 @@ impl Membership {
                 self.ask_to_leave(now, outputs);
             }
             Signal::ReplicaLags { node, milliseconds } if from == self.config.node => {
-                self.on_laggard(now, node, milliseconds, outputs);
+                self.on_laggard(now, envelope.view, (node, milliseconds), outputs);
             }
             Signal::ReplicaLags { node, milliseconds } => {
-                self.on_laggard_elsewhere(now, from, node, milliseconds, outputs);
+                self.on_laggard_elsewhere(now, from, (node, milliseconds), outputs);
             }
             _ => {}
         }
@@ -423,8 +419,7 @@ impl Membership {
             ControlMessage::Propose { command, .. } if self.is_too_early(now, command) => {}
             _ => {
                 self.with_log(now, outputs, |log, todo| log.on_message(now.monotonic, from, message, todo));
-                let leads = self.log.as_ref().and_then(ControlLog::role).is_some_and(|(.., leads)| leads);
-                if leads && self.join_at.is_some() {
+                if self.leads() && self.join_at.is_some() {
                     // It has founded the cluster a moment ago.
                     self.join_at = Some(now.monotonic);
                 }
@@ -446,169 +441,6 @@ impl Membership {
             is_known = detector.on_heartbeat(now.monotonic, from, incarnation, heartbeat, todo);
         });
         self.heartbeats_refused += u64::from(!is_known);
-    }
-
-    // ---- joining ------------------------------------------------------------------------------------------------------------------
-
-    /// Asks for an incarnation until there is one.
-    fn try_join<S>(&mut self, now: Now, outputs: &mut Outputs<S>) {
-        if self.incarnation.is_some() || self.is_ending {
-            return;
-        }
-        self.join_at = Some(now.monotonic + JOIN_RETRY);
-        let command = Command::Join {
-            node: self.config.node,
-            join: Box::new(self.config.join.clone()),
-            // Whoever has the log sets it.
-            replaces: Incarnation(0),
-        };
-        self.with_log(now, outputs, |log, todo| log.propose(command, todo));
-    }
-
-    fn on_joined<S>(&mut self, now: Now, incarnation: Incarnation, outputs: &mut Outputs<S>) {
-        if self.incarnation.is_some() {
-            return;
-        }
-        self.incarnation = Some(incarnation);
-        self.join_at = None;
-        outputs.event(Severity::Info, format!("node {} has incarnation {incarnation}", self.config.node));
-        outputs.send(self.me(), Address::main(self.config.node), Signal::JoinAccepted { incarnation });
-        for node in &self.up {
-            self.hand_on_view(*node, outputs);
-        }
-        self.enter_view(now, outputs);
-    }
-
-    /// This joining node has all rows: asks to be in sync, until a newer view comes.
-    fn ask_for_sync<S>(&mut self, now: Now, outputs: &mut Outputs<S>) {
-        // What a broken connection lost is repaired by the view that is on its way: this member may lack it.
-        if self.caught_up != Some(self.view.number) || !self.broken.is_empty() {
-            return;
-        }
-        if let Some(next) = succession::with_in_sync(&self.view, self.config.node) {
-            self.join_at = Some(now.monotonic + JOIN_RETRY);
-            let next = Arc::new(next);
-            self.with_log(now, outputs, |log, todo| log.propose(Command::ChangeView { next }, todo));
-        }
-    }
-
-    /// This data node, which has started while the cluster runs, asks to be taken in as *joining*, when it is connected with all members: only then
-    /// what they send arrives. (Its earlier life has to leave first.)
-    fn ask_to_be_copied_to<S>(&mut self, now: Now, outputs: &mut Outputs<S>) {
-        let Some(incarnation) = self.incarnation else { return };
-        let node = self.config.node;
-        if self.config.join.role != NodeRole::Data
-            || self.view.number == ViewNumber(0)
-            || self.view.is_counted(node)
-            || self.is_ending
-        {
-            return;
-        }
-        self.join_at = Some(now.monotonic + JOIN_RETRY);
-        let members = self.view.nodes.iter().map(|info| info.node).filter(|node| self.view.is_counted(*node));
-        let is_connected = members.clone().all(|member| self.up.contains(&member));
-        if !is_connected && !mutants::is(Mutant::JoinUnconnected) {
-            return;
-        }
-        let join = &self.config.join;
-        let info = NodeInfo {
-            node,
-            incarnation,
-            role: join.role,
-            host: join.host.clone(),
-            ldm_count: join.ldm_count,
-            tc_count: join.tc_count,
-            query_count: join.query_count,
-            sql_count: join.sql_count,
-        };
-        if let Some(next) = succession::with_joining(&self.view, &info) {
-            let next = Arc::new(next);
-            self.with_log(now, outputs, |log, todo| log.propose(Command::ChangeView { next }, todo));
-        }
-    }
-
-    /// The view without earlier lives of data nodes that have started again. The leader of the control log asks for it.
-    fn without_earlier_lives(&self) -> Option<View> {
-        let log = self.log.as_ref()?;
-        let leads = log.role().is_some_and(|(.., leads)| leads);
-        let state = log.state().filter(|state| leads && state.view.number > ViewNumber(0))?;
-        let view = &state.view;
-        let counted = view.nodes.iter().filter(|info| view.is_counted(info.node));
-        let earlier: Vec<NodeId> = counted
-            .filter(|info| state.incarnation(info.node) > info.incarnation)
-            .map(|info| info.node)
-            .collect();
-        if earlier.is_empty() || mutants::is(Mutant::EarlierLifeStays) {
-            None
-        } else {
-            succession::without(view, &earlier)
-        }
-    }
-
-    fn drop_earlier_lives<S>(&mut self, now: Now, outputs: &mut Outputs<S>) {
-        self.drop_lives_at = now.monotonic + DROP_LIVES_RETRY;
-        if let Some(next) = self.without_earlier_lives() {
-            let next = Arc::new(next);
-            self.with_log(now, outputs, |log, todo| log.propose(Command::ChangeView { next }, todo));
-        }
-    }
-
-    // ---- members that answer late -----------------------------------------------------------------------------------------------------
-
-    /// An ldm of this node reports that a member owes it an answer for long.
-    fn on_laggard<S>(&mut self, now: Now, node: NodeId, milliseconds: u32, outputs: &mut Outputs<S>) {
-        if node == self.config.node || !self.view.is_counted(node) || !self.is_in_view() {
-            return;
-        }
-        let trusts = |detector: &Detector| {
-            detector.is_certain(now.monotonic) && !detector.suspects(now.monotonic, node)
-        };
-        if !self.detector.as_ref().is_some_and(trusts) || !self.hears_majority(now) {
-            return self.laggards.on_doubt(node);
-        }
-        if !self.laggards.on_report(now.monotonic, &self.view, node) {
-            return;
-        }
-        let Some(next) = succession::without(&self.view, &[node]) else { return };
-        if self.laggards.on_asked(now.monotonic, node) {
-            self.laggards.asked_count += 1;
-            let text = format!(
-                "asks for a view without node {node}: it owes answers for {milliseconds} ms, though its heartbeats come, and commits wait for it"
-            );
-            outputs.event(Severity::Warning, text);
-        }
-        self.want.begin(now.monotonic);
-        for other in self.up.clone() {
-            let told = Signal::ReplicaLags { node, milliseconds };
-            outputs.send(self.me(), Address::membership(other), told);
-        }
-        self.propose(now, next, outputs);
-    }
-
-    /// Another node asks for a view without a member: the log of the management node, and of that member, should say why.
-    fn on_laggard_elsewhere<S>(
-        &mut self,
-        now: Now,
-        from: NodeId,
-        node: NodeId,
-        milliseconds: u32,
-        outputs: &mut Outputs<S>,
-    ) {
-        let is_concerned = node == self.config.node || self.config.join.role == NodeRole::Management;
-        if self.laggards.on_asked(now.monotonic, node) && is_concerned {
-            let text = format!(
-                "node {from} asks for a view without node {node}, which owes it answers for {milliseconds} ms, though its heartbeats come"
-            );
-            outputs.event(Severity::Warning, text);
-        }
-    }
-
-    /// Whether this is the wish of a node to be copied to that had to leave, and is to wait a little longer. (Only who leads needs to refuse it.)
-    fn is_too_early(&self, now: Now, command: &Command) -> bool {
-        let Command::ChangeView { next } = command else { return false };
-        let mut joining = next.groups.iter().flat_map(|group| &group.joining);
-        let is_new = |node: &NodeId| !self.view.is_counted(*node);
-        joining.any(|node| is_new(node) && self.laggards.is_on_probation(now.monotonic, *node))
     }
 
     // ---- views --------------------------------------------------------------------------------------------------------------------
@@ -643,7 +475,7 @@ impl Membership {
     /// is counted, and does not start beside an older cluster. A node that starts with a copy of another founding has the wrong disk: whoever hands on
     /// a view was let in, by a majority of voters.
     fn is_of_another_founding<S>(&mut self, view: &View, outputs: &mut Outputs<S>) -> bool {
-        let own = self.log.as_ref().and_then(ControlLog::state).map(|state| state.group);
+        let own = self.log_state().map(|state| state.group);
         let known = own.or((self.view.number > ViewNumber(0)).then_some(self.view.founding));
         if known.is_none_or(|founding| founding == view.founding) {
             return false;
@@ -662,42 +494,6 @@ impl Membership {
             self.end(EXIT_LEFT_OUT, (Severity::Error, &text), outputs);
         }
         true
-    }
-
-    /// Asks for what this node, which is about to stop, needs next, until the view has it.
-    fn ask_to_leave<S>(&mut self, now: Now, outputs: &mut Outputs<S>) {
-        let node = self.config.node;
-        let next = match self.leaving {
-            Some(LeaveStep::HandOver) => succession::with_leaving(&self.view, node),
-            Some(LeaveStep::Stay) => succession::with_staying(&self.view, node),
-            Some(LeaveStep::Leave { .. }) => succession::without(&self.view, &[node]),
-            None => None,
-        };
-        self.leave_at = next.is_some().then(|| now.monotonic + LEAVE_RETRY);
-        // Primaries go to members that are there. (Who leaves leads nothing any more.)
-        let is_leaving = matches!(self.leaving, Some(LeaveStep::Leave { .. }));
-        if let Some(next) = next.filter(|_| is_leaving || self.hears_all_members()) {
-            self.propose(now, next, outputs);
-        }
-    }
-
-    /// All members are connected with this one.
-    fn hears_all_members(&self) -> bool {
-        let is_here = |node: &NodeId| *node == self.config.node || self.up.contains(node);
-        self.view.groups.iter().all(|group| group.in_sync.iter().all(is_here))
-    }
-
-    /// Primaries are uneven since a node came back: the leader of the control log has them handed over.
-    fn spread_primaries<S>(&mut self, now: Now, outputs: &mut Outputs<S>) {
-        let view = Arc::clone(&self.view);
-        let leads = self.log.as_ref().and_then(ControlLog::role).is_some_and(|(.., leads)| leads);
-        let next = succession::with_spread_primaries(&view);
-        self.spread_at = next.is_some().then(|| now.monotonic + SPREAD_PAUSE);
-        let is_calm = self.hears_all_members() && view.groups.iter().all(|group| group.joining.is_empty());
-        if let Some(next) = next.filter(|_| is_calm && leads) {
-            outputs.event(Severity::Info, "primaries are spread over all members");
-            self.propose(now, next, outputs);
-        }
     }
 
     /// Whether the view has this node, as this process start.
@@ -787,13 +583,13 @@ impl Membership {
     /// What the other threads may do from now on.
     fn publish_lease(&self) {
         if let Some(detector) = self.detector.as_ref().filter(|_| self.config.join.role == NodeRole::Data) {
-            self.lease.set(detector.read_until(), detector.writable_at());
+            self.lease.set(detector.read_until());
         }
     }
 
     /// Hands a view on to nodes that have no copy of the log.
     fn spread<S>(&self, view: &Arc<View>, outputs: &mut Outputs<S>) {
-        let Some(state) = self.log.as_ref().and_then(ControlLog::state) else { return };
+        let Some(state) = self.log_state() else { return };
         let others =
             self.config.members.iter().map(|(node, _)| *node).filter(|node| *node != self.config.node);
         for node in others.filter(|node| state.voter_of(*node).is_none()) {
@@ -805,6 +601,11 @@ impl Membership {
 
     fn log_state(&self) -> Option<&ControlState> {
         self.log.as_ref().and_then(ControlLog::state)
+    }
+
+    /// This node leads the control log.
+    fn leads(&self) -> bool {
+        self.log.as_ref().and_then(ControlLog::role).is_some_and(|(.., leads)| leads)
     }
 
     /// Other copies of the control log than before: this node's `main` and everybody without a copy hear of it. Nothing is decided by that: it is
@@ -844,7 +645,7 @@ impl Membership {
     fn end<S>(&mut self, code: u8, (severity, reason): (Severity, &str), outputs: &mut Outputs<S>) {
         if !self.is_ending {
             self.is_ending = true;
-            self.lease.set(Instant(0), Instant::FAR_FUTURE);
+            self.lease.set(Instant(0));
             outputs.event(severity, reason);
             outputs.request(RequestToRuntime::Exit(code));
         }
@@ -895,7 +696,7 @@ impl Membership {
 
     /// A data node that starts where no rows are left must not wait for ever.
     fn end_if_lost<S>(&mut self, outputs: &mut Outputs<S>) {
-        let is_lost = self.log.as_ref().and_then(ControlLog::state).is_some_and(|state| state.is_lost());
+        let is_lost = self.log_state().is_some_and(|state| state.is_lost());
         if self.config.join.role == NodeRole::Data && is_lost {
             let reason = "all nodes that held some of the rows have stopped, and this version keeps rows in memory only: \
                           start all nodes of the cluster with --initial (it will be empty)";
@@ -905,7 +706,7 @@ impl Membership {
 
     /// Whether a majority of voters may be within earshot. A proposal of a minority could only be decided when it is out of date.
     fn hears_majority(&self, now: Now) -> bool {
-        let Some(state) = self.log.as_ref().and_then(ControlLog::state) else { return true };
+        let Some(state) = self.log_state() else { return true };
         // (Who is no member is not listened to, but may vote.)
         let suspects = |node| {
             let misses = |detector: &Detector| detector.suspects_member(now.monotonic, node);
@@ -942,9 +743,7 @@ impl Membership {
             self.want.begin(now.monotonic);
             let names: Vec<String> = leavers.iter().map(ToString::to_string).collect();
             outputs.event(Severity::Warning, format!("asks for a view without node {}", names.join(", ")));
-            self.with_log(now, outputs, |log, todo| {
-                log.propose(Command::ChangeView { next: Arc::new(next) }, todo)
-            });
+            self.propose(now, next, outputs);
         }
     }
 }

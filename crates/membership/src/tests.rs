@@ -218,12 +218,18 @@ fn nodes_without_a_copy_of_the_log_hear_who_votes() {
     assert_eq!(world.node(SQL).block.voters, (applied, voters));
 }
 
-/// An ldm of the data node reports the other one four times in a second; when that one has to leave for it, in milliseconds.
+/// An ldm of the data node, in its newest view, reports the other one four times in a second; when that one has to leave for it, in milliseconds.
 fn report(world: &mut World, milliseconds: u64) -> Option<u64> {
+    report_from(world, milliseconds, 0)
+}
+
+/// The same of an ldm that is so many views behind.
+fn report_from(world: &mut World, milliseconds: u64, behind: u64) -> Option<u64> {
     (0..milliseconds).step_by(250).find(|_| {
         let from = Address::new(DATA, protocol::ModuleKind::Ldm, 0);
         let signal = Signal::ReplicaLags { node: OTHER, milliseconds: 3_000 };
-        let envelope = Envelope::unstamped(from, Address::membership(DATA), signal);
+        let view = ViewNumber(world.node(DATA).block.view.number.0 - behind);
+        let envelope = Envelope { view, ..Envelope::unstamped(from, Address::membership(DATA), signal) };
         world.input(DATA, |block, now, outputs| block.on_signal(now, envelope, outputs));
         world.run(250);
         world.node(OTHER).exit.is_some()
@@ -270,12 +276,52 @@ fn nobody_leaves_for_being_late_soon_after_the_start_or_the_last_of_a_group() {
     for _ in 0..40 {
         let from = Address::new(DATA, protocol::ModuleKind::Ldm, 0);
         let signal = Signal::ReplicaLags { node: DATA, milliseconds: 3_000 };
+        let view = world.node(DATA).block.view.number;
         for to in [DATA, MANAGEMENT] {
-            let envelope = Envelope::unstamped(from, Address::membership(to), signal.clone());
+            let envelope =
+                Envelope { view, ..Envelope::unstamped(from, Address::membership(to), signal.clone()) };
             world.input(to, |block, now, outputs| block.on_signal(now, envelope, outputs));
         }
         world.run(250);
     }
     assert_eq!(world.node(DATA).exit, None);
     assert!(world.node(DATA).block.view.is_counted(DATA));
+}
+
+#[test]
+fn nobody_leaves_on_the_word_of_an_ldm_that_is_behind() {
+    let mut world = founded(1);
+    world.run(12_000);
+    assert_eq!(report_from(&mut world, 5_000, 1), None);
+    assert!(report(&mut world, 5_000).is_some());
+}
+
+#[test]
+fn the_heir_of_a_node_that_stops_does_not_leave_for_being_late() {
+    let mut world = founded(1);
+    world.run(12_000);
+    let tell = |world: &mut World, step| {
+        let (from, to) = (Address::main(DATA), Address::membership(DATA));
+        let envelope = Envelope::unstamped(from, to, Signal::Leaving { step });
+        world.input(DATA, |block, now, outputs| block.on_signal(now, envelope, outputs));
+        world.run(100);
+    };
+    tell(&mut world, LeaveStep::HandOver);
+    assert_eq!(world.node(DATA).block.view.leaving, [DATA]);
+    assert_eq!(report(&mut world, 5_000), None);
+    tell(&mut world, LeaveStep::Stay);
+    assert!(report(&mut world, 5_000).is_some());
+}
+
+#[test]
+fn only_members_are_believed_that_another_one_is_late() {
+    let mut world = founded(1);
+    for (from, node, is_believed) in [(SQL, DATA, false), (DATA, NodeId(9), false), (DATA, OTHER, true)] {
+        let signal = Signal::ReplicaLags { node, milliseconds: 3_000 };
+        let envelope =
+            Envelope::unstamped(Address::membership(from), Address::membership(MANAGEMENT), signal);
+        world.input(MANAGEMENT, |block, now, outputs| block.on_signal(now, envelope, outputs));
+        let now = Instant(world.now);
+        assert_eq!(!world.node(MANAGEMENT).block.laggards.on_asked(now, node), is_believed, "{from} {node}");
+    }
 }

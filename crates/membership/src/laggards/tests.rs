@@ -84,6 +84,48 @@ fn one_that_joins_may_wait_for_another_that_is_late() {
 }
 
 #[test]
+fn two_that_join_do_not_spare_each_other() {
+    let (mut laggards, first) = (Laggards::default(), view());
+    let alone = succession::without(&first, &[NodeId(2), NodeId(3)]).unwrap();
+    let again = |node| NodeInfo { incarnation: Incarnation(9), ..info(node) };
+    let joining = succession::with_joining(&alone, &again(2)).unwrap();
+    let joining = succession::with_joining(&joining, &again(3)).unwrap();
+    laggards.on_view(at(0), &alone, &joining);
+    for now in (0..4_000).step_by(250) {
+        assert!(!laggards.on_report(at(now), &joining, NodeId(2)));
+        assert!(!laggards.on_report(at(now), &joining, NodeId(3)));
+    }
+    assert!(laggards.on_report(at(4_000), &joining, NodeId(2)));
+}
+
+#[test]
+fn one_that_joins_is_not_spared_for_ever_by_one_that_may_not_leave() {
+    let (mut laggards, first) = (Laggards::default(), view());
+    let second = succession::without(&first, &[NodeId(3)]).unwrap();
+    let joining =
+        succession::with_joining(&second, &NodeInfo { incarnation: Incarnation(9), ..info(3) }).unwrap();
+    laggards.on_view(at(0), &second, &joining);
+    let mut times = (0..60_000).step_by(250);
+    let asked = times.find(|now| {
+        // (Nothing comes of this: it is the last in sync, say.)
+        laggards.on_report(at(*now), &joining, LATE);
+        laggards.on_report(at(*now), &joining, NodeId(3))
+    });
+    assert_eq!(asked, Some(15_000));
+}
+
+#[test]
+fn the_heir_of_one_that_is_about_to_stop_does_not_leave() {
+    let both = succession::without(&view(), &[NodeId(3)]).unwrap();
+    assert!(without_laggard(&both, LATE).is_some());
+    let leaving = succession::with_leaving(&both, NodeId(1)).unwrap();
+    assert_eq!(without_laggard(&leaving, LATE), None);
+    assert!(without_laggard(&leaving, NodeId(1)).is_some(), "who is about to stop is no loss");
+    let leaving = succession::with_leaving(&view(), NodeId(1)).unwrap();
+    assert!(without_laggard(&leaving, LATE).is_some(), "another one stays");
+}
+
+#[test]
 fn who_had_to_leave_waits_and_longer_each_time() {
     let (mut laggards, mut now) = (Laggards::default(), 0);
     let with = view();

@@ -1,0 +1,118 @@
+//! How this node comes in: an incarnation, then, if it holds rows, being copied to, then being in sync. And how its earlier life goes out.
+//!
+//! Each wish is asked for again until the view, or the log, has it; `join_at` says when.
+//!
+//! Deliberately not here: what may follow which view (`succession`), and how long who was late has to wait (`laggards`).
+
+use crate::mutants::{self, Mutant};
+use crate::{Membership, succession};
+use protocol::control::Command;
+use protocol::{Address, NodeInfo, NodeRole, Outputs, Severity, Signal, View};
+use stdx::{Duration, Now};
+use types::{Incarnation, NodeId, ViewNumber};
+
+/// How soon a join is tried again while there is no answer.
+const JOIN_RETRY: Duration = Duration::from_millis(100);
+/// How soon a view without a life that has ended is asked for again.
+const DROP_LIVES_RETRY: Duration = Duration::from_millis(200);
+
+impl Membership {
+    /// Asks for an incarnation until there is one.
+    pub(crate) fn try_join<S>(&mut self, now: Now, outputs: &mut Outputs<S>) {
+        if self.incarnation.is_some() || self.is_ending {
+            return;
+        }
+        self.join_at = Some(now.monotonic + JOIN_RETRY);
+        let command = Command::Join {
+            node: self.config.node,
+            join: Box::new(self.config.join.clone()),
+            // Whoever has the log sets it.
+            replaces: Incarnation(0),
+        };
+        self.with_log(now, outputs, |log, todo| log.propose(command, todo));
+    }
+
+    pub(crate) fn on_joined<S>(&mut self, now: Now, incarnation: Incarnation, outputs: &mut Outputs<S>) {
+        if self.incarnation.is_some() {
+            return;
+        }
+        self.incarnation = Some(incarnation);
+        self.join_at = None;
+        outputs.event(Severity::Info, format!("node {} has incarnation {incarnation}", self.config.node));
+        outputs.send(self.me(), Address::main(self.config.node), Signal::JoinAccepted { incarnation });
+        for node in &self.up {
+            self.hand_on_view(*node, outputs);
+        }
+        self.enter_view(now, outputs);
+    }
+
+    /// This joining node has all rows: asks to be in sync, until a newer view comes.
+    pub(crate) fn ask_for_sync<S>(&mut self, now: Now, outputs: &mut Outputs<S>) {
+        // What a broken connection lost is repaired by the view that is on its way: this member may lack it.
+        if self.caught_up != Some(self.view.number) || !self.broken.is_empty() {
+            return;
+        }
+        if let Some(next) = succession::with_in_sync(&self.view, self.config.node) {
+            self.join_at = Some(now.monotonic + JOIN_RETRY);
+            self.propose(now, next, outputs);
+        }
+    }
+
+    /// This data node, which has started while the cluster runs, asks to be taken in as *joining*, when it is connected with all members: only then
+    /// what they send arrives. (Its earlier life has to leave first.)
+    pub(crate) fn ask_to_be_copied_to<S>(&mut self, now: Now, outputs: &mut Outputs<S>) {
+        let Some(incarnation) = self.incarnation else { return };
+        let node = self.config.node;
+        if self.config.join.role != NodeRole::Data
+            || self.view.number == ViewNumber(0)
+            || self.view.is_counted(node)
+            || self.is_ending
+        {
+            return;
+        }
+        self.join_at = Some(now.monotonic + JOIN_RETRY);
+        let members = self.view.nodes.iter().map(|info| info.node).filter(|node| self.view.is_counted(*node));
+        let is_connected = members.clone().all(|member| self.up.contains(&member));
+        if !is_connected && !mutants::is(Mutant::JoinUnconnected) {
+            return;
+        }
+        let join = &self.config.join;
+        let info = NodeInfo {
+            node,
+            incarnation,
+            role: join.role,
+            host: join.host.clone(),
+            ldm_count: join.ldm_count,
+            tc_count: join.tc_count,
+            query_count: join.query_count,
+            sql_count: join.sql_count,
+        };
+        if let Some(next) = succession::with_joining(&self.view, &info) {
+            self.propose(now, next, outputs);
+        }
+    }
+
+    /// The view without earlier lives of data nodes that have started again. The leader of the control log asks for it.
+    fn without_earlier_lives(&self) -> Option<View> {
+        let leads = self.leads();
+        let state = self.log_state().filter(|state| leads && state.view.number > ViewNumber(0))?;
+        let view = &state.view;
+        let counted = view.nodes.iter().filter(|info| view.is_counted(info.node));
+        let earlier: Vec<NodeId> = counted
+            .filter(|info| state.incarnation(info.node) > info.incarnation)
+            .map(|info| info.node)
+            .collect();
+        if earlier.is_empty() || mutants::is(Mutant::EarlierLifeStays) {
+            None
+        } else {
+            succession::without(view, &earlier)
+        }
+    }
+
+    pub(crate) fn drop_earlier_lives<S>(&mut self, now: Now, outputs: &mut Outputs<S>) {
+        self.drop_lives_at = now.monotonic + DROP_LIVES_RETRY;
+        if let Some(next) = self.without_earlier_lives() {
+            self.propose(now, next, outputs);
+        }
+    }
+}
