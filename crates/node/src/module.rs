@@ -261,7 +261,7 @@ impl NodeModule {
             Block::Sql(sql) => sql.handle(now, Input::Shared { from, shared }, budget, outputs),
             Block::Tc(tc) => {
                 if let Shared::Map(map) = shared {
-                    tc.install(map, outputs);
+                    tc.install(now, map, outputs);
                 }
             }
             Block::Ldm(ldm) => ldm.on_shared(now, shared, outputs),

@@ -18,6 +18,8 @@ const AFTER: Duration = Duration::from_millis(100);
 pub struct KnownOutcomes {
     /// In order of partitions.
     known: Vec<(PartitionId, Vec<TransactionId>)>,
+    /// How many, of all partitions.
+    count: usize,
     at_once: usize,
     due: Option<Instant>,
 }
@@ -32,7 +34,7 @@ impl KnownOutcomes {
     /// Tells of so many at once.
     #[must_use]
     pub const fn by(at_once: usize) -> Self {
-        Self { known: Vec::new(), at_once, due: None }
+        Self { known: Vec::new(), count: 0, at_once, due: None }
     }
 
     /// The outcome of a transaction in a partition is known. Returns what is to be told of that partition now.
@@ -47,13 +49,22 @@ impl KnownOutcomes {
         };
         let known = &mut self.known[index].1;
         known.push(transaction);
-        (known.len() >= self.at_once).then(|| std::mem::replace(known, Vec::with_capacity(self.at_once)))
+        self.count += 1;
+        if known.len() < self.at_once {
+            return None;
+        }
+        let told = std::mem::replace(known, Vec::with_capacity(self.at_once));
+        self.count -= told.len();
+        if self.count == 0 {
+            self.due = None;
+        }
+        Some(told)
     }
 
     /// Something may have been noted: it will be told.
     #[inline]
     pub fn watch(&mut self, now: Now) {
-        if self.due.is_none() && !self.known.is_empty() {
+        if self.due.is_none() && self.count > 0 {
             self.due = Some(now.monotonic + AFTER);
         }
     }
@@ -70,6 +81,7 @@ impl KnownOutcomes {
         if self.due.take_if(|due| *due <= now.monotonic).is_none() {
             return Vec::new();
         }
+        self.count = 0;
         let mut rest = std::mem::take(&mut self.known);
         rest.retain(|(_, known)| !known.is_empty());
         rest

@@ -279,7 +279,7 @@ pub struct Ldm {
     standing_down: Option<StandingDown>,
     /// A view is being installed: what ends in slices meanwhile is looked at when it is.
     is_entering: bool,
-    /// Modules of sessions that were told of moves and have not answered a last word since.
+    /// Modules of sessions that were told of moves and were sent no last word since.
     told: BTreeSet<Address>,
     /// The participants of transactions that do not end.
     no_participants: Arc<Vec<PartitionId>>,
@@ -379,7 +379,19 @@ impl Ldm {
             Shared::Readers { .. } | Shared::Installed { .. } => {}
         }
         self.resume_waits(now, outputs);
+        self.end_call(now, outputs);
+    }
+
+    /// Each call ends so, for it may be the last for long: who is unblocked goes on, and what has begun to be owed or kept gets its deadline.
+    #[inline]
+    fn end_call(&mut self, now: Now, outputs: &mut Outputs<Shared>) {
         self.serve(now, outputs);
+        self.plan_visits(now);
+        self.outcomes.watch(now);
+        if self.standing_down.is_some() {
+            self.stand_down(outputs);
+        }
+        self.watch_lag(now);
     }
 
     /// Handles a deadline.
@@ -389,9 +401,7 @@ impl Ldm {
         self.on_visits_due(now, outputs);
         self.turn_markers(now, outputs);
         self.on_look_due(now, outputs);
-        self.serve(now, outputs);
-        self.plan_visits(now);
-        self.watch_lag(now);
+        self.end_call(now, outputs);
     }
 
     /// Handles a signal.
@@ -413,13 +423,7 @@ impl Ldm {
         if !self.released.is_empty() {
             self.go_on_released(now, budget, outputs);
         }
-        self.serve(now, outputs);
-        self.plan_visits(now);
-        self.outcomes.watch(now);
-        if self.standing_down.is_some() {
-            self.stand_down(outputs);
-        }
-        self.watch_lag(now);
+        self.end_call(now, outputs);
     }
 
     /// What was held back goes on, as much as the slice allows.

@@ -122,7 +122,7 @@ pub struct Tc {
     address: Address,
     map: Arc<NodeMap>,
     open: FixedMap<TransactionId, Coordinated>,
-    /// Transactions per stamped epoch that are not decided and recorded: what draining an epoch waits for.
+    /// The epoch that was opened: `main` hears when nothing with a stamp below it is undecided or unrecorded here.
     draining: Option<Epoch>,
     /// Transactions of lost coordinators whose participants have not all reported.
     recovering: BTreeMap<TransactionId, Recovering>,
@@ -159,7 +159,7 @@ impl Tc {
     }
 
     /// Installs a newer map; commits that wait for a replica that is given up now end as unknown.
-    pub fn install<S>(&mut self, map: Arc<NodeMap>, outputs: &mut Outputs<S>) {
+    pub fn install<S>(&mut self, now: Now, map: Arc<NodeMap>, outputs: &mut Outputs<S>) {
         let before = std::mem::replace(&mut self.map, map);
         if self.map.view.number > before.view.number {
             self.begin_view(outputs);
@@ -181,6 +181,7 @@ impl Tc {
             self.look_at(transaction, outputs);
         }
         self.report_drained(outputs);
+        self.watch(now);
         self.stand_down(outputs);
     }
 

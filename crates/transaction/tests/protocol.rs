@@ -28,10 +28,14 @@ use types::{
 mod deadlocks;
 #[path = "protocol/handover.rs"]
 mod handover;
+#[path = "protocol/lag.rs"]
+mod lag;
 #[path = "protocol/large.rs"]
 mod large;
 #[path = "protocol/nodes.rs"]
 mod nodes;
+#[path = "protocol/outcomes.rs"]
+mod outcomes;
 #[path = "protocol/undecided.rs"]
 mod undecided;
 
@@ -143,7 +147,7 @@ impl Cluster {
             let mut outputs = Outputs::default();
             ldm.on_shared(Now::default(), Shared::Tables(Arc::clone(&map)), &mut outputs);
             ldm.on_shared(Now::default(), Shared::Map(Arc::clone(&map)), &mut outputs);
-            tc.install(Arc::clone(&map), &mut outputs);
+            tc.install(Now::default(), Arc::clone(&map), &mut outputs);
             cluster.maps.push(map);
             cluster.ldms.push(ldm);
             cluster.tcs.push(tc);

@@ -24,3 +24,19 @@ fn a_full_list_is_told_at_once_and_the_rest_in_time() {
     known.watch(at(500));
     assert_eq!(known.deadline(), None);
 }
+
+#[test]
+fn nobody_waits_for_a_list_that_was_told() {
+    let mut known = KnownOutcomes::by(1);
+    assert!(known.note(PartitionId(1), TransactionId(1)).is_some());
+    known.watch(at(1));
+    assert_eq!(known.deadline(), None);
+    // The next one has its whole time.
+    let mut known = KnownOutcomes::by(2);
+    assert_eq!(known.note(PartitionId(1), TransactionId(1)), None);
+    known.watch(at(1));
+    assert!(known.note(PartitionId(1), TransactionId(2)).is_some());
+    assert_eq!(known.note(PartitionId(1), TransactionId(3)), None);
+    known.watch(at(50));
+    assert_eq!(known.deadline(), Some(at(50).monotonic + AFTER));
+}

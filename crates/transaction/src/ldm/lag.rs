@@ -3,7 +3,7 @@
 //! Every commit waits for all replicas (I1), so one whose heartbeats come while its ldm gets no CPU, or hangs, holds up all the others. Each ldm looks
 //! at what the ldms of the same partitions owe it, every [`LOOK_EVERY`]:
 //!
-//! - primaries: one-primary commits that a backup has not applied, and reports about the view before (`takeover`);
+//! - primaries: one-primary commits that a backup has not applied, until one of them refuses: what follows is work (undoing its rows), not an answer;
 //! - all: the answer to a *probe*, which each look sends. It waits in the other's queue behind everything that was sent before, writes of large
 //!   transactions and prepares of others' commits included, so it is as late as they are. (And a backup hears in this way from a primary of whom it expects nothing.)
 //!
@@ -14,10 +14,10 @@
 //! blames nobody; nor do nodes of one busy machine each other.
 //!
 //! Invariants: nothing counts that was owed before the installed view, or before the last late look; a replica that owes nothing is never reported; what
-//! is remembered is bounded by partitions and looks, and nothing is done for it per transaction.
+//! is remembered is bounded by partitions and looks. Nothing is done for it when a transaction ends, and a look passes over those that are late, no others.
 //!
-//! Deliberately not here: what coordinators are owed (the probes are as late), and modules that are no ldm: a thread that hangs ends its node
-//! (`runtime`, `watchdog`).
+//! Deliberately not here: what coordinators are owed (the probes are as late); reports about the view before (`takeover`): who undoes or publishes what is
+//! large sends them behind that, and answers probes meanwhile; modules that are no ldm: a thread that hangs ends its node (`runtime`, `watchdog`).
 
 use super::{Job, Ldm};
 use protocol::{Address, Outputs, Signal};
@@ -169,18 +169,18 @@ impl Ldm {
     fn answers_owed(&mut self) -> Vec<(NodeId, u64)> {
         let mut owed: Vec<(NodeId, u64)> = self.lag.probes_owed().collect();
         for (id, state) in self.partitions.iter().filter(|(_, state)| state.is_primary) {
-            owed.extend(state.takeover.missing_reports().map(|node| (node, self.lag.from)));
-            let oldest = state.pending.keys().next().copied();
-            self.lag.note_places(*id, oldest, state.sequence);
-            // The oldest place that each backup has not applied: most often the first ones tell.
+            let mut awaited =
+                state.pending.iter().filter(|(_, pending)| pending.refused.is_none()).peekable();
+            self.lag.note_places(*id, awaited.peek().map(|(place, _)| **place), state.sequence);
             let mut backups: BTreeSet<NodeId> = state.backups.iter().map(|backup| backup.node).collect();
-            for (place, pending) in &state.pending {
-                if backups.is_empty() {
+            // Each is younger than the one before.
+            for (place, pending) in awaited {
+                let since = self.lag.place_since(*id, *place);
+                if backups.is_empty() || self.lag.age(since) < self.lag.limit {
                     break;
                 }
-                for node in pending.missing.iter().filter(|node| backups.remove(node)) {
-                    owed.push((*node, self.lag.place_since(*id, *place)));
-                }
+                let late = pending.missing.iter().filter(|node| backups.remove(node));
+                owed.extend(late.map(|node| (*node, since)));
             }
         }
         owed

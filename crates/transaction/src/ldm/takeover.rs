@@ -144,11 +144,6 @@ impl Takeover {
         }
     }
 
-    /// Members whose report about the views before is awaited.
-    pub(super) fn missing_reports(&self) -> impl Iterator<Item = NodeId> {
-        self.gathering.iter().flat_map(|gathering| gathering.missing.iter().copied())
-    }
-
     /// Whether the abort of a transaction is being recorded.
     pub(super) fn is_dropping(&self, transaction: TransactionId) -> bool {
         self.dropping.contains_key(&transaction)

@@ -16,7 +16,7 @@ use protocol::{Address, Budget, Envelope, ModuleKind, NodeInfo, NodeRole, Output
 use query::{NodeMap, Shared};
 use std::collections::VecDeque;
 use std::sync::Arc;
-use stdx::Now;
+use stdx::{Duration, Now};
 use transaction::{Ldm, MARKER_TIME, Sizes, Tc};
 use types::{
     ColumnIndex, Epoch, Incarnation, NodeId, PartitionId, Schema, TransactionId, ValueRef, ViewNumber,
@@ -31,6 +31,8 @@ const SIZES: Sizes = Sizes { at_once: 4, ahead_rows: 8 };
 const BUDGET: u32 = 4;
 /// DataMemory of each node.
 const DATA_MEMORY: u64 = 64 << 20;
+/// Who owes an answer for so long is reported.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
 /// Who waits, waits for so long.
 pub(crate) const WAIT: LockWait = LockWait::Wait { timeout_ms: 10_000 };
 
@@ -54,8 +56,9 @@ struct Node {
 pub(crate) struct Nodes {
     schema: Arc<Schema>,
     nodes: Vec<Node>,
+    now: Now,
     pub(crate) queue: VecDeque<Envelope>,
-    /// What sessions and main modules have heard.
+    /// What sessions, main modules and memberships have heard.
     heard: Vec<Envelope>,
     /// The view that sessions use.
     pub(crate) view: View,
@@ -78,6 +81,8 @@ fn is_strict(signal: &Signal) -> bool {
             | Signal::Applied { .. }
             | Signal::Decided { .. }
             | Signal::DropAhead { .. }
+            | Signal::LagProbe { .. }
+            | Signal::LagProbed { .. }
             | Signal::Gather(_)
             | Signal::HandOver(_)
             | Signal::Taken { .. }
@@ -109,7 +114,8 @@ impl Nodes {
         let block = |id: u16| {
             let memory = MemoryManager::new(MemoryConfig::with_data_memory(DATA_MEMORY));
             let map = Arc::new(NodeMap::empty(NodeId(id), Arc::clone(&schema)));
-            let ldm = Ldm::new(ldm(id), Arc::clone(&map), Arc::clone(&memory), MARKER_TIME).with_sizes(SIZES);
+            let ldm = Ldm::new(ldm(id), Arc::clone(&map), Arc::clone(&memory), MARKER_TIME);
+            let ldm = ldm.with_sizes(SIZES).with_answer_timeout(ANSWER_TIMEOUT);
             let tc = Tc::new(tc(id), Arc::clone(&map), MARKER_TIME);
             Node { ldm, tc, map, memory, early: Vec::new() }
         };
@@ -118,6 +124,7 @@ impl Nodes {
         let mut all = Self {
             schema,
             nodes,
+            now: Now::default(),
             queue: VecDeque::new(),
             heard: Vec::new(),
             view,
@@ -188,10 +195,10 @@ impl Nodes {
         this.map = Arc::new(map);
         let mut outputs: Outputs<Shared> = Outputs::default();
         if is_first {
-            this.ldm.on_shared(Now::default(), Shared::Tables(Arc::clone(&this.map)), &mut outputs);
+            this.ldm.on_shared(self.now, Shared::Tables(Arc::clone(&this.map)), &mut outputs);
         }
-        this.ldm.on_shared(Now::default(), Shared::Map(Arc::clone(&this.map)), &mut outputs);
-        this.tc.install(Arc::clone(&this.map), &mut outputs);
+        this.ldm.on_shared(self.now, Shared::Map(Arc::clone(&this.map)), &mut outputs);
+        this.tc.install(self.now, Arc::clone(&this.map), &mut outputs);
         for envelope in std::mem::take(&mut this.early).into_iter().rev() {
             self.queue.push_front(envelope);
         }
@@ -231,6 +238,27 @@ impl Nodes {
         self.run_but(|_| false)
     }
 
+    /// Time passes, and members look at their deadlines; everything but this is delivered. What was heard, as in `run_but`.
+    pub(crate) fn pass(&mut self, time: Duration, is_kept: impl Fn(&Envelope) -> bool) -> Vec<Signal> {
+        let until = self.now.monotonic + time;
+        let mut heard = Vec::new();
+        while self.now.monotonic < until {
+            let nodes = self.nodes.iter();
+            let due = nodes.flat_map(|node| [node.ldm.deadline(), node.tc.deadline()]).flatten().min();
+            let soon = self.now.monotonic + Duration::from_millis(1);
+            self.now.monotonic = due.unwrap_or(until).clamp(soon, until.max(soon));
+            for node in 1..=u16::try_from(self.nodes.len()).expect("few") {
+                let (now, this) = (self.now, self.node(node));
+                let mut outputs: Outputs<Shared> = Outputs::default();
+                this.ldm.on_deadline(now, &mut outputs);
+                this.tc.on_deadline(now, &mut outputs);
+                self.emit(node, outputs);
+            }
+            heard.extend(self.run_but(&is_kept));
+        }
+        heard
+    }
+
     /// Delivers everything but this; what sessions and main modules have heard since they were last asked.
     pub(crate) fn run_but(&mut self, is_kept: impl Fn(&Envelope) -> bool) -> Vec<Signal> {
         let mut kept = VecDeque::new();
@@ -254,7 +282,7 @@ impl Nodes {
     }
 
     fn deliver(&mut self, envelope: Envelope) {
-        let is_heard = |kind| matches!(kind, ModuleKind::Sql | ModuleKind::Main);
+        let is_heard = |kind| matches!(kind, ModuleKind::Sql | ModuleKind::Main | ModuleKind::Membership);
         if is_heard(envelope.to.kind) {
             if !matches!(envelope.signal, Signal::EpochWanted { .. }) {
                 self.heard.push(envelope);
@@ -275,9 +303,9 @@ impl Nodes {
         let mut outputs: Outputs<Shared> = Outputs::default();
         this.ldm.adopt(envelope.epoch);
         if envelope.to.kind == ModuleKind::Ldm {
-            this.ldm.on_signal(Now::default(), envelope, &mut Budget { rows: BUDGET }, &mut outputs);
+            this.ldm.on_signal(self.now, envelope, &mut Budget { rows: BUDGET }, &mut outputs);
         } else {
-            this.tc.on_signal(Now::default(), envelope, &mut outputs);
+            this.tc.on_signal(self.now, envelope, &mut outputs);
         }
         self.emit(node, outputs);
     }
@@ -388,6 +416,12 @@ impl Nodes {
     }
 
     // ---- what is there ------------------------------------------------------------------------------------------------------------
+
+    /// Outcomes that members keep for somebody.
+    pub(crate) fn marker_counts(&self) -> Vec<usize> {
+        let members = (1..).zip(&self.nodes).filter(|(id, _)| self.view.is_member(NodeId(*id)));
+        members.map(|(_, node)| node.ldm.marker_count()).collect()
+    }
 
     /// Which of these rows are committed at a node.
     pub(crate) fn committed(&self, node: u16, ids: &[i64]) -> Vec<i64> {

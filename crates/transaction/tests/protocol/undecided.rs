@@ -91,7 +91,7 @@ impl Survivors {
             let (ldm, tc) = &mut self.nodes[usize::from(id) - 1];
             ldm.on_shared(Now::default(), Shared::Tables(Arc::clone(&self.map)), &mut outputs);
             ldm.on_shared(Now::default(), Shared::Map(Arc::clone(&self.map)), &mut outputs);
-            tc.install(Arc::clone(&self.map), &mut outputs);
+            tc.install(Now::default(), Arc::clone(&self.map), &mut outputs);
             self.queue.extend(outputs.signals);
         }
         for id in 1..=count {
