@@ -8,7 +8,8 @@
 //! Leaving       a view without it: `membership` ends the process
 //! ```
 //! Invariants: nothing waits for longer than [`PATIENCE`]. Who has nobody (any more) who could go on with its partitions stays and serves, if an operator
-//! asked at a management node, and ends at once if its process was asked, which cannot be refused; so does a process that is asked twice.
+//! asked at a management node, and ends at once if its process was asked, which cannot be refused; so does a process that is asked twice. Of two requests the
+//! later one says whether the node is started again, but nothing that is asked at a management node takes back what the process was asked.
 //!
 //! Deliberately not here: starting again (the angel).
 
@@ -68,7 +69,7 @@ impl MainModule {
     ) {
         let me = self.config.node;
         outputs.event(Severity::Info, format!("stopping: {reason}"));
-        if may_stay && self.stopping.is_some() {
+        if self.is_stopping_already(exit_code, may_stay, outputs) {
             return;
         }
         let leads = self.holds_rows(me);
@@ -89,6 +90,21 @@ impl MainModule {
         } else {
             self.drain(outputs);
         }
+    }
+
+    /// Whether a stop that is on its way does what is asked now, too: all but the second request to the process itself.
+    fn is_stopping_already(&mut self, exit_code: u8, may_stay: bool, outputs: &mut Outputs<Shared>) -> bool {
+        let me = self.me();
+        let Some(stopping) = &mut self.stopping else { return false };
+        if stopping.may_stay {
+            (stopping.may_stay, stopping.exit_code) = (may_stay, exit_code);
+            if stopping.stage == Stage::Leaving {
+                let leaving = Signal::Leaving { step: LeaveStep::Leave { exit_code } };
+                outputs.send(me, Address::membership(me.node), leaving);
+            }
+            return true;
+        }
+        may_stay
     }
 
     /// Looks how far it is, and goes on.
@@ -195,3 +211,6 @@ impl MainModule {
             && succession::with_leaving(&self.view, node).is_none()
     }
 }
+
+#[cfg(test)]
+mod tests;
