@@ -19,13 +19,14 @@ use crate::terminal::Failure;
 use memory::{ConfigError as MemoryError, MIB, MemoryConfig, MemoryManager, ThreadCounts};
 use node::config::{ClusterConfig, MysqlConfig, NodeConfig};
 use node::management::ConfiguredNode;
-use node::{NodeModule, NodeSettings};
+use node::{Globals, NodeModule, NodeSettings};
 use protocol::layout::{Layout, LayoutRequest, ThreadKind};
 use protocol::{Address, ModuleKind, NodeRole};
 use runtime::log_file::LogFile;
 use runtime::{BoxedModule, Limits, Listeners, PeerConfig, Runtime, RuntimeConfig, SpinMethod, TlsIdentity};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Memory of a management node: it holds a catalogue and no rows.
@@ -222,6 +223,7 @@ fn settings(config: &ClusterConfig, text: String, me: &NodeConfig) -> NodeSettin
         time_between_epochs: config.time_between_epochs,
         max_connections: me.mysql.as_ref().map_or(0, |mysql| mysql.max_connections),
         connect_timeout_s: me.mysql.as_ref().map(|mysql| mysql.connect_timeout_s),
+        globals: Arc::new(me.mysql.as_ref().map(|mysql| globals(me, mysql)).unwrap_or_default()),
         // Every node that serves MySQL makes itself a certificate.
         has_tls: me.mysql.is_some(),
         lock_wait_timeout_max: me.lock_wait_timeout,
@@ -232,6 +234,20 @@ fn settings(config: &ClusterConfig, text: String, me: &NodeConfig) -> NodeSettin
         control_log: Vec::new(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
     }
+}
+
+/// What clients see of the configuration as system variables.
+fn globals(me: &NodeConfig, mysql: &MysqlConfig) -> Globals {
+    let address = configuration::listen_address(&me.host, mysql.bind_address.as_deref(), mysql.port);
+    let all = [
+        ("bind_address", address.map(|address| address.ip().to_string()).unwrap_or_default()),
+        ("connect_timeout", mysql.connect_timeout_s.to_string()),
+        ("hostname", me.host.clone()),
+        ("max_connections", mysql.max_connections.to_string()),
+        ("port", mysql.port.to_string()),
+        ("socket", mysql.socket.clone().unwrap_or_default()),
+    ];
+    all.into()
 }
 
 fn runtime_config(

@@ -11,7 +11,7 @@ use protocol::lease::Lease;
 use protocol::signal::JoinRequest;
 use protocol::{Address, ModuleKind, NodeRole};
 use query::{NodeMap, Query};
-use sql::{SqlConfig, SqlModule};
+use sql::{Globals, SqlConfig, SqlModule};
 use std::sync::Arc;
 use stdx::Duration;
 use transaction::{Ldm, Tc};
@@ -46,6 +46,8 @@ pub struct NodeSettings {
     pub max_connections: u32,
     /// connect_timeout, seconds; none: the default of sessions.
     pub connect_timeout_s: Option<u32>,
+    /// System variables that the configuration says.
+    pub globals: Arc<Globals>,
     /// The driver can answer a TLS handshake.
     pub has_tls: bool,
     /// TransactionDeadlockDetectionTimeout.
@@ -102,6 +104,7 @@ pub fn build(
                     lock_wait_timeout_max: settings.lock_wait_timeout_max,
                     transaction_inactive_timeout: settings.transaction_inactive_timeout,
                     marker_time: settings.marker_time,
+                    globals: Arc::clone(&settings.globals),
                     handshake_timeout_ms: settings
                         .connect_timeout_s
                         .map_or(default.handshake_timeout_ms, |seconds| u64::from(seconds) * 1_000),

@@ -12,4 +12,5 @@ pub mod module;
 
 pub use build::{NodeSettings, build};
 pub use module::NodeModule;
+pub use sql::Globals;
 pub use transaction::MARKER_TIME;

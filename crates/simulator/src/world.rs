@@ -405,6 +405,7 @@ impl World {
             max_connections: 100,
             connect_timeout_s: None,
             has_tls: false,
+            globals: Arc::default(),
             marker_time: MARKER_TIME,
             lock_wait_timeout_max: None,
             transaction_inactive_timeout: None,

@@ -37,3 +37,4 @@ mod transaction_client;
 mod variables;
 
 pub use module::{INSTANCES_MAX, SqlConfig, SqlModule};
+pub use variables::Globals;

@@ -11,6 +11,7 @@ use crate::environment::{Alarm, Environment, ModuleState};
 use crate::front::TextLimits;
 use crate::inbox::{Inbox, Reply};
 use crate::session::{Session, SessionCore};
+use crate::variables::Globals;
 use memory::MemoryManager;
 use protocol::module::{ConnectionAction, Counts};
 use protocol::signal::{InfoTable, Probe, RequestId, ReturnedRequest};
@@ -53,6 +54,8 @@ pub struct SqlConfig {
     pub statement_cache_size: usize,
     /// Limits on statements' texts.
     pub text_limits: TextLimits,
+    /// System variables that the node's configuration says.
+    pub globals: Arc<Globals>,
 }
 
 impl SqlConfig {
@@ -71,6 +74,7 @@ impl SqlConfig {
             marker_time: Duration::from_secs(600),
             statement_cache_size: 16 << 20,
             text_limits: TextLimits::default(),
+            globals: Arc::default(),
         }
     }
 }
@@ -271,15 +275,14 @@ impl SqlModule {
     ) {
         let number = self.next_number();
         self.state.counters.connections += 1;
-        self.state.counters.connected += 1;
         let mut env = Environment { now, budget, outputs, module: &mut self.state };
         let mut session = Box::new(Session::new(number, connection, kind, peer, &env));
         if env.module.draining.is_some() {
             session.core.reply_error(&mut env, &SqlError::shutdown());
-            env.outputs.act(connection, ConnectionAction::Close);
-        } else {
-            session.open(&mut env);
+            return env.outputs.act(connection, ConnectionAction::Close);
         }
+        env.module.counters.connected += 1;
+        session.open(&mut env);
         self.sessions.insert(number, session);
         self.by_connection.insert(connection, number);
     }
@@ -308,6 +311,10 @@ impl SqlModule {
             self.state.forget_transaction(session.core.last_transaction);
         }
         self.state.counters.connected -= 1;
+        let (finisher, sessions) = (self.finisher_number(), &self.sessions);
+        let matters =
+            |alarm: &Alarm| alarm.connection_id == finisher || sessions.contains_key(&alarm.connection_id);
+        self.state.deadlines.prune(sessions.len(), matters);
     }
 
     fn on_deadline(&mut self, now: Now, budget: &mut Budget, outputs: &mut Outputs<Shared>) {
@@ -611,6 +618,12 @@ impl SqlModule {
                 .sessions
                 .values()
                 .all(|session| !session.is_busy() && !session.core.transaction.has_participants())
+    }
+
+    /// How many alarms are set.
+    #[cfg(test)]
+    fn alarms(&self) -> usize {
+        self.state.deadlines.len()
     }
 }
 

@@ -68,6 +68,8 @@ const DRAIN_IDLE: Duration = Duration::from_millis(300);
 
 /// An open transaction is looked at no more often than this.
 const INACTIVITY_CHECK_MIN: Duration = Duration::from_millis(10);
+/// A session whose statement outlasts wait_timeout is looked at no more often than this.
+const IDLE_CHECK_MIN: Duration = Duration::from_secs(1);
 
 /// How a condition is shown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -185,7 +187,7 @@ impl SessionCore {
             account: ("".into(), "".into()),
             user: "".into(),
             database: None,
-            variables: SessionVariables::default(),
+            variables: SessionVariables::new(&env.module.config.globals),
             user_variables: UserVariables::default(),
             transaction: TransactionClient::default(),
             last_transaction: None,
@@ -312,7 +314,7 @@ impl SessionCore {
     fn reset(&mut self, env: &mut Environment<'_>) {
         self.transaction.abort(env);
         self.inbox.forget_all();
-        self.variables = SessionVariables::default();
+        self.variables = SessionVariables::new(&env.module.config.globals);
         self.user_variables.clear();
         self.diagnostics.clear();
         self.last_insert_id = 0;
@@ -356,6 +358,10 @@ pub(crate) struct Session {
     is_inactivity_watched: bool,
     /// When the last command came.
     pub(crate) active_since: Instant,
+    /// The earliest alarm for wait_timeout. It is set only when it must ring earlier than it would already.
+    idle_alarm_at: Option<Instant>,
+    /// When a client that has not logged in is told to go.
+    handshake_until: Instant,
     is_continue_sent: bool,
     /// TLS was asked for: the bytes that follow are not ours to read until it runs.
     is_tls_starting: bool,
@@ -389,6 +395,8 @@ impl Session {
             is_query_killed: false,
             is_inactivity_watched: false,
             active_since: env.now.monotonic,
+            idle_alarm_at: None,
+            handshake_until: Instant::FAR_FUTURE,
             is_continue_sent: false,
             is_tls_starting: false,
         }
@@ -462,8 +470,8 @@ impl Session {
         let map = &env.module.map;
         let is_current = map.may_read(env.now.monotonic) && !map.is_behind;
         let may_answer = is_current || !map.given_up.is_empty();
-        self.awaits_lease = !may_answer;
-        if self.awaits_lease {
+        let is_watched = std::mem::replace(&mut self.awaits_lease, !may_answer);
+        if self.awaits_lease && !is_watched {
             let alarm = Alarm { connection_id: self.core.id, kind: AlarmKind::Retry };
             env.module.deadlines.register(env.now.monotonic + LEASE_PAUSE, alarm);
         }
@@ -526,6 +534,7 @@ impl Session {
                 self.active_since = env.now.monotonic;
                 env.budget.spend(1);
                 self.on_command(env, payload);
+                self.watch_idle(env);
             }
             Stage::Closing => {}
         }
@@ -638,11 +647,16 @@ impl Session {
     /// An idle client is told to go.
     pub(crate) fn on_alarm(&mut self, env: &mut Environment<'_>, kind: AlarmKind) {
         match kind {
-            AlarmKind::Handshake if self.stage == Stage::Handshake => {
-                env.module.counters.refused += 1;
-                self.close(env);
+            AlarmKind::Handshake => {
+                if self.stage == Stage::Handshake && self.handshake_until <= env.now.monotonic {
+                    env.module.counters.refused += 1;
+                    self.close(env);
+                }
             }
-            AlarmKind::Retry => self.resume(env),
+            AlarmKind::Retry => {
+                self.awaits_lease = false;
+                self.resume(env);
+            }
             AlarmKind::Inactive => {
                 self.is_inactivity_watched = false;
                 self.check_inactivity(env);
@@ -651,8 +665,7 @@ impl Session {
             AlarmKind::Drain if self.is_at_rest() => self.tell_shutdown(env),
             AlarmKind::DrainOpen => self.kill_for_shutdown(env),
             AlarmKind::Drain => {}
-            AlarmKind::Idle if self.stage == Stage::Ready => self.check_idle(env),
-            AlarmKind::Handshake | AlarmKind::Idle => {}
+            AlarmKind::Idle => self.check_idle(env),
         }
     }
 
@@ -720,13 +733,29 @@ impl Session {
         }
     }
 
+    /// When the next command must have come.
+    fn watch_idle(&mut self, env: &mut Environment<'_>) {
+        let until = Some(self.idle_until()).filter(|until| *until > env.now.monotonic);
+        let until = until.unwrap_or(env.now.monotonic + IDLE_CHECK_MIN);
+        if self.idle_alarm_at.is_none_or(|at| at > until) {
+            self.idle_alarm_at = Some(until);
+            env.module
+                .deadlines
+                .register(until, Alarm { connection_id: self.core.id, kind: AlarmKind::Idle });
+        }
+    }
+
+    fn idle_until(&self) -> Instant {
+        self.active_since + Duration::from_secs(self.core.variables.wait_timeout.into())
+    }
+
     fn check_idle(&mut self, env: &mut Environment<'_>) {
-        let timeout = Duration::from_secs(self.core.variables.wait_timeout.into());
-        let until = self.active_since + timeout;
-        if until > env.now.monotonic || self.running.is_some() {
-            let at = until.max(env.now.monotonic + Duration::from_secs(1));
-            env.module.deadlines.register(at, Alarm { connection_id: self.core.id, kind: AlarmKind::Idle });
+        if self.idle_alarm_at.is_none_or(|at| at > env.now.monotonic) {
             return;
+        }
+        self.idle_alarm_at = None;
+        if self.stage != Stage::Ready || self.running.is_some() || self.idle_until() > env.now.monotonic {
+            return self.watch_idle(env);
         }
         self.core.sequence = 0;
         let error = SqlError::new(

@@ -22,7 +22,11 @@ use expression::SqlMode;
 use expression::aggregate::GROUP_CONCAT_SIZE_MAX;
 use protocol::SqlError;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use types::{Collation, IntegerWidth, SqlType, Value};
+
+/// Global values that the node's configuration says, by name: the others are what the table has.
+pub type Globals = BTreeMap<&'static str, String>;
 
 /// The variables of one session.
 #[derive(Clone, Debug)]
@@ -55,6 +59,7 @@ pub(crate) struct SessionVariables {
     pub(crate) collation: Collation,
     /// What was set, by name.
     changed: BTreeMap<&'static str, Value>,
+    globals: Arc<Globals>,
 }
 
 /// MySQL 8's default sql_mode.
@@ -104,6 +109,7 @@ impl Default for SessionVariables {
             timestamp: None,
             collation: Collation::Utf8mb40900AiCi,
             changed: BTreeMap::new(),
+            globals: Arc::default(),
         };
         variables.apply_sql_mode(SQL_MODE_DEFAULT);
         variables
@@ -228,6 +234,16 @@ impl SessionVariables {
         self.time_zone.unwrap_or(0)
     }
 
+    /// Those of a session that nothing was set in.
+    pub(crate) fn new(globals: &Arc<Globals>) -> Self {
+        Self { globals: Arc::clone(globals), ..Self::default() }
+    }
+
+    /// The value before any SET.
+    fn global(&self, definition: &Definition) -> Value {
+        definition.value_of(self.globals.get(definition.name).map_or(definition.default, String::as_str))
+    }
+
     /// The value of a variable and its type; None if there is no such variable.
     pub(crate) fn get(&self, name: &str, scope: Scope) -> Option<(Value, SqlType)> {
         let definition = definition(name)?;
@@ -235,7 +251,7 @@ impl SessionVariables {
             Scope::Session => self.changed.get(definition.name),
             Scope::Global => None,
         };
-        let value = own.cloned().unwrap_or_else(|| definition.default_value());
+        let value = own.cloned().unwrap_or_else(|| self.global(definition));
         Some((value, definition.sql_type()))
     }
 
@@ -245,7 +261,7 @@ impl SessionVariables {
             Scope::Session => self.changed.get(definition.name),
             Scope::Global => None,
         };
-        let value = own.cloned().unwrap_or_else(|| definition.default_value());
+        let value = own.cloned().unwrap_or_else(|| self.global(definition));
         if matches!(definition.kind, Kind::Bool) {
             return if bool_of(&value) == Some(true) { "ON".to_owned() } else { "OFF".to_owned() };
         }
@@ -261,7 +277,7 @@ impl SessionVariables {
                 format!("Variable '{}' is a read only variable", definition.name),
             ));
         }
-        let default = definition.default_value();
+        let default = self.global(definition);
         let value = self.checked(definition, value.unwrap_or(&default))?;
         self.apply(definition.name, &value)?;
         self.changed.insert(definition.name, value);
@@ -271,7 +287,7 @@ impl SessionVariables {
     /// SET GLOBAL: only what is so already.
     pub(crate) fn set_global(&self, name: &str, value: Option<&Value>) -> Result<(), SqlError> {
         let definition = definition(name).ok_or_else(|| unknown(name))?;
-        let default = definition.default_value();
+        let default = self.global(definition);
         match value {
             None => Ok(()),
             Some(value) if self.checked(definition, value)? == default => Ok(()),
@@ -431,19 +447,19 @@ impl Definition {
         }
     }
 
-    /// The value before any SET.
-    pub(crate) fn default_value(&self) -> Value {
+    /// The value that is written so.
+    fn value_of(&self, text: &str) -> Value {
         match self.kind {
-            Kind::Bool => Value::Int(i64::from(self.default == "ON")),
-            Kind::Integer { .. } => Value::UInt(self.default.parse().unwrap_or(0)),
-            Kind::Double => Value::Double(self.default.parse().unwrap_or(0.0)),
+            Kind::Bool => Value::Int(i64::from(text == "ON")),
+            Kind::Integer { .. } => Value::UInt(text.parse().unwrap_or(0)),
+            Kind::Double => Value::Double(text.parse().unwrap_or(0.0)),
             Kind::Text
             | Kind::Choice(_)
             | Kind::SqlMode
             | Kind::TimeZone
             | Kind::CharacterSet
             | Kind::Collation
-            | Kind::Isolation => Value::text(self.default),
+            | Kind::Isolation => Value::text(text),
         }
     }
 }

@@ -12,6 +12,7 @@ use mysql_protocol::{ClientOptions, ParameterValue, StatusFlags};
 use protocol::Signal;
 use protocol::program::{Access, LockWait, OperationResult, ReadProgress, Refusal};
 use protocol::signal::{CommitOutcome, ReadRequest, WriteDone, WriteRequest, WriteSummary};
+use std::sync::Arc;
 use stdx::Duration;
 use types::{Epoch, NodeId, TransactionId};
 
@@ -24,6 +25,14 @@ fn rows(response: Response) -> Vec<Vec<Value>> {
         Response::ResultSet(ResultSet { rows, .. }) => rows,
         other => panic!("a result set was expected: {other:?}"),
     }
+}
+
+fn texts(response: Response) -> Vec<Vec<String>> {
+    let text = |value: Value| match value {
+        Value::Bytes(text) => String::from_utf8(text).unwrap(),
+        other => format!("{other:?}"),
+    };
+    rows(response).into_iter().map(|row| row.into_iter().map(text).collect()).collect()
 }
 
 fn errno(response: Response) -> u16 {
@@ -782,6 +791,79 @@ fn an_inactive_transaction_is_rolled_back_and_its_client_hears_of_it() {
             assert_eq!(errno(answer), 1213, "{next}");
         }
     }
+}
+
+#[test]
+fn an_idle_client_is_told_to_go_when_its_wait_timeout_says_so() {
+    let mut harness = Harness::new();
+    let patient = harness.connect();
+    let client = harness.connect();
+    harness.ask(client, "SET SESSION wait_timeout = 20");
+    for _ in 0..3 {
+        harness.advance_ms(9_000);
+        harness.ask(client, "SET SESSION wait_timeout = 10");
+    }
+    harness.advance_ms(9_900);
+    assert!(!harness.is_closed(client));
+    harness.advance_ms(200);
+    assert!(harness.is_closed(client) && !harness.is_closed(patient));
+    // A session that begins anew has the timeout of a new one.
+    let client = harness.connect();
+    harness.ask(client, "SET SESSION wait_timeout = 10");
+    harness.client(client).change_user("root", "", None);
+    harness.pump(client);
+    harness.response(client);
+    harness.advance_ms(60_000);
+    assert!(!harness.is_closed(client));
+}
+
+#[test]
+fn alarms_go_with_their_sessions() {
+    let mut harness = Harness::new();
+    let stays = harness.connect();
+    for _ in 0..5_000 {
+        let client = harness.connect();
+        harness.disconnect(client);
+    }
+    assert!(harness.alarms() < 2_000, "{} alarms", harness.alarms());
+    for _ in 0..100 {
+        harness.client(stays).change_user("root", "", None);
+        harness.pump(stays);
+        harness.response(stays);
+        harness.advance_ms(15_000);
+    }
+    harness.ask(stays, "DO 1");
+    harness.advance_ms(28_799_000);
+    assert!(!harness.is_closed(stays));
+    harness.advance_ms(2_000);
+    assert!(harness.is_closed(stays));
+}
+
+#[test]
+fn a_node_that_may_not_know_the_schema_answers_later() {
+    let mut harness = Harness::new();
+    let client = harness.connect();
+    harness.fall_behind(true);
+    harness.query(client, "SELECT v FROM test.gone");
+    harness.advance_ms(100);
+    assert!(harness.no_response(client));
+    harness.fall_behind(false);
+    harness.advance_ms(5);
+    assert_eq!(errno(harness.response(client)), 1146);
+}
+
+#[test]
+fn variables_say_what_the_configuration_says() {
+    let mut harness = Harness::with_config(|config| {
+        config.globals = Arc::new([("max_connections", "7".to_owned()), ("port", "3307".to_owned())].into());
+    });
+    let client = harness.connect();
+    let asked = "SELECT @@max_connections, @@global.port, @@connect_timeout";
+    assert_eq!(texts(harness.ask(client, asked)), [["7", "3307", "10"]]);
+    let shown = harness.ask(client, "SHOW VARIABLES LIKE 'max_connections'");
+    assert_eq!(texts(shown), [["max_connections", "7"]]);
+    harness.ask(client, "SET GLOBAL max_connections = 7");
+    assert_eq!(errno(harness.ask(client, "SET GLOBAL max_connections = 8")), 1235);
 }
 
 #[test]

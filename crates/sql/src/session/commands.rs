@@ -189,6 +189,7 @@ impl Session {
         self.core.reset(env);
         self.forget_statements();
         self.stage = Stage::Handshake;
+        self.await_login(env);
         self.on_handshake_step(env, Ok(step));
     }
 }

@@ -41,7 +41,6 @@ impl Session {
             self.close(env);
             return;
         }
-        let timeout = Duration::from_millis(config.handshake_timeout_ms);
         let transport = match self.kind {
             ConnectionKind::MySqlUnix => Transport::UnixSocket,
             ConnectionKind::MySqlTcp { .. } | ConnectionKind::Management => Transport::Tcp,
@@ -59,8 +58,15 @@ impl Session {
         };
         let handshake = ServerHandshake::begin(&options, env.outputs.buffer(self.core.connection));
         self.handshake = Some(Box::new(handshake));
+        self.await_login(env);
+    }
+
+    /// The client has connect_timeout from now on.
+    pub(super) fn await_login(&mut self, env: &mut Environment<'_>) {
+        let timeout = Duration::from_millis(env.module.config.handshake_timeout_ms);
+        self.handshake_until = env.now.monotonic + timeout;
         let alarm = Alarm { connection_id: self.core.id, kind: AlarmKind::Handshake };
-        env.module.deadlines.register(env.now.monotonic + timeout, alarm);
+        env.module.deadlines.register(self.handshake_until, alarm);
     }
 
     /// TLS runs.
@@ -190,9 +196,7 @@ impl Session {
         }
         self.stage = Stage::Ready;
         self.active_since = env.now.monotonic;
-        let timeout = Duration::from_secs(self.core.variables.wait_timeout.into());
-        let alarm = Alarm { connection_id: self.core.id, kind: AlarmKind::Idle };
-        env.module.deadlines.register(env.now.monotonic + timeout, alarm);
+        self.watch_idle(env);
         self.core.reply_ok(env, 0, 0, "");
     }
 }

@@ -411,6 +411,22 @@ impl Harness {
         self.handle(Input::Shared { from: Address::main(NodeId(4)), shared });
     }
 
+    /// Whether DDL statements may have ended that the node does not know of.
+    pub(super) fn fall_behind(&mut self, is_behind: bool) {
+        let map = &self.map;
+        let mut map =
+            map.with(Incarnation(1), Arc::clone(&map.view), Arc::clone(&map.schema), &[], &map.lost);
+        map.is_behind = is_behind;
+        self.map = Arc::new(map);
+        let shared = Shared::Map(Arc::clone(&self.map));
+        self.handle(Input::Shared { from: Address::main(NodeId(4)), shared });
+    }
+
+    /// How many alarms are set.
+    pub(super) fn alarms(&self) -> usize {
+        self.module.alarms()
+    }
+
     /// The next view: another node is the primary of everything, and has what was open.
     pub(super) fn hand_over_to(&mut self, node: NodeId) {
         let map = &self.map;
