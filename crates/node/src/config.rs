@@ -36,6 +36,9 @@ use types::NodeId;
 
 /// The first `ServerPort` that is given out.
 pub const SERVER_PORT_FIRST: u16 = 2_202;
+/// Characters of a cluster's name at most.
+const NAME_SIZE_MAX: usize = 64;
+
 /// The first MySQL port that is given out.
 pub const MYSQL_PORT_FIRST: u16 = 3_306;
 /// The first management port that is given out.
@@ -464,6 +467,12 @@ impl Reader {
         let name = system
             .get("Name")
             .map_or_else(|| parameters::default_text("Name").to_owned(), |set| set.text.to_owned());
+        if !is_cluster_name(&name) {
+            let message = format!(
+                "Name={name}: a name has 1 to {NAME_SIZE_MAX} letters, digits or _ . - and is not 'stop' or 'restart': `shutdown` wants it typed"
+            );
+            self.errors.push(ConfigError { line: system.get("Name").map(|set| set.line), message });
+        }
         self.warnings.sort_by_key(|warning| warning.line);
         let warnings = std::mem::take(&mut self.warnings);
         Some(ClusterConfig {
@@ -601,6 +610,14 @@ impl Ports {
         self.taken.insert((host, free));
         free
     }
+}
+
+/// Whether it can be typed as one word, and means nothing else where it is.
+fn is_cluster_name(name: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte);
+    (1..=NAME_SIZE_MAX).contains(&name.len())
+        && name.bytes().all(is_plain)
+        && !["stop", "restart"].iter().any(|verb| name.eq_ignore_ascii_case(verb))
 }
 
 /// What to say about a name that a section cannot have.

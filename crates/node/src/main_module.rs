@@ -180,7 +180,7 @@ impl MainModule {
     /// When something is due.
     #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
-        let check = self.check.as_ref().and_then(Check::deadline);
+        let check = self.check.as_ref().map(Check::deadline);
         let waits = [self.connect_until, self.give_up_at];
         let deadlines = [self.epochs.deadline(), self.schema_reading.deadline(), check, waits[0], waits[1]];
         deadlines.into_iter().flatten().chain(self.stop_deadline()).min()
@@ -199,7 +199,7 @@ impl MainModule {
             Input::Deadline => {
                 self.epochs.on_deadline(now, outputs);
                 self.retry_schema(now, outputs);
-                self.continue_check(now, outputs);
+                self.continue_check(outputs);
                 self.give_up_connecting(now, outputs);
                 self.give_up_lost(now, outputs);
                 self.continue_stop(outputs);
@@ -220,6 +220,7 @@ impl MainModule {
                 if let Some(management) = &mut self.config.management {
                     management.forget(connection);
                 }
+                self.forget_check(connection);
             }
             Input::Report(report) => self.on_runtime_report(&report, outputs),
             Input::StopRequested => self.begin_stop(0, "this process was asked to", false, outputs),
@@ -332,6 +333,7 @@ impl MainModule {
             // A joining member does not enter a view before it knows the tables that it is going to get rows of.
             self.fetch_schema(outputs);
         }
+        self.check_in_new_view(outputs);
         self.changed(outputs);
     }
 

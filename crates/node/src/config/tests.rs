@@ -192,6 +192,12 @@ fn problems_have_line_numbers_and_suggestions() {
         &format!("{one}port=3306\nServerPort=3306\n"),
         &["config.ini line 7: port 3306 is taken on this host already, in line 8"],
     );
+    for name in ["my shop", "stop", ""] {
+        let problem = format!(
+            "config.ini line 8: Name={name}: a name has 1 to 64 letters, digits or _ . - and is not 'stop' or 'restart': `shutdown` wants it typed"
+        );
+        check(&format!("{one}[system]\nName={name}\n"), &[&problem]);
+    }
 }
 
 #[test]

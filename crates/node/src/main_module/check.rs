@@ -1,7 +1,8 @@
 //! `check`: compares the replicas of every fragment and checks index entries against rows, while the cluster works.
 //!
 //! Each fragment is walked in primary key order, a range at a time: all in-sync replicas digest the range, the digests are compared. Rows being
-//! committed differ for a moment, so a range that differs is asked for again, up to [`TRIES`] times, before it counts as a difference.
+//! committed differ for a moment, so a range that differs is asked for again, up to [`TRIES`] times, before it counts as a difference. In a new view
+//! it is asked of those who are in sync there, and again after [`ASK_AGAIN`] in any case: what was asked on the way from one view to the next is lost.
 //!
 //! Invariants: one check at a time; every fragment of every table is walked to its end; a replica that is lost ends the check with an error.
 
@@ -17,6 +18,8 @@ use types::{NodeId, PartitionId, TableId};
 const TRIES: u32 = 50;
 /// How soon.
 const TRY_AGAIN: Duration = Duration::from_millis(20);
+/// How soon a range is asked for again that somebody does not answer.
+const ASK_AGAIN: Duration = Duration::from_secs(1);
 /// Rows in a range.
 const RANGE_ROWS: u32 = 1_000;
 /// Differences that are told one by one.
@@ -31,14 +34,14 @@ pub(super) struct Check {
     request: RequestId,
     answers: BTreeMap<NodeId, ChecksumDone>,
     tries: u32,
-    again_at: Option<Instant>,
+    again_at: Instant,
     rows: u64,
     walked: u64,
     errors: Vec<String>,
 }
 
 impl Check {
-    pub(super) fn deadline(&self) -> Option<Instant> {
+    pub(super) fn deadline(&self) -> Instant {
         self.again_at
     }
 }
@@ -50,7 +53,22 @@ impl MainModule {
         if self.view.number.0 == 0 {
             return self.start_checks(outputs);
         }
+        if !self.reaches_a_replica() {
+            return self.refuse_checks(outputs);
+        }
         self.fetch_schema(outputs);
+    }
+
+    fn refuse_checks(&mut self, outputs: &mut Outputs<Shared>) {
+        for connection in std::mem::take(&mut self.checks_wanted) {
+            self.answer_management(connection, "ERROR: no data node is in reach\n", outputs);
+        }
+    }
+
+    /// Whoever wanted it is gone.
+    pub(super) fn forget_check(&mut self, connection: ConnectionId) {
+        self.checks_wanted.retain(|wanted| *wanted != connection);
+        self.check.take_if(|check| check.connection == connection);
     }
 
     /// The catalogue has come.
@@ -86,7 +104,7 @@ impl MainModule {
             request: RequestId(0),
             answers: BTreeMap::new(),
             tries: 0,
-            again_at: None,
+            again_at: self.now.monotonic,
             rows: 0,
             walked: 0,
             errors: Vec::new(),
@@ -94,14 +112,19 @@ impl MainModule {
         self.ask_range(outputs);
     }
 
-    /// Asks all replicas of the current fragment for the next range.
+    /// Asks all replicas of the current fragment for the next range. Answers to earlier questions are void.
     fn ask_range(&mut self, outputs: &mut Outputs<Shared>) {
+        if self.check.is_none() {
+            return;
+        }
         let (request, me) = (self.new_request(), self.me());
+        let again_at = self.now.monotonic + ASK_AGAIN;
         let Some(check) = &mut self.check else { return };
         let Some((table, partition)) = check.fragments.last().copied() else {
             return self.end_check(outputs);
         };
         check.request = request;
+        check.again_at = again_at;
         check.answers.clear();
         for node in self.view.in_sync(partition) {
             let Some(ldm) = self.view.ldm(partition, *node) else { continue };
@@ -134,7 +157,7 @@ impl MainModule {
         let is_clean = range.differences.is_empty();
         if !is_clean && check.tries < TRIES {
             check.tries += 1;
-            check.again_at = Some(now.monotonic + TRY_AGAIN);
+            check.again_at = now.monotonic + TRY_AGAIN;
             return;
         }
         check.tries = 0;
@@ -152,11 +175,16 @@ impl MainModule {
         self.ask_range(outputs);
     }
 
-    pub(super) fn continue_check(&mut self, now: Now, outputs: &mut Outputs<Shared>) {
-        if let Some(check) = &mut self.check
-            && check.again_at.is_some_and(|at| at <= now.monotonic)
-        {
-            check.again_at = None;
+    pub(super) fn continue_check(&mut self, outputs: &mut Outputs<Shared>) {
+        if self.check.as_ref().is_some_and(|check| check.again_at <= self.now.monotonic) {
+            self.ask_range(outputs);
+        }
+    }
+
+    /// Others are in sync.
+    pub(super) fn check_in_new_view(&mut self, outputs: &mut Outputs<Shared>) {
+        if let Some(check) = &mut self.check {
+            check.tries = 0;
             self.ask_range(outputs);
         }
     }
@@ -166,6 +194,9 @@ impl MainModule {
         if let Some(check) = self.check.take() {
             let text = format!("ERROR: node {node} was lost while its replicas were compared\n");
             self.answer_management(check.connection, &text, outputs);
+        }
+        if !self.reaches_a_replica() {
+            self.refuse_checks(outputs);
         }
     }
 

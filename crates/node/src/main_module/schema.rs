@@ -255,13 +255,22 @@ impl MainModule {
         self.fetches_schema() && is_behind && !mutants::is(Mutant::AnswersBehind)
     }
 
+    fn is_in_reach(&self, node: NodeId) -> bool {
+        self.found.contains(&node) && !self.lost.contains(&node)
+    }
+
+    /// Whether there is anybody to fetch the catalogue from.
+    pub(super) fn reaches_a_replica(&self) -> bool {
+        self.view.in_sync(PartitionId(0)).iter().any(|node| self.is_in_reach(*node))
+    }
+
     /// Asks the data nodes that it has not heard of since they were lost: each counts this node again, in all of its modules, when it answers.
     /// If there is none in reach, any other will do.
     pub(super) fn fetch_schema(&mut self, outputs: &mut Outputs<Shared>) {
         self.schema_reading.is_fetching = true;
         self.schema_reading.read_at = Some(self.now.monotonic + FETCH_AGAIN);
         let request = self.new_request();
-        let in_reach = |node: &&NodeId| self.found.contains(node) && !self.lost.contains(node);
+        let in_reach = |node: &&NodeId| self.is_in_reach(**node);
         let unheard: Vec<NodeId> = self.schema_reading.unheard.keys().filter(in_reach).copied().collect();
         let any = self.view.in_sync(PartitionId(0)).iter().find(in_reach).copied();
         let asked = if unheard.is_empty() { Vec::from_iter(any) } else { unheard };
