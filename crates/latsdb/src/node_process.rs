@@ -93,6 +93,7 @@ fn run(config: &ClusterConfig, text: String, me: &NodeConfig, start: Start) -> R
     for note in &layout.notes {
         tracing::warn!("{note}");
     }
+    let me = &with_descriptors(me, &layout, config.nodes.len(), runtime::machine::raise_open_files_limit());
     let memory = plan_memory(me, &layout, &machine, config.nodes.len()).map_err(&of_node)?;
     let memory = MemoryManager::prepared(memory, Box::new(runtime::machine::huge_pages()));
     let (log_file, control_log) = open_control_log(me, start).map_err(&of_node)?;
@@ -234,6 +235,25 @@ fn settings(config: &ClusterConfig, text: String, me: &NodeConfig) -> NodeSettin
         control_log: Vec::new(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
     }
+}
+
+/// The node with as many connections as there are descriptors for: clients must not take those of the links.
+fn with_descriptors(me: &NodeConfig, layout: &Layout, nodes: usize, descriptors: u64) -> NodeConfig {
+    let mut me = me.clone();
+    let Some(mysql) = &mut me.mysql else { return me };
+    // Of each thread: epoll, wake, alarm, listeners, and to each node a link, a bell and what is offered while it is opened.
+    let reserved = 32 + layout.threads.len() * (4 + 4 * nodes);
+    let reserved = u64::try_from(reserved).unwrap_or(u64::MAX).saturating_add(CONNECTIONS_SPARE.into());
+    let left = descriptors.saturating_sub(reserved);
+    let fitting = u32::try_from(left).unwrap_or(u32::MAX).max(1);
+    if fitting < mysql.max_connections {
+        tracing::warn!(
+            "max_connections is {fitting} instead of {}: this process may have {descriptors} open files (ulimit -n)",
+            mysql.max_connections
+        );
+        mysql.max_connections = fitting;
+    }
+    me
 }
 
 /// What clients see of the configuration as system variables.

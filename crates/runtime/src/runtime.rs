@@ -190,7 +190,6 @@ fn prepare<S>(
     config: RuntimeConfig,
     modules: Vec<(Address, BoxedModule<S>)>,
 ) -> Result<Prepared<S>, StartError> {
-    let _ = machine::raise_open_files_limit();
     let listeners = bind_all(&config)?;
     let bound = |kind| listeners.iter().find(|listener| listener.kind == kind).and_then(Listener::bound);
     let addresses = BoundAddresses {

@@ -45,6 +45,20 @@ fn layouts_have_the_modules_that_are_built() {
 }
 
 #[test]
+fn clients_leave_descriptors_to_links() {
+    let config = config();
+    let node = config.node(types::NodeId(2)).expect("a node");
+    let layout = plan_layout(node, &MACHINE).expect("a layout");
+    let fitting = |descriptors| {
+        let node = with_descriptors(node, &layout, config.nodes.len(), descriptors);
+        node.mysql.expect("it serves clients").max_connections
+    };
+    assert_eq!((fitting(u64::MAX), fitting(100_000)), (1_000, 1_000));
+    assert!((500..900).contains(&fitting(1_024)), "{}", fitting(1_024));
+    assert_eq!(fitting(10), 1);
+}
+
+#[test]
 fn threads_by_role() {
     let config = config();
     let threads = |id| {
