@@ -1,33 +1,36 @@
 //! The angel: the parent of a node's process. `latsdb mgmd|data|sql` runs its node in a child process of itself.
 //!
 //! ```text
-//! latsdb data --ndb-nodeid 2                      the angel: forwards SIGTERM and Ctrl-C, reaps, starts it again
+//! latsdb data --ndb-nodeid 2                      the angel: forwards SIGTERM, SIGHUP and Ctrl-C as SIGTERM, reaps, starts it again
 //!  └─ latsdb data --ndb-nodeid 2 --angel-pid N    the node
 //! ```
 //! The angel shares nothing with the node but its standard streams and a pipe, so whatever kills the node, somebody is left to tell. `latsdb dev` is
 //! itself the angel of its nodes.
 //!
 //! A node that wants to be started again (`restart`) is: from the file that lies at the program's path then, which may be another version, and with
-//! whatever config.ini its management node has then. After an error the angel ends with its node, unless StopOnError=0: a service manager may prefer to
-//! know. A node that ends before it has read its configuration is treated as its last life wanted it; if it had none, both end.
+//! whatever config.ini its management node has then; a mistake in it does not end the angel, which tries until it is mended. After an error the angel ends
+//! with its node, unless StopOnError=0: a service manager may prefer to know. (`restart` has the table.)
 //!
-//! Exit codes: the node's own; 128 and the signal's number if a signal killed it.
+//! Exit codes: 0 if the node was to stop, 1 if it could not start; else the node's own; 128 and the signal's number if a signal killed it.
 //!
 //! Invariants: the node does not outlive its angel, even if the angel is killed: the kernel kills the node then. `--initial` is for the first start
 //! only: a node that is started again must not forget what it has promised as a voter.
 
 use crate::processes::{self, Happening, NodeProcess};
 use crate::program;
-use crate::restart::{Backoff, Ending};
+use crate::restart::{Ending, Lives};
 use crate::stop_signal::StopSignal;
 use crate::terminal::{self, Failure};
+use protocol::module::EXIT_CANNOT_START;
 use rustix::process::{Signal, getppid, set_parent_process_death_signal};
 use std::ffi::OsString;
 use std::io;
-use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode, ExitStatus};
 use std::time::{Duration, Instant};
+
+/// Pauses that a person would notice are told.
+const PAUSE_TOLD: Duration = Duration::from_secs(1);
 
 /// Runs this very command line again in a child, as a node, as often as it takes.
 pub(crate) fn run() -> Result<ExitCode, Failure> {
@@ -37,45 +40,25 @@ pub(crate) fn run() -> Result<ExitCode, Failure> {
     let mut arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
     let mut node = start(&program, &arguments).map_err(failed)?;
     arguments.retain(|word| word != "--initial");
-    let mut angel = Angel { program, arguments, backoff: Backoff::default(), restarts_after_errors: false };
+    let mut angel = Angel { program, arguments, lives: Lives::new(false) };
     loop {
         let begun = Instant::now();
-        let status = match watch(&mut stop, &mut node).map_err(failed)? {
-            End::Asked(status) if status.signal() == Some(Signal::TERM.as_raw()) => {
-                // A node that was asked to stop before it could listen for signals ends by the signal: that is a clean stop, too.
-                return Ok(ExitCode::SUCCESS);
-            }
-            End::Asked(status) => return Ok(tell(&node, status)),
-            End::ByItself(status) => status,
-        };
-        if let Some(wanted) = node.restarts_after_errors() {
-            angel.restarts_after_errors = wanted;
-        }
-        let is_again = match Ending::of(status) {
-            Ending::Stopped | Ending::Refused => false,
-            Ending::Again => true,
-            Ending::Error => angel.restarts_after_errors,
-        };
-        let code = tell(&node, status);
-        if !is_again {
+        let (is_asked, status) = watch(&mut stop, &mut node).map_err(failed)?;
+        let ending = Ending::of(status);
+        let code = tell(&node, ending, status);
+        let pause = angel.lives.after(ending, begun.elapsed(), node.restarts_after_errors());
+        let Some(pause) = pause.filter(|_| !is_asked) else {
             return Ok(code);
-        }
-        match angel.start_again(&mut stop, begun.elapsed()).map_err(failed)? {
+        };
+        match angel.start_again(&mut stop, pause).map_err(failed)? {
             Some(next) => node = next,
             None => return Ok(ExitCode::SUCCESS),
         }
     }
 }
 
-/// How a node has ended.
-enum End {
-    /// This process was asked to stop before.
-    Asked(ExitStatus),
-    ByItself(ExitStatus),
-}
-
-/// Waits for the end of the node, and passes on what it is asked meanwhile.
-fn watch(stop: &mut StopSignal, node: &mut NodeProcess) -> io::Result<End> {
+/// Waits for the end of the node, and passes on what it is asked meanwhile. True if this process was asked to stop before.
+fn watch(stop: &mut StopSignal, node: &mut NodeProcess) -> io::Result<(bool, ExitStatus)> {
     let mut is_stopping = false;
     loop {
         match processes::wait(stop, &mut [&mut *node], None)? {
@@ -86,7 +69,7 @@ fn watch(stop: &mut StopSignal, node: &mut NodeProcess) -> io::Result<End> {
             Happening::TimedOut => {}
             Happening::Ended(_, status) => {
                 node.wait_until_told();
-                return Ok(if is_stopping { End::Asked(status) } else { End::ByItself(status) });
+                return Ok((is_stopping, status));
             }
         }
     }
@@ -96,15 +79,15 @@ fn watch(stop: &mut StopSignal, node: &mut NodeProcess) -> io::Result<End> {
 struct Angel {
     program: PathBuf,
     arguments: Vec<OsString>,
-    backoff: Backoff,
-    /// StopOnError=0, as the last life that had read its configuration said.
-    restarts_after_errors: bool,
+    lives: Lives,
 }
 
 impl Angel {
-    /// Starts it, as soon as its last life permits and as often as it takes; `None` if somebody wants this process to stop first.
-    fn start_again(&mut self, stop: &mut StopSignal, life: Duration) -> io::Result<Option<NodeProcess>> {
-        let mut pause = self.backoff.pause_after(life);
+    /// Starts it after a pause, and as often as it takes; `None` if somebody wants this process to stop first.
+    fn start_again(&mut self, stop: &mut StopSignal, mut pause: Duration) -> io::Result<Option<NodeProcess>> {
+        if pause >= PAUSE_TOLD {
+            terminal::complain(&format!("the node is started again in {} s", pause.as_secs()));
+        }
         loop {
             let at = Instant::now() + pause;
             while Instant::now() < at {
@@ -126,7 +109,7 @@ impl Angel {
                 Err(error) => {
                     let path = self.program.display();
                     terminal::complain(&format!("cannot start the node again from {path}: {error}"));
-                    pause = self.backoff.pause_after(Duration::ZERO);
+                    pause = self.lives.after_no_life();
                 }
             }
         }
@@ -139,12 +122,18 @@ fn start(program: &PathBuf, arguments: &[OsString]) -> io::Result<NodeProcess> {
     NodeProcess::start(command)
 }
 
-/// Says how it ended, if it can't have said so itself; gives its exit code.
-fn tell(node: &NodeProcess, status: ExitStatus) -> ExitCode {
+/// Says how it ended, if it can't have said so itself; gives what this process ends with if the node is not started again.
+fn tell(node: &NodeProcess, ending: Ending, status: ExitStatus) -> ExitCode {
     if status.code().is_none() {
         terminal::complain(&format!("the node's process {} {}", node.id(), processes::describe(status)));
     }
-    ExitCode::from(processes::exit_code(status))
+    match ending {
+        Ending::Stopped => ExitCode::SUCCESS,
+        Ending::CannotStart if status.code() == Some(EXIT_CANNOT_START.into()) => ExitCode::FAILURE,
+        Ending::CannotStart | Ending::Refused | Ending::Again | Ending::CannotJoin | Ending::Error => {
+            ExitCode::from(processes::exit_code(status))
+        }
+    }
 }
 
 /// In the child: makes the kernel kill this process when the parent dies. False if it has died already.

@@ -4,8 +4,8 @@
 //! plan (dev/plan.rs)      ports, memory and CPUs per node; config.ini is written and read back as any node will read it
 //! start                   one child per node, with the command line a user would type; logs in DIR/node<N>/latsdb_<N>.log
 //! wait until ready        every MySQL port greets, and the management node can check the replicas
-//! watch                   for ever: until Ctrl-C, SIGTERM, or until no node is left; a node that dies is reported, and started again soon
-//!                         (`restart`); one that was asked to stop, or must not start, stays away
+//! watch                   for ever: until Ctrl-C, SIGTERM, SIGHUP, or until no node is left; a node that dies is reported, and started again
+//!                         (`restart`: how soon); one that was asked to stop stays away
 //! stop                    data and SQL nodes, then the management nodes: SIGTERM, and SIGKILL for who does not stop in time
 //! ```
 //! `dev` is the angel of its nodes (`angel`): they die with it, whatever ends it.
@@ -21,7 +21,7 @@ use crate::configuration::{self, role_name};
 use crate::management_client;
 use crate::processes::{self, Happening, NodeProcess};
 use crate::program;
-use crate::restart::{Backoff, Ending};
+use crate::restart::{Ending, Lives};
 use crate::stop_signal::StopSignal;
 use crate::terminal::{self, Failure};
 use node::config::NodeConfig;
@@ -106,7 +106,7 @@ struct Member {
     log_start: u64,
     is_ready: bool,
     started: Instant,
-    backoff: Backoff,
+    lives: Lives,
     /// When it is to be started again.
     restart_at: Option<Instant>,
 }
@@ -122,6 +122,11 @@ impl Member {
     /// It has ended, and is not to be started again.
     fn stays_away(&self) -> bool {
         self.process.status().is_some() && self.restart_at.is_none()
+    }
+
+    /// Its last life ended as somebody wanted it.
+    fn was_asked_to_stop(&self) -> bool {
+        self.process.status().is_some_and(|status| Ending::of(status) == Ending::Stopped)
     }
 
     /// Whether clients can talk with it.
@@ -216,8 +221,8 @@ impl Cluster {
         command.current_dir(&self.directory).stdin(Stdio::null());
         command.stdout(output.try_clone().map_err(failed)?).stderr(output);
         let process = NodeProcess::start(command).map_err(failed)?;
-        let (started, backoff) = (Instant::now(), Backoff::default());
-        Ok(Member { config, process, log, log_start, is_ready: false, started, backoff, restart_at: None })
+        let (started, lives) = (Instant::now(), Lives::new(true));
+        Ok(Member { config, process, log, log_start, is_ready: false, started, lives, restart_at: None })
     }
 
     /// Waits until clients can connect to every node and `latsdb mgm` finds a complete cluster. False if somebody wants the cluster to stop first.
@@ -267,17 +272,16 @@ impl Cluster {
 
     /// Tells what happens to nodes, and starts those again that died, until the cluster is to stop or is gone.
     fn watch(&mut self, stop: &mut StopSignal) -> Result<ExitCode, Failure> {
-        let mut is_orderly = true;
         loop {
             let timeout = self.next_turn();
             match self.wait(stop, timeout)? {
                 Happening::TimedOut => {}
                 Happening::StopRequested => return self.stop(stop),
                 Happening::Ended(index, status) => {
-                    is_orderly &= status.success();
                     self.plan_restart(index, status);
                     self.tell_end(index, status, &self.consequence(index));
                     if self.members.iter().all(Member::stays_away) {
+                        let is_orderly = self.members.iter().all(Member::was_asked_to_stop);
                         return Ok(if is_orderly { ExitCode::SUCCESS } else { ExitCode::FAILURE });
                     }
                 }
@@ -286,13 +290,13 @@ impl Cluster {
         }
     }
 
-    /// Who has stopped as asked, or must not start, would only do so again.
+    /// A node of `dev` is started again after errors, whatever its StopOnError: who works on a cluster of their own wants it whole.
     fn plan_restart(&mut self, index: usize, status: ExitStatus) {
         let member = &mut self.members[index];
-        if matches!(Ending::of(status), Ending::Again | Ending::Error) {
-            let pause = member.backoff.pause_after(member.started.elapsed());
-            member.restart_at = Some(Instant::now() + pause);
-        }
+        let has_read_configuration = member.process.restarts_after_errors().map(|_| true);
+        let life = member.started.elapsed();
+        let pause = member.lives.after(Ending::of(status), life, has_read_configuration);
+        member.restart_at = pause.map(|pause| Instant::now() + pause);
     }
 
     /// Until a node is to be started, or looked at while it starts.
@@ -311,15 +315,15 @@ impl Cluster {
             if member.restart_at.is_some_and(|at| at <= Instant::now()) {
                 // Its configuration may be another one by now.
                 let config = self.plan.reread(&member.config);
-                let mut backoff = member.backoff;
+                let mut lives = member.lives;
                 match self.start_member(config, false) {
-                    Ok(fresh) => self.members[index] = Member { backoff, ..fresh },
+                    Ok(fresh) => self.members[index] = Member { lives, ..fresh },
                     // The others live on. Whoever installs another version of the program may not be done yet.
                     Err(failure) => {
                         terminal::complain(&failure.to_string());
-                        let pause = backoff.pause_after(Duration::ZERO);
+                        let pause = lives.after_no_life();
                         let member = &mut self.members[index];
-                        (member.backoff, member.restart_at) = (backoff, Some(Instant::now() + pause));
+                        (member.lives, member.restart_at) = (lives, Some(Instant::now() + pause));
                     }
                 }
             } else if !member.is_ready && member.process.status().is_none() && member.check_ready() {
@@ -339,7 +343,12 @@ impl Cluster {
         if self.members.iter().all(Member::stays_away) {
             return "; no node is left".to_owned();
         }
-        let again = if self.members[index].restart_at.is_some() { "; it is started again" } else { "" };
+        let pause = self.members[index].restart_at.map(|at| at.saturating_duration_since(Instant::now()));
+        let again = match pause.map(|pause| pause.as_secs()) {
+            None => String::new(),
+            Some(0) => "; it is started again".to_owned(),
+            Some(seconds) => format!("; it is started again in {seconds} s"),
+        };
         let consequence = match self.members[index].config.role {
             NodeRole::Management => "; clients are served as before".to_owned(),
             NodeRole::Sql => "; its clients are disconnected, no row is lost".to_owned(),
@@ -361,7 +370,7 @@ impl Cluster {
                 }
             }
         };
-        consequence + again
+        consequence + &again
     }
 
     /// Stops all nodes that run.
@@ -404,7 +413,7 @@ impl Cluster {
         let member = &self.members[index];
         terminal::complain(&format!("{} {}{consequence}", member.name(), processes::describe(status)));
         let lines = member.last_lines();
-        if !status.success() && !lines.is_empty() {
+        if !matches!(Ending::of(status), Ending::Stopped | Ending::Again) && !lines.is_empty() {
             terminal::complain(&format!("the last lines of {}:", member.log.display()));
             for line in lines {
                 terminal::complain(&format!("    {line}"));

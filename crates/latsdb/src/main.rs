@@ -15,7 +15,7 @@
 //! | `logging`, `terminal` | lines for logs, lines for people |
 //!
 //! Invariants: the process ends with 0 if it did what it was asked to, 2 if the command line is wrong, 1 otherwise (`angel` has the exit codes
-//! of killed nodes); a failure is one line on standard error that begins with `latsdb: `; no node process outlives its parent.
+//! of nodes); a failure is one line on standard error that begins with `latsdb: `; no node process outlives its parent.
 //!
 //! Deliberately not here: anything a cluster does. The binary meets the machine and hands the rest to `node` and `runtime`.
 
@@ -41,6 +41,7 @@ use clap::Parser;
 use command_line::{BenchCommand, Command, CommandLine};
 use node_process::Start;
 use protocol::NodeRole;
+use protocol::module::EXIT_CANNOT_START;
 use std::process::ExitCode;
 use terminal::Failure;
 
@@ -56,7 +57,7 @@ fn main() -> ExitCode {
         Ok(code) => code,
         Err(failure) => {
             terminal::complain(&failure.to_string());
-            ExitCode::FAILURE
+            if is_under_angel { ExitCode::from(EXIT_CANNOT_START) } else { ExitCode::FAILURE }
         }
     }
 }

@@ -157,6 +157,8 @@ pub(crate) fn describe(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
         (Some(0), _) => "has stopped (exit code 0)".to_owned(),
         (Some(3), _) => "has ended to be started again (exit code 3)".to_owned(),
+        (Some(5), _) => "has too little memory to join (exit code 5)".to_owned(),
+        (Some(6), _) => "could not start (exit code 6)".to_owned(),
         (Some(code), _) => format!("exited with code {code}"),
         (None, Some(signal)) => format!("was killed by signal {signal} ({})", signal_name(signal)),
         (None, None) => "has ended".to_owned(),

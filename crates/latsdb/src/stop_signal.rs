@@ -1,9 +1,10 @@
-//! SIGTERM and Ctrl-C as a descriptor to wait for.
+//! SIGTERM, SIGHUP and Ctrl-C as a descriptor to wait for.
 //!
 //! The only safe way to hear these signals in this project is a `runtime::Runtime`, which tells its `main` module. So a parent of nodes runs a
 //! runtime with one module that passes the message on as a byte in a pipe. It has two threads, both asleep for ever.
 //!
-//! Invariant: the second signal of a kind has its default effect and ends this process at once; its nodes die with it (see `angel`).
+//! Invariant: a signal that comes a second or more after the first one, of whichever kind, has its default effect and ends this process at once; its
+//! nodes die with it (see `angel`).
 
 use crate::terminal::Failure;
 use protocol::layout::{Layout, LayoutRequest};

@@ -212,8 +212,12 @@ pub enum ConnectionAction {
 
 /// The exit code of a data node that cannot go on in this life: whoever watches it may start it again.
 pub const EXIT_LEFT_OUT: u8 = 3;
-/// The exit code of a node that must not start.
+/// The exit code of a node that must not start: the cluster has said so.
 pub const EXIT_REFUSED: u8 = 1;
+/// The exit code of a data node that has too little memory for the rows of the others: whoever starts it again lets time pass.
+pub const EXIT_CANNOT_JOIN: u8 = 5;
+/// The exit code of a node that could not begin: its configuration, its disk, its ports.
+pub const EXIT_CANNOT_START: u8 = 6;
 
 /// Questions to the driver and orders that concern the process.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -107,15 +107,19 @@ impl Runtime {
         self.process.threads[main].tell(External::StopRequested);
     }
 
-    /// From now on SIGTERM and SIGINT ask this runtime to stop. Another one, later than [`SAME_REQUEST`], ends the process at once.
+    /// From now on SIGTERM, SIGINT and SIGHUP ask this runtime to stop. Another one, later than [`SAME_REQUEST`], ends the process at once. SIGHUP stays
+    /// ignored if it was (`nohup`).
     pub fn stop_on_signals(&self) {
         let previous = SIGNALLED.swap(Arc::into_raw(Arc::clone(&self.process)).cast_mut(), Ordering::AcqRel);
         stdx::require!(previous.is_null(), "signals stop one runtime only");
-        for number in [SIGINT, SIGTERM] {
+        for number in [SIGINT, SIGTERM, SIGHUP] {
             #[expect(unsafe_code, reason = "signal handlers are not in rustix")]
             // SAFETY: `on_stop_signal` has the signature of a handler and only touches atomics and writes to a descriptor.
             unsafe {
-                signal_(number, on_stop_signal as *const () as usize);
+                let previous = signal_(number, IGNORED);
+                if number != SIGHUP || previous != IGNORED {
+                    signal_(number, on_stop_signal as *const () as usize);
+                }
             }
         }
     }
@@ -314,11 +318,13 @@ fn hand_out_modules<S>(
     stdx::require!(extra.is_none(), "module {extra:?} is not in the layout");
 }
 
-// ---- SIGTERM and SIGINT -----------------------------------------------------------------------------------------------------
+// ---- SIGTERM, SIGINT and SIGHUP -----------------------------------------------------------------------------------------------------
 
+const SIGHUP: i32 = 1;
 const SIGINT: i32 = 2;
 const SIGTERM: i32 = 15;
 const DEFAULT_ACTION: usize = 0;
+const IGNORED: usize = 1;
 
 /// Signals that come together are one request: whoever stops a whole group of processes signals this one, and its parent does, too.
 const SAME_REQUEST: Duration = Duration::from_secs(1);

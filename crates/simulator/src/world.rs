@@ -20,7 +20,7 @@ use memory::{MemoryConfig, MemoryManager};
 use node::{NodeModule, NodeSettings, build};
 use protocol::control::{LogPlace, LogWrite};
 use protocol::layout::{Layout, LayoutRequest};
-use protocol::module::{BROKEN_PEER, ConnectionAction, EXIT_LEFT_OUT};
+use protocol::module::{BROKEN_PEER, ConnectionAction, EXIT_CANNOT_JOIN, EXIT_LEFT_OUT};
 use protocol::{
     Address, Budget, CloseReason, ConnectionId, ConnectionKind, Envelope, Input, Module, ModuleKind,
     NodeRole, Outputs, ReceiveBuffer, RequestToRuntime, Signal,
@@ -575,7 +575,7 @@ impl World {
                         self.note_left_out(address.node);
                     }
                     self.crash(address.node);
-                    if code == EXIT_LEFT_OUT {
+                    if matches!(code, EXIT_LEFT_OUT | EXIT_CANNOT_JOIN) {
                         // Its angel starts it again.
                         self.count("left out");
                         let pause = 1_000_000 + self.prng.below(50_000_000);

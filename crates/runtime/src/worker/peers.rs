@@ -12,6 +12,7 @@ use crate::listeners::Accepted;
 use crate::process::External;
 use crate::supervisor::{LinkNews, Step};
 use crate::wake::{Readiness, Token, Wanted};
+use protocol::module::EXIT_REFUSED;
 use protocol::transport::{self, Notice, decode_envelope, decode_hello, next_frame};
 use protocol::{Envelope, ModuleKind, Severity};
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -30,9 +31,6 @@ const LEFTOVER_READS_MAX: usize = 64;
 const FAREWELL_PATIENCE: stdx::Duration = stdx::Duration::from_secs(1);
 /// A link's buffer that is larger than this is given back once it is empty.
 const LINK_BUFFER_KEEP: usize = 256 * 1024;
-
-/// The exit code of a process that may not run beside another one of its node: nobody should start it again by itself.
-const EXIT_REFUSED: u8 = 1;
 
 /// Where a link's bytes come from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

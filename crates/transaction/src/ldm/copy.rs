@@ -26,10 +26,10 @@
 //! on their way, so the slower end decides. Deliberately not here: copying only what changed since X left (it has nothing: rows are in memory only).
 
 use super::waits::WaitAlarm;
-use super::{Job, Ldm, Marker, Place, region_full};
+use super::{Job, Ldm, Marker, Place};
 use crate::mutants::{self, Mutant};
 use memory::Guard;
-use protocol::module::EXIT_LEFT_OUT;
+use protocol::module::EXIT_CANNOT_JOIN;
 use protocol::signal::{CopiedOutcome, CopiedRow, CopyPiece, Outcome};
 use protocol::{Address, Budget, Outputs, RequestToRuntime, Severity, Signal};
 use query::Shared;
@@ -440,10 +440,14 @@ impl Ldm {
         }
     }
 
-    /// This node ends, and may try again as another life.
+    /// This node has too little memory, and ends; it may try again as another life.
     pub(super) fn give_up_joining(&self, why: &str, outputs: &mut Outputs<Shared>) {
-        outputs.event(Severity::Error, format!("node {} cannot join: {why}", self.address.node));
-        outputs.request(RequestToRuntime::Exit(EXIT_LEFT_OUT));
+        let node = self.address.node;
+        let text = format!(
+            "node {node} cannot join: {why}. It needs as much memory for rows as the others use (TotalMemoryConfig)"
+        );
+        outputs.event(Severity::Error, text);
+        outputs.request(RequestToRuntime::Exit(EXIT_CANNOT_JOIN));
     }
 
     /// Puts a copied row where it belongs; false if this node cannot go on.
@@ -483,7 +487,7 @@ impl Ldm {
                 true
             }
             Err(full) => {
-                self.give_up_joining(&format!("{:?}", region_full(&full)), outputs);
+                self.give_up_joining(&format!("its {} is full", full.name()), outputs);
                 false
             }
         }
