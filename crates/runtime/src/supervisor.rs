@@ -306,13 +306,14 @@ impl Supervisor {
     }
 
     /// The peer is connected with another process of this node. It may be about to notice that that one is gone; but if it does not, that one lives,
-    /// and this one is too many.
+    /// and this one is too many: unless somebody is connected with this one.
     fn on_refused(&mut self, index: usize, reason: &str, now: Instant, steps: &mut Vec<Step>) {
         let peer = &mut self.peers[index];
         let since = *peer.refused_since.get_or_insert(now);
         let (node, limit) = (peer.plan.node, self.limits.refused_patience);
         self.fail(index, &format!("it refuses: {reason}"), now, steps);
-        if now.since(since) >= limit {
+        let is_alone = self.peers.iter().all(|peer| peer.phase != Phase::Up);
+        if is_alone && now.since(since) >= limit {
             steps.push(Step::End(format!("node {node} refuses this process: {reason}")));
         }
     }

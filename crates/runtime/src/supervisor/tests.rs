@@ -243,6 +243,23 @@ fn a_process_that_is_refused_for_long_ends() {
 }
 
 #[test]
+fn who_is_connected_with_somebody_is_not_the_one_too_many() {
+    let mut supervisor = supervisor(2, 1, &[(1, "10.0.0.1"), (3, "10.0.0.3")]);
+    let mut steps = Vec::new();
+    supervisor.on_hello(1, (&hello(3, 1, 0, 0), "there"), socket(), Instant(0), &mut steps).unwrap();
+    supervisor.on_news(LinkNews::Confirmed { peer: 1, set: 1 }, Instant(1), &mut steps);
+    for (set, seconds) in [(1, 1), (2, 30)] {
+        let now = Instant(seconds * 1_000_000_000);
+        supervisor.on_deadline(now, &mut steps);
+        let reason = "node 2 runs already".to_owned();
+        supervisor.on_news(LinkNews::Refused { peer: 0, set, reason }, now, &mut steps);
+    }
+    let lines = written(&mut steps);
+    assert!(lines.iter().any(|line| line.contains("refuses")), "{lines:?}");
+    assert!(!lines.iter().any(|line| line.starts_with("end")), "{lines:?}");
+}
+
+#[test]
 fn who_should_wait_may_not_connect() {
     let mut supervisor = supervisor(3, 1, &[(2, "10.0.0.2")]);
     let result = supervisor.on_hello(0, (&hello(2, 1, 0, 0), "there"), socket(), Instant(0), &mut Vec::new());
