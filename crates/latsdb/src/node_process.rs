@@ -276,8 +276,15 @@ fn runtime_config(
     layout: Layout,
     start: u64,
 ) -> Result<RuntimeConfig, Failure> {
-    let mut limits =
-        Limits { slice: me.threads.slice, stuck_after: me.threads.stuck_after, ..Limits::default() };
+    let link_silence_timeout = node::patience::link_silence(config.answer_timeout, config.heartbeat_interval);
+    let default = Limits::default();
+    let mut limits = Limits {
+        slice: me.threads.slice,
+        stuck_after: me.threads.stuck_after,
+        link_silence_timeout,
+        refused_patience: default.refused_patience.max(link_silence_timeout * 3 / 2),
+        ..default
+    };
     if let Some(mysql) = &me.mysql {
         limits.connections_max = mysql.max_connections.saturating_add(CONNECTIONS_SPARE);
     }

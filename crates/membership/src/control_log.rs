@@ -232,6 +232,15 @@ impl ControlLog {
         self.voter().map(|voter| (voter.id, voter.raft.raft.term, voter.is_leader()))
     }
 
+    /// This copy leads, and somebody who should rather do so is connected: leadership is about to go there.
+    #[must_use]
+    pub fn is_handing_over(&self) -> bool {
+        let leading = self.voter().filter(|voter| voter.is_leader());
+        leading.is_some_and(|voter| {
+            duty::preferred(&self.config, voter).any(|(_, node)| !self.down.contains(&node))
+        })
+    }
+
     /// Messages that were refused.
     #[must_use]
     pub fn refused(&self) -> u64 {

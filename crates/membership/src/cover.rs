@@ -13,16 +13,24 @@ const EXACT_MAX: usize = 16;
 
 type Links = BTreeSet<(NodeId, NodeId)>;
 
+/// What tells who of two is to blame for a broken link; nobody leaves for it alone.
+#[derive(Debug, Default)]
+pub struct Evidence {
+    /// Broken links that nobody has to leave for: those to witnesses.
+    pub hints: Links,
+    /// Nodes that answer late, or are about to stop.
+    pub blamed: BTreeSet<NodeId>,
+}
+
 /// The nodes that should leave, given the broken links; `is_heard` says whether somebody hears a node, `may_leave` whether a set of leavers is
-/// allowed (I5). `hints` are broken links that nobody has to leave for (those to witnesses), but which tell who of two is to blame for a link
-/// that somebody has to.
+/// allowed (I5).
 ///
-/// Of several equally good sets the one that takes most hints with it, of several of these the one that keeps the lower ids is taken, so that all
-/// who see the same links choose the same set. None if no allowed set would do.
+/// Of several equally good sets the one that takes most hints with it, then most of those that are blamed, then the one that keeps the lower ids is
+/// taken, so that all who see the same choose the same set. None if no allowed set would do.
 #[must_use]
 pub fn fewest(
     broken: &Links,
-    hints: &Links,
+    evidence: &Evidence,
     is_heard: impl Fn(NodeId) -> bool,
     may_leave: impl Fn(&[NodeId]) -> bool,
 ) -> Option<Vec<NodeId>> {
@@ -35,13 +43,14 @@ pub fn fewest(
     }
     let sizes = (0..=heard.len()).flat_map(|count| (0..=unheard.len()).map(move |more| (count, more)));
     for (heard_count, unheard_count) in sizes {
-        let mut best: Option<(usize, Vec<NodeId>)> = None;
+        let mut best: Option<((usize, usize), Vec<NodeId>)> = None;
         let mut judge = |chosen: &mut Vec<NodeId>| {
             let goes = |link: &&(NodeId, NodeId)| chosen.contains(&link.0) || chosen.contains(&link.1);
             if !broken.iter().all(|link| goes(&link)) || !may_leave(chosen) {
                 return;
             }
-            let taken = hints.iter().filter(goes).count();
+            let hints = evidence.hints.iter().filter(goes).count();
+            let taken = (hints, chosen.iter().filter(|node| evidence.blamed.contains(node)).count());
             if best.as_ref().is_none_or(|(most, _)| taken > *most) {
                 best = Some((taken, chosen.clone()));
             }

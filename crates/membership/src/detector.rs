@@ -6,6 +6,7 @@
 //! **Who should leave.** Nodes whose leaving takes all broken links between them with them, as few as possible of those that somebody hears
 //! (`cover`), if every group keeps an in-sync member (I5). Nobody leaves for a link to a witness, which holds no rows (it may be starting, and not
 //! have all its links yet); such a link only tells which of two is to blame. Who hears nobody says nothing: it is cut off, or nobody is left to agree.
+//!   So does that one of them answers late, as its peers say in their rows, or is about to stop.
 //! - A node whose process is *known* to have ended (its farewell, its angel's notice) leaves at once.
 //! - A node that nobody hears leaves when that has settled for a moment: the others see its connections close a little later than this one.
 //! - Otherwise somebody hears it: one-way and partial cuts. They are debounced: the links must be broken for as long as a silent node may
@@ -47,6 +48,8 @@ const SETTLE: Duration = Duration::from_millis(5);
 const PROPOSE_STAGGER: Duration = Duration::from_millis(20);
 /// Clocks of two nodes differ by less than a 64th.
 const RATE_MARGIN: u32 = 64;
+/// For how long it counts that a member was reported to answer late: until it is decided what becomes of a link that closed meanwhile.
+const LATE_FOR: Duration = Duration::from_secs(1);
 /// Heartbeats whose grants may still come.
 const UNANSWERED_MAX: usize = 64;
 
@@ -75,7 +78,8 @@ impl DetectorConfig {
     }
 
     /// How long a node may be silent.
-    fn silence_max(&self) -> Duration {
+    #[must_use]
+    pub fn silence_max(&self) -> Duration {
         self.interval * self.misses
     }
 
@@ -158,6 +162,8 @@ pub struct Detector {
     is_alone: bool,
     /// Until then it blames nobody for silence: it did not run itself, or was alone.
     blames_from: Instant,
+    /// Members that were reported to answer late, and when.
+    late: BTreeMap<NodeId, Instant>,
     /// What this node has decided, and when it says so.
     proposal: Option<(Vec<NodeId>, Instant)>,
 }
@@ -185,6 +191,7 @@ impl Detector {
             is_settled: false,
             is_alone: false,
             blames_from: now,
+            late: BTreeMap::new(),
             proposal: None,
         };
         detector.install(now, view);
@@ -249,6 +256,7 @@ impl Detector {
             }
         }
         self.view = view;
+        self.late.clear();
         self.beat_at = now;
         self.proposal = None;
         self.changed = now;
@@ -297,12 +305,13 @@ impl Detector {
     /// What decides how it goes on, as a number, among those of one node whose views of one number are the same.
     #[must_use]
     pub fn digest(&self) -> u64 {
-        let own = (self.incarnation, self.view.number, self.beat_at, self.row_number, &self.proposal);
+        let own =
+            (self.incarnation, self.view.number, self.beat_at, self.row_number, &self.proposal, &self.late);
         let picture = (self.changed, self.is_settled, self.is_alone, self.blames_from);
         stdx::hash64(format!("{own:?} {picture:?} {:?} {:?}", self.broken, self.peers).as_bytes())
     }
 
-    /// Whether this node does not hear a member.
+    /// Whether this node does not hear a peer: a member, or one that was.
     #[must_use]
     pub fn suspects(&self, now: Instant, node: NodeId) -> bool {
         self.peers.get(&node).is_some_and(|peer| !peer.is_heard(now, &self.config))
@@ -318,6 +327,25 @@ impl Detector {
     #[must_use]
     pub fn is_certain(&self, now: Instant) -> bool {
         now >= self.blames_from && now.since(self.beat_at) < self.config.silence_max() / 2
+    }
+
+    /// Whether a member says of this node that it answers late.
+    #[must_use]
+    pub fn is_called_late_by(&self, now: Instant, node: NodeId) -> bool {
+        let row = self.peers.get(&node).and_then(|peer| peer.fresh_row(now, &self.config));
+        row.is_some_and(|row| row.late.contains(&self.node))
+    }
+
+    /// Those that this node, or a member whose row is fresh, calls late.
+    fn called_late(&self, now: Instant) -> BTreeSet<NodeId> {
+        let rows = self.others().filter_map(|(_, peer)| peer.fresh_row(now, &self.config));
+        let told: BTreeSet<NodeId> = rows.flat_map(|row| row.late.iter().copied()).collect();
+        told.into_iter().chain(self.own_late(now)).collect()
+    }
+
+    fn own_late(&self, now: Instant) -> impl Iterator<Item = NodeId> {
+        let is_fresh = move |at: &Instant| now.since(*at) < LATE_FOR;
+        self.late.iter().filter(move |(_, at)| is_fresh(at)).map(|(node, _)| *node)
     }
 
     fn is_in_sync(&self, node: NodeId) -> bool {
@@ -376,6 +404,11 @@ impl Detector {
         true
     }
 
+    /// A member owes this node answers for too long: everybody hears of it.
+    pub fn on_late(&mut self, now: Instant, node: NodeId) {
+        self.late.insert(node, now);
+    }
+
     /// A member lets this node read, on its heartbeat of this number.
     pub fn on_granted(&mut self, now: Instant, from: NodeId, sequence: u64) {
         let lease = self.config.belief();
@@ -395,7 +428,8 @@ impl Detector {
     fn take_row(&mut self, now: Instant, row: LinkRow) {
         let Some(peer) = self.peers.get_mut(&row.node) else { return };
         let is_newer = peer.row.as_ref().is_none_or(|(known, _)| row.number > known.number);
-        if row.incarnation == peer.incarnation && is_newer && row.hears.len() <= ROWS_MAX {
+        let is_short = row.hears.len() <= ROWS_MAX && row.late.len() <= ROWS_MAX;
+        if row.incarnation == peer.incarnation && is_newer && is_short {
             peer.row = Some((row, now));
         }
     }
@@ -490,6 +524,7 @@ impl Detector {
             incarnation: self.incarnation,
             number: self.row_number,
             hears: heard.map(|(node, _)| node).collect(),
+            late: self.own_late(now).collect(),
         }
     }
 
@@ -586,7 +621,10 @@ impl Detector {
         // A hint counts at once: the links of who is cut off break one after the other.
         let hints = hints.into_keys().collect();
         let heard = self.heard_by_somebody(now)?;
-        let leavers = cover::fewest(&links, &hints, |node| heard.contains(&node), may_leave)?;
+        let mut blamed = self.called_late(now);
+        blamed.extend(self.view.leaving.iter().copied());
+        let evidence = cover::Evidence { hints, blamed };
+        let leavers = cover::fewest(&links, &evidence, |node| heard.contains(&node), may_leave)?;
         Some(leavers).filter(|leavers| !leavers.is_empty())
     }
 

@@ -4,6 +4,7 @@
 //!
 //! Deliberately not here: what may follow which view (`succession`), and how long who was late has to wait (`laggards`).
 
+use crate::control_log::ControlLog;
 use crate::mutants::{self, Mutant};
 use crate::{Membership, succession};
 use protocol::control::Command;
@@ -74,6 +75,10 @@ impl Membership {
         let members = self.view.nodes.iter().map(|info| info.node).filter(|node| self.view.is_counted(*node));
         let is_connected = members.clone().all(|member| self.up.contains(&member));
         if !is_connected && !mutants::is(Mutant::JoinUnconnected) {
+            return;
+        }
+        // Who leads the control log is to know how long this node has to wait, and that is not its own business.
+        if self.log.as_ref().is_some_and(ControlLog::is_handing_over) {
             return;
         }
         let join = &self.config.join;

@@ -9,15 +9,26 @@
 //!       nobody had to leave or came for PAUSE              it ends, and starts again; it is let in as *joining* after a probation,
 //!                                                          which doubles while it is soon asked to leave again
 //! ```
-//! Every commit waits for a member that joins, too, so one that is as slow as before would only be in the way. The leader of the control log, whoever it
-//! is, passes its wish on when the probation is over: all nodes were told.
+//! Every commit waits for a member that joins, too, so one that is as slow as before would only be in the way. All nodes are told who is asked to leave, and
+//! the leader of the control log passes its wish to be copied to on when the probation is over. A data node that is no member hands leadership on before
+//! it asks (`control_log`, `duty`). A leader that was not connected then, or has started since, knows of no probation: that costs one more round.
+//!
+//! **Four limits, in this order.** A node that hangs should end itself, or leave, before anything happens that looks the same at both ends:
+//!
+//! ```text
+//! late answers   ReplicaAnswerTimeout + SUSTAINED             3 + 1 s   the others know who it is
+//! watchdog       TimeBetweenWatchDogCheck                     6 s       the node knows that it is itself
+//! late answers of each other   … + SUSTAINED_IN_DOUBT         3 + 4 s   a thread hangs that moves signals: both wait for answers
+//! links          Limits::link_silence_timeout                 8 s       nothing is taken: the kernel closes the connection, at both ends alike
+//! ```
+//! And whoever is called late then, by members that are heard, is the one to leave for a link that has closed (`cover`): heartbeats say who is.
 //!
 //! Invariants:
 //! - one that joins is spared for a while when a member in sync is late: it may wait for that one itself;
 //! - nobody is blamed by who does not run well itself, or is not in the newest view, nor for silence: that is `detector`'s, and reports begin anew
 //!   behind it;
-//! - between two views that make an in-sync member leave for its lateness there is [`PAUSE`], and there is as much between other changes of members and the first:
-//!   when everything is slow at most one leaves, and the others catch up first;
+//! - between two views that make an in-sync member leave for its lateness there is [`PAUSE`]: when everything is slow one leaves, and the others catch up
+//!   before the next one does. There is as much after other changes of members, but for those in the ten seconds after such a pause;
 //! - nothing is decided here: a view is asked for by compare-and-set like any other, and only if each group keeps an in-sync member (I5) that is not
 //!   about to stop.
 //!
@@ -34,8 +45,9 @@ use types::{NodeId, ViewNumber};
 
 /// For how long a member must be reported before it has to leave.
 const SUSTAINED: Duration = Duration::from_secs(1);
-/// The same for one that joins: it starts, and gets all rows.
-const SUSTAINED_BY_JOINING: Duration = Duration::from_secs(4);
+/// The same if there is doubt: for one that joins, it starts and gets all rows; and for one that says the same of this node, in one of both a thread hangs
+/// that others wait for, and its watchdog ends it first (after 6 s, and reports begin after 3 s).
+const SUSTAINED_IN_DOUBT: Duration = Duration::from_secs(4);
 /// Reports come four times in a second: what was longer ago was another time.
 const REPORT_GAP: Duration = Duration::from_millis(700);
 /// For how long after a change of members nobody in sync has to leave for being late.
@@ -51,6 +63,13 @@ const PROBATION: Duration = Duration::from_secs(10);
 const DOUBLED_MAX: u32 = 6;
 /// Who was well for so long after its probation begins with the first one again.
 const FORGIVEN_AFTER: Duration = Duration::from_secs(1_800);
+
+/// Whether a member that is reported says the same of this node.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Blame {
+    OneSided,
+    Mutual,
+}
 
 /// Since when a member is reported, and when it was last.
 #[derive(Clone, Copy, Debug)]
@@ -85,7 +104,8 @@ fn has_other_members(before: &View, view: &View) -> bool {
 #[derive(Debug, Default)]
 pub(crate) struct Laggards {
     late: BTreeMap<NodeId, Late>,
-    spared_until: Instant,
+    /// When the last [`PAUSE`] began.
+    paused_at: Option<Instant>,
     /// When somebody, this node too, asked for a view without a member.
     asked: BTreeMap<NodeId, Instant>,
     probations: BTreeMap<NodeId, Probation>,
@@ -95,17 +115,19 @@ pub(crate) struct Laggards {
 
 impl Laggards {
     /// An ldm of this node reports a member. Whether it has to leave now.
-    pub(crate) fn on_report(&mut self, now: Instant, view: &View, node: NodeId) -> bool {
+    pub(crate) fn on_report(&mut self, now: Instant, view: &View, node: NodeId, blame: Blame) -> bool {
         let late = self.late.entry(node).or_insert(Late { since: now, last: now });
         if now.since(late.last) > REPORT_GAP {
             late.since = now;
         }
         late.last = now;
         let since = now.since(late.since);
-        let is_long = since >= if is_in_sync(view, node) { SUSTAINED } else { SUSTAINED_BY_JOINING };
+        let is_clear = is_in_sync(view, node) && blame == Blame::OneSided;
+        let is_long = since >= if is_clear { SUSTAINED } else { SUSTAINED_IN_DOUBT };
         let is_late = |late: &Late| now.since(late.last) <= REPORT_GAP;
         let is_spared = if is_in_sync(view, node) {
-            now < self.spared_until && !mutants::is(Mutant::LaggardsAtOnce)
+            let is_pause = self.paused_at.is_some_and(|at| now.since(at) < PAUSE);
+            is_pause && !mutants::is(Mutant::LaggardsAtOnce)
         } else {
             // It may wait itself for one that is late, for the catalogue, say, and that one leaves when the pause is over, if it can.
             let mut others = self.late.iter().filter(|(other, late)| **other != node && is_late(late));
@@ -128,19 +150,23 @@ impl Laggards {
 
     /// A newer view.
     pub(crate) fn on_view(&mut self, now: Instant, before: &View, view: &View) {
-        if has_other_members(before, view) {
-            self.spared_until = now + PAUSE;
-            self.late.clear();
-        }
+        let mut has_left_late = false;
         let leavers = before.nodes.iter().map(|info| info.node).filter(|node| before.is_counted(*node));
         for node in leavers.filter(|node| !view.is_counted(*node)) {
             let is_late = self.asked.remove(&node).is_some_and(|asked| now.since(asked) < ASKED_FOR);
             if !is_late {
                 continue;
             }
+            has_left_late = true;
             let last = self.probations.get(&node).filter(|last| now.since(last.until) < FORGIVEN_AFTER);
             let times = last.map_or(0, |last| (last.times + 1).min(DOUBLED_MAX));
             self.probations.insert(node, Probation { until: now + PROBATION * (1 << times), times });
+        }
+        // One that comes and goes all the time does not protect the others for ever.
+        let is_calm = self.paused_at.is_none_or(|at| now.since(at) >= PAUSE * 2);
+        if has_other_members(before, view) && (has_left_late || is_calm) {
+            self.paused_at = Some(now);
+            self.late.clear();
         }
     }
 
@@ -180,7 +206,11 @@ impl Membership {
         if !self.detector.as_ref().is_some_and(trusts) || !self.hears_majority(now) {
             return self.laggards.on_doubt(node);
         }
-        if !self.laggards.on_report(now.monotonic, &self.view, node) {
+        let Some(detector) = &mut self.detector else { return };
+        detector.on_late(now.monotonic, node);
+        let is_mutual = detector.is_called_late_by(now.monotonic, node);
+        let blame = if is_mutual { Blame::Mutual } else { Blame::OneSided };
+        if !self.laggards.on_report(now.monotonic, &self.view, node, blame) {
             return;
         }
         let Some(next) = without_laggard(&self.view, node) else { return };

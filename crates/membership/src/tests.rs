@@ -50,6 +50,8 @@ fn config(node: NodeId, start: u64, disk: &[u8]) -> MembershipConfig {
 struct World {
     nodes: Vec<(NodeId, Node)>,
     now: u64,
+    /// It hears others, and its own deadlines pass.
+    asleep: Option<NodeId>,
 }
 
 /// What a block is given.
@@ -63,7 +65,7 @@ impl World {
             let block = Membership::new(config(id, start, &[]), Arc::default());
             (id, Node { block, disk: Vec::new(), events: Vec::new(), exit: None })
         };
-        let mut world = Self { nodes: MEMBERS.map(node).into(), now: 1_000_000_000 };
+        let mut world = Self { nodes: MEMBERS.map(node).into(), now: 1_000_000_000, asleep: None };
         for (id, _) in MEMBERS {
             world.input(id, |block, now, outputs| block.on_start(now, &[seed; 32], outputs));
         }
@@ -77,6 +79,21 @@ impl World {
     fn link(&mut self, id: NodeId) {
         for (other, _) in MEMBERS.into_iter().filter(|(other, _)| *other != id) {
             self.input(id, |block, now, outputs| block.on_link_up(now, other, outputs));
+        }
+    }
+
+    /// A node that has ended starts again at once, with its disk.
+    fn start_again(&mut self, id: NodeId) {
+        let disk = self.node(id).disk.clone();
+        let block = Membership::new(config(id, 888, &disk), Arc::default());
+        *self.node(id) = Node { block, disk, events: Vec::new(), exit: None };
+        self.input(id, |block, now, outputs| block.on_start(now, &[3; 32], outputs));
+        for (node, _) in MEMBERS.into_iter().filter(|(node, _)| *node != id) {
+            self.input(node, |block, now, outputs| block.on_link_down(now, id, outputs));
+            self.input(node, |block, now, outputs| block.on_link_up(now, id, outputs));
+            if self.node(node).exit.is_none() {
+                self.input(id, |block, now, outputs| block.on_link_up(now, node, outputs));
+            }
         }
     }
 
@@ -128,12 +145,22 @@ impl World {
         }
     }
 
+    /// An ldm of a node, so many views behind, reports another node.
+    fn say_late(&mut self, id: NodeId, late: NodeId, behind: u64) {
+        let from = Address::new(id, protocol::ModuleKind::Ldm, 0);
+        let signal = Signal::ReplicaLags { node: late, milliseconds: 3_000 };
+        let view = ViewNumber(self.node(id).block.view.number.0 - behind);
+        let envelope = Envelope { view, ..Envelope::unstamped(from, Address::membership(id), signal) };
+        self.input(id, |block, now, outputs| block.on_signal(now, envelope, outputs));
+    }
+
     /// Time goes on.
     fn run(&mut self, milliseconds: u64) {
         let end = self.now + milliseconds * 1_000_000;
         while self.now < end {
             self.now += 1_000_000;
-            for (id, _) in MEMBERS {
+            let asleep = self.asleep;
+            for (id, _) in MEMBERS.into_iter().filter(|(id, _)| Some(*id) != asleep) {
                 let now = Instant(self.now);
                 if self.node(id).block.deadline().is_some_and(|at| at <= now) {
                     self.input(id, |block, now, outputs| block.on_deadline(now, outputs));
@@ -197,7 +224,13 @@ fn views_of_another_founding_and_malformed_ones_are_counted() {
 fn heartbeats_of_unknown_lives_are_counted() {
     let mut world = founded(1);
     let before = world.count("HEARTBEATS_REFUSED");
-    let row = LinkRow { node: MANAGEMENT, incarnation: Incarnation(0), number: 1, hears: Vec::new() };
+    let row = LinkRow {
+        node: MANAGEMENT,
+        incarnation: Incarnation(0),
+        number: 1,
+        hears: Vec::new(),
+        late: Vec::new(),
+    };
     for (count, rows) in [(1, vec![row]), (2, Vec::new())] {
         let heartbeat = Heartbeat { view: ViewNumber(1), sequence: 1, granted: 0, rows };
         let signal = Signal::Heartbeat(Box::new(heartbeat));
@@ -226,11 +259,7 @@ fn report(world: &mut World, milliseconds: u64) -> Option<u64> {
 /// The same of an ldm that is so many views behind.
 fn report_from(world: &mut World, milliseconds: u64, behind: u64) -> Option<u64> {
     (0..milliseconds).step_by(250).find(|_| {
-        let from = Address::new(DATA, protocol::ModuleKind::Ldm, 0);
-        let signal = Signal::ReplicaLags { node: OTHER, milliseconds: 3_000 };
-        let view = ViewNumber(world.node(DATA).block.view.number.0 - behind);
-        let envelope = Envelope { view, ..Envelope::unstamped(from, Address::membership(DATA), signal) };
-        world.input(DATA, |block, now, outputs| block.on_signal(now, envelope, outputs));
+        world.say_late(DATA, OTHER, behind);
         world.run(250);
         world.node(OTHER).exit.is_some()
     })
@@ -248,16 +277,7 @@ fn who_answers_late_has_to_leave_and_waits_for_its_return() {
         let is_told = |event: &&String| event.contains("asks for a view without node 2");
         assert_eq!(world.node(node).events.iter().filter(is_told).count(), 1, "node {node}");
     }
-    // It starts again at once, with its disk.
-    let disk = world.node(OTHER).disk.clone();
-    let block = Membership::new(config(OTHER, 888, &disk), Arc::default());
-    *world.node(OTHER) = Node { block, disk, events: Vec::new(), exit: None };
-    world.input(OTHER, |block, now, outputs| block.on_start(now, &[3; 32], outputs));
-    for (node, _) in MEMBERS.into_iter().filter(|(node, _)| *node != OTHER) {
-        world.input(node, |block, now, outputs| block.on_link_down(now, OTHER, outputs));
-        world.input(node, |block, now, outputs| block.on_link_up(now, OTHER, outputs));
-    }
-    world.link(OTHER);
+    world.start_again(OTHER);
     world.run(8_000);
     assert!(world.node(OTHER).block.incarnation.is_some() && world.node(OTHER).exit.is_none());
     assert!(!world.node(DATA).block.view.is_counted(OTHER), "it is on probation");
@@ -324,4 +344,71 @@ fn only_members_are_believed_that_another_one_is_late() {
         let now = Instant(world.now);
         assert_eq!(!world.node(MANAGEMENT).block.laggards.on_asked(now, node), is_believed, "{from} {node}");
     }
+}
+
+#[test]
+fn who_is_called_late_leaves_for_a_link_that_closes() {
+    for late in [DATA, OTHER] {
+        let mut world = founded(1);
+        // Nobody has to leave for being late so soon after the start.
+        for _ in 0..8 {
+            world.say_late(if late == DATA { OTHER } else { DATA }, late, 0);
+            world.run(250);
+        }
+        assert!(world.nodes.iter().all(|(_, node)| node.exit.is_none()));
+        world.input(DATA, |block, now, outputs| block.on_link_down(now, OTHER, outputs));
+        world.input(OTHER, |block, now, outputs| block.on_link_down(now, DATA, outputs));
+        world.run(1_000);
+        let gone: Vec<NodeId> =
+            world.nodes.iter().filter(|(_, node)| node.exit.is_some()).map(|(id, _)| *id).collect();
+        assert_eq!(gone, [late]);
+    }
+}
+
+#[test]
+fn two_that_call_each_other_late_stay_until_a_watchdog_could_tell() {
+    let mut world = founded(1);
+    world.run(12_000);
+    let mut told = (0..10_000).step_by(250).skip_while(|_| {
+        world.say_late(DATA, OTHER, 0);
+        world.say_late(OTHER, DATA, 0);
+        world.run(250);
+        [DATA, OTHER].iter().all(|id| world.node(*id).exit.is_none())
+    });
+    assert!(told.next().is_some_and(|when| (4_000..5_000).contains(&when)));
+}
+
+#[test]
+fn who_leads_the_control_log_waits_for_its_return_too() {
+    let mut world = founded(1);
+    world.run(12_000);
+    // The management node is gone: a data node leads, the lowest one.
+    world.node(MANAGEMENT).exit = Some(0);
+    for node in [DATA, OTHER, SQL] {
+        world.input(node, |block, now, outputs| block.on_link_down(now, MANAGEMENT, outputs));
+    }
+    world.run(2_000);
+    assert!(world.node(DATA).block.leads());
+    let mut times = (0..5_000).step_by(250);
+    let left = times.find(|_| {
+        world.say_late(OTHER, DATA, 0);
+        world.run(250);
+        world.node(DATA).exit.is_some()
+    });
+    assert!(left.is_some());
+    // The other one has no majority until it is back, and then it is the first to be elected.
+    world.input(OTHER, |block, now, outputs| block.on_link_down(now, DATA, outputs));
+    world.run(1_000);
+    world.asleep = Some(OTHER);
+    world.start_again(DATA);
+    world.run(1_000);
+    assert!(world.node(DATA).block.leads() && world.node(DATA).block.incarnation.is_some());
+    world.asleep = None;
+    for _ in 0..7 {
+        assert!(!world.node(OTHER).block.view.is_counted(DATA), "it is on probation");
+        world.run(1_000);
+    }
+    assert!(world.node(OTHER).block.leads());
+    world.run(4_000);
+    assert!(world.node(OTHER).block.view.is_counted(DATA), "it joins");
 }

@@ -3,6 +3,7 @@
 use crate::main_module::{MainConfig, MainModule};
 use crate::management::{ConfiguredNode, Management};
 use crate::module::NodeModule;
+use crate::patience;
 use membership::detector::DetectorConfig;
 use membership::{Membership, MembershipConfig};
 use memory::MemoryManager;
@@ -118,7 +119,8 @@ pub fn build(
             ModuleKind::Ldm => {
                 let (map, memory) = (Arc::clone(&empty), Arc::clone(memory));
                 let ldm = Ldm::new(*address, map, memory, settings.marker_time);
-                NodeModule::ldm(*address, ldm.with_answer_timeout(settings.answer_timeout))
+                let limit = patience::answer_limit(settings.answer_timeout, settings.heartbeat_interval);
+                NodeModule::ldm(*address, ldm.with_answer_timeout(limit))
             }
             ModuleKind::Query => NodeModule::query(*address, Query::new(*address, Arc::clone(&empty))),
             ModuleKind::Main | ModuleKind::Membership => {

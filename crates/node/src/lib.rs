@@ -9,6 +9,7 @@ pub mod config;
 pub mod main_module;
 pub mod management;
 pub mod module;
+pub mod patience;
 
 pub use build::{NodeSettings, build};
 pub use module::NodeModule;

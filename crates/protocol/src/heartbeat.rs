@@ -1,4 +1,5 @@
-//! What every member says to every other one, all the time: "I am here, this is my view, this is whom I hear, and so long you may read".
+//! What every member says to every other one, all the time: "I am here, this is my view, this is whom I hear, who of them answers late, and so long
+//! you may read".
 //!
 //! The argument is in `membership::detector`. Bounded: rows name members of the view only, at most [`ROWS_MAX`] of them.
 
@@ -8,7 +9,7 @@ use wire_derive::Wire;
 /// Most rows, and most nodes in a row.
 pub const ROWS_MAX: usize = 256;
 
-/// Whom a node hears.
+/// Whom a node hears, and how.
 #[derive(Clone, PartialEq, Eq, Debug, Wire)]
 pub struct LinkRow {
     /// The node.
@@ -19,6 +20,9 @@ pub struct LinkRow {
     pub number: u64,
     /// By id, without itself.
     pub hears: Vec<NodeId>,
+    /// Members that it hears, and that owe it answers for too long.
+    #[wire(since = 4)]
+    pub late: Vec<NodeId>,
 }
 
 /// From member to member, every interval.

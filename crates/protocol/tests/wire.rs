@@ -409,6 +409,7 @@ fn control() -> Vec<Signal> {
                 incarnation: Incarnation(3),
                 number: 10,
                 hears: vec![NodeId(1)],
+                late: vec![NodeId(1)],
             }],
         })),
         Signal::JoinAccepted { incarnation: Incarnation(3) },

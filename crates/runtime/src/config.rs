@@ -139,8 +139,9 @@ pub struct Limits {
     pub links_per_peer_max: usize,
     /// Time for a link to be opened, hello included.
     pub link_open_timeout: Duration,
-    /// A TCP link whose peer acknowledges nothing for this long is closed, so that it can be opened anew as soon as the network is back
-    /// instead of waiting for ever longer retransmissions.
+    /// A TCP link is closed whose peer acknowledges nothing for this long, so that it can be opened anew as soon as the network is back instead of
+    /// waiting for ever longer retransmissions; and one whose peer *reads* nothing for this long, so that its window is closed: a thread hangs there.
+    /// Both ends see the same then, so whoever can tell which of them hangs must have done so before (`membership`, `laggards.rs`).
     pub link_silence_timeout: Duration,
     /// First pause before a lost peer is tried again; doubles up to `reconnect_pause_max`.
     pub reconnect_pause_min: Duration,
@@ -150,8 +151,8 @@ pub struct Limits {
     pub slice: Duration,
     /// Time for a closed connection's last bytes to be taken by the client.
     pub close_linger: Duration,
-    /// A process that peers refuse for so long, because they are connected with another one of its node, ends. They notice within
-    /// `link_silence_timeout` that an earlier one is gone.
+    /// A process that peers refuse for so long, because they are connected with another one of its node, ends. Longer than `link_silence_timeout`, within
+    /// which they notice that an earlier one is gone.
     pub refused_patience: Duration,
     /// A thread that stays in one round for so long hangs, and the process ends; zero: never.
     pub stuck_after: Duration,
@@ -170,12 +171,12 @@ impl Default for Limits {
             ring_spill_max: 1_000_000,
             links_per_peer_max: 256,
             link_open_timeout: Duration::from_secs(5),
-            link_silence_timeout: Duration::from_secs(3),
+            link_silence_timeout: Duration::from_secs(8),
             reconnect_pause_min: Duration::from_millis(5),
             reconnect_pause_max: Duration::from_millis(500),
             slice: Duration::from_micros(50),
             close_linger: Duration::from_secs(10),
-            refused_patience: Duration::from_secs(10),
+            refused_patience: Duration::from_secs(12),
             stuck_after: Duration::from_secs(6),
         }
     }

@@ -4,7 +4,9 @@
 
 use super::ControlConfig;
 use super::voter::Voter;
+use crate::control_state::VoterInfo;
 use crate::mutants::{self, Mutant};
+use protocol::NodeRole;
 use protocol::control::{VoterChange, VoterId, VoterStep};
 use raft::{ProgressState, SnapshotStatus};
 use std::collections::BTreeMap;
@@ -23,6 +25,26 @@ const TRANSFER_PATIENCE: Duration = Duration::from_secs(1);
 /// Who was not heard of for so long, and for so many ticks (it has something to answer at each second one), is not made the leader, nor a voter.
 const SILENCE_MAX: Duration = Duration::from_millis(200);
 const SILENCE_TICKS: u32 = 4;
+
+/// How much a node is preferred as leader, the most preferred one first: by rank, but data nodes that are no members come last. One that had to leave for its
+/// late answers is to wait for its return (`laggards`), and nobody keeps itself waiting.
+fn rank(config: &ControlConfig, voter: &Voter, node: NodeId) -> (bool, usize) {
+    let is_outside = voter.state.as_ref().is_some_and(|state| {
+        let is_data_node = state.view.node(node).is_some_and(|info| info.role == NodeRole::Data);
+        is_data_node && !state.view.is_member(node)
+    });
+    (is_outside, config.rank_of(node))
+}
+
+/// The voters that should lead rather than this node.
+pub(super) fn preferred(config: &ControlConfig, voter: &Voter) -> impl Iterator<Item = (VoterId, NodeId)> {
+    let mine = rank(config, voter, config.node);
+    voter.counting().filter(move |(_, node)| rank(config, voter, *node) < mine)
+}
+
+fn change(info: &VoterInfo, step: VoterStep) -> VoterChange {
+    VoterChange { voter: info.voter, node: info.node, start: info.start, step }
+}
 
 /// What a leader remembers of the others; void when it is no leader.
 #[derive(Default)]
@@ -56,12 +78,7 @@ impl Duty {
         self.repeat_snapshots(now, voter);
         for info in infos.iter().filter(|info| !info.votes) {
             if self.has_caught_up(now, config, voter, info.voter) {
-                voter.propose_change(&VoterChange {
-                    voter: info.voter,
-                    node: info.node,
-                    start: info.start,
-                    step: VoterStep::Promote,
-                });
+                voter.propose_change(&change(info, VoterStep::Promote));
             }
         }
         let is_spare_there = self.spares.values().any(|asked| now.since(*asked) < SPARE_FOR);
@@ -71,12 +88,7 @@ impl Duty {
             info.voter != voter.id && is_lost && (is_spare_there || !info.votes)
         });
         if let Some(info) = lost {
-            voter.propose_change(&VoterChange {
-                voter: info.voter,
-                node: info.node,
-                start: info.start,
-                step: VoterStep::Remove,
-            });
+            voter.propose_change(&change(info, VoterStep::Remove));
         }
         self.hand_over(now, config, voter);
     }
@@ -109,10 +121,8 @@ impl Duty {
 
     /// Leadership goes to the first in rank that can have it.
     fn hand_over(&mut self, now: Instant, config: &ControlConfig, voter: &mut Voter) {
-        let mine = config.rank_of(config.node);
-        let better = voter.counting().filter(|(_, node)| config.rank_of(*node) < mine);
-        let able = better.filter(|(id, _)| self.has_caught_up(now, config, voter, *id));
-        let first = able.min_by_key(|(_, node)| config.rank_of(*node)).map(|(id, _)| id);
+        let able = preferred(config, voter).filter(|(id, _)| self.has_caught_up(now, config, voter, *id));
+        let first = able.min_by_key(|(_, node)| rank(config, voter, *node)).map(|(id, _)| id);
         let Some(first) = first else {
             self.heir = None;
             return;
@@ -146,7 +156,7 @@ impl Duty {
                 return Some(info.voter);
             }
             // Its log is lost, or it would not ask: the old copy is void, and counts no more.
-            Some(info) => VoterChange { voter: info.voter, node, start: info.start, step: VoterStep::Remove },
+            Some(info) => change(info, VoterStep::Remove),
             None if state.voters().len() < config.voter_count => {
                 VoterChange { voter: state.next_voter(), node, start, step: VoterStep::AddLearner }
             }

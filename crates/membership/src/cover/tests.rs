@@ -6,7 +6,11 @@ fn links(links: &[(u16, u16)]) -> BTreeSet<(NodeId, NodeId)> {
 }
 
 fn leavers(broken: &[(u16, u16)]) -> Vec<u16> {
-    fewest(&links(broken), &links(&[]), |_| true, |_| true).unwrap().iter().map(|node| node.0).collect()
+    fewest(&links(broken), &Evidence::default(), |_| true, |_| true)
+        .unwrap()
+        .iter()
+        .map(|node| node.0)
+        .collect()
 }
 
 #[test]
@@ -21,7 +25,7 @@ fn the_fewest_leave() {
 
 #[test]
 fn nobody_who_is_heard_leaves_for_the_sake_of_the_dead() {
-    let hints = links(&[(1, 65), (4, 65)]);
+    let hints = Evidence { hints: links(&[(1, 65), (4, 65)]), ..Evidence::default() };
     let leavers = |broken: &[(u16, u16)], dead: &[u16]| {
         let leavers = fewest(&links(broken), &hints, |node| !dead.contains(&node.0), |_| true).unwrap();
         leavers.iter().map(|node| node.0).collect::<Vec<u16>>()
@@ -39,14 +43,15 @@ fn nobody_who_is_heard_leaves_for_the_sake_of_the_dead() {
 #[test]
 fn a_set_that_may_not_leave_is_passed_over() {
     let keeps_two = |leavers: &[NodeId]| !leavers.contains(&NodeId(2));
-    assert_eq!(fewest(&links(&[(1, 2)]), &links(&[]), |_| true, keeps_two), Some(vec![NodeId(1)]));
-    assert_eq!(fewest(&links(&[(1, 2)]), &links(&[]), |_| true, |_| false), None);
+    assert_eq!(fewest(&links(&[(1, 2)]), &Evidence::default(), |_| true, keeps_two), Some(vec![NodeId(1)]));
+    assert_eq!(fewest(&links(&[(1, 2)]), &Evidence::default(), |_| true, |_| false), None);
 }
 
 #[test]
 fn a_hint_tells_who_is_to_blame_and_makes_nobody_leave() {
     let leavers = |broken: &[(u16, u16)], hints: &[(u16, u16)]| {
-        let leavers = fewest(&links(broken), &links(hints), |_| true, |_| true).unwrap();
+        let evidence = Evidence { hints: links(hints), ..Evidence::default() };
+        let leavers = fewest(&links(broken), &evidence, |_| true, |_| true).unwrap();
         leavers.iter().map(|node| node.0).collect::<Vec<u16>>()
     };
     assert!(leavers(&[], &[(1, 2)]).is_empty());
@@ -54,6 +59,20 @@ fn a_hint_tells_who_is_to_blame_and_makes_nobody_leave() {
     assert_eq!(leavers(&[(2, 3)], &[(1, 2)]), [2]);
     assert_eq!(leavers(&[(2, 3)], &[(1, 2), (1, 3)]), [3]);
     assert_eq!(leavers(&[(2, 3), (4, 5)], &[(1, 2), (1, 4)]), [4, 2]);
+}
+
+#[test]
+fn who_answers_late_is_to_blame_for_a_link() {
+    let leavers = |blamed: &[u16], hints: &[(u16, u16)]| {
+        let blamed = blamed.iter().map(|node| NodeId(*node)).collect();
+        let evidence = Evidence { hints: links(hints), blamed };
+        fewest(&links(&[(1, 2)]), &evidence, |_| true, |_| true).unwrap()
+    };
+    assert_eq!(leavers(&[1], &[]), [NodeId(1)]);
+    assert_eq!(leavers(&[1, 2], &[]), [NodeId(2)], "each says it of the other");
+    assert_eq!(leavers(&[1], &[(2, 65)]), [NodeId(2)], "it is cut off from others, too");
+    let nobody = Evidence { blamed: BTreeSet::from([NodeId(1)]), ..Evidence::default() };
+    assert_eq!(fewest(&links(&[]), &nobody, |_| true, |_| true), Some(Vec::new()));
 }
 
 #[test]
@@ -74,7 +93,7 @@ fn every_answer_covers_and_none_is_smaller() {
         }
         let covers =
             |set: &[NodeId]| broken.iter().all(|link| set.contains(&link.0) || set.contains(&link.1));
-        let chosen = fewest(&broken, &links(&[]), |_| true, |_| true).unwrap();
+        let chosen = fewest(&broken, &Evidence::default(), |_| true, |_| true).unwrap();
         assert!(covers(&chosen) && covers(&greedy(&broken, &[])) && covers(&greedy(&broken, &[NodeId(1)])));
         let smallest = (0_u32..1 << count)
             .map(|bits| {

@@ -67,7 +67,8 @@ fn what_a_dead_life_was_granted_is_over_in_its_next_life() {
         // A lets B's second life read; it ends; the view without it; then its third life joins.
         let mut a = Detector::new(A, Incarnation(1), CONFIG, Arc::clone(&both), at(0));
         let mut outputs = DetectorOutputs::default();
-        let row = LinkRow { node: B, incarnation: Incarnation(2), number: 1, hears: vec![A] };
+        let row =
+            LinkRow { node: B, incarnation: Incarnation(2), number: 1, hears: vec![A], late: Vec::new() };
         let beat = Heartbeat { view: both.number, sequence: 1, granted: 0, rows: vec![row] };
         assert!(a.on_heartbeat(at(10), B, Incarnation(2), beat, &mut outputs));
         a.on_deadline(at(50), &mut outputs);
@@ -123,7 +124,8 @@ fn nobody_leaves_for_the_last_words_of_the_dead() {
     let mut a = Detector::new(A, Incarnation(1), CONFIG, Arc::new(view), at(0));
     let mut outputs = DetectorOutputs::default();
     let says = |node, number, hears: &[NodeId]| {
-        let row = LinkRow { node, incarnation: Incarnation(1), number, hears: hears.to_vec() };
+        let row =
+            LinkRow { node, incarnation: Incarnation(1), number, hears: hears.to_vec(), late: Vec::new() };
         Heartbeat { view: ViewNumber(1), sequence: number, granted: 0, rows: vec![row] }
     };
     for (milliseconds, number) in [(1, 1), (25, 2)] {

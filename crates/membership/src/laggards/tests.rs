@@ -1,3 +1,4 @@
+use super::Blame::{Mutual, OneSided};
 use super::*;
 use crate::succession;
 use protocol::control::GroupId;
@@ -29,7 +30,7 @@ fn view() -> View {
 
 /// Reports each 250 ms in this time; when the first of them has a consequence.
 fn report(laggards: &mut Laggards, view: &View, node: NodeId, times: std::ops::Range<u64>) -> Option<u64> {
-    times.step_by(250).find(|now| laggards.on_report(at(*now), view, node))
+    times.step_by(250).find(|now| laggards.on_report(at(*now), view, node, OneSided))
 }
 
 #[test]
@@ -43,8 +44,8 @@ fn only_who_is_late_for_long_has_to_leave() {
     assert_eq!(report(&mut laggards, &view, LATE, 4_000..9_000), Some(4_000));
     assert!(laggards.on_asked(at(4_000), LATE));
     // Not at each report.
-    assert!(!laggards.on_report(at(4_100), &view, LATE));
-    assert!(laggards.on_report(at(4_250), &view, LATE));
+    assert!(!laggards.on_report(at(4_100), &view, LATE, OneSided));
+    assert!(laggards.on_report(at(4_250), &view, LATE, OneSided));
     assert!(!laggards.on_asked(at(4_250), LATE));
 }
 
@@ -75,12 +76,12 @@ fn one_that_joins_may_wait_for_another_that_is_late() {
         succession::with_joining(&second, &NodeInfo { incarnation: Incarnation(9), ..info(3) }).unwrap();
     laggards.on_view(at(0), &second, &joining);
     for now in (0..10_000).step_by(250) {
-        assert!(!laggards.on_report(at(now), &joining, NodeId(3)));
-        assert!(!laggards.on_report(at(now), &joining, LATE));
+        assert!(!laggards.on_report(at(now), &joining, NodeId(3), OneSided));
+        assert!(!laggards.on_report(at(now), &joining, LATE, OneSided));
     }
-    assert!(laggards.on_report(at(10_000), &joining, LATE));
+    assert!(laggards.on_report(at(10_000), &joining, LATE, OneSided));
     laggards.on_doubt(LATE);
-    assert!(laggards.on_report(at(10_100), &joining, NodeId(3)));
+    assert!(laggards.on_report(at(10_100), &joining, NodeId(3), OneSided));
 }
 
 #[test]
@@ -92,10 +93,10 @@ fn two_that_join_do_not_spare_each_other() {
     let joining = succession::with_joining(&joining, &again(3)).unwrap();
     laggards.on_view(at(0), &alone, &joining);
     for now in (0..4_000).step_by(250) {
-        assert!(!laggards.on_report(at(now), &joining, NodeId(2)));
-        assert!(!laggards.on_report(at(now), &joining, NodeId(3)));
+        assert!(!laggards.on_report(at(now), &joining, NodeId(2), OneSided));
+        assert!(!laggards.on_report(at(now), &joining, NodeId(3), OneSided));
     }
-    assert!(laggards.on_report(at(4_000), &joining, NodeId(2)));
+    assert!(laggards.on_report(at(4_000), &joining, NodeId(2), OneSided));
 }
 
 #[test]
@@ -108,10 +109,44 @@ fn one_that_joins_is_not_spared_for_ever_by_one_that_may_not_leave() {
     let mut times = (0..60_000).step_by(250);
     let asked = times.find(|now| {
         // (Nothing comes of this: it is the last in sync, say.)
-        laggards.on_report(at(*now), &joining, LATE);
-        laggards.on_report(at(*now), &joining, NodeId(3))
+        laggards.on_report(at(*now), &joining, LATE, OneSided);
+        laggards.on_report(at(*now), &joining, NodeId(3), OneSided)
     });
     assert_eq!(asked, Some(15_000));
+}
+
+#[test]
+fn two_that_blame_each_other_are_given_time_for_a_watchdog() {
+    let (mut laggards, view) = (Laggards::default(), view());
+    let asked = (0..10_000).step_by(250).find(|now| laggards.on_report(at(*now), &view, LATE, Mutual));
+    assert_eq!(asked, Some(4_000));
+}
+
+#[test]
+fn one_that_comes_and_goes_protects_nobody_for_ever() {
+    // Node 3 starts again every four seconds, and is in sync for a moment each time.
+    let (mut laggards, all) = (Laggards::default(), view());
+    let alone = succession::without(&all, &[NodeId(3)]).unwrap();
+    let mut asked = (0_u64..60_000).step_by(250).filter(|now| {
+        match now % 4_000 {
+            0 => laggards.on_view(at(*now), &alone, &all),
+            2_000 => laggards.on_view(at(*now), &all, &alone),
+            _ => {}
+        }
+        laggards.on_report(at(*now), &alone, LATE, OneSided)
+    });
+    assert_eq!(asked.next(), Some(10_000));
+    assert!(asked.next().is_some_and(|now| now < 20_000));
+}
+
+#[test]
+fn a_laggard_that_left_spares_the_others_again() {
+    let (mut laggards, first) = (Laggards::default(), view());
+    let second = succession::without(&first, &[NodeId(3)]).unwrap();
+    laggards.on_view(at(0), &View::none(), &first);
+    laggards.on_asked(at(12_000), NodeId(3));
+    laggards.on_view(at(12_000), &first, &second);
+    assert_eq!(report(&mut laggards, &second, LATE, 12_000..40_000), Some(22_000));
 }
 
 #[test]

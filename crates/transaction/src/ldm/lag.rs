@@ -13,8 +13,9 @@
 //! that it is here, or on the whole machine, that time is short: then everything that is owed counts as asked for just now. So who stands still, or gets little CPU itself,
 //! blames nobody; nor do nodes of one busy machine each other.
 //!
-//! Invariants: nothing counts that was owed before the installed view, or before the last late look; a replica that owes nothing is never reported; what
-//! is remembered is bounded by partitions and looks. Nothing is done for it when a transaction ends, and a look passes over those that are late, no others.
+//! Invariants: of what is owed only probes count from before the installed view, and nothing from before the last late look; a replica that owes nothing is
+//! never reported; what is remembered is bounded by partitions and looks. Nothing is done for it when a transaction ends, and a look passes over those that
+//! are late, no others.
 //!
 //! Deliberately not here: what coordinators are owed (the probes are as late); reports about the view before (`takeover`): who undoes or publishes what is
 //! large sends them behind that, and answers probes meanwhile; modules that are no ldm: a thread that hangs ends its node (`runtime`, `watchdog`).
@@ -24,13 +25,22 @@ use protocol::{Address, Outputs, Signal};
 use query::Shared;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use stdx::{Duration, Instant, Now};
-use types::{NodeId, PartitionId, Sequence, ViewNumber};
+use types::{Incarnation, NodeId, PartitionId, Sequence, ViewNumber};
 
 /// How often it is looked at what is owed.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 /// A look that comes later than this part of the limit is late, if it is more than a moment.
 const LATE_PART: u32 = 8;
 const MOMENT: Duration = Duration::from_millis(50);
+
+/// An ldm of the same partitions.
+#[derive(Clone, Copy, Debug)]
+struct Probed {
+    /// Of its node: another life begins anew.
+    life: Incarnation,
+    /// The last probe that it has answered.
+    answered: u64,
+}
 
 /// What is remembered of earlier looks.
 #[derive(Debug, Default)]
@@ -45,20 +55,24 @@ pub(super) struct Lag {
     /// What is owed since an earlier look counts as owed since this one.
     from: u64,
     view: ViewNumber,
-    /// The last probe that each ldm of the same partitions has answered.
-    answered: BTreeMap<Address, u64>,
+    peers: BTreeMap<Address, Probed>,
     /// By partition with commits that are not applied everywhere: the last place given out at the looks since the oldest of them.
     places: BTreeMap<PartitionId, VecDeque<(u64, Sequence)>>,
 }
 
 impl Lag {
-    /// A newer view: new streams, perhaps with others.
-    fn begin_view(&mut self, now: Now, view: ViewNumber, peers: BTreeSet<Address>) {
+    /// A newer view: new streams, perhaps with others. Who has not answered before goes on doing so: else it would never be late while views come fast.
+    fn begin_view(&mut self, now: Now, view: ViewNumber, peers: BTreeMap<Address, Incarnation>) {
         self.view = view;
-        self.from = self.look;
         self.places.clear();
-        self.answered = peers.into_iter().map(|peer| (peer, self.look)).collect();
-        if self.look_at.is_none() && !self.is_looking && !self.answered.is_empty() {
+        let before = std::mem::take(&mut self.peers);
+        let known = |peer, life| before.get(&peer).copied().filter(|known: &Probed| known.life == life);
+        let look = self.look;
+        let peers = peers.into_iter();
+        self.peers = peers
+            .map(|(peer, life)| (peer, known(peer, life).unwrap_or(Probed { life, answered: look })))
+            .collect();
+        if self.look_at.is_none() && !self.is_looking && !self.peers.is_empty() {
             self.look_at = Some(now.monotonic + LOOK_EVERY);
         }
     }
@@ -67,7 +81,7 @@ impl Lag {
     fn begin_look(&mut self, now: Now, due: Instant) {
         self.look += 1;
         self.is_looking = false;
-        self.look_at = (!self.answered.is_empty()).then(|| now.monotonic + LOOK_EVERY);
+        self.look_at = (!self.peers.is_empty()).then(|| now.monotonic + LOOK_EVERY);
         if now.monotonic.since(due) >= (self.limit / LATE_PART).max(MOMENT) {
             self.from = self.look;
         }
@@ -80,15 +94,15 @@ impl Lag {
     }
 
     fn note_answer(&mut self, from: Address, probe: u64) {
-        if let Some(answered) = self.answered.get_mut(&from) {
-            *answered = probe.min(self.look).max(*answered);
+        if let Some(peer) = self.peers.get_mut(&from) {
+            peer.answered = probe.min(self.look).max(peer.answered);
         }
     }
 
     /// Since which look each ldm owes the answer to a probe.
     fn probes_owed(&self) -> impl Iterator<Item = (NodeId, u64)> {
-        let owing = self.answered.iter().filter(|(_, answered)| **answered + 1 < self.look);
-        owing.map(|(peer, answered)| (peer.node, answered + 1))
+        let owing = self.peers.iter().filter(|(_, peer)| peer.answered + 1 < self.look);
+        owing.map(|(address, peer)| (address.node, peer.answered + 1))
     }
 
     /// The place that a partition has given out last; the oldest that somebody has not applied, if there is one.
@@ -126,11 +140,14 @@ impl Ldm {
         self.lag.look_at
     }
 
-    /// After each call: in a newer view it is looked at its replicas.
+    /// After each signal and deadline: in a newer view it is looked at its replicas.
     #[inline]
     pub(super) fn watch_lag(&mut self, now: Now) {
         if self.lag.view != self.map.view.number && self.lag.limit > Duration::ZERO {
-            let peers = self.partitions.values().flat_map(|state| state.backups.iter().copied()).collect();
+            let view = &self.map.view;
+            let life = |peer: &Address| view.node(peer.node).map_or(Incarnation(0), |info| info.incarnation);
+            let peers = self.partitions.values().flat_map(|state| state.backups.iter());
+            let peers = peers.map(|peer| (*peer, life(peer))).collect();
             self.lag.begin_view(now, self.map.view.number, peers);
         }
     }
@@ -160,7 +177,7 @@ impl Ldm {
                 outputs.send(self.address, Address::membership(self.address.node), report);
             }
         }
-        for peer in self.lag.answered.keys() {
+        for peer in self.lag.peers.keys() {
             outputs.send(self.address, *peer, Signal::LagProbe { probe: self.lag.look });
         }
     }

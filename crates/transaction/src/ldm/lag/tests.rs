@@ -1,8 +1,8 @@
 use super::{LOOK_EVERY, Lag};
 use protocol::{Address, ModuleKind};
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use stdx::{Duration, Instant, Now, WallTime};
-use types::{NodeId, PartitionId, Sequence, ViewNumber};
+use types::{Incarnation, NodeId, PartitionId, Sequence, ViewNumber};
 
 const LIMIT: Duration = Duration::from_secs(2);
 const PEER: Address = Address::new(NodeId(2), ModuleKind::Ldm, 0);
@@ -18,13 +18,15 @@ struct Looking {
 impl Looking {
     fn new() -> Self {
         let mut looking = Self { lag: Lag { limit: LIMIT, ..Lag::default() }, now: Instant(0) };
-        looking.begin_view(1);
+        looking.begin_view(1, 1);
         looking
     }
 
-    fn begin_view(&mut self, view: u64) {
+    /// A view with both, the second one in this life.
+    fn begin_view(&mut self, view: u64, life: u32) {
         let now = Now { monotonic: self.now, wall: WallTime(0) };
-        self.lag.begin_view(now, ViewNumber(view), BTreeSet::from([PEER, OTHER]));
+        let peers = BTreeMap::from([(PEER, Incarnation(1)), (OTHER, Incarnation(life))]);
+        self.lag.begin_view(now, ViewNumber(view), peers);
     }
 
     /// The next look, so late; the ages of what probes are owed.
@@ -71,14 +73,24 @@ fn who_looks_late_blames_nobody_for_what_was_before() {
 }
 
 #[test]
-fn a_newer_view_begins_anew() {
+fn a_newer_view_begins_anew_but_not_for_a_life_that_owes_answers() {
     let mut looking = Looking::new();
-    for _ in 0..30 {
+    for _ in 0..3 {
         looking.look(Duration::ZERO);
     }
-    looking.begin_view(2);
-    assert_eq!(looking.look(Duration::ZERO), []);
-    assert_eq!(looking.look(Duration::ZERO).len(), 2);
+    looking.begin_view(2, 2);
+    assert_eq!(looking.look(Duration::ZERO), [(NodeId(2), LOOK_EVERY * 3)]);
+    // However often views come.
+    for view in 3..20 {
+        looking.look(Duration::ZERO);
+        looking.begin_view(view, 2);
+    }
+    let age =
+        |owed: Vec<(NodeId, Duration)>, node| owed.iter().find(|owed| owed.0 == node).map(|owed| owed.1);
+    assert!(age(looking.look(Duration::ZERO), NodeId(2)).is_some_and(|age| age > LIMIT));
+    // Who answers the next probe owes nothing.
+    looking.lag.note_answer(PEER, looking.lag.look);
+    assert_eq!(age(looking.look(Duration::ZERO), NodeId(2)), None);
 }
 
 #[test]
