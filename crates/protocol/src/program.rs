@@ -40,6 +40,13 @@ pub struct StatementContext {
 }
 
 impl StatementContext {
+    /// Bytes on the wire, roughly: parameters are as large as clients make them.
+    #[must_use]
+    pub fn wire_size(&self) -> usize {
+        let size = |value: &Value| 16 + if let Value::Bytes(bytes) = value { bytes.len() } else { 0 };
+        self.parameters.iter().map(size).sum()
+    }
+
     /// What expressions are evaluated with.
     #[must_use]
     pub fn evaluation(&self) -> Context<'_> {
@@ -77,7 +84,7 @@ impl ReadProgram {
                 all(group_by) + of_calls.sum::<usize>()
             }
         };
-        self.filter.as_ref().map_or(0, Expression::wire_size) + output
+        self.filter.as_ref().map_or(0, Expression::wire_size) + output + self.context.wire_size()
     }
 }
 
@@ -247,7 +254,8 @@ impl UpdateProgram {
     #[must_use]
     pub fn wire_size(&self) -> usize {
         let assigned = self.assignments.iter().map(|assignment| assignment.value.wire_size());
-        self.filter.as_ref().map_or(0, Expression::wire_size) + assigned.sum::<usize>()
+        let filter = self.filter.as_ref().map_or(0, Expression::wire_size);
+        filter + assigned.sum::<usize>() + self.context.wire_size()
     }
 }
 
@@ -302,6 +310,31 @@ pub struct DeleteFilter {
     pub filter: Expression,
     /// Parameters, time, modes.
     pub context: StatementContext,
+}
+
+impl DeleteFilter {
+    /// Bytes on the wire, roughly.
+    #[must_use]
+    pub fn wire_size(&self) -> usize {
+        self.filter.wire_size() + self.context.wire_size()
+    }
+}
+
+impl WriteOperation {
+    /// Bytes on the wire, roughly: key, row and program.
+    #[must_use]
+    pub fn wire_size(&self) -> usize {
+        match self {
+            Self::Insert { key, row, on_duplicate: OnDuplicate::Update(program) } => {
+                key.len() + row.len() + program.wire_size()
+            }
+            Self::Insert { key, row, on_duplicate: _ } | Self::Put { key, row } => key.len() + row.len(),
+            Self::Update { key, program } => key.len() + program.wire_size(),
+            Self::Delete { key, filter } => {
+                key.len() + filter.as_ref().map_or(0, |filter| filter.wire_size())
+            }
+        }
+    }
 }
 
 /// What an operation did.

@@ -284,6 +284,13 @@ impl NodeMap {
         self.lost.contains(&node) || self.is_left_out(node)
     }
 
+    /// Whether this node was about to stop, and is not any more.
+    #[must_use]
+    pub fn stays_after(&self, before: &Self) -> bool {
+        let is_leaving = |map: &Self| map.view.leaving.contains(&self.node);
+        is_leaving(before) && !is_leaving(self)
+    }
+
     /// Whether a node is a data node that the view leaves out: nobody there can ask anything in this life. (A node that is only out of reach
     /// comes back, with all its sessions.)
     #[must_use]

@@ -166,7 +166,8 @@ pub(crate) fn failure_of(refusal: Refusal, table: &str) -> Failure {
         Refusal::RegionFull { region } => Failure::Error(SqlError::region_full(table, &region)),
         Refusal::Error(error) => Failure::Error(error),
         Refusal::NotHeld => {
-            Failure::ViewChanged(SqlError::deadlock("a primary has lost the transaction's writes"))
+            let why = "a primary has lost the transaction's writes: it has failed, or there were too many to be handed over";
+            Failure::ViewChanged(SqlError::deadlock(why))
         }
         Refusal::AlreadyEnding => Failure::Doomed(SqlError::deadlock("the transaction is already ending")),
     }
@@ -307,7 +308,7 @@ impl Cx<'_, '_> {
             let size = match operation {
                 WriteOperation::Insert { on_duplicate: OnDuplicate::Update(program), .. }
                 | WriteOperation::Update { program, .. } => program.wire_size(),
-                WriteOperation::Delete { filter: Some(filter), .. } => filter.filter.wire_size(),
+                WriteOperation::Delete { filter: Some(filter), .. } => filter.wire_size(),
                 WriteOperation::Insert { .. }
                 | WriteOperation::Put { .. }
                 | WriteOperation::Delete { .. } => 0,

@@ -275,8 +275,7 @@ pub struct Ldm {
     next_order: u64,
     /// Some partition is being copied to this node.
     is_joining: bool,
-    /// The node is about to stop: who is told when nothing is left to be handed over or answered.
-    standing_down: Option<StandingDown>,
+    standing_down: StandingDown,
     /// A view is being installed: what ends in slices meanwhile is looked at when it is.
     is_entering: bool,
     /// Modules of sessions that were told of moves and were sent no last word since.
@@ -336,7 +335,7 @@ impl Ldm {
             next_job: 0,
             next_order: 0,
             is_joining: false,
-            standing_down: None,
+            standing_down: StandingDown::default(),
             is_entering: false,
             told: BTreeSet::new(),
             no_participants: Arc::default(),
@@ -388,7 +387,7 @@ impl Ldm {
         self.serve(now, outputs);
         self.plan_visits(now);
         self.outcomes.watch(now);
-        if self.standing_down.is_some() {
+        if self.standing_down.main.is_some() {
             self.stand_down(outputs);
         }
         self.watch_lag(now);
@@ -505,7 +504,7 @@ impl Ldm {
             Signal::Forget { partition, transactions } => self.on_forget(partition, transactions, outputs),
             Signal::HandOver(piece) => self.on_hand_over(from.node, *piece),
             Signal::StandDown if from == Address::main(self.address.node) => {
-                self.standing_down = Some(StandingDown { main: from, unheard: Vec::new() });
+                self.standing_down.main = Some(from);
             }
             Signal::LastWordHeard => self.on_last_word_heard(from),
             Signal::Taken { partition } if self.map.primary(partition) == Some(from) => {

@@ -161,6 +161,9 @@ impl Tc {
     /// Installs a newer map; commits that wait for a replica that is given up now end as unknown.
     pub fn install<S>(&mut self, now: Now, map: Arc<NodeMap>, outputs: &mut Outputs<S>) {
         let before = std::mem::replace(&mut self.map, map);
+        if self.map.stays_after(&before) {
+            self.standing_down = None;
+        }
         if self.map.view.number > before.view.number {
             self.begin_view(outputs);
         }

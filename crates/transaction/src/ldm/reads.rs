@@ -53,6 +53,12 @@ impl LockedRead {
         }
     }
 
+    /// Bytes of that, roughly: what a client can make large is counted.
+    pub(super) fn handed_size(&self) -> usize {
+        let request = &self.request;
+        request.program.wire_size() + request.access.wire_size() + self.batch.bytes.len()
+    }
+
     /// What another primary had begun.
     pub(super) fn taken(
         from: Address,

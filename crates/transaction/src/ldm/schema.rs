@@ -142,6 +142,9 @@ impl Ldm {
         let reborn = self.reborn(&map);
         gone.extend(reborn.iter().filter(|node| !map.losses.contains_key(node)));
         let has_given_up = map.given_up != self.map.given_up && !map.given_up.is_empty();
+        if map.stays_after(&self.map) {
+            self.standing_down.main = None;
+        }
         let before = self.map.view.number;
         self.map = map;
         self.is_entering = self.map.view.number > before.max(ViewNumber(1));

@@ -53,6 +53,12 @@ impl WriteRun {
         }
     }
 
+    /// Bytes of that, roughly: what a client can make large is counted.
+    pub(super) fn handed_size(&self) -> usize {
+        let operations = self.request.operations.iter().map(WriteOperation::wire_size);
+        operations.sum::<usize>() + self.results.len()
+    }
+
     /// What another primary had begun.
     pub(super) fn taken(
         from: Address,

@@ -254,6 +254,118 @@ fn a_transaction_with_too_many_operations_is_lost_with_its_wait() {
     all.assert_idle();
 }
 
+/// More than half of what may travel is two of these.
+const LARGE: usize = 24 << 20;
+
+#[test]
+fn a_transaction_with_too_many_bytes_is_lost_with_its_wait() {
+    let mut all = Nodes::new(2);
+    let [first, second, third, row, locked] = all.row_ids();
+    all.stage(3, &[row]);
+    all.stage_lock(1, locked, LockMode::Exclusive);
+    for id in [first, second, third] {
+        let operations = vec![all.put(id, LARGE)];
+        let large = WriteRequest { operations, ..all.write(1, &[]) };
+        assert!(is_written(&all.ask(1, write(large)), 1));
+    }
+    let wait = WriteRequest { wait: WAIT, known: 4, ..all.write(1, &[row]) };
+    assert_eq!(all.ask(1, write(wait)), Vec::new());
+    all.move_to_second(&[1, 2]);
+    let heard = all.run();
+    assert!(is_moved(&heard, 1, Address::NOBODY), "{} signals", heard.len());
+    let commit = all.commit(1, 4);
+    assert!(is_aborted(&all.ask(2, commit), 1));
+    assert!(all.is_free(2, locked));
+    let commit = all.commit(3, 1);
+    assert!(is_committed(&all.ask(2, commit), 3));
+    all.assert_committed(&[first, second, third, row], &[row]);
+    all.assert_idle();
+}
+
+#[test]
+fn versions_that_lie_above_each_other_count_each() {
+    let mut all = Nodes::new(2);
+    let [row] = all.row_ids();
+    for _ in 0..3 {
+        let operations = vec![all.put(row, LARGE)];
+        let large = WriteRequest { operations, ..all.write(1, &[]) };
+        assert!(is_written(&all.ask(1, write(large)), 1));
+    }
+    all.move_to_second(&[1, 2]);
+    all.run();
+    let commit = all.commit(1, 3);
+    assert!(is_aborted(&all.ask(2, commit), 1));
+    all.assert_committed(&[row], &[]);
+    all.assert_idle();
+}
+
+#[test]
+fn large_requests_that_wait_travel_alone_and_not_too_many_of_them() {
+    let mut all = Nodes::new(2);
+    let [row, other] = all.row_ids();
+    all.stage(1, &[row]);
+    let staged = all.write(4, &[other]);
+    assert!(is_written(&all.ask(1, write(staged)), 4));
+    for transaction in 2..=4 {
+        let operations = vec![all.put(row, LARGE)];
+        let wait = WriteRequest { operations, wait: WAIT, ..all.write(transaction, &[]) };
+        assert_eq!(all.ask(1, write(wait)), Vec::new());
+    }
+    all.move_to_second(&[1, 2]);
+    let mut heard = all.run_but(is_piece);
+    let pieces = all.queue.iter().filter_map(|envelope| match &envelope.signal {
+        Signal::HandOver(piece) => Some(piece.waits.len()),
+        _ => None,
+    });
+    // (The last one says who is lost.)
+    assert_eq!(pieces.collect::<Vec<_>>(), [1, 1, 0]);
+    heard.extend(all.run());
+    // It is lost with what it had done.
+    assert!(
+        is_moved(&heard, 4, Address::NOBODY) && is_moved(&heard, 2, ldm(2)) && is_moved(&heard, 3, ldm(2))
+    );
+    assert!(all.is_free(2, other));
+    let commit = all.commit(1, 1);
+    let heard = all.ask(2, commit);
+    assert!(is_committed(&heard, 1) && is_written(&heard, 2));
+    let commit = all.commit(2, 1);
+    let heard = all.ask(2, commit);
+    assert!(is_committed(&heard, 2) && is_written(&heard, 3));
+    let abort = all.abort(3);
+    all.ask(2, abort);
+    all.assert_committed(&[row, other], &[row]);
+    all.assert_idle();
+}
+
+#[test]
+fn what_is_sealed_travels_while_there_is_room() {
+    let mut all = Nodes::new(2);
+    let [first, second, third, small] = all.row_ids();
+    for (transaction, id) in (1..).zip([first, second, third]) {
+        let operations = vec![all.put(id, LARGE)];
+        let large = WriteRequest { operations, commit: Some(Epoch(0)), ..all.write(transaction, &[]) };
+        all.send(SESSION, ldm(1), write(large));
+    }
+    let last = WriteRequest { commit: Some(Epoch(0)), ..all.write(4, &[small]) };
+    all.send(SESSION, ldm(1), write(last));
+    // Node 2 lacks all of them.
+    let is_lost = |envelope: &Envelope| matches!(envelope.signal, Signal::Replicate(_));
+    all.run_but(is_lost);
+    all.lose(is_lost);
+    all.move_to_second(&[1, 2]);
+    let mut heard = all.run_but(is_piece);
+    let sizes = all.queue.iter().filter_map(|envelope| match &envelope.signal {
+        Signal::HandOver(piece) => Some(piece.places.len()),
+        _ => None,
+    });
+    let sizes: usize = sizes.sum();
+    heard.extend(all.run());
+    let told: Vec<bool> = (1..=4).map(|transaction| is_written(&heard, transaction)).collect();
+    assert_eq!((sizes, told), (3, vec![true, true, false, true]));
+    all.assert_committed(&[first, second, third, small], &[first, second, small]);
+    all.assert_idle();
+}
+
 // ---- locks ------------------------------------------------------------------------------------------------------------------------
 
 #[test]
@@ -475,6 +587,57 @@ fn a_node_leaves_when_all_sessions_have_heard_everything() {
     // Somebody who still uses the old view asks: that is another word.
     let late = all.commit(1, 1);
     all.send(SESSION, ldm(1), late);
+    assert_eq!(last_words(&all.run()), (1, 0));
+    all.send(SESSION, ldm(1), Signal::LastWordHeard);
+    assert_eq!(last_words(&all.run()), (0, 0));
+    all.send(SESSION, ldm(1), Signal::LastWordHeard);
+    assert_eq!(last_words(&all.run()), (0, 1));
+}
+
+impl Nodes {
+    /// The next view: everything is node 2's, and node 1 is about to stop, or stays.
+    fn lead_all_at_second(&mut self, is_leaving: bool) {
+        let view = &mut self.view;
+        view.number = ViewNumber(view.number.0 + 1);
+        view.partitions.iter_mut().for_each(|place| place.primary = NodeId(2));
+        view.leaving = if is_leaving { vec![NodeId(1)] } else { Vec::new() };
+        self.install_at(&[1, 2]);
+    }
+}
+
+#[test]
+fn a_stop_that_is_off_is_forgotten() {
+    let mut all = Nodes::new(2);
+    let [row] = all.row_ids();
+    all.stage(1, &[row]);
+    all.stage_wait(2, row);
+    let request = CoordinateRequest {
+        request: RequestId(3),
+        transaction: TransactionId(3),
+        participants: vec![all.participant(1)],
+        epoch_seen: Epoch(0),
+    };
+    all.lead_all_at_second(true);
+    all.send(SESSION, tc(1), Signal::Coordinate(Box::new(request)));
+    let is_late =
+        |envelope: &Envelope| is_taken_to(1)(envelope) || matches!(envelope.signal, Signal::Prepare { .. });
+    all.run_but(is_late);
+    let main = Address::main(NodeId(1));
+    all.send(main, ldm(1), Signal::StandDown);
+    all.send(main, tc(1), Signal::StandDown);
+    assert_eq!(last_words(&all.run_but(is_late)), (0, 0), "both have something to do");
+    all.lead_all_at_second(false);
+    assert_eq!(last_words(&all.run()), (0, 0), "nobody wants to know any more");
+    // The next stop waits for what is said in it.
+    all.lead_all_at_second(true);
+    all.send(main, ldm(1), Signal::StandDown);
+    assert_eq!(last_words(&all.run()), (1, 0));
+    // It is off, too, before that was heard: the answer to the first word answers no second one.
+    all.lead_all_at_second(false);
+    let late = all.commit(1, 1);
+    all.send(SESSION, ldm(1), late);
+    all.lead_all_at_second(true);
+    all.send(main, ldm(1), Signal::StandDown);
     assert_eq!(last_words(&all.run()), (1, 0));
     all.send(SESSION, ldm(1), Signal::LastWordHeard);
     assert_eq!(last_words(&all.run()), (0, 0));

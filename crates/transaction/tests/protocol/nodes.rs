@@ -30,7 +30,7 @@ const SIZES: Sizes = Sizes { at_once: 4, ahead_rows: 8 };
 /// Rows of a slice.
 const BUDGET: u32 = 4;
 /// DataMemory of each node.
-const DATA_MEMORY: u64 = 64 << 20;
+const DATA_MEMORY: u64 = 256 << 20;
 /// Who owes an answer for so long is reported.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
 /// Who waits, waits for so long.

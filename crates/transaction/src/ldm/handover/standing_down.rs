@@ -1,0 +1,45 @@
+//! A node that is about to stop leaves when nobody needs to hear anything from it any more.
+//!
+//! Sessions are told by signals to their modules; each such module gets a last word, and answers it. Invariant: a last word is sent behind everything that
+//! the module was told, and is answered by one.
+
+use crate::ldm::Ldm;
+use protocol::{Address, Outputs, Signal};
+use query::Shared;
+
+/// The node is about to stop, or was.
+#[derive(Debug, Default)]
+pub(in crate::ldm) struct StandingDown {
+    /// Who wants to know when nothing is left to be handed over or answered; none: nobody, or nobody any more.
+    pub(in crate::ldm) main: Option<Address>,
+    /// Modules of sessions that have not answered a last word, once for each.
+    unheard: Vec<Address>,
+}
+
+impl Ldm {
+    /// Says so once this module leads nothing, has nothing that another one waits for, and all sessions have heard what it said.
+    pub(in crate::ldm) fn stand_down(&mut self, outputs: &mut Outputs<Shared>) {
+        let is_done = self.partitions.values().all(|state| !state.is_primary && state.hand_out.is_none())
+            && self.owed.is_empty();
+        let Some(main) = self.standing_down.main.filter(|_| is_done) else { return };
+        let (map, unheard) = (&self.map, &mut self.standing_down.unheard);
+        // Each time that something was said.
+        for module in std::mem::take(&mut self.told) {
+            outputs.send(self.address, module, Signal::LastWord);
+            unheard.push(module);
+        }
+        unheard.retain(|module| !map.is_out(module.node));
+        if unheard.is_empty() {
+            outputs.send(self.address, main, Signal::StoodDown);
+            self.standing_down.main = None;
+        }
+    }
+
+    /// A module of sessions has heard everything that this one said before.
+    pub(in crate::ldm) fn on_last_word_heard(&mut self, module: Address) {
+        let unheard = &mut self.standing_down.unheard;
+        if let Some(place) = unheard.iter().position(|missing| *missing == module) {
+            unheard.remove(place);
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! Taking: what comes in pieces is placed, staged, locked and waited for here.
+
+use crate::ldm::backup::Applied;
+use crate::ldm::commit::After;
+use crate::ldm::reads::LockedRead;
+use crate::ldm::waits::Run;
+use crate::ldm::writes::WriteRun;
+use crate::ldm::{HeldStage, Ldm, OPERATION_COST, Operation, Place, region_full};
+use crate::locks::LockKey;
+use crate::mutants::{self, Mutant};
+use protocol::program::Refusal;
+use protocol::signal::{HandOver, HandedOperation, HandedWait, Replicate, ReplicatedWrite};
+use protocol::{Address, Outputs, Signal};
+use query::Shared;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use stdx::Now;
+use storage::RowHandle;
+use types::{NodeId, PartitionId, TransactionId, ViewNumber};
+
+impl Ldm {
+    pub(in crate::ldm) fn on_hand_over(&mut self, from: NodeId, piece: HandOver) {
+        if let Some(state) = self.partitions.get_mut(&piece.partition) {
+            state.takeover.keep_piece(from, piece);
+        }
+    }
+
+    /// Places that this new primary lacks become prepared here, as if they had come in time.
+    pub(in crate::ldm) fn take_places(
+        &mut self,
+        partition: PartitionId,
+        places: Vec<(ViewNumber, Replicate)>,
+        outputs: &mut Outputs<Shared>,
+    ) {
+        let places = places.into_iter().filter(|(_, replicate)| replicate.partition == partition);
+        for (stream, replicate) in places.filter(|_| !mutants::is(Mutant::HandedPlacesLost)) {
+            let place = (replicate.transaction, replicate.partition);
+            let is_known = self.applied.contains_key(&place) || self.outcomes.get(&place).is_some();
+            let is_consumed = self
+                .partition(place.1)
+                .is_none_or(|state| state.takeover.has_consumed(stream, replicate.sequence));
+            if is_known || is_consumed {
+                continue;
+            }
+            self.adopt(replicate.epoch);
+            let mut rows = Vec::new();
+            if self.apply(place, &replicate.writes, &mut rows).is_err() {
+                // It is lacked, then, and aborts: it was never acknowledged.
+                self.undo_applied(place, rows, After::Nothing, outputs);
+                continue;
+            }
+            self.count_undecided(replicate.epoch, outputs);
+            let (epoch, sequence) = (replicate.epoch, replicate.sequence);
+            let (coordinator, participants) = (replicate.coordinator, replicate.participants);
+            let coordinator = coordinator.map(|coordinator| {
+                if self.map.is_out(coordinator.node) { Address::NOBODY } else { coordinator }
+            });
+            let (order, marker) = (self.new_order(), replicate.marker);
+            let applied = Applied { rows, epoch, stream, sequence, order, coordinator, participants, marker };
+            self.applied.insert(place, applied);
+        }
+    }
+
+    /// Open transactions and waits go on here.
+    pub(in crate::ldm) fn take_open(
+        &mut self,
+        partition: PartitionId,
+        pieces: Vec<HandOver>,
+        outputs: &mut Outputs<Shared>,
+    ) {
+        let mut void: BTreeSet<TransactionId> = BTreeSet::new();
+        let mut waits = Vec::new();
+        for piece in pieces {
+            for (node, transaction) in piece.void {
+                self.void.entry(node).or_default().insert((transaction, partition));
+            }
+            for handed in piece.transactions {
+                let place = (handed.transaction, partition);
+                let is_sealed = self.outcomes.get(&place).is_some()
+                    || self.applied.contains_key(&place)
+                    || self.held.get(&place).is_some_and(|held| held.stage != HeldStage::Open);
+                let is_void = is_sealed || void.contains(&place.0) || self.is_lost(handed.session.node);
+                if !is_void && let Some(void) = self.void.get_mut(&handed.session.node) {
+                    // What was lost here before is not, there.
+                    void.remove(&place);
+                }
+                if is_void || self.stage_handed(place, handed.session, handed.operations).is_err() {
+                    // For want of memory, most often. Who asks for more of it, or waits, is refused.
+                    if !is_sealed {
+                        self.drop_open(place);
+                    }
+                    void.insert(place.0);
+                    self.void.entry(handed.session.node).or_default().insert(place);
+                }
+            }
+            if !mutants::is(Mutant::HandedWaitsForgotten) {
+                waits.extend(piece.waits);
+            }
+        }
+        for run in waits.into_iter().map(Run::taken).filter(|run| run.partition() == partition) {
+            if run.from().node == self.address.node {
+                // The old primary's word may come after it has left the view; between these two nothing is lost.
+                let moved = Signal::WaitMoved { request: run.request(), to: self.address };
+                outputs.send(self.address, run.from(), moved);
+            }
+            // (Its rows come from another node.)
+            let checked = match &run {
+                Run::Write(run) => self.check_rows(&run.request),
+                Run::Read(_) => Ok(()),
+            };
+            match checked {
+                Ok(()) => self.resuming.push_back(run),
+                Err(refusal) => self.refuse_run(run, refusal, outputs),
+            }
+        }
+        self.tell_sessions(partition, outputs);
+    }
+
+    /// Sessions hear of what is open here now, and abort what is over.
+    pub(super) fn tell_sessions(&self, partition: PartitionId, outputs: &mut Outputs<Shared>) {
+        if mutants::is(Mutant::SessionsNotTold) {
+            return;
+        }
+        let open = self.open_of(partition).into_iter();
+        let open = open.filter_map(|place| Some((place.0, self.held.get(&place)?.session)));
+        let resuming = self.resuming.iter().filter(|run| run.partition() == partition);
+        let told: BTreeMap<TransactionId, Address> =
+            open.chain(resuming.map(|run| (run.place().0, run.from()))).collect();
+        for (transaction, session) in told {
+            outputs.send(self.address, session, Signal::TransactionMoved { transaction, partition });
+        }
+    }
+
+    fn stage_handed(
+        &mut self,
+        place: Place,
+        session: Address,
+        operations: Vec<HandedOperation>,
+    ) -> Result<(), Refusal> {
+        let (transaction, partition) = place;
+        for operation in operations {
+            self.charge_operation()?;
+            let done = match operation {
+                HandedOperation::Locked { table, key, mode } => {
+                    let key = LockKey { partition, table, key };
+                    if !mutants::is(Mutant::HandedLocksForgotten) {
+                        self.locks.hold(&key, transaction, mode);
+                    }
+                    Operation::Locked(key)
+                }
+                HandedOperation::Staged(write) => match self.stage_write(place, &write) {
+                    Ok((row, is_first)) => {
+                        let bytes = write.row.as_ref().map_or(0, |row| row.len());
+                        self.held_mut(place, session).note_change(write.table, is_first, bytes);
+                        let (table, version) = (write.table.id, write.table.version);
+                        Operation::Staged { table, version, row, is_first }
+                    }
+                    Err(refusal) => {
+                        self.transaction_memory.release(OPERATION_COST);
+                        return Err(refusal);
+                    }
+                },
+            };
+            self.held_mut(place, session).operations.push(done);
+        }
+        Ok(())
+    }
+
+    fn stage_write(&mut self, place: Place, write: &ReplicatedWrite) -> Result<(RowHandle, bool), Refusal> {
+        let (transaction, partition) = place;
+        self.check_row(write.table.id, &write.key, write.row.as_deref())?;
+        let key = LockKey { partition, table: write.table.id, key: write.key.clone() };
+        let owner = self.implicit_owner(&key);
+        if owner.is_some_and(|owner| owner != transaction) {
+            // A broken peer's: two transactions on one row.
+            return Err(Refusal::NotHeld);
+        }
+        let fragment = self.fragments.get_mut(&(write.table.id, partition)).ok_or(Refusal::WrongSchema)?;
+        let row = fragment.stage(&write.key, transaction, write.row.as_deref());
+        Ok((row.map_err(|full| region_full(&full))?, owner.is_none()))
+    }
+
+    /// Requests that waited elsewhere, or before this member stepped down, look for their locks again, in their order.
+    pub(in crate::ldm) fn resume_waits(&mut self, now: Now, outputs: &mut Outputs<Shared>) {
+        if self.resuming.is_empty() {
+            return;
+        }
+        if !self.is_leased(now) {
+            return self.await_lease(now);
+        }
+        let resuming = std::mem::take(&mut self.resuming);
+        let is_early =
+            |run: &Run| self.partition(run.partition()).is_some_and(|state| !state.takeover.is_settled());
+        let (early, due): (VecDeque<Run>, VecDeque<Run>) = resuming.into_iter().partition(is_early);
+        self.resuming = early;
+        for run in due {
+            match run {
+                Run::Write(run) => self.run_write(now, run, outputs),
+                Run::Read(run) => self.run_locked_read(now, run, outputs),
+            }
+        }
+    }
+}
+
+impl Run {
+    fn taken(wait: HandedWait) -> Self {
+        match wait {
+            HandedWait::Write { from, request, results, raised } => {
+                Self::Write(WriteRun::taken(from, request, results, raised))
+            }
+            HandedWait::Read { from, request, next, rows, raised } => {
+                Self::Read(LockedRead::taken(from, request, next, rows, raised))
+            }
+        }
+    }
+}
