@@ -621,7 +621,10 @@ impl Detector {
         // A hint counts at once: the links of who is cut off break one after the other.
         let hints = hints.into_keys().collect();
         let heard = self.heard_by_somebody(now)?;
-        let mut blamed = self.called_late(now);
+        let mut blamed = match mutants::is(Mutant::LateAreBlameless) {
+            true => BTreeSet::new(),
+            false => self.called_late(now),
+        };
         blamed.extend(self.view.leaving.iter().copied());
         let evidence = cover::Evidence { hints, blamed };
         let leavers = cover::fewest(&links, &evidence, |node| heard.contains(&node), may_leave)?;

@@ -53,6 +53,8 @@ pub enum Mutant {
     LaggardsStay,
     /// Several members may leave for late answers at the same time.
     LaggardsAtOnce,
+    /// Who answers late is not more to blame for a link that closes than the other end.
+    LateAreBlameless,
     /// A join takes the place of any other life, however late it comes.
     JoinReplacesAnything,
     /// The first view does not wait for all voters.
@@ -71,7 +73,7 @@ pub const OF_DETECTOR: [Mutant; 7] = [
 ];
 
 /// Those of what binds both together, for clusters of nodes.
-pub const OF_MEMBERSHIP: [Mutant; 11] = [
+pub const OF_MEMBERSHIP: [Mutant; 12] = [
     Mutant::WritableAtOnce,
     Mutant::LeftOutStays,
     Mutant::SyncWithoutCopy,
@@ -83,6 +85,7 @@ pub const OF_MEMBERSHIP: [Mutant; 11] = [
     Mutant::JoinersLetRead,
     Mutant::LaggardsStay,
     Mutant::LaggardsAtOnce,
+    Mutant::LateAreBlameless,
 ];
 
 /// Those of the control log.

@@ -145,6 +145,24 @@ impl World {
         }
     }
 
+    /// The main of a node that stops says what comes next.
+    fn step(&mut self, id: NodeId, step: LeaveStep) {
+        let (from, to) = (Address::main(id), Address::membership(id));
+        let envelope = Envelope::unstamped(from, to, Signal::Leaving { step });
+        self.input(id, |block, now, outputs| block.on_signal(now, envelope, outputs));
+        self.run(100);
+    }
+
+    /// Two nodes lose their connection; who has ended a second later.
+    fn cut(&mut self, one: NodeId, other: NodeId) -> Vec<NodeId> {
+        for (at, node) in [(one, other), (other, one)] {
+            self.input(at, |block, now, outputs| block.on_link_down(now, node, outputs));
+        }
+        self.run(1_000);
+        let ended = self.nodes.iter().filter(|(_, node)| node.exit.is_some());
+        ended.map(|(id, _)| *id).collect()
+    }
+
     /// An ldm of a node, so many views behind, reports another node.
     fn say_late(&mut self, id: NodeId, late: NodeId, behind: u64) {
         let from = Address::new(id, protocol::ModuleKind::Ldm, 0);
@@ -320,16 +338,10 @@ fn nobody_leaves_on_the_word_of_an_ldm_that_is_behind() {
 fn the_heir_of_a_node_that_stops_does_not_leave_for_being_late() {
     let mut world = founded(1);
     world.run(12_000);
-    let tell = |world: &mut World, step| {
-        let (from, to) = (Address::main(DATA), Address::membership(DATA));
-        let envelope = Envelope::unstamped(from, to, Signal::Leaving { step });
-        world.input(DATA, |block, now, outputs| block.on_signal(now, envelope, outputs));
-        world.run(100);
-    };
-    tell(&mut world, LeaveStep::HandOver);
+    world.step(DATA, LeaveStep::HandOver);
     assert_eq!(world.node(DATA).block.view.leaving, [DATA]);
     assert_eq!(report(&mut world, 5_000), None);
-    tell(&mut world, LeaveStep::Stay);
+    world.step(DATA, LeaveStep::Stay);
     assert!(report(&mut world, 5_000).is_some());
 }
 
@@ -356,13 +368,16 @@ fn who_is_called_late_leaves_for_a_link_that_closes() {
             world.run(250);
         }
         assert!(world.nodes.iter().all(|(_, node)| node.exit.is_none()));
-        world.input(DATA, |block, now, outputs| block.on_link_down(now, OTHER, outputs));
-        world.input(OTHER, |block, now, outputs| block.on_link_down(now, DATA, outputs));
-        world.run(1_000);
-        let gone: Vec<NodeId> =
-            world.nodes.iter().filter(|(_, node)| node.exit.is_some()).map(|(id, _)| *id).collect();
-        assert_eq!(gone, [late]);
+        assert_eq!(world.cut(DATA, OTHER), [late]);
     }
+}
+
+#[test]
+fn who_is_about_to_stop_leaves_for_a_link_that_closes() {
+    let mut world = founded(1);
+    world.step(DATA, LeaveStep::HandOver);
+    assert_eq!(world.cut(DATA, OTHER), [DATA]);
+    assert_eq!(founded(1).cut(DATA, OTHER), [OTHER], "else the higher one does");
 }
 
 #[test]

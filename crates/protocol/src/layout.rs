@@ -104,7 +104,7 @@ impl ThreadKind {
             Self::Rep => Some("change streams need no thread of their own yet"),
             Self::Send => Some("each thread sends what it produced"),
             Self::Io => Some("disk I/O is asked for by modules and needs no thread of its own yet"),
-            Self::Watchdog => Some("the angel watches the process"),
+            Self::Watchdog => Some("the thread of membership watches the others"),
             Self::IndexBuild => Some("indexes are built by the ldm threads"),
             Self::Recover => Some("the ldm threads restore their own partitions"),
         }

@@ -132,6 +132,7 @@ pub const KNOWN: &[(&str, WorldKind, u64)] = &[
     ("AnswersBehind", WorldKind::Cluster, 4496),
     ("LaggardsStay", WorldKind::Hung, 2),
     ("LaggardsAtOnce", WorldKind::Hung, 2),
+    ("LateAreBlameless", WorldKind::Hung, 4),
 ];
 
 /// Bugs that the last campaign did not catch; `docs/verification.md` says how far it looked, and why.
@@ -201,7 +202,9 @@ impl Bug {
             Self::Membership(mutant) if OF_CONTROL_LOG.contains(&mutant) => {
                 &[WorldKind::Control, WorldKind::Cluster]
             }
-            Self::Membership(Mutant::LaggardsStay | Mutant::LaggardsAtOnce) => &[WorldKind::Hung],
+            Self::Membership(Mutant::LaggardsStay | Mutant::LaggardsAtOnce | Mutant::LateAreBlameless) => {
+                &[WorldKind::Hung]
+            }
             Self::Membership(_) => &[WorldKind::Cluster, WorldKind::Isolated, WorldKind::Paused],
             Self::Transaction(_) => &[
                 WorldKind::Walk,

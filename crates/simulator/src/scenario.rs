@@ -19,7 +19,8 @@ use crate::workload::schema::{RowChanger, SchemaChanger};
 use crate::workload::setup::Setup;
 use crate::workload::uniques::{self, Uniques};
 use crate::world::{
-    Disruption, FaultPoint, HAND_OVER_SIGNALS, MANAGEMENT, MARKER_TIME, SIGNALS, STEPS, Shape, Step, World,
+    CHOKED_AFTER_MS, Disruption, FaultPoint, HAND_OVER_SIGNALS, MANAGEMENT, MARKER_TIME, SIGNALS, STEPS,
+    Shape, Step, World,
 };
 use protocol::signal::LeaveStep;
 use std::any::Any;
@@ -415,13 +416,26 @@ impl Scenario {
             let wait = at + if prng.chance(1, 2) { 0 } else { prng.below(2_000) };
             scenario.disruptions.push((wait, Disruption::Hang { node, time: 2 * HUNG_WORK_MS * 1_000_000 }));
         }
+        if prng.chance(1, 2) {
+            let choke = |(wait, disruption): &(u64, Disruption)| {
+                let Disruption::Hang { node, .. } = *disruption else { return None };
+                Some((wait + CHOKED_AFTER_MS, Disruption::Choke { node }))
+            };
+            let chokes: Vec<_> = scenario.disruptions.iter().filter_map(choke).collect();
+            scenario.disruptions.extend(chokes);
+        }
         scenario
+    }
+
+    /// Nodes hang for longer than clients work.
+    fn is_hung(&self) -> bool {
+        let is_long = |(_, disruption): &(u64, Disruption)| matches!(disruption, Disruption::Hang { time, .. } if *time > HUNG_WORK_MS * 1_000_000);
+        self.disruptions.iter().any(is_long)
     }
 
     /// How many virtual milliseconds clients may take.
     fn work_ms(&self) -> u64 {
-        let is_long = |(_, disruption): &(u64, Disruption)| matches!(disruption, Disruption::Hang { time, .. } if *time > HUNG_WORK_MS * 1_000_000);
-        if self.disruptions.iter().any(is_long) { HUNG_WORK_MS } else { WORK_MS }
+        if self.is_hung() { HUNG_WORK_MS } else { WORK_MS }
     }
 
     /// One data node has little memory, the others have enough: it refuses, as a backup too.
@@ -767,6 +781,9 @@ fn drive(scenario: &Scenario, world: &mut World) -> Result<(), String> {
         check_promises(world, first)?;
     }
     check_leaves(world)?;
+    if scenario.is_hung() && !world.left_well().is_empty() {
+        return Err(format!("well, and had to leave because others hang: {:?}", world.left_well()));
+    }
     // Then nothing goes wrong any more, everything is whole again, and who was left out has ended.
     world.disarm();
     if world.is_point_hit() {

@@ -32,8 +32,8 @@ use std::sync::Arc;
 use stdx::{Duration, Instant, Now, Prng, WallTime};
 use types::{Epoch, NodeId, ViewNumber};
 
-pub use faults::Disruption;
 use faults::Faults;
+pub use faults::{CHOKED_AFTER_MS, Disruption};
 use points::{Fate, Points};
 pub use points::{FaultPoint, HAND_OVER_SIGNALS, SIGNALS, STEPS, Step};
 

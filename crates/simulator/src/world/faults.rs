@@ -6,7 +6,7 @@
 //!
 //! Invariant: every fault ends by itself, so that a cluster that is left alone is whole again, but for the nodes that have died.
 
-use super::{Delivery, Item, Link, World};
+use super::{Delivery, Item, Link, Node, World};
 use crate::timed::Timed;
 use protocol::signal::LeaveStep;
 use protocol::{Address, Envelope, ModuleKind, NodeRole, Signal};
@@ -14,8 +14,10 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use types::NodeId;
 
-/// How long a connection may be silent with something to send (`Limits::link_silence_timeout`).
+/// How long a connection may be silent with something to send. (Shorter than `Limits::link_silence_timeout`, so that more of them break.)
 const SILENCE_MAX: u64 = 3_000_000_000;
+/// How long it may have something to send to a node that takes nothing, though its machine answers, in milliseconds: `Limits::link_silence_timeout`.
+pub const CHOKED_AFTER_MS: u64 = 8_000;
 
 /// How long it takes at most until everybody knows what a broken connection has cost.
 const RESET_SETTLED: u64 = 100_000_000;
@@ -36,6 +38,12 @@ pub enum Disruption {
         node: NodeId,
         /// For so many nanoseconds.
         time: u64,
+    },
+    /// A node that hangs has taken nothing for so long that its connections with data nodes close, and are not opened again while it hangs. (With rings in
+    /// shared memory nothing closes.)
+    Choke {
+        /// The node.
+        node: NodeId,
     },
     /// Nothing arrives from one node at the other.
     Cut {
@@ -76,6 +84,7 @@ impl Disruption {
             | Self::Cut { time, .. }
             | Self::Reset { time, .. }
             | Self::Bounce { time, .. } => *time,
+            Self::Choke { .. } => 0,
         }
     }
 }
@@ -92,6 +101,10 @@ pub(super) struct Faults {
     hung: BTreeMap<NodeId, u64>,
     /// Processes that hung so, and when they had to leave for it.
     pub(super) has_hung: BTreeMap<NodeId, Option<u64>>,
+    /// Who had to leave though it has never hung.
+    left_well: Vec<NodeId>,
+    /// Whether a connection of a node that hung was closed for that.
+    has_choked: bool,
     /// By direction.
     cut: BTreeMap<(NodeId, NodeId), Cut>,
     /// (at, node): what `at` sends to `node` goes nowhere, because `at` knows that its link is down.
@@ -136,6 +149,7 @@ impl World {
         self.count(match disruption {
             Disruption::Pause { .. } => "pause",
             Disruption::Hang { .. } => "hang",
+            Disruption::Choke { .. } => "choke",
             Disruption::Cut { is_both_ways: true, .. } => "cut",
             Disruption::Cut { is_both_ways: false, .. } => "one-way cut",
             Disruption::Bounce { .. } => "bounce",
@@ -152,6 +166,7 @@ impl World {
                     self.faults.has_hung.insert(node, None);
                 }
             }
+            Disruption::Choke { node } => self.choke(node),
             Disruption::Cut { from, to, is_both_ways, time } => {
                 self.cut_link(from, to, time);
                 if is_both_ways {
@@ -178,11 +193,32 @@ impl World {
         }
     }
 
+    /// A node that still hangs has not taken for long what others send it: its connections close, at both ends.
+    fn choke(&mut self, node: NodeId) {
+        let Some(until) = self.faults.hung.get(&node).copied().filter(|until| *until > self.now) else {
+            return;
+        };
+        let is_data = |(_, other): &(&NodeId, &Node)| other.role == NodeRole::Data;
+        let others: Vec<NodeId> = self.nodes.iter().filter(is_data).map(|(other, _)| *other).collect();
+        for other in others.into_iter().filter(|other| *other != node) {
+            self.reset_link(node, other, until - self.now);
+        }
+        self.faults.has_choked = true;
+    }
+
     /// A process ends because a view leaves it out.
     pub(super) fn note_left_out(&mut self, node: NodeId) {
         if self.faults.hung.get(&node).is_some_and(|until| *until > self.now) {
             self.faults.has_hung.insert(node, Some(self.now));
+        } else if !self.faults.has_hung.contains_key(&node) {
+            self.faults.left_well.push(node);
         }
+    }
+
+    /// Who had to leave though it has never hung.
+    #[must_use]
+    pub fn left_well(&self) -> &[NodeId] {
+        &self.faults.left_well
     }
 
     /// Nobody may ask for a view without a node because of its late answers that has never hung.
@@ -203,10 +239,11 @@ impl World {
         self.faults.hung.get(&node).is_some_and(|until| until + RESET_SETTLED * 20 > self.now)
     }
 
-    /// When nodes had to leave while they hung.
+    /// When nodes had to leave because they answered nothing. (Those whose connections have closed leave at once.)
     #[must_use]
     pub fn left_while_hung(&self) -> Vec<u64> {
-        self.faults.has_hung.values().flatten().copied().collect()
+        let left = self.faults.has_hung.values().flatten().copied();
+        left.filter(|_| !self.faults.has_choked).collect()
     }
 
     /// The cut is over: what was kept arrives.
