@@ -35,6 +35,27 @@ pub(crate) fn parse(text: &str, source: &str) -> Result<ClusterConfig, Failure> 
     })
 }
 
+/// What all nodes of a cluster must have in common, and has changed: with that no node is let in while the cluster runs.
+pub(crate) fn changed_terms(old: &ClusterConfig, new: &ClusterConfig) -> Vec<String> {
+    let mut changes = Vec::new();
+    let mut compare = |name: &str, old: String, new: String| {
+        if old != new {
+            changes.push(format!("{name} was {old}, is {new}"));
+        }
+    };
+    compare("Name", old.name.clone(), new.name.clone());
+    compare("NoOfReplicas", old.replicas.to_string(), new.replicas.to_string());
+    compare("PartitionsPerNode", old.partitions_per_node.to_string(), new.partitions_per_node.to_string());
+    let milliseconds = |config: &ClusterConfig| format!("{} ms", config.heartbeat_interval.as_millis());
+    compare("HeartbeatIntervalDbDb", milliseconds(old), milliseconds(new));
+    let nodes = |config: &ClusterConfig| {
+        let name = |node: &NodeConfig| format!("{} ({})", node.node, role_name(node.role));
+        config.nodes.iter().map(name).collect::<Vec<_>>().join(", ")
+    };
+    compare("the list of nodes", nodes(old), nodes(new));
+    changes
+}
+
 /// `config.ini:12: what is wrong`.
 pub(crate) fn locate(problem: &ConfigError, source: &str) -> String {
     match problem.line {

@@ -71,14 +71,14 @@ fn run(command: Command, is_under_angel: bool, angel: Option<i32>) -> Result<Exi
         Command::Mgmd(_) | Command::Data(_) | Command::Sql(_) if !is_under_angel => angel::run(),
         Command::Mgmd(options) => node_process::run_management(&options, angel),
         Command::Data(options) => {
-            let start = Start { is_initial: options.initial, angel };
+            let start = Start { is_initial: options.initial, angel, check: None };
             node_process::run_member(NodeRole::Data, &options.member, None, start)
         }
         Command::Sql(options) => node_process::run_member(
             NodeRole::Sql,
             &options.member,
             Some((options.port, options.socket.as_deref())),
-            Start { is_initial: false, angel },
+            Start { is_initial: false, angel, check: None },
         ),
     }
 }

@@ -18,7 +18,7 @@ use crate::resources::Machine;
 use crate::terminal::Failure;
 use memory::{ConfigError as MemoryError, MIB, MemoryConfig, MemoryManager, ThreadCounts};
 use node::config::{ClusterConfig, MysqlConfig, NodeConfig};
-use node::management::ConfiguredNode;
+use node::management::{ConfiguredNode, StartCheck};
 use node::{Globals, NodeModule, NodeSettings};
 use protocol::layout::{Layout, LayoutRequest, ThreadKind};
 use protocol::{Address, ModuleKind, NodeRole};
@@ -28,6 +28,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
+use types::NodeId;
 
 /// Memory of a management node: it holds a catalogue and no rows.
 const MANAGEMENT_MEMORY: u64 = 256 * MIB;
@@ -35,12 +36,14 @@ const MANAGEMENT_MEMORY: u64 = 256 * MIB;
 const CONNECTIONS_SPARE: u32 = 100;
 
 /// How a process was started.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Start {
     /// As a node of a new, empty cluster.
     pub(crate) is_initial: bool,
     /// The angel's pipe.
     pub(crate) angel: Option<i32>,
+    /// Whether it could start again.
+    pub(crate) check: Option<StartCheck>,
 }
 
 /// `latsdb mgmd`.
@@ -56,7 +59,25 @@ pub(crate) fn run_management(options: &ManagementOptions, angel: Option<i32>) ->
     if options.configdir.is_some() {
         tracing::warn!("--configdir has no effect: {file} is read at each start and no cache of it is kept");
     }
-    run(&config, text, &me, Start { is_initial: options.initial, angel })
+    let check = start_check(options.config_file.clone(), config.clone(), me.node);
+    run(&config, text, &me, Start { is_initial: options.initial, angel, check: Some(check) })
+}
+
+/// Whether a management node that runs with `running` could start with what the file says by now.
+fn start_check(file: PathBuf, running: ClusterConfig, node: NodeId) -> StartCheck {
+    StartCheck(Arc::new(move || {
+        let (_, config) = configuration::load(&file).map_err(|failure| failure.to_string())?;
+        configuration::find_node(&config, NodeRole::Management, Some(node.0))
+            .map_err(|failure| failure.to_string())?;
+        // The cluster runs with what this node runs with: else it would not have been let in.
+        match configuration::changed_terms(&running, &config) {
+            changes if changes.is_empty() => Ok(()),
+            changes => Err(format!(
+                "config.ini has changed where it may not while the cluster runs: {}",
+                changes.join("; ")
+            )),
+        }
+    }))
 }
 
 /// `latsdb data` and `latsdb sql`. `mysql` replaces port and socket of the configuration.
@@ -96,8 +117,8 @@ fn run(config: &ClusterConfig, text: String, me: &NodeConfig, start: Start) -> R
     let me = &with_descriptors(me, &layout, config.nodes.len(), runtime::machine::raise_open_files_limit());
     let memory = plan_memory(me, &layout, &machine, config.nodes.len()).map_err(&of_node)?;
     let memory = MemoryManager::prepared(memory, Box::new(runtime::machine::huge_pages()));
-    let (log_file, control_log) = open_control_log(me, start).map_err(&of_node)?;
-    let settings = NodeSettings { control_log, ..settings(config, text, me) };
+    let (log_file, control_log) = open_control_log(me, start.is_initial).map_err(&of_node)?;
+    let settings = NodeSettings { control_log, start_check: start.check, ..settings(config, text, me) };
     if let Some(descriptor) = start.angel {
         let life = (config.name.as_str(), node, settings.start);
         obituary::write(descriptor, life, me.stops_on_error, &peers(config, me));
@@ -127,11 +148,11 @@ fn run(config: &ClusterConfig, text: String, me: &NodeConfig, start: Start) -> R
 }
 
 /// The file of the node's copy of the control log, and what it holds. SQL nodes have none.
-fn open_control_log(me: &NodeConfig, start: Start) -> Result<(Option<LogFile>, Vec<u8>), String> {
+fn open_control_log(me: &NodeConfig, is_initial: bool) -> Result<(Option<LogFile>, Vec<u8>), String> {
     let directory = Path::new(&me.data_dir);
     let opened = match me.role {
         NodeRole::Sql => return Ok((None, Vec::new())),
-        NodeRole::Data | NodeRole::Management if start.is_initial => {
+        NodeRole::Data | NodeRole::Management if is_initial => {
             LogFile::open_anew(directory).map(|file| (file, Vec::new()))
         }
         NodeRole::Data | NodeRole::Management => LogFile::open(directory),
@@ -219,6 +240,7 @@ fn settings(config: &ClusterConfig, text: String, me: &NodeConfig) -> NodeSettin
             .map(|node| ConfiguredNode { node: node.node, role: node.role, host: node.host.clone() })
             .collect(),
         config_text: text,
+        start_check: None,
         replica_count: config.replicas,
         partitions_per_node: config.partitions_per_node,
         time_between_epochs: config.time_between_epochs,

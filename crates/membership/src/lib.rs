@@ -34,6 +34,7 @@ mod leaving;
 pub mod log_file;
 pub mod mutants;
 pub mod succession;
+mod terms;
 
 use control_log::{ControlConfig, ControlLog, ControlOutputs, Decided};
 use control_state::{ClusterSettings, ControlState, VoterInfo};
@@ -385,7 +386,10 @@ impl Membership {
         match envelope.signal {
             Signal::Control(message) => self.on_control(now, from, *message, outputs),
             Signal::Heartbeat(heartbeat) => self.on_heartbeat(now, from, *heartbeat, outputs),
-            Signal::ViewInstall(view) => self.learn(now, view, outputs),
+            Signal::ViewInstall(view, terms) => {
+                self.learn(now, view, outputs);
+                self.compare_terms(terms.as_deref(), outputs);
+            }
             Signal::CaughtUp { view } if envelope.from == Address::main(self.config.node) => {
                 self.caught_up = Some(view);
                 self.ask_for_sync(now, outputs);
@@ -450,7 +454,8 @@ impl Membership {
     fn hand_on_view<S>(&self, to: NodeId, outputs: &mut Outputs<S>) {
         let is_let_in = self.incarnation.is_some();
         if self.view.number > ViewNumber(0) && self.config.join.role != NodeRole::Sql && is_let_in {
-            let install = Signal::ViewInstall(Arc::clone(&self.view));
+            let terms = Some(Box::new(terms::of(&self.config)));
+            let install = Signal::ViewInstall(Arc::clone(&self.view), terms);
             outputs.send(self.me(), Address::membership(to), install);
         }
     }
@@ -576,7 +581,7 @@ impl Membership {
             return;
         }
         self.is_install_due = false;
-        let install = Signal::ViewInstall(Arc::clone(&self.view));
+        let install = Signal::ViewInstall(Arc::clone(&self.view), None);
         outputs.send(self.me(), Address::main(self.config.node), install);
     }
 
@@ -593,7 +598,7 @@ impl Membership {
         let others =
             self.config.members.iter().map(|(node, _)| *node).filter(|node| *node != self.config.node);
         for node in others.filter(|node| state.voter_of(*node).is_none()) {
-            outputs.send(self.me(), Address::membership(node), Signal::ViewInstall(Arc::clone(view)));
+            outputs.send(self.me(), Address::membership(node), Signal::ViewInstall(Arc::clone(view), None));
         }
     }
 

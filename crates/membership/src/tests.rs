@@ -85,7 +85,12 @@ impl World {
     /// A node that has ended starts again at once, with its disk.
     fn start_again(&mut self, id: NodeId) {
         let disk = self.node(id).disk.clone();
-        let block = Membership::new(config(id, 888, &disk), Arc::default());
+        self.begin(id, config(id, 888, &disk), disk);
+    }
+
+    /// Another life of a node begins.
+    fn begin(&mut self, id: NodeId, config: MembershipConfig, disk: Vec<u8>) {
+        let block = Membership::new(config, Arc::default());
         *self.node(id) = Node { block, disk, events: Vec::new(), exit: None };
         self.input(id, |block, now, outputs| block.on_start(now, &[3; 32], outputs));
         for (node, _) in MEMBERS.into_iter().filter(|(node, _)| *node != id) {
@@ -221,6 +226,39 @@ fn a_disk_of_another_founding_is_said_so() {
 }
 
 #[test]
+fn who_has_another_configuration_than_the_cluster_is_not_let_in() {
+    let told = |change: fn(&mut MembershipConfig)| {
+        let mut world = founded(1);
+        // A voter, which knows the log from its disk.
+        let disk = world.node(MANAGEMENT).disk.clone();
+        let mut changed = config(MANAGEMENT, 888, &disk);
+        change(&mut changed);
+        world.begin(MANAGEMENT, changed, disk);
+        world.run(200);
+        assert_eq!(world.node(DATA).exit, None, "whoever runs goes on");
+        let node = world.node(MANAGEMENT);
+        (node.exit, node.events.last().unwrap().clone())
+    };
+    assert_eq!(told(|_| {}).0, None, "the same as before");
+    let (exit, text) = told(|config| {
+        config.replica_count = 1;
+        config.detector = DetectorConfig::for_interval(Duration::from_millis(10));
+    });
+    assert_eq!(exit, Some(EXIT_REFUSED));
+    assert!(
+        text.contains("NoOfReplicas is 1 in this node's config.ini, and 2 in the cluster that runs"),
+        "{text}"
+    );
+    assert!(text.contains("HeartbeatIntervalDbDb is 10 ms in this node's config.ini, and 50 ms"), "{text}");
+    let (exit, text) = told(|config| config.partitions_per_node = 2);
+    assert_eq!(exit, Some(EXIT_REFUSED));
+    assert!(text.contains("PartitionsPerNode is 2"), "{text}");
+    let (exit, text) = told(|config| config.members.retain(|(node, _)| *node != SQL));
+    assert_eq!(exit, Some(EXIT_REFUSED));
+    assert!(text.contains("(sql) in the cluster that runs"), "{text}");
+}
+
+#[test]
 fn views_of_another_founding_and_malformed_ones_are_counted() {
     let mut world = founded(1);
     let view = (*world.node(DATA).block.view).clone();
@@ -229,7 +267,7 @@ fn views_of_another_founding_and_malformed_ones_are_counted() {
     malformed.groups[0].in_sync.push(NodeId(200));
     for (count, bad) in [(1, other), (2, malformed)] {
         let from = Address::membership(MANAGEMENT);
-        let signal = Signal::ViewInstall(Arc::new(bad));
+        let signal = Signal::ViewInstall(Arc::new(bad), None);
         let envelope = Envelope::unstamped(from, Address::membership(DATA), signal);
         world.input(DATA, |block, now, outputs| block.on_signal(now, envelope, outputs));
         assert_eq!(world.count("VIEWS_REFUSED"), count);

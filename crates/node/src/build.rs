@@ -1,7 +1,7 @@
 //! All modules of a node, from what it is and how its threads are laid out.
 
 use crate::main_module::{MainConfig, MainModule};
-use crate::management::{ConfiguredNode, Management};
+use crate::management::{ConfiguredNode, Management, StartCheck};
 use crate::module::NodeModule;
 use crate::patience;
 use membership::detector::DetectorConfig;
@@ -37,6 +37,8 @@ pub struct NodeSettings {
     pub configured: Vec<ConfiguredNode>,
     /// The text of config.ini, which management nodes serve.
     pub config_text: String,
+    /// Whether this node could start again, on management nodes.
+    pub start_check: Option<StartCheck>,
     /// NoOfReplicas.
     pub replica_count: usize,
     /// PartitionsPerNode.
@@ -167,6 +169,7 @@ fn main_module(
             settings.config_text.clone(),
             settings.configured.clone(),
         )
+        .with_start_check(settings.start_check.clone())
     });
     MainModule::new(MainConfig {
         node: settings.node,

@@ -242,7 +242,7 @@ impl MainModule {
                 self.reach(Step::Allocated);
                 self.changed(outputs);
             }
-            Signal::ViewInstall(view) if from.node == self.config.node => self.on_view(view, outputs),
+            Signal::ViewInstall(view, _) if from.node == self.config.node => self.on_view(view, outputs),
             Signal::PeerLost { node, incarnation } if from.node == self.config.node => {
                 self.on_peer_lost(node, incarnation, outputs);
             }

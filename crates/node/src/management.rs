@@ -20,6 +20,7 @@ use protocol::{
 };
 use query::Shared;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use stdx::FixedMap;
 use types::{Incarnation, NodeId};
 
@@ -49,6 +50,16 @@ pub enum ManagementRequest {
         /// What its process is to end with.
         exit_code: u8,
     },
+}
+
+/// Whether this node could start now: what its next life will read is looked at before this one ends.
+#[derive(Clone)]
+pub struct StartCheck(pub Arc<dyn Fn() -> Result<(), String> + Send + Sync>);
+
+impl std::fmt::Debug for StartCheck {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("StartCheck")
+    }
 }
 
 /// What `main` knows of the cluster.
@@ -93,6 +104,7 @@ pub struct Management {
     cluster: String,
     version: String,
     config_text: String,
+    start_check: Option<StartCheck>,
     nodes: Vec<ConfiguredNode>,
     up: BTreeMap<NodeId, bool>,
     /// Of nodes that are copied to: how many partitions they have, and how many there are.
@@ -116,11 +128,19 @@ impl Management {
             cluster,
             version,
             config_text,
+            start_check: None,
             nodes,
             up: BTreeMap::from([(node, true)]),
             progress: BTreeMap::new(),
             clients: FixedMap::default(),
         }
+    }
+
+    /// The same, which does not start again if this says that it could not.
+    #[must_use]
+    pub fn with_start_check(mut self, check: Option<StartCheck>) -> Self {
+        self.start_check = check;
+        self
     }
 
     /// A node's links came up or went down.
@@ -250,7 +270,13 @@ impl Management {
         if let Some(why) = self.refusal(node, cluster) {
             return Some(Err(format!("ERROR: node {id} may not {verb}: {why}\n")));
         }
-        let exit_code = if *verb == "restart" { EXIT_LEFT_OUT } else { 0 };
+        let is_restart = *verb == "restart";
+        if let Some(StartCheck(check)) = self.start_check.as_ref().filter(|_| is_restart && id == self.node)
+            && let Err(why) = check()
+        {
+            return Some(Err(format!("ERROR: node {id} may not restart, it could not start again: {why}\n")));
+        }
+        let exit_code = if is_restart { EXIT_LEFT_OUT } else { 0 };
         Some(Ok(ManagementRequest::Stop { node: id, exit_code }))
     }
 

@@ -417,7 +417,7 @@ fn fence_of(signal: &Signal) -> Fence {
         | Signal::Control(_)
         | Signal::Heartbeat(_)
         | Signal::JoinAccepted { .. }
-        | Signal::ViewInstall(_)
+        | Signal::ViewInstall(..)
         | Signal::CaughtUp { .. }
         | Signal::Leaving { .. }
         | Signal::ViewWanted

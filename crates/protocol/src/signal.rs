@@ -554,6 +554,19 @@ pub struct JoinRequest {
     pub sql_count: u8,
 }
 
+/// What all nodes of a cluster must have in common, whatever each one's config.ini says.
+#[derive(Clone, PartialEq, Eq, Debug, Wire)]
+pub struct ClusterTerms {
+    /// NoOfReplicas.
+    pub replica_count: u16,
+    /// PartitionsPerNode.
+    pub partitions_per_node: u16,
+    /// HeartbeatIntervalDbDb, by which nodes compute each other's leases.
+    pub heartbeat_us: u64,
+    /// All configured nodes, by id.
+    pub members: Vec<(NodeId, NodeRole)>,
+}
+
 /// Tables of ndbinfo that nodes fill from their own state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Wire)]
 pub enum InfoTable {
@@ -935,8 +948,8 @@ pub enum Signal {
     },
     /// membership -> membership: the sender heard of a view that is newer than its own, and asks for it.
     ViewWanted,
-    /// The newest committed view.
-    ViewInstall(Arc<View>),
+    /// The newest committed view. Who was let in tells others, whenever a link comes up, by what the cluster runs, too.
+    ViewInstall(Arc<View>, #[wire(since = 4)] Option<Box<ClusterTerms>>),
     /// main -> main of every data node: all modules of the sender use this view.
     ViewInstalled {
         /// The view.

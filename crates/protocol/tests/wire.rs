@@ -363,6 +363,11 @@ fn hand_over() -> HandOver {
     }
 }
 
+fn terms() -> ClusterTerms {
+    let members = vec![(NodeId(2), NodeRole::Data)];
+    ClusterTerms { replica_count: 2, partitions_per_node: 4, heartbeat_us: 50_000, members }
+}
+
 fn control() -> Vec<Signal> {
     let probe = Probe {
         initiator: TRANSACTION,
@@ -416,7 +421,7 @@ fn control() -> Vec<Signal> {
         Signal::ViewInstalled { view: ViewNumber(4) },
         Signal::ViewSettled { view: ViewNumber(4) },
         Signal::ViewWanted,
-        Signal::ViewInstall(view()),
+        Signal::ViewInstall(view(), Some(Box::new(terms()))),
         Signal::PeerFound { node: NodeId(2) },
         Signal::PeerLost { node: NodeId(2), incarnation: Incarnation(3) },
         Signal::InfoDone { request: REQUEST, rows: vec![every_value()] },

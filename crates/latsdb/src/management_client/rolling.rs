@@ -235,30 +235,19 @@ fn wait_until_calm(watcher: &mut Watcher, voter_count: usize) -> Result<(), Fail
     }
 }
 
-/// What may not change while nodes with the old and with the new configuration run together, and did.
+/// What may not change while nodes with the old and with the new configuration run together, and did: the terms of the cluster, which the management node
+/// looks at before it starts again, too, and where each node is.
 ///
 /// Memory, threads, CPUs, limits of clients and time-outs are each node's own. HeartbeatIntervalDbDb is not: the lease under which a node reads is as long
 /// as its own configuration says, and those that grant it count with theirs.
 fn changed(old: &ClusterConfig, new: &ClusterConfig) -> Vec<String> {
-    let mut changes = Vec::new();
-    let mut compare = |name: &str, old: String, new: String| {
-        if old != new {
-            changes.push(format!("{name} was {old}, is {new}"));
-        }
-    };
-    compare("Name", old.name.clone(), new.name.clone());
-    compare("NoOfReplicas", old.replicas.to_string(), new.replicas.to_string());
-    compare("PartitionsPerNode", old.partitions_per_node.to_string(), new.partitions_per_node.to_string());
-    let milliseconds = |config: &ClusterConfig| format!("{} ms", config.heartbeat_interval.as_millis());
-    compare("HeartbeatIntervalDbDb", milliseconds(old), milliseconds(new));
-    let ids = |config: &ClusterConfig| {
-        let ids: Vec<String> = config.nodes.iter().map(|node| node.node.to_string()).collect();
-        ids.join(", ")
-    };
-    compare("the list of nodes", ids(old), ids(new));
+    let mut changes = configuration::changed_terms(old, new);
     for before in &old.nodes {
         if let Some(after) = new.node(before.node) {
-            compare(&format!("node {}", before.node), place(before), place(after));
+            let (was, is) = (place(before), place(after));
+            if was != is {
+                changes.push(format!("node {} was {was}, is {is}", before.node));
+            }
         }
     }
     changes

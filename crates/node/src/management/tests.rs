@@ -1,9 +1,10 @@
-use super::{ClusterState, ConfiguredNode, Management, ManagementRequest};
+use super::{ClusterState, ConfiguredNode, Management, ManagementRequest, StartCheck};
 use protocol::{
     Address, ConnectionId, NodeRole, Outputs, ReceiveBuffer, RequestToRuntime, Severity, Signal, View,
 };
 use query::Shared;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use types::{Incarnation, NodeId};
 
 const CLIENT: ConnectionId = ConnectionId { slot: 7, generation: 1 };
@@ -76,6 +77,22 @@ fn what_stops_too_much_is_refused() {
         assert!(said.starts_with("ERROR: "), "{said}");
         assert!(requests.is_empty() && outputs.signals.is_empty());
     }
+}
+
+#[test]
+fn a_management_node_that_could_not_start_again_does_not_stop_for_it() {
+    let mut management = management()
+        .with_start_check(Some(StartCheck(Arc::new(|| Err("config.ini:3: unknown parameter".to_owned())))));
+    management.set_up(NodeId(1), true);
+    let (said, outputs, requests) = say(&mut management, "65 restart");
+    assert_eq!(
+        said,
+        "ERROR: node 65 may not restart, it could not start again: config.ini:3: unknown parameter\n.\n"
+    );
+    assert!(requests.is_empty() && outputs.requests.is_empty());
+    // Others don't read the file, and who is not to start again needs none.
+    assert_eq!(say(&mut management, "1 restart").2.len(), 1);
+    assert_eq!(say(&mut management, "65 stop").2.len(), 1);
 }
 
 #[test]

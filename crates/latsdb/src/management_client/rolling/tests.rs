@@ -78,7 +78,10 @@ fn what_may_change_between_two_configurations() {
     assert_eq!(changes("=1G", "=1G\nNoOfReplicas=1"), ["NoOfReplicas was 2, is 1"]);
     assert_eq!(changes("=1G", "=1G\nPartitionsPerNode=4"), ["PartitionsPerNode was 2, is 4"]);
     assert_eq!(changes("Name=shop", "Name=shops"), ["Name was shop, is shops"]);
-    assert_eq!(changes("NodeId=3", "NodeId=4"), ["the list of nodes was 1, 2, 3, is 1, 2, 4"]);
+    assert_eq!(
+        changes("NodeId=3", "NodeId=4"),
+        ["the list of nodes was 1 (management), 2 (data), 3 (data), is 1 (management), 2 (data), 4 (data)"]
+    );
     assert_eq!(
         changes("10.0.0.2", "10.0.0.3"),
         ["node 3 was data at 10.0.0.2, ServerPort 2202, is data at 10.0.0.3, ServerPort 2202"]
