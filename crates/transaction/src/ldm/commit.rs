@@ -391,9 +391,9 @@ impl Ldm {
         budget: &mut Budget,
         outputs: &mut Outputs<Shared>,
     ) {
-        // If it is being aborted in the meantime, nobody waits for it.
+        // If its outcome is known in the meantime, nobody waits for it but a hand-over.
         let Some(held) = self.held.get(&mark.place).filter(|held| held.stage == HeldStage::Ending) else {
-            return;
+            return self.after_slices(mark.place.1, outputs);
         };
         let (transaction, partition) = mark.place;
         while let Some(operation) = held.operations.get(mark.next) {
@@ -408,11 +408,16 @@ impl Ldm {
                 fragment.prepare(*row, transaction);
             }
         }
-        if let Some((to, signal)) = mark.then {
-            outputs.send(self.address, to, signal);
-        }
         if let Some(held) = self.held.get_mut(&mark.place) {
             held.is_marked = true;
+        }
+        if self.is_elsewhere(partition) {
+            // It stepped down: whoever decides hears from the new primary.
+            self.become_backup(mark.place, outputs);
+            return self.after_slices(partition, outputs);
+        }
+        if let Some((to, signal)) = mark.then {
+            outputs.send(self.address, to, signal);
         }
         self.report_if_prepared(mark.place, outputs);
     }

@@ -44,7 +44,7 @@ use protocol::{Address, Outputs, Severity, Signal};
 use query::Shared;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
-use stdx::Now;
+use stdx::{FixedMap, Now};
 use types::{Epoch, NodeId, PartitionId, Sequence, TransactionId, ViewNumber};
 
 /// Earlier streams that are remembered: what is older was settled long ago.
@@ -100,6 +100,31 @@ struct Gathering {
     reports: Vec<(NodeId, GatherReport)>,
     /// What members handed over.
     pieces: Vec<(NodeId, HandOver)>,
+}
+
+/// A place in the stream of a view.
+type StreamPlace = (ViewNumber, Sequence);
+
+/// What all members have reported of a partition.
+struct Reported<'a> {
+    reports: &'a [(NodeId, GatherReport)],
+    /// Where each of them has what it does not know the outcome of.
+    undecided: FixedMap<TransactionId, Vec<(NodeId, StreamPlace)>>,
+    /// Who hands the line over.
+    claimant: Option<NodeId>,
+}
+
+impl<'a> Reported<'a> {
+    fn new(reports: &'a [(NodeId, GatherReport)], claimant: Option<NodeId>) -> Self {
+        let mut undecided: FixedMap<_, Vec<_>> = FixedMap::default();
+        for (node, report) in reports {
+            for place in &report.undecided {
+                let places = undecided.entry(place.transaction).or_default();
+                places.push((*node, (place.stream, place.sequence)));
+            }
+        }
+        Self { reports, undecided, claimant }
+    }
 }
 
 impl Takeover {
@@ -353,7 +378,12 @@ impl Ldm {
         self.next_order
     }
 
-    pub(super) fn on_gather(&mut self, from: NodeId, report: GatherReport, outputs: &mut Outputs<Shared>) {
+    pub(super) fn on_gather(
+        &mut self,
+        from: NodeId,
+        mut report: GatherReport,
+        outputs: &mut Outputs<Shared>,
+    ) {
         let partition = report.partition;
         let Some(state) = self.partitions.get_mut(&partition) else { return };
         let Some(gathering) = &mut state.takeover.gathering else { return };
@@ -361,6 +391,8 @@ impl Ldm {
             return;
         }
         gathering.missing.retain(|missing| *missing != from);
+        // (A peer in order has sorted them.)
+        report.outcomes.sort_unstable();
         // Not in the order in which they come: nothing depends on that.
         let place = gathering.reports.partition_point(|(node, _)| *node < from);
         gathering.reports.insert(place, (from, report));
@@ -386,8 +418,9 @@ impl Ldm {
         for (_, piece) in &mut gathering.pieces {
             self.take_places(partition, std::mem::take(&mut piece.places), outputs);
         }
+        let reported = Reported::new(&gathering.reports, claimant);
         for (transaction, stream, sequence) in self.applied_of(partition) {
-            self.learn((transaction, partition), (stream, sequence), &gathering.reports, claimant, outputs);
+            self.learn((transaction, partition), (stream, sequence), &reported, outputs);
         }
         if claimant.is_some() && self.has_slices(partition) {
             return self.gather_later(partition, gathering);
@@ -491,39 +524,35 @@ impl Ldm {
     fn learn(
         &mut self,
         place: Place,
-        own: (ViewNumber, Sequence),
-        reports: &[(NodeId, GatherReport)],
-        claimant: Option<NodeId>,
+        own: StreamPlace,
+        reported: &Reported<'_>,
         outputs: &mut Outputs<Shared>,
     ) {
         let Some(applied) = self.applied.get(&place) else { return };
-        let mut places = vec![own];
-        let reported = reports.iter().flat_map(|(_, report)| &report.undecided);
-        let same = reported.filter(|reported| reported.transaction == place.0);
-        places.extend(same.map(|reported| (reported.stream, reported.sequence)));
+        let undecided = reported.undecided.get(&place.0).map_or(&[][..], Vec::as_slice);
         let is_orphan = applied.coordinator == Some(Address::NOBODY);
         let mut known = None;
         let is_two_phase = applied.coordinator.is_some();
-        for (node, report) in reports {
-            let marker = report.outcomes.iter().find(|(transaction, _)| *transaction == place.0);
-            let is_undecided = report.undecided.iter().any(|other| other.transaction == place.0);
-            match marker {
-                Some((_, outcome)) if is_orphan => known = known.or(Some(*outcome)),
+        for (node, report) in reported.reports {
+            let is_undecided = undecided.iter().any(|(of, _)| of == node);
+            match outcome_in(report, place.0) {
+                Some(outcome) if is_orphan => known = known.or(Some(outcome)),
                 // Open transactions that are handed over may lie above it.
-                Some((_, outcome)) if is_two_phase && Some(*node) == claimant => known = Some(*outcome),
+                Some(outcome) if is_two_phase && Some(*node) == reported.claimant => known = Some(outcome),
                 // A refusal of one member: replicated again, it is refused again, and aborted by all.
-                Some((_, None)) => {}
-                Some((_, outcome)) if applied.coordinator.is_none() => known = Some(*outcome),
+                Some(None) => {}
+                Some(outcome) if applied.coordinator.is_none() => known = Some(outcome),
                 Some(_) => {}
                 None if applied.coordinator.is_none() && !is_undecided => {
-                    let has_consumed = |place: &(ViewNumber, Sequence)| {
+                    let has_consumed = |place: StreamPlace| {
                         // Who is still being copied to may lack what an older stream left undecided: it was about to be replicated to it.
                         let oldest = report.streams.first().map(|(view, _)| *view);
                         let oldest = oldest.filter(|_| report.is_copied);
                         let of_stream = report.streams.iter().find(|(view, _)| *view == place.0);
-                        is_consumed(oldest, of_stream.map(|(_, consumed)| *consumed), *place)
+                        is_consumed(oldest, of_stream.map(|(_, consumed)| *consumed), place)
                     };
-                    if places.iter().any(has_consumed) && !mutants::is(Mutant::ConsumedMeansNothing) {
+                    let mut places = undecided.iter().map(|(_, place)| *place).chain([own]);
+                    if places.any(has_consumed) && !mutants::is(Mutant::ConsumedMeansNothing) {
                         known = Some(Some(applied.epoch));
                     }
                 }
@@ -551,10 +580,8 @@ impl Ldm {
             if held.coordinator != Some(Address::NOBODY) {
                 continue;
             }
-            let outcomes = reports.iter().flat_map(|(_, report)| &report.outcomes);
-            let known =
-                outcomes.filter(|(transaction, _)| *transaction == place.0).map(|(_, outcome)| *outcome);
-            if let Some(outcome) = known.max() {
+            if let Some(outcome) = reports.iter().filter_map(|(_, report)| outcome_in(report, place.0)).max()
+            {
                 self.outcomes.insert(place, Marker::of(outcome));
                 self.finish(place, outcome, After::Nothing, outputs);
             }
@@ -690,6 +717,10 @@ impl Ldm {
                 state.takeover.inherited.insert(transaction);
             }
             again.push(place);
+        }
+        // (A primary that stepped down and is one again may have both kinds.)
+        if !mutants::is(Mutant::ReplicatedOutOfOrder) {
+            again.sort_by_key(|place| self.held.get(place).map(|held| held.order));
         }
         again
     }
@@ -1101,6 +1132,12 @@ impl Held {
     pub(super) fn has_writes(&self, partition: PartitionId) -> bool {
         self.rows > 0 || self.participants.contains(&partition)
     }
+}
+
+/// What a member has recorded of a transaction.
+fn outcome_in(report: &GatherReport, transaction: TransactionId) -> Option<Option<Epoch>> {
+    let place = report.outcomes.partition_point(|(of, _)| *of < transaction);
+    report.outcomes.get(place).filter(|(of, _)| *of == transaction).map(|(_, outcome)| *outcome)
 }
 
 /// Whether a member that has consumed so much of a place's stream has consumed the place. Streams older than the oldest it knows count as consumed: it

@@ -18,6 +18,8 @@ use types::{Epoch, NodeId, PartitionId, Sequence, TransactionId, ViewNumber};
 
 /// More than is done in a slice, or sent in one piece.
 const MANY: usize = 12;
+/// More than is done in a slice, and sent at once.
+const SLICED: usize = 6;
 
 fn is_taken_to(node: u16) -> impl Fn(&Envelope) -> bool {
     move |envelope| matches!(envelope.signal, Signal::Taken { .. }) && envelope.to == ldm(node)
@@ -172,6 +174,60 @@ fn a_report_that_waits_for_slices_is_sent_when_they_do_not_matter_any_more() {
     let ask = all.ask_outcome(7);
     assert!(is_aborted(&all.ask(2, ask), 7));
     all.assert_committed(&ids, &[]);
+    all.assert_idle();
+}
+
+impl Nodes {
+    /// Transaction 1 is sealed at node 1, with more rows than are prepared in a slice; the others have applied it, node 1 has not heard so. It steps down.
+    fn sealed_in_slices(data_nodes: u16) -> (Self, Vec<i64>) {
+        let mut all = Self::new(data_nodes);
+        let ids = all.ids[..SLICED].to_vec();
+        let request = WriteRequest { commit: Some(Epoch(0)), ..all.write(1, &ids) };
+        all.send(SESSION, ldm(1), write(request));
+        let is_answer = |envelope: &Envelope| matches!(envelope.signal, Signal::Applied { .. });
+        all.run_but(is_answer);
+        assert!(all.lose(is_answer) > 0, "it is replicated");
+        let nodes: Vec<u16> = (1..=data_nodes).collect();
+        all.move_to_second(&nodes);
+        let partition = all.partition;
+        let is_report = move |envelope: &Envelope| matches!(&envelope.signal, Signal::Gather(report) if report.partition == partition);
+        all.run_but(move |envelope| is_continue_of(1)(envelope) || is_report(envelope));
+        assert!(all.queue.iter().any(is_continue_of(1)), "node 1 prepares in slices");
+        let is_early = |envelope: &Envelope| is_report(envelope) && envelope.from == ldm(1);
+        assert!(!all.queue.iter().any(is_early), "it reports when it is what it says");
+        (all, ids)
+    }
+}
+
+#[test]
+fn what_is_sealed_is_prepared_in_slices_and_then_reported() {
+    let (mut all, ids) = Nodes::sealed_in_slices(2);
+    assert!(is_written(&all.run(), 1));
+    all.assert_committed(&ids, &ids);
+    all.assert_idle();
+}
+
+#[test]
+fn a_primary_that_is_one_again_before_all_is_prepared_goes_on() {
+    let (mut all, ids) = Nodes::sealed_in_slices(2);
+    all.hand_over_to(1);
+    all.install_at(&[2, 1]);
+    assert!(is_written(&all.run(), 1));
+    all.assert_committed(&ids, &ids);
+    all.assert_idle();
+}
+
+#[test]
+fn a_line_that_ends_before_all_is_prepared_is_reported_with_what_is_sealed() {
+    let (mut all, ids) = Nodes::sealed_in_slices(3);
+    all.leave_out(2, 3);
+    all.install_at(&[1, 3]);
+    let mut heard = all.run_but(is_continue_of(1));
+    heard.extend(all.run());
+    assert!(is_written(&heard, 1), "{heard:?}");
+    all.assert_committed(&ids, &ids);
+    all.settle();
+    all.run();
     all.assert_idle();
 }
 

@@ -39,6 +39,12 @@ impl Ldm {
         let Some(state) = self.partitions.get_mut(&partition) else { return };
         state.hand_out = None;
         state.takeover.lose_claim();
+        if self.is_elsewhere(partition) {
+            // Slices that prepare these are not waited for: the report that comes next names them.
+            for place in self.sealed_of(partition) {
+                self.become_backup(place, outputs);
+            }
+        }
         let is_undo = |job: &Job| matches!(job, Job::Undo(undo) if undo.partition() == partition);
         let mut undos: Vec<u64> =
             self.jobs.iter().filter(|(_, job)| is_undo(job)).map(|(id, _)| *id).collect();

@@ -49,13 +49,13 @@ impl Ldm {
         self.report(partition, outputs);
     }
 
-    /// Whether undoing or publishing goes on in slices.
+    /// Whether something goes on in slices that a report must not be ahead of: undoing, publishing, what was sealed here becoming a backup's.
     pub(in crate::ldm) fn has_slices(&self, partition: PartitionId) -> bool {
         self.jobs.values().any(|job| match job {
             Job::Publish(publish) => publish.place.1 == partition,
             Job::Undo(undo) => undo.partition() == partition,
+            Job::Mark(mark) => mark.place.1 == partition && self.is_elsewhere(partition),
             Job::Read(_)
-            | Job::Mark(_)
             | Job::Backfill(_)
             | Job::Copy(_)
             | Job::Clear(_)

@@ -2,7 +2,7 @@
 
 use super::Room;
 use crate::ldm::backup::Applied;
-use crate::ldm::commit::{Ending, Reply, Ship};
+use crate::ldm::commit::{Ending, Mark, Reply, Ship};
 use crate::ldm::waits::Run;
 use crate::ldm::{Held, HeldStage, Ldm, OPERATION_COST, Operation, Place};
 use crate::locks::WaitId;
@@ -94,7 +94,12 @@ impl Ldm {
         let waits = self.take_waits(now, partition);
         self.unship(partition, outputs);
         for place in self.sealed_of(partition) {
-            self.become_backup(place, outputs);
+            let is_prepared = |held: &Held| held.is_marked || !held.has_writes(partition);
+            if self.held.get(&place).is_some_and(is_prepared) {
+                self.become_backup(place, outputs);
+            } else {
+                self.mark_at_once(Mark { place, next: 0, then: None }, outputs);
+            }
         }
         let asked: Vec<Place> = self.askers.keys().copied().filter(|(_, of)| *of == partition).collect();
         for place in asked {
@@ -272,7 +277,7 @@ impl Ldm {
     }
 
     /// What was sealed here is held as if another primary had replicated it. (What only locked is open again: its coordinator asks the new primary.)
-    fn become_backup(&mut self, place: Place, outputs: &mut Outputs<Shared>) {
+    pub(in crate::ldm) fn become_backup(&mut self, place: Place, outputs: &mut Outputs<Shared>) {
         let Some(held) = self.held.get_mut(&place) else { return };
         if !held.has_writes(place.1) {
             let epoch = std::mem::replace(&mut held.epoch, Epoch(0));
@@ -287,7 +292,9 @@ impl Ldm {
             }
             match operation {
                 Operation::Staged { table, row, is_first: true, .. } => {
-                    if let Some(fragment) = self.fragments.get_mut(&(table, place.1)) {
+                    if !held.is_marked
+                        && let Some(fragment) = self.fragments.get_mut(&(table, place.1))
+                    {
                         fragment.prepare(row, place.0);
                     }
                     rows.push((table, row));
