@@ -3,9 +3,8 @@
 //! One request per line; the answer is lines, ended by a line with a single dot; a line that begins with a dot has another one before it. What takes
 //! several requests, and waits in between, is in `rolling`: `N stop`, `N restart`, `rolling restart`.
 //!
-//! Invariants: an answer is at most [`ANSWER_SIZE_MAX`] bytes, and no wait is longer than [`ANSWER_TIMEOUT`]
-//! (a check: [`CHECK_TIMEOUT`]). After an error the connection is
-//! given up.
+//! Invariants: an answer is at most [`ANSWER_SIZE_MAX`] bytes, and no wait for a piece of it is longer than [`ANSWER_TIMEOUT`] (a check:
+//! [`CHECK_TIMEOUT`]). After an error the connection is given up.
 
 mod follow;
 mod rolling;
@@ -70,7 +69,15 @@ impl ManagementClient {
         let stream = self.connection.get_mut();
         stream.set_read_timeout(Some(timeout))?;
         stream.write_all(line.as_bytes())?;
-        read_answer(&mut self.connection, is_farewell(request))
+        let lines = read_answer(&mut self.connection, is_farewell(request))?;
+        if lines.is_empty() && request.split_whitespace().next().is_some_and(is_shutdown) {
+            // Whoever was asked has ended, and perhaps for another reason: nobody has said that the others are asked.
+            return Err(io::Error::new(
+                ErrorKind::UnexpectedEof,
+                "the connection was closed before an answer",
+            ));
+        }
+        Ok(lines)
     }
 }
 

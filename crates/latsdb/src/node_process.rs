@@ -137,9 +137,11 @@ fn run(config: &ClusterConfig, text: String, me: &NodeConfig, start: Start) -> R
         memory.config().total / MIB,
         threads.join(" "),
     );
+    let runtime_config = runtime_config(config, me, layout.clone(), settings.start)?;
+    let certificate = runtime_config.tls.as_ref().map(|identity| identity.certificate_pem().to_owned());
     let runtime =
-        Runtime::start(runtime_config(config, me, layout.clone(), settings.start)?, modules, log_file)
-            .map_err(|error| of_node(error.to_string()))?;
+        Runtime::start(runtime_config, modules, log_file).map_err(|error| of_node(error.to_string()))?;
+    write_certificate(me, certificate);
     runtime.stop_on_signals();
     log_addresses(&runtime, me);
     let code = runtime.wait();
@@ -379,11 +381,17 @@ fn tls(me: &NodeConfig) -> Result<Option<TlsIdentity>, Failure> {
     let names = [me.host.clone(), "localhost".to_owned()];
     let identity = TlsIdentity::self_signed(&names)
         .map_err(|error| Failure::new(format!("node {}: {error}", me.node)))?;
+    Ok(Some(identity))
+}
+
+/// Puts the certificate where clients find it, once the ports are this process's: a second one of the same node must not replace it.
+fn write_certificate(me: &NodeConfig, certificate: Option<String>) {
+    let Some(certificate) = certificate else { return };
     let path = certificate_path(me);
-    if let Err(error) = std::fs::write(&path, identity.certificate_pem()) {
+    let new = path.with_extension("new");
+    if let Err(error) = std::fs::write(&new, certificate).and_then(|()| std::fs::rename(&new, &path)) {
         tracing::warn!("cannot write the certificate {}: {error}", path.display());
     }
-    Ok(Some(identity))
 }
 
 /// What clients verify the server with.

@@ -175,9 +175,11 @@ impl Management {
     ) -> Vec<ManagementRequest> {
         let mut requests = Vec::new();
         while let Some(end) = buffer.bytes().iter().position(|byte| *byte == b'\n') {
-            let line = String::from_utf8_lossy(&buffer.bytes()[..end.min(LINE_SIZE_MAX)])
-                .trim()
-                .to_ascii_lowercase();
+            if end > LINE_SIZE_MAX {
+                // Its beginning is no request.
+                break;
+            }
+            let line = String::from_utf8_lossy(&buffer.bytes()[..end]).trim().to_ascii_lowercase();
             buffer.consume(end + 1);
             if line == "check" {
                 requests.push(ManagementRequest::Check);
@@ -241,7 +243,7 @@ impl Management {
                     stop(me, node.node, outputs);
                 }
                 outputs.request(RequestToRuntime::Exit(0));
-                "shutdown requested\n".to_owned()
+                self.shutdown_requested()
             }
             ["shutdown", ..] => self.refuse_shutdown("shutdown"),
             ["help"] | [] => HELP.to_owned(),
@@ -250,6 +252,20 @@ impl Management {
             }
             _ => format!("ERROR: unknown command '{line}'; try 'help'\n"),
         }
+    }
+
+    /// The answer to `shutdown`: who is not connected is not reached, and has to be stopped by hand.
+    fn shutdown_requested(&self) -> String {
+        let others = self.nodes.iter().map(|node| node.node).filter(|node| *node != self.node);
+        let away: Vec<NodeId> = others.filter(|node| !self.is_up(*node)).collect();
+        let mut text = "shutdown requested\n".to_owned();
+        if !away.is_empty() {
+            text.push_str(&format!(
+                "not connected, and not stopped if it runs: node {}\n",
+                next_loss::list(&away)
+            ));
+        }
+        text
     }
 
     /// `N stop` and `N restart`: what `main` is to do, or why not.
@@ -322,7 +338,7 @@ impl Management {
             },
             NodeState::Started => "started".to_owned(),
         };
-        format!("Node {}: {state} ({})\n", node.node, self.version)
+        format!("Node {}: {state}\n", node.node)
     }
 
     fn show(&self, cluster: &ClusterState<'_>) -> String {
@@ -364,7 +380,9 @@ impl Management {
         let master = if view.epoch_master() == Some(node.node) { ", *" } else { "" };
         let votes = cluster.voters.iter().any(|voter| voter.node == node.node && voter.votes);
         let voter = if votes { ", voter" } else { "" };
-        format!("id={}\t@{}  ({}{starting}{place}{master}{voter})\n", node.node, node.host, self.version)
+        // Of the others it is not known: while they are started again, each runs what its angel has found.
+        let version = if node.node == self.node { self.version.as_str() } else { "connected" };
+        format!("id={}\t@{}  ({version}{starting}{place}{master}{voter})\n", node.node, node.host)
     }
 }
 

@@ -13,8 +13,10 @@
 use super::status::{NodeStatus, Role, State, Status};
 use std::time::Duration;
 
-/// Until a node that was asked does something, and for each step until it is away. (A node itself gives up after five seconds.)
+/// For each step until a node is away. (A node itself gives up after some seconds.)
 const LEAVE_LIMIT: Duration = Duration::from_secs(15);
+/// Until the view says that a data node is about to stop; else it has found a reason to stay.
+const ASKED_LIMIT: Duration = Duration::from_secs(5);
 /// Until its angel has started it again; and until it is taken in.
 const RETURN_LIMIT: Duration = Duration::from_secs(60);
 /// For each partition that is copied to it.
@@ -75,8 +77,22 @@ impl Follow {
         Self { wanted, before, manager: status.incarnation, stage: Stage::Asked, furthest, falls: 0 }
     }
 
+    /// Losses are counted by the management node that is asked, in its present life: numbers of another one are no news.
+    fn change_manager(&mut self, status: &Status) {
+        if self.before.role == Role::Management || status.incarnation == self.manager {
+            return;
+        }
+        self.manager = status.incarnation;
+        if let Some(node) = status.find(self.before.id) {
+            self.before.losses = node.losses;
+        }
+    }
+
     /// Looks, so long after it was asked; `None`: no management node answers. An error says why it is given up.
     pub(super) fn look(&mut self, at: Duration, status: Option<&Status>) -> Result<Seen, String> {
+        if let Some(status) = status {
+            self.change_manager(status);
+        }
         let stage = match (self.before.role, status) {
             (Role::Management, _) => self.stage_of_manager(status),
             (Role::Data | Role::Sql, None) => self.stage,
@@ -102,7 +118,7 @@ impl Follow {
             Wanted::Stop => stage >= Stage::Away,
             Wanted::Restart => stage == Stage::Done,
         };
-        if !is_done && at.saturating_sub(self.furthest.1) > limit(self.furthest.0) {
+        if !is_done && at.saturating_sub(self.furthest.1) > self.limit() {
             return Err(self.stuck(at));
         }
         Ok(Seen { news: self.news(at, before, status), is_done })
@@ -117,7 +133,7 @@ impl Follow {
     }
 
     fn stage_of(&self, node: &NodeStatus, status: &Status) -> Result<Stage, String> {
-        let has_gone = node.losses != self.before.losses;
+        let has_gone = node.losses != self.before.losses || self.furthest.0 >= Stage::Away;
         if node.role != Role::Data {
             return Ok(match node.state {
                 State::Away => Stage::Away,
@@ -175,12 +191,23 @@ impl Follow {
         Some(format!("{}, {:.1} s: {what}", self.before.name(), at.as_secs_f64()))
     }
 
+    /// How long it may be as far as it is.
+    fn limit(&self) -> Duration {
+        match self.furthest.0 {
+            Stage::Asked if self.before.role == Role::Data => ASKED_LIMIT,
+            Stage::Asked | Stage::HandingOver | Stage::Draining => LEAVE_LIMIT,
+            Stage::Away | Stage::Waiting => RETURN_LIMIT,
+            Stage::Copying(_) => COPY_LIMIT,
+            Stage::Sharing | Stage::Done => SHARE_LIMIT,
+        }
+    }
+
     /// Why it is given up.
     fn stuck(&self, at: Duration) -> String {
         let (furthest, since) = self.furthest;
         let seconds = at.saturating_sub(since).as_secs();
         let what = match furthest {
-            Stage::Asked => "has not begun to stop",
+            Stage::Asked => "has not begun to stop, its log says why",
             Stage::HandingOver => "has not handed its primaries over",
             Stage::Draining => "has not stopped",
             Stage::Away => {
@@ -198,15 +225,6 @@ impl Follow {
 /// Whether it was further before: its process has ended since.
 fn is_fall(before: Stage, now: Stage) -> bool {
     before > now && before >= Stage::Waiting && now >= Stage::Away
-}
-
-fn limit(stage: Stage) -> Duration {
-    match stage {
-        Stage::Asked | Stage::HandingOver | Stage::Draining => LEAVE_LIMIT,
-        Stage::Away | Stage::Waiting => RETURN_LIMIT,
-        Stage::Copying(_) => COPY_LIMIT,
-        Stage::Sharing | Stage::Done => SHARE_LIMIT,
-    }
 }
 
 #[cfg(test)]

@@ -20,6 +20,7 @@ use crate::connectstring::Connectstring;
 use crate::terminal::{self, Failure};
 use node::config::{ClusterConfig, NodeConfig};
 use protocol::NodeRole;
+use std::io::ErrorKind;
 use std::time::{Duration, Instant};
 use types::NodeId;
 
@@ -27,6 +28,9 @@ use types::NodeId;
 const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 /// Until all is as it was, behind each node.
 const CALM_LIMIT: Duration = Duration::from_secs(60);
+
+/// Until an SQL node that is back accepts clients: it waits ten seconds for data nodes.
+const PORT_LIMIT: Duration = Duration::from_secs(12);
 
 /// A command that is followed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -97,7 +101,8 @@ impl Watcher {
         configuration::parse(&lines.join("\n"), "config.ini of the management node")
     }
 
-    /// Where a management node itself is asked: others do not know its lives.
+    /// Where a management node itself is asked: others do not know its lives. (Its host's name may mean another machine here than it does there: who answers
+    /// is looked at.)
     fn at(&mut self, node: u16) -> Result<Self, Failure> {
         let config = self.config()?;
         let manager = config.node(NodeId(node));
@@ -110,17 +115,36 @@ impl Watcher {
     }
 }
 
+/// Whether a status is of this management node of this cluster.
+fn is_of(status: &Status, node: u16, cluster: &str) -> bool {
+    status.node == node && status.name == cluster
+}
+
 /// Asks a node, and follows it until it is done.
 fn follow(watcher: &mut Watcher, before: &NodeStatus, wanted: Wanted) -> Result<(), Failure> {
     let verb = if wanted == Wanted::Stop { "stop" } else { "restart" };
     let request = format!("{} {verb}", before.id);
-    let mut own = match before.role {
-        Role::Management => Some(watcher.at(before.id)?),
-        Role::Data | Role::Sql => None,
-    };
+    let mut status = watcher.status()?;
+    let cluster = status.name.clone();
+    let is_manager = before.role == Role::Management;
+    let mut own = None;
+    if is_manager && status.node != before.id {
+        let at = own.insert(watcher.at(before.id)?);
+        status = at.status()?;
+        if !is_of(&status, before.id, &cluster) {
+            return Err(Failure::new(format!(
+                "{ERROR_PREFIX}: {} is asked at {}, as config.ini says, and there answers node {} of cluster '{}'. Run this command where that \
+                 address is its own, or connect to it with --ndb-connectstring",
+                before.name(),
+                at.connectstring,
+                status.node,
+                status.name
+            )));
+        }
+    }
     let watcher = own.as_mut().unwrap_or(watcher);
-    let status = watcher.status()?;
     let before = status.find(before.id).cloned().unwrap_or_else(|| before.clone());
+    let (role, id) = (before.role, before.id);
     let begun = Instant::now();
     let mut follow = Follow::begin(wanted, before, &status);
     for line in watcher.request(&request)? {
@@ -128,15 +152,46 @@ fn follow(watcher: &mut Watcher, before: &NodeStatus, wanted: Wanted) -> Result<
     }
     loop {
         std::thread::sleep(LOOK_INTERVAL);
-        let status = watcher.status().ok();
+        let mut status = watcher.status().ok();
+        if is_manager && status.as_ref().is_some_and(|status| !is_of(status, id, &cluster)) {
+            // Another management node of the connectstring, which knows nothing of the lives of this one.
+            (status, watcher.client) = (None, None);
+        }
         let seen = follow.look(begun.elapsed(), status.as_ref()).map_err(Failure::new)?;
         if let Some(news) = seen.news {
             terminal::say(&news);
         }
         if seen.is_done {
-            return Ok(());
+            break;
         }
     }
+    if role == Role::Sql && wanted == Wanted::Restart { wait_for_port(watcher, id) } else { Ok(()) }
+}
+
+/// An SQL node that is connected opens its port when it has the catalogue and reaches all data nodes.
+fn wait_for_port(watcher: &mut Watcher, node: u16) -> Result<(), Failure> {
+    let config = watcher.config()?;
+    let Some((host, port)) = config.node(NodeId(node)).and_then(client_address) else { return Ok(()) };
+    let end = Instant::now() + PORT_LIMIT;
+    while super::connect(&host, port).is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused) {
+        if Instant::now() >= end {
+            // It may have been started with another port, or be out of reach from here.
+            terminal::say(&format!("node {node} (sql): nobody accepts clients at {host}:{port} yet"));
+            break;
+        }
+        std::thread::sleep(LOOK_INTERVAL);
+    }
+    Ok(())
+}
+
+/// Where its clients connect, unless it listens where only its own machine may see it.
+fn client_address(node: &NodeConfig) -> Option<(String, u16)> {
+    let mysql = node.mysql.as_ref()?;
+    let is_plain = mysql
+        .bind_address
+        .as_ref()
+        .is_none_or(|bind| *bind == node.host || ["*", "0.0.0.0", "::"].contains(&bind.as_str()));
+    is_plain.then(|| (node.host.clone(), mysql.port))
 }
 
 fn rolling_restart(watcher: &mut Watcher) -> Result<(), Failure> {

@@ -7,7 +7,7 @@
 //! Answering     its coordinators answer the commits that they were asked for
 //! Leaving       a view without it: `membership` ends the process
 //! ```
-//! Invariants: nothing waits for longer than [`PATIENCE`]. Who has nobody (any more) who could go on with its partitions stays and serves, if an operator
+//! Invariants: nothing waits for longer than [`PATIENCE`], and [`DRAIN_PATIENCE`] behind it. Who has nobody (any more) who could go on with its partitions stays and serves, if an operator
 //! asked at a management node, and ends at once if its process was asked, which cannot be refused; so does a process that is asked twice. Of two requests the
 //! later one says whether the node is started again, but nothing that is asked at a management node takes back what the process was asked.
 //!
@@ -25,6 +25,8 @@ use types::{NodeId, PartitionId};
 const PATIENCE: Duration = Duration::from_secs(5);
 /// How long open transactions may go on.
 const DRAIN_MS: u32 = 3_000;
+/// How long its sessions may take, and what comes behind them, if the hand-over took its time.
+const DRAIN_PATIENCE: Duration = Duration::from_secs(4);
 /// How often it looks whether anybody is left to wait for.
 const LOOK_INTERVAL: Duration = Duration::from_millis(20);
 
@@ -166,6 +168,9 @@ impl MainModule {
     }
 
     fn drain(&mut self, outputs: &mut Outputs<Shared>) {
+        if let Some(stopping) = &mut self.stopping {
+            stopping.until = stopping.until.max(self.now.monotonic + DRAIN_PATIENCE);
+        }
         self.ask_all(
             Stage::Draining,
             ModuleKind::Sql,

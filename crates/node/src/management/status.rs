@@ -9,7 +9,8 @@
 //! own life, and whether primaries are spread evenly. `incarnation` of a data node is its life in the view: with it, a node that was away and is back can
 //! be told from one that never went. `losses` counts how often its link was lost, for nodes whose lives no view has.
 //!
-//! Invariant: who is refused here is refused when it is asked to stop; a node itself may know better and stay all the same (`main_module::stopping`).
+//! Invariant: who is refused here is refused when it is asked to stop; a node itself may know better and stay all the same (`main_module::stopping`): then its
+//! log says so, and whoever follows it sees nothing happen.
 
 use super::{ClusterState, ConfiguredNode, Management, NodeState};
 use membership::succession;

@@ -1,6 +1,7 @@
-use super::{ClusterState, ConfiguredNode, Management, ManagementRequest, StartCheck};
+use super::{ClusterState, ConfiguredNode, LINE_SIZE_MAX, Management, ManagementRequest, StartCheck};
 use protocol::{
-    Address, ConnectionId, NodeRole, Outputs, ReceiveBuffer, RequestToRuntime, Severity, Signal, View,
+    Address, ConnectionAction, ConnectionId, NodeRole, Outputs, ReceiveBuffer, RequestToRuntime, Severity,
+    Signal, View,
 };
 use query::Shared;
 use std::collections::BTreeMap;
@@ -44,8 +45,10 @@ fn what_loses_all_rows_wants_the_name_of_the_cluster() {
 
 #[test]
 fn who_types_the_name_is_obeyed_and_recorded() {
-    let (answer, outputs, _) = say(&mut management(), "shutdown SHOP");
-    assert_eq!(answer, "shutdown requested\n.\n");
+    let mut management = management();
+    management.set_up(NodeId(1), true);
+    let (answer, outputs, _) = say(&mut management, "shutdown SHOP");
+    assert_eq!(answer, "shutdown requested\nnot connected, and not stopped if it runs: node 2\n.\n");
     let stopped = outputs.signals.iter().filter(|sent| matches!(sent.signal, Signal::StopNode { .. }));
     let stopped: Vec<NodeId> = stopped.map(|sent| sent.to.node).collect();
     assert_eq!(stopped, [NodeId(1), NodeId(2)]);
@@ -54,6 +57,15 @@ fn who_types_the_name_is_obeyed_and_recorded() {
         outputs.events.iter().map(|event| (event.severity, event.message.as_str())).collect();
     let what = "10.0.0.7:4711 has shut down cluster 'Shop', and typed its name: all rows are lost";
     assert_eq!(recorded, [(Severity::Warning, what)]);
+}
+
+#[test]
+fn the_beginning_of_a_line_that_is_too_long_is_no_request() {
+    let line = format!("shutdown shop{}", " ".repeat(LINE_SIZE_MAX));
+    let (answer, outputs, requests) = say(&mut management(), &line);
+    assert_eq!(answer, "");
+    assert!(requests.is_empty() && outputs.requests.is_empty() && outputs.signals.is_empty());
+    assert_eq!(outputs.actions.as_slice(), [(CLIENT, ConnectionAction::Close)]);
 }
 
 #[test]

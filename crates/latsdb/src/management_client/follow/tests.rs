@@ -112,14 +112,15 @@ fn give_up(follow: &mut Follow, from: u64, status: impl Fn(u64) -> Option<Status
 #[test]
 fn who_does_nothing_is_given_up() {
     let (second, why) = give_up(&mut begin(Wanted::Restart), 1, |_| Some(cluster(BEFORE, true)));
-    assert_eq!((second, why.as_str()), (16, "node 2 (data) for 16 s: it has not begun to stop"));
+    let expected = "node 2 (data) for 6 s: it has not begun to stop, its log says why";
+    assert_eq!((second, why.as_str()), (6, expected));
     let away = |_| Some(cluster("state=away incarnation=12 losses=4", true));
     let (second, why) = give_up(&mut begin(Wanted::Restart), 1, away);
     assert_eq!(second, 62);
     assert!(why.contains("has not come back"), "{why}");
     // Nobody to ask.
     let (second, _) = give_up(&mut begin(Wanted::Restart), 1, |_| None);
-    assert_eq!(second, 16);
+    assert_eq!(second, 6);
 }
 
 #[test]
@@ -133,6 +134,21 @@ fn who_dies_again_and_again_is_given_up() {
         Some(cluster(node, true))
     });
     assert_eq!((second, why.as_str()), (10, "node 2 (data) has ended 3 times before it was in sync"));
+}
+
+#[test]
+fn a_management_node_that_starts_again_counts_losses_anew() {
+    let before = cluster(BEFORE, true);
+    let mut sql = Follow::begin(Wanted::Restart, before.find(3).unwrap().clone(), &before);
+    let look = |follow: &mut Follow, second, incarnation, losses| {
+        let text = format!(
+            "cluster view=7 node=1 incarnation={incarnation} even=1 name=shop\nnode id=3 role=sql state=started losses={losses}"
+        );
+        follow.look(Duration::from_secs(second), Some(&status(&text))).unwrap().is_done
+    };
+    assert!(!look(&mut sql, 1, 9, 4));
+    assert!(!look(&mut sql, 2, 14, 0), "it has not gone");
+    assert!(look(&mut sql, 3, 14, 1));
 }
 
 #[test]
