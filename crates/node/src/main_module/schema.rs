@@ -12,7 +12,7 @@ use protocol::program::{Refusal, TableRef};
 use protocol::signal::RequestId;
 use protocol::{Address, ModuleKind, NodeRole, Outputs, Severity, Signal, SqlError, View};
 use query::Shared;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::sync::Arc;
 use stdx::{Duration, Instant, Now};
@@ -33,6 +33,8 @@ pub(super) struct SchemaReading {
     read_at: Option<Instant>,
     /// A node without partitions: the catalogue that it asked for has not come.
     is_fetching: bool,
+    /// How often it has asked.
+    fetches: usize,
     /// Data nodes that were lost and have not told the catalogue since, and what they were asked.
     unheard: BTreeMap<NodeId, Option<RequestId>>,
     /// Some version came.
@@ -265,15 +267,20 @@ impl MainModule {
     }
 
     /// Asks the data nodes that it has not heard of since they were lost: each counts this node again, in all of its modules, when it answers.
-    /// If there is none in reach, any other will do.
+    /// For the catalogue itself any will do.
     pub(super) fn fetch_schema(&mut self, outputs: &mut Outputs<Shared>) {
         self.schema_reading.is_fetching = true;
         self.schema_reading.read_at = Some(self.now.monotonic + FETCH_AGAIN);
         let request = self.new_request();
         let in_reach = |node: &&NodeId| self.is_in_reach(**node);
         let unheard: Vec<NodeId> = self.schema_reading.unheard.keys().filter(in_reach).copied().collect();
-        let any = self.view.in_sync(PartitionId(0)).iter().find(in_reach).copied();
-        let asked = if unheard.is_empty() { Vec::from_iter(any) } else { unheard };
+        let others: Vec<NodeId> =
+            self.view.in_sync(PartitionId(0)).iter().filter(in_reach).copied().collect();
+        // Another one each time: one that hangs does not keep everybody waiting.
+        let turn = self.schema_reading.fetches;
+        self.schema_reading.fetches = turn.wrapping_add(1);
+        let other = others.get(turn % others.len().max(1)).copied();
+        let asked: BTreeSet<NodeId> = unheard.into_iter().chain(other).collect();
         for node in asked {
             if let Some(asked) = self.schema_reading.unheard.get_mut(&node) {
                 *asked = Some(request);

@@ -13,7 +13,8 @@
 //! that it is here, or on the whole machine, that time is short: then everything that is owed counts as asked for just now. So who stands still, or gets little CPU itself,
 //! blames nobody; nor do nodes of one busy machine each other.
 //!
-//! Invariants: of what is owed only probes count from before the installed view, and nothing from before the last late look; a replica that owes nothing is
+//! Invariants: of what is owed only probes count from before the installed view, if those of the view are not answered either, and nothing
+//! from before the last late look; a replica that owes nothing is
 //! never reported; what is remembered is bounded by partitions and looks. Nothing is done for it when a transaction ends, and a look passes over those that
 //! are late, no others.
 //!
@@ -32,6 +33,9 @@ const LOOK_EVERY: Duration = Duration::from_millis(250);
 /// A look that comes later than this part of the limit is late, if it is more than a moment.
 const LATE_PART: u32 = 8;
 const MOMENT: Duration = Duration::from_millis(50);
+
+/// Looks that a view may take to be everywhere: who has not answered earlier probes may have been kept in the view before.
+const ENTERING_LOOKS: u64 = 4;
 
 /// An ldm of the same partitions.
 #[derive(Clone, Copy, Debug)]
@@ -55,6 +59,8 @@ pub(super) struct Lag {
     /// What is owed since an earlier look counts as owed since this one.
     from: u64,
     view: ViewNumber,
+    /// The last look before it.
+    view_from: u64,
     peers: BTreeMap<Address, Probed>,
     /// By partition with commits that are not applied everywhere: the last place given out at the looks since the oldest of them.
     places: BTreeMap<PartitionId, VecDeque<(u64, Sequence)>>,
@@ -64,6 +70,7 @@ impl Lag {
     /// A newer view: new streams, perhaps with others. Who has not answered before goes on doing so: else it would never be late while views come fast.
     fn begin_view(&mut self, now: Now, view: ViewNumber, peers: BTreeMap<Address, Incarnation>) {
         self.view = view;
+        self.view_from = self.look;
         self.places.clear();
         let before = std::mem::take(&mut self.peers);
         let known = |peer, life| before.get(&peer).copied().filter(|known: &Probed| known.life == life);
@@ -99,9 +106,11 @@ impl Lag {
         }
     }
 
-    /// Since which look each ldm owes the answer to a probe.
+    /// Since which look each ldm owes the answer to a probe, the ones of this view included.
     fn probes_owed(&self) -> impl Iterator<Item = (NodeId, u64)> {
-        let owing = self.peers.iter().filter(|(_, peer)| peer.answered + 1 < self.look);
+        let may_be_entering = self.look <= self.view_from + ENTERING_LOOKS;
+        let owing =
+            self.peers.iter().filter(move |(_, peer)| !may_be_entering && peer.answered + 1 < self.look);
         owing.map(|(address, peer)| (address.node, peer.answered + 1))
     }
 
