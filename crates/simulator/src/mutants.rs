@@ -124,7 +124,7 @@ pub const KNOWN: &[(&str, WorldKind, u64)] = &[
     ("BackupStampsItself", WorldKind::Cluster, 4),
     ("LostSessionsKept", WorldKind::Walk, 79),
     ("EarlyCommitLost", WorldKind::Walk, 58),
-    ("HandedLocksForgotten", WorldKind::Cluster, 208),
+    ("HandedLocksForgotten", WorldKind::Cluster, 100),
     ("OpenKeptAfterHandOver", WorldKind::Cluster, 0),
     ("HandedPlacesLost", WorldKind::Cluster, 4),
     ("HandedWaitsForgotten", WorldKind::Cluster, 4),
