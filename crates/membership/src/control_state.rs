@@ -332,4 +332,4 @@ impl ControlState {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

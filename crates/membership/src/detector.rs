@@ -711,4 +711,4 @@ impl Peer {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -1,4 +1,4 @@
-//! Deliberate bugs of the control plane, one at a time, behind the feature `mutants`: the simulator must catch each of them.
+//! Deliberate bugs of the control plane, one at a time, behind the feature `mutants`: the simulator must catch each of them, or a directed schedule.
 
 /// A bug that can be planted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -97,6 +97,21 @@ pub const OF_CONTROL_LOG: [Mutant; 9] = [
     Mutant::LostSnapshotAwaited,
     Mutant::VotersFallBack,
     Mutant::RankRefusesVotes,
+    Mutant::JoinReplacesAnything,
+    Mutant::FirstViewWithoutVoters,
+];
+
+/// Those that no seed catches soon, and a schedule that is written down does: `tests/directed.rs`.
+pub const DIRECTED: [Mutant; 11] = [
+    Mutant::SuspectsAreGranted,
+    Mutant::EarlierGrantsForgotten,
+    Mutant::DeadWitnessLeaves,
+    Mutant::FirstGrantForgotten,
+    Mutant::LaggardsAreGranted,
+    Mutant::JoinersLetRead,
+    Mutant::JoinUnconnected,
+    Mutant::EarlierLifeStays,
+    Mutant::BrokenLinkNotRenewed,
     Mutant::JoinReplacesAnything,
     Mutant::FirstViewWithoutVoters,
 ];

@@ -5,6 +5,8 @@ use protocol::control::{LogPlace, LogWrite};
 use protocol::heartbeat::LinkRow;
 use stdx::WallTime;
 
+mod directed;
+
 const MANAGEMENT: NodeId = NodeId(65);
 const DATA: NodeId = NodeId(1);
 const OTHER: NodeId = NodeId(2);

@@ -4,6 +4,8 @@
 //! simulator) see: it does for every module what must be the same in all of them: fencing by view (I2), adoption of epochs, stamping of
 //! outgoing signals, and taking new maps.
 
+#[cfg(all(test, feature = "mutants"))]
+mod bugs;
 pub mod build;
 pub mod config;
 pub mod main_module;

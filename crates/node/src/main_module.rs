@@ -704,3 +704,6 @@ impl MainModule {
         crate::management::write_answer(text, outputs.buffer(connection));
     }
 }
+
+#[cfg(test)]
+pub(crate) mod tests;

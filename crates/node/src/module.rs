@@ -496,4 +496,4 @@ fn fence_of(signal: &Signal) -> Fence {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

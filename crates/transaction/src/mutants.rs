@@ -1,4 +1,4 @@
-//! Deliberate protocol bugs, one at a time, behind the feature `mutants`: the simulator must catch each of them.
+//! Deliberate protocol bugs, one at a time, behind the feature `mutants`: the simulator must catch each of them, or a directed schedule.
 //!
 //! Without the feature `is` is always false and the compiler removes what hangs on it.
 
@@ -226,6 +226,33 @@ pub const ALL: [Mutant; 72] = [
     Mutant::SessionsNotTold,
     Mutant::LostOperationsUnnoticed,
 ];
+
+/// Those that no seed catches soon, and a schedule that is written down does: `tests/protocol/directed.rs`.
+pub const DIRECTED: [Mutant; 19] = [
+    Mutant::LocksOnlySurvive,
+    Mutant::StagedElsewhereAccepted,
+    Mutant::LocksBeforeSettled,
+    Mutant::LockUnleased,
+    Mutant::OperationsUncounted,
+    Mutant::OldBindingCommits,
+    Mutant::RefusalCounted,
+    Mutant::AbortToldUnrecorded,
+    Mutant::PreparesKeptAcrossViews,
+    Mutant::GivenUpCountsAsRecorded,
+    Mutant::LostSessionConfirms,
+    Mutant::ConsumedMeansNothing,
+    Mutant::ReplicatedOutOfOrder,
+    Mutant::OldStreamNamed,
+    Mutant::DropToldUnrecorded,
+    Mutant::DropToldEarly,
+    Mutant::CopyHalfPublished,
+    Mutant::SessionsNotTold,
+    Mutant::LostOperationsUnnoticed,
+];
+
+/// The same, by tests of `node`, where these are.
+pub const DIRECTED_IN_NODE: [Mutant; 3] =
+    [Mutant::LeftOutHeard, Mutant::SettledByOne, Mutant::SchemaBeforeView];
 
 #[cfg(feature = "mutants")]
 thread_local! {

@@ -26,6 +26,8 @@ use types::{
 
 #[path = "protocol/deadlocks.rs"]
 mod deadlocks;
+#[path = "protocol/directed.rs"]
+mod directed;
 #[path = "protocol/handover.rs"]
 mod handover;
 #[path = "protocol/lag.rs"]

@@ -46,7 +46,7 @@ fn change(voter: u64, node: u16, step: VoterStep) -> VoterChange {
 }
 
 #[test]
-fn a_process_start_has_one_incarnation() {
+pub(crate) fn a_process_start_has_one_incarnation() {
     let mut state = running();
     let first = state.life(NodeId(1)).unwrap().incarnation;
     assert_eq!(state.apply(&join(1, 10)), Verdict::Repeated);
@@ -108,4 +108,19 @@ fn a_snapshot_is_the_state() {
     for length in 0..bytes.len() {
         assert!(ControlState::decode(&bytes[..length]).is_err());
     }
+}
+
+#[test]
+pub(crate) fn the_first_view_waits_for_all_voters() {
+    let settings = ClusterSettings { voter_count: 3, ..settings() };
+    let mut state = ControlState::founded(GroupId(5), settings, NodeId(65), 1);
+    for (node, start) in [(1, 10), (2, 20)] {
+        assert_eq!(state.apply(&join(node, start)), Verdict::Done);
+    }
+    for (voter, node) in [(2, 1), (3, 2)] {
+        assert_eq!(state.view.number, ViewNumber(0), "the loss of one node could be that of the majority");
+        assert!(state.apply_voter_change(&change(voter, node, VoterStep::AddLearner)));
+        assert!(state.apply_voter_change(&change(voter, node, VoterStep::Promote)));
+    }
+    assert_eq!(state.view.number, ViewNumber(1));
 }

@@ -39,7 +39,7 @@ fn heartbeat(outputs: &mut DetectorOutputs, to: NodeId) -> Heartbeat {
 }
 
 #[test]
-fn who_was_alone_needs_the_grants_of_who_joins() {
+pub(crate) fn who_was_alone_needs_the_grants_of_who_joins() {
     let [alone, joining, ..] = views();
     let mut a = Detector::new(A, Incarnation(1), CONFIG, alone, at(0));
     assert_eq!(a.read_until(), Instant::FAR_FUTURE);
@@ -61,7 +61,7 @@ fn who_comes_in_sync_waits_for_no_witness() {
 }
 
 #[test]
-fn what_a_dead_life_was_granted_is_over_in_its_next_life() {
+pub(crate) fn what_a_dead_life_was_granted_is_over_in_its_next_life() {
     let [.., both, _] = views();
     for is_proved in [false, true] {
         // A lets B's second life read; it ends; the view without it; then its third life joins.
@@ -86,7 +86,7 @@ fn what_a_dead_life_was_granted_is_over_in_its_next_life() {
 }
 
 #[test]
-fn who_comes_in_sync_honours_what_the_others_take_as_given() {
+pub(crate) fn who_comes_in_sync_honours_what_the_others_take_as_given() {
     let [_, joining, both, other] = views();
     for learned in [[Some(both), Some(Arc::clone(&other))], [None, Some(other)]] {
         let mut b = Detector::new(B, Incarnation(2), CONFIG, Arc::clone(&joining), at(0));
@@ -98,7 +98,7 @@ fn who_comes_in_sync_honours_what_the_others_take_as_given() {
 }
 
 #[test]
-fn who_does_not_know_the_view_is_not_let_read() {
+pub(crate) fn who_does_not_know_the_view_is_not_let_read() {
     let [_, joining, both, _] = views();
     let mut a = Detector::new(A, Incarnation(1), CONFIG, Arc::clone(&joining), at(0));
     let mut b = Detector::new(B, Incarnation(2), CONFIG, Arc::clone(&both), at(0));
@@ -143,4 +143,47 @@ fn nobody_leaves_for_the_last_words_of_the_dead() {
         leavers = leavers.or(outputs.leavers.take());
     }
     assert_eq!(leavers, Some(vec![B]));
+}
+
+#[test]
+pub(crate) fn a_dead_witness_hides_nobody_elses_death() {
+    let witness = NodeInfo { role: NodeRole::Management, ..info(NodeId(65), 1) };
+    let view = View::first(GroupId(1), vec![info(A, 1), info(B, 1), witness], 2, 1);
+    let mut a = Detector::new(A, Incarnation(1), CONFIG, Arc::new(view), at(0));
+    let mut outputs = DetectorOutputs::default();
+    a.on_proved_dead(at(10), NodeId(65), Incarnation(1), &mut outputs);
+    a.on_deadline(at(50), &mut outputs);
+    assert_eq!(outputs.leavers, None, "it holds nothing, and leaves no view");
+    a.on_proved_dead(at(60), B, Incarnation(1), &mut outputs);
+    a.on_deadline(at(100), &mut outputs);
+    assert_eq!(outputs.leavers, Some(vec![B]));
+}
+
+/// The view without it would have to wait for what it was granted last.
+#[test]
+pub(crate) fn who_is_out_of_reach_is_granted_nothing() {
+    let [.., both, _] = views();
+    let mut a = Detector::new(A, Incarnation(1), CONFIG, Arc::clone(&both), at(0));
+    let mut outputs = DetectorOutputs::default();
+    let beat = |sequence| {
+        let row = LinkRow {
+            node: B,
+            incarnation: Incarnation(2),
+            number: sequence,
+            hears: vec![A],
+            late: Vec::new(),
+        };
+        Heartbeat { view: both.number, sequence, granted: 0, rows: vec![row] }
+    };
+    assert!(a.on_heartbeat(at(10), B, Incarnation(2), beat(1), &mut outputs));
+    a.on_deadline(at(50), &mut outputs);
+    assert!(a.on_heartbeat(at(60), B, Incarnation(2), beat(2), &mut outputs));
+    a.on_link_down(at(70), B, &mut outputs);
+    assert_eq!(a.granted_until(B), at(50) + CONFIG.lease());
+    assert_eq!(heartbeat_last(&mut outputs, B).granted, 0);
+}
+
+fn heartbeat_last(outputs: &mut DetectorOutputs, to: NodeId) -> Heartbeat {
+    let heartbeats = std::mem::take(&mut outputs.heartbeats);
+    heartbeats.into_iter().rfind(|(node, _)| *node == to).expect("a heartbeat").1
 }

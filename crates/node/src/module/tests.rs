@@ -67,7 +67,7 @@ fn signals_of_an_older_view_are_counted() {
 }
 
 #[test]
-fn signals_of_a_node_that_the_view_leaves_out_are_counted() {
+pub(crate) fn signals_of_a_node_that_the_view_leaves_out_are_counted() {
     let mut left = view(3);
     for group in &mut left.groups {
         group.in_sync.retain(|node| *node != PEER.node);

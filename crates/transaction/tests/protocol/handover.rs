@@ -44,10 +44,6 @@ impl Nodes {
         self.install_at(nodes);
     }
 
-    fn row_ids<const COUNT: usize>(&self) -> [i64; COUNT] {
-        self.ids[..COUNT].try_into().expect("enough rows")
-    }
-
     /// Whether somebody else gets the lock of a row at once.
     fn is_free(&mut self, node: u16, id: i64) -> bool {
         let read = self.lock(999, id, (LockMode::Exclusive, LockWait::NoWait));
@@ -61,7 +57,7 @@ impl Nodes {
 }
 
 #[test]
-fn what_is_open_goes_on_at_the_new_primary() {
+pub(super) fn what_is_open_goes_on_at_the_new_primary() {
     let mut all = Nodes::new(2);
     let [locked, row, other] = all.row_ids();
     all.stage_lock(1, locked, LockMode::Exclusive);
@@ -283,7 +279,7 @@ fn a_statement_that_comes_before_its_lost_transaction_is_refused() {
 }
 
 #[test]
-fn a_transaction_with_too_many_operations_is_lost_with_its_wait() {
+pub(super) fn a_transaction_with_too_many_operations_is_lost_with_its_wait() {
     let mut all = Nodes::new(2);
     let [row, locked] = all.row_ids();
     all.stage(3, &[row]);
@@ -428,7 +424,7 @@ fn what_is_sealed_travels_while_there_is_room() {
 fn an_explicit_lock_of_a_sealed_transaction_holds_until_it_is_decided() {
     let mut all = Nodes::new(2);
     let [parent, row] = all.row_ids();
-    let other = (1..).map(PartitionId).find(|id| all.view.primary(*id) == Some(ldm(2))).expect("one");
+    let other = all.partition_of_second();
     all.stage_lock(1, parent, LockMode::Shared);
     all.stage(1, &[row]);
     let child = all.ids_in(other, 1);
@@ -763,7 +759,7 @@ impl Nodes {
 #[test]
 fn pieces_with_things_of_another_partition_are_ignored() {
     let mut all = Nodes::new(2);
-    let led = (1..).map(PartitionId).find(|id| all.view.primary(*id) == Some(ldm(2))).expect("one");
+    let led = all.partition_of_second();
     let id = all.ids_in(led, 1)[0];
     let request = Box::new(WriteRequest { partition: led, ..all.write(3, &[id]) });
     let (results, raised) = (Vec::new(), None);

@@ -16,10 +16,11 @@ use protocol::{Address, Budget, Envelope, ModuleKind, NodeInfo, NodeRole, Output
 use query::{NodeMap, Shared};
 use std::collections::VecDeque;
 use std::sync::Arc;
-use stdx::{Duration, Now};
+use stdx::{Duration, Instant, Now};
 use transaction::{Ldm, MARKER_TIME, Sizes, Tc};
 use types::{
-    ColumnIndex, Epoch, Incarnation, NodeId, PartitionId, Schema, TransactionId, ValueRef, ViewNumber,
+    ColumnIndex, Epoch, Incarnation, NodeId, PartitionId, Schema, TableDefinition, TransactionId, ValueRef,
+    ViewNumber,
 };
 
 /// Whose sessions ask: a node without partitions.
@@ -51,6 +52,19 @@ struct Node {
     memory: Arc<MemoryManager>,
     /// Of a newer view than the installed one.
     early: Vec<Envelope>,
+}
+
+impl Node {
+    /// With nothing.
+    fn new(id: u16, schema: &Arc<Schema>) -> Self {
+        let memory = MemoryManager::new(MemoryConfig::with_data_memory(DATA_MEMORY));
+        let map = Arc::new(NodeMap::empty(NodeId(id), Arc::clone(schema)));
+        let ldm = Ldm::new(ldm(id), Arc::clone(&map), Arc::clone(&memory), MARKER_TIME);
+        let ldm = ldm.with_sizes(SIZES).with_answer_timeout(ANSWER_TIMEOUT);
+        // (No time passes here.)
+        let tc = Tc::new(tc(id), Arc::clone(&map), MARKER_TIME).telling_at_once();
+        Self { ldm, tc, map, memory, early: Vec::new() }
+    }
 }
 
 pub(crate) struct Nodes {
@@ -111,15 +125,7 @@ impl Nodes {
         let mut schema: Schema = catalogue::bootstrap();
         schema.tables.insert(TABLE, Arc::new(table()));
         let schema = Arc::new(schema);
-        let block = |id: u16| {
-            let memory = MemoryManager::new(MemoryConfig::with_data_memory(DATA_MEMORY));
-            let map = Arc::new(NodeMap::empty(NodeId(id), Arc::clone(&schema)));
-            let ldm = Ldm::new(ldm(id), Arc::clone(&map), Arc::clone(&memory), MARKER_TIME);
-            let ldm = ldm.with_sizes(SIZES).with_answer_timeout(ANSWER_TIMEOUT);
-            let tc = Tc::new(tc(id), Arc::clone(&map), MARKER_TIME);
-            Node { ldm, tc, map, memory, early: Vec::new() }
-        };
-        let nodes = (1..=data_nodes).map(block).collect();
+        let nodes = (1..=data_nodes).map(|id| Node::new(id, &schema)).collect();
         let view = first_view(data_nodes);
         let mut all = Self {
             schema,
@@ -150,6 +156,40 @@ impl Nodes {
         (1..).filter(is_there).take(count).collect()
     }
 
+    /// A row each.
+    pub(crate) fn row_ids<const COUNT: usize>(&self) -> [i64; COUNT] {
+        self.ids[..COUNT].try_into().expect("enough rows")
+    }
+
+    /// A partition whose primary is node 2.
+    pub(crate) fn partition_of_second(&self) -> PartitionId {
+        (1..).map(PartitionId).find(|id| self.view.primary(*id) == Some(ldm(2))).expect("one")
+    }
+
+    /// Commits that a coordinator has not forgotten.
+    pub(crate) fn coordinated(&self, node: u16) -> usize {
+        self.nodes[usize::from(node) - 1].tc.open_count()
+    }
+
+    /// Until when a node may answer alone.
+    pub(crate) fn lease_until(&mut self, node: u16, end: Instant) {
+        self.node(node).map.lease.set(end);
+    }
+
+    /// The table has another version at a node.
+    pub(crate) fn alter(&mut self, node: u16, version: u32) {
+        let mut schema = (*self.schema).clone();
+        schema.tables.insert(TABLE, Arc::new(TableDefinition { version, ..table() }));
+        let now = self.now;
+        let this = self.node(node);
+        let view = Arc::clone(&this.map.view);
+        let map = this.map.with(this.map.incarnation, view, Arc::new(schema), &[], &this.map.lost);
+        this.map = Arc::new(map);
+        let mut outputs: Outputs<Shared> = Outputs::default();
+        this.ldm.on_shared(now, Shared::Tables(Arc::clone(&this.map)), &mut outputs);
+        self.emit(node, outputs);
+    }
+
     pub(crate) fn assert_idle(&self) {
         for (id, node) in (1..).zip(&self.nodes).filter(|(id, _)| self.view.is_member(NodeId(*id))) {
             assert!(node.ldm.is_idle(), "node {id} is not: {:?}", node.ldm.unfinished());
@@ -174,6 +214,17 @@ impl Nodes {
         for place in self.view.partitions.iter_mut().filter(|place| place.primary == NodeId(node)) {
             (place.primary, place.since) = (NodeId(heir), number);
         }
+    }
+
+    /// The next view: a node that was left out joins, and has to be copied to.
+    pub(crate) fn let_join(&mut self, node: u16) {
+        self.view.number = ViewNumber(self.view.number.0 + 1);
+        self.view.groups.iter_mut().for_each(|group| group.joining.push(NodeId(node)));
+    }
+
+    /// A node has started again, with nothing.
+    pub(crate) fn begin_again(&mut self, node: u16) {
+        *self.node(node) = Node::new(node, &Arc::clone(&self.schema));
     }
 
     /// A node uses the newest view.
@@ -202,6 +253,20 @@ impl Nodes {
         for envelope in std::mem::take(&mut this.early).into_iter().rev() {
             self.queue.push_front(envelope);
         }
+        self.emit(node, outputs);
+    }
+
+    /// A node gives up these, in the view that it has.
+    pub(crate) fn give_up(&mut self, node: u16, given_up: &[NodeId]) {
+        let now = self.now;
+        let this = self.node(node);
+        let (view, schema) = (Arc::clone(&this.map.view), Arc::clone(&this.map.schema));
+        let mut map = this.map.with(this.map.incarnation, view, schema, &[], given_up);
+        map.given_up = given_up.to_vec();
+        this.map = Arc::new(map);
+        let mut outputs: Outputs<Shared> = Outputs::default();
+        this.ldm.on_shared(now, Shared::Map(Arc::clone(&this.map)), &mut outputs);
+        this.tc.install(now, Arc::clone(&this.map), &mut outputs);
         self.emit(node, outputs);
     }
 
@@ -272,6 +337,20 @@ impl Nodes {
         self.queue = kept;
         let heard = std::mem::take(&mut self.heard).into_iter().map(|envelope| envelope.signal);
         heard.filter(|signal| !matches!(signal, Signal::ProbeSession(_))).collect()
+    }
+
+    /// The same for so many signals at most, when some come again and again.
+    pub(crate) fn run_for(&mut self, count: usize, is_kept: impl Fn(&Envelope) -> bool) {
+        let mut kept = VecDeque::new();
+        for _ in 0..count {
+            let Some(envelope) = self.queue.pop_front() else { break };
+            if is_kept(&envelope) {
+                kept.push_back(envelope);
+            } else {
+                self.deliver(envelope);
+            }
+        }
+        self.queue.extend(kept);
     }
 
     /// These are lost with a connection; how many there were.

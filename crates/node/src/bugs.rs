@@ -1,0 +1,25 @@
+//! The tests of this crate that catch deliberate bugs (`transaction::mutants`): each runs with its bug, and has to fail.
+
+use crate::{main_module, module};
+use std::panic::catch_unwind;
+use transaction::mutants::{DIRECTED_IN_NODE, Mutant, activate};
+
+const TESTS: [(Mutant, fn()); 3] = [
+    (Mutant::LeftOutHeard, module::tests::signals_of_a_node_that_the_view_leaves_out_are_counted),
+    (Mutant::SettledByOne, main_module::tests::a_view_is_settled_when_all_members_have_installed_it),
+    (Mutant::SchemaBeforeView, main_module::tests::who_is_in_a_newer_view_gets_no_schema_of_an_older_one),
+];
+
+#[test]
+fn every_listed_bug_fails_its_test() {
+    assert_eq!(TESTS.map(|(mutant, _)| mutant), DIRECTED_IN_NODE);
+    let survives = |(mutant, test): &(Mutant, fn())| {
+        test();
+        activate(Some(*mutant));
+        let ended = catch_unwind(test);
+        activate(None);
+        ended.is_ok().then_some(*mutant)
+    };
+    let survivors: Vec<Mutant> = TESTS.iter().filter_map(survives).collect();
+    assert_eq!(survivors, []);
+}

@@ -1,0 +1,91 @@
+use super::{MainConfig, MainModule};
+use memory::{MemoryConfig, MemoryManager};
+use protocol::control::GroupId;
+use protocol::lease::Lease;
+use protocol::signal::RequestId;
+use protocol::{Address, Envelope, ModuleKind, NodeInfo, NodeRole, Outputs, Signal, View};
+use query::{NodeMap, Shared};
+use std::sync::Arc;
+use stdx::{Duration, Now};
+use types::{Epoch, Incarnation, NodeId, ViewNumber};
+
+const ME: NodeId = NodeId(1);
+const OTHER: NodeId = NodeId(2);
+const LDM: Address = Address::new(ME, ModuleKind::Ldm, 0);
+
+/// A view of two data nodes, which both hold everything.
+fn view(number: u64) -> Arc<View> {
+    let info = |node: NodeId| NodeInfo {
+        node,
+        incarnation: Incarnation(u32::from(node.0)),
+        role: NodeRole::Data,
+        host: String::new(),
+        ldm_count: 1,
+        tc_count: 1,
+        query_count: 0,
+        sql_count: 1,
+    };
+    let first = View::first(GroupId(1), vec![info(ME), info(OTHER)], 2, 1);
+    Arc::new(View { number: ViewNumber(number), ..first })
+}
+
+/// A data node all of whose modules use a view.
+fn member(number: u64) -> MainModule {
+    let mut main = MainModule::new(MainConfig {
+        node: ME,
+        modules: vec![Address::main(ME), LDM],
+        time_between_epochs: Duration::from_millis(100),
+        memory: MemoryManager::new(MemoryConfig::with_data_memory(64 << 20)),
+        management: None,
+        lease: Arc::new(Lease::unlimited()),
+    });
+    enter(&mut main, number);
+    main
+}
+
+/// All modules use a newer view.
+fn enter(main: &mut MainModule, number: u64) {
+    main.view = view(number);
+    main.entered = ViewNumber(number);
+    let empty = NodeMap::empty(ME, Arc::clone(&main.schema));
+    let map = empty.with(Incarnation(1), Arc::clone(&main.view), Arc::clone(&main.schema), &[], &[]);
+    main.map = Arc::new(map);
+}
+
+/// Gives it a signal of a node; what it sends.
+fn take(main: &mut MainModule, from: NodeId, signal: Signal) -> Vec<(Address, Signal)> {
+    let mut outputs: Outputs<Shared> = Outputs::default();
+    let (from, to) = (Address::main(from), Address::main(ME));
+    let envelope = Envelope { from, to, view: main.view.number, epoch: Epoch(0), signal };
+    main.on_signal(Now::default(), envelope, &mut outputs);
+    outputs.signals.into_iter().map(|envelope| (envelope.to, envelope.signal)).collect()
+}
+
+#[test]
+pub(crate) fn a_view_is_settled_when_all_members_have_installed_it() {
+    let mut main = member(2);
+    let installed = |view| Signal::ViewInstalled { view: ViewNumber(view) };
+    assert_eq!(take(&mut main, ME, installed(2)), []);
+    assert_eq!(take(&mut main, ME, installed(2)), [], "it says so again");
+    assert_eq!(take(&mut main, OTHER, installed(1)), [], "an older one");
+    assert_eq!(take(&mut main, OTHER, installed(2)), [(LDM, Signal::ViewSettled { view: ViewNumber(2) })]);
+}
+
+#[test]
+pub(crate) fn who_is_in_a_newer_view_gets_no_schema_of_an_older_one() {
+    let mut main = member(1);
+    let fetch = Signal::SchemaFetch { request: RequestId(7), view: ViewNumber(2) };
+    assert_eq!(
+        take(&mut main, OTHER, fetch),
+        [],
+        "tables can be made here that the other one never hears of"
+    );
+    enter(&mut main, 2);
+    let mut outputs: Outputs<Shared> = Outputs::default();
+    main.answer_early_fetches(&mut outputs);
+    let answered = |envelope: &Envelope| {
+        envelope.to == Address::main(OTHER)
+            && matches!(envelope.signal, Signal::SchemaFetched { request: RequestId(7), .. })
+    };
+    assert!(outputs.signals.iter().any(answered), "{:?}", outputs.signals);
+}

@@ -1,0 +1,434 @@
+//! Interleavings that seeds seldom meet: one per test, each of which one deliberate bug (`transaction::mutants`) turns into a lost, doubled or wrong answer.
+//!
+//! Node 1 is the old primary, node 2 the new one, node 3 a further replica. With the feature `mutants`, `every_listed_bug_fails_its_test` plants the bugs.
+
+use super::nodes::{
+    Nodes, SESSION, SQL_NODE, is_aborted, is_committed, is_read, is_refused, is_written, ldm, tc,
+};
+use memory::Urgency;
+use protocol::program::{LockMode, LockWait, WriteOperation};
+use protocol::signal::{CommitOneRequest, CoordinateRequest, Participant, RequestId, WriteRequest};
+use protocol::{Address, Envelope, ModuleKind, Signal};
+use stdx::Instant;
+use types::{Epoch, NodeId, PartitionId, TransactionId};
+
+/// More than are published in a slice, fewer than are shipped ahead.
+const SLICES: usize = 7;
+
+fn is_outcome_to(node: u16) -> impl Fn(&Envelope) -> bool {
+    move |envelope| matches!(envelope.signal, Signal::Outcome(_)) && envelope.to == ldm(node)
+}
+
+fn is_replicate_to(node: u16) -> impl Fn(&Envelope) -> bool {
+    move |envelope| matches!(envelope.signal, Signal::Replicate(_)) && envelope.to == ldm(node)
+}
+
+fn is_decided_to(node: u16) -> impl Fn(&Envelope) -> bool {
+    move |envelope| matches!(envelope.signal, Signal::Decided { .. }) && envelope.to == ldm(node)
+}
+
+fn is_prepare_of(partition: PartitionId) -> impl Fn(&Envelope) -> bool {
+    move |envelope| matches!(&envelope.signal, Signal::Prepare { participant, .. } if participant.partition == partition)
+}
+
+/// Whether a session has heard the end of its commit.
+fn is_told(heard: &[Signal]) -> bool {
+    heard.iter().any(|signal| matches!(signal, Signal::CommitDone(_)))
+}
+
+impl Nodes {
+    /// These nodes go on without node 1, with node 2 in its place; not everybody may have heard of it yet.
+    fn lose_first(&mut self, survivors: &[u16]) {
+        self.leave_out(1, 2);
+        self.install_at(survivors);
+    }
+
+    /// One statement by itself.
+    fn alone(&self, transaction: u64, operation: WriteOperation) -> Signal {
+        let operations = vec![operation];
+        let request = WriteRequest { operations, commit: Some(Epoch(0)), ..self.write(transaction, &[]) };
+        Signal::Write(Box::new(request))
+    }
+
+    fn coordinate(&self, transaction: u64, participants: Vec<Participant>) -> Signal {
+        Signal::Coordinate(Box::new(CoordinateRequest {
+            request: RequestId(transaction),
+            transaction: TransactionId(transaction),
+            participants,
+            epoch_seen: Epoch(0),
+        }))
+    }
+
+    /// Transaction 1 stages a row at the primary of `partition_of_second`.
+    fn stage_at_second(&mut self) -> Participant {
+        let partition = self.partition_of_second();
+        let row = self.ids_in(partition, 1);
+        let request = WriteRequest { partition, ..self.write(1, &row) };
+        assert!(is_written(&self.ask(2, Signal::Write(Box::new(request))), 1));
+        Participant { partition, ..self.participant(1) }
+    }
+
+    /// Node 1 has begun to publish transaction 1 in slices, and stands still: what it waits for.
+    fn stop_in_publication(&mut self, ids: &[i64]) -> Signal {
+        let request = WriteRequest { commit: Some(Epoch(0)), ..self.write(1, ids) };
+        self.send(SESSION, ldm(1), Signal::Write(Box::new(request)));
+        let is_continue =
+            |envelope: &Envelope| matches!(envelope.signal, Signal::Continue(_)) && envelope.to == ldm(1);
+        self.run_but(is_continue);
+        let next = self.queue.iter().find(|envelope| is_continue(envelope)).expect("a slice");
+        next.signal.clone()
+    }
+}
+
+// ---- what a lost primary had ------------------------------------------------------------------------------------------------------
+
+#[test]
+fn locks_of_a_lost_primary_are_missed() {
+    let mut all = Nodes::new(2);
+    let [first, second] = all.row_ids();
+    all.stage_lock(1, first, LockMode::Exclusive);
+    all.lose_first(&[2]);
+    all.settle();
+    all.run();
+    // A session that has not noticed goes on, with as many locks as it had.
+    let read = all.lock(1, second, (LockMode::Exclusive, LockWait::NoWait));
+    assert!(is_read(&all.ask(2, Signal::Read(Box::new(read))), 1));
+    let participant = Participant { has_writes: false, ..all.participant(1) };
+    let (request, transaction) = (RequestId(1), TransactionId(1));
+    let commit = CommitOneRequest { request, transaction, participant, epoch_seen: Epoch(0) };
+    let heard = all.ask(2, Signal::CommitOne(Box::new(commit)));
+    assert!(is_aborted(&heard, 1), "others may have had the first row since: {heard:?}");
+}
+
+#[test]
+fn rows_of_a_lost_primary_are_missed() {
+    let mut all = Nodes::new(2);
+    let [first, second] = all.row_ids();
+    all.stage(1, &[first]);
+    all.lose_first(&[2]);
+    all.settle();
+    all.run();
+    let request = all.write(1, &[second]);
+    assert!(is_written(&all.ask(2, Signal::Write(Box::new(request))), 1));
+    let commit = all.commit(1, 1);
+    let heard = all.ask(2, commit);
+    assert!(is_aborted(&heard, 1), "{heard:?}");
+    all.assert_committed(&[first, second], &[]);
+}
+
+#[test]
+fn no_lock_is_given_while_somebody_may_count_a_lost_one() {
+    let mut all = Nodes::new(3);
+    let [row] = all.row_ids();
+    all.lose_first(&[2, 3]);
+    all.run();
+    let read = all.lock(2, row, (LockMode::Exclusive, LockWait::NoWait));
+    assert_eq!(all.ask(2, Signal::Read(Box::new(read))), Vec::new());
+    all.settle();
+    assert!(is_read(&all.run(), 2));
+}
+
+#[test]
+fn a_primary_without_its_lease_gives_no_lock() {
+    let mut all = Nodes::new(2);
+    let [row] = all.row_ids();
+    all.lease_until(1, Instant(0));
+    let read = all.lock(1, row, (LockMode::Shared, LockWait::NoWait));
+    let heard = all.ask(1, Signal::Read(Box::new(read)));
+    assert_eq!(heard, [], "the others may have gone on without it");
+    all.lease_until(1, Instant::FAR_FUTURE);
+    all.send(Address::main(NodeId(1)), ldm(1), Signal::ViewSettled { view: all.view.number });
+    assert!(is_read(&all.run(), 1));
+}
+
+#[test]
+fn what_is_bound_to_an_old_table_does_not_commit() {
+    let mut all = Nodes::new(2);
+    let [row] = all.row_ids();
+    all.stage(1, &[row]);
+    all.alter(1, 2);
+    all.alter(1, 3);
+    let commit = all.commit(1, 1);
+    let heard = all.ask(1, commit);
+    assert!(is_aborted(&heard, 1), "its rows may lack entries of an index: {heard:?}");
+    all.assert_committed(&[row], &[]);
+}
+
+#[test]
+fn what_one_backup_refuses_is_committed_nowhere() {
+    let mut all = Nodes::new(3);
+    let [row] = all.row_ids();
+    all.fill_memory(3, Urgency::Restart);
+    let large = all.put(row, 1 << 20);
+    let request = all.alone(1, large);
+    let heard = all.ask(1, request);
+    assert!(is_refused(&heard, 1), "{heard:?}");
+    all.assert_committed(&[row], &[]);
+    all.assert_idle();
+}
+
+// ---- coordinators -----------------------------------------------------------------------------------------------------------------
+
+#[test]
+fn an_abort_is_told_when_a_participant_has_recorded_it() {
+    let mut all = Nodes::new(2);
+    let [row] = all.row_ids();
+    all.stage(1, &[row]);
+    // Node 2 has nothing of it, and refuses.
+    let there = Participant { partition: all.partition_of_second(), ..all.participant(1) };
+    let request = all.coordinate(1, vec![all.participant(1), there]);
+    all.send(SESSION, tc(1), request);
+    let heard = all.run_but(|envelope| matches!(envelope.signal, Signal::Outcome(_)));
+    assert!(!is_told(&heard), "who recovers it may find it prepared: {heard:?}");
+    assert!(is_aborted(&all.run(), 1));
+    all.assert_committed(&[row], &[]);
+}
+
+#[test]
+fn what_was_prepared_in_an_earlier_view_does_not_count() {
+    let mut all = Nodes::new(3);
+    let [row] = all.row_ids();
+    all.stage_lock(1, row, LockMode::Exclusive);
+    let there = all.stage_at_second();
+    let here = Participant { has_writes: false, ..all.participant(1) };
+    let request = all.coordinate(1, vec![here, there]);
+    all.send(SESSION, tc(3), request);
+    let heard = all.run_but(is_prepare_of(there.partition));
+    assert!(!is_told(&heard), "{heard:?}");
+    // The lock is lost with node 1; only then the other participant prepares.
+    all.lose_first(&[2, 3]);
+    let heard = all.run_but(is_prepare_of(here.partition));
+    assert!(!is_told(&heard), "{heard:?}");
+    all.settle();
+    let heard = all.run();
+    assert!(is_aborted(&heard, 1), "{heard:?}");
+}
+
+#[test]
+fn a_replica_that_is_given_up_hears_the_outcome_when_it_is_back() {
+    let mut all = Nodes::new(3);
+    let [row] = all.row_ids();
+    all.stage(1, &[row]);
+    let there = all.stage_at_second();
+    let request = all.coordinate(1, vec![all.participant(1), there]);
+    all.send(SESSION, tc(1), request);
+    let heard = all.run_but(is_outcome_to(3));
+    assert!(is_committed(&heard, 1), "{heard:?}");
+    assert!(all.lose(is_outcome_to(3)) > 0);
+    all.send(SESSION, tc(1), Signal::Confirm { transaction: TransactionId(1) });
+    all.run();
+    all.give_up(1, &[NodeId(3)]);
+    all.run();
+    assert_eq!(all.coordinated(1), 1, "node 3 has not recorded it");
+    // The connection is there again, and with it the next view.
+    all.give_up(1, &[]);
+    all.hand_over_to(1);
+    all.install_at(&[1, 2, 3]);
+    all.run();
+    all.assert_committed(&[row], &[row]);
+    all.assert_idle();
+    assert_eq!(all.coordinated(1), 0);
+}
+
+#[test]
+fn a_session_that_was_out_of_reach_hears_what_became_of_its_commit() {
+    let mut all = Nodes::new(2);
+    let [row] = all.row_ids();
+    all.stage(1, &[row]);
+    let there = all.stage_at_second();
+    let request = all.coordinate(1, vec![all.participant(1), there]);
+    all.send(SESSION, tc(1), request);
+    // (The answer is lost with the connection.)
+    all.run();
+    all.install_with(1, &[NodeId(SQL_NODE)]);
+    all.run();
+    all.install_with(1, &[]);
+    let ask = all.ask_outcome(1);
+    assert!(is_committed(&all.ask(1, ask), 1));
+}
+
+// ---- takeover ---------------------------------------------------------------------------------------------------------------------
+
+#[test]
+fn what_a_member_has_published_is_not_replicated_again() {
+    let mut all = Nodes::new(3);
+    let [row] = all.row_ids();
+    // Sessions of the primary's node ask nobody else, so nobody keeps the outcome for them. Node 2 does not hear it.
+    let insert = all.put(row, 10);
+    let request = all.alone(1, insert);
+    all.send(Address::new(NodeId(1), ModuleKind::Sql, 0), ldm(1), request);
+    assert!(is_written(&all.run_but(is_decided_to(2)), 1));
+    let delete = all.alone(2, WriteOperation::Delete { key: all.key(row), filter: None });
+    all.send(SESSION, ldm(1), delete);
+    assert!(is_written(&all.run_but(is_decided_to(2)), 2));
+    assert_eq!(all.lose(is_decided_to(2)), 2);
+    all.lose_first(&[2, 3]);
+    all.settle();
+    all.run();
+    all.assert_committed(&[row], &[]);
+    all.assert_idle();
+}
+
+#[test]
+fn what_is_stacked_on_a_row_is_replicated_in_its_order() {
+    let mut all = Nodes::new(3);
+    let [row] = all.row_ids();
+    all.leave_out(3, 1);
+    all.install_at(&[1, 2]);
+    all.settle();
+    all.run();
+    let insert = all.put(row, 10);
+    let request = all.alone(1, insert);
+    all.send(SESSION, ldm(1), request);
+    assert!(is_written(&all.run_but(is_decided_to(2)), 1));
+    let delete = all.alone(2, WriteOperation::Delete { key: all.key(row), filter: None });
+    all.send(SESSION, ldm(1), delete);
+    all.run_but(is_decided_to(2));
+    all.queue.clear();
+    // Node 2 knows neither outcome, and node 3, which comes back in another life, neither transaction.
+    all.leave_out(1, 2);
+    all.let_join(3);
+    all.begin_again(3);
+    all.install_at(&[2, 3]);
+    all.settle();
+    all.run();
+    for node in [2, 3] {
+        assert_eq!(all.committed(node, &[row]), [], "at node {node}");
+    }
+}
+
+#[test]
+fn a_publication_that_ends_in_a_later_view_names_no_place() {
+    let mut all = Nodes::new(3);
+    let ids = all.ids[..SLICES].to_vec();
+    let slice = all.stop_in_publication(&ids);
+    let is_slice = |envelope: &Envelope| envelope.to == ldm(1) && envelope.signal == slice;
+    all.hand_over_to(1);
+    all.install_at(&[1, 2, 3]);
+    all.run_but(is_slice);
+    // Another one has the same place in the new stream; node 2 has applied it, node 3 has no room.
+    all.fill_memory(3, Urgency::Restart);
+    let other = all.ids[SLICES];
+    let large = all.put(other, 1 << 20);
+    let request = all.alone(2, large);
+    all.send(SESSION, ldm(1), request);
+    all.run_but(|envelope| is_slice(envelope) || is_replicate_to(3)(envelope));
+    all.run_but(is_replicate_to(3));
+    assert!(is_refused(&all.run(), 2));
+    all.assert_committed(&[other], &[]);
+    all.assert_committed(&ids, &ids);
+    all.assert_idle();
+}
+
+/// Transaction 1 is at node 3 and not at node 2; what its session hears before node 3 has recorded the abort.
+fn ask_about_what_is_lacking(mut all: Nodes, lacking: usize) {
+    let [row] = all.row_ids();
+    assert_eq!(all.lose(is_replicate_to(2)), lacking);
+    all.run();
+    all.lose_first(&[2, 3]);
+    all.run_but(is_outcome_to(3));
+    let ask = all.ask_outcome(1);
+    all.send(SESSION, ldm(2), ask);
+    let heard = all.run_but(is_outcome_to(3));
+    assert!(!is_told(&heard), "node 3 may be primary next, and has it: {heard:?}");
+    assert!(is_aborted(&all.run(), 1));
+    all.settle();
+    all.run();
+    all.assert_committed(&[row], &[]);
+    all.assert_idle();
+}
+
+#[test]
+fn the_abort_of_what_the_new_primary_lacks_is_recorded_first() {
+    let mut all = Nodes::new(3);
+    let [row] = all.row_ids();
+    all.stage(1, &[row]);
+    let commit = all.commit(1, 1);
+    all.send(SESSION, ldm(1), commit);
+    all.run_but(|envelope| matches!(envelope.signal, Signal::Replicate(_)));
+    ask_about_what_is_lacking(all, 1);
+}
+
+#[test]
+fn the_same_of_a_commit_of_several_participants() {
+    let mut all = Nodes::new(3);
+    let [row] = all.row_ids();
+    all.stage(1, &[row]);
+    let request = all.coordinate(1, vec![all.participant(1)]);
+    all.send(SESSION, tc(1), request);
+    all.run_but(|envelope| matches!(envelope.signal, Signal::Replicate(_)));
+    ask_about_what_is_lacking(all, 1);
+}
+
+// ---- members that join ------------------------------------------------------------------------------------------------------------
+
+#[test]
+fn what_is_being_published_when_a_copy_begins_is_copied() {
+    let mut all = Nodes::new(3);
+    all.leave_out(3, 1);
+    all.install_at(&[1, 2]);
+    all.settle();
+    all.run();
+    let ids = all.ids[..SLICES].to_vec();
+    let slice = all.stop_in_publication(&ids);
+    all.let_join(3);
+    all.begin_again(3);
+    all.install_at(&[1, 2, 3]);
+    all.settle();
+    // (A copy that waits looks again and again.)
+    all.run_for(200, |envelope| envelope.to == ldm(1) && envelope.signal == slice);
+    all.run();
+    assert_eq!(all.committed(3, &ids), ids);
+}
+
+// ---- deliberate bugs --------------------------------------------------------------------------------------------------------------
+
+/// What runs with each bug, and has to fail.
+#[cfg(feature = "mutants")]
+mod bugs {
+    use super::super::{a_participant_that_does_not_hold_the_operations_aborts_all, handover};
+    use std::panic::catch_unwind;
+    use transaction::mutants::{DIRECTED, Mutant, activate};
+
+    const TESTS: [(Mutant, fn()); 19] = [
+        (Mutant::LocksOnlySurvive, super::locks_of_a_lost_primary_are_missed),
+        (Mutant::StagedElsewhereAccepted, super::rows_of_a_lost_primary_are_missed),
+        (Mutant::LocksBeforeSettled, super::no_lock_is_given_while_somebody_may_count_a_lost_one),
+        (Mutant::LockUnleased, super::a_primary_without_its_lease_gives_no_lock),
+        (Mutant::OperationsUncounted, a_participant_that_does_not_hold_the_operations_aborts_all),
+        (Mutant::OldBindingCommits, super::what_is_bound_to_an_old_table_does_not_commit),
+        (Mutant::RefusalCounted, super::what_one_backup_refuses_is_committed_nowhere),
+        (Mutant::AbortToldUnrecorded, super::an_abort_is_told_when_a_participant_has_recorded_it),
+        (Mutant::PreparesKeptAcrossViews, super::what_was_prepared_in_an_earlier_view_does_not_count),
+        (
+            Mutant::GivenUpCountsAsRecorded,
+            super::a_replica_that_is_given_up_hears_the_outcome_when_it_is_back,
+        ),
+        (Mutant::LostSessionConfirms, super::a_session_that_was_out_of_reach_hears_what_became_of_its_commit),
+        (Mutant::ConsumedMeansNothing, super::what_a_member_has_published_is_not_replicated_again),
+        (Mutant::ReplicatedOutOfOrder, super::what_is_stacked_on_a_row_is_replicated_in_its_order),
+        (Mutant::OldStreamNamed, super::a_publication_that_ends_in_a_later_view_names_no_place),
+        (Mutant::DropToldUnrecorded, super::the_abort_of_what_the_new_primary_lacks_is_recorded_first),
+        (Mutant::DropToldEarly, super::the_same_of_a_commit_of_several_participants),
+        (Mutant::CopyHalfPublished, super::what_is_being_published_when_a_copy_begins_is_copied),
+        (Mutant::SessionsNotTold, handover::what_is_open_goes_on_at_the_new_primary),
+        (
+            Mutant::LostOperationsUnnoticed,
+            handover::a_transaction_with_too_many_operations_is_lost_with_its_wait,
+        ),
+    ];
+
+    #[test]
+    fn every_listed_bug_fails_its_test() {
+        assert_eq!(TESTS.map(|(mutant, _)| mutant), DIRECTED);
+        let survives = |(mutant, test): &(Mutant, fn())| {
+            test();
+            activate(Some(*mutant));
+            let ended = catch_unwind(test);
+            activate(None);
+            ended.is_ok().then_some(*mutant)
+        };
+        let survivors: Vec<Mutant> = TESTS.iter().filter_map(survives).collect();
+        assert_eq!(survivors, []);
+    }
+}
