@@ -111,6 +111,12 @@ impl Cluster {
         pids
     }
 
+    /// The processes of its management nodes.
+    pub(crate) fn management_node_pids(&self) -> Vec<u32> {
+        let is_manager = |pid: &u32| command_line(*pid).get(1).is_some_and(|word| word == "mgmd");
+        tree(self.server.pid()).into_iter().filter(is_manager).collect()
+    }
+
     /// The config.ini that it runs with.
     pub(crate) fn config(&self) -> &Path {
         &self.config
@@ -131,6 +137,21 @@ impl Cluster {
             }
             if Instant::now() >= end {
                 return Err(Failure::new(format!("not in sync:\n{states}")));
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    }
+
+    /// Waits until a management node answers again and sees everybody connected, with all voters: until `show` warns of nothing.
+    pub(crate) fn is_whole(&self, limit: Duration) -> Result<(), Failure> {
+        let end = Instant::now() + limit;
+        loop {
+            let shown = capture(&mut self.mgm("show"), limit);
+            if shown.as_ref().is_ok_and(|text| !text.contains("WARNING") && !text.contains("not connected")) {
+                return Ok(());
+            }
+            if Instant::now() >= end {
+                return Err(Failure::new(format!("not whole: {shown:?}")));
             }
             std::thread::sleep(Duration::from_millis(100));
         }

@@ -4,7 +4,7 @@
 
 use super::{CLIENT_LIMIT, Passed};
 use crate::cluster::{Cluster, Shape, sql, test_binary};
-use crate::processes::{Failure, Workspace, output_of, run};
+use crate::processes::{Failure, Workspace, output_of, run, signal};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -20,11 +20,12 @@ pub(super) fn step(workspace: &Workspace) -> Result<Passed, Failure> {
     let binary = workspace.scratch("rolling-binary")?.join("latsdb");
     install(workspace, &binary)?;
     let shape = Shape { memory: Some("512M"), ..Shape::default() };
-    let cluster = Cluster::start(workspace, &binary, "rolling", &shape)?;
+    let mut cluster = Cluster::start(workspace, &binary, "rolling", &shape)?;
     sql(cluster.mysql_ports[0], "CREATE DATABASE shop; CREATE TABLE shop.item (id INT PRIMARY KEY)")?;
     sql(cluster.mysql_ports[1], "INSERT INTO shop.item VALUES (1), (2), (3)")?;
     another_version(workspace, &cluster, &binary)?;
     what_may_not_change(&cluster)?;
+    a_mistake_in_the_configuration(&mut cluster)?;
     what_is_not_safe(&cluster)?;
     cluster.verify()?;
     cluster.stop()?;
@@ -94,6 +95,28 @@ fn what_may_not_change(cluster: &Cluster) -> Result<(), Failure> {
     change(cluster, "\nHeartbeatIntervalDbDb=500", "")?;
     succeed(cluster, "1 restart", "node 1 (management)")?;
     succeed(cluster, "rolling restart", "rolling restart is done")
+}
+
+/// A management node that is asked to start again reads the file first; one that dies comes back as soon as the file is mended.
+fn a_mistake_in_the_configuration(cluster: &mut Cluster) -> Result<(), Failure> {
+    let misspelt = ("NumCPUs=1", "NumCPU=1", "could not start");
+    let refused = (
+        "NumCPUs=1",
+        "NumCPUs=1\nHeartbeatIntervalDbDb=500",
+        "HeartbeatIntervalDbDb is 500 ms in this node's config.ini, and 50 ms",
+    );
+    for (right, wrong, why) in [misspelt, refused] {
+        change(cluster, right, wrong)?;
+        fail(cluster, "1 restart", "node 1 may not restart, it could not start again: ")?;
+        fail(cluster, "rolling restart", "node 1 may not restart, it could not start again: ")?;
+        for pid in cluster.management_node_pids() {
+            signal(pid, "KILL");
+        }
+        cluster.server.wait_until(COMMAND_LIMIT, |log| log.contains(why))?;
+        change(cluster, wrong, right)?;
+        cluster.is_whole(COMMAND_LIMIT)?;
+    }
+    Ok(())
 }
 
 /// What would leave a group without a replica is refused at once.
