@@ -4,9 +4,13 @@ use crate::{main_module, module};
 use std::panic::catch_unwind;
 use transaction::mutants::{DIRECTED_IN_NODE, Mutant, activate};
 
-const TESTS: [(Mutant, fn()); 3] = [
+const TESTS: [(Mutant, fn()); 4] = [
     (Mutant::LeftOutHeard, module::tests::signals_of_a_node_that_the_view_leaves_out_are_counted),
     (Mutant::SettledByOne, main_module::tests::a_view_is_settled_when_all_members_have_installed_it),
+    (
+        Mutant::AnswersBehind,
+        main_module::tests::a_node_that_lost_a_data_node_is_behind_until_that_one_told_it_the_schema,
+    ),
     (Mutant::SchemaBeforeView, main_module::tests::who_is_in_a_newer_view_gets_no_schema_of_an_older_one),
 ];
 

@@ -251,8 +251,8 @@ pub const DIRECTED: [Mutant; 19] = [
 ];
 
 /// The same, by tests of `node`, where these are.
-pub const DIRECTED_IN_NODE: [Mutant; 3] =
-    [Mutant::LeftOutHeard, Mutant::SettledByOne, Mutant::SchemaBeforeView];
+pub const DIRECTED_IN_NODE: [Mutant; 4] =
+    [Mutant::LeftOutHeard, Mutant::SettledByOne, Mutant::AnswersBehind, Mutant::SchemaBeforeView];
 
 #[cfg(feature = "mutants")]
 thread_local! {

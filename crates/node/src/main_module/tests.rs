@@ -12,6 +12,8 @@ use types::{Epoch, Incarnation, NodeId, ViewNumber};
 const ME: NodeId = NodeId(1);
 const OTHER: NodeId = NodeId(2);
 const LDM: Address = Address::new(ME, ModuleKind::Ldm, 0);
+/// A node without replicas.
+const SQL: NodeId = NodeId(4);
 
 /// A view of two data nodes, which both hold everything.
 fn view(number: u64) -> Arc<View> {
@@ -88,4 +90,64 @@ pub(crate) fn who_is_in_a_newer_view_gets_no_schema_of_an_older_one() {
             && matches!(envelope.signal, Signal::SchemaFetched { request: RequestId(7), .. })
     };
     assert!(outputs.signals.iter().any(answered), "{:?}", outputs.signals);
+}
+
+/// The main module of a node without replicas, which is connected with both data nodes and has the catalogue.
+fn sql_node() -> MainModule {
+    let mut main = MainModule::new(MainConfig {
+        node: SQL,
+        modules: vec![Address::main(SQL), Address::new(SQL, ModuleKind::Sql, 0)],
+        time_between_epochs: Duration::from_millis(100),
+        memory: MemoryManager::new(MemoryConfig::with_data_memory(64 << 20)),
+        management: None,
+        lease: Arc::new(Lease::unlimited()),
+    });
+    enter(&mut main, 1);
+    main.incarnation = Incarnation(3);
+    main.found = vec![ME, OTHER];
+    main
+}
+
+/// Gives the SQL node a signal; what it asks data nodes for the catalogue, and whether the newest map says that it may have missed something.
+fn tell(main: &mut MainModule, from: NodeId, signal: Signal) -> (Vec<(NodeId, RequestId)>, Option<bool>) {
+    let mut outputs: Outputs<Shared> = Outputs::default();
+    let envelope = Envelope {
+        from: Address::main(from),
+        to: Address::main(SQL),
+        view: main.view.number,
+        epoch: Epoch(0),
+        signal,
+    };
+    main.on_signal(Now::default(), envelope, &mut outputs);
+    let fetch = |envelope: &Envelope| match envelope.signal {
+        Signal::SchemaFetch { request, .. } => Some((envelope.to.node, request)),
+        _ => None,
+    };
+    let asked = outputs.signals.iter().filter_map(fetch).collect();
+    let map = |(_, _, shared): &(Address, Address, Shared)| match shared {
+        Shared::Map(map) => Some(map.is_behind),
+        _ => None,
+    };
+    let is_behind = outputs.shared.iter().filter_map(map).next_back();
+    let version = main.map.schema.version;
+    for module in main.config.modules.clone() {
+        main.on_shared(Now::default(), module, Shared::Installed { version }, &mut Outputs::default());
+    }
+    (asked, is_behind)
+}
+
+#[test]
+pub(crate) fn a_node_that_lost_a_data_node_is_behind_until_that_one_told_it_the_schema() {
+    let mut main = sql_node();
+    let schema = stdx::wire::to_bytes(&*main.schema);
+    let fetched = |request| Signal::SchemaFetched { request, schema: schema.clone().into() };
+    let lost = Signal::PeerLost { node: OTHER, incarnation: Incarnation(2) };
+    assert_eq!(tell(&mut main, SQL, lost), (vec![], Some(true)));
+    let (asked, is_behind) = tell(&mut main, SQL, Signal::PeerFound { node: OTHER });
+    assert_eq!(is_behind, Some(true), "it is connected, but a statement may have ended meanwhile");
+    let request = asked.iter().find(|(node, _)| *node == OTHER).expect("it is asked").1;
+    // What another one says, or it said before, may be older than what ended there without this node.
+    assert_eq!(tell(&mut main, ME, fetched(request)).1, Some(true));
+    assert_eq!(tell(&mut main, OTHER, fetched(RequestId(0))).1, Some(true));
+    assert_eq!(tell(&mut main, OTHER, fetched(request)).1, Some(false));
 }
