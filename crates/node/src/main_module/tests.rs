@@ -119,14 +119,14 @@ fn tell(main: &mut MainModule, from: NodeId, signal: Signal) -> (Vec<(NodeId, Re
         signal,
     };
     main.on_signal(Now::default(), envelope, &mut outputs);
-    let fetch = |envelope: &Envelope| match envelope.signal {
-        Signal::SchemaFetch { request, .. } => Some((envelope.to.node, request)),
-        _ => None,
+    let fetch = |envelope: &Envelope| {
+        let Signal::SchemaFetch { request, .. } = envelope.signal else { return None };
+        Some((envelope.to.node, request))
     };
     let asked = outputs.signals.iter().filter_map(fetch).collect();
-    let map = |(_, _, shared): &(Address, Address, Shared)| match shared {
-        Shared::Map(map) => Some(map.is_behind),
-        _ => None,
+    let map = |(_, _, shared): &(Address, Address, Shared)| {
+        let Shared::Map(map) = shared else { return None };
+        Some(map.is_behind)
     };
     let is_behind = outputs.shared.iter().filter_map(map).next_back();
     let version = main.map.schema.version;
