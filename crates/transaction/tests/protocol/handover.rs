@@ -646,6 +646,20 @@ fn a_node_leaves_when_all_sessions_have_heard_everything() {
     assert_eq!(last_words(&all.run()), (0, 1));
 }
 
+#[test]
+fn a_node_leaves_when_nothing_of_what_was_open_there_is_on_its_way_to_it() {
+    let mut all = Nodes::new(2);
+    let [row] = all.row_ids();
+    all.stage(1, &[row]);
+    all.lead_all_at_second(true);
+    all.run();
+    // Nobody waits, so the session's module was told nothing; but what it asks next may come here.
+    all.send(Address::main(NodeId(1)), ldm(1), Signal::StandDown);
+    assert_eq!(last_words(&all.run()), (1, 0));
+    all.send(SESSION, ldm(1), Signal::LastWordHeard);
+    assert_eq!(last_words(&all.run()), (0, 1));
+}
+
 impl Nodes {
     /// The next view: everything is node 2's, and node 1 is about to stop, or stays.
     fn lead_all_at_second(&mut self, is_leaving: bool) {

@@ -1,7 +1,8 @@
 //! A node that is about to stop leaves when nobody needs to hear anything from it any more.
 //!
-//! Sessions are told by signals to their modules; each such module gets a last word, and answers it. Invariant: a last word is sent behind everything that
-//! the module was told, and is answered by one.
+//! Sessions are told by signals to their modules; each such module gets a last word, and answers it. So do those that have something open here, whether
+//! they were told or not: their next request may be on its way here still, and with the answer it has come. Invariant: a last word is sent behind everything
+//! that the module was told, and is answered by one.
 
 use crate::ldm::Ldm;
 use protocol::{Address, Outputs, Signal};

@@ -119,8 +119,7 @@ impl Ldm {
         let hand_out = state.hand_out.get_or_insert_default();
         hand_out.is_sent = false;
         hand_out.waits.extend(waits);
-        let told = hand_out.waits.iter().map(Run::from);
-        self.told.extend(told.filter(|module| module.kind == ModuleKind::Sql));
+        let waiting: Vec<Address> = hand_out.waits.iter().map(Run::from).collect();
         let (resumed, held_back) = state.takeover.step_down();
         for (transaction, pending) in resumed {
             if !matches!(pending.reply, Reply::Nobody) {
@@ -137,6 +136,11 @@ impl Ldm {
         for (from, signal) in here {
             self.send_back(from, signal, outputs);
         }
+        // Their next requests may be on the way here, and are sent back.
+        let open = self.open_of(partition).into_iter();
+        let open: Vec<Address> = open.filter_map(|place| Some(self.held.get(&place)?.session)).collect();
+        let sessions = waiting.into_iter().chain(open);
+        self.told.extend(sessions.filter(|module| module.kind == ModuleKind::Sql));
         self.give_up_large(partition, outputs);
     }
 
