@@ -413,6 +413,7 @@ impl Ldm {
         }
         if claimant.is_some() {
             // Its own claim, if it has one, is older: it never heard that it may let go.
+            self.lose_own_waits(partition, &gathering.pieces, outputs);
             self.let_go(partition, outputs);
         }
         for (_, piece) in &mut gathering.pieces {

@@ -9,7 +9,7 @@ use crate::ldm::{HeldStage, Ldm, OPERATION_COST, Operation, Place, region_full};
 use crate::locks::LockKey;
 use crate::mutants::{self, Mutant};
 use protocol::program::Refusal;
-use protocol::signal::{HandOver, HandedOperation, HandedWait, Replicate, ReplicatedWrite};
+use protocol::signal::{HandOver, HandedOperation, HandedWait, Replicate, ReplicatedWrite, RequestId};
 use protocol::{Address, Outputs, Signal};
 use query::Shared;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -58,6 +58,26 @@ impl Ldm {
             let applied = Applied { rows, epoch, stream, sequence, order, coordinator, participants, marker };
             self.applied.insert(place, applied);
         }
+    }
+
+    /// Requests that waited here when this member led before, and that the claimant has no more: it has given them up, or answered, and its word may be
+    /// lost with the connection that kept this member from hearing that they are there.
+    pub(in crate::ldm) fn lose_own_waits(
+        &mut self,
+        partition: PartitionId,
+        pieces: &[(NodeId, HandOver)],
+        outputs: &mut Outputs<Shared>,
+    ) {
+        let waits = pieces.iter().flat_map(|(_, piece)| &piece.waits);
+        let handed: BTreeSet<(Address, RequestId)> = waits
+            .map(|wait| match wait {
+                HandedWait::Write { from, request, .. } => (*from, request.request),
+                HandedWait::Read { from, request, .. } => (*from, request.request),
+            })
+            .collect();
+        let is_lost =
+            |run: &Run| run.partition() == partition && !handed.contains(&(run.from(), run.request()));
+        self.lose_handed_waits(is_lost, outputs);
     }
 
     /// Open transactions and waits go on here.
