@@ -147,7 +147,10 @@ impl Cluster {
         let end = Instant::now() + limit;
         loop {
             let shown = capture(&mut self.mgm("show"), limit);
-            if shown.as_ref().is_ok_and(|text| !text.contains("WARNING") && !text.contains("not connected")) {
+            let is_whole = |text: &String| {
+                ["WARNING", "not connected", ", starting"].iter().all(|trouble| !text.contains(trouble))
+            };
+            if shown.as_ref().is_ok_and(is_whole) {
                 return Ok(());
             }
             if Instant::now() >= end {
