@@ -383,10 +383,10 @@ impl Detector {
         if heartbeat.view > self.view.number {
             outputs.behind = Some(from);
         }
-        let is_witness = !self.view.is_counted(from);
+        let is_witness = Self::is_member(&self.view, from) && !self.view.is_counted(from);
         let Some(peer) = self.peers.get_mut(&from) else { return false };
         if is_witness && incarnation > peer.incarnation {
-            // It holds no rows: another life of it is as good.
+            // It holds no rows: another life of it is as good. (One that holds rows is known when the view has it.)
             *peer = Peer::new(incarnation, now, peer.granted_until);
         }
         if peer.incarnation != incarnation || peer.is_dead || heartbeat.rows.len() > ROWS_MAX {

@@ -48,6 +48,22 @@ pub(crate) fn who_was_alone_needs_the_grants_of_who_joins() {
     assert!(!a.may_read(at(10) + CONFIG.lease()));
 }
 
+/// What B says as a member overtakes the view that makes it one.
+#[test]
+fn who_was_heard_before_its_view_lets_read_from_that_view_on() {
+    let [alone, joining, ..] = views();
+    let first = View::first(GroupId(1), vec![info(A, 1), info(B, 1)], 2, 1);
+    let mut a = Detector::new(A, Incarnation(1), CONFIG, Arc::new(first), at(0));
+    a.install(at(10), alone);
+    let mut b = Detector::new(B, Incarnation(2), CONFIG, Arc::clone(&joining), at(500));
+    let (mut from_b, mut outputs) = (DetectorOutputs::default(), DetectorOutputs::default());
+    b.on_deadline(at(500), &mut from_b);
+    a.on_heartbeat(at(500), B, Incarnation(2), heartbeat(&mut from_b, A), &mut outputs);
+    assert_eq!(outputs.behind, Some(B));
+    a.install(at(501), joining);
+    assert!(a.may_read(at(600)));
+}
+
 #[test]
 fn who_comes_in_sync_waits_for_no_witness() {
     let witness = NodeInfo { role: NodeRole::Management, ..info(NodeId(65), 1) };
