@@ -1,7 +1,7 @@
 //! The tests of this crate that catch deliberate bugs (`transaction::mutants`): each runs with its bug, and has to fail.
 
 use crate::{main_module, module};
-use std::panic::catch_unwind;
+use stdx::planted::survivors;
 use transaction::mutants::{DIRECTED_IN_NODE, Mutant, activate};
 
 const TESTS: [(Mutant, fn()); 4] = [
@@ -17,13 +17,5 @@ const TESTS: [(Mutant, fn()); 4] = [
 #[test]
 fn every_listed_bug_fails_its_test() {
     assert_eq!(TESTS.map(|(mutant, _)| mutant), DIRECTED_IN_NODE);
-    let survives = |(mutant, test): &(Mutant, fn())| {
-        test();
-        activate(Some(*mutant));
-        let ended = catch_unwind(test);
-        activate(None);
-        ended.is_ok().then_some(*mutant)
-    };
-    let survivors: Vec<Mutant> = TESTS.iter().filter_map(survives).collect();
-    assert_eq!(survivors, []);
+    assert_eq!(survivors(&TESTS, activate), []);
 }

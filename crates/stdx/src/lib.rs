@@ -9,6 +9,7 @@ pub mod deadlines;
 pub mod hash;
 pub mod id_range;
 pub mod jam;
+pub mod planted;
 pub mod prefetch;
 pub mod prng;
 pub mod ring;

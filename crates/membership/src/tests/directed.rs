@@ -80,7 +80,7 @@ mod bugs {
     use crate::control_state::tests as control_state;
     use crate::detector::tests as detector;
     use crate::mutants::{DIRECTED, Mutant, activate};
-    use std::panic::catch_unwind;
+    use stdx::planted::survivors;
 
     const TESTS: [(Mutant, fn()); 11] = [
         (Mutant::SuspectsAreGranted, detector::who_is_out_of_reach_is_granted_nothing),
@@ -99,14 +99,6 @@ mod bugs {
     #[test]
     fn every_listed_bug_fails_its_test() {
         assert_eq!(TESTS.map(|(mutant, _)| mutant), DIRECTED);
-        let survives = |(mutant, test): &(Mutant, fn())| {
-            test();
-            activate(Some(*mutant));
-            let ended = catch_unwind(test);
-            activate(None);
-            ended.is_ok().then_some(*mutant)
-        };
-        let survivors: Vec<Mutant> = TESTS.iter().filter_map(survives).collect();
-        assert_eq!(survivors, []);
+        assert_eq!(survivors(&TESTS, activate), []);
     }
 }

@@ -387,7 +387,7 @@ fn what_is_being_published_when_a_copy_begins_is_copied() {
 #[cfg(feature = "mutants")]
 mod bugs {
     use super::super::{a_participant_that_does_not_hold_the_operations_aborts_all, handover};
-    use std::panic::catch_unwind;
+    use stdx::planted::survivors;
     use transaction::mutants::{DIRECTED, Mutant, activate};
 
     const TESTS: [(Mutant, fn()); 19] = [
@@ -421,14 +421,6 @@ mod bugs {
     #[test]
     fn every_listed_bug_fails_its_test() {
         assert_eq!(TESTS.map(|(mutant, _)| mutant), DIRECTED);
-        let survives = |(mutant, test): &(Mutant, fn())| {
-            test();
-            activate(Some(*mutant));
-            let ended = catch_unwind(test);
-            activate(None);
-            ended.is_ok().then_some(*mutant)
-        };
-        let survivors: Vec<Mutant> = TESTS.iter().filter_map(survives).collect();
-        assert_eq!(survivors, []);
+        assert_eq!(survivors(&TESTS, activate), []);
     }
 }
