@@ -283,7 +283,7 @@ impl MainModule {
         let asked: BTreeSet<NodeId> = unheard.into_iter().chain(other).collect();
         for node in asked {
             if let Some(asked) = self.schema_reading.unheard.get_mut(&node) {
-                *asked = Some(request);
+                asked.get_or_insert(request);
             }
             let fetch = Signal::SchemaFetch { request, view: self.view.number };
             outputs.send(self.me(), Address::main(node), fetch);
@@ -357,7 +357,9 @@ impl MainModule {
         self.schema_reading.has_fetched = true;
         self.reach(Step::CatalogueRead);
         let was_behind = self.is_behind();
-        if self.schema_reading.unheard.get(&from) == Some(&Some(request)) {
+        // (It may take longer to answer than until it is asked again.)
+        let asked = self.schema_reading.unheard.get(&from).copied().flatten();
+        if asked.is_some_and(|asked| request.0 >= asked.0) {
             self.schema_reading.unheard.remove(&from);
         }
         if Some(schema.version) >= wanted {

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! HandingOver   a view in which others lead its partitions, used by all members
-//! StandingDown  its ldms have handed over what was open, and owe no answer
+//! StandingDown  its ldms have handed over what was open, and owe no answer, as long as others take and hear it
 //! Draining      its sessions end: with their transaction, or are told 1053; a node without rows begins here
 //! Answering     its coordinators answer the commits that they were asked for
 //! Leaving       a view without it: `membership` ends the process
@@ -21,7 +21,7 @@ use query::Shared;
 use stdx::{Duration, Instant};
 use types::{NodeId, PartitionId};
 
-/// PlannedStopTimeout: how long a node that is to stop waits for others.
+/// How long a node that is to stop waits for others.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// How long open transactions may go on.
 const DRAIN_MS: u32 = 3_000;
@@ -123,8 +123,12 @@ impl MainModule {
         if may_stay && (is_needed || (until <= now && stage == Stage::HandingOver)) {
             return self.stay(outputs);
         }
-        if is_needed || until <= now {
+        if is_needed || (until <= now && stage != Stage::StandingDown) {
             return outputs.request(RequestToRuntime::Exit(exit_code));
+        }
+        if until <= now {
+            // Somebody does not answer. Its own sessions have their time all the same.
+            return self.drain(outputs);
         }
         if stage == Stage::HandingOver && self.is_led_by_others() {
             self.ask_all(Stage::StandingDown, ModuleKind::Ldm, &Signal::StandDown, outputs);

@@ -149,5 +149,7 @@ pub(crate) fn a_node_that_lost_a_data_node_is_behind_until_that_one_told_it_the_
     // What another one says, or it said before, may be older than what ended there without this node.
     assert_eq!(tell(&mut main, ME, fetched(request)).1, Some(true));
     assert_eq!(tell(&mut main, OTHER, fetched(RequestId(0))).1, Some(true));
+    // It takes longer than until it is asked again.
+    main.fetch_schema(&mut Outputs::default());
     assert_eq!(tell(&mut main, OTHER, fetched(request)).1, Some(false));
 }

@@ -393,6 +393,7 @@ impl Ldm {
     ) {
         // If its outcome is known in the meantime, nobody waits for it but a hand-over.
         let Some(held) = self.held.get(&mark.place).filter(|held| held.stage == HeldStage::Ending) else {
+            self.tell_session(mark.then, outputs);
             return self.after_slices(mark.place.1, outputs);
         };
         let (transaction, partition) = mark.place;
@@ -414,12 +415,20 @@ impl Ldm {
         if self.is_elsewhere(partition) {
             // It stepped down: whoever decides hears from the new primary.
             self.become_backup(mark.place, outputs);
+            self.tell_session(mark.then, outputs);
             return self.after_slices(partition, outputs);
         }
         if let Some((to, signal)) = mark.then {
             outputs.send(self.address, to, signal);
         }
         self.report_if_prepared(mark.place, outputs);
+    }
+
+    /// That its commit was given up, a session hears from nobody else. (Whoever decides asks the primary.)
+    fn tell_session(&self, then: Option<(Address, Signal)>, outputs: &mut Outputs<Shared>) {
+        if let Some((to, signal)) = then.filter(|(_, signal)| matches!(signal, Signal::CommitDone(_))) {
+            outputs.send(self.address, to, signal);
+        }
     }
 
     pub(super) fn send_prepared(

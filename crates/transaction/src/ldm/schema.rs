@@ -156,6 +156,7 @@ impl Ldm {
             for node in &gone {
                 self.void.remove(node);
             }
+            self.forget_listeners(&gone);
             self.abort_of_lost_sessions(&gone, outputs);
         }
         if self.map.view.number > before.max(ViewNumber(1)) {

@@ -63,6 +63,8 @@ pub(super) struct Takeover {
     streams: BTreeMap<ViewNumber, Sequence>,
     /// Primary: reports that are missing, and those that came.
     gathering: Option<Gathering>,
+    /// What was handed over to it in the view before, and not taken.
+    pub(super) unread: Vec<(NodeId, HandOver)>,
     /// New primary: it grants no locks yet.
     is_opening: bool,
     /// Primary: what is open of the line is here.
@@ -207,6 +209,7 @@ impl Partition {
         takeover.again.clear();
         takeover.holders.clear();
         takeover.whole = None;
+        takeover.unread.extend(takeover.gathering.take().into_iter().flat_map(|gathering| gathering.pieces));
         takeover.gathering = self.is_primary.then(|| Gathering {
             missing: self.backups.iter().map(|backup| backup.node).collect(),
             reports: Vec::new(),
@@ -235,6 +238,7 @@ impl Ldm {
             self.step_down(now, *partition, outputs);
         }
         self.begin_lines(now, outputs);
+        self.lose_unread(reborn, outputs);
         let mut ahead: Vec<Place> = self.ahead.keys().copied().collect();
         ahead.sort_unstable();
         for place in ahead {

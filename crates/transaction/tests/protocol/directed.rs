@@ -3,7 +3,7 @@
 //! Node 1 is the old primary, node 2 the new one, node 3 a further replica. With the feature `mutants`, `every_listed_bug_fails_its_test` plants the bugs.
 
 use super::nodes::{
-    Nodes, SESSION, SQL_NODE, is_aborted, is_committed, is_read, is_refused, is_written, ldm, tc,
+    Nodes, SESSION, SQL_NODE, is_aborted, is_committed, is_moved, is_read, is_refused, is_written, ldm, tc,
 };
 use memory::Urgency;
 use protocol::program::{LockMode, LockWait, WriteOperation};
@@ -230,6 +230,30 @@ fn a_replica_that_is_given_up_hears_the_outcome_when_it_is_back() {
     assert_eq!(all.coordinated(1), 0);
 }
 
+/// A view comes while the rows are marked in slices: without the replica, or with another primary too.
+#[test]
+fn a_session_hears_that_its_commit_was_given_up_in_spite_of_a_view() {
+    let is_continue =
+        |envelope: &Envelope| matches!(envelope.signal, Signal::Continue(_)) && envelope.to == ldm(1);
+    for primary in [NodeId(1), NodeId(2)] {
+        let mut all = Nodes::new(3);
+        let ids = all.ids[..SLICES].to_vec();
+        all.stage(1, &ids);
+        let commit = all.commit(1, u32::try_from(SLICES).expect("few"));
+        all.send(SESSION, ldm(1), commit);
+        all.run_but(is_replicate_to(3));
+        assert_eq!(all.lose(is_replicate_to(3)), 1);
+        all.give_up(1, &[NodeId(3)]);
+        assert!(!is_told(&all.run_but(is_continue)));
+        all.leave_out(3, 1);
+        all.view.partitions[all.partition.0 as usize].primary = primary;
+        all.install_at(&[1, 2]);
+        let mut heard = all.run_but(is_continue);
+        heard.extend(all.run());
+        assert!(is_told(&heard), "primary {primary}: {heard:?}");
+    }
+}
+
 #[test]
 fn a_session_that_was_out_of_reach_hears_what_became_of_its_commit() {
     let mut all = Nodes::new(2);
@@ -318,6 +342,39 @@ fn a_publication_that_ends_in_a_later_view_names_no_place() {
     all.assert_committed(&[other], &[]);
     all.assert_committed(&ids, &ids);
     all.assert_idle();
+}
+
+/// Node 1 leads again before it heard that node 2 had taken its line, and publishes in slices before it takes that back; meanwhile node 2 dies.
+#[test]
+fn a_wait_that_dies_on_its_way_back_is_lost() {
+    let mut all = Nodes::new(3);
+    let ids = all.ids[..=SLICES].to_vec();
+    let (row, sliced) = ids.split_first().expect("a row");
+    all.stage(2, &[*row]);
+    all.stage_wait(3, *row);
+    all.stage(1, sliced);
+    let there = all.stage_at_second();
+    let here = all.participant(u32::try_from(SLICES).expect("few"));
+    let request = all.coordinate(1, vec![here, there]);
+    all.send(SESSION, tc(3), request);
+    let is_late =
+        |envelope: &Envelope| is_outcome_to(1)(envelope) || matches!(envelope.signal, Signal::Taken { .. });
+    assert!(is_committed(&all.run_but(is_late), 1));
+    all.hand_over_to(2);
+    all.install_at(&[1, 2, 3]);
+    all.run_but(is_late);
+    assert!(all.lose(is_late) > 1);
+    all.hand_over_to(1);
+    all.install_at(&[1, 2, 3]);
+    let is_slice =
+        |envelope: &Envelope| matches!(envelope.signal, Signal::Continue(_)) && envelope.to == ldm(1);
+    let heard = all.run_but(is_slice);
+    assert!(!heard.iter().any(|signal| matches!(signal, Signal::WaitMoved { .. })), "{heard:?}");
+    assert!(all.queue.iter().any(is_slice), "node 1 publishes in slices");
+    all.leave_out(2, 3);
+    all.install_at(&[1, 3]);
+    let heard = all.run();
+    assert!(is_moved(&heard, 3, Address::NOBODY), "{heard:?}");
 }
 
 /// Transaction 1 is at node 3 and not at node 2; what its session hears before node 3 has recorded the abort.

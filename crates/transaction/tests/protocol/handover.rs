@@ -660,6 +660,21 @@ fn a_node_leaves_when_nothing_of_what_was_open_there_is_on_its_way_to_it() {
     assert_eq!(last_words(&all.run()), (0, 1));
 }
 
+#[test]
+fn who_was_out_of_reach_is_not_waited_for() {
+    let mut all = Nodes::new(2);
+    let [row] = all.row_ids();
+    all.stage(1, &[row]);
+    all.lead_all_at_second(false);
+    all.run();
+    all.install_with(1, &[NodeId(SQL_NODE)]);
+    all.install_with(1, &[]);
+    all.lead_all_at_second(true);
+    all.run();
+    all.send(Address::main(NodeId(1)), ldm(1), Signal::StandDown);
+    assert_eq!(last_words(&all.run()), (0, 1));
+}
+
 impl Nodes {
     /// The next view: everything is node 2's, and node 1 is about to stop, or stays.
     fn lead_all_at_second(&mut self, is_leaving: bool) {

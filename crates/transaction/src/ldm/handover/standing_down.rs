@@ -7,6 +7,7 @@
 use crate::ldm::Ldm;
 use protocol::{Address, Outputs, Signal};
 use query::Shared;
+use types::NodeId;
 
 /// The node is about to stop, or was.
 #[derive(Debug, Default)]
@@ -34,6 +35,12 @@ impl Ldm {
             outputs.send(self.address, main, Signal::StoodDown);
             self.standing_down.main = None;
         }
+    }
+
+    /// Modules of nodes that were out of reach know that they may have missed something, and are perhaps no more.
+    pub(in crate::ldm) fn forget_listeners(&mut self, gone: &[NodeId]) {
+        self.told.retain(|module| !gone.contains(&module.node));
+        self.standing_down.unheard.retain(|module| !gone.contains(&module.node));
     }
 
     /// A module of sessions has heard everything that this one said before.

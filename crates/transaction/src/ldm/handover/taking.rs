@@ -69,15 +69,25 @@ impl Ldm {
         outputs: &mut Outputs<Shared>,
     ) {
         let waits = pieces.iter().flat_map(|(_, piece)| &piece.waits);
-        let handed: BTreeSet<(Address, RequestId)> = waits
-            .map(|wait| match wait {
-                HandedWait::Write { from, request, .. } => (*from, request.request),
-                HandedWait::Read { from, request, .. } => (*from, request.request),
-            })
-            .collect();
+        let handed: BTreeSet<(Address, RequestId)> = waits.map(asked_by).collect();
         let is_lost =
             |run: &Run| run.partition() == partition && !handed.contains(&(run.from(), run.request()));
         self.lose_handed_waits(is_lost, outputs);
+    }
+
+    /// Requests that were on their way here from a member that is gone: they wait nowhere any more. (Their sessions may believe that they wait here: this
+    /// member let go of its own when it saw theirs.)
+    pub(in crate::ldm) fn lose_unread(&mut self, reborn: &[NodeId], outputs: &mut Outputs<Shared>) {
+        for (partition, state) in &mut self.partitions {
+            let stays =
+                |node: NodeId| self.map.view.in_sync(*partition).contains(&node) && !reborn.contains(&node);
+            let unread = std::mem::take(&mut state.takeover.unread);
+            let lost = unread.into_iter().filter(|(from, _)| !stays(*from));
+            for wait in lost.flat_map(|(_, piece)| piece.waits) {
+                let (session, request) = asked_by(&wait);
+                outputs.send(self.address, session, Signal::WaitMoved { request, to: Address::NOBODY });
+            }
+        }
     }
 
     /// Open transactions and waits go on here.
@@ -218,6 +228,13 @@ impl Ldm {
                 Run::Read(run) => self.run_locked_read(now, run, outputs),
             }
         }
+    }
+}
+
+fn asked_by(wait: &HandedWait) -> (Address, RequestId) {
+    match wait {
+        HandedWait::Write { from, request, .. } => (*from, request.request),
+        HandedWait::Read { from, request, .. } => (*from, request.request),
     }
 }
 
