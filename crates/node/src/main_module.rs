@@ -110,6 +110,8 @@ pub struct MainModule {
     backfills: BTreeMap<u64, Backfill>,
     check: Option<Check>,
     stopping: Option<Stopping>,
+    /// A node without replicas: who asks whether its sessions use this view.
+    last_words: Vec<Address>,
     /// Connections whose check waits for the newest catalogue.
     checks_wanted: Vec<ConnectionId>,
     next_request: u64,
@@ -154,6 +156,7 @@ impl MainModule {
             backfills: BTreeMap::new(),
             check: None,
             stopping: None,
+            last_words: Vec::new(),
             checks_wanted: Vec::new(),
             next_request: 0,
             voters: Vec::new(),
@@ -290,6 +293,10 @@ impl MainModule {
             Signal::StopNode { reason, exit_code, is_alone: false } => {
                 outputs.event(Severity::Info, format!("stopping: {reason}"));
                 outputs.request(RequestToRuntime::Exit(exit_code));
+            }
+            Signal::LastWord => {
+                self.last_words.push(from);
+                self.answer_last_words(outputs);
             }
             Signal::StoodDown => self.on_stopped(from, outputs),
             Signal::Drained => self.on_stopped(from, outputs),
@@ -625,6 +632,7 @@ impl MainModule {
         self.rollout = None;
         self.report_view_installed(outputs);
         self.answer_early_fetches(outputs);
+        self.answer_last_words(outputs);
         if self.is_stale {
             self.changed(outputs);
         } else {

@@ -699,9 +699,9 @@ pub enum Signal {
         /// Where.
         to: Address,
     },
-    /// ldm of a node that is about to stop -> sql modules of all nodes: it has said everything to sessions.
+    /// ldm of a node that is about to stop -> sql modules of data nodes, main of SQL nodes: it leads nothing, and has said everything to sessions.
     LastWord,
-    /// The module has heard it.
+    /// The module, or all sql modules of that node, use a view in which that is so.
     LastWordHeard,
     /// New primary -> session's module (or the main module that reserves AUTO_INCREMENT values): it goes on with this open transaction; the module aborts it if it is over, or was an earlier life's.
     TransactionMoved {

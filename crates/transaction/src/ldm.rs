@@ -278,7 +278,7 @@ pub struct Ldm {
     standing_down: StandingDown,
     /// A view is being installed: what ends in slices meanwhile is looked at when it is.
     is_entering: bool,
-    /// Modules of sessions that were told of moves and were sent no last word since.
+    /// Modules of sessions that were told of moves, or have something open here, and were sent no last word since.
     told: BTreeSet<Address>,
     /// The participants of transactions that do not end.
     no_participants: Arc<Vec<PartitionId>>,
@@ -503,9 +503,7 @@ impl Ldm {
             }
             Signal::Forget { partition, transactions } => self.on_forget(partition, transactions, outputs),
             Signal::HandOver(piece) => self.on_hand_over(from.node, *piece),
-            Signal::StandDown if from == Address::main(self.address.node) => {
-                self.standing_down.main = Some(from);
-            }
+            Signal::StandDown if from == Address::main(self.address.node) => self.begin_stand_down(from),
             Signal::LastWordHeard => self.on_last_word_heard(from),
             Signal::Taken { partition } if self.map.primary(partition) == Some(from) => {
                 self.on_taken(partition, outputs)

@@ -213,6 +213,15 @@ impl MainModule {
         }
     }
 
+    /// What this node's sessions send to primaries of older views was sent before: a node that is about to stop need not wait for more of it.
+    pub(super) fn answer_last_words(&mut self, outputs: &mut Outputs<Shared>) {
+        if self.rollout.is_none() {
+            for ldm in std::mem::take(&mut self.last_words) {
+                outputs.send(self.me(), ldm, Signal::LastWordHeard);
+            }
+        }
+    }
+
     /// Why a node may not be stopped alone, if so.
     pub(super) fn is_needed(&self, node: NodeId) -> bool {
         self.view.is_member(node)

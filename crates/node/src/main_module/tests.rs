@@ -153,3 +153,28 @@ pub(crate) fn a_node_that_lost_a_data_node_is_behind_until_that_one_told_it_the_
     main.fetch_schema(&mut Outputs::default());
     assert_eq!(tell(&mut main, OTHER, fetched(request)).1, Some(false));
 }
+
+#[test]
+fn an_sql_node_answers_a_last_word_when_all_its_modules_use_the_view() {
+    let mut main = sql_node();
+    let heard = |outputs: Outputs<Shared>| {
+        outputs.signals.iter().filter(|envelope| envelope.signal == Signal::LastWordHeard).count()
+    };
+    let mut outputs = Outputs::default();
+    main.on_view(view(2), &mut outputs);
+    let envelope = Envelope {
+        from: LDM,
+        to: Address::main(SQL),
+        view: ViewNumber(2),
+        epoch: Epoch(0),
+        signal: Signal::LastWord,
+    };
+    main.on_signal(Now::default(), envelope, &mut outputs);
+    assert_eq!(heard(outputs), 0);
+    let version = main.map.schema.version;
+    for (module, count) in main.config.modules.clone().into_iter().zip([0, 1]) {
+        let mut outputs = Outputs::default();
+        main.on_shared(Now::default(), module, Shared::Installed { version }, &mut outputs);
+        assert_eq!(heard(outputs), count);
+    }
+}

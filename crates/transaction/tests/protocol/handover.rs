@@ -614,6 +614,17 @@ fn last_words(heard: &[Signal]) -> (usize, usize) {
     (count(&Signal::LastWord), count(&Signal::StoodDown))
 }
 
+impl Nodes {
+    /// Modules of sessions that no test is about answer a node's last word.
+    fn others_have_heard(&mut self, node: u16) {
+        let members = self.view.in_sync(self.partition).to_vec();
+        let modules = members.into_iter().map(|member| Address::new(member, ModuleKind::Sql, 0));
+        for module in modules.chain([Address::main(NodeId(SQL_NODE))]).collect::<Vec<_>>() {
+            self.send(module, ldm(node), Signal::LastWordHeard);
+        }
+    }
+}
+
 #[test]
 fn a_node_leaves_when_all_sessions_have_heard_everything() {
     let mut all = Nodes::new(2);
@@ -632,10 +643,11 @@ fn a_node_leaves_when_all_sessions_have_heard_everything() {
     assert_eq!(last_words(&heard), (0, 0));
     let heard = all.run();
     assert!(is_moved(&heard, 2, ldm(2)), "{heard:?}");
-    assert_eq!(last_words(&heard), (1, 0), "the module that was told of a move");
+    assert_eq!(last_words(&heard), (4, 0), "the module that was told of a move, and three others");
     let word = heard.iter().position(|signal| *signal == Signal::LastWord);
     let moved = heard.iter().position(|signal| matches!(signal, Signal::WaitMoved { .. }));
     assert!(moved < word, "it was the last: {heard:?}");
+    all.others_have_heard(1);
     // Somebody who still uses the old view asks: that is another word.
     let late = all.commit(1, 1);
     all.send(SESSION, ldm(1), late);
@@ -655,7 +667,28 @@ fn a_node_leaves_when_nothing_of_what_was_open_there_is_on_its_way_to_it() {
     all.run();
     // Nobody waits, so the session's module was told nothing; but what it asks next may come here.
     all.send(Address::main(NodeId(1)), ldm(1), Signal::StandDown);
-    assert_eq!(last_words(&all.run()), (1, 0));
+    assert_eq!(last_words(&all.run()), (4, 0));
+    all.others_have_heard(1);
+    assert_eq!(last_words(&all.run()), (0, 0));
+    all.send(SESSION, ldm(1), Signal::LastWordHeard);
+    assert_eq!(last_words(&all.run()), (0, 1));
+}
+
+/// What a transaction asks here for the first time may be on its way, too.
+#[test]
+fn a_node_leaves_when_all_modules_of_sessions_know_that_it_leads_nothing() {
+    let mut all = Nodes::new(2);
+    all.lead_all_at_second(true);
+    all.run();
+    all.send(Address::main(NodeId(1)), ldm(1), Signal::StandDown);
+    assert_eq!(last_words(&all.run()), (3, 0), "of two data nodes and an SQL node");
+    let row = all.ids[0];
+    let late = write(all.write(1, &[row]));
+    all.send(SESSION, ldm(1), late);
+    all.others_have_heard(1);
+    let heard = all.run();
+    assert!(heard.iter().any(|signal| matches!(signal, Signal::Returned(_))), "{heard:?}");
+    assert_eq!(last_words(&heard), (1, 0), "that is something to be heard");
     all.send(SESSION, ldm(1), Signal::LastWordHeard);
     assert_eq!(last_words(&all.run()), (0, 1));
 }
@@ -672,6 +705,8 @@ fn who_was_out_of_reach_is_not_waited_for() {
     all.lead_all_at_second(true);
     all.run();
     all.send(Address::main(NodeId(1)), ldm(1), Signal::StandDown);
+    assert_eq!(last_words(&all.run()), (3, 0));
+    all.others_have_heard(1);
     assert_eq!(last_words(&all.run()), (0, 1));
 }
 
@@ -712,14 +747,16 @@ fn a_stop_that_is_off_is_forgotten() {
     // The next stop waits for what is said in it.
     all.lead_all_at_second(true);
     all.send(main, ldm(1), Signal::StandDown);
-    assert_eq!(last_words(&all.run()), (1, 0));
+    assert_eq!(last_words(&all.run()), (4, 0));
+    all.others_have_heard(1);
     // It is off, too, before that was heard: the answer to the first word answers no second one.
     all.lead_all_at_second(false);
     let late = all.commit(1, 1);
     all.send(SESSION, ldm(1), late);
     all.lead_all_at_second(true);
     all.send(main, ldm(1), Signal::StandDown);
-    assert_eq!(last_words(&all.run()), (1, 0));
+    assert_eq!(last_words(&all.run()), (4, 0));
+    all.others_have_heard(1);
     all.send(SESSION, ldm(1), Signal::LastWordHeard);
     assert_eq!(last_words(&all.run()), (0, 0));
     all.send(SESSION, ldm(1), Signal::LastWordHeard);
@@ -744,6 +781,9 @@ fn a_node_that_hands_on_what_it_never_had_waits_until_it_is_taken() {
     all.send(Address::main(NodeId(2)), ldm(2), Signal::StandDown);
     let heard = all.run_but(is_handed);
     assert_eq!(last_words(&heard).1, 0, "if it leaves, nobody knows what it did with the line: {heard:?}");
+    all.run();
+    all.others_have_heard(2);
+    all.send(SESSION, ldm(2), Signal::LastWordHeard);
     assert_eq!(last_words(&all.run()).1, 1);
     let commit = all.commit(1, 1);
     assert!(is_committed(&all.ask(3, commit), 1));

@@ -1,13 +1,14 @@
 //! A node that is about to stop leaves when nobody needs to hear anything from it any more.
 //!
-//! Sessions are told by signals to their modules; each such module gets a last word, and answers it. So do those that have something open here, whether
-//! they were told or not: their next request may be on its way here still, and with the answer it has come. Invariant: a last word is sent behind everything
-//! that the module was told, and is answered by one.
+//! Sessions are told by signals to their modules; each such module gets a last word, and answers it in the view in which this node leads nothing, or a newer
+//! one. So do all others in reach, whether they were told anything or not: a request that one sent in the view before may be on its way here still, and with the
+//! answer it has come. (Nobody here knows how many modules an SQL node has: its `main` answers for those that have nothing here, when all use the view.)
+//! Invariant: a last word is sent behind everything that the module was told, and is answered by one.
 
 use crate::ldm::Ldm;
-use protocol::{Address, Outputs, Signal};
+use protocol::{Address, ModuleKind, NodeInfo, NodeRole, Outputs, Signal};
 use query::Shared;
-use types::NodeId;
+use types::{NodeId, PartitionId};
 
 /// The node is about to stop, or was.
 #[derive(Debug, Default)]
@@ -19,6 +20,18 @@ pub(in crate::ldm) struct StandingDown {
 }
 
 impl Ldm {
+    /// The node is about to stop: `main` wants to know when this module is not needed any more.
+    pub(in crate::ldm) fn begin_stand_down(&mut self, main: Address) {
+        self.standing_down.main = Some(main);
+        let map = &self.map;
+        let in_reach = map.view.nodes.iter().filter(|info| !map.is_out(info.node));
+        self.told.extend(in_reach.flat_map(|info| match info.role {
+            NodeRole::Data if map.view.in_sync(PartitionId(0)).contains(&info.node) => session_modules(info),
+            NodeRole::Sql => vec![Address::main(info.node)],
+            NodeRole::Data | NodeRole::Management => Vec::new(),
+        }));
+    }
+
     /// Says so once this module leads nothing, has nothing that another one waits for, and all sessions have heard what it said.
     pub(in crate::ldm) fn stand_down(&mut self, outputs: &mut Outputs<Shared>) {
         let is_done = self.partitions.values().all(|state| !state.is_primary && state.hand_out.is_none())
@@ -50,4 +63,8 @@ impl Ldm {
             unheard.remove(place);
         }
     }
+}
+
+fn session_modules(info: &NodeInfo) -> Vec<Address> {
+    (0..info.sql_count).map(|instance| Address::new(info.node, ModuleKind::Sql, instance)).collect()
 }
