@@ -21,7 +21,7 @@ use query::Shared;
 use stdx::{Duration, Instant};
 use types::{NodeId, PartitionId};
 
-/// PlannedStopTimeout: how long a node that is to stop waits for others.
+/// How long a node that is to stop waits for others.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// How long open transactions may go on.
 const DRAIN_MS: u32 = 3_000;
