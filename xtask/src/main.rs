@@ -67,7 +67,7 @@ const COMMANDS: &[(&str, &str)] = &[
         "  failover [--rounds 10] [--groups 1] [--fault kill-data]... [--all] [--threads 4] [--figures FILE] [--binary LATSDB]
            [--table] [--peer]
                                       nodes are killed, paused or cut off one after the other, under sysbench and checking clients;
-                                      --all: everything that can be done to them; --groups 2: four data nodes; --table: measures
+                                      --all: all faults but those of leaders; --groups 2: four data nodes; --table: measures
                                       what docs/benchmarks.md tells of failover; --peer: kill -9 in MariaDB Galera instead
 ",
     ),

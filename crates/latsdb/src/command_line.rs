@@ -117,7 +117,7 @@ pub(crate) struct ManagementOptions {
     #[arg(long, value_name = "ID", value_parser = clap::value_parser!(u16).range(1..=255))]
     pub(crate) ndb_nodeid: Option<u16>,
 
-    /// Begin a new, empty cluster: forget what this node's disk knows of an earlier one. Start all nodes so.
+    /// Begin a new, empty cluster: forget what this node's disk knows of an earlier one. Start all management and data nodes so.
     #[arg(long)]
     pub(crate) initial: bool,
 

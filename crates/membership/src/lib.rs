@@ -704,7 +704,7 @@ impl Membership {
         let is_lost = self.log_state().is_some_and(|state| state.is_lost());
         if self.config.join.role == NodeRole::Data && is_lost {
             let reason = "all nodes that held some of the rows have stopped, and this version keeps rows in memory only: \
-                          start all nodes of the cluster with --initial (it will be empty)";
+                          start all management and data nodes with --initial (the cluster will be empty)";
             self.end(EXIT_REFUSED, (Severity::Error, reason), outputs);
         }
     }

@@ -1,6 +1,6 @@
 //! Which view may follow which, and how the usual ones are made. Pure: the control log asks when it applies a change, proposers ask before.
 //!
-//! Invariants that a legal step keeps (replication.md of the design):
+//! Invariants that a legal step keeps (ARCHITECTURE.md numbers them):
 //! - views are numbered without gaps;
 //! - I5: every replica group keeps an in-sync member, and every primary is one;
 //! - I4, the part that a view can show: who enters the in-sync set was *joining* in the view before, in the same life. (That it has caught

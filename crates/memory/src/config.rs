@@ -1,6 +1,6 @@
 //! How large the regions are: NDB's automatic memory configuration, scaled down so that a node also runs in 256 MiB.
 //!
-//! The formulas are NDB's, in MiB, for T threads (`facts`: AutomaticMemoryConfig). Together they are what a node wants beside its data; if that
+//! The formulas are NDB's, in MiB, for T threads (AutomaticMemoryConfig). Together they are what a node wants beside its data; if that
 //! were more than half of the total, all of them shrink alike until it is half. What remains is DataMemory.
 //! Disk columns do not exist yet: their regions are empty unless asked for.
 //!

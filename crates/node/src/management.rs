@@ -393,7 +393,7 @@ fn stop(me: Address, node: NodeId, outputs: &mut Outputs<Shared>) {
 
 const HELP: &str = "\
 show                 the configured nodes and whether they are connected
-all status           the state of every node
+all status           the state of every data and SQL node
 <id> status          the state of one node
 <id> stop            stop one node: its primaries are handed over and its sessions end first
 <id> restart         the same, and its angel starts it again: it gets its rows from the others, and its share of primaries

@@ -1,4 +1,4 @@
-//! Until when the other threads of a node may read (I3 of the replication design): `membership` says it.
+//! Until when the other threads of a node may read (I3 of ARCHITECTURE.md): `membership` says it.
 //!
 //! It changes with every heartbeat, too often for a new map each time, so it is a number that `membership` alone writes and everybody reads.
 //!

@@ -1,6 +1,6 @@
 //! All signals, grouped by pair of talkers. Requests, their `Done` and their refusals come together.
 //!
-//! The write path (replication.md of the design; ARCHITECTURE.md tells it as a story):
+//! The write path (ARCHITECTURE.md tells it as a story):
 //!
 //! ```text
 //! one primary:      session -> P  Write{commit} or CommitOne        P -> B  Replicate        B -> P  Applied

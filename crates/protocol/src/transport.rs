@@ -7,8 +7,8 @@
 //! signal: from Address | to Address | view u64 | epoch u64 | Signal
 //! mark:   "RING"                                            (what follows goes by shared memory)
 //! ```
-//! Invariants: a frame is at most [`FRAME_SIZE_MAX`]; a bad one closes that link only; the first frame must be a hello of the same
-//! cluster. That no signal is larger is seen to where its parts are made (`ROW_SIZE_MAX`, `PROGRAM_SIZE_MAX`, batches); one that is larger all
+//! Invariants: a frame is at most [`FRAME_SIZE_MAX`]; a bad one closes the links with that peer only; the first frame must be a hello of
+//! the same cluster. That no signal is larger is seen to where its parts are made (`ROW_SIZE_MAX`, `PROGRAM_SIZE_MAX`, batches); one that is larger all
 //! the same is refused here, and costs its request an answer, not the node its life.
 
 use crate::{Address, Envelope};

@@ -214,7 +214,7 @@ impl Choice<'_> {
         if self.share.spin == SpinMethod::NoSpinning {
             writeln!(
                 text,
-                "# Threads of all nodes outnumber the CPUs: spinning would take time from whom is waited for."
+                "# Threads of all nodes leave no CPU free: spinning would take time from whom is waited for."
             )?;
             writeln!(text, "SpinMethod=NoSpinning")?;
         }

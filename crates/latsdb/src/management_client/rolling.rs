@@ -244,8 +244,8 @@ fn stopped(failure: &Failure, done: &[NodeStatus], left: &[NodeStatus]) -> Failu
         if names.is_empty() { "none".to_owned() } else { names.join(", ") }
     };
     Failure::new(format!(
-        "rolling restart stops here: {failure}\n  restarted: {}; not, or not whole: {}. The others go on serving. Look at the log of the node \
-         (latsdb_N.log, latsdb_N_error.log in its DataDir) and at 'show'; when all nodes are started and in sync, 'rolling restart' begins anew",
+        "rolling restart stops here: {failure}\n  restarted: {}; not, or not whole: {}. The others go on serving. Look at the log of the node, \
+         at latsdb_N_error.log in its DataDir, and at 'show'; when all nodes are started and in sync, 'rolling restart' begins anew",
         names(done),
         names(left)
     ))

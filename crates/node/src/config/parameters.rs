@@ -1,6 +1,6 @@
 //! The names that `config.ini` may use: NDB's, with their units, defaults and one line of description, and whether they do anything here.
 //!
-//! One table for the parser and for whoever lists parameters (`ndbinfo.config_params`). Names are compared without case, and `-` is `_`.
+//! One table for the parser; docs/operating/parameters.md tells operators the same. Names are compared without case, and `-` is `_`.
 //!
 //! **Invariants** (tested): names are unique; defaults can be read by their kind; every parameter without effect says why.
 
@@ -429,8 +429,8 @@ pub static PARAMETERS: &[Parameter] = &[
     parameter("UndoIndexBuffer", Sections::DATA, Kind::Size(0, SIZE_MAX), "0", Effect::None("there is no such limit: memory is shared by all"), "A memory pool of NDB."),
     parameter("MaxNoOfSavedMessages", Sections::DATA, Kind::Count(0, COUNT_MAX), "25", Effect::None("it is not adjustable here"), "Traces that are kept."),
     parameter("MaxNoOfSavedEvents", Sections::MANAGEMENT, Kind::Count(0, COUNT_MAX), "100", Effect::None("it is not adjustable here"), "Events that are kept."),
-    parameter("MaxStartFailRetries", Sections::DATA, Kind::Count(0, COUNT_MAX), "3", Effect::None("the angel goes on, with ever longer pauses (up to 10 s)"), "How often a failed start is tried again."),
-    parameter("StartFailRetryDelay", Sections::DATA, Kind::Count(0, COUNT_MAX), "0", Effect::None("the angel goes on, with ever longer pauses (up to 10 s)"), "Wait before a failed start is tried again."),
+    parameter("MaxStartFailRetries", Sections::DATA, Kind::Count(0, COUNT_MAX), "3", Effect::None("the angel of a node that has run goes on, with ever longer pauses (up to a minute)"), "How often a failed start is tried again."),
+    parameter("StartFailRetryDelay", Sections::DATA, Kind::Count(0, COUNT_MAX), "0", Effect::None("the angel of a node that has run goes on, with ever longer pauses (up to a minute)"), "Wait before a failed start is tried again."),
     parameter("MemReportFrequency", Sections::DATA, Kind::Count(0, COUNT_MAX), "0", Effect::None("ndbinfo shows it at any time"), "Reports in the log."),
     parameter("StartupStatusReportFrequency", Sections::DATA, Kind::Count(0, COUNT_MAX), "0", Effect::None("ndbinfo shows it at any time"), "Reports in the log."),
     parameter("MinFreePct", Sections::DATA, Kind::Count(0, 100), "5", Effect::None("the last 5 % are always kept for restarts"), "DataMemory kept for restarts."),

@@ -134,7 +134,7 @@ fn problems_have_line_numbers_and_suggestions() {
         &format!("{one}MaxNoOfTables=128\nStopOnError=0\nStartFailRetryDelay=5\n"),
         &[
             "config.ini line 7: MaxNoOfTables has no effect: there is no such limit: memory is shared by all",
-            "config.ini line 9: StartFailRetryDelay has no effect: the angel goes on, with ever longer pauses (up to 10 s)",
+            "config.ini line 9: StartFailRetryDelay has no effect: the angel of a node that has run goes on, with ever longer pauses (up to a minute)",
         ],
     );
     check(

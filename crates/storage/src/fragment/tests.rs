@@ -1,4 +1,4 @@
-//! Fragments against a model that keeps plain lists of versions, and what the design promises about memory.
+//! Fragments against a model that keeps plain lists of versions, and what is promised about memory.
 
 use crate::*;
 use memory::{Guard, MemoryConfig, MemoryManager, Region};
