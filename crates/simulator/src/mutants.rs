@@ -99,7 +99,7 @@ pub const KNOWN: &[(&str, WorldKind, u64)] = &[
     ("CutsUndebounced", WorldKind::Detect, 5),
     ("SilenceIsDeath", WorldKind::Detect, 2),
     ("ReadsWithoutGrants", WorldKind::Detect, 0),
-    ("LeftOutStays", WorldKind::Cluster, 11),
+    ("LeftOutStays", WorldKind::Cluster, 13),
     ("SyncWithoutCopy", WorldKind::Cluster, 16),
     ("RecoveryAsksNobody", WorldKind::Walk, 3),
     ("RecoveryKeptAcrossViews", WorldKind::Walk, 40),
