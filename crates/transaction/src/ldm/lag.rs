@@ -14,7 +14,8 @@
 //! blames nobody; nor do nodes of one busy machine each other.
 //!
 //! Invariants: of what is owed only probes count from before the installed view, if those of the view are not answered either, and nothing
-//! from before the last late look; a replica that owes nothing is
+//! from before the last late look; but who answers nothing is spared at [`SPARED_LOOKS_MAX`] looks at most while views come, however fast that is: then it is
+//! reported at each look, since what interrupts reports makes them begin anew (`membership::laggards`); a replica that owes nothing is
 //! never reported; what is remembered is bounded by partitions and looks. Nothing is done for it when a transaction ends, and a look passes over those that
 //! are late, no others.
 //!
@@ -36,6 +37,9 @@ const MOMENT: Duration = Duration::from_millis(50);
 
 /// Looks that a view may take to be everywhere: who has not answered earlier probes may have been kept in the view before.
 const ENTERING_LOOKS: u64 = 4;
+/// At so many such looks, of several views, somebody is spared who answers at none. (It is not counted for how long it has answered nothing: it may have been out of
+/// reach in the view before for as long as there was nobody to decide on another one.)
+const SPARED_LOOKS_MAX: u64 = 3 * ENTERING_LOOKS;
 
 /// An ldm of the same partitions.
 #[derive(Clone, Copy, Debug)]
@@ -44,6 +48,8 @@ struct Probed {
     life: Incarnation,
     /// The last probe that it has answered.
     answered: u64,
+    /// Looks since then at which it was spared: it may be entering.
+    spared: u64,
 }
 
 /// What is remembered of earlier looks.
@@ -77,7 +83,9 @@ impl Lag {
         let look = self.look;
         let peers = peers.into_iter();
         self.peers = peers
-            .map(|(peer, life)| (peer, known(peer, life).unwrap_or(Probed { life, answered: look })))
+            .map(|(peer, life)| {
+                (peer, known(peer, life).unwrap_or(Probed { life, answered: look, spared: 0 }))
+            })
             .collect();
         if self.look_at.is_none() && !self.is_looking && !self.peers.is_empty() {
             self.look_at = Some(now.monotonic + LOOK_EVERY);
@@ -91,7 +99,18 @@ impl Lag {
         self.look_at = (!self.peers.is_empty()).then(|| now.monotonic + LOOK_EVERY);
         if now.monotonic.since(due) >= (self.limit / LATE_PART).max(MOMENT) {
             self.from = self.look;
+            self.peers.values_mut().for_each(|peer| peer.spared = 0);
         }
+        if self.is_entering() {
+            let look = self.look;
+            let owing = self.peers.values_mut().filter(|peer| peer.answered + 1 < look);
+            owing.for_each(|peer| peer.spared += 1);
+        }
+    }
+
+    /// The installed view may not be everywhere yet.
+    fn is_entering(&self) -> bool {
+        self.look <= self.view_from + ENTERING_LOOKS
     }
 
     /// What was owed at that look already is owed for so long at least, as far as this module's own time counts.
@@ -103,14 +122,16 @@ impl Lag {
     fn note_answer(&mut self, from: Address, probe: u64) {
         if let Some(peer) = self.peers.get_mut(&from) {
             peer.answered = probe.min(self.look).max(peer.answered);
+            peer.spared = 0;
         }
     }
 
-    /// Since which look each ldm owes the answer to a probe, the ones of this view included.
+    /// Since which look each ldm owes the answer to a probe, the ones of this view included. (Who was spared for long may owe others only.)
     fn probes_owed(&self) -> impl Iterator<Item = (NodeId, u64)> {
-        let may_be_entering = self.look <= self.view_from + ENTERING_LOOKS;
-        let owing =
-            self.peers.iter().filter(move |(_, peer)| !may_be_entering && peer.answered + 1 < self.look);
+        let is_entering = self.is_entering();
+        let may_be_entering = move |peer: &Probed| is_entering && peer.spared <= SPARED_LOOKS_MAX;
+        let owing = self.peers.iter();
+        let owing = owing.filter(move |(_, peer)| peer.answered + 1 < self.look && !may_be_entering(peer));
         owing.map(|(address, peer)| (address.node, peer.answered + 1))
     }
 

@@ -100,3 +100,20 @@ fn who_has_not_entered_the_view_is_late() {
     all.ask(2, Signal::Write(Box::new(staged)));
     all.assert_committed(&[row], &[row]);
 }
+
+#[test]
+fn who_answers_nothing_is_reported_though_views_come_fast() {
+    let mut all = Nodes::new(3);
+    let mut counts = Vec::new();
+    for _ in 0..12 {
+        let heard = all.pass(Duration::from_secs(1), is_probe_to(2));
+        assert!(reported(&heard).iter().all(|node| *node == NodeId(2)), "{heard:?}");
+        counts.push(heard.iter().filter(|signal| matches!(signal, Signal::ReplicaLags { .. })).count());
+        // The same once more.
+        all.hand_over_to(1);
+        all.install_at(&[1, 2, 3]);
+    }
+    // By nodes 1 and 3, at each look: what came with pauses would begin anew each time.
+    assert_eq!(counts[..3], [0; 3]);
+    assert_eq!(counts[7..], [8; 5], "{counts:?}");
+}

@@ -1,4 +1,4 @@
-use super::{ENTERING_LOOKS, LOOK_EVERY, Lag};
+use super::{ENTERING_LOOKS, LOOK_EVERY, Lag, SPARED_LOOKS_MAX};
 use protocol::{Address, ModuleKind};
 use std::collections::BTreeMap;
 use stdx::{Duration, Instant, Now, WallTime};
@@ -82,8 +82,8 @@ fn a_newer_view_begins_anew_but_not_for_a_life_that_owes_answers() {
     }
     let age =
         |owed: Vec<(NodeId, Duration)>, node| owed.iter().find(|owed| owed.0 == node).map(|owed| owed.1);
-    // However often views come, if each may take the time to be everywhere.
-    for view in 2..20 {
+    // Each may take the time to be everywhere.
+    for view in 2..4 {
         looking.begin_view(view, 2);
         for _ in 0..ENTERING_LOOKS {
             assert_eq!(looking.look(Duration::ZERO), []);
@@ -95,6 +95,83 @@ fn a_newer_view_begins_anew_but_not_for_a_life_that_owes_answers() {
     // Who answers the next probe owes nothing.
     looking.lag.note_answer(PEER, looking.lag.look);
     assert_eq!(age(looking.look(Duration::ZERO), NodeId(2)), None);
+}
+
+/// For how long one of two members answers nothing, and the other one at once, until reports of it have come for so long without a gap.
+/// There is a view every so many looks.
+fn time_to_blame(sustained: Duration, looks_per_view: u64) -> Duration {
+    // `REPORT_GAP` of `membership::laggards`.
+    const GAP: Duration = Duration::from_millis(700);
+    let mut looking = Looking::new();
+    let mut late: Option<(Instant, Instant)> = None;
+    for look in 1..400 {
+        let owed = looking.look(Duration::ZERO);
+        looking.lag.note_answer(OTHER, look);
+        assert!(owed.iter().all(|(node, age)| *node == NodeId(2) || *age < LIMIT), "{owed:?}");
+        if owed.iter().any(|(_, age)| *age >= LIMIT) {
+            let begun = late.filter(|(_, last)| looking.now.since(*last) <= GAP);
+            let since = begun.map_or(looking.now, |(since, _)| since);
+            late = Some((since, looking.now));
+            if looking.now.since(since) >= sustained {
+                return looking.now.since(Instant(0));
+            }
+        }
+        if look % looks_per_view == 0 {
+            looking.begin_view(1 + look / looks_per_view, 1);
+        }
+    }
+    panic!("never, with a view every {looks_per_view} looks");
+}
+
+#[test]
+fn views_that_come_fast_protect_nobody_who_answers_nothing() {
+    // `SUSTAINED` and `SUSTAINED_IN_DOUBT` of `membership::laggards`.
+    for sustained in [Duration::from_secs(1), Duration::from_secs(4)] {
+        let calm = time_to_blame(sustained, 1_000);
+        for looks in 1..=40 {
+            let time = time_to_blame(sustained, looks);
+            // Until the views are over in which it is spared.
+            let spared = SPARED_LOOKS_MAX / ENTERING_LOOKS * looks.max(ENTERING_LOOKS);
+            let most = calm + LOOK_EVERY * u32::try_from(spared).unwrap();
+            assert!(time <= most, "{time:?} with a view every {looks} looks, else {calm:?}");
+        }
+    }
+}
+
+#[test]
+fn who_enters_each_view_late_is_spared_in_each() {
+    let mut looking = Looking::new();
+    for view in 2..100 {
+        for look in 0..=ENTERING_LOOKS {
+            assert!(!looking.look(Duration::ZERO).iter().any(|(_, age)| *age >= LIMIT), "{view} {look}");
+        }
+        looking.lag.note_answer(PEER, looking.lag.look);
+        looking.lag.note_answer(OTHER, looking.lag.look);
+        looking.look(Duration::ZERO);
+        looking.begin_view(view, 1);
+    }
+}
+
+#[test]
+fn who_was_out_of_reach_for_long_is_spared_in_the_next_view() {
+    let mut looking = Looking::new();
+    // Nobody decides on a view in which its connection is whole again.
+    for _ in 0..100 {
+        looking.look(Duration::ZERO);
+    }
+    looking.begin_view(2, 1);
+    for _ in 0..ENTERING_LOOKS {
+        assert_eq!(looking.look(Duration::ZERO), []);
+    }
+    assert_eq!(looking.look(Duration::ZERO).len(), 2);
+    // And once more behind a late look, which says that nothing is known of what was before.
+    for view in 3..100 {
+        looking.begin_view(view, 1);
+        looking.look(LIMIT);
+        for _ in 1..ENTERING_LOOKS {
+            assert_eq!(looking.look(Duration::ZERO), []);
+        }
+    }
 }
 
 #[test]
