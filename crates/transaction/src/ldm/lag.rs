@@ -126,7 +126,7 @@ impl Lag {
         }
     }
 
-    /// Since which look each ldm owes the answer to a probe, the ones of this view included unless it was spared for long.
+    /// Since which look each ldm owes the answer to a probe, the ones of this view included. (Who was spared for long may owe others only.)
     fn probes_owed(&self) -> impl Iterator<Item = (NodeId, u64)> {
         let is_entering = self.is_entering();
         let may_be_entering = move |peer: &Probed| is_entering && peer.spared <= SPARED_LOOKS_MAX;
