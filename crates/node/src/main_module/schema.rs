@@ -369,11 +369,12 @@ impl MainModule {
                 self.schema_reading.read_at = None;
             }
         }
-        let is_newer = schema.version > self.schema.version || !self.is_open;
+        // (Answers may overtake each other.)
+        let is_newer = schema.version > self.schema.version;
         if is_newer {
             self.schema = Arc::new(schema);
         }
-        if is_newer || was_behind {
+        if is_newer || was_behind || !self.is_open {
             self.changed(outputs);
         }
         self.start_checks(outputs);

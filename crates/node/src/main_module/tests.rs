@@ -7,7 +7,7 @@ use protocol::{Address, Envelope, ModuleKind, NodeInfo, NodeRole, Outputs, Signa
 use query::{NodeMap, Shared};
 use std::sync::Arc;
 use stdx::{Duration, Now};
-use types::{Epoch, Incarnation, NodeId, ViewNumber};
+use types::{Epoch, Incarnation, NodeId, Schema, SchemaVersion, ViewNumber};
 
 const ME: NodeId = NodeId(1);
 const OTHER: NodeId = NodeId(2);
@@ -152,6 +152,18 @@ pub(crate) fn a_node_that_lost_a_data_node_is_behind_until_that_one_told_it_the_
     // It takes longer than until it is asked again.
     main.fetch_schema(&mut Outputs::default());
     assert_eq!(tell(&mut main, OTHER, fetched(request)).1, Some(false));
+}
+
+#[test]
+fn an_older_catalogue_that_comes_late_is_not_taken() {
+    let mut main = sql_node();
+    let older = (*main.schema).clone();
+    let newer = Schema { version: SchemaVersion(older.version.0 + 1), ..older.clone() };
+    for schema in [&newer, &older] {
+        let bytes = stdx::wire::to_bytes(schema).into();
+        tell(&mut main, OTHER, Signal::SchemaFetched { request: RequestId(1), schema: bytes });
+        assert_eq!(main.schema.version, newer.version);
+    }
 }
 
 #[test]
