@@ -111,7 +111,8 @@ impl MainModule {
         if self.fetches_schema() {
             return self.fetch_schema(outputs);
         }
-        let wanted = self.schema_reading.waiting.iter().map(|(_, _, version)| *version).max();
+        let waited_for = self.schema_reading.waiting.iter().map(|(_, _, version)| *version);
+        let wanted = waited_for.chain([self.schema.version]).max();
         match self.read_schema() {
             Some(schema) if Some(schema.version) >= wanted => {
                 self.schema = Arc::new(schema);
