@@ -563,19 +563,24 @@ impl Ldm {
         }
     }
 
-    /// The session gave up before the prepare was sent.
-    pub(super) fn stop_shipping(&mut self, place: Place, outputs: &mut Outputs<Shared>) {
-        let Some(ship) = self.shipping.remove(&place) else { return };
+    /// The session gave up before the prepare was sent, or the outcome is known. True if members that lacked it got it again: what is behind it goes on
+    /// when its rows are being published.
+    pub(super) fn stop_shipping(&mut self, place: Place, outputs: &mut Outputs<Shared>) -> bool {
+        let Some(ship) = self.shipping.remove(&place) else { return false };
         self.ship_window.bytes -= ship.bytes;
-        if let Ending::Again(lacking) = ship.ending {
-            // It is decided: its rows are copied to those who join, once they are published.
-            let drop = Signal::DropAhead { partition: place.1, transaction: place.0 };
-            send_to_all(self.address, &lacking, drop, outputs);
-            self.replicate_rest(place.1, outputs);
-        } else {
-            self.undo_shipped(place, None, outputs);
-        }
+        let was_shipped_again = match ship.ending {
+            Ending::Again(lacking) => {
+                let drop = Signal::DropAhead { partition: place.1, transaction: place.0 };
+                send_to_all(self.address, &lacking, drop, outputs);
+                true
+            }
+            Ending::One(_) | Ending::Two { .. } => {
+                self.undo_shipped(place, None, outputs);
+                false
+            }
+        };
         self.ship_waiting(outputs);
+        was_shipped_again
     }
 
     // ---- answers of backups, outcomes ---------------------------------------------------------------------------------------------
@@ -664,7 +669,7 @@ impl Ldm {
             return outputs.distrust(from, format!("{} was decided by this primary alone", place.0));
         }
         self.outcomes.insert(place, Marker::of(outcome.committed));
-        self.stop_shipping(place, outputs);
+        let was_shipped_again = self.stop_shipping(place, outputs);
         match self.held.get(&place).map(|held| held.stage) {
             None => self.on_outcome_at_backup(from, place, outcome.committed, outputs),
             Some(HeldStage::Open | HeldStage::Undoing { .. }) => {
@@ -674,6 +679,10 @@ impl Ldm {
             }
             Some(HeldStage::Ending) => self.finish(place, outcome.committed, After::Record(from), outputs),
             Some(HeldStage::Publishing) => {}
+        }
+        if was_shipped_again {
+            // It is being published now: who joins gets its rows as copies when they are.
+            self.replicate_rest(place.1, outputs);
         }
     }
 

@@ -14,6 +14,8 @@ use types::{Epoch, NodeId, PartitionId, TransactionId};
 
 /// More than are published in a slice, fewer than are shipped ahead.
 const SLICES: usize = 7;
+/// More than are sent in one piece.
+const LARGE: usize = 12;
 
 fn is_outcome_to(node: u16) -> impl Fn(&Envelope) -> bool {
     move |envelope| matches!(envelope.signal, Signal::Outcome(_)) && envelope.to == ldm(node)
@@ -436,6 +438,36 @@ fn what_is_being_published_when_a_copy_begins_is_copied() {
     all.run_for(200, |envelope| envelope.to == ldm(1) && envelope.signal == slice);
     all.run();
     assert_eq!(all.committed(3, &ids), ids);
+}
+
+/// Its outcome comes while it is shipped again to a member that joins.
+#[test]
+fn what_is_decided_while_it_is_shipped_again_is_copied() {
+    let mut all = Nodes::new(3);
+    all.leave_out(3, 1);
+    all.install_at(&[1, 2]);
+    all.settle();
+    all.run();
+    let ids = all.ids[..LARGE].to_vec();
+    all.stage(1, &ids);
+    let there = all.stage_at_second();
+    let here = all.participant(u32::try_from(LARGE).expect("few"));
+    let request = all.coordinate(1, vec![here, there]);
+    all.send(SESSION, tc(2), request);
+    assert!(is_committed(&all.run_but(is_outcome_to(1)), 1));
+    assert!(all.lose(is_outcome_to(1)) > 0);
+    all.let_join(3);
+    all.begin_again(3);
+    all.install_at(&[1, 2, 3]);
+    let is_piece =
+        |envelope: &Envelope| matches!(envelope.signal, Signal::ReplicateAhead(_)) && envelope.to == ldm(3);
+    all.run_but(|envelope| is_outcome_to(1)(envelope) || is_piece(envelope));
+    assert!(all.queue.iter().any(is_piece), "it is shipped again");
+    all.settle();
+    all.run_for(400, |_| false);
+    all.run();
+    assert_eq!(all.committed(3, &ids), ids);
+    all.assert_idle();
 }
 
 // ---- deliberate bugs --------------------------------------------------------------------------------------------------------------
