@@ -490,6 +490,11 @@ impl ControlLog {
         }
     }
 
+    /// This node was let in, so its cluster exists: it founds none in this life, even if it hears of one candidate after the other that has lost its log.
+    pub(crate) fn never_found(&mut self) {
+        self.config.founding = None;
+    }
+
     /// Where nobody has a log, the first candidate founds the cluster.
     fn found_if_due(&mut self, outputs: &mut ControlOutputs) {
         let Stage::Asking { without, .. } = &self.stage else { return };

@@ -39,6 +39,9 @@ impl Membership {
         }
         self.incarnation = Some(incarnation);
         self.join_at = None;
+        if let Some(log) = &mut self.log {
+            log.never_found();
+        }
         outputs.event(Severity::Info, format!("node {} has incarnation {incarnation}", self.config.node));
         outputs.send(self.me(), Address::main(self.config.node), Signal::JoinAccepted { incarnation });
         for node in &self.up {

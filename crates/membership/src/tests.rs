@@ -227,6 +227,27 @@ fn a_disk_of_another_founding_is_said_so() {
     assert_eq!(world.node(MANAGEMENT).exit, None, "whoever runs goes on");
 }
 
+/// It has lost its log, and hears of one node after the other that has, too.
+#[test]
+fn who_was_let_in_founds_no_second_cluster() {
+    for is_let_in in [false, true] {
+        let mut block = Membership::new(config(MANAGEMENT, 888, &[]), Arc::default());
+        let mut outputs: Outputs<()> = Outputs::default();
+        block.on_start(Now::default(), &[3; 32], &mut outputs);
+        let joined = ControlMessage::Joined { start: 888, incarnation: Incarnation(5) };
+        let let_in = is_let_in.then_some((DATA, joined));
+        let lost = [DATA, OTHER].map(|node| (node, ControlMessage::NoLog { start: 888 }));
+        for (node, message) in let_in.into_iter().chain(lost) {
+            let signal = Signal::Control(Box::new(message));
+            let envelope =
+                Envelope::unstamped(Address::membership(node), Address::membership(MANAGEMENT), signal);
+            block.on_signal(Now::default(), envelope, &mut outputs);
+        }
+        let founds = outputs.events.iter().any(|event| event.message.contains("is founded"));
+        assert_eq!(founds, !is_let_in);
+    }
+}
+
 #[test]
 fn who_has_another_configuration_than_the_cluster_is_not_let_in() {
     let told = |change: fn(&mut MembershipConfig)| {

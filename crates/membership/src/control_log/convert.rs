@@ -245,7 +245,7 @@ fn is_snapshot(snapshot: &LogSnapshot, term: u64) -> bool {
     let mut ids: Vec<VoterId> = snapshot.voters.iter().chain(&snapshot.learners).copied().collect();
     ids.sort();
     let are_distinct = ids.is_sorted_by(|left, right| left < right);
-    let in_range = snapshot.index > 0 && snapshot.index <= COUNT_MAX && snapshot.term <= term;
+    let in_range = (1..=COUNT_MAX).contains(&snapshot.index) && (1..=term).contains(&snapshot.term);
     let sizes = ids.len() <= VOTERS_MAX && snapshot.state.len() <= STATE_SIZE_MAX;
     let is_state = || crate::control_state::ControlState::decode(&snapshot.state).is_ok();
     in_range

@@ -124,7 +124,11 @@ impl Ldm {
             (Some(before), _) => Ok(Some(before.rows)),
             // A commit's epoch is never below the stamps of its places. A marker of a lower one belongs to another transaction that had this id, 1 024
             // lives ago; its epoch was closed before this one began.
-            (None, Some(epoch)) if epoch >= replicate.epoch => Ok(None),
+            (None, Some(epoch)) if epoch >= replicate.epoch => {
+                // (A primary that had not heard of the outcome may have shipped its rows again.)
+                self.drop_ahead(place, outputs);
+                Ok(None)
+            }
             (None, committed) => {
                 if committed.is_some() {
                     self.outcomes.remove(&place);

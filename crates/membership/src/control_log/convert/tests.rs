@@ -57,8 +57,8 @@ fn messages_come_back_from_raft_and_from_bytes() {
     }
 }
 
-/// A copy with some entries, as a voter among three.
-fn copy() -> RawNode<LogStore> {
+/// What a copy begins with, without entries.
+fn snapshot() -> LogSnapshot {
     let settings = crate::control_state::ClusterSettings {
         members: Vec::new(),
         replica_count: 1,
@@ -67,14 +67,18 @@ fn copy() -> RawNode<LogStore> {
     };
     let state = crate::control_state::ControlState::founded(GroupId(1), settings, types::NodeId(1), 1);
     let voters = vec![VoterId(1), VoterId(2), VoterId(3)];
-    let snapshot = LogSnapshot { index: 4, term: 2, voters, learners: Vec::new(), state: state.encode() };
+    LogSnapshot { index: 4, term: 2, voters, learners: Vec::new(), state: state.encode() }
+}
+
+/// A copy with some entries, as a voter among three.
+fn copy() -> RawNode<LogStore> {
     let entries =
         (5..10).map(|index| LogEntry { term: 3, index, ..LogEntry::default() }).collect::<Vec<LogEntry>>();
     let durable = Durable {
         group: GroupId(1),
         voter: VoterId(1),
         hard: HardState { term: 3, vote: 0, commit: 6 },
-        snapshot,
+        snapshot: snapshot(),
         entries,
     };
     let config = Config {
@@ -140,4 +144,7 @@ fn lies_are_refused() {
     let future = vec![LogEntry { term: 9, index: 10, ..LogEntry::default() }];
     assert!(refused(3, VoterBody::Append { index: 9, log_term: 3, commit: 9, entries: future }));
     assert!(refused(3, VoterBody::Snapshot(LogSnapshot { index: 20, term: 3, ..LogSnapshot::default() })));
+    let later = |term| VoterBody::Snapshot(LogSnapshot { index: 20, term, ..snapshot() });
+    assert!(!refused(3, later(3)));
+    assert!(refused(3, later(0)), "an entry of no term");
 }
