@@ -4,8 +4,11 @@
 //! when the file was made, so that no metadata has to follow it). A new file is written beside the old one, synced, and renamed over it; then
 //! the directory is synced: after a crash there is the old file or the new one.
 //!
-//! Invariants: one process has the file (an advisory lock on the directory's `control.lock`, which goes with the process); after an error
-//! nothing more is written, whatever is asked: a failed sync is never retried, the node dies.
+//! What an earlier process left may be in the memory of the machine only: it died before its sync, or its sync failed. Its records count all the
+//! same, so a file that is found is written anew before anything that it holds is used.
+//!
+//! Invariants: one process has the file (an advisory lock on the directory's `control.lock`, which goes with the process); what `open` gives is on
+//! disk; after an error nothing more is written, whatever is asked: a failed sync is never retried, the node dies.
 //!
 //! A node's writes are done by a thread of their own (`io`), one after the other: [`begin`] starts it, [`LogWriter`] is what the thread of `membership` has
 //! of it. The thread ends when that is dropped.
@@ -42,8 +45,7 @@ pub struct LogFile {
 impl LogFile {
     /// Throws an old file in this directory away, and opens it as if it had never been there (`--initial`).
     pub fn open_anew(directory: &Path) -> io::Result<Self> {
-        let (mut log, _) = Self::open(directory)?;
-        log.file = None;
+        let log = Self::lock(directory)?;
         match std::fs::remove_file(directory.join(NAME)) {
             Ok(()) => File::open(directory)?.sync_all()?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -52,8 +54,30 @@ impl LogFile {
         Ok(log)
     }
 
-    /// Opens the file in this directory, which is made if it is not there: the file, and all its bytes (none if there is no file yet).
+    /// Opens the file in this directory, which is made if it is not there: the file, and all its bytes (none if there is no file yet), which are on
+    /// disk.
     pub fn open(directory: &Path) -> io::Result<(Self, Vec<u8>)> {
+        let mut log = Self::lock(directory)?;
+        let mut bytes = Vec::new();
+        match File::open(directory.join(NAME)) {
+            Ok(mut found) => {
+                if found.metadata()?.len() > FILE_SIZE_MAX {
+                    return Err(io::Error::new(io::ErrorKind::InvalidData, "control.log is too long"));
+                }
+                found.read_to_end(&mut bytes)?;
+                // A sync would not do: one that failed in an earlier process may succeed now, and nothing was written.
+                log.replace(&bytes, 0).map_err(|error| {
+                    io::Error::new(error.kind(), format!("control.log cannot be written anew: {error}"))
+                })?;
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+        Ok((log, bytes))
+    }
+
+    /// Makes the directory this process's own; no file is open yet.
+    fn lock(directory: &Path) -> io::Result<Self> {
         DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
         let lock = private().write(true).create(true).truncate(false).open(directory.join(LOCK_NAME))?;
         match lock.try_lock() {
@@ -64,20 +88,7 @@ impl LogFile {
             }
             Err(TryLockError::Error(error)) => return Err(error),
         }
-        let mut bytes = Vec::new();
-        let file = match private().read(true).write(true).open(directory.join(NAME)) {
-            Ok(file) => {
-                if file.metadata()?.len() > FILE_SIZE_MAX {
-                    return Err(io::Error::new(io::ErrorKind::InvalidData, "control.log is too long"));
-                }
-                (&file).read_to_end(&mut bytes)?;
-                Some(file)
-            }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-            Err(error) => return Err(error),
-        };
-        let log = Self { directory: directory.to_owned(), file, has_failed: false, _lock: lock };
-        Ok((log, bytes))
+        Ok(Self { directory: directory.to_owned(), file: None, has_failed: false, _lock: lock })
     }
 
     /// Does a write; it is on disk when this returns. After an error the node must die.
@@ -87,7 +98,7 @@ impl LogFile {
         }
         let result = match write.place {
             LogPlace::At(offset) => self.write_at(offset, &write.bytes),
-            LogPlace::NewFile => self.replace(&write.bytes),
+            LogPlace::NewFile => self.replace(&write.bytes, PREALLOCATED_SIZE),
         };
         self.has_failed = result.is_err();
         result
@@ -99,11 +110,12 @@ impl LogFile {
         file.sync_data()
     }
 
-    fn replace(&mut self, bytes: &[u8]) -> io::Result<()> {
+    /// Puts a new file in the place of the old one: these bytes, and this many zeros.
+    fn replace(&mut self, bytes: &[u8], zeros: usize) -> io::Result<()> {
         let new = self.directory.join(NEW_NAME);
         let mut file = private().read(true).write(true).create(true).truncate(true).open(&new)?;
         file.write_all(bytes)?;
-        file.write_all(&vec![0; PREALLOCATED_SIZE])?;
+        file.write_all(&vec![0; zeros])?;
         file.sync_all()?;
         std::fs::rename(&new, self.directory.join(NAME))?;
         File::open(&self.directory)?.sync_all()?;

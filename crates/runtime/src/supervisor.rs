@@ -281,7 +281,10 @@ impl Supervisor {
     pub(crate) fn on_news(&mut self, news: LinkNews, now: Instant, steps: &mut Vec<Step>) {
         match news {
             LinkNews::Opened { peer, set, my_thread, their_thread, table } => {
-                if self.peers[peer].set == set && self.peers[peer].role == Role::Connects {
+                let state = &self.peers[peer];
+                // A set that has failed keeps its number until the next one begins: its link does not count in that one.
+                let is_filling = matches!(state.phase, Phase::First | Phase::Filling);
+                if state.set == set && is_filling && state.role == Role::Connects {
                     self.on_opened(peer, (my_thread, their_thread), table, steps);
                 }
             }

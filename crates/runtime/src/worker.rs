@@ -22,7 +22,7 @@ use crate::config::SpinMethod;
 use crate::connections::{Clients, READ_SIZE};
 use crate::crash;
 use crate::exchange::{Control, Exchange, Parcel};
-use crate::links::{Links, Stranger};
+use crate::links::{LinkOrder, Links, Stranger};
 use crate::listeners::Listener;
 use crate::log_file::LogWriter;
 use crate::process::{External, Process, ThreadShared};
@@ -172,6 +172,10 @@ pub(crate) struct Worker<S> {
     /// On the thread of `membership`, as the supervisor.
     watchdog: Option<Watchdog>,
     supervisor: Option<Supervisor>,
+    /// What the supervisor wants of its own thread and is not carried out yet.
+    orders: VecDeque<LinkOrder>,
+    /// A link is being read, or an order carried out: further orders wait.
+    are_orders_held: bool,
     /// On the thread of `membership`.
     log_writer: Option<LogWriter>,
     poller: Poller,
@@ -231,6 +235,8 @@ impl<S: Send + 'static> Worker<S> {
             stranger_generation: 0,
             watchdog,
             supervisor: parts.supervisor,
+            orders: VecDeque::new(),
+            are_orders_held: false,
             log_writer: parts.log_writer,
             poller: parts.poller,
             readiness: Vec::new(),

@@ -1,4 +1,5 @@
 use super::*;
+use std::os::unix::fs::MetadataExt;
 
 /// A directory of this test's own, empty.
 fn directory(name: &str) -> PathBuf {
@@ -63,5 +64,62 @@ fn a_file_that_was_not_finished_does_not_count() {
     std::fs::write(directory.join(NEW_NAME), b"half").unwrap();
     let (_, bytes) = LogFile::open(&directory).unwrap();
     assert_eq!(bytes[0], 1);
+    std::fs::remove_dir_all(&directory).unwrap();
+}
+
+#[test]
+fn a_file_that_is_found_is_written_anew_and_stays_the_same() {
+    let directory = directory("anew");
+    let (mut log, _) = LogFile::open(&directory).unwrap();
+    log.write(&write(LogPlace::NewFile, 1, 4_096)).unwrap();
+    drop(log);
+    let path = directory.join(NAME);
+    let mut expected = std::fs::read(&path).unwrap();
+    for round in 2..5 {
+        let found = std::fs::metadata(&path).unwrap();
+        let (mut log, bytes) = LogFile::open(&directory).unwrap();
+        assert!(bytes == expected, "round {round}");
+        assert!(std::fs::read(&path).unwrap() == expected, "round {round}");
+        let anew = std::fs::metadata(&path).unwrap();
+        assert_ne!(anew.ino(), found.ino(), "what was found may not be on disk");
+        assert_eq!(anew.mode() & 0o777, 0o600);
+        assert!(!directory.join(NEW_NAME).exists());
+        // What is written from now on goes into the file that the next life finds.
+        log.write(&write(LogPlace::At(u64::from(round) * 4_096), round, 4_096)).unwrap();
+        let start = usize::from(round) * 4_096;
+        expected[start..start + 4_096].fill(round);
+    }
+    let (_, bytes) = LogFile::open(&directory).unwrap();
+    assert!(bytes == expected);
+    std::fs::remove_dir_all(&directory).unwrap();
+}
+
+#[test]
+fn a_file_that_cannot_be_written_anew_is_not_used_and_not_lost() {
+    let directory = directory("in-the-way");
+    let (mut log, _) = LogFile::open(&directory).unwrap();
+    log.write(&write(LogPlace::NewFile, 1, 4_096)).unwrap();
+    drop(log);
+    let obstacle = directory.join(NEW_NAME);
+    std::fs::create_dir(&obstacle).unwrap();
+    let error = LogFile::open(&directory).map(drop).unwrap_err().to_string();
+    assert!(error.starts_with("control.log cannot be written anew: "), "{error}");
+    std::fs::remove_dir(&obstacle).unwrap();
+    let (_, bytes) = LogFile::open(&directory).unwrap();
+    assert_eq!((bytes[0], bytes.len()), (1, 4_096 + PREALLOCATED_SIZE));
+    std::fs::remove_dir_all(&directory).unwrap();
+}
+
+#[test]
+fn a_file_that_is_thrown_away_is_not_read() {
+    let directory = directory("thrown-away");
+    std::fs::create_dir(&directory).unwrap();
+    let file = File::create(directory.join(NAME)).unwrap();
+    file.set_len(FILE_SIZE_MAX + 1).unwrap();
+    let error = LogFile::open(&directory).map(drop).unwrap_err().to_string();
+    assert_eq!(error, "control.log is too long");
+    drop(LogFile::open_anew(&directory).unwrap());
+    let (_, bytes) = LogFile::open(&directory).unwrap();
+    assert!(bytes.is_empty());
     std::fs::remove_dir_all(&directory).unwrap();
 }

@@ -102,6 +102,23 @@ fn closed(set: u64) -> LinkNews {
 }
 
 #[test]
+fn a_link_that_opened_when_its_set_had_failed_does_not_count_in_the_next() {
+    let mut supervisor = supervisor(2, 2, &[(1, "10.0.0.1")]);
+    let mut steps = Vec::new();
+    supervisor.on_deadline(Instant(0), &mut steps);
+    supervisor.on_news(opened(1, 0, 0, 2), Instant(1), &mut steps);
+    supervisor.on_news(closed(1), Instant(2), &mut steps);
+    supervisor.on_news(opened(1, 1, 1, 2), Instant(3), &mut steps);
+    supervisor.on_deadline(supervisor.deadline().unwrap(), &mut steps);
+    for pair in [(0, 0), (0, 1), (1, 0)] {
+        supervisor.on_news(opened(2, pair.0, pair.1, 2), Instant(10_000_000), &mut steps);
+    }
+    assert!(!written(&mut steps).contains(&"up 1".to_owned()), "a link is missing");
+    supervisor.on_news(opened(2, 1, 1, 2), Instant(10_000_001), &mut steps);
+    assert_eq!(written(&mut steps), ["confirm", "Info: node 1 is connected, 4 links", "up 1"]);
+}
+
+#[test]
 fn failures_are_told_once_and_tried_ever_more_slowly() {
     let mut supervisor = supervisor(2, 1, &[(1, "10.0.0.1")]);
     let mut steps = Vec::new();

@@ -2,10 +2,15 @@
 
 use super::{Node, PATIENCE, Seen, Setup, connect, loopback};
 use crate::{Limits, PeerConfig};
-use protocol::transport::{Hello, Notice, decode_hello, encode_hello, encode_notice, next_frame};
+use protocol::transport::{
+    Hello, Notice, decode_envelope, decode_hello, encode_envelope, encode_hello, encode_notice,
+    encode_ring_mark, next_frame,
+};
+use protocol::{Address, Envelope, ModuleKind, Signal};
 use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::path::PathBuf;
-use types::NodeId;
+use types::{Epoch, NodeId};
 
 /// A port that was free a moment ago.
 pub(super) fn free_port() -> u16 {
@@ -310,6 +315,178 @@ fn garbage_on_the_cluster_port_harms_nobody() {
     assert!(one.seen.try_iter().chain(two.seen.try_iter()).all(|seen| !matches!(seen, Seen::LinkDown(_))));
 }
 
+/// One link of a peer that the test plays.
+struct Played {
+    stream: TcpStream,
+    received: Vec<u8>,
+}
+
+impl Played {
+    fn new(stream: TcpStream) -> Self {
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        Self { stream, received: Vec::new() }
+    }
+
+    fn say(&mut self, frame: impl FnOnce(&mut Vec<u8>)) {
+        let mut bytes = Vec::new();
+        frame(&mut bytes);
+        self.stream.write_all(&bytes).unwrap();
+    }
+
+    /// The payload of the next frame.
+    fn hear(&mut self) -> Vec<u8> {
+        loop {
+            if let Some((payload, size)) = next_frame(&self.received).unwrap() {
+                let payload = payload.to_vec();
+                self.received.drain(..size);
+                return payload;
+            }
+            let mut bytes = [0; 512];
+            let count = self.stream.read(&mut bytes).unwrap();
+            assert_ne!(count, 0);
+            self.received.extend_from_slice(&bytes[..count]);
+        }
+    }
+
+    fn is_closed(&mut self) -> bool {
+        let mut bytes = [0; 512];
+        loop {
+            match self.stream.read(&mut bytes) {
+                Ok(0) => return true,
+                Ok(_) => {}
+                Err(error) => return error.kind() == std::io::ErrorKind::ConnectionReset,
+            }
+        }
+    }
+}
+
+/// The hello of a peer with two threads, the first of which has its `membership`.
+fn hello_of_two_threads(node: u16, to: u16, from_thread: u16, to_thread: u16) -> Hello {
+    let ldm = Address::new(NodeId(node), ModuleKind::Ldm, 0);
+    let threads = vec![vec![Address::membership(NodeId(node))], vec![ldm]];
+    Hello { from_thread, to_thread, threads, ..hello("toys", node, to) }
+}
+
+/// The thread that supervises a node's links.
+fn supervising(hello: &Hello) -> u16 {
+    let is_there = |modules: &Vec<Address>| modules.contains(&Address::membership(hello.node));
+    u16::try_from(hello.threads.iter().position(is_there).unwrap()).unwrap()
+}
+
+fn question(from: u16, to: u16, number: u64) -> Envelope {
+    Envelope {
+        from: Address::membership(NodeId(from)),
+        to: Address::membership(NodeId(to)),
+        view: types::ViewNumber(0),
+        epoch: Epoch(0),
+        signal: Signal::EpochWanted { epoch: Epoch(number) },
+    }
+}
+
+type Frame<'a> = &'a dyn Fn(&mut Vec<u8>);
+
+#[test]
+fn a_bad_frame_by_one_of_several_links_to_the_supervising_thread_harms_no_other_peer() {
+    let [port, unused, third] = free_ports();
+    let peers = vec![peer(2, unused, None), peer(3, third, None)];
+    let node = Setup { cluster_port: port, peers, ..Setup::default() }.start();
+    let peers = vec![peer(1, port, None)];
+    let other = Setup { node: 3, cluster_port: third, peers, ..Setup::default() }.start();
+    node.until(|seen| *seen == Seen::LinkUp(NodeId(3)));
+    other.until(|seen| *seen == Seen::LinkUp(NodeId(1)));
+    let mut served = node.client();
+    let link = |from, to| {
+        let mut link = Played::new(connect(loopback(port)));
+        link.say(|bytes| encode_hello(&hello_of_two_threads(2, 1, from, to), bytes));
+        let (_, answer) = decode_hello(&link.hear()).unwrap();
+        (link, answer)
+    };
+    let bad: [Frame<'_>; 4] = [
+        &|bytes| bytes.extend_from_slice(&[0xff; 32]),
+        &|bytes| encode_envelope(&question(3, 1, 1), bytes).unwrap(),
+        &|bytes| {
+            let notice = Notice::ProcessExited { cluster: "toys".to_owned(), node: NodeId(3), start: 3 };
+            encode_notice(&notice, bytes);
+        },
+        &encode_ring_mark,
+    ];
+    for (number, bad) in (1..).zip(bad) {
+        let (first, answer) = link(0, 0);
+        let supervising = supervising(&answer);
+        let mut links = vec![first];
+        for pair in [(0, supervising), (1, supervising)] {
+            if pair != (0, 0) {
+                links.push(link(pair.0, pair.1).0);
+            }
+        }
+        links[0].say(|bytes| encode_hello(&hello_of_two_threads(2, 1, 0, 0), bytes));
+        node.until(|seen| *seen == Seen::LinkUp(NodeId(2)));
+        let refused = node.runtime().counters().links_refused;
+        // What came before by another link is heard.
+        let [.., good, broken] = &mut links[..] else { panic!("there are two") };
+        good.say(|bytes| encode_envelope(&question(2, 1, number), bytes).unwrap());
+        broken.say(bad);
+        let mut is_down = false;
+        let mut is_heard = false;
+        while !(is_down && is_heard) {
+            let seen = node.until(|seen| matches!(seen, Seen::LinkDown(_) | Seen::Signal(..)));
+            assert_ne!(seen, Seen::LinkDown(NodeId(3)));
+            is_down |= seen == Seen::LinkDown(NodeId(2));
+            is_heard |= seen == Seen::Signal(Address::membership(NodeId(1)), number);
+        }
+        assert!(links.iter_mut().all(Played::is_closed));
+        assert_eq!(node.runtime().counters().links_refused, refused + 1);
+        assert_eq!(served.ask("echo still here"), "still here");
+    }
+    ask_everywhere(&node, 3, RECEIVE_COUNTS);
+    ask_everywhere(&other, 1, RECEIVE_COUNTS);
+    assert!(node.seen.try_iter().chain(other.seen.try_iter()).all(|seen| !matches!(seen, Seen::LinkDown(_))));
+}
+
+#[test]
+fn a_refusal_by_one_of_several_links_of_the_supervising_thread_ends_the_set_only() {
+    let listener = std::net::TcpListener::bind(loopback(0)).unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let node = Setup { node: 2, peers: vec![peer(1, port, None)], ..Setup::default() }.start();
+    let mut served = node.client();
+    let accept = || {
+        let mut link = Played::new(listener.accept().unwrap().0);
+        let (_, hello) = decode_hello(&link.hear()).unwrap();
+        (link, hello)
+    };
+    let answer = |link: &mut Played, hello: &Hello| {
+        let answer = hello_of_two_threads(1, 2, hello.to_thread, hello.from_thread);
+        link.say(|bytes| encode_hello(&answer, bytes));
+    };
+    for number in 1..4 {
+        let (mut first, hello) = accept();
+        let supervising = supervising(&hello);
+        answer(&mut first, &hello);
+        let mut links = vec![(first, hello)];
+        while links.len() < 2 * links[0].1.threads.len() {
+            links.push(accept());
+        }
+        let mut find = |to_thread| {
+            let wanted = (supervising, to_thread);
+            let place = links.iter().position(|(_, hello)| (hello.from_thread, hello.to_thread) == wanted);
+            links.swap_remove(place.unwrap())
+        };
+        let ((mut open, hello), (mut refusing, _)) = (find(0), find(1));
+        if supervising > 0 {
+            answer(&mut open, &hello);
+        }
+        // It is open at the other end as well: an answer comes.
+        open.say(|bytes| encode_envelope(&question(1, 2, number), bytes).unwrap());
+        let answered = decode_envelope(&open.hear(), stdx::wire::WIRE_VERSION).unwrap().signal;
+        assert_eq!(answered, Signal::EpochOpen { epoch: Epoch(number | super::NUMBER_ANSWERED) });
+        let reason = "for a test".to_owned();
+        refusing.say(|bytes| encode_notice(&Notice::Refused { reason }, bytes));
+        assert!(open.is_closed() && refusing.is_closed());
+        assert!(links.iter_mut().all(|(link, _)| link.is_closed()));
+        assert_eq!(served.ask("echo still here"), "still here");
+    }
+}
+
 #[test]
 fn a_peer_that_breaks_the_protocol_loses_its_links_only() {
     let [port, other] = free_ports();
@@ -318,28 +495,16 @@ fn a_peer_that_breaks_the_protocol_loses_its_links_only() {
     let mut served = node.client();
     let broken: [&[u8]; 3] = [&[0xff; 32], &[4, 0, 0, 0, 1, 2, 3, 4, 9, 9, 9, 9], &[0; 8]];
     for bytes in broken {
-        let mut stream = connect(loopback(port));
-        let mut bytes_out = Vec::new();
-        encode_hello(&hello("toys", 2, 1), &mut bytes_out);
-        stream.write_all(&bytes_out).unwrap();
-        let mut answer = Vec::new();
-        let (version, answered) = loop {
-            if let Some((payload, _)) = next_frame(&answer).unwrap() {
-                break decode_hello(payload).unwrap();
-            }
-            let mut bytes = [0; 512];
-            let count = stream.read(&mut bytes).unwrap();
-            assert_ne!(count, 0);
-            answer.extend_from_slice(&bytes[..count]);
-        };
+        let mut link = Played::new(connect(loopback(port)));
+        link.say(|bytes| encode_hello(&hello("toys", 2, 1), bytes));
+        let (version, answered) = decode_hello(&link.hear()).unwrap();
         assert_eq!(
             (version, answered.node, answered.threads.len()),
             (stdx::wire::WIRE_VERSION, NodeId(1), 3)
         );
         let refused = node.runtime().counters().links_refused;
-        stream.write_all(bytes).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        assert!(matches!(stream.read(&mut [0; 8]), Ok(0) | Err(_)));
+        link.stream.write_all(bytes).unwrap();
+        assert!(link.is_closed());
         assert_eq!(node.runtime().counters().links_refused, refused + 1);
         assert_eq!(served.ask("echo still here"), "still here");
     }

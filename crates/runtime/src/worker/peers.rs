@@ -216,7 +216,16 @@ impl<S: Send + 'static> Worker<S> {
         self.slots_scratch = slots;
     }
 
+    /// Reads once, and handles what came. What the supervisor makes of it waits until the link is left alone: closing its set reads other
+    /// links with the same buffer, and opening one may take its slot.
     fn read_link(&mut self, slot: u32, source: Source) {
+        let are_held = std::mem::replace(&mut self.are_orders_held, true);
+        self.read_and_take(slot, source);
+        self.are_orders_held = are_held;
+        self.take_orders();
+    }
+
+    fn read_and_take(&mut self, slot: u32, source: Source) {
         let Some(link) = self.links.get(slot) else { return };
         let owns_buffer = !link.receive.is_empty();
         let mut buffer = std::mem::take(if owns_buffer { &mut link.receive } else { &mut self.raw_scratch });
@@ -540,10 +549,11 @@ impl<S: Send + 'static> Worker<S> {
         }
     }
 
+    /// Does what the supervisor wants, but for what it orders of its own thread while a link is being read there: that follows.
     fn take_steps(&mut self, steps: Vec<Step>) {
         for step in steps {
             match step {
-                Step::Order { thread, order } if thread == self.index => self.on_link_order(order),
+                Step::Order { thread, order } if thread == self.index => self.orders.push_back(order),
                 Step::Order { thread, order } => {
                     self.exchange.send(thread, Parcel::Control(Box::new(Control::Link(order))));
                 }
@@ -562,6 +572,19 @@ impl<S: Send + 'static> Worker<S> {
                 }
             }
         }
+        self.take_orders();
+    }
+
+    /// Carries out the supervisor's orders to its own thread, one after the other: what follows from one comes behind those that wait.
+    fn take_orders(&mut self) {
+        if self.are_orders_held {
+            return;
+        }
+        self.are_orders_held = true;
+        while let Some(order) = self.orders.pop_front() {
+            self.on_link_order(order);
+        }
+        self.are_orders_held = false;
     }
 
     pub(super) fn notify_membership(&mut self, notice: super::Notice) {
