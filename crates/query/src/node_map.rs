@@ -235,11 +235,13 @@ impl NodeMap {
         self.primary(partition).filter(|primary| !self.lost.contains(&primary.node))
     }
 
-    /// A module of another node that can answer a committed read of a partition: a replica that is not lost, spread by partition.
+    /// A module of another node that can answer a committed read of a partition: a replica that is not lost and has not `refused`, spread by
+    /// partition.
     #[must_use]
-    pub fn replica_for_read(&self, partition: PartitionId) -> Option<Address> {
-        let replicas = self.view.in_sync(partition);
-        let alive: Vec<NodeId> = replicas.iter().copied().filter(|node| !self.lost.contains(node)).collect();
+    pub fn replica_for_read(&self, partition: PartitionId, refused: &[NodeId]) -> Option<Address> {
+        let replicas = self.view.in_sync(partition).iter().copied();
+        let alive: Vec<NodeId> =
+            replicas.filter(|node| !self.lost.contains(node) && !refused.contains(node)).collect();
         let node = *alive.get((usize::from(self.node.0) + partition.0 as usize) % alive.len().max(1))?;
         let query_count = self.view.node(node)?.query_count;
         if query_count == 0 {

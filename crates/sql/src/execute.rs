@@ -267,18 +267,24 @@ impl Cx<'_, '_> {
         self.env.module.map.table(table).map(Arc::clone).ok_or(Failure::WrongSchema)
     }
 
-    /// Where to read a partition of a table.
-    pub(crate) fn place(&self, table: types::TableId, partition: PartitionId) -> Place {
+    /// Where to read a partition of a table: not where it was `refused`.
+    pub(crate) fn place(
+        &self,
+        table: types::TableId,
+        partition: PartitionId,
+        refused: &[types::NodeId],
+    ) -> Place {
         let map = &self.env.module.map;
         if self.core.transaction.has_written(partition) {
             return map
                 .primary(partition)
+                .filter(|primary| !refused.contains(&primary.node))
                 .map_or(Place::Nowhere, |primary| Place::There(primary, self.core.transaction.id()));
         }
         if map.reader(table, partition).is_some() {
             return Place::Here;
         }
-        map.replica_for_read(partition).map_or(Place::Nowhere, |replica| Place::There(replica, None))
+        map.replica_for_read(partition, refused).map_or(Place::Nowhere, |replica| Place::There(replica, None))
     }
 
     /// The primary of a partition, where writes and locks go. To one that is lost nothing is sent, because it could be done unheard: the statement

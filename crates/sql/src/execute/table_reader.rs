@@ -5,9 +5,9 @@
 //!   |                     | partition not here
 //!   |                     v
 //!   +----------------> Asked (a batch by signal) --more--> Asked ...   --undecided row--> Resolving --> Asked
-//!                         | node lost, view changed
-//!                         v
-//!                      Delayed --later--> Idle
+//!                         | node lost, or it may not answer: the next replica is asked
+//!                         v none left
+//!                      Delayed --later, or in a newer view--> Idle
 //! ```
 //! Without an order, partitions are read one after the other (remote ones are all asked at once) and rows go straight into the sink. With
 //! an order, each partition's rows come in key order and the reader merges them: it gives a row out only when it knows the next row of
@@ -28,7 +28,7 @@ use query::{BatchShape, ReadRun, ReadStep, RowBatchReader, RowSink, TableAccessI
 use std::ops::Bound;
 use std::sync::Arc;
 use storage::Visibility;
-use types::{IndexId, PartitionId, ValueRef};
+use types::{IndexId, NodeId, PartitionId, ValueRef};
 
 /// Rows that wait to be merged, per partition, at most; fewer if they are large.
 const MERGE_ROWS: usize = 256;
@@ -125,6 +125,8 @@ struct PartitionRead {
     /// What has not begun.
     access: Option<Access>,
     state: State,
+    /// Who did not answer since it last waited.
+    refused: Vec<NodeId>,
     attempts: u32,
     merge: MergeBuffer,
 }
@@ -301,7 +303,7 @@ impl TableReader {
         }
         self.is_started = true;
         for read in &mut self.partitions {
-            if let Place::There(..) = cx.place(self.common.info.definition.id, read.partition) {
+            if let Place::There(..) = cx.place(self.common.info.definition.id, read.partition, &[]) {
                 read.begin(&self.common, cx)?;
             }
         }
@@ -402,6 +404,7 @@ impl PartitionRead {
             partition,
             access: Some(access),
             state: State::Idle,
+            refused: Vec::new(),
             attempts: 0,
             merge: MergeBuffer::default(),
         }
@@ -434,7 +437,7 @@ impl PartitionRead {
         common: &Common,
         cx: &mut Cx<'_, '_>,
     ) -> Result<Poll, Failure> {
-        match cx.place(common.info.definition.id, self.partition) {
+        match cx.place(common.info.definition.id, self.partition, &self.refused) {
             // Rows may change elsewhere unseen. Whoever took over a moment ago answers instead, or this replica when it is let again.
             Place::Here if !cx.env.module.map.may_read(cx.env.now.monotonic) => {
                 self.delay(access, None, cx)?
@@ -456,6 +459,7 @@ impl PartitionRead {
     fn delay(&mut self, access: Access, behind: Option<Behind>, cx: &mut Cx<'_, '_>) -> Result<(), Failure> {
         let what = format!("no replica of partition {} can be reached", self.partition);
         let retry = cx.retry_at(&mut self.attempts, &what)?;
+        self.refused.clear();
         self.state = State::Delayed { retry, access, behind };
         Ok(())
     }
@@ -550,8 +554,9 @@ impl PartitionRead {
         sink: &mut dyn RowSink,
     ) -> Result<Poll, Failure> {
         let Some(batch) = self.batch_of(reply, common)? else {
-            self.delay(access, None, cx)?;
-            return Ok(Poll::Moved);
+            // One that has just come in sync has no lease yet, one that stopped hears of its loss last: others may answer.
+            self.refused.push(to.node);
+            return self.begin_access(access, common, cx);
         };
         self.attempts = 0;
         cx.keep_raised(batch.raised);
@@ -562,7 +567,7 @@ impl PartitionRead {
             ReadProgress::End => {}
             ReadProgress::More { .. } => {
                 if let Some(rest) = rest {
-                    let transaction = match cx.place(common.info.definition.id, self.partition) {
+                    let transaction = match cx.place(common.info.definition.id, self.partition, &[]) {
                         Place::There(_, transaction) => transaction,
                         Place::Here | Place::Nowhere => None,
                     };

@@ -5,7 +5,7 @@ mod ddl;
 mod handover;
 mod harness;
 
-use harness::{Harness, LDM, column_table};
+use harness::{BACKUP, Harness, LDM, column_table};
 use mysql_protocol::client::{Response, ResultSet, Value};
 use mysql_protocol::command::Cursor;
 use mysql_protocol::{ClientOptions, ParameterValue, StatusFlags};
@@ -553,6 +553,33 @@ fn a_read_is_asked_again_after_an_old_view() {
     assert_ne!(first.request, second.request);
     harness.read_done(&second, &[vec![types::Value::Int(3)]]);
     assert_eq!(rows(harness.response(client)), vec![vec![text("3")]]);
+}
+
+#[test]
+fn a_read_goes_to_the_next_replica_at_once() {
+    for refusal in [Some(Refusal::WrongView), None] {
+        let mut harness = Harness::with_backup();
+        let client = harness.connect();
+        harness.query(client, "SELECT v FROM test.t WHERE id = 7");
+        let mut asked = harness.addressees();
+        let first = read_in(harness.only_signal());
+        // It has no lease, or it stopped and the map does not say so yet.
+        match refusal {
+            Some(refusal) => harness.read_refused(&first, refusal),
+            None => harness.tell_lost(asked[0].node),
+        }
+        asked.extend(harness.addressees());
+        let second = read_in(harness.only_signal());
+        asked.sort_unstable();
+        assert_eq!(asked, [LDM, BACKUP]);
+        // There is no third one: it pauses, and begins with the first again.
+        harness.read_refused(&second, Refusal::WrongView);
+        assert!(harness.signals().is_empty());
+        harness.advance_ms(50);
+        let third = read_in(harness.only_signal());
+        harness.read_done(&third, &[vec![types::Value::Int(3)]]);
+        assert_eq!(rows(harness.response(client)), vec![vec![text("3")]]);
+    }
 }
 
 #[test]

@@ -46,7 +46,7 @@ pub(super) struct Harness {
     closed: BTreeSet<u32>,
     now: Now,
     map: Arc<NodeMap>,
-    sent: Vec<Signal>,
+    sent: Vec<(Address, Signal)>,
 }
 
 /// `test.t (id INT PRIMARY KEY, v INT NOT NULL)`.
@@ -164,7 +164,7 @@ impl Harness {
                     let mut budget = Budget { rows: 64 };
                     self.module.handle(self.now, Input::Signal(envelope), &mut budget, &mut self.outputs);
                 } else {
-                    self.sent.push(envelope.signal);
+                    self.sent.push((envelope.to, envelope.signal));
                 }
             }
         }
@@ -297,7 +297,12 @@ impl Harness {
 
     /// What was sent to others since it was last asked for.
     pub(super) fn signals(&mut self) -> Vec<Signal> {
-        std::mem::take(&mut self.sent)
+        std::mem::take(&mut self.sent).into_iter().map(|(_, signal)| signal).collect()
+    }
+
+    /// Where the signals go that `signals` will give.
+    pub(super) fn addressees(&self) -> Vec<Address> {
+        self.sent.iter().map(|(to, _)| *to).collect()
     }
 
     pub(super) fn only_signal(&mut self) -> Signal {
@@ -392,8 +397,13 @@ impl Harness {
 
     /// A node is lost: the news first, then the map.
     pub(super) fn lose(&mut self, node: NodeId) {
-        self.signal(Address::main(NodeId(4)), Signal::PeerLost { node, incarnation: Incarnation(1) });
+        self.tell_lost(node);
         self.install(&[node], &[]);
+    }
+
+    /// The news of it, ahead of the map.
+    pub(super) fn tell_lost(&mut self, node: NodeId) {
+        self.signal(Address::main(NodeId(4)), Signal::PeerLost { node, incarnation: Incarnation(1) });
     }
 
     /// No view without a lost node is awaited any more.
