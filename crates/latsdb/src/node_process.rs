@@ -254,6 +254,7 @@ fn settings(config: &ClusterConfig, text: String, me: &NodeConfig) -> NodeSettin
         lock_wait_timeout_max: me.lock_wait_timeout,
         transaction_inactive_timeout: me.transaction_inactive_timeout,
         marker_time: node::MARKER_TIME,
+        sizes: node::Sizes::DEFAULT,
         heartbeat_interval: config.heartbeat_interval,
         answer_timeout: config.answer_timeout,
         control_log: Vec::new(),

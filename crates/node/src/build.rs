@@ -15,7 +15,7 @@ use query::{NodeMap, Query};
 use sql::{Globals, SqlConfig, SqlModule};
 use std::sync::Arc;
 use stdx::Duration;
-use transaction::{Ldm, Tc};
+use transaction::{Ldm, Sizes, Tc};
 use types::NodeId;
 
 /// What a node is.
@@ -59,6 +59,8 @@ pub struct NodeSettings {
     pub transaction_inactive_timeout: Option<Duration>,
     /// How long what became of a commit is kept for a session that has not confirmed that it knows.
     pub marker_time: Duration,
+    /// What is a large transaction; smaller ones are for simulations.
+    pub sizes: Sizes,
     /// HeartbeatIntervalDbDb.
     pub heartbeat_interval: Duration,
     /// ReplicaAnswerTimeout; zero: nobody is made to leave for late answers.
@@ -120,7 +122,7 @@ pub fn build(
             }
             ModuleKind::Ldm => {
                 let (map, memory) = (Arc::clone(&empty), Arc::clone(memory));
-                let ldm = Ldm::new(*address, map, memory, settings.marker_time);
+                let ldm = Ldm::new(*address, map, memory, settings.marker_time).with_sizes(settings.sizes);
                 let limit = patience::answer_limit(settings.answer_timeout, settings.heartbeat_interval);
                 NodeModule::ldm(*address, ldm.with_answer_timeout(limit))
             }

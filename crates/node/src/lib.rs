@@ -16,4 +16,4 @@ pub mod patience;
 pub use build::{NodeSettings, build};
 pub use module::NodeModule;
 pub use sql::Globals;
-pub use transaction::MARKER_TIME;
+pub use transaction::{MARKER_TIME, Sizes};

@@ -26,6 +26,7 @@ use protocol::signal::LeaveStep;
 use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet};
 use stdx::Prng;
+use transaction::Sizes;
 use types::NodeId;
 
 /// Virtual milliseconds that a cluster may take to start.
@@ -170,6 +171,7 @@ impl Scenario {
             memory: 64 << 20,
             delay_max_us: [100, 1_000, 20_000][prng.index(3)],
             budget_max: 200,
+            sizes: Sizes::DEFAULT,
             late: None,
             cramped: None,
         };
@@ -238,6 +240,11 @@ impl Scenario {
         }
         if replicas > 1 && Prng::new(seed ^ 0x0a4d_0fe5).chance(1, 2) {
             scenario.draw_hand_overs();
+        }
+        let mut prng = Prng::new(seed ^ 0x0512_e500);
+        if prng.chance(1, 3) {
+            let at_once = [1, 2, 8][prng.index(3)];
+            scenario.shape.sizes = Sizes { at_once, ahead_rows: at_once * [1, 4, 1_000][prng.index(3)] };
         }
         scenario
     }

@@ -30,6 +30,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
 use std::sync::Arc;
 use stdx::{Duration, Instant, Now, Prng, WallTime};
+use transaction::Sizes;
 use types::{Epoch, NodeId, ViewNumber};
 
 use faults::Faults;
@@ -71,6 +72,8 @@ pub struct Shape {
     pub delay_max_us: u64,
     /// Rows that a slice may work on at most.
     pub budget_max: u64,
+    /// What is a large transaction.
+    pub sizes: Sizes,
     /// An SQL node that is not started with the others.
     pub late: Option<NodeId>,
     /// A data node with less memory.
@@ -408,6 +411,7 @@ impl World {
             has_tls: false,
             globals: Arc::default(),
             marker_time: MARKER_TIME,
+            sizes: self.shape.sizes,
             lock_wait_timeout_max: None,
             transaction_inactive_timeout: None,
             heartbeat_interval: DetectorConfig::DEFAULT.interval,
