@@ -125,7 +125,7 @@ struct PartitionRead {
     /// What has not begun.
     access: Option<Access>,
     state: State,
-    /// Who did not answer since it last waited.
+    /// Who did not answer since the last rows or the last pause.
     refused: Vec<NodeId>,
     attempts: u32,
     merge: MergeBuffer,
@@ -559,6 +559,7 @@ impl PartitionRead {
             return self.begin_access(access, common, cx);
         };
         self.attempts = 0;
+        self.refused.clear();
         cx.keep_raised(batch.raised);
         give(&batch.rows, common, sink)?;
         let count = u64::from(batch.rows.count);

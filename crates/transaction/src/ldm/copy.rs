@@ -39,11 +39,11 @@ use stdx::{Duration, Instant, Now};
 use storage::{Direction, KeyBounds, RowHandle, ScanItem, VersionState, Visibility};
 use types::{Epoch, IndexId, NodeId, PartitionId, TableId, TransactionId};
 
-/// Rows of a piece at most: one to three hundred microseconds of work for each end. (With a quarter of it nobody waits less, and the copy takes twice as long
-/// where clients keep all CPUs busy: a turn comes as rarely.)
+/// Rows of a piece at most: some hundred microseconds of work for who applies it. (With a quarter of them nobody waits less, and the copy takes twice as
+/// long where clients keep all CPUs busy: a turn comes as rarely.)
 const PIECE_ROWS: usize = 128;
-/// Bytes after which a piece ends.
-const PIECE_BYTES: usize = 128 * 1024;
+/// Bytes after which a piece ends: with its last row it fits the ring of a link, so nothing waits behind half of it.
+const PIECE_BYTES: usize = 48 * 1024;
 /// Pieces on their way from one thread to a member.
 const PIECES_IN_FLIGHT: u32 = 2;
 /// How many times as long as a round with a piece in it took there is none.

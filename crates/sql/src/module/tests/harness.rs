@@ -364,13 +364,17 @@ impl Harness {
     }
 
     pub(super) fn read_done(&mut self, read: &ReadRequest, rows: &[Vec<Value>]) {
+        self.read_part(read, rows, ReadProgress::End);
+    }
+
+    /// Rows under the key `key`, and what is left.
+    pub(super) fn read_part(&mut self, read: &ReadRequest, rows: &[Vec<Value>], progress: ReadProgress) {
         let mut writer = RowBatchWriter::new(BatchShape::of(&read.program));
         for row in rows {
             let values: Vec<ValueRef<'_>> = row.iter().map(Value::as_ref).collect();
             writer.push(b"key", b"key", &values);
         }
-        let (progress, operations) = (ReadProgress::End, 0);
-        let batch = ReadBatch { rows: writer.finish(), progress, operations, raised: None };
+        let batch = ReadBatch { rows: writer.finish(), progress, operations: 0, raised: None };
         self.signal(LDM, Signal::ReadDone(Box::new(ReadDone { request: read.request, result: Ok(batch) })));
     }
 
