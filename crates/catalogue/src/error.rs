@@ -77,6 +77,8 @@ key part, or the storage engine doesn't support unique prefix keys";
     no_such_key(name: &str, table: &str) = 1176 "Key '{name}' doesn't exist in table '{table}'";
 
     user_operation_failed(operation: &str, users: &str) = 1396 "Operation {operation} failed for {users}";
+    last_administrator(operation: &str, users: &str) =
+        1396 "Operation {operation} failed for {users}: no other account may administer";
     user_exists(user: &crate::UserName) = 3163 "Authorization ID {user} already exists.";
     user_does_not_exist(user: &crate::UserName) = 3162 "Authorization ID {user} does not exist.";
     user_part_too_long(part: &str, of: &str, limit: usize) =

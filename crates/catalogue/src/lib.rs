@@ -10,11 +10,13 @@
 //! | job.rs | [`DdlJob`]: the statement as resumable steps; the whole argument why DDL is online and safe |
 //! | plan.rs, alter.rs, table.rs, key.rs | from request to steps, with MySQL's checks and errors (error.rs) |
 //! | system.rs | the system tables, their codecs, and the first rows of a cluster |
+//! | accounts.rs | which accounts may administer; one is always left |
 //! | rows.rs | [`SchemaBuilder`]: rows → `Schema`; [`SchemaChange`]: a change of both |
 //! | show.rs | SHOW CREATE TABLE and COLUMN_TYPE texts |
 //!
 //! Deliberately not here: SQL text, sessions, transactions, signals. The session that runs a job does what its steps say.
 
+pub mod accounts;
 mod alter;
 mod error;
 pub mod job;

@@ -9,11 +9,11 @@ use crate::request::{CreateTable, DdlRequest, TableName, UserName, UserSpec};
 use crate::rows::SchemaChange;
 use crate::system::is_reserved_database;
 use crate::table::{self, NewTable, TableIds};
-use crate::{alter, request};
+use crate::{accounts, alter, request};
 use protocol::SqlError;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use types::{Collation, Database, Schema, TableDefinition, TableId, TableKind, User};
+use types::{AccountAttributes, Collation, Database, Schema, TableDefinition, TableId, TableKind, User};
 
 /// Characters of a user's name.
 const USER_NAME_MAX: usize = 32;
@@ -303,12 +303,13 @@ fn check_user(spec: &UserSpec) -> Result<(), SqlError> {
     if PLUGINS.contains(&spec.plugin.as_str()) { Ok(()) } else { Err(error::unknown_plugin(&spec.plugin)) }
 }
 
-fn user_of(spec: &UserSpec) -> User {
+fn user_of(spec: &UserSpec, attributes: AccountAttributes) -> User {
     User {
         name: spec.user.name.clone(),
         host: spec.user.host.clone(),
         plugin: spec.plugin.clone(),
         verifier: spec.verifier.clone(),
+        attributes,
     }
 }
 
@@ -350,7 +351,8 @@ fn create_users(schema: &Schema, users: &[UserSpec], if_not_exists: bool) -> Res
         if if_not_exists { Some(error::user_exists) } else { None };
     let (new, notes) =
         sort_users("CREATE USER", users, |spec| &spec.user, |user| exists(schema, user), note)?;
-    let changes = new.into_iter().map(|spec| SchemaChange::PutUser(user_of(spec))).collect();
+    let put = |spec: &UserSpec| SchemaChange::PutUser(user_of(spec, AccountAttributes::default()));
+    let changes = new.into_iter().map(put).collect();
     Ok(Planned::once(changes).with_notes(notes))
 }
 
@@ -359,7 +361,9 @@ fn drop_users(schema: &Schema, users: &[UserName], if_exists: bool) -> Result<Pl
         if if_exists { Some(error::user_does_not_exist) } else { None };
     let (known, notes) = sort_users("DROP USER", users, |user| user, |user| !exists(schema, user), note)?;
     let drop = |user: &UserName| SchemaChange::DropUser { name: user.name.clone(), host: user.host.clone() };
-    Ok(Planned::once(known.into_iter().map(drop).collect()).with_notes(notes))
+    let changes: Vec<SchemaChange> = known.into_iter().map(drop).collect();
+    accounts::check_administrator_left("DROP USER", schema, &changes)?;
+    Ok(Planned::once(changes).with_notes(notes))
 }
 
 fn alter_users(schema: &Schema, users: &[UserSpec], if_exists: bool) -> Result<Planned, SqlError> {
@@ -368,6 +372,11 @@ fn alter_users(schema: &Schema, users: &[UserSpec], if_exists: bool) -> Result<P
         if if_exists { Some(error::user_does_not_exist) } else { None };
     let (known, notes) =
         sort_users("ALTER USER", users, |spec| &spec.user, |user| !exists(schema, user), note)?;
-    let changes = known.into_iter().map(|spec| SchemaChange::PutUser(user_of(spec))).collect();
+    let put = |spec: &UserSpec| {
+        let before = schema.user(&spec.user.name, &spec.user.host);
+        let attributes = before.map(|user| user.attributes.clone()).unwrap_or_default();
+        SchemaChange::PutUser(user_of(spec, attributes))
+    };
+    let changes = known.into_iter().map(put).collect();
     Ok(Planned::once(changes).with_notes(notes))
 }

@@ -15,8 +15,8 @@ use crate::system::{
 };
 use std::sync::Arc;
 use types::{
-    Collation, Database, Schema, SchemaError, SchemaVersion, TableDefinition, TableId, TableKind, User,
-    Value, ValueRef,
+    AccountAttributes, Collation, Database, Schema, SchemaError, SchemaVersion, TableDefinition, TableId,
+    TableKind, User, Value, ValueRef,
 };
 use wire_derive::Wire;
 
@@ -229,5 +229,10 @@ fn user_of(values: Vec<Value>) -> Option<User> {
         host: text_of(values.next()?)?,
         plugin: text_of(values.next()?)?,
         verifier: bytes_of(values.next()?)?,
+        // A build before wire version 5 wrote the row without them.
+        attributes: match bytes_of(values.next()?) {
+            Some(attributes) => system::from_blob(&attributes)?,
+            None => AccountAttributes::default(),
+        },
     })
 }

@@ -53,7 +53,7 @@ pub const IDS: TableId = TableId(8);
 /// The first id that CREATE TABLE gives out; those below are for system tables.
 pub const FIRST_USER_TABLE: TableId = TableId(100);
 /// The version of all system tables; a build that changes one raises it.
-pub const SYSTEM_TABLE_VERSION: u32 = 1;
+pub const SYSTEM_TABLE_VERSION: u32 = 2;
 /// The schema version that [`bootstrap`] is.
 pub const FIRST_SCHEMA_VERSION: SchemaVersion = SchemaVersion(1);
 
@@ -251,20 +251,17 @@ pub fn bootstrap_rows() -> Vec<SystemWrite> {
 
 /// root, without a password: the front door lets it in from loopback and the Unix socket only, until it has one.
 fn first_user() -> User {
-    User {
-        name: "root".to_owned(),
-        host: "%".to_owned(),
-        plugin: "caching_sha2_password".to_owned(),
-        verifier: Vec::new(),
-    }
+    User::new("root", "%")
 }
 
 pub(crate) fn put_user(tables: &SystemTables, user: &User) -> SystemWrite {
+    let attributes = to_blob(&user.attributes);
     let values = [
         ValueRef::Bytes(user.name.as_bytes()),
         ValueRef::Bytes(user.host.as_bytes()),
         ValueRef::Bytes(user.plugin.as_bytes()),
         ValueRef::Bytes(&user.verifier),
+        ValueRef::Bytes(&attributes),
     ];
     tables.put(USERS, &values)
 }
@@ -362,6 +359,7 @@ fn definitions() -> Vec<TableDefinition> {
                 column("host", text(255)),
                 column("plugin", text(64)),
                 column("verifier", SqlType::VarBinary { length: 1_024 }),
+                nullable("attributes", blob(BlobSize::Medium)),
             ],
         ),
         system_table(

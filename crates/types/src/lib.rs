@@ -4,6 +4,7 @@
 //! Deliberately not here: expressions and conversions with MySQL's coercion rules (`expression`), and anything that
 //! knows where data lives (`query::NodeMap`).
 
+pub mod account;
 pub mod collation;
 pub mod decimal;
 pub mod definition;
@@ -17,6 +18,9 @@ pub mod temporal;
 pub mod text;
 pub mod value;
 
+pub use account::{
+    AccountAttributes, PasswordLifetime, PasswordLockTime, RequiredSecurity, ResourceLimits, User,
+};
 pub use collation::COLLATION_VERSION;
 pub use decimal::{Decimal, DecimalError, DecimalRef, OutOfRange};
 pub use definition::{
@@ -30,7 +34,7 @@ pub use ids::{
 };
 pub use key::{KeyEncoder, successor_of_prefix};
 pub use row::{RowError, RowLayout};
-pub use schema::{Database, Schema, SchemaError, User};
+pub use schema::{Database, Schema, SchemaError};
 pub use sql_type::{BlobSize, Collation, IntegerWidth, SqlType};
 pub use store::{
     IncorrectKind, Severity, StoreError, StoreMode, Stored, TemporalKind, implicit_default, store,

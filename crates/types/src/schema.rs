@@ -10,26 +10,13 @@
 //! [`TableDefinition::check`]; `names` holds exactly the user and system tables of `tables`; each of these is in a database that exists;
 //! no two tables have one id or one name; a unique index's hidden table is there and points back.
 
+use crate::account::{HostSpecificity, User, matches_host};
 use crate::definition::DefinitionError;
 use crate::{SchemaVersion, TableDefinition, TableId, TableKind};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use stdx::wire::{Decoder, Encoder, Wire, WireError};
 use wire_derive::Wire;
-
-/// A user that may connect.
-#[derive(Clone, PartialEq, Eq, Debug, Wire)]
-pub struct User {
-    /// Name.
-    pub name: String,
-    /// Host pattern: `%`, `localhost`, an address.
-    pub host: String,
-    /// `caching_sha2_password` or `mysql_native_password`.
-    pub plugin: String,
-    /// The stored verifier, as the plugin defines it; empty if there is no password.
-    #[wire(bytes)]
-    pub verifier: Vec<u8>,
-}
 
 /// A database.
 #[derive(Clone, PartialEq, Eq, Debug, Wire)]
@@ -210,47 +197,16 @@ impl Schema {
 
     /// The account that a client called `name` gets, who is known by any of `hosts` (`localhost` and `127.0.0.1`, say).
     ///
-    /// As in MySQL: of the accounts that match, the one with the most specific host, then a named one before the anonymous one. In host
-    /// patterns `%` stands for any characters and `_` for one.
+    /// As in MySQL: of the accounts that match, the one with the most specific host, then a named one before the anonymous one.
     #[must_use]
     pub fn user_of_client(&self, name: &str, hosts: &[&str]) -> Option<&User> {
         let matches = |user: &&User| {
             (user.name.is_empty() || user.name == name)
-                && hosts.iter().any(|host| matches_host(user.host.as_bytes(), host.as_bytes()))
+                && hosts.iter().any(|host| matches_host(&user.host, host))
         };
-        // Without a wildcard all of the host is literal; the longer the literal part, the more specific.
-        let specificity = |user: &&User| {
-            let literal = user.host.bytes().position(|byte| byte == b'%' || byte == b'_');
-            (literal.unwrap_or(usize::MAX), !user.name.is_empty())
-        };
+        let specificity = |user: &&User| (HostSpecificity::of(&user.host), !user.name.is_empty());
         self.users.iter().filter(matches).max_by_key(specificity)
     }
-}
-
-/// LIKE without escapes, ASCII case ignored.
-fn matches_host(pattern: &[u8], host: &[u8]) -> bool {
-    // Where to go on if the last `%` has to stand for one character more.
-    let (mut at, mut from, mut retry) = (0, 0, None);
-    while from < host.len() {
-        match pattern.get(at) {
-            Some(b'%') => {
-                retry = Some((at + 1, from + 1));
-                at += 1;
-            }
-            Some(byte) if *byte == b'_' || byte.eq_ignore_ascii_case(&host[from]) => {
-                at += 1;
-                from += 1;
-            }
-            _ => match retry {
-                Some((after_percent, next)) => {
-                    (at, from) = (after_percent, next);
-                    retry = Some((after_percent, next + 1));
-                }
-                None => return false,
-            },
-        }
-    }
-    pattern[at..].iter().all(|byte| *byte == b'%')
 }
 
 impl TableKind {

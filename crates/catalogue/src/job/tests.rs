@@ -493,6 +493,10 @@ fn users() {
     let change =
         DdlRequest::AlterUsers { users: vec![spec("bob", "mysql_native_password")], if_exists: false };
     check(world.run(&change), "write 5: user bob@%\ninstall 5\ndone");
+    check(
+        world.run(&drop(&["bob", "cat", "root"], false)),
+        "1396 Operation DROP USER failed for 'bob'@'%','cat'@'%','root'@'%': no other account may administer",
+    );
     let unknown = DdlRequest::AlterUsers { users: vec![spec("bob", "sha256_password")], if_exists: false };
     check(world.run(&unknown), "1524 Plugin 'sha256_password' is not loaded");
     let long = create(&["a name of more than thirty-two letters"], false);

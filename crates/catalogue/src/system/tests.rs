@@ -59,3 +59,30 @@ fn reserved_databases() {
     assert!(is_reserved_database("mysql"));
     assert!(!is_reserved_database("test"));
 }
+
+#[test]
+fn accounts_round_trip_and_those_of_older_builds_are_read() {
+    use crate::rows::SchemaBuilder;
+    let tables = SystemTables::new();
+    let read = |row: &[u8]| {
+        let mut builder = SchemaBuilder::new(&tables, SchemaVersion(1));
+        builder.add(USERS, row).expect("a row of users");
+        builder.finish(SchemaVersion(1)).expect("a schema").users
+    };
+    let mut ann = User::new("ann", "10.%");
+    ann.verifier = b"*00".to_vec();
+    ann.attributes.is_locked = true;
+    ann.attributes.security = types::RequiredSecurity::Ssl;
+    ann.attributes.limits.user_connections = 3;
+    ann.attributes.password_lock_time = types::PasswordLockTime::Unbounded;
+    let row = put_user(&tables, &ann).row.expect("a row");
+    assert_eq!(read(&row), std::slice::from_ref(&ann));
+
+    // Builds before wire version 5 knew the first four columns only.
+    let mut definition = (*tables.table(USERS).definition).clone();
+    definition.columns.truncate(4);
+    let mut old = Vec::new();
+    let values = [&b"ann"[..], b"10.%", b"caching_sha2_password", b"*00"].map(ValueRef::Bytes);
+    RowLayout::of_table(&definition).encode(&values, &mut old);
+    assert_eq!(read(&old), [User { attributes: types::AccountAttributes::default(), ..ann }]);
+}

@@ -121,10 +121,9 @@ fn schema() -> Schema {
         schema.put_table(Arc::new(table));
     }
     let user = |name: &str| User {
-        name: name.into(),
-        host: "localhost".into(),
         plugin: "mysql_native_password".into(),
         verifier: b"*00".to_vec(),
+        ..User::new(name, "localhost")
     };
     schema.put_user(user("o'neill"));
     let Schema { version, databases, tables, users, .. } = schema;
