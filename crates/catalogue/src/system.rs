@@ -12,7 +12,7 @@
 //! | 8 | `ids` | name | the next table id and the next job id |
 //!
 //! They live in database `latsdb` in partition 0, with a replica on every data node, and are read and written like all other rows.
-//! SQL may read them; only DDL jobs and the sequence allocator write them.
+//! SQL may read them without locks; only DDL jobs and the sequence allocator write and lock them.
 //!
 //! **Invariants**: the columns of a table's primary key are its first columns; ids are below [`FIRST_USER_TABLE`]; definitions only ever
 //! gain columns at the end, so that rows of older builds stay readable; encoded values in BLOBs start with the wire version they were

@@ -190,10 +190,7 @@ impl Binder<'_> {
     pub(crate) fn stored_table(&self, name: &TableName) -> Result<Arc<TableDefinition>, SqlError> {
         match self.named_table(name)? {
             NamedTable::Stored(table) if table.kind == TableKind::User => Ok(table),
-            NamedTable::Stored(table) => Err(SqlError::new(
-                3554,
-                format!("Access to system table '{}.{}' is rejected.", table.database, table.name),
-            )),
+            NamedTable::Stored(table) => Err(system_table_rejected(&table)),
             NamedTable::Virtual(table, _) => {
                 let (user, host) = self.context.user;
                 Err(SqlError::new(
@@ -250,6 +247,11 @@ impl Binder<'_> {
             _ => Err(refused()),
         }
     }
+}
+
+/// What a statement hears that would change or lock rows of a system table.
+pub(crate) fn system_table_rejected(table: &TableDefinition) -> SqlError {
+    SqlError::new(3554, format!("Access to system table '{}.{}' is rejected.", table.database, table.name))
 }
 
 /// `group_concat_max_len`.

@@ -6,7 +6,7 @@ use super::expression::{Aggregates, Aliases, Place};
 use super::grouping::{Adopted, Groups, ordinal, select_item};
 use super::item_names::item_texts;
 use super::scope::{Scope, ScopeTable, same_name};
-use super::{Binder, Bound, Clause, NamedTable, computed_column};
+use super::{Binder, Bound, Clause, NamedTable, computed_column, system_table_rejected};
 use crate::front::planner::{self, Purpose};
 use crate::front::statement::{SelectStatement, TableName};
 use crate::front::syntax::{syntax_error, syntax_error_at_word, syntax_error_behind_word};
@@ -78,8 +78,11 @@ impl Binder<'_> {
                 Source::Virtual { table, definition, filter: selection.clone() }
             }
             Some(NamedTable::Stored(table)) => {
-                let purpose =
-                    if has_lock && table.kind == TableKind::User { Purpose::Lock } else { Purpose::Read };
+                if has_lock && table.kind != TableKind::User {
+                    // A lock on a row of the catalogue would keep others from DDL, AUTO_INCREMENT values and accounts.
+                    return Err(system_table_rejected(&table));
+                }
+                let purpose = if has_lock { Purpose::Lock } else { Purpose::Read };
                 let alias = alias.unwrap_or_else(|| table.name.clone());
                 let wanted =
                     planner::Wanted { order_by: ordered, is_limited: limit.count.is_some(), purpose };

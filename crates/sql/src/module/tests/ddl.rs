@@ -1,5 +1,6 @@
 //! DDL statements as the other members see them, with the test playing the system tables as they are in a new cluster.
 
+use super::errno;
 use super::harness::Harness;
 use catalogue::system;
 use protocol::Signal;
@@ -74,4 +75,27 @@ fn a_statement_whose_session_ends_is_finished_by_the_module() {
     harness.read_done(&lock, &stored(&lock));
     assert_eq!(read_catalogue(&mut harness).len(), 2);
     assert!(!harness.is_idle());
+}
+
+#[test]
+fn nobody_locks_rows_of_the_catalogue() {
+    let mut harness = Harness::new();
+    let client = harness.connect();
+    for statement in [
+        "SELECT * FROM latsdb.ddl_lock FOR UPDATE",
+        "SELECT * FROM latsdb.ddl_lock WHERE id = 1 FOR UPDATE NOWAIT",
+        "SELECT next FROM latsdb.sequences FOR SHARE",
+        "SELECT * FROM latsdb.ids LOCK IN SHARE MODE",
+        "SELECT COUNT(*) FROM latsdb.schema_version FOR UPDATE SKIP LOCKED",
+        "UPDATE latsdb.schema_version SET version = 7",
+        "DELETE FROM latsdb.jobs",
+        "INSERT INTO latsdb.ids VALUES ('x', 1)",
+    ] {
+        harness.query(client, "BEGIN");
+        harness.response(client);
+        assert_eq!(errno(harness.ask(client, statement)), 3554, "{statement}");
+        assert!(harness.signals().is_empty(), "nothing is asked of a partition: {statement}");
+    }
+    harness.query(client, "PREPARE held FROM 'SELECT * FROM latsdb.ddl_lock FOR UPDATE'");
+    assert_eq!(errno(harness.response(client)), 3554);
 }
