@@ -3,6 +3,7 @@
 //! Names are those of NDB's tools where they have one (`--ndb-nodeid`, `--ndb-connectstring`, `-f`, `-e`).
 
 use crate::connectstring::Connectstring;
+use crate::management_client::Access;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -203,9 +204,8 @@ Examples:
   latsdb mgm -e \"rolling restart\"
   latsdb mgm                               interactive; `help` lists the commands, `quit` leaves")]
 pub(crate) struct ClientOptions {
-    /// Management nodes: HOST[:PORT][,HOST[:PORT]...].
-    #[arg(short = 'c', long, value_name = "CONNECTSTRING", default_value = "localhost:1186")]
-    pub(crate) ndb_connectstring: Connectstring,
+    #[command(flatten)]
+    pub(crate) access: AccessOptions,
 
     /// Send this command, print the answer and leave; several are separated by `;`.
     #[arg(short, long, value_name = "COMMAND")]
@@ -217,9 +217,27 @@ pub(crate) struct ClientOptions {
 /// Ends with 0 if everything agrees, with 1 if something differs or the check could not be done.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct CheckOptions {
+    #[command(flatten)]
+    pub(crate) access: AccessOptions,
+}
+
+/// How management nodes are reached by those who want something of the cluster.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct AccessOptions {
     /// Management nodes: HOST[:PORT][,HOST[:PORT]...].
     #[arg(short = 'c', long, value_name = "CONNECTSTRING", default_value = "localhost:1186")]
-    pub(crate) ndb_connectstring: Connectstring,
+    ndb_connectstring: Connectstring,
+
+    /// A copy of the management nodes' token files (latsdb_N_management.token in their DataDir), one line each: it gives authority to stop nodes and the like.
+    /// On the machine of a management node its file is found without this option, if it may be read.
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
+}
+
+impl AccessOptions {
+    pub(crate) fn access(&self) -> Access {
+        Access { connectstring: self.ndb_connectstring.clone(), token_file: self.token_file.clone() }
+    }
 }
 
 /// Measure on this machine what a cluster does; starts clusters of its own.

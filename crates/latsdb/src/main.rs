@@ -11,6 +11,7 @@
 //! | `configuration` | config.ini as the binary uses it |
 //! | `bench_command` | `latsdb bench`: what crate `bench` is told |
 //! | `management_client`, `connectstring` | the management protocol from the client's side, and where to reach it |
+//! | `management_token` | the file that gives authority over the cluster |
 //! | `resources`, `ports` | what the machine has, and how nodes share it |
 //! | `logging`, `terminal` | lines for logs, lines for people |
 //!
@@ -27,6 +28,7 @@ mod connectstring;
 mod dev;
 mod logging;
 mod management_client;
+mod management_token;
 mod node_process;
 mod obituary;
 mod ports;
@@ -67,7 +69,7 @@ fn run(command: Command, is_under_angel: bool, angel: Option<i32>) -> Result<Exi
         Command::Dev(options) => dev::run(&options),
         Command::Mgm(options) => management_client::run(&options),
         Command::Bench(BenchCommand::Failover(options)) => bench_command::failover(&options),
-        Command::Check(options) => management_client::check(&options.ndb_connectstring),
+        Command::Check(options) => management_client::check(&options.access.access()),
         Command::Mgmd(_) | Command::Data(_) | Command::Sql(_) if !is_under_angel => angel::run(),
         Command::Mgmd(options) => node_process::run_management(&options, angel),
         Command::Data(options) => {

@@ -6,18 +6,22 @@
 //! Invariants: an answer is at most [`ANSWER_SIZE_MAX`] bytes, and no wait for a piece of it is longer than [`ANSWER_TIMEOUT`] (a check:
 //! [`CHECK_TIMEOUT`]). After an error the connection is given up.
 
+mod access;
 mod follow;
 mod rolling;
 mod status;
 
 use crate::command_line::ClientOptions;
-use crate::connectstring::Connectstring;
 use crate::terminal::{self, Failure};
+use node::management::NOT_AUTHORIZED;
 use std::fmt::Write as _;
 use std::io::{self, BufRead, BufReader, ErrorKind, IsTerminal, Read, Write};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
+
+pub(crate) use access::Access;
 
 /// Longest answer.
 const ANSWER_SIZE_MAX: u64 = 16 * 1024 * 1024;
@@ -39,15 +43,23 @@ const DIFFERENCE_PREFIX: &str = "DIFFERENCE";
 /// A connection to a management node.
 struct ManagementClient {
     connection: BufReader<TcpStream>,
+    /// `--token-file`.
+    token_file: Option<PathBuf>,
+    /// It has shown that it has authority, or could not.
+    has_tried: bool,
 }
 
 impl ManagementClient {
+    fn new(stream: TcpStream, token_file: Option<PathBuf>) -> Self {
+        Self { connection: BufReader::new(stream), token_file, has_tried: false }
+    }
+
     /// Connects to the first management node that answers; an error says what was tried.
-    fn connect(connectstring: &Connectstring) -> Result<Self, Failure> {
+    fn connect(access: &Access) -> Result<Self, Failure> {
         let mut problems = String::new();
-        for (host, port) in &connectstring.places {
+        for (host, port) in &access.connectstring.places {
             match connect(host, *port) {
-                Ok(stream) => return Ok(Self { connection: BufReader::new(stream) }),
+                Ok(stream) => return Ok(Self::new(stream, access.token_file.clone())),
                 Err(error) => {
                     let separator = if problems.is_empty() { "" } else { "; " };
                     let _ = write!(problems, "{separator}{host}:{port}: {error}");
@@ -63,7 +75,30 @@ impl ManagementClient {
         self.request_within(request, if is_check { CHECK_TIMEOUT } else { ANSWER_TIMEOUT })
     }
 
+    /// Sends a request; shows that this process has authority, if the node wants that, and sends it again.
     fn request_within(&mut self, request: &str, timeout: Duration) -> io::Result<Vec<String>> {
+        let mut lines = self.exchange_within(request, timeout)?;
+        if lines.first().is_some_and(|line| line.starts_with(NOT_AUTHORIZED)) && !self.has_tried {
+            match self.prove()? {
+                Ok(()) => return self.exchange_within(request, timeout),
+                Err(why) => lines[0].push_str(&format!(" ({why})")),
+            }
+        }
+        Ok(lines)
+    }
+
+    /// Shows that this process has authority; else why it could not.
+    fn prove(&mut self) -> io::Result<Result<(), String>> {
+        self.has_tried = true;
+        let token_file = self.token_file.clone();
+        access::prove(self, token_file.as_deref())
+    }
+
+    fn exchange(&mut self, request: &str) -> io::Result<Vec<String>> {
+        self.exchange_within(request, ANSWER_TIMEOUT)
+    }
+
+    fn exchange_within(&mut self, request: &str, timeout: Duration) -> io::Result<Vec<String>> {
         let mut line = request.to_owned();
         line.push('\n');
         let stream = self.connection.get_mut();
@@ -79,6 +114,11 @@ impl ManagementClient {
         }
         Ok(lines)
     }
+}
+
+/// The line that says that a request was refused, if it was.
+fn refusal(lines: &[String]) -> Option<&str> {
+    lines.first().map(String::as_str).filter(|line| line.starts_with(ERROR_PREFIX))
 }
 
 /// Whether who is asked may be gone before it has answered.
@@ -141,10 +181,11 @@ fn read_answer(from: &mut impl BufRead, may_end: bool) -> io::Result<Vec<String>
 }
 
 /// The text of config.ini, from the first management node that has it; waits until one has.
-pub(crate) fn fetch_config(connectstring: &Connectstring) -> String {
+pub(crate) fn fetch_config(access: &Access) -> String {
+    let connectstring = &access.connectstring;
     let mut reminded: Option<Instant> = None;
     loop {
-        let problem = match ManagementClient::connect(connectstring) {
+        let problem = match access.connect() {
             Err(failure) => failure.to_string(),
             Ok(mut client) => match client.request("get config") {
                 Ok(lines) if lines.first().is_some_and(|line| line.starts_with(ERROR_PREFIX)) => {
@@ -167,22 +208,23 @@ pub(crate) fn fetch_config(connectstring: &Connectstring) -> String {
 
 /// `latsdb mgm`.
 pub(crate) fn run(options: &ClientOptions) -> Result<ExitCode, Failure> {
+    let access = options.access.access();
     match &options.execute {
         Some(commands) => {
             let (mut client, mut code) = (None, ExitCode::SUCCESS);
             for command in commands.split(';').map(str::trim).filter(|command| !command.is_empty()) {
                 let is_done = match rolling::parse(command) {
                     None => {
-                        let connected = client.take().map_or_else(
-                            || ManagementClient::connect(&options.ndb_connectstring),
-                            Ok::<_, Failure>,
-                        )?;
-                        ask(client.insert(connected), command)?
+                        let connected = client.take().map_or_else(|| access.connect(), Ok::<_, Failure>)?;
+                        let is_done = ask(client.insert(connected), command)?;
+                        // A management node closes the connection after what is no command.
+                        client = client.filter(|_| is_done);
+                        is_done
                     }
                     Some(followed) => {
                         // The node that is asked may be the one that was connected.
                         client = None;
-                        follow(followed, &options.ndb_connectstring)
+                        follow(followed, &access)
                     }
                 };
                 if !is_done {
@@ -191,13 +233,13 @@ pub(crate) fn run(options: &ClientOptions) -> Result<ExitCode, Failure> {
             }
             Ok(code)
         }
-        None => interact(&options.ndb_connectstring),
+        None => interact(&access),
     }
 }
 
 /// `latsdb check`.
-pub(crate) fn check(connectstring: &Connectstring) -> Result<ExitCode, Failure> {
-    let mut client = ManagementClient::connect(connectstring)?;
+pub(crate) fn check(access: &Access) -> Result<ExitCode, Failure> {
+    let mut client = access.connect()?;
     Ok(if ask(&mut client, "check")? { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
@@ -205,7 +247,7 @@ pub(crate) fn check(connectstring: &Connectstring) -> Result<ExitCode, Failure> 
 /// that, and is quick as long as there are no rows.
 pub(crate) fn is_complete(address: SocketAddr, timeout: Duration) -> bool {
     let Ok(stream) = connect_to(address, timeout) else { return false };
-    let mut client = ManagementClient { connection: BufReader::new(stream) };
+    let mut client = ManagementClient::new(stream, None);
     let is_error = |line: &String| line.starts_with(ERROR_PREFIX);
     client.request_within("check", timeout).is_ok_and(|lines| !lines.iter().any(is_error))
 }
@@ -221,8 +263,8 @@ fn ask(client: &mut ManagementClient, command: &str) -> Result<bool, Failure> {
 }
 
 /// Does what takes some time; false if it was not done.
-fn follow(followed: rolling::Followed, connectstring: &Connectstring) -> bool {
-    let result = rolling::run(followed, connectstring);
+fn follow(followed: rolling::Followed, access: &Access) -> bool {
+    let result = rolling::run(followed, access);
     if let Err(failure) = &result {
         let text = failure.to_string();
         // What a management node refuses is told as its other answers are.
@@ -233,12 +275,13 @@ fn follow(followed: rolling::Followed, connectstring: &Connectstring) -> bool {
 }
 
 /// Reads commands until `quit`, `exit` or the end of the input. A lost connection is made anew with the next command.
-fn interact(connectstring: &Connectstring) -> Result<ExitCode, Failure> {
-    let mut client = Some(ManagementClient::connect(connectstring)?);
+fn interact(access: &Access) -> Result<ExitCode, Failure> {
+    let mut client = Some(access.connect()?);
     let is_terminal = io::stdin().is_terminal();
     if is_terminal {
         terminal::say(&format!(
-            "Connected to the management node at {connectstring}; 'help' lists the commands."
+            "Connected to the management node at {}; 'help' lists the commands.",
+            access.connectstring
         ));
     }
     let mut line = String::new();
@@ -267,12 +310,12 @@ fn interact(connectstring: &Connectstring) -> Result<ExitCode, Failure> {
         }
         if let Some(followed) = rolling::parse(&command) {
             client = None;
-            follow(followed, connectstring);
+            follow(followed, access);
             continue;
         }
         let mut connected = match client.take() {
             Some(client) => client,
-            None => match ManagementClient::connect(connectstring) {
+            None => match access.connect() {
                 Ok(client) => client,
                 Err(failure) => {
                     terminal::complain(&failure.to_string());
@@ -281,7 +324,8 @@ fn interact(connectstring: &Connectstring) -> Result<ExitCode, Failure> {
             },
         };
         match ask(&mut connected, &command) {
-            Ok(_) => client = Some(connected),
+            // A management node closes the connection after what is no command.
+            Ok(is_done) => client = Some(connected).filter(|_| is_done),
             Err(failure) => terminal::complain(&failure.to_string()),
         }
     }

@@ -12,13 +12,14 @@
 use crate::command_line::{ManagementOptions, MemberOptions};
 use crate::configuration::{self, role_name};
 use crate::logging;
-use crate::management_client;
+use crate::management_client::{self, Access};
+use crate::management_token;
 use crate::obituary;
 use crate::resources::Machine;
 use crate::terminal::Failure;
 use memory::{ConfigError as MemoryError, MIB, MemoryConfig, MemoryManager, ThreadCounts};
 use node::config::{ClusterConfig, MysqlConfig, NodeConfig};
-use node::management::{ConfiguredNode, StartCheck};
+use node::management::{Authority, ConfiguredNode, StartCheck};
 use node::{Globals, NodeModule, NodeSettings};
 use protocol::layout::{Layout, LayoutRequest, ThreadKind};
 use protocol::{Address, ModuleKind, NodeRole};
@@ -92,7 +93,8 @@ pub(crate) fn run_member(
     if let Some(id) = wanted {
         logging::set_node(types::NodeId(id));
     }
-    let text = management_client::fetch_config(&options.ndb_connectstring);
+    let access = Access { connectstring: options.ndb_connectstring.clone(), token_file: None };
+    let text = management_client::fetch_config(&access);
     let config = configuration::parse(&text, &format!("configuration from {}", options.ndb_connectstring))?;
     let mut me = configuration::find_node(&config, role, wanted)?.clone();
     logging::set_node(me.node);
@@ -118,7 +120,9 @@ fn run(config: &ClusterConfig, text: String, me: &NodeConfig, start: Start) -> R
     let memory = plan_memory(me, &layout, &machine, config.nodes.len()).map_err(&of_node)?;
     let memory = MemoryManager::prepared(memory, Box::new(runtime::machine::huge_pages()));
     let (log_file, control_log) = open_control_log(me, start.is_initial).map_err(&of_node)?;
-    let settings = NodeSettings { control_log, start_check: start.check, ..settings(config, text, me) };
+    let authority = authority(me).map_err(&of_node)?;
+    let settings =
+        NodeSettings { control_log, start_check: start.check, authority, ..settings(config, text, me) };
     if let Some(descriptor) = start.angel {
         let life = (config.name.as_str(), node, settings.start);
         obituary::write(descriptor, life, me.stops_on_error, &peers(config, me));
@@ -147,6 +151,14 @@ fn run(config: &ClusterConfig, text: String, me: &NodeConfig, start: Start) -> R
     let code = runtime.wait();
     tracing::info!("stopped with exit code {code}");
     Ok(ExitCode::from(code))
+}
+
+/// What gives authority over the cluster at this node, if it is a management node.
+fn authority(me: &NodeConfig) -> Result<Option<Authority>, String> {
+    match me.role {
+        NodeRole::Management => management_token::open(Path::new(&me.data_dir), me.node.0).map(Some),
+        NodeRole::Data | NodeRole::Sql => Ok(None),
+    }
 }
 
 /// The file of the node's copy of the control log, and what it holds. SQL nodes have none.
@@ -243,6 +255,7 @@ fn settings(config: &ClusterConfig, text: String, me: &NodeConfig) -> NodeSettin
             .collect(),
         config_text: text,
         start_check: None,
+        authority: None,
         replica_count: config.replicas,
         partitions_per_node: config.partitions_per_node,
         time_between_epochs: config.time_between_epochs,

@@ -1,7 +1,7 @@
 //! All modules of a node, from what it is and how its threads are laid out.
 
 use crate::main_module::{MainConfig, MainModule};
-use crate::management::{ConfiguredNode, Management, StartCheck};
+use crate::management::{Authority, ConfiguredNode, Management, StartCheck};
 use crate::module::NodeModule;
 use crate::patience;
 use membership::detector::DetectorConfig;
@@ -39,6 +39,8 @@ pub struct NodeSettings {
     pub config_text: String,
     /// Whether this node could start again, on management nodes.
     pub start_check: Option<StartCheck>,
+    /// What gives authority over the cluster, on management nodes.
+    pub authority: Option<Authority>,
     /// NoOfReplicas.
     pub replica_count: usize,
     /// PartitionsPerNode.
@@ -172,6 +174,7 @@ fn main_module(
             settings.configured.clone(),
         )
         .with_start_check(settings.start_check.clone())
+        .with_authority(settings.authority.clone())
     });
     MainModule::new(MainConfig {
         node: settings.node,

@@ -25,6 +25,7 @@ pub(crate) use information::counter_rows;
 use memory::MemoryManager;
 use protocol::control::VoterPlace;
 use protocol::lease::Lease;
+use protocol::module::Counts;
 use protocol::signal::RequestId;
 use protocol::{
     Address, ConnectionAction, ConnectionId, Envelope, Input, ModuleKind, Outputs, ReceiveBuffer,
@@ -175,6 +176,15 @@ impl MainModule {
         self.epochs.open()
     }
 
+    /// What it counts since its start.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        let management = self.config.management.as_ref();
+        management.map_or_else(Counts::new, |management| {
+            vec![("MANAGEMENT_CONNECTIONS_REFUSED", management.refused())]
+        })
+    }
+
     /// A message carried this epoch.
     pub fn adopt(&mut self, epoch: Epoch) {
         self.epochs.adopt(epoch);
@@ -207,16 +217,17 @@ impl MainModule {
                 self.give_up_lost(now, outputs);
                 self.continue_stop(outputs);
             }
-            Input::Start { .. } => {
+            Input::Start { seed } => {
                 self.reach(Step::Started);
-                if self.config.management.is_some() {
+                if let Some(management) = &mut self.config.management {
+                    management.start(seed);
                     outputs.request(RequestToRuntime::OpenListeners);
                 }
             }
             Input::Bytes { connection, buffer } => self.on_management_bytes(connection, buffer, outputs),
             Input::Opened { connection, peer, .. } => {
                 if let Some(management) = &mut self.config.management {
-                    management.welcome(connection, peer);
+                    management.welcome(connection, peer, outputs);
                 }
             }
             Input::Closed { connection, .. } => {
@@ -674,6 +685,7 @@ impl MainModule {
             voters: &self.voters,
             losses: &self.losses,
             incarnation: self.incarnation,
+            now: self.now.monotonic,
         };
         for request in management.on_bytes(me, connection, buffer, &cluster, outputs) {
             match request {

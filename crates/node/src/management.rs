@@ -1,17 +1,32 @@
 //! The management protocol: what `latsdb mgm` speaks with a management node, and how other nodes fetch their configuration.
 //!
 //! One request per line; the answer is lines of text, ended by a line with a single dot. Verbs are ndb_mgm's:
-//! `show`, `all status`, `N status`, `N stop`, `N restart`, `shutdown`; and ours: `check` (compare replicas), `get config` (the text of config.ini) and
-//! `get status` (for programs). What takes several of them, and waits in between, is the client's: `rolling restart`.
+//! `show`, `all status`, `N status`, `N stop`, `N restart`, `shutdown`; and ours: `check` (compare replicas), `get config` (the text of config.ini),
+//! `get status` (for programs) and `authenticate`. What takes several of them, and waits in between, is the client's: `rolling restart`.
+//!
+//! | file | what |
+//! | --- | --- |
+//! | `command` | which lines are commands, and whether each needs authority |
+//! | `authority` | how a connection proves that it has authority |
+//! | `strangers` | who was refused, counted and told |
+//! | `status`, `next_loss` | what `get status` says, and what `show` warns of |
 //!
 //! A command that loses data is done only if the cluster's name is typed with it, and who did that is in the log.
 //!
-//! Invariants: a line is at most [`LINE_SIZE_MAX`] bytes; anything unknown is answered with an error line, and a line that is too long closes that
-//! connection.
+//! Invariants: a line is at most [`LINE_SIZE_MAX`] bytes. The first line that is no command, or is too long, closes its connection: nothing behind it is
+//! read, so no page in a browser can have a command obeyed in the body of a request. A command that needs authority is done only on a connection that has
+//! proved it. Of [`CONNECTIONS_MAX`] connections the one that was idle for longest makes room for the next, if it has proved nothing.
 
+mod authority;
+mod command;
 mod next_loss;
 mod status;
+mod strangers;
 
+pub use authority::{Authority, Proof, Token};
+
+use authority::{Challenge, Challenges};
+use command::{Command, Refusal};
 use protocol::control::VoterPlace;
 use protocol::module::EXIT_LEFT_OUT;
 use protocol::{
@@ -21,11 +36,16 @@ use protocol::{
 use query::Shared;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use stdx::FixedMap;
+use stdx::{FixedMap, Instant};
+use strangers::Strangers;
 use types::{Incarnation, NodeId};
 
 /// Longest request.
 pub const LINE_SIZE_MAX: usize = 4_096;
+/// Connections that are kept, if those beyond have proved nothing.
+pub const CONNECTIONS_MAX: usize = 256;
+/// How the answer begins to a command for which a connection has not shown enough; the client proves itself then, and asks again.
+pub const NOT_AUTHORIZED: &str = "ERROR: not authorized: ";
 
 /// A configured node, as `show` prints it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -72,6 +92,19 @@ pub struct ClusterState<'a> {
     pub losses: &'a BTreeMap<NodeId, u64>,
     /// The life of this node.
     pub incarnation: Incarnation,
+    /// When it is asked.
+    pub now: Instant,
+}
+
+/// A connection.
+struct Client {
+    /// Host and port.
+    from: String,
+    proof: Proof,
+    /// What it was asked to answer.
+    challenge: Option<Challenge>,
+    /// Its place among all uses of connections: the lowest was idle for longest.
+    used: u64,
 }
 
 /// Appends an answer: its lines, then a line with a single dot. A line that begins with a dot gets another one.
@@ -84,6 +117,20 @@ pub fn write_answer(text: &str, reply: &mut Vec<u8>) {
         reply.push(b'\n');
     }
     reply.extend_from_slice(b".\n");
+}
+
+/// What a command leads to.
+enum Answer {
+    Text(String),
+    /// `main` answers it.
+    Later(ManagementRequest),
+}
+
+/// What one node is to do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Verb {
+    Stop,
+    Restart,
 }
 
 /// How far a configured node is.
@@ -109,8 +156,12 @@ pub struct Management {
     up: BTreeMap<NodeId, bool>,
     /// Of nodes that are copied to: how many partitions they have, and how many there are.
     progress: BTreeMap<NodeId, (u32, u32)>,
-    /// From where each connection comes.
-    clients: FixedMap<ConnectionId, String>,
+    clients: FixedMap<ConnectionId, Client>,
+    /// How often connections were used.
+    uses: u64,
+    authority: Option<Authority>,
+    challenges: Option<Challenges>,
+    strangers: Strangers,
 }
 
 impl Management {
@@ -133,7 +184,23 @@ impl Management {
             up: BTreeMap::from([(node, true)]),
             progress: BTreeMap::new(),
             clients: FixedMap::default(),
+            uses: 0,
+            authority: None,
+            challenges: None,
+            strangers: Strangers::default(),
         }
+    }
+
+    /// The same, with what proofs are checked with; without it nobody has authority.
+    #[must_use]
+    pub fn with_authority(mut self, authority: Option<Authority>) -> Self {
+        self.authority = authority;
+        self
+    }
+
+    /// The node starts, with secret randomness.
+    pub fn start(&mut self, seed: [u8; 32]) {
+        self.challenges = Some(Challenges::new(seed));
     }
 
     /// The same, which does not start again if this says that it could not.
@@ -154,14 +221,30 @@ impl Management {
         self.progress.insert(node, (copied, partitions));
     }
 
-    /// A connection is there.
-    pub fn welcome(&mut self, connection: ConnectionId, from: String) {
-        self.clients.insert(connection, from);
+    /// A connection is there, from this host and port.
+    pub fn welcome(&mut self, connection: ConnectionId, from: String, outputs: &mut Outputs<Shared>) {
+        if self.clients.len() >= CONNECTIONS_MAX {
+            let unproved = self.clients.iter().filter(|(_, client)| client.proof == Proof::None);
+            let idle = unproved.min_by_key(|(_, client)| client.used).map(|(connection, _)| *connection);
+            if let Some(idle) = idle {
+                self.clients.remove(&idle);
+                outputs.act(idle, ConnectionAction::Close);
+            }
+        }
+        self.uses += 1;
+        let client = Client { from, proof: Proof::None, challenge: None, used: self.uses };
+        self.clients.insert(connection, client);
     }
 
     /// A connection is gone.
     pub fn forget(&mut self, connection: ConnectionId) {
         self.clients.remove(&connection);
+    }
+
+    /// Connections that were closed because they sent no command, or a proof that is none.
+    #[must_use]
+    pub const fn refused(&self) -> u64 {
+        self.strangers.count()
     }
 
     /// Answers the complete lines that have arrived; gives those that `main` has to answer.
@@ -174,66 +257,83 @@ impl Management {
         outputs: &mut Outputs<Shared>,
     ) -> Vec<ManagementRequest> {
         let mut requests = Vec::new();
-        while let Some(end) = buffer.bytes().iter().position(|byte| *byte == b'\n') {
-            if end > LINE_SIZE_MAX {
-                // Its beginning is no request.
-                break;
-            }
-            let line = String::from_utf8_lossy(&buffer.bytes()[..end]).trim().to_ascii_lowercase();
-            buffer.consume(end + 1);
-            if line == "check" {
-                requests.push(ManagementRequest::Check);
-                continue;
-            }
-            let answer = match self.stop_request(&line, cluster) {
-                Some(Ok(request)) => {
-                    requests.push(request);
-                    continue;
-                }
-                Some(Err(refusal)) => refusal,
-                None => self.answer((me, connection), &line, cluster, outputs),
-            };
-            write_answer(&answer, outputs.buffer(connection));
+        self.uses += 1;
+        if let Some(client) = self.clients.get_mut(&connection) {
+            client.used = self.uses;
         }
-        if buffer.bytes().len() > LINE_SIZE_MAX {
-            outputs.act(connection, ConnectionAction::Close);
+        // Who was closed is not heard any more.
+        while self.clients.contains_key(&connection) {
+            let end = buffer.bytes().iter().position(|byte| *byte == b'\n');
+            let Some(end) = end.filter(|end| *end <= LINE_SIZE_MAX) else { break };
+            let raw = buffer.bytes()[..end].to_vec();
+            buffer.consume(end + 1);
+            let line = String::from_utf8_lossy(&raw).trim().to_ascii_lowercase();
+            let Some(command) = Command::parse(&line) else {
+                if is_typed(&line) {
+                    let answer = "ERROR: this is no command, so the connection is closed; try 'help'\n";
+                    write_answer(answer, outputs.buffer(connection));
+                }
+                let why = format!("it sent what is no command: {}", strangers::quoted(&raw));
+                self.refuse(connection, cluster.now, &why, outputs);
+                break;
+            };
+            match self.on_command((me, connection), command, &line, cluster, outputs) {
+                Answer::Text(answer) => write_answer(&answer, outputs.buffer(connection)),
+                Answer::Later(request) => requests.push(request),
+            }
+        }
+        if !self.clients.contains_key(&connection) {
+            buffer.consume(buffer.bytes().len());
+        } else if buffer.bytes().len() > LINE_SIZE_MAX {
+            self.refuse(connection, cluster.now, "it sent a line that is too long", outputs);
         }
         requests
     }
 
-    fn answer(
-        &self,
+    /// Closes the connection of who is no client of this protocol.
+    fn refuse(&mut self, connection: ConnectionId, now: Instant, why: &str, outputs: &mut Outputs<Shared>) {
+        let from = self.clients.remove(&connection).map_or_else(String::new, |client| client.from);
+        if let Some(line) = self.strangers.refuse(now, &from, why) {
+            outputs.event(Severity::Warning, line);
+        }
+        outputs.act(connection, ConnectionAction::Close);
+    }
+
+    fn on_command(
+        &mut self,
         (me, connection): (Address, ConnectionId),
+        command: Command<'_>,
         line: &str,
         cluster: &ClusterState<'_>,
         outputs: &mut Outputs<Shared>,
-    ) -> String {
-        let words: Vec<&str> = line.split_whitespace().collect();
+    ) -> Answer {
         let view = cluster.view;
-        match words.as_slice() {
-            ["show"] => self.show(cluster),
-            ["get", "config"] => self.config_text.clone(),
-            ["get", "status"] => self.machine_status(cluster),
-            ["all", "status"] => {
+        let proof = self.clients.get(&connection).map_or(Proof::None, |client| client.proof);
+        if !proof.meets(command.need()) {
+            return Answer::Text(self.not_authorized(line));
+        }
+        Answer::Text(match command {
+            Command::Help => HELP.to_owned(),
+            Command::Show => self.show(cluster),
+            Command::GetConfig => self.config_text.clone(),
+            Command::GetStatus => self.machine_status(cluster),
+            Command::AllStatus => {
                 let nodes = self.nodes.iter().filter(|node| node.role != NodeRole::Management);
                 nodes.map(|node| self.status(node, view)).collect()
             }
-            [node, "status"] => match self.find(node) {
+            Command::Status(node) => match self.find(node) {
                 Some(node) => self.status(node, view),
                 None => format!("ERROR: no node {node} in config.ini\n"),
             },
-            ["all", "stop"] => self.refuse_shutdown("all stop"),
-            ["all", "restart"] => "ERROR: all restart would stop all nodes at once, and all rows are in memory only; 'rolling restart' \
-                                   restarts them one after the other\n"
-                .to_owned(),
-            ["rolling", "restart"] => {
-                "ERROR: a management node restarts one node at a time; 'rolling restart' is a command of `latsdb mgm`\n".to_owned()
+            Command::Authenticate(None) => self.challenge(connection),
+            Command::Authenticate(Some(answer)) => {
+                self.authenticate(connection, answer, cluster.now, outputs)
             }
-            [_, "stop" | "restart", option, ..] => {
-                format!("ERROR: {option} is not supported: a node that stops hands its partitions over, and has no rows when it starts\n")
-            }
-            ["shutdown", name] if *name == self.cluster.to_ascii_lowercase() => {
-                let who = self.clients.get(&connection).map_or("somebody", String::as_str);
+            Command::Check => return Answer::Later(ManagementRequest::Check),
+            Command::Stop(node) => return self.stop_node(node, Verb::Stop, cluster),
+            Command::Restart(node) => return self.stop_node(node, Verb::Restart, cluster),
+            Command::Shutdown(Some(name)) if name == self.cluster.to_ascii_lowercase() => {
+                let who = self.clients.get(&connection).map_or("somebody", |client| client.from.as_str());
                 let what = format!(
                     "{who} has shut down cluster '{}', and typed its name: all rows are lost",
                     self.cluster
@@ -245,13 +345,73 @@ impl Management {
                 outputs.request(RequestToRuntime::Exit(0));
                 self.shutdown_requested()
             }
-            ["shutdown", ..] => self.refuse_shutdown("shutdown"),
-            ["help"] | [] => HELP.to_owned(),
-            ["start" | "abort", "backup", ..] | ["enter" | "exit", "single", ..] => {
-                format!("ERROR: this version of LatsDB does not support '{line}' yet\n")
+            Command::Shutdown(_) => self.refuse_shutdown("shutdown"),
+            Command::Refused(refusal) => self.refusal_text(refusal, line),
+        })
+    }
+
+    fn refusal_text(&self, refusal: Refusal<'_>, line: &str) -> String {
+        match refusal {
+            Refusal::AllStop => self.refuse_shutdown("all stop"),
+            Refusal::AllRestart => "ERROR: all restart would stop all nodes at once, and all rows are in memory only; 'rolling restart' \
+                                    restarts them one after the other\n"
+                .to_owned(),
+            Refusal::RollingRestart => {
+                "ERROR: a management node restarts one node at a time; 'rolling restart' is a command of `latsdb mgm`\n".to_owned()
             }
-            _ => format!("ERROR: unknown command '{line}'; try 'help'\n"),
+            Refusal::Option(option) => {
+                format!("ERROR: {option} is not supported: a node that stops hands its partitions over, and has no rows when it starts\n")
+            }
+            Refusal::NotYet => format!("ERROR: this version of LatsDB does not support '{line}' yet\n"),
         }
+    }
+
+    // ---- authority ----------------------------------------------------------------------------------------------------------------
+
+    /// What a connection is told that has not shown enough: how to show it.
+    fn not_authorized(&self, line: &str) -> String {
+        let how = match &self.authority {
+            Some(authority) => format!(
+                "on the machine of node {} `latsdb mgm` shows it by itself, if it may read {}; elsewhere give it a copy of that file with --token-file",
+                self.node, authority.file
+            ),
+            None => format!("node {} has no token, so nobody has it", self.node),
+        };
+        format!(
+            "{NOT_AUTHORIZED}'{line}' needs authority over the cluster, and this connection has shown none: {how}\n"
+        )
+    }
+
+    fn challenge(&mut self, connection: ConnectionId) -> String {
+        let (Some(authority), Some(challenges)) = (&self.authority, &mut self.challenges) else {
+            return format!("ERROR: node {} has no token, so nobody can prove to have it\n", self.node);
+        };
+        let challenge = challenges.next();
+        let answer =
+            format!("challenge {}\nid {}\nfile {}\n", challenge.text(), authority.token.id(), authority.file);
+        if let Some(client) = self.clients.get_mut(&connection) {
+            client.challenge = Some(challenge);
+        }
+        answer
+    }
+
+    fn authenticate(
+        &mut self,
+        connection: ConnectionId,
+        answer: &str,
+        now: Instant,
+        outputs: &mut Outputs<Shared>,
+    ) -> String {
+        let challenge = self.clients.get_mut(&connection).and_then(|client| client.challenge.take());
+        let token = self.authority.as_ref().map(|authority| &authority.token);
+        let is_right =
+            challenge.zip(token).is_some_and(|(challenge, token)| challenge.accepts(answer, token));
+        if let Some(client) = self.clients.get_mut(&connection).filter(|_| is_right) {
+            client.proof = Proof::Token;
+            return "authorized\n".to_owned();
+        }
+        self.refuse(connection, now, "it does not know the token", outputs);
+        format!("ERROR: that does not prove to know the token of node {}\n", self.node)
     }
 
     /// The answer to `shutdown`: who is not connected is not reached, and has to be stopped by hand.
@@ -269,31 +429,27 @@ impl Management {
     }
 
     /// `N stop` and `N restart`: what `main` is to do, or why not.
-    fn stop_request(
-        &self,
-        line: &str,
-        cluster: &ClusterState<'_>,
-    ) -> Option<Result<ManagementRequest, String>> {
-        let words: Vec<&str> = line.split_whitespace().collect();
-        let [word, verb @ ("stop" | "restart")] = words.as_slice() else { return None };
-        if *word == "all" {
-            return None;
-        }
+    fn stop_node(&self, word: &str, verb: Verb, cluster: &ClusterState<'_>) -> Answer {
         let Some(node) = self.find(word) else {
-            return Some(Err(format!("ERROR: no node {word} in config.ini\n")));
+            return Answer::Text(format!("ERROR: no node {word} in config.ini\n"));
         };
         let id = node.node;
+        let (verb, exit_code) = match verb {
+            Verb::Stop => ("stop", 0),
+            Verb::Restart => ("restart", EXIT_LEFT_OUT),
+        };
         if let Some(why) = self.refusal(node, cluster) {
-            return Some(Err(format!("ERROR: node {id} may not {verb}: {why}\n")));
+            return Answer::Text(format!("ERROR: node {id} may not {verb}: {why}\n"));
         }
-        let is_restart = *verb == "restart";
-        if let Some(StartCheck(check)) = self.start_check.as_ref().filter(|_| is_restart && id == self.node)
+        if let Some(StartCheck(check)) =
+            self.start_check.as_ref().filter(|_| exit_code != 0 && id == self.node)
             && let Err(why) = check()
         {
-            return Some(Err(format!("ERROR: node {id} may not restart, it could not start again: {why}\n")));
+            return Answer::Text(format!(
+                "ERROR: node {id} may not restart, it could not start again: {why}\n"
+            ));
         }
-        let exit_code = if is_restart { EXIT_LEFT_OUT } else { 0 };
-        Some(Ok(ManagementRequest::Stop { node: id, exit_code }))
+        Answer::Later(ManagementRequest::Stop { node: id, exit_code })
     }
 
     fn refuse_shutdown(&self, line: &str) -> String {
@@ -384,6 +540,11 @@ impl Management {
         let version = if node.node == self.node { self.version.as_str() } else { "connected" };
         format!("id={}\t@{}  ({version}{starting}{place}{master}{voter})\n", node.node, node.host)
     }
+}
+
+/// Whether a person may have typed it, and reads an answer. (A browser does, too, and must not be given what it could take for a page.)
+fn is_typed(line: &str) -> bool {
+    line.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic()) && !line.contains("http/")
 }
 
 fn stop(me: Address, node: NodeId, outputs: &mut Outputs<Shared>) {

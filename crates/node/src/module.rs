@@ -230,7 +230,8 @@ impl NodeModule {
         counts.extend(match &self.block {
             Block::Sql(sql) => sql.counts(),
             Block::Membership(membership) => membership.counts(),
-            Block::Tc(_) | Block::Ldm(_) | Block::Query(_) | Block::Main(_) => Counts::new(),
+            Block::Main(main) => main.counts(),
+            Block::Tc(_) | Block::Ldm(_) | Block::Query(_) => Counts::new(),
         });
         counts
     }

@@ -66,7 +66,8 @@ fn advise(start: usize, size: usize, advice: Advice) {
 }
 
 /// 32 bytes from a cryptographic source; `None` if the system has none.
-pub(crate) fn random_seed() -> Option<[u8; 32]> {
+#[must_use]
+pub fn random_seed() -> Option<[u8; 32]> {
     let mut seed = [0; 32];
     rustls::crypto::ring::default_provider().secure_random.fill(&mut seed).ok()?;
     Some(seed)

@@ -251,6 +251,9 @@ def other_ports():
         yield Input(f"management port: {name}", MANAGEMENT, data)
     for name, line in {
         "an unknown verb": b"frobnicate\n",
+        "a page's request": b"POST / HTTP/1.1\r\nHost: 127.0.0.1:1186\r\nContent-Length: 13\r\n\r\nshutdown dev\n2 stop\n1 stop\n",
+        "a stop without authority": b"2 stop\n1 stop\nshutdown dev\n",
+        "a wrong proof": b"authenticate\nauthenticate " + b"0" * 64 + b"\n1 stop\n",
         "an empty line": b"\n",
         "a thousand empty lines": b"\n" * 1_000,
         "a node that is not there": b"999 status\n",

@@ -14,9 +14,8 @@
 
 use super::follow::{Follow, Wanted};
 use super::status::{NodeStatus, Role, Status};
-use super::{ERROR_PREFIX, ManagementClient};
+use super::{Access, ERROR_PREFIX, ManagementClient};
 use crate::configuration;
-use crate::connectstring::Connectstring;
 use crate::terminal::{self, Failure};
 use node::config::{ClusterConfig, NodeConfig};
 use protocol::NodeRole;
@@ -52,8 +51,8 @@ pub(super) fn parse(command: &str) -> Option<Followed> {
 }
 
 /// Does it, and says how far it is.
-pub(super) fn run(what: Followed, connectstring: &Connectstring) -> Result<(), Failure> {
-    let mut watcher = Watcher { connectstring: connectstring.clone(), client: None };
+pub(super) fn run(what: Followed, access: &Access) -> Result<(), Failure> {
+    let mut watcher = Watcher { access: access.clone(), client: None };
     match what {
         Followed::Rolling => rolling_restart(&mut watcher),
         Followed::Node(node, wanted) => {
@@ -68,7 +67,7 @@ pub(super) fn run(what: Followed, connectstring: &Connectstring) -> Result<(), F
 
 /// A connection that is made anew when it is lost.
 struct Watcher {
-    connectstring: Connectstring,
+    access: Access,
     client: Option<ManagementClient>,
 }
 
@@ -76,7 +75,7 @@ impl Watcher {
     fn request(&mut self, request: &str) -> Result<Vec<String>, Failure> {
         let mut client = match self.client.take() {
             Some(client) => client,
-            None => ManagementClient::connect(&self.connectstring)?,
+            None => self.access.connect()?,
         };
         let lines =
             client.request(request).map_err(|error| Failure::new(format!("management node: {error}")))?;
@@ -87,6 +86,21 @@ impl Watcher {
                 Ok(lines)
             }
         }
+    }
+
+    /// Shows that this process has authority, before anything is asked that needs it.
+    fn prove(&mut self) -> Result<(), Failure> {
+        let mut client = self.access.connect()?;
+        let proved = client.prove().map_err(|error| Failure::new(format!("management node: {error}")))?;
+        proved.map_err(|why| {
+            Failure::new(format!(
+                "no authority at the management node {}: {why}. On its own machine its token file is found, if it may be read; elsewhere give \
+                 copies of those of all management nodes in one file (--token-file)",
+                self.access.connectstring
+            ))
+        })?;
+        self.client = Some(client);
+        Ok(())
     }
 
     fn status(&mut self) -> Result<Status, Failure> {
@@ -110,8 +124,7 @@ impl Watcher {
         let Some((manager, port)) = manager.zip(port) else {
             return Err(Failure::new(format!("config.ini has no management node {node}")));
         };
-        let places = vec![(manager.host.clone(), port)];
-        Ok(Self { connectstring: Connectstring { node: None, places }, client: None })
+        Ok(Self { access: self.access.at(&manager.host, port), client: None })
     }
 }
 
@@ -136,7 +149,7 @@ fn follow(watcher: &mut Watcher, before: &NodeStatus, wanted: Wanted) -> Result<
                 "{ERROR_PREFIX}: {} is asked at {}, as config.ini says, and there answers node {} of cluster '{}'. Run this command where that \
                  address is its own, or connect to it with --ndb-connectstring",
                 before.name(),
-                at.connectstring,
+                at.access.connectstring,
                 status.node,
                 status.name
             )));
@@ -199,6 +212,8 @@ fn rolling_restart(watcher: &mut Watcher) -> Result<(), Failure> {
     let status = watcher.status()?;
     let nodes =
         plan(&status).map_err(|why| Failure::new(format!("{ERROR_PREFIX}: no rolling restart: {why}")))?;
+    prove_to_all(watcher, &status, &nodes)
+        .map_err(|why| Failure::new(format!("{ERROR_PREFIX}: no rolling restart: {why}")))?;
     let config = watcher.config()?;
     let names: Vec<String> = nodes.iter().map(NodeStatus::name).collect();
     terminal::say(&format!("rolling restart of cluster '{}': {}", status.name, names.join(", ")));
@@ -210,6 +225,16 @@ fn rolling_restart(watcher: &mut Watcher) -> Result<(), Failure> {
     }
     let seconds = begun.elapsed().as_secs_f64();
     terminal::say(&format!("rolling restart is done: {} nodes in {seconds:.1} s", nodes.len()));
+    Ok(())
+}
+
+/// Authority is wanted at each management node: that it lacks at the second one must not be found when the first one has been restarted.
+fn prove_to_all(watcher: &mut Watcher, status: &Status, nodes: &[NodeStatus]) -> Result<(), Failure> {
+    watcher.prove()?;
+    let is_other = |node: &&NodeStatus| node.role == Role::Management && node.id != status.node;
+    for node in nodes.iter().filter(is_other) {
+        watcher.at(node.id)?.prove()?;
+    }
     Ok(())
 }
 

@@ -1,4 +1,7 @@
-use super::{ClusterState, ConfiguredNode, LINE_SIZE_MAX, Management, ManagementRequest, StartCheck};
+use super::{
+    Authority, CONNECTIONS_MAX, ClusterState, ConfiguredNode, LINE_SIZE_MAX, Management, ManagementRequest,
+    NOT_AUTHORIZED, StartCheck, Token,
+};
 use protocol::{
     Address, ConnectionAction, ConnectionId, NodeRole, Outputs, ReceiveBuffer, RequestToRuntime, Severity,
     Signal, View,
@@ -6,30 +9,151 @@ use protocol::{
 use query::Shared;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use stdx::Instant;
 use types::{Incarnation, NodeId};
 
 const CLIENT: ConnectionId = ConnectionId { slot: 7, generation: 1 };
 
-fn management() -> Management {
+fn token() -> Token {
+    Token::new([3; 32])
+}
+
+/// A management node with a connection that has proved nothing.
+fn with_stranger() -> Management {
     let node = |id, role| ConfiguredNode { node: NodeId(id), role, host: "here".to_owned() };
     let nodes = vec![node(65, NodeRole::Management), node(1, NodeRole::Data), node(2, NodeRole::Data)];
     let mut management =
-        Management::new(NodeId(65), "Shop".to_owned(), "1".to_owned(), "[ndbd]\n".to_owned(), nodes);
-    management.welcome(CLIENT, "10.0.0.7:4711".to_owned());
+        Management::new(NodeId(65), "Shop".to_owned(), "1".to_owned(), "[ndbd]\n".to_owned(), nodes)
+            .with_authority(Some(Authority { token: token(), file: "/data/token".to_owned() }));
+    management.start([9; 32]);
+    management.welcome(CLIENT, "10.0.0.7:4711".to_owned(), &mut Outputs::default());
     management
+}
+
+/// A management node with a connection that has proved to know the token.
+fn management() -> Management {
+    let mut management = with_stranger();
+    let answer = prove(&mut management, &token());
+    assert_eq!(answer, "authorized\n.\n");
+    management
+}
+
+/// Asks for a challenge and answers it with a token; what is said to that.
+fn prove(management: &mut Management, token: &Token) -> String {
+    let (asked, ..) = say(management, "authenticate");
+    let challenge = asked.lines().find_map(|line| line.strip_prefix("challenge ")).unwrap().to_owned();
+    say(management, &format!("authenticate {}", token.answer(&challenge).unwrap())).0
 }
 
 /// Says a line; the answer, and what else was done.
 fn say(management: &mut Management, line: &str) -> (String, Outputs<Shared>, Vec<ManagementRequest>) {
+    send(management, CLIENT, format!("{line}\n").as_bytes())
+}
+
+fn send(
+    management: &mut Management,
+    connection: ConnectionId,
+    bytes: &[u8],
+) -> (String, Outputs<Shared>, Vec<ManagementRequest>) {
     let mut buffer = ReceiveBuffer::default();
-    buffer.tail().extend_from_slice(format!("{line}\n").as_bytes());
+    buffer.tail().extend_from_slice(bytes);
     let mut outputs = Outputs::default();
     let (losses, incarnation) = (BTreeMap::new(), Incarnation(1));
-    let cluster = ClusterState { view: &View::none(), voters: &[], losses: &losses, incarnation };
+    let (view, now) = (View::none(), Instant(0));
+    let cluster = ClusterState { view: &view, voters: &[], losses: &losses, incarnation, now };
     let me = Address::main(NodeId(65));
-    let requests = management.on_bytes(me, CLIENT, &mut buffer, &cluster, &mut outputs);
-    let answer = String::from_utf8(std::mem::take(outputs.buffer(CLIENT))).unwrap();
+    let requests = management.on_bytes(me, connection, &mut buffer, &cluster, &mut outputs);
+    let answer = String::from_utf8(std::mem::take(outputs.buffer(connection))).unwrap();
     (answer, outputs, requests)
+}
+
+/// What a page in a browser can send: the body of a request is whatever it likes.
+#[test]
+fn the_body_of_an_http_request_is_not_read() {
+    let mut management = management();
+    let request =
+        b"POST / HTTP/1.1\r\nHost: 127.0.0.1:1186\r\nContent-Length: 13\r\n\r\nshutdown shop\n1 stop\n";
+    let (answer, outputs, requests) = send(&mut management, CLIENT, request);
+    assert_eq!(answer, "");
+    assert!(requests.is_empty() && outputs.requests.is_empty() && outputs.signals.is_empty());
+    assert_eq!(outputs.actions.as_slice(), [(CLIENT, ConnectionAction::Close)]);
+    let told: Vec<&str> = outputs.events.iter().map(|event| event.message.as_str()).collect();
+    let line = "management port: connection from 10.0.0.7:4711 closed: it sent what is no command: \"POST / HTTP/1.1\\r\"";
+    assert_eq!(told, [line]);
+    assert_eq!(management.refused(), 1);
+    // Nor is what comes later.
+    let (answer, outputs, requests) = send(&mut management, CLIENT, b"shutdown shop\n");
+    assert!(answer.is_empty() && requests.is_empty() && outputs.requests.is_empty());
+}
+
+#[test]
+fn who_mistypes_is_told_so() {
+    let (answer, outputs, _) = say(&mut management(), "shwo");
+    assert_eq!(answer, "ERROR: this is no command, so the connection is closed; try 'help'\n.\n");
+    assert_eq!(outputs.actions.as_slice(), [(CLIENT, ConnectionAction::Close)]);
+}
+
+#[test]
+fn without_a_proof_nothing_can_be_changed() {
+    let mut management = with_stranger();
+    management.set_up(NodeId(1), true);
+    for line in ["shutdown shop", "shutdown", "1 stop", "65 restart", "check"] {
+        let (answer, outputs, requests) = say(&mut management, line);
+        assert!(answer.starts_with(&format!("{NOT_AUTHORIZED}'{line}' needs authority")), "{answer}");
+        assert!(answer.contains("/data/token") && answer.contains("--token-file"), "{answer}");
+        assert!(requests.is_empty() && outputs.requests.is_empty() && outputs.signals.is_empty());
+        assert!(outputs.actions.is_empty() && outputs.events.is_empty());
+    }
+    // What starting nodes need is told to everybody.
+    assert_eq!(say(&mut management, "get config").0, "[ndbd]\n.\n");
+    for line in ["show", "all status", "get status"] {
+        let (answer, ..) = say(&mut management, line);
+        assert!(!answer.starts_with("ERROR"), "{answer}");
+    }
+    // Another connection's proof is not this one's.
+    assert_eq!(prove(&mut management, &token()), "authorized\n.\n");
+    let other = ConnectionId { slot: 8, generation: 1 };
+    management.welcome(other, "10.0.0.8:1".to_owned(), &mut Outputs::default());
+    assert!(send(&mut management, other, b"1 stop\n").0.starts_with(NOT_AUTHORIZED));
+    assert_eq!(say(&mut management, "1 stop").2.len(), 1);
+}
+
+#[test]
+fn a_wrong_proof_closes_the_connection() {
+    let mut management = with_stranger();
+    let (asked, ..) = say(&mut management, "authenticate");
+    assert!(asked.contains(&format!("id {}\n", token().id())), "{asked}");
+    assert!(asked.ends_with("file /data/token\n.\n"), "{asked}");
+    let answer = prove(&mut management, &Token::new([4; 32]));
+    assert_eq!(answer, "ERROR: that does not prove to know the token of node 65\n.\n");
+    assert_eq!(management.refused(), 1);
+    assert_eq!(say(&mut management, "show").0, "");
+    // An answer to nothing is none.
+    let mut management = with_stranger();
+    let (answer, outputs, _) = say(&mut management, &format!("authenticate {}", "0".repeat(64)));
+    assert!(answer.starts_with("ERROR"), "{answer}");
+    assert_eq!(outputs.actions.as_slice(), [(CLIENT, ConnectionAction::Close)]);
+}
+
+#[test]
+fn idle_strangers_make_room() {
+    let mut management = management();
+    let connection = |slot| ConnectionId { slot, generation: 2 };
+    let mut closed = Vec::new();
+    for slot in 0..600 {
+        let mut outputs = Outputs::default();
+        management.welcome(connection(slot), format!("10.0.0.8:{slot}"), &mut outputs);
+        closed.extend(outputs.actions.iter().copied());
+        // The first of them is at work all the time.
+        send(&mut management, connection(0), b"show\n");
+    }
+    assert_eq!(management.clients.len(), CONNECTIONS_MAX);
+    let expected: Vec<_> =
+        (1..).take(closed.len()).map(|slot| (connection(slot), ConnectionAction::Close)).collect();
+    assert_eq!(closed, expected);
+    assert!(!send(&mut management, connection(0), b"show\n").0.is_empty());
+    // Who has proved something stays.
+    assert_eq!(say(&mut management, "65 stop").2.len(), 1);
 }
 
 #[test]

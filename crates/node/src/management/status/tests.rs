@@ -2,6 +2,7 @@ use super::*;
 use protocol::control::{GroupId, VoterPlace};
 use protocol::{NodeInfo, View};
 use std::collections::BTreeMap;
+use stdx::Instant;
 use types::Incarnation;
 
 const MANAGER: NodeId = NodeId(1);
@@ -43,7 +44,13 @@ fn world() -> World {
 impl World {
     fn cluster(&self) -> ClusterState<'_> {
         let incarnation = Incarnation(7);
-        ClusterState { view: &self.view, voters: &self.voters, losses: &self.losses, incarnation }
+        ClusterState {
+            view: &self.view,
+            voters: &self.voters,
+            losses: &self.losses,
+            incarnation,
+            now: Instant(0),
+        }
     }
 
     fn refusal(&self, id: u16) -> Option<String> {

@@ -1,0 +1,50 @@
+use super::{Command, Need, Refusal};
+
+#[test]
+fn what_changes_something_needs_authority() {
+    for line in ["check", "2 stop", "3 restart", "shutdown", "shutdown shop", "shutdown shop now"] {
+        assert_eq!(Command::parse(line).map(Command::need), Some(Need::Authority), "{line}");
+    }
+    for line in [
+        "",
+        "help",
+        "show",
+        "all status",
+        "2 status",
+        "get config",
+        "get status",
+        "authenticate",
+        "authenticate 00",
+        "all stop",
+    ] {
+        assert_eq!(Command::parse(line).map(Command::need), Some(Need::Nothing), "{line}");
+    }
+}
+
+#[test]
+fn options_of_ndb_are_refused_by_name() {
+    assert_eq!(Command::parse("2 restart -i"), Some(Command::Refused(Refusal::Option("-i"))));
+    assert_eq!(Command::parse("start backup"), Some(Command::Refused(Refusal::NotYet)));
+}
+
+#[test]
+fn other_lines_are_no_commands() {
+    for line in [
+        "post / http/1.1",
+        "get / http/1.1",
+        "get /show http/1.0",
+        "host: 127.0.0.1:1186",
+        "options * http/1.1",
+        "content-length: 12",
+        "all",
+        "x stop",
+        "2",
+        "2 dance",
+        "-2 stop",
+        "shwo",
+        "\u{16}\u{3}\u{1}",
+        "authenticate a b",
+    ] {
+        assert_eq!(Command::parse(line), None, "{line}");
+    }
+}
