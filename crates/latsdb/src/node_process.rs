@@ -141,7 +141,10 @@ fn run(config: &ClusterConfig, text: String, me: &NodeConfig, start: Start) -> R
         memory.config().total / MIB,
         threads.join(" "),
     );
-    let runtime_config = runtime_config(config, me, layout.clone(), settings.start)?;
+    let runtime_config = RuntimeConfig {
+        memory: Some(Arc::clone(&memory)),
+        ..runtime_config(config, me, layout.clone(), settings.start)?
+    };
     let certificate = runtime_config.tls.as_ref().map(|identity| identity.certificate_pem().to_owned());
     let runtime =
         Runtime::start(runtime_config, modules, log_file).map_err(|error| of_node(error.to_string()))?;
@@ -301,6 +304,7 @@ fn globals(me: &NodeConfig, mysql: &MysqlConfig) -> Globals {
         ("bind_address", address.map(|address| address.ip().to_string()).unwrap_or_default()),
         ("connect_timeout", mysql.connect_timeout_s.to_string()),
         ("hostname", me.host.clone()),
+        ("max_allowed_packet", mysql.max_allowed_packet.to_string()),
         ("max_connections", mysql.max_connections.to_string()),
         ("port", mysql.port.to_string()),
         ("socket", mysql.socket.clone().unwrap_or_default()),
@@ -346,6 +350,7 @@ fn runtime_config(
         listeners: listeners(me)?,
         tls: tls(me)?,
         limits,
+        memory: None,
         log: logging::sink(),
     })
 }

@@ -43,6 +43,7 @@ impl StopSignal {
             listeners: Listeners::default(),
             tls: None,
             limits: runtime::Limits::default(),
+            memory: None,
             log: Arc::new(|_| {}),
         };
         let modules: Vec<(Address, BoxedModule<()>)> = vec![

@@ -14,7 +14,9 @@
 use crate::exclusive::Exclusive;
 use crate::heap::Heap;
 use crate::pages::{PAGE_BYTES, PagePool, Prepare};
-use crate::region::{DATA_MEMORY_NORMAL_PERCENT, HIGH_ONLY_PERCENT, HIGHEST_ONLY_PERCENT};
+use crate::region::{
+    CLIENT_LARGE_PERCENT, DATA_MEMORY_NORMAL_PERCENT, HIGH_ONLY_PERCENT, HIGHEST_ONLY_PERCENT,
+};
 use crate::{MemoryConfig, Priority, Region, quiescence};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -40,11 +42,13 @@ impl std::fmt::Display for RegionFull {
     }
 }
 
-/// Who asks for DataMemory.
+/// Who asks for DataMemory or ClientMemory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Urgency {
-    /// A client's statement.
+    /// A client's statement; a client that holds much.
     Normal,
+    /// A client that holds little: may use the last quarter of ClientMemory.
+    Little,
     /// Restart, replication from a primary, reorganisation, giving memory back: may use the last 5 %.
     Restart,
 }
@@ -166,11 +170,14 @@ impl MemoryManager {
         self.try_charge_with(region, bytes, Urgency::Normal)
     }
 
-    /// Takes `bytes` for `region`; `urgency` matters for DataMemory.
+    /// Takes `bytes` for `region`; `urgency` matters for DataMemory and ClientMemory.
     pub fn try_charge_with(&self, region: Region, bytes: u64, urgency: Urgency) -> Result<(), RegionFull> {
         let config = *self.config.region(region);
-        let is_bounded = region == Region::DataMemory && urgency == Urgency::Normal;
-        let maximum = if is_bounded { normal_part(config.maximum) } else { config.maximum };
+        let maximum = match (region, urgency) {
+            (Region::DataMemory, Urgency::Normal | Urgency::Little) => normal_part(config.maximum),
+            (Region::ClientMemory, Urgency::Normal) => config.maximum / 100 * CLIENT_LARGE_PERCENT,
+            _ => config.maximum,
+        };
         let own = region.own_reserve(config.reserved);
         let full = RegionFull { region };
         self.accounts.with(|accounts| {

@@ -6,6 +6,7 @@
 //!
 //! Invariant: the reserves of a `MemoryConfig` fit into its total.
 
+use crate::region::CLIENT_MAXIMUM_PERCENT;
 use crate::{MIB, Region, RegionConfig};
 
 /// Threads of a node by what they do.
@@ -52,6 +53,8 @@ pub struct MemoryOverrides {
     pub undo_buffer: Option<u64>,
     /// TotalSendBufferMemory.
     pub send_buffers: Option<u64>,
+    /// ClientMemory: so much of its own, and no more.
+    pub client_memory: Option<u64>,
 }
 
 /// Why a configuration does not work.
@@ -151,6 +154,7 @@ impl MemoryConfig {
             (Region::SchemaMemory, schema),
             (Region::ReplicationMemory, replication),
             (Region::DiskPageBufferCache, overrides.disk_page_buffer_memory.unwrap_or(0)),
+            (Region::ClientMemory, overrides.client_memory.unwrap_or(0)),
         ];
         let beside_data: u64 = reserves.iter().map(|(_, bytes)| bytes).sum();
         let shared_rest = if overrides.schema_memory.is_some() { shared } else { shared - schema };
@@ -166,9 +170,10 @@ impl MemoryConfig {
         })
     }
 
-    /// A configuration by its reserves. Fixed regions have their reserve as maximum, the others the whole total.
+    /// A configuration by its reserves. Fixed regions have their reserve as maximum, the others the whole total. ClientMemory has its reserve, or its part
+    /// of what is shared.
     pub fn new(total: u64, reserve: impl Fn(Region) -> u64) -> Result<Self, ConfigError> {
-        let regions = Region::ALL.map(|region| {
+        let mut regions = Region::ALL.map(|region| {
             let reserved = reserve(region);
             let maximum = if region.shares().is_empty() { reserved } else { total };
             RegionConfig { reserved, maximum, priority: region.highest_priority() }
@@ -177,6 +182,11 @@ impl MemoryConfig {
         if needed > total {
             return Err(ConfigError::ReservesAboveTotal { needed });
         }
+        let clients = &mut regions[Region::ClientMemory.index()];
+        clients.maximum = match clients.reserved {
+            0 => (total - needed) * CLIENT_MAXIMUM_PERCENT / 100,
+            own => own,
+        };
         Ok(Self { total, regions })
     }
 

@@ -23,7 +23,7 @@ pub mod region;
 pub use budget::{MemoryManager, RegionFull, ResourceRow, Urgency};
 pub use config::{ConfigError, MemoryConfig, MemoryOverrides, ThreadCounts};
 pub use heap::Heap;
-pub use ledger::Ledger;
+pub use ledger::{Holding, Ledger};
 pub use pages::{PAGE_BYTES, PagePool, Prepare};
 pub use quiescence::{Guard, ThreadSlot};
 pub use region::{Priority, Region, RegionConfig};

@@ -37,6 +37,8 @@ pub enum Region {
     QueryMemory,
     /// Reads and writes of disk pages in progress.
     DiskOperationRecords,
+    /// Clients: packets, results on their way, prepared statements, variables, TLS.
+    ClientMemory,
 }
 
 /// How deep a request may reach into shared memory.
@@ -83,6 +85,12 @@ pub const BACKUP_SCHEMA_HIGHEST_PERCENT: u64 = 20;
 pub const DISK_OPERATION_HIGHEST_PERCENT: u64 = 10;
 /// DiskOperationRecords have high priority for so much of shared memory.
 pub const DISK_OPERATION_HIGH_PERCENT: u64 = 30;
+/// ClientMemory never takes more of shared memory.
+pub const CLIENT_MAXIMUM_PERCENT: u64 = 25;
+/// Clients that hold much fill ClientMemory so far; the rest is for those that hold little, so that large packets lock nobody out.
+pub const CLIENT_LARGE_PERCENT: u64 = 75;
+/// A client that holds no more than this holds little.
+pub const CLIENT_LITTLE_BYTES: u64 = 128 * 1024;
 
 const _: () = {
     assert!(HIGHEST_ONLY_PERCENT < HIGH_ONLY_PERCENT && HIGH_ONLY_PERCENT < 100);
@@ -91,7 +99,7 @@ const _: () = {
 
 impl Region {
     /// How many there are.
-    pub const COUNT: usize = 13;
+    pub const COUNT: usize = 14;
     /// All, in the order of `ndbinfo.resources`.
     pub const ALL: [Region; Region::COUNT] = [
         Region::DataMemory,
@@ -107,6 +115,7 @@ impl Region {
         Region::SchemaTransactionMemory,
         Region::QueryMemory,
         Region::DiskOperationRecords,
+        Region::ClientMemory,
     ];
 
     /// As in config.ini and `ndbinfo.resources`.
@@ -126,6 +135,7 @@ impl Region {
             Region::SchemaTransactionMemory => "SchemaTransactionMemory",
             Region::QueryMemory => "QueryMemory",
             Region::DiskOperationRecords => "DiskOperationRecords",
+            Region::ClientMemory => "ClientMemory",
         }
     }
 
@@ -155,6 +165,7 @@ impl Region {
                 (DISK_OPERATION_HIGH_PERCENT, Priority::High),
                 (100, Priority::Low),
             ],
+            Region::ClientMemory => &[(CLIENT_MAXIMUM_PERCENT, Priority::Low)],
         }
     }
 

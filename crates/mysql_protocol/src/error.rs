@@ -65,6 +65,8 @@ pub enum CommandError {
     WrongArguments,
     /// COM_STMT_SEND_LONG_DATA sent more than may be kept. It has no answer, so the execute is refused.
     LongDataTooLarge,
+    /// There was no memory for what COM_STMT_SEND_LONG_DATA sent.
+    LongDataWithoutMemory,
 }
 
 impl From<Malformed> for CommandError {
@@ -74,7 +76,7 @@ impl From<Malformed> for CommandError {
 }
 
 const TOO_LARGE: ErrorPacket<'_> =
-    ErrorPacket::new(1153, *b"08S01", "Packet is larger than 'max_allowed_packet' bytes");
+    ErrorPacket::new(1153, *b"08S01", "Got a packet bigger than 'max_allowed_packet' bytes");
 
 impl CommandError {
     #[must_use]
@@ -84,6 +86,11 @@ impl CommandError {
             Self::Malformed => ErrorPacket::new(1835, *b"HY000", "Malformed packet"),
             Self::WrongArguments => ErrorPacket::new(1210, *b"HY000", "Incorrect arguments to EXECUTE"),
             Self::LongDataTooLarge => TOO_LARGE,
+            Self::LongDataWithoutMemory => ErrorPacket::new(
+                1041,
+                *b"HY000",
+                "Out of memory; ClientMemory is exhausted by this connection and others",
+            ),
         }
     }
 }

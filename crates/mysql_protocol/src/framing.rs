@@ -6,8 +6,9 @@
 //! piece by piece, so that the receive buffer never has to hold it. Sending: [`PacketWriter`] appends to a reply
 //! buffer and patches the header in when the packet is finished.
 //!
-//! **Invariants.** A payload is refused as soon as a header shows it above the limit, before its bytes are awaited;
-//! memory grows with bytes received, never with bytes announced. The frames in a reply buffer are always complete
+//! **Invariants.** A payload is refused as soon as the header of its last frame is there, before that frame's bytes are
+//! awaited: clients read the answer when they have sent all, and check its number, which is one above the last frame's.
+//! Of a payload above the limit nothing is kept. Memory grows with bytes received, never with bytes announced. The frames in a reply buffer are always complete
 //! and numbered without gaps (the number wraps at 256, as in MySQL).
 //!
 //! **Not here**: compression, and what the payloads mean.
@@ -28,6 +29,9 @@ pub const UNAUTHENTICATED_PAYLOAD_SIZE_MAX: usize = 16 * 1024;
 /// A frame at least this long is absorbed by the [`Reassembler`] as it arrives; a shorter one waits in the receive
 /// buffer, which therefore needs to hold no more than this and a header.
 pub const ABSORBED_FRAME_SIZE_MIN: usize = 64 * 1024;
+
+/// A payload above the limit is refused after so many frames, 1 GiB, even if more follow.
+const SKIPPED_FRAMES_MAX: u32 = 64;
 
 /// What the next packet must look like to be taken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -73,7 +77,7 @@ pub fn next_packet(buffer: &[u8], expected: Expected) -> Result<Option<Packet>, 
     if buffer.len() < consumed {
         return Ok(None);
     }
-    let continues = header.size == FRAME_PAYLOAD_SIZE_MAX;
+    let continues = header.continues();
     Ok(Some(Packet { sequence: header.sequence, payload: HEADER_SIZE..consumed, consumed, continues }))
 }
 
@@ -99,6 +103,10 @@ impl FrameHeader {
         }
         Ok(())
     }
+
+    fn continues(self) -> bool {
+        self.size == FRAME_PAYLOAD_SIZE_MAX
+    }
 }
 
 /// What [`Reassembler::next`] found.
@@ -110,12 +118,25 @@ pub enum Received<'a> {
     Incomplete { consumed: usize },
 }
 
+/// What [`Reassembler::let_go`] let go of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LetGo {
+    /// The payload lay in the receive buffer.
+    Nothing,
+    /// A payload that was put together.
+    Large,
+}
+
 /// Puts payloads together; one for each connection.
 #[derive(Debug, Default)]
 pub struct Reassembler {
     stage: Stage,
     /// What has been absorbed of the present payload; empty between payloads.
     payload: Vec<u8>,
+    /// Bytes received of a payload that did not lie whole in the receive buffer, kept or not.
+    received: usize,
+    /// Frames that were dropped: the payload is above the limit.
+    skipped_frames: u32,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -137,20 +158,51 @@ impl Reassembler {
         Self::default()
     }
 
+    /// Memory of what has been absorbed.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        self.payload.capacity()
+    }
+
+    /// Bytes received of the payload that is being absorbed.
+    #[must_use]
+    pub fn received(&self) -> usize {
+        self.received
+    }
+
+    /// The number that an answer to the present payload has, if it is answered now.
+    #[must_use]
+    pub fn answer_sequence(&self, expected: Expected) -> u8 {
+        match self.stage {
+            Stage::Header { sequence } | Stage::Frame { sequence, .. } => sequence.wrapping_add(1),
+            Stage::Idle | Stage::Delivered => expected.sequence.wrapping_add(1),
+        }
+    }
+
+    /// The payload that was handed out and is kept here is done with.
+    #[inline]
+    pub fn let_go(&mut self) -> LetGo {
+        if self.stage != Stage::Delivered {
+            return LetGo::Nothing;
+        }
+        // One huge statement must not pin its memory for the life of the connection.
+        *self = Self::default();
+        LetGo::Large
+    }
+
     /// The next payload from `buffer`, the bytes received and not consumed so far.
     ///
     /// `expected.sequence` is that of a payload's first frame.
     pub fn next<'a>(&'a mut self, buffer: &'a [u8], expected: Expected) -> Result<Received<'a>, FrameError> {
-        if self.stage == Stage::Delivered {
-            // One huge statement must not pin its memory for the life of the connection.
-            self.payload = Vec::new();
-            self.stage = Stage::Idle;
-        }
+        self.let_go();
         if self.stage == Stage::Idle {
             let Some(header) = FrameHeader::parse(buffer) else {
                 return Ok(Received::Incomplete { consumed: 0 });
             };
-            header.check(expected)?;
+            // Before the login nobody may send more than one frame.
+            if !header.continues() || expected.sequence != 0 {
+                header.check(expected)?;
+            }
             if header.size < FRAME_PAYLOAD_SIZE_MAX
                 && let Some(payload) = buffer.get(HEADER_SIZE..HEADER_SIZE + header.size)
             {
@@ -173,15 +225,34 @@ impl Reassembler {
                     let Some(header) = FrameHeader::parse(&buffer[consumed..]) else {
                         return Ok(Received::Incomplete { consumed });
                     };
-                    let rest_max = payload_size_max.saturating_sub(self.payload.len());
-                    header.check(Expected { sequence, payload_size_max: rest_max })?;
+                    let rest_max = payload_size_max.saturating_sub(self.received);
+                    let mut checked = header.check(Expected { sequence, payload_size_max: rest_max });
+                    if checked.is_ok() && self.skipped_frames > 0 {
+                        checked = Err(FrameError::PacketTooLarge);
+                    }
+                    let continues = header.continues();
+                    match checked {
+                        Err(FrameError::PacketTooLarge)
+                            if continues && self.skipped_frames < SKIPPED_FRAMES_MAX =>
+                        {
+                            self.payload = Vec::new();
+                            self.skipped_frames += 1;
+                        }
+                        checked => checked?,
+                    }
                     consumed += HEADER_SIZE;
-                    let continues = header.size == FRAME_PAYLOAD_SIZE_MAX;
                     self.stage = Stage::Frame { remaining: header.size, sequence, continues };
                 }
                 Stage::Frame { remaining, sequence, continues } => {
                     let taken = remaining.min(buffer.len() - consumed);
-                    self.payload.extend_from_slice(&buffer[consumed..consumed + taken]);
+                    self.received += taken;
+                    if self.skipped_frames == 0 {
+                        // A quarter more at a time: memory stays close to what has arrived.
+                        if self.payload.capacity() - self.payload.len() < taken {
+                            self.payload.reserve_exact(taken.max(self.payload.len() / 4));
+                        }
+                        self.payload.extend_from_slice(&buffer[consumed..consumed + taken]);
+                    }
                     consumed += taken;
                     if taken < remaining {
                         self.stage = Stage::Frame { remaining: remaining - taken, sequence, continues };

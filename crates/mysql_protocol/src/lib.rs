@@ -45,7 +45,7 @@ pub use command::{Command, Execute};
 pub use constants::{Capabilities, ColumnFlags, ColumnType, StatusFlags};
 pub use encoding::{Malformed, Reader};
 pub use error::{CommandError, ErrorPacket};
-pub use framing::{Expected, FrameError, Packet, PacketWriter, Reassembler, Received, next_packet};
+pub use framing::{Expected, FrameError, LetGo, Packet, PacketWriter, Reassembler, Received, next_packet};
 pub use parameters::{LongData, ParameterType, ParameterTypes, Parameters};
 pub use result::{BinaryRow, ColumnDefinition, OkPacket, TextRow};
 pub use server_handshake::{

@@ -94,7 +94,8 @@ fn is_null(null_bitmap: &[u8], index: usize) -> bool {
 pub struct LongData {
     parameters: BTreeMap<u16, Vec<u8>>,
     size: usize,
-    overflowed: bool,
+    /// Why pieces were dropped: the command has no answer that could say so earlier than the execute.
+    refused: Option<CommandError>,
 }
 
 impl LongData {
@@ -106,12 +107,20 @@ impl LongData {
     /// Adds a piece. What goes beyond `size_max` for the statement is dropped, and its execute refused: the command
     /// has no answer that could say so earlier.
     pub fn append(&mut self, parameter: u16, data: &[u8], size_max: usize) {
-        if self.overflowed || data.len() > size_max.saturating_sub(self.size) {
-            *self = Self { overflowed: true, ..Self::default() };
+        if self.refused.is_some() {
+            return;
+        }
+        if data.len() > size_max.saturating_sub(self.size) {
+            *self = Self { refused: Some(CommandError::LongDataTooLarge), ..Self::default() };
             return;
         }
         self.size += data.len();
         self.parameters.entry(parameter).or_default().extend_from_slice(data);
+    }
+
+    /// There is no memory for it: it is dropped, and the execute refused.
+    pub fn refuse_for_memory(&mut self) {
+        *self = Self { refused: Some(CommandError::LongDataWithoutMemory), ..Self::default() };
     }
 
     pub fn clear(&mut self) {
@@ -145,8 +154,8 @@ impl<'a> ExecuteBody<'a> {
         long_data: &'a LongData,
         capabilities: Capabilities,
     ) -> Result<Parameters<'a, 'statement>, CommandError> {
-        if long_data.overflowed {
-            return Err(CommandError::LongDataTooLarge);
+        if let Some(error) = long_data.refused {
+            return Err(error);
         }
         let count = usize::from(parameter_count);
         let attributes = capabilities.contains(Capabilities::QUERY_ATTRIBUTES);

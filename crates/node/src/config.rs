@@ -135,6 +135,8 @@ pub struct MysqlConfig {
     pub max_connections: u32,
     /// `connect_timeout`, seconds.
     pub connect_timeout_s: u32,
+    /// `max_allowed_packet`, bytes: a multiple of 1024.
+    pub max_allowed_packet: u64,
 }
 
 /// How a node's threads are laid out.
@@ -502,6 +504,7 @@ impl Reader {
             socket: text("socket"),
             max_connections: narrow(values.number("max_connections")),
             connect_timeout_s: narrow(values.number("connect_timeout")),
+            max_allowed_packet: (values.number("max_allowed_packet") / 1024 * 1024).max(1024),
         });
         let management_port = (values.role == NodeRole::Management)
             .then(|| ports.of(values, "PortNumber", MANAGEMENT_PORT_FIRST));
@@ -526,6 +529,7 @@ impl Reader {
                 redo_buffer: size("RedoBuffer"),
                 undo_buffer: size("UndoBuffer"),
                 send_buffers: size("TotalSendBufferMemory"),
+                client_memory: size("ClientMemory"),
             },
             lock_wait_timeout: milliseconds("TransactionDeadlockDetectionTimeout"),
             transaction_inactive_timeout: milliseconds("TransactionInactiveTimeout"),

@@ -256,7 +256,7 @@ impl NodeModule {
         let (installed, is_complete) = match &shared {
             Shared::Map(map) => (Some(Arc::clone(map)), true),
             Shared::Tables(map) => (Some(Arc::clone(map)), false),
-            Shared::Readers { .. } | Shared::Installed { .. } => (None, false),
+            Shared::Readers { .. } | Shared::Installed { .. } | Shared::Global { .. } => (None, false),
         };
         match &mut self.block {
             Block::Sql(sql) => sql.handle(now, Input::Shared { from, shared }, budget, outputs),
@@ -329,6 +329,8 @@ impl Module for NodeModule {
             | Input::SecurityChanged { .. }
             | Input::Closed { .. }
             | Input::Writable { .. }
+            | Input::Blocked { .. }
+            | Input::MemoryFull { .. }
             | Input::LinkUp { .. }
             | Input::LinkDown { .. }
             | Input::ProcessExited { .. }

@@ -110,6 +110,16 @@ pub enum Input<'a, S> {
         /// Whose.
         connection: ConnectionId,
     },
+    /// The client takes its replies more slowly than they come: `Outputs::is_blocked` says until when, `Outputs::taken` how fast.
+    Blocked {
+        /// Whose.
+        connection: ConnectionId,
+    },
+    /// What the driver holds of the connection finds no room in ClientMemory: the module says so and closes it.
+    MemoryFull {
+        /// Whose.
+        connection: ConnectionId,
+    },
     /// All links to a node are up (to `membership` only).
     LinkUp {
         /// The node.
@@ -172,7 +182,24 @@ impl ReceiveBuffer {
         }
         &mut self.bytes
     }
+
+    /// Memory that it takes.
+    #[must_use]
+    pub fn capacity(&self) -> usize {
+        self.bytes.capacity()
+    }
+
+    /// Gives back memory that is much more than what is unconsumed.
+    pub fn shrink(&mut self) {
+        if self.bytes.capacity() > 2 * self.bytes().len() + SLACK_MAX {
+            self.bytes = self.bytes().to_vec();
+            self.start = 0;
+        }
+    }
 }
+
+/// A receive buffer that is kept may be larger than twice its content by this.
+const SLACK_MAX: usize = 4 * 1024;
 
 /// How much work a handler may do before it must put `Signal::Continue` behind its module's queue: counted in rows, not time.
 #[derive(Debug)]
@@ -208,6 +235,8 @@ pub enum ConnectionAction {
     ResumeReading,
     /// Send what is buffered, then close.
     Close,
+    /// The same for a client that may still be sending: what it sends is dropped for a while, or the last bytes would be lost with the connection.
+    Reject,
 }
 
 /// The exit code of a data node that cannot go on in this life: whoever watches it may start it again.
@@ -319,6 +348,8 @@ pub struct Outputs<S> {
 #[derive(Default)]
 struct SendBuffer {
     bytes: Vec<u8>,
+    /// Bytes that the kernel took since it was first full.
+    taken: u64,
     is_dirty: bool,
     is_congested: bool,
 }
@@ -367,6 +398,18 @@ impl<S> Outputs<S> {
             .is_some_and(|buffer| buffer.is_congested || buffer.bytes.len() >= SEND_BUFFER_HIGH)
     }
 
+    /// True while the kernel's buffer is full.
+    #[must_use]
+    pub fn is_blocked(&self, connection: ConnectionId) -> bool {
+        self.buffers.get(&connection).is_some_and(|buffer| buffer.is_congested)
+    }
+
+    /// Bytes that the client has taken in writes that left something over: it grows as long as a client that is blocked takes any.
+    #[must_use]
+    pub fn taken(&self, connection: ConnectionId) -> u64 {
+        self.buffers.get(&connection).map_or(0, |buffer| buffer.taken)
+    }
+
     /// Asks for an action on a connection.
     pub fn act(&mut self, connection: ConnectionId, action: ConnectionAction) {
         self.actions.push((connection, action));
@@ -407,6 +450,13 @@ impl<S> Outputs<S> {
     pub fn set_congested(&mut self, connection: ConnectionId, is_congested: bool) {
         if let Some(buffer) = self.buffers.get_mut(&connection) {
             buffer.is_congested = is_congested;
+        }
+    }
+
+    /// For drivers: so many bytes left in a write that left something over.
+    pub fn add_taken(&mut self, connection: ConnectionId, count: usize) {
+        if let Some(buffer) = self.buffers.get_mut(&connection) {
+            buffer.taken += count as u64;
         }
     }
 

@@ -105,6 +105,7 @@ fn start(threads: u16, spin: SpinMethod, (node, peer): (u16, Option<u16>)) -> Op
         },
         tls: None,
         limits: Limits::default(),
+        memory: None,
         log: Arc::new(|event| println!("{}", event.message)),
     };
     Runtime::start(config, modules, None).ok()

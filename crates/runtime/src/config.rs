@@ -3,6 +3,7 @@
 //! Plain data: whoever reads `config.ini` (the binary) fills it in. Every limit of the runtime is a field of [`Limits`] or a named constant
 //! next to the code that keeps it.
 
+use memory::MemoryManager;
 use protocol::{Event, layout::Layout};
 use std::fmt;
 use std::net::SocketAddr;
@@ -39,6 +40,8 @@ pub struct RuntimeConfig {
     pub tls: Option<crate::TlsIdentity>,
     /// Limits by name.
     pub limits: Limits,
+    /// Where buffers of clients are charged; nobody else's memory needs a budget here.
+    pub memory: Option<Arc<MemoryManager>>,
     /// Where events go.
     pub log: LogSink,
 }

@@ -6,10 +6,12 @@
 //! Invariants:
 //! - a slot's generation grows with each use, so that an id never means two clients;
 //! - an idle connection owns no receive buffer: bytes are read into the thread's buffer, and only what a module leaves over is kept;
+//! - what a module leaves over, what the kernel does not take and the state of TLS are charged to ClientMemory;
 //! - `is_queued` is true exactly for the connections in `ready`.
 
 use crate::process::Process;
 use crate::tls::TlsFilter;
+use memory::Holding;
 use protocol::{ConnectionId, ConnectionKind, ReceiveBuffer};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
@@ -21,6 +23,9 @@ use std::sync::atomic::Ordering;
 pub(crate) const READ_SIZE: usize = 64 * 1024;
 /// An empty send buffer keeps this much memory at most once the connection has been idle for a while.
 pub(crate) const IDLE_BUFFER_SIZE: usize = 512;
+
+/// What the state of TLS takes, with a record that has not arrived whole.
+const TLS_STATE_SIZE: usize = 32 * 1024;
 
 /// A connection on its way to the thread that will own it.
 pub(crate) struct NewClient {
@@ -42,6 +47,8 @@ pub(crate) enum Stage {
     StartingTls,
     /// Asked to close: unsent bytes are still sent, nothing is read.
     Closing,
+    /// All is sent and the client told so; what it still sends is dropped.
+    Discarding,
 }
 
 /// One client.
@@ -69,6 +76,10 @@ pub(crate) struct Client {
     pub(crate) is_swollen: bool,
     /// It is closing, and the time that its client has for the last bytes is running.
     pub(crate) is_lingering: bool,
+    /// Before it is closed, what the client still sends is dropped.
+    pub(crate) is_rejected: bool,
+    /// What this thread's ledger has for its buffers.
+    pub(crate) holding: Holding,
     is_queued: bool,
 }
 
@@ -89,6 +100,8 @@ impl Client {
             is_congested: false,
             is_swollen: false,
             is_lingering: false,
+            is_rejected: false,
+            holding: Holding::default(),
             is_queued: false,
         }
     }
@@ -96,7 +109,19 @@ impl Client {
     /// There is something to do that reading may bring forward.
     pub(crate) fn wants_service(&self) -> bool {
         let open = self.stage == Stage::Open && !self.is_paused;
-        open && (self.is_readable || self.is_owed_bytes)
+        (open && (self.is_readable || self.is_owed_bytes))
+            || (self.stage == Stage::Discarding && self.is_readable)
+    }
+
+    /// Its module is a session's, which tells clients why they are closed.
+    pub(crate) fn is_mysql(&self) -> bool {
+        self.sql.is_some()
+    }
+
+    /// Memory of its buffers besides the send buffer.
+    pub(crate) fn buffers_size(&self) -> usize {
+        let tls = self.tls.as_ref().map_or(0, |tls| TLS_STATE_SIZE + tls.outgoing.capacity());
+        self.receive.capacity() + tls
     }
 }
 

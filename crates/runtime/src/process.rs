@@ -123,6 +123,8 @@ pub(crate) struct Counters {
     pub(crate) undeliverable: AtomicU64,
     /// Connections closed because of a limit.
     pub(crate) connections_refused: AtomicU64,
+    /// Connections whose buffers found no room in ClientMemory.
+    pub(crate) memory_refused: AtomicU64,
     /// Links closed because of what came by them: a frame or signal that cannot be read, or is not the peer's.
     pub(crate) links_refused: AtomicU64,
     /// Rounds of threads that took longer than they should.
@@ -169,6 +171,7 @@ impl Process {
             undeliverable: load(&self.counters.undeliverable),
             strangers_refused: load(&self.counters.strangers_refused),
             connections_refused: load(&self.counters.connections_refused),
+            memory_refused: load(&self.counters.memory_refused),
             links_refused: load(&self.counters.links_refused),
             slow_rounds: load(&self.counters.slow_rounds),
         }

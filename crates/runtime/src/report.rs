@@ -94,6 +94,7 @@ pub(crate) fn report(process: &Process) -> RuntimeReport {
         ("SIGNALS_UNDELIVERABLE", counters.undeliverable),
         ("STRANGERS_REFUSED", counters.strangers_refused),
         ("CLIENTS_REFUSED", counters.connections_refused),
+        ("CLIENTS_WITHOUT_MEMORY", counters.memory_refused),
         ("LINKS_REFUSED", counters.links_refused),
         ("SLOW_ROUNDS", counters.slow_rounds),
     ];

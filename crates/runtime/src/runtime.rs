@@ -55,6 +55,8 @@ pub struct RuntimeCounters {
     pub strangers_refused: u64,
     /// Client connections closed because of a limit.
     pub connections_refused: u64,
+    /// Client connections whose buffers found no room in ClientMemory.
+    pub memory_refused: u64,
     /// Links closed for breaking the protocol.
     pub links_refused: u64,
     /// Rounds of threads that took longer than they should.
@@ -232,6 +234,7 @@ fn prepare<S>(
             supervisor: (index == process.supervisor).then(|| supervisor(&process)),
             log_writer: None,
             spin: config.spin,
+            memory: config.memory.clone(),
             threads_have_cpus,
             poller: Poller::create().map_err(system("make an epoll instance"))?,
             seeds,

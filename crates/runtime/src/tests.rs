@@ -39,6 +39,8 @@ enum Seen {
     Closed(protocol::CloseReason),
     SecurityChanged,
     Writable,
+    Blocked,
+    MemoryFull,
     LinkUp(NodeId),
     LinkDown(NodeId),
     ProcessExited(NodeId, u64),
@@ -61,6 +63,7 @@ enum Seen {
 /// | `work SLICES` | works for that many slices; writes `worked` |
 /// | `tls` | starts TLS |
 /// | `bye` | writes `bye` and closes |
+/// | `reject` | writes `rejected` and closes, though the client may still be sending |
 /// | `report`, `exit CODE` | asks the runtime |
 struct Toy {
     me: Address,
@@ -138,6 +141,10 @@ impl Toy {
             "bye" => {
                 outputs.buffer(connection).extend_from_slice(b"bye\n");
                 outputs.act(connection, ConnectionAction::Close);
+            }
+            "reject" => {
+                outputs.buffer(connection).extend_from_slice(b"rejected\n");
+                outputs.act(connection, ConnectionAction::Reject);
             }
             "report" => outputs.request(RequestToRuntime::Report),
             "exit" => outputs.request(RequestToRuntime::Exit(u8::try_from(number()).unwrap())),
@@ -246,6 +253,12 @@ impl Module for Toy {
                 let _ = self.seen.send(Seen::Writable);
                 self.go_on_big(outputs);
             }
+            Input::Blocked { .. } => drop(self.seen.send(Seen::Blocked)),
+            Input::MemoryFull { connection } => {
+                let _ = self.seen.send(Seen::MemoryFull);
+                outputs.buffer(connection).extend_from_slice(b"full\n");
+                outputs.act(connection, ConnectionAction::Reject);
+            }
             Input::LinkUp { node } => drop(self.seen.send(Seen::LinkUp(node))),
             Input::LinkDown { node } => drop(self.seen.send(Seen::LinkDown(node))),
             Input::LogWritten { .. } => {}
@@ -294,6 +307,7 @@ pub(crate) struct Setup {
     pub(crate) tls: Option<crate::TlsIdentity>,
     pub(crate) spin: SpinMethod,
     pub(crate) cluster: &'static str,
+    pub(crate) memory: Option<Arc<memory::MemoryManager>>,
 }
 
 impl Default for Setup {
@@ -310,6 +324,7 @@ impl Default for Setup {
             tls: None,
             spin: SpinMethod::NoSpinning,
             cluster: "toys",
+            memory: None,
         }
     }
 }
@@ -338,6 +353,7 @@ impl Setup {
             },
             tls: self.tls.clone(),
             limits: self.limits.clone(),
+            memory: self.memory.clone(),
             log: Arc::new(|event| println!("{:?} {}", event.severity, event.message)),
         }
     }

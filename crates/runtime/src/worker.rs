@@ -32,6 +32,7 @@ use crate::spin::Spinner;
 use crate::supervisor::Supervisor;
 use crate::wake::{Poller, Readiness, Token, Wait};
 use crate::watchdog::{Finding, WARN_AFTER, Watchdog};
+use memory::{Ledger, MemoryManager, Region};
 use protocol::layout::ThreadPlan;
 use protocol::{
     Address, Budget, ConnectionId, Envelope, Input, ModuleKind, Outputs, ReceiveBuffer, RequestToRuntime,
@@ -107,6 +108,8 @@ enum Notice {
     LogWritten(u64),
     SecurityChanged(ConnectionId),
     Writable(ConnectionId),
+    Blocked(ConnectionId),
+    MemoryFull(ConnectionId),
     Closed(ConnectionId, protocol::CloseReason),
     Report(Box<RuntimeReport>),
     StopRequested,
@@ -152,6 +155,7 @@ pub(crate) struct WorkerParts<S> {
     pub(crate) log_writer: Option<LogWriter>,
     pub(crate) spin: SpinMethod,
     pub(crate) threads_have_cpus: bool,
+    pub(crate) memory: Option<Arc<MemoryManager>>,
     pub(crate) poller: Poller,
     pub(crate) seeds: Vec<[u8; 32]>,
 }
@@ -166,6 +170,8 @@ pub(crate) struct Worker<S> {
     exchange: Exchange<S>,
     listeners: Vec<Listener>,
     clients: Clients,
+    /// ClientMemory: buffers of this thread's connections.
+    ledger: Option<Ledger>,
     links: Links,
     strangers: Vec<Option<Stranger>>,
     stranger_generation: u32,
@@ -230,6 +236,7 @@ impl<S: Send + 'static> Worker<S> {
             exchange: parts.exchange,
             listeners: parts.listeners,
             clients: Clients::default(),
+            ledger: parts.memory.map(|memory| Ledger::new(memory, Region::ClientMemory)),
             links,
             strangers: Vec::new(),
             stranger_generation: 0,
@@ -584,6 +591,8 @@ impl<S: Send + 'static> Worker<S> {
             Notice::LogWritten(ticket) => Input::LogWritten { ticket },
             Notice::SecurityChanged(connection) => Input::SecurityChanged { connection },
             Notice::Writable(connection) => Input::Writable { connection },
+            Notice::Blocked(connection) => Input::Blocked { connection },
+            Notice::MemoryFull(connection) => Input::MemoryFull { connection },
             Notice::Closed(connection, reason) => Input::Closed { connection, reason },
             Notice::Report(report) => Input::Report(report),
             Notice::StopRequested => Input::StopRequested,

@@ -810,7 +810,7 @@ impl World {
 
     fn act(&mut self, link: Link, action: ConnectionAction) {
         match action {
-            ConnectionAction::Close => {
+            ConnectionAction::Close | ConnectionAction::Reject => {
                 if let Some((client, serial)) = self.peers.remove(&link) {
                     let at = self.client_time(client, false);
                     self.later(at, Delivery::ClientClosed { client, serial });

@@ -4,7 +4,7 @@ use crate::module::SqlConfig;
 use crate::nonce::NonceSource;
 use crate::orphans::Orphans;
 use crate::statement_cache::StatementCache;
-use memory::MemoryManager;
+use memory::{Ledger, MemoryManager, Region};
 use protocol::{Address, Budget, ConnectionId, KnownOutcomes, Outputs, Signal};
 use query::{NodeMap, Shared};
 use std::collections::BTreeSet;
@@ -17,6 +17,8 @@ pub(crate) struct ModuleState {
     pub(crate) address: Address,
     pub(crate) config: SqlConfig,
     pub(crate) memory: Arc<MemoryManager>,
+    /// ClientMemory of all its sessions.
+    pub(crate) client_memory: Ledger,
     /// The newest map.
     pub(crate) map: Arc<NodeMap>,
     pub(crate) cache: StatementCache,
@@ -79,6 +81,10 @@ pub(crate) enum AlarmKind {
     Retry,
     /// wait_timeout.
     Idle,
+    /// net_read_timeout.
+    Reading,
+    /// net_write_timeout.
+    Writing,
     /// TransactionInactiveTimeout.
     Inactive,
     /// The node is about to stop, and has been patient with an idle session.
@@ -98,6 +104,7 @@ impl ModuleState {
             address: Address::new(config.node, protocol::ModuleKind::Sql, config.instance),
             cache: StatementCache::new(config.statement_cache_size),
             config,
+            client_memory: Ledger::new(Arc::clone(&memory), Region::ClientMemory),
             memory,
             map,
             nonces: NonceSource::new(seed),
@@ -120,6 +127,11 @@ impl ModuleState {
     /// This node.
     pub(crate) fn node(&self) -> NodeId {
         self.address.node
+    }
+
+    /// The value that sessions which begin from now on have, and all show.
+    pub(crate) fn set_global(&mut self, name: &'static str, value: String) {
+        Arc::make_mut(&mut self.config.globals).insert(name, value);
     }
 
     /// Seconds since the node started.

@@ -38,8 +38,6 @@ pub struct SqlConfig {
     pub instance: u8,
     /// Connections of this module at most: those above get 1040.
     pub max_connections: u32,
-    /// Bytes of a packet.
-    pub max_allowed_packet: usize,
     /// How long a client may take to log in.
     pub handshake_timeout_ms: u64,
     /// The driver can answer a TLS handshake.
@@ -66,7 +64,6 @@ impl SqlConfig {
             node,
             instance,
             max_connections: 1000,
-            max_allowed_packet: 64 << 20,
             handshake_timeout_ms: 10_000,
             has_tls: false,
             lock_wait_timeout_max: None,
@@ -158,6 +155,16 @@ impl SqlModule {
             Input::Signal(envelope) => self.on_signal(now, envelope, budget, outputs),
             Input::Writable { connection } => {
                 self.with_connection(connection, now, budget, outputs, |session, env| session.resume(env));
+            }
+            Input::Blocked { connection } => {
+                self.with_connection(connection, now, budget, outputs, |session, env| {
+                    session.on_blocked(env)
+                });
+            }
+            Input::MemoryFull { connection } => {
+                self.with_connection(connection, now, budget, outputs, |session, env| {
+                    session.on_memory_full(env)
+                });
             }
             Input::Opened { connection, kind, peer } => {
                 self.on_opened(connection, kind, &peer, now, budget, outputs)
@@ -332,7 +339,11 @@ impl SqlModule {
     }
 
     fn on_shared(&mut self, shared: Shared, now: Now, budget: &mut Budget, outputs: &mut Outputs<Shared>) {
-        let Shared::Map(map) = shared else { return };
+        let map = match shared {
+            Shared::Map(map) => map,
+            Shared::Global { name, value } => return self.on_global(name, value),
+            Shared::Tables(_) | Shared::Installed { .. } | Shared::Readers { .. } => return,
+        };
         let is_new_view = map.view.number > self.state.map.view.number;
         let lost = if map.lost == self.state.map.lost { Vec::new() } else { map.lost.clone() };
         let before = std::mem::replace(&mut self.state.map, map);
@@ -352,6 +363,14 @@ impl SqlModule {
         // What was asked of a lost node between the news of its loss and this map gets no other answer.
         for node in lost {
             self.on_node_lost(node, now, budget, outputs);
+        }
+    }
+
+    /// A system variable has another value on this node.
+    fn on_global(&mut self, name: &'static str, value: String) {
+        self.state.set_global(name, value);
+        for session in self.sessions.values_mut() {
+            session.core.variables.follow(&self.state.config.globals);
         }
     }
 

@@ -17,6 +17,8 @@
 //! | `named` | PREPARE, EXECUTE and DEALLOCATE PREPARE as texts |
 //! | `running` | the statement that runs: execution, commit, undoing, trying again |
 //! | `control` | SET, USE, transaction control, KILL |
+//! | `client_memory` | what is charged to ClientMemory |
+//! | `patience` | how long a client may take |
 //! | `binding` | what the front end is told about the session |
 //! | `point` | point selects without any of that |
 //!
@@ -24,10 +26,12 @@
 //! in `Ready`.
 
 mod binding;
+mod client_memory;
 mod commands;
 mod connection;
 mod control;
 mod named;
+mod patience;
 pub(crate) mod point;
 mod prepared;
 mod probe_log;
@@ -42,12 +46,15 @@ use crate::transaction_client::TransactionClient;
 use crate::variables::{Scope, SessionVariables, UserVariables};
 use expression::Warning;
 use expression::context::Severity;
+use memory::Holding;
 use mysql_protocol::result::{EndPacket, OkPacket};
 use mysql_protocol::{
-    Capabilities, ErrorPacket, Expected, PacketWriter, Reassembler, Received, ServerHandshake, StatusFlags,
+    Capabilities, ErrorPacket, Expected, LetGo, PacketWriter, Reassembler, Received, ServerHandshake,
+    StatusFlags,
 };
 use named::NamedStatements;
-use prepared::PreparedStatement;
+use patience::Pace;
+use prepared::PreparedStatements;
 use probe_log::ProbeLog;
 use protocol::module::ConnectionAction;
 use protocol::signal::{Probe, RequestId};
@@ -55,7 +62,7 @@ use protocol::{Address, ConnectionId, ConnectionKind, ModuleKind, ReceiveBuffer,
 use running::Running;
 use std::collections::VecDeque;
 use std::sync::Arc;
-use stdx::{Duration, FixedMap, Instant};
+use stdx::{Duration, Instant};
 use types::{NodeId, PartitionId, TransactionId, Value, ViewNumber};
 
 /// Bytes that wait while a statement runs; above it reading stops.
@@ -340,11 +347,14 @@ pub(crate) struct Session {
     stage: Stage,
     handshake: Option<Box<ServerHandshake>>,
     reassembler: Reassembler,
+    /// What is charged to ClientMemory for it.
+    holding: Holding,
+    pace: Pace,
     pending: Vec<u8>,
     /// The command in front waits until this node may answer.
     awaits_lease: bool,
     is_paused: bool,
-    statements: FixedMap<u32, PreparedStatement>,
+    statements: PreparedStatements,
     last_statement_id: u32,
     /// What PREPARE prepared, by name in lower case.
     named_statements: NamedStatements,
@@ -382,10 +392,12 @@ impl Session {
             stage: Stage::Handshake,
             handshake: None,
             reassembler: Reassembler::new(),
+            holding: Holding::default(),
+            pace: Pace::default(),
             pending: Vec::new(),
             awaits_lease: false,
             is_paused: false,
-            statements: FixedMap::default(),
+            statements: PreparedStatements::default(),
             last_statement_id: 0,
             named_statements: NamedStatements::default(),
             running: None,
@@ -425,6 +437,7 @@ impl Session {
             buffer.consume(buffer.bytes().len());
             return;
         }
+        self.pace.is_reading = false;
         if self.pending.is_empty() && self.running.is_none() {
             let consumed = self.take_packets(env, buffer.bytes());
             buffer.consume(consumed);
@@ -437,6 +450,7 @@ impl Session {
         if self.running.is_none() && !self.is_continue_sent {
             self.take_pending(env);
         }
+        self.account_or_reject(env);
         if self.pending.len() >= PENDING_MAX && !self.is_paused {
             self.is_paused = true;
             env.outputs.act(self.core.connection, ConnectionAction::PauseReading);
@@ -457,6 +471,7 @@ impl Session {
         }
         self.pending = pending;
         self.pending.drain(..consumed);
+        self.shrink_pending();
         if self.is_paused && self.pending.len() < PENDING_MAX {
             self.is_paused = false;
             env.outputs.act(self.core.connection, ConnectionAction::ResumeReading);
@@ -494,20 +509,25 @@ impl Session {
             if self.stage == Stage::Ready && !self.has_lease(env) {
                 break;
             }
-            let expected = self.expected(env);
+            let expected = self.expected();
             match reassembler.next(&bytes[consumed..], expected) {
                 Ok(Received::Packet { sequence, payload, consumed: size }) => {
                     consumed += size;
                     self.on_packet(env, sequence, payload);
+                    if reassembler.let_go() == LetGo::Large {
+                        self.after_large_packet(env);
+                    }
                 }
                 Ok(Received::Incomplete { consumed: size }) => {
                     consumed += size;
-                    break;
+                    self.reassembler = reassembler;
+                    self.on_unfinished(env, bytes.len() - consumed);
+                    return consumed;
                 }
                 Err(error) => {
-                    self.core.sequence = expected.sequence.wrapping_add(1);
+                    self.core.sequence = reassembler.answer_sequence(expected);
                     self.core.reply(env, |writer, _| writer.error(&error.packet()));
-                    self.close(env);
+                    self.reject(env);
                 }
             }
         }
@@ -515,10 +535,10 @@ impl Session {
         consumed
     }
 
-    fn expected(&self, env: &Environment<'_>) -> Expected {
+    fn expected(&self) -> Expected {
         match &self.handshake {
             Some(handshake) if self.stage == Stage::Handshake => handshake.expected(),
-            _ => Expected::command(env.module.config.max_allowed_packet),
+            _ => Expected::command(self.core.variables.max_allowed_packet),
         }
     }
 
@@ -666,6 +686,8 @@ impl Session {
             AlarmKind::DrainOpen => self.kill_for_shutdown(env),
             AlarmKind::Drain => {}
             AlarmKind::Idle => self.check_idle(env),
+            AlarmKind::Reading => self.check_reading(env),
+            AlarmKind::Writing => self.check_writing(env),
         }
     }
 
@@ -733,45 +755,21 @@ impl Session {
         }
     }
 
-    /// When the next command must have come.
-    fn watch_idle(&mut self, env: &mut Environment<'_>) {
-        let until = Some(self.idle_until()).filter(|until| *until > env.now.monotonic);
-        let until = until.unwrap_or(env.now.monotonic + IDLE_CHECK_MIN);
-        if self.idle_alarm_at.is_none_or(|at| at > until) {
-            self.idle_alarm_at = Some(until);
-            env.module
-                .deadlines
-                .register(until, Alarm { connection_id: self.core.id, kind: AlarmKind::Idle });
-        }
-    }
-
-    fn idle_until(&self) -> Instant {
-        self.active_since + Duration::from_secs(self.core.variables.wait_timeout.into())
-    }
-
-    fn check_idle(&mut self, env: &mut Environment<'_>) {
-        if self.idle_alarm_at.is_none_or(|at| at > env.now.monotonic) {
-            return;
-        }
-        self.idle_alarm_at = None;
-        if self.stage != Stage::Ready || self.running.is_some() || self.idle_until() > env.now.monotonic {
-            return self.watch_idle(env);
-        }
-        self.core.sequence = 0;
-        let error = SqlError::new(
-            4031,
-            "The client was disconnected by the server because of inactivity. See wait_timeout and interactive_timeout for configuring this behavior.",
-        );
-        self.core.reply_error(env, &error);
-        self.close(env);
-    }
-
     /// Sends what is buffered, then closes.
     fn close(&mut self, env: &mut Environment<'_>) {
+        self.end(env, ConnectionAction::Close);
+    }
+
+    /// The same while the client may still be sending.
+    fn reject(&mut self, env: &mut Environment<'_>) {
+        self.end(env, ConnectionAction::Reject);
+    }
+
+    fn end(&mut self, env: &mut Environment<'_>, action: ConnectionAction) {
         if self.stage != Stage::Closing {
             self.stage = Stage::Closing;
             self.abandon(env);
-            env.outputs.act(self.core.connection, ConnectionAction::Close);
+            env.outputs.act(self.core.connection, action);
         }
     }
 
@@ -779,6 +777,7 @@ impl Session {
     pub(crate) fn on_closed(&mut self, env: &mut Environment<'_>) {
         self.stage = Stage::Closing;
         self.abandon(env);
+        self.release(env);
     }
 
     /// The commit that is under way, if there is one.
@@ -811,7 +810,7 @@ impl Session {
         self.core.inbox.forget_all();
         self.core.memory.release_all();
         self.pending = Vec::new();
-        self.statements = FixedMap::default();
+        self.statements = PreparedStatements::default();
         self.named_statements = NamedStatements::default();
     }
 }

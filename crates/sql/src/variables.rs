@@ -6,8 +6,10 @@
 //!
 //! Invariants: the fields and the values shown agree; a failed SET changes nothing.
 //!
-//! Deliberately not here: SET GLOBAL. Globals come from the configuration of the node; a value that differs from it is refused, because one
-//! session's thread cannot change the others.
+//! Globals come from the configuration of the node. SET GLOBAL changes a few of them (`Definition::is_global`), on this node and until it ends: the
+//! session's module tells `main`, which tells all sessions of the node. Sessions that exist keep the value that they began with, as in MySQL.
+//!
+//! Deliberately not here: SET GLOBAL of other variables (a value that differs is refused), and for the whole cluster.
 #![expect(clippy::wildcard_enum_match_arm, reason = "a value of another kind is refused")]
 
 mod table;
@@ -49,6 +51,12 @@ pub(crate) struct SessionVariables {
     pub(crate) group_concat_size_max: u32,
     /// wait_timeout or interactive_timeout, seconds.
     pub(crate) wait_timeout: u32,
+    /// net_read_timeout, seconds.
+    pub(crate) net_read_timeout: u32,
+    /// net_write_timeout, seconds.
+    pub(crate) net_write_timeout: u32,
+    /// max_allowed_packet, bytes.
+    pub(crate) max_allowed_packet: usize,
     /// sql_select_limit.
     pub(crate) select_limit: u64,
     /// transaction_read_only.
@@ -59,7 +67,10 @@ pub(crate) struct SessionVariables {
     pub(crate) collation: Collation,
     /// What was set, by name.
     changed: BTreeMap<&'static str, Value>,
+    /// When the session began.
     globals: Arc<Globals>,
+    /// Now.
+    newest: Arc<Globals>,
 }
 
 /// MySQL 8's default sql_mode.
@@ -104,12 +115,16 @@ impl Default for SessionVariables {
             only_full_group_by: true,
             group_concat_size_max: GROUP_CONCAT_SIZE_MAX,
             wait_timeout: 28_800,
+            net_read_timeout: 30,
+            net_write_timeout: 60,
+            max_allowed_packet: 64 << 20,
             select_limit: u64::MAX,
             is_read_only: false,
             timestamp: None,
             collation: Collation::Utf8mb40900AiCi,
             changed: BTreeMap::new(),
             globals: Arc::default(),
+            newest: Arc::default(),
         };
         variables.apply_sql_mode(SQL_MODE_DEFAULT);
         variables
@@ -236,12 +251,31 @@ impl SessionVariables {
 
     /// Those of a session that nothing was set in.
     pub(crate) fn new(globals: &Arc<Globals>) -> Self {
-        Self { globals: Arc::clone(globals), ..Self::default() }
+        let mut variables =
+            Self { globals: Arc::clone(globals), newest: Arc::clone(globals), ..Self::default() };
+        for (name, text) in globals.iter() {
+            if let Some(definition) = definition(name)
+                && definition.is_global
+            {
+                // Its value was checked when it was set, or came from the configuration.
+                let _ = variables.apply(name, &definition.value_of(text));
+            }
+        }
+        variables
+    }
+
+    /// SET GLOBAL has changed something.
+    pub(crate) fn follow(&mut self, newest: &Arc<Globals>) {
+        self.newest = Arc::clone(newest);
     }
 
     /// The value before any SET.
-    fn global(&self, definition: &Definition) -> Value {
-        definition.value_of(self.globals.get(definition.name).map_or(definition.default, String::as_str))
+    fn global(&self, definition: &Definition, scope: Scope) -> Value {
+        let globals = match scope {
+            Scope::Session => &self.globals,
+            Scope::Global => &self.newest,
+        };
+        definition.value_of(globals.get(definition.name).map_or(definition.default, String::as_str))
     }
 
     /// The value of a variable and its type; None if there is no such variable.
@@ -251,7 +285,7 @@ impl SessionVariables {
             Scope::Session => self.changed.get(definition.name),
             Scope::Global => None,
         };
-        let value = own.cloned().unwrap_or_else(|| self.global(definition));
+        let value = own.cloned().unwrap_or_else(|| self.global(definition, scope));
         Some((value, definition.sql_type()))
     }
 
@@ -261,7 +295,7 @@ impl SessionVariables {
             Scope::Session => self.changed.get(definition.name),
             Scope::Global => None,
         };
-        let value = own.cloned().unwrap_or_else(|| self.global(definition));
+        let value = own.cloned().unwrap_or_else(|| self.global(definition, scope));
         if matches!(definition.kind, Kind::Bool) {
             return if bool_of(&value) == Some(true) { "ON".to_owned() } else { "OFF".to_owned() };
         }
@@ -271,27 +305,44 @@ impl SessionVariables {
     /// SET name = value (None: DEFAULT).
     pub(crate) fn set(&mut self, name: &str, value: Option<&Value>) -> Result<(), SqlError> {
         let definition = definition(name).ok_or_else(|| unknown(name))?;
+        if !definition.is_settable && definition.is_global {
+            let message = format!(
+                "SESSION variable '{}' is read-only. Use SET GLOBAL to assign the value",
+                definition.name
+            );
+            return Err(SqlError::new(1621, message));
+        }
         if !definition.is_settable {
             return Err(SqlError::new(
                 1238,
                 format!("Variable '{}' is a read only variable", definition.name),
             ));
         }
-        let default = self.global(definition);
+        let default = self.global(definition, Scope::Global);
         let value = self.checked(definition, value.unwrap_or(&default))?;
         self.apply(definition.name, &value)?;
         self.changed.insert(definition.name, value);
         Ok(())
     }
 
-    /// SET GLOBAL: only what is so already.
-    pub(crate) fn set_global(&self, name: &str, value: Option<&Value>) -> Result<(), SqlError> {
+    /// SET GLOBAL: the variable and its new value as text, unless it is so already.
+    pub(crate) fn set_global(
+        &self,
+        name: &str,
+        value: Option<&Value>,
+    ) -> Result<Option<(&'static str, String)>, SqlError> {
         let definition = definition(name).ok_or_else(|| unknown(name))?;
-        let default = self.global(definition);
-        match value {
-            None => Ok(()),
-            Some(value) if self.checked(definition, value)? == default => Ok(()),
-            Some(_) => Err(SqlError::unsupported(&format!("SET GLOBAL {}", definition.name))),
+        let value = match value {
+            None if definition.is_global => definition.value_of(definition.default),
+            None => return Ok(None),
+            Some(value) => self.checked(definition, value)?,
+        };
+        if definition.is_global {
+            Ok(Some((definition.name, shown(&value))))
+        } else if value == self.global(definition, Scope::Global) {
+            Ok(None)
+        } else {
+            Err(SqlError::unsupported(&format!("SET GLOBAL {}", definition.name)))
         }
     }
 
@@ -310,6 +361,7 @@ impl SessionVariables {
             Kind::Integer { minimum, maximum } => {
                 let Some(number) = number_of(value) else { return Err(wrong_type(name)) };
                 let number = number.clamp(i128::from(minimum), i128::from(maximum));
+                let number = if name == "max_allowed_packet" { number / 1024 * 1024 } else { number };
                 Ok(Value::UInt(u64::try_from(number).unwrap_or(0)))
             }
             Kind::Double => match value {
@@ -370,6 +422,11 @@ impl SessionVariables {
             "time_zone" => self.time_zone = time_zone_offset(&shown(value))?,
             "innodb_lock_wait_timeout" => self.lock_wait_timeout = narrow(integer()),
             "wait_timeout" => self.wait_timeout = narrow(integer()),
+            "net_read_timeout" => self.net_read_timeout = narrow(integer()),
+            "net_write_timeout" => self.net_write_timeout = narrow(integer()),
+            "max_allowed_packet" => {
+                self.max_allowed_packet = usize::try_from(integer()).unwrap_or(usize::MAX);
+            }
             "sql_select_limit" => self.select_limit = u64::try_from(integer()).unwrap_or(u64::MAX),
             "transaction_read_only" | "tx_read_only" => self.is_read_only = bool_of(value) == Some(true),
             "sql_mode" => self.apply_sql_mode(&shown(value)),

@@ -375,7 +375,7 @@ impl Ldm {
                 self.install_tables(now, map, outputs);
             }
             Shared::Map(map) => self.install_map(now, map, outputs),
-            Shared::Readers { .. } | Shared::Installed { .. } => {}
+            Shared::Readers { .. } | Shared::Installed { .. } | Shared::Global { .. } => {}
         }
         self.resume_waits(now, outputs);
         self.end_call(now, outputs);

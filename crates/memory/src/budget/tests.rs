@@ -1,5 +1,5 @@
 use super::*;
-use crate::{Ledger, MIB};
+use crate::{Holding, Ledger, MIB};
 use stdx::Prng;
 
 /// 1000 MiB, of which all but the reserves are shared: 600 MiB, and 20 MiB of the job and send buffers' reserve for emergencies.
@@ -48,6 +48,8 @@ fn every_region_reaches_as_far_as_the_design_says() {
         (Region::SchemaMemory, [120, 120, 10, 0, 0]),
         (Region::SchemaTransactionMemory, [576, 276, 46, 6, 0]),
         (Region::QueryMemory, [540, 240, 10, 0, 0]),
+        // Three quarters of 25 % of shared, never in the last 10 %.
+        (Region::ClientMemory, [112, 112, 10, 0, 0]),
         // Highest to 10 % (60), high to 30 % (180), then low.
         (Region::DiskOperationRecords, [540, 240, 60, 50, 20]),
     ];
@@ -118,4 +120,32 @@ fn a_ledger_takes_pages_and_gives_them_back() {
     assert!(memory.used(Region::QueryMemory) <= 3 * PAGE_BYTES as u64);
     drop(ledger);
     assert_eq!(memory.used(Region::QueryMemory), 0);
+}
+
+#[test]
+fn holdings_of_one_ledger_come_and_go_alone() {
+    let memory = MemoryManager::new(config());
+    let mut ledger = Ledger::new(Arc::clone(&memory), Region::ClientMemory);
+    let (mut large, mut small) = (Holding::default(), Holding::default());
+    ledger.bring(&mut small, 1_000).unwrap();
+    ledger.bring(&mut large, 112 * MIB).unwrap();
+    assert_eq!(ledger.used(), 112 * MIB + 1_000);
+    // A refusal leaves everything as it was.
+    assert_eq!(ledger.bring(&mut small, 20 * MIB), Err(RegionFull { region: Region::ClientMemory }));
+    assert_eq!((small.bytes(), large.bytes()), (1_000, 112 * MIB));
+    // The last quarter is for owners that have little.
+    let mut others: Vec<Holding> = (0..300).map(|_| Holding::default()).collect();
+    for other in &mut others {
+        ledger.bring(other, 100_000).unwrap();
+    }
+    for other in &mut others {
+        ledger.bring(other, 0).unwrap();
+    }
+    ledger.bring(&mut large, 0).unwrap();
+    ledger.bring(&mut small, 20 * MIB).unwrap();
+    assert_eq!(ledger.used(), 20 * MIB);
+    ledger.bring(&mut small, 0).unwrap();
+    assert!(memory.used(Region::ClientMemory) <= 2 * PAGE_BYTES as u64);
+    drop(ledger);
+    assert_eq!(memory.used(Region::ClientMemory), 0);
 }

@@ -52,3 +52,15 @@ fn what_the_operator_says_holds_or_is_refused() {
     let refused = MemoryConfig::automatic(256 * MIB, &THREADS, 4, &overrides);
     assert!(matches!(refused, Err(ConfigError::ReservesAboveTotal { needed }) if needed > 250 * MIB));
 }
+
+#[test]
+fn clients_have_a_quarter_of_what_is_shared_or_what_the_operator_says() {
+    let config = MemoryConfig::automatic(512 * MIB, &THREADS, 4, &MemoryOverrides::default()).unwrap();
+    let shared = config.total - reserves(&config);
+    let clients = *config.region(Region::ClientMemory);
+    assert_eq!((clients.reserved, clients.maximum), (0, shared / 4));
+    let overrides = MemoryOverrides { client_memory: Some(96 * MIB), ..Default::default() };
+    let config = MemoryConfig::automatic(512 * MIB, &THREADS, 4, &overrides).unwrap();
+    let clients = *config.region(Region::ClientMemory);
+    assert_eq!((clients.reserved, clients.maximum), (96 * MIB, 96 * MIB));
+}

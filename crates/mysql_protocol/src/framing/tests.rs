@@ -119,6 +119,52 @@ fn the_limit_holds_for_the_sum_of_the_frames() {
 }
 
 #[test]
+fn too_large_a_payload_is_answered_behind_its_last_frame_and_not_kept() {
+    // The last frame is empty, short, or too long alone.
+    for (size, frame_count) in [
+        (2 * FRAME_PAYLOAD_SIZE_MAX, 3),
+        (3 * FRAME_PAYLOAD_SIZE_MAX + 5, 4),
+        (FRAME_PAYLOAD_SIZE_MAX + 900_000, 2),
+        (900_000, 1),
+    ] {
+        let bytes = framed(&vec![1; size]);
+        let expected = Expected::command(100_000);
+        let (mut reassembler, mut buffer) = (Reassembler::new(), Vec::new());
+        let mut received = 0;
+        let error = loop {
+            let piece = &bytes[received..(received + 60_000).min(bytes.len())];
+            assert!(!piece.is_empty(), "{size} bytes are not refused");
+            buffer.extend_from_slice(piece);
+            received += piece.len();
+            match reassembler.next(&buffer, expected) {
+                Err(error) => break error,
+                Ok(Received::Incomplete { consumed }) => drop(buffer.drain(..consumed)),
+                Ok(Received::Packet { .. }) => panic!("{size} bytes are taken"),
+            }
+            assert!(reassembler.size() <= 100_000);
+        };
+        assert_eq!(error, FrameError::PacketTooLarge);
+        assert_eq!(reassembler.answer_sequence(expected), frame_count, "{size}");
+    }
+}
+
+#[test]
+fn memory_of_a_large_payload_follows_what_arrived_and_goes_with_it() {
+    let size = 8 << 20;
+    let bytes = framed(&vec![1; size]);
+    let (mut reassembler, expected) = (Reassembler::new(), Expected::command(ANY_SIZE));
+    let mut arrived = 0;
+    for piece in bytes.chunks(50_000) {
+        let _ = reassembler.next(piece, expected).unwrap();
+        arrived += piece.len();
+        assert!(reassembler.size() <= arrived + arrived / 4 + 50_000, "{} at {arrived}", reassembler.size());
+    }
+    assert!(reassembler.size() >= size);
+    reassembler.let_go();
+    assert_eq!(reassembler.size(), 0);
+}
+
+#[test]
 fn a_further_frame_with_a_wrong_number_is_refused() {
     let mut bytes = framed(&vec![0; FRAME_PAYLOAD_SIZE_MAX + 100]);
     bytes[HEADER_SIZE + FRAME_PAYLOAD_SIZE_MAX + 3] = 7;

@@ -2,6 +2,7 @@
 
 use super::{Client, Seen, Setup, loopback};
 use crate::{Limits, Runtime, SpinMethod, TlsIdentity};
+use memory::{MemoryConfig, MemoryManager, Region};
 use protocol::CloseReason;
 use rustls::pki_types::{CertificateDer, ServerName, pem::PemObject};
 use std::io::{Read, Write};
@@ -331,4 +332,72 @@ fn it_stops_when_asked_and_exits_with_the_code_of_main() {
     let mut node = Setup { spin: SpinMethod::StaticSpinning, ..Setup::default() }.start();
     node.client().say("exit 3");
     assert_eq!(node.runtime.take().unwrap().wait(), 3);
+}
+
+/// A region for the buffers of a node's clients.
+fn client_memory(bytes: u64) -> Arc<MemoryManager> {
+    let own = |region| if region == Region::ClientMemory { bytes } else { 0 };
+    MemoryManager::new(MemoryConfig::new(64 << 20, own).unwrap())
+}
+
+#[test]
+fn what_is_left_over_is_charged_and_without_room_ends_its_connection() {
+    let memory = client_memory(1 << 20);
+    let node = Setup { memory: Some(Arc::clone(&memory)), ..Setup::default() }.start();
+    let mut other = node.client();
+    assert_eq!(other.ask("echo before"), "before");
+    let mut hoarders: Vec<_> = (0..40).map(|_| node.client()).collect();
+    for client in &mut hoarders {
+        client.stream.write_all(&[b'z'; 60_000]).unwrap();
+    }
+    node.until(|seen| *seen == Seen::MemoryFull);
+    assert_eq!(other.ask("echo meanwhile"), "meanwhile");
+    assert!(memory.used(Region::ClientMemory) <= 1 << 20);
+    assert!(memory.used(Region::ClientMemory) >= 512 << 10);
+    assert!(node.runtime().counters().memory_refused > 0);
+    // Those that found room are answered, and hold nothing then.
+    let mut words = Vec::new();
+    for client in &mut hoarders {
+        let _ = client.stream.write_all(b"\n");
+        words.push(client.hear());
+    }
+    assert!(words.iter().all(|word| word == "full" || word == "what?"));
+    assert!(words.iter().any(|word| word == "full") && words.iter().any(|word| word == "what?"));
+    drop(node);
+    assert_eq!(memory.used(Region::ClientMemory), 0);
+}
+
+#[test]
+fn a_client_that_does_not_take_its_result_holds_no_more_than_there_is() {
+    // Not a page.
+    let node = Setup { memory: Some(client_memory(1)), ..Setup::default() }.start();
+    let mut client = node.client();
+    client.say("big 30000000");
+    // It is closed at once, or told why if the kernel has taken nearly all.
+    node.until(|seen| matches!(seen, Seen::Closed(CloseReason::Limit) | Seen::MemoryFull));
+    assert_eq!(node.runtime().counters().memory_refused, 1);
+    assert_eq!(node.client().ask("echo others"), "others");
+}
+
+#[test]
+fn a_rejected_client_hears_why_though_it_is_still_sending() {
+    let node = Setup::default().start();
+    let mut client = node.client();
+    let mut lines = b"reject\n".to_vec();
+    lines.resize(3_000_000, b'x');
+    client.stream.write_all(&lines).unwrap();
+    assert_eq!(client.hear(), "rejected");
+    assert_eq!(client.stream.read(&mut [0; 8]).unwrap(), 0);
+    // It may even go on for a while; the connection is over when it ends.
+    client.stream.write_all(&lines).unwrap();
+    drop(client);
+    node.until(|seen| *seen == Seen::Closed(CloseReason::Requested));
+}
+
+#[test]
+fn a_module_hears_that_its_client_is_slow() {
+    let node = Setup::default().start();
+    let mut client = node.client();
+    client.say("big 30000000");
+    node.until(|seen| *seen == Seen::Blocked);
 }

@@ -25,6 +25,8 @@ use stdx::Duration;
 const ACCEPTS_PER_ROUND: usize = 32;
 /// Clients served per round.
 const CLIENTS_PER_ROUND: usize = 64;
+/// A blocked connection whose buffers find no room in ClientMemory keeps at most so much until it is closed.
+const UNCHARGED_MAX: usize = 16 * 1024;
 /// How long to wait when the process has no descriptor left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
@@ -139,8 +141,10 @@ impl<S: Send + 'static> Worker<S> {
         client.is_hung_up |= event.hung_up;
         if client.is_hung_up && (client.is_paused || client.stage != Stage::Open) {
             // Nobody will read what is still to come, and the session should hear that its client has left.
-            let reason =
-                if client.stage == Stage::Closing { CloseReason::Requested } else { CloseReason::Peer };
+            let reason = match client.stage {
+                Stage::Closing | Stage::Discarding => CloseReason::Requested,
+                Stage::Open | Stage::StartingTls => CloseReason::Peer,
+            };
             self.close_client(connection, reason);
             return;
         }
@@ -171,6 +175,10 @@ impl<S: Send + 'static> Worker<S> {
     fn read_client(&mut self, connection: ConnectionId) {
         let Some(client) = self.clients.get(connection) else { return };
         if !client.wants_service() {
+            return;
+        }
+        if client.stage == Stage::Discarding {
+            self.discard(connection);
             return;
         }
         let module = client.module;
@@ -251,10 +259,12 @@ impl<S: Send + 'static> Worker<S> {
     fn put_back(&mut self, connection: ConnectionId, mut buffer: ReceiveBuffer, owns_buffer: bool) {
         let client = self.clients.get(connection);
         if owns_buffer {
-            if let Some(client) = client
-                && !buffer.bytes().is_empty()
-            {
-                client.receive = buffer;
+            if let Some(client) = client {
+                if !buffer.bytes().is_empty() {
+                    buffer.shrink();
+                    client.receive = buffer;
+                }
+                self.account(connection);
             }
             return;
         }
@@ -262,10 +272,52 @@ impl<S: Send + 'static> Worker<S> {
         if left > 0 {
             if let Some(client) = client {
                 client.receive.tail().extend_from_slice(buffer.bytes());
+                self.account(connection);
             }
             buffer.consume(left);
         }
         self.scratch = buffer;
+    }
+
+    /// Drops what a rejected client still sends.
+    fn discard(&mut self, connection: ConnectionId) {
+        let Some(client) = self.clients.get(connection) else { return };
+        self.counting.system_calls += 1;
+        self.raw_scratch.clear();
+        match read_once(&client.socket, &mut self.raw_scratch) {
+            ReadOutcome::Ended => self.close_client(connection, CloseReason::Requested),
+            ReadOutcome::Drained => client.is_readable = client.is_hung_up,
+            ReadOutcome::More => self.clients.make_ready(connection),
+        }
+    }
+
+    // ---- memory -----------------------------------------------------------------------------------------------------------
+
+    /// Brings what is charged for a connection's buffers up to date. Without room, the module is told, which closes the connection.
+    #[cold]
+    fn account(&mut self, connection: ConnectionId) {
+        let Some(ledger) = &mut self.ledger else { return };
+        let Some(client) = self.clients.get(connection) else { return };
+        // A send buffer that the kernel has emptied is given back by the next sweep, or used again.
+        let unsent = if client.is_blocked { self.outputs.unsent(connection) } else { None };
+        let unsent = unsent.map_or(0, |bytes| bytes.capacity());
+        let size = client.buffers_size() + unsent;
+        if ledger.bring(&mut client.holding, size as u64).is_ok() {
+            return;
+        }
+        self.process.counters.memory_refused.fetch_add(1, Ordering::Relaxed);
+        // Bytes are missing from here on: none that follow may be taken for a packet.
+        client.receive = ReceiveBuffer::default();
+        client.is_paused = true;
+        let (module, stage, is_blocked) = (client.module, client.stage, client.is_blocked);
+        match stage {
+            // The client takes nothing: hardly anything of what it would be told would reach it.
+            _ if is_blocked && size > UNCHARGED_MAX => self.close_client(connection, CloseReason::Limit),
+            _ if !client.is_mysql() => self.close_client(connection, CloseReason::Limit),
+            Stage::Open => self.notify(module, Notice::MemoryFull(connection)),
+            Stage::StartingTls => self.close_client(connection, CloseReason::Limit),
+            Stage::Closing | Stage::Discarding => {}
+        }
     }
 
     // ---- what modules ask for ---------------------------------------------------------------------------------------------
@@ -294,9 +346,10 @@ impl<S: Send + 'static> Worker<S> {
                     self.outputs.buffer(connection);
                 }
             }
-            Action::Close => {
-                if client.stage != Stage::Closing {
+            Action::Close | Action::Reject => {
+                if !matches!(client.stage, Stage::Closing | Stage::Discarding) {
                     client.stage = Stage::Closing;
+                    client.is_rejected = action == Action::Reject;
                     self.outputs.buffer(connection);
                 }
             }
@@ -315,6 +368,14 @@ impl<S: Send + 'static> Worker<S> {
         let progress = filter.receive(raw.bytes(), client.receive.tail());
         let module = client.module;
         client.tls = Some(Box::new(filter));
+        let size = client.buffers_size() as u64;
+        if let Some(ledger) = &mut self.ledger
+            && ledger.bring(&mut client.holding, size).is_err()
+        {
+            self.process.counters.memory_refused.fetch_add(1, Ordering::Relaxed);
+            self.close_client(connection, CloseReason::Limit);
+            return;
+        }
         client.stage = Stage::Open;
         client.is_owed_bytes = !client.receive.bytes().is_empty();
         if client.wants_service() {
@@ -341,6 +402,7 @@ impl<S: Send + 'static> Worker<S> {
             if client.is_blocked {
                 let unsent = self.outputs.unsent(connection).map_or(0, |bytes| bytes.len());
                 let is_closing = client.stage == Stage::Closing;
+                self.account(connection);
                 if unsent > self.process.limits.send_buffer_max {
                     self.process.counters.connections_refused.fetch_add(1, Ordering::Relaxed);
                     self.close_client(connection, CloseReason::Limit);
@@ -369,11 +431,18 @@ impl<S: Send + 'static> Worker<S> {
                 &mut tls.outgoing
             }
         };
+        let mut taken = 0;
         if !bytes.is_empty() {
             self.counting.system_calls += 1;
             match write_once(&client.socket, bytes) {
                 WriteOutcome::Took(count) if count == bytes.len() => bytes.clear(),
-                WriteOutcome::Took(count) => drop(bytes.drain(..count)),
+                WriteOutcome::Took(count) => {
+                    drop(bytes.drain(..count));
+                    if bytes.capacity() > 2 * bytes.len() + SEND_BUFFER_HIGH {
+                        bytes.shrink_to_fit();
+                    }
+                    taken = count;
+                }
                 WriteOutcome::Broken => {
                     self.close_client(connection, CloseReason::Peer);
                     return;
@@ -382,6 +451,7 @@ impl<S: Send + 'static> Worker<S> {
         }
         let is_blocked = !bytes.is_empty();
         if is_blocked || client.is_blocked || was_high {
+            self.outputs.add_taken(connection, taken);
             self.on_written_partly(connection, is_blocked, was_high);
         }
         if !is_blocked {
@@ -399,7 +469,13 @@ impl<S: Send + 'static> Worker<S> {
             self.poller.set_writable_wanted(&client.socket, token, wanted);
             client.is_blocked = is_blocked;
             self.outputs.set_congested(connection, is_blocked);
+            if is_blocked && client.stage == Stage::Open {
+                let module = client.module;
+                self.notify(module, Notice::Blocked(connection));
+            }
         }
+        self.account(connection);
+        let Some(client) = self.clients.get(connection) else { return };
         client.is_congested |= is_blocked || was_high;
         if is_blocked && client.stage == Stage::Closing {
             self.linger(connection);
@@ -431,10 +507,15 @@ impl<S: Send + 'static> Worker<S> {
                 self.start_tls(connection);
                 return;
             }
+            Stage::Closing if client.is_rejected && !client.is_hung_up => {
+                self.begin_discarding(connection);
+                return;
+            }
             Stage::Closing => {
                 self.close_client(connection, CloseReason::Requested);
                 return;
             }
+            Stage::Discarding => return,
         }
         if !client.is_swollen
             && self.outputs.unsent(connection).is_some_and(|bytes| bytes.capacity() > IDLE_BUFFER_SIZE)
@@ -446,6 +527,23 @@ impl<S: Send + 'static> Worker<S> {
                 self.timers.register(self.now.monotonic + SWEEP_INTERVAL, Timer::Sweep);
             }
         }
+    }
+
+    /// All is sent: the client hears that nothing follows, and has some time to stop sending.
+    fn begin_discarding(&mut self, connection: ConnectionId) {
+        let Some(client) = self.clients.get(connection) else { return };
+        client.stage = Stage::Discarding;
+        client.receive = ReceiveBuffer::default();
+        let told = rustix::net::shutdown(&client.socket, rustix::net::Shutdown::Write);
+        if told.is_err() {
+            self.close_client(connection, CloseReason::Requested);
+            return;
+        }
+        if client.wants_service() {
+            self.clients.make_ready(connection);
+        }
+        self.account(connection);
+        self.linger(connection);
     }
 
     /// Gives back the memory of send buffers that are empty now; the busy ones will take it again, once per sweep.
@@ -464,12 +562,19 @@ impl<S: Send + 'static> Worker<S> {
             {
                 *bytes = Vec::new();
             }
+            if self.clients.get(connection).is_some_and(|client| client.holding.bytes() > 0) {
+                self.account(connection);
+            }
         }
     }
 
     /// Closes the socket at once; the module hears of it in its turn.
     pub(super) fn close_client(&mut self, connection: ConnectionId, reason: CloseReason) {
-        let Some(client) = self.clients.remove(connection, &self.process) else { return };
+        let Some(mut client) = self.clients.remove(connection, &self.process) else { return };
+        if let Some(ledger) = &mut self.ledger {
+            let released = ledger.bring(&mut client.holding, 0);
+            stdx::require!(released.is_ok(), "giving back is refused");
+        }
         self.outputs.forget(connection);
         self.shared().statistics.connections.fetch_sub(1, Ordering::Relaxed);
         self.notify(client.module, Notice::Closed(connection, reason));

@@ -13,7 +13,7 @@ use protocol::SqlError;
 /// Limits on the text of one statement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TextLimits {
-    /// Bytes.
+    /// Bytes; max_allowed_packet is the limit that clients meet.
     pub text_size_max: usize,
     /// Tokens.
     pub token_count_max: usize,
@@ -32,7 +32,7 @@ pub struct TextLimits {
 impl Default for TextLimits {
     fn default() -> Self {
         Self {
-            text_size_max: 64 << 20,
+            text_size_max: 1 << 30,
             token_count_max: 2_000_000,
             nesting_depth_max: 64,
             operator_path_max: 250,

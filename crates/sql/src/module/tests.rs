@@ -1,6 +1,7 @@
 //! The module as a client and as the partitions see it: transcripts over the client half of the protocol, with the test playing the ldms.
 #![expect(clippy::wildcard_enum_match_arm, reason = "an answer of another kind fails the test")]
 
+mod clients;
 mod ddl;
 mod handover;
 mod harness;
@@ -119,7 +120,9 @@ fn silent_clients_are_closed() {
 
 #[test]
 fn packets_above_the_limit_end_the_connection() {
-    let mut harness = Harness::with_config(|config| config.max_allowed_packet = 1_000);
+    let mut harness = Harness::with_config(|config| {
+        config.globals = Arc::new([("max_allowed_packet", "1024".to_owned())].into())
+    });
     let client = harness.connect();
     harness.query(client, &format!("SELECT '{}'", "x".repeat(2_000)));
     assert_eq!(errno(harness.response(client)), 1153);

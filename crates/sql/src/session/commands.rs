@@ -27,7 +27,8 @@ impl Session {
             Command::StatementExecute(execute) => self.on_execute(env, &execute),
             Command::StatementPrepare { text } => self.on_prepare(env, text),
             Command::StatementClose { statement_id } => {
-                self.statements.remove(&statement_id);
+                self.statements.remove(statement_id);
+                self.account_or_reject(env);
             }
             Command::StatementReset { statement_id } => self.on_statement_reset(env, statement_id),
             Command::StatementSendLongData { statement_id, parameter, data } => {
@@ -49,6 +50,7 @@ impl Session {
             Command::ResetConnection => {
                 self.core.reset(env);
                 self.forget_statements();
+                self.account_or_reject(env);
                 self.core.reply_ok(env, 0, 0, "");
             }
             Command::SetOption(option) => {
@@ -74,6 +76,9 @@ impl Session {
             [only] => self.begin_text(env, only),
             [first, rest @ ..] if self.multi_statements => {
                 self.queue = rest.iter().map(|statement| (*statement).to_owned()).collect::<VecDeque<_>>();
+                if let Err(error) = self.account(env) {
+                    return self.end_with_error(env, &error);
+                }
                 self.core.has_more_results = true;
                 self.begin_text(env, first);
                 self.run_queue(env);

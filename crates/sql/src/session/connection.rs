@@ -34,10 +34,15 @@ pub(super) fn host_of(kind: ConnectionKind, peer: &str) -> String {
 impl Session {
     /// Greets the client, or refuses it.
     pub(crate) fn open(&mut self, env: &mut Environment<'_>) {
-        let config = &env.module.config;
-        if env.module.counters.connected > u64::from(config.max_connections) {
+        if env.module.counters.connected > u64::from(env.module.config.max_connections) {
             env.module.counters.refused += 1;
             self.core.reply_error(env, &SqlError::new(1040, "Too many connections"));
+            self.close(env);
+            return;
+        }
+        if let Err(error) = self.account(env) {
+            env.module.counters.refused += 1;
+            self.core.reply_error(env, &error);
             self.close(env);
             return;
         }
@@ -45,7 +50,7 @@ impl Session {
             ConnectionKind::MySqlUnix => Transport::UnixSocket,
             ConnectionKind::MySqlTcp { .. } | ConnectionKind::Management => Transport::Tcp,
         };
-        let offers_tls = config.has_tls && transport == Transport::Tcp;
+        let offers_tls = env.module.config.has_tls && transport == Transport::Tcp;
         let options = HandshakeOptions {
             server_version: crate::variables::VERSION,
             connection_id: self.core.id,

@@ -10,6 +10,7 @@ use crate::plan::{Plan, SetItem, SetTarget, TransactionStatement};
 use crate::variables::checked_isolation;
 use expression::NoColumns;
 use protocol::{Address, ModuleKind, Signal, SqlError};
+use query::Shared;
 use types::Value;
 
 impl SessionCore {
@@ -32,7 +33,7 @@ impl Session {
     ) -> Option<Result<Completion, SqlError>> {
         let done = || Ok(Completion::default());
         Some(match &statement.cached.prepared.plan {
-            Plan::Set(items) => return self.set(items, statement),
+            Plan::Set(items) => return self.set(env, items, statement),
             Plan::Use(name) => self.core.use_database(env, name).map(|()| Completion::default()),
             Plan::Nothing { note } => {
                 if let Some(note) = note {
@@ -101,12 +102,14 @@ impl Session {
     /// SET; None if it must commit first (autocommit is switched on in a transaction).
     pub(super) fn set(
         &mut self,
+        env: &mut Environment<'_>,
         items: &[SetItem],
         statement: &Statement,
     ) -> Option<Result<Completion, SqlError>> {
         let mut variables = self.core.variables.clone();
         let mut last_insert_id = None;
         let mut user_variables = None;
+        let mut globals = Vec::new();
         let context = statement.context();
         for item in items {
             let value = match &item.value {
@@ -122,7 +125,9 @@ impl Session {
                     Ok(())
                 }
                 SetTarget::Session(name) => variables.set(name, value.as_ref()),
-                SetTarget::Global(name) => variables.set_global(name, value.as_ref()),
+                SetTarget::Global(name) => {
+                    variables.set_global(name, value.as_ref()).map(|changed| globals.extend(changed))
+                }
                 SetTarget::User(name) => {
                     let user_variables =
                         user_variables.get_or_insert_with(|| self.core.user_variables.clone());
@@ -159,12 +164,22 @@ impl Session {
             self.core.transaction.end();
         }
         if let Some(user_variables) = user_variables {
-            self.core.user_variables = user_variables;
+            let before = std::mem::replace(&mut self.core.user_variables, user_variables);
+            if let Err(error) = self.account(env) {
+                self.core.user_variables = before;
+                return Some(Err(error));
+            }
         }
         if let Some(id) = last_insert_id {
             self.core.last_insert_id = id;
         }
         self.core.variables = variables;
+        for (name, value) in globals {
+            env.module.set_global(name, value.clone());
+            self.core.variables.follow(&env.module.config.globals);
+            let own = env.module.address;
+            env.outputs.share(own, Address::main(own.node), Shared::Global { name, value });
+        }
         Some(Ok(Completion::default()))
     }
 

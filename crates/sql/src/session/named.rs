@@ -7,7 +7,7 @@
 //! none of them prepares or executes another.
 
 use super::Session;
-use super::prepared::STATEMENTS_MAX;
+use super::prepared::{PreparedStatements, STATEMENTS_MAX};
 use super::running::TextSource;
 use crate::environment::Environment;
 use crate::front::normalize::text_parameter_type;
@@ -20,6 +20,9 @@ use types::{SqlType, Value};
 
 /// Bytes of all texts of a session.
 const TEXTS_SIZE_MAX: usize = 64 << 20;
+
+/// Bytes of a statement besides its text.
+const ENTRY_SIZE: usize = 128;
 
 /// A statement that PREPARE made.
 #[derive(Debug)]
@@ -38,6 +41,11 @@ pub(super) struct NamedStatements {
 impl NamedStatements {
     pub(super) fn count(&self) -> usize {
         self.by_name.len()
+    }
+
+    /// Bytes of all.
+    pub(super) fn size(&self) -> usize {
+        self.size + self.by_name.len() * ENTRY_SIZE
     }
 
     fn insert(&mut self, name: &str, statement: NamedText) {
@@ -75,7 +83,7 @@ impl Session {
 
     fn prepare_named(
         &mut self,
-        env: &Environment<'_>,
+        env: &mut Environment<'_>,
         name: &str,
         source: &StatementSource,
     ) -> Result<&'static str, SqlError> {
@@ -116,6 +124,10 @@ impl Session {
         }
         let statement = NamedText { text: text.into(), parameter_count: description.parameter_count };
         self.named_statements.insert(name, statement);
+        if let Err(error) = self.account(env) {
+            self.named_statements.remove(name);
+            return Err(error);
+        }
         Ok("Statement prepared")
     }
 
@@ -150,7 +162,7 @@ impl Session {
 
     /// Forgets all prepared statements, of both kinds.
     pub(super) fn forget_statements(&mut self) {
-        self.statements.clear();
+        self.statements = PreparedStatements::default();
         self.named_statements = NamedStatements::default();
     }
 }

@@ -19,6 +19,7 @@ use mysql_protocol::{
 };
 use protocol::SqlError;
 use std::sync::Arc;
+use stdx::FixedMap;
 use types::{Collation, Date, DateTime, Decimal, IntegerWidth, SqlType, Time, Value};
 
 /// Statements that one session may hold.
@@ -32,6 +33,55 @@ pub(super) struct PreparedStatement {
     long_data: LongData,
     bound: Option<Arc<CachedStatement>>,
     bound_types: Vec<ParameterType>,
+}
+
+/// Bytes of a statement besides its text, and of each of its parameters.
+const STATEMENT_SIZE: usize = 256;
+const PARAMETER_SIZE: usize = 16;
+
+/// The prepared statements of a session, by id.
+#[derive(Default)]
+pub(super) struct PreparedStatements {
+    by_id: FixedMap<u32, PreparedStatement>,
+    /// Bytes of all, values that were sent ahead included.
+    size: usize,
+}
+
+impl PreparedStatements {
+    pub(super) fn len(&self) -> usize {
+        self.by_id.len()
+    }
+
+    pub(super) fn size(&self) -> usize {
+        self.size
+    }
+
+    fn insert(&mut self, id: u32, statement: PreparedStatement) {
+        self.size += statement.size();
+        self.by_id.insert(id, statement);
+    }
+
+    pub(super) fn remove(&mut self, id: u32) {
+        if let Some(statement) = self.by_id.remove(&id) {
+            self.size -= statement.size();
+        }
+    }
+
+    /// Changes what was sent ahead of a statement's execution; false if there is no such statement.
+    fn change_long_data(&mut self, id: u32, change: impl FnOnce(&mut LongData)) -> bool {
+        let Some(statement) = self.by_id.get_mut(&id) else { return false };
+        self.size -= statement.long_data.size();
+        change(&mut statement.long_data);
+        self.size += statement.long_data.size();
+        true
+    }
+}
+
+impl PreparedStatement {
+    fn size(&self) -> usize {
+        let parameters = usize::from(self.parameter_count) * PARAMETER_SIZE;
+        STATEMENT_SIZE + self.text.len() + parameters + self.long_data.size()
+    }
 }
 
 /// How a parameter is described before it is bound.
@@ -174,6 +224,10 @@ impl Session {
             bound_types: Vec::new(),
         };
         self.statements.insert(statement_id, statement);
+        if let Err(error) = self.account(env) {
+            self.statements.remove(statement_id);
+            return self.end_with_error(env, &error);
+        }
         let columns = &description.columns;
         self.core.reply(env, |writer, core| {
             let column_count = u16::try_from(columns.len()).unwrap_or(u16::MAX);
@@ -199,29 +253,31 @@ impl Session {
     }
 
     pub(super) fn on_statement_reset(&mut self, env: &mut Environment<'_>, id: u32) {
-        match self.statements.get_mut(&id) {
-            Some(statement) => {
-                statement.long_data.clear();
-                self.core.reply_ok(env, 0, 0, "");
-            }
-            None => self.end_with_error(env, &unknown_statement(id, "mysqld_stmt_reset")),
+        if !self.statements.change_long_data(id, LongData::clear) {
+            return self.end_with_error(env, &unknown_statement(id, "mysqld_stmt_reset"));
         }
+        self.core.reply_ok(env, 0, 0, "");
+        self.account_or_reject(env);
     }
 
     /// Has no answer, so an unknown statement is passed over.
-    pub(super) fn on_long_data(&mut self, env: &Environment<'_>, id: u32, parameter: u16, data: &[u8]) {
-        if let Some(statement) = self.statements.get_mut(&id) {
-            statement.long_data.append(parameter, data, env.module.config.max_allowed_packet);
+    pub(super) fn on_long_data(&mut self, env: &mut Environment<'_>, id: u32, parameter: u16, data: &[u8]) {
+        let size_max = self.core.variables.max_allowed_packet;
+        self.statements.change_long_data(id, |long_data| long_data.append(parameter, data, size_max));
+        if self.account(env).is_err() {
+            self.statements.change_long_data(id, LongData::refuse_for_memory);
+            self.account_or_reject(env);
         }
     }
 
     pub(super) fn on_execute(&mut self, env: &mut Environment<'_>, execute: &Execute<'_>) {
         env.module.counters.questions += 1;
         let id = execute.statement_id;
-        let Some(statement) = self.statements.get_mut(&id) else {
+        let Some(statement) = self.statements.by_id.get_mut(&id) else {
             return self.end_with_error(env, &unknown_statement(id, "mysqld_stmt_execute"));
         };
         let long_data = std::mem::take(&mut statement.long_data);
+        self.statements.size -= long_data.size();
         let mut values = std::mem::take(&mut self.normalized.parameters);
         values.clear();
         let bound = statement.bind(&self.core, env, execute, &long_data, &mut values);

@@ -17,6 +17,7 @@
 //! transaction is aborted); an unknown outcome is never called an error that may be retried: 1180, and the connection closes.
 #![expect(clippy::wildcard_enum_match_arm, reason = "plans and answers that are not named are treated alike")]
 
+use super::client_memory::{LARGE_HOLDING, LARGE_TEXT};
 use super::point::Answered;
 use super::{Session, waive_outcome};
 use crate::ddl_job::DdlRun;
@@ -216,7 +217,12 @@ impl Session {
                     draws: 0,
                     stop: None,
                 };
+                let is_large = running.text().len() >= LARGE_TEXT;
                 self.running = Some(Box::new(running));
+                if is_large && let Err(error) = self.account(env) {
+                    self.running = None;
+                    return self.end_with_error(env, &error);
+                }
                 self.run(env);
             }
         }
@@ -275,6 +281,9 @@ impl Session {
                 }
                 Step::Finished => {
                     self.core.memory.release_all();
+                    if self.holding.bytes() > LARGE_HOLDING {
+                        self.account_or_reject(env);
+                    }
                     self.watch_inactivity(env);
                 }
             }
@@ -432,7 +441,7 @@ impl Session {
         }
         if let Plan::Set(items) = &statement.cached.prepared.plan {
             // What it had to wait for, the commit of an open transaction, is done.
-            let done = self.set(items, statement).unwrap_or_else(|| Ok(Completion::default()));
+            let done = self.set(env, items, statement).unwrap_or_else(|| Ok(Completion::default()));
             return Ok(Execution::Nothing(done?));
         }
         let mut cx = Cx { env, core: &mut self.core, statement };

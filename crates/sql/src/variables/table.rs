@@ -34,7 +34,10 @@ pub(crate) struct Definition {
     pub(crate) name: &'static str,
     pub(crate) default: &'static str,
     pub(crate) kind: Kind,
+    /// SET SESSION changes it.
     pub(crate) is_settable: bool,
+    /// SET GLOBAL changes it for the sessions that begin later on this node.
+    pub(crate) is_global: bool,
 }
 
 /// What clients are told: they derive features from the number before the dash.
@@ -48,19 +51,20 @@ pub(crate) fn definition(name: &str) -> Option<&'static Definition> {
 }
 
 const fn fixed(name: &'static str, default: &'static str) -> Definition {
-    Definition { name, default, kind: Kind::Text, is_settable: false }
+    Definition { name, default, kind: Kind::Text, is_settable: false, is_global: false }
 }
 
 const fn fixed_number(name: &'static str, default: &'static str) -> Definition {
-    Definition { name, default, kind: Kind::Integer { minimum: 0, maximum: u64::MAX }, is_settable: false }
+    let kind = Kind::Integer { minimum: 0, maximum: u64::MAX };
+    Definition { name, default, kind, is_settable: false, is_global: false }
 }
 
 const fn fixed_bool(name: &'static str, default: &'static str) -> Definition {
-    Definition { name, default, kind: Kind::Bool, is_settable: false }
+    Definition { name, default, kind: Kind::Bool, is_settable: false, is_global: false }
 }
 
 const fn set(name: &'static str, default: &'static str, kind: Kind) -> Definition {
-    Definition { name, default, kind, is_settable: true }
+    Definition { name, default, kind, is_settable: true, is_global: false }
 }
 
 const fn set_number(name: &'static str, default: &'static str, minimum: u64, maximum: u64) -> Definition {
@@ -69,6 +73,16 @@ const fn set_number(name: &'static str, default: &'static str, minimum: u64, max
 
 const fn set_bool(name: &'static str, default: &'static str) -> Definition {
     set(name, default, Kind::Bool)
+}
+
+/// For SET SESSION and SET GLOBAL.
+const fn set_both(name: &'static str, default: &'static str, minimum: u64, maximum: u64) -> Definition {
+    Definition { is_global: true, ..set_number(name, default, minimum, maximum) }
+}
+
+/// For SET GLOBAL alone.
+const fn set_global(name: &'static str, default: &'static str, minimum: u64, maximum: u64) -> Definition {
+    Definition { is_settable: false, ..set_both(name, default, minimum, maximum) }
 }
 
 const YEAR_SECONDS: u64 = 31_536_000;
@@ -133,7 +147,7 @@ pub(crate) const TABLE: &[Definition] = &[
     set_number("innodb_lock_wait_timeout", "50", 1, 1_073_741_824),
     fixed("innodb_version", "8.0.40"),
     set_number("insert_id", "0", 0, 0),
-    set_number("interactive_timeout", "28800", 1, YEAR_SECONDS),
+    set_both("interactive_timeout", "28800", 1, YEAR_SECONDS),
     fixed_number("large_page_size", "0"),
     set_number("last_insert_id", "0", 0, u64::MAX),
     fixed("lc_messages", "en_US"),
@@ -146,7 +160,7 @@ pub(crate) const TABLE: &[Definition] = &[
     set_bool("low_priority_updates", "OFF"),
     fixed_bool("lower_case_file_system", "OFF"),
     fixed_number("lower_case_table_names", "0"),
-    fixed_number("max_allowed_packet", "67108864"),
+    set_global("max_allowed_packet", "67108864", 1024, 1 << 30),
     fixed_number("max_connect_errors", "100"),
     fixed_number("max_connections", "1000"),
     set_number("max_error_count", "1024", 1024, 1024),
@@ -157,9 +171,9 @@ pub(crate) const TABLE: &[Definition] = &[
     set_number("max_sort_length", "1024", 4, 8_388_608),
     fixed_number("max_user_connections", "0"),
     fixed_number("net_buffer_length", "16384"),
-    set_number("net_read_timeout", "30", 1, YEAR_SECONDS),
+    set_both("net_read_timeout", "30", 1, YEAR_SECONDS),
     set_number("net_retry_count", "10", 1, u64::MAX),
-    set_number("net_write_timeout", "60", 1, YEAR_SECONDS),
+    set_both("net_write_timeout", "60", 1, YEAR_SECONDS),
     set_bool("new", "OFF"),
     set_bool("old_alter_table", "OFF"),
     set_number("optimizer_prune_level", "1", 0, 1),
@@ -231,7 +245,7 @@ pub(crate) const TABLE: &[Definition] = &[
     fixed("version_comment", "LatsDB"),
     fixed("version_compile_machine", std::env::consts::ARCH),
     fixed("version_compile_os", std::env::consts::OS),
-    set_number("wait_timeout", "28800", 1, YEAR_SECONDS),
+    set_both("wait_timeout", "28800", 1, YEAR_SECONDS),
     fixed_number("warning_count", "0"),
     set_bool("windowing_use_high_precision", "ON"),
 ];

@@ -45,6 +45,11 @@ impl UserVariables {
         Ok(())
     }
 
+    /// Bytes of all.
+    pub(crate) fn size(&self) -> usize {
+        self.size
+    }
+
     /// Forgets all.
     pub(crate) fn clear(&mut self) {
         *self = Self::default();

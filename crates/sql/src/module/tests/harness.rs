@@ -1,7 +1,7 @@
 //! One `sql` module of a node without partitions; the test answers for node 2, which holds them all.
 
 use crate::{SqlConfig, SqlModule};
-use memory::{MemoryConfig, MemoryManager};
+use memory::{MemoryConfig, MemoryManager, Region};
 use mysql_protocol::client::Response;
 use mysql_protocol::{Capabilities, ClientConnection, ClientOptions};
 use protocol::control::GroupId;
@@ -47,6 +47,7 @@ pub(super) struct Harness {
     now: Now,
     map: Arc<NodeMap>,
     sent: Vec<(Address, Signal)>,
+    memory: Arc<MemoryManager>,
 }
 
 /// `test.t (id INT PRIMARY KEY, v INT NOT NULL)`.
@@ -127,7 +128,8 @@ impl Harness {
     fn with_view(change: impl FnOnce(&mut SqlConfig), view: View) -> Self {
         let mut config = SqlConfig::new(NodeId(4), 0);
         change(&mut config);
-        let module = SqlModule::new(config, MemoryManager::new(MemoryConfig::with_data_memory(64 << 20)));
+        let memory = MemoryManager::new(MemoryConfig::with_data_memory(64 << 20));
+        let module = SqlModule::new(config, Arc::clone(&memory));
         let map = NodeMap::empty(NodeId(4), Arc::new(Schema::empty(SchemaVersion(0))));
         let map = Arc::new(map.with(Incarnation(1), Arc::new(view), Arc::new(schema()), &[], &[]));
         let mut harness = Self {
@@ -138,6 +140,7 @@ impl Harness {
             now: Now { monotonic: Instant(1_000_000_000), wall: WallTime(1_700_000_000_000_000) },
             map: Arc::clone(&map),
             sent: Vec::new(),
+            memory,
         };
         harness.handle(Input::Start { seed: [7; 32] });
         harness.handle(Input::Shared { from: Address::main(NodeId(4)), shared: Shared::Map(map) });
@@ -151,7 +154,7 @@ impl Harness {
         loop {
             let signals = std::mem::take(&mut self.outputs.signals);
             for (connection, action) in std::mem::take(&mut self.outputs.actions) {
-                if action == ConnectionAction::Close {
+                if matches!(action, ConnectionAction::Close | ConnectionAction::Reject) {
                     self.closed.insert(connection.slot);
                 }
             }
@@ -244,6 +247,73 @@ impl Harness {
                 return;
             }
         }
+    }
+
+    /// Bytes from a client, as they are.
+    pub(super) fn feed(&mut self, number: usize, bytes: &[u8]) {
+        let id = self.clients[number].id;
+        let mut received = std::mem::take(&mut self.clients[number].received);
+        received.tail().extend_from_slice(bytes);
+        self.handle(Input::Bytes { connection: id, buffer: &mut received });
+        self.clients[number].received = received;
+    }
+
+    /// What the module has written to a client, as it is.
+    pub(super) fn answer(&mut self, number: usize) -> Vec<u8> {
+        self.outputs.unsent(self.clients[number].id).map(std::mem::take).unwrap_or_default()
+    }
+
+    /// The client takes nothing any more.
+    pub(super) fn block(&mut self, number: usize) {
+        let connection = self.clients[number].id;
+        self.outputs.set_congested(connection, true);
+        self.handle(Input::Blocked { connection });
+    }
+
+    /// The client takes some of what waits for it.
+    pub(super) fn take(&mut self, number: usize, count: usize) {
+        self.outputs.add_taken(self.clients[number].id, count);
+    }
+
+    /// The client has taken all.
+    pub(super) fn unblock(&mut self, number: usize) {
+        let connection = self.clients[number].id;
+        self.outputs.set_congested(connection, false);
+        self.handle(Input::Writable { connection });
+    }
+
+    /// The driver has no room for the client's bytes.
+    pub(super) fn memory_full(&mut self, number: usize) {
+        let connection = self.clients[number].id;
+        self.handle(Input::MemoryFull { connection });
+    }
+
+    pub(super) fn client_memory(&self) -> u64 {
+        self.memory.used(Region::ClientMemory)
+    }
+
+    pub(super) fn client_memory_max(&self) -> u64 {
+        self.memory.config().region(Region::ClientMemory).maximum
+    }
+
+    pub(super) fn client_memory_high(&self) -> u64 {
+        let rows = self.memory.resources();
+        rows[Region::ClientMemory.index()].high_water * memory::PAGE_BYTES as u64
+    }
+
+    /// What SET GLOBAL told `main`.
+    pub(super) fn globals_sent(&mut self) -> Vec<(&'static str, String)> {
+        let global = |(_, to, shared)| match shared {
+            Shared::Global { name, value } if to == Address::main(NodeId(4)) => Some((name, value)),
+            _ => None,
+        };
+        std::mem::take(&mut self.outputs.shared).into_iter().filter_map(global).collect()
+    }
+
+    /// `main` tells of a SET GLOBAL.
+    pub(super) fn set_global(&mut self, name: &'static str, value: &str) {
+        let shared = Shared::Global { name, value: value.to_owned() };
+        self.handle(Input::Shared { from: Address::main(NodeId(4)), shared });
     }
 
     pub(super) fn query(&mut self, number: usize, text: &str) {

@@ -1,0 +1,229 @@
+//! What a client may hold, and how long it may take.
+
+use super::{affected, errno, harness::Harness, rows, text};
+use mysql_protocol::ParameterValue;
+use mysql_protocol::client::Response;
+use mysql_protocol::command::Cursor;
+use mysql_protocol::framing::FRAME_PAYLOAD_SIZE_MAX;
+use std::sync::Arc;
+
+const MIB: usize = 1 << 20;
+/// Pages that a ledger keeps.
+const SLACK: u64 = 4 * memory::PAGE_BYTES as u64;
+
+/// The header of a frame of so many bytes.
+fn header(size: usize, sequence: u8) -> Vec<u8> {
+    let [low, middle, high, ..] = size.to_le_bytes();
+    vec![low, middle, high, sequence]
+}
+
+/// The number and the errno of the only packet in an answer.
+fn error_in(answer: &[u8]) -> (u8, u16) {
+    assert_eq!(answer[4], 0xff, "an error was expected: {answer:?}");
+    assert_eq!(answer.len(), 4 + usize::from(answer[0]) + 256 * usize::from(answer[1]));
+    (answer[3], u16::from_le_bytes([answer[5], answer[6]]))
+}
+
+fn prepared(harness: &mut Harness, client: usize, text: &str) -> u32 {
+    harness.client(client).prepare(text.as_bytes());
+    match harness.response(client) {
+        Response::Prepared(prepared) => prepared.statement_id,
+        other => panic!("a statement was expected: {other:?}"),
+    }
+}
+
+#[test]
+fn unfinished_packets_fill_the_region_and_end_only_their_own_connections() {
+    let mut harness = Harness::new();
+    let other = harness.connect();
+    let clients: Vec<usize> = (0..40).map(|_| harness.connect()).collect();
+    let before = harness.client_memory();
+    let mut refused = 0;
+    for client in &clients {
+        harness.feed(*client, &header(8 * MIB, 0));
+        for _ in 0..16 {
+            harness.feed(*client, &[b'x'; 50_000]);
+        }
+        if harness.is_closed(*client) {
+            assert_eq!(error_in(&harness.answer(*client)), (1, 1041));
+            refused += 1;
+        }
+    }
+    assert!((1..40).contains(&refused), "{refused} were refused");
+    assert!(harness.client_memory() <= harness.client_memory_max());
+    // Those who hold little go on, and come in.
+    assert_eq!(rows(harness.ask(other, "SELECT 1")), [[text("1")]]);
+    let late = harness.connect();
+    assert_eq!(rows(harness.ask(late, "SELECT 2")), [[text("2")]]);
+    harness.disconnect(late);
+    clients.iter().for_each(|client| harness.disconnect(*client));
+    assert!(harness.client_memory() <= before + SLACK);
+}
+
+#[test]
+fn a_large_statement_leaves_nothing_behind() {
+    let mut harness = Harness::new();
+    let client = harness.connect();
+    let before = harness.client_memory();
+    let large = "y".repeat(3 * MIB);
+    assert_eq!(rows(harness.ask(client, &format!("SELECT LENGTH('{large}') AS n"))), [[text("3145728")]]);
+    assert!(harness.client_memory_high() > before + 2 * MIB as u64);
+    assert!(harness.client_memory() <= before + SLACK);
+}
+
+#[test]
+fn prepared_statements_and_variables_are_charged() {
+    let mut harness = Harness::new();
+    let client = harness.connect();
+    let before = harness.client_memory();
+    let mut ids = Vec::new();
+    let comment = "z".repeat(MIB);
+    let refusal = loop {
+        harness.client(client).prepare(format!("SELECT 1 /* {} {comment} */", ids.len()).as_bytes());
+        match harness.response(client) {
+            Response::Prepared(prepared) => ids.push(prepared.statement_id),
+            other => break errno(other),
+        }
+        assert!(ids.len() < 100, "a hundred statements of 1 MiB find room");
+    };
+    assert_eq!(refusal, 1041);
+    assert!(harness.client_memory() >= before + (ids.len() * MIB) as u64);
+    assert_eq!(rows(harness.ask(client, "SELECT 'still there'")), [[text("still there")]]);
+    for id in ids {
+        harness.client(client).close_statement(id);
+    }
+    harness.pump(client);
+    assert!(harness.client_memory() <= before + SLACK);
+    assert_eq!(affected(harness.ask(client, &format!("SET @a = '{}'", "v".repeat(MIB / 2)))), 0);
+    assert!(harness.client_memory() > before + MIB as u64 / 4);
+    harness.client(client).reset_connection();
+    assert_eq!(affected(harness.response(client)), 0);
+    assert!(harness.client_memory() <= before + SLACK);
+}
+
+#[test]
+fn values_sent_ahead_find_no_room_and_the_execute_says_so() {
+    let mut harness = Harness::new();
+    let clients: Vec<usize> = (0..3).map(|_| harness.connect()).collect();
+    let mut answers = Vec::new();
+    for client in clients {
+        let id = prepared(&mut harness, client, "SELECT LENGTH(?)");
+        for _ in 0..6 {
+            harness.client(client).send_long_data(id, 0, &vec![b'a'; MIB]);
+        }
+        harness.pump(client);
+        answers.push((client, id));
+    }
+    let mut refused = 0;
+    for (client, id) in answers {
+        for attempt in 0..2 {
+            harness.client(client).execute(id, &[ParameterValue::Bytes(b"b")], Cursor::None);
+            match harness.response(client) {
+                Response::Error(error) => {
+                    assert_eq!((error.errno, attempt), (1041, 0));
+                    refused += 1;
+                }
+                Response::ResultSet(_) => {}
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+    assert!((1..3).contains(&refused), "{refused} were refused");
+}
+
+#[test]
+fn too_large_a_packet_is_answered_with_the_number_behind_its_last_frame() {
+    let mut harness = Harness::with_config(|config| {
+        config.globals = Arc::new([("max_allowed_packet", "1024".to_owned())].into())
+    });
+    let client = harness.connect();
+    harness.feed(client, &header(FRAME_PAYLOAD_SIZE_MAX, 0));
+    for piece in vec![b'x'; FRAME_PAYLOAD_SIZE_MAX].chunks(60_000) {
+        harness.feed(client, piece);
+    }
+    assert!(!harness.is_closed(client) && harness.answer(client).is_empty());
+    harness.feed(client, &header(10, 1));
+    assert_eq!(error_in(&harness.answer(client)), (2, 1153));
+    assert!(harness.is_closed(client));
+}
+
+#[test]
+fn a_packet_that_does_not_get_on_ends_its_connection() {
+    let mut harness = Harness::new();
+    let (slow, silent, busy) = (harness.connect(), harness.connect(), harness.connect());
+    harness.ask(silent, "SET net_read_timeout = 5, wait_timeout = 1");
+    for client in [slow, silent, busy] {
+        harness.feed(client, &header(40_000, 0));
+    }
+    // Half a packet is not idleness: the shorter wait_timeout does not count.
+    harness.advance_ms(2_000);
+    assert!(!harness.is_closed(silent));
+    harness.advance_ms(3_001);
+    assert_eq!(error_in(&harness.answer(silent)), (1, 1159));
+    assert!(harness.is_closed(silent));
+    // A byte now and then is not enough; a modem is.
+    harness.feed(slow, b"x");
+    for _ in 0..5 {
+        harness.feed(busy, &[b'x'; 5_000]);
+        harness.advance_ms(30_000);
+    }
+    assert!(harness.is_closed(slow) && !harness.is_closed(busy));
+    // The rest of it is no command that is known.
+    harness.feed(busy, &[b'x'; 15_000]);
+    assert_eq!(error_in(&harness.answer(busy)), (1, 1047));
+    harness.advance_ms(60_000);
+    assert!(!harness.is_closed(busy));
+}
+
+#[test]
+fn a_client_that_takes_nothing_is_closed() {
+    let mut harness = Harness::new();
+    let (stuck, slow, well) = (harness.connect(), harness.connect(), harness.connect());
+    for client in [stuck, slow, well] {
+        harness.block(client);
+    }
+    harness.advance_ms(59_999);
+    harness.take(slow, 5_000);
+    harness.unblock(well);
+    harness.advance_ms(2);
+    assert_eq!([stuck, slow, well].map(|client| harness.is_closed(client)), [true, false, false]);
+    harness.take(slow, 100);
+    harness.advance_ms(60_000);
+    assert_eq!([slow, well].map(|client| harness.is_closed(client)), [true, false]);
+}
+
+#[test]
+fn the_driver_has_no_room_for_a_client() {
+    let mut harness = Harness::new();
+    let (client, other) = (harness.connect(), harness.connect());
+    harness.memory_full(client);
+    assert_eq!(error_in(&harness.answer(client)), (1, 1041));
+    assert!(harness.is_closed(client) && !harness.is_closed(other));
+}
+
+#[test]
+fn set_global_holds_for_sessions_that_begin_later() {
+    let mut harness = Harness::new();
+    let first = harness.connect();
+    assert_eq!(errno(harness.ask(first, "SET max_allowed_packet = 1024")), 1621);
+    assert_eq!(
+        affected(harness.ask(first, "SET GLOBAL max_allowed_packet = 5000, GLOBAL net_read_timeout = 7")),
+        0
+    );
+    // Multiples of 1024, as in MySQL.
+    let both = "SELECT @@global.max_allowed_packet, @@max_allowed_packet, @@net_read_timeout";
+    assert_eq!(rows(harness.ask(first, both)), [[text("4096"), text("67108864"), text("30")]]);
+    assert_eq!(
+        harness.globals_sent(),
+        [("max_allowed_packet", "4096".to_owned()), ("net_read_timeout", "7".to_owned())]
+    );
+    let second = harness.connect();
+    assert_eq!(rows(harness.ask(second, both)), [[text("4096"), text("4096"), text("7")]]);
+    harness.query(second, &format!("SELECT '{}'", "x".repeat(5_000)));
+    assert_eq!(errno(harness.response(second)), 1153);
+    // Another session of the node has set it: old sessions show it, too.
+    harness.set_global("max_allowed_packet", "1073741824");
+    assert_eq!(rows(harness.ask(first, both)), [[text("1073741824"), text("67108864"), text("30")]]);
+    assert_eq!(affected(harness.ask(first, "SET GLOBAL max_allowed_packet = DEFAULT")), 0);
+    assert_eq!(rows(harness.ask(first, "SELECT @@global.max_allowed_packet")), [[text("67108864")]]);
+}
