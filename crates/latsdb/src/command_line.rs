@@ -3,6 +3,8 @@
 //! Names are those of NDB's tools where they have one (`--ndb-nodeid`, `--ndb-connectstring`, `-f`, `-e`).
 
 use crate::connectstring::Connectstring;
+use crate::key_files::TlsOptions;
+use crate::keys_command::KeyOptions;
 use crate::management_client::Access;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -30,6 +32,7 @@ A first session:
   latsdb mgm -e show                      which nodes there are
 
 A cluster on several machines, with a config.ini as NDB Cluster has it:
+  latsdb keys -f config.ini --to-dir keys        then keys/node1 to $HOME/ndb-tls/node1 on its machine, and so on
   latsdb mgmd -f config.ini
   latsdb data --ndb-nodeid 2 --ndb-connectstring 10.0.0.9:1186
   latsdb data --ndb-nodeid 3 --ndb-connectstring 10.0.0.9:1186
@@ -45,6 +48,7 @@ pub(crate) enum Command {
     Sql(SqlOptions),
     Mgm(ClientOptions),
     Check(CheckOptions),
+    Keys(KeyOptions),
     #[command(subcommand)]
     Bench(BenchCommand),
 }
@@ -123,6 +127,9 @@ pub(crate) struct ManagementOptions {
     pub(crate) initial: bool,
 
     #[command(flatten)]
+    pub(crate) tls: TlsOptions,
+
+    #[command(flatten)]
     pub(crate) log: LogOptions,
 }
 
@@ -168,6 +175,9 @@ pub(crate) struct MemberOptions {
     /// Management nodes: [nodeid=ID,]HOST[:PORT][,HOST[:PORT]...].
     #[arg(short = 'c', long, value_name = "CONNECTSTRING", default_value = "localhost:1186")]
     pub(crate) ndb_connectstring: Connectstring,
+
+    #[command(flatten)]
+    pub(crate) tls: TlsOptions,
 
     #[command(flatten)]
     pub(crate) log: LogOptions,
@@ -232,11 +242,18 @@ pub(crate) struct AccessOptions {
     /// On the machine of a management node its file is found without this option, if it may be read.
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
+
+    #[command(flatten)]
+    tls: TlsOptions,
 }
 
 impl AccessOptions {
     pub(crate) fn access(&self) -> Access {
-        Access { connectstring: self.ndb_connectstring.clone(), token_file: self.token_file.clone() }
+        Access {
+            connectstring: self.ndb_connectstring.clone(),
+            token_file: self.token_file.clone(),
+            keys: self.tls.for_tools(),
+        }
     }
 }
 

@@ -138,6 +138,19 @@ pub(crate) fn listen_address(host: &str, bind: Option<&str>, port: u16) -> Resul
     }
 }
 
+/// The address from which a node makes its links: its HostName's, as peers look it up; none for a name that has several or none.
+pub(crate) fn source_address(host: &str) -> Option<IpAddr> {
+    if let Ok(address) = host.parse() {
+        return Some(address);
+    }
+    if host.eq_ignore_ascii_case("localhost") {
+        return None;
+    }
+    let mut found = (host, 0).to_socket_addrs().ok()?.map(|address| address.ip());
+    let first = found.next()?;
+    found.all(|other| other == first).then_some(first)
+}
+
 /// Where nodes of the same machine connect to `node`, if it offers that.
 pub(crate) fn cluster_socket(node: &NodeConfig) -> Option<PathBuf> {
     let path = Path::new(&node.data_dir).join(format!("latsdb_{}_cluster.sock", node.node));
@@ -147,6 +160,19 @@ pub(crate) fn cluster_socket(node: &NodeConfig) -> Option<PathBuf> {
 /// Whether two nodes are on one machine, as far as their host names tell.
 pub(crate) fn are_neighbours(one: &NodeConfig, other: &NodeConfig) -> bool {
     one.host.eq_ignore_ascii_case(&other.host) || (is_loopback(&one.host) && is_loopback(&other.host))
+}
+
+/// Whether nodes have addresses of more than one machine, as far as their host names tell.
+pub(crate) fn spans_machines(config: &ClusterConfig) -> bool {
+    config.nodes.first().is_some_and(|first| !config.nodes.iter().all(|node| are_neighbours(first, node)))
+}
+
+/// Whether links over TCP between two nodes have to be encrypted: if either of them wants that. A node that says nothing wants it in a cluster on several
+/// machines, unless another node's section says RequireTls=0: then the operator has decided.
+pub(crate) fn requires_tls(config: &ClusterConfig, one: &NodeConfig, other: &NodeConfig) -> bool {
+    let is_waived = config.nodes.iter().any(|node| node.requires_tls == Some(false));
+    let default = spans_machines(config) && !is_waived;
+    [one, other].iter().any(|node| node.requires_tls.unwrap_or(default))
 }
 
 /// Whether the system takes such a path for a Unix socket.

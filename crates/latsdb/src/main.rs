@@ -9,6 +9,7 @@
 //! | `processes`, `stop_signal` | child processes; SIGTERM and Ctrl-C as something to wait for |
 //! | `restart`, `program` | when a node that has ended is started again, and from which file |
 //! | `configuration` | config.ini as the binary uses it |
+//! | `keys_command`, `key_files` | `latsdb keys`; where nodes and tools find their keys |
 //! | `bench_command` | `latsdb bench`: what crate `bench` is told |
 //! | `management_client`, `connectstring` | the management protocol from the client's side, and where to reach it |
 //! | `management_token` | the file that gives authority over the cluster |
@@ -26,6 +27,8 @@ mod command_line;
 mod configuration;
 mod connectstring;
 mod dev;
+mod key_files;
+mod keys_command;
 mod logging;
 mod management_client;
 mod management_token;
@@ -70,17 +73,19 @@ fn run(command: Command, is_under_angel: bool, angel: Option<i32>) -> Result<Exi
         Command::Mgm(options) => management_client::run(&options),
         Command::Bench(BenchCommand::Failover(options)) => bench_command::failover(&options),
         Command::Check(options) => management_client::check(&options.access.access()),
+        Command::Keys(options) => keys_command::run(&options),
         Command::Mgmd(_) | Command::Data(_) | Command::Sql(_) if !is_under_angel => angel::run(),
         Command::Mgmd(options) => node_process::run_management(&options, angel),
         Command::Data(options) => {
-            let start = Start { is_initial: options.initial, angel, check: None };
+            let tls = options.member.tls.clone();
+            let start = Start { is_initial: options.initial, angel, check: None, tls };
             node_process::run_member(NodeRole::Data, &options.member, None, start)
         }
         Command::Sql(options) => node_process::run_member(
             NodeRole::Sql,
             &options.member,
             Some((options.port, options.socket.as_deref())),
-            Start { is_initial: false, angel, check: None },
+            Start { is_initial: false, angel, check: None, tls: options.member.tls.clone() },
         ),
     }
 }

@@ -7,6 +7,7 @@
 //! [`CHECK_TIMEOUT`]). After an error the connection is given up.
 
 mod access;
+mod channel;
 mod follow;
 mod rolling;
 mod status;
@@ -22,6 +23,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 pub(crate) use access::Access;
+use channel::Channel;
 
 /// Longest answer.
 const ANSWER_SIZE_MAX: u64 = 16 * 1024 * 1024;
@@ -42,7 +44,7 @@ const DIFFERENCE_PREFIX: &str = "DIFFERENCE";
 
 /// A connection to a management node.
 struct ManagementClient {
-    connection: BufReader<TcpStream>,
+    connection: BufReader<Channel>,
     /// `--token-file`.
     token_file: Option<PathBuf>,
     /// It has shown that it has authority, or could not.
@@ -50,7 +52,7 @@ struct ManagementClient {
 }
 
 impl ManagementClient {
-    fn new(stream: TcpStream, token_file: Option<PathBuf>) -> Self {
+    fn new(stream: Channel, token_file: Option<PathBuf>) -> Self {
         Self { connection: BufReader::new(stream), token_file, has_tried: false }
     }
 
@@ -58,7 +60,7 @@ impl ManagementClient {
     fn connect(access: &Access) -> Result<Self, Failure> {
         let mut problems = String::new();
         for (host, port) in &access.connectstring.places {
-            match connect(host, *port) {
+            match connect(host, *port).and_then(|stream| Channel::open(stream, access.keys.as_ref())) {
                 Ok(stream) => return Ok(Self::new(stream, access.token_file.clone())),
                 Err(error) => {
                     let separator = if problems.is_empty() { "" } else { "; " };
@@ -102,7 +104,7 @@ impl ManagementClient {
         let mut line = request.to_owned();
         line.push('\n');
         let stream = self.connection.get_mut();
-        stream.set_read_timeout(Some(timeout))?;
+        stream.socket().set_read_timeout(Some(timeout))?;
         stream.write_all(line.as_bytes())?;
         let lines = read_answer(&mut self.connection, is_farewell(request))?;
         if lines.is_empty() && request.split_whitespace().next().is_some_and(is_shutdown) {
@@ -247,7 +249,7 @@ pub(crate) fn check(access: &Access) -> Result<ExitCode, Failure> {
 /// that, and is quick as long as there are no rows.
 pub(crate) fn is_complete(address: SocketAddr, timeout: Duration) -> bool {
     let Ok(stream) = connect_to(address, timeout) else { return false };
-    let mut client = ManagementClient::new(stream, None);
+    let mut client = ManagementClient::new(Channel::Plain(stream), None);
     let is_error = |line: &String| line.starts_with(ERROR_PREFIX);
     client.request_within("check", timeout).is_ok_and(|lines| !lines.iter().any(is_error))
 }

@@ -11,6 +11,7 @@
 
 use crate::command_line::{ManagementOptions, MemberOptions};
 use crate::configuration::{self, role_name};
+use crate::key_files::{self, TlsOptions};
 use crate::logging;
 use crate::management_client::{self, Access};
 use crate::management_token;
@@ -25,6 +26,8 @@ use protocol::layout::{Layout, LayoutRequest, ThreadKind};
 use protocol::{Address, ModuleKind, NodeRole};
 use runtime::log_file::LogFile;
 use runtime::{BoxedModule, Limits, Listeners, PeerConfig, Runtime, RuntimeConfig, SpinMethod, TlsIdentity};
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -45,6 +48,8 @@ pub(crate) struct Start {
     pub(crate) angel: Option<i32>,
     /// Whether it could start again.
     pub(crate) check: Option<StartCheck>,
+    /// Where its keys are.
+    pub(crate) tls: TlsOptions,
 }
 
 /// `latsdb mgmd`.
@@ -61,7 +66,8 @@ pub(crate) fn run_management(options: &ManagementOptions, angel: Option<i32>) ->
         tracing::warn!("--configdir has no effect: {file} is read at each start and no cache of it is kept");
     }
     let check = start_check(options.config_file.clone(), config.clone(), me.node);
-    run(&config, text, &me, Start { is_initial: options.initial, angel, check: Some(check) })
+    let tls = options.tls.clone();
+    run(&config, text, &me, Start { is_initial: options.initial, angel, check: Some(check), tls })
 }
 
 /// Whether a management node that runs with `running` could start with what the file says by now.
@@ -93,7 +99,8 @@ pub(crate) fn run_member(
     if let Some(id) = wanted {
         logging::set_node(types::NodeId(id));
     }
-    let access = Access { connectstring: options.ndb_connectstring.clone(), token_file: None };
+    let keys = options.tls.for_node(role, wanted);
+    let access = Access { connectstring: options.ndb_connectstring.clone(), token_file: None, keys };
     let text = management_client::fetch_config(&access);
     let config = configuration::parse(&text, &format!("configuration from {}", options.ndb_connectstring))?;
     let mut me = configuration::find_node(&config, role, wanted)?.clone();
@@ -108,7 +115,15 @@ pub(crate) fn run_member(
 fn run(config: &ClusterConfig, text: String, me: &NodeConfig, start: Start) -> Result<ExitCode, Failure> {
     let (role, node) = (me.role, me.node);
     let of_node = |problem: String| Failure::new(format!("node {node}: {problem}"));
-    std::fs::create_dir_all(&me.data_dir)
+    let keys = start.tls.load(config, me).map_err(|failure| of_node(failure.to_string()))?;
+    if let Some(why) = key_files::needed(config, me).filter(|_| keys.is_none()) {
+        return Err(of_node(why));
+    }
+    // What lies there is for this user only: the sockets of links, the control log.
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(&me.data_dir)
         .map_err(|error| of_node(format!("cannot make DataDir {}: {error}", me.data_dir)))?;
     runtime::install_crash_handler(format!("latsdb_{node}"), &me.data_dir);
     let machine = Machine::measure();
@@ -125,7 +140,8 @@ fn run(config: &ClusterConfig, text: String, me: &NodeConfig, start: Start) -> R
         NodeSettings { control_log, start_check: start.check, authority, ..settings(config, text, me) };
     if let Some(descriptor) = start.angel {
         let life = (config.name.as_str(), node, settings.start);
-        obituary::write(descriptor, life, me.stops_on_error, &peers(config, me));
+        let files = keys.as_ref().map(|(_, files)| files);
+        obituary::write(descriptor, life, me.stops_on_error, files, &peers(config, me));
     }
     let modules: Vec<(Address, BoxedModule<_>)> = node::build(&settings, &layout, &memory)
         .into_iter()
@@ -143,6 +159,7 @@ fn run(config: &ClusterConfig, text: String, me: &NodeConfig, start: Start) -> R
     );
     let runtime_config = RuntimeConfig {
         memory: Some(Arc::clone(&memory)),
+        keys: keys.as_ref().map(|(keys, _)| keys.clone()),
         ..runtime_config(config, me, layout.clone(), settings.start)?
     };
     let certificate = runtime_config.tls.as_ref().map(|identity| identity.certificate_pem().to_owned());
@@ -151,6 +168,14 @@ fn run(config: &ClusterConfig, text: String, me: &NodeConfig, start: Start) -> R
     write_certificate(me, certificate);
     runtime.stop_on_signals();
     log_addresses(&runtime, me);
+    if let Some((keys, files)) = keys {
+        tracing::info!(
+            "keys from {}: the certificate expires on {}",
+            files.certificate.display(),
+            keys.own().expires()
+        );
+        key_files::watch(config, me, keys, files, runtime.key_holder());
+    }
     let code = runtime.wait();
     tracing::info!("stopped with exit code {code}");
     Ok(ExitCode::from(code))
@@ -349,6 +374,9 @@ fn runtime_config(
         peers: peers(config, me),
         listeners: listeners(me)?,
         tls: tls(me)?,
+        keys: None,
+        management_requires_tls: configuration::requires_tls(config, me, me),
+        source: configuration::source_address(&me.host),
         limits,
         memory: None,
         log: logging::sink(),
@@ -364,6 +392,8 @@ fn peers(config: &ClusterConfig, me: &NodeConfig) -> Vec<PeerConfig> {
         node: node.node,
         host: node.host.clone(),
         port: node.server_port,
+        role: node.role,
+        requires_tls: configuration::requires_tls(config, me, node),
         unix: if configuration::are_neighbours(node, me) {
             configuration::cluster_socket(node)
         } else {

@@ -3,7 +3,8 @@
 //! ```text
 //! node, when it starts      writes into the angel's pipe: who it is, whether it stays away after an error, and where its peers listen
 //! node ends, however        its end of the pipe closes
-//! angel                     reads the pipe, connects to each peer's cluster port, sends `Notice::ProcessExited`
+//! angel                     reads the pipe, connects to each peer: by its Unix socket on this machine, else to its cluster port, with the node's keys if it has
+//!                           any; sends `Notice::ProcessExited`
 //! ```
 //! So the angel of any node knows whom to tell without reading a configuration. The notice is what lets the others acknowledge writes at once instead of waiting
 //! until the read lease of the dead node has run out: a connection that closes proves nothing, a process that was reaped does.
@@ -11,8 +12,10 @@
 //! Invariants: a notice is sent only after `wait` has returned the status of the very process that wrote the pipe; an angel that ends with its node
 //! ends behind its notices ([`Telling::wait`]).
 
+use crate::key_files::KeyFiles;
 use protocol::transport::{Notice, encode_notice};
 use runtime::PeerConfig;
+use runtime::keys::{NodeKeys, TlsStream};
 use rustix::fd::{FromRawFd, OwnedFd};
 use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::pipe::{PipeFlags, pipe_with};
@@ -20,6 +23,8 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
 use std::os::fd::{AsRawFd, RawFd};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::Duration;
 use types::NodeId;
@@ -60,6 +65,7 @@ pub(crate) fn write(
     descriptor: RawFd,
     (cluster, node, start): (&str, NodeId, u64),
     stops_on_error: bool,
+    keys: Option<&KeyFiles>,
     peers: &[PeerConfig],
 ) {
     if descriptor < 0 {
@@ -69,8 +75,12 @@ pub(crate) fn write(
     // SAFETY: the angel passes the number of a pipe that this process inherited and that nothing else here owns; it is never closed.
     let mut pipe = std::mem::ManuallyDrop::new(unsafe { File::from_raw_fd(descriptor) });
     let mut text = format!("{node}\n{start}\n{cluster}\n{}\n", u8::from(stops_on_error));
+    let path = |path: &Path| path.display().to_string();
+    let files = keys.map(|files| format!("{}\t{}", path(&files.certificate), path(&files.key)));
+    text.push_str(&format!("{}\n", files.unwrap_or_default()));
     for peer in peers {
-        text.push_str(&format!("{}\t{}\n", peer.host, peer.port));
+        let socket = peer.unix.as_deref().map(path).unwrap_or_default();
+        text.push_str(&format!("{}\t{}\t{socket}\n", peer.host, peer.port));
     }
     // An angel that is gone needs not to be told.
     let _ = pipe.write_all(text.as_bytes());
@@ -100,8 +110,18 @@ impl Telling {
 #[derive(PartialEq, Eq, Debug)]
 struct Will {
     notice: Notice,
-    peers: Vec<(String, u16)>,
+    /// What proves to peers on other machines that it is this node's angel who tells.
+    keys: Option<KeyFiles>,
+    peers: Vec<Peer>,
     stops_on_error: bool,
+}
+
+/// Who is to be told, and where: by its Unix socket if it is on this machine.
+#[derive(PartialEq, Eq, Debug)]
+struct Peer {
+    host: String,
+    port: u16,
+    socket: Option<PathBuf>,
 }
 
 impl Obituary {
@@ -114,28 +134,48 @@ impl Obituary {
             && let Some(will) = parse(&text)
         {
             stops_on_error = Some(will.stops_on_error);
-            tell(&will.notice, will.peers, &told);
+            tell(&will.notice, will.keys.as_ref(), will.peers, &told);
         }
         Telling { told: telling, stops_on_error }
     }
 }
 
-fn tell(notice: &Notice, peers: Vec<(String, u16)>, told: &Sender<()>) {
+fn tell(notice: &Notice, keys: Option<&KeyFiles>, peers: Vec<Peer>, told: &Sender<()>) {
     let mut bytes = Vec::new();
     encode_notice(notice, &mut bytes);
-    for (host, port) in peers {
-        let (bytes, told) = (bytes.clone(), told.clone());
+    let keys = keys.and_then(|files| files.load().ok());
+    for peer in peers {
+        let (bytes, told, keys) = (bytes.clone(), told.clone(), keys.clone());
         let tell = move || {
-            let addresses = (host.as_str(), port).to_socket_addrs().into_iter().flatten();
-            let connected = |address| TcpStream::connect_timeout(&address, TIMEOUT).ok();
-            if let Some(mut stream) = addresses.into_iter().find_map(connected) {
-                let _ = stream.set_write_timeout(Some(TIMEOUT));
-                let _ = stream.write_all(&bytes);
-            }
+            // A peer that cannot be told hears of the end otherwise.
+            let _ = peer.tell(&bytes, keys.as_ref());
             drop(told);
         };
         // Peers that cannot be told hear of the end otherwise.
         let _ = std::thread::Builder::new().name("obituary".to_owned()).spawn(tell);
+    }
+}
+
+impl Peer {
+    fn tell(&self, bytes: &[u8], keys: Option<&NodeKeys>) -> io::Result<()> {
+        if let Some(mut stream) = self.socket.as_ref().and_then(|path| UnixStream::connect(path).ok()) {
+            stream.set_write_timeout(Some(TIMEOUT))?;
+            return stream.write_all(bytes);
+        }
+        let connect = || {
+            let addresses = (self.host.as_str(), self.port).to_socket_addrs()?;
+            let connected =
+                addresses.filter_map(|address| TcpStream::connect_timeout(&address, TIMEOUT).ok());
+            let stream = connected.into_iter().next().ok_or(io::ErrorKind::NotConnected)?;
+            stream.set_write_timeout(Some(TIMEOUT))?;
+            stream.set_read_timeout(Some(TIMEOUT))?;
+            io::Result::Ok(stream)
+        };
+        // One that need not speak TLS may not be able to.
+        match keys.map(|keys| TlsStream::connect(connect()?, keys, None)) {
+            Some(Ok(mut stream)) => stream.write_all(bytes),
+            Some(Err(_)) | None => connect()?.write_all(bytes),
+        }
     }
 }
 
@@ -145,30 +185,51 @@ fn parse(text: &str) -> Option<Will> {
     let start = lines.next()?.parse().ok()?;
     let cluster = lines.next()?.to_owned();
     let stops_on_error = lines.next()? != "0";
+    let files = lines.next()?.split_once('\t');
+    let keys = files.map(|(certificate, key)| KeyFiles { certificate: certificate.into(), key: key.into() });
     let peers = lines.map(|line| {
-        let (host, port) = line.split_once('\t')?;
-        Some((host.to_owned(), port.parse().ok()?))
+        let (host, rest) = line.split_once('\t')?;
+        let (port, socket) = rest.split_once('\t')?;
+        let socket = (!socket.is_empty()).then(|| PathBuf::from(socket));
+        Some(Peer { host: host.to_owned(), port: port.parse().ok()?, socket })
     });
     let peers = peers.collect::<Option<Vec<_>>>()?;
-    Some(Will { notice: Notice::ProcessExited { cluster, node, start }, peers, stops_on_error })
+    Some(Will { notice: Notice::ProcessExited { cluster, node, start }, keys, peers, stops_on_error })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use protocol::NodeRole;
+
+    fn peer(port: u16, socket: Option<&str>) -> PeerConfig {
+        PeerConfig {
+            node: NodeId(1),
+            host: "127.0.0.1".to_owned(),
+            port,
+            unix: socket.map(PathBuf::from),
+            role: NodeRole::Data,
+            requires_tls: false,
+        }
+    }
 
     #[test]
     fn what_a_node_writes_is_what_its_angel_reads() {
         let (obituary, end) = pipe().unwrap();
-        let peer =
-            |node, port| PeerConfig { node: NodeId(node), host: "127.0.0.1".to_owned(), port, unix: None };
-        write(end.number(), ("c", NodeId(3), 77), false, &[peer(1, 4001), peer(2, 4002)]);
+        let files = KeyFiles { certificate: "/k/cert".into(), key: "/k/key".into() };
+        let peers = [peer(4001, Some("/d/one.sock")), peer(4002, None)];
+        write(end.number(), ("c", NodeId(3), 77), false, Some(&files), &peers);
         drop(end);
         let mut text = String::new();
         (&obituary.reader).read_to_string(&mut text).unwrap();
         let notice = Notice::ProcessExited { cluster: "c".to_owned(), node: NodeId(3), start: 77 };
-        let peers = vec![("127.0.0.1".to_owned(), 4001), ("127.0.0.1".to_owned(), 4002)];
-        assert_eq!(parse(&text), Some(Will { notice, peers, stops_on_error: false }));
+        let peer = |port, socket: Option<&str>| Peer {
+            host: "127.0.0.1".to_owned(),
+            port,
+            socket: socket.map(PathBuf::from),
+        };
+        let peers = vec![peer(4001, Some("/d/one.sock")), peer(4002, None)];
+        assert_eq!(parse(&text), Some(Will { notice, keys: Some(files), peers, stops_on_error: false }));
     }
 
     #[test]
@@ -177,8 +238,8 @@ mod tests {
         let port = listener.local_addr().unwrap().port();
         let gone = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let (obituary, end) = pipe().unwrap();
-        let peer = |port| PeerConfig { node: NodeId(1), host: "127.0.0.1".to_owned(), port, unix: None };
-        write(end.number(), ("c", NodeId(3), 77), true, &[peer(gone), peer(port)]);
+        let peers = [peer(gone, None), peer(port, Some("/no/such.sock"))];
+        write(end.number(), ("c", NodeId(3), 77), true, None, &peers);
         drop(end);
         let telling = obituary.publish();
         assert_eq!(telling.stops_on_error(), Some(true));
@@ -199,6 +260,6 @@ mod tests {
     fn a_process_that_died_early_is_nobodys_news() {
         assert_eq!(parse(""), None);
         assert_eq!(parse("3\n77\n"), None);
-        assert_eq!(parse("3\n77\nc\n1\nhost without port\n"), None);
+        assert_eq!(parse("3\n77\nc\n1\n\nhost without port\n"), None);
     }
 }

@@ -104,6 +104,10 @@ pub struct NodeConfig {
     pub data_dir: String,
     /// `UseShm`: Unix sockets and shared memory to nodes on the same machine.
     pub use_local_sockets: bool,
+    /// `RequireTls`, where it is set.
+    pub requires_tls: Option<bool>,
+    /// `RequireCertificate`: it does not start without keys.
+    pub requires_certificate: bool,
     /// `PortNumber` of management nodes.
     pub management_port: Option<u16>,
     /// Where MySQL clients connect; data and SQL nodes have it.
@@ -514,6 +518,8 @@ impl Reader {
             server_port: ports.of(values, "ServerPort", SERVER_PORT_FIRST),
             data_dir: text("DataDir").unwrap_or_else(|| parameters::default_text("DataDir").to_owned()),
             use_local_sockets: values.number("UseShm") != 0,
+            requires_tls: values.own.get("RequireTls").map(|set| set.number != 0),
+            requires_certificate: values.own.get("RequireCertificate").is_some_and(|set| set.number != 0),
             management_port,
             mysql,
             stops_on_error: values.number("StopOnError") != 0,

@@ -230,6 +230,11 @@ impl MainModule {
                     management.welcome(connection, peer, outputs);
                 }
             }
+            Input::SecurityChanged { connection } => {
+                if let Some(management) = &mut self.config.management {
+                    management.certify(connection);
+                }
+            }
             Input::Closed { connection, .. } => {
                 if let Some(management) = &mut self.config.management {
                     management.forget(connection);

@@ -236,6 +236,13 @@ impl Management {
         self.clients.insert(connection, client);
     }
 
+    /// TLS is established on a connection: the driver has verified a certificate of this cluster.
+    pub fn certify(&mut self, connection: ConnectionId) {
+        if let Some(client) = self.clients.get_mut(&connection) {
+            client.proof = Proof::Certificate;
+        }
+    }
+
     /// A connection is gone.
     pub fn forget(&mut self, connection: ConnectionId) {
         self.clients.remove(&connection);

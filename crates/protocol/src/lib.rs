@@ -23,8 +23,9 @@ pub use address::{Address, ModuleKind};
 pub use error::SqlError;
 pub use known::KnownOutcomes;
 pub use module::{
-    Budget, CloseReason, ConnectionAction, ConnectionId, ConnectionKind, Event, Input, Module, Outputs,
-    ReceiveBuffer, RequestToRuntime, RuntimeReport, Severity, ThreadReport,
+    Budget, CertificateReport, CloseReason, ConnectionAction, ConnectionId, ConnectionKind, Event, Input,
+    LinkSecurity, Module, Outputs, PeerReport, ReceiveBuffer, RequestToRuntime, RuntimeReport, Severity,
+    ThreadReport,
 };
 pub use signal::{Envelope, Signal};
 pub use view::{GroupView, NodeInfo, NodeRole, PartitionPlace, View};

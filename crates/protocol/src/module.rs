@@ -321,6 +321,45 @@ pub struct RuntimeReport {
     pub threads: Vec<ThreadReport>,
     /// What went wrong without being anybody's bug here.
     pub counts: Counts,
+    /// The nodes that this one has links with.
+    pub peers: Vec<PeerReport>,
+    /// This node's certificate, then those of the authorities that it believes.
+    pub certificates: Vec<CertificateReport>,
+}
+
+/// How a link is protected.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LinkSecurity {
+    /// By the operating system: it does not leave the machine.
+    Local,
+    /// By TLS.
+    Tls,
+    /// By nothing but the network.
+    Plain,
+}
+
+/// A node at the other end of links, as the driver sees it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PeerReport {
+    /// The node.
+    pub node: NodeId,
+    /// Where it really is: an address, or `localhost`.
+    pub address: String,
+    /// How the links are protected.
+    pub security: LinkSecurity,
+    /// Its certificate, if it has presented one.
+    pub certificate: Option<CertificateReport>,
+}
+
+/// What people want to know of a certificate.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CertificateReport {
+    /// The common name.
+    pub name: String,
+    /// The day on which it expires, as `18-Dec-2023`.
+    pub expires: String,
+    /// The serial number.
+    pub serial: String,
 }
 
 /// High mark of a connection's send buffer: above it, `is_congested` is true and a session stops producing until `Writable`.

@@ -10,7 +10,9 @@
 #![expect(clippy::print_stdout, reason = "a tool that prints its measurement")]
 
 use protocol::layout::{Layout, LayoutRequest};
-use protocol::{Address, Budget, ConnectionId, Input, Module, ModuleKind, Outputs, RequestToRuntime, Signal};
+use protocol::{
+    Address, Budget, ConnectionId, Input, Module, ModuleKind, NodeRole, Outputs, RequestToRuntime, Signal,
+};
 use runtime::{BoxedModule, Limits, Listeners, PeerConfig, Runtime, RuntimeConfig, SpinMethod};
 use rustix::event::epoll;
 use std::io::{Read, Write};
@@ -80,8 +82,14 @@ fn start(threads: u16, spin: SpinMethod, (node, peer): (u16, Option<u16>)) -> Op
     let kinds = [ModuleKind::Sql, ModuleKind::Main, ModuleKind::Membership];
     let node = NodeId(node);
     let at = |node: u16| std::env::temp_dir().join(format!("latsdb-echo-{}-{node}", std::process::id()));
-    let to =
-        |peer| PeerConfig { node: NodeId(peer), host: "127.0.0.1".to_owned(), port: 1, unix: Some(at(peer)) };
+    let to = |peer| PeerConfig {
+        node: NodeId(peer),
+        host: "127.0.0.1".to_owned(),
+        port: 1,
+        unix: Some(at(peer)),
+        role: NodeRole::Data,
+        requires_tls: false,
+    };
     let layout =
         Layout::plan(&LayoutRequest { thread_config: None, cpu_count: threads, kinds: &kinds }).ok()?;
     let modules = layout.modules().map(|(kind, instance)| {
@@ -104,6 +112,9 @@ fn start(threads: u16, spin: SpinMethod, (node, peer): (u16, Option<u16>)) -> Op
             ..Listeners::default()
         },
         tls: None,
+        keys: None,
+        management_requires_tls: false,
+        source: None,
         limits: Limits::default(),
         memory: None,
         log: Arc::new(|event| println!("{}", event.message)),

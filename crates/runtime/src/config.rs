@@ -4,9 +4,9 @@
 //! next to the code that keeps it.
 
 use memory::MemoryManager;
-use protocol::{Event, layout::Layout};
+use protocol::{Event, NodeRole, layout::Layout};
 use std::fmt;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 use stdx::Duration;
@@ -38,6 +38,12 @@ pub struct RuntimeConfig {
     pub listeners: Listeners,
     /// Certificate for clients that ask for TLS; without one, `StartTls` closes the connection.
     pub tls: Option<crate::TlsIdentity>,
+    /// Keys for links over TCP, and for the management port.
+    pub keys: Option<crate::keys::NodeKeys>,
+    /// Whether operators' tools on other machines must speak TLS with the management port.
+    pub management_requires_tls: bool,
+    /// The address of this node's HostName, which links are made from where the system permits it: peers compare it.
+    pub source: Option<IpAddr>,
     /// Limits by name.
     pub limits: Limits,
     /// Where buffers of clients are charged; nobody else's memory needs a budget here.
@@ -57,6 +63,10 @@ pub struct PeerConfig {
     pub port: u16,
     /// Its Unix socket: preferred when it can be connected, that is, when it is on this machine.
     pub unix: Option<PathBuf>,
+    /// Its role: its certificate has to say the same.
+    pub role: NodeRole,
+    /// Links over TCP have to speak TLS (`RequireTls` at either end).
+    pub requires_tls: bool,
 }
 
 /// Where clients connect. Addresses are bound at start, connections are accepted once a module asks `OpenListeners`.

@@ -51,6 +51,17 @@ pub(crate) enum Stage {
     Discarding,
 }
 
+/// What a connection may begin with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum FirstByte {
+    /// What its protocol says.
+    Plain,
+    /// TLS or not.
+    Either,
+    /// Nothing but TLS.
+    Tls,
+}
+
 /// One client.
 pub(crate) struct Client {
     pub(crate) socket: OwnedFd,
@@ -60,6 +71,8 @@ pub(crate) struct Client {
     /// What the module has not consumed.
     pub(crate) receive: ReceiveBuffer,
     pub(crate) tls: Option<Box<TlsFilter>>,
+    /// Its first byte says whether it speaks TLS.
+    pub(crate) first_byte: FirstByte,
     /// An edge was seen and not answered by a short read.
     pub(crate) is_readable: bool,
     /// The peer will send nothing more: read until the end shows.
@@ -92,6 +105,7 @@ impl Client {
             stage: Stage::Open,
             receive: ReceiveBuffer::default(),
             tls: None,
+            first_byte: FirstByte::Plain,
             is_readable: false,
             is_hung_up: false,
             is_paused: false,

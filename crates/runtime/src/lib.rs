@@ -11,6 +11,7 @@
 //! | `exchange` | rings between threads |
 //! | `wake`, `spin` | sleeping, waking, spinning |
 //! | `connections`, `listeners`, `tls` | clients' sockets |
+//! | `certificates`, `keys`, `signing` | the certificates of nodes: what they say, who is let in with them, how they are made |
 //! | `links`, `supervisor` | which links there are, and frames on them |
 //! | `shared_memory` | rings of bytes between two nodes of one machine |
 //! | `process`, `report` | what threads share; what they count |
@@ -22,13 +23,15 @@
 //! between nodes, lost from some point on until the link is up again; nothing blocks but the wait in epoll; an idle node makes no system calls
 //! other than for deadlines of its modules.
 //!
-//! Deliberately not here: what signals mean, TLS on links between nodes.
+//! Deliberately not here: what signals mean.
 
+pub mod certificates;
 mod clock;
 pub mod config;
 mod connections;
 pub mod crash;
 mod exchange;
+pub mod keys;
 mod links;
 mod listeners;
 pub mod log_file;
@@ -37,6 +40,7 @@ mod process;
 mod report;
 mod runtime;
 mod shared_memory;
+pub mod signing;
 mod spin;
 mod supervisor;
 mod tls;
@@ -49,5 +53,5 @@ mod tests;
 
 pub use config::{Limits, Listeners, LogSink, PeerConfig, RuntimeConfig, SpinMethod, StartError};
 pub use crash::install_crash_handler;
-pub use runtime::{BoundAddresses, BoxedModule, Runtime, RuntimeCounters};
+pub use runtime::{BoundAddresses, BoxedModule, KeyHolder, Runtime, RuntimeCounters};
 pub use tls::{TlsError, TlsIdentity};

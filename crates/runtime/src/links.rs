@@ -10,11 +10,12 @@
 //! - a link belongs to one *set* of links to its peer; when one link of a set closes, all of them close;
 //! - frames keep their order when a link goes from its socket to shared memory: a mark is the last frame that goes by the socket;
 //! - the first frame each way is a hello; a hello, a bad frame or an envelope that does not fit the link closes it and nothing else;
-//! - before its hello, a stranger can make us hold at most [`HELLO_SIZE_MAX`] bytes.
+//! - what leaves the machine is encrypted if there are keys: frames are as they are, TLS is a filter on their bytes.
 
 use crate::connections::{ReadOutcome, WriteOutcome, read_once, write_once};
 use crate::process::{ModuleTable, Process};
 use crate::shared_memory::{self, Broken, HANDED_OVER, Rings};
+use crate::tls::TlsFilter;
 use protocol::transport::{self, Hello};
 use protocol::{Address, ModuleKind};
 use rustix::fd::OwnedFd;
@@ -29,6 +30,10 @@ use types::NodeId;
 pub(crate) const HELLO_SIZE_MAX: usize = 64 * 1024;
 /// Rings need not be longer.
 pub(crate) const RING_SIZE_ENOUGH: usize = 64 * 1024;
+/// A link that is encrypted is written when there is so much ciphertext.
+const CIPHERTEXT_ENOUGH: usize = 256 * 1024;
+/// What is encrypted at once: as much as keeps the ciphertext below twice that.
+const PLAINTEXT_PIECE: usize = 64 * 1024;
 /// Most threads that a peer may have.
 const THREADS_MAX: usize = 1024;
 
@@ -108,6 +113,8 @@ pub(crate) struct AdoptedLink {
     pub(crate) set: u64,
     pub(crate) their_thread: usize,
     pub(crate) socket: OwnedFd,
+    /// What encrypts it.
+    pub(crate) tls: Option<Box<TlsFilter>>,
     pub(crate) version: u16,
     /// What came behind the hello.
     pub(crate) leftover: Vec<u8>,
@@ -152,6 +159,8 @@ pub(crate) struct Link {
     pub(crate) is_queued: bool,
     /// The peer will send nothing more: read until the end shows, for no further edge will come.
     pub(crate) is_hung_up: bool,
+    /// What encrypts it, if it leaves the machine.
+    pub(crate) tls: Option<Box<TlsFilter>>,
     /// Shared memory, once it is there.
     pub(crate) rings: Option<Box<RingWay>>,
     /// What goes out with the first bytes, for the peer to share our memory.
@@ -194,6 +203,9 @@ impl Link {
 
     /// Writes as much as is taken now.
     pub(crate) fn write(&mut self, system_calls: &mut u64) -> Result<(), &'static str> {
+        if self.tls.is_some() {
+            return self.write_tls(system_calls);
+        }
         let mut is_reader_due = self.rings.as_mut().is_some_and(|way| std::mem::take(&mut way.owes_bell));
         while self.unsent() > 0 {
             let bytes = &self.send[self.sent..];
@@ -226,6 +238,39 @@ impl Link {
             *system_calls += 1;
         }
         self.is_blocked = self.unsent() > 0;
+        Ok(())
+    }
+
+    /// The same through TLS: once it is established, as much is encrypted as is soon taken.
+    #[cold]
+    fn write_tls(&mut self, system_calls: &mut u64) -> Result<(), &'static str> {
+        let Some(tls) = &mut self.tls else { return Ok(()) };
+        loop {
+            while tls.is_established()
+                && tls.outgoing.len() < CIPHERTEXT_ENOUGH
+                && self.sent < self.send.len()
+            {
+                let end = self.send.len().min(self.sent + PLAINTEXT_PIECE);
+                tls.send_slice(&self.send[self.sent..end]);
+                self.sent = end;
+            }
+            if tls.outgoing.is_empty() {
+                break;
+            }
+            *system_calls += 1;
+            match write_once(&self.socket, &tls.outgoing) {
+                WriteOutcome::Took(count) if count == tls.outgoing.len() => tls.outgoing.clear(),
+                WriteOutcome::Took(count) => {
+                    tls.outgoing.drain(..count);
+                    break;
+                }
+                WriteOutcome::Broken => return Err("the connection broke"),
+            }
+        }
+        self.is_blocked = !tls.outgoing.is_empty();
+        if !self.is_blocked && tls.outgoing.capacity() > 2 * CIPHERTEXT_ENOUGH {
+            tls.outgoing = Vec::new();
+        }
         Ok(())
     }
 
@@ -419,6 +464,7 @@ impl Links {
             is_high: false,
             is_queued: false,
             is_hung_up: false,
+            tls: None,
             rings: None,
             offer: None,
             offered: Vec::new(),
@@ -638,7 +684,7 @@ pub(crate) fn connect_to(process: &Process, peer: usize, addresses: &[SocketAddr
         && let Ok(address) = SocketAddrUnix::new(path.as_path())
     {
         let socket = crate::listeners::new_socket(AddressFamily::UNIX)?;
-        if connect(&socket, &address).is_ok() {
+        if connect(&socket, &address).is_ok() && crate::listeners::is_of_this_user(&socket) {
             return Ok(socket);
         }
     }
@@ -647,6 +693,10 @@ pub(crate) fn connect_to(process: &Process, peer: usize, addresses: &[SocketAddr
         let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
         let socket = crate::listeners::new_socket(family)?;
         sockopt::set_tcp_nodelay(&socket, true)?;
+        if let Some(source) = process.source.filter(|source| source.is_ipv4() == address.is_ipv4()) {
+            // The peer compares it with this node's HostName. An address that is not this machine's (behind a translator) is left to the system.
+            let _ = rustix::net::bind(&socket, &SocketAddr::new(source, 0));
+        }
         match connect(&socket, address) {
             Ok(()) | Err(Errno::INPROGRESS) => return Ok(socket),
             Err(error) => last = error,
@@ -669,12 +719,4 @@ pub(crate) fn is_hello(payload: &[u8]) -> bool {
 /// An envelope may come over a link only from its peer and for us.
 pub(crate) fn fits(from: Address, to: Address, peer: NodeId, me: NodeId) -> bool {
     from.node == peer && to.node == me
-}
-
-/// A connection to the cluster port whose hello has not come.
-pub(crate) struct Stranger {
-    pub(crate) socket: OwnedFd,
-    pub(crate) generation: u32,
-    pub(crate) receive: Vec<u8>,
-    pub(crate) peer_address: String,
 }

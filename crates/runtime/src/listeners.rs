@@ -6,6 +6,7 @@
 use crate::config::StartError;
 use protocol::ConnectionKind;
 use rustix::fd::OwnedFd;
+use rustix::fs::Mode;
 use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, SocketAddrUnix, SocketFlags, SocketType, accept_with, acceptfrom_with, bind, getsockname,
@@ -79,6 +80,10 @@ impl Listener {
                 }
                 other => other?,
             }
+            if kind == ListenerKind::ClusterUnix {
+                // Nobody can have connected yet: it does not listen.
+                rustix::fs::chmod(path, Mode::RUSR | Mode::WUSR)?;
+            }
             Ok(socket)
         };
         match attempt() {
@@ -132,6 +137,12 @@ pub(crate) struct Accepted {
 
 pub(crate) fn new_socket(family: AddressFamily) -> Result<OwnedFd, Errno> {
     socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK, None)
+}
+
+/// Whether the process at the other end of a Unix socket is this one's user's, or root's.
+pub(crate) fn is_of_this_user(socket: &OwnedFd) -> bool {
+    let peer = sockopt::socket_peercred(socket).map(|peer| peer.uid);
+    peer.is_ok_and(|uid| uid == rustix::process::geteuid() || uid.is_root())
 }
 
 /// A socket file that nobody listens on.

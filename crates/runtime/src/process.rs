@@ -4,12 +4,13 @@
 //! (accepting, opening and closing links, stopping). No lock is taken to move a signal.
 
 use crate::config::{Limits, LogSink, PeerConfig, RuntimeConfig};
+use crate::keys::{Claim, NodeKeys};
 use crate::report::ThreadStatistics;
 use crate::runtime::RuntimeCounters;
 use crate::wake::Waker;
-use protocol::{Address, Event, ModuleKind, Severity};
+use protocol::{Address, Event, ModuleKind, PeerReport, Severity};
 use rustix::fd::OwnedFd;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -72,6 +73,8 @@ pub(crate) enum External {
     LogWritten { ticket: u64 },
     /// The addresses of a peer's host name, for the supervisor.
     Resolved { peer: usize, set: u64, addresses: Vec<SocketAddr> },
+    /// The same, for strangers that say that they are this peer.
+    HostFound { peer: usize, addresses: Vec<IpAddr> },
 }
 
 impl ThreadShared {
@@ -112,6 +115,26 @@ pub(crate) struct Peer {
     pub(crate) config: PeerConfig,
     /// Signals that could not be sent because no link was there; `membership` knows the peer is down.
     pub(crate) dropped: AtomicU64,
+    /// It did not speak TLS, and need not: the next attempt is made without.
+    pub(crate) is_tried_plain: AtomicBool,
+    /// Who is at the other end while there are links.
+    pub(crate) connected: Mutex<Option<PeerReport>>,
+}
+
+impl Peer {
+    fn new(config: &PeerConfig) -> Self {
+        Self {
+            config: config.clone(),
+            dropped: AtomicU64::new(0),
+            is_tried_plain: AtomicBool::new(false),
+            connected: Mutex::new(None),
+        }
+    }
+
+    /// Whose certificate it has to present.
+    pub(crate) fn claim(&self) -> Claim<'_> {
+        Claim { node: self.config.node, role: self.config.role, host: &self.config.host }
+    }
 }
 
 /// Things that go wrong without being anybody's bug here.
@@ -149,12 +172,19 @@ pub(crate) struct Process {
     pub(crate) connections: AtomicU32,
     pub(crate) counters: Counters,
     pub(crate) tls: Option<Arc<rustls::ServerConfig>>,
+    /// Replaced as a whole when they are renewed.
+    keys: Mutex<Option<Arc<NodeKeys>>>,
+    pub(crate) management_requires_tls: bool,
+    /// Where links are made from.
+    pub(crate) source: Option<IpAddr>,
     log: LogSink,
     /// Sockets of open links, so that a dying process can close them before it writes its trace.
     links: Mutex<FixedMap<u64, Arc<OwnedFd>>>,
     next_link: AtomicU64,
     /// Threads that have stopped for good, but for their links.
     stopped: AtomicUsize,
+    /// Nodes of this machine can connect by a Unix socket.
+    pub(crate) has_cluster_socket: bool,
     pub(crate) unix_paths: Mutex<Vec<PathBuf>>,
     /// A signal asked this node to stop, and `main` has not been told.
     is_stop_signalled: AtomicBool,
@@ -198,7 +228,7 @@ impl Process {
             );
             peer_of_node[node] = u16::try_from(index).ok();
         }
-        let peers = config.peers.iter().map(|peer| Peer { config: peer.clone(), dropped: AtomicU64::new(0) });
+        let peers = config.peers.iter().map(Peer::new);
         Self {
             node: config.node,
             cluster: config.cluster.clone(),
@@ -213,14 +243,28 @@ impl Process {
             connections: AtomicU32::new(0),
             counters: Counters::default(),
             tls: config.tls.as_ref().map(crate::TlsIdentity::server_config),
+            keys: Mutex::new(config.keys.clone().map(Arc::new)),
+            management_requires_tls: config.management_requires_tls,
+            source: config.source,
             log: Arc::clone(&config.log),
             links: Mutex::new(FixedMap::default()),
             next_link: AtomicU64::new(0),
             stopped: AtomicUsize::new(0),
+            has_cluster_socket: config.cluster_unix.is_some(),
             unix_paths: Mutex::new(Vec::new()),
             is_stop_signalled: AtomicBool::new(false),
             exit: AtomicI32::new(-1),
         }
+    }
+
+    /// The keys for connections that begin now.
+    pub(crate) fn keys(&self) -> Option<Arc<NodeKeys>> {
+        unpoisoned(&self.keys).clone()
+    }
+
+    /// Connections that begin from now on use these keys.
+    pub(crate) fn set_keys(&self, keys: NodeKeys) {
+        *unpoisoned(&self.keys) = Some(Arc::new(keys));
     }
 
     /// Index into `peers` of a node.

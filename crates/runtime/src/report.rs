@@ -3,9 +3,10 @@
 //! Each thread counts in plain fields and publishes them every [`PUBLISH_INTERVAL`] while it works, and once more that long after it
 //! fell asleep; a report reads what was published and costs the other threads nothing.
 
+use crate::certificates::Facts;
 use crate::machine;
-use crate::process::Process;
-use protocol::{RuntimeReport, ThreadReport};
+use crate::process::{Process, unpoisoned};
+use protocol::{CertificateReport, RuntimeReport, ThreadReport};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use stdx::{Duration, Instant};
 
@@ -98,5 +99,14 @@ pub(crate) fn report(process: &Process) -> RuntimeReport {
         ("LINKS_REFUSED", counters.links_refused),
         ("SLOW_ROUNDS", counters.slow_rounds),
     ];
-    RuntimeReport { threads: threads.collect(), counts }
+    let peers = process.peers.iter().filter_map(|peer| unpoisoned(&peer.connected).clone()).collect();
+    let certificates = process.keys().map_or_else(Vec::new, |keys| {
+        std::iter::once(keys.own()).chain(keys.authorities()).map(certificate).collect()
+    });
+    RuntimeReport { threads: threads.collect(), counts, peers, certificates }
+}
+
+/// What is told of a certificate.
+pub(crate) fn certificate(facts: &Facts) -> CertificateReport {
+    CertificateReport { name: facts.name.clone(), expires: facts.expires(), serial: facts.serial.clone() }
 }

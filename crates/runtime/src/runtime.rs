@@ -2,6 +2,7 @@
 
 use crate::config::{RuntimeConfig, StartError};
 use crate::exchange::exchanges;
+use crate::keys::NodeKeys;
 use crate::listeners::{Listener, ListenerKind};
 use crate::log_file::{self, LogFile};
 use crate::process::{External, Process, ThreadShared, unpoisoned};
@@ -31,6 +32,23 @@ pub struct Runtime {
     /// The thread that has the file of the control log.
     io: Option<JoinHandle<()>>,
     addresses: BoundAddresses,
+}
+
+/// Where a running node has its keys.
+#[derive(Clone)]
+pub struct KeyHolder(Arc<Process>);
+
+impl KeyHolder {
+    /// Connections that begin from now on use these keys; those that there are live on.
+    pub fn replace(&self, keys: NodeKeys) {
+        self.0.set_keys(keys);
+    }
+}
+
+impl std::fmt::Debug for KeyHolder {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("KeyHolder")
+    }
 }
 
 /// What the listeners are bound to (the system chooses when the configuration says port 0).
@@ -124,6 +142,12 @@ impl Runtime {
                 }
             }
         }
+    }
+
+    /// For whoever watches the files of its keys.
+    #[must_use]
+    pub fn key_holder(&self) -> KeyHolder {
+        KeyHolder(Arc::clone(&self.process))
     }
 
     /// What the listeners are bound to.

@@ -19,6 +19,7 @@
 //! of its addresses that does not refuse at once.
 
 use crate::links::{AdoptedLink, LinkOrder, Pairing, PeerTable};
+use crate::tls::TlsFilter;
 use protocol::Severity;
 use protocol::transport::Hello;
 use rustix::fd::OwnedFd;
@@ -231,7 +232,7 @@ impl Supervisor {
         &mut self,
         index: usize,
         (hello, from): (&Hello, &str),
-        (socket, version, leftover): (OwnedFd, u16, Vec<u8>),
+        (socket, tls, version, leftover): (OwnedFd, Option<Box<TlsFilter>>, u16, Vec<u8>),
         now: Instant,
         steps: &mut Vec<Step>,
     ) -> Result<(), String> {
@@ -269,6 +270,7 @@ impl Supervisor {
             set: peer.set,
             their_thread: pair.1,
             socket,
+            tls,
             version,
             leftover,
             table,

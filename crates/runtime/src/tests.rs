@@ -19,7 +19,9 @@ use types::{Epoch, NodeId, TransactionId};
 
 mod clients;
 mod cluster;
+mod encrypted_links;
 mod memory_links;
+mod strangers;
 
 /// Ends tests that hang.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -305,6 +307,7 @@ pub(crate) struct Setup {
     pub(crate) cluster_port: u16,
     pub(crate) peers: Vec<PeerConfig>,
     pub(crate) tls: Option<crate::TlsIdentity>,
+    pub(crate) keys: Option<crate::keys::NodeKeys>,
     pub(crate) spin: SpinMethod,
     pub(crate) cluster: &'static str,
     pub(crate) memory: Option<Arc<memory::MemoryManager>>,
@@ -322,6 +325,7 @@ impl Default for Setup {
             cluster_port: 0,
             peers: Vec::new(),
             tls: None,
+            keys: None,
             spin: SpinMethod::NoSpinning,
             cluster: "toys",
             memory: None,
@@ -352,6 +356,9 @@ impl Setup {
                 management_tcp: Some(loopback(0)),
             },
             tls: self.tls.clone(),
+            keys: self.keys.clone(),
+            management_requires_tls: false,
+            source: None,
             limits: self.limits.clone(),
             memory: self.memory.clone(),
             log: Arc::new(|event| println!("{:?} {}", event.severity, event.message)),

@@ -1,13 +1,13 @@
-//! TLS as a filter on a client connection: the module asks `StartTls` and sees plaintext from then on.
+//! TLS as a filter on a connection: of a client whose module asks `StartTls` and sees plaintext from then on, or of a link between nodes.
 //!
-//! Sans-IO: ciphertext goes in and comes out as byte vectors, the connection's code moves them to and from the socket. The certificate comes
-//! from files or is made at start; clients of a database verify certificates only when told to, so a self-signed one is better than none.
+//! Sans-IO: ciphertext goes in and comes out as byte vectors, the connection's code moves them to and from the socket. The certificate for clients
+//! comes from files or is made at start; clients of a database verify certificates only when told to, so a self-signed one is better than none.
 //!
-//! Deliberately not here: client certificates, and TLS on links between nodes.
+//! Deliberately not here: the certificates of nodes, and who is let in with them (`keys`).
 
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
-use rustls::{ServerConfig, ServerConnection};
+use rustls::{Connection, ServerConfig, ServerConnection};
 use std::fmt;
 use std::io::{Read, Write};
 use std::sync::Arc;
@@ -98,11 +98,13 @@ impl fmt::Debug for TlsIdentity {
 
 /// One connection's TLS state.
 pub(crate) struct TlsFilter {
-    connection: ServerConnection,
+    connection: Connection,
     /// Ciphertext that the socket has not taken yet.
     pub(crate) outgoing: Vec<u8>,
     is_established: bool,
     has_ended: bool,
+    /// Why it failed, for people.
+    failure: Option<String>,
 }
 
 /// What became of received ciphertext.
@@ -118,10 +120,34 @@ pub(crate) enum TlsProgress {
 
 impl TlsFilter {
     pub(crate) fn new(config: &Arc<ServerConfig>) -> Result<Self, rustls::Error> {
-        let mut connection = ServerConnection::new(Arc::clone(config))?;
-        // The session's send buffer has limits of its own; nothing is buffered here between calls.
+        Ok(Self::of(ServerConnection::new(Arc::clone(config))?.into()))
+    }
+
+    /// The filter of one end of a connection that begins.
+    pub(crate) fn of(mut connection: Connection) -> Self {
+        // The buffers of whoever sends have limits of their own; nothing is buffered here between calls.
         connection.set_buffer_limit(None);
-        Ok(Self { connection, outgoing: Vec::new(), is_established: false, has_ended: false })
+        Self { connection, outgoing: Vec::new(), is_established: false, has_ended: false, failure: None }
+    }
+
+    /// Queues what this end says unasked: the connecting end begins.
+    pub(crate) fn begin(&mut self) {
+        self.collect();
+    }
+
+    /// The handshake is done: both ends are known.
+    pub(crate) fn is_established(&self) -> bool {
+        self.is_established
+    }
+
+    /// The certificate that the peer presented, and that was verified.
+    pub(crate) fn peer_certificate(&self) -> Option<&CertificateDer<'static>> {
+        if self.is_established { self.connection.peer_certificates()?.first() } else { None }
+    }
+
+    /// Why it failed.
+    pub(crate) fn failure(&self) -> &str {
+        self.failure.as_deref().unwrap_or("it is no TLS")
     }
 
     /// Takes ciphertext, appends plaintext, and queues whatever the handshake answers.
@@ -132,10 +158,14 @@ impl TlsFilter {
             if !matches!(self.connection.read_tls(&mut raw), Ok(1..)) {
                 return TlsProgress::Failed;
             }
-            let Ok(state) = self.connection.process_new_packets() else {
-                // The alert that says why is worth sending.
-                self.collect();
-                return TlsProgress::Failed;
+            let state = match self.connection.process_new_packets() {
+                Ok(state) => state,
+                Err(error) => {
+                    // The alert that says why is worth sending.
+                    self.collect();
+                    self.failure = Some(error.to_string());
+                    return TlsProgress::Failed;
+                }
             };
             self.has_ended = state.peer_has_closed();
             let start = plain.len();
@@ -159,10 +189,15 @@ impl TlsFilter {
 
     /// Encrypts all of `plain` into `outgoing`.
     pub(crate) fn send(&mut self, plain: &mut Vec<u8>) {
+        self.send_slice(plain);
+        plain.clear();
+    }
+
+    /// Encrypts all of `plain` into `outgoing`.
+    pub(crate) fn send_slice(&mut self, plain: &[u8]) {
         // Writing into memory without a limit does not fail.
         let written = self.connection.writer().write_all(plain);
         stdx::require!(written.is_ok(), "TLS refuses plaintext");
-        plain.clear();
         self.collect();
     }
 

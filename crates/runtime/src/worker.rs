@@ -22,7 +22,7 @@ use crate::config::SpinMethod;
 use crate::connections::{Clients, READ_SIZE};
 use crate::crash;
 use crate::exchange::{Control, Exchange, Parcel};
-use crate::links::{LinkOrder, Links, Stranger};
+use crate::links::{LinkOrder, Links};
 use crate::listeners::Listener;
 use crate::log_file::LogWriter;
 use crate::process::{External, Process, ThreadShared};
@@ -42,10 +42,12 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use stdx::{Deadlines, Duration, Instant, Now};
+use strangers::Strangers;
 use types::NodeId;
 
 mod clients;
 mod peers;
+mod strangers;
 
 /// Handlers between two readings of the clock within a round.
 const CLOCK_EVERY: u32 = 16;
@@ -69,8 +71,8 @@ const DEFER_TIME_MAX: Duration = Duration::from_millis(1);
 /// Idle send buffers are given back after this time.
 const SWEEP_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Refused connections to the cluster port are logged no more often than this.
-const STRANGER_LOG_PAUSE: Duration = Duration::from_secs(10);
+/// That a thread takes long is logged no more often than this.
+const SLOW_LOG_PAUSE: Duration = Duration::from_secs(10);
 
 /// Timers of the runtime itself.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -173,8 +175,7 @@ pub(crate) struct Worker<S> {
     /// ClientMemory: buffers of this thread's connections.
     ledger: Option<Ledger>,
     links: Links,
-    strangers: Vec<Option<Stranger>>,
-    stranger_generation: u32,
+    strangers: Strangers,
     /// On the thread of `membership`, as the supervisor.
     watchdog: Option<Watchdog>,
     supervisor: Option<Supervisor>,
@@ -201,6 +202,8 @@ pub(crate) struct Worker<S> {
     scratch: ReceiveBuffer,
     /// What links' and TLS bytes are read into.
     raw_scratch: Vec<u8>,
+    /// What links' bytes are read into that are encrypted.
+    cipher_scratch: Vec<u8>,
     /// Which links are read in a round.
     slots_scratch: Vec<u32>,
     counting: Counting,
@@ -211,7 +214,7 @@ pub(crate) struct Worker<S> {
     hosts_main: bool,
     /// The connection whose bytes a module is being given; none once it resumed reading.
     reading: Option<ConnectionId>,
-    stranger_log_at: Instant,
+    slow_log_at: Instant,
     seeds: Vec<[u8; 32]>,
 }
 
@@ -238,8 +241,7 @@ impl<S: Send + 'static> Worker<S> {
             clients: Clients::default(),
             ledger: parts.memory.map(|memory| Ledger::new(memory, Region::ClientMemory)),
             links,
-            strangers: Vec::new(),
-            stranger_generation: 0,
+            strangers: Strangers::default(),
             watchdog,
             supervisor: parts.supervisor,
             orders: VecDeque::new(),
@@ -260,13 +262,14 @@ impl<S: Send + 'static> Worker<S> {
             continues: VecDeque::new(),
             scratch: ReceiveBuffer::default(),
             raw_scratch: Vec::with_capacity(READ_SIZE),
+            cipher_scratch: Vec::new(),
             slots_scratch: Vec::new(),
             counting: Counting::default(),
             quiescence: memory::quiescence::register_thread(),
             is_sweep_planned: false,
             held_until: None,
             reading: None,
-            stranger_log_at: Instant(0),
+            slow_log_at: Instant(0),
             process: parts.process,
             seeds: parts.seeds,
         }
@@ -333,11 +336,16 @@ impl<S: Send + 'static> Worker<S> {
             },
         );
         if let Some(thread) = slow {
-            let name = &self.process.threads[thread].name;
-            self.log_stranger(format!(
-                "thread {name} works on one round for more than {} ms: it has too little CPU, or too much at once",
-                WARN_AFTER.as_millis()
-            ));
+            let (now, name) = (self.now.monotonic, &self.process.threads[thread].name);
+            // A machine may be slow for long.
+            if now >= self.slow_log_at {
+                self.slow_log_at = now + SLOW_LOG_PAUSE;
+                let message = format!(
+                    "thread {name} works on one round for more than {} ms: it has too little CPU, or too much at once",
+                    WARN_AFTER.as_millis()
+                );
+                self.process.log(Severity::Warning, message);
+            }
         }
     }
 
@@ -544,6 +552,7 @@ impl<S: Send + 'static> Worker<S> {
                 External::StopRequested => self.on_stop_requested(),
                 External::LogWritten { ticket } => self.notify_membership(Notice::LogWritten(ticket)),
                 External::Resolved { peer, set, addresses } => self.on_resolved(peer, set, &addresses),
+                External::HostFound { peer, addresses } => self.on_host_found(peer, &addresses),
             }
         }
     }

@@ -3,10 +3,13 @@
 //! The token comes from the file of `--token-file`, else from the file that the management node names, which is readable on its own machine by who it
 //! belongs to. The token is not sent: the node's challenge is answered with it.
 //!
+//! With keys (`key_files`) the connection is encrypted, and the certificate is proof enough.
+//!
 //! Invariant: a file is read only if its name is that of a token file, or was typed here; so what a false management node names is not read.
 
 use super::ManagementClient;
 use crate::connectstring::Connectstring;
+use crate::key_files::ClientKeys;
 use crate::management_token;
 use crate::terminal::Failure;
 use node::management::Token;
@@ -20,6 +23,8 @@ pub(crate) struct Access {
     pub(crate) connectstring: Connectstring,
     /// `--token-file`: a line for each management node that has a token of its own.
     pub(crate) token_file: Option<PathBuf>,
+    /// What TLS is spoken with.
+    pub(crate) keys: Option<ClientKeys>,
 }
 
 impl Access {
@@ -31,7 +36,7 @@ impl Access {
     /// The same token file, for another management node.
     pub(super) fn at(&self, host: &str, port: u16) -> Self {
         let connectstring = Connectstring { node: None, places: vec![(host.to_owned(), port)] };
-        Self { connectstring, token_file: self.token_file.clone() }
+        Self { connectstring, token_file: self.token_file.clone(), keys: self.keys.clone() }
     }
 }
 

@@ -15,8 +15,8 @@
 //! **Invariants.** A challenge is given once, belongs to one connection, and is used up by the first answer, right or wrong. Proofs are compared in
 //! constant time. No text, log or `Debug` output has the token.
 //!
-//! **How to add another proof** (a certificate): a variant of [`Proof`], which the driver's knowledge of the connection sets when the connection is welcomed, and
-//! a line in [`Proof::meets`].
+//! **Another proof** is a certificate: a connection on which the driver has established TLS has shown one of this cluster. Another one would be a variant of
+//! [`Proof`], and a line in [`Proof::meets`].
 //!
 //! Deliberately not here: secrecy of what is said, and protection of a connection against somebody in its middle. That takes TLS.
 
@@ -43,13 +43,15 @@ pub enum Proof {
     None,
     /// It knows the token of this management node.
     Token,
+    /// It has a certificate of this cluster, which the driver has verified.
+    Certificate,
 }
 
 impl Proof {
     /// Whether it is enough for a command.
     pub(super) const fn meets(self, need: Need) -> bool {
         match (need, self) {
-            (Need::Nothing, Self::None | Self::Token) | (Need::Authority, Self::Token) => true,
+            (Need::Nothing, _) | (Need::Authority, Self::Token | Self::Certificate) => true,
             (Need::Authority, Self::None) => false,
         }
     }

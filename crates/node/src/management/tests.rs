@@ -119,6 +119,18 @@ fn without_a_proof_nothing_can_be_changed() {
 }
 
 #[test]
+fn a_certificate_is_proof_enough() {
+    let mut management = with_stranger();
+    management.set_up(NodeId(1), true);
+    assert!(say(&mut management, "1 stop").0.starts_with(NOT_AUTHORIZED));
+    management.certify(CLIENT);
+    assert_eq!(say(&mut management, "1 stop").2.len(), 1);
+    let other = ConnectionId { slot: 8, generation: 1 };
+    management.welcome(other, "10.0.0.8:1".to_owned(), &mut Outputs::default());
+    assert!(send(&mut management, other, b"1 stop\n").0.starts_with(NOT_AUTHORIZED));
+}
+
+#[test]
 fn a_wrong_proof_closes_the_connection() {
     let mut management = with_stranger();
     let (asked, ..) = say(&mut management, "authenticate");

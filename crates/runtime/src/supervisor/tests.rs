@@ -1,5 +1,6 @@
 use super::{LinkNews, PeerPlan, Step, Supervisor, SupervisorLimits};
 use crate::links::{LinkOrder, Pairing, PeerTable};
+use crate::tls::TlsFilter;
 use protocol::transport::Hello;
 use protocol::{Address, ModuleKind};
 use std::sync::Arc;
@@ -180,8 +181,8 @@ fn names_are_resolved_and_each_attempt_begins_with_another_address() {
 }
 
 /// A socket that nobody uses.
-fn socket() -> (rustix::fd::OwnedFd, u16, Vec<u8>) {
-    (crate::listeners::new_socket(rustix::net::AddressFamily::UNIX).unwrap(), 1, Vec::new())
+fn socket() -> (rustix::fd::OwnedFd, Option<Box<TlsFilter>>, u16, Vec<u8>) {
+    (crate::listeners::new_socket(rustix::net::AddressFamily::UNIX).unwrap(), None, 1, Vec::new())
 }
 
 #[test]

@@ -6,7 +6,7 @@ use protocol::transport::{
     Hello, Notice, decode_envelope, decode_hello, encode_envelope, encode_hello, encode_notice,
     encode_ring_mark, next_frame,
 };
-use protocol::{Address, Envelope, ModuleKind, Signal};
+use protocol::{Address, Envelope, ModuleKind, NodeRole, Signal};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::PathBuf;
@@ -25,7 +25,8 @@ fn free_ports<const COUNT: usize>() -> [u16; COUNT] {
 }
 
 pub(super) fn peer(node: u16, port: u16, unix: Option<PathBuf>) -> PeerConfig {
-    PeerConfig { node: NodeId(node), host: "127.0.0.1".to_owned(), port, unix }
+    let host = "127.0.0.1".to_owned();
+    PeerConfig { node: NodeId(node), host, port, unix, role: NodeRole::Data, requires_tls: false }
 }
 
 pub(super) fn pair(first: Setup, second: Setup) -> (Setup, Setup) {

@@ -9,15 +9,18 @@
 
 use super::{Notice, SWEEP_INTERVAL, Timer, Worker};
 use crate::connections::{
-    IDLE_BUFFER_SIZE, NewClient, READ_SIZE, ReadOutcome, Stage, WriteOutcome, read_once, write_once,
+    Client, FirstByte, IDLE_BUFFER_SIZE, NewClient, READ_SIZE, ReadOutcome, Stage, WriteOutcome, read_once,
+    write_once,
 };
 use crate::exchange::{Control, Parcel};
 use crate::listeners::{Accepted, ListenerKind};
+use crate::process::Process;
 use crate::tls::{TlsFilter, TlsProgress};
 use crate::wake::{Readiness, Token, Wanted};
 use protocol::module::SEND_BUFFER_HIGH;
-use protocol::{CloseReason, ConnectionId, Input, ModuleKind, ReceiveBuffer, Severity};
+use protocol::{CloseReason, ConnectionId, ConnectionKind, Input, ModuleKind, ReceiveBuffer, Severity};
 use rustix::io::Errno;
+use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
 use stdx::Duration;
 
@@ -90,7 +93,7 @@ impl<S: Send + 'static> Worker<S> {
 
     fn on_accepted(&mut self, listener: ListenerKind, accepted: Accepted) {
         if !listener.is_for_clients() {
-            self.welcome_stranger(accepted);
+            self.welcome_stranger(listener, accepted);
             return;
         }
         let process = &self.process;
@@ -120,8 +123,12 @@ impl<S: Send + 'static> Worker<S> {
         let connection = self.clients.insert(client);
         let token = Token::Client(connection.slot, connection.generation);
         self.counting.system_calls += 1;
+        let first_byte = self.first_byte(kind, &peer);
         let watched = match self.clients.get(connection) {
-            Some(client) => self.poller.watch(&client.socket, token).is_ok(),
+            Some(client) => {
+                client.first_byte = first_byte;
+                self.poller.watch(&client.socket, token).is_ok()
+            }
             None => false,
         };
         if !watched {
@@ -130,6 +137,19 @@ impl<S: Send + 'static> Worker<S> {
         }
         self.shared().statistics.connections.fetch_add(1, Ordering::Relaxed);
         self.dispatch(module, Input::Opened { connection, kind, peer });
+    }
+
+    /// Operators' tools speak TLS with the management port where there are keys; from other machines they may have to.
+    fn first_byte(&self, kind: ConnectionKind, peer: &str) -> FirstByte {
+        let is_near = || peer.parse::<SocketAddr>().is_ok_and(|address| address.ip().is_loopback());
+        match kind {
+            ConnectionKind::MySqlTcp { .. } | ConnectionKind::MySqlUnix => FirstByte::Plain,
+            ConnectionKind::Management if self.process.management_requires_tls && !is_near() => {
+                FirstByte::Tls
+            }
+            ConnectionKind::Management if self.process.keys().is_some() => FirstByte::Either,
+            ConnectionKind::Management => FirstByte::Plain,
+        }
     }
 
     // ---- reading ----------------------------------------------------------------------------------------------------------
@@ -208,6 +228,7 @@ impl<S: Send + 'static> Worker<S> {
         let left = buffer.bytes().len();
         self.put_back(connection, buffer, owns_buffer);
         if filled.tls == TlsProgress::Failed {
+            self.process.counters.connections_refused.fetch_add(1, Ordering::Relaxed);
             self.write_client(connection);
             self.close_client(connection, CloseReason::Limit);
         } else if filled.outcome == ReadOutcome::Ended {
@@ -236,6 +257,10 @@ impl<S: Send + 'static> Worker<S> {
             None => {
                 tail.reserve(READ_SIZE);
                 filled.outcome = read_once(&client.socket, tail);
+                if client.first_byte != FirstByte::Plain && !tail.is_empty() {
+                    filled.tls = begin_tls_or_not(&self.process, client, tail);
+                    self.outputs.buffer(connection);
+                }
             }
             Some(tls) => {
                 self.raw_scratch.clear();
@@ -579,4 +604,25 @@ impl<S: Send + 'static> Worker<S> {
         self.shared().statistics.connections.fetch_sub(1, Ordering::Relaxed);
         self.notify(client.module, Notice::Closed(connection, reason));
     }
+}
+
+/// The first bytes of a connection that may speak TLS have come: a record of a handshake begins TLS with certificates at both ends.
+fn begin_tls_or_not(process: &Process, client: &mut Client, received: &mut Vec<u8>) -> TlsProgress {
+    const HANDSHAKE_RECORD: u8 = 22;
+    let first_byte = std::mem::replace(&mut client.first_byte, FirstByte::Plain);
+    if received.first() != Some(&HANDSHAKE_RECORD) {
+        if first_byte == FirstByte::Tls {
+            // Nothing of it is obeyed.
+            received.clear();
+            return TlsProgress::Failed;
+        }
+        return TlsProgress::Going;
+    }
+    let Some(mut filter) = process.keys().and_then(|keys| keys.accept().ok()) else {
+        return TlsProgress::Failed;
+    };
+    let raw = std::mem::take(received);
+    let progress = filter.receive(&raw, received);
+    client.tls = Some(Box::new(filter));
+    progress
 }

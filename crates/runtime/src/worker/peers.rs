@@ -1,28 +1,30 @@
 //! Links to other nodes as the worker uses them, and the supervisor's wishes carried out.
 
-use super::{Timer, Worker};
+use super::Worker;
 use crate::clock;
 use crate::connections::{READ_SIZE, ReadOutcome, read_once, write_once};
 use crate::exchange::{Control, Parcel};
+use crate::keys::{NodeKeys, peer_facts};
 use crate::links::{
     AdoptedLink, HELLO_SIZE_MAX, Link, LinkOrder, LinkStage, PeerTable, RING_BROKEN, RING_SIZE_ENOUGH,
-    Stranger, claimed_size, connect_to, fits, is_hello,
+    claimed_size, connect_to, fits, is_hello,
 };
-use crate::listeners::Accepted;
-use crate::process::External;
+use crate::process::{External, Process, unpoisoned};
+use crate::report;
+use crate::shared_memory;
 use crate::supervisor::{LinkNews, Step};
+use crate::tls::{TlsFilter, TlsProgress};
 use crate::wake::{Readiness, Token, Wanted};
 use protocol::module::EXIT_REFUSED;
 use protocol::transport::{self, Notice, decode_envelope, decode_hello, next_frame};
-use protocol::{Envelope, ModuleKind, Severity};
+use protocol::{Envelope, LinkSecurity, ModuleKind, PeerReport, Severity};
+use rustix::fd::OwnedFd;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use stdx::Instant;
 use stdx::wire::WIRE_VERSION;
 
-/// Connections on the cluster port that have not said hello.
-const STRANGERS_MAX: usize = 256;
 /// Signals that may wait do so until there are this many bytes of them.
 const DEFERRED_MAX: usize = 16 * 1024;
 /// Reads of a link that is closed because another one of its peer was.
@@ -130,7 +132,9 @@ impl<S: Send + 'static> Worker<S> {
                 link.send.drain(..link.sent);
                 link.sent = 0;
             }
-        } else {
+        }
+        // What TLS has encrypted already may wait all the same, and what it may not encrypt yet is kept.
+        if link.unsent() == 0 {
             link.sent = 0;
             link.send.clear();
             if link.send.capacity() > LINK_BUFFER_KEEP {
@@ -237,6 +241,7 @@ impl<S: Send + 'static> Worker<S> {
             buffer.clear();
         }
         let outcome = match source {
+            Source::Socket if link.tls.is_some() => self.read_tls(slot, &mut buffer),
             Source::Socket => {
                 self.counting.system_calls += 1;
                 link.read_socket(&mut buffer)
@@ -277,6 +282,38 @@ impl<S: Send + 'static> Worker<S> {
                 self.close_link(slot, "the peer closed it");
             }
         }
+    }
+
+    /// Reads once from the socket, and decrypts what came. Once it is known who is at the other end, it has to be the node that was called.
+    #[cold]
+    fn read_tls(&mut self, slot: u32, buffer: &mut Vec<u8>) -> ReadOutcome {
+        self.counting.system_calls += 1;
+        let mut raw = std::mem::take(&mut self.cipher_scratch);
+        raw.clear();
+        raw.reserve(READ_SIZE);
+        let process = Arc::clone(&self.process);
+        let Some(link) = self.links.get(slot) else { return ReadOutcome::Drained };
+        let mut outcome = read_once(&link.socket, &mut raw);
+        let Some(tls) = &mut link.tls else { return outcome };
+        let progress = tls.receive(&raw, buffer);
+        let refusal = match progress {
+            TlsProgress::Going => None,
+            TlsProgress::Established => NodeKeys::judge(tls, process.peers[link.peer].claim()).err(),
+            TlsProgress::Failed => Some(format!("TLS: {}", tls.failure())),
+        };
+        if tls.has_ended() {
+            outcome = ReadOutcome::Ended;
+        }
+        let has_more = progress == TlsProgress::Established || !tls.outgoing.is_empty();
+        self.cipher_scratch = raw;
+        if let Some(reason) = refusal {
+            // The alert that says why; nothing of ours was encrypted for it.
+            let _ = write_once(&link.socket, &tls.outgoing);
+            self.refuse_link(slot, &reason);
+        } else if has_more {
+            self.links.mark_dirty(slot);
+        }
+        outcome
     }
 
     /// Another link of the peer has ended: what it said by this one before is here already, and still heard.
@@ -386,6 +423,7 @@ impl<S: Send + 'static> Worker<S> {
         };
         link.stage = LinkStage::Open;
         link.version = version.min(WIRE_VERSION);
+        remember_peer(&self.process, peer, &link.socket, link.tls.as_deref());
         let has_rings = self.process.limits.link_memory > 0 && link.take_rings();
         if has_rings {
             link.send_by_ring();
@@ -435,6 +473,10 @@ impl<S: Send + 'static> Worker<S> {
 
     fn close_link(&mut self, slot: u32, reason: &str) {
         if let Some(link) = self.remove_link(slot) {
+            let peer = &self.process.peers[link.peer];
+            let was_refused = link.tls.is_some() && link.stage != LinkStage::Open;
+            // Who need not speak TLS may not be able to: the next attempt is made without, the one after that with it.
+            peer.is_tried_plain.store(was_refused && !peer.config.requires_tls, Ordering::Relaxed);
             self.tell_supervisor(LinkNews::Closed {
                 peer: link.peer,
                 set: link.set,
@@ -448,19 +490,23 @@ impl<S: Send + 'static> Worker<S> {
     pub(super) fn on_link_order(&mut self, order: LinkOrder) {
         match order {
             LinkOrder::Open { peer, set, their_thread, addresses, table } => {
-                match connect_to(&self.process, peer, &addresses) {
-                    Ok(socket) => {
+                let connected =
+                    connect_to(&self.process, peer, &addresses).map_err(|error| error.to_string());
+                let secured = connected.and_then(|socket| self.begin_tls(peer, socket));
+                match secured {
+                    Ok((socket, tls)) => {
                         let slot =
                             self.links.insert(socket, (peer, set, their_thread), LinkStage::Connecting);
+                        if let Some(link) = self.links.get(slot) {
+                            link.tls = tls;
+                        }
                         if let Some(table) = table {
                             self.links.set_table(peer, set, table);
                         }
                         self.links.greet(slot);
                         self.watch_link(slot);
                     }
-                    Err(error) => {
-                        self.tell_supervisor(LinkNews::Closed { peer, set, reason: error.to_string() });
-                    }
+                    Err(reason) => self.tell_supervisor(LinkNews::Closed { peer, set, reason }),
                 }
             }
             LinkOrder::Adopt(adopted) => self.adopt_link(adopted),
@@ -473,9 +519,31 @@ impl<S: Send + 'static> Worker<S> {
         }
     }
 
+    /// What encrypts a link that this node makes; none for one that does not leave the machine.
+    fn begin_tls(&self, peer: usize, socket: OwnedFd) -> Result<(OwnedFd, Option<Box<TlsFilter>>), String> {
+        let to = &self.process.peers[peer];
+        if shared_memory::is_for(&socket) {
+            return Ok((socket, None));
+        }
+        match self.process.keys() {
+            Some(_) if to.is_tried_plain.load(Ordering::Relaxed) => Ok((socket, None)),
+            Some(keys) => {
+                let mut filter = keys.connect().map_err(|error| error.to_string())?;
+                filter.begin();
+                Ok((socket, Some(Box::new(filter))))
+            }
+            None if to.config.requires_tls => Err("RequireTls, and this node has no keys".to_owned()),
+            None => Ok((socket, None)),
+        }
+    }
+
     fn adopt_link(&mut self, adopted: AdoptedLink) {
-        let AdoptedLink { peer, set, their_thread, socket, version, leftover, table } = adopted;
+        let AdoptedLink { peer, set, their_thread, socket, tls, version, leftover, table } = adopted;
+        remember_peer(&self.process, peer, &socket, tls.as_deref());
         let slot = self.links.insert(socket, (peer, set, their_thread), LinkStage::Open);
+        if let Some(link) = self.links.get(slot) {
+            link.tls = tls;
+        }
         self.links.set_table(peer, set, table);
         self.links.greet(slot);
         let ring_size = self.links.ring_size(peer);
@@ -550,7 +618,7 @@ impl<S: Send + 'static> Worker<S> {
     }
 
     /// Does what the supervisor wants, but for what it orders of its own thread while a link is being read there: that follows.
-    fn take_steps(&mut self, steps: Vec<Step>) {
+    pub(super) fn take_steps(&mut self, steps: Vec<Step>) {
         for step in steps {
             match step {
                 Step::Order { thread, order } if thread == self.index => self.orders.push_back(order),
@@ -564,7 +632,12 @@ impl<S: Send + 'static> Worker<S> {
                     }
                 }
                 Step::Up(node) => self.notify_membership(super::Notice::LinkUp(node)),
-                Step::Down(node) => self.notify_membership(super::Notice::LinkDown(node)),
+                Step::Down(node) => {
+                    if let Some(peer) = self.process.peer(node) {
+                        *unpoisoned(&self.process.peers[peer].connected) = None;
+                    }
+                    self.notify_membership(super::Notice::LinkDown(node));
+                }
                 Step::Log(severity, message) => self.process.log(severity, message),
                 Step::End(reason) => {
                     self.process.log(Severity::Error, reason);
@@ -609,78 +682,7 @@ impl<S: Send + 'static> Worker<S> {
         }
     }
 
-    // ---- strangers --------------------------------------------------------------------------------------------------------
-
-    pub(super) fn open_cluster_listeners(&mut self) {
-        for index in 0..self.listeners.len() {
-            if !self.listeners[index].kind.is_for_clients() {
-                self.open_listener(index);
-            }
-        }
-    }
-
-    pub(super) fn welcome_stranger(&mut self, accepted: Accepted) {
-        let free = self.strangers.iter().position(Option::is_none);
-        let slot = match free {
-            Some(slot) => slot,
-            None if self.strangers.len() < STRANGERS_MAX => {
-                self.strangers.push(None);
-                self.strangers.len() - 1
-            }
-            None => {
-                self.process.counters.strangers_refused.fetch_add(1, Ordering::Relaxed);
-                return;
-            }
-        };
-        self.stranger_generation = self.stranger_generation.wrapping_add(1) & 0x00ff_ffff;
-        let generation = self.stranger_generation;
-        let token_slot = u32::try_from(slot).unwrap_or(u32::MAX);
-        if self.poller.watch(&accepted.socket, Token::Stranger(token_slot, generation)).is_ok() {
-            let timeout = self.now.monotonic + self.process.limits.link_open_timeout;
-            self.timers.register(timeout, Timer::Stranger(token_slot, generation));
-            self.strangers[slot] = Some(Stranger {
-                socket: accepted.socket,
-                generation,
-                receive: Vec::new(),
-                peer_address: accepted.peer,
-            });
-        }
-    }
-
-    fn stranger(&mut self, slot: u32, generation: u32) -> Option<&mut Stranger> {
-        self.strangers.get_mut(slot as usize)?.as_mut().filter(|stranger| stranger.generation == generation)
-    }
-
-    pub(super) fn on_stranger_timeout(&mut self, slot: u32, generation: u32) {
-        if self.stranger(slot, generation).is_some() {
-            self.refuse_stranger(slot, "it said nothing");
-        }
-    }
-
-    fn refuse_stranger(&mut self, slot: u32, reason: &str) {
-        self.process.counters.strangers_refused.fetch_add(1, Ordering::Relaxed);
-        if let Some(stranger) = self.strangers.get_mut(slot as usize).and_then(Option::take) {
-            let message =
-                format!("cluster port: connection from {} refused: {reason}", stranger.peer_address);
-            self.log_stranger(message);
-        }
-    }
-
-    /// A frame in place of a hello: true if it was a notice and this connection is done.
-    fn take_stranger_notice(&mut self, slot: u32, payload: &[u8]) -> bool {
-        match transport::decode_notice(payload) {
-            None => false,
-            Some(Ok(Notice::ProcessExited { cluster, node, start })) if cluster == self.process.cluster => {
-                self.strangers[slot as usize] = None;
-                self.notify_membership(super::Notice::ProcessExited(node, start));
-                true
-            }
-            Some(_) => {
-                self.refuse_stranger(slot, "a notice that is not for this cluster");
-                true
-            }
-        }
-    }
+    // ---- the end ---------------------------------------------------------------------------------------------------------
 
     /// The last word of a process whose other threads have all stopped: its peers need not wait for any lease of it.
     pub(super) fn say_farewell(&mut self) {
@@ -727,99 +729,23 @@ impl<S: Send + 'static> Worker<S> {
             waited += stdx::Duration::from_millis(1);
         }
     }
-
-    /// Anybody can connect, and a machine may be slow for long: such things are logged sparingly.
-    pub(super) fn log_stranger(&mut self, message: String) {
-        let now = self.now.monotonic;
-        if now >= self.stranger_log_at {
-            self.stranger_log_at = now + super::STRANGER_LOG_PAUSE;
-            self.process.log(Severity::Warning, message);
-        }
-    }
-
-    pub(super) fn on_stranger_event(&mut self, slot: u32, generation: u32, event: Readiness) {
-        let Some(stranger) = self.stranger(slot, generation) else { return };
-        let mut outcome = ReadOutcome::More;
-        // Edge-triggered, so read to the end (also to the end of a connection that hung up); what is behind a hello is at most what fits the
-        // limit.
-        let goes_on =
-            |outcome| outcome == ReadOutcome::More || (outcome == ReadOutcome::Drained && event.hung_up);
-        while goes_on(outcome) && stranger.receive.len() < HELLO_SIZE_MAX {
-            stranger.receive.reserve(4096);
-            outcome = read_once(&stranger.socket, &mut stranger.receive);
-        }
-        let is_too_long = claimed_size(&stranger.receive).is_some_and(|size| size > HELLO_SIZE_MAX);
-        if !is_too_long && let Ok(Some((payload, _))) = next_frame(&stranger.receive) {
-            let payload = payload.to_vec();
-            if self.take_stranger_notice(slot, &payload) {
-                return;
-            }
-        }
-        let Some(stranger) = self.stranger(slot, generation) else { return };
-        let frame = match next_frame(&stranger.receive) {
-            Ok(Some((payload, size))) if !is_too_long => Ok((decode_hello(payload), size)),
-            Ok(None) if !is_too_long && outcome == ReadOutcome::Drained => return,
-            Ok(None) if !is_too_long => Err("it left before its hello was complete"),
-            _ => Err("its first frame is no hello"),
-        };
-        match frame {
-            Ok((Ok((version, hello)), size)) => match self.admit(slot, version, &hello, size) {
-                Ok(()) => {}
-                Err(reason) => self.refuse_stranger(slot, &reason),
-            },
-            Ok((Err(error), _)) => self.refuse_stranger(slot, &format!("bad hello: {error}")),
-            Err(reason) => self.refuse_stranger(slot, reason),
-        }
-    }
-
-    fn admit(
-        &mut self,
-        slot: u32,
-        version: u16,
-        hello: &transport::Hello,
-        hello_size: usize,
-    ) -> Result<(), String> {
-        if let Some(reason) = self.process.refuse_hello(hello) {
-            return Err(reason);
-        }
-        let peer = self.process.peer(hello.node).ok_or("unknown node")?;
-        if let (Some(supervisor), Some(stranger)) = (&self.supervisor, &self.strangers[slot as usize])
-            && let Some(reason) = supervisor.refuse_second(peer, hello, &stranger.peer_address)
-        {
-            // Others are told nothing: this one is of our cluster, and its operator should know.
-            tell_refusal(&stranger.socket, &reason);
-            return Err(reason);
-        }
-        let Some(stranger) = self.strangers[slot as usize].take() else { return Ok(()) };
-        self.poller.forget(&stranger.socket);
-        let leftover = stranger.receive[hello_size..].to_vec();
-        let now = self.now.monotonic;
-        let mut steps = Vec::new();
-        let result = match &mut self.supervisor {
-            Some(supervisor) => {
-                let from = stranger.peer_address.as_str();
-                supervisor.on_hello(
-                    peer,
-                    (hello, from),
-                    (stranger.socket, version, leftover),
-                    now,
-                    &mut steps,
-                )
-            }
-            None => Err("this thread does not supervise links".to_owned()),
-        };
-        self.take_steps(steps);
-        if let Err(reason) = result {
-            self.process.counters.strangers_refused.fetch_add(1, Ordering::Relaxed);
-            self.log_stranger(format!("cluster port: connection refused: {reason}"));
-        }
-        Ok(())
-    }
 }
 
-/// Tells whoever said an unacceptable hello why. It fits the empty buffer of a new connection; who does not take it does not learn it.
-fn tell_refusal(socket: &rustix::fd::OwnedFd, reason: &str) {
-    let mut bytes = Vec::new();
-    transport::encode_notice(&Notice::Refused { reason: reason.to_owned() }, &mut bytes);
-    let _ = write_once(socket, &bytes);
+/// Notes who is at the other end of a link, for people.
+fn remember_peer(process: &Process, peer: usize, socket: &OwnedFd, tls: Option<&TlsFilter>) {
+    let is_local = shared_memory::is_for(socket);
+    let address = rustix::net::getpeername(socket).ok().flatten();
+    let address = address.and_then(|address| SocketAddr::try_from(address).ok());
+    let security = match tls {
+        _ if is_local => LinkSecurity::Local,
+        Some(_) => LinkSecurity::Tls,
+        None => LinkSecurity::Plain,
+    };
+    let report = PeerReport {
+        node: process.peers[peer].config.node,
+        address: address.map_or_else(|| "localhost".to_owned(), |it| it.ip().to_canonical().to_string()),
+        security,
+        certificate: tls.and_then(|tls| peer_facts(tls).ok()).as_ref().map(report::certificate),
+    };
+    *unpoisoned(&process.peers[peer].connected) = Some(report);
 }

@@ -49,7 +49,7 @@ fn serve(file: &str) -> (Access, std::thread::JoinHandle<Vec<String>>) {
         requests
     });
     let connectstring = Connectstring { node: None, places: vec![("127.0.0.1".to_owned(), port)] };
-    (Access { connectstring, token_file: None }, server)
+    (Access { connectstring, token_file: None, keys: None }, server)
 }
 
 #[test]
