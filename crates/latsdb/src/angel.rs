@@ -127,6 +127,11 @@ fn tell(node: &NodeProcess, ending: Ending, status: ExitStatus) -> ExitCode {
     if status.code().is_none() {
         terminal::complain(&format!("the node's process {} {}", node.id(), processes::describe(status)));
     }
+    if ending == Ending::CannotJoin {
+        terminal::complain(
+            "the node could not join: `cannot join` in its log says what it lacks. Until it is in, its node group has one replica less",
+        );
+    }
     match ending {
         Ending::Stopped => ExitCode::SUCCESS,
         Ending::CannotStart if status.code() == Some(EXIT_CANNOT_START.into()) => ExitCode::FAILURE,

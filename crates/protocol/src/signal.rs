@@ -470,6 +470,17 @@ pub struct CopiedRow {
     pub epoch: Epoch,
 }
 
+/// Rows by an index, in the order of its keys: they have entries there.
+#[derive(Clone, PartialEq, Eq, Debug, Wire)]
+pub struct CopiedEntries {
+    /// The table.
+    pub table: types::TableId,
+    /// Its index.
+    pub index: types::IndexId,
+    /// Primary keys.
+    pub keys: Vec<Box<[u8]>>,
+}
+
 /// What became of a transaction whose session does not know it yet.
 #[derive(Clone, PartialEq, Debug, Wire)]
 pub struct CopiedOutcome {
@@ -481,7 +492,7 @@ pub struct CopiedOutcome {
     pub results: Vec<OperationResult>,
 }
 
-/// Rows of a partition for a member that joins.
+/// Rows of a partition for a member that joins, and behind a table's rows the entries of its indexes.
 #[derive(Clone, PartialEq, Debug, Wire)]
 pub struct CopyPiece {
     /// Which partition.
@@ -492,6 +503,15 @@ pub struct CopyPiece {
     pub outcomes: Vec<CopiedOutcome>,
     /// There are no more.
     pub is_last: bool,
+    /// Of tables with rows here: indexes whose entries come behind all of the table's rows.
+    #[wire(since = 5)]
+    pub later: Vec<(types::TableId, Vec<types::IndexId>)>,
+    /// The entries.
+    #[wire(since = 5)]
+    pub entries: Vec<CopiedEntries>,
+    /// Who sends it sends entries.
+    #[wire(since = 5)]
+    pub with_entries: bool,
 }
 
 /// What a partition knows of a transaction whose coordinator is lost.

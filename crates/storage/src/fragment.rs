@@ -216,7 +216,32 @@ impl Fragment {
         row: Option<&[u8]>,
     ) -> Result<RowHandle, RegionFull> {
         let urgency = self.urgency_of(row);
-        self.put(key, transaction, Below::Own, row, urgency)
+        self.put(key, transaction, Below::Own, row, (urgency, &[]))
+    }
+
+    /// What a member that joins does with a row that is copied to it. Its entries in the indexes `later` come by [`Fragment::add_copied_entry`], in the order
+    /// of their keys, so that those indexes are filled densely. May use the last 5 % of DataMemory.
+    pub fn stage_copied(
+        &mut self,
+        key: &[u8],
+        transaction: TransactionId,
+        row: &[u8],
+        later: &[IndexId],
+    ) -> Result<RowHandle, RegionFull> {
+        self.put(key, transaction, Below::Own, Some(row), (Urgency::Restart, later))
+    }
+
+    /// Makes the entries that a row still lacks in an index, for all its versions. Nothing if there is no such row or index.
+    pub fn add_copied_entry(&mut self, index: IndexId, key: &[u8]) -> Result<(), RegionFull> {
+        let (core, owner) = self.parts();
+        // SAFETY: the owner does not reclaim here.
+        let (row, set) = unsafe { (core.hash.find(hash_of(key), key), core.index_set()) };
+        let index = set.indexes.iter().find(|candidate| candidate.shape.id == index);
+        let (Some(row), Some(index)) = (row, index) else { return Ok(()) };
+        let mut versions = row.versions().filter_map(Version::row);
+        let added = versions.try_for_each(|bytes| add_entry(owner, index, row, bytes, Urgency::Restart));
+        owner.arena.tidy();
+        added
     }
 
     /// Deletes and the catalogue's rows may use the last 5 % of DataMemory, so that rows and tables can be removed when memory is full.
@@ -232,7 +257,7 @@ impl Fragment {
         transaction: TransactionId,
         row: Option<&[u8]>,
     ) -> Result<RowHandle, RegionFull> {
-        let handle = self.put(key, transaction, Below::Any, row, Urgency::Restart)?;
+        let handle = self.put(key, transaction, Below::Any, row, (Urgency::Restart, &[]))?;
         self.prepare(handle, transaction);
         Ok(handle)
     }
@@ -243,7 +268,7 @@ impl Fragment {
         transaction: TransactionId,
         below: Below,
         bytes: Option<&[u8]>,
-        urgency: Urgency,
+        (urgency, later): (Urgency, &[IndexId]),
     ) -> Result<RowHandle, RegionFull> {
         let (core, owner) = self.parts();
         // SAFETY: the owner does not reclaim here.
@@ -263,11 +288,14 @@ impl Fragment {
         };
         let row = row.and_then(|row| match bytes {
             None => Ok(row),
-            Some(bytes) => core.add_entries(owner, row, bytes, urgency).map(|()| row).inspect_err(|_| {
-                if found.is_none() {
-                    core.remove_row(owner, row);
-                }
-            }),
+            Some(bytes) => {
+                let added = core.add_entries(owner, row, bytes, (urgency, later));
+                added.map(|()| row).inspect_err(|_| {
+                    if found.is_none() {
+                        core.remove_row(owner, row);
+                    }
+                })
+            }
         });
         match row {
             Ok(row) => {

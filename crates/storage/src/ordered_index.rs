@@ -3,8 +3,9 @@
 //! **Leaf**: up to 15 slots, and one word that says which of them are in use in which order (as in Masstree's leaves, Mao et al. 2012). A slot is
 //! written once, before the word that mentions it is stored; so whoever has loaded the word has an immutable sorted list. Inserting is: write
 //! a slot, store the word. Removing is: store the word, which never needs memory. When its slots are used up, a leaf is replaced by a new one of the
-//! right size. All keys of a leaf share the first `prefix` bytes (those that its two separators share); each slot has the two bytes
-//! behind them beside it, so most comparisons do not touch the key.
+//! right size. One that is full is split: in halves, or, where keys come in ascending order, behind the last of them, so that leaves are full wherever
+//! an index is filled in its own order. All keys of a leaf share the first `prefix` bytes (those that its two separators share); each slot has
+//! the two bytes behind them beside it, so most comparisons do not touch the key.
 //!
 //! **Inner node**: separators and children, immutable but for the child pointers: a child is replaced in place by one for the same range; splits and
 //! merges make a new inner node.
@@ -41,6 +42,8 @@ const INNER_MAX: usize = 64;
 const LEAF_LOW: usize = 5;
 /// Two neighbours with no more entries than this together become one.
 const LEAF_MERGED_MAX: usize = 10;
+/// A leaf that is split by a run of ascending keys keeps at least so many.
+const RUN_MIN: usize = 12;
 /// Levels of inner nodes. Each takes 32 children at least to come into being.
 const DEPTH_MAX: usize = 20;
 
@@ -353,9 +356,11 @@ impl Tree {
             self.publish(path, path.length, Node::Leaf(leaf));
             return Ok(());
         }
-        // Rows that come in ascending order fill their leaves.
-        let is_append = view.high.is_none() && position == LEAF_MAX;
-        let middle = if is_append { LEAF_MAX } else { count / 2 };
+        let middle = match is_run(&view, position) {
+            // (With it, if it fits: what comes next has a leaf of its own then, without those that are behind.)
+            true => (position + 1).min(LEAF_MAX),
+            false => count / 2,
+        };
         let separator = separator_between(items[middle - 1].key(), items[middle].key());
         let left = change.leaf(arena, &items[..middle], [view.low, Some(separator)], urgency)?;
         let right = change.leaf(arena, &items[middle..count], [Some(separator), view.high], urgency)?;
@@ -492,6 +497,13 @@ impl Tree {
         self.publish(path, level, Node::Inner(inner));
         Ok(())
     }
+}
+
+/// Whether a key that comes to a position of a full leaf goes on with a run of ascending ones: then the leaf is split there, and what was before stays
+/// full. At the right edge any key above all others does; elsewhere one that comes, near the end, behind the one that came last.
+fn is_run(view: &LeafView<'_>, position: usize) -> bool {
+    let is_append = view.high.is_none() && position == LEAF_MAX;
+    is_append || (position >= RUN_MIN && view.order.slot(position - 1) == LEAF_MAX - 1)
 }
 
 /// The shortest key above `left` and not above `right`.

@@ -187,13 +187,13 @@ impl Core {
         unsafe { owner.arena.retire(Purpose::Data, piece, bytes) };
     }
 
-    /// Makes the index entries of a version that will be published on top of `row`.
+    /// Makes the index entries of a version that will be published on top of `row`, but for those of the indexes in `later`.
     pub(crate) fn add_entries<'a>(
         &'a self,
         owner: &mut Owner,
         row: Row<'a>,
         bytes: &[u8],
-        urgency: Urgency,
+        (urgency, later): (Urgency, &[IndexId]),
     ) -> Result<(), RegionFull> {
         // SAFETY: the owner does not reclaim here.
         let set = unsafe { self.index_set() };
@@ -204,7 +204,7 @@ impl Core {
         for (count, index) in set.indexes.iter().enumerate() {
             let has_entry = index.is_complete.load(Ordering::Relaxed)
                 && newest.is_some_and(|newest| index.is_same(newest, bytes));
-            if has_entry {
+            if has_entry || later.contains(&index.shape.id) {
                 continue;
             }
             if let Err(full) = add_entry(owner, index, row, bytes, urgency) {

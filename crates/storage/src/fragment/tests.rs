@@ -555,6 +555,50 @@ fn overhead_of_a_row_of_100_bytes_is_at_most_64_bytes() {
 
 #[test]
 #[cfg_attr(miri, ignore = "much memory")]
+fn an_index_that_is_filled_in_its_own_order_has_full_leaves() {
+    const ROWS: i64 = 30_000;
+    const LATER: &[IndexId] = &[BY_K];
+    // Between the leaves of these, too; and a write now and then has its entries already.
+    let last = ROWS * 2;
+    let fill = |ks: &mut dyn Iterator<Item = i64>| {
+        let mut fragment = Fragment::new(definition(true), memory(64));
+        commit_row(&mut fragment, last, Some(&row(last, ROWS, b"")), 1);
+        let before = fragment.statistics().index_bytes;
+        for id in 0..ROWS {
+            let bytes = row(id, id * 7_919 % ROWS, b"");
+            let handle = fragment.stage_copied(&key(id), TransactionId(0), &bytes, LATER).unwrap();
+            fragment.commit(handle, TransactionId(0), Epoch(1));
+            if id % 1_000 == 0 {
+                commit_row(&mut fragment, id, Some(&bytes), 2);
+            }
+        }
+        let rows = fragment.statistics().index_bytes - before;
+        // Who has the number k: 7 919 is prime, and so has an inverse.
+        let inverse = (1..ROWS).find(|number| number * 7_919 % ROWS == 1).unwrap();
+        for k in ks {
+            fragment.add_copied_entry(BY_K, &key(k * inverse % ROWS)).unwrap();
+            fragment.reclaim(u32::MAX);
+        }
+        fragment.add_copied_entry(IndexId(99), &key(1)).unwrap();
+        fragment.add_copied_entry(BY_K, &key(-1)).unwrap();
+        let reader = fragment.reader();
+        let guard = Guard::enter();
+        let scan = reader.scan(&guard, BY_K, KeyBounds::ALL, Direction::Forward, Visibility::Committed);
+        assert_eq!(scan.unwrap().count(), 30_001, "each row has its entry, once");
+        drop(guard);
+        reclaim_all(&mut fragment);
+        (fragment.statistics().index_bytes - before - rows) as f64 / ROWS as f64
+    };
+    // An entry takes 24 bytes, its part of a full leaf 11.2 and of the nodes above 1.1; its part of a half full leaf is 16.
+    let ascending = fill(&mut (0..ROWS));
+    let scattered = fill(&mut (0..ROWS).map(|k| k * 12_347 % ROWS));
+    println!("{ascending:.1} bytes of an entry in order, {scattered:.1} in none");
+    assert!(ascending < 24.0 + 11.2 + 1.1 + 0.2, "{ascending}");
+    assert!(scattered > ascending + 1.0, "{scattered}");
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "much memory")]
 fn large_rows_come_and_go() {
     let memory = memory(256);
     let mut fragment = Fragment::new(definition(true), Arc::clone(&memory));

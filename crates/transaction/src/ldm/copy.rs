@@ -2,11 +2,12 @@
 //!
 //! ```text
 //! view v has X joining: X gets every write of v's stream, and its answers count like those of any backup
-//! primary, when its takeover in v is over:  CopyPiece{rows}*, {last}  -> X      X -> primary  CopyApplied, after each
+//! primary, when its takeover in v is over:  CopyPiece*, {last}  -> X            X -> primary  CopyApplied, after each
 //! X, when nothing that was copied waits:    PartitionCopied -> main of X -> control plane: X is in sync in a later view
 //! ```
 //! A joining member is a backup that lacks old rows. So only *rows* are copied (key, bytes and epoch of the newest committed version), a piece may
-//! come to X before or behind the writes that the primary sends meanwhile, and a copied row never overtakes a write.
+//! come to X before or behind the writes that the primary sends meanwhile, and a copied row never overtakes a write. Behind a table's rows come the
+//! entries of its indexes (`copy/piece.rs`).
 //!
 //! Invariants, each closing an interleaving:
 //! - I4: from the view that has X joining, nothing is committed without X's answer, so what is decided after a row was read for a piece reaches X
@@ -18,6 +19,9 @@
 //! - What was decided before X joined, and is still being published, is in no stream: the copy begins when it is published.
 //! - Outcomes that sessions may still ask for come with the first pieces: the member may be the next primary, and answer "aborted" of what it does
 //!   not know.
+//! - X makes the entries of a copied row when they come, if the row's piece said that they would (`later`); else, and whenever a row had to wait, with the
+//!   row. Let a row at X lack an entry of its newest decided version, one that was copied then: the primary has had that entry since it read the
+//!   row, and has it until a write is committed that X has, too; so the primary meets it when it reads the index, which it does behind the rows.
 //! - A view change begins the copy again from its first row, unless X has it whole: what is there is only passed over.
 //! - X answers no reads and is no primary until a view has it in sync: its fragments are not published (`query::NodeMap`).
 //!
@@ -25,25 +29,26 @@
 //! took. So copying takes a share of an idle thread and less of a busy one, at both ends, and nobody's request waits for more than a piece. Few pieces are
 //! on their way, so the slower end decides. Deliberately not here: copying only what changed since X left (it has nothing: rows are in memory only).
 
+mod piece;
+
+use super::reclaim::{WAIT_INTERVAL, WAIT_MAX};
 use super::waits::WaitAlarm;
 use super::{Job, Ldm, Marker, Place};
 use crate::mutants::{self, Mutant};
-use memory::Guard;
+use memory::{MIB, RegionFull};
+use piece::{Position, Share};
 use protocol::module::EXIT_CANNOT_JOIN;
 use protocol::signal::{CopiedOutcome, CopiedRow, CopyPiece, Outcome};
 use protocol::{Address, Budget, Outputs, RequestToRuntime, Severity, Signal};
 use query::Shared;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::ops::Bound;
 use stdx::{Duration, Instant, Now};
-use storage::{Direction, KeyBounds, RowHandle, ScanItem, VersionState, Visibility};
+use storage::{RowHandle, VersionState};
 use types::{Epoch, IndexId, NodeId, PartitionId, TableId, TransactionId};
 
 /// Rows of a piece at most: some hundred microseconds of work for who applies it. (With a quarter of them nobody waits less, and the copy takes twice as
 /// long where clients keep all CPUs busy: a turn comes as rarely.)
 const PIECE_ROWS: usize = 128;
-/// Bytes after which a piece ends: with its last row it fits the ring of a link, so nothing waits behind half of it.
-const PIECE_BYTES: usize = 48 * 1024;
 /// Pieces on their way from one thread to a member.
 const PIECES_IN_FLIGHT: u32 = 2;
 /// How many times as long as a round with a piece in it took there is none.
@@ -61,8 +66,8 @@ pub(super) struct CopyOut {
     to: Address,
     /// Whose outcomes are to be sent yet; None: it has not begun.
     outcomes: Option<Vec<TransactionId>>,
-    /// Behind this row; None: from the first.
-    after: Option<RowKey>,
+    /// Behind this row or entry; None: from the first.
+    after: Option<Position>,
     in_flight: u32,
     is_over: bool,
     /// Transactions whose outcome was being carried out when the copy began: they are in no stream of this view, so their rows are read when
@@ -79,6 +84,8 @@ pub(super) struct CopyIn {
     has_last: bool,
     /// Every row is here.
     is_whole: bool,
+    /// Copied rows lack entries that were to come later.
+    lacks_entries: bool,
     /// Keys whose deletion was committed here: what is copied of them is older.
     deleted: BTreeSet<RowKey>,
     /// Copied rows under prepared versions.
@@ -124,8 +131,25 @@ impl Copying {
 /// A piece to be sent or applied.
 #[derive(Debug)]
 enum Turn {
-    Send { partition: PartitionId, node: NodeId },
-    Apply { from: Address, piece: CopyPiece },
+    Send {
+        partition: PartitionId,
+        node: NodeId,
+    },
+    /// `until`: how long it may wait for memory that is coming.
+    Apply {
+        from: Address,
+        piece: CopyPiece,
+        until: Option<Instant>,
+    },
+}
+
+/// What became of a turn.
+enum Taken {
+    /// There was none to take.
+    Nothing,
+    Done,
+    /// Memory is full, and some of it is coming.
+    Waits,
 }
 
 /// A step of copying.
@@ -187,12 +211,11 @@ impl Ldm {
         outputs: &mut Outputs<Shared>,
     ) {
         match step {
-            Copy::Turn => {
-                self.copying.is_busy = self.take_turn(budget, outputs);
-                if self.copying.is_busy {
-                    self.later(Job::Copy(Copy::Rest { since: now.monotonic }), outputs);
-                }
-            }
+            Copy::Turn => match self.take_turn(now, budget, outputs) {
+                Taken::Nothing => self.copying.is_busy = false,
+                Taken::Done => self.later(Job::Copy(Copy::Rest { since: now.monotonic }), outputs),
+                Taken::Waits => self.alarms.register(now.monotonic + WAIT_INTERVAL, WaitAlarm::Copy),
+            },
             Copy::Rest { since } => {
                 let rest = now.monotonic.since(since).min(ROUND_MAX) * REST;
                 if rest == Duration::ZERO {
@@ -204,14 +227,24 @@ impl Ldm {
         }
     }
 
-    /// Does what is first and may be done; false if there is nothing.
-    fn take_turn(&mut self, budget: &mut Budget, outputs: &mut Outputs<Shared>) -> bool {
+    /// Does what is first and may be done.
+    fn take_turn(&mut self, now: Now, budget: &mut Budget, outputs: &mut Outputs<Shared>) -> Taken {
         for _ in 0..self.copying.turns.len() {
-            let Some(turn) = self.copying.turns.pop_front() else { return false };
+            let Some(turn) = self.copying.turns.pop_front() else { return Taken::Nothing };
             match turn {
-                Turn::Apply { from, piece } => {
-                    self.apply_piece(from, piece, outputs);
-                    return true;
+                Turn::Apply { from, piece, until } => {
+                    let applied = self.apply_piece(from, &piece, outputs);
+                    // Nodes of indexes that grow are replaced: what waits in many tables would make holes in many pages.
+                    let is_coming = self.free_at_once() || self.memory.announced() > 0;
+                    let Err(full) = applied else { return Taken::Done };
+                    let until = until.unwrap_or(now.monotonic + WAIT_MAX);
+                    if now.monotonic >= until || !is_coming {
+                        self.give_up_for_memory(full, outputs);
+                        return Taken::Done;
+                    }
+                    // What of it has found its place is passed over.
+                    self.copying.turns.push_front(Turn::Apply { from, piece, until: Some(until) });
+                    return Taken::Waits;
                 }
                 Turn::Send { partition, node } if self.pieces_in_flight(node) < PIECES_IN_FLIGHT => {
                     if self.waits_for_publication(partition, node)
@@ -219,13 +252,13 @@ impl Ldm {
                     {
                         self.copying.turns.push_back(turn);
                     }
-                    return true;
+                    return Taken::Done;
                 }
                 // It goes on when the member has applied one.
                 Turn::Send { .. } => self.copying.turns.push_back(turn),
             }
         }
-        false
+        Taken::Nothing
     }
 
     fn pieces_in_flight(&self, node: NodeId) -> u32 {
@@ -246,17 +279,19 @@ impl Ldm {
         let (after, left) = (out.after.take(), out.outcomes.take());
         let mut left = left.unwrap_or_else(|| self.outcomes.transactions_of(partition));
         let outcomes = self.next_outcomes(partition, &mut left, rows_max);
-        let (rows, after, is_last) = if left.is_empty() {
-            self.next_rows(partition, after, rows_max)
-        } else {
-            (Vec::new(), after, false)
+        let (share, after) = match left.is_empty() {
+            true => self.next_share(partition, after, rows_max),
+            false => (Share::default(), after),
         };
-        budget.spend(u32::try_from(rows.len() + outcomes.len()).unwrap_or(u32::MAX));
+        let is_last = left.is_empty() && after.is_none();
+        budget.spend(u32::try_from(share.cost() + outcomes.len()).unwrap_or(u32::MAX));
         let Some(out) = self.copy_out(partition, node) else { return false };
         (out.outcomes, out.after, out.is_over) = (Some(left), after, is_last);
         out.in_flight += 1;
         let to = out.to;
-        let piece = Signal::CopyPiece(Box::new(CopyPiece { partition, rows, outcomes, is_last }));
+        let Share { rows, later, entries, .. } = share;
+        let piece = CopyPiece { partition, rows, outcomes, is_last, later, entries, with_entries: true };
+        let piece = Signal::CopyPiece(Box::new(piece));
         outputs.send(self.address, to, piece);
         !is_last
     }
@@ -314,45 +349,6 @@ impl Ldm {
         copied.collect()
     }
 
-    /// The newest committed rows of a partition behind a row, and where the next piece goes on.
-    fn next_rows(
-        &self,
-        partition: PartitionId,
-        mut after: Option<RowKey>,
-        rows_max: usize,
-    ) -> (Vec<CopiedRow>, Option<RowKey>, bool) {
-        let mut tables: Vec<TableId> =
-            self.fragments.keys().filter(|(_, of)| *of == partition).map(|(table, _)| *table).collect();
-        tables.sort_unstable();
-        let from = after.as_ref().map(|(table, _)| *table);
-        let (mut rows, mut size, mut visited) = (Vec::new(), 0, 0);
-        for table in tables.into_iter().filter(|table| from.is_none_or(|from| *table >= from)) {
-            let Some(fragment) = self.fragments.get(&(table, partition)) else { continue };
-            let (reader, guard) = (fragment.reader(), Guard::enter());
-            let start = after.clone().filter(|(of, _)| *of == table).map(|(_, key)| key);
-            let lower = start.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
-            let bounds = KeyBounds { lower, upper: Bound::Unbounded };
-            let scan = reader.scan(&guard, IndexId(0), bounds, Direction::Forward, Visibility::Committed);
-            let Ok(cursor) = scan else { continue };
-            for item in cursor {
-                let (ScanItem::Row { key, .. } | ScanItem::Undecided { key, .. }) = item;
-                visited += 1;
-                if let Some((epoch, Some(row))) = fragment.committed(key) {
-                    size += key.len() + row.len();
-                    rows.push(CopiedRow { table, key: key.into(), row: row.into(), epoch });
-                }
-                after = Some((table, key.into()));
-                if visited == 1 && mutants::is(Mutant::CopySkipsPiece) {
-                    rows.clear();
-                }
-                if visited >= rows_max || size >= PIECE_BYTES {
-                    return (rows, after, false);
-                }
-            }
-        }
-        (rows, after, true)
-    }
-
     /// A member has applied a piece.
     pub(super) fn on_copy_applied(
         &mut self,
@@ -382,21 +378,37 @@ impl Ldm {
                 self.outcomes.keep((transaction, partition), Marker { outcome, results });
             }
         }
-        self.copying.turns.push_back(Turn::Apply { from, piece });
+        self.copying.turns.push_back(Turn::Apply { from, piece, until: None });
         self.go_on_copying(outputs);
     }
 
-    fn apply_piece(&mut self, from: Address, piece: CopyPiece, outputs: &mut Outputs<Shared>) {
+    fn apply_piece(
+        &mut self,
+        from: Address,
+        piece: &CopyPiece,
+        outputs: &mut Outputs<Shared>,
+    ) -> Result<(), RegionFull> {
         let partition = piece.partition;
-        for row in piece.rows {
-            if !self.apply_copied(partition, row, outputs) {
-                return;
-            }
+        for row in &piece.rows {
+            let later = piece.later.iter().find(|(table, _)| *table == row.table);
+            self.apply_copied(partition, row, later.map_or(&[], |(_, indexes)| indexes))?;
         }
-        let Some(copy) = self.copy_in(partition) else { return };
+        for copied in &piece.entries {
+            let place = (copied.table, partition);
+            let Some(fragment) = self.fragments.get_mut(&place) else { continue };
+            self.reclaim.note(place);
+            copied.keys.iter().try_for_each(|key| fragment.add_copied_entry(copied.index, key))?;
+        }
+        let Some(copy) = self.copy_in(partition) else { return Ok(()) };
         copy.has_last |= piece.is_last;
+        if piece.is_last && copy.lacks_entries && !piece.with_entries {
+            let why = "who began to copy rows to it has a newer version than who ended it, and left the indexes to its end";
+            self.give_up_joining(why, outputs);
+            return Ok(());
+        }
         outputs.send(self.address, from, Signal::CopyApplied { partition });
         self.end_copy(partition, outputs);
+        Ok(())
     }
 
     fn copy_in(&mut self, partition: PartitionId) -> Option<&mut CopyIn> {
@@ -442,56 +454,59 @@ impl Ldm {
     }
 
     /// This node has too little memory, and ends; it may try again as another life.
-    pub(super) fn give_up_joining(&self, why: &str, outputs: &mut Outputs<Shared>) {
-        let node = self.address.node;
-        let text = format!(
-            "node {node} cannot join: {why}. It needs as much memory for rows as the others use (TotalMemoryConfig)"
+    pub(super) fn give_up_for_memory(&self, full: RegionFull, outputs: &mut Outputs<Shared>) {
+        let (used, maximum) =
+            (self.memory.used(full.region), self.memory.config().region(full.region).maximum);
+        let rows: u64 = self.fragments.values().map(|fragment| fragment.statistics().rows).sum();
+        let why = format!(
+            "its {} is full: {} of {} MiB are in use, and there are more rows than the {rows} that thread {} has got. It needs as much memory as \
+             the nodes that have the rows: compare TotalMemoryConfig and {0} of both, or delete rows",
+            full.name(),
+            used / MIB,
+            maximum / MIB,
+            self.address.instance
         );
-        outputs.event(Severity::Error, text);
+        self.give_up_joining(&why, outputs);
+    }
+
+    /// This node ends; it may try again as another life.
+    pub(super) fn give_up_joining(&self, why: &str, outputs: &mut Outputs<Shared>) {
+        outputs.event(Severity::Error, format!("node {} cannot join: {why}", self.address.node));
         outputs.request(RequestToRuntime::Exit(EXIT_CANNOT_JOIN));
     }
 
-    /// Puts a copied row where it belongs; false if this node cannot go on.
+    /// Puts a copied row where it belongs.
     fn apply_copied(
         &mut self,
         partition: PartitionId,
-        row: CopiedRow,
-        outputs: &mut Outputs<Shared>,
-    ) -> bool {
-        let Some(fragment) = self.fragments.get_mut(&(row.table, partition)) else {
-            // The table was dropped, or is so new that this member got all of its rows.
-            return true;
-        };
-        let Some(copy) = self.partitions.get_mut(&partition).and_then(|state| state.copy_in.as_mut()) else {
-            return true;
-        };
+        row: &CopiedRow,
+        later: &[IndexId],
+    ) -> Result<(), RegionFull> {
+        let place = (row.table, partition);
+        // Else the table was dropped, or is so new that this member got all of its rows.
+        let Some(fragment) = self.fragments.get_mut(&place) else { return Ok(()) };
+        let copy = self.partitions.get_mut(&partition).and_then(|state| state.copy_in.as_mut());
+        let Some(copy) = copy else { return Ok(()) };
         let is_new = match fragment.newest(&row.key).state {
-            Some(VersionState::Committed(_)) if mutants::is(Mutant::CopyOvertakesWrite) => true,
-            Some(VersionState::Committed(_)) => false,
+            Some(VersionState::Committed(_)) => mutants::is(Mutant::CopyOvertakesWrite),
             Some(VersionState::Prepared(_) | VersionState::Staged(_)) => {
                 if fragment.committed(&row.key).is_none() {
-                    copy.waiting.insert((row.table, row.key.clone()), row);
+                    copy.waiting.insert((row.table, row.key.clone()), row.clone());
                 }
-                return true;
+                false
             }
             None => {
                 mutants::is(Mutant::CopyWithoutTombstones)
                     || !copy.deleted.contains(&(row.table, row.key.clone()))
             }
         };
-        if !is_new {
-            return true;
+        if is_new {
+            let handle = fragment.stage_copied(&row.key, COPIER, &row.row, later)?;
+            fragment.commit(handle, COPIER, row.epoch);
+            copy.lacks_entries |= !later.is_empty();
+            self.reclaim.note(place);
         }
-        match fragment.stage(&row.key, COPIER, Some(&row.row)) {
-            Ok(handle) => {
-                fragment.commit(handle, COPIER, row.epoch);
-                true
-            }
-            Err(full) => {
-                self.give_up_joining(&format!("its {} is full", full.name()), outputs);
-                false
-            }
-        }
+        Ok(())
     }
 
     /// A row of the stream is about to be published: a deletion is remembered while older rows may come.
@@ -510,8 +525,9 @@ impl Ldm {
     pub(super) fn retry_copied(&mut self, partition: PartitionId, outputs: &mut Outputs<Shared>) {
         let Some(copy) = self.copy_in(partition).filter(|copy| !copy.is_whole) else { return };
         for (_, row) in std::mem::take(&mut copy.waiting) {
-            if !self.apply_copied(partition, row, outputs) {
-                return;
+            // Its entries may have passed by.
+            if let Err(full) = self.apply_copied(partition, &row, &[]) {
+                return self.give_up_for_memory(full, outputs);
             }
         }
         self.end_copy(partition, outputs);

@@ -22,12 +22,12 @@ use types::{PartitionId, TableId};
 const FIRST_VISIT: Duration = Duration::from_millis(5);
 /// Visits after a change; the last comes 1.3 s after it. A thread that holds a reference for longer is taken for dead by its watchdog.
 const VISITS: u32 = 8;
-/// How long a write waits for memory.
-const WAIT_MAX: Duration = Duration::from_secs(2);
+/// How long a write or a copied row waits for memory.
+pub(super) const WAIT_MAX: Duration = Duration::from_secs(2);
 /// How often it looks.
-const WAIT_INTERVAL: Duration = Duration::from_millis(1);
-/// Objects freed at once for a write that finds memory full.
-const FREED_FOR_WRITE: u32 = 2_000;
+pub(super) const WAIT_INTERVAL: Duration = Duration::from_millis(1);
+/// Objects freed at once.
+const FREED_AT_ONCE: u32 = 2_000;
 
 type FragmentId = (TableId, PartitionId);
 
@@ -161,18 +161,19 @@ impl Ldm {
 
     // ---- writes that need memory --------------------------------------------------------------------------------------------------
 
-    /// DataMemory is full: frees what this ldm can free at once.
+    /// Frees what of changed fragments can be freed at once: when DataMemory is full, or much is replaced. True if it freed something.
     #[cold]
-    pub(super) fn free_for_write(&mut self) {
-        let mut left = FREED_FOR_WRITE;
+    pub(super) fn free_at_once(&mut self) -> bool {
+        let mut left = FREED_AT_ONCE;
         for id in self.reclaim.changed.keys() {
             if let Some(fragment) = self.fragments.get_mut(id) {
                 left -= fragment.reclaim_slice(left).count;
             }
             if left == 0 {
-                return;
+                break;
             }
         }
+        left < FREED_AT_ONCE
     }
 
     /// Whether a write that finds DataMemory full may wait for some of it.

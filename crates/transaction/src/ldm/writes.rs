@@ -259,7 +259,7 @@ impl Ldm {
                     .map_err(|full| Stop::Refused(region_full(&full)))?;
                 let mut staged = fragment.stage(key, request.transaction, row.as_deref());
                 if staged.is_err() {
-                    self.free_for_write();
+                    self.free_at_once();
                     let again = self.fragments.get_mut(&(table, partition));
                     staged = match again {
                         Some(fragment) => fragment.stage(key, request.transaction, row.as_deref()),

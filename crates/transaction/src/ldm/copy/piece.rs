@@ -1,0 +1,180 @@
+//! The rows and entries of a piece of a copy.
+//!
+//! Table after table: first its rows in the order of the primary key; then, index after index, the primary keys of its rows in the order of the index. The
+//! member makes an index's entries as they come, so it fills every index in ascending order, the primary one and all others.
+//!
+//! **Memory.** The copy takes no more DataMemory than the rows took at the primary, whatever their history:
+//! - A copied row has one version, without the link to older ones. So heads, versions and entries have the sizes that they have at the primary, or 8 bytes
+//!   less.
+//! - An index that is filled in ascending order has full leaves (`storage`, `ordered_index.rs`): none can have fewer. Filled in the order of the *primary* key,
+//!   as rows come, an index has leaves that are two thirds full, which at the primary may be full: keys that ascend in time beside random primary keys.
+//! - The hash index has as many buckets as the number of rows asks for, or more where rows were deleted.
+//! - Nothing is freed on the way but what is used again by the next rows, so pages have no holes: at most the last page of each size of pieces and thread has
+//!   room left. Those are what is not proved; so are writes that come meanwhile, which split full leaves. Both are paid out of the last 5 % of
+//!   DataMemory, which are for restarts: statements at the primary could not use them.
+//!
+//! Invariant: an index is promised for a row (`CopyPiece::later`) only if it is public, hence complete at every primary, and is read behind all rows of its
+//! table.
+//!
+//! Deliberately not here: when pieces are sent, and what becomes of them (`copy`).
+
+use super::super::Ldm;
+use crate::mutants::{self, Mutant};
+use memory::Guard;
+use protocol::signal::{CopiedEntries, CopiedRow};
+use std::ops::{Bound, ControlFlow};
+use storage::{Direction, Fragment, KeyBounds, ScanItem, Visibility};
+use types::{IndexId, IndexKind, IndexState, PartitionId, TableDefinition, TableId};
+
+/// Bytes after which a piece ends: with its last row it fits the ring of a link, so nothing waits behind half of it.
+const PIECE_BYTES: usize = 48 * 1024;
+/// An entry is so much less work than a row.
+const ENTRIES_PER_ROW: usize = 2;
+
+/// How far a copy is: behind a row, or behind an entry of an index.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Position {
+    table: TableId,
+    /// None: the primary key.
+    index: Option<IndexId>,
+    key: Box<[u8]>,
+}
+
+/// What one piece has of them.
+#[derive(Default)]
+pub(super) struct Share {
+    pub(super) rows: Vec<CopiedRow>,
+    pub(super) later: Vec<(TableId, Vec<IndexId>)>,
+    pub(super) entries: Vec<CopiedEntries>,
+    /// In entries.
+    work: usize,
+    bytes: usize,
+}
+
+impl Share {
+    /// In rows.
+    pub(super) fn cost(&self) -> usize {
+        self.work.div_ceil(ENTRIES_PER_ROW)
+    }
+
+    fn is_full(&self, rows_max: usize) -> bool {
+        self.work >= rows_max * ENTRIES_PER_ROW || self.bytes >= PIECE_BYTES
+    }
+}
+
+impl Ldm {
+    /// What comes behind a position, and where the next piece goes on: nowhere if there is no more.
+    pub(super) fn next_share(
+        &self,
+        partition: PartitionId,
+        after: Option<Position>,
+        rows_max: usize,
+    ) -> (Share, Option<Position>) {
+        let mut tables: Vec<TableId> =
+            self.fragments.keys().filter(|(_, of)| *of == partition).map(|(table, _)| *table).collect();
+        tables.sort_unstable();
+        let from = after.as_ref().map(|position| position.table);
+        let mut share = Share::default();
+        for table in tables.into_iter().filter(|table| from.is_none_or(|from| *table >= from)) {
+            let Some(fragment) = self.fragments.get(&(table, partition)) else { continue };
+            let start = after.as_ref().filter(|position| position.table == table);
+            let first = start.and_then(|position| position.index);
+            let mut indexes: Vec<IndexId> = fragment.definition().secondary_indexes().collect();
+            indexes.sort_unstable();
+            let of_rows = std::iter::once(None).filter(|_| first.is_none());
+            let of_entries = indexes.into_iter().filter(|index| Some(*index) >= first).map(Some);
+            for index in of_rows.chain(of_entries) {
+                let behind = start.filter(|position| position.index == index).map(|position| &*position.key);
+                let taken = match index {
+                    None => take_rows(fragment, behind, rows_max, &mut share),
+                    Some(index) => take_entries(fragment, index, behind, rows_max, &mut share),
+                };
+                if let ControlFlow::Break(key) = taken {
+                    return (share, Some(Position { table, index, key }));
+                }
+            }
+        }
+        (share, None)
+    }
+}
+
+fn bounds_behind(key: Option<&[u8]>) -> KeyBounds<'_> {
+    KeyBounds { lower: key.map_or(Bound::Unbounded, Bound::Excluded), upper: Bound::Unbounded }
+}
+
+/// Indexes whose entries can be relied on to be complete.
+fn public_indexes(table: &TableDefinition) -> Vec<IndexId> {
+    let is_relied_on = |index: &&types::IndexDefinition| {
+        index.kind != IndexKind::Primary && index.state == IndexState::Public
+    };
+    table.indexes.iter().filter(is_relied_on).map(|index| index.id).collect()
+}
+
+/// The newest committed rows behind a key. Breaks with the last key if the piece is full.
+fn take_rows(
+    fragment: &Fragment,
+    behind: Option<&[u8]>,
+    rows_max: usize,
+    share: &mut Share,
+) -> ControlFlow<Box<[u8]>> {
+    let definition = fragment.definition();
+    let table = definition.table().id;
+    let (reader, guard) = (fragment.reader(), Guard::enter());
+    let scan = reader.scan(
+        &guard,
+        definition.primary_id(),
+        bounds_behind(behind),
+        Direction::Forward,
+        Visibility::Committed,
+    );
+    let Ok(cursor) = scan else { return ControlFlow::Continue(()) };
+    let mut is_first = true;
+    for item in cursor {
+        let (ScanItem::Row { key, .. } | ScanItem::Undecided { key, .. }) = item;
+        if std::mem::take(&mut is_first) {
+            share.later.push((table, public_indexes(definition.table())));
+        }
+        share.work += ENTRIES_PER_ROW;
+        if let Some((epoch, Some(row))) = fragment.committed(key) {
+            share.bytes += key.len() + row.len();
+            share.rows.push(CopiedRow { table, key: key.into(), row: row.into(), epoch });
+        }
+        if share.work == ENTRIES_PER_ROW && mutants::is(Mutant::CopySkipsPiece) {
+            share.rows.clear();
+        }
+        if share.is_full(rows_max) {
+            return ControlFlow::Break(key.into());
+        }
+    }
+    ControlFlow::Continue(())
+}
+
+/// The primary keys of an index's entries behind one of its keys. Breaks with the last index key if the piece is full.
+fn take_entries(
+    fragment: &Fragment,
+    index: IndexId,
+    behind: Option<&[u8]>,
+    rows_max: usize,
+    share: &mut Share,
+) -> ControlFlow<Box<[u8]>> {
+    let table = fragment.definition().table().id;
+    let (reader, guard) = (fragment.reader(), Guard::enter());
+    let scan = reader.scan(&guard, index, bounds_behind(behind), Direction::Forward, Visibility::Committed);
+    let Ok(cursor) = scan else { return ControlFlow::Continue(()) };
+    let mut keys = Vec::new();
+    let mut last = None;
+    for item in cursor {
+        let (ScanItem::Row { index_key, key, .. } | ScanItem::Undecided { index_key, key }) = item;
+        share.work += 1;
+        share.bytes += key.len();
+        keys.push(key.into());
+        if share.is_full(rows_max) {
+            last = Some(index_key.into());
+            break;
+        }
+    }
+    if !keys.is_empty() {
+        share.entries.push(CopiedEntries { table, index, keys });
+    }
+    last.map_or(ControlFlow::Continue(()), ControlFlow::Break)
+}
