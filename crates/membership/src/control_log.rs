@@ -38,6 +38,7 @@ mod voter;
 
 use crate::control_state::{ClusterSettings, ControlState, Life};
 use crate::log_file::{Durable, LogWriter, Recovery, recover};
+use crate::recovery::NUMBERS_LEAP;
 use duty::Duty;
 use protocol::control::{
     Command, ControlMessage, GroupId, HardState, LogSnapshot, LogWrite, VOTERS_MAX, VoterId, VoterMessage,
@@ -155,6 +156,10 @@ pub struct ControlLog {
     newest_view: ViewNumber,
     tickets: u64,
     refused: u64,
+    /// This copy takes no part in anything: it is about to be replaced (`recovery`).
+    is_frozen: bool,
+    /// It was founded anew, and what it begins with is to be said when it is on disk.
+    is_refounded: bool,
 }
 
 impl ControlLog {
@@ -194,6 +199,8 @@ impl ControlLog {
             newest_view: ViewNumber(0),
             tickets: 0,
             refused: 0,
+            is_frozen: false,
+            is_refounded: false,
         };
         if let Some(state) = log.state()
             && state.view.number.0 > 0
@@ -209,6 +216,7 @@ impl ControlLog {
     #[must_use]
     pub fn deadline(&self) -> Instant {
         match &self.stage {
+            _ if self.is_frozen => self.tick_at,
             Stage::Asking { again, .. } => *again,
             Stage::Voting(_) => self.campaign.map_or(self.tick_at, |(at, _)| at.min(self.tick_at)),
         }
@@ -247,6 +255,75 @@ impl ControlLog {
         self.refused
     }
 
+    /// Whether anybody leads, as far as this copy knows.
+    #[must_use]
+    pub fn leader(&self) -> Option<NodeId> {
+        let leader = self.voter()?.raft.raft.leader_id;
+        if leader == 0 { None } else { self.route(VoterId(leader)) }
+    }
+
+    // ---- an operator's recovery (`recovery`) --------------------------------------------------------------------------------------
+
+    /// The state behind everything that this copy holds, committed or not, and term and index of its last entry.
+    #[must_use]
+    pub fn everything(&self) -> Option<(ControlState, (u64, u64))> {
+        self.voter().and_then(Voter::everything)
+    }
+
+    /// A write is on its way to the disk.
+    #[must_use]
+    pub fn is_writing(&self) -> bool {
+        self.voter().is_some_and(Voter::is_writing)
+    }
+
+    /// From now on this copy takes no part in the log, or does again.
+    pub fn set_frozen(&mut self, is_frozen: bool) {
+        self.is_frozen = is_frozen;
+        self.campaign = None;
+    }
+
+    /// Another founding begins here, with this state and this node as its only voter. No write is on its way.
+    pub fn refound(&mut self, state: &ControlState, outputs: &mut ControlOutputs) {
+        let (Some(voter), Some((_, (_, index)))) = (self.voter(), self.everything()) else { return };
+        let Some(id) = state.voter_of(self.config.node).map(|info| info.voter) else { return };
+        stdx::require!(!voter.is_writing(), "a control log is founded anew while its file is written");
+        let (term, index) = (voter.term() + 1, index + NUMBERS_LEAP);
+        let snapshot =
+            LogSnapshot { index, term, voters: vec![id], learners: Vec::new(), state: state.encode() };
+        let hard = HardState { term, vote: 0, commit: index };
+        let durable = Durable { group: state.group, voter: id, hard, snapshot, entries: Vec::new() };
+        let writer = LogWriter::new(&self.config.cluster);
+        match Voter::new(durable, writer, true, self.config.entries_max) {
+            Ok(mut voter) => {
+                voter.campaign_alone();
+                self.begin_anew(Stage::Voting(Box::new(voter)));
+                self.is_refounded = true;
+            }
+            Err(error) => outputs.event(Severity::Error, error),
+        }
+        self.settle(outputs);
+    }
+
+    /// The log of this founding was replaced: this node asks for a copy of the new one. No write is on its way.
+    pub fn abandon(&mut self, now: Instant, outputs: &mut ControlOutputs) {
+        if matches!(self.stage, Stage::Voting(_)) {
+            outputs.event(
+                Severity::Warning,
+                "the control log of this node was replaced; it asks for the new one",
+            );
+            self.begin_anew(Stage::asking(now));
+        }
+        self.config.founding = None;
+        self.is_frozen = false;
+    }
+
+    fn begin_anew(&mut self, stage: Stage) {
+        self.stage = stage;
+        self.duty.rest();
+        self.routes.clear();
+        (self.campaign, self.leader_seen, self.is_frozen) = (None, 0, false);
+    }
+
     fn voter(&self) -> Option<&Voter> {
         match &self.stage {
             Stage::Voting(voter) => Some(voter),
@@ -258,6 +335,9 @@ impl ControlLog {
 
     /// Asks for something to be decided. It may be lost on the way.
     pub fn propose(&mut self, command: Command, outputs: &mut ControlOutputs) {
+        if self.is_frozen {
+            return;
+        }
         self.on_propose(command, false, outputs);
         self.settle(outputs);
     }
@@ -270,6 +350,9 @@ impl ControlLog {
         message: ControlMessage,
         outputs: &mut ControlOutputs,
     ) {
+        if self.is_frozen {
+            return;
+        }
         match message {
             ControlMessage::Voter(message) => self.on_voter_message(now, from, &message, outputs),
             ControlMessage::Propose { command, is_forwarded } => {
@@ -287,7 +370,9 @@ impl ControlLog {
             }
             ControlMessage::NoLog { start } => self.on_no_log(from, start, outputs),
             // Not the log's, but its node's.
-            ControlMessage::Joined { .. } | ControlMessage::JoinRefused { .. } => {}
+            ControlMessage::Joined { .. }
+            | ControlMessage::JoinRefused { .. }
+            | ControlMessage::Recovery(_) => {}
             ControlMessage::VoterGranted { group, voter, start } => {
                 self.on_granted(group, voter, start, outputs);
             }
@@ -299,6 +384,10 @@ impl ControlLog {
 
     /// Time has passed.
     pub fn on_deadline(&mut self, now: Instant, outputs: &mut ControlOutputs) {
+        if self.is_frozen {
+            self.tick_at = now + self.config.tick;
+            return;
+        }
         match &mut self.stage {
             Stage::Asking { again, next, asked_at, asked, .. } => {
                 if *again <= now {
@@ -362,7 +451,7 @@ impl ControlLog {
     pub fn on_link_down(&mut self, now: Instant, node: NodeId, outputs: &mut ControlOutputs) {
         self.down.insert(node);
         let Stage::Voting(voter) = &mut self.stage else { return };
-        if voter.is_restoring() {
+        if voter.is_restoring() || self.is_frozen {
             return;
         }
         let leader = voter.raft.raft.leader_id;
@@ -593,6 +682,11 @@ impl ControlLog {
     fn settle(&mut self, outputs: &mut ControlOutputs) {
         let Stage::Voting(voter) = &mut self.stage else { return };
         voter.pump(&mut self.tickets, outputs);
+        if self.is_refounded && voter.is_leader() && voter.is_on_disk() {
+            self.is_refounded = false;
+            let view = voter.state.as_ref().map(|state| Arc::clone(&state.view));
+            outputs.decided.extend(view.map(Decided::View));
+        }
         // A copy that takes the place of a lost one in the same process hears of old views again.
         let newest = &mut self.newest_view;
         outputs.decided.retain(|decided| match decided {

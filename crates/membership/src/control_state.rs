@@ -9,13 +9,16 @@
 //! Deliberately not here: epochs and schema (they must not fence data), and what runs on a node.
 
 use crate::mutants::{self, Mutant};
+use crate::recovery::NUMBERS_LEAP;
 use crate::succession::{self, Illegal};
-use protocol::control::{Command, GroupId, STATE_SIZE_MAX, VOTERS_MAX, VoterChange, VoterId, VoterStep};
+use protocol::control::{
+    Command, FOUNDINGS_MAX, GroupId, STATE_SIZE_MAX, VOTERS_MAX, VoterChange, VoterId, VoterStep,
+};
 use protocol::signal::JoinRequest;
 use protocol::{NodeInfo, NodeRole, View};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use stdx::wire::{WireError, from_bytes, to_bytes};
+use stdx::wire::{Decoder, WIRE_VERSION, Wire, WireError, to_bytes};
 use types::{Epoch, Incarnation, NodeId};
 use wire_derive::Wire;
 
@@ -65,6 +68,17 @@ pub struct Restart {
     pub cut: Epoch,
 }
 
+/// An operator's recovery: this log took the place of another founding's.
+#[derive(Clone, PartialEq, Eq, Debug, Wire)]
+pub struct RecoveryRecord {
+    /// The founding that it replaced.
+    pub replaced: GroupId,
+    /// The nodes that were given up, by id.
+    pub without: Vec<NodeId>,
+    /// Who gave the order.
+    pub operator: String,
+}
+
 /// What becomes of a change.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Verdict {
@@ -92,6 +106,10 @@ pub struct ControlState {
     voters: Vec<VoterInfo>,
     last_voter: VoterId,
     restart: Option<Restart>,
+    /// The last ones, the newest last. In snapshots they stand behind everything else, and only if there are any: what was written before there could be
+    /// any reads the same.
+    #[wire(since = 65535)]
+    recoveries: Vec<RecoveryRecord>,
 }
 
 impl ControlState {
@@ -109,18 +127,68 @@ impl ControlState {
             voters: vec![VoterInfo { voter, node: founder, start, votes: true }],
             last_voter: voter,
             restart: None,
+            recoveries: Vec::new(),
         }
+    }
+
+    /// The state with which an operator's recovery goes on: another founding, one voter, a view without those that are gone, higher numbers.
+    #[must_use]
+    pub fn refounded(
+        &self,
+        founding: GroupId,
+        view: View,
+        record: RecoveryRecord,
+        (founder, start): (NodeId, u64),
+    ) -> Self {
+        let leap = if mutants::is(Mutant::NumbersGivenTwice) { 0 } else { NUMBERS_LEAP };
+        let voter = VoterId(self.last_voter.0 + leap + 1);
+        let lives = u32::try_from(leap).unwrap_or(u32::MAX);
+        let mut recoveries = self.recoveries.clone();
+        recoveries.push(record);
+        recoveries.drain(..recoveries.len().saturating_sub(FOUNDINGS_MAX));
+        Self {
+            group: founding,
+            view: Arc::new(view),
+            voters: vec![VoterInfo { voter, node: founder, start, votes: true }],
+            last_voter: voter,
+            last_incarnation: Incarnation(self.last_incarnation.0.saturating_add(lives)),
+            recoveries,
+            ..self.clone()
+        }
+    }
+
+    /// Operators' recoveries, the newest last.
+    #[must_use]
+    pub fn recoveries(&self) -> &[RecoveryRecord] {
+        &self.recoveries
+    }
+
+    /// The foundings that were replaced by this one, the oldest first.
+    #[must_use]
+    pub fn replaced(&self) -> Vec<GroupId> {
+        self.recoveries.iter().map(|record| record.replaced).collect()
     }
 
     /// From the bytes of a snapshot.
     pub fn decode(bytes: &[u8]) -> Result<Self, WireError> {
-        if bytes.len() > STATE_SIZE_MAX { Err(WireError::TooLarge) } else { from_bytes(bytes) }
+        if bytes.len() > STATE_SIZE_MAX {
+            return Err(WireError::TooLarge);
+        }
+        let mut decoder = Decoder::new(bytes, WIRE_VERSION);
+        let mut state = <Self as Wire>::decode(&mut decoder)?;
+        if decoder.remaining() > 0 {
+            state.recoveries = Wire::decode(&mut decoder)?;
+        }
+        if decoder.remaining() == 0 { Ok(state) } else { Err(WireError::TrailingBytes) }
     }
 
     /// For a snapshot.
     #[must_use]
     pub fn encode(&self) -> Arc<[u8]> {
-        let bytes = to_bytes(self);
+        let mut bytes = to_bytes(self);
+        if !self.recoveries.is_empty() {
+            bytes.extend(to_bytes(&self.recoveries));
+        }
         stdx::require!(bytes.len() <= STATE_SIZE_MAX, "the replicated state exceeds its limit");
         bytes.into()
     }

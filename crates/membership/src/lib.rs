@@ -33,8 +33,10 @@ mod laggards;
 mod leaving;
 pub mod log_file;
 pub mod mutants;
+pub mod recovery;
 pub mod succession;
 mod terms;
+mod waits;
 
 use control_log::{ControlConfig, ControlLog, ControlOutputs, Decided};
 use control_state::{ClusterSettings, ControlState, VoterInfo};
@@ -48,10 +50,12 @@ use protocol::lease::Lease;
 use protocol::module::{Counts, EXIT_LEFT_OUT, EXIT_REFUSED};
 use protocol::signal::{JoinRequest, LeaveStep};
 use protocol::{Address, Envelope, NodeRole, Outputs, RequestToRuntime, Severity, Signal, View};
+use recovery::Recovery;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use stdx::{Duration, Instant, Now};
 use types::{Incarnation, NodeId, ViewNumber};
+use waits::Waits;
 
 /// How soon a view that repairs a connection is asked for again.
 const RENEW_RETRY: Duration = Duration::from_millis(200);
@@ -197,6 +201,8 @@ pub struct Membership {
     views_refused: u64,
     /// Who has copies of the control log, and how far that one was applied that says so.
     voters: (u64, Vec<VoterPlace>),
+    recovery: Recovery,
+    waits: Waits,
 }
 
 impl Membership {
@@ -226,6 +232,8 @@ impl Membership {
             heartbeats_refused: 0,
             views_refused: 0,
             voters: (0, Vec::new()),
+            recovery: Recovery::default(),
+            waits: Waits::default(),
         }
     }
 
@@ -239,11 +247,9 @@ impl Membership {
         let log = self.log.as_ref().map(ControlLog::deadline);
         let detector = self.detector.as_ref().map(Detector::deadline);
         let install = self.is_install_due.then(|| self.install_at());
-        [self.join_at, self.renew_at, self.leave_at, self.spread_at, install, log, detector]
-            .into_iter()
-            .flatten()
-            .min()
-            .filter(|_| !self.is_ending)
+        let own = [self.join_at, self.renew_at, self.leave_at, self.spread_at];
+        let parts = [install, log, detector, self.recovery.deadline(), self.waits.deadline()];
+        own.into_iter().chain(parts).flatten().min().filter(|_| !self.is_ending)
     }
 
     /// What went wrong without being anybody's bug here.
@@ -263,6 +269,7 @@ impl Membership {
     pub fn on_start<S>(&mut self, now: Now, seed: &[u8; 32], outputs: &mut Outputs<S>) {
         let mut group = [0; 8];
         group.copy_from_slice(&seed[..8]);
+        self.recovery.seed(seed);
         let control = self.config.control(GroupId(u64::from_le_bytes(group)));
         let file = std::mem::take(&mut self.config.log_file);
         let mut todo = ControlOutputs::default();
@@ -274,6 +281,7 @@ impl Membership {
                 self.log = Some(log);
                 self.take_log(now, todo, outputs);
                 self.try_join(now, outputs);
+                self.look_for_waits(now, outputs);
             }
             Err(reason) => self.end(EXIT_REFUSED, (Severity::Error, &reason), outputs),
         }
@@ -314,6 +322,8 @@ impl Membership {
         if self.spread_at.is_some_and(|at| at <= now.monotonic) {
             self.spread_primaries(now, outputs);
         }
+        self.on_recovery_deadline(now, outputs);
+        self.look_for_waits(now, outputs);
     }
 
     /// Asks for a view; whether it comes is seen when it does.
@@ -325,6 +335,7 @@ impl Membership {
     /// The links to a node are up.
     pub fn on_link_up<S>(&mut self, now: Now, node: NodeId, outputs: &mut Outputs<S>) {
         self.up.insert(node);
+        self.on_recovery_link(now, node, outputs);
         outputs.send(self.me(), Address::main(self.config.node), Signal::PeerFound { node });
         self.hand_on_view(node, outputs);
         self.hand_on_voters(node, outputs);
@@ -342,6 +353,7 @@ impl Membership {
     /// A link to a node is lost: `main` tells everyone here who waits for it.
     pub fn on_link_down<S>(&mut self, now: Now, node: NodeId, outputs: &mut Outputs<S>) {
         self.up.remove(&node);
+        self.on_recovery_link(now, node, outputs);
         if self.view.is_counted(node) && self.view.is_counted(self.config.node) {
             self.broken.insert(node);
             self.want.begin(now.monotonic);
@@ -400,6 +412,9 @@ impl Membership {
                 self.leaving = Some(step);
                 self.ask_to_leave(now, outputs);
             }
+            Signal::RecoverVoters(order) if from == self.config.node => {
+                self.on_operators_order(now, *order, outputs);
+            }
             Signal::ReplicaLags { node, milliseconds } if from == self.config.node => {
                 self.on_laggard(now, envelope.view, (node, milliseconds), outputs);
             }
@@ -421,7 +436,13 @@ impl Membership {
                 self.end(EXIT_REFUSED, (Severity::Error, &reason), outputs);
             }
             ControlMessage::Propose { command, .. } if self.is_too_early(now, command) => {}
+            ControlMessage::Recovery(_) => {
+                if let ControlMessage::Recovery(message) = message {
+                    self.on_recovery(now, from, message, outputs);
+                }
+            }
             _ => {
+                self.note_asker(from, &message);
                 self.with_log(now, outputs, |log, todo| log.on_message(now.monotonic, from, message, todo));
                 if self.leads() && self.join_at.is_some() {
                     // It has founded the cluster a moment ago.
@@ -454,6 +475,7 @@ impl Membership {
     fn hand_on_view<S>(&self, to: NodeId, outputs: &mut Outputs<S>) {
         let is_let_in = self.incarnation.is_some();
         if self.view.number > ViewNumber(0) && self.config.join.role != NodeRole::Sql && is_let_in {
+            self.say_replaced(to, &self.view, outputs);
             let terms = Some(Box::new(terms::of(&self.config)));
             let install = Signal::ViewInstall(Arc::clone(&self.view), terms);
             outputs.send(self.me(), Address::membership(to), install);
@@ -462,7 +484,12 @@ impl Membership {
 
     /// There is a view, perhaps one that is newer than what this node has.
     fn learn<S>(&mut self, now: Now, view: Arc<View>, outputs: &mut Outputs<S>) {
-        if self.is_ending || self.is_of_another_founding(&view, outputs) || view.number <= self.view.number {
+        // Who takes part in a recovery has done with the founding that it replaces.
+        let is_bound = self.recovery.awaited().is_some_and(|awaited| awaited != view.founding);
+        if self.is_ending || is_bound && !mutants::is(Mutant::SurvivorsStayUnbound) {
+            return;
+        }
+        if self.is_of_another_founding(now, &view, outputs) || view.number <= self.view.number {
             return;
         }
         if !view.is_well_formed() {
@@ -474,16 +501,27 @@ impl Membership {
         self.spread_at = Some(now.monotonic + SPREAD_PAUSE);
         self.enter_view(now, outputs);
         self.ask_to_leave(now, outputs);
+        self.after_refounding(now, outputs);
     }
 
-    /// Views of another founding are void. For a node without a copy of the log one says that its cluster is gone: who hands on views has a copy, or
+    /// Views of another founding are void, unless it has taken the place of this node's (`recovery`). For a node without a copy of the log one says that its cluster is gone: who hands on views has a copy, or
     /// is counted, and does not start beside an older cluster. A node that starts with a copy of another founding has the wrong disk: whoever hands on
     /// a view was let in, by a majority of voters.
-    fn is_of_another_founding<S>(&mut self, view: &View, outputs: &mut Outputs<S>) -> bool {
+    fn is_of_another_founding<S>(&mut self, now: Now, view: &View, outputs: &mut Outputs<S>) -> bool {
         let own = self.log_state().map(|state| state.group);
         let known = own.or((self.view.number > ViewNumber(0)).then_some(self.view.founding));
         if known.is_none_or(|founding| founding == view.founding) {
             return false;
+        }
+        if self.follows_founding(now, view, outputs) {
+            return false;
+        }
+        if self.has_replaced(view.founding) {
+            self.views_refused += 1;
+            return true;
+        }
+        if self.is_ending || self.recovery.awaited() == Some(view.founding) {
+            return true;
         }
         self.views_refused += 1;
         if own.is_some() && self.incarnation.is_none() {
@@ -598,6 +636,7 @@ impl Membership {
         let others =
             self.config.members.iter().map(|(node, _)| *node).filter(|node| *node != self.config.node);
         for node in others.filter(|node| state.voter_of(*node).is_none()) {
+            self.say_replaced(node, view, outputs);
             outputs.send(self.me(), Address::membership(node), Signal::ViewInstall(Arc::clone(view), None));
         }
     }
@@ -638,10 +677,9 @@ impl Membership {
         }
     }
 
-    /// Tells a node without a copy of the control log who has one.
+    /// Tells another node who has copies of the control log: it may have none, or none any more.
     fn hand_on_voters<S>(&self, to: NodeId, outputs: &mut Outputs<S>) {
-        let Some(state) = self.log_state() else { return };
-        if to != self.config.node && self.up.contains(&to) && state.voter_of(to).is_none() {
+        if to != self.config.node && self.up.contains(&to) && self.log_state().is_some() {
             let (applied, voters) = self.voters.clone();
             outputs.send(self.me(), Address::membership(to), Signal::Voters { applied, voters });
         }

@@ -59,7 +59,26 @@ pub enum Mutant {
     JoinReplacesAnything,
     /// The first view does not wait for all voters.
     FirstViewWithoutVoters,
+    /// An operator's recovery does not look whether a member of each replica group lives.
+    RecoveryWithoutMembers,
+    /// Nor whether a node that is said to be gone answers.
+    RecoveryDespiteAnswer,
+    /// Nobody says which foundings a recovery has replaced.
+    OldLogsStayValid,
+    /// Numbers of voters, lives and views go on where the lost ones may have gone on, too.
+    NumbersGivenTwice,
+    /// Who takes part in a recovery goes on with the old log.
+    SurvivorsStayUnbound,
 }
+
+/// Those of an operator's recovery.
+pub const OF_RECOVERY: [Mutant; 5] = [
+    Mutant::RecoveryWithoutMembers,
+    Mutant::RecoveryDespiteAnswer,
+    Mutant::OldLogsStayValid,
+    Mutant::NumbersGivenTwice,
+    Mutant::SurvivorsStayUnbound,
+];
 
 /// Those of the failure detector.
 pub const OF_DETECTOR: [Mutant; 7] = [
@@ -102,7 +121,7 @@ pub const OF_CONTROL_LOG: [Mutant; 9] = [
 ];
 
 /// Those that no seed catches soon, and a schedule that is written down does: `tests/directed.rs`.
-pub const DIRECTED: [Mutant; 11] = [
+pub const DIRECTED: [Mutant; 16] = [
     Mutant::SuspectsAreGranted,
     Mutant::EarlierGrantsForgotten,
     Mutant::DeadWitnessLeaves,
@@ -114,6 +133,11 @@ pub const DIRECTED: [Mutant; 11] = [
     Mutant::BrokenLinkNotRenewed,
     Mutant::JoinReplacesAnything,
     Mutant::FirstViewWithoutVoters,
+    Mutant::RecoveryWithoutMembers,
+    Mutant::RecoveryDespiteAnswer,
+    Mutant::OldLogsStayValid,
+    Mutant::NumbersGivenTwice,
+    Mutant::SurvivorsStayUnbound,
 ];
 
 #[cfg(feature = "mutants")]

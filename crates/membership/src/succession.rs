@@ -12,6 +12,7 @@
 //!
 //! Deliberately not here: adding replica groups (they need their own steps), and who is suspected (`detector`).
 
+use protocol::control::GroupId;
 use protocol::{GroupView, NodeInfo, PartitionPlace, View};
 use std::collections::BTreeMap;
 use types::{Incarnation, NodeId, ViewNumber};
@@ -112,6 +113,18 @@ pub fn without(view: &View, gone: &[NodeId]) -> Option<View> {
         }
     }
     next.leaving.retain(|node| !gone.contains(node));
+    Some(next)
+}
+
+/// The first view of another founding, `leap` numbers higher, without what is gone; None if a group would be left without an in-sync member (I5).
+#[must_use]
+pub fn refounded(view: &View, gone: &[NodeId], founding: GroupId, leap: u64) -> Option<View> {
+    let mut next = without(view, gone)?;
+    let number = ViewNumber(view.number.0 + leap);
+    for place in next.partitions.iter_mut().filter(|place| place.since == next.number) {
+        place.since = number;
+    }
+    (next.number, next.founding) = (number, founding);
     Some(next)
 }
 

@@ -6,6 +6,7 @@ use protocol::heartbeat::LinkRow;
 use stdx::WallTime;
 
 mod directed;
+mod recovery;
 
 const MANAGEMENT: NodeId = NodeId(65);
 const DATA: NodeId = NodeId(1);

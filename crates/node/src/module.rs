@@ -435,6 +435,9 @@ fn fence_of(signal: &Signal) -> Fence {
         | Signal::RestartProgress { .. }
         | Signal::ReplicaLags { .. }
         | Signal::Voters { .. }
+        | Signal::RecoverVoters(_)
+        | Signal::VotersRecovered { .. }
+        | Signal::ControlPlaneAwaited { .. }
         | Signal::StopNode { .. }
         | Signal::StandDown
         | Signal::StoodDown

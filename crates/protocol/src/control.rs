@@ -308,6 +308,101 @@ pub enum ControlMessage {
         /// The voter.
         voter: VoterId,
     },
+    /// The control log is founded anew from one of its copies.
+    Recovery(RecoveryMessage),
+}
+
+/// Most nodes that an operator may name as gone.
+pub const GONE_MAX: usize = 64;
+/// Foundings that were replaced by recoveries, as far as they are remembered.
+pub const FOUNDINGS_MAX: usize = 64;
+
+/// An operator's order: the control log goes on without these nodes, which are gone for good. The argument is in `membership::recovery`.
+#[derive(Clone, PartialEq, Eq, Debug, Wire)]
+pub struct RecoveryOrder {
+    /// Counted by the node that was asked, for the answer.
+    pub number: u64,
+    /// The cluster's name, as it was typed.
+    pub cluster: String,
+    /// The nodes that are gone, with their disks or without.
+    pub without: Vec<NodeId>,
+    /// Who asks, for the logs.
+    pub operator: String,
+}
+
+/// What became of an order.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Wire)]
+pub enum RecoveryOutcome {
+    /// The control log goes on.
+    Done,
+    /// Nothing has happened.
+    Refused,
+    /// Nothing has happened: another node may be able to.
+    Elsewhere,
+}
+
+/// What a survivor knows.
+#[derive(Clone, PartialEq, Eq, Debug, Wire)]
+pub struct Survivor {
+    /// Its life; 0: it was not let in.
+    pub incarnation: Incarnation,
+    /// Term and index of the last entry of its copy of the log, if it has one.
+    pub log: Option<(u64, u64)>,
+    /// The newest view that it knows.
+    pub view: Arc<View>,
+    /// Which of the nodes that are said to be gone it is connected with, and the process start that has told it that it has no log, if one has.
+    pub hears: Vec<(NodeId, Option<u64>)>,
+    /// Why it takes no part.
+    pub refusal: Option<String>,
+}
+
+/// From node to node, about a recovery.
+#[derive(Clone, PartialEq, Eq, Debug, Wire)]
+pub enum RecoveryMessage {
+    /// To a node that may found the log anew.
+    Order(RecoveryOrder),
+    /// Its answer. The text is for people.
+    Answer {
+        /// Of the order.
+        number: u64,
+        /// What became of it.
+        outcome: RecoveryOutcome,
+        /// In words.
+        text: String,
+    },
+    /// From the founder to all that live: from now on take no part in the log of `replaced`, and say what you know.
+    Prepare {
+        /// The founding that is to be.
+        recovery: GroupId,
+        /// The founding that was.
+        replaced: GroupId,
+        /// The nodes that are said to be gone.
+        without: Vec<NodeId>,
+    },
+    /// The answer.
+    Prepared {
+        /// From the question.
+        recovery: GroupId,
+        /// What is known there.
+        survivor: Box<Survivor>,
+    },
+    /// From the founder: there will be no such founding.
+    Released {
+        /// Which.
+        recovery: GroupId,
+    },
+    /// A survivor that has heard no end asks the founder again.
+    Check {
+        /// Which.
+        recovery: GroupId,
+    },
+    /// Which foundings the sender's has replaced, the oldest first: their logs and views are void. Said ahead of a view of the new one.
+    Replaced {
+        /// The sender's founding.
+        founding: GroupId,
+        /// Those before it.
+        replaced: Vec<GroupId>,
+    },
 }
 
 /// A write to the file of the control log. One is on its way at a time; it is done when it is on disk.

@@ -9,7 +9,7 @@
 //!                   tc -> session CommitDone      tc -> Pi, Bi Outcome                       Pi, Bi -> tc OutcomeRecorded
 //! ```
 
-use crate::control::{ControlMessage, VoterPlace};
+use crate::control::{ControlMessage, RecoveryOrder, VoterPlace};
 use crate::heartbeat::Heartbeat;
 use crate::program::{
     Access, LockMode, LockWait, OperationResult, ReadProgram, ReadProgress, Refusal, RowBatch, TableRef,
@@ -1082,6 +1082,20 @@ pub enum Signal {
         node: NodeId,
         /// For how long at least.
         milliseconds: u32,
+    },
+    /// main of a management node -> its membership: an operator's order.
+    RecoverVoters(Box<RecoveryOrder>),
+    /// Back.
+    VotersRecovered {
+        /// From the order.
+        number: u64,
+        /// In words, for the operator.
+        text: String,
+    },
+    /// membership -> its main: what it waits for, for operators; empty: nothing any more.
+    ControlPlaneAwaited {
+        /// Who is missing, and what to do.
+        text: String,
     },
 }
 

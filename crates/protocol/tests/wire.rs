@@ -8,7 +8,9 @@
 use expression::aggregate::AggregateCall;
 use expression::context::{Raised, Severity, Warning};
 use expression::{ColumnSlot, Expression, Node, Settings};
-use protocol::control::{Command, ControlMessage, GroupId, VoterPlace};
+use protocol::control::{
+    Command, ControlMessage, GroupId, RecoveryMessage, RecoveryOrder, Survivor, VoterPlace,
+};
 use protocol::heartbeat::{Heartbeat, LinkRow};
 use protocol::program::{
     Access, Assignment, DeleteFilter, KeyRange, LockMode, LockWait, OnDuplicate, OperationResult, ReadOutput,
@@ -371,6 +373,15 @@ fn terms() -> ClusterTerms {
     ClusterTerms { replica_count: 2, partitions_per_node: 4, heartbeat_us: 50_000, members }
 }
 
+fn recovery_order() -> RecoveryOrder {
+    RecoveryOrder {
+        number: 1,
+        cluster: "shop".into(),
+        without: vec![NodeId(1), NodeId(65)],
+        operator: "10.0.0.7:4711".into(),
+    }
+}
+
 fn control() -> Vec<Signal> {
     let probe = Probe {
         initiator: TRANSACTION,
@@ -408,6 +419,21 @@ fn control() -> Vec<Signal> {
         Signal::Control(Box::new(ControlMessage::Joined { start: 77, incarnation: Incarnation(3) })),
         Signal::Control(Box::new(ControlMessage::JoinRefused { start: 77, reason: "no".into() })),
         Signal::Control(Box::new(ControlMessage::NoLog { start: 77 })),
+        Signal::Control(Box::new(ControlMessage::Recovery(RecoveryMessage::Order(recovery_order())))),
+        Signal::Control(Box::new(ControlMessage::Recovery(RecoveryMessage::Prepared {
+            recovery: GroupId(9),
+            survivor: Box::new(Survivor {
+                incarnation: Incarnation(3),
+                log: Some((4, 5)),
+                view: Arc::new(View::none()),
+                hears: vec![(NodeId(1), Some(6))],
+                refusal: Some("no".into()),
+            }),
+        }))),
+        Signal::Control(Box::new(ControlMessage::Recovery(RecoveryMessage::Replaced {
+            founding: GroupId(9),
+            replaced: vec![GroupId(7), GroupId(8)],
+        }))),
         Signal::Heartbeat(Box::new(Heartbeat {
             view: ViewNumber(4),
             sequence: 9,
@@ -454,6 +480,9 @@ fn control() -> Vec<Signal> {
         Signal::LagProbe { probe: 300 },
         Signal::LagProbed { probe: 300 },
         Signal::ReplicaLags { node: NodeId(2), milliseconds: 3_000 },
+        Signal::RecoverVoters(Box::new(recovery_order())),
+        Signal::VotersRecovered { number: 1, text: "done".into() },
+        Signal::ControlPlaneAwaited { text: "node 1".into() },
     ];
     let tables = [
         InfoTable::Nodes,

@@ -41,6 +41,8 @@ pub enum WorldKind {
     Hung,
     /// Clusters of which a data node has little memory (`Scenario::cramped`).
     Cramped,
+    /// Clusters whose data nodes come back with little memory (`Scenario::scant`).
+    Scant,
     /// Some schedules of a world of replicas that the seed draws (`exhaustive::walk_seed`).
     Walk,
     /// One in which everything is tried (`exhaustive`), by its name; its seed is how many states are.
@@ -144,8 +146,9 @@ impl Bug {
     /// All of them.
     #[must_use]
     pub fn all() -> Vec<Self> {
-        use membership::mutants::{OF_CONTROL_LOG, OF_DETECTOR, OF_MEMBERSHIP};
-        let membership = OF_DETECTOR.into_iter().chain(OF_CONTROL_LOG).chain(OF_MEMBERSHIP);
+        use membership::mutants::{OF_CONTROL_LOG, OF_DETECTOR, OF_MEMBERSHIP, OF_RECOVERY};
+        let membership =
+            OF_DETECTOR.into_iter().chain(OF_CONTROL_LOG).chain(OF_MEMBERSHIP).chain(OF_RECOVERY);
         let transaction = transaction::mutants::ALL.into_iter().map(Self::Transaction);
         transaction.chain(membership.map(Self::Membership)).collect()
     }
@@ -186,6 +189,7 @@ impl Bug {
                 &[WorldKind::Hung]
             }
             Self::Membership(_) => &[WorldKind::Cluster, WorldKind::Isolated, WorldKind::Paused],
+            Self::Transaction(transaction::mutants::Mutant::JoinerRefuses) => &[WorldKind::Scant],
             Self::Transaction(_) => &[
                 WorldKind::Walk,
                 WorldKind::Cluster,
@@ -242,6 +246,7 @@ fn failure_of(world: WorldKind, seed: u64) -> Option<String> {
         WorldKind::Hung => run(&Scenario::hung(seed), 0).failure,
         WorldKind::Outage => run(&Scenario::outage(seed), 0).failure,
         WorldKind::Cramped => run(&Scenario::cramped(seed), 0).failure,
+        WorldKind::Scant => run(&Scenario::scant(seed), 0).failure,
         WorldKind::Struck => run(&Scenario::struck(seed), 0).failure,
         WorldKind::Control => run_control_seed(seed, 0).failure,
         WorldKind::Detect => run_detect_seed(seed).failure,

@@ -58,6 +58,10 @@ const COMMIT_SIGNALS: [&str; 12] = [
     "RecoveryReport",
     "CopyPiece",
 ];
+/// What a primary says when a commit is acknowledged, before the other replicas have heard of that.
+const ACKNOWLEDGED_SIGNALS: [&str; 4] = ["WriteDone", "CommitDone", "Decided", "Outcome"];
+/// Memory with which a node can begin, and not hold much.
+const MEMORY_SCANT: [u64; 4] = [128 << 10, 384 << 10, 1 << 20, 2 << 20];
 /// Crashes at a signal.
 const CRASHES: [Step; 3] = [Step::CrashBeforeSend, Step::CrashAfterSend, Step::CrashOnReceive];
 /// Lines of transcript kept for a failure.
@@ -174,6 +178,7 @@ impl Scenario {
             sizes: Sizes::DEFAULT,
             late: None,
             cramped: None,
+            scant: None,
         };
         let faults = Self::draw_faults(&mut prng, data_nodes, replicas);
         let mut scenario = Self {
@@ -457,6 +462,25 @@ impl Scenario {
         scenario
     }
 
+    /// Three replicas. A node dies when it has acknowledged a commit, before the others know, and comes back at once with little memory; the third stands
+    /// still meanwhile. So what the second replicates again reaches the first while it joins.
+    #[must_use]
+    pub fn scant(seed: u64) -> Self {
+        let mut scenario = Self::replicated(seed);
+        let mut prng = Prng::new(seed ^ 0x5ca_4701);
+        (scenario.shape.data_nodes, scenario.shape.replicas) = (3, 3);
+        (scenario.shape.memory, scenario.shape.late) = (64 << 20, None);
+        scenario.shape.scant = Some(MEMORY_SCANT[prng.index(MEMORY_SCANT.len())]);
+        (scenario.registers, scenario.lists) = (scenario.registers.max(3), scenario.lists.max(2));
+        let signal = ACKNOWLEDGED_SIGNALS[prng.index(ACKNOWLEDGED_SIGNALS.len())];
+        let step = if prng.chance(1, 2) { Step::CrashAfterSend } else { Step::CrashBeforeSend };
+        let (skip, restart_ms) = (prng.below(200), 1 + prng.below(4));
+        // The one without a vote: the takeover waits for it, and the next view does not.
+        let pause = Some((NodeId(3), 60 + prng.below(120)));
+        scenario.point = Some(FaultPoint { signal, step, skip, restart_ms, pause });
+        scenario
+    }
+
     /// What this seed means with replicas and without anything that goes wrong.
     fn replicated(seed: u64) -> Self {
         let mut scenario = Self::from_seed(seed);
@@ -480,7 +504,7 @@ impl Scenario {
         let step = if step == Step::Cut && !self.faults.is_empty() { Step::Delay } else { step };
         let skip = [0, prng.below(4), prng.below(40)][prng.index(3)];
         let restart_ms = if prng.chance(3, 4) { 1 + prng.below(20) } else { 0 };
-        self.point = Some(FaultPoint { signal, step, skip, restart_ms });
+        self.point = Some(FaultPoint { signal, step, skip, restart_ms, pause: None });
     }
 
     /// Primaries move while clients work: between the faults and often a moment before one, or with nothing else that happens. (From a generator of its

@@ -44,6 +44,8 @@ const WALL_START_US: u64 = 1_767_225_600_000_000;
 const STEPS_MAX: u64 = 2_000_000;
 /// Memory of a data node that has too little.
 const CRAMPED: u64 = 4 << 20;
+/// The last life of a data node that has scant memory, if the shape says so.
+const SCANT_LIVES: u32 = 3;
 /// The management node's id in every simulated cluster.
 pub const MANAGEMENT: NodeId = NodeId(65);
 
@@ -78,6 +80,8 @@ pub struct Shape {
     pub late: Option<NodeId>,
     /// A data node with less memory.
     pub cramped: Option<NodeId>,
+    /// Memory of the second and third life of a data node: too little to join with.
+    pub scant: Option<u64>,
 }
 
 /// An input that waits in a module's queue.
@@ -224,6 +228,8 @@ pub struct World {
     next_connection: u32,
     /// What the files of control logs hold.
     log_files: BTreeMap<NodeId, Vec<u8>>,
+    /// How often each node was started.
+    lives: BTreeMap<NodeId, u32>,
     faults: Faults,
     /// Nodes that were asked to stop, and live; and all that ever were.
     stopping: BTreeSet<NodeId>,
@@ -253,6 +259,7 @@ impl World {
             peers: BTreeMap::new(),
             next_connection: 0,
             log_files: BTreeMap::new(),
+            lives: BTreeMap::new(),
             faults: Faults::default(),
             stopping: BTreeSet::new(),
             stopped: BTreeSet::new(),
@@ -389,8 +396,7 @@ impl World {
         let layout = Layout::plan(&LayoutRequest { thread_config, cpu_count: 1, kinds });
         stdx::require!(layout.is_ok(), "the shape's ThreadConfig is wrong");
         let Ok(layout) = layout else { return };
-        let is_cramped = self.shape.cramped == Some(node);
-        let memory = if is_cramped { CRAMPED } else { self.shape.memory };
+        let memory = self.memory_of(node);
         let memory = MemoryManager::new(MemoryConfig::with_data_memory(memory));
         let start = self.prng.next_u64();
         let settings = NodeSettings {
@@ -436,6 +442,18 @@ impl World {
         }
         let clock = Clock::drawn(start);
         self.nodes.insert(node, Node { role, is_open: false, start, clock, slots });
+    }
+
+    /// How much a node gets in the life that begins now.
+    fn memory_of(&mut self, node: NodeId) -> u64 {
+        let lives = self.lives.entry(node).or_insert(0);
+        *lives += 1;
+        let is_scant = (2..=SCANT_LIVES).contains(lives);
+        match self.shape.scant.filter(|_| is_scant) {
+            Some(scant) => scant,
+            None if self.shape.cramped == Some(node) => CRAMPED,
+            None => self.shape.memory,
+        }
     }
 
     // ---- running ------------------------------------------------------------------------------------------------------------------

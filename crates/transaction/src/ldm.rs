@@ -275,6 +275,8 @@ pub struct Ldm {
     next_order: u64,
     /// Some partition is being copied to this node.
     is_joining: bool,
+    /// This node cannot join: its process is about to end.
+    has_given_up: bool,
     standing_down: StandingDown,
     /// A view is being installed: what ends in slices meanwhile is looked at when it is.
     is_entering: bool,
@@ -335,6 +337,7 @@ impl Ldm {
             next_job: 0,
             next_order: 0,
             is_joining: false,
+            has_given_up: false,
             standing_down: StandingDown::default(),
             is_entering: false,
             told: BTreeSet::new(),
@@ -365,11 +368,14 @@ impl Ldm {
     #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
         let others = earlier(self.reclaim.deadline(), earlier(self.outcomes.deadline(), self.lag_deadline()));
-        earlier(self.alarms.next(), others)
+        earlier(self.alarms.next(), others).filter(|_| !self.has_given_up)
     }
 
     /// Takes a shared object from `main`.
     pub fn on_shared(&mut self, now: Now, shared: Shared, outputs: &mut Outputs<Shared>) {
+        if self.has_given_up {
+            return;
+        }
         match shared {
             Shared::Tables(map) => {
                 self.install_tables(now, map, outputs);
@@ -395,6 +401,9 @@ impl Ldm {
 
     /// Handles a deadline.
     pub fn on_deadline(&mut self, now: Now, outputs: &mut Outputs<Shared>) {
+        if self.has_given_up {
+            return;
+        }
         self.on_alarms(now, outputs);
         self.resume_waits(now, outputs);
         self.on_visits_due(now, outputs);
@@ -411,6 +420,9 @@ impl Ldm {
         budget: &mut Budget,
         outputs: &mut Outputs<Shared>,
     ) {
+        if self.has_given_up {
+            return;
+        }
         if self.is_postponed(now, &envelope.signal) {
             self.released.push_back((envelope.from, envelope.signal));
         } else {

@@ -47,6 +47,8 @@ pub enum Mutant {
     CopyWithoutTombstones,
     /// The writes of a view do not wait for a joining member.
     JoiningNotNeeded,
+    /// A joining member refuses what it has no room for, as members in sync do.
+    JoinerRefuses,
     /// A copy begins while rows of a decided transaction are still being published.
     CopyHalfPublished,
     /// A joining member records a commit whose rows it never got.
@@ -152,7 +154,7 @@ pub enum Mutant {
 }
 
 /// All of them.
-pub const ALL: [Mutant; 72] = [
+pub const ALL: [Mutant; 73] = [
     Mutant::AckBeforeBackup,
     Mutant::BackupFallsBack,
     Mutant::CommitOnPartialPrepare,
@@ -174,6 +176,7 @@ pub const ALL: [Mutant; 72] = [
     Mutant::CopyOvertakesWrite,
     Mutant::CopyWithoutTombstones,
     Mutant::JoiningNotNeeded,
+    Mutant::JoinerRefuses,
     Mutant::CopyHalfPublished,
     Mutant::EarlyCommitRecorded,
     Mutant::LockUnleased,
@@ -228,7 +231,7 @@ pub const ALL: [Mutant; 72] = [
 ];
 
 /// Those that no seed catches soon, and a schedule that is written down does: `tests/protocol/directed.rs`.
-pub const DIRECTED: [Mutant; 19] = [
+pub const DIRECTED: [Mutant; 20] = [
     Mutant::LocksOnlySurvive,
     Mutant::StagedElsewhereAccepted,
     Mutant::LocksBeforeSettled,
@@ -246,6 +249,7 @@ pub const DIRECTED: [Mutant; 19] = [
     Mutant::DropToldUnrecorded,
     Mutant::DropToldEarly,
     Mutant::CopyHalfPublished,
+    Mutant::JoinerRefuses,
     Mutant::SessionsNotTold,
     Mutant::LostOperationsUnnoticed,
 ];

@@ -398,6 +398,38 @@ impl Voter {
         self.raft.on_persist_ready(number);
     }
 
+    /// Its file is on disk.
+    pub(super) fn is_on_disk(&self) -> bool {
+        self.commit_on_disk > 0
+    }
+
+    /// The state behind the last entry of this copy, committed or not, and that entry's term and index.
+    pub(super) fn everything(&self) -> Option<(ControlState, (u64, u64))> {
+        let mut state = self.state.clone()?;
+        let durable = self.raft.store().durable();
+        for entry in durable.entries.iter().filter(|entry| entry.index > self.applied) {
+            match entry.kind {
+                EntryKind::Command => {
+                    if let Ok(command) = from_bytes::<Command>(&entry.data) {
+                        state.apply(&command);
+                    }
+                }
+                EntryKind::VoterChange => {
+                    if let Ok(change) = from_bytes::<VoterChange>(&entry.data) {
+                        state.apply_voter_change(&change);
+                    }
+                }
+            }
+        }
+        let term = durable.entries.last().map_or(durable.snapshot.term, |entry| entry.term);
+        Some((state, (term, durable.last_index())))
+    }
+
+    /// The newest term that this copy has seen.
+    pub(super) fn term(&self) -> u64 {
+        self.raft.raft.term
+    }
+
     /// A file that was begun belongs to nobody any more while a write is on its way to it.
     pub(super) fn is_writing(&self) -> bool {
         self.writing.is_some()

@@ -80,9 +80,10 @@ mod bugs {
     use crate::control_state::tests as control_state;
     use crate::detector::tests as detector;
     use crate::mutants::{DIRECTED, Mutant, activate};
+    use crate::tests::recovery;
     use stdx::planted::survivors;
 
-    const TESTS: [(Mutant, fn()); 11] = [
+    const TESTS: [(Mutant, fn()); 16] = [
         (Mutant::SuspectsAreGranted, detector::who_is_out_of_reach_is_granted_nothing),
         (Mutant::EarlierGrantsForgotten, detector::what_a_dead_life_was_granted_is_over_in_its_next_life),
         (Mutant::DeadWitnessLeaves, detector::a_dead_witness_hides_nobody_elses_death),
@@ -94,6 +95,11 @@ mod bugs {
         (Mutant::BrokenLinkNotRenewed, super::a_connection_that_broke_is_there_again_with_the_next_view),
         (Mutant::JoinReplacesAnything, control_state::a_process_start_has_one_incarnation),
         (Mutant::FirstViewWithoutVoters, control_state::the_first_view_waits_for_all_voters),
+        (Mutant::RecoveryWithoutMembers, recovery::a_process_that_started_again_has_no_rows),
+        (Mutant::RecoveryDespiteAnswer, recovery::a_node_that_lives_is_not_gone),
+        (Mutant::OldLogsStayValid, recovery::old_disks_that_come_back_are_void),
+        (Mutant::NumbersGivenTwice, recovery::numbers_are_given_once),
+        (Mutant::SurvivorsStayUnbound, recovery::who_takes_part_has_done_with_the_old_founding),
     ];
 
     #[test]

@@ -104,6 +104,8 @@ pub struct FaultPoint {
     pub skip: u64,
     /// A node that dies starts again after so many milliseconds; 0: never.
     pub restart_ms: u64,
+    /// When a node dies of it, another one stands still from then on, for so many milliseconds.
+    pub pause: Option<(NodeId, u64)>,
 }
 
 /// What became of a world's point.
@@ -245,6 +247,9 @@ impl World {
 
     fn strike_down(&mut self, node: NodeId, point: FaultPoint) {
         self.crash(node);
+        if let Some((other, milliseconds)) = point.pause.filter(|(other, _)| *other != node) {
+            self.begin(Disruption::Pause { node: other, time: milliseconds * 1_000_000 });
+        }
         if point.restart_ms > 0 {
             self.start_later(node, point.restart_ms * 1_000_000);
         }

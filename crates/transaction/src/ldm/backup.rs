@@ -2,6 +2,8 @@
 //!
 //! Invariants: places of a partition's stream are consumed in order, each once; a repeated place is only acknowledged again. A place is
 //! applied completely or refused completely. An abort that arrives before its place leaves a marker, so that the late place cannot revive it.
+//! A refusal aborts the transaction, so a member that joins never says one: what is replicated to it again may have been acknowledged. It gives up
+//! joining instead, and the primary goes on in a view without it. (It does refuse what it knows to be aborted.)
 
 use super::commit::{After, Publish, Rest};
 use super::{Ldm, Marker, Place, region_full};
@@ -108,12 +110,14 @@ impl Ldm {
             state.applied = replicate.sequence;
             next = state.early.remove(&Sequence(state.applied.0 + 1));
             self.consume(from, replicate, outputs);
+            next = next.filter(|_| !self.has_given_up);
         }
     }
 
     /// Applies the next place of the stream and answers whoever decides.
     fn consume(&mut self, from: Address, replicate: Replicate, outputs: &mut Outputs<Shared>) {
-        let place = (replicate.transaction, replicate.partition);
+        let partition = replicate.partition;
+        let place = (replicate.transaction, partition);
         self.adopt(replicate.epoch);
         let stamp = if mutants::is(Mutant::BackupStampsItself) { self.epoch } else { replicate.epoch };
         // What came in an earlier view is here; it only has another place now.
@@ -140,6 +144,9 @@ impl Ldm {
             }
         };
         let refusal = match result {
+            Err(refusal) if self.must_not_refuse(partition, &refusal) => {
+                return self.give_up_joining(&why_given_up(&refusal), outputs);
+            }
             Err(refusal) => {
                 // Whatever the others do, it cannot be committed: nobody may think later that it was decided here.
                 self.outcomes.keep(place, Marker::of(None));
@@ -179,6 +186,12 @@ impl Ldm {
         if self.is_joining {
             self.take_early_commit(place, outputs);
         }
+    }
+
+    /// Whether this member is being copied to, and a refusal would be news to the others.
+    fn must_not_refuse(&self, partition: PartitionId, refusal: &Refusal) -> bool {
+        let is_joining = self.partition(partition).is_some_and(|state| state.copy_in.is_some());
+        is_joining && *refusal != Refusal::AlreadyEnding && !mutants::is(Mutant::JoinerRefuses)
     }
 
     fn apply_place(
@@ -318,5 +331,13 @@ impl Ldm {
         let outcome = outcome.unwrap_or(Some(applied.epoch));
         let (rest, stamp) = (Rest::Rows(applied.rows), Some(applied.epoch));
         self.publish_rows(Publish { place, rest, outcome, stamp, then }, outputs);
+    }
+}
+
+/// The end of "node N cannot join: ".
+fn why_given_up(refusal: &Refusal) -> String {
+    match refusal {
+        Refusal::RegionFull { region } => format!("its {region} is full"),
+        other => format!("it cannot take what is replicated to it ({other:?})"),
     }
 }

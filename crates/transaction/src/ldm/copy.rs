@@ -454,7 +454,7 @@ impl Ldm {
     }
 
     /// This node has too little memory, and ends; it may try again as another life.
-    pub(super) fn give_up_for_memory(&self, full: RegionFull, outputs: &mut Outputs<Shared>) {
+    pub(super) fn give_up_for_memory(&mut self, full: RegionFull, outputs: &mut Outputs<Shared>) {
         let (used, maximum) =
             (self.memory.used(full.region), self.memory.config().region(full.region).maximum);
         let rows: u64 = self.fragments.values().map(|fragment| fragment.statistics().rows).sum();
@@ -469,8 +469,9 @@ impl Ldm {
         self.give_up_joining(&why, outputs);
     }
 
-    /// This node ends; it may try again as another life.
-    pub(super) fn give_up_joining(&self, why: &str, outputs: &mut Outputs<Shared>) {
+    /// This node ends; it may try again as another life. Until its process is gone it says and takes nothing more.
+    pub(super) fn give_up_joining(&mut self, why: &str, outputs: &mut Outputs<Shared>) {
+        self.has_given_up = true;
         outputs.event(Severity::Error, format!("node {} cannot join: {why}", self.address.node));
         outputs.request(RequestToRuntime::Exit(EXIT_CANNOT_JOIN));
     }

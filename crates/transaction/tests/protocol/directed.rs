@@ -6,6 +6,7 @@ use super::nodes::{
     Nodes, SESSION, SQL_NODE, is_aborted, is_committed, is_moved, is_read, is_refused, is_written, ldm, tc,
 };
 use memory::Urgency;
+use protocol::module::EXIT_CANNOT_JOIN;
 use protocol::program::{LockMode, LockWait, WriteOperation};
 use protocol::signal::{CommitOneRequest, CoordinateRequest, Participant, RequestId, WriteRequest};
 use protocol::{Address, Envelope, ModuleKind, Signal};
@@ -16,6 +17,9 @@ use types::{Epoch, NodeId, PartitionId, TransactionId};
 const SLICES: usize = 7;
 /// More than are sent in one piece.
 const LARGE: usize = 12;
+/// Bytes of a row that takes more memory than [`SOME_PAGES`]. What is copied to a node that joins fits them.
+const LARGE_ROW: usize = 900 << 10;
+const SOME_PAGES: u64 = 20;
 
 fn is_outcome_to(node: u16) -> impl Fn(&Envelope) -> bool {
     move |envelope| matches!(envelope.signal, Signal::Outcome(_)) && envelope.to == ldm(node)
@@ -161,7 +165,7 @@ fn what_one_backup_refuses_is_committed_nowhere() {
     let mut all = Nodes::new(3);
     let [row] = all.row_ids();
     all.fill_memory(3, Urgency::Restart);
-    let large = all.put(row, 1 << 20);
+    let large = all.put(row, LARGE_ROW);
     let request = all.alone(1, large);
     let heard = all.ask(1, request);
     assert!(is_refused(&heard, 1), "{heard:?}");
@@ -470,6 +474,78 @@ fn what_is_decided_while_it_is_shipped_again_is_copied() {
     all.assert_idle();
 }
 
+/// Node 3 joins while node 2 takes over what node 1 has acknowledged in transaction 1 and told nobody. Node 3 has no room for it.
+fn take_over_beside_a_full_joiner(mut all: Nodes, row: i64) {
+    all.queue.clear();
+    all.leave_out(1, 2);
+    all.let_join(3);
+    all.begin_again(3);
+    all.install_at(&[2, 3]);
+    all.fill_memory_but(3, Urgency::Restart, SOME_PAGES);
+    all.settle();
+    all.run();
+    all.leave_out(3, 2);
+    all.view.groups.iter_mut().for_each(|group| group.joining.clear());
+    all.install(2);
+    all.settle();
+    all.run();
+    assert_eq!(all.committed(2, &[row]), [row], "its session has heard that it is committed");
+    assert_eq!(all.ended.get(&3), Some(&EXIT_CANNOT_JOIN), "it gives up joining");
+    all.assert_idle();
+}
+
+/// Without node 3, which comes back later; transaction 1 is to be a row that takes more memory than it will have.
+fn with_a_large_row() -> (Nodes, i64) {
+    let mut all = Nodes::new(3);
+    let [row] = all.row_ids();
+    all.leave_out(3, 1);
+    all.install_at(&[1, 2]);
+    all.settle();
+    all.run();
+    (all, row)
+}
+
+#[test]
+fn a_joiner_without_memory_aborts_nothing_acknowledged() {
+    let (mut all, row) = with_a_large_row();
+    let request = all.alone(1, all.put(row, LARGE_ROW));
+    all.send(SESSION, ldm(1), request);
+    assert!(is_written(&all.run_but(is_decided_to(2)), 1));
+    take_over_beside_a_full_joiner(all, row);
+}
+
+#[test]
+fn nor_what_several_participants_have_prepared() {
+    let (mut all, row) = with_a_large_row();
+    let operations = vec![all.put(row, LARGE_ROW)];
+    let write = WriteRequest { operations, ..all.write(1, &[]) };
+    assert!(is_written(&all.ask(1, Signal::Write(Box::new(write))), 1));
+    let request = all.coordinate(1, vec![all.participant(1)]);
+    all.send(SESSION, tc(1), request);
+    assert!(is_committed(&all.run_but(is_outcome_to(2)), 1));
+    take_over_beside_a_full_joiner(all, row);
+}
+
+#[test]
+fn a_joiner_without_memory_stops_no_commit() {
+    let (mut all, row) = with_a_large_row();
+    all.let_join(3);
+    all.begin_again(3);
+    all.install_at(&[1, 2, 3]);
+    all.settle();
+    all.run();
+    all.fill_memory_but(3, Urgency::Restart, SOME_PAGES);
+    let request = all.alone(1, all.put(row, LARGE_ROW));
+    assert_eq!(all.ask(1, request), [], "it waits for a view without node 3");
+    assert_eq!(all.ended.get(&3), Some(&EXIT_CANNOT_JOIN));
+    all.leave_out(3, 1);
+    all.view.groups.iter_mut().for_each(|group| group.joining.clear());
+    all.install_at(&[1, 2]);
+    all.settle();
+    assert!(is_written(&all.run(), 1));
+    all.assert_committed(&[row], &[row]);
+}
+
 // ---- deliberate bugs --------------------------------------------------------------------------------------------------------------
 
 /// What runs with each bug, and has to fail.
@@ -479,7 +555,7 @@ mod bugs {
     use stdx::planted::survivors;
     use transaction::mutants::{DIRECTED, Mutant, activate};
 
-    const TESTS: [(Mutant, fn()); 19] = [
+    const TESTS: [(Mutant, fn()); 20] = [
         (Mutant::LocksOnlySurvive, super::locks_of_a_lost_primary_are_missed),
         (Mutant::StagedElsewhereAccepted, super::rows_of_a_lost_primary_are_missed),
         (Mutant::LocksBeforeSettled, super::no_lock_is_given_while_somebody_may_count_a_lost_one),
@@ -500,6 +576,7 @@ mod bugs {
         (Mutant::DropToldUnrecorded, super::the_abort_of_what_the_new_primary_lacks_is_recorded_first),
         (Mutant::DropToldEarly, super::the_same_of_a_commit_of_several_participants),
         (Mutant::CopyHalfPublished, super::what_is_being_published_when_a_copy_begins_is_copied),
+        (Mutant::JoinerRefuses, super::a_joiner_without_memory_aborts_nothing_acknowledged),
         (Mutant::SessionsNotTold, handover::what_is_open_goes_on_at_the_new_primary),
         (
             Mutant::LostOperationsUnnoticed,

@@ -12,9 +12,11 @@ use protocol::program::{
 use protocol::signal::{
     CommitDone, CommitOneRequest, CommitOutcome, Participant, ReadRequest, RequestId, WriteDone, WriteRequest,
 };
-use protocol::{Address, Budget, Envelope, ModuleKind, NodeInfo, NodeRole, Outputs, Signal, View};
+use protocol::{
+    Address, Budget, Envelope, ModuleKind, NodeInfo, NodeRole, Outputs, RequestToRuntime, Signal, View,
+};
 use query::{NodeMap, Shared};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use stdx::{Duration, Instant, Now};
 use transaction::{Ldm, MARKER_TIME, Sizes, Tc};
@@ -74,6 +76,8 @@ pub(crate) struct Nodes {
     pub(crate) queue: VecDeque<Envelope>,
     /// What sessions, main modules and memberships have heard.
     heard: Vec<Envelope>,
+    /// Nodes that have ended, and their exit codes.
+    pub(crate) ended: BTreeMap<u16, u8>,
     /// The view that sessions use.
     pub(crate) view: View,
     /// The partition of the test, and ids of rows in it.
@@ -133,6 +137,7 @@ impl Nodes {
             now: Now::default(),
             queue: VecDeque::new(),
             heard: Vec::new(),
+            ended: BTreeMap::new(),
             view,
             partition: PartitionId(0),
             ids: Vec::new(),
@@ -291,6 +296,11 @@ impl Nodes {
         let (view, epoch) = (this.map.view.number, this.ldm.epoch());
         let stamped = outputs.signals.into_iter().map(|envelope| Envelope { view, epoch, ..envelope });
         self.queue.extend(stamped);
+        for request in outputs.requests {
+            if let RequestToRuntime::Exit(code) = request {
+                self.ended.insert(node, code);
+            }
+        }
     }
 
     /// In the newest view.
@@ -369,6 +379,9 @@ impl Nodes {
             return;
         }
         let node = envelope.to.node.0;
+        if self.ended.contains_key(&node) {
+            return;
+        }
         let this = &mut self.nodes[usize::from(node) - 1];
         let installed = this.map.view.number;
         if envelope.from != envelope.to && envelope.view != installed {
@@ -520,9 +533,14 @@ impl Nodes {
 
     /// DataMemory of a node is full but for a few pages: for statements, or for what backups apply, too.
     pub(crate) fn fill_memory(&mut self, node: u16, urgency: Urgency) {
+        self.fill_memory_but(node, urgency, 4);
+    }
+
+    /// The same but for so many pages.
+    pub(crate) fn fill_memory_but(&mut self, node: u16, urgency: Urgency, pages: u64) {
         let memory = &self.node(node).memory;
         while memory.try_charge_with(Region::DataMemory, PAGE_BYTES as u64, urgency).is_ok() {}
-        memory.release(Region::DataMemory, 4 * PAGE_BYTES as u64);
+        memory.release(Region::DataMemory, pages * PAGE_BYTES as u64);
     }
 }
 
