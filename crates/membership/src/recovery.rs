@@ -44,8 +44,8 @@ use types::{Incarnation, NodeId, ViewNumber};
 pub const NUMBERS_LEAP: u64 = 1 << 20;
 /// How long the founder waits for those that live.
 const PREPARE_TIME: Duration = Duration::from_secs(3);
-/// How long an operator's node waits for the founder.
-const ORDER_TIME: Duration = Duration::from_secs(10);
+/// How long an operator's node waits for the founder: less than its client waits for an answer.
+const ORDER_TIME: Duration = Duration::from_secs(8);
 /// How often a survivor asks how it ended.
 const CHECK_EVERY: Duration = Duration::from_secs(1);
 

@@ -23,7 +23,7 @@ use check::Check;
 use information::Gathering;
 pub(crate) use information::counter_rows;
 use memory::MemoryManager;
-use protocol::control::VoterPlace;
+use protocol::control::{RecoveryOrder, VoterPlace};
 use protocol::lease::Lease;
 use protocol::module::Counts;
 use protocol::signal::RequestId;
@@ -118,6 +118,10 @@ pub struct MainModule {
     next_request: u64,
     /// Who has copies of the control log; empty while that is not known.
     voters: Vec<VoterPlace>,
+    /// What `membership` waits for; empty: nothing.
+    awaited: String,
+    /// Operators who wait for the end of an order to recover.
+    recoveries: BTreeMap<u64, ConnectionId>,
     now: Now,
 }
 
@@ -161,6 +165,8 @@ impl MainModule {
             checks_wanted: Vec::new(),
             next_request: 0,
             voters: Vec::new(),
+            awaited: String::new(),
+            recoveries: BTreeMap::new(),
             now: Now::default(),
             config,
         }
@@ -240,6 +246,7 @@ impl MainModule {
                     management.forget(connection);
                 }
                 self.forget_check(connection);
+                self.recoveries.retain(|_, waiting| *waiting != connection);
             }
             Input::Report(report) => self.on_runtime_report(&report, outputs),
             Input::StopRequested => self.begin_stop(0, "this process was asked to", false, outputs),
@@ -275,6 +282,12 @@ impl MainModule {
                 }
             }
             Signal::Voters { voters, .. } if from.node == self.config.node => self.voters = voters,
+            Signal::ControlPlaneAwaited { text } if from.node == self.config.node => self.awaited = text,
+            Signal::VotersRecovered { number, text } if from.node == self.config.node => {
+                if let Some(connection) = self.recoveries.remove(&number) {
+                    self.answer_management(connection, &text, outputs);
+                }
+            }
             Signal::PeerFound { node } if from.node == self.config.node => self.on_peer_found(node, outputs),
             Signal::EpochWanted { epoch } => self.on_epoch(now, from, EpochSignals::Wanted(epoch), outputs),
             Signal::EpochOpen { epoch } => self.on_epoch(now, from, EpochSignals::Open(epoch), outputs),
@@ -699,6 +712,7 @@ impl MainModule {
             voters: &self.voters,
             losses: &self.losses,
             incarnation: self.incarnation,
+            awaited: &self.awaited,
             now: self.now.monotonic,
         };
         for request in management.on_bytes(me, connection, buffer, &cluster, outputs) {
@@ -706,6 +720,13 @@ impl MainModule {
                 ManagementRequest::Check => self.request_check(connection, outputs),
                 ManagementRequest::Stop { node, exit_code } => {
                     self.request_stop(connection, node, exit_code, outputs)
+                }
+                ManagementRequest::Recover { cluster, without, operator } => {
+                    let number = self.new_request().0;
+                    self.recoveries.insert(number, connection);
+                    let order = RecoveryOrder { number, cluster, without, operator };
+                    let order = Signal::RecoverVoters(Box::new(order));
+                    outputs.send(self.me(), Address::membership(self.config.node), order);
                 }
             }
         }

@@ -1,7 +1,7 @@
 //! The management protocol: what `latsdb mgm` speaks with a management node, and how other nodes fetch their configuration.
 //!
 //! One request per line; the answer is lines of text, ended by a line with a single dot. Verbs are ndb_mgm's:
-//! `show`, `all status`, `N status`, `N stop`, `N restart`, `shutdown`; and ours: `check` (compare replicas), `get config` (the text of config.ini),
+//! `show`, `all status`, `N status`, `N stop`, `N restart`, `shutdown`; and ours: `check` (compare replicas), `recover voters`, `get config` (the text of config.ini),
 //! `get status` (for programs) and `authenticate`. What takes several of them, and waits in between, is the client's: `rolling restart`.
 //!
 //! | file | what |
@@ -59,7 +59,7 @@ pub struct ConfiguredNode {
 }
 
 /// A request that `main` answers later.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ManagementRequest {
     /// Compare replicas.
     Check,
@@ -69,6 +69,15 @@ pub enum ManagementRequest {
         node: NodeId,
         /// What its process is to end with.
         exit_code: u8,
+    },
+    /// The control log is to go on without nodes that are gone for good (`membership::recovery`).
+    Recover {
+        /// The cluster's name, as it was typed.
+        cluster: String,
+        /// The nodes.
+        without: Vec<NodeId>,
+        /// Who asks, for the logs.
+        operator: String,
     },
 }
 
@@ -92,6 +101,8 @@ pub struct ClusterState<'a> {
     pub losses: &'a BTreeMap<NodeId, u64>,
     /// The life of this node.
     pub incarnation: Incarnation,
+    /// What this node waits for from the control plane; empty: nothing.
+    pub awaited: &'a str,
     /// When it is asked.
     pub now: Instant,
 }
@@ -339,6 +350,7 @@ impl Management {
             Command::Check => return Answer::Later(ManagementRequest::Check),
             Command::Stop(node) => return self.stop_node(node, Verb::Stop, cluster),
             Command::Restart(node) => return self.stop_node(node, Verb::Restart, cluster),
+            Command::RecoverVoters(words) => return self.recover_voters(connection, words),
             Command::Shutdown(Some(name)) if name == self.cluster.to_ascii_lowercase() => {
                 let who = self.clients.get(&connection).map_or("somebody", |client| client.from.as_str());
                 let what = format!(
@@ -435,6 +447,22 @@ impl Management {
         text
     }
 
+    /// `recover voters NAME without 1,3`: what `main` is to do, or why not. The name is compared where the order is carried out.
+    fn recover_voters(&self, connection: ConnectionId, words: Option<(&str, &str)>) -> Answer {
+        let usage = format!(
+            "recover voters {} without 1,3 names the cluster, and all management and data nodes that are gone for good",
+            self.cluster
+        );
+        let Some((cluster, list)) = words else { return Answer::Text(format!("ERROR: {usage}\n")) };
+        let nodes: String = list.split_whitespace().collect();
+        let without: Result<Vec<NodeId>, _> = nodes.split(',').map(|id| id.parse().map(NodeId)).collect();
+        let Ok(without) = without else {
+            return Answer::Text(format!("ERROR: '{nodes}' is no list of node ids; {usage}\n"));
+        };
+        let operator = self.clients.get(&connection).map_or_else(String::new, |client| client.from.clone());
+        Answer::Later(ManagementRequest::Recover { cluster: cluster.to_owned(), without, operator })
+    }
+
     /// `N stop` and `N restart`: what `main` is to do, or why not.
     fn stop_node(&self, word: &str, verb: Verb, cluster: &ClusterState<'_>) -> Answer {
         let Some(node) = self.find(word) else {
@@ -523,6 +551,9 @@ impl Management {
             }
             text.push('\n');
         }
+        if !cluster.awaited.is_empty() {
+            text.push_str(&format!("WARNING: {}\n", cluster.awaited));
+        }
         for warning in next_loss::warnings(view, cluster.voters, |node| self.is_up(node)) {
             text.push_str(&format!("WARNING: {warning}\n"));
         }
@@ -567,6 +598,8 @@ all status           the state of every data and SQL node
 <id> restart         the same, and its angel starts it again: it gets its rows from the others, and its share of primaries
 rolling restart      all nodes, one after the other: for another version of LatsDB, or another config.ini
 shutdown <cluster>   stop the whole cluster; all rows are lost, so its name must be typed
+recover voters <cluster> without <id>,<id>
+                     a majority of the voters is gone for good, with its disks: go on with what lives. All that is gone must be named
 check                compare the replicas of all tables, and index entries with rows, online
 get config           the text of config.ini
 ";

@@ -23,6 +23,8 @@ pub(super) enum Command<'line> {
     Restart(&'line str),
     /// The name that was typed with it, if one was.
     Shutdown(Option<&'line str>),
+    /// The control log goes on without nodes that are gone: the cluster's name and the list of nodes, if both were typed.
+    RecoverVoters(Option<(&'line str, &'line str)>),
     /// NDB knows it, and it is refused here whoever asks.
     Refused(Refusal<'line>),
 }
@@ -62,6 +64,13 @@ impl<'line> Command<'line> {
             ["shutdown"] => Self::Shutdown(None),
             ["shutdown", name] => Self::Shutdown(Some(name)),
             ["shutdown", ..] => Self::Shutdown(None),
+            ["recover", "voters", rest @ ..] => match rest {
+                [cluster, "without", _, ..] => {
+                    let list = line.split_once(" without ").map_or("", |(_, list)| list);
+                    Self::RecoverVoters(Some((cluster, list)))
+                }
+                _ => Self::RecoverVoters(None),
+            },
             ["all", "status"] => Self::AllStatus,
             ["all", "stop"] => Self::Refused(Refusal::AllStop),
             ["all", "restart"] => Self::Refused(Refusal::AllRestart),
@@ -91,7 +100,9 @@ impl<'line> Command<'line> {
             | Self::GetStatus
             | Self::Authenticate(_)
             | Self::Refused(_) => Need::Nothing,
-            Self::Check | Self::Stop(_) | Self::Restart(_) | Self::Shutdown(_) => Need::Authority,
+            Self::Check | Self::Stop(_) | Self::Restart(_) | Self::Shutdown(_) | Self::RecoverVoters(_) => {
+                Need::Authority
+            }
         }
     }
 }

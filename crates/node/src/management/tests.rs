@@ -60,7 +60,8 @@ fn send(
     let mut outputs = Outputs::default();
     let (losses, incarnation) = (BTreeMap::new(), Incarnation(1));
     let (view, now) = (View::none(), Instant(0));
-    let cluster = ClusterState { view: &view, voters: &[], losses: &losses, incarnation, now };
+    let awaited = "nobody leads";
+    let cluster = ClusterState { view: &view, voters: &[], losses: &losses, incarnation, awaited, now };
     let me = Address::main(NodeId(65));
     let requests = management.on_bytes(me, connection, &mut buffer, &cluster, &mut outputs);
     let answer = String::from_utf8(std::mem::take(outputs.buffer(connection))).unwrap();
@@ -97,7 +98,9 @@ fn who_mistypes_is_told_so() {
 fn without_a_proof_nothing_can_be_changed() {
     let mut management = with_stranger();
     management.set_up(NodeId(1), true);
-    for line in ["shutdown shop", "shutdown", "1 stop", "65 restart", "check"] {
+    for line in
+        ["shutdown shop", "shutdown", "1 stop", "65 restart", "check", "recover voters shop without 1"]
+    {
         let (answer, outputs, requests) = say(&mut management, line);
         assert!(answer.starts_with(&format!("{NOT_AUTHORIZED}'{line}' needs authority")), "{answer}");
         assert!(answer.contains("/data/token") && answer.contains("--token-file"), "{answer}");
@@ -252,4 +255,30 @@ fn one_node_is_stopped_or_started_again() {
     assert_eq!(say(&mut management, "1 RESTART").2, [requested(1, 3)]);
     // Itself, too.
     assert_eq!(say(&mut management, "65 restart").2, [requested(65, 3)]);
+}
+
+#[test]
+fn who_recovers_voters_names_the_cluster_and_those_that_are_gone() {
+    let mut management = management();
+    let (said, _, requests) = say(&mut management, "recover voters Shop without 1, 65");
+    assert_eq!(said, "");
+    let (cluster, operator) = ("shop".to_owned(), "10.0.0.7:4711".to_owned());
+    let without = vec![NodeId(1), NodeId(65)];
+    assert_eq!(requests, [ManagementRequest::Recover { cluster, without, operator }]);
+    for line in [
+        "recover voters",
+        "recover voters shop",
+        "recover voters shop without",
+        "recover voters shop without a",
+    ] {
+        let (said, outputs, requests) = say(&mut management, line);
+        assert!(said.starts_with("ERROR: ") && said.contains("recover voters Shop without 1,3"), "{said}");
+        assert!(requests.is_empty() && outputs.signals.is_empty());
+    }
+}
+
+#[test]
+fn show_says_what_is_waited_for() {
+    let (said, ..) = say(&mut management(), "show");
+    assert!(said.contains("WARNING: nobody leads\n"), "{said}");
 }

@@ -2,7 +2,16 @@ use super::{Command, Need, Refusal};
 
 #[test]
 fn what_changes_something_needs_authority() {
-    for line in ["check", "2 stop", "3 restart", "shutdown", "shutdown shop", "shutdown shop now"] {
+    for line in [
+        "check",
+        "2 stop",
+        "3 restart",
+        "shutdown",
+        "shutdown shop",
+        "shutdown shop now",
+        "recover voters",
+        "recover voters shop without 1,3",
+    ] {
         assert_eq!(Command::parse(line).map(Command::need), Some(Need::Authority), "{line}");
     }
     for line in [

@@ -49,6 +49,7 @@ impl World {
             voters: &self.voters,
             losses: &self.losses,
             incarnation,
+            awaited: "",
             now: Instant(0),
         }
     }
