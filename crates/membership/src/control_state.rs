@@ -75,7 +75,7 @@ pub struct RecoveryRecord {
     pub replaced: GroupId,
     /// The nodes that were given up, by id.
     pub without: Vec<NodeId>,
-    /// Who gave the order.
+    /// The operator who gave the order.
     pub operator: String,
 }
 

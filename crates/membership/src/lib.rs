@@ -484,7 +484,7 @@ impl Membership {
 
     /// There is a view, perhaps one that is newer than what this node has.
     fn learn<S>(&mut self, now: Now, view: Arc<View>, outputs: &mut Outputs<S>) {
-        // Who takes part in a recovery has done with the founding that it replaces.
+        // A node that takes part in a recovery has done with the founding that it replaces.
         let is_bound = self.recovery.awaited().is_some_and(|awaited| awaited != view.founding);
         if self.is_ending || is_bound && !mutants::is(Mutant::SurvivorsStayUnbound) {
             return;

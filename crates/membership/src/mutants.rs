@@ -61,13 +61,13 @@ pub enum Mutant {
     FirstViewWithoutVoters,
     /// An operator's recovery does not look whether a member of each replica group lives.
     RecoveryWithoutMembers,
-    /// Nor whether a node that is said to be gone answers.
+    /// An operator's recovery does not look whether a node that is said to be gone answers.
     RecoveryDespiteAnswer,
     /// Nobody says which foundings a recovery has replaced.
     OldLogsStayValid,
     /// Numbers of voters, lives and views go on where the lost ones may have gone on, too.
     NumbersGivenTwice,
-    /// Who takes part in a recovery goes on with the old log.
+    /// A node that takes part in a recovery goes on with the old log.
     SurvivorsStayUnbound,
 }
 

@@ -56,7 +56,7 @@ struct Pending {
     until: Instant,
 }
 
-/// What this node founds.
+/// The founding that this node has begun.
 struct Founding {
     id: GroupId,
     order: RecoveryOrder,
@@ -68,7 +68,7 @@ struct Founding {
     is_begun: bool,
 }
 
-/// What this node takes part in.
+/// The recovery that this node takes part in.
 struct Promise {
     id: GroupId,
     founder: NodeId,
@@ -110,7 +110,7 @@ impl Recovery {
         founding.or(self.promise.as_ref().map(|promise| promise.id))
     }
 
-    /// Who has begun the recovery that this node waits for.
+    /// The node that has begun the recovery that this node waits for.
     pub(crate) fn founder(&self) -> Option<NodeId> {
         self.promise.as_ref().map(|promise| promise.founder)
     }
@@ -134,7 +134,7 @@ impl Recovery {
     }
 }
 
-/// What a founder makes of what all have said: the view with which it goes on, or why not.
+/// The founder decides from the answers of all: the view with which it goes on, or why it does not.
 pub fn decide(
     state: &ControlState,
     own: (u64, u64),
@@ -302,7 +302,7 @@ impl Membership {
         }
     }
 
-    /// What is answered at once, from what this node knows by itself.
+    /// The answer that this node can give at once, from what it knows by itself.
     fn refusal_of_order(&self, order: &RecoveryOrder) -> Option<(RecoveryOutcome, String)> {
         let state = self.log_state()?;
         let me = self.config.node;
@@ -488,7 +488,7 @@ impl Membership {
 
     // ---- those who live -----------------------------------------------------------------------------------------------------------
 
-    /// What this node knows.
+    /// The answer to the founder's question.
     fn survivor(&self, without: &[NodeId], refusal: Option<String>) -> Survivor {
         let heard = without.iter().filter(|node| self.up.contains(node));
         let log = self.log.as_ref().and_then(crate::ControlLog::everything);

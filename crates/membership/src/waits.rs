@@ -1,4 +1,4 @@
-//! What a node says while it waits for the control plane: which voters are missing, and what an operator can do about it.
+//! A node that waits for the control plane says which voters are missing, and what an operator can do about it.
 //!
 //! A node waits while nobody leads the control log as far as it can tell: its own copy has no leader that is connected; or, without a copy, no majority of the
 //! voters it was told of is connected; or it was not let in yet. When that has lasted for [`PATIENCE`], it says so, and again each [`PATIENCE`]: in its log,

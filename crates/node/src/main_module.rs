@@ -118,7 +118,7 @@ pub struct MainModule {
     next_request: u64,
     /// Who has copies of the control log; empty while that is not known.
     voters: Vec<VoterPlace>,
-    /// What `membership` waits for; empty: nothing.
+    /// `membership` waits for this; empty: for nothing.
     awaited: String,
     /// Operators who wait for the end of an order to recover.
     recoveries: BTreeMap<u64, ConnectionId>,

@@ -76,7 +76,7 @@ pub enum ManagementRequest {
         cluster: String,
         /// The nodes.
         without: Vec<NodeId>,
-        /// Who asks, for the logs.
+        /// The operator's address, for the logs.
         operator: String,
     },
 }
@@ -101,7 +101,7 @@ pub struct ClusterState<'a> {
     pub losses: &'a BTreeMap<NodeId, u64>,
     /// The life of this node.
     pub incarnation: Incarnation,
-    /// What this node waits for from the control plane; empty: nothing.
+    /// This node waits for this from the control plane; empty: for nothing.
     pub awaited: &'a str,
     /// When it is asked.
     pub now: Instant,

@@ -326,11 +326,11 @@ pub struct RecoveryOrder {
     pub cluster: String,
     /// The nodes that are gone, with their disks or without.
     pub without: Vec<NodeId>,
-    /// Who asks, for the logs.
+    /// The operator's address, for the logs.
     pub operator: String,
 }
 
-/// What became of an order.
+/// The end of an order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Wire)]
 pub enum RecoveryOutcome {
     /// The control log goes on.
@@ -341,7 +341,7 @@ pub enum RecoveryOutcome {
     Elsewhere,
 }
 
-/// What a survivor knows.
+/// A survivor's answer to the founder.
 #[derive(Clone, PartialEq, Eq, Debug, Wire)]
 pub struct Survivor {
     /// Its life; 0: it was not let in.
@@ -363,9 +363,9 @@ pub enum RecoveryMessage {
     Order(RecoveryOrder),
     /// Its answer. The text is for people.
     Answer {
-        /// Of the order.
+        /// The order's.
         number: u64,
-        /// What became of it.
+        /// How it ended.
         outcome: RecoveryOutcome,
         /// In words.
         text: String,
@@ -383,7 +383,7 @@ pub enum RecoveryMessage {
     Prepared {
         /// From the question.
         recovery: GroupId,
-        /// What is known there.
+        /// The answer.
         survivor: Box<Survivor>,
     },
     /// From the founder: there will be no such founding.

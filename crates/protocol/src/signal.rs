@@ -1094,7 +1094,7 @@ pub enum Signal {
     },
     /// membership -> its main: what it waits for, for operators; empty: nothing any more.
     ControlPlaneAwaited {
-        /// Who is missing, and what to do.
+        /// The missing voters, and how to help.
         text: String,
     },
 }

@@ -58,7 +58,7 @@ const COMMIT_SIGNALS: [&str; 12] = [
     "RecoveryReport",
     "CopyPiece",
 ];
-/// What a primary says when a commit is acknowledged, before the other replicas have heard of that.
+/// A primary says these when a commit is acknowledged, before the other replicas have heard of that.
 const ACKNOWLEDGED_SIGNALS: [&str; 4] = ["WriteDone", "CommitDone", "Decided", "Outcome"];
 /// Memory with which a node can begin, and not hold much.
 const MEMORY_SCANT: [u64; 4] = [128 << 10, 384 << 10, 1 << 20, 2 << 20];

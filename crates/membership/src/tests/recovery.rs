@@ -311,7 +311,7 @@ fn an_operator_goes_on_with_what_lives() -> (Cluster, View) {
 #[test]
 fn an_empty_management_node_takes_the_order() {
     let (mut cluster, _) = an_operator_goes_on_with_what_lives();
-    // What was lost may come back with nothing, and is numbered above all that was there.
+    // A node that was lost may come back with nothing, and is numbered above all that was there.
     cluster.start(1);
     cluster.run(3_000);
     let info = cluster.view(2).node(NodeId(1)).expect("it is configured").clone();
@@ -388,7 +388,7 @@ fn what_may_live_is_not_passed_over() {
     cluster.give_order(2, "test", &[MANAGEMENT, 1, 3, 4]);
     let told = cluster.told.pop().expect("an answer");
     assert!(told.contains("no node that lives has all rows of node group 1"), "{told}");
-    // What was refused has changed nothing.
+    // A refusal has changed nothing.
     cluster.mend();
     cluster.run(1_000);
     assert_eq!(cluster.view(4).number, before.number);
