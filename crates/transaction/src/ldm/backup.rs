@@ -336,8 +336,9 @@ impl Ldm {
 
 /// The end of "node N cannot join: ".
 fn why_given_up(refusal: &Refusal) -> String {
-    match refusal {
-        Refusal::RegionFull { region } => format!("its {region} is full"),
-        other => format!("it cannot take what is replicated to it ({other:?})"),
+    if let Refusal::RegionFull { region } = refusal {
+        format!("its {region} is full")
+    } else {
+        format!("it cannot take what is replicated to it ({refusal:?})")
     }
 }
