@@ -170,12 +170,10 @@ impl Cluster {
         }
         self.events.extend(outputs.events.into_iter().map(|event| (id, event.message)));
         for envelope in outputs.signals {
-            match &envelope.signal {
-                Signal::VotersRecovered { text, .. } => self.told.push(text.clone()),
-                _ if envelope.to.kind == ModuleKind::Membership && envelope.to.node != NodeId(id) => {
-                    self.queue.push_back(envelope);
-                }
-                _ => {}
+            if let Signal::VotersRecovered { text, .. } = &envelope.signal {
+                self.told.push(text.clone());
+            } else if envelope.to.kind == ModuleKind::Membership && envelope.to.node != NodeId(id) {
+                self.queue.push_back(envelope);
             }
         }
         if self.nodes.get(&id).is_some_and(|node| node.exit.is_some()) {
