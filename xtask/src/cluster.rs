@@ -117,6 +117,11 @@ impl Cluster {
         tree(self.server.pid()).into_iter().filter(is_manager).collect()
     }
 
+    /// The folder of its nodes' folders.
+    pub(crate) fn directory(&self) -> &Path {
+        &self.directory
+    }
+
     /// The config.ini that it runs with.
     pub(crate) fn config(&self) -> &Path {
         &self.config

@@ -5,6 +5,7 @@
 //! print. Processes are started from the same build that the unit tests use (profile `simulation`: optimised, with assertions), so
 //! that dependencies are built once.
 
+mod recovery;
 mod rolling;
 
 use crate::arguments::Arguments;
@@ -65,6 +66,7 @@ const STEPS: &[(&str, &str, Step)] = &[
         "planned restarts: no statement fails, another version and configuration, what is refused",
         rolling::step,
     ),
+    ("recovery", "a majority of the voters is lost with its disks: an operator goes on", recovery::step),
     ("limits", "full memory, too many connections, a transaction of a million rows", limits),
     ("groups", "four data nodes in two replica groups, and a separate SQL node", groups),
     ("layouts", "modules on threads in the Receive and the LDM setup", layouts),

@@ -382,6 +382,30 @@ fn recovery_order() -> RecoveryOrder {
     }
 }
 
+/// An operator goes on without voters that are lost.
+fn recovery() -> Vec<Signal> {
+    vec![
+        Signal::Control(Box::new(ControlMessage::Recovery(RecoveryMessage::Order(recovery_order())))),
+        Signal::Control(Box::new(ControlMessage::Recovery(RecoveryMessage::Prepared {
+            recovery: GroupId(9),
+            survivor: Box::new(Survivor {
+                incarnation: Incarnation(3),
+                log: Some((4, 5)),
+                view: Arc::new(View::none()),
+                hears: vec![(NodeId(1), Some(6))],
+                refusal: Some("no".into()),
+            }),
+        }))),
+        Signal::Control(Box::new(ControlMessage::Recovery(RecoveryMessage::Replaced {
+            founding: GroupId(9),
+            replaced: vec![GroupId(7), GroupId(8)],
+        }))),
+        Signal::RecoverVoters(Box::new(recovery_order())),
+        Signal::VotersRecovered { number: 1, text: "done".into() },
+        Signal::ControlPlaneAwaited { text: "node 1".into() },
+    ]
+}
+
 fn control() -> Vec<Signal> {
     let probe = Probe {
         initiator: TRANSACTION,
@@ -419,21 +443,6 @@ fn control() -> Vec<Signal> {
         Signal::Control(Box::new(ControlMessage::Joined { start: 77, incarnation: Incarnation(3) })),
         Signal::Control(Box::new(ControlMessage::JoinRefused { start: 77, reason: "no".into() })),
         Signal::Control(Box::new(ControlMessage::NoLog { start: 77 })),
-        Signal::Control(Box::new(ControlMessage::Recovery(RecoveryMessage::Order(recovery_order())))),
-        Signal::Control(Box::new(ControlMessage::Recovery(RecoveryMessage::Prepared {
-            recovery: GroupId(9),
-            survivor: Box::new(Survivor {
-                incarnation: Incarnation(3),
-                log: Some((4, 5)),
-                view: Arc::new(View::none()),
-                hears: vec![(NodeId(1), Some(6))],
-                refusal: Some("no".into()),
-            }),
-        }))),
-        Signal::Control(Box::new(ControlMessage::Recovery(RecoveryMessage::Replaced {
-            founding: GroupId(9),
-            replaced: vec![GroupId(7), GroupId(8)],
-        }))),
         Signal::Heartbeat(Box::new(Heartbeat {
             view: ViewNumber(4),
             sequence: 9,
@@ -480,9 +489,6 @@ fn control() -> Vec<Signal> {
         Signal::LagProbe { probe: 300 },
         Signal::LagProbed { probe: 300 },
         Signal::ReplicaLags { node: NodeId(2), milliseconds: 3_000 },
-        Signal::RecoverVoters(Box::new(recovery_order())),
-        Signal::VotersRecovered { number: 1, text: "done".into() },
-        Signal::ControlPlaneAwaited { text: "node 1".into() },
     ];
     let tables = [
         InfoTable::Nodes,
@@ -497,6 +503,7 @@ fn control() -> Vec<Signal> {
         InfoTable::RestartInfo,
     ];
     signals.extend(tables.map(|table| Signal::InfoRequest { request: REQUEST, table }));
+    signals.extend(recovery());
     signals
 }
 

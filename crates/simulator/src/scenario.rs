@@ -88,6 +88,8 @@ pub struct Scenario {
     pub changes_through_last: bool,
     /// What happens to data nodes while clients work, each some virtual milliseconds after the one before.
     pub faults: Vec<(u64, Fault)>,
+    /// Nodes that are lost for good, as an operator says.
+    pub lost: Vec<NodeId>,
     /// Nothing happens but what operators plan: no statement may fail for it.
     pub is_planned: bool,
     /// Disruptions that end by themselves, each at its virtual millisecond of the work.
@@ -111,6 +113,12 @@ pub enum Fault {
     Stay(NodeId),
     /// It is asked to stop, if its group keeps a member in sync.
     Stop(NodeId),
+    /// It is gone with its disk, whatever is left.
+    Lose(NodeId),
+    /// Its process is gone, whatever is left; its disk stays.
+    Kill(NodeId),
+    /// An operator of this node orders that the control log goes on without those that the scenario has lost.
+    Recover(NodeId),
 }
 
 /// What half of the seeds have.
@@ -191,6 +199,7 @@ impl Scenario {
             rounds: 4,
             changes_through_last: false,
             faults,
+            lost: Vec::new(),
             is_planned: false,
             disruptions: Vec::new(),
             point: None,
@@ -459,6 +468,52 @@ impl Scenario {
         let node = 1 + prng.below(u64::from(scenario.shape.data_nodes));
         scenario.shape.cramped = Some(NodeId(u16::try_from(node).unwrap_or(1)));
         (scenario.banks, scenario.lists) = (scenario.banks.max(2), scenario.lists.max(2));
+        scenario
+    }
+
+    /// A majority of the voters is lost, the management node among them, with their disks or for long, and a member of each group lives. An operator orders
+    /// to go on, at one node or two at once, and again later; what was lost comes back empty or with its old disk.
+    #[must_use]
+    pub fn lost_voters(seed: u64) -> Self {
+        let mut scenario = Self::replicated(seed);
+        let mut prng = Prng::new(seed ^ 0x0107_7047);
+        scenario.shape.late = None;
+        scenario.shape.memory = 64 << 20;
+        (scenario.extras.restarts, scenario.extras.cuts, scenario.extras.killer) = (0, false, false);
+        (scenario.changers, scenario.extras.name_readers) = (0, 0);
+        (scenario.registers, scenario.banks) = (scenario.registers.max(2), scenario.banks.max(2));
+        let odd = prng.chance(1, 2);
+        let (gone, survivor): (&[u16], u16) = match (scenario.shape.data_nodes, odd) {
+            (4, true) => (&[1, 3], 2),
+            (4, false) => (&[2, 3], 4),
+            (_, true) => (&[1], 2),
+            (_, false) => (&[2], 1),
+        };
+        scenario.lost = gone.iter().copied().map(NodeId).chain([MANAGEMENT]).collect();
+        let is_old = prng.chance(1, 3);
+        let lose = |node: NodeId| if is_old { Fault::Kill(node) } else { Fault::Lose(node) };
+        let (mut faults, mut wait) = (Vec::new(), 1 + prng.below(25));
+        for node in &scenario.lost {
+            faults.push((wait, lose(*node)));
+            wait = prng.below(4);
+        }
+        let survivor = NodeId(survivor);
+        if is_old {
+            faults.push((500 + prng.below(6_000), Fault::Recover(survivor)));
+            faults.push((prng.below(20), Fault::Start(MANAGEMENT)));
+        } else {
+            faults.push((500 + prng.below(6_000), Fault::Start(MANAGEMENT)));
+            faults.push((prng.below(1_000), Fault::Recover(MANAGEMENT)));
+        }
+        faults.push((prng.below(20), Fault::Recover(survivor)));
+        // Orders that came too early, or while a connection broke, are refused: the operator gives them again.
+        for _ in 0..3 {
+            faults.push((2_000 + prng.below(2_000), Fault::Recover(survivor)));
+        }
+        for node in gone {
+            faults.push((prng.below(1_000), Fault::Start(NodeId(*node))));
+        }
+        scenario.faults = faults;
         scenario
     }
 
@@ -865,7 +920,7 @@ fn disturb(scenario: &Scenario, world: &mut World, first: usize) -> BTreeSet<Nod
         if due.is_some_and(|due| due <= world.now())
             && let Some((_, fault)) = faults.next()
         {
-            inflict(world, fault, &mut dead);
+            inflict(world, (fault, &scenario.lost), &mut dead);
             since_fault = world.now();
             continue;
         }
@@ -886,7 +941,7 @@ fn disturb(scenario: &Scenario, world: &mut World, first: usize) -> BTreeSet<Nod
     dead
 }
 
-fn inflict(world: &mut World, fault: Fault, dead: &mut BTreeSet<NodeId>) {
+fn inflict(world: &mut World, (fault, lost): (Fault, &[NodeId]), dead: &mut BTreeSet<NodeId>) {
     match fault {
         Fault::Crash(node) => {
             if world.is_alive(node) && world.can_spare(node) {
@@ -901,6 +956,15 @@ fn inflict(world: &mut World, fault: Fault, dead: &mut BTreeSet<NodeId>) {
                 world.start_later(node, delay);
             }
         }
+        Fault::Lose(node) => {
+            world.lose(node);
+            dead.insert(node);
+        }
+        Fault::Kill(node) => {
+            world.crash(node);
+            dead.insert(node);
+        }
+        Fault::Recover(node) => world.order_recovery(node, lost),
         // (Who stops has said so itself.)
         Fault::HandOver(node) | Fault::Stay(node) if world.is_stopping(node) => {}
         Fault::HandOver(node) => world.tell_membership(node, LeaveStep::HandOver),

@@ -18,7 +18,7 @@ use crate::transcript::Transcript;
 use membership::detector::DetectorConfig;
 use memory::{MemoryConfig, MemoryManager};
 use node::{NodeModule, NodeSettings, build};
-use protocol::control::{LogPlace, LogWrite};
+use protocol::control::{LogPlace, LogWrite, RecoveryOrder};
 use protocol::layout::{Layout, LayoutRequest};
 use protocol::module::{BROKEN_PEER, ConnectionAction, EXIT_CANNOT_JOIN, EXIT_LEFT_OUT};
 use protocol::{
@@ -456,6 +456,27 @@ impl World {
         }
     }
 
+    /// Its machine is gone, with its disk.
+    pub fn lose(&mut self, node: NodeId) {
+        self.crash(node);
+        self.log_files.remove(&node);
+        self.count("disk lost");
+    }
+
+    /// An operator of a node orders that the control log goes on without these.
+    pub fn order_recovery(&mut self, node: NodeId, without: &[NodeId]) {
+        self.count("recovery ordered");
+        let order = RecoveryOrder {
+            number: self.next_order,
+            cluster: "Simulated".to_owned(),
+            without: without.to_vec(),
+            operator: "an operator".to_owned(),
+        };
+        let signal = Signal::RecoverVoters(Box::new(order));
+        let envelope = Envelope::unstamped(Address::main(node), Address::membership(node), signal);
+        self.enqueue(Address::membership(node), Item::Signal(Box::new(envelope)));
+    }
+
     // ---- running ------------------------------------------------------------------------------------------------------------------
 
     /// Does one thing. False if nothing can ever happen again.
@@ -568,6 +589,11 @@ impl World {
             self.transcript.push(format!("{} {address} event {}", self.now, event.message));
         }
         for envelope in signals {
+            if let Signal::VotersRecovered { text, .. } = &envelope.signal {
+                let is_done = text.starts_with("the control log goes on");
+                self.count(if is_done { "recovered" } else { "recovery refused" });
+                self.transcript.push(format!("{} operator of node {} hears: {text}", self.now, address.node));
+            }
             if let Signal::EpochClosed { epoch } = envelope.signal {
                 self.check_closed(envelope.view, epoch);
             }

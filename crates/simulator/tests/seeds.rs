@@ -52,3 +52,15 @@ fn nodes_that_hang_have_to_leave() {
     }
     assert!(left >= 10, "{left} left");
 }
+
+/// A majority of the voters is lost with its disks, and an operator goes on with what lives: nothing that was acknowledged is lost.
+#[test]
+fn lost_voters_are_recovered_from() {
+    let mut recovered = 0;
+    for seed in 0..24 {
+        let outcome = run(&Scenario::lost_voters(seed), 400);
+        assert_eq!(outcome.failure, None, "seed {seed}\n{}", outcome.tail);
+        recovered += outcome.injected.get("recovered").copied().unwrap_or(0);
+    }
+    assert!(recovered >= 12, "{recovered} recovered");
+}

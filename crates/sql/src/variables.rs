@@ -61,6 +61,8 @@ pub(crate) struct SessionVariables {
     pub(crate) select_limit: u64,
     /// transaction_read_only.
     pub(crate) is_read_only: bool,
+    /// latsdb_stale_reads: where no view can follow any more, rows of this node are read though others may have changed them.
+    pub(crate) reads_stale: bool,
     /// A fixed `timestamp`, microseconds since 1970.
     pub(crate) timestamp: Option<u64>,
     /// character_set_client and its kin: the connection's collation.
@@ -120,6 +122,7 @@ impl Default for SessionVariables {
             max_allowed_packet: 64 << 20,
             select_limit: u64::MAX,
             is_read_only: false,
+            reads_stale: false,
             timestamp: None,
             collation: Collation::Utf8mb40900AiCi,
             changed: BTreeMap::new(),
@@ -429,6 +432,7 @@ impl SessionVariables {
             }
             "sql_select_limit" => self.select_limit = u64::try_from(integer()).unwrap_or(u64::MAX),
             "transaction_read_only" | "tx_read_only" => self.is_read_only = bool_of(value) == Some(true),
+            "latsdb_stale_reads" => self.reads_stale = bool_of(value) == Some(true),
             "sql_mode" => self.apply_sql_mode(&shown(value)),
             "group_concat_max_len" => self.group_concat_size_max = narrow(integer()),
             "timestamp" => self.timestamp = fixed_timestamp(value),

@@ -32,6 +32,8 @@ pub enum Visibility {
     Transaction(TransactionId),
     /// What was committed in this epoch or before.
     Snapshot(Epoch),
+    /// The newest committed version, though a newer one may be decided already: prepared ones are passed over.
+    Stale,
 }
 
 /// Which way a scan goes.
@@ -203,13 +205,16 @@ fn visible(row: Row<'_>, visibility: Visibility) -> Lookup<'_> {
             let state = version.state();
             let is_taken = match (state, visibility) {
                 (VersionState::Committed(epoch), Visibility::Snapshot(snapshot)) => epoch <= snapshot,
-                (VersionState::Committed(_), Visibility::Committed | Visibility::Transaction(_)) => true,
+                (
+                    VersionState::Committed(_),
+                    Visibility::Committed | Visibility::Transaction(_) | Visibility::Stale,
+                ) => true,
                 (
                     VersionState::Staged(transaction) | VersionState::Prepared(transaction),
                     Visibility::Transaction(own),
                 ) if transaction == own => true,
+                (VersionState::Prepared(_), Visibility::Stale) | (VersionState::Staged(_), _) => false,
                 (VersionState::Prepared(_), _) => return Lookup::Undecided,
-                (VersionState::Staged(_), _) => false,
             };
             if is_taken {
                 return version.row().map_or(Lookup::Absent, Lookup::Found);

@@ -382,6 +382,19 @@ impl TableReader {
     }
 }
 
+/// Whether rows are read here as they are, because the session wants that and nothing better will come: this node has lost its lease, and no view that could
+/// give it another is awaited any more. The statement has a warning then.
+fn reads_stale(cx: &mut Cx<'_, '_>) -> bool {
+    let map = &cx.env.module.map;
+    let is_stale =
+        cx.core.variables.reads_stale && !map.given_up.is_empty() && !map.may_read(cx.env.now.monotonic);
+    if is_stale && cx.core.diagnostics.count() == 0 {
+        let text = "latsdb_stale_reads: rows are shown as this node has them; it has lost others, and what they committed since may be missing";
+        cx.core.diagnostics.warn(1105, text.to_owned());
+    }
+    is_stale
+}
+
 /// Keys grouped by the partition that owns them, in their order.
 pub(crate) fn by_partition<T: AsRef<[u8]>>(
     keys: Vec<T>,
@@ -439,7 +452,7 @@ impl PartitionRead {
     ) -> Result<Poll, Failure> {
         match cx.place(common.info.definition.id, self.partition, &self.refused) {
             // Rows may change elsewhere unseen. Whoever took over a moment ago answers instead, or this replica when it is let again.
-            Place::Here if !cx.env.module.map.may_read(cx.env.now.monotonic) => {
+            Place::Here if !cx.env.module.map.may_read(cx.env.now.monotonic) && !reads_stale(cx) => {
                 self.delay(access, None, cx)?
             }
             Place::Here => {
@@ -508,7 +521,8 @@ impl PartitionRead {
             // The fragment went away under the read: the table was dropped, or the node left its group.
             return Err(Failure::WrongSchema);
         };
-        let step = run.step(&common.info, reader, Visibility::Committed, cx.env.budget, sink)?;
+        let visibility = if reads_stale(cx) { Visibility::Stale } else { Visibility::Committed };
+        let step = run.step(&common.info, reader, visibility, cx.env.budget, sink)?;
         cx.keep_raised(run.take_raised());
         match step {
             ReadStep::End => Ok(Poll::Moved),

@@ -150,6 +150,7 @@ pub(crate) const TABLE: &[Definition] = &[
     set_both("interactive_timeout", "28800", 1, YEAR_SECONDS),
     fixed_number("large_page_size", "0"),
     set_number("last_insert_id", "0", 0, u64::MAX),
+    set_bool("latsdb_stale_reads", "OFF"),
     fixed("lc_messages", "en_US"),
     fixed("lc_time_names", "en_US"),
     fixed("license", "Apache-2.0"),

@@ -225,21 +225,21 @@ impl Model {
         for version in chain {
             let own = match visibility {
                 Visibility::Transaction(own) => Some(own.0),
-                Visibility::Committed | Visibility::Snapshot(_) => None,
+                Visibility::Committed | Visibility::Snapshot(_) | Visibility::Stale => None,
             };
             match (version.state, visibility) {
                 (VersionState::Committed(epoch), Visibility::Snapshot(snapshot)) if epoch > snapshot => {}
                 (VersionState::Committed(_), _) => return version.row.clone().map(Ok),
                 _ if own.is_some() && owner_of(version) == own => return version.row.clone().map(Ok),
+                (VersionState::Prepared(_), Visibility::Stale) | (VersionState::Staged(_), _) => {}
                 (VersionState::Prepared(_), _) => return Some(Err(())),
-                (VersionState::Staged(_), _) => {}
             }
         }
         None
     }
 
     fn check(&mut self) {
-        let mut visibilities = vec![Visibility::Committed];
+        let mut visibilities = vec![Visibility::Committed, Visibility::Stale];
         visibilities.extend((1..5).map(|own| Visibility::Transaction(TransactionId(own))));
         if self.lowest < u64::MAX {
             visibilities.extend((self.lowest..=self.epoch).map(|epoch| Visibility::Snapshot(Epoch(epoch))));
