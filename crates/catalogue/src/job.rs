@@ -18,10 +18,37 @@
 //! which one at most is written.
 //!
 //! **Two versions.** [`JobStep::Install`] sends `SchemaInstall` to `main` of every member and waits until each has installed the version
-//! *and has no transaction left that began under an older one*. The next version is written only then, so that at any moment the
-//! transactions of the cluster live under two neighbouring versions at most (the online schema change of Google's F1). A member that is
+//! *and nobody there uses an older version of the tables that the step has changed*. The next version is written only then, so that two
+//! neighbouring versions *of a table* are in use at most (the online schema change of Google's F1). A member that is
 //! gone from the view is not waited for: it reads the rows when it starts. A runner that dies between write and install leaves a version
 //! that not all know; so every runner, once it has the lock, first installs what the version row says.
+//!
+//! **Users.** A statement that runs on a table uses it in the version that it was bound to; so does an open transaction that has changed or locked
+//! rows of it. Rows that were only read are not kept for their reader, at READ COMMITTED.
+//!
+//! - *Before it locks or writes anything*, a statement waits for those who use its tables already ([`DdlJob::tables_of`]). If one of them does
+//!   not end within ten seconds (or `lock_wait_timeout`, if that is shorter), the statement fails with 1205, and there is nothing to undo.
+//! - A step waits as long for users of older versions, who began meanwhile. A job that can go back then does, with 1205. One that cannot goes on.
+//! - The last step of a job waits for nobody: no version follows that older users must not meet.
+//!
+//! # Why users of other tables need not end
+//!
+//! Every write, lock and prepare names the version of its table. A primary takes the installed one and the one before only, and no table that was
+//! dropped; it looks again when the transaction is prepared. So waiting decides who fails, and never what is written:
+//!
+//! - *States of an index* are part of the base table's version. A user of the version before meets the neighbouring state; one of an older version is
+//!   refused at its next request and at its commit. A statement that reads by an index looks when its node installs a version, and runs again (or
+//!   fails with 1412) if it is bound to one that is older than the one before: entries of its index may be missing from the next one on.
+//! - *The hidden table of a unique index* keeps its own version while its index changes state. Only statements on the base table touch it, and
+//!   those are waited for as its users. When the index is gone, so is the hidden table, and what is left for it is refused.
+//! - *TRUNCATE and DROP* put nothing in the place of the old id, which is never used again. An open transaction that holds rows of it is refused when it
+//!   commits (1412). That is why those who hold some are waited for *before* the write.
+//! - *RENAME* and what else takes one version changes names, not rows: statements that are bound to the old name go on in the version before. A database
+//!   is dropped with its tables, in one version, and waits for users of all of them.
+//! - *AUTO_INCREMENT*: a sequence belongs to a table's id. `main` reserves ranges in short transactions of its own. A range of a dropped table is
+//!   never used: its rows are refused.
+//! - *Accounts, privileges, databases* change no table. Nobody's transaction is waited for. They are in force when every member has installed the
+//!   version, because each statement is bound to the newest schema of its node.
 //!
 //! # Steps
 //!
@@ -38,6 +65,9 @@
 //! newest versions, and inserts the entry (unique key columns, then primary key columns) of each row without a NULL in the key into the
 //! hidden table. An entry that is there already with the same primary key is right (a writer was faster, or an earlier run of this
 //! backfill); one with another primary key is a duplicate: [`DdlJob::fail`] with 1062. Both kinds can be run again from the start.
+//!
+//! A table's versions on the way back are new ones, too. So a transaction that began while a job waited, and for which the job gave way, may be two versions
+//! behind when the job has stepped back: its commit is refused with 1412, though the table is as it was.
 //!
 //! Failing. Before the public step the job steps back: write-only → delete-only → gone, then [`JobStep::Failed`]. From the public step on
 //! it only goes forward: if the runner cannot go on it reports the error, and the journal's next reader finishes the job.
@@ -70,8 +100,8 @@ const ERROR_BYTES_MAX: usize = 2_048;
 pub enum JobStep {
     /// Write these rows in one transaction, if the schema version is the expected one.
     Write(Box<StepWrite>),
-    /// Wait until every member has installed this version and has no transaction left that began under an older one.
-    Install(SchemaVersion),
+    /// Wait until every member has installed a version.
+    Install(InstallStep),
     /// Have every replica build its ordered index from the rows it has.
     Backfill {
         /// The table.
@@ -92,6 +122,17 @@ pub enum JobStep {
     Done,
     /// The statement has failed; what it did is undone, or will be finished by the journal's next reader.
     Failed(SqlError),
+}
+
+/// What is waited for when a version has been written.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct InstallStep {
+    /// The version that every member installs.
+    pub version: SchemaVersion,
+    /// Nobody may be left who uses an older version of one of these tables. Empty if no other version follows.
+    pub tables: Vec<TableRef>,
+    /// The job can go back: it gives way to users that do not end. If it cannot, it does not wait for them any longer.
+    pub can_go_back: bool,
 }
 
 /// The rows of one step.
@@ -200,6 +241,29 @@ impl DdlJob {
         })
     }
 
+    /// The tables that a statement changes, drops or makes again, as they are in `schema`: users of these are waited for before it begins.
+    /// Empty if it makes no sense (or touches no table that exists).
+    #[must_use]
+    pub fn tables_of(request: &DdlRequest, schema: &Schema) -> Vec<TableId> {
+        // (Ids of new tables do not matter here.)
+        let mut ids = TableIds { next: TableId(u32::MAX / 2) };
+        let Ok(Planned { steps, .. }) = plan::plan(request, schema, &mut ids) else { return Vec::new() };
+        let changes = steps.iter().flat_map(|step| match step {
+            Step::Write { changes, .. } => changes.as_slice(),
+            Step::Install | Step::Backfill { .. } | Step::BackfillUnique { .. } => &[],
+        });
+        let touched = changes.filter_map(|change| {
+            if let SchemaChange::DropTable { table } = change {
+                return Some(*table);
+            }
+            let SchemaChange::PutTable(table) = change else { return None };
+            Some(table.id)
+        });
+        let tables: std::collections::BTreeSet<TableId> =
+            touched.filter(|id| schema.tables.contains_key(id)).collect();
+        tables.into_iter().collect()
+    }
+
     /// Which job it is.
     #[must_use]
     pub const fn name(&self) -> JobName {
@@ -244,10 +308,30 @@ impl DdlJob {
                 let writes = self.rows(&changes);
                 JobStep::Write(Box::new(StepWrite { expected, version: self.version, writes }))
             }
-            Step::Install => JobStep::Install(self.version),
+            Step::Install => JobStep::Install(self.install_step()),
             Step::Backfill { table, index } => JobStep::Backfill { table, index },
             Step::BackfillUnique { table, index, hidden } => JobStep::BackfillUnique { table, index, hidden },
         }
+    }
+
+    /// The `Install` that `next` has come to.
+    fn install_step(&self) -> InstallStep {
+        let steps = if self.direction == Direction::Back { &self.undo } else { &self.steps };
+        let before = (self.position as usize).checked_sub(2).and_then(|position| steps.get(position));
+        let (changes, undo) = match before {
+            Some(Step::Write { changes, undo }) => (changes.as_slice(), *undo),
+            Some(Step::Install | Step::Backfill { .. } | Step::BackfillUnique { .. }) | None => {
+                (&[][..], None)
+            }
+        };
+        let changed = |change: &SchemaChange| {
+            let SchemaChange::PutTable(table) = change else { return None };
+            Some(TableRef { id: table.id, version: table.version })
+        };
+        // The version that comes next is what older users must not meet.
+        let tables =
+            if self.is_last_write() { Vec::new() } else { changes.iter().filter_map(changed).collect() };
+        InstallStep { version: self.version, tables, can_go_back: undo.is_some() }
     }
 
     /// The step that [`Self::next`] gave last cannot be done: go back if there is a way. `next` says how it goes on.

@@ -4,7 +4,7 @@ use crate::{main_module, module};
 use stdx::planted::survivors;
 use transaction::mutants::{DIRECTED_IN_NODE, Mutant, activate};
 
-const TESTS: [(Mutant, fn()); 4] = [
+const TESTS: [(Mutant, fn()); 5] = [
     (Mutant::LeftOutHeard, module::tests::signals_of_a_node_that_the_view_leaves_out_are_counted),
     (Mutant::SettledByOne, main_module::tests::a_view_is_settled_when_all_members_have_installed_it),
     (
@@ -12,6 +12,7 @@ const TESTS: [(Mutant, fn()); 4] = [
         main_module::tests::a_node_that_lost_a_data_node_is_behind_until_that_one_told_it_the_schema,
     ),
     (Mutant::SchemaBeforeView, main_module::tests::who_is_in_a_newer_view_gets_no_schema_of_an_older_one),
+    (Mutant::SqlNodesUnheard, main_module::tests::a_version_is_installed_when_the_sql_nodes_in_reach_have_it),
 ];
 
 #[test]

@@ -293,9 +293,13 @@ impl MainModule {
             Signal::EpochOpen { epoch } => self.on_epoch(now, from, EpochSignals::Open(epoch), outputs),
             Signal::EpochDrained { epoch } => self.on_epoch(now, from, EpochSignals::Drained(epoch), outputs),
             Signal::EpochClosed { epoch } => self.on_epoch(now, from, EpochSignals::Closed(epoch), outputs),
-            Signal::SchemaInstall { request, version } => {
-                self.on_schema_install(now, from, request, version, outputs)
+            Signal::SchemaInstall { request, version, tables, used_for_ms } => {
+                self.on_schema_install(now, from, request, version, (tables, used_for_ms), outputs)
             }
+            Signal::SchemaInstalled { request, users, .. } if from.node == self.config.node => {
+                self.on_schema_users(request, users, outputs);
+            }
+            Signal::SchemaInstalled { version, .. } => self.on_schema_told(from.node, version, outputs),
             Signal::SchemaFetch { request, view } => self.on_schema_fetch(from, request, view, outputs),
             Signal::SchemaFetched { request, schema } => {
                 self.on_schema_fetched(from.node, request, &schema, outputs)
@@ -480,6 +484,10 @@ impl MainModule {
             management.set_up(node, false);
         }
         self.found.retain(|found| *found != node);
+        self.schema_reading.forget_told(node);
+        if self.rollout.is_none() {
+            self.report_installed(outputs);
+        }
         if self.view.node(node).is_none() {
             return;
         }

@@ -587,6 +587,9 @@ pub struct ClusterTerms {
     pub members: Vec<(NodeId, NodeRole)>,
 }
 
+/// Connections that [`Signal::SchemaInstalled`] tells at most.
+pub const SCHEMA_USERS_MAX: usize = 64;
+
 /// Tables of ndbinfo that nodes fill from their own state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Wire)]
 pub enum InfoTable {
@@ -888,19 +891,29 @@ pub enum Signal {
     },
 
     // ---- catalogue: the node that runs a DDL job -> main of every member ----------------------------------------------
-    /// Read the catalogue rows at this version or newer and install them.
+    /// Read the catalogue rows at this version or newer and install them; then say who uses older versions of these tables.
+    /// A node's `main` asks its own `sql` modules the same.
     SchemaInstall {
         /// Echoed.
         request: RequestId,
         /// The version.
         version: SchemaVersion,
+        /// Users count that are bound to an older version of one of these tables.
+        #[wire(since = 5)]
+        tables: Vec<TableRef>,
+        /// Users count that have used the table for so long.
+        #[wire(since = 5)]
+        used_for_ms: u32,
     },
-    /// Installed everywhere on this node, and no transaction of the version before last is left.
+    /// Installed everywhere on this node.
     SchemaInstalled {
         /// From the request.
         request: RequestId,
         /// The version.
         version: SchemaVersion,
+        /// Connections on this node that use the tables as the request says: [`SCHEMA_USERS_MAX`] of them at most, none only if there is none.
+        #[wire(since = 5)]
+        users: Vec<u32>,
     },
     /// A node without partitions asks a data node's main for the catalogue.
     SchemaFetch {

@@ -1,15 +1,19 @@
 //! Runs a DDL statement: the steps of a `catalogue::DdlJob` under the cluster-wide DDL lock.
 //!
 //! ```text
-//! Lock -> Read (version row, ids, journal) -> install that version everywhere -> an unfinished job of the journal? run it, Read again
+//! Users (of the statement's tables: to end) -> Lock -> Read (version row, ids, journal) -> install that version everywhere -> an unfinished job of the journal? run it, Read again
 //!      -> own job: Write (compare and set, one transaction) | Install (all members) | Backfill ... -> release the lock -> done
 //! ```
 //! The lock is a transaction of its own that lives as long as this run; each write is another one, the session's. A write that finds another
 //! version, or whose outcome is unknown, makes the runner read the journal again, which knows what became of its job.
 //!
+//! A run that waits for users, members or the lock says for whom: in SHOW PROCESSLIST at once, and in the log every ten seconds. The wait for the lock lasts
+//! as long as `lock_wait_timeout` says, and users are waited for that long, or for ten seconds if that is less.
+//!
 //! A run whose session or node ends leaves its job; `finisher` runs without a statement of its own, only to end what others have left.
 //!
-//! Invariants: those of `catalogue::job`; the lock is released however the run ends; the statement returns only when every member has
+//! Invariants: those of `catalogue::job`; no user of a table is waited for before the statement's tables are known, nor with the lock held if it was there
+//! when the statement came; the lock is released however the run ends; the statement returns only when every member has
 //! installed its last version.
 //!
 //! Deliberately not here: what the steps are.
@@ -18,27 +22,32 @@ mod backfill;
 pub(crate) mod finisher;
 mod members;
 
-use crate::environment::Environment;
+use crate::environment::{Alarm, AlarmKind, Environment};
 use crate::execute::commit::{CommitRun, CommitStart, start_commit};
 use crate::execute::locked_reader::LockBatch;
 use crate::execute::table_reader::{Collector, Order, Pump, TableReader, Target};
 use crate::execute::write_set::{Origin, WriteSet};
-use crate::execute::{Completion, Cx, Failure, Progress, conflicts, failure_of, table_ref};
+use crate::execute::{
+    Completion, Cx, Failure, Progress, conflicts, failure_of, lock_wait_timeout, table_ref,
+};
 use crate::inbox::{Reply, RequestKind};
 use backfill::UniqueBackfill;
-use catalogue::job::{JobName, JobOutcome, JobStep, Journal, StepWrite};
+use catalogue::job::{InstallStep, JobName, JobOutcome, JobStep, Journal, StepWrite};
 use catalogue::{DdlJob, DdlRequest, SystemTables, system};
 use members::{MemberTask, Members};
 use protocol::program::{
-    Access, KeyRange, LockMode, LockWait, OnDuplicate, ReadOutput, ReadProgram, WriteOperation,
+    Access, KeyRange, LockMode, LockWait, OnDuplicate, ReadOutput, ReadProgram, TableRef, WriteOperation,
 };
 use protocol::signal::{CommitOutcome, ReadRequest, RequestId};
-use protocol::{Signal, SqlError};
+use protocol::{Severity, Signal, SqlError};
 use std::sync::Arc;
+use stdx::{Duration, Instant};
 use types::{IndexId, PartitionId, SchemaVersion, TableId, TransactionId, Value};
 
-/// How long a statement waits for another one's DDL.
-const DDL_LOCK_WAIT_MS: u32 = 50_000;
+/// How long a step waits for users of its tables, if lock_wait_timeout is not shorter.
+const USERS_PATIENCE: Duration = Duration::from_secs(10);
+/// How often a run that waits says in the log for what.
+const TELL_INTERVAL: Duration = Duration::from_secs(10);
 /// How often a run goes on with a job that another began, when steps of it cannot be done.
 const STUCK_MAX: u32 = 3;
 
@@ -49,6 +58,9 @@ struct SystemRead {
 }
 
 enum Stage {
+    Start,
+    /// Without any lock: those who use the statement's tables now are waited for.
+    Users(Members),
     Begin,
     Lock(RequestId),
     ReadVersion(SystemRead),
@@ -58,7 +70,7 @@ enum Stage {
     },
     /// Members install a version; then `next`.
     Install {
-        version: SchemaVersion,
+        step: InstallStep,
         members: Members,
         next: AfterInstall,
     },
@@ -96,6 +108,8 @@ pub(crate) struct DdlRun {
     stuck: Option<(JobName, u32)>,
     completion: Completion,
     attempts: u32,
+    /// When it will say what it waits for; and what it waits for is the same since it last did not wait.
+    tell_at: Option<Instant>,
 }
 
 impl DdlRun {
@@ -104,7 +118,7 @@ impl DdlRun {
         Self {
             request: request.cloned(),
             system: SystemTables::new(),
-            stage: Stage::Begin,
+            stage: Stage::Start,
             lock: None,
             version: SchemaVersion(0),
             journal: Journal::default(),
@@ -113,11 +127,17 @@ impl DdlRun {
             stuck: None,
             completion: Completion::default(),
             attempts: 0,
+            tell_at: None,
         }
     }
 
     pub(crate) fn step(&mut self, cx: &mut Cx<'_, '_>) -> Result<Progress, Failure> {
         let progress = self.run(cx);
+        if matches!(progress, Ok(Progress::Wait)) {
+            self.tell(cx);
+        } else {
+            self.tell_at = None;
+        }
         if !matches!(progress, Ok(Progress::Wait | Progress::Spent)) {
             cx.env.module.has_left_ddl |= progress.is_err() && self.job.is_some();
             self.release(cx.env);
@@ -146,12 +166,14 @@ impl DdlRun {
 
     fn run(&mut self, cx: &mut Cx<'_, '_>) -> Result<Progress, Failure> {
         loop {
-            let waits = match std::mem::replace(&mut self.stage, Stage::Begin) {
+            let waits = match std::mem::replace(&mut self.stage, Stage::Start) {
+                Stage::Start => self.start(cx),
+                Stage::Users(members) => self.poll_users(members, cx)?,
                 Stage::Begin => self.begin(cx)?,
                 Stage::Lock(request) => self.poll_lock(request, cx)?,
                 Stage::ReadVersion(reading) => self.poll_version(reading, cx)?,
                 Stage::ReadJournal { reading, rest } => self.poll_journal(reading, rest, cx)?,
-                Stage::Install { version, members, next } => self.poll_install(version, members, next, cx)?,
+                Stage::Install { step, members, next } => self.poll_install(step, members, next, cx)?,
                 Stage::Choose => match self.choose(cx)? {
                     Some(completion) => return Ok(Progress::Done(completion)),
                     None => None,
@@ -172,6 +194,83 @@ impl DdlRun {
         }
     }
 
+    // ---- what it waits for --------------------------------------------------------------------------------------------------------
+
+    /// What it waits for, as SHOW PROCESSLIST says it.
+    pub(crate) fn waits_for(&self) -> Option<String> {
+        match &self.stage {
+            Stage::Users(members) | Stage::Backfill(members) | Stage::Install { members, .. } => {
+                Some(members.waits_for())
+            }
+            Stage::Lock(_) => Some("Waiting for the cluster's schema lock (latsdb.jobs)".to_owned()),
+            Stage::BackfillUnique(_) => Some("Filling a unique index".to_owned()),
+            Stage::Start
+            | Stage::Begin
+            | Stage::ReadVersion(_)
+            | Stage::ReadJournal { .. }
+            | Stage::Choose
+            | Stage::NextStep
+            | Stage::Check { .. }
+            | Stage::Write(_)
+            | Stage::Commit(_) => None,
+        }
+    }
+
+    /// Says now and then, in the log, for what it waits.
+    fn tell(&mut self, cx: &mut Cx<'_, '_>) {
+        let now = cx.env.now.monotonic;
+        let at = match self.tell_at {
+            Some(at) if at > now => return,
+            Some(at) => {
+                let what = self.waits_for().unwrap_or_else(|| "Waiting for the catalogue".to_owned());
+                let summary = self.job.as_ref().map_or("DDL", |job| job.summary());
+                let message = format!("connection {}: {summary}: {what}", cx.core.id);
+                cx.env.outputs.event(Severity::Info, message);
+                at.max(now) + TELL_INTERVAL
+            }
+            None => now + TELL_INTERVAL,
+        };
+        self.tell_at = Some(at);
+        let alarm = Alarm { connection_id: cx.core.id, kind: AlarmKind::Retry };
+        cx.env.module.deadlines.register(at, alarm);
+    }
+
+    /// How long users of tables are waited for.
+    fn patience(cx: &Cx<'_, '_>) -> Duration {
+        USERS_PATIENCE.min(Duration::from_secs(cx.core.variables.ddl_wait_timeout.into()))
+    }
+
+    // ---- users of its tables ------------------------------------------------------------------------------------------------------
+
+    /// Those who use the tables already are waited for before anything is locked or written: there is nothing to undo if they do not end.
+    fn start(&mut self, cx: &mut Cx<'_, '_>) -> Option<Progress> {
+        let schema = &cx.env.module.map.schema;
+        let request = self.request.as_ref().filter(|_| self.own_job.is_none());
+        let tables = request.map_or_else(Vec::new, |request| DdlJob::tables_of(request, schema));
+        let any_version = |id: TableId| TableRef { id, version: u32::MAX };
+        let tables: Arc<[TableRef]> = tables.into_iter().map(any_version).collect();
+        self.stage = if tables.is_empty() {
+            Stage::Begin
+        } else {
+            let (version, used_since) = (schema.version, Some(cx.env.now.monotonic));
+            Stage::Users(Members::new(MemberTask::Install { version, tables, used_since }))
+        };
+        None
+    }
+
+    fn poll_users(&mut self, mut members: Members, cx: &mut Cx<'_, '_>) -> Result<Option<Progress>, Failure> {
+        if members.poll(cx)? {
+            self.stage = Stage::Begin;
+            return Ok(None);
+        }
+        if members.is_held_up(Self::patience(cx), cx.env.now.monotonic) {
+            members.forget(&mut cx.core.inbox);
+            return Err(Failure::Error(lock_wait_timeout()));
+        }
+        self.stage = Stage::Users(members);
+        Ok(Some(Progress::Wait))
+    }
+
     // ---- the lock -----------------------------------------------------------------------------------------------------------------
 
     fn begin(&mut self, cx: &mut Cx<'_, '_>) -> Result<Option<Progress>, Failure> {
@@ -187,7 +286,7 @@ impl DdlRun {
             with_index_key: false,
             context: cx.statement.program_context(cx.statement.settings),
         };
-        let wait = LockWait::Wait { timeout_ms: DDL_LOCK_WAIT_MS };
+        let wait = LockWait::Wait { timeout_ms: cx.core.variables.ddl_wait_timeout.saturating_mul(1_000) };
         let read = ReadRequest {
             request,
             transaction: Some(transaction),
@@ -281,32 +380,47 @@ impl DdlRun {
         }
         match rest.pop() {
             Some(table) => self.stage = Stage::ReadJournal { reading: self.read_table(table, cx)?, rest },
-            None => self.install(self.version, AfterInstall::Choose),
+            None => {
+                // (Users of the tables were waited for by the run that wrote it, or by the primaries' checks they cannot do harm.)
+                let step = InstallStep { version: self.version, tables: Vec::new(), can_go_back: false };
+                self.install(step, AfterInstall::Choose);
+            }
         }
         Ok(None)
     }
 
     // ---- installing ---------------------------------------------------------------------------------------------------------------
 
-    fn install(&mut self, version: SchemaVersion, next: AfterInstall) {
-        self.stage = Stage::Install { version, members: Members::new(MemberTask::Install(version)), next };
+    fn install(&mut self, step: InstallStep, next: AfterInstall) {
+        let tables = step.tables.as_slice().into();
+        let task = MemberTask::Install { version: step.version, tables, used_since: None };
+        self.stage = Stage::Install { step, members: Members::new(task), next };
     }
 
     fn poll_install(
         &mut self,
-        version: SchemaVersion,
+        step: InstallStep,
         mut members: Members,
         next: AfterInstall,
         cx: &mut Cx<'_, '_>,
     ) -> Result<Option<Progress>, Failure> {
         if !members.poll(cx)? {
-            self.stage = Stage::Install { version, members, next };
-            return Ok(Some(Progress::Wait));
+            if !members.is_held_up(Self::patience(cx), cx.env.now.monotonic) {
+                self.stage = Stage::Install { step, members, next };
+                return Ok(Some(Progress::Wait));
+            }
+            members.forget(&mut cx.core.inbox);
+            if step.can_go_back {
+                return self.fail_job(Failure::Error(lock_wait_timeout()));
+            }
+            // Primaries refuse what is left of the users when the next version comes.
+            let message = format!("DDL does not wait any longer: {}", members.waits_for());
+            cx.env.outputs.event(Severity::Warning, message);
         }
-        if cx.env.module.map.schema.version < version {
+        if cx.env.module.map.schema.version < step.version {
             // This module's own map follows at once.
             cx.retry_at(&mut self.attempts, "the schema was not installed here")?;
-            self.stage = Stage::Install { version, members, next };
+            self.stage = Stage::Install { step, members, next };
             return Ok(Some(Progress::Wait));
         }
         self.stage = match next {
@@ -369,7 +483,7 @@ impl DdlRun {
         let is_own = Some(job.name()) == self.own_job;
         match job.next() {
             JobStep::Write(step) => self.check(step, cx)?,
-            JobStep::Install(version) => self.install(version, AfterInstall::NextStep),
+            JobStep::Install(step) => self.install(step, AfterInstall::NextStep),
             JobStep::Backfill { table, index } => {
                 self.stage = Stage::Backfill(Members::new(MemberTask::Backfill { table, index }));
             }
@@ -546,6 +660,15 @@ impl DdlRun {
         if let Some(job) = &mut self.job {
             job.fail(error);
         }
+    }
+}
+
+/// How long a backfill waits for rows that others have locked.
+fn row_wait(cx: &Cx<'_, '_>) -> LockWait {
+    let patience_ms = u32::try_from(DdlRun::patience(cx).as_millis()).unwrap_or(u32::MAX);
+    match cx.lock_wait() {
+        LockWait::Wait { timeout_ms } => LockWait::Wait { timeout_ms: timeout_ms.min(patience_ms) },
+        wait @ (LockWait::NoWait | LockWait::SkipLocked) => wait,
     }
 }
 

@@ -153,9 +153,7 @@ pub(crate) fn failure_of(refusal: Refusal, table: &str) -> Failure {
         Refusal::Duplicate { .. } => {
             Failure::Error(SqlError::new(1062, format!("Duplicate entry for a key of table '{table}'")))
         }
-        Refusal::LockTimeout => {
-            Failure::Error(SqlError::new(1205, "Lock wait timeout exceeded; try restarting transaction"))
-        }
+        Refusal::LockTimeout => Failure::Error(lock_wait_timeout()),
         Refusal::LockNotAvailable => Failure::Error(SqlError::new(
             3572,
             "Statement aborted because lock(s) could not be acquired immediately and NOWAIT is set.",
@@ -362,6 +360,7 @@ impl Cx<'_, '_> {
         let to = self.primary(partition)?;
         let access = Access::Keys(keys);
         self.check_size(to, program, &access)?;
+        self.core.transaction.note_use(program.table, self.env.now.monotonic);
         let transaction = self.transaction_id();
         let known = self.core.transaction.touch(partition, self.env.module.map.view.number, false);
         let request = self.core.inbox.register(to, RequestKind::Change);
@@ -388,6 +387,7 @@ impl Cx<'_, '_> {
     ) -> Result<RequestId, Failure> {
         let to = self.primary(partition)?;
         self.check_operation_size(to, &operations)?;
+        self.core.transaction.note_use(table, self.env.now.monotonic);
         let transaction = self.transaction_id();
         let known = self.core.transaction.touch(partition, self.env.module.map.view.number, true);
         if is_alone {
@@ -496,6 +496,11 @@ pub(crate) fn row_size(row: &[Value]) -> usize {
         | Value::DateTime(_) => 0,
     };
     size_of::<Row>() + size_of_val(row) + row.iter().map(heap).sum::<usize>()
+}
+
+/// A lock was waited for too long.
+pub(crate) fn lock_wait_timeout() -> SqlError {
+    SqlError::new(1205, "Lock wait timeout exceeded; try restarting transaction")
 }
 
 /// A table as programs name it.

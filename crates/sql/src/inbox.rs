@@ -38,7 +38,10 @@ pub(crate) enum Reply {
         first: u64,
         count: u64,
     },
-    SchemaInstalled,
+    /// Connections that use the tables in older versions.
+    SchemaInstalled {
+        users: Vec<u32>,
+    },
     Backfilled(Option<Refusal>),
     Info(Vec<Vec<Value>>),
     Failed(SqlError),

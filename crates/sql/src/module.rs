@@ -14,7 +14,8 @@ use crate::session::{Session, SessionCore};
 use crate::variables::Globals;
 use memory::MemoryManager;
 use protocol::module::{ConnectionAction, Counts};
-use protocol::signal::{InfoTable, Probe, RequestId, ReturnedRequest};
+use protocol::program::TableRef;
+use protocol::signal::{InfoTable, Probe, RequestId, ReturnedRequest, SCHEMA_USERS_MAX};
 use protocol::{
     Address, Budget, ConnectionId, ConnectionKind, Envelope, Input, NodeRole, Outputs, Signal, SqlError, View,
 };
@@ -345,6 +346,7 @@ impl SqlModule {
             Shared::Tables(_) | Shared::Installed { .. } | Shared::Readers { .. } => return,
         };
         let is_new_view = map.view.number > self.state.map.view.number;
+        let is_new_schema = map.schema.version > self.state.map.schema.version;
         let lost = if map.lost == self.state.map.lost { Vec::new() } else { map.lost.clone() };
         let before = std::mem::replace(&mut self.state.map, map);
         let (map, members) = (Arc::clone(&self.state.map), Arc::clone(&before.view));
@@ -352,6 +354,9 @@ impl SqlModule {
         let is_out = |node| map.is_out(node) || life(&members, node) != life(&map.view, node);
         self.state.orphans.on_lost(is_out, &map, self.state.address, outputs);
         self.abort_again(&before, outputs);
+        if is_new_schema {
+            self.with_all(now, budget, outputs, |session, env| session.leave_old_table(env));
+        }
         if is_new_view {
             self.with_all(now, budget, outputs, |session, env| session.on_view_changed(env, &before.view));
             self.with_finisher(now, budget, outputs, |finisher, env| {
@@ -460,8 +465,12 @@ impl SqlModule {
             Signal::SequenceDone { request, first, count, .. } => {
                 self.on_reply(request, Reply::Sequence { first, count }, now, budget, outputs);
             }
-            Signal::SchemaInstalled { request, .. } => {
-                self.on_reply(request, Reply::SchemaInstalled, now, budget, outputs);
+            Signal::SchemaInstalled { request, users, .. } => {
+                self.on_reply(request, Reply::SchemaInstalled { users }, now, budget, outputs);
+            }
+            Signal::SchemaInstall { request, version, tables, used_for_ms } => {
+                let users = self.users_of(&tables, Duration::from_millis(used_for_ms.into()), now);
+                outputs.send(self.state.address, from, Signal::SchemaInstalled { request, version, users });
             }
             Signal::BackfillDone { request, refusal } => {
                 self.on_reply(request, Reply::Backfilled(refusal), now, budget, outputs);
@@ -601,6 +610,16 @@ impl SqlModule {
         outputs.send(self.state.address, from, Signal::InfoDone { request, rows });
     }
 
+    /// Connections that use one of the tables in an older version, and have for so long.
+    fn users_of(&self, tables: &[TableRef], used_for: Duration, now: Now) -> Vec<u32> {
+        let is_user = |session: &Session| session.uses(tables, used_for, now.monotonic);
+        let users = self.sessions.iter().filter(|(_, session)| is_user(session));
+        let mut users: Vec<u32> = users.map(|(number, _)| *number).collect();
+        users.sort_unstable();
+        users.truncate(SCHEMA_USERS_MAX);
+        users
+    }
+
     fn process_rows(&self, now: Now) -> Vec<Vec<Value>> {
         let mut numbers: Vec<u32> = self.sessions.keys().copied().collect();
         numbers.sort_unstable();
@@ -609,9 +628,9 @@ impl SqlModule {
             let user = if session.is_ready() { &*session.core.account.0 } else { "unauthenticated user" };
             let text = |text: Option<&str>| text.map_or(Value::Null, Value::text);
             let (command, state) = match (session.is_ready(), session.is_busy()) {
-                (false, _) => ("Connect", "login"),
-                (true, true) => ("Query", "executing"),
-                (true, false) => ("Sleep", ""),
+                (false, _) => ("Connect", "login".to_owned()),
+                (true, true) => ("Query", session.waits_for().unwrap_or_else(|| "executing".to_owned())),
+                (true, false) => ("Sleep", String::new()),
             };
             let seconds = now.monotonic.since(session.active_since).as_secs();
             Some(vec![
@@ -621,7 +640,7 @@ impl SqlModule {
                 text(session.core.database.as_deref()),
                 Value::text(command),
                 Value::Int(i64::try_from(seconds).unwrap_or(i64::MAX)),
-                Value::text(state),
+                Value::text(&state),
                 text(session.running_text().map(|text| first_characters(text, SHOWN_TEXT_MAX))),
                 Value::UInt(self.state.address.node.0.into()),
             ])

@@ -147,6 +147,31 @@ pub enum Plan {
     Named(NamedStatement),
 }
 
+impl Plan {
+    /// The stored table whose rows it reads or changes.
+    #[must_use]
+    pub fn table(&self) -> Option<&Arc<TableDefinition>> {
+        match self {
+            Plan::Select(select) => match &select.source {
+                Source::Table(access) => Some(&access.table),
+                Source::Nothing | Source::Virtual { .. } => None,
+            },
+            Plan::Insert(insert) => Some(&insert.table),
+            Plan::Update(update) => Some(&update.access.table),
+            Plan::Delete(delete) => Some(&delete.access.table),
+            Plan::Explain { .. }
+            | Plan::Ddl(_)
+            | Plan::Transaction(_)
+            | Plan::Set(_)
+            | Plan::Use(_)
+            | Plan::Show(_)
+            | Plan::Kill { .. }
+            | Plan::Nothing { .. }
+            | Plan::Named(_) => None,
+        }
+    }
+}
+
 /// Forms of EXPLAIN.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ExplainFormat {

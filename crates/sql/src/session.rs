@@ -57,6 +57,7 @@ use patience::Pace;
 use prepared::PreparedStatements;
 use probe_log::ProbeLog;
 use protocol::module::ConnectionAction;
+use protocol::program::TableRef;
 use protocol::signal::{Probe, RequestId};
 use protocol::{Address, ConnectionId, ConnectionKind, ModuleKind, ReceiveBuffer, Signal, SqlError, View};
 use running::Running;
@@ -364,6 +365,8 @@ pub(crate) struct Session {
     normalized: Normalized,
     multi_statements: bool,
     is_query_killed: bool,
+    /// The table that the running statement was bound to has a version that the statement may not meet.
+    is_outdated: bool,
     /// An alarm for TransactionInactiveTimeout is set.
     is_inactivity_watched: bool,
     /// When the last command came.
@@ -405,6 +408,7 @@ impl Session {
             normalized: Normalized::default(),
             multi_statements: false,
             is_query_killed: false,
+            is_outdated: false,
             is_inactivity_watched: false,
             active_since: env.now.monotonic,
             idle_alarm_at: None,
@@ -422,6 +426,33 @@ impl Session {
     /// The statement that runs.
     pub(crate) fn running_text(&self) -> Option<&str> {
         self.running.as_ref().map(|running| running.text())
+    }
+
+    /// What the running statement waits for, if it is DDL.
+    pub(crate) fn waits_for(&self) -> Option<String> {
+        self.running.as_ref().and_then(|running| running.waits_for())
+    }
+
+    /// Whether it has used one of these tables for so long, in an older version: its statement runs on it, or its open transaction has changed or
+    /// locked rows of it. (What a transaction has only read is not its to keep.)
+    pub(crate) fn uses(&self, tables: &[TableRef], used_for: Duration, now: Instant) -> bool {
+        let running = self.running.as_ref().and_then(|running| running.table());
+        let running = running.map(|table| (table, self.active_since));
+        self.core.transaction.uses().chain(running).any(|(used, since)| {
+            let is_older = |table: &TableRef| table.id == used.id && used.version < table.version;
+            now.since(since) >= used_for && tables.iter().any(is_older)
+        })
+    }
+
+    /// A newer schema is installed. What a statement was bound to and the version after that fit each other, no later one: an index of that table may
+    /// not be kept any more.
+    pub(crate) fn leave_old_table(&mut self, env: &mut Environment<'_>) {
+        let Some(used) = self.running.as_ref().and_then(|running| running.table()) else { return };
+        let installed = env.module.map.table(used.id).map(|info| info.definition.version);
+        if installed.is_some_and(|installed| used.version + 1 < installed) {
+            self.is_outdated = true;
+            self.run(env);
+        }
     }
 
     /// True while a statement runs.

@@ -17,9 +17,11 @@ mod tests;
 
 use crate::environment::Environment;
 use protocol::Signal;
+use protocol::program::TableRef;
 use protocol::signal::Participant;
 use query::NodeMap;
 use std::collections::BTreeMap;
+use stdx::Instant;
 use types::{Epoch, NodeId, PartitionId, TransactionId, ViewNumber};
 
 /// What a transaction has in one partition.
@@ -39,6 +41,13 @@ type Mark = Vec<(PartitionId, u32)>;
 struct Savepoint {
     name: String,
     mark: Mark,
+}
+
+/// A table that an open transaction has changed or locked rows of.
+#[derive(Clone, Copy, Debug)]
+struct Use {
+    table: TableRef,
+    since: Instant,
 }
 
 /// How a transaction began.
@@ -62,6 +71,8 @@ pub(crate) struct TransactionClient {
     /// Its only request carries the commit: what became of it is asked, whatever happens to its primary.
     carries_commit: bool,
     participants: BTreeMap<PartitionId, Held>,
+    /// Tables whose rows it has changed or locked, in the version that the statement was bound to.
+    uses: Vec<Use>,
     savepoints: Vec<Savepoint>,
     /// At the start of the running statement.
     statement_mark: Mark,
@@ -127,6 +138,18 @@ impl TransactionClient {
     /// How many operations the partition is known to hold.
     pub(crate) fn known(&self, partition: PartitionId) -> u32 {
         self.participants.get(&partition).map_or(0, |held| held.operations)
+    }
+
+    /// A write or locking read of a table is about to be sent. (A statement that is a transaction of its own is seen while it runs.)
+    pub(crate) fn note_use(&mut self, table: TableRef, now: Instant) {
+        if self.mode == Mode::Open && !self.uses.iter().any(|known| known.table == table) {
+            self.uses.push(Use { table, since: now });
+        }
+    }
+
+    /// Tables that its commit or rollback lets go of, and since when it has something there.
+    pub(crate) fn uses(&self) -> impl Iterator<Item = (TableRef, Instant)> {
+        self.uses.iter().map(|known| (known.table, known.since))
     }
 
     /// A participant has answered.
@@ -289,6 +312,7 @@ impl TransactionClient {
         self.is_doomed = false;
         self.carries_commit = false;
         self.participants.clear();
+        self.uses.clear();
         self.savepoints.clear();
         self.statement_mark.clear();
         self.is_timed_out = false;

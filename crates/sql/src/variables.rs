@@ -39,6 +39,8 @@ pub(crate) struct SessionVariables {
     pub(crate) time_zone: Option<i32>,
     /// innodb_lock_wait_timeout, seconds.
     pub(crate) lock_wait_timeout: u32,
+    /// lock_wait_timeout, seconds: how long DDL waits.
+    pub(crate) ddl_wait_timeout: u32,
     /// sql_mode has a STRICT mode.
     pub(crate) is_strict: bool,
     /// What of sql_mode evaluation depends on.
@@ -111,6 +113,7 @@ impl Default for SessionVariables {
             autocommit: true,
             time_zone: None,
             lock_wait_timeout: 50,
+            ddl_wait_timeout: 31_536_000,
             is_strict: true,
             sql_mode: SqlMode::default(),
             no_auto_value_on_zero: false,
@@ -424,6 +427,7 @@ impl SessionVariables {
             "autocommit" => self.autocommit = bool_of(value) == Some(true),
             "time_zone" => self.time_zone = time_zone_offset(&shown(value))?,
             "innodb_lock_wait_timeout" => self.lock_wait_timeout = narrow(integer()),
+            "lock_wait_timeout" => self.ddl_wait_timeout = narrow(integer()),
             "wait_timeout" => self.wait_timeout = narrow(integer()),
             "net_read_timeout" => self.net_read_timeout = narrow(integer()),
             "net_write_timeout" => self.net_write_timeout = narrow(integer()),

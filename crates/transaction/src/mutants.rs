@@ -151,10 +151,14 @@ pub enum Mutant {
     SessionsNotTold,
     /// Operations of a transaction that its session knows of are not missed.
     LostOperationsUnnoticed,
+    /// A step of DDL does not wait for users of its tables in older versions.
+    StepWaitsForNobody,
+    /// A data node reports a version as installed that an SQL node in its reach has not.
+    SqlNodesUnheard,
 }
 
 /// All of them.
-pub const ALL: [Mutant; 73] = [
+pub const ALL: [Mutant; 75] = [
     Mutant::AckBeforeBackup,
     Mutant::BackupFallsBack,
     Mutant::CommitOnPartialPrepare,
@@ -228,6 +232,8 @@ pub const ALL: [Mutant; 73] = [
     Mutant::OwedRepliesForgotten,
     Mutant::SessionsNotTold,
     Mutant::LostOperationsUnnoticed,
+    Mutant::StepWaitsForNobody,
+    Mutant::SqlNodesUnheard,
 ];
 
 /// Those that no seed catches soon, and a schedule that is written down does: `tests/protocol/directed.rs`.
@@ -255,8 +261,13 @@ pub const DIRECTED: [Mutant; 20] = [
 ];
 
 /// The same, by tests of `node`, where these are.
-pub const DIRECTED_IN_NODE: [Mutant; 4] =
-    [Mutant::LeftOutHeard, Mutant::SettledByOne, Mutant::AnswersBehind, Mutant::SchemaBeforeView];
+pub const DIRECTED_IN_NODE: [Mutant; 5] = [
+    Mutant::LeftOutHeard,
+    Mutant::SettledByOne,
+    Mutant::AnswersBehind,
+    Mutant::SchemaBeforeView,
+    Mutant::SqlNodesUnheard,
+];
 
 #[cfg(feature = "mutants")]
 thread_local! {

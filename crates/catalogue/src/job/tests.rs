@@ -89,6 +89,8 @@ struct World {
 struct Faults<'a> {
     /// Fails the backfill with this number, counted from 0.
     backfill: Option<usize>,
+    /// Which of the steps that can go back waits in vain for users of its tables.
+    held_up: Option<usize>,
     /// After which step (counted from 0) the runner dies and another one goes on from the journal.
     crash: Option<&'a dyn Fn(usize) -> bool>,
 }
@@ -151,7 +153,7 @@ impl World {
         let ids = self.journal().ids().expect("rows of ids");
         let mut job = DdlJob::new(request, &self.schema, ids, MAKER)?;
         let mut lines: Vec<String> = job.notes().iter().map(|note| format!("note {}", note.code)).collect();
-        let mut backfills = 0;
+        let (mut backfills, mut installs) = (0, 0);
         for step_number in 0..100 {
             let step = job.next();
             match &step {
@@ -160,9 +162,14 @@ impl World {
                     assert_eq!(write.writes[0].table, system::SCHEMA_VERSION);
                     lines.push(self.write(&job, write));
                 }
-                JobStep::Install(version) => {
+                JobStep::Install(InstallStep { version, tables, can_go_back }) => {
                     assert_eq!(*version, self.version());
-                    lines.push(format!("install {version}"));
+                    let users: String = tables
+                        .iter()
+                        .map(|table| format!(", {} below {}", table.id, table.version))
+                        .collect();
+                    let back = if *can_go_back { " or back" } else { "" };
+                    lines.push(format!("install {version}{users}{back}"));
                 }
                 JobStep::Backfill { table, index } => {
                     lines.push(format!("backfill {}@{} index {index}", table.id, table.version));
@@ -188,6 +195,12 @@ impl World {
                     job.fail(SqlError::new(1062, "Duplicate entry"));
                 }
                 backfills += 1;
+            }
+            if matches!(&step, JobStep::Install(install) if install.can_go_back) {
+                if faults.held_up == Some(installs) {
+                    job.fail(SqlError::new(1205, "Lock wait timeout exceeded"));
+                }
+                installs += 1;
             }
             if faults.crash.is_some_and(|crash| crash(step_number))
                 && let Some(unfinished) = self.journal().unfinished()
@@ -356,9 +369,9 @@ fn rename_swaps() {
 
 const ADD_UNIQUE: &str = "
     write 4: 102@1 shop.$unique_100_102 [0:PRIMARY:Public], 100@2 shop.item [0:PRIMARY:Public 1:sku→101:Public 102:p→102:DeleteOnly]
-    install 4
+    install 4, 102 below 1, 100 below 2 or back
     write 5: 100@3 shop.item [0:PRIMARY:Public 1:sku→101:Public 102:p→102:WriteOnly]
-    install 5
+    install 5, 100 below 3 or back
     backfill 100@3 index 102
     backfill 100@3 index 102 into 102
 ";
@@ -382,7 +395,7 @@ fn a_duplicate_steps_back() {
     let expected = format!(
         "{ADD_UNIQUE}
          write 6: 100@4 shop.item [0:PRIMARY:Public 1:sku→101:Public 102:p→102:DeleteOnly]
-         install 6
+         install 6, 100 below 4
          write 7: 100@5 shop.item [0:PRIMARY:Public 1:sku→101:Public], no 102
          install 7
          failed 1062"
@@ -396,12 +409,46 @@ fn a_duplicate_steps_back() {
 }
 
 #[test]
+fn a_step_that_is_held_up_steps_back() {
+    for held_up in 0..2 {
+        let mut world = World::with_item();
+        let before = world.schema.clone();
+        let faults = Faults { held_up: Some(held_up), ..Faults::default() };
+        let request = alter("item", vec![add_unique("p", "price"), drop_index("sku")]);
+        let lines = world.run_with(&request, faults).expect("a job");
+        assert_eq!(lines.last().map(String::as_str), Some("failed 1205"));
+        assert_eq!(world.item().indexes, before.table("shop", "item").expect("a table").indexes);
+        assert_eq!(world.schema.tables.len(), before.tables.len(), "nothing is left behind");
+    }
+}
+
+#[test]
+fn a_statement_names_the_tables_whose_users_it_waits_for() {
+    let world = World::with_item();
+    let of = |request: &DdlRequest| {
+        let tables = DdlJob::tables_of(request, &world.schema).into_iter();
+        tables.map(|table| table.0).collect::<Vec<u32>>()
+    };
+    assert_eq!(of(&alter("item", vec![add_unique("p", "price")])), [100]);
+    assert_eq!(of(&DdlRequest::Truncate { table: table("item") }), [100, 101]);
+    assert_eq!(of(&DdlRequest::DropTables { tables: vec![table("item")], if_exists: false }), [100, 101]);
+    assert_eq!(of(&DdlRequest::RenameTables(vec![(table("item"), table("other"))])), [100]);
+    assert_eq!(of(&DdlRequest::DropDatabase { name: "shop".into(), if_exists: false }), [100, 101]);
+    // New tables have no users, accounts are no tables, and a statement that makes no sense waits for nobody.
+    assert_eq!(of(&create("new", vec![ColumnSpec::new("a", INT)], vec![])), [0; 0]);
+    assert_eq!(of(&create_shop()), [0; 0]);
+    let account = UserName { name: "ann".into(), host: "%".into() };
+    assert_eq!(of(&DdlRequest::DropUsers { users: vec![account], if_exists: true }), [0; 0]);
+    assert_eq!(of(&DdlRequest::Truncate { table: table("nothing") }), [0; 0]);
+}
+
+#[test]
 fn a_job_goes_on_after_any_crash() {
     for crash_at in 0..9 {
         for backfill in [None, Some(0), Some(1)] {
             let crash = move |step: usize| step == crash_at;
             let mut world = World::with_item();
-            let faults = Faults { backfill, crash: Some(&crash) };
+            let faults = Faults { backfill, crash: Some(&crash), held_up: None };
             let request = alter("item", vec![add_unique("p", "price"), drop_index("sku")]);
             let lines = world.run_with(&request, faults).expect("a job");
             let is_done = lines.last().expect("a line") == "done";
@@ -420,14 +467,14 @@ fn drop_and_replace_index() {
     check(
         world.run(&alter("item", vec![drop_index("sku"), add_key("sku", "sku"), drop_index("P")])),
         "write 7: 100@5 shop.item [0:PRIMARY:Public 1:sku→101:Public 102:p:Public 103:sku:DeleteOnly]
-         install 7
+         install 7, 100 below 5 or back
          write 8: 100@6 shop.item [0:PRIMARY:Public 1:sku→101:Public 102:p:Public 103:sku:WriteOnly]
-         install 8
+         install 8, 100 below 6 or back
          backfill 100@6 index 103
          write 9: 100@7 shop.item [0:PRIMARY:Public 103:sku:Public 1:sku→101:WriteOnly 102:p:WriteOnly]
-         install 9
+         install 9, 100 below 7
          write 10: 100@8 shop.item [0:PRIMARY:Public 103:sku:Public 1:sku→101:DeleteOnly 102:p:DeleteOnly]
-         install 10
+         install 10, 100 below 8
          write 11: 100@9 shop.item [0:PRIMARY:Public 103:sku:Public], no 101
          install 11
          done",
@@ -782,7 +829,7 @@ fn random_statements_keep_rows_and_schema_together() {
             let crash_seed = random.next_u64();
             let crash = |step: usize| Prng::new(crash_seed ^ step as u64).chance(1, 4);
             let backfill = random.chance(1, 3).then(|| random.index(3));
-            let faults = Faults { backfill, crash: Some(&crash) };
+            let faults = Faults { backfill, crash: Some(&crash), held_up: None };
             match world.run_with(&request, faults) {
                 Ok(lines) if lines.last().is_some_and(|line| line.starts_with("failed")) => {
                     assert_eq!(world.schema.names, before.names, "{request:?}");

@@ -1,5 +1,9 @@
 //! The catalogue of this node: read from the system tables' local replica, or fetched from a data node by a node without one.
 //!
+//! A DDL job also asks who uses tables in older versions. The `sql` modules of the node know, and are asked after the version is installed, so that
+//! nobody begins to use an older one behind the answer. A data node reports a version when the SQL nodes that it reaches have it, too: an SQL node
+//! that the job's node does not reach still gets its rows from data nodes, and a REVOKE must be known there before it is acknowledged.
+//!
 //! Invariants: a schema is built from rows that belong to one version (the version row is read before and after; a row that is still being
 //! committed makes the reading start again a little later); a version is reported installed once every module of this node uses it or a newer one;
 //! a node without a replica that lost a data node answers no client before that one has told it the catalogue, or is left out and another one has.
@@ -9,8 +13,8 @@ use super::restart_info::Step;
 use catalogue::{SchemaBuilder, SystemTables};
 use memory::Guard;
 use protocol::program::{Refusal, TableRef};
-use protocol::signal::RequestId;
-use protocol::{Address, ModuleKind, NodeRole, Outputs, Severity, Signal, SqlError, View};
+use protocol::signal::{RequestId, SCHEMA_USERS_MAX};
+use protocol::{Address, ModuleKind, NodeInfo, NodeRole, Outputs, Severity, Signal, SqlError, View};
 use query::Shared;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -29,7 +33,11 @@ const FETCH_AGAIN: Duration = Duration::from_millis(200);
 #[derive(Default)]
 pub(super) struct SchemaReading {
     system: SystemTables,
-    waiting: Vec<(Address, RequestId, SchemaVersion)>,
+    waiting: Vec<Waiting>,
+    /// The newest version that each node without replicas has told this one, since it was found.
+    told: BTreeMap<NodeId, SchemaVersion>,
+    /// Asked of this node's `sql` modules: who uses tables that change.
+    asked: BTreeMap<u64, Asked>,
     read_at: Option<Instant>,
     /// A node without partitions: the catalogue that it asked for has not come.
     is_fetching: bool,
@@ -43,6 +51,23 @@ pub(super) struct SchemaReading {
     early: BTreeMap<Address, (RequestId, ViewNumber)>,
 }
 
+/// A DDL job that waits for this node to install a version.
+struct Waiting {
+    from: Address,
+    request: RequestId,
+    version: SchemaVersion,
+    tables: Vec<TableRef>,
+    used_for_ms: u32,
+}
+
+/// A DDL job that is told who uses its tables when all `sql` modules have answered.
+struct Asked {
+    from: Address,
+    request: RequestId,
+    missing: usize,
+    users: Vec<u32>,
+}
+
 /// A new index whose entries the ldms of this node are building.
 pub(super) struct Backfill {
     table: TableRef,
@@ -51,6 +76,11 @@ pub(super) struct Backfill {
     askers: Vec<(Address, RequestId)>,
     missing: usize,
     refusal: Option<Refusal>,
+}
+
+/// The word that there is a version, which nobody waits for.
+fn hint(version: SchemaVersion) -> Signal {
+    Signal::SchemaInstall { request: RequestId(0), version, tables: Vec::new(), used_for_ms: 0 }
 }
 
 impl SchemaReading {
@@ -64,6 +94,11 @@ impl SchemaReading {
 
     pub(super) fn is_fetching(&self) -> bool {
         self.is_fetching
+    }
+
+    /// A node is out of reach: it tells anew what it has installed.
+    pub(super) fn forget_told(&mut self, node: NodeId) {
+        self.told.remove(&node);
     }
 
     /// A data node is lost: what ended there from now on is not known here.
@@ -85,12 +120,13 @@ impl MainModule {
         from: Address,
         request: RequestId,
         version: SchemaVersion,
+        (tables, used_for_ms): (Vec<TableRef>, u32),
         outputs: &mut Outputs<Shared>,
     ) {
-        // (Who does not hear anything asks again.)
-        if !self.schema_reading.waiting.contains(&(from, request, version)) {
-            self.schema_reading.waiting.push((from, request, version));
-        }
+        // A job that does not hear anything asks again.
+        let waiting = &mut self.schema_reading.waiting;
+        waiting.retain(|waiting| (waiting.from, waiting.request) != (from, request));
+        waiting.push(Waiting { from, request, version, tables, used_for_ms });
         if self.schema.version >= version {
             if self.rollout.is_none() {
                 self.report_installed(outputs);
@@ -111,7 +147,7 @@ impl MainModule {
         if self.fetches_schema() {
             return self.fetch_schema(outputs);
         }
-        let waited_for = self.schema_reading.waiting.iter().map(|(_, _, version)| *version);
+        let waited_for = self.schema_reading.waiting.iter().map(|waiting| waiting.version);
         let wanted = waited_for.chain([self.schema.version]).max();
         match self.read_schema() {
             Some(schema) if Some(schema.version) >= wanted => {
@@ -126,7 +162,7 @@ impl MainModule {
 
     fn fail_installs(&mut self, outputs: &mut Outputs<Shared>) {
         let me = self.me();
-        for (from, request, _) in std::mem::take(&mut self.schema_reading.waiting) {
+        for Waiting { from, request, .. } in std::mem::take(&mut self.schema_reading.waiting) {
             let error =
                 SqlError::deadlock("a replica of the system tables is lost: the schema cannot change");
             outputs.send(me, from, Signal::Failed { request, error });
@@ -174,15 +210,82 @@ impl MainModule {
 
     /// Tells DDL jobs that this node has installed what they wait for.
     pub(super) fn report_installed(&mut self, outputs: &mut Outputs<Shared>) {
+        let (version, told) = (self.map.schema.version, self.told_by_all());
+        let is_installed = |waiting: &mut Waiting| {
+            waiting.version <= version && (waiting.request.0 == 0 || waiting.version <= told)
+        };
+        let installed: Vec<Waiting> = self.schema_reading.waiting.extract_if(.., is_installed).collect();
+        for waiting in installed {
+            self.report_users(waiting, outputs);
+        }
+    }
+
+    /// The version that all SQL nodes have which this data node reaches. A job waits for the SQL nodes in its own reach, and through the data nodes
+    /// for those that these reach: an SQL node that reaches none of them gets no rows.
+    fn told_by_all(&self) -> SchemaVersion {
+        let is_reached = |info: &&NodeInfo| info.role == NodeRole::Sql && self.found.contains(&info.node);
+        let told =
+            |info: &NodeInfo| self.schema_reading.told.get(&info.node).copied().unwrap_or(SchemaVersion(0));
+        let relays = self.holds_rows(self.config.node) && !mutants::is(Mutant::SqlNodesUnheard);
+        let reached = self.view.nodes.iter().filter(|info| relays && is_reached(info));
+        reached.map(told).min().unwrap_or(SchemaVersion(u64::MAX))
+    }
+
+    /// Another node has told which version it has installed.
+    pub(super) fn on_schema_told(
+        &mut self,
+        node: NodeId,
+        version: SchemaVersion,
+        outputs: &mut Outputs<Shared>,
+    ) {
+        let told = self.schema_reading.told.entry(node).or_default();
+        *told = version.max(*told);
+        if self.rollout.is_none() {
+            self.report_installed(outputs);
+        }
+    }
+
+    /// The version is installed: the job hears it, and who uses its tables in an older one. The `sql` modules know that; they have the version, too.
+    fn report_users(&mut self, waiting: Waiting, outputs: &mut Outputs<Shared>) {
+        let Waiting { from, request, tables, used_for_ms, .. } = waiting;
         let version = self.map.schema.version;
-        let me = self.me();
-        self.schema_reading.waiting.retain(|(from, request, wanted)| {
-            if *wanted > version {
-                return true;
-            }
-            outputs.send(me, *from, Signal::SchemaInstalled { request: *request, version });
-            false
-        });
+        let modules = self.modules(ModuleKind::Sql);
+        let waits_for_nobody = tables.is_empty() || mutants::is(Mutant::StepWaitsForNobody);
+        if waits_for_nobody || modules.is_empty() {
+            let installed = Signal::SchemaInstalled { request, version, users: Vec::new() };
+            return outputs.send(self.me(), from, installed);
+        }
+        let asked = &mut self.schema_reading.asked;
+        if asked.values().any(|asked| (asked.from, asked.request) == (from, request)) {
+            return;
+        }
+        let own = self.new_request();
+        let asked = Asked { from, request, missing: modules.len(), users: Vec::new() };
+        self.schema_reading.asked.insert(own.0, asked);
+        for module in modules {
+            let tables = tables.clone();
+            let ask = Signal::SchemaInstall { request: own, version, tables, used_for_ms };
+            outputs.send(self.me(), module, ask);
+        }
+    }
+
+    /// A `sql` module of this node has said who uses the tables of a job.
+    pub(super) fn on_schema_users(
+        &mut self,
+        request: RequestId,
+        users: Vec<u32>,
+        outputs: &mut Outputs<Shared>,
+    ) {
+        let version = self.map.schema.version;
+        let Some(asked) = self.schema_reading.asked.get_mut(&request.0) else { return };
+        asked.users.extend(users);
+        asked.users.truncate(SCHEMA_USERS_MAX);
+        asked.missing -= 1;
+        if asked.missing == 0
+            && let Some(Asked { from, request, users, .. }) = self.schema_reading.asked.remove(&request.0)
+        {
+            outputs.send(self.me(), from, Signal::SchemaInstalled { request, version, users });
+        }
     }
 
     /// A DDL job waits only for the members that it knows of, and may end before it has told them. Everybody hears of the newest version from the
@@ -191,11 +294,7 @@ impl MainModule {
         let is_management = self.view.node(node).is_none_or(|info| info.role == NodeRole::Management);
         if !is_management && !self.fetches_schema() {
             let version = self.map.schema.version;
-            outputs.send(
-                self.me(),
-                Address::main(node),
-                Signal::SchemaInstall { request: RequestId(0), version },
-            );
+            outputs.send(self.me(), Address::main(node), hint(version));
         }
     }
 
@@ -333,7 +432,7 @@ impl MainModule {
         let version = schema.version;
         self.schema = Arc::new(schema);
         self.changed(outputs);
-        let install = Signal::SchemaInstall { request: RequestId(0), version };
+        let install = hint(version);
         for node in self.found.iter().filter(|node| self.holds_rows(**node)) {
             outputs.send(self.me(), Address::main(*node), install.clone());
         }
@@ -350,7 +449,7 @@ impl MainModule {
             outputs.event(Severity::Warning, "a data node sent a catalogue that cannot be read");
             return;
         };
-        let wanted = self.schema_reading.waiting.iter().map(|(_, _, version)| *version).max();
+        let wanted = self.schema_reading.waiting.iter().map(|waiting| waiting.version).max();
         let is_entering = self.is_joining() && self.entered == ViewNumber(0);
         if Some(schema.version) < wanted && !is_entering {
             return;

@@ -2,12 +2,13 @@ use super::{MainConfig, MainModule};
 use memory::{MemoryConfig, MemoryManager};
 use protocol::control::GroupId;
 use protocol::lease::Lease;
+use protocol::program::TableRef;
 use protocol::signal::RequestId;
 use protocol::{Address, Envelope, ModuleKind, NodeInfo, NodeRole, Outputs, Signal, View};
 use query::{NodeMap, Shared};
 use std::sync::Arc;
 use stdx::{Duration, Now};
-use types::{Epoch, Incarnation, NodeId, Schema, SchemaVersion, ViewNumber};
+use types::{Epoch, Incarnation, NodeId, Schema, SchemaVersion, TableId, ViewNumber};
 
 const ME: NodeId = NodeId(1);
 const OTHER: NodeId = NodeId(2);
@@ -189,4 +190,74 @@ fn an_sql_node_answers_a_last_word_when_all_its_modules_use_the_view() {
         main.on_shared(Now::default(), module, Shared::Installed { version }, &mut outputs);
         assert_eq!(heard(outputs), count);
     }
+}
+
+// ---- installing a schema ----------------------------------------------------------------------------------------------------------
+
+/// A job on another node asks for the version that is installed here.
+fn install(tables: Vec<TableRef>) -> Signal {
+    Signal::SchemaInstall {
+        request: RequestId(7),
+        version: catalogue::bootstrap().version,
+        tables,
+        used_for_ms: 0,
+    }
+}
+
+fn installed(request: u64, users: Vec<u32>) -> Signal {
+    let version = catalogue::bootstrap().version;
+    Signal::SchemaInstalled { request: RequestId(request), version, users }
+}
+
+#[test]
+pub(crate) fn a_version_is_installed_when_the_sql_nodes_in_reach_have_it() {
+    let mut main = member(2);
+    let mut view = View::clone(&main.view);
+    view.nodes.push(NodeInfo {
+        node: SQL,
+        role: NodeRole::Sql,
+        ldm_count: 0,
+        tc_count: 0,
+        ..view.nodes[0].clone()
+    });
+    main.view = Arc::new(view);
+    main.found = vec![OTHER, SQL];
+    assert_eq!(take(&mut main, OTHER, install(Vec::new())), [], "the job's node may not reach that SQL node");
+    assert_eq!(take(&mut main, OTHER, install(Vec::new())), [], "it asks again");
+    let answer = (Address::main(OTHER), installed(7, Vec::new()));
+    assert_eq!(take(&mut main, SQL, installed(0, Vec::new())), std::slice::from_ref(&answer));
+    assert_eq!(
+        take(&mut main, OTHER, install(Vec::new())),
+        std::slice::from_ref(&answer),
+        "it is known from now on"
+    );
+    // A node that is lost and found again tells it anew; one that is away gets no rows, and is not waited for.
+    main.schema_reading.forget_told(SQL);
+    assert_eq!(take(&mut main, OTHER, install(Vec::new())), []);
+    main.found = vec![OTHER];
+    assert_eq!(take(&mut main, OTHER, install(Vec::new())), [answer]);
+}
+
+#[test]
+fn a_job_hears_from_all_modules_who_uses_its_tables() {
+    let modules = [0, 1].map(|instance| Address::new(ME, ModuleKind::Sql, instance));
+    let mut main = member(2);
+    main.config.modules.extend(modules);
+    let tables = vec![TableRef { id: TableId(100), version: 3 }];
+    let asked = take(&mut main, OTHER, install(tables.clone()));
+    let Some((_, Signal::SchemaInstall { request, .. })) = asked.first() else {
+        panic!("modules are asked: {asked:?}")
+    };
+    let version = catalogue::bootstrap().version;
+    let ask = Signal::SchemaInstall { request: *request, version, tables: tables.clone(), used_for_ms: 0 };
+    assert_eq!(asked, modules.map(|module| (module, ask.clone())));
+    assert_eq!(take(&mut main, OTHER, install(tables)), [], "it asks again");
+    assert_eq!(take(&mut main, ME, installed(request.0, vec![256])), []);
+    let answer = take(&mut main, ME, installed(request.0, vec![257, 513]));
+    assert_eq!(answer, [(Address::main(OTHER), installed(7, vec![256, 257, 513]))]);
+    // Who changes no table waits for no user.
+    assert_eq!(
+        take(&mut main, OTHER, install(Vec::new())),
+        [(Address::main(OTHER), installed(7, Vec::new()))]
+    );
 }

@@ -151,7 +151,7 @@ impl UniqueBackfill {
         cx.core.transaction.start_statement();
         let keys = collector.rows.into_iter().map(|row| row.primary_key).collect();
         let program = stored_rows(&self.info, None, cx);
-        let lock = (LockMode::Shared, cx.lock_wait());
+        let lock = (LockMode::Shared, super::row_wait(cx));
         self.stage = Stage::Lock(LockBatch::start(&self.info, &program, keys, lock, cx)?);
         Ok(None)
     }
@@ -183,7 +183,7 @@ impl UniqueBackfill {
         let rows: Vec<Vec<u8>> = there.iter().filter_map(|position| rows.get(*position).cloned()).collect();
         let keys = rows.iter().filter_map(|row| index.key_of(&self.info, row)).collect();
         let program = stored_rows(&index.hidden, None, cx);
-        let lock = (LockMode::Shared, cx.lock_wait());
+        let lock = (LockMode::Shared, super::row_wait(cx));
         let batch = LockBatch::start(&index.hidden, &program, keys, lock, cx)?;
         self.stage = Stage::Compare { batch, rows };
         Ok(())

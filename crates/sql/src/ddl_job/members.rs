@@ -1,22 +1,27 @@
 //! What a DDL job asks of all members: to install a version, or to build the entries of an index.
 //!
+//! A member that has installed a version names the connections that use older versions of the step's tables. It is asked again until there are none, or
+//! until the job does not wait any longer. Users who were there before a moment (`used_since`) are found by how long they have used the table.
+//!
 //! A connection may break and be there again without anybody having left: then a member was asked in vain, or its answer is lost, and it goes on in
 //! the same life with the same rows. So a task is done when every member that counts *in the newest view* has said so in its present life, and
 //! who has not is asked again after some time. Both tasks may be done twice.
 //!
 //! Who counts: data nodes that hold rows of the view, in sync or being copied to, whether they are in reach or not (until no view without
-//! them is awaited any more: then the task fails); SQL nodes that are in reach. Primaries refuse what an SQL node does with a version that is too
+//! them is awaited any more: then the task fails); SQL nodes that are in reach. SQL nodes that only data nodes reach are asked by those: a data node says
+//! *installed* when the SQL nodes that it reaches have said so. Primaries refuse what an SQL node does with a version that is too
 //! old, and it hears of the newest one when it is found again. A data node that holds no rows reads the catalogue when it joins.
 //!
 //! Invariants: a member has one open request at most; nothing is sent to a member that is out of reach.
 
 use crate::environment::{Alarm, AlarmKind};
 use crate::execute::{Cx, Failure, failure_of};
-use crate::inbox::{Reply, RequestKind};
+use crate::inbox::{Inbox, Reply, RequestKind};
 use protocol::program::{Refusal, TableRef};
 use protocol::signal::RequestId;
 use protocol::{Address, NodeRole, Signal};
 use query::NodeMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use stdx::{Duration, Instant};
 use types::{Incarnation, IndexId, NodeId, SchemaVersion};
@@ -24,11 +29,22 @@ use types::{Incarnation, IndexId, NodeId, SchemaVersion};
 /// How soon a member that has not answered is asked again.
 const ASK_AGAIN: Duration = Duration::from_millis(100);
 
-/// What is asked.
-#[derive(Clone, Copy)]
+/// Connections of a node that a waiting statement's state names.
+const USERS_SHOWN: usize = 8;
+
+/// What is asked. Users count that began before `used_since`; None: all.
+#[derive(Clone)]
 pub(super) enum MemberTask {
-    Install(SchemaVersion),
-    Backfill { table: TableRef, index: IndexId },
+    /// To install a version, and to have no users left of the tables that are named (catalogue's job.rs says which, and why).
+    Install {
+        version: SchemaVersion,
+        tables: Arc<[TableRef]>,
+        used_since: Option<Instant>,
+    },
+    Backfill {
+        table: TableRef,
+        index: IndexId,
+    },
 }
 
 /// A member's life.
@@ -46,22 +62,61 @@ pub(super) struct Members {
     task: MemberTask,
     done: Vec<Member>,
     asked: Vec<Asked>,
+    /// Connections that use the tables, at members that have installed the version.
+    users: BTreeMap<Member, Vec<u32>>,
+    /// Since when nothing but users is waited for.
+    users_since: Option<Instant>,
     /// When the session is woken.
     wake_at: Option<Instant>,
 }
 
 impl Members {
     pub(super) fn new(task: MemberTask) -> Self {
-        Self { task, done: Vec::new(), asked: Vec::new(), wake_at: None }
+        Self {
+            task,
+            done: Vec::new(),
+            asked: Vec::new(),
+            users: BTreeMap::new(),
+            users_since: None,
+            wake_at: None,
+        }
+    }
+
+    /// True if nothing has been waited for but users of the tables, for so long.
+    pub(super) fn is_held_up(&self, patience: Duration, now: Instant) -> bool {
+        self.users_since.is_some_and(|since| now.since(since) >= patience)
+    }
+
+    /// Nobody waits for the answers any more.
+    pub(super) fn forget(&mut self, inbox: &mut Inbox) {
+        for request in self.asked.drain(..).filter_map(|asked| asked.request) {
+            inbox.forget(request);
+        }
+    }
+
+    /// Who has not done it yet.
+    pub(super) fn waits_for(&self) -> String {
+        let users = self.users.iter().filter(|(_, users)| !users.is_empty());
+        let of_node = |((node, _), users): (&Member, &Vec<u32>)| {
+            let users: Vec<String> = users.iter().take(USERS_SHOWN).map(u32::to_string).collect();
+            format!("connections {} of node {node}", users.join(", "))
+        };
+        let users: Vec<String> = users.map(of_node).collect();
+        if !users.is_empty() {
+            return format!("Waiting for table metadata lock ({})", users.join("; "));
+        }
+        let silent: Vec<String> = self.asked.iter().map(|asked| asked.member.0.to_string()).collect();
+        match self.task {
+            MemberTask::Install { .. } => format!("Waiting for schema version (nodes {})", silent.join(", ")),
+            MemberTask::Backfill { .. } => format!("Waiting for index build (nodes {})", silent.join(", ")),
+        }
     }
 
     /// True when all have done it; asks whoever has not.
     pub(super) fn poll(&mut self, cx: &mut Cx<'_, '_>) -> Result<bool, Failure> {
         let progress = self.poll_members(cx);
         if progress.is_err() {
-            for request in self.asked.drain(..).filter_map(|asked| asked.request) {
-                cx.core.inbox.forget(request);
-            }
+            self.forget(&mut cx.core.inbox);
         }
         progress
     }
@@ -84,6 +139,12 @@ impl Members {
         if missing.iter().any(|(node, _)| map.given_up.contains(node)) {
             return Err(failure_of(Refusal::ReplicaLost, ""));
         }
+        self.users.retain(|member, _| missing.contains(member));
+        if !missing.iter().all(|member| self.users.contains_key(member)) {
+            self.users_since = None;
+        } else if self.users_since.is_none() {
+            self.users_since = Some(cx.env.now.monotonic);
+        }
         for member in missing.into_iter().filter(|(node, _)| !map.lost.contains(node)) {
             self.ask(member, cx);
         }
@@ -97,7 +158,10 @@ impl Members {
             asked.request = None;
             #[expect(clippy::wildcard_enum_match_arm, reason = "an answer of another kind is none")]
             match reply {
-                Reply::SchemaInstalled | Reply::Backfilled(None) => self.done.push(asked.member),
+                Reply::SchemaInstalled { users } if !users.is_empty() => {
+                    self.users.insert(asked.member, users);
+                }
+                Reply::SchemaInstalled { .. } | Reply::Backfilled(None) => self.done.push(asked.member),
                 Reply::Backfilled(Some(refusal)) => return Err(failure_of(refusal, "the index")),
                 Reply::Failed(error) => return Err(Failure::Error(error)),
                 _ => {}
@@ -110,7 +174,7 @@ impl Members {
     fn members(&self, map: &NodeMap) -> Vec<Member> {
         let counts = |node: NodeId, role: NodeRole| match role {
             NodeRole::Data => map.view.is_counted(node),
-            NodeRole::Sql => matches!(self.task, MemberTask::Install(_)) && !map.lost.contains(&node),
+            NodeRole::Sql => matches!(self.task, MemberTask::Install { .. }) && !map.lost.contains(&node),
             NodeRole::Management => false,
         };
         let members = map.view.nodes.iter().filter(|info| counts(info.node, info.role));
@@ -133,9 +197,15 @@ impl Members {
         let request = asked.request.unwrap_or_else(|| cx.core.inbox.register(main, RequestKind::Other));
         asked.request = Some(request);
         asked.again_at = now + ASK_AGAIN;
-        let signal = match self.task {
-            MemberTask::Install(version) => Signal::SchemaInstall { request, version },
-            MemberTask::Backfill { table, index } => Signal::BackfillRequest { request, table, index },
+        let signal = match &self.task {
+            MemberTask::Install { version, tables, used_since } => {
+                let used_for = used_since.map_or(Duration::ZERO, |since| now.since(since));
+                let used_for_ms = u32::try_from(used_for.as_millis()).unwrap_or(u32::MAX);
+                Signal::SchemaInstall { request, version: *version, tables: tables.to_vec(), used_for_ms }
+            }
+            MemberTask::Backfill { table, index } => {
+                Signal::BackfillRequest { request, table: *table, index: *index }
+            }
         };
         cx.env.send(main, signal);
     }

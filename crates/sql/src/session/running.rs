@@ -26,13 +26,13 @@ use crate::execute::commit::{CommitRun, CommitStart, start_commit};
 use crate::execute::insert::InsertRun;
 use crate::execute::modify::ModifyRun;
 use crate::execute::select::{Operator, SelectRun};
-use crate::execute::{Completion, Cx, Failure, Progress, Retry, Statement, failure_of};
+use crate::execute::{Completion, Cx, Failure, Progress, Retry, Statement, failure_of, table_ref};
 use crate::inbox::{Reply, RequestKind};
 use crate::plan::{Plan, SessionValue, Show, Source, TransactionStatement};
 use crate::statement_cache::CachedStatement;
 use expression::Settings;
 use mysql_protocol::result::RowFormat;
-use protocol::program::Refusal;
+use protocol::program::{Refusal, TableRef};
 use protocol::signal::{CommitOutcome, RequestId};
 use protocol::{Address, Signal, SqlError};
 use std::sync::Arc;
@@ -120,6 +120,17 @@ impl Running {
             TextSource::Text(text) => text,
             TextSource::Prepared(text) => text,
         }
+    }
+
+    /// What it waits for, if it is DDL.
+    pub(super) fn waits_for(&self) -> Option<String> {
+        let Some(Stage::Execute(Execution::Ddl(run))) = &self.stage else { return None };
+        run.waits_for()
+    }
+
+    /// The table that it reads or changes.
+    pub(super) fn table(&self) -> Option<TableRef> {
+        self.statement.cached.prepared.plan.table().map(|table| table_ref(table))
     }
 
     /// The session ends under it.
@@ -260,7 +271,10 @@ impl Session {
     /// Runs the statement until it waits, its budget is spent, or it is answered; then those that follow it.
     pub(super) fn run(&mut self, env: &mut Environment<'_>) {
         while let Some(mut running) = self.running.take() {
-            let killed = if self.is_query_killed { self.kill_running(env, &mut running) } else { None };
+            let outdated = std::mem::take(&mut self.is_outdated);
+            let left = if outdated { self.leave_running(env, &mut running) } else { None };
+            let is_killed = self.is_query_killed && left.is_none();
+            let killed = if is_killed { self.kill_running(env, &mut running) } else { left };
             let stopped = if killed.is_none() && running.stop.is_some() {
                 self.stopped(env, &mut running)
             } else {
@@ -286,6 +300,22 @@ impl Session {
                     }
                     self.watch_inactivity(env);
                 }
+            }
+        }
+    }
+
+    /// The statement runs again, bound to the table as it is now, or fails with 1412. (A commit's participants look at the version themselves.)
+    fn leave_running(&mut self, env: &mut Environment<'_>, running: &mut Running) -> Option<Step> {
+        match running.stage.take()? {
+            Stage::Execute(execution)
+                if !matches!(execution, Execution::Ddl(_)) && !self.core.inbox.has_commit() =>
+            {
+                let has_answered = matches!(&execution, Execution::Select(run) if run.has_answered());
+                self.fail(env, running, Failure::WrongSchema, has_answered)
+            }
+            stage => {
+                running.stage = Some(stage);
+                None
             }
         }
     }
@@ -619,7 +649,7 @@ impl Session {
                     | Failure::Doomed(error)
                     | Failure::ViewChanged(error)
                     | Failure::DrawnTaken(error) => error,
-                    Failure::WrongSchema => SqlError::deadlock("a table was changed"),
+                    Failure::WrongSchema => table_changed(),
                     Failure::OutcomeUnknown => unknown_outcome(),
                 };
                 self.report(env, &error)
@@ -671,10 +701,7 @@ impl Session {
                 running.attempts += 1;
                 self.undo(env, running, After::RunAgain)
             }
-            Failure::WrongSchema => {
-                let error = SqlError::new(1412, "Table definition has changed, please retry transaction");
-                self.undo(env, running, After::Report(error))
-            }
+            Failure::WrongSchema => self.undo(env, running, After::Report(table_changed())),
             Failure::DrawnTaken(_) if !is_stopping && running.draws < DRAWS_MAX => {
                 running.draws += 1;
                 self.undo(env, running, After::RunAgain)
@@ -822,6 +849,10 @@ impl Session {
         }
         self.start(env, running)
     }
+}
+
+fn table_changed() -> SqlError {
+    SqlError::new(1412, "Table definition has changed, please retry transaction")
 }
 
 fn lost_primary() -> SqlError {
