@@ -35,6 +35,8 @@ pub enum WorldKind {
     Paused,
     /// Clusters of which a data node is cut off at once (`Scenario::isolated`).
     Isolated,
+    /// Clusters in which transactions stay open for long while the schema changes (`Scenario::held`).
+    Held,
     /// Clusters without their management node for a while (`Scenario::outage`).
     Outage,
     /// Clusters whose data nodes hang while their heartbeats go on (`Scenario::hung`).
@@ -134,6 +136,7 @@ pub const KNOWN: &[(&str, WorldKind, u64)] = &[
     ("HandedPlacesLost", WorldKind::Cluster, 4),
     ("HandedWaitsForgotten", WorldKind::Cluster, 4),
     ("OwedRepliesForgotten", WorldKind::Cluster, 4),
+    ("StepWaitsForNobody", WorldKind::Held, 0),
     ("LaggardsStay", WorldKind::Hung, 2),
     ("LaggardsAtOnce", WorldKind::Hung, 2),
     ("LateAreBlameless", WorldKind::Hung, 4),
@@ -190,6 +193,7 @@ impl Bug {
             }
             Self::Membership(_) => &[WorldKind::Cluster, WorldKind::Isolated, WorldKind::Paused],
             Self::Transaction(transaction::mutants::Mutant::JoinerRefuses) => &[WorldKind::Scant],
+            Self::Transaction(transaction::mutants::Mutant::StepWaitsForNobody) => &[WorldKind::Held],
             Self::Transaction(_) => &[
                 WorldKind::Walk,
                 WorldKind::Cluster,
@@ -242,6 +246,7 @@ fn failure_of(world: WorldKind, seed: u64) -> Option<String> {
     let ran = catch_unwind(AssertUnwindSafe(|| match world {
         WorldKind::Cluster => run(&Scenario::from_seed(seed), 0).failure,
         WorldKind::Paused => Scenario::paused(seed).and_then(|scenario| run(&scenario, 0).failure),
+        WorldKind::Held => run(&Scenario::held(seed), 0).failure,
         WorldKind::Isolated => run(&Scenario::isolated(seed), 0).failure,
         WorldKind::Hung => run(&Scenario::hung(seed), 0).failure,
         WorldKind::Outage => run(&Scenario::outage(seed), 0).failure,

@@ -11,6 +11,7 @@ use crate::check::{cluster, isolation, linearizable};
 use crate::client::{Client, Script};
 use crate::workload::bank::{ACCOUNT_COUNT, Bank, FIRST_BALANCE};
 use crate::workload::disturbance::{Killer, Sleeper};
+use crate::workload::holders::{Hold, Holder};
 use crate::workload::lists::Lists;
 use crate::workload::numbers::Numbers;
 use crate::workload::registers::{Event, KEY_COUNT, Operation, Registers};
@@ -140,6 +141,8 @@ pub struct Extras {
     pub restarts: u64,
     /// Nanoseconds that clients of the bank may think inside a transfer.
     pub think_max: u64,
+    /// Clients that hold rows for long while the schema changes, and which.
+    pub holders: Option<(u64, Hold)>,
 }
 
 /// How a run ended.
@@ -260,6 +263,34 @@ impl Scenario {
             let at_once = [1, 2, 8][prng.index(3)];
             scenario.shape.sizes = Sizes { at_once, ahead_rows: at_once * [1, 4, 1_000][prng.index(3)] };
         }
+        let mut prng = Prng::new(seed ^ 0x401d_e250);
+        if scenario.changers > 0 && prng.chance(1, 2) {
+            scenario.extras.holders = Some((1 + prng.below(3), Hold::drawn(&mut prng)));
+        }
+        scenario
+    }
+
+    /// Nothing happens that could keep a statement from being done.
+    fn is_calm(&self) -> bool {
+        let extras = &self.extras;
+        let is_disturbed = extras.killer || extras.cuts || extras.restarts > 0 || self.shape.late.is_some();
+        let is_small = self.shape.memory <= MEMORY_SMALL || self.shape.cramped.is_some();
+        let is_faulty = !self.faults.is_empty() || !self.disruptions.is_empty() || self.point.is_some();
+        !is_disturbed && !is_small && !is_faulty
+    }
+
+    /// Transactions that hold rows for long while the schema changes, and nothing else.
+    #[must_use]
+    pub fn held(seed: u64) -> Self {
+        let mut scenario = Self::from_seed(seed);
+        let mut prng = Prng::new(seed ^ 0x401d_e251);
+        scenario.faults.clear();
+        scenario.disruptions.clear();
+        (scenario.is_planned, scenario.point, scenario.shape.late) = (false, None, None);
+        scenario.shape.memory = scenario.shape.memory.max(MEMORY_SMALL * 2);
+        (scenario.extras.killer, scenario.extras.cuts, scenario.extras.restarts) = (false, false, 0);
+        scenario.changers = scenario.changers.max(1);
+        scenario.extras.holders = Some((1 + prng.below(3), Hold::drawn(&mut prng)));
         scenario
     }
 
@@ -675,6 +706,7 @@ impl Scenario {
             cuts: prng.chance(1, 4),
             restarts: 0,
             think_max: 0,
+            holders: None,
         };
         if prng.chance(1, 4) {
             self.shape.budget_max = 2;
@@ -741,7 +773,8 @@ impl Scenario {
         }
         if self.changers > 0 {
             let node = if self.changes_through_last { nodes[nodes.len() - 1] } else { nodes[0] };
-            scripts.push(Box::new(SchemaChanger::new(node, self.rounds)));
+            let hold = self.extras.holders.filter(|_| self.is_calm()).map(|(_, hold)| hold);
+            scripts.push(Box::new(SchemaChanger::new(node, self.rounds).among(hold)));
         }
         self.add_extra_scripts(nodes, &mut scripts);
         scripts
@@ -761,6 +794,11 @@ impl Scenario {
         }
         if extras.name_readers > 0 {
             scripts.push(Box::new(Renamer::new(nodes[0], 4)));
+        }
+        if let Some((count, hold)) = extras.holders {
+            for client in 0..count {
+                scripts.push(Box::new(Holder::new(nodes.to_vec(), hold, self.is_calm(), client, 2)));
+            }
         }
         if extras.killer {
             scripts.push(Box::new(Killer::new(nodes.to_vec(), 30)));
@@ -783,6 +821,9 @@ impl Scenario {
         statements.extend(SchemaChanger::setup());
         statements.extend(Uniques::setup());
         statements.extend(Renamer::setup());
+        if self.extras.holders.is_some() {
+            statements.extend(Holder::setup());
+        }
         if self.extras.numbers > 0 {
             statements.extend(Numbers::setup());
         }
@@ -815,6 +856,13 @@ fn run_world(scenario: &Scenario, mut world: World) -> Outcome {
     let broken = |panic: Box<dyn Any + Send>| Err(text_of_panic(panic.as_ref()));
     let failure = std::panic::catch_unwind(driven).unwrap_or_else(broken).err();
     let failure = world.suspicion.take().or(failure);
+    let held: u64 = scripts::<Holder>(&world).map(|script| u64::from(script.held)).sum();
+    let gave_way: u64 = scripts::<SchemaChanger>(&world).map(|script| u64::from(script.gave_way)).sum();
+    for (what, count) in [("long transaction", held), ("DDL gave way", gave_way)] {
+        if count > 0 {
+            world.injected.insert(what, count);
+        }
+    }
     Outcome {
         failure,
         digest: world.transcript.digest(),
@@ -1024,6 +1072,7 @@ fn check_scripts(world: &World) -> Result<(), String> {
         .chain(scripts::<Numbers>(world).map(|script| &script.failure))
         .chain(scripts::<NameReader>(world).map(|script| &script.failure))
         .chain(scripts::<Renamer>(world).map(|script| &script.failure))
+        .chain(scripts::<Holder>(world).map(|script| &script.failure))
         .chain(scripts::<Killer>(world).map(|script| &script.failure))
         .chain(scripts::<Sleeper>(world).map(|script| &script.failure));
     match failures.flatten().next() {

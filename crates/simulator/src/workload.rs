@@ -7,10 +7,12 @@
 //! - `numbers`: rows with AUTO_INCREMENT values, for the ranges that nodes reserve.
 //! - `renames`: a table that changes its name while it is read.
 //! - `disturbance`: clients that kill others' statements and connections, or hold locks for long.
+//! - `holders`: transactions that stay open for long while the schema changes.
 //! - `schema`: indexes and tables made and dropped while rows change, for DDL.
 
 pub mod bank;
 pub mod disturbance;
+pub mod holders;
 pub mod lists;
 pub mod numbers;
 pub mod registers;

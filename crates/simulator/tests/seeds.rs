@@ -64,3 +64,16 @@ fn lost_voters_are_recovered_from() {
     }
     assert!(recovered >= 12, "{recovered} recovered");
 }
+
+/// Transactions stay open for long while the schema changes: DDL waits for those on its own tables, for ten seconds, and for no others.
+#[test]
+fn ddl_waits_for_users_of_its_own_tables_and_gives_way() {
+    let (mut held, mut gave_way) = (0, 0);
+    for seed in 0..30 {
+        let outcome = run(&Scenario::held(seed), 400);
+        assert_eq!(outcome.failure, None, "seed {seed}\n{}", outcome.tail);
+        held += outcome.injected.get("long transaction").copied().unwrap_or(0);
+        gave_way += outcome.injected.get("DDL gave way").copied().unwrap_or(0);
+    }
+    assert!(held >= 30 && gave_way >= 5, "{held} transactions were long, DDL gave way {gave_way} times");
+}

@@ -1,8 +1,12 @@
 //! DDL that races DML: one client makes and drops an index and other tables, others insert, update and delete rows of the same table.
 
+use super::holders::Hold;
 use crate::client::{Action, Answer, Script};
 use stdx::Prng;
 use types::NodeId;
+
+/// How long a DDL statement may take whose table nobody uses, in milliseconds. (The slowest network delays a signal by 20 ms.)
+const UNHINDERED_MS_MAX: u64 = 5_000;
 
 /// A client that changes the schema.
 pub struct SchemaChanger {
@@ -14,6 +18,12 @@ pub struct SchemaChanger {
     is_retry: bool,
     /// Failures that are answered by trying again.
     tries_left: u32,
+    /// Nothing goes wrong in this run: whether transactions hold its tables for longer than DDL waits.
+    calm: Option<Hold>,
+    /// When the pending statement was sent.
+    sent_at: u64,
+    /// How often it gave way.
+    pub gave_way: u32,
     pending: Vec<String>,
     /// An answer that no correct server gives.
     pub failure: Option<String>,
@@ -30,8 +40,31 @@ impl SchemaChanger {
             is_connected: false,
             is_retry: false,
             tries_left: 100,
+            calm: None,
+            sent_at: 0,
+            gave_way: 0,
             pending: Vec::new(),
             failure: None,
+        }
+    }
+
+    /// The same in a run in which nothing happens but that transactions hold rows for long.
+    #[must_use]
+    pub fn among(self, hold: Option<Hold>) -> Self {
+        Self { calm: hold, ..self }
+    }
+
+    /// What only a server does that waits for the wrong ones.
+    fn check_calm(&self, now: u64, answer: &Answer) -> Result<(), String> {
+        let (Some(hold), Some(statement)) = (self.calm, self.pending.last()) else { return Ok(()) };
+        let waited_ms = now.saturating_sub(self.sent_at) / 1_000_000;
+        match answer {
+            Answer::Done(_) if hold == Hold::Elsewhere && waited_ms > UNHINDERED_MS_MAX => {
+                Err(format!("{statement} took {waited_ms} ms, and nobody uses its table"))
+            }
+            Answer::Error(1205, _) if hold == Hold::Stubborn => Ok(()),
+            Answer::Error(code, message) => Err(format!("{statement}: {code} {message}")),
+            _ => Ok(()),
         }
     }
 
@@ -67,8 +100,19 @@ impl SchemaChanger {
 }
 
 impl Script for SchemaChanger {
-    fn next(&mut self, _: u64, _: &mut Prng, answer: Answer) -> Action {
+    fn next(&mut self, now: u64, _: &mut Prng, answer: Answer) -> Action {
+        if let Err(failure) = self.check_calm(now, &answer) {
+            self.failure = Some(failure);
+            return Action::Finish;
+        }
+        self.sent_at = now;
         match answer {
+            // It has left nothing behind: the same statement makes sense again, and its outcome is certain.
+            Answer::Error(1205, _) if self.calm.is_some() && self.tries_left > 0 => {
+                self.gave_way += 1;
+                self.tries_left -= 1;
+                Action::Wait(1_000_000)
+            }
             Answer::Ready if self.is_connected => self.go_on(),
             Answer::Ready => Action::Connect(self.node),
             Answer::Lost | Answer::Error(1180, _) if self.tries_left == 0 => Action::Finish,
