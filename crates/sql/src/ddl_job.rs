@@ -108,8 +108,10 @@ pub(crate) struct DdlRun {
     stuck: Option<(JobName, u32)>,
     completion: Completion,
     attempts: u32,
-    /// When it will say what it waits for; and what it waits for is the same since it last did not wait.
+    /// When it will say what it waits for, if it still waits then.
     tell_at: Option<Instant>,
+    /// It is woken then.
+    alarm_at: Option<Instant>,
 }
 
 impl DdlRun {
@@ -128,6 +130,7 @@ impl DdlRun {
             completion: Completion::default(),
             attempts: 0,
             tell_at: None,
+            alarm_at: None,
         }
     }
 
@@ -231,8 +234,12 @@ impl DdlRun {
             None => now + TELL_INTERVAL,
         };
         self.tell_at = Some(at);
-        let alarm = Alarm { connection_id: cx.core.id, kind: AlarmKind::Retry };
-        cx.env.module.deadlines.register(at, alarm);
+        // (A run that waits often, and never for long, has one alarm.)
+        if self.alarm_at.is_none_or(|alarm_at| alarm_at <= now) {
+            self.alarm_at = Some(at);
+            let alarm = Alarm { connection_id: cx.core.id, kind: AlarmKind::Retry };
+            cx.env.module.deadlines.register(at, alarm);
+        }
     }
 
     /// How long users of tables are waited for.

@@ -24,6 +24,9 @@ use std::collections::BTreeMap;
 use stdx::Instant;
 use types::{Epoch, NodeId, PartitionId, TransactionId, ViewNumber};
 
+/// Savepoints of a transaction. Each keeps a number per partition, and each new one is compared with all of them.
+pub(crate) const SAVEPOINTS_MAX: usize = 4_096;
+
 /// What a transaction has in one partition.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Held {
@@ -253,11 +256,15 @@ impl TransactionClient {
 
     // ---- savepoints ---------------------------------------------------------------------------------------------------------------
 
-    /// SAVEPOINT: one of the same name goes.
-    pub(crate) fn set_savepoint(&mut self, name: &str) {
+    /// SAVEPOINT: one of the same name goes. False if there are [`SAVEPOINTS_MAX`].
+    pub(crate) fn set_savepoint(&mut self, name: &str) -> bool {
         self.savepoints.retain(|savepoint| !types::equal_without_case(&savepoint.name, name));
+        if self.savepoints.len() >= SAVEPOINTS_MAX {
+            return false;
+        }
         let mark = self.participants.iter().map(|(partition, held)| (*partition, held.operations)).collect();
         self.savepoints.push(Savepoint { name: name.to_owned(), mark });
+        true
     }
 
     /// ROLLBACK TO: what must be rolled back; None if there is no such savepoint. Later savepoints go, this one stays.

@@ -64,7 +64,7 @@ impl SchemaChanger {
             }
             Answer::Error(1205, _) if hold == Hold::Stubborn => Ok(()),
             Answer::Error(code, message) => Err(format!("{statement}: {code} {message}")),
-            _ => Ok(()),
+            Answer::Ready | Answer::Connected | Answer::Done(_) | Answer::Rows(_) | Answer::Lost => Ok(()),
         }
     }
 

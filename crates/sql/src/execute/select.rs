@@ -25,7 +25,7 @@ use crate::show::VirtualReader;
 use expression::aggregate::AggregateCall;
 use expression::{Context, Expression, NoColumns};
 use mysql_protocol::PacketWriter;
-use protocol::program::ReadOutput;
+use protocol::program::{ROW_SIZE_MAX, ReadOutput};
 use protocol::{SqlError, module::SEND_BUFFER_HIGH};
 use query::{RowSink, TableAccessInfo};
 use std::sync::Arc;
@@ -236,16 +236,36 @@ impl RowSink for ProjectSink<'_> {
         if self.failure.is_some() {
             return;
         }
-        let computed = self.expressions.iter().map(|expression| expression.evaluate(&values, self.context));
-        match computed.collect::<Result<Row, _>>() {
+        match projected(self.expressions, values, self.context) {
             Ok(row) => give(&row, self.sink),
-            Err(error) => self.failure = Some(error.into()),
+            Err(failure) => self.failure = Some(failure),
         }
     }
 
     fn is_full(&self) -> bool {
         self.failure.is_some() || self.sink.is_full()
     }
+}
+
+/// A row's values. Each may be as large as a function makes it, so they are weighed as they are made.
+fn projected(
+    expressions: &[Expression],
+    values: &[ValueRef<'_>],
+    context: &Context<'_>,
+) -> Result<Row, Failure> {
+    let mut row = Row::with_capacity(expressions.len());
+    let mut size = 0;
+    for expression in expressions {
+        let value = expression.evaluate(&values, context)?;
+        if let Value::Bytes(bytes) = &value {
+            size += bytes.len();
+            if size > ROW_SIZE_MAX {
+                return Err(Failure::Error(SqlError::packet_too_large()));
+            }
+        }
+        row.push(value);
+    }
+    Ok(row)
 }
 
 /// LIMIT and OFFSET of this execution.

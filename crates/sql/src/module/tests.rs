@@ -132,6 +132,30 @@ fn packets_above_the_limit_end_the_connection() {
 // ---- statements without tables ----------------------------------------------------------------------------------------------------
 
 #[test]
+fn the_values_of_a_row_are_limited_together() {
+    let mut harness = Harness::new();
+    let client = harness.connect();
+    let large = "REPEAT('x', 60000000)";
+    let statement = format!("SELECT LENGTH({large}), {large}, {large}, {large}");
+    assert_eq!(errno(harness.ask(client, &statement)), 1153);
+    assert_eq!(rows(harness.ask(client, &format!("SELECT LENGTH({large}), 1"))).len(), 1);
+}
+
+#[test]
+fn rows_of_virtual_tables_are_charged() {
+    let mut harness = Harness::new();
+    let client = harness.connect();
+    harness.query(client, "SHOW PROCESSLIST");
+    let asked = harness.signals();
+    let Some(Signal::InfoRequest { request, .. }) = asked.first() else {
+        panic!("nodes are asked: {asked:?}")
+    };
+    let large = vec![types::Value::Null, types::Value::Bytes(vec![0; 512 << 20])];
+    harness.signal(LDM, Signal::InfoDone { request: *request, rows: vec![large] });
+    assert_eq!(errno(harness.response(client)), 1041);
+}
+
+#[test]
 fn statements_that_need_nobody() {
     let mut harness = Harness::new();
     let client = harness.connect();

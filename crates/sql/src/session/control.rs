@@ -7,6 +7,7 @@ use super::{Session, SessionCore};
 use crate::environment::Environment;
 use crate::execute::{Completion, Statement, warnings_of};
 use crate::plan::{Plan, SetItem, SetTarget, TransactionStatement};
+use crate::transaction_client::SAVEPOINTS_MAX;
 use crate::variables::checked_isolation;
 use expression::NoColumns;
 use protocol::{Address, ModuleKind, Signal, SqlError};
@@ -57,8 +58,10 @@ impl Session {
                     if !self.core.variables.autocommit && !self.core.transaction.is_open() {
                         self.core.transaction.begin(self.core.variables.is_read_only);
                     }
-                    if self.core.transaction.is_open() {
-                        self.core.transaction.set_savepoint(name);
+                    if self.core.transaction.is_open() && !self.core.transaction.set_savepoint(name) {
+                        let text =
+                            format!("Out of memory; a transaction has {SAVEPOINTS_MAX} savepoints at most");
+                        return Some(Err(SqlError::new(1041, text)));
                     }
                     done()
                 }

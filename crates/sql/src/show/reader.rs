@@ -3,7 +3,7 @@
 //! Nodes that are asked answer when they can; one that is lost, or has not answered after [`ANSWER_TIMEOUT`], is left out with a warning:
 //! these tables are read most when something is wrong.
 //!
-//! Invariant: rows come in order of the nodes that were asked, cut to the table's columns.
+//! Invariants: rows come in order of the nodes that were asked, cut to the table's columns; they are charged to QueryMemory while the statement runs.
 
 use super::virtual_tables::Respondents;
 use super::{
@@ -11,7 +11,7 @@ use super::{
 };
 use crate::environment::{Alarm, AlarmKind};
 use crate::execute::select::Operator;
-use crate::execute::{Cx, Failure, Pull, Row};
+use crate::execute::{Cx, Failure, Pull, Row, row_size};
 use crate::inbox::{Reply, RequestKind};
 use crate::plan::{Plan, ShowPlan, Source, VirtualTable};
 use crate::session;
@@ -54,12 +54,15 @@ impl VirtualReader {
         let evaluation = cx.statement.context();
         let filter = filter_of(&cx.statement.cached.prepared.plan).map(|filter| (filter, &evaluation));
         let made = with_show_context(cx, |context| rows(table, filter, context));
-        Ok(Self::of(made, definition.columns.len(), cx))
+        Self::of(made, definition.columns.len(), cx)
     }
 
-    fn of(made: VirtualRows, column_count: usize, cx: &mut Cx<'_, '_>) -> Self {
+    fn of(made: VirtualRows, column_count: usize, cx: &mut Cx<'_, '_>) -> Result<Self, Failure> {
         let (answers, rows) = match made {
-            VirtualRows::Now(rows) => (Vec::new(), rows),
+            VirtualRows::Now(rows) => {
+                charge(&rows, cx)?;
+                (Vec::new(), rows)
+            }
             VirtualRows::Ask(table, of) => (ask(table, of, cx), Vec::new()),
         };
         let deadline = cx.env.now.monotonic + ANSWER_TIMEOUT;
@@ -67,7 +70,7 @@ impl VirtualReader {
             let alarm = Alarm { connection_id: cx.core.id, kind: AlarmKind::Retry };
             cx.env.module.deadlines.register(deadline, alarm);
         }
-        Self { column_count, answers, deadline, rows: rows.into_iter() }
+        Ok(Self { column_count, answers, deadline, rows: rows.into_iter() })
     }
 
     /// The next rows.
@@ -87,7 +90,10 @@ impl VirtualReader {
         for answer in &mut self.answers {
             let Answer::Awaited(node, request) = answer else { continue };
             match cx.core.inbox.take(*request) {
-                Some(Reply::Info(rows)) => *answer = Answer::Here(rows),
+                Some(Reply::Info(rows)) => {
+                    charge(&rows, cx)?;
+                    *answer = Answer::Here(rows);
+                }
                 Some(Reply::Failed(error)) => return Err(Failure::Error(error)),
                 Some(_) => *answer = left_out(*node, "it is lost", cx),
                 None if is_late => {
@@ -110,6 +116,12 @@ impl VirtualReader {
         }
         Ok(is_complete)
     }
+}
+
+/// All rows of a virtual table are kept until they are read: many clients may ask for them at once.
+fn charge(rows: &[Row], cx: &mut Cx<'_, '_>) -> Result<(), Failure> {
+    let size = rows.iter().map(|row| row_size(row)).sum();
+    Ok(cx.core.memory.charge(size)?)
 }
 
 /// The condition on the virtual table that a SELECT reads.
@@ -145,7 +157,7 @@ fn left_out(node: NodeId, why: &str, cx: &mut Cx<'_, '_>) -> Answer {
 /// What a SHOW reads, filtered.
 pub(crate) fn operator_of(plan: &ShowPlan, cx: &mut Cx<'_, '_>) -> Result<Operator, Failure> {
     let made = with_show_context(cx, |context| statement::show(&plan.what, plan.like.as_deref(), context))?;
-    let reader = VirtualReader::of(made, columns_of(&plan.what).len(), cx);
+    let reader = VirtualReader::of(made, columns_of(&plan.what).len(), cx)?;
     let operator = Operator::Virtual(Box::new(reader));
     Ok(match &plan.filter {
         Some(condition) => Operator::Filter { input: Box::new(operator), condition: condition.clone() },

@@ -1,4 +1,4 @@
-use super::{CommitPlan, TransactionClient};
+use super::{CommitPlan, SAVEPOINTS_MAX, TransactionClient};
 use types::{PartitionId, TransactionId, ViewNumber};
 
 const VIEW: ViewNumber = ViewNumber(1);
@@ -54,4 +54,16 @@ fn statements_and_savepoints_are_undone_to_their_marks() {
     );
     transaction.end();
     assert!(!transaction.is_open() && !transaction.has_participants());
+}
+
+#[test]
+fn savepoints_are_limited() {
+    let mut transaction = TransactionClient::default();
+    transaction.begin(false);
+    let mut set = |number: usize| transaction.set_savepoint(&format!("s{number}"));
+    assert!((0..SAVEPOINTS_MAX).all(&mut set));
+    assert!(!set(SAVEPOINTS_MAX));
+    assert!(set(7), "one of the same name takes its place");
+    assert!(transaction.release_savepoint("s0"));
+    assert!(transaction.set_savepoint("again"));
 }
