@@ -97,14 +97,10 @@ fn can_run(program: &Path) -> Result<(), String> {
     }
 }
 
-/// Its own ports it has; others must be free.
+/// The ports of clients that it has; others must be free. (ServerPort may not change while the cluster runs: the others would look for it at the old one.)
 fn has_ports(me: &NodeConfig, next: &NodeConfig) -> Result<(), String> {
     let ports = |node: &NodeConfig| {
-        [
-            ("ServerPort", Some(node.server_port)),
-            ("PortNumber", node.management_port),
-            ("port", node.mysql.as_ref().map(|mysql| mysql.port)),
-        ]
+        [("PortNumber", node.management_port), ("port", node.mysql.as_ref().map(|mysql| mysql.port))]
     };
     let bind = |node: &NodeConfig| node.mysql.as_ref().and_then(|mysql| mysql.bind_address.clone());
     for ((name, now), (_, then)) in ports(me).into_iter().zip(ports(next)) {

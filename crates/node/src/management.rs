@@ -534,8 +534,9 @@ impl Management {
     /// By the links and the newest view.
     fn state(&self, node: &ConfiguredNode, view: &View) -> NodeState {
         let is_connected = self.is_up(node.node);
-        // Who does not tell, because it is of an earlier version, is taken for one that serves.
-        let serves = self.reports.get(&node.node).is_none_or(|report| report.serves);
+        // Who is connected tells at once; where nobody tells anything, this node itself does not.
+        let tells = self.reports.contains_key(&self.node);
+        let serves = self.reports.get(&node.node).map_or(!tells, |report| report.serves);
         match node.role {
             _ if !is_connected => NodeState::NotConnected,
             NodeRole::Management => NodeState::Started,
@@ -564,7 +565,10 @@ impl Management {
                 }
                 None => "starting (reads the catalogue)".to_owned(),
             },
-            NodeState::Opening => format!("starting (waits for {})", waits.unwrap_or_default()),
+            NodeState::Opening => match waits {
+                Some(waits) => format!("starting (waits for {waits})"),
+                None => "starting (it has not told yet what it waits for)".to_owned(),
+            },
             NodeState::Started => "started".to_owned(),
         };
         format!("Node {}: {state}\n", node.node)

@@ -264,7 +264,12 @@ fn report(config: &str, serves: bool) -> NodeReport {
 fn started_means_that_rows_can_be_read() {
     let mut management = management();
     management.nodes.push(ConfiguredNode { node: NodeId(4), role: NodeRole::Sql, host: "there".to_owned() });
+    management.set_report(NodeId(65), report("a", true), &mut Outputs::default());
     management.set_up(NodeId(4), true);
+    assert_eq!(
+        say(&mut management, "4 status").0,
+        "Node 4: starting (it has not told yet what it waits for)\n.\n"
+    );
     management.set_report(NodeId(4), report("a", false), &mut Outputs::default());
     assert_eq!(say(&mut management, "4 status").0, "Node 4: starting (waits for its rows)\n.\n");
     let (shown, ..) = say(&mut management, "show");
@@ -279,7 +284,7 @@ fn started_means_that_rows_can_be_read() {
     management.set_up(NodeId(4), false);
     management.set_up(NodeId(4), true);
     let (shown, ..) = say(&mut management, "show");
-    assert!(shown.contains("id=4\t@there  (connected)\n"), "{shown}");
+    assert!(shown.contains("id=4\t@there  (connected, starting)\n"), "{shown}");
 }
 
 #[test]
