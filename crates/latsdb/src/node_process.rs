@@ -71,8 +71,7 @@ pub(crate) fn run_management(options: &ManagementOptions, angel: Option<i32>) ->
         tracing::warn!("--configdir has no effect: {file} is read at each start and no cache of it is kept");
     }
     let tls = options.tls.clone();
-    let check =
-        start_check::of_manager(options.config_file.clone(), config.clone(), me.clone(), tls.clone());
+    let check = start_check::of_manager(options.config_file.clone(), config.clone(), me.clone(), tls.clone());
     run(&config, text, &me, Start { is_initial: options.initial, angel, check: Some(check), tls })
 }
 
@@ -126,8 +125,7 @@ fn run(config: &ClusterConfig, text: String, me: &NodeConfig, start: Start) -> R
     let memory = MemoryManager::prepared(memory, Box::new(runtime::machine::huge_pages()));
     let (log_file, control_log) = open_control_log(me, start.is_initial).map_err(&of_node)?;
     let authority = authority(me).map_err(&of_node)?;
-    let check =
-        || start_check::of_member(config.clone(), me.clone(), start.tls.clone(), Arc::clone(&memory));
+    let check = || start_check::of_member(config.clone(), me.clone(), start.tls.clone(), Arc::clone(&memory));
     let start_check = Some(start.check.unwrap_or_else(check));
     let settings = NodeSettings { control_log, start_check, authority, ..settings(config, text, me) };
     if let Some(descriptor) = start.angel {

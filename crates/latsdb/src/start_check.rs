@@ -29,7 +29,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Of a management node, which reads `file`; `running` is what it runs with.
-pub(crate) fn of_manager(file: PathBuf, running: ClusterConfig, me: NodeConfig, tls: TlsOptions) -> StartCheck {
+pub(crate) fn of_manager(
+    file: PathBuf,
+    running: ClusterConfig,
+    me: NodeConfig,
+    tls: TlsOptions,
+) -> StartCheck {
     let program = program::path().ok();
     StartCheck(Arc::new(move |_| {
         let (_, config) = configuration::load(&file).map_err(|failure| failure.to_string())?;

@@ -262,7 +262,8 @@ impl MainModule {
             }
             Input::Report(report) => {
                 if let Some(management) = &mut self.config.management {
-                    management.set_addresses(report.peers.iter().map(|peer| (peer.node, peer.address.as_str())));
+                    management
+                        .set_addresses(report.peers.iter().map(|peer| (peer.node, peer.address.as_str())));
                 }
                 self.on_runtime_report(&report, outputs);
             }

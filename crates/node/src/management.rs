@@ -234,9 +234,12 @@ impl Management {
     /// A node's links came up or went down.
     pub fn set_up(&mut self, node: NodeId, is_up: bool) {
         self.up.insert(node, is_up);
-        self.progress.remove(&node);
-        self.reports.remove(&node);
-        self.addresses.remove(&node);
+        if !is_up {
+            // (What it says may come before it is known here that its links are up.)
+            self.progress.remove(&node);
+            self.reports.remove(&node);
+            self.addresses.remove(&node);
+        }
     }
 
     /// A node tells how far it is. Another config.ini of another management node is told in the log, once for each connection.

@@ -285,6 +285,11 @@ fn started_means_that_rows_can_be_read() {
     management.set_up(NodeId(4), true);
     let (shown, ..) = say(&mut management, "show");
     assert!(shown.contains("id=4\t@there  (connected, starting)\n"), "{shown}");
+    // What it says may overtake the news that it is there.
+    management.set_up(NodeId(4), false);
+    management.set_report(NodeId(4), report("a", true), &mut Outputs::default());
+    management.set_up(NodeId(4), true);
+    assert_eq!(say(&mut management, "4 status").0, "Node 4: started\n.\n");
 }
 
 #[test]
