@@ -167,7 +167,12 @@ impl Cluster {
 
     /// A command for the management node.
     pub(crate) fn mgm(&self, command: &str) -> Command {
-        let mut mgm = Command::new(&self.binary);
+        self.mgm_of(&self.binary, command)
+    }
+
+    /// The same, asked by another program.
+    pub(crate) fn mgm_of(&self, binary: &Path, command: &str) -> Command {
+        let mut mgm = Command::new(binary);
         mgm.arg("mgm").arg(format!("--execute={command}")).arg("--ndb-connectstring");
         mgm.arg(format!("127.0.0.1:{}", self.management_port));
         mgm

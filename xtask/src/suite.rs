@@ -15,6 +15,8 @@ use crate::processes::{Failure, Profile, Server, Workspace, between, capture, ou
 use crate::sysbench::{Campaign, create_database};
 use crate::tidy;
 use crate::tools::{self, Missing, Tool};
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpStream;
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -341,6 +343,8 @@ fn dev(workspace: &Workspace) -> Result<Passed, Failure> {
         }
     }
     sql(port, "SELECT 1")?;
+    strangers(management)?;
+    wrong_port(&binary, port)?;
     port_in_use(&binary, &directory, port)?;
     let status = free.stop()?;
     if !status.success() {
@@ -348,6 +352,42 @@ fn dev(workspace: &Workspace) -> Result<Passed, Failure> {
     }
     println!("{ready}");
     Ok(Passed::Done)
+}
+
+/// What a page in a browser or a stranger sends to the management port is not obeyed.
+fn strangers(management: &str) -> Result<(), Failure> {
+    let ask = |request: &str| -> std::io::Result<String> {
+        let mut stream = TcpStream::connect(management)?;
+        stream.set_read_timeout(Some(Duration::from_secs(10)))?;
+        stream.write_all(request.as_bytes())?;
+        let mut answer = String::new();
+        for line in BufReader::new(stream).lines() {
+            let line = line?;
+            if line == "." {
+                break;
+            }
+            answer.push_str(&line);
+        }
+        Ok(answer)
+    };
+    let page = ask("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 13\r\n\r\nshutdown dev\n")
+        .unwrap_or_default();
+    let stranger = ask("shutdown dev\n").map_err(Failure::while_doing("the management port"))?;
+    if !page.is_empty() || !stranger.starts_with("ERROR: not authorized") {
+        return Err(Failure::new(format!("a page was answered {page:?}, a stranger {stranger:?}")));
+    }
+    Ok(())
+}
+
+/// Who asks a MySQL port what management nodes are asked is told so.
+fn wrong_port(binary: &Path, port: u16) -> Result<(), Failure> {
+    let mut ask = Command::new(binary);
+    ask.args(["mgm", "--execute=show", "--ndb-connectstring"]).arg(format!("127.0.0.1:{port}"));
+    let (status, text) = output_of(&mut ask, Duration::from_secs(20))?;
+    if status.success() || !text.contains("speaks MySQL") {
+        return Err(Failure::new(format!("a MySQL port was asked, and it is not said: {text}")));
+    }
+    Ok(())
 }
 
 /// A port in use is one line of error, soon.

@@ -48,6 +48,9 @@ pub(crate) fn run() -> Result<ExitCode, Failure> {
         let code = tell(&node, ending, status);
         let pause = angel.lives.after(ending, begun.elapsed(), node.restarts_after_errors());
         let Some(pause) = pause.filter(|_| !is_asked) else {
+            if let Some(why) = ending.why_not_again().filter(|_| !is_asked) {
+                terminal::complain(&format!("the node is not started again: {why}"));
+            }
             return Ok(code);
         };
         match angel.start_again(&mut stop, pause).map_err(failed)? {

@@ -39,6 +39,8 @@ use types::NodeId;
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// How often progress is told while the cluster starts.
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
+/// How often it is told what nodes wait for.
+const DETAILS_INTERVAL: Duration = Duration::from_secs(10);
 /// Longest wait for the greeting of a MySQL server that has accepted a connection.
 const GREETING_TIMEOUT: Duration = Duration::from_secs(2);
 /// A node that was asked to stop is killed after this time.
@@ -109,6 +111,8 @@ struct Member {
     lives: Lives,
     /// When it is to be started again.
     restart_at: Option<Instant>,
+    /// When it is told that it has not answered yet since it was started again.
+    remind_at: Instant,
 }
 
 /// What is still missing while the cluster starts, for a person.
@@ -222,13 +226,25 @@ impl Cluster {
         command.stdout(output.try_clone().map_err(failed)?).stderr(output);
         let process = NodeProcess::start(command).map_err(failed)?;
         let (started, lives) = (Instant::now(), Lives::new(true));
-        Ok(Member { config, process, log, log_start, is_ready: false, started, lives, restart_at: None })
+        let remind_at = started + DETAILS_INTERVAL;
+        Ok(Member {
+            config,
+            process,
+            log,
+            log_start,
+            is_ready: false,
+            started,
+            lives,
+            restart_at: None,
+            remind_at,
+        })
     }
 
     /// Waits until clients can connect to every node and `latsdb mgm` finds a complete cluster. False if somebody wants the cluster to stop first.
     fn wait_until_ready(&mut self, stop: &mut StopSignal) -> Result<bool, Failure> {
         let start = Instant::now();
         let mut told = PROGRESS_INTERVAL;
+        let mut details_at = DETAILS_INTERVAL;
         loop {
             match self.wait(stop, Some(POLL_INTERVAL))? {
                 Happening::StopRequested => return Ok(false),
@@ -258,7 +274,22 @@ impl Cluster {
                     start.elapsed().as_secs(),
                     waiting.join(", ")
                 ));
+                if start.elapsed() >= details_at {
+                    details_at += DETAILS_INTERVAL;
+                    self.tell_starting();
+                }
             }
+        }
+    }
+
+    /// What the nodes that start wait for, as they tell the management nodes.
+    fn tell_starting(&self) {
+        let managers = self.members.iter().filter(|member| member.config.role == NodeRole::Management);
+        let states = managers
+            .filter_map(Member::address)
+            .find_map(|address| management_client::states(address, GREETING_TIMEOUT));
+        for state in states.unwrap_or_default().iter().filter(|state| !state.ends_with(": started")) {
+            terminal::say(&format!("    {state}"));
         }
     }
 
@@ -332,6 +363,17 @@ impl Cluster {
                     "{} serves clients again, {time} ms after it was started",
                     member.name()
                 ));
+            } else if !member.is_ready
+                && member.process.status().is_none()
+                && member.remind_at <= Instant::now()
+            {
+                member.remind_at = Instant::now() + DETAILS_INTERVAL;
+                let seconds = member.started.elapsed().as_secs();
+                terminal::say(&format!(
+                    "{} was started {seconds} s ago and does not serve clients yet:",
+                    member.name()
+                ));
+                self.tell_starting();
             }
         }
     }

@@ -5,8 +5,10 @@
 //! | `command_line` | options, and what `--help` says |
 //! | `dev` | a whole cluster on this machine, one process per node |
 //! | `node_process` | one node: its configuration, its modules, its runtime |
+//! | `node_choice` | which node of config.ini a process is |
 //! | `angel` | the parent of a node's process |
 //! | `processes`, `stop_signal` | child processes; SIGTERM and Ctrl-C as something to wait for |
+//! | `start_check` | whether a node could start again |
 //! | `restart`, `program` | when a node that has ended is started again, and from which file |
 //! | `configuration` | config.ini as the binary uses it |
 //! | `keys_command`, `key_files` | `latsdb keys`; where nodes and tools find their keys |
@@ -32,6 +34,7 @@ mod keys_command;
 mod logging;
 mod management_client;
 mod management_token;
+mod node_choice;
 mod node_process;
 mod obituary;
 mod ports;
@@ -39,6 +42,7 @@ mod processes;
 mod program;
 mod resources;
 mod restart;
+mod start_check;
 mod stop_signal;
 mod terminal;
 

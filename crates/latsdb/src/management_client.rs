@@ -14,7 +14,8 @@ mod status;
 
 use crate::command_line::ClientOptions;
 use crate::terminal::{self, Failure};
-use node::management::NOT_AUTHORIZED;
+use node::management::{NOT_AUTHORIZED, PROGRESS_PREFIX};
+use protocol::transport::is_mysql_greeting;
 use std::fmt::Write as _;
 use std::io::{self, BufRead, BufReader, ErrorKind, IsTerminal, Read, Write};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
@@ -35,7 +36,7 @@ const CHECK_TIMEOUT: Duration = Duration::from_secs(3600);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 /// Pause between tries to fetch the configuration.
 const RETRY_PAUSE: Duration = Duration::from_millis(100);
-/// How often a node that waits for a management node says so.
+/// How often a node that waits for a management node says so, and a command what it waits for.
 const REMINDER_INTERVAL: Duration = Duration::from_secs(10);
 /// What begins a line that says that a request was refused.
 const ERROR_PREFIX: &str = "ERROR";
@@ -45,6 +46,8 @@ const DIFFERENCE_PREFIX: &str = "DIFFERENCE";
 /// A connection to a management node.
 struct ManagementClient {
     connection: BufReader<Channel>,
+    /// Host and port, for people.
+    place: String,
     /// `--token-file`.
     token_file: Option<PathBuf>,
     /// It has shown that it has authority, or could not.
@@ -52,8 +55,8 @@ struct ManagementClient {
 }
 
 impl ManagementClient {
-    fn new(stream: Channel, token_file: Option<PathBuf>) -> Self {
-        Self { connection: BufReader::new(stream), token_file, has_tried: false }
+    fn new(stream: Channel, place: String, token_file: Option<PathBuf>) -> Self {
+        Self { connection: BufReader::new(stream), place, token_file, has_tried: false }
     }
 
     /// Connects to the first management node that answers; an error says what was tried.
@@ -61,7 +64,9 @@ impl ManagementClient {
         let mut problems = String::new();
         for (host, port) in &access.connectstring.places {
             match connect(host, *port).and_then(|stream| Channel::open(stream, access.keys.as_ref())) {
-                Ok(stream) => return Ok(Self::new(stream, access.token_file.clone())),
+                Ok(stream) => {
+                    return Ok(Self::new(stream, format!("{host}:{port}"), access.token_file.clone()));
+                }
                 Err(error) => {
                     let separator = if problems.is_empty() { "" } else { "; " };
                     let _ = write!(problems, "{separator}{host}:{port}: {error}");
@@ -106,7 +111,8 @@ impl ManagementClient {
         let stream = self.connection.get_mut();
         stream.socket().set_read_timeout(Some(timeout))?;
         stream.write_all(line.as_bytes())?;
-        let lines = read_answer(&mut self.connection, is_farewell(request))?;
+        let answer = read_answer(&mut self.connection, is_farewell(request));
+        let lines = answer.map_err(|error| explain(&self.place, error))?;
         if lines.is_empty() && request.split_whitespace().next().is_some_and(is_shutdown) {
             // Whoever was asked has ended, and perhaps for another reason: nobody has said that the others are asked.
             return Err(io::Error::new(
@@ -153,9 +159,38 @@ fn connect_to(address: SocketAddr, timeout: Duration) -> io::Result<TcpStream> {
     Ok(stream)
 }
 
+/// What an error of a connection means, if the port is perhaps not that of a management node.
+fn explain(place: &str, error: io::Error) -> io::Error {
+    let port = place.rsplit_once(':').and_then(|(_, port)| port.parse::<u16>().ok());
+    let was_closed = matches!(error.kind(), ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset);
+    let guess = if error.kind() == ErrorKind::InvalidData {
+        format!("{place} speaks MySQL: it is the port of SQL clients")
+    } else if let Some(port) = port.filter(|port| was_closed && is_cluster_port(*port)) {
+        format!(
+            "{place}: {error}; {port} is usually a data node's port (ServerPort), for the links of other nodes"
+        )
+    } else {
+        return error;
+    };
+    io::Error::new(
+        error.kind(),
+        format!(
+            "{guess}. A management node listens at its PortNumber (1186 if config.ini says nothing else)"
+        ),
+    )
+}
+
+/// Ports that nodes get for their links if config.ini says nothing.
+fn is_cluster_port(port: u16) -> bool {
+    (2202..2202 + 255).contains(&port)
+}
+
 /// Reads up to the line with the dot. A server that is going away (`may_end`) may close the connection instead.
 fn read_answer(from: &mut impl BufRead, may_end: bool) -> io::Result<Vec<String>> {
     let mut lines = Vec::new();
+    if from.fill_buf().is_ok_and(is_mysql_greeting) {
+        return Err(io::Error::new(ErrorKind::InvalidData, "it speaks MySQL"));
+    }
     let mut rest = from.take(ANSWER_SIZE_MAX);
     loop {
         let mut bytes = Vec::new();
@@ -177,6 +212,8 @@ fn read_answer(from: &mut impl BufRead, may_end: bool) -> io::Result<Vec<String>
         match line.strip_prefix('.') {
             Some("") => return Ok(lines),
             Some(escaped) => lines.push(escaped.to_owned()),
+            // What takes long says how far it is.
+            None if line.starts_with(PROGRESS_PREFIX) => terminal::say(&line),
             None => lines.push(line),
         }
     }
@@ -206,6 +243,14 @@ pub(crate) fn fetch_config(access: &Access) -> String {
         }
         std::thread::sleep(RETRY_PAUSE);
     }
+}
+
+/// Nodes that a management node sees connected; none if nobody says so in time.
+pub(crate) fn connected_nodes(access: &Access) -> Vec<u16> {
+    let lines = access.connect().ok().and_then(|mut client| client.request("get status").ok());
+    let status = lines.and_then(|lines| status::Status::parse(&lines));
+    let nodes = status.map_or_else(Vec::new, |status| status.nodes);
+    nodes.iter().filter(|node| node.state != status::State::Away).map(|node| node.id).collect()
 }
 
 /// `latsdb mgm`.
@@ -249,9 +294,16 @@ pub(crate) fn check(access: &Access) -> Result<ExitCode, Failure> {
 /// that, and is quick as long as there are no rows.
 pub(crate) fn is_complete(address: SocketAddr, timeout: Duration) -> bool {
     let Ok(stream) = connect_to(address, timeout) else { return false };
-    let mut client = ManagementClient::new(Channel::Plain(stream), None);
+    let mut client = ManagementClient::new(Channel::Plain(stream), address.to_string(), None);
     let is_error = |line: &String| line.starts_with(ERROR_PREFIX);
     client.request_within("check", timeout).is_ok_and(|lines| !lines.iter().any(is_error))
+}
+
+/// How far the data and SQL nodes are, a line each; `None` if the management node does not say it in time.
+pub(crate) fn states(address: SocketAddr, timeout: Duration) -> Option<Vec<String>> {
+    let stream = connect_to(address, timeout).ok()?;
+    let mut client = ManagementClient::new(Channel::Plain(stream), address.to_string(), None);
+    client.request_within("all status", timeout).ok()
 }
 
 /// Asks and prints; false if the request was refused or a check found something.

@@ -15,11 +15,14 @@ use crate::key_files::{self, TlsOptions};
 use crate::logging;
 use crate::management_client::{self, Access};
 use crate::management_token;
+use crate::node_choice;
 use crate::obituary;
 use crate::resources::Machine;
+use crate::start_check;
 use crate::terminal::Failure;
 use memory::{ConfigError as MemoryError, MIB, MemoryConfig, MemoryManager, ThreadCounts};
 use node::config::{ClusterConfig, MysqlConfig, NodeConfig};
+use node::main_module::Reporting;
 use node::management::{Authority, ConfiguredNode, StartCheck};
 use node::{Globals, NodeModule, NodeSettings};
 use protocol::layout::{Layout, LayoutRequest, ThreadKind};
@@ -32,8 +35,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
-use types::NodeId;
 
+/// The version, for people.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Memory of a management node: it holds a catalogue and no rows.
 const MANAGEMENT_MEMORY: u64 = 256 * MIB;
 /// Connections above `max_connections` that the runtime still accepts: those that are about to log in, those that a session refuses, and administrators.
@@ -55,8 +59,9 @@ pub(crate) struct Start {
 /// `latsdb mgmd`.
 pub(crate) fn run_management(options: &ManagementOptions, angel: Option<i32>) -> Result<ExitCode, Failure> {
     let (text, config) = configuration::load(&options.config_file)?;
-    let me = configuration::find_node(&config, NodeRole::Management, options.ndb_nodeid)?.clone();
     logging::start(&options.log)?;
+    let choice = node_choice::choose(&config, NodeRole::Management, options.ndb_nodeid, None)?;
+    let me = choice.node.clone();
     logging::set_node(me.node);
     let file = options.config_file.display().to_string();
     for warning in &config.warnings {
@@ -65,26 +70,9 @@ pub(crate) fn run_management(options: &ManagementOptions, angel: Option<i32>) ->
     if options.configdir.is_some() {
         tracing::warn!("--configdir has no effect: {file} is read at each start and no cache of it is kept");
     }
-    let check = start_check(options.config_file.clone(), config.clone(), me.node);
     let tls = options.tls.clone();
+    let check = start_check::of_manager(options.config_file.clone(), config.clone(), me.clone(), tls.clone());
     run(&config, text, &me, Start { is_initial: options.initial, angel, check: Some(check), tls })
-}
-
-/// Whether a management node that runs with `running` could start with what the file says by now.
-fn start_check(file: PathBuf, running: ClusterConfig, node: NodeId) -> StartCheck {
-    StartCheck(Arc::new(move || {
-        let (_, config) = configuration::load(&file).map_err(|failure| failure.to_string())?;
-        configuration::find_node(&config, NodeRole::Management, Some(node.0))
-            .map_err(|failure| failure.to_string())?;
-        // The cluster runs with what this node runs with: else it would not have been let in.
-        match configuration::changed_terms(&running, &config) {
-            changes if changes.is_empty() => Ok(()),
-            changes => Err(format!(
-                "config.ini has changed where it may not while the cluster runs: {}",
-                changes.join("; ")
-            )),
-        }
-    }))
 }
 
 /// `latsdb data` and `latsdb sql`. `mysql` replaces port and socket of the configuration.
@@ -103,7 +91,8 @@ pub(crate) fn run_member(
     let access = Access { connectstring: options.ndb_connectstring.clone(), token_file: None, keys };
     let text = management_client::fetch_config(&access);
     let config = configuration::parse(&text, &format!("configuration from {}", options.ndb_connectstring))?;
-    let mut me = configuration::find_node(&config, role, wanted)?.clone();
+    let choice = node_choice::choose(&config, role, wanted, Some(&access))?;
+    let mut me = choice.node.clone();
     logging::set_node(me.node);
     if let (Some(served), Some((port, socket))) = (&mut me.mysql, mysql) {
         served.port = port.unwrap_or(served.port);
@@ -136,8 +125,9 @@ fn run(config: &ClusterConfig, text: String, me: &NodeConfig, start: Start) -> R
     let memory = MemoryManager::prepared(memory, Box::new(runtime::machine::huge_pages()));
     let (log_file, control_log) = open_control_log(me, start.is_initial).map_err(&of_node)?;
     let authority = authority(me).map_err(&of_node)?;
-    let settings =
-        NodeSettings { control_log, start_check: start.check, authority, ..settings(config, text, me) };
+    let check = || start_check::of_member(config.clone(), me.clone(), start.tls.clone(), Arc::clone(&memory));
+    let start_check = Some(start.check.unwrap_or_else(check));
+    let settings = NodeSettings { control_log, start_check, authority, ..settings(config, text, me) };
     if let Some(descriptor) = start.angel {
         let life = (config.name.as_str(), node, settings.start);
         let files = keys.as_ref().map(|(_, files)| files);
@@ -212,7 +202,7 @@ const fn module_kinds(role: NodeRole) -> &'static [ModuleKind] {
     }
 }
 
-fn plan_layout(me: &NodeConfig, machine: &Machine) -> Result<Layout, String> {
+pub(crate) fn plan_layout(me: &NodeConfig, machine: &Machine) -> Result<Layout, String> {
     let cpu_count = match me.role {
         NodeRole::Data => me.threads.cpu_count.unwrap_or(machine.cpu_count),
         NodeRole::Sql => me.threads.cpu_count.unwrap_or(1),
@@ -226,7 +216,7 @@ fn plan_layout(me: &NodeConfig, machine: &Machine) -> Result<Layout, String> {
     Layout::plan(&request).map_err(|error| error.to_string())
 }
 
-fn plan_memory(
+pub(crate) fn plan_memory(
     me: &NodeConfig,
     layout: &Layout,
     machine: &Machine,
@@ -281,7 +271,6 @@ fn settings(config: &ClusterConfig, text: String, me: &NodeConfig) -> NodeSettin
             .iter()
             .map(|node| ConfiguredNode { node: node.node, role: node.role, host: node.host.clone() })
             .collect(),
-        config_text: text,
         start_check: None,
         authority: None,
         replica_count: config.replicas,
@@ -299,7 +288,14 @@ fn settings(config: &ClusterConfig, text: String, me: &NodeConfig) -> NodeSettin
         heartbeat_interval: config.heartbeat_interval,
         answer_timeout: config.answer_timeout,
         control_log: Vec::new(),
-        version: env!("CARGO_PKG_VERSION").to_owned(),
+        version: VERSION.to_owned(),
+        reporting: Some(Reporting {
+            version: format!("LatsDB {VERSION}"),
+            config: node::management::digest(&text),
+            mysql_port: me.mysql.as_ref().map_or(0, |mysql| mysql.port),
+            members: config.nodes.iter().map(|node| (node.node, node.role)).collect(),
+        }),
+        config_text: text,
     }
 }
 

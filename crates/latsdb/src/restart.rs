@@ -65,6 +65,19 @@ impl Ending {
             Some(_) | None => Self::Error,
         }
     }
+
+    /// Why a node that has ended so is not started again, if that wants to be told.
+    pub(crate) const fn why_not_again(self) -> Option<&'static str> {
+        match self {
+            Self::Error => Some(
+                "it ended after an error, and StopOnError is 1. Its log, and latsdb_N_error.log in its DataDir, say what happened; start it by hand, or \
+                 set StopOnError=0 in config.ini to have it started again after errors",
+            ),
+            Self::Refused => Some("the cluster refuses it; its log says why"),
+            Self::CannotStart => Some("it could not start"),
+            Self::Stopped | Self::Again | Self::CannotJoin => None,
+        }
+    }
 }
 
 /// What is remembered of a node's lives.

@@ -1,6 +1,6 @@
 //! All modules of a node, from what it is and how its threads are laid out.
 
-use crate::main_module::{MainConfig, MainModule};
+use crate::main_module::{MainConfig, MainModule, Reporting};
 use crate::management::{Authority, ConfiguredNode, Management, StartCheck};
 use crate::module::NodeModule;
 use crate::patience;
@@ -37,7 +37,7 @@ pub struct NodeSettings {
     pub configured: Vec<ConfiguredNode>,
     /// The text of config.ini, which management nodes serve.
     pub config_text: String,
-    /// Whether this node could start again, on management nodes.
+    /// Whether this node could start again.
     pub start_check: Option<StartCheck>,
     /// What gives authority over the cluster, on management nodes.
     pub authority: Option<Authority>,
@@ -71,6 +71,8 @@ pub struct NodeSettings {
     pub control_log: Vec<u8>,
     /// The version, for people.
     pub version: String,
+    /// What the management nodes are told of this node; nothing in simulations, where nobody asks.
+    pub reporting: Option<Reporting>,
 }
 
 /// Connections of a node that may be about to log in, and of one of its `sql` modules at least.
@@ -190,5 +192,7 @@ fn main_module(
         memory: Arc::clone(memory),
         management,
         lease: Arc::clone(lease),
+        reporting: settings.reporting.clone(),
+        start_check: settings.start_check.clone(),
     })
 }

@@ -14,11 +14,13 @@
 mod check;
 mod information;
 mod restart_info;
+mod restarting;
 mod schema;
 mod sequences;
 mod stopping;
+mod waiting;
 
-use crate::management::{ClusterState, Management, ManagementRequest};
+use crate::management::{ClusterState, Management, ManagementRequest, StartCheck};
 use check::Check;
 use information::Gathering;
 pub(crate) use information::counter_rows;
@@ -33,6 +35,7 @@ use protocol::{
 };
 use query::{NodeMap, PublishedReader, Shared};
 use restart_info::{RestartInfo, Step};
+use restarting::Asked;
 use schema::{Backfill, SchemaReading};
 use sequences::Sequences;
 use std::collections::BTreeMap;
@@ -42,6 +45,8 @@ use stopping::Stopping;
 use transaction::mutants::{self, Mutant};
 use transaction::{EpochMember, EpochSignals};
 use types::{Epoch, Incarnation, NodeId, PartitionId, Schema, SchemaVersion, ViewNumber};
+pub use waiting::Reporting;
+use waiting::Waiting;
 
 /// How long a member of a view may take to connect.
 const CONNECT_PATIENCE: stdx::Duration = stdx::Duration::from_secs(10);
@@ -62,6 +67,10 @@ pub struct MainConfig {
     pub management: Option<Management>,
     /// What `membership` lets the other modules do.
     pub lease: Arc<Lease>,
+    /// What management nodes are told of this node, if anything.
+    pub reporting: Option<Reporting>,
+    /// Whether this node could start again. (A management node's is in `management`.)
+    pub start_check: Option<StartCheck>,
 }
 
 /// A map on its way to the modules.
@@ -95,6 +104,7 @@ pub struct MainModule {
     /// This node joins: the partitions that are copied to it in this view.
     copied: Vec<PartitionId>,
     restart: RestartInfo,
+    waiting: Waiting,
     schema: Arc<Schema>,
     map: Arc<NodeMap>,
     readers: BTreeMap<Address, Vec<PublishedReader>>,
@@ -111,6 +121,8 @@ pub struct MainModule {
     backfills: BTreeMap<u64, Backfill>,
     check: Option<Check>,
     stopping: Option<Stopping>,
+    /// Nodes that were asked whether they could start again.
+    asked: Vec<Asked>,
     /// A node without replicas: who asks whether its sessions use this view.
     last_words: Vec<Address>,
     /// Connections whose check waits for the newest catalogue.
@@ -147,6 +159,7 @@ impl MainModule {
             installed: Vec::new(),
             copied: Vec::new(),
             restart: RestartInfo::default(),
+            waiting: Waiting::default(),
             map: Arc::new(map),
             schema,
             readers: BTreeMap::new(),
@@ -161,6 +174,7 @@ impl MainModule {
             backfills: BTreeMap::new(),
             check: None,
             stopping: None,
+            asked: Vec::new(),
             last_words: Vec::new(),
             checks_wanted: Vec::new(),
             next_request: 0,
@@ -200,9 +214,10 @@ impl MainModule {
     #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
         let check = self.check.as_ref().map(Check::deadline);
-        let waits = [self.connect_until, self.give_up_at];
-        let deadlines = [self.epochs.deadline(), self.schema_reading.deadline(), check, waits[0], waits[1]];
-        deadlines.into_iter().flatten().chain(self.stop_deadline()).min()
+        let waits = [self.connect_until, self.give_up_at, self.waiting.deadline(), self.asked_deadline()];
+        let deadlines =
+            [self.epochs.deadline(), self.schema_reading.deadline(), check].into_iter().chain(waits);
+        deadlines.flatten().chain(self.stop_deadline()).min()
     }
 
     fn new_request(&mut self) -> RequestId {
@@ -222,6 +237,8 @@ impl MainModule {
                 self.give_up_connecting(now, outputs);
                 self.give_up_lost(now, outputs);
                 self.continue_stop(outputs);
+                self.tell_waiting(outputs);
+                self.give_up_asked(outputs);
             }
             Input::Start { seed } => {
                 self.reach(Step::Started);
@@ -229,6 +246,7 @@ impl MainModule {
                     management.start(seed);
                     outputs.request(RequestToRuntime::OpenListeners);
                 }
+                self.begin_waiting(outputs);
             }
             Input::Bytes { connection, buffer } => self.on_management_bytes(connection, buffer, outputs),
             Input::Opened { connection, peer, .. } => {
@@ -247,8 +265,15 @@ impl MainModule {
                 }
                 self.forget_check(connection);
                 self.recoveries.retain(|_, waiting| *waiting != connection);
+                self.forget_asked(connection);
             }
-            Input::Report(report) => self.on_runtime_report(&report, outputs),
+            Input::Report(report) => {
+                if let Some(management) = &mut self.config.management {
+                    management
+                        .set_addresses(report.peers.iter().map(|peer| (peer.node, peer.address.as_str())));
+                }
+                self.on_runtime_report(&report, outputs);
+            }
             Input::StopRequested => self.begin_stop(0, "this process was asked to", false, outputs),
             _ => {}
         }
@@ -279,6 +304,17 @@ impl MainModule {
             Signal::RestartProgress { copied, partitions } => {
                 if let Some(management) = &mut self.config.management {
                     management.set_progress(from.node, copied, partitions);
+                }
+            }
+            Signal::RestartCheck { request, config } => {
+                self.on_restart_check(from, request, &config, outputs)
+            }
+            Signal::RestartChecked { request, refusal } => {
+                self.on_restart_checked(from.node, request, refusal, outputs);
+            }
+            Signal::NodeReport(report) => {
+                if let Some(management) = &mut self.config.management {
+                    management.set_report(from.node, *report, outputs);
                 }
             }
             Signal::Voters { voters, .. } if from.node == self.config.node => self.voters = voters,
@@ -512,7 +548,12 @@ impl MainModule {
     fn on_peer_found(&mut self, node: NodeId, outputs: &mut Outputs<Shared>) {
         if let Some(management) = &mut self.config.management {
             management.set_up(node, true);
+            if self.config.reporting.is_some() {
+                // It says from where the node is connected.
+                outputs.request(RequestToRuntime::Report);
+            }
         }
+        self.report_state_to(node, outputs);
         if !self.found.contains(&node) {
             self.found.push(node);
         }
@@ -696,6 +737,7 @@ impl MainModule {
             outputs.event(Severity::Info, format!("node {} started", self.config.node));
             outputs.request(RequestToRuntime::OpenListeners);
         }
+        self.report_state(outputs);
     }
 
     /// A node with partitions knows the schema from the start; another one has to ask first.
@@ -738,28 +780,6 @@ impl MainModule {
                 }
             }
         }
-    }
-
-    /// A node is to stop, or to start again, while the others go on.
-    fn request_stop(
-        &mut self,
-        connection: ConnectionId,
-        node: NodeId,
-        exit_code: u8,
-        outputs: &mut Outputs<Shared>,
-    ) {
-        let me = self.config.node;
-        let what = if exit_code == 0 { "stop" } else { "restart" };
-        let reason = format!("{what} requested at management node {me}");
-        let text = format!("Node {node}: {what} requested\n");
-        if node == me {
-            outputs.event(Severity::Info, reason);
-            outputs.request(RequestToRuntime::Exit(exit_code));
-        } else {
-            let stop = Signal::StopNode { reason, exit_code, is_alone: true };
-            outputs.send(self.me(), Address::main(node), stop);
-        }
-        self.answer_management(connection, &text, outputs);
     }
 
     /// The answer to a request that took some time.

@@ -23,12 +23,13 @@ mod next_loss;
 mod status;
 mod strangers;
 
-pub use authority::{Authority, Proof, Token};
+pub use authority::{Authority, Proof, Token, digest};
 
 use authority::{Challenge, Challenges};
 use command::{Command, Refusal};
 use protocol::control::VoterPlace;
 use protocol::module::EXIT_LEFT_OUT;
+use protocol::signal::NodeReport;
 use protocol::{
     Address, ConnectionAction, ConnectionId, NodeRole, Outputs, ReceiveBuffer, RequestToRuntime, Severity,
     Signal, View,
@@ -44,6 +45,10 @@ use types::{Incarnation, NodeId};
 pub const LINE_SIZE_MAX: usize = 4_096;
 /// Connections that are kept, if those beyond have proved nothing.
 pub const CONNECTIONS_MAX: usize = 256;
+/// What begins a line of an answer that is not complete yet: how far it is.
+pub const PROGRESS_PREFIX: &str = "PROGRESS: ";
+/// Letters of a report that are shown.
+const TOLD_MAX: usize = 400;
 /// How the answer begins to a command for which a connection has not shown enough; the client proves itself then, and asks again.
 pub const NOT_AUTHORIZED: &str = "ERROR: not authorized: ";
 
@@ -83,7 +88,10 @@ pub enum ManagementRequest {
 
 /// Whether this node could start now: what its next life will read is looked at before this one ends.
 #[derive(Clone)]
-pub struct StartCheck(pub Arc<dyn Fn() -> Result<(), String> + Send + Sync>);
+pub struct StartCheck(pub Arc<StartCheckFunction>);
+
+/// Given the text of config.ini that management nodes hand out: why the node could not start. (A management node reads its file, and not that text.)
+pub type StartCheckFunction = dyn Fn(&str) -> Result<(), String> + Send + Sync;
 
 impl std::fmt::Debug for StartCheck {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -152,7 +160,9 @@ enum NodeState {
     Waiting,
     /// A data node that gets its rows.
     Copying,
-    /// A data node in sync; of other nodes: connected.
+    /// A data node in sync, or another node that is connected, through which rows cannot be read yet.
+    Opening,
+    /// Rows can be read through it; a management node that is connected.
     Started,
 }
 
@@ -165,6 +175,9 @@ pub struct Management {
     start_check: Option<StartCheck>,
     nodes: Vec<ConfiguredNode>,
     up: BTreeMap<NodeId, bool>,
+    /// What connected nodes have told of themselves, and from where those on other machines are connected.
+    reports: BTreeMap<NodeId, NodeReport>,
+    addresses: BTreeMap<NodeId, String>,
     /// Of nodes that are copied to: how many partitions they have, and how many there are.
     progress: BTreeMap<NodeId, (u32, u32)>,
     clients: FixedMap<ConnectionId, Client>,
@@ -193,6 +206,8 @@ impl Management {
             start_check: None,
             nodes,
             up: BTreeMap::from([(node, true)]),
+            reports: BTreeMap::new(),
+            addresses: BTreeMap::new(),
             progress: BTreeMap::new(),
             clients: FixedMap::default(),
             uses: 0,
@@ -221,10 +236,54 @@ impl Management {
         self
     }
 
+    /// The text of config.ini that nodes get which start.
+    #[must_use]
+    pub fn config_text(&self) -> &str {
+        &self.config_text
+    }
+
     /// A node's links came up or went down.
     pub fn set_up(&mut self, node: NodeId, is_up: bool) {
         self.up.insert(node, is_up);
-        self.progress.remove(&node);
+        if !is_up {
+            // (What it says may come before it is known here that its links are up.)
+            self.progress.remove(&node);
+            self.reports.remove(&node);
+            self.addresses.remove(&node);
+        }
+    }
+
+    /// A node tells how far it is. Another config.ini of another management node is told in the log, once for each connection.
+    pub fn set_report(&mut self, node: NodeId, report: NodeReport, outputs: &mut Outputs<Shared>) {
+        let is_news = self.reports.get(&node).is_none_or(|before| before.config != report.config);
+        self.reports.insert(node, report);
+        if is_news {
+            for other in self.other_configurations() {
+                outputs.event(Severity::Warning, other);
+            }
+        }
+    }
+
+    /// From where nodes on other machines are connected.
+    pub fn set_addresses<'address>(&mut self, addresses: impl Iterator<Item = (NodeId, &'address str)>) {
+        let elsewhere = addresses.filter(|(_, address)| *address != "localhost");
+        self.addresses = elsewhere.map(|(node, address)| (node, address.to_owned())).collect();
+    }
+
+    /// Management nodes whose config.ini is not this one's.
+    fn other_configurations(&self) -> Vec<String> {
+        let Some(own) = self.reports.get(&self.node) else { return Vec::new() };
+        let others = self.nodes.iter().filter(|node| node.role == NodeRole::Management);
+        others
+            .filter(|node| self.reports.get(&node.node).is_some_and(|report| report.config != own.config))
+            .map(|node| {
+                format!(
+                    "management nodes {} and {} have read different config.ini: nodes that start get the one or the other. Make the files equal, then \
+                     restart these management nodes",
+                    self.node, node.node
+                )
+            })
+            .collect()
     }
 
     /// A node that is copied to tells how far it is.
@@ -478,7 +537,7 @@ impl Management {
         }
         if let Some(StartCheck(check)) =
             self.start_check.as_ref().filter(|_| exit_code != 0 && id == self.node)
-            && let Err(why) = check()
+            && let Err(why) = check(&self.config_text)
         {
             return Answer::Text(format!(
                 "ERROR: node {id} may not restart, it could not start again: {why}\n"
@@ -506,9 +565,15 @@ impl Management {
     /// By the links and the newest view.
     fn state(&self, node: &ConfiguredNode, view: &View) -> NodeState {
         let is_connected = self.is_up(node.node);
+        // Who is connected tells at once; where nobody tells anything, this node itself does not.
+        let tells = self.reports.contains_key(&self.node);
+        let serves = self.reports.get(&node.node).map_or(!tells, |report| report.serves);
         match node.role {
             _ if !is_connected => NodeState::NotConnected,
-            NodeRole::Management | NodeRole::Sql => NodeState::Started,
+            NodeRole::Management => NodeState::Started,
+            NodeRole::Sql if serves => NodeState::Started,
+            NodeRole::Sql => NodeState::Opening,
+            NodeRole::Data if !serves && view.is_member(node.node) => NodeState::Opening,
             NodeRole::Data if view.groups.iter().any(|group| group.in_sync.contains(&node.node)) => {
                 NodeState::Started
             }
@@ -518,14 +583,22 @@ impl Management {
     }
 
     fn status(&self, node: &ConfiguredNode, view: &View) -> String {
+        let waits = self.reports.get(&node.node).map(|report| report.waits.as_str());
+        let waits = waits.filter(|waits| !waits.is_empty()).map(told);
         let state = match self.state(node, view) {
             NodeState::NotConnected => "not connected".to_owned(),
-            NodeState::Waiting => "starting (waits to be taken in)".to_owned(),
+            NodeState::Waiting => {
+                format!("starting (waits for {})", waits.as_deref().unwrap_or("the members to take it in"))
+            }
             NodeState::Copying => match self.progress.get(&node.node) {
                 Some((copied, partitions)) => {
                     format!("starting ({copied} of {partitions} partitions are copied to it)")
                 }
                 None => "starting (reads the catalogue)".to_owned(),
+            },
+            NodeState::Opening => match waits {
+                Some(waits) => format!("starting (waits for {waits})"),
+                None => "starting (it has not told yet what it waits for)".to_owned(),
             },
             NodeState::Started => "started".to_owned(),
         };
@@ -554,6 +627,9 @@ impl Management {
         if !cluster.awaited.is_empty() {
             text.push_str(&format!("WARNING: {}\n", cluster.awaited));
         }
+        for warning in self.other_configurations() {
+            text.push_str(&format!("WARNING: {warning}\n"));
+        }
         for warning in next_loss::warnings(view, cluster.voters, |node| self.is_up(node)) {
             text.push_str(&format!("WARNING: {warning}\n"));
         }
@@ -566,7 +642,7 @@ impl Management {
             NodeState::NotConnected => {
                 return format!("id={} (not connected, accepting connect from {})\n", node.node, node.host);
             }
-            NodeState::Waiting | NodeState::Copying => ", starting",
+            NodeState::Waiting | NodeState::Copying | NodeState::Opening => ", starting",
             NodeState::Started => "",
         };
         let group = view.groups.iter().skip(1).position(|group| group.replicas.contains(&node.node));
@@ -574,15 +650,32 @@ impl Management {
         let master = if view.epoch_master() == Some(node.node) { ", *" } else { "" };
         let votes = cluster.voters.iter().any(|voter| voter.node == node.node && voter.votes);
         let voter = if votes { ", voter" } else { "" };
-        // Of the others it is not known: while they are started again, each runs what its angel has found.
-        let version = if node.node == self.node { self.version.as_str() } else { "connected" };
-        format!("id={}\t@{}  ({version}{starting}{place}{master}{voter})\n", node.node, node.host)
+        // While nodes are started again, each runs what its angel has found.
+        let report = self.reports.get(&node.node);
+        let version = match report {
+            Some(report) => told(&report.version),
+            None if node.node == self.node => self.version.clone(),
+            None => "connected".to_owned(),
+        };
+        let port = report.map_or(0, |report| report.mysql_port);
+        let port = if port == 0 { String::new() } else { format!(", MySQL port {port}") };
+        let address = self.addresses.get(&node.node).filter(|address| **address != node.host);
+        let really = address.map_or_else(String::new, |address| format!(" = {address}"));
+        format!(
+            "id={}\t@{}{really}  ({version}{starting}{place}{master}{voter}{port})\n",
+            node.node, node.host
+        )
     }
 }
 
 /// Whether a person may have typed it, and reads an answer. (A browser does, too, and must not be given what it could take for a page.)
 fn is_typed(line: &str) -> bool {
     line.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic()) && !line.contains("http/")
+}
+
+/// What another node says, safe for a line.
+pub(crate) fn told(text: &str) -> String {
+    text.chars().filter(|letter| !letter.is_control()).take(TOLD_MAX).collect()
 }
 
 fn stop(me: Address, node: NodeId, outputs: &mut Outputs<Shared>) {

@@ -434,6 +434,9 @@ fn fence_of(signal: &Signal) -> Fence {
         | Signal::InfoDone { .. }
         | Signal::RestartProgress { .. }
         | Signal::ReplicaLags { .. }
+        | Signal::NodeReport(_)
+        | Signal::RestartCheck { .. }
+        | Signal::RestartChecked { .. }
         | Signal::Voters { .. }
         | Signal::RecoverVoters(_)
         | Signal::VotersRecovered { .. }

@@ -51,6 +51,21 @@ impl Envelope {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Wire)]
 pub struct RequestId(pub u64);
 
+/// What a node tells management nodes of itself.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Wire)]
+pub struct NodeReport {
+    /// The version, for people.
+    pub version: String,
+    /// A hash of config.ini as the node has it.
+    pub config: String,
+    /// Where it serves MySQL clients; 0: nowhere.
+    pub mysql_port: u16,
+    /// Rows can be read through it; a management node has a map of the cluster.
+    pub serves: bool,
+    /// What it waits for, if it does not serve.
+    pub waits: String,
+}
+
 /// A read of one partition. With a transaction it runs at the primary and sees that transaction's staged rows.
 #[derive(Clone, PartialEq, Debug, Wire)]
 pub struct ReadRequest {
@@ -1109,6 +1124,22 @@ pub enum Signal {
     ControlPlaneAwaited {
         /// The missing voters, and how to help.
         text: String,
+    },
+    /// main -> main of management nodes: how far a node is, and what an operator wants to know of it.
+    NodeReport(Box<NodeReport>),
+    /// main of a management node -> main: could you start again, with this config.ini?
+    RestartCheck {
+        /// Echoed.
+        request: RequestId,
+        /// The text that the management node hands out.
+        config: String,
+    },
+    /// Back.
+    RestartChecked {
+        /// From the question.
+        request: RequestId,
+        /// Why not, if not.
+        refusal: Option<String>,
     },
 }
 

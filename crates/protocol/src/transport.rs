@@ -172,10 +172,32 @@ fn frame(
     Ok(())
 }
 
+/// Whether bytes are the beginning of what a MySQL server says first: a packet with version 10 of its protocol and its version number. Who has called the
+/// wrong port can be told so.
+#[must_use]
+pub fn is_mysql_greeting(bytes: &[u8]) -> bool {
+    matches!(bytes, [_, _, 0, 0, 10, first, second, ..] if first.is_ascii_digit() && (second.is_ascii_digit() || *second == b'.'))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{FRAME_HEADER_SIZE, frame, next_frame};
+    use super::{FRAME_HEADER_SIZE, frame, is_mysql_greeting, next_frame};
     use stdx::wire::{Wire, WireError};
+
+    #[test]
+    fn a_mysql_server_is_known_by_its_first_packet() {
+        assert!(is_mysql_greeting(b"\x4a\0\0\0\x0a8.0.36\0"));
+        assert!(is_mysql_greeting(b"\x5b\0\0\0\x0a11.4.2-MariaDB\0"));
+        for other in [
+            &b"\x4a\0\0\0\x0a"[..],
+            b"",
+            b"\x4a\0\0\x018.0.36",
+            b"cluster name=dev\n",
+            b"\x20\0\0\0LATS\x04\0",
+        ] {
+            assert!(!is_mysql_greeting(other), "{other:?}");
+        }
+    }
 
     #[test]
     fn a_signal_that_exceeds_the_limit_leaves_nothing_behind() {

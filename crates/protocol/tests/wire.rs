@@ -507,6 +507,21 @@ fn control() -> Vec<Signal> {
     signals
 }
 
+/// Between management nodes and the others.
+fn management() -> Vec<Signal> {
+    vec![
+        Signal::NodeReport(Box::new(NodeReport {
+            version: "0.1".to_owned(),
+            config: "9f".to_owned(),
+            mysql_port: 3306,
+            serves: false,
+            waits: "rows".to_owned(),
+        })),
+        Signal::RestartCheck { request: REQUEST, config: "[ndbd]".to_owned() },
+        Signal::RestartChecked { request: REQUEST, refusal: Some("why".to_owned()) },
+    ]
+}
+
 fn join() -> JoinRequest {
     JoinRequest {
         role: NodeRole::Sql,
@@ -520,7 +535,7 @@ fn join() -> JoinRequest {
 }
 
 fn every_signal() -> Vec<Signal> {
-    [reads(), writes(), commits(), takeover(), control()].concat()
+    [reads(), writes(), commits(), takeover(), control(), management()].concat()
 }
 
 fn envelope(signal: Signal) -> Envelope {

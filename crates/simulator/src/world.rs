@@ -410,6 +410,7 @@ impl World {
             config_text: String::new(),
             start_check: None,
             authority: None,
+            reporting: None,
             replica_count: self.shape.replicas,
             partitions_per_node: self.shape.partitions_per_node,
             time_between_epochs: transaction::epochs::TIME_BETWEEN_EPOCHS,

@@ -26,6 +26,7 @@ pub(super) fn step(workspace: &Workspace) -> Result<Passed, Failure> {
     another_version(workspace, &cluster, &binary)?;
     what_may_not_change(&cluster)?;
     a_mistake_in_the_configuration(&mut cluster)?;
+    what_could_not_start(&cluster, &binary)?;
     what_is_not_safe(&cluster)?;
     cluster.verify()?;
     cluster.stop()?;
@@ -115,6 +116,29 @@ fn a_mistake_in_the_configuration(cluster: &mut Cluster) -> Result<(), Failure> 
         cluster.server.wait_until(COMMAND_LIMIT, |log| log.contains(why))?;
         change(cluster, wrong, right)?;
         cluster.is_whole(COMMAND_LIMIT)?;
+    }
+    Ok(())
+}
+
+/// A data node looks whether it could start again before it stops.
+fn what_could_not_start(cluster: &Cluster, binary: &Path) -> Result<(), Failure> {
+    let before = cluster.data_node_pids();
+    let away = binary.with_extension("away");
+    fs::rename(binary, &away).map_err(Failure::while_doing(binary.display()))?;
+    let refused = ["2 restart", "rolling restart"].map(|command| {
+        // (The binary that asks is another one.)
+        let mut ask = cluster.mgm_of(&away, command);
+        output_of(&mut ask, COMMAND_LIMIT)
+    });
+    fs::rename(&away, binary).map_err(Failure::while_doing(binary.display()))?;
+    for output in refused {
+        let (status, text) = output?;
+        if status.success() || !text.contains("could not start again: there is no program at") {
+            return Err(Failure::new(format!("there was no program to start, and it is not said: {text}")));
+        }
+    }
+    if cluster.data_node_pids() != before {
+        return Err(Failure::new("a node stopped that could not start again"));
     }
     Ok(())
 }

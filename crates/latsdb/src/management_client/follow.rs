@@ -137,8 +137,9 @@ impl Follow {
         if node.role != Role::Data {
             return Ok(match node.state {
                 State::Away => Stage::Away,
+                State::Opening if has_gone => Stage::Waiting,
                 State::Waiting | State::Copying | State::Started if has_gone => Stage::Done,
-                State::Waiting | State::Copying | State::Started => self.stage,
+                State::Waiting | State::Copying | State::Opening | State::Started => self.stage,
             });
         }
         let is_new = node.incarnation > self.before.incarnation;
@@ -148,6 +149,7 @@ impl Follow {
             State::Waiting if has_gone => Stage::Waiting,
             State::Waiting => self.stage.max(Stage::Draining),
             State::Copying if is_new => Stage::Copying(node.copied),
+            State::Opening if is_new => Stage::Sharing,
             State::Started if is_new && (status.is_even || self.stage == Stage::Done) => Stage::Done,
             State::Started if is_new => Stage::Sharing,
             State::Started if node.is_leaving && node.leads > 0 => Stage::HandingOver,
@@ -159,7 +161,7 @@ impl Follow {
                 ));
             }
             // It may have gone without anybody looking.
-            State::Copying | State::Started => self.stage,
+            State::Copying | State::Opening | State::Started => self.stage,
         })
     }
 

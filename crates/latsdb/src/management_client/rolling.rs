@@ -14,7 +14,7 @@
 
 use super::follow::{Follow, Wanted};
 use super::status::{NodeStatus, Role, Status};
-use super::{Access, ERROR_PREFIX, ManagementClient};
+use super::{Access, ERROR_PREFIX, ManagementClient, REMINDER_INTERVAL};
 use crate::configuration;
 use crate::terminal::{self, Failure};
 use node::config::{ClusterConfig, NodeConfig};
@@ -30,6 +30,25 @@ const CALM_LIMIT: Duration = Duration::from_secs(60);
 
 /// Until an SQL node that is back accepts clients: it waits ten seconds for data nodes.
 const PORT_LIMIT: Duration = Duration::from_secs(12);
+
+/// Nobody waits mute: says when it is time to say what is waited for.
+struct Reminder {
+    told: Instant,
+}
+
+impl Reminder {
+    fn new() -> Self {
+        Self { told: Instant::now() }
+    }
+
+    fn is_due(&mut self) -> bool {
+        let is_due = self.told.elapsed() >= REMINDER_INTERVAL;
+        if is_due {
+            self.told = Instant::now();
+        }
+        is_due
+    }
+}
 
 /// A command that is followed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -160,6 +179,7 @@ fn follow(watcher: &mut Watcher, before: &NodeStatus, wanted: Wanted) -> Result<
     let (role, id) = (before.role, before.id);
     let begun = Instant::now();
     let mut follow = Follow::begin(wanted, before, &status);
+    let mut reminder = Reminder::new();
     for line in watcher.request(&request)? {
         terminal::say(&line);
     }
@@ -173,9 +193,16 @@ fn follow(watcher: &mut Watcher, before: &NodeStatus, wanted: Wanted) -> Result<
         let seen = follow.look(begun.elapsed(), status.as_ref()).map_err(Failure::new)?;
         if let Some(news) = seen.news {
             terminal::say(&news);
+            reminder = Reminder::new();
         }
         if seen.is_done {
             break;
+        }
+        if reminder.is_due() {
+            let state = watcher.request(&format!("{id} status")).ok();
+            let state = state.and_then(|lines| lines.first().cloned());
+            let state = state.unwrap_or_else(|| "no management node answers".to_owned());
+            terminal::say(&format!("waiting for node {id}, {} s: {state}", begun.elapsed().as_secs()));
         }
     }
     if role == Role::Sql && wanted == Wanted::Restart { wait_for_port(watcher, id) } else { Ok(()) }
@@ -294,6 +321,7 @@ fn plan(status: &Status) -> Result<Vec<NodeStatus>, String> {
 
 fn wait_until_calm(watcher: &mut Watcher, voter_count: usize) -> Result<(), Failure> {
     let end = Instant::now() + CALM_LIMIT;
+    let mut reminder = Reminder::new();
     loop {
         let missing = match watcher.status() {
             Ok(status) => {
@@ -310,6 +338,9 @@ fn wait_until_calm(watcher: &mut Watcher, voter_count: usize) -> Result<(), Fail
         }
         if Instant::now() >= end {
             return Err(Failure::new(format!("after {} s: {}", CALM_LIMIT.as_secs(), missing.join("; "))));
+        }
+        if reminder.is_due() {
+            terminal::say(&format!("waiting before the next node: {}", missing.join("; ")));
         }
         std::thread::sleep(LOOK_INTERVAL);
     }

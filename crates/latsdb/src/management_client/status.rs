@@ -31,7 +31,9 @@ pub(super) enum State {
     Waiting,
     /// A data node that gets its rows.
     Copying,
-    /// In sync; of other nodes: connected.
+    /// In sync, or connected, and not serving yet.
+    Opening,
+    /// Rows can be read through it; of management nodes: connected.
     Started,
 }
 
@@ -113,6 +115,7 @@ impl Status {
                 State::Away => missing.push(format!("{} is not connected", node.name())),
                 State::Waiting => missing.push(format!("{} waits to be taken in", node.name())),
                 State::Copying => missing.push(format!("{} is being copied to", node.name())),
+                State::Opening => missing.push(format!("{} does not serve yet", node.name())),
                 State::Started if node.is_leaving => {
                     missing.push(format!("{} is about to stop", node.name()));
                 }
@@ -166,6 +169,7 @@ fn parse_node(words: &Words<'_>) -> Option<NodeStatus> {
             "away" => State::Away,
             "waiting" => State::Waiting,
             "copying" => State::Copying,
+            "opening" => State::Opening,
             "started" => State::Started,
             _ => return None,
         },

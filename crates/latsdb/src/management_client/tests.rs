@@ -43,3 +43,31 @@ fn a_management_node_is_complete_when_it_can_check() {
     server.join().unwrap();
     assert!(!is_complete(address, limit));
 }
+
+#[test]
+fn a_wrong_port_is_guessed() {
+    // What MySQL 8.0 and MariaDB 10.11 say first.
+    for version in ["8.0.36", "5.5.5-10.11.6-MariaDB"] {
+        let mut greeting = vec![0x4a, 0, 0, 0, 10];
+        greeting.extend_from_slice(version.as_bytes());
+        greeting.extend_from_slice(b"\0abc\ndef");
+        let error = explain("db1:3306", read_answer(&mut greeting.as_slice(), false).unwrap_err());
+        assert!(
+            error
+                .to_string()
+                .starts_with("db1:3306 speaks MySQL: it is the port of SQL clients. A management node"),
+            "{error}"
+        );
+    }
+    let closed = read_answer(&mut "".as_bytes(), false).unwrap_err();
+    let error = explain("db1:2202", closed);
+    assert!(error.to_string().contains("2202 is usually a data node's port (ServerPort)"), "{error}");
+    let closed = read_answer(&mut "".as_bytes(), false).unwrap_err();
+    assert_eq!(explain("db1:1186", closed).to_string(), "the connection was closed");
+}
+
+#[test]
+fn how_far_a_long_answer_is_does_not_belong_to_it() {
+    let mut bytes: &[u8] = b"PROGRESS: checking, 10 s: 5 rows\nchecked 7 rows\n.\n";
+    assert_eq!(read_answer(&mut bytes, false).unwrap(), ["checked 7 rows"]);
+}

@@ -69,3 +69,11 @@ fn what_an_exit_code_means() {
     assert_eq!([1, 2, 15].map(|signal| Ending::of(ExitStatus::from_raw(signal))), [Ending::Stopped; 3]);
     assert_eq!([6, 9, 11].map(|signal| Ending::of(ExitStatus::from_raw(signal))), [Ending::Error; 3]);
 }
+
+#[test]
+fn who_is_not_started_again_is_told_why() {
+    assert!(exited(101).why_not_again().unwrap().contains("StopOnError is 1"));
+    assert!(exited(1).why_not_again().unwrap().contains("the cluster refuses it"));
+    assert_eq!(exited(0).why_not_again(), None);
+    assert_eq!(exited(3).why_not_again(), None);
+}

@@ -7,6 +7,7 @@
 //! Invariants: one check at a time; every fragment of every table is walked to its end; a replica that is lost ends the check with an error.
 
 use super::MainModule;
+use crate::management::PROGRESS_PREFIX;
 use protocol::signal::{ChecksumDone, ChecksumRequest, RequestId};
 use protocol::{ConnectionId, NodeRole, Outputs, Signal};
 use query::Shared;
@@ -20,6 +21,8 @@ const TRIES: u32 = 50;
 const TRY_AGAIN: Duration = Duration::from_millis(20);
 /// How soon a range is asked for again that somebody does not answer.
 const ASK_AGAIN: Duration = Duration::from_secs(1);
+/// Between two lines that say how far it is.
+const TELL_INTERVAL: Duration = Duration::from_secs(10);
 /// Rows in a range.
 const RANGE_ROWS: u32 = 1_000;
 /// Differences that are told one by one.
@@ -35,6 +38,8 @@ pub(super) struct Check {
     answers: BTreeMap<NodeId, ChecksumDone>,
     tries: u32,
     again_at: Instant,
+    begun: Instant,
+    tell_at: Instant,
     rows: u64,
     walked: u64,
     errors: Vec<String>,
@@ -43,6 +48,21 @@ pub(super) struct Check {
 impl Check {
     pub(super) fn deadline(&self) -> Instant {
         self.again_at
+    }
+
+    /// How far it is, and who of the replicas has not answered.
+    fn progress(&self, now: Instant, replicas: &[NodeId]) -> String {
+        let silent = replicas.iter().filter(|node| !self.answers.contains_key(node));
+        let silent: Vec<String> = silent.map(|node| format!("node {node}")).collect();
+        let silent =
+            if silent.is_empty() { String::new() } else { format!("; waits for {}", silent.join(", ")) };
+        format!(
+            "{PROGRESS_PREFIX}checking, {} s: {} rows in {} fragments are checked, {} fragments are left{silent}\n",
+            now.since(self.begun).as_secs(),
+            self.rows,
+            self.walked,
+            self.fragments.len()
+        )
     }
 }
 
@@ -105,6 +125,8 @@ impl MainModule {
             answers: BTreeMap::new(),
             tries: 0,
             again_at: self.now.monotonic,
+            begun: self.now.monotonic,
+            tell_at: self.now.monotonic + TELL_INTERVAL,
             rows: 0,
             walked: 0,
             errors: Vec::new(),
@@ -123,6 +145,11 @@ impl MainModule {
         let Some((table, partition)) = check.fragments.last().copied() else {
             return self.end_check(outputs);
         };
+        if check.tell_at <= self.now.monotonic {
+            check.tell_at = self.now.monotonic + TELL_INTERVAL;
+            let line = check.progress(self.now.monotonic, self.view.in_sync(partition));
+            outputs.buffer(check.connection).extend_from_slice(line.as_bytes());
+        }
         check.request = request;
         check.again_at = again_at;
         check.answers.clear();

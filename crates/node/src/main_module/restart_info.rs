@@ -115,7 +115,7 @@ impl MainModule {
     }
 
     /// Partitions that were copied here in this view, and all that have to be.
-    fn copies(&self) -> (u32, u32) {
+    pub(super) fn copies(&self) -> (u32, u32) {
         let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
         let partitions = (0..count(self.view.partitions.len())).map(PartitionId);
         let mine = partitions.filter(|id| self.view.joining(*id).contains(&self.config.node));

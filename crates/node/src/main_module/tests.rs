@@ -17,7 +17,7 @@ const LDM: Address = Address::new(ME, ModuleKind::Ldm, 0);
 const SQL: NodeId = NodeId(4);
 
 /// A view of two data nodes, which both hold everything.
-fn view(number: u64) -> Arc<View> {
+pub(super) fn view(number: u64) -> Arc<View> {
     let info = |node: NodeId| NodeInfo {
         node,
         incarnation: Incarnation(u32::from(node.0)),
@@ -40,6 +40,8 @@ fn member(number: u64) -> MainModule {
         time_between_epochs: Duration::from_millis(100),
         memory: MemoryManager::new(MemoryConfig::with_data_memory(64 << 20)),
         management: None,
+        reporting: None,
+        start_check: None,
         lease: Arc::new(Lease::unlimited()),
     });
     enter(&mut main, number);
@@ -101,6 +103,8 @@ fn sql_node() -> MainModule {
         time_between_epochs: Duration::from_millis(100),
         memory: MemoryManager::new(MemoryConfig::with_data_memory(64 << 20)),
         management: None,
+        reporting: None,
+        start_check: None,
         lease: Arc::new(Lease::unlimited()),
     });
     enter(&mut main, 1);

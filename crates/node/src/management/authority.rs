@@ -147,6 +147,12 @@ impl Challenge {
     }
 }
 
+/// A hash of a text, by which two nodes know whether they have the same.
+#[must_use]
+pub fn digest(text: &str) -> String {
+    to_hex(&Sha256::digest(text))
+}
+
 fn hmac(key: &[u8; SIZE], purpose: &[u8], text: &[u8]) -> [u8; SIZE] {
     let padded = |pad: u8| {
         let mut block = [pad; BLOCK_SIZE];

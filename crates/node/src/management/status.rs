@@ -51,6 +51,7 @@ impl Management {
             NodeState::NotConnected => "away",
             NodeState::Waiting => "waiting",
             NodeState::Copying => "copying",
+            NodeState::Opening => "opening",
             NodeState::Started => "started",
         };
         let incarnation = view.node(id).map_or(0, |info| info.incarnation.0);

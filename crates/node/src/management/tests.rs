@@ -2,6 +2,7 @@ use super::{
     Authority, CONNECTIONS_MAX, ClusterState, ConfiguredNode, LINE_SIZE_MAX, Management, ManagementRequest,
     NOT_AUTHORIZED, StartCheck, Token,
 };
+use protocol::signal::NodeReport;
 use protocol::{
     Address, ConnectionAction, ConnectionId, NodeRole, Outputs, ReceiveBuffer, RequestToRuntime, Severity,
     Signal, View,
@@ -233,7 +234,7 @@ fn what_stops_too_much_is_refused() {
 #[test]
 fn a_management_node_that_could_not_start_again_does_not_stop_for_it() {
     let mut management = management()
-        .with_start_check(Some(StartCheck(Arc::new(|| Err("config.ini:3: unknown parameter".to_owned())))));
+        .with_start_check(Some(StartCheck(Arc::new(|_| Err("config.ini:3: unknown parameter".to_owned())))));
     management.set_up(NodeId(1), true);
     let (said, outputs, requests) = say(&mut management, "65 restart");
     assert_eq!(
@@ -281,4 +282,67 @@ fn who_recovers_voters_names_the_cluster_and_those_that_are_gone() {
 fn show_says_what_is_waited_for() {
     let (said, ..) = say(&mut management(), "show");
     assert!(said.contains("WARNING: nobody leads\n"), "{said}");
+}
+
+fn report(config: &str, serves: bool) -> NodeReport {
+    let waits = if serves { String::new() } else { "its rows\u{7}".to_owned() };
+    NodeReport { version: "LatsDB 7".to_owned(), config: config.to_owned(), mysql_port: 3306, serves, waits }
+}
+
+#[test]
+fn started_means_that_rows_can_be_read() {
+    let mut management = management();
+    management.nodes.push(ConfiguredNode { node: NodeId(4), role: NodeRole::Sql, host: "there".to_owned() });
+    management.set_report(NodeId(65), report("a", true), &mut Outputs::default());
+    management.set_up(NodeId(4), true);
+    assert_eq!(
+        say(&mut management, "4 status").0,
+        "Node 4: starting (it has not told yet what it waits for)\n.\n"
+    );
+    management.set_report(NodeId(4), report("a", false), &mut Outputs::default());
+    assert_eq!(say(&mut management, "4 status").0, "Node 4: starting (waits for its rows)\n.\n");
+    let (shown, ..) = say(&mut management, "show");
+    assert!(shown.contains("id=4\t@there  (LatsDB 7, starting, MySQL port 3306)\n"), "{shown}");
+    assert!(say(&mut management, "get status").0.contains("id=4 role=sql state=opening "));
+    management.set_report(NodeId(4), report("a", true), &mut Outputs::default());
+    management.set_addresses([(NodeId(4), "10.0.0.4")].into_iter());
+    assert_eq!(say(&mut management, "4 status").0, "Node 4: started\n.\n");
+    let (shown, ..) = say(&mut management, "show");
+    assert!(shown.contains("id=4\t@there = 10.0.0.4  (LatsDB 7, MySQL port 3306)\n"), "{shown}");
+    // What a node said in another life is not said of this one.
+    management.set_up(NodeId(4), false);
+    management.set_up(NodeId(4), true);
+    let (shown, ..) = say(&mut management, "show");
+    assert!(shown.contains("id=4\t@there  (connected, starting)\n"), "{shown}");
+    // What it says may overtake the news that it is there.
+    management.set_up(NodeId(4), false);
+    management.set_report(NodeId(4), report("a", true), &mut Outputs::default());
+    management.set_up(NodeId(4), true);
+    assert_eq!(say(&mut management, "4 status").0, "Node 4: started\n.\n");
+}
+
+#[test]
+fn management_nodes_with_different_configurations_are_told() {
+    let mut management = management();
+    let other = NodeId(66);
+    management.nodes.push(ConfiguredNode {
+        node: other,
+        role: NodeRole::Management,
+        host: "there".to_owned(),
+    });
+    management.set_up(other, true);
+    let tell = |management: &mut Management, node, config| {
+        let mut outputs = Outputs::default();
+        management.set_report(node, report(config, true), &mut outputs);
+        outputs.events.into_iter().map(|event| event.message).collect::<Vec<_>>()
+    };
+    assert_eq!(tell(&mut management, NodeId(65), "a"), [""; 0]);
+    // Data nodes run with what they were given when they started.
+    assert_eq!(tell(&mut management, NodeId(1), "b"), [""; 0]);
+    assert_eq!(tell(&mut management, other, "a"), [""; 0]);
+    let told = tell(&mut management, other, "b");
+    assert!(told[0].starts_with("management nodes 65 and 66 have read different config.ini"), "{told:?}");
+    assert_eq!(tell(&mut management, other, "b"), [""; 0]);
+    let (shown, ..) = say(&mut management, "show");
+    assert!(shown.contains(&format!("WARNING: {}", told[0])), "{shown}");
 }

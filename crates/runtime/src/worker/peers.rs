@@ -352,6 +352,14 @@ impl<S: Send + 'static> Worker<S> {
                 self.refuse_link(slot, "its first frame is no hello");
                 return bytes.len();
             }
+            if link.stage != LinkStage::Open && transport::is_mysql_greeting(rest) {
+                let port = self.process.peers[link.peer].config.port;
+                let reason = format!(
+                    "port {port} speaks MySQL: is ServerPort of that node in config.ini the port of a MySQL server?"
+                );
+                self.refuse_link(slot, &reason);
+                return bytes.len();
+            }
             match next_frame(rest) {
                 Ok(Some((payload, size))) => {
                     consumed += size;

@@ -19,6 +19,8 @@ fn serving() -> MainModule {
         time_between_epochs: Duration::from_millis(100),
         memory: MemoryManager::new(MemoryConfig::with_data_memory(64 << 20)),
         management: None,
+        reporting: None,
+        start_check: None,
         lease: Arc::new(Lease::unlimited()),
     });
     main.is_open = true;
