@@ -36,8 +36,8 @@ use types::NodeId;
 
 /// Memory of a management node: it holds a catalogue and no rows.
 const MANAGEMENT_MEMORY: u64 = 256 * MIB;
-/// Connections above `max_connections` that the runtime still accepts, so that a session can refuse them with MySQL's error.
-const CONNECTIONS_SPARE: u32 = 100;
+/// Connections above `max_connections` that the runtime still accepts: those that are about to log in, those that a session refuses, and administrators.
+const CONNECTIONS_SPARE: u32 = 200;
 
 /// How a process was started.
 #[derive(Clone, Debug)]
@@ -354,6 +354,7 @@ fn runtime_config(
     };
     if let Some(mysql) = &me.mysql {
         limits.connections_max = mysql.max_connections.saturating_add(CONNECTIONS_SPARE);
+        limits.refusal = node::too_many_connections();
     }
     let spin: SpinMethod = match me.role {
         NodeRole::Management => SpinMethod::NoSpinning,

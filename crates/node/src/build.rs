@@ -73,6 +73,10 @@ pub struct NodeSettings {
     pub version: String,
 }
 
+/// Connections of a node that may be about to log in, and of one of its `sql` modules at least.
+const HANDSHAKES_MAX: usize = 128;
+const HANDSHAKES_MIN: usize = 4;
+
 /// The modules of a node. `layout` says how many of each kind there are; management and SQL nodes have no partitions whatever it says.
 #[must_use]
 pub fn build(
@@ -107,6 +111,9 @@ pub fn build(
                     max_connections: settings
                         .max_connections
                         .div_ceil(u32::from(count(ModuleKind::Sql).max(1))),
+                    handshakes_max: HANDSHAKES_MAX
+                        .div_ceil(usize::from(count(ModuleKind::Sql).max(1)))
+                        .max(HANDSHAKES_MIN),
                     has_tls: settings.has_tls,
                     lock_wait_timeout_max: settings.lock_wait_timeout_max,
                     transaction_inactive_timeout: settings.transaction_inactive_timeout,

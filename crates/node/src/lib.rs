@@ -15,5 +15,5 @@ pub mod patience;
 
 pub use build::{NodeSettings, build};
 pub use module::NodeModule;
-pub use sql::Globals;
+pub use sql::{Globals, too_many_connections};
 pub use transaction::{MARKER_TIME, Sizes};

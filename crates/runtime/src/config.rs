@@ -128,11 +128,16 @@ impl std::str::FromStr for SpinMethod {
     }
 }
 
+/// Connections by the Unix socket above `connections_max`: strangers on the network do not lock out the machine's administrator.
+pub const UNIX_SPARE: u32 = 16;
+
 /// Limits of the runtime, by name.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Limits {
-    /// Client connections of the node; more are closed as they come.
+    /// Client connections of the node; more are told `refusal` and closed as they come. [`UNIX_SPARE`] more come in by the Unix socket.
     pub connections_max: u32,
+    /// The bytes that a client above `connections_max` is told.
+    pub refusal: Vec<u8>,
     /// Unconsumed bytes of one connection; more close it.
     pub receive_buffer_max: usize,
     /// Unsent bytes of one connection; more close it.
@@ -175,6 +180,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             connections_max: 100_000,
+            refusal: Vec::new(),
             receive_buffer_max: 128 * 1024 * 1024,
             send_buffer_max: 256 * 1024 * 1024,
             link_memory: 4 * 1024 * 1024,

@@ -215,6 +215,9 @@ pub(crate) struct Worker<S> {
     /// The connection whose bytes a module is being given; none once it resumed reading.
     reading: Option<ConnectionId>,
     slow_log_at: Instant,
+    /// Clients refused since the last log line.
+    refusals: u64,
+    refusal_log_at: Instant,
     seeds: Vec<[u8; 32]>,
 }
 
@@ -270,6 +273,8 @@ impl<S: Send + 'static> Worker<S> {
             held_until: None,
             reading: None,
             slow_log_at: Instant(0),
+            refusals: 0,
+            refusal_log_at: Instant(0),
             process: parts.process,
             seeds: parts.seeds,
         }

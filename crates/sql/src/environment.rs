@@ -46,6 +46,8 @@ pub(crate) struct ModuleState {
     pub(crate) has_left_ddl: bool,
     /// Counted for SHOW STATUS.
     pub(crate) counters: Counters,
+    /// Told 1040 since the last log line, and when that was.
+    pub(crate) too_many: (u64, Option<Instant>),
     /// The node is about to stop: who is told when there are no sessions any more.
     pub(crate) draining: Option<Address>,
 }
@@ -56,6 +58,8 @@ pub(crate) struct Counters {
     pub(crate) questions: u64,
     pub(crate) connections: u64,
     pub(crate) connected: u64,
+    /// Connections that have logged in: what max_connections is about.
+    pub(crate) logged_in: u64,
     pub(crate) refused: u64,
     pub(crate) selects: u64,
     pub(crate) inserts: u64,
@@ -120,6 +124,7 @@ impl ModuleState {
             started: None,
             has_left_ddl: false,
             counters: Counters::default(),
+            too_many: (0, None),
             draining: None,
         }
     }

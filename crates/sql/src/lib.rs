@@ -37,4 +37,5 @@ mod transaction_client;
 mod variables;
 
 pub use module::{INSTANCES_MAX, SqlConfig, SqlModule};
+pub use session::too_many_connections;
 pub use variables::Globals;

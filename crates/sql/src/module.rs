@@ -4,7 +4,7 @@
 //! answer finds its session without a table of requests. The number whose counter is 0 is that of the module's `Finisher`.
 //!
 //! Invariants: a session belongs to exactly one connection and goes when that is closed; answers, alarms and turns for sessions that are gone
-//! are dropped; at most `max_connections` clients are let in per module.
+//! are dropped; at most `max_connections` clients and one administrator are let in per module, and `handshakes_max` are about to log in.
 
 use crate::ddl_job::finisher::Finisher;
 use crate::environment::{Alarm, Environment, ModuleState};
@@ -19,6 +19,7 @@ use protocol::{
     Address, Budget, ConnectionId, ConnectionKind, Envelope, Input, NodeRole, Outputs, Signal, SqlError, View,
 };
 use query::{NodeMap, Shared};
+use std::collections::VecDeque;
 use std::sync::Arc;
 use stdx::{Duration, FixedMap, Instant, Now};
 use types::{NodeId, PartitionId, TransactionId, Value};
@@ -36,8 +37,10 @@ pub struct SqlConfig {
     pub node: NodeId,
     /// Which `sql` module of the node, counted from 0.
     pub instance: u8,
-    /// Connections of this module at most: those above get 1040.
+    /// Connections of this module that may be logged in, and one more for an administrator: those above get 1040.
     pub max_connections: u32,
+    /// Connections over TCP of this module that may be about to log in: with one more the oldest is closed.
+    pub handshakes_max: usize,
     /// How long a client may take to log in.
     pub handshake_timeout_ms: u64,
     /// The driver can answer a TLS handshake.
@@ -64,6 +67,7 @@ impl SqlConfig {
             node,
             instance,
             max_connections: 1000,
+            handshakes_max: 128,
             handshake_timeout_ms: 10_000,
             has_tls: false,
             lock_wait_timeout_max: None,
@@ -84,6 +88,8 @@ pub struct SqlModule {
     /// Connection numbers by the driver's ids.
     by_connection: FixedMap<ConnectionId, u32>,
     last_number: u32,
+    /// Connections over TCP in the order in which they came: those that are about to log in, and some that have.
+    handshakes: VecDeque<u32>,
     /// Made when it is first wanted.
     finisher: Option<Box<Finisher>>,
     /// The node is about to stop, and was told that there are no sessions any more.
@@ -101,6 +107,7 @@ impl SqlModule {
             sessions: FixedMap::default(),
             by_connection: FixedMap::default(),
             last_number: 0,
+            handshakes: VecDeque::new(),
             finisher: None,
             is_drained: false,
         }
@@ -290,8 +297,33 @@ impl SqlModule {
         }
         env.module.counters.connected += 1;
         session.open(&mut env);
+        let is_about_to_log_in = session.is_about_to_log_in();
         self.sessions.insert(number, session);
         self.by_connection.insert(connection, number);
+        if is_about_to_log_in && kind != ConnectionKind::MySqlUnix {
+            self.make_room_for_login(number, now, budget, outputs);
+        }
+    }
+
+    /// Strangers that do not log in have a bound of their own: the one that has had the most time goes, so that nobody is locked out.
+    fn make_room_for_login(
+        &mut self,
+        number: u32,
+        now: Now,
+        budget: &mut Budget,
+        outputs: &mut Outputs<Shared>,
+    ) {
+        let sessions = &self.sessions;
+        if self.handshakes.len() >= self.state.config.handshakes_max {
+            self.handshakes
+                .retain(|number| sessions.get(number).is_some_and(|session| session.is_about_to_log_in()));
+        }
+        if self.handshakes.len() >= self.state.config.handshakes_max
+            && let Some(oldest) = self.handshakes.pop_front()
+        {
+            self.with_session(oldest, now, budget, outputs, |session, env| session.give_way(env));
+        }
+        self.handshakes.push_back(number);
     }
 
     /// A number that no session of the node has.
@@ -315,6 +347,7 @@ impl SqlModule {
         let Some(number) = self.by_connection.remove(&connection) else { return };
         self.with_session(number, now, budget, outputs, |session, env| session.on_closed(env));
         if let Some(session) = self.sessions.remove(&number) {
+            self.state.counters.logged_in -= u64::from(session.has_logged_in());
             self.state.forget_transaction(session.core.last_transaction);
         }
         self.state.counters.connected -= 1;

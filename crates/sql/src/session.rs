@@ -44,6 +44,7 @@ use crate::inbox::{Inbox, Reply};
 use crate::plan::SessionValue;
 use crate::transaction_client::TransactionClient;
 use crate::variables::{Scope, SessionVariables, UserVariables};
+pub use connection::too_many_connections;
 use expression::Warning;
 use expression::context::Severity;
 use memory::Holding;
@@ -345,6 +346,7 @@ pub(crate) struct Session {
     /// Host of the client, for messages and SHOW PROCESSLIST.
     pub(crate) host: String,
     stage: Stage,
+    has_logged_in: bool,
     handshake: Option<Box<ServerHandshake>>,
     reassembler: Reassembler,
     /// What is charged to ClientMemory for it.
@@ -390,6 +392,7 @@ impl Session {
             kind,
             host: connection::host_of(kind, peer),
             stage: Stage::Handshake,
+            has_logged_in: false,
             handshake: None,
             reassembler: Reassembler::new(),
             holding: Holding::default(),

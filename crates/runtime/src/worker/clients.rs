@@ -8,6 +8,7 @@
 //! - bytes that a module left over come again with more bytes, or after it resumed reading.
 
 use super::{Notice, SWEEP_INTERVAL, Timer, Worker};
+use crate::config::UNIX_SPARE;
 use crate::connections::{
     Client, FirstByte, IDLE_BUFFER_SIZE, NewClient, READ_SIZE, ReadOutcome, Stage, WriteOutcome, read_once,
     write_once,
@@ -30,6 +31,8 @@ const ACCEPTS_PER_ROUND: usize = 32;
 const CLIENTS_PER_ROUND: usize = 64;
 /// A blocked connection whose buffers find no room in ClientMemory keeps at most so much until it is closed.
 const UNCHARGED_MAX: usize = 16 * 1024;
+/// Refused clients are logged no more often than this.
+const REFUSAL_LOG_PAUSE: Duration = Duration::from_secs(60);
 /// How long to wait when the process has no descriptor left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
@@ -97,9 +100,11 @@ impl<S: Send + 'static> Worker<S> {
             return;
         }
         let process = &self.process;
-        if process.connections.fetch_add(1, Ordering::Relaxed) >= process.limits.connections_max {
+        let spare = if listener == ListenerKind::MySqlUnix { UNIX_SPARE } else { 0 };
+        let limit = process.limits.connections_max.saturating_add(spare);
+        if process.connections.fetch_add(1, Ordering::Relaxed) >= limit {
             process.connections.fetch_sub(1, Ordering::Relaxed);
-            process.counters.connections_refused.fetch_add(1, Ordering::Relaxed);
+            self.refuse(listener, &accepted);
             return;
         }
         let (thread, module, sql) = if listener == ListenerKind::Management {
@@ -115,6 +120,24 @@ impl<S: Send + 'static> Worker<S> {
             self.open_client(client);
         } else {
             self.exchange.send(thread, Parcel::Control(Box::new(Control::Client(client))));
+        }
+    }
+
+    /// One connection too many: it is told so, if the kernel takes the words at once, and closed.
+    #[cold]
+    fn refuse(&mut self, listener: ListenerKind, accepted: &Accepted) {
+        let process = &self.process;
+        process.counters.connections_refused.fetch_add(1, Ordering::Relaxed);
+        if listener != ListenerKind::Management && !process.limits.refusal.is_empty() {
+            self.counting.system_calls += 1;
+            let _ = write_once(&accepted.socket, &process.limits.refusal);
+        }
+        self.refusals += 1;
+        if self.now.monotonic >= self.refusal_log_at {
+            let (count, limit) = (std::mem::take(&mut self.refusals), process.limits.connections_max);
+            let message = format!("{}: {count} connections above {limit} were refused", listener.name());
+            process.log(Severity::Warning, message);
+            self.refusal_log_at = self.now.monotonic + REFUSAL_LOG_PAUSE;
         }
     }
 

@@ -96,19 +96,6 @@ fn a_plan_is_not_shared_with_a_session_that_binds_otherwise() {
 }
 
 #[test]
-fn connections_above_the_limit_are_refused() {
-    let mut harness = Harness::with_config(|config| config.max_connections = 2);
-    let first = harness.connect();
-    harness.connect();
-    let third = harness.connect_from(true, ClientOptions::new("root", ""));
-    assert_eq!(errno(harness.response(third)), 1040);
-    assert!(harness.is_closed(third));
-    harness.disconnect(third);
-    harness.disconnect(first);
-    harness.connect();
-}
-
-#[test]
 fn silent_clients_are_closed() {
     let mut harness = Harness::new();
     let silent = harness.open(true, ClientOptions::new("root", ""));

@@ -1,8 +1,10 @@
 //! The connection phase: greeting, TLS, accounts, and who is refused.
 //!
+//! Connections that have logged in are at most `max_connections`, and one more of an administrator's; a connection above that is told 1040, before
+//! anything is read from it or when it has logged in. Those that have not logged in are counted apart (`SqlModule::make_room_for_login`).
+//!
 //! Accounts are those of the installed schema. `root` without a password is let in only from this machine: over the Unix socket or
-//! a loopback address. A connection above `max_connections` is refused before anything is read from it (1040); one that does not finish
-//! its handshake in time is closed.
+//! a loopback address. A connection that does not finish its handshake in time is closed.
 //!
 //! Deliberately not here: privileges. Every account may do everything.
 
@@ -14,11 +16,28 @@ use mysql_protocol::{
     Transport, Verifier,
 };
 use protocol::module::ConnectionAction;
-use protocol::{ConnectionKind, SqlError};
+use protocol::{ConnectionKind, Severity, SqlError};
 use stdx::Duration;
+
+/// Refused connections are logged no more often than this.
+const REFUSAL_LOG_PAUSE: Duration = Duration::from_secs(60);
 
 /// The low byte of utf8mb4_0900_ai_ci.
 const COLLATION: u8 = 255;
+
+fn one_too_many() -> SqlError {
+    SqlError::new(1040, "Too many connections")
+}
+
+/// The packet by which a driver refuses a connection without asking a session.
+#[must_use]
+pub fn too_many_connections() -> Vec<u8> {
+    let (error, mut bytes) = (one_too_many(), Vec::new());
+    let sqlstate = error.sqlstate().as_bytes().try_into().unwrap_or(*b"HY000");
+    let packet = ErrorPacket { errno: error.code, sqlstate, message: error.message.as_bytes() };
+    PacketWriter::new(&mut bytes, 0).error(&packet);
+    bytes
+}
 
 /// The client's host, without the port.
 pub(super) fn host_of(kind: ConnectionKind, peer: &str) -> String {
@@ -34,11 +53,9 @@ pub(super) fn host_of(kind: ConnectionKind, peer: &str) -> String {
 impl Session {
     /// Greets the client, or refuses it.
     pub(crate) fn open(&mut self, env: &mut Environment<'_>) {
-        if env.module.counters.connected > u64::from(env.module.config.max_connections) {
-            env.module.counters.refused += 1;
-            self.core.reply_error(env, &SqlError::new(1040, "Too many connections"));
-            self.close(env);
-            return;
+        // The one above the limit may be an administrator's.
+        if env.module.counters.logged_in > u64::from(env.module.config.max_connections) {
+            return self.refuse_one_too_many(env);
         }
         if let Err(error) = self.account(env) {
             env.module.counters.refused += 1;
@@ -64,6 +81,45 @@ impl Session {
         let handshake = ServerHandshake::begin(&options, env.outputs.buffer(self.core.connection));
         self.handshake = Some(Box::new(handshake));
         self.await_login(env);
+    }
+
+    /// It has not logged in yet.
+    pub(crate) fn is_about_to_log_in(&self) -> bool {
+        self.stage == Stage::Handshake && !self.has_logged_in
+    }
+
+    /// It counts for max_connections.
+    pub(crate) fn has_logged_in(&self) -> bool {
+        self.has_logged_in
+    }
+
+    /// Others want to log in, and this one has had more time than they.
+    pub(crate) fn give_way(&mut self, env: &mut Environment<'_>) {
+        env.module.counters.refused += 1;
+        self.close(env);
+    }
+
+    /// 1040, with a log line a minute.
+    fn refuse_one_too_many(&mut self, env: &mut Environment<'_>) {
+        env.module.counters.refused += 1;
+        let (count, logged_at) = &mut env.module.too_many;
+        *count += 1;
+        if logged_at.is_none_or(|at| env.now.monotonic.since(at) >= REFUSAL_LOG_PAUSE) {
+            let message = format!(
+                "too many connections: {count} told 1040; {} are logged in at {}",
+                env.module.counters.logged_in, env.module.address
+            );
+            *count = 0;
+            *logged_at = Some(env.now.monotonic);
+            env.outputs.event(Severity::Warning, message);
+        }
+        self.core.reply_error(env, &one_too_many());
+        self.close(env);
+    }
+
+    /// An account that may use the connection above the limit. Privileges will say so when there are any.
+    fn is_administrator(&self) -> bool {
+        &*self.core.account.0 == "root"
     }
 
     /// The client has connect_timeout from now on.
@@ -183,6 +239,14 @@ impl Session {
         let schema = std::sync::Arc::clone(&env.module.map.schema);
         if let Some(account) = schema.user_of_client(&login.user, &self.hosts()) {
             self.core.account = (account.name.as_str().into(), account.host.as_str().into());
+        }
+        if !self.has_logged_in {
+            let limit = u64::from(env.module.config.max_connections) + u64::from(self.is_administrator());
+            if env.module.counters.logged_in >= limit {
+                return self.refuse_one_too_many(env);
+            }
+            self.has_logged_in = true;
+            env.module.counters.logged_in += 1;
         }
         self.core.capabilities = login.capabilities;
         self.core.user = format!("{}@{}", login.user, self.host).into();

@@ -1,10 +1,10 @@
 //! What a client may hold, and how long it may take.
 
 use super::{affected, errno, harness::Harness, rows, text};
-use mysql_protocol::ParameterValue;
 use mysql_protocol::client::Response;
 use mysql_protocol::command::Cursor;
 use mysql_protocol::framing::FRAME_PAYLOAD_SIZE_MAX;
+use mysql_protocol::{ClientOptions, ParameterValue};
 use std::sync::Arc;
 
 const MIB: usize = 1 << 20;
@@ -226,4 +226,56 @@ fn set_global_holds_for_sessions_that_begin_later() {
     assert_eq!(rows(harness.ask(first, both)), [[text("1073741824"), text("67108864"), text("30")]]);
     assert_eq!(affected(harness.ask(first, "SET GLOBAL max_allowed_packet = DEFAULT")), 0);
     assert_eq!(rows(harness.ask(first, "SELECT @@global.max_allowed_packet")), [[text("67108864")]]);
+}
+
+#[test]
+fn connections_above_the_limit_are_refused_but_for_an_administrators() {
+    let mut harness = Harness::with_config(|config| config.max_connections = 2);
+    let first = harness.connect();
+    harness.connect();
+    let administrator = harness.connect();
+    assert_eq!(rows(harness.ask(administrator, "SELECT 1")), [[text("1")]]);
+    for _ in 0..100 {
+        let late = harness.connect_from(true, ClientOptions::new("root", ""));
+        assert_eq!(errno(harness.response(late)), 1040);
+        assert!(harness.is_closed(late));
+        harness.disconnect(late);
+    }
+    // A line a minute.
+    let told = |harness: &mut Harness| harness.events().len();
+    assert_eq!(told(&mut harness), 1);
+    harness.advance_ms(60_000);
+    for _ in 0..3 {
+        let late = harness.connect_from(true, ClientOptions::new("root", ""));
+        assert_eq!(errno(harness.response(late)), 1040);
+        harness.disconnect(late);
+    }
+    assert_eq!(told(&mut harness), 1);
+    for leaving in [first, administrator] {
+        harness.disconnect(leaving);
+    }
+    harness.connect();
+}
+
+#[test]
+fn strangers_that_do_not_log_in_give_way_and_lock_nobody_out() {
+    let mut harness = Harness::with_config(|config| {
+        config.max_connections = 2;
+        config.handshakes_max = 3;
+    });
+    let inside = harness.connect();
+    let strangers: Vec<usize> =
+        (0..20).map(|_| harness.open(false, ClientOptions::new("nobody", ""))).collect();
+    let open = strangers.iter().filter(|stranger| !harness.is_closed(**stranger)).count();
+    assert_eq!(open, 3);
+    assert!(!harness.is_closed(strangers[19]), "the oldest go first");
+    let late = harness.connect();
+    for client in [inside, late] {
+        assert_eq!(rows(harness.ask(client, "SELECT 1")), [[text("1")]]);
+    }
+}
+
+#[test]
+fn the_refusal_of_a_driver_is_an_error_packet() {
+    assert_eq!(error_in(&crate::too_many_connections()), (0, 1040));
 }

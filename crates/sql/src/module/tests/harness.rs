@@ -288,6 +288,11 @@ impl Harness {
         self.handle(Input::MemoryFull { connection });
     }
 
+    /// Lines for the log since they were last asked for.
+    pub(super) fn events(&mut self) -> Vec<protocol::Event> {
+        std::mem::take(&mut self.outputs.events)
+    }
+
     pub(super) fn client_memory(&self) -> u64 {
         self.memory.used(Region::ClientMemory)
     }
