@@ -101,6 +101,7 @@ impl fmt::Display for ClientError {
         formatter.write_str(match self {
             Self::Malformed => "malformed packet from the server",
             Self::Frame(FrameError::PacketTooLarge) => "packet from the server is too large",
+            Self::Frame(FrameError::OutOfMemory) => "there is no memory for a packet",
             Self::Frame(FrameError::SequenceOutOfOrder) => "packets from the server out of order",
             Self::Unexpected => "packet from the server without a request",
             Self::PluginUnsupported => "the server wants an authentication plugin that is not supported",

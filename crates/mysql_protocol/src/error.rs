@@ -78,6 +78,12 @@ impl From<Malformed> for CommandError {
 const TOO_LARGE: ErrorPacket<'_> =
     ErrorPacket::new(1153, *b"08S01", "Got a packet bigger than 'max_allowed_packet' bytes");
 
+const WITHOUT_MEMORY: ErrorPacket<'_> = ErrorPacket::new(
+    1041,
+    *b"HY000",
+    "Out of memory; ClientMemory is exhausted by this connection and others",
+);
+
 impl CommandError {
     #[must_use]
     pub fn packet(self) -> ErrorPacket<'static> {
@@ -86,11 +92,7 @@ impl CommandError {
             Self::Malformed => ErrorPacket::new(1835, *b"HY000", "Malformed packet"),
             Self::WrongArguments => ErrorPacket::new(1210, *b"HY000", "Incorrect arguments to EXECUTE"),
             Self::LongDataTooLarge => TOO_LARGE,
-            Self::LongDataWithoutMemory => ErrorPacket::new(
-                1041,
-                *b"HY000",
-                "Out of memory; ClientMemory is exhausted by this connection and others",
-            ),
+            Self::LongDataWithoutMemory => WITHOUT_MEMORY,
         }
     }
 }
@@ -100,6 +102,7 @@ impl FrameError {
     pub fn packet(self) -> ErrorPacket<'static> {
         match self {
             Self::PacketTooLarge => TOO_LARGE,
+            Self::OutOfMemory => WITHOUT_MEMORY,
             Self::SequenceOutOfOrder => ErrorPacket::new(1156, *b"08S01", "Packets out of order"),
         }
     }

@@ -54,6 +54,8 @@ impl Expected {
 pub enum FrameError {
     /// More than `payload_size_max`.
     PacketTooLarge,
+    /// [`Reassembler::refuse_for_memory`] was called.
+    OutOfMemory,
     SequenceOutOfOrder,
 }
 
@@ -135,7 +137,9 @@ pub struct Reassembler {
     payload: Vec<u8>,
     /// Bytes received of a payload that did not lie whole in the receive buffer, kept or not.
     received: usize,
-    /// Frames that were dropped: the payload is above the limit.
+    /// Why the payload is not kept.
+    refusal: Option<FrameError>,
+    /// Frames that were dropped for that.
     skipped_frames: u32,
 }
 
@@ -168,6 +172,16 @@ impl Reassembler {
     #[must_use]
     pub fn received(&self) -> usize {
         self.received
+    }
+
+    /// There is no memory for the payload: nothing of it is kept, and it is refused once its last frame has begun.
+    pub fn refuse_for_memory(&mut self) -> Result<(), FrameError> {
+        self.payload = Vec::new();
+        self.refusal = self.refusal.or(Some(FrameError::OutOfMemory));
+        match self.stage {
+            Stage::Frame { continues: false, .. } => Err(FrameError::OutOfMemory),
+            Stage::Idle | Stage::Header { .. } | Stage::Frame { .. } | Stage::Delivered => Ok(()),
+        }
     }
 
     /// The number that an answer to the present payload has, if it is answered now.
@@ -226,19 +240,20 @@ impl Reassembler {
                         return Ok(Received::Incomplete { consumed });
                     };
                     let rest_max = payload_size_max.saturating_sub(self.received);
-                    let mut checked = header.check(Expected { sequence, payload_size_max: rest_max });
-                    if checked.is_ok() && self.skipped_frames > 0 {
-                        checked = Err(FrameError::PacketTooLarge);
-                    }
                     let continues = header.continues();
-                    match checked {
-                        Err(FrameError::PacketTooLarge)
-                            if continues && self.skipped_frames < SKIPPED_FRAMES_MAX =>
-                        {
+                    match header.check(Expected { sequence, payload_size_max: rest_max }) {
+                        Ok(()) => {}
+                        Err(FrameError::PacketTooLarge) => {
                             self.payload = Vec::new();
-                            self.skipped_frames += 1;
+                            self.refusal = self.refusal.or(Some(FrameError::PacketTooLarge));
                         }
-                        checked => checked?,
+                        Err(error) => return Err(error),
+                    }
+                    if let Some(refusal) = self.refusal {
+                        if !continues || self.skipped_frames >= SKIPPED_FRAMES_MAX {
+                            return Err(refusal);
+                        }
+                        self.skipped_frames += 1;
                     }
                     consumed += HEADER_SIZE;
                     self.stage = Stage::Frame { remaining: header.size, sequence, continues };
@@ -246,7 +261,7 @@ impl Reassembler {
                 Stage::Frame { remaining, sequence, continues } => {
                     let taken = remaining.min(buffer.len() - consumed);
                     self.received += taken;
-                    if self.skipped_frames == 0 {
+                    if self.refusal.is_none() {
                         // A quarter more at a time: memory stays close to what has arrived.
                         if self.payload.capacity() - self.payload.len() < taken {
                             self.payload.reserve_exact(taken.max(self.payload.len() / 4));

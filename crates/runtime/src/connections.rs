@@ -134,7 +134,7 @@ impl Client {
 
     /// Memory of its buffers besides the send buffer.
     pub(crate) fn buffers_size(&self) -> usize {
-        let tls = self.tls.as_ref().map_or(0, |tls| TLS_STATE_SIZE + tls.outgoing.capacity());
+        let tls = self.tls.as_ref().map_or(0, |tls| TLS_STATE_SIZE + tls.outgoing.len());
         self.receive.capacity() + tls
     }
 }

@@ -165,6 +165,27 @@ fn memory_of_a_large_payload_follows_what_arrived_and_goes_with_it() {
 }
 
 #[test]
+fn a_payload_without_memory_is_answered_behind_its_last_frame() {
+    let bytes = framed(&vec![1; 2 * FRAME_PAYLOAD_SIZE_MAX + 100_000]);
+    let last_begins = 2 * (FRAME_PAYLOAD_SIZE_MAX + HEADER_SIZE);
+    let (mut reassembler, expected) = (Reassembler::new(), Expected::command(ANY_SIZE));
+    let taken = Received::Incomplete { consumed: 5_000_000 };
+    assert_eq!(reassembler.next(&bytes[..5_000_000], expected), Ok(taken));
+    assert_eq!(reassembler.refuse_for_memory(), Ok(()));
+    assert_eq!(reassembler.size(), 0);
+    let rest = &bytes[5_000_000..last_begins];
+    assert_eq!(reassembler.next(rest, expected), Ok(Received::Incomplete { consumed: rest.len() }));
+    assert_eq!((reassembler.size(), reassembler.received()), (0, 2 * FRAME_PAYLOAD_SIZE_MAX));
+    assert_eq!(reassembler.next(&bytes[last_begins..], expected), Err(FrameError::OutOfMemory));
+    assert_eq!(reassembler.answer_sequence(expected), 3);
+    // In its last frame it is refused at once.
+    let mut reassembler = Reassembler::new();
+    let _ = reassembler.next(&bytes[..last_begins + 50], expected).unwrap();
+    assert_eq!(reassembler.refuse_for_memory(), Err(FrameError::OutOfMemory));
+    assert_eq!(reassembler.answer_sequence(expected), 3);
+}
+
+#[test]
 fn a_further_frame_with_a_wrong_number_is_refused() {
     let mut bytes = framed(&vec![0; FRAME_PAYLOAD_SIZE_MAX + 100]);
     bytes[HEADER_SIZE + FRAME_PAYLOAD_SIZE_MAX + 3] = 7;

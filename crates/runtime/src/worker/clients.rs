@@ -31,6 +31,8 @@ const ACCEPTS_PER_ROUND: usize = 32;
 const CLIENTS_PER_ROUND: usize = 64;
 /// A blocked connection whose buffers find no room in ClientMemory keeps at most so much until it is closed.
 const UNCHARGED_MAX: usize = 16 * 1024;
+/// A send buffer that was larger is given back as soon as it is encrypted.
+const LARGE_REPLY: usize = 4 * SEND_BUFFER_HIGH;
 /// Refused clients are logged no more often than this.
 const REFUSAL_LOG_PAUSE: Duration = Duration::from_secs(60);
 /// How long to wait when the process has no descriptor left.
@@ -348,7 +350,8 @@ impl<S: Send + 'static> Worker<S> {
         let Some(client) = self.clients.get(connection) else { return };
         // A send buffer that the kernel has emptied is given back by the next sweep, or used again.
         let unsent = if client.is_blocked { self.outputs.unsent(connection) } else { None };
-        let unsent = unsent.map_or(0, |bytes| bytes.capacity());
+        // What it has room for besides was never written to.
+        let unsent = unsent.map_or(0, |bytes| bytes.len());
         let size = client.buffers_size() + unsent;
         if ledger.bring(&mut client.holding, size as u64).is_ok() {
             return;
@@ -475,6 +478,9 @@ impl<S: Send + 'static> Worker<S> {
                 // Behind whatever the handshake still has to say: nothing else would send it later.
                 if !plain.is_empty() {
                     tls.send(plain);
+                    if plain.capacity() > LARGE_REPLY {
+                        *plain = Vec::new();
+                    }
                 }
                 &mut tls.outgoing
             }

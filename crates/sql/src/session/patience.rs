@@ -35,7 +35,12 @@ impl Session {
     /// A packet is not whole: `left` bytes of it are not taken from the receive buffer.
     #[cold]
     pub(super) fn on_unfinished(&mut self, env: &mut Environment<'_>, left: usize) {
-        self.account_or_reject(env);
+        if let Err(error) = self.account(env) {
+            // Clients read the answer when they have sent all.
+            if self.reassembler.refuse_for_memory().is_err() || self.account(env).is_err() {
+                return self.reject_with(env, &error);
+            }
+        }
         if self.stage != Stage::Ready {
             return;
         }
