@@ -68,6 +68,7 @@ const STEPS: &[(&str, &str, Step)] = &[
     ),
     ("recovery", "a majority of the voters is lost with its disks: an operator goes on", recovery::step),
     ("limits", "full memory, too many connections, a transaction of a million rows", limits),
+    ("crowd", "a thousand unfinished packets, thousands of strangers, a row of 64 MiB", crowd),
     ("groups", "four data nodes in two replica groups, and a separate SQL node", groups),
     ("layouts", "modules on threads in the Receive and the LDM setup", layouts),
 ];
@@ -531,6 +532,36 @@ fn limits(workspace: &Workspace) -> Result<Passed, Failure> {
         close(cluster)?;
     }
     Ok(Passed::Done)
+}
+
+/// Clients that want too much; then a row of 64 MiB, which is also copied to a node that comes back.
+fn crowd(workspace: &Workspace) -> Result<Passed, Failure> {
+    let shape = Shape { memory: Some("512M"), ..Shape::default() };
+    let mut program = or_skip!(python_program(workspace, "crowd.py"));
+    let cluster = Cluster::start(workspace, &test_binary(workspace), "crowd", &shape)?;
+    program.arg("crowd");
+    for pid in cluster.data_node_pids() {
+        program.args(["--pid", &pid.to_string()]);
+    }
+    client(&cluster, program)?;
+    close(cluster)?;
+    let shape = Shape { memory: Some("4G"), ..Shape::default() };
+    let mut program = or_skip!(python_program(workspace, "crowd.py"));
+    let cluster = Cluster::start(workspace, &test_binary(workspace), "crowd-large", &shape)?;
+    program.arg("large");
+    client(&cluster, program)?;
+    let [_, victim] = data_nodes(&cluster)?;
+    run(Command::new("kill").args(["-9", &victim.to_string()]), CLIENT_LIMIT)?;
+    let end = Instant::now() + IN_SYNC_LIMIT;
+    while !data_nodes(&cluster).is_ok_and(|pids| !pids.contains(&victim)) {
+        if Instant::now() >= end {
+            return Err(Failure::new("the data node that was killed is not started again"));
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    cluster.in_sync(IN_SYNC_LIMIT)?;
+    cluster.verify()?;
+    close(cluster)
 }
 
 fn groups(workspace: &Workspace) -> Result<Passed, Failure> {

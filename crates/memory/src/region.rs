@@ -90,7 +90,7 @@ pub const CLIENT_MAXIMUM_PERCENT: u64 = 25;
 /// Clients that hold much fill ClientMemory so far; the rest is for those that hold little, so that large packets lock nobody out.
 pub const CLIENT_LARGE_PERCENT: u64 = 75;
 /// A client that holds no more than this holds little.
-pub const CLIENT_LITTLE_BYTES: u64 = 128 * 1024;
+pub const CLIENT_LITTLE_BYTES: u64 = 16 * 1024;
 
 const _: () = {
     assert!(HIGHEST_ONLY_PERCENT < HIGH_ONLY_PERCENT && HIGH_ONLY_PERCENT < 100);

@@ -24,8 +24,8 @@ pub(crate) const READ_SIZE: usize = 64 * 1024;
 /// An empty send buffer keeps this much memory at most once the connection has been idle for a while.
 pub(crate) const IDLE_BUFFER_SIZE: usize = 512;
 
-/// What the state of TLS takes, with a record that has not arrived whole.
-const TLS_STATE_SIZE: usize = 32 * 1024;
+/// What the state of TLS takes while nothing is on its way: keys, and the buffer of the last record.
+const TLS_STATE_SIZE: usize = 8 * 1024;
 
 /// A connection on its way to the thread that will own it.
 pub(crate) struct NewClient {

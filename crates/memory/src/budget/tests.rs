@@ -134,9 +134,9 @@ fn holdings_of_one_ledger_come_and_go_alone() {
     assert_eq!(ledger.bring(&mut small, 20 * MIB), Err(RegionFull { region: Region::ClientMemory }));
     assert_eq!((small.bytes(), large.bytes()), (1_000, 112 * MIB));
     // The last quarter is for owners that have little.
-    let mut others: Vec<Holding> = (0..300).map(|_| Holding::default()).collect();
+    let mut others: Vec<Holding> = (0..2_000).map(|_| Holding::default()).collect();
     for other in &mut others {
-        ledger.bring(other, 100_000).unwrap();
+        ledger.bring(other, 16_000).unwrap();
     }
     for other in &mut others {
         ledger.bring(other, 0).unwrap();
