@@ -53,7 +53,7 @@ pub(crate) fn run() -> Result<ExitCode, Failure> {
             }
             return Ok(code);
         };
-        match angel.start_again(&mut stop, pause).map_err(failed)? {
+        match angel.start_again(&mut stop, pause, ending.why_later()).map_err(failed)? {
             Some(next) => node = next,
             None => return Ok(ExitCode::SUCCESS),
         }
@@ -87,9 +87,14 @@ struct Angel {
 
 impl Angel {
     /// Starts it after a pause, and as often as it takes; `None` if somebody wants this process to stop first.
-    fn start_again(&mut self, stop: &mut StopSignal, mut pause: Duration) -> io::Result<Option<NodeProcess>> {
+    fn start_again(
+        &mut self,
+        stop: &mut StopSignal,
+        mut pause: Duration,
+        why: &str,
+    ) -> io::Result<Option<NodeProcess>> {
         if pause >= PAUSE_TOLD {
-            terminal::complain(&format!("the node is started again in {} s", pause.as_secs()));
+            terminal::complain(&format!("the node is started again in {} s: {why}", pause.as_secs()));
         }
         loop {
             let at = Instant::now() + pause;

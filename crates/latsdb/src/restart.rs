@@ -66,6 +66,19 @@ impl Ending {
         }
     }
 
+    /// Why a node that has ended so is not started again at once.
+    pub(crate) const fn why_later(self) -> &'static str {
+        match self {
+            Self::CannotJoin => {
+                "it has too little memory for the rows of the others (its log names the region)"
+            }
+            Self::Refused => "the cluster refused it; its log says why",
+            Self::CannotStart => "it could not start; what it said above has to be mended",
+            Self::Error => "it ended after an error",
+            Self::Stopped | Self::Again => "it has ended several times in a row",
+        }
+    }
+
     /// Why a node that has ended so is not started again, if that wants to be told.
     pub(crate) const fn why_not_again(self) -> Option<&'static str> {
         match self {

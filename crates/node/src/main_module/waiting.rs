@@ -119,6 +119,10 @@ impl MainModule {
         if self.is_open || (is_manager && has_map) {
             return None;
         }
+        let is_let_in = self.incarnation != Incarnation(0) && self.view.number.0 > 0;
+        if !is_let_in && !self.awaited.is_empty() {
+            return Some(format!("the control plane: {}", self.awaited));
+        }
         Some(if self.incarnation == Incarnation(0) {
             format!("a majority of voters to let it in{}", self.away())
         } else if self.view.number.0 == 0 {
