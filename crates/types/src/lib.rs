@@ -10,6 +10,7 @@ pub mod decimal;
 pub mod definition;
 pub mod ids;
 pub mod key;
+pub mod privilege;
 pub mod row;
 pub mod schema;
 pub mod sql_type;
@@ -33,6 +34,10 @@ pub use ids::{
     TableId, TransactionId, ViewNumber,
 };
 pub use key::{KeyEncoder, successor_of_prefix};
+pub use privilege::{
+    AccountName, AdminOption, DefaultRole, DynamicPrivileges, GrantPlace, GrantRow, GrantTables, Grants,
+    PrivilegeSet, Privileges, RoleEdge, TableGrants, quote_name,
+};
 pub use row::{RowError, RowLayout};
 pub use schema::{Database, Schema, SchemaError};
 pub use sql_type::{BlobSize, Collation, IntegerWidth, SqlType};

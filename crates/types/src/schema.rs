@@ -12,11 +12,14 @@
 
 use crate::account::{HostSpecificity, User, matches_host};
 use crate::definition::DefinitionError;
-use crate::{SchemaVersion, TableDefinition, TableId, TableKind};
+use crate::{DefaultRole, GrantRow, GrantTables, RoleEdge, SchemaVersion, TableDefinition, TableId, TableKind};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use stdx::wire::{Decoder, Encoder, Wire, WireError};
 use wire_derive::Wire;
+
+/// The wire version since which a schema holds grants.
+const GRANTS_SINCE: u16 = 5;
 
 /// A database.
 #[derive(Clone, PartialEq, Eq, Debug, Wire)]
@@ -40,6 +43,8 @@ pub struct Schema {
     pub tables: BTreeMap<TableId, Arc<TableDefinition>>,
     /// All users, by name and host.
     pub users: Vec<User>,
+    /// What accounts may do, and which roles they have.
+    pub grants: GrantTables,
 }
 
 /// Why databases, tables and users do not make a schema.
@@ -58,13 +63,14 @@ pub enum SchemaError {
 impl Schema {
     /// A schema without anything.
     #[must_use]
-    pub const fn empty(version: SchemaVersion) -> Self {
+    pub fn empty(version: SchemaVersion) -> Self {
         Self {
             version,
             databases: BTreeMap::new(),
             names: BTreeMap::new(),
             tables: BTreeMap::new(),
             users: Vec::new(),
+            grants: GrantTables::default(),
         }
     }
 
@@ -200,12 +206,15 @@ impl Schema {
     /// As in MySQL: of the accounts that match, the one with the most specific host, then a named one before the anonymous one.
     #[must_use]
     pub fn user_of_client(&self, name: &str, hosts: &[&str]) -> Option<&User> {
-        let matches = |user: &&User| {
-            (user.name.is_empty() || user.name == name)
-                && hosts.iter().any(|host| matches_host(&user.host, host))
-        };
+        let matches = |user: &&User| hosts.iter().any(|host| matches_host(&user.host, host));
         let specificity = |user: &&User| (HostSpecificity::of(&user.host), !user.name.is_empty());
-        self.users.iter().filter(matches).max_by_key(specificity)
+        self.users_called("").iter().chain(self.users_called(name)).filter(matches).max_by_key(specificity)
+    }
+
+    /// The accounts of one name: users are in order of their names, so that a login does not look at all of them.
+    fn users_called(&self, name: &str) -> &[User] {
+        let from_name = &self.users[self.users.partition_point(|user| user.name.as_str() < name)..];
+        &from_name[..from_name.partition_point(|user| user.name == name)]
     }
 }
 
@@ -217,7 +226,7 @@ impl TableKind {
     }
 }
 
-/// Version, databases, tables in order of id, users. `names` is made anew.
+/// Version, databases, tables in order of id, users, grants, role edges, default roles. `names` is made anew.
 impl Wire for Schema {
     fn encode(&self, encoder: &mut Encoder<'_>) {
         self.version.encode(encoder);
@@ -226,13 +235,25 @@ impl Wire for Schema {
         let tables: Vec<Arc<TableDefinition>> = self.tables.values().cloned().collect();
         tables.encode(encoder);
         self.users.encode(encoder);
+        if encoder.version >= GRANTS_SINCE {
+            self.grants.rows().encode(encoder);
+            self.grants.role_edges().collect::<Vec<RoleEdge>>().encode(encoder);
+            self.grants.default_roles().collect::<Vec<DefaultRole>>().encode(encoder);
+        }
     }
     fn decode(decoder: &mut Decoder<'_>) -> Result<Self, WireError> {
         let version = SchemaVersion::decode(decoder)?;
         let databases = Vec::<Database>::decode(decoder)?;
         let tables = Vec::<Arc<TableDefinition>>::decode(decoder)?;
         let users = Vec::<User>::decode(decoder)?;
-        Schema::new(version, databases, tables, users).map_err(|_| WireError::Malformed)
+        let mut grants = GrantTables::default();
+        if decoder.version() >= GRANTS_SINCE {
+            Vec::<GrantRow>::decode(decoder)?.iter().for_each(|row| grants.put(row));
+            Vec::<RoleEdge>::decode(decoder)?.iter().for_each(|edge| grants.put_role(edge));
+            Vec::<DefaultRole>::decode(decoder)?.iter().for_each(|default| grants.put_default_role(default));
+        }
+        let schema = Schema::new(version, databases, tables, users).map_err(|_| WireError::Malformed)?;
+        Ok(Schema { grants, ..schema })
     }
 }
 
