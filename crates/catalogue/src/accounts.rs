@@ -5,12 +5,18 @@
 use crate::error;
 use crate::rows::SchemaChange;
 use protocol::SqlError;
-use types::{Schema, User};
+use types::{DynamicPrivileges, PrivilegeSet, Privileges, Schema, User, UserName};
 
-/// Whether somebody who connects as this account can administer the cluster: create accounts and give rights.
+/// Whether somebody who connects as this account can administer the cluster: create accounts, change all of them, and give rights.
 #[must_use]
-pub fn may_administer(_schema: &Schema, user: &User) -> bool {
+pub fn may_administer(schema: &Schema, user: &User) -> bool {
+    let account = UserName::new(user.name.clone(), user.host.clone());
+    let roles = schema.grants.default_roles_of(&account).cloned();
+    let privileges = PrivilegeSet::of(&schema.grants, &account, roles);
+    let needed = Privileges::CREATE_USER.with(Privileges::GRANT);
     !user.attributes.is_locked
+        && privileges.global().has(needed)
+        && privileges.dynamic().has(DynamicPrivileges::SYSTEM_USER)
 }
 
 /// Refuses changes after which no account may administer; `operation` is the statement's name.

@@ -9,10 +9,10 @@ pub(crate) const NAME_CHARACTERS_MAX: usize = 64;
 pub(crate) const KEY_BYTES_MAX: u64 = 3_072;
 
 macro_rules! errors {
-    ($($(#[$meta:meta])* $name:ident($($argument:ident: $type:ty),*) = $code:literal $text:literal;)*) => {$(
+    ($($(#[$meta:meta])* $name:ident($($argument:ident: $type:ty),*) = $code:literal $text:literal $(, $value:expr)*;)*) => {$(
         $(#[$meta])*
         pub(crate) fn $name($($argument: $type),*) -> SqlError {
-            SqlError::new($code, format!($text))
+            SqlError::new($code, format!($text $(, $value)*))
         }
     )*};
 }
@@ -83,6 +83,20 @@ key part, or the storage engine doesn't support unique prefix keys";
     user_does_not_exist(user: &crate::UserName) = 3162 "Authorization ID {user} does not exist.";
     user_part_too_long(part: &str, of: &str, limit: usize) =
         1470 "String '{part}' is too long for {of} (should be no longer than {limit})";
+    no_such_grant(user: &crate::UserName) =
+        1141 "There is no such grant defined for user '{}' on host '{}'", user.name, user.host;
+    no_such_table_grant(user: &crate::UserName, table: &str) =
+        1147 "There is no such grant defined for user '{}' on host '{}' on table '{table}'", user.name, user.host;
+    cannot_revoke_all() = 1269 "Can't revoke all privileges for one or more of the requested users";
+    cannot_create_user_with_grant() = 1410 "You are not allowed to create a user with GRANT";
+    unknown_authorization_id(user: &crate::UserName) = 3523 "Unknown authorization ID {}", user.quoted();
+    role_not_granted(role: &crate::UserName, user: &crate::UserName) =
+        3530 "{} is not granted to {}", role.quoted(), user.quoted();
+    mandatory_role(role: &crate::UserName) = 3628 "The role {} is a mandatory role and can't be revoked or dropped. \
+The restriction can be lifted by excluding the role identifier from the global variable mandatory_roles.", role.quoted();
+    role_granted_to_itself(user: &crate::UserName, role: &crate::UserName) =
+        4027 "User account {} is directly or indirectly granted to the role {}. The GRANT would create a loop",
+        user.quoted(), role.quoted();
     unknown_plugin(plugin: &str) = 1524 "Plugin '{plugin}' is not loaded";
 }
 

@@ -9,7 +9,7 @@ use crate::request::{CreateTable, DdlRequest, TableName, UserName, UserSpec};
 use crate::rows::SchemaChange;
 use crate::system::is_reserved_database;
 use crate::table::{self, NewTable, TableIds};
-use crate::{accounts, alter, request};
+use crate::{accounts, alter, grant, request};
 use protocol::SqlError;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ pub(crate) struct Planned {
 
 impl Planned {
     /// One schema version; none if nothing changes.
-    fn once(changes: Vec<SchemaChange>) -> Self {
+    pub(crate) fn once(changes: Vec<SchemaChange>) -> Self {
         if changes.is_empty() {
             return Self::default();
         }
@@ -71,8 +71,21 @@ pub(crate) fn plan(request: &DdlRequest, schema: &Schema, ids: &mut TableIds) ->
         DdlRequest::RenameTables(pairs) => rename_tables(schema, pairs),
         DdlRequest::AlterTable { table, actions } => alter::plan(schema, table, actions, ids),
         DdlRequest::CreateUsers { users, if_not_exists } => create_users(schema, users, *if_not_exists),
-        DdlRequest::DropUsers { users, if_exists } => drop_users(schema, users, *if_exists),
+        DdlRequest::DropUsers { users, if_exists } => drop_users("DROP USER", schema, users, *if_exists),
         DdlRequest::AlterUsers { users, if_exists } => alter_users(schema, users, *if_exists),
+        DdlRequest::Grant(change) => grant::grant(schema, change),
+        DdlRequest::Revoke(change) => grant::revoke(schema, change),
+        DdlRequest::RevokeAll { accounts } => grant::revoke_all(schema, accounts),
+        DdlRequest::GrantRoles(change) => grant::grant_roles(schema, change),
+        DdlRequest::RevokeRoles(change) => grant::revoke_roles(schema, change),
+        DdlRequest::SetDefaultRoles { accounts, roles, mandatory } => {
+            grant::set_default_roles(schema, accounts, roles, mandatory)
+        }
+        DdlRequest::CreateRoles { roles, if_not_exists } => create_roles(schema, roles, *if_not_exists),
+        DdlRequest::DropRoles { roles, if_exists, mandatory } => {
+            grant::check_not_mandatory(roles, mandatory)?;
+            drop_users("DROP ROLE", schema, roles, *if_exists)
+        }
     }
 }
 
@@ -101,6 +114,18 @@ pub(crate) fn summary(request: &DdlRequest) -> String {
         DdlRequest::AlterUsers { users, .. } => {
             format!("ALTER USER {}", list(users.iter().map(|spec| &spec.user)))
         }
+        DdlRequest::Grant(change) => format!("GRANT TO {}", list(&change.accounts)),
+        DdlRequest::Revoke(change) => format!("REVOKE FROM {}", list(&change.accounts)),
+        DdlRequest::RevokeAll { accounts } => format!("REVOKE ALL FROM {}", list(accounts)),
+        DdlRequest::GrantRoles(change) => {
+            format!("GRANT {} TO {}", list(&change.roles), list(&change.accounts))
+        }
+        DdlRequest::RevokeRoles(change) => {
+            format!("REVOKE {} FROM {}", list(&change.roles), list(&change.accounts))
+        }
+        DdlRequest::SetDefaultRoles { accounts, .. } => format!("SET DEFAULT ROLE TO {}", list(accounts)),
+        DdlRequest::CreateRoles { roles, .. } => format!("CREATE ROLE {}", list(roles)),
+        DdlRequest::DropRoles { roles, .. } => format!("DROP ROLE {}", list(roles)),
     }
 }
 
@@ -292,14 +317,18 @@ pub(crate) fn move_table(schema: &Schema, table: &TableDefinition, to: &TableNam
 
 // ---- users ------------------------------------------------------------------------------------------------------------
 
-fn check_user(spec: &UserSpec) -> Result<(), SqlError> {
-    let UserName { name, host } = &spec.user;
+fn check_user_name(UserName { name, host }: &UserName) -> Result<(), SqlError> {
     if name.chars().count() > USER_NAME_MAX {
         return Err(error::user_part_too_long(name, "user name", USER_NAME_MAX));
     }
     if host.chars().count() > HOST_NAME_MAX {
         return Err(error::user_part_too_long(host, "host name", HOST_NAME_MAX));
     }
+    Ok(())
+}
+
+fn check_user(spec: &UserSpec) -> Result<(), SqlError> {
+    check_user_name(&spec.user)?;
     if PLUGINS.contains(&spec.plugin.as_str()) { Ok(()) } else { Err(error::unknown_plugin(&spec.plugin)) }
 }
 
@@ -356,13 +385,25 @@ fn create_users(schema: &Schema, users: &[UserSpec], if_not_exists: bool) -> Res
     Ok(Planned::once(changes).with_notes(notes))
 }
 
-fn drop_users(schema: &Schema, users: &[UserName], if_exists: bool) -> Result<Planned, SqlError> {
+fn drop_users(
+    operation: &str,
+    schema: &Schema,
+    users: &[UserName],
+    if_exists: bool,
+) -> Result<Planned, SqlError> {
     let note: Option<fn(&UserName) -> SqlError> =
         if if_exists { Some(error::user_does_not_exist) } else { None };
-    let (known, notes) = sort_users("DROP USER", users, |user| user, |user| !exists(schema, user), note)?;
-    let drop = |user: &UserName| SchemaChange::DropUser { name: user.name.clone(), host: user.host.clone() };
-    let changes: Vec<SchemaChange> = known.into_iter().map(drop).collect();
-    accounts::check_administrator_left("DROP USER", schema, &changes)?;
+    let (known, notes) = sort_users(operation, users, |user| user, |user| !exists(schema, user), note)?;
+    let changes = grant::drop_accounts(schema, &known);
+    accounts::check_administrator_left(operation, schema, &changes)?;
+    Ok(Planned::once(changes).with_notes(notes))
+}
+
+fn create_roles(schema: &Schema, roles: &[UserName], if_not_exists: bool) -> Result<Planned, SqlError> {
+    roles.iter().try_for_each(check_user_name)?;
+    let note: Option<fn(&UserName) -> SqlError> = if if_not_exists { Some(error::user_exists) } else { None };
+    let (new, notes) = sort_users("CREATE ROLE", roles, |role| role, |role| exists(schema, role), note)?;
+    let changes = new.into_iter().map(|role| SchemaChange::PutUser(grant::role(role))).collect();
     Ok(Planned::once(changes).with_notes(notes))
 }
 

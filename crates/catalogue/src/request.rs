@@ -7,9 +7,10 @@
 //!
 //! Numbers that do not fit a field of `SqlType` (DECIMAL(300)) are saturated by the binder; the job refuses the saturated number too.
 //!
-//! Deliberately not here: CHECK constraints, foreign keys, generated columns, partitioning clauses, privileges.
+//! Deliberately not here: CHECK constraints, foreign keys, generated columns, partitioning clauses; whether the account may ask for it.
 
-use types::{Collation, SqlType, Value};
+pub use types::UserName;
+use types::{AdminOption, Collation, DynamicPrivileges, Privileges, SqlType, Value};
 use wire_derive::Wire;
 
 /// Any DDL statement.
@@ -90,6 +91,44 @@ pub enum DdlRequest {
         users: Vec<UserSpec>,
         /// IF EXISTS.
         if_exists: bool,
+    },
+    /// GRANT privileges.
+    Grant(Box<PrivilegeChange>),
+    /// REVOKE privileges.
+    Revoke(Box<PrivilegeChange>),
+    /// REVOKE ALL PRIVILEGES, GRANT OPTION FROM.
+    RevokeAll {
+        /// The accounts.
+        accounts: Vec<UserName>,
+    },
+    /// GRANT roles.
+    GrantRoles(RoleChange),
+    /// REVOKE roles.
+    RevokeRoles(RoleChange),
+    /// SET DEFAULT ROLE, ALTER USER … DEFAULT ROLE.
+    SetDefaultRoles {
+        /// The accounts.
+        accounts: Vec<UserName>,
+        /// The roles.
+        roles: DefaultRoles,
+        /// Roles that every account has.
+        mandatory: Vec<UserName>,
+    },
+    /// CREATE ROLE.
+    CreateRoles {
+        /// The roles.
+        roles: Vec<UserName>,
+        /// IF NOT EXISTS.
+        if_not_exists: bool,
+    },
+    /// DROP ROLE.
+    DropRoles {
+        /// The roles.
+        roles: Vec<UserName>,
+        /// IF EXISTS.
+        if_exists: bool,
+        /// Roles that cannot be dropped.
+        mandatory: Vec<UserName>,
     },
 }
 
@@ -288,19 +327,56 @@ pub enum AlterAction {
     Collation(Collation),
 }
 
-/// An account.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Wire)]
-pub struct UserName {
-    /// Name; empty for the anonymous user.
-    pub name: String,
-    /// Host pattern, `%` if none was written.
-    pub host: String,
+/// GRANT and REVOKE of privileges.
+#[derive(Clone, PartialEq, Eq, Debug, Wire)]
+pub struct PrivilegeChange {
+    /// Where.
+    pub level: GrantLevel,
+    /// Static privileges; GRANT OPTION is one of them.
+    pub privileges: Privileges,
+    /// Privileges on columns of the table.
+    pub columns: Vec<(String, Privileges)>,
+    /// Dynamic privileges; only on `*.*`.
+    pub dynamic: DynamicPrivileges,
+    /// GRANT: the dynamic ones that may be passed on. REVOKE: those that may not any more.
+    pub grantable: DynamicPrivileges,
+    /// From or to whom.
+    pub accounts: Vec<UserName>,
 }
 
-impl std::fmt::Display for UserName {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "'{}'@'{}'", self.name, self.host)
-    }
+/// Where privileges are granted.
+#[derive(Clone, PartialEq, Eq, Debug, Wire)]
+pub enum GrantLevel {
+    /// `*.*`.
+    Global,
+    /// `database.*`, perhaps a pattern.
+    Database(String),
+    /// A table.
+    Table(TableName),
+}
+
+/// Roles that are granted or taken away.
+#[derive(Clone, PartialEq, Eq, Debug, Wire)]
+pub struct RoleChange {
+    /// The roles.
+    pub roles: Vec<UserName>,
+    /// Who gets or loses them.
+    pub accounts: Vec<UserName>,
+    /// WITH ADMIN OPTION.
+    pub admin: AdminOption,
+    /// Roles that cannot be taken away, because every account has them.
+    pub mandatory: Vec<UserName>,
+}
+
+/// The roles of SET DEFAULT ROLE.
+#[derive(Clone, PartialEq, Eq, Debug, Wire)]
+pub enum DefaultRoles {
+    /// NONE.
+    None,
+    /// ALL: those that are granted now.
+    All,
+    /// These.
+    These(Vec<UserName>),
 }
 
 /// An account and how it proves itself.

@@ -11,12 +11,14 @@
 //! Deliberately not here: who reads the rows and when.
 
 use crate::system::{
-    self, DATABASES, FIRST_USER_TABLE, MalformedRow, SystemTables, SystemWrite, TABLES, USERS,
+    self, DATABASES, DEFAULT_ROLES, FIRST_USER_TABLE, GRANTS, MalformedRow, ROLE_EDGES, SystemTables,
+    SystemWrite, TABLES, USERS,
 };
 use std::sync::Arc;
 use types::{
-    AccountAttributes, Collation, Database, Schema, SchemaError, SchemaVersion, TableDefinition, TableId,
-    TableKind, User, Value, ValueRef,
+    AccountAttributes, AdminOption, Collation, Database, DefaultRole, GrantPlace, GrantRow, GrantTables,
+    RoleEdge, Schema, SchemaError, SchemaVersion, TableDefinition, TableId, TableKind, User, UserName, Value,
+    ValueRef,
 };
 use wire_derive::Wire;
 
@@ -58,6 +60,28 @@ pub enum SchemaChange {
         /// Host pattern.
         host: String,
     },
+    /// An account may do this in one place.
+    PutGrant(GrantRow),
+    /// An account may do nothing more in one place.
+    DropGrant {
+        /// The account.
+        account: UserName,
+        /// The place.
+        place: GrantPlace,
+    },
+    /// A role is granted.
+    PutRoleEdge(RoleEdge),
+    /// A role is taken away.
+    DropRoleEdge {
+        /// The account or role that had it.
+        to: UserName,
+        /// The role.
+        role: UserName,
+    },
+    /// A role becomes a default one.
+    PutDefaultRole(DefaultRole),
+    /// A role is no default one any more.
+    DropDefaultRole(DefaultRole),
 }
 
 impl SchemaChange {
@@ -74,6 +98,14 @@ impl SchemaChange {
             SchemaChange::DropTable { table } => schema.remove_table(*table),
             SchemaChange::PutUser(user) => schema.put_user(user.clone()),
             SchemaChange::DropUser { name, host } => schema.remove_user(name, host),
+            SchemaChange::PutGrant(row) => schema.grants.put(row),
+            SchemaChange::DropGrant { account, place } => schema.grants.remove(account, place),
+            SchemaChange::PutRoleEdge(edge) => schema.grants.put_role(edge),
+            SchemaChange::DropRoleEdge { to, role } => schema.grants.remove_role(to, role),
+            SchemaChange::PutDefaultRole(default) => schema.grants.put_default_role(default),
+            SchemaChange::DropDefaultRole(DefaultRole { account, role }) => {
+                schema.grants.remove_default_role(account, role);
+            }
             SchemaChange::PutSequence { .. } | SchemaChange::DropSequence { .. } => {}
         }
     }
@@ -97,6 +129,20 @@ impl SchemaChange {
             SchemaChange::PutUser(user) => system::put_user(tables, user),
             SchemaChange::DropUser { name, host } => {
                 tables.delete(USERS, &[text(name).as_ref(), text(host).as_ref()])
+            }
+            SchemaChange::PutGrant(row) => system::put_grant(tables, row),
+            SchemaChange::DropGrant { account, place } => system::delete_grant(tables, account, place),
+            SchemaChange::PutRoleEdge(RoleEdge { to, role, admin }) => {
+                let mut values = system::pair_key(to, role).to_vec();
+                values.push(ValueRef::UInt(u64::from(*admin == AdminOption::Yes)));
+                tables.put(ROLE_EDGES, &values)
+            }
+            SchemaChange::DropRoleEdge { to, role } => tables.delete(ROLE_EDGES, &system::pair_key(to, role)),
+            SchemaChange::PutDefaultRole(DefaultRole { account, role }) => {
+                tables.put(DEFAULT_ROLES, &system::pair_key(account, role))
+            }
+            SchemaChange::DropDefaultRole(DefaultRole { account, role }) => {
+                tables.delete(DEFAULT_ROLES, &system::pair_key(account, role))
             }
         }
     }
@@ -166,17 +212,25 @@ pub struct SchemaBuilder<'a> {
     databases: Vec<Database>,
     tables: Vec<Arc<TableDefinition>>,
     users: Vec<User>,
+    grants: GrantTables,
 }
 
 impl<'a> SchemaBuilder<'a> {
     /// The tables whose rows it needs, all of them.
-    pub const TABLES: [TableId; 3] = [DATABASES, TABLES, USERS];
+    pub const TABLES: [TableId; 6] = [DATABASES, TABLES, USERS, GRANTS, ROLE_EDGES, DEFAULT_ROLES];
 
     /// A builder for the rows that are scanned after the version row was read.
     #[must_use]
     pub fn new(system: &'a SystemTables, before: SchemaVersion) -> Self {
         let tables = system.iter().map(|table| Arc::clone(&table.definition)).collect();
-        Self { system, before, databases: vec![system::system_database()], tables, users: Vec::new() }
+        Self {
+            system,
+            before,
+            databases: vec![system::system_database()],
+            tables,
+            users: Vec::new(),
+            grants: GrantTables::default(),
+        }
     }
 
     /// Takes one row of one of [`Self::TABLES`].
@@ -186,6 +240,9 @@ impl<'a> SchemaBuilder<'a> {
             DATABASES => database_of(&values).map(|database| self.databases.push(database)),
             TABLES => table_of(values).map(|table| self.tables.push(Arc::new(table))),
             USERS => user_of(values).map(|user| self.users.push(user)),
+            GRANTS => grant_of(values).map(|row| self.grants.put(&row)),
+            ROLE_EDGES => role_edge_of(values).map(|edge| self.grants.put_role(&edge)),
+            DEFAULT_ROLES => default_role_of(values).map(|default| self.grants.put_default_role(&default)),
             _ => None,
         };
         taken.ok_or(MalformedRow { table })
@@ -196,7 +253,9 @@ impl<'a> SchemaBuilder<'a> {
         if self.before != after {
             return Err(CatalogueError::Torn { before: self.before, after });
         }
-        Schema::new(after, self.databases, self.tables, self.users).map_err(CatalogueError::Schema)
+        let schema = Schema::new(after, self.databases, self.tables, self.users);
+        let schema = schema.map_err(CatalogueError::Schema)?;
+        Ok(Schema { grants: self.grants, ..schema })
     }
 }
 
@@ -235,4 +294,42 @@ fn user_of(values: Vec<Value>) -> Option<User> {
             None => AccountAttributes::default(),
         },
     })
+}
+
+fn account_of(values: &mut impl Iterator<Item = Value>) -> Option<UserName> {
+    Some(UserName { name: text_of(values.next()?)?, host: text_of(values.next()?)? })
+}
+
+fn number_of(value: Value) -> Option<u64> {
+    if let Value::UInt(number) = value { Some(number) } else { None }
+}
+
+fn grant_of(values: Vec<Value>) -> Option<GrantRow> {
+    let mut values = values.into_iter();
+    let account = account_of(&mut values)?;
+    let place = number_of(values.next()?)?;
+    let database = text_of(values.next()?)?;
+    let (table, column) = (text_of(values.next()?)?, text_of(values.next()?)?);
+    let place = match place {
+        0 => GrantPlace::Global,
+        1 => GrantPlace::Dynamic,
+        2 => GrantPlace::Database(database),
+        3 => GrantPlace::Table { database, table },
+        4 => GrantPlace::Column { database, table, column },
+        _ => return None,
+    };
+    let (privileges, grantable) = (number_of(values.next()?)?, number_of(values.next()?)?);
+    Some(GrantRow { account, place, privileges, grantable })
+}
+
+fn role_edge_of(values: Vec<Value>) -> Option<RoleEdge> {
+    let mut values = values.into_iter();
+    let (to, role) = (account_of(&mut values)?, account_of(&mut values)?);
+    let admin = if number_of(values.next()?)? == 0 { AdminOption::No } else { AdminOption::Yes };
+    Some(RoleEdge { to, role, admin })
+}
+
+fn default_role_of(values: Vec<Value>) -> Option<DefaultRole> {
+    let mut values = values.into_iter();
+    Some(DefaultRole { account: account_of(&mut values)?, role: account_of(&mut values)? })
 }

@@ -10,6 +10,9 @@
 //! | 6 | `jobs` | id | the journal of DDL jobs (job.rs) |
 //! | 7 | `ddl_lock` | id = 1 | one row, whose exclusive row lock is the cluster-wide DDL lock |
 //! | 8 | `ids` | name | the next table id and the next job id |
+//! | 9 | `grants` | name, host, place, database, object, column | what an account may do in one place; `place` as in [`GrantPlace`]: 0 global, 1 dynamic, 2 database, 3 table, 4 column |
+//! | 10 | `role_edges` | to name, to host, role name, role host | a role that an account or role has |
+//! | 11 | `default_roles` | name, host, role name, role host | a role that is active when its account logs in |
 //!
 //! They live in database `latsdb` in partition 0, with a replica on every data node, and are read and written like all other rows.
 //! SQL may read them without locks; only DDL jobs and the sequence allocator write and lock them.
@@ -23,9 +26,10 @@
 use std::sync::Arc;
 use stdx::wire::{Decoder, Encoder, WIRE_VERSION, Wire};
 use types::{
-    BlobSize, Collation, ColumnDefinition, ColumnFlags, ColumnIndex, Database, DefaultValue, IndexDefinition,
-    IndexId, IndexKind, IndexState, IntegerWidth, KeyEncoder, KeyPart, RowLayout, Schema, SchemaVersion,
-    SqlType, TableDefinition, TableId, TableKind, User, Value, ValueRef,
+    BlobSize, Collation, ColumnDefinition, ColumnFlags, ColumnIndex, Database, DefaultValue, GrantPlace,
+    GrantRow, Grants, IndexDefinition, IndexId, IndexKind, IndexState, IntegerWidth, KeyEncoder, KeyPart,
+    RowLayout, Schema, SchemaVersion, SqlType, TableDefinition, TableId, TableKind, User, UserName, Value,
+    ValueRef,
 };
 
 /// The database of the system tables.
@@ -50,6 +54,12 @@ pub const JOBS: TableId = TableId(6);
 pub const DDL_LOCK: TableId = TableId(7);
 /// `ids`.
 pub const IDS: TableId = TableId(8);
+/// `grants`.
+pub const GRANTS: TableId = TableId(9);
+/// `role_edges`.
+pub const ROLE_EDGES: TableId = TableId(10);
+/// `default_roles`.
+pub const DEFAULT_ROLES: TableId = TableId(11);
 /// The first id that CREATE TABLE gives out; those below are for system tables.
 pub const FIRST_USER_TABLE: TableId = TableId(100);
 /// The version of all system tables; a build that changes one raises it.
@@ -233,6 +243,7 @@ pub fn bootstrap() -> Schema {
         schema.put_table(Arc::new(definition));
     }
     schema.put_user(first_user());
+    first_grants().iter().for_each(|row| schema.grants.put(row));
     schema
 }
 
@@ -240,18 +251,63 @@ pub fn bootstrap() -> Schema {
 #[must_use]
 pub fn bootstrap_rows() -> Vec<SystemWrite> {
     let tables = SystemTables::new();
-    vec![
+    let mut rows = vec![
         put_user(&tables, &first_user()),
         tables.put_schema_version(FIRST_SCHEMA_VERSION),
         tables.put(DDL_LOCK, &[ValueRef::UInt(ONLY_ROW)]),
         tables.put(IDS, &[ValueRef::Bytes(JOB_IDS.as_bytes()), ValueRef::UInt(1)]),
         tables.put(IDS, &[ValueRef::Bytes(TABLE_IDS.as_bytes()), ValueRef::UInt(FIRST_USER_TABLE.0.into())]),
-    ]
+    ];
+    rows.extend(first_grants().iter().map(|row| put_grant(&tables, row)));
+    rows
 }
 
 /// root, without a password: the front door lets it in from loopback and the Unix socket only, until it has one.
 fn first_user() -> User {
     User::new("root", "%")
+}
+
+/// The first account may do everything, and pass it on.
+fn first_grants() -> Vec<GrantRow> {
+    let user = first_user();
+    Grants::all().rows(&UserName::new(user.name, user.host))
+}
+
+/// The values of a row's key: account, and place as number, database, object, column.
+fn grant_key<'a>(account: &'a UserName, place: &'a GrantPlace) -> [ValueRef<'a>; 6] {
+    let (number, database, object, column) = match place {
+        GrantPlace::Global => (0, "", "", ""),
+        GrantPlace::Dynamic => (1, "", "", ""),
+        GrantPlace::Database(database) => (2, database.as_str(), "", ""),
+        GrantPlace::Table { database, table } => (3, database.as_str(), table.as_str(), ""),
+        GrantPlace::Column { database, table, column } => {
+            (4, database.as_str(), table.as_str(), column.as_str())
+        }
+    };
+    let text = |text: &'a str| ValueRef::Bytes(text.as_bytes());
+    [
+        text(&account.name),
+        text(&account.host),
+        ValueRef::UInt(number),
+        text(database),
+        text(object),
+        text(column),
+    ]
+}
+
+pub(crate) fn put_grant(tables: &SystemTables, row: &GrantRow) -> SystemWrite {
+    let mut values = grant_key(&row.account, &row.place).to_vec();
+    values.extend([ValueRef::UInt(row.privileges), ValueRef::UInt(row.grantable)]);
+    tables.put(GRANTS, &values)
+}
+
+pub(crate) fn delete_grant(tables: &SystemTables, account: &UserName, place: &GrantPlace) -> SystemWrite {
+    tables.delete(GRANTS, &grant_key(account, place))
+}
+
+/// The key of rows that are about two accounts.
+pub(crate) fn pair_key<'a>(first: &'a UserName, second: &'a UserName) -> [ValueRef<'a>; 4] {
+    [&first.name, &first.host, &second.name, &second.host].map(|text| ValueRef::Bytes(text.as_bytes()))
 }
 
 pub(crate) fn put_user(tables: &SystemTables, user: &User) -> SystemWrite {
@@ -388,8 +444,46 @@ fn definitions() -> Vec<TableDefinition> {
                 column("maker", big.clone()),
             ],
         ),
-        system_table(DDL_LOCK, "ddl_lock", 1, vec![column("id", tiny)]),
-        system_table(IDS, "ids", 1, vec![column("name", text(64)), column("next", big)]),
+        system_table(DDL_LOCK, "ddl_lock", 1, vec![column("id", tiny.clone())]),
+        system_table(IDS, "ids", 1, vec![column("name", text(64)), column("next", big.clone())]),
+        system_table(
+            GRANTS,
+            "grants",
+            6,
+            vec![
+                column("name", text(64)),
+                column("host", text(255)),
+                column("place", tiny.clone()),
+                column("database", text(128)),
+                column("object", text(64)),
+                column("column", text(64)),
+                column("privileges", big.clone()),
+                column("grantable", big),
+            ],
+        ),
+        system_table(
+            ROLE_EDGES,
+            "role_edges",
+            4,
+            vec![
+                column("to_name", text(64)),
+                column("to_host", text(255)),
+                column("role_name", text(64)),
+                column("role_host", text(255)),
+                column("with_admin", tiny),
+            ],
+        ),
+        system_table(
+            DEFAULT_ROLES,
+            "default_roles",
+            4,
+            vec![
+                column("name", text(64)),
+                column("host", text(255)),
+                column("role_name", text(64)),
+                column("role_host", text(255)),
+            ],
+        ),
     ]
 }
 

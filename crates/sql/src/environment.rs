@@ -3,6 +3,7 @@
 use crate::module::SqlConfig;
 use crate::nonce::NonceSource;
 use crate::orphans::Orphans;
+use crate::session::PrivilegeSets;
 use crate::statement_cache::StatementCache;
 use memory::{Ledger, MemoryManager, Region};
 use protocol::{Address, Budget, ConnectionId, KnownOutcomes, Outputs, Signal};
@@ -22,6 +23,8 @@ pub(crate) struct ModuleState {
     /// The newest map.
     pub(crate) map: Arc<NodeMap>,
     pub(crate) cache: StatementCache,
+    /// Numbers of the privilege sets that sessions have.
+    pub(crate) privilege_sets: PrivilegeSets,
     pub(crate) nonces: NonceSource,
     pub(crate) deadlines: Deadlines<Alarm>,
     /// Bytes made on the way into a reply.
@@ -107,6 +110,7 @@ impl ModuleState {
         Self {
             address: Address::new(config.node, protocol::ModuleKind::Sql, config.instance),
             cache: StatementCache::new(config.statement_cache_size),
+            privilege_sets: PrivilegeSets::default(),
             config,
             client_memory: Ledger::new(Arc::clone(&memory), Region::ClientMemory),
             memory,

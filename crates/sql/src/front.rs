@@ -12,6 +12,7 @@
 //! | `statement`, `parse/` | the statement as written |
 //! | `bind/` | names, types, clauses: every MySQL error about meaning |
 //! | `planner/` | which keys or ranges of which index find the rows |
+//! | `privileges` | which privileges each statement needs |
 //! | `explain` | plans for people |
 //!
 //! *Invariants.* Nothing here touches rows, transactions or the network; the result depends only on the arguments. What is not understood
@@ -34,6 +35,7 @@ mod encoding;
 mod lexer;
 mod parse;
 mod planner;
+pub(crate) mod privileges;
 mod reserved;
 mod statement;
 mod syntax;
@@ -42,6 +44,7 @@ mod tokens;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use bind::role_names;
 pub use encoding::statement_text;
 pub use limits::TextLimits;
 pub use normalize::{Normalized, digest, normalize, normalize_into, split_statements};
@@ -51,7 +54,7 @@ use crate::plan::{Prepared, ResultColumn, SessionValue, Show};
 use expression::TypingContext;
 use protocol::SqlError;
 use std::sync::Arc;
-use types::{Schema, SqlType, TableDefinition, Value};
+use types::{PrivilegeSet, Schema, SqlType, TableDefinition, Value};
 
 /// What a statement is bound to besides the catalogue: facts that belong to the session and to the parts of the server behind it.
 pub trait Surroundings {
@@ -76,6 +79,8 @@ pub struct BindContext<'a> {
     pub database: Option<&'a str>,
     /// CURRENT_USER(): name and host pattern.
     pub user: (&'a str, &'a str),
+    /// What the session may do.
+    pub privileges: &'a PrivilegeSet,
     /// The connection's collation and the parts of sql_mode that types depend on.
     pub typing: TypingContext,
     /// ONLY_FULL_GROUP_BY in sql_mode.

@@ -25,7 +25,7 @@ use expression::Expression;
 use expression::aggregate::AggregateCall;
 use protocol::program::{LockMode, LockWait};
 use std::sync::Arc;
-use types::{ColumnIndex, IndexId, SchemaVersion, SqlType, TableDefinition};
+use types::{ColumnIndex, IndexId, Privileges, SchemaVersion, SqlType, TableDefinition, UserName};
 
 /// A statement ready to run.
 #[derive(Clone, Debug)]
@@ -62,7 +62,7 @@ impl Prepared {
             | Plan::Use(_)
             | Plan::Kill { .. }
             | Plan::Nothing { .. } => true,
-            Plan::Ddl(_) | Plan::Set(_) | Plan::Show(_) | Plan::Named(_) => false,
+            Plan::Ddl(_) | Plan::Set(_) | Plan::SetRole(_) | Plan::Show(_) | Plan::Named(_) => false,
         }
     }
 }
@@ -80,6 +80,8 @@ pub enum SessionValue {
     RowCount,
     /// FOUND_ROWS().
     FoundRows,
+    /// CURRENT_ROLE().
+    CurrentRole,
 }
 
 /// A column of a result set, as the client sees it.
@@ -131,6 +133,8 @@ pub enum Plan {
     Use(String),
     /// SHOW, DESCRIBE and the like: rows made from the catalogue or the session, then filtered.
     Show(Box<ShowPlan>),
+    /// SET ROLE.
+    SetRole(SetRole),
     /// KILL.
     Kill {
         /// Connection id.
@@ -163,6 +167,7 @@ impl Plan {
             | Plan::Ddl(_)
             | Plan::Transaction(_)
             | Plan::Set(_)
+            | Plan::SetRole(_)
             | Plan::Use(_)
             | Plan::Show(_)
             | Plan::Kill { .. }
@@ -170,6 +175,19 @@ impl Plan {
             | Plan::Named(_) => None,
         }
     }
+}
+
+/// The roles that SET ROLE makes active.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum SetRole {
+    /// NONE.
+    None,
+    /// DEFAULT: as at login.
+    Default,
+    /// ALL, or ALL EXCEPT these.
+    AllExcept(Vec<UserName>),
+    /// These.
+    These(Vec<UserName>),
 }
 
 /// Forms of EXPLAIN.
@@ -568,6 +586,8 @@ pub enum Show {
     Grants {
         /// Name and host; none: the session's own.
         account: Option<(String, String)>,
+        /// USING: roles whose privileges are shown with the account's own.
+        using: Vec<(String, String)>,
     },
     /// SHOW PRIVILEGES.
     Privileges,
@@ -584,5 +604,7 @@ pub enum Show {
     Nothing {
         /// Names of the columns of the empty result.
         columns: Vec<String>,
+        /// One of these privileges is needed to ask; none if everybody may.
+        privilege: Privileges,
     },
 }

@@ -20,6 +20,7 @@
 //! | `client_memory` | what is charged to ClientMemory |
 //! | `patience` | how long a client may take |
 //! | `binding` | what the front end is told about the session |
+//! | `roles` | active roles, and what they and the account may do |
 //! | `point` | point selects without any of that |
 //!
 //! Invariants: replies are in the order of commands; the sequence number of the next packet is `core.sequence`; a statement is running only
@@ -35,6 +36,7 @@ mod patience;
 pub(crate) mod point;
 mod prepared;
 mod probe_log;
+mod roles;
 mod running;
 
 use crate::environment::{Alarm, AlarmKind, Environment};
@@ -61,6 +63,8 @@ use protocol::module::ConnectionAction;
 use protocol::program::TableRef;
 use protocol::signal::{Probe, RequestId};
 use protocol::{Address, ConnectionId, ConnectionKind, ModuleKind, ReceiveBuffer, Signal, SqlError, View};
+pub(crate) use roles::PrivilegeSets;
+use roles::Rights;
 use running::Running;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -163,6 +167,8 @@ pub(crate) struct SessionCore {
     pub(crate) capabilities: Capabilities,
     /// The account's name and host pattern.
     pub(crate) account: (Arc<str>, Arc<str>),
+    /// What the account and its active roles may do, and which roles these are.
+    pub(crate) rights: Rights,
     /// USER(): name@host of the client.
     pub(crate) user: Arc<str>,
     pub(crate) database: Option<Arc<str>>,
@@ -194,6 +200,7 @@ impl SessionCore {
             connection,
             capabilities: Capabilities::EMPTY,
             account: ("".into(), "".into()),
+            rights: Rights::default(),
             user: "".into(),
             database: None,
             variables: SessionVariables::new(&env.module.config.globals),
@@ -251,6 +258,7 @@ impl SessionCore {
                 Some(self.user_variables.get(name).map_or(Value::Null, |(value, _)| value.clone()))
             }
             SessionValue::RowCount => Some(Value::Int(self.row_count)),
+            SessionValue::CurrentRole => Some(Value::text(&self.rights.current_role())),
             SessionValue::FoundRows => Some(Value::Int(i64::try_from(self.found_rows).unwrap_or(i64::MAX))),
         }
     }

@@ -7,7 +7,8 @@
 //! | `virtual_tables` | all virtual tables by name; how they are declared |
 //! | `information_schema`, `performance_schema`, `mysql`, `ndbinfo` | their declarations |
 //! | `schema_rows` | rows about databases, tables, columns and keys |
-//! | `server_rows` | rows about everything else: character sets, engines, variables, privileges … |
+//! | `grants` | rows about privileges and roles |
+//! | `server_rows` | rows about everything else: character sets, engines, variables … |
 //! | `pruning` | which tables a WHERE can be about |
 //! | `statement` | columns and rows of every SHOW |
 //! | `reader` | the executor's side: asks nodes, gives batches |
@@ -19,8 +20,11 @@
 //! Invariants: but for `reader`, the result depends only on the arguments; a row has as many values as its table has columns, each of its
 //! column's type or NULL where the column is nullable; rows come in a fixed order.
 //!
-//! Deliberately not here: privileges. Every account sees everything.
+//! Definitions that an account has no privilege for are left out ([`ShowContext::privileges`]), and so are the statements of others.
+//!
+//! Deliberately not here: whether a table may be read at all (`front::privileges`).
 
+mod grants;
 mod information_schema;
 mod mysql;
 mod ndbinfo;
@@ -43,7 +47,7 @@ use crate::variables::SessionVariables;
 use protocol::signal::InfoTable;
 use pruning::Pruning;
 use query::NodeMap;
-use types::{Schema, TableDefinition, Value};
+use types::{PrivilegeSet, Schema, TableDefinition, UserName, Value};
 use virtual_tables::{Origin, Respondents};
 
 /// What a session knows that may be shown.
@@ -55,6 +59,12 @@ pub(crate) struct ShowContext<'a> {
     pub(crate) variables: &'a SessionVariables,
     /// CURRENT_USER(): name and host pattern.
     pub(crate) account: (&'a str, &'a str),
+    /// What the session may do: what it may not see is not shown.
+    pub(crate) privileges: &'a PrivilegeSet,
+    /// Its active roles.
+    pub(crate) active_roles: &'a [UserName],
+    /// Roles that every account has.
+    pub(crate) mandatory_roles: &'a [UserName],
     /// Status variables.
     pub(crate) status: &'a Status,
     /// Of the statement before.

@@ -46,13 +46,16 @@ pub(crate) struct Bound<D> {
     pub(crate) database: Option<D>,
     /// `SessionVariables::bind_key`.
     pub(crate) bind_key: u64,
+    /// The number of the privilege set: a plan that is found is permitted.
+    pub(crate) privileges: u64,
 }
 
 impl Bound<&str> {
     /// The key of a text: sessions that bind otherwise have entries beside each other.
     fn key(self, digest: u128) -> u128 {
         // Multiplied by an odd constant: two texts' keys are as far apart as their digests.
-        digest ^ u128::from(self.bind_key).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835)
+        let bound = u128::from(self.bind_key) ^ u128::from(self.privileges) << 64;
+        digest ^ bound.wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835)
     }
 }
 
@@ -77,6 +80,7 @@ impl Entry {
     fn is_for(&self, text: &str, bound: Bound<&str>) -> bool {
         *self.text == *text
             && self.bound.bind_key == bound.bind_key
+            && self.bound.privileges == bound.privileges
             && self.bound.database.as_deref() == bound.database
     }
 }
@@ -142,9 +146,9 @@ impl StatementCache {
         bound: Bound<&Arc<str>>,
         statement: Arc<CachedStatement>,
     ) {
-        let Bound { database, bind_key } = bound;
-        let key = Bound { database: database.map(|database| &**database), bind_key }.key(digest);
-        let bound = Bound { database: database.cloned(), bind_key };
+        let Bound { database, bind_key, privileges } = bound;
+        let key = Bound { database: database.map(|database| &**database), bind_key, privileges }.key(digest);
+        let bound = Bound { database: database.cloned(), bind_key, privileges };
         self.insert_entry(key, Entry { text: text.into(), bound, statement });
     }
 

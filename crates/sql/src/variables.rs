@@ -183,6 +183,11 @@ fn number_of(value: &Value) -> Option<i128> {
     }
 }
 
+/// Whether the value of a switch is ON.
+pub(crate) fn is_on(value: &Value) -> bool {
+    bool_of(value) == Some(true)
+}
+
 fn bool_of(value: &Value) -> Option<bool> {
     match value {
         Value::Bytes(text) => match text.to_ascii_lowercase().as_slice() {

@@ -35,8 +35,8 @@ pub use ids::{
 };
 pub use key::{KeyEncoder, successor_of_prefix};
 pub use privilege::{
-    AccountName, AdminOption, DefaultRole, DynamicPrivileges, GrantPlace, GrantRow, GrantTables, Grants,
-    PrivilegeSet, Privileges, RoleEdge, TableGrants, quote_name,
+    AdminOption, DefaultRole, DynamicPrivileges, GrantPlace, GrantRow, GrantTables, Grants, PrivilegeSet,
+    Privileges, RoleEdge, TableGrants, UserName, quote_name,
 };
 pub use row::{RowError, RowLayout};
 pub use schema::{Database, Schema, SchemaError};

@@ -22,14 +22,14 @@ use wire_derive::Wire;
 
 /// The name of an account or a role.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Wire)]
-pub struct AccountName {
+pub struct UserName {
     /// Name; empty for the anonymous user.
     pub name: String,
     /// Host pattern, `%` if none was written.
     pub host: String,
 }
 
-impl AccountName {
+impl UserName {
     /// `name`@`host`.
     #[must_use]
     pub fn new(name: impl Into<String>, host: impl Into<String>) -> Self {
@@ -43,7 +43,7 @@ impl AccountName {
     }
 }
 
-impl std::fmt::Display for AccountName {
+impl std::fmt::Display for UserName {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(formatter, "'{}'@'{}'", self.name, self.host)
     }
@@ -330,7 +330,7 @@ pub enum GrantPlace {
 #[derive(Clone, PartialEq, Eq, Debug, Wire)]
 pub struct GrantRow {
     /// The account.
-    pub account: AccountName,
+    pub account: UserName,
     /// Where.
     pub place: GrantPlace,
     /// Bits of [`Privileges`], or of [`DynamicPrivileges`] where the place says so. Never 0.
@@ -352,9 +352,9 @@ pub enum AdminOption {
 #[derive(Clone, PartialEq, Eq, Debug, Wire)]
 pub struct RoleEdge {
     /// The account or role that has it.
-    pub to: AccountName,
+    pub to: UserName,
     /// The role.
-    pub role: AccountName,
+    pub role: UserName,
     /// WITH ADMIN OPTION.
     pub admin: AdminOption,
 }
@@ -363,9 +363,9 @@ pub struct RoleEdge {
 #[derive(Clone, PartialEq, Eq, Debug, Wire)]
 pub struct DefaultRole {
     /// The account.
-    pub account: AccountName,
+    pub account: UserName,
     /// The role.
-    pub role: AccountName,
+    pub role: UserName,
 }
 
 /// What is granted on one table.
@@ -421,7 +421,7 @@ impl Grants {
 
     /// The rows that say the same.
     #[must_use]
-    pub fn rows(&self, account: &AccountName) -> Vec<GrantRow> {
+    pub fn rows(&self, account: &UserName) -> Vec<GrantRow> {
         let row = |place, privileges, grantable| GrantRow {
             account: account.clone(),
             place,
@@ -549,31 +549,31 @@ pub fn matches_database(pattern: &str, name: &str) -> bool {
 /// All that is granted, by account.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct GrantTables {
-    accounts: BTreeMap<AccountName, Arc<Grants>>,
-    roles: BTreeMap<AccountName, BTreeMap<AccountName, AdminOption>>,
-    default_roles: BTreeMap<AccountName, BTreeSet<AccountName>>,
+    accounts: BTreeMap<UserName, Arc<Grants>>,
+    roles: BTreeMap<UserName, BTreeMap<UserName, AdminOption>>,
+    default_roles: BTreeMap<UserName, BTreeSet<UserName>>,
 }
 
 impl GrantTables {
     /// What is granted to this account itself; None: nothing.
     #[must_use]
-    pub fn of(&self, account: &AccountName) -> Option<&Arc<Grants>> {
+    pub fn of(&self, account: &UserName) -> Option<&Arc<Grants>> {
         self.accounts.get(account)
     }
 
     /// Accounts with grants of their own, by name.
-    pub fn accounts(&self) -> impl Iterator<Item = (&AccountName, &Arc<Grants>)> {
+    pub fn accounts(&self) -> impl Iterator<Item = (&UserName, &Arc<Grants>)> {
         self.accounts.iter()
     }
 
     /// The roles that are granted to this account or role directly, by name.
-    pub fn roles_of(&self, account: &AccountName) -> impl Iterator<Item = (&AccountName, AdminOption)> {
+    pub fn roles_of(&self, account: &UserName) -> impl Iterator<Item = (&UserName, AdminOption)> {
         self.roles.get(account).into_iter().flatten().map(|(role, admin)| (role, *admin))
     }
 
     /// True if the role is granted to the account directly.
     #[must_use]
-    pub fn is_granted(&self, role: &AccountName, to: &AccountName) -> bool {
+    pub fn is_granted(&self, role: &UserName, to: &UserName) -> bool {
         self.roles.get(to).is_some_and(|roles| roles.contains_key(role))
     }
 
@@ -585,7 +585,7 @@ impl GrantTables {
     }
 
     /// The roles that become active when this account logs in.
-    pub fn default_roles_of(&self, account: &AccountName) -> impl Iterator<Item = &AccountName> {
+    pub fn default_roles_of(&self, account: &UserName) -> impl Iterator<Item = &UserName> {
         self.default_roles.get(account).into_iter().flatten()
     }
 
@@ -604,9 +604,9 @@ impl GrantTables {
 
     /// These roles and those that come with them, each once.
     #[must_use]
-    pub fn closure(&self, roles: impl IntoIterator<Item = AccountName>) -> BTreeSet<AccountName> {
+    pub fn closure(&self, roles: impl IntoIterator<Item = UserName>) -> BTreeSet<UserName> {
         let mut found = BTreeSet::new();
-        let mut open: Vec<AccountName> = roles.into_iter().collect();
+        let mut open: Vec<UserName> = roles.into_iter().collect();
         while let Some(role) = open.pop() {
             if found.insert(role.clone()) {
                 open.extend(self.roles_of(&role).map(|(role, _)| role.clone()));
@@ -622,14 +622,14 @@ impl GrantTables {
     }
 
     /// Takes a row away.
-    pub fn remove(&mut self, account: &AccountName, place: &GrantPlace) {
+    pub fn remove(&mut self, account: &UserName, place: &GrantPlace) {
         if let Some(grants) = self.accounts.get_mut(account) {
             Arc::make_mut(grants).set(place, Privileges::NONE, DynamicPrivileges::NONE);
         }
         self.forget_empty(account);
     }
 
-    fn forget_empty(&mut self, account: &AccountName) {
+    fn forget_empty(&mut self, account: &UserName) {
         if self.accounts.get(account).is_some_and(|grants| **grants == Grants::default()) {
             self.accounts.remove(account);
         }
@@ -641,7 +641,7 @@ impl GrantTables {
     }
 
     /// Takes a role edge away.
-    pub fn remove_role(&mut self, to: &AccountName, role: &AccountName) {
+    pub fn remove_role(&mut self, to: &UserName, role: &UserName) {
         if let Some(roles) = self.roles.get_mut(to) {
             roles.remove(role);
             if roles.is_empty() {
@@ -656,7 +656,7 @@ impl GrantTables {
     }
 
     /// Takes a default role away.
-    pub fn remove_default_role(&mut self, account: &AccountName, role: &AccountName) {
+    pub fn remove_default_role(&mut self, account: &UserName, role: &UserName) {
         if let Some(roles) = self.default_roles.get_mut(account) {
             roles.remove(role);
             if roles.is_empty() {
@@ -681,14 +681,36 @@ pub struct PrivilegeSet {
 impl PrivilegeSet {
     /// What an account may do with these roles active; roles come with those that are granted to them.
     #[must_use]
-    pub fn of(
-        tables: &GrantTables,
-        account: &AccountName,
-        active: impl IntoIterator<Item = AccountName>,
-    ) -> Self {
+    pub fn of(tables: &GrantTables, account: &UserName, active: impl IntoIterator<Item = UserName>) -> Self {
         let roles = tables.closure(active);
         let names = std::iter::once(account).chain(&roles);
         Self::made_of(names.filter_map(|name| tables.of(name)).cloned().collect())
+    }
+
+    /// All of it as grants of one account; where patterns of several overlap, each counts.
+    #[must_use]
+    pub fn merged(&self) -> Grants {
+        let mut merged = Grants {
+            global: self.global,
+            dynamic: self.dynamic,
+            grantable: self.grantable,
+            ..Grants::default()
+        };
+        for source in &self.sources {
+            for (database, privileges) in &source.databases {
+                let held = merged.databases.entry(database.clone()).or_default();
+                *held = held.with(*privileges);
+            }
+            for (table, grants) in &source.tables {
+                let held = merged.tables.entry(table.clone()).or_default();
+                held.table = held.table.with(grants.table);
+                for (column, privileges) in &grants.columns {
+                    let held = held.columns.entry(column.clone()).or_default();
+                    *held = held.with(*privileges);
+                }
+            }
+        }
+        merged
     }
 
     /// Everything: for statements that no account sent.

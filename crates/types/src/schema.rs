@@ -12,7 +12,9 @@
 
 use crate::account::{HostSpecificity, User, matches_host};
 use crate::definition::DefinitionError;
-use crate::{DefaultRole, GrantRow, GrantTables, RoleEdge, SchemaVersion, TableDefinition, TableId, TableKind};
+use crate::{
+    DefaultRole, GrantRow, GrantTables, RoleEdge, SchemaVersion, TableDefinition, TableId, TableKind,
+};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use stdx::wire::{Decoder, Encoder, Wire, WireError};
@@ -247,7 +249,7 @@ impl Wire for Schema {
         let tables = Vec::<Arc<TableDefinition>>::decode(decoder)?;
         let users = Vec::<User>::decode(decoder)?;
         let mut grants = GrantTables::default();
-        if decoder.version() >= GRANTS_SINCE {
+        if decoder.version >= GRANTS_SINCE {
             Vec::<GrantRow>::decode(decoder)?.iter().for_each(|row| grants.put(row));
             Vec::<RoleEdge>::decode(decoder)?.iter().for_each(|edge| grants.put_role(edge));
             Vec::<DefaultRole>::decode(decoder)?.iter().for_each(|default| grants.put_default_role(default));

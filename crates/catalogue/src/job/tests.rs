@@ -268,6 +268,14 @@ fn shown(change: &SchemaChange) -> String {
         SchemaChange::DropSequence { table } => format!("no sequence {table}"),
         SchemaChange::PutUser(user) => format!("user {}@{}", user.name, user.host),
         SchemaChange::DropUser { name, host } => format!("no user {name}@{host}"),
+        SchemaChange::PutGrant(row) => format!("{:?} to {}", row.place, row.account),
+        SchemaChange::DropGrant { account, place } => format!("no {place:?} to {account}"),
+        SchemaChange::PutRoleEdge(edge) => format!("role {} to {}", edge.role, edge.to),
+        SchemaChange::DropRoleEdge { to, role } => format!("no role {role} to {to}"),
+        SchemaChange::PutDefaultRole(default) => format!("default {} of {}", default.role, default.account),
+        SchemaChange::DropDefaultRole(default) => {
+            format!("no default {} of {}", default.role, default.account)
+        }
     }
 }
 
@@ -542,7 +550,7 @@ fn users() {
     check(world.run(&change), "write 5: user bob@%\ninstall 5\ndone");
     check(
         world.run(&drop(&["bob", "cat", "root"], false)),
-        "1396 Operation DROP USER failed for 'bob'@'%','cat'@'%','root'@'%': no other account may administer",
+        "1396 Operation DROP USER failed for 'root'@'%': no other account may administer",
     );
     let unknown = DdlRequest::AlterUsers { users: vec![spec("bob", "sha256_password")], if_exists: false };
     check(world.run(&unknown), "1524 Plugin 'sha256_password' is not loaded");
@@ -776,7 +784,7 @@ fn random_request(random: &mut Prng) -> DdlRequest {
         plugin: "mysql_native_password".into(),
         verifier: random.next_u64().to_le_bytes().to_vec(),
     };
-    match random.below(20) {
+    match random.below(28) {
         0..=1 => DdlRequest::CreateDatabase { name: database(random), if_not_exists: true, collation: None },
         2 => DdlRequest::DropDatabase { name: database(random), if_exists: false },
         3 => DdlRequest::AlterDatabase { name: database(random), collation: Collation::Utf8mb4Bin },
@@ -810,7 +818,45 @@ fn random_request(random: &mut Prng) -> DdlRequest {
         }
         17 => DdlRequest::CreateUsers { users: vec![spec(random)], if_not_exists: true },
         18 => DdlRequest::DropUsers { users: vec![user(random)], if_exists: false },
-        _ => DdlRequest::AlterUsers { users: vec![spec(random)], if_exists: false },
+        19 => DdlRequest::AlterUsers { users: vec![spec(random)], if_exists: false },
+        _ => random_grant(random),
+    }
+}
+
+fn random_grant(random: &mut Prng) -> DdlRequest {
+    let account = |random: &mut Prng| UserName::new(["ann", "bob", "eve", "root"][random.index(4)], "%");
+    let accounts = |random: &mut Prng| vec![account(random), account(random)];
+    let bits = |random: &mut Prng| types::Privileges(random.next_u64()).of(types::Privileges::OF_TABLE);
+    let change = |random: &mut Prng| crate::PrivilegeChange {
+        level: match random.below(3) {
+            0 => crate::GrantLevel::Global,
+            1 => crate::GrantLevel::Database(["a", "b%", "shop"][random.index(3)].to_owned()),
+            _ => crate::GrantLevel::Table(random_name(random)),
+        },
+        privileges: bits(random),
+        columns: (0..random.index(3)).map(|_| ("C".to_owned(), types::Privileges::SELECT)).collect(),
+        dynamic: types::DynamicPrivileges(random.below(4)),
+        grantable: types::DynamicPrivileges(random.below(2)),
+        accounts: accounts(random),
+    };
+    let roles = |random: &mut Prng| crate::RoleChange {
+        roles: accounts(random),
+        accounts: accounts(random),
+        admin: if random.chance(1, 2) { types::AdminOption::Yes } else { types::AdminOption::No },
+        mandatory: Vec::new(),
+    };
+    match random.below(8) {
+        0 | 1 => DdlRequest::Grant(Box::new(change(random))),
+        2 => DdlRequest::Revoke(Box::new(change(random))),
+        3 => DdlRequest::RevokeAll { accounts: vec![account(random)] },
+        4 => DdlRequest::GrantRoles(roles(random)),
+        5 => DdlRequest::RevokeRoles(roles(random)),
+        6 => DdlRequest::SetDefaultRoles {
+            accounts: vec![account(random)],
+            roles: crate::DefaultRoles::All,
+            mandatory: Vec::new(),
+        },
+        _ => DdlRequest::CreateRoles { roles: vec![account(random)], if_not_exists: true },
     }
 }
 

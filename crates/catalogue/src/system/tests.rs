@@ -15,7 +15,19 @@ fn system_tables_keep_their_invariants() {
     let names: Vec<&str> = tables.iter().map(|table| table.definition.name.as_str()).collect();
     assert_eq!(
         names,
-        ["databases", "tables", "users", "sequences", "schema_version", "jobs", "ddl_lock", "ids"]
+        [
+            "databases",
+            "tables",
+            "users",
+            "sequences",
+            "schema_version",
+            "jobs",
+            "ddl_lock",
+            "ids",
+            "grants",
+            "role_edges",
+            "default_roles"
+        ]
     );
     assert_eq!(tables.table(IDS).definition.name, "ids");
 }
@@ -32,6 +44,8 @@ fn the_first_rows_are_a_constant() {
         "7 [01]",
         "8 [6a, 6f, 62, 00]",
         "8 [74, 61, 62, 6c, 65, 00]",
+        "9 [72, 6f, 6f, 74, 00, 25, 00, 00, 00, 00, 00]",
+        "9 [72, 6f, 6f, 74, 00, 25, 00, 01, 00, 00, 00]",
     ];
     assert_eq!(shown, expected);
     let schema = bootstrap();

@@ -12,6 +12,7 @@
 
 mod ddl;
 mod expression;
+mod grant;
 mod grouping;
 mod insert;
 mod item_names;
@@ -20,15 +21,19 @@ mod scope;
 mod select;
 mod session;
 
-use super::BindContext;
+pub(crate) use grant::role_names;
+pub(crate) use select::table_of_select;
+
 use super::statement::{Statement, TableName};
-use crate::plan::{Plan, Prepared, ResultColumn, SessionValue, VirtualTable};
+use super::{BindContext, privileges};
+use crate::plan::{Plan, Prepared, ResultColumn, SessionValue, Source, VirtualTable};
 use ::expression::Expression;
 use ::expression::aggregate::GROUP_CONCAT_SIZE_MAX;
 use protocol::SqlError;
 use sqlparser::ast::{Expr, Value as AstValue};
+use std::collections::BTreeSet;
 use std::sync::Arc;
-use types::{Collation, IntegerWidth, SqlType, TableDefinition, TableKind, Value};
+use types::{Collation, ColumnIndex, IntegerWidth, SqlType, TableDefinition, TableKind, Value};
 
 /// Items of a SELECT list, of GROUP BY and of ORDER BY; MySQL has as many columns at most.
 const ITEM_COUNT_MAX: usize = 4_096;
@@ -68,6 +73,23 @@ pub(crate) struct Binder<'a> {
     pub(crate) session_values: Vec<SessionValue>,
     /// Nodes of items that stood for their aliases and ordinals so far.
     pub(crate) substituted: usize,
+    /// The columns that the statement names.
+    pub(crate) uses: ColumnUse,
+}
+
+/// The columns of its table that a statement names, and what for.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ColumnUse {
+    /// Whose values are read.
+    pub(crate) read: BTreeSet<ColumnIndex>,
+    /// `*` stands for some of them.
+    pub(crate) reads_all: bool,
+    /// That INSERT gives values.
+    pub(crate) inserted: BTreeSet<ColumnIndex>,
+    /// INSERT names none and means all.
+    pub(crate) inserts_all: bool,
+    /// That UPDATE or ON DUPLICATE KEY UPDATE assigns.
+    pub(crate) updated: BTreeSet<ColumnIndex>,
 }
 
 /// A plan and the columns of its result.
@@ -96,8 +118,20 @@ pub(crate) fn bind(
     context: &BindContext<'_>,
     parameter_types: &[SqlType],
 ) -> Result<Prepared, SqlError> {
-    let mut binder = Binder { text, context, parameter_types, session_values: Vec::new(), substituted: 0 };
-    let bound = binder.statement(statement)?;
+    privileges::check(statement, text, context)?;
+    let mut binder = Binder {
+        text,
+        context,
+        parameter_types,
+        session_values: Vec::new(),
+        substituted: 0,
+        uses: ColumnUse::default(),
+    };
+    let bound = binder.statement(statement);
+    let bound = bound.map_err(|error| privileges::hide_unknown_column(error, statement, context))?;
+    if let Some(table) = table_of(&bound.plan) {
+        privileges::check_columns(table, &binder.uses, context)?;
+    }
     Ok(Prepared {
         schema: context.schema.version,
         plan: bound.plan,
@@ -105,6 +139,30 @@ pub(crate) fn bind(
         session_values: binder.session_values,
         columns: Arc::new(bound.columns),
     })
+}
+
+/// The table whose columns a plan names.
+fn table_of(plan: &Plan) -> Option<&TableDefinition> {
+    match plan {
+        Plan::Select(plan) => match &plan.source {
+            Source::Nothing => None,
+            Source::Table(access) => Some(&access.table),
+            Source::Virtual { definition, .. } => Some(definition),
+        },
+        Plan::Insert(plan) => Some(&plan.table),
+        Plan::Update(plan) => Some(&plan.access.table),
+        Plan::Delete(plan) => Some(&plan.access.table),
+        Plan::Explain { plan, .. } => table_of(plan),
+        Plan::Ddl(_)
+        | Plan::Transaction(_)
+        | Plan::Set(_)
+        | Plan::SetRole(_)
+        | Plan::Use(_)
+        | Plan::Show(_)
+        | Plan::Kill { .. }
+        | Plan::Nothing { .. }
+        | Plan::Named(_) => None,
+    }
 }
 
 impl Binder<'_> {
@@ -143,6 +201,9 @@ impl Binder<'_> {
             Statement::Maintenance(operation, tables) => self.maintenance(*operation, tables),
             Statement::Kill { connection, query_only } => self.kill(connection, *query_only),
             Statement::Named(named) => Ok(Bound::without_rows(Plan::Named(named.clone()))),
+            Statement::Grant(grant) => self.grant(grant),
+            Statement::SetRole(roles) => Ok(Bound::without_rows(Plan::SetRole(self.set_role(roles)))),
+            Statement::Flush(_) => Ok(Bound::without_rows(Plan::Nothing { note: None })),
             Statement::Nothing(note) => Ok(Bound::without_rows(Plan::Nothing { note: note.clone() })),
         }
     }

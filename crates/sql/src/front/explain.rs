@@ -57,6 +57,7 @@ pub fn tree(plan: &Plan) -> String {
         Plan::Ddl(_)
         | Plan::Transaction(_)
         | Plan::Set(_)
+        | Plan::SetRole(_)
         | Plan::Use(_)
         | Plan::Show(_)
         | Plan::Kill { .. }
@@ -362,6 +363,7 @@ fn facts(plan: &Plan) -> Facts<'_> {
         Plan::Ddl(_)
         | Plan::Transaction(_)
         | Plan::Set(_)
+        | Plan::SetRole(_)
         | Plan::Use(_)
         | Plan::Show(_)
         | Plan::Kill { .. }

@@ -13,6 +13,7 @@
 )]
 
 mod ddl;
+mod grant;
 mod session;
 
 pub(crate) use session::{split_system_variable, user_variable_name};

@@ -37,6 +37,12 @@ pub(crate) enum Statement {
     },
     /// PREPARE, EXECUTE, DEALLOCATE PREPARE.
     Named(NamedStatement),
+    /// GRANT, REVOKE.
+    Grant(Box<GrantStatement>),
+    /// SET ROLE.
+    SetRole(RoleList),
+    /// FLUSH: nothing is kept that could be flushed.
+    Flush(Vec<FlushOption>),
     /// Accepted, without effect.
     Nothing(Option<String>),
 }
@@ -166,6 +172,101 @@ pub(crate) enum Account {
     Named { name: String, host: String },
 }
 
+/// GRANT or REVOKE.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum GrantVerb {
+    Grant,
+    Revoke,
+}
+
+impl GrantVerb {
+    /// The word before the accounts.
+    pub(crate) fn preposition(self) -> &'static str {
+        match self {
+            Self::Grant => "TO",
+            Self::Revoke => "FROM",
+        }
+    }
+}
+
+/// GRANT and REVOKE.
+#[derive(Clone, Debug)]
+pub(crate) struct GrantStatement {
+    pub(crate) verb: GrantVerb,
+    pub(crate) object: GrantedObject,
+    pub(crate) accounts: Vec<Account>,
+}
+
+/// What is granted or taken away.
+#[derive(Clone, Debug)]
+pub(crate) enum GrantedObject {
+    Privileges {
+        items: Vec<GrantItem>,
+        level: WrittenLevel,
+    },
+    Roles {
+        roles: Vec<Account>,
+        admin: types::AdminOption,
+    },
+    /// REVOKE ALL PRIVILEGES, GRANT OPTION.
+    Everything,
+}
+
+/// An entry of a list of privileges.
+#[derive(Clone, Debug)]
+pub(crate) enum GrantItem {
+    Static {
+        privilege: types::Privileges,
+        columns: Vec<String>,
+    },
+    Dynamic(types::DynamicPrivileges),
+    /// ALL: what the level has.
+    All,
+    Usage,
+    /// WITH GRANT OPTION.
+    GrantOption,
+}
+
+/// The level of GRANT, as written.
+#[derive(Clone, Debug)]
+pub(crate) enum WrittenLevel {
+    Global,
+    /// None: the current database.
+    Database(Option<String>),
+    Table {
+        database: Option<String>,
+        name: String,
+    },
+}
+
+/// A list of roles.
+#[derive(Clone, Debug)]
+pub(crate) enum RoleList {
+    None,
+    Default,
+    All,
+    AllExcept(Vec<Account>),
+    These(Vec<Account>),
+}
+
+/// What FLUSH names, as far as privileges differ.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum FlushOption {
+    Tables,
+    Status,
+    UserResources,
+    OptimizerCosts,
+    Other,
+}
+
+/// The statement that became an ALTER TABLE.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum AlterVerb {
+    AlterTable,
+    /// CREATE INDEX, DROP INDEX.
+    Index,
+}
+
 /// DDL, with types and defaults as they were written.
 #[derive(Clone, Debug)]
 pub(crate) enum DdlStatement {
@@ -177,10 +278,13 @@ pub(crate) enum DdlStatement {
     DropTables { tables: Vec<TableName>, if_exists: bool },
     Truncate(TableName),
     RenameTables(Vec<(TableName, TableName)>),
-    AlterTable { table: TableName, actions: Vec<AlterClause> },
+    AlterTable { verb: AlterVerb, table: TableName, actions: Vec<AlterClause> },
     CreateUsers { users: Vec<AccountWithPassword>, if_not_exists: bool },
     DropUsers { users: Vec<Account>, if_exists: bool },
     AlterUsers { users: Vec<AccountWithPassword>, if_exists: bool },
+    CreateRoles { roles: Vec<Account>, if_not_exists: bool },
+    DropRoles { roles: Vec<Account>, if_exists: bool },
+    SetDefaultRoles { accounts: Vec<Account>, roles: RoleList },
 }
 
 /// An account and its IDENTIFIED clause.

@@ -11,7 +11,7 @@ use crate::plan::{Plan, Prepared, SelectPlan, Source};
 use expression::TypingContext;
 use protocol::SqlError;
 use surroundings::{TestSurroundings, schema};
-use types::{Schema, SqlType};
+use types::{PrivilegeSet, Schema, SqlType};
 
 /// Binds in database `d` of the test schema.
 fn with_context<T>(schema: &Schema, run: impl FnOnce(&BindContext<'_>) -> T) -> T {
@@ -19,6 +19,7 @@ fn with_context<T>(schema: &Schema, run: impl FnOnce(&BindContext<'_>) -> T) -> 
         schema,
         database: Some("d"),
         user: ("root", "localhost"),
+        privileges: &PrivilegeSet::all(),
         typing: TypingContext::default(),
         only_full_group_by: true,
         time_zone_offset_s: 7_200,
@@ -56,6 +57,7 @@ fn shown(prepared: &Prepared) -> String {
         Plan::Ddl(_)
         | Plan::Transaction(_)
         | Plan::Use(_)
+        | Plan::SetRole(_)
         | Plan::Show(_)
         | Plan::Kill { .. }
         | Plan::Named(_)

@@ -53,6 +53,7 @@ impl SessionCore {
             schema: &module.map.schema,
             database: self.database.as_deref(),
             user: (&self.account.0, &self.account.1),
+            privileges: self.rights.set(),
             typing: TypingContext { collation: self.variables.collation, sql_mode: self.variables.sql_mode },
             only_full_group_by: self.variables.only_full_group_by,
             time_zone_offset_s: self.variables.time_zone_offset(),
@@ -72,17 +73,19 @@ impl SessionCore {
     }
 
     /// What a text's parameters and columns are before values come.
-    pub(super) fn describe(&self, module: &ModuleState, text: &str) -> Result<Description, SqlError> {
+    pub(super) fn describe(&mut self, module: &mut ModuleState, text: &str) -> Result<Description, SqlError> {
+        self.renew_rights(module);
         self.with_bind_context(module, |context| front::describe(text, context))
     }
 
     /// The plan for a text of COM_QUERY; `normalized` holds its literals afterwards.
     pub(super) fn plan_of(
-        &self,
+        &mut self,
         env: &mut Environment<'_>,
         text: &str,
         normalized: &mut Normalized,
     ) -> Result<Arc<CachedStatement>, SqlError> {
+        self.renew_rights(env.module);
         front::normalize_into(text, &env.module.config.text_limits, self.variables.collation, normalized)?;
         if normalized.is_cacheable {
             let (digest, markers) = (normalized.digest, normalized.text_with_markers.as_str());
@@ -103,11 +106,12 @@ impl SessionCore {
 
     /// The plan of a prepared statement for parameters of these types.
     pub(super) fn plan_of_prepared(
-        &self,
+        &mut self,
         env: &mut Environment<'_>,
         text: &str,
         parameter_types: &[SqlType],
     ) -> Result<Arc<CachedStatement>, SqlError> {
+        self.renew_rights(env.module);
         let digest = front::digest(text, parameter_types);
         if let Some(found) = self.cached(env, digest, text)
             && found.prepared.parameters == parameter_types
@@ -123,13 +127,21 @@ impl SessionCore {
 
     fn cached(&self, env: &mut Environment<'_>, digest: u128, text: &str) -> Option<Arc<CachedStatement>> {
         let schema = env.module.map.schema.version;
-        let bound = Bound { database: self.database.as_deref(), bind_key: self.variables.bind_key() };
+        let bound = Bound {
+            database: self.database.as_deref(),
+            bind_key: self.variables.bind_key(),
+            privileges: self.rights.number(),
+        };
         env.module.cache.get(digest, text, bound, schema)
     }
 
     fn cache(&self, env: &mut Environment<'_>, digest: u128, text: &str, statement: &Arc<CachedStatement>) {
         if statement.prepared.is_shareable() {
-            let bound = Bound { database: self.database.as_ref(), bind_key: self.variables.bind_key() };
+            let bound = Bound {
+                database: self.database.as_ref(),
+                bind_key: self.variables.bind_key(),
+                privileges: self.rights.number(),
+            };
             env.module.cache.insert(digest, text, bound, Arc::clone(statement));
         }
     }

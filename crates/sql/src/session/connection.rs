@@ -6,7 +6,7 @@
 //! Accounts are those of the installed schema. `root` without a password is let in only from this machine: over the Unix socket or
 //! a loopback address. A connection that does not finish its handshake in time is closed.
 //!
-//! Deliberately not here: privileges. Every account may do everything.
+//! Deliberately not here: what accounts may do (`roles`, `front::privileges`).
 
 use super::{Session, Stage};
 use crate::environment::{Alarm, AlarmKind, Environment};
@@ -240,6 +240,7 @@ impl Session {
         if let Some(account) = schema.user_of_client(&login.user, &self.hosts()) {
             self.core.account = (account.name.as_str().into(), account.host.as_str().into());
         }
+        self.core.activate_default_roles(env.module);
         if !self.has_logged_in {
             let limit = u64::from(env.module.config.max_connections) + u64::from(self.is_administrator());
             if env.module.counters.logged_in >= limit {
@@ -256,6 +257,10 @@ impl Session {
         }
         self.core.database = None;
         if let Some(database) = &login.database {
+            if let Err(error) = self.core.check_database(env.module, database) {
+                self.core.reply_error(env, &error);
+                return self.close(env);
+            }
             if !crate::show::database_exists(&schema, database) {
                 let error = SqlError::new(1049, format!("Unknown database '{database}'"));
                 self.core.reply_error(env, &error);

@@ -16,7 +16,8 @@ use types::Value;
 
 impl SessionCore {
     /// USE.
-    pub(super) fn use_database(&mut self, env: &Environment<'_>, name: &str) -> Result<(), SqlError> {
+    pub(super) fn use_database(&mut self, env: &mut Environment<'_>, name: &str) -> Result<(), SqlError> {
+        self.check_database(env.module, name)?;
         if !crate::show::database_exists(&env.module.map.schema, name) {
             return Err(SqlError::new(1049, format!("Unknown database '{name}'")));
         }
@@ -35,6 +36,7 @@ impl Session {
         let done = || Ok(Completion::default());
         Some(match &statement.cached.prepared.plan {
             Plan::Set(items) => return self.set(env, items, statement),
+            Plan::SetRole(roles) => self.set_role(env, roles).map(|()| Completion::default()),
             Plan::Use(name) => self.core.use_database(env, name).map(|()| Completion::default()),
             Plan::Nothing { note } => {
                 if let Some(note) = note {

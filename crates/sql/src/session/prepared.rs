@@ -4,7 +4,8 @@
 //! change or another schema is installed. Types are those that the client binds, made canonical (all strings are one type), so that
 //! executions with values of different lengths share a plan.
 //!
-//! Invariant: `bound` was planned for exactly the types in `bound_types`.
+//! Invariants: `bound` was planned for exactly the types in `bound_types`, and is permitted: GRANT and REVOKE install another schema, and
+//! SET ROLE forgets it.
 
 use super::{Session, SessionCore};
 use crate::environment::Environment;
@@ -280,7 +281,7 @@ impl Session {
         self.statements.size -= long_data.size();
         let mut values = std::mem::take(&mut self.normalized.parameters);
         values.clear();
-        let bound = statement.bind(&self.core, env, execute, &long_data, &mut values);
+        let bound = statement.bind(&mut self.core, env, execute, &long_data, &mut values);
         match bound {
             Err(ExecuteError::Command(error)) => {
                 self.core.reply(env, |writer, _| writer.error(&error.packet()));
@@ -302,10 +303,15 @@ impl Session {
 }
 
 impl PreparedStatement {
+    /// Other roles are active: the next execution asks again whether it may.
+    pub(super) fn forget_plan(&mut self) {
+        self.bound = None;
+    }
+
     /// Reads the values and finds the plan for their types.
     fn bind(
         &mut self,
-        core: &SessionCore,
+        core: &mut SessionCore,
         env: &mut Environment<'_>,
         execute: &Execute<'_>,
         long_data: &LongData,

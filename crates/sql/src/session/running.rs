@@ -495,6 +495,7 @@ impl Session {
             }
             Plan::Transaction(_)
             | Plan::Set(_)
+            | Plan::SetRole(_)
             | Plan::Use(_)
             | Plan::Kill { .. }
             | Plan::Named(_)

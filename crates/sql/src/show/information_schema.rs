@@ -1,12 +1,12 @@
 //! `information_schema`: MySQL 8's table and column names, column by column in its order, and which function makes the rows.
 //!
-//! Tables about things that do not exist here (routines, views, triggers, foreign keys, finer privileges) are there and empty, because tools
+//! Tables about things that do not exist here (routines, views, triggers, foreign keys) are there and empty, because tools
 //! ask for them; InnoDB's own tables are not there.
 
 use super::virtual_tables::{
     Column, Kind, Layout, MakeRows, NAME as TEXT, Origin, Respondents, column, empty, nullable,
 };
-use super::{schema_rows, server_rows};
+use super::{grants, schema_rows, server_rows};
 use protocol::signal::InfoTable;
 use types::BlobSize;
 
@@ -17,6 +17,8 @@ const fn made(name: &'static str, columns: &'static [Column], rows: MakeRows) ->
 }
 
 pub(super) const TABLES: &[Layout] = &[
+    made("ADMINISTRABLE_ROLE_AUTHORIZATIONS", ROLES, grants::administrable_roles),
+    made("APPLICABLE_ROLES", ROLES, grants::applicable_roles),
     made("CHARACTER_SETS", CHARACTER_SETS, |_, _| server_rows::character_sets()),
     empty(NAME, "CHECK_CONSTRAINTS", CHECK_CONSTRAINTS),
     made("COLLATIONS", COLLATIONS, |_, _| server_rows::collations()),
@@ -24,9 +26,10 @@ pub(super) const TABLES: &[Layout] = &[
         server_rows::collation_character_sets()
     }),
     made("COLUMNS", COLUMNS, schema_rows::columns),
-    empty(NAME, "COLUMN_PRIVILEGES", COLUMN_PRIVILEGES),
+    made("COLUMN_PRIVILEGES", COLUMN_PRIVILEGES, grants::column_privileges),
     empty(NAME, "COLUMN_STATISTICS", COLUMN_STATISTICS),
     made("ENGINES", ENGINES, |_, _| server_rows::engines()),
+    made("ENABLED_ROLES", ENABLED_ROLES, grants::enabled_roles),
     empty(NAME, "EVENTS", EVENTS),
     empty(NAME, "FILES", FILES),
     made("KEYWORDS", KEYWORDS, |_, _| server_rows::keywords()),
@@ -41,15 +44,18 @@ pub(super) const TABLES: &[Layout] = &[
         origin: Origin::Asked(InfoTable::Processes, Respondents::AllNodes),
     },
     empty(NAME, "REFERENTIAL_CONSTRAINTS", REFERENTIAL_CONSTRAINTS),
+    made("ROLE_COLUMN_GRANTS", ROLE_COLUMN_GRANTS, grants::role_column_grants),
+    empty(NAME, "ROLE_ROUTINE_GRANTS", ROLE_ROUTINE_GRANTS),
+    made("ROLE_TABLE_GRANTS", ROLE_TABLE_GRANTS, grants::role_table_grants),
     empty(NAME, "ROUTINES", ROUTINES),
     made("SCHEMATA", SCHEMATA, schema_rows::schemata),
-    empty(NAME, "SCHEMA_PRIVILEGES", SCHEMA_PRIVILEGES),
+    made("SCHEMA_PRIVILEGES", SCHEMA_PRIVILEGES, grants::schema_privileges),
     made("STATISTICS", STATISTICS, schema_rows::statistics),
     made("TABLES", TABLE_COLUMNS, schema_rows::tables),
     made("TABLE_CONSTRAINTS", TABLE_CONSTRAINTS, schema_rows::table_constraints),
-    empty(NAME, "TABLE_PRIVILEGES", TABLE_PRIVILEGES),
+    made("TABLE_PRIVILEGES", TABLE_PRIVILEGES, grants::table_privileges),
     empty(NAME, "TRIGGERS", TRIGGERS),
-    made("USER_PRIVILEGES", USER_PRIVILEGES, |context, _| server_rows::user_privileges(context)),
+    made("USER_PRIVILEGES", USER_PRIVILEGES, grants::user_privileges),
     empty(NAME, "VIEWS", VIEWS),
 ];
 
@@ -462,4 +468,66 @@ const VIEWS: &[Column] = &[
     nullable("SECURITY_TYPE", Kind::Text(7)),
     column("CHARACTER_SET_CLIENT", TEXT),
     column("COLLATION_CONNECTION", TEXT),
+];
+
+const ACCOUNT: Kind = Kind::Text(97);
+const ACCOUNT_HOST: Kind = Kind::Text(256);
+
+const ROLES: &[Column] = &[
+    nullable("USER", ACCOUNT),
+    nullable("HOST", ACCOUNT_HOST),
+    nullable("GRANTEE", ACCOUNT),
+    nullable("GRANTEE_HOST", ACCOUNT_HOST),
+    nullable("ROLE_NAME", Kind::Text(255)),
+    nullable("ROLE_HOST", Kind::Text(256)),
+    column("IS_GRANTABLE", Kind::Text(3)),
+    nullable("IS_DEFAULT", Kind::Text(3)),
+    column("IS_MANDATORY", Kind::Text(3)),
+];
+
+const ENABLED_ROLES: &[Column] = &[
+    nullable("ROLE_NAME", Kind::Text(255)),
+    nullable("ROLE_HOST", Kind::Text(255)),
+    nullable("IS_DEFAULT", Kind::Text(3)),
+    column("IS_MANDATORY", Kind::Text(3)),
+];
+
+const ROLE_TABLE_GRANTS: &[Column] = &[
+    nullable("GRANTOR", ACCOUNT),
+    nullable("GRANTOR_HOST", ACCOUNT_HOST),
+    column("GRANTEE", Kind::Text(32)),
+    column("GRANTEE_HOST", Kind::Text(255)),
+    column("TABLE_CATALOG", Kind::Text(3)),
+    column("TABLE_SCHEMA", Kind::Identifier),
+    column("TABLE_NAME", Kind::Identifier),
+    column("PRIVILEGE_TYPE", TEXT),
+    column("IS_GRANTABLE", Kind::Text(3)),
+];
+
+const ROLE_COLUMN_GRANTS: &[Column] = &[
+    nullable("GRANTOR", ACCOUNT),
+    nullable("GRANTOR_HOST", ACCOUNT_HOST),
+    column("GRANTEE", Kind::Text(32)),
+    column("GRANTEE_HOST", Kind::Text(255)),
+    column("TABLE_CATALOG", Kind::Text(3)),
+    column("TABLE_SCHEMA", Kind::Identifier),
+    column("TABLE_NAME", Kind::Identifier),
+    column("COLUMN_NAME", TEXT),
+    column("PRIVILEGE_TYPE", TEXT),
+    column("IS_GRANTABLE", Kind::Text(3)),
+];
+
+const ROLE_ROUTINE_GRANTS: &[Column] = &[
+    nullable("GRANTOR", ACCOUNT),
+    nullable("GRANTOR_HOST", ACCOUNT_HOST),
+    column("GRANTEE", Kind::Text(32)),
+    column("GRANTEE_HOST", Kind::Text(255)),
+    column("SPECIFIC_CATALOG", Kind::Text(3)),
+    column("SPECIFIC_SCHEMA", Kind::Identifier),
+    column("SPECIFIC_NAME", TEXT),
+    column("ROUTINE_CATALOG", Kind::Text(3)),
+    column("ROUTINE_SCHEMA", Kind::Identifier),
+    column("ROUTINE_NAME", TEXT),
+    column("PRIVILEGE_TYPE", TEXT),
+    column("IS_GRANTABLE", Kind::Text(3)),
 ];

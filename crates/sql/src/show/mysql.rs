@@ -1,9 +1,9 @@
-//! `mysql`: accounts as administration tools read them. The accounts themselves are rows of `latsdb.users`.
+//! `mysql`: accounts and grants as administration tools read them. They themselves are rows of `latsdb.users`, `latsdb.grants` and so on.
 
-use super::ShowContext;
 use super::pruning::Pruning;
 use super::virtual_tables::{Column, Kind, Layout, NAME as TEXT, Origin, column, empty, nullable, text};
-use types::{BlobSize, User, Value};
+use super::{ShowContext, grants};
+use types::{BlobSize, Privileges, User, Value};
 
 pub(super) const NAME: &str = "mysql";
 
@@ -12,13 +12,38 @@ const HOST: Kind = Kind::Text(255);
 const LONG: Kind = Kind::LongText(BlobSize::Normal);
 
 pub(super) const TABLES: &[Layout] = &[
-    empty(NAME, "columns_priv", COLUMNS_PRIV),
-    empty(NAME, "db", DB),
-    empty(NAME, "default_roles", DEFAULT_ROLES),
-    empty(NAME, "global_grants", GLOBAL_GRANTS),
+    Layout {
+        database: NAME,
+        name: "columns_priv",
+        columns: COLUMNS_PRIV,
+        origin: Origin::Made(grants::columns),
+    },
+    Layout { database: NAME, name: "db", columns: DB, origin: Origin::Made(databases) },
+    Layout {
+        database: NAME,
+        name: "default_roles",
+        columns: DEFAULT_ROLES,
+        origin: Origin::Made(grants::default_roles),
+    },
+    Layout {
+        database: NAME,
+        name: "global_grants",
+        columns: GLOBAL_GRANTS,
+        origin: Origin::Made(grants::global_grants),
+    },
     empty(NAME, "procs_priv", PROCS_PRIV),
-    empty(NAME, "role_edges", ROLE_EDGES),
-    empty(NAME, "tables_priv", TABLES_PRIV),
+    Layout {
+        database: NAME,
+        name: "role_edges",
+        columns: ROLE_EDGES,
+        origin: Origin::Made(grants::role_edges),
+    },
+    Layout {
+        database: NAME,
+        name: "tables_priv",
+        columns: TABLES_PRIV,
+        origin: Origin::Made(grants::tables),
+    },
     // Time zones by name are not loaded.
     empty(NAME, "time_zone", TIME_ZONE),
     empty(NAME, "time_zone_name", TIME_ZONE_NAME),
@@ -163,19 +188,29 @@ const TIME_ZONE: &[Column] = &[column("Time_zone_id", Kind::UnsignedInt), column
 const TIME_ZONE_NAME: &[Column] = &[column("Name", TEXT), column("Time_zone_id", Kind::UnsignedInt)];
 
 fn users(context: &ShowContext<'_>, _: &Pruning<'_>) -> Vec<Vec<Value>> {
-    let row = |user: &User| USER.iter().map(|column| user_value(user, column)).collect();
+    let row = |user: &User| {
+        let global = grants::global_of(context, user);
+        USER.iter().map(|column| user_value(user, global, column)).collect()
+    };
     context.schema.users.iter().map(row).collect()
 }
 
-fn user_value(user: &User, column: &Column) -> Value {
+fn databases(context: &ShowContext<'_>, _: &Pruning<'_>) -> Vec<Vec<Value>> {
+    // Host, database, user; then the privileges.
+    grants::databases(context, |held| {
+        DB.iter().skip(3).map(|column| grants::flag(held, column.name)).collect()
+    })
+}
+
+fn user_value(user: &User, global: Privileges, column: &Column) -> Value {
     match column.name {
         "Host" => text(&user.host),
         "User" => text(&user.name),
         "plugin" => text(&user.plugin),
         "authentication_string" => text(&String::from_utf8_lossy(&user.verifier)),
-        "password_expired" | "account_locked" => text("N"),
-        // Every account has all privileges.
-        privilege if privilege.ends_with("_priv") => text("Y"),
+        "password_expired" => text(if user.attributes.is_password_expired { "Y" } else { "N" }),
+        "account_locked" => text(if user.attributes.is_locked { "Y" } else { "N" }),
+        privilege if privilege.ends_with("_priv") => grants::flag(global, privilege),
         _ if column.nullable => Value::Null,
         _ if column.kind == Kind::UnsignedInt => Value::UInt(0),
         _ => text(""),

@@ -20,12 +20,14 @@ use protocol::signal::{InfoTable, RequestId};
 use protocol::{Address, Signal};
 use std::sync::Arc;
 use stdx::{Duration, Instant};
-use types::{NodeId, TableDefinition};
+use types::{NodeId, Privileges, TableDefinition, Value};
 
 /// How long to wait for nodes.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 /// Rows of one batch.
 const BATCH_ROWS: usize = 512;
+/// The user's name in a row of `InfoTable::Processes`.
+const USER_OF_SESSION: usize = 1;
 /// ER_GET_TEMPORARY_ERRMSG.
 const TEMPORARY_ERROR: u16 = 1297;
 
@@ -41,6 +43,8 @@ pub(crate) struct VirtualReader {
     answers: Vec<Answer>,
     /// When nobody is waited for any more.
     deadline: Instant,
+    /// Only sessions of this user are shown; None: the rows are not about sessions, or all may be seen.
+    only_of: Option<Arc<str>>,
     rows: std::vec::IntoIter<Row>,
 }
 
@@ -58,6 +62,9 @@ impl VirtualReader {
     }
 
     fn of(made: VirtualRows, column_count: usize, cx: &mut Cx<'_, '_>) -> Result<Self, Failure> {
+        let sees_all = cx.core.rights.set().global().has(Privileges::PROCESS);
+        let is_about_sessions = matches!(made, VirtualRows::Ask(InfoTable::Processes, _));
+        let only_of = (is_about_sessions && !sees_all).then(|| Arc::clone(&cx.core.account.0));
         let (answers, rows) = match made {
             VirtualRows::Now(rows) => {
                 charge(&rows, cx)?;
@@ -70,7 +77,7 @@ impl VirtualReader {
             let alarm = Alarm { connection_id: cx.core.id, kind: AlarmKind::Retry };
             cx.env.module.deadlines.register(deadline, alarm);
         }
-        Ok(Self { column_count, answers, deadline, rows: rows.into_iter() })
+        Ok(Self { column_count, answers, deadline, only_of, rows: rows.into_iter() })
     }
 
     /// The next rows.
@@ -108,11 +115,16 @@ impl VirtualReader {
                 Answer::Here(rows) => rows,
                 Answer::Awaited(..) => Vec::new(),
             });
+            let is_seen = |row: &Row| match (&self.only_of, row.get(USER_OF_SESSION)) {
+                (None, _) => true,
+                (Some(own), Some(Value::Bytes(user))) => **user == *own.as_bytes(),
+                (Some(_), _) => false,
+            };
             let cut = |mut row: Row| {
                 row.truncate(self.column_count);
                 row
             };
-            self.rows = rows.map(cut).collect::<Vec<Row>>().into_iter();
+            self.rows = rows.filter(is_seen).map(cut).collect::<Vec<Row>>().into_iter();
         }
         Ok(is_complete)
     }
@@ -187,6 +199,9 @@ fn with_show_context<T>(cx: &Cx<'_, '_>, use_it: impl FnOnce(&ShowContext<'_>) -
         schema: &map.schema,
         variables: &cx.core.variables,
         account: (&cx.core.account.0, &cx.core.account.1),
+        privileges: cx.core.rights.set(),
+        active_roles: cx.core.rights.roles(),
+        mandatory_roles: &cx.core.mandatory_roles(),
         status: &status,
         diagnostics: &diagnostics,
         row_count: &|table| estimated_row_count(map, table),

@@ -7,11 +7,12 @@ use super::pruning::Pruning;
 use super::virtual_tables::{
     self, VIRTUAL_DATABASES, count, optional_number, optional_text, text, yes_or_no,
 };
+use crate::front::privileges::is_free;
 use catalogue::{column_default_text, column_type_text};
 use std::collections::BTreeMap;
 use types::{
     BlobSize, Collation, ColumnDefinition, ColumnIndex, DefaultValue, IndexDefinition, IndexKind,
-    IntegerWidth, Schema, SqlType, TableDefinition, Value,
+    IntegerWidth, Privileges, Schema, SqlType, TableDefinition, Value,
 };
 
 /// MySQL's only catalogue.
@@ -33,10 +34,16 @@ fn tables_that<'a>(
     let stored = stored.map(|table| ShownTable { definition: table, is_virtual: false });
     let made = virtual_tables::all_known()
         .map(|known| ShownTable { definition: &known.definition, is_virtual: true });
-    let shown = stored.chain(made).filter(|table| passes(table.definition));
+    let shown =
+        stored.chain(made).filter(|table| passes(table.definition) && may_see(context, table.definition));
     let by_name =
         |table: ShownTable<'a>| ((table.definition.database.as_str(), table.definition.name.as_str()), table);
     shown.map(by_name).collect::<BTreeMap<_, _>>().into_values().collect()
+}
+
+/// Whether the account may know that the table is there.
+fn may_see(context: &ShowContext<'_>, table: &TableDefinition) -> bool {
+    is_free(&table.database, &table.name) || context.privileges.sees_table(&table.database, &table.name)
 }
 
 fn wanted_tables<'a>(context: &'a ShowContext<'_>, pruning: &Pruning<'_>) -> Vec<ShownTable<'a>> {
@@ -74,7 +81,9 @@ pub(super) fn table<'a>(context: &'a ShowContext<'_>, database: &str, name: &str
 pub(super) fn databases<'a>(context: &'a ShowContext<'_>) -> BTreeMap<&'a str, Collation> {
     let stored =
         context.schema.databases.values().map(|database| (database.name.as_str(), database.collation));
-    VIRTUAL_DATABASES.into_iter().map(|name| (name, Collation::Utf8mb4GeneralCi)).chain(stored).collect()
+    let made = VIRTUAL_DATABASES.into_iter().map(|name| (name, Collation::Utf8mb4GeneralCi));
+    let is_seen = |name: &str| name == "information_schema" || context.privileges.sees_database(name);
+    made.chain(stored).filter(|(name, _)| is_seen(name)).collect()
 }
 
 impl ShownTable<'_> {
@@ -82,8 +91,30 @@ impl ShownTable<'_> {
         if self.is_virtual { "SYSTEM VIEW" } else { "BASE TABLE" }
     }
 
-    fn privileges(self) -> &'static str {
-        if self.is_virtual { "select" } else { "select,insert,update,references" }
+    /// The privileges that the account has on a column.
+    fn privileges(self, column: &str, context: &ShowContext<'_>) -> String {
+        let TableDefinition { database, name, .. } = self.definition;
+        if is_free(database, name) {
+            return "select".to_owned();
+        }
+        let held = context.privileges.on_column(database, name, column).of(Privileges::OF_COLUMN);
+        let held = if self.is_virtual { held.of(Privileges::SELECT) } else { held };
+        held.names().map(str::to_ascii_lowercase).collect::<Vec<_>>().join(",")
+    }
+
+    /// The columns that the account may see.
+    fn seen_columns<'c>(
+        self,
+        context: &'c ShowContext<'_>,
+    ) -> impl Iterator<Item = (ColumnIndex, &'c ColumnDefinition)>
+    where
+        Self: 'c,
+    {
+        let TableDefinition { database, name, .. } = self.definition;
+        let is_seen = move |(_, column): &(ColumnIndex, &ColumnDefinition)| {
+            is_free(database, name) || context.privileges.sees_column(database, name, &column.name)
+        };
+        self.definition.visible_columns().filter(is_seen)
     }
 
     /// `def`, database, table.
@@ -146,8 +177,8 @@ pub(super) fn partitions(context: &ShowContext<'_>, pruning: &Pruning<'_>) -> Ve
 pub(super) fn columns(context: &ShowContext<'_>, pruning: &Pruning<'_>) -> Vec<Vec<Value>> {
     let mut rows = Vec::new();
     for table in wanted_tables(context, pruning) {
-        for (position, (index, column)) in table.definition.visible_columns().enumerate() {
-            rows.push(column_row(table, position, index, column));
+        for (position, (index, column)) in table.seen_columns(context).enumerate() {
+            rows.push(column_row(table, position, index, column, context));
         }
     }
     rows
@@ -158,6 +189,7 @@ fn column_row(
     position: usize,
     index: ColumnIndex,
     column: &ColumnDefinition,
+    context: &ShowContext<'_>,
 ) -> Vec<Value> {
     let signed = |number: Option<u32>| number.map_or(Value::Null, |number| Value::Int(number.into()));
     let facts = TypeFacts::of(&column.sql_type);
@@ -181,7 +213,7 @@ fn column_row(
         text(&type_text),
         text(column_key(table.definition, index)),
         text(&extra(column)),
-        text(table.privileges()),
+        text(&table.privileges(&column.name, context)),
         text(&column.comment),
         text(""),
         Value::Null,
@@ -190,7 +222,7 @@ fn column_row(
 }
 
 /// SHOW COLUMNS: Field, Type, Null, Key, Default, Extra; with `full` also Collation, Privileges, Comment, in MySQL's order.
-pub(super) fn shown_columns(table: ShownTable<'_>, full: bool) -> Vec<Vec<Value>> {
+pub(super) fn shown_columns(table: ShownTable<'_>, full: bool, context: &ShowContext<'_>) -> Vec<Vec<Value>> {
     let row = |(index, column): (ColumnIndex, &ColumnDefinition)| {
         let mut row = vec![text(&column.name), text(&column_type_text(&column.sql_type))];
         if full {
@@ -203,11 +235,11 @@ pub(super) fn shown_columns(table: ShownTable<'_>, full: bool) -> Vec<Vec<Value>
             text(&extra(column)),
         ]);
         if full {
-            row.extend([text(table.privileges()), text(&column.comment)]);
+            row.extend([text(&table.privileges(&column.name, context)), text(&column.comment)]);
         }
         row
     };
-    table.definition.visible_columns().map(row).collect()
+    table.seen_columns(context).map(row).collect()
 }
 
 /// PRI, UNI, MUL or nothing. As in MySQL, a unique key without NULLs stands in for a missing primary key.

@@ -7,8 +7,7 @@ use super::ShowContext;
 use super::virtual_tables::{text, yes_or_no};
 use crate::variables::{Scope, TABLE};
 use mysql_protocol::charset;
-use protocol::SqlError;
-use types::{Collation, User, Value};
+use types::{Collation, DynamicPrivileges, Value};
 
 /// A character set: name, default collation, description, bytes of a character at most.
 const CHARACTER_SETS: [(&str, &str, &str, u64); 5] = [
@@ -20,7 +19,7 @@ const CHARACTER_SETS: [(&str, &str, &str, u64); 5] = [
 ];
 
 /// Every privilege of MySQL that is not dynamic: name as SHOW PRIVILEGES prints it, what it is about, what it allows.
-const PRIVILEGES: [(&str, &str, &str); 30] = [
+const PRIVILEGES: [(&str, &str, &str); 31] = [
     ("Alter", "Tables", "Change tables with ALTER TABLE"),
     ("Alter routine", "Functions,Procedures", "Change and drop routines"),
     ("Create", "Databases,Tables,Indexes", "Create databases, tables and indexes"),
@@ -35,6 +34,7 @@ const PRIVILEGES: [(&str, &str, &str); 30] = [
     ("Event", "Server Admin", "Create, change, drop and run events"),
     ("Execute", "Functions,Procedures", "Call routines"),
     ("File", "File access on server", "Read and write files of the server"),
+    ("Grant option", "Databases,Tables,Functions,Procedures", "Give to others what one may do"),
     ("Index", "Tables", "Create and drop indexes"),
     ("Insert", "Tables", "Insert rows"),
     ("Lock tables", "Databases", "Lock tables that one may select from"),
@@ -171,35 +171,11 @@ pub(super) fn shown_plugins() -> Vec<Vec<Value>> {
 
 /// SHOW PRIVILEGES.
 pub(super) fn privileges() -> Vec<Vec<Value>> {
-    PRIVILEGES.map(|(name, context, comment)| vec![text(name), text(context), text(comment)]).into()
-}
-
-/// USER_PRIVILEGES: every account has them all.
-pub(super) fn user_privileges(context: &ShowContext<'_>) -> Vec<Vec<Value>> {
-    let of_user = |user: &User| {
-        let grantee = format!("'{}'@'{}'", user.name, user.host);
-        PRIVILEGES.map(|(name, ..)| {
-            vec![text(&grantee), text("def"), text(&name.to_ascii_uppercase()), yes_or_no(true)]
-        })
-    };
-    context.schema.users.iter().flat_map(of_user).collect()
-}
-
-/// SHOW GRANTS.
-pub(super) fn grants(
-    context: &ShowContext<'_>,
-    account: Option<&(String, String)>,
-) -> Result<Vec<Vec<Value>>, SqlError> {
-    let (user, host) = account.map_or(context.account, |(user, host)| (user, host));
-    let is_own = (user, host) == context.account;
-    if !is_own && context.schema.user(user, host).is_none() {
-        let message = format!("There is no such grant defined for user '{user}' on host '{host}'");
-        return Err(SqlError::new(1141, message));
-    }
-    let quoted = |name: &str| name.replace('`', "``");
-    let grant =
-        format!("GRANT ALL PRIVILEGES ON *.* TO `{}`@`{}` WITH GRANT OPTION", quoted(user), quoted(host));
-    Ok(vec![vec![text(&grant)]])
+    let fixed =
+        PRIVILEGES.iter().map(|(name, context, comment)| vec![text(name), text(context), text(comment)]);
+    let dynamic =
+        DynamicPrivileges::NAMES.iter().map(|name| vec![text(name), text("Server Admin"), text("")]);
+    fixed.chain(dynamic).collect()
 }
 
 /// System variables by name.

@@ -4,7 +4,7 @@
 
 use super::schema_rows::{self, ShownTable};
 use super::virtual_tables::{Column, Kind, NAME as TEXT, Respondents, column, nullable, text};
-use super::{Level, ShowContext, VirtualRows, information_schema, server_rows};
+use super::{Level, ShowContext, VirtualRows, grants, information_schema, server_rows};
 use crate::plan::{ResultColumn, Show, TableMaintenance};
 use crate::variables::Scope;
 use expression::{Context, Expression, NoColumns, Node};
@@ -29,7 +29,7 @@ pub(crate) fn columns_of(what: &Show) -> Vec<(String, SqlType)> {
             }
             return columns;
         }
-        Show::Nothing { columns } => {
+        Show::Nothing { columns, .. } => {
             return columns.iter().map(|name| (name.clone(), TEXT.sql_type())).collect();
         }
         Show::Databases => DATABASES,
@@ -45,7 +45,7 @@ pub(crate) fn columns_of(what: &Show) -> Vec<(String, SqlType)> {
         Show::CharacterSets => CHARACTER_SETS,
         Show::Collations => COLLATIONS,
         Show::ProcessList => return process_list(),
-        Show::Grants { account } => {
+        Show::Grants { account, .. } => {
             let heading = account
                 .as_ref()
                 .map_or_else(|| "Grants".to_owned(), |(user, host)| format!("Grants for {user}@{host}"));
@@ -69,7 +69,7 @@ pub(crate) fn show(
         Show::Databases => schema_rows::databases(context).into_keys().map(|name| vec![text(name)]).collect(),
         Show::Tables { database, full } => tables(context, database, *full),
         Show::Columns { database, table, full } => {
-            schema_rows::shown_columns(known_table(context, database, table)?, *full)
+            schema_rows::shown_columns(known_table(context, database, table)?, *full, context)
         }
         Show::Indexes { database, table } => {
             schema_rows::shown_indexes(known_table(context, database, table)?, context)
@@ -87,7 +87,7 @@ pub(crate) fn show(
         Show::Engines => server_rows::engines(),
         Show::CharacterSets => server_rows::shown_character_sets(),
         Show::Collations => server_rows::collations(),
-        Show::Grants { account } => server_rows::grants(context, account.as_ref())?,
+        Show::Grants { account, using } => grants::shown(context, account.as_ref(), using)?,
         Show::Privileges => server_rows::privileges(),
         Show::Plugins => server_rows::shown_plugins(),
         Show::Maintenance { operation, tables } => maintenance(context, *operation, tables),

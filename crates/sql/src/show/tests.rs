@@ -126,8 +126,9 @@ fn schema() -> Schema {
         ..User::new(name, "localhost")
     };
     schema.put_user(user("o'neill"));
-    let Schema { version, databases, tables, users, .. } = schema;
-    Schema::new(version, databases.into_values(), tables.into_values(), users).expect("a good schema")
+    let Schema { version, databases, tables, users, grants, .. } = schema;
+    let schema = Schema::new(version, databases.into_values(), tables.into_values(), users);
+    Schema { grants, ..schema.expect("a good schema") }
 }
 
 fn with_context<R>(use_it: impl FnOnce(&ShowContext<'_>) -> R) -> R {
@@ -144,6 +145,9 @@ fn with_context<R>(use_it: impl FnOnce(&ShowContext<'_>) -> R) -> R {
         schema: &schema,
         variables: &variables,
         account: ("root", "%"),
+        privileges: &types::PrivilegeSet::all(),
+        active_roles: &[],
+        mandatory_roles: &[],
         status: &status,
         diagnostics: &diagnostics,
         row_count: &|table| (table.id == TableId(200)).then_some(12),
@@ -234,14 +238,18 @@ fn statements() -> Vec<(&'static str, Show, Option<&'static str>)> {
         ("character sets", Show::CharacterSets, None),
         ("collations like 'UTF8MB4\\_0900%'", Show::Collations, Some("UTF8MB4\\_0900%")),
         ("collations like '%general_ci'", Show::Collations, Some("%general_ci")),
-        ("grants", Show::Grants { account: None }, None),
+        ("grants", Show::Grants { account: None, using: Vec::new() }, None),
         ("privileges like 'Create%'", Show::Privileges, Some("Create%")),
         ("plugins", Show::Plugins, None),
         ("analyze", check(TableMaintenance::Analyze), None),
         ("check", check(TableMaintenance::Check), None),
         ("optimize", check(TableMaintenance::Optimize), None),
         ("repair", check(TableMaintenance::Repair), None),
-        ("nothing", Show::Nothing { columns: vec!["File".to_owned()] }, None),
+        (
+            "nothing",
+            Show::Nothing { columns: vec!["File".to_owned()], privilege: types::Privileges::NONE },
+            None,
+        ),
     ]
 }
 

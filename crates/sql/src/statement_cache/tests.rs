@@ -13,15 +13,20 @@ fn statement(version: u64) -> Arc<CachedStatement> {
     }))
 }
 
-const ANYWHERE: Bound<&str> = Bound { database: None, bind_key: 0 };
-const KEPT_ANYWHERE: Bound<&Arc<str>> = Bound { database: None, bind_key: 0 };
+const ANYWHERE: Bound<&str> = Bound { database: None, bind_key: 0, privileges: 1 };
+const KEPT_ANYWHERE: Bound<&Arc<str>> = Bound { database: None, bind_key: 0, privileges: 1 };
 
 #[test]
 fn a_hit_needs_digest_text_session_and_schema() {
     let mut cache = StatementCache::new(1 << 20);
     let database: Arc<str> = "test".into();
-    cache.insert(1, "SELECT ?", Bound { database: Some(&database), bind_key: 7 }, statement(5));
-    let test = Bound { database: Some("test"), bind_key: 7 };
+    cache.insert(
+        1,
+        "SELECT ?",
+        Bound { database: Some(&database), bind_key: 7, privileges: 1 },
+        statement(5),
+    );
+    let test = Bound { database: Some("test"), bind_key: 7, privileges: 1 };
     assert!(cache.get(1, "SELECT ?", test, SchemaVersion(5)).is_some());
     assert!(cache.get(2, "SELECT ?", test, SchemaVersion(5)).is_none());
     assert!(cache.get(1, "SELECT ? ", test, SchemaVersion(5)).is_none());
@@ -29,8 +34,11 @@ fn a_hit_needs_digest_text_session_and_schema() {
     // A session that binds otherwise has an entry of its own.
     let other = Bound { bind_key: 8, ..test };
     assert!(cache.get(1, "SELECT ?", other, SchemaVersion(5)).is_none());
+    // So has one that may do other things.
+    let less = Bound { privileges: 2, ..test };
+    assert!(cache.get(1, "SELECT ?", less, SchemaVersion(5)).is_none());
     assert!(cache.get(1, "SELECT ?", test, SchemaVersion(6)).is_none());
-    assert_eq!((cache.hits, cache.misses), (1, 5));
+    assert_eq!((cache.hits, cache.misses), (1, 6));
 }
 
 #[test]

@@ -161,6 +161,7 @@ pub(crate) const TABLE: &[Definition] = &[
     set_bool("low_priority_updates", "OFF"),
     fixed_bool("lower_case_file_system", "OFF"),
     fixed_number("lower_case_table_names", "0"),
+    fixed("mandatory_roles", ""),
     set_global("max_allowed_packet", "67108864", 1024, 1 << 30),
     fixed_number("max_connect_errors", "100"),
     fixed_number("max_connections", "1000"),

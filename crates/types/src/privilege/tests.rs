@@ -2,8 +2,8 @@
 
 use super::*;
 
-fn name(name: &str) -> AccountName {
-    AccountName::new(name, "%")
+fn name(name: &str) -> UserName {
+    UserName::new(name, "%")
 }
 
 fn row(account: &str, place: GrantPlace, privileges: Privileges) -> GrantRow {

@@ -59,7 +59,7 @@ impl Binder<'_> {
                 }
                 DdlRequest::RenameTables(named)
             }
-            DdlStatement::AlterTable { table, actions } => match self.alter_table(table, actions)? {
+            DdlStatement::AlterTable { table, actions, .. } => match self.alter_table(table, actions)? {
                 Some(request) => request,
                 None => return Ok(Bound::without_rows(Plan::Nothing { note: None })),
             },
@@ -73,6 +73,15 @@ impl Binder<'_> {
             DdlStatement::AlterUsers { users, if_exists } => {
                 DdlRequest::AlterUsers { users: self.users(users)?, if_exists: *if_exists }
             }
+            DdlStatement::CreateRoles { roles, if_not_exists } => {
+                DdlRequest::CreateRoles { roles: self.user_names(roles), if_not_exists: *if_not_exists }
+            }
+            DdlStatement::DropRoles { roles, if_exists } => DdlRequest::DropRoles {
+                roles: self.user_names(roles),
+                if_exists: *if_exists,
+                mandatory: self.mandatory_roles(),
+            },
+            DdlStatement::SetDefaultRoles { accounts, roles } => self.default_roles(accounts, roles),
         };
         Ok(Bound::without_rows(Plan::Ddl(Box::new(request))))
     }
@@ -230,7 +239,11 @@ impl Binder<'_> {
         Ok((!actions.is_empty()).then_some(DdlRequest::AlterTable { table: name, actions }))
     }
 
-    fn user_name(&self, account: &Account) -> UserName {
+    pub(super) fn user_names(&self, accounts: &[Account]) -> Vec<UserName> {
+        accounts.iter().map(|account| self.user_name(account)).collect()
+    }
+
+    pub(super) fn user_name(&self, account: &Account) -> UserName {
         match account {
             Account::Current => {
                 let (name, host) = self.context.user;

@@ -20,7 +20,7 @@ use expression::{
 };
 use protocol::SqlError;
 use sqlparser::ast::{self, CastKind, DataType, Expr, Ident, ObjectName, ObjectNamePart, Value as AstValue};
-use types::{Collation, Date, DateTime, SqlType, Time, Value};
+use types::{Collation, ColumnIndex, Date, DateTime, SqlType, Time, Value};
 
 /// Aggregates met so far; the first has slot `first_slot`.
 #[derive(Debug, Default)]
@@ -196,17 +196,31 @@ impl Binder<'_> {
         match alias {
             Some((true, item)) => self.substitute(item),
             Some((false, item)) => match place.scope.find(&[], &ident.value, place.clause)? {
-                Some(column) => Ok(column),
+                Some(column) => Ok(self.read_column(column, place.scope)),
                 None => self.substitute(item),
             },
-            None => place.scope.resolve(&[], &ident.value, place.clause),
+            None => {
+                let column = place.scope.resolve(&[], &ident.value, place.clause)?;
+                Ok(self.read_column(column, place.scope))
+            }
         }
     }
 
     fn compound(&mut self, parts: &[Ident], place: &mut Place<'_>) -> Result<Expression, SqlError> {
         let names: Vec<&str> = parts.iter().map(|part| part.value.as_str()).collect();
         let Some((name, qualifier)) = names.split_last() else { return Err(one_column()) };
-        place.scope.resolve(qualifier, name, place.clause)
+        let column = place.scope.resolve(qualifier, name, place.clause)?;
+        Ok(self.read_column(column, place.scope))
+    }
+
+    /// Notes that the statement reads a column of its table.
+    fn read_column(&mut self, column: Expression, scope: &Scope) -> Expression {
+        if let (Some(slot), Some(table)) = (column.as_column(), scope.table())
+            && slot.index() < table.definition.columns.len()
+        {
+            self.uses.read.insert(ColumnIndex(slot.0));
+        }
+        column
     }
 
     fn system_variable(&mut self, written: &str) -> Result<Expression, SqlError> {

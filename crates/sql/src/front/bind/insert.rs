@@ -14,6 +14,11 @@ impl Binder<'_> {
         let table = self.stored_table(&insert.table)?;
         let scope = Scope::of_table(table.clone(), None);
         let columns = self.insert_columns(insert, &table)?;
+        let names_all = insert.columns.is_none() && insert.rows.iter().any(|row| !row.is_empty());
+        if insert.columns.is_some() || names_all {
+            self.uses.inserted = columns.iter().copied().collect();
+            self.uses.inserts_all = names_all;
+        }
         let mut rows = Vec::with_capacity(insert.rows.len());
         for (number, row) in insert.rows.iter().enumerate() {
             let is_empty = row.is_empty() && insert.columns.as_ref().is_none_or(Vec::is_empty);
@@ -143,6 +148,7 @@ impl Binder<'_> {
         let mut assignments = Vec::with_capacity(insert.on_duplicate.len());
         for Assignment { column, value } in &insert.on_duplicate {
             let column = self.own_column(column, &table, &insert.table.name)?;
+            self.uses.updated.insert(column);
             let mut place = Place::new(&scope, Clause::FieldList);
             place.new_row = Some(first_slot);
             let value = self.stored_value(value, column, &table, &mut place)?;

@@ -21,6 +21,7 @@ impl Binder<'_> {
         let mut assignments = Vec::with_capacity(update.assignments.len());
         for assignment in &update.assignments {
             let column = self.own_column(&assignment.column, &table, &alias)?;
+            self.uses.updated.insert(column);
             let mut place = Place::new(&scope, Clause::FieldList);
             let value = self.stored_value(&assignment.value, column, &table, &mut place)?;
             assignments.push(ColumnAssignment { column, value });

@@ -197,11 +197,16 @@ impl Binder<'_> {
                     let Some(table) = scope.table() else {
                         return Err(SqlError::new(1096, "No tables used"));
                     };
+                    self.uses.reads_all = true;
+                    self.uses.read.extend(table.definition.visible_columns().map(|(column, _)| column));
                     items.extend(all_columns(table));
                 }
                 SelectItem::QualifiedWildcard(kind, options) => {
                     plain_wildcard(self.text, options)?;
-                    items.extend(all_columns(qualified_table(self.text, kind, scope)?));
+                    let table = qualified_table(self.text, kind, scope)?;
+                    self.uses.reads_all = true;
+                    self.uses.read.extend(table.definition.visible_columns().map(|(column, _)| column));
+                    items.extend(all_columns(table));
                 }
             }
         }
@@ -610,6 +615,16 @@ fn from(text: &str, tables: &[TableWithJoins]) -> Result<Option<(TableName, Opti
 }
 
 /// The timeout is the session's to fill in.
+/// The table that a SELECT reads, and how it locks rows of it.
+pub(crate) fn table_of_select(
+    text: &str,
+    statement: &SelectStatement,
+) -> Result<Option<(TableName, Option<LockType>)>, SqlError> {
+    let parts = parts(text, &statement.query)?;
+    let lock = parts.locks.first().map(|lock| lock.lock_type.clone());
+    Ok(from(text, &parts.select.from)?.map(|(table, _)| (table, lock)))
+}
+
 fn lock(locks: &[LockClause], in_share_mode: bool) -> Result<Option<(LockMode, LockWait)>, SqlError> {
     const WAIT: LockWait = LockWait::Wait { timeout_ms: 0 };
     match locks {

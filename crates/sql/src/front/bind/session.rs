@@ -46,7 +46,7 @@ impl Binder<'_> {
 
     pub(crate) fn show(&mut self, show: &ShowStatement) -> Result<Bound, SqlError> {
         let mut what = show.what.clone();
-        if let Show::Grants { account: account @ None } = &mut what {
+        if let Show::Grants { account: account @ None, .. } = &mut what {
             let (user, host) = self.context.user;
             *account = Some((user.to_owned(), host.to_owned()));
         }

@@ -4,8 +4,8 @@ mod column;
 
 use crate::front::cursor::Cursor;
 use crate::front::statement::{
-    Account, AccountWithPassword, AlterClause, CollationClause, CreateTableStatement, DdlStatement, Password,
-    Statement, TableOptionsClause,
+    Account, AccountWithPassword, AlterClause, AlterVerb, CollationClause, CreateTableStatement,
+    DdlStatement, Password, Statement, TableOptionsClause,
 };
 use catalogue::{KeyPartSpec, KeySpec, KeySpecKind};
 use protocol::SqlError;
@@ -45,7 +45,7 @@ fn if_exists(cursor: &mut Cursor<'_>) -> Result<bool, SqlError> {
 
 /// 1235 for the kinds of objects that MySQL has and this version does not, else 1064.
 fn missing_object(cursor: &Cursor<'_>, verb: &str) -> SqlError {
-    const MISSING: [&str; 22] = [
+    const MISSING: [&str; 21] = [
         "OR REPLACE",
         "ALGORITHM",
         "DEFINER",
@@ -56,7 +56,6 @@ fn missing_object(cursor: &Cursor<'_>, verb: &str) -> SqlError {
         "FUNCTION",
         "AGGREGATE",
         "EVENT",
-        "ROLE",
         "SERVER",
         "TABLESPACE",
         "UNDO",
@@ -76,7 +75,7 @@ fn missing_object(cursor: &Cursor<'_>, verb: &str) -> SqlError {
 }
 
 fn create(cursor: &mut Cursor<'_>) -> Result<DdlStatement, SqlError> {
-    match cursor.take_one_of(&["DATABASE", "SCHEMA", "TABLE", "INDEX", "UNIQUE", "USER"]) {
+    match cursor.take_one_of(&["DATABASE", "SCHEMA", "TABLE", "INDEX", "UNIQUE", "USER", "ROLE"]) {
         Some("DATABASE" | "SCHEMA") => {
             let if_not_exists = if_not_exists(cursor)?;
             let name = cursor.identifier()?;
@@ -84,6 +83,10 @@ fn create(cursor: &mut Cursor<'_>) -> Result<DdlStatement, SqlError> {
             Ok(DdlStatement::CreateDatabase { name, if_not_exists, collation })
         }
         Some("TABLE") => create_table(cursor),
+        Some("ROLE") => {
+            let if_not_exists = if_not_exists(cursor)?;
+            Ok(DdlStatement::CreateRoles { roles: cursor.list(Cursor::account)?, if_not_exists })
+        }
         Some("INDEX") => create_index(cursor, KeySpecKind::Ordered),
         Some("UNIQUE") => {
             cursor.expect_words("INDEX")?;
@@ -303,7 +306,8 @@ fn create_index(cursor: &mut Cursor<'_>, kind: KeySpecKind) -> Result<DdlStateme
     let parts = key_parts(cursor)?;
     index_options(cursor)?;
     algorithm_and_lock(cursor)?;
-    Ok(DdlStatement::AlterTable { table, actions: vec![AlterClause::AddKey(KeySpec { kind, name, parts })] })
+    let actions = vec![AlterClause::AddKey(KeySpec { kind, name, parts })];
+    Ok(DdlStatement::AlterTable { verb: AlterVerb::Index, table, actions })
 }
 
 /// `ALGORITHM [=] …`, `LOCK [=] …`: all DDL is online here.
@@ -403,7 +407,7 @@ fn partition_clause(cursor: &mut Cursor<'_>) -> Result<(), SqlError> {
 }
 
 fn drop(cursor: &mut Cursor<'_>) -> Result<DdlStatement, SqlError> {
-    match cursor.take_one_of(&["DATABASE", "SCHEMA", "TABLE", "TABLES", "INDEX", "USER"]) {
+    match cursor.take_one_of(&["DATABASE", "SCHEMA", "TABLE", "TABLES", "INDEX", "USER", "ROLE"]) {
         Some("DATABASE" | "SCHEMA") => {
             let if_exists = if_exists(cursor)?;
             Ok(DdlStatement::DropDatabase { name: cursor.identifier()?, if_exists })
@@ -420,11 +424,16 @@ fn drop(cursor: &mut Cursor<'_>) -> Result<DdlStatement, SqlError> {
             cursor.expect_words("ON")?;
             let table = cursor.table_name()?;
             algorithm_and_lock(cursor)?;
-            Ok(DdlStatement::AlterTable { table, actions: vec![AlterClause::DropKey(name)] })
+            let actions = vec![AlterClause::DropKey(name)];
+            Ok(DdlStatement::AlterTable { verb: AlterVerb::Index, table, actions })
         }
         Some("USER") => {
             let if_exists = if_exists(cursor)?;
             Ok(DdlStatement::DropUsers { users: cursor.list(Cursor::account)?, if_exists })
+        }
+        Some("ROLE") => {
+            let if_exists = if_exists(cursor)?;
+            Ok(DdlStatement::DropRoles { roles: cursor.list(Cursor::account)?, if_exists })
         }
         _ => Err(missing_object(cursor, "DROP")),
     }
@@ -461,10 +470,13 @@ fn alter(cursor: &mut Cursor<'_>) -> Result<DdlStatement, SqlError> {
             let table = cursor.table_name()?;
             let mut actions = Vec::new();
             cursor.list(|cursor| alter_clause(cursor, &mut actions))?;
-            Ok(DdlStatement::AlterTable { table, actions })
+            Ok(DdlStatement::AlterTable { verb: AlterVerb::AlterTable, table, actions })
         }
         Some("USER") => {
             let if_exists = if_exists(cursor)?;
+            if let Some(statement) = alter_default_role(cursor)? {
+                return Ok(statement);
+            }
             let users = cursor.list(account_with_password)?;
             account_options(cursor)?;
             Ok(DdlStatement::AlterUsers { users, if_exists })
@@ -598,6 +610,17 @@ fn alter_rename(cursor: &mut Cursor<'_>, actions: &mut Vec<AlterClause>) -> Resu
         _ => AlterClause::RenameKey { from, to },
     });
     Ok(())
+}
+
+/// `account DEFAULT ROLE roles`, which stands alone in ALTER USER.
+fn alter_default_role(cursor: &mut Cursor<'_>) -> Result<Option<DdlStatement>, SqlError> {
+    if !cursor.mentions("DEFAULT", &["ROLE"]) {
+        return Ok(None);
+    }
+    let account = cursor.account()?;
+    cursor.expect_words("DEFAULT ROLE")?;
+    let roles = super::grant::default_roles(cursor)?;
+    Ok(Some(DdlStatement::SetDefaultRoles { accounts: vec![account], roles }))
 }
 
 /// `account [IDENTIFIED [WITH plugin] [BY 'text' | AS 'verifier']]`.

@@ -1,11 +1,12 @@
 //! Statements about the session and the server: transactions, SET, SHOW, USE, KILL, FLUSH, and what is accepted without effect.
 
 use crate::front::cursor::Cursor;
-use crate::front::statement::{Account, SetStatementItem, ShowStatement, Statement};
+use crate::front::statement::{Account, FlushOption, GrantVerb, SetStatementItem, ShowStatement, Statement};
 use crate::plan::{NamedStatement, SetTarget, Show, StatementSource, TableMaintenance, TransactionStatement};
 use protocol::SqlError;
 use sqlparser::ast::{Expr, Value as AstValue};
 use sqlparser::tokenizer::{Span, Token};
+use types::Privileges;
 
 /// Any of these statements, else 1064 or the 1235 of one that MySQL has.
 pub(super) fn statement(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
@@ -63,7 +64,8 @@ pub(super) fn statement(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> 
             cursor.expect_words("TABLES")?;
             Ok(Statement::Nothing(None))
         }
-        Some("GRANT" | "REVOKE") => grant(cursor),
+        Some("GRANT") => super::grant::statement(cursor, GrantVerb::Grant),
+        Some("REVOKE") => super::grant::statement(cursor, GrantVerb::Revoke),
         Some("DO") => calculate(cursor),
         Some("PREPARE") => prepare(cursor),
         Some("EXECUTE") => execute(cursor),
@@ -199,31 +201,33 @@ fn kill(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
 }
 
 fn flush(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
+    const OPTIONS: [(&str, FlushOption); 14] = [
+        ("TABLES", FlushOption::Tables),
+        ("TABLE", FlushOption::Tables),
+        ("STATUS", FlushOption::Status),
+        ("USER_RESOURCES", FlushOption::UserResources),
+        ("OPTIMIZER_COSTS", FlushOption::OptimizerCosts),
+        ("PRIVILEGES", FlushOption::Other),
+        ("HOSTS", FlushOption::Other),
+        ("BINARY LOGS", FlushOption::Other),
+        ("ENGINE LOGS", FlushOption::Other),
+        ("ERROR LOGS", FlushOption::Other),
+        ("GENERAL LOGS", FlushOption::Other),
+        ("RELAY LOGS", FlushOption::Other),
+        ("SLOW LOGS", FlushOption::Other),
+        ("LOGS", FlushOption::Other),
+    ];
     cursor.take_one_of(&["NO_WRITE_TO_BINLOG", "LOCAL"]);
-    loop {
-        if cursor.take_one_of(&["TABLES", "TABLE"]).is_some() {
-            if !cursor.at_end() && *cursor.peek() != Token::Comma {
-                return Err(SqlError::unsupported("FLUSH TABLES with tables or locks"));
-            }
-        } else if cursor.take_one_of(&["PRIVILEGES", "STATUS", "HOSTS", "USER_RESOURCES"]).is_none()
-            && ![
-                "BINARY LOGS",
-                "ENGINE LOGS",
-                "ERROR LOGS",
-                "GENERAL LOGS",
-                "SLOW LOGS",
-                "OPTIMIZER_COSTS",
-                "LOGS",
-            ]
-            .iter()
-            .any(|words| cursor.take_words(words))
-        {
+    let options = cursor.list(|cursor| {
+        let Some((_, option)) = OPTIONS.iter().find(|(words, _)| cursor.take_words(words)) else {
             return Err(cursor.unexpected());
+        };
+        if *option == FlushOption::Tables && !cursor.at_end() && *cursor.peek() != Token::Comma {
+            return Err(SqlError::unsupported("FLUSH TABLES with tables or locks"));
         }
-        if !cursor.take(&Token::Comma) {
-            return Ok(Statement::Nothing(None));
-        }
-    }
+        Ok(*option)
+    })?;
+    Ok(Statement::Flush(options))
 }
 
 fn maintenance(cursor: &mut Cursor<'_>, operation: TableMaintenance) -> Result<Statement, SqlError> {
@@ -239,18 +243,6 @@ fn maintenance(cursor: &mut Cursor<'_>, operation: TableMaintenance) -> Result<S
         return Err(SqlError::unsupported("ANALYZE TABLE ... HISTOGRAM"));
     }
     Ok(Statement::Maintenance(operation, tables))
-}
-
-/// GRANT and REVOKE are accepted whole: finer privileges come later.
-fn grant(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
-    if cursor.at_end() {
-        return Err(cursor.unexpected());
-    }
-    while !cursor.at_end() {
-        cursor.next();
-    }
-    let note = "GRANT and REVOKE have no effect yet: every account has all privileges";
-    Ok(Statement::Nothing(Some(note.to_owned())))
 }
 
 fn text_expression(text: impl Into<String>) -> Expr {
@@ -270,8 +262,11 @@ fn set(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
     if cursor.take_words("PASSWORD") {
         return super::ddl::set_password(cursor);
     }
-    if cursor.is_word("ROLE") || cursor.are_words("DEFAULT ROLE") {
-        return Err(SqlError::unsupported("roles"));
+    if cursor.take_words("ROLE") {
+        return super::grant::set_role(cursor);
+    }
+    if cursor.take_words("DEFAULT ROLE") {
+        return super::grant::set_default_role(cursor);
     }
     if cursor.are_words("RESOURCE GROUP") {
         return Err(SqlError::unsupported("resource groups"));
@@ -557,13 +552,16 @@ fn show_others(cursor: &mut Cursor<'_>) -> Result<(Show, bool), SqlError> {
         return Err(SqlError::unsupported("SHOW CREATE of views, routines, triggers, events and users"));
     }
     if cursor.take_words("GRANTS") {
-        let mut account = None;
-        if cursor.take_words("FOR")
-            && let Account::Named { name, host } = cursor.account()?
-        {
-            account = Some((name, host));
+        let named = |account| match account {
+            Account::Named { name, host } => Some((name, host)),
+            Account::Current => None,
+        };
+        let account = if cursor.take_words("FOR") { named(cursor.account()?) } else { None };
+        let mut using = Vec::new();
+        if cursor.take_words("USING") {
+            using = cursor.list(Cursor::account)?.into_iter().filter_map(named).collect();
         }
-        return Ok((Show::Grants { account }, false));
+        return Ok((Show::Grants { account, using }, false));
     }
     for (word, what) in [("WARNINGS", Show::Warnings), ("ERRORS", Show::Errors)] {
         if cursor.take_words(word) {
@@ -593,7 +591,9 @@ fn show_empty(cursor: &mut Cursor<'_>) -> Result<(Show, bool), SqlError> {
         if cursor.take_words(words) {
             from_database(cursor)?;
             let columns = columns.iter().map(|column| (*column).to_owned()).collect();
-            return Ok((Show::Nothing { columns }, false));
+            let is_replication = words.ends_with(" STATUS") || words == "BINARY LOGS";
+            let privilege = if is_replication { Privileges::REPLICATION_CLIENT } else { Privileges::NONE };
+            return Ok((Show::Nothing { columns, privilege }, false));
         }
     }
     for words in ["FUNCTION STATUS", "PROCEDURE STATUS"] {
@@ -601,7 +601,7 @@ fn show_empty(cursor: &mut Cursor<'_>) -> Result<(Show, bool), SqlError> {
             let columns =
                 ["Db", "Name", "Type", "Definer", "Modified", "Created", "Security_type", "Comment"];
             let columns = columns.iter().map(|column| (*column).to_owned()).collect();
-            return Ok((Show::Nothing { columns }, false));
+            return Ok((Show::Nothing { columns, privilege: Privileges::NONE }, false));
         }
     }
     if cursor.is_word("ENGINE")

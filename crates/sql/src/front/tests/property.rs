@@ -38,6 +38,7 @@ fn for_each(plan: &mut Plan, change: &mut dyn FnMut(&mut Expression)) {
         | Plan::Ddl(_)
         | Plan::Transaction(_)
         | Plan::Set(_)
+        | Plan::SetRole(_)
         | Plan::Use(_)
         | Plan::Show(_)
         | Plan::Kill { .. }

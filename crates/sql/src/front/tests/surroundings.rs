@@ -142,6 +142,7 @@ impl Surroundings for TestSurroundings {
     fn session_value(&self, name: &SessionValue) -> Option<Value> {
         match name {
             SessionValue::RowCount | SessionValue::FoundRows => Some(Value::Int(0)),
+            SessionValue::CurrentRole => Some(Value::text("NONE")),
             SessionValue::User(_) => Some(Value::Null),
             SessionValue::Variable(name) | SessionValue::GlobalVariable(name) => match name.as_str() {
                 "nothing" => None,

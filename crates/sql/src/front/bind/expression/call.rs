@@ -76,6 +76,7 @@ impl Binder<'_> {
         Ok(Some(match (name, arguments) {
             ("ROW_COUNT", []) => self.session_value(SessionValue::RowCount, "row_count")?,
             ("FOUND_ROWS", []) => self.session_value(SessionValue::FoundRows, "found_rows")?,
+            ("CURRENT_ROLE", []) => self.session_value(SessionValue::CurrentRole, "current_role")?,
             ("VALUES", [argument]) => self.values_of(argument, place)?,
             ("DEFAULT", [argument]) => self.default_of(argument, place)?,
             ("DATE_ADD" | "ADDDATE" | "DATE_SUB" | "SUBDATE", [date, Expr::Interval(interval)]) => {
@@ -112,7 +113,10 @@ impl Binder<'_> {
 
     /// VALUES(column) in ON DUPLICATE KEY UPDATE: the column of the new row. Elsewhere it is NULL, as in MySQL.
     fn values_of(&mut self, argument: &Expr, place: &mut Place<'_>) -> Result<Expression, SqlError> {
+        // The value that INSERT gives a column is no value of the table.
+        let read = self.uses.read.clone();
         let mut column = self.bound(argument, place)?;
+        self.uses.read = read;
         let Some(slot) = column.as_column() else {
             return Err(syntax_error_behind_word(self.text, "VALUES"));
         };
