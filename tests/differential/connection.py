@@ -60,13 +60,13 @@ class Reader:
 
 
 class Connection:
-    def __init__(self, address, timeout=60):
+    def __init__(self, address, timeout=60, user='root'):
         host, port = address.rsplit(':', 1)
         self.socket = socket.create_connection((host, int(port)), timeout)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.file = self.socket.makefile('rb')
         self.sequence = 0
-        self._log_in()
+        self._log_in(user)
 
     def query(self, text):
         """One statement as text."""
@@ -129,11 +129,11 @@ class Connection:
             raise ConnectionError('the server has closed the connection')
         return payload
 
-    def _log_in(self):
+    def _log_in(self, user):
         greeting = self._receive()
         if greeting[0] == 0xFF:
             raise ConnectionError(self._refused(greeting).message)
-        login = struct.pack('<IIB23x', CAPABILITIES, 1 << 24, 45) + b'root\x00' + b'\x00' + b'mysql_native_password\x00'
+        login = struct.pack('<IIB23x', CAPABILITIES, 1 << 24, 45) + user.encode() + b'\x00' + b'\x00' + b'mysql_native_password\x00'
         self._reply(login)
         while True:
             packet = self._receive()

@@ -52,7 +52,11 @@ const STEPS: &[(&str, &str, Step)] = &[
     ("python", "PyMySQL and SQLAlchemy Core", python),
     ("go", "go-sql-driver", go),
     ("sysbench", "all workloads, briefly", sysbench_short),
-    ("differential", "generated statements have the same answers as on MariaDB", differential),
+    (
+        "differential",
+        "generated statements, and statements of six accounts, have the same answers as on MariaDB",
+        differential,
+    ),
     ("bad-input", "no input makes a node die or disturbs others", bad_input),
     (
         "kill",
@@ -439,7 +443,8 @@ fn differential(workspace: &Workspace) -> Result<Passed, Failure> {
     const STATEMENTS: u32 = 1_500;
     or_skip!(Tool::MariadbServer.ensure());
     or_skip!(Tool::MariadbInstall.ensure());
-    let mut program = Command::new(or_skip!(Tool::Python.ensure()));
+    let python = or_skip!(Tool::Python.ensure());
+    let mut program = Command::new(&python);
     let peer = peers::mariadb(workspace, "differential", "128M")?;
     let cluster = Cluster::for_test(workspace, "differential")?;
     program.env("PYTHONDONTWRITEBYTECODE", "1").env("PYTHONUNBUFFERED", "1");
@@ -450,6 +455,13 @@ fn differential(workspace: &Workspace) -> Result<Passed, Failure> {
         program.arg(format!("--seed={seed}"));
     }
     program.arg(format!("--count={STATEMENTS}"));
+    run(&mut program, CLIENT_LIMIT)?;
+    // Who may do what.
+    let mut program = Command::new(python);
+    program.env("PYTHONDONTWRITEBYTECODE", "1").env("PYTHONUNBUFFERED", "1");
+    program.arg(workspace.root.join("tests/differential/privileges.py"));
+    program.args(["--latsdb", &format!("127.0.0.1:{}", cluster.mysql_ports[0])]);
+    program.args(["--oracle", &format!("127.0.0.1:{}", peer.port)]);
     run(&mut program, CLIENT_LIMIT)?;
     close(cluster)
 }

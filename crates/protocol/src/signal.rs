@@ -1067,6 +1067,9 @@ pub enum Signal {
         connection: u64,
         /// Only the running statement.
         query_only: bool,
+        /// Only if the session is this user's: the one who asks may not end those of others.
+        #[wire(since = 5)]
+        only_of: Option<String>,
     },
     /// Digest rows.
     Checksum(Box<ChecksumRequest>),

@@ -469,7 +469,7 @@ fn control() -> Vec<Signal> {
         Signal::Drain { patience_ms: Some(4) },
         Signal::Drained,
         Signal::StopNode { reason: "asked".into(), exit_code: 3, is_alone: true },
-        Signal::KillSession { connection: 9, query_only: true },
+        Signal::KillSession { connection: 9, query_only: true, only_of: Some("ann".to_owned()) },
         Signal::Checksum(Box::new(ChecksumRequest {
             request: REQUEST,
             partition: PARTITION,

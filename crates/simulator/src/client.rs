@@ -49,6 +49,10 @@ pub enum Action {
 pub trait Script {
     /// Takes the answer to the last action, says the next one.
     fn next(&mut self, now: u64, prng: &mut Prng, answer: Answer) -> Action;
+    /// As whom it logs in, without a password.
+    fn user(&self) -> &'static str {
+        "root"
+    }
     /// For checks after the run.
     fn as_any(&self) -> &dyn std::any::Any;
 }
@@ -154,7 +158,7 @@ impl Client {
     pub fn open(&mut self, link: Link) -> u32 {
         self.serial += 1;
         self.target = None;
-        let protocol = ClientConnection::new(ClientOptions::new("root", ""));
+        let protocol = ClientConnection::new(ClientOptions::new(self.script.user(), ""));
         let preamble = self.preamble.clone();
         self.connection = Some(Connected { link, protocol, preamble, is_ready: false });
         self.serial

@@ -41,6 +41,8 @@ pub enum WorldKind {
     Outage,
     /// Clusters whose data nodes hang while their heartbeats go on (`Scenario::hung`).
     Hung,
+    /// Clusters with an account whose privilege comes and goes (`Scenario::granted`).
+    Granted,
     /// Clusters of which a data node has little memory (`Scenario::cramped`).
     Cramped,
     /// Clusters whose data nodes come back with little memory (`Scenario::scant`).
@@ -140,6 +142,7 @@ pub const KNOWN: &[(&str, WorldKind, u64)] = &[
     ("LaggardsStay", WorldKind::Hung, 2),
     ("LaggardsAtOnce", WorldKind::Hung, 2),
     ("LateAreBlameless", WorldKind::Hung, 4),
+    ("RevokeNotAwaited", WorldKind::Granted, 0),
 ];
 
 /// Bugs that nothing catches: `docs/verification.md` would say why.
@@ -194,6 +197,7 @@ impl Bug {
             Self::Membership(_) => &[WorldKind::Cluster, WorldKind::Isolated, WorldKind::Paused],
             Self::Transaction(transaction::mutants::Mutant::JoinerRefuses) => &[WorldKind::Scant],
             Self::Transaction(transaction::mutants::Mutant::StepWaitsForNobody) => &[WorldKind::Held],
+            Self::Transaction(transaction::mutants::Mutant::RevokeNotAwaited) => &[WorldKind::Granted],
             Self::Transaction(_) => &[
                 WorldKind::Walk,
                 WorldKind::Cluster,
@@ -250,6 +254,7 @@ fn failure_of(world: WorldKind, seed: u64) -> Option<String> {
         WorldKind::Isolated => run(&Scenario::isolated(seed), 0).failure,
         WorldKind::Hung => run(&Scenario::hung(seed), 0).failure,
         WorldKind::Outage => run(&Scenario::outage(seed), 0).failure,
+        WorldKind::Granted => run(&Scenario::granted(seed), 0).failure,
         WorldKind::Cramped => run(&Scenario::cramped(seed), 0).failure,
         WorldKind::Scant => run(&Scenario::scant(seed), 0).failure,
         WorldKind::Struck => run(&Scenario::struck(seed), 0).failure,

@@ -12,6 +12,7 @@ use crate::client::{Client, Script};
 use crate::workload::bank::{ACCOUNT_COUNT, Bank, FIRST_BALANCE};
 use crate::workload::disturbance::{Killer, Sleeper};
 use crate::workload::holders::{Hold, Holder};
+use crate::workload::grants::{Granter, Limited};
 use crate::workload::lists::Lists;
 use crate::workload::numbers::Numbers;
 use crate::workload::registers::{Event, KEY_COUNT, Operation, Registers};
@@ -131,6 +132,8 @@ pub struct Extras {
     pub numbers: u64,
     /// Clients that read a table while it is renamed; 0: it is not.
     pub name_readers: u64,
+    /// Clients of an account whose privilege comes and goes; 0: it does not.
+    pub limited: u64,
     /// A client kills statements and connections.
     pub killer: bool,
     /// A client sits on locks, and others wait for a second at most.
@@ -291,6 +294,14 @@ impl Scenario {
         (scenario.extras.killer, scenario.extras.cuts, scenario.extras.restarts) = (false, false, 0);
         scenario.changers = scenario.changers.max(1);
         scenario.extras.holders = Some((1 + prng.below(3), Hold::drawn(&mut prng)));
+        scenario
+    }
+
+    /// The cluster of this seed, with clients whose privilege comes and goes. (A world of its own: what other seeds mean stays.)
+    #[must_use]
+    pub fn granted(seed: u64) -> Self {
+        let mut scenario = Self::from_seed(seed);
+        scenario.extras.limited = 2 + seed % 3;
         scenario
     }
 
@@ -800,6 +811,13 @@ impl Scenario {
                 scripts.push(Box::new(Holder::new(nodes.to_vec(), hold, self.is_calm(), client, 2)));
             }
         }
+        for client in 0..extras.limited {
+            let node = nodes[usize::try_from(client + self.seed).unwrap_or(0) % nodes.len()];
+            scripts.push(Box::new(Limited::new(node, 120)));
+        }
+        if extras.limited > 0 {
+            scripts.push(Box::new(Granter::new(nodes[0], 8)));
+        }
         if extras.killer {
             scripts.push(Box::new(Killer::new(nodes.to_vec(), 30)));
         }
@@ -826,6 +844,9 @@ impl Scenario {
         }
         if self.extras.numbers > 0 {
             statements.extend(Numbers::setup());
+        }
+        if self.extras.limited > 0 {
+            statements.extend(Granter::setup());
         }
         statements
     }
@@ -942,7 +963,8 @@ fn drive(scenario: &Scenario, world: &mut World) -> Result<(), String> {
     check_nothing_left(world, scenario)?;
     cluster::check(world)?;
     check_registers(world)?;
-    check_names(world)
+    check_names(world)?;
+    check_grants(world)
 }
 
 /// Faults, while clients work; gives the nodes that are left dead.
@@ -1073,6 +1095,8 @@ fn check_scripts(world: &World) -> Result<(), String> {
         .chain(scripts::<NameReader>(world).map(|script| &script.failure))
         .chain(scripts::<Renamer>(world).map(|script| &script.failure))
         .chain(scripts::<Holder>(world).map(|script| &script.failure))
+        .chain(scripts::<Limited>(world).map(|script| &script.failure))
+        .chain(scripts::<Granter>(world).map(|script| &script.failure))
         .chain(scripts::<Killer>(world).map(|script| &script.failure))
         .chain(scripts::<Sleeper>(world).map(|script| &script.failure));
     match failures.flatten().next() {
@@ -1210,6 +1234,24 @@ fn check_names(world: &World) -> Result<(), String> {
         events.extend(readers.flat_map(|script| script.history.iter().copied()));
         if let Some(failure) = linearizable::check(&events) {
             return Err(format!("the renamed table through node {node}: {failure}"));
+        }
+    }
+    Ok(())
+}
+
+/// Through each node the privilege that comes and goes is there or not; what was revoked is permitted nowhere.
+fn check_grants(world: &World) -> Result<(), String> {
+    let writes: Vec<Event> =
+        scripts::<Granter>(world).flat_map(|script| script.history.iter().copied()).collect();
+    let first = Event { key: 0, from: 0, until: Some(0), operation: Operation::Write(0) };
+    let nodes: BTreeSet<NodeId> = scripts::<Limited>(world).map(Limited::node).collect();
+    for node in nodes {
+        let mut events = vec![first];
+        events.extend(&writes);
+        let clients = scripts::<Limited>(world).filter(|script| script.node() == node);
+        events.extend(clients.flat_map(|script| script.history.iter().copied()));
+        if let Some(failure) = linearizable::check(&events) {
+            return Err(format!("the privilege through node {node}: {failure}"));
         }
     }
     Ok(())

@@ -41,6 +41,15 @@ fn paused_primaries_answer_nothing() {
     }
 }
 
+/// What is revoked is permitted nowhere once REVOKE is acknowledged, whatever happens to the cluster.
+#[test]
+fn a_revoke_counts_at_every_node() {
+    for seed in 0..30 {
+        let outcome = run(&Scenario::granted(seed), 400);
+        assert_eq!(outcome.failure, None, "seed {seed}\n{}", outcome.tail);
+    }
+}
+
 /// A data node hangs while its heartbeats go on: it has to leave, and all clients go on within a bound.
 #[test]
 fn nodes_that_hang_have_to_leave() {

@@ -529,9 +529,13 @@ impl SqlModule {
                 let is_sql = self.state.map.view.node(node).is_some_and(|info| info.role == NodeRole::Sql);
                 self.state.has_left_ddl |= is_sql && self.looks_after_ddl();
             }
-            Signal::KillSession { connection, query_only } => {
+            Signal::KillSession { connection, query_only, only_of } => {
                 let number = u32::try_from(connection).unwrap_or(0);
-                self.with_session(number, now, budget, outputs, |session, env| session.kill(env, query_only));
+                self.with_session(number, now, budget, outputs, |session, env| {
+                    if only_of.is_none_or(|user| *user == *session.core.account.0) {
+                        session.kill(env, query_only);
+                    }
+                });
             }
             Signal::InfoRequest { request, table } => {
                 self.on_info_request(from, request, table, now, outputs)

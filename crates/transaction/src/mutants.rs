@@ -137,6 +137,8 @@ pub enum Mutant {
     SchemaBeforeView,
     /// A node without replicas answers though it may not know the newest schema.
     AnswersBehind,
+    /// A node says that it has installed a schema when it has only heard of it: a REVOKE is acknowledged while others permit what it took away.
+    RevokeNotAwaited,
     /// A new primary does not hold the locks that are handed over to it.
     HandedLocksForgotten,
     /// An old primary keeps what is open when another one has it.
@@ -225,6 +227,7 @@ pub const ALL: [Mutant; 75] = [
     Mutant::SettledByOne,
     Mutant::SchemaBeforeView,
     Mutant::AnswersBehind,
+    Mutant::RevokeNotAwaited,
     Mutant::HandedLocksForgotten,
     Mutant::OpenKeptAfterHandOver,
     Mutant::HandedPlacesLost,

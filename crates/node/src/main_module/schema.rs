@@ -133,6 +133,9 @@ impl MainModule {
             }
             return;
         }
+        if mutants::is(Mutant::RevokeNotAwaited) {
+            outputs.send(self.me(), from, Signal::SchemaInstalled { request, version });
+        }
         self.read_or_fetch(now, outputs);
     }
 

@@ -202,7 +202,7 @@ impl Binder<'_> {
             Statement::Kill { connection, query_only } => self.kill(connection, *query_only),
             Statement::Named(named) => Ok(Bound::without_rows(Plan::Named(named.clone()))),
             Statement::Grant(grant) => self.grant(grant),
-            Statement::SetRole(roles) => Ok(Bound::without_rows(Plan::SetRole(self.set_role(roles)))),
+            Statement::SetRole(roles) => Ok(Bound::without_rows(Plan::SetRole(self.set_role(roles)?))),
             Statement::Flush(_) => Ok(Bound::without_rows(Plan::Nothing { note: None })),
             Statement::Nothing(note) => Ok(Bound::without_rows(Plan::Nothing { note: note.clone() })),
         }

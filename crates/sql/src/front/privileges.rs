@@ -332,7 +332,11 @@ impl Needs<'_> {
             Show::Columns { database, table, .. } | Show::Indexes { database, table } => {
                 on_table(database, table, Privileges::OF_TABLE, "SELECT")
             }
-            Show::CreateTable { database, table } => on_table(database, table, Privileges::OF_TABLE, "SHOW"),
+            Show::CreateTable { database, table } => {
+                let table = |database| FullName { database, name: table.clone() };
+                let need = |database| Requirement::ShowTable { table: table(database) };
+                database_of(database).map(need).into_iter().collect()
+            }
             Show::Grants { account: Some((name, host)), .. }
                 if (name.as_str(), host.as_str()) != self.context.user =>
             {

@@ -3,6 +3,7 @@
 //! `tests/*.txt` hold statements and what becomes of them: `> statement`, then its plan, or `! code message`. A failing test prints what the
 //! whole file would have to say; read it before it is taken over.
 
+mod privileges;
 mod property;
 mod surroundings;
 

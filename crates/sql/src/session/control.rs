@@ -12,7 +12,7 @@ use crate::variables::checked_isolation;
 use expression::NoColumns;
 use protocol::{Address, ModuleKind, Signal, SqlError};
 use query::Shared;
-use types::Value;
+use types::{DynamicPrivileges, Value};
 
 impl SessionCore {
     /// USE.
@@ -36,7 +36,10 @@ impl Session {
         let done = || Ok(Completion::default());
         Some(match &statement.cached.prepared.plan {
             Plan::Set(items) => return self.set(env, items, statement),
-            Plan::SetRole(roles) => self.set_role(env, roles).map(|()| Completion::default()),
+            Plan::SetRole(roles) => {
+                self.set_role(env, roles);
+                done()
+            }
             Plan::Use(name) => self.core.use_database(env, name).map(|()| Completion::default()),
             Plan::Nothing { note } => {
                 if let Some(note) = note {
@@ -197,7 +200,8 @@ impl Session {
         }
     }
 
-    /// Asks the module that owns a connection of this node to end it: the id names the module.
+    /// Asks the module that owns a connection of this node to end it: the id names the module. Without CONNECTION_ADMIN or SUPER only
+    /// sessions of the same user end.
     fn kill_other(
         &mut self,
         env: &mut Environment<'_>,
@@ -218,7 +222,10 @@ impl Session {
         }
         let module =
             if count > 0 { Address::new(node, ModuleKind::Sql, instance) } else { Address::main(node) };
-        env.send(module, Signal::KillSession { connection, query_only });
+        self.core.renew_rights(env.module);
+        let may_end_all = self.core.rights.set().is_super_or(DynamicPrivileges::CONNECTION_ADMIN);
+        let only_of = (!may_end_all).then(|| self.core.account.0.to_string());
+        env.send(module, Signal::KillSession { connection, query_only, only_of });
         Ok(())
     }
 }

@@ -68,6 +68,11 @@ impl PreparedStatements {
         }
     }
 
+    /// Other roles are active: each next execution asks again whether it may.
+    pub(super) fn forget_plans(&mut self) {
+        self.by_id.values_mut().for_each(|statement| statement.bound = None);
+    }
+
     /// Changes what was sent ahead of a statement's execution; false if there is no such statement.
     fn change_long_data(&mut self, id: u32, change: impl FnOnce(&mut LongData)) -> bool {
         let Some(statement) = self.by_id.get_mut(&id) else { return false };
@@ -303,11 +308,6 @@ impl Session {
 }
 
 impl PreparedStatement {
-    /// Other roles are active: the next execution asks again whether it may.
-    pub(super) fn forget_plan(&mut self) {
-        self.bound = None;
-    }
-
     /// Reads the values and finds the plan for their types.
     fn bind(
         &mut self,

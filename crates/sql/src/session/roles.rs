@@ -160,37 +160,21 @@ impl SessionCore {
 }
 
 impl Session {
-    /// SET ROLE.
-    pub(super) fn set_role(&mut self, env: &mut Environment<'_>, roles: &SetRole) -> Result<(), SqlError> {
+    /// SET ROLE: the binder has looked whether these roles are granted.
+    pub(super) fn set_role(&mut self, env: &mut Environment<'_>, roles: &SetRole) {
         let schema = Arc::clone(&env.module.map.schema);
         let granted = self.core.granted_roles(&schema);
         self.core.rights.roles = match roles {
             SetRole::None => Vec::new(),
             SetRole::Default => {
                 self.core.activate_default_roles(env.module);
-                self.forget_plans();
-                return Ok(());
+                return self.statements.forget_plans();
             }
             SetRole::AllExcept(others) => granted.into_iter().filter(|role| !others.contains(role)).collect(),
-            SetRole::These(roles) => {
-                if let Some(role) = roles.iter().find(|role| !granted.contains(role)) {
-                    let (role, account) = (role.quoted(), self.core.account_name().quoted());
-                    return Err(SqlError::new(3530, format!("{role} is not granted to {account}")));
-                }
-                let mut roles = roles.clone();
-                roles.sort();
-                roles.dedup();
-                roles
-            }
+            SetRole::These(roles) => granted.into_iter().filter(|role| roles.contains(role)).collect(),
         };
         self.core.rights.schema = None;
         self.core.renew_rights(env.module);
-        self.forget_plans();
-        Ok(())
-    }
-
-    /// Prepared statements are permitted for the roles that were active.
-    fn forget_plans(&mut self) {
-        self.statements.values_mut().for_each(super::PreparedStatement::forget_plan);
+        self.statements.forget_plans();
     }
 }

@@ -6,7 +6,6 @@
 use super::ShowContext;
 use super::pruning::Pruning;
 use super::virtual_tables::{text, yes_or_no};
-use protocol::SqlError;
 use std::sync::Arc;
 use types::{
     AdminOption, DateTime, DynamicPrivileges, Grants, PrivilegeSet, Privileges, TableGrants, User, UserName,
@@ -19,30 +18,19 @@ type Rows = Vec<Vec<Value>>;
 
 // ---- SHOW GRANTS ------------------------------------------------------------------------------------------------------
 
-/// SHOW GRANTS [FOR account [USING roles]].
+/// SHOW GRANTS [FOR account [USING roles]]. The binder has looked whether they are there.
 pub(super) fn shown(
     context: &ShowContext<'_>,
     account: Option<&(String, String)>,
     using: &[(String, String)],
-) -> Result<Rows, SqlError> {
+) -> Rows {
     let (name, host) =
         account.map_or(context.account, |(name, host): &(String, String)| (name.as_str(), host.as_str()));
     let is_own = (name, host) == context.account;
-    if context.schema.user(name, host).is_none() {
-        let message = format!("There is no such grant defined for user '{name}' on host '{host}'");
-        return Err(SqlError::new(1141, message));
-    }
     let account = UserName::new(name, host);
     let tables = &context.schema.grants;
-    let mut roles = Vec::new();
-    for (name, host) in using {
-        let role = UserName::new(name.clone(), host.clone());
-        if !tables.is_granted(&role, &account) && !context.mandatory_roles.contains(&role) {
-            let message = format!("{} is not granted to {}", role.quoted(), account.quoted());
-            return Err(SqlError::new(3530, message));
-        }
-        roles.push(role);
-    }
+    let mut roles: Vec<UserName> =
+        using.iter().map(|(name, host)| UserName::new(name.clone(), host.clone())).collect();
     if is_own && using.is_empty() {
         roles = context.active_roles.to_vec();
     }
@@ -55,7 +43,7 @@ pub(super) fn shown(
             lines.push(format!("GRANT {} TO {}{ending}", roles.join(","), account.quoted()));
         }
     }
-    Ok(lines.iter().map(|line| vec![text(line)]).collect())
+    lines.iter().map(|line| vec![text(line)]).collect()
 }
 
 /// The statements that would grant this.

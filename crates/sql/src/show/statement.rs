@@ -87,7 +87,7 @@ pub(crate) fn show(
         Show::Engines => server_rows::engines(),
         Show::CharacterSets => server_rows::shown_character_sets(),
         Show::Collations => server_rows::collations(),
-        Show::Grants { account, using } => grants::shown(context, account.as_ref(), using)?,
+        Show::Grants { account, using } => grants::shown(context, account.as_ref(), using),
         Show::Privileges => server_rows::privileges(),
         Show::Plugins => server_rows::shown_plugins(),
         Show::Maintenance { operation, tables } => maintenance(context, *operation, tables),

@@ -120,14 +120,47 @@ impl Binder<'_> {
         })
     }
 
-    pub(super) fn set_role(&self, roles: &RoleList) -> SetRole {
-        match roles {
+    pub(super) fn set_role(&self, roles: &RoleList) -> Result<SetRole, SqlError> {
+        Ok(match roles {
             RoleList::None => SetRole::None,
             RoleList::Default => SetRole::Default,
             RoleList::All => SetRole::AllExcept(Vec::new()),
             RoleList::AllExcept(roles) => SetRole::AllExcept(self.user_names(roles)),
-            RoleList::These(roles) => SetRole::These(self.user_names(roles)),
+            RoleList::These(roles) => {
+                let roles = self.user_names(roles);
+                self.check_granted(&roles, &self.user_name(&Account::Current))?;
+                SetRole::These(roles)
+            }
+        })
+    }
+
+    /// 3530 unless the account has these roles.
+    fn check_granted(&self, roles: &[UserName], account: &UserName) -> Result<(), SqlError> {
+        let mandatory = self.mandatory_roles();
+        let grants = &self.context.schema.grants;
+        let is_granted = |role: &UserName| grants.is_granted(role, account) || mandatory.contains(role);
+        match roles.iter().find(|role| !is_granted(role)) {
+            None => Ok(()),
+            Some(role) => {
+                let message = format!("{} is not granted to {}", role.quoted(), account.quoted());
+                Err(SqlError::new(3530, message))
+            }
         }
+    }
+
+    /// SHOW GRANTS: the account must be there, and have the roles.
+    pub(super) fn check_shown_grants(
+        &self,
+        (name, host): &(String, String),
+        using: &[(String, String)],
+    ) -> Result<(), SqlError> {
+        if self.context.schema.user(name, host).is_none() {
+            let message = format!("There is no such grant defined for user '{name}' on host '{host}'");
+            return Err(SqlError::new(1141, message));
+        }
+        let roles: Vec<UserName> =
+            using.iter().map(|(name, host)| UserName::new(name.clone(), host.clone())).collect();
+        self.check_granted(&roles, &UserName::new(name.clone(), host.clone()))
     }
 
     pub(super) fn default_roles(&self, accounts: &[Account], roles: &RoleList) -> DdlRequest {

@@ -50,6 +50,9 @@ impl Binder<'_> {
             let (user, host) = self.context.user;
             *account = Some((user.to_owned(), host.to_owned()));
         }
+        if let Show::Grants { account: Some(account), using } = &what {
+            self.check_shown_grants(account, using)?;
+        }
         if let Some(database) = shown_database(&mut what) {
             if show.database_missing {
                 self.current_database()?.clone_into(database);

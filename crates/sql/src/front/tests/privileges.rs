@@ -1,0 +1,128 @@
+//! Who may do what: every statement of `privileges.txt` for six accounts, as MySQL 8 answers.
+//!
+//! Below each statement stands one outcome per account: `ok`, or the error's number. DDL is planned as far as the catalogue checks it.
+//! `tests/differential/privileges.py` runs the same statements on clusters and on MariaDB.
+
+use super::surroundings::{TestSurroundings, schema};
+use crate::front::{BindContext, Surroundings, TextLimits, prepare};
+use crate::plan::{Plan, SessionValue, Show};
+use catalogue::{DdlJob, DdlRequest, Ids};
+use expression::TypingContext;
+use protocol::SqlError;
+use std::sync::Arc;
+use types::{
+    AdminOption, GrantPlace, GrantRow, PrivilegeSet, RoleEdge, Schema, SqlType, TableDefinition, TableId,
+    TransactionId, User, UserName, Value,
+};
+
+const ACCOUNTS: [&str; 6] = ["root", "admin", "owner", "writer", "column", "nobody"];
+
+/// A session as it is, but for values.
+struct RealSurroundings;
+
+impl Surroundings for RealSurroundings {
+    fn session_value(&self, name: &SessionValue) -> Option<Value> {
+        TestSurroundings.session_value(name)
+    }
+    fn user_variable_type(&self, name: &str) -> Option<SqlType> {
+        TestSurroundings.user_variable_type(name)
+    }
+    fn virtual_table(&self, database: &str, name: &str) -> Option<Arc<TableDefinition>> {
+        crate::show::virtual_tables::definition(database, name)
+    }
+    fn show_columns(&self, show: &Show) -> Vec<(String, SqlType)> {
+        crate::show::columns_of(show)
+    }
+    fn password_verifier(&self, plugin: Option<&str>, password: &str) -> Result<(String, Vec<u8>), SqlError> {
+        TestSurroundings.password_verifier(plugin, password)
+    }
+}
+
+fn plan(schema: &Schema, account: &str, text: &str) -> Result<Plan, SqlError> {
+    let privileges = PrivilegeSet::of(&schema.grants, &UserName::new(account, "%"), []);
+    let context = BindContext {
+        schema,
+        database: None,
+        user: (account, "%"),
+        privileges: &privileges,
+        typing: TypingContext::default(),
+        only_full_group_by: true,
+        time_zone_offset_s: 0,
+        limits: &TextLimits::default(),
+        surroundings: &RealSurroundings,
+    };
+    prepare(text, &context, &[]).map(|prepared| prepared.plan)
+}
+
+fn job(schema: &Schema, request: &DdlRequest) -> Result<DdlJob, SqlError> {
+    let ids = Ids { next_table: TableId(1_000), next_job: 1 };
+    DdlJob::new(request, schema, ids, TransactionId(1))
+}
+
+fn grant(account: &str, place: GrantPlace, privileges: u64) -> GrantRow {
+    GrantRow { account: UserName::new(account, "%"), place, privileges, grantable: 0 }
+}
+
+/// The tables of the other tests, six accounts, and role r, which `column` has.
+fn world() -> Schema {
+    use types::{DynamicPrivileges as Dynamic, Privileges as Static};
+    let system = catalogue::bootstrap();
+    let mut world = schema();
+    world.users = system.users;
+    world.grants = system.grants;
+    world.databases.extend(system.databases);
+    world.tables.extend(system.tables);
+    world.names.extend(system.names);
+    for account in ACCOUNTS.into_iter().chain(["r"]) {
+        world.put_user(User::new(account, "%"));
+    }
+    let administration = [Static::CREATE_USER, Static::RELOAD, Static::PROCESS, Static::REPLICATION_CLIENT];
+    let administration = administration.into_iter().fold(Static::NONE, Static::with);
+    let dynamic = Dynamic::ROLE_ADMIN.with(Dynamic::SYSTEM_VARIABLES_ADMIN).with(Dynamic::CONNECTION_ADMIN);
+    let rows = Static::OF_COLUMN.without(Static::REFERENCES).with(Static::DELETE);
+    let table = |name: &str| GrantPlace::Table { database: "d".into(), table: name.into() };
+    let column =
+        |name: &str| GrantPlace::Column { database: "d".into(), table: "t".into(), column: name.into() };
+    for row in [
+        grant("admin", GrantPlace::Global, administration.0),
+        grant("admin", GrantPlace::Dynamic, dynamic.0),
+        grant("owner", GrantPlace::Database("d".into()), Static::OF_DATABASE.0),
+        grant("writer", table("t"), rows.0),
+        grant("column", column("id"), Static::SELECT.with(Static::INSERT).0),
+        grant("column", column("a"), Static::SELECT.with(Static::UPDATE).0),
+        grant("r", table("n"), Static::SELECT.0),
+    ] {
+        world.grants.put(&row);
+    }
+    let (role, to) = (UserName::new("r", "%"), UserName::new("column", "%"));
+    world.grants.put_role(&RoleEdge { to, role, admin: AdminOption::No });
+    world
+}
+
+fn outcome(schema: &Schema, account: &str, text: &str) -> String {
+    let done = plan(schema, account, text).and_then(|plan| match plan {
+        Plan::Ddl(request) => job(schema, &request).map(|_| ()),
+        _ => Ok(()),
+    });
+    done.map_or_else(|error| error.code.to_string(), |()| "ok".to_owned())
+}
+
+#[test]
+fn statements_of_six_accounts() {
+    let schema = world();
+    let golden = include_str!("privileges.txt");
+    let mut different = Vec::new();
+    let mut lines = golden.lines();
+    let mut count = 0;
+    while let Some(line) = lines.next() {
+        let Some(statement) = line.strip_prefix("> ") else { continue };
+        let expected = lines.next().unwrap_or_default();
+        let found = ACCOUNTS.map(|account| outcome(&schema, account, statement)).join(" ");
+        if found != expected {
+            different.push(format!("> {statement}\n{found}\n  instead of\n{expected}"));
+        }
+        count += 1;
+    }
+    assert!(count >= 150, "{count} statements");
+    assert!(different.is_empty(), "{} differ\n{}\n==== end ====", different.len(), different.join("\n"));
+}
