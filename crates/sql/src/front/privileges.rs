@@ -504,6 +504,9 @@ fn permitted(requirement: &Requirement, context: &BindContext<'_>) -> Result<(),
             if is_free(database, name) && Privileges::SELECT.has(*privileges) {
                 return Ok(());
             }
+            if database == "information_schema" {
+                return Err(database_denied(database, context.user));
+            }
             let held = match columns {
                 OnColumns::Suffice => set.within_table(database, name),
                 OnColumns::No => set.on_table(database, name),

@@ -154,7 +154,8 @@ impl Binder<'_> {
         (name, host): &(String, String),
         using: &[(String, String)],
     ) -> Result<(), SqlError> {
-        if self.context.schema.user(name, host).is_none() {
+        let is_own = (name.as_str(), host.as_str()) == self.context.user;
+        if !is_own && self.context.schema.user(name, host).is_none() {
             let message = format!("There is no such grant defined for user '{name}' on host '{host}'");
             return Err(SqlError::new(1141, message));
         }
