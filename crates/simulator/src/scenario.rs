@@ -712,6 +712,7 @@ impl Scenario {
             uniques: prng.below(5),
             numbers: 0,
             name_readers: if prng.chance(1, 4) { 1 + prng.below(3) } else { 0 },
+            limited: 0,
             killer: prng.chance(1, 4),
             sleeper: prng.chance(1, 4),
             cuts: prng.chance(1, 4),
