@@ -13,8 +13,8 @@
 
 pub mod bank;
 pub mod disturbance;
-pub mod holders;
 pub mod grants;
+pub mod holders;
 pub mod lists;
 pub mod numbers;
 pub mod registers;

@@ -18,6 +18,7 @@ use mysql_protocol::{
 use protocol::module::ConnectionAction;
 use protocol::{ConnectionKind, Severity, SqlError};
 use stdx::Duration;
+use types::DynamicPrivileges;
 
 /// Refused connections are logged no more often than this.
 const REFUSAL_LOG_PAUSE: Duration = Duration::from_secs(60);
@@ -119,7 +120,7 @@ impl Session {
 
     /// An account that may use the connection above the limit. Privileges will say so when there are any.
     fn is_administrator(&self) -> bool {
-        &*self.core.account.0 == "root"
+        self.core.rights.set().is_super_or(DynamicPrivileges::CONNECTION_ADMIN)
     }
 
     /// The client has connect_timeout from now on.
