@@ -387,7 +387,7 @@ fn definitions() -> Vec<TableDefinition> {
     let (tiny, normal, big) =
         (unsigned(IntegerWidth::Tiny), unsigned(IntegerWidth::Normal), unsigned(IntegerWidth::Big));
     let blob = |size| SqlType::Blob { size };
-    vec![
+    [
         system_table(
             DATABASES,
             "databases",
@@ -444,8 +444,18 @@ fn definitions() -> Vec<TableDefinition> {
                 column("maker", big.clone()),
             ],
         ),
-        system_table(DDL_LOCK, "ddl_lock", 1, vec![column("id", tiny.clone())]),
-        system_table(IDS, "ids", 1, vec![column("name", text(64)), column("next", big.clone())]),
+        system_table(DDL_LOCK, "ddl_lock", 1, vec![column("id", tiny)]),
+        system_table(IDS, "ids", 1, vec![column("name", text(64)), column("next", big)]),
+    ]
+    .into_iter()
+    .chain(grant_tables())
+    .collect()
+}
+
+/// What accounts may do.
+fn grant_tables() -> [TableDefinition; 3] {
+    let (tiny, big) = (unsigned(IntegerWidth::Tiny), unsigned(IntegerWidth::Big));
+    [
         system_table(
             GRANTS,
             "grants",

@@ -160,7 +160,7 @@ pub enum Mutant {
 }
 
 /// All of them.
-pub const ALL: [Mutant; 75] = [
+pub const ALL: [Mutant; 76] = [
     Mutant::AckBeforeBackup,
     Mutant::BackupFallsBack,
     Mutant::CommitOnPartialPrepare,

@@ -134,7 +134,8 @@ impl MainModule {
             return;
         }
         if mutants::is(Mutant::RevokeNotAwaited) {
-            outputs.send(self.me(), from, Signal::SchemaInstalled { request, version });
+            let installed = Signal::SchemaInstalled { request, version, users: Vec::new() };
+            outputs.send(self.me(), from, installed);
         }
         self.read_or_fetch(now, outputs);
     }

@@ -118,7 +118,19 @@ pub(crate) fn hide_unknown_column(
         Statement::Insert(insert) => (insert.table.clone(), Privileges::INSERT),
         Statement::Update(update) => (update.table.name.clone(), Privileges::UPDATE),
         Statement::Delete(delete) => (delete.table.name.clone(), Privileges::SELECT),
-        _ => return error,
+        Statement::Explain(..)
+        | Statement::Ddl(_)
+        | Statement::Transaction(_)
+        | Statement::Set(_)
+        | Statement::Use(_)
+        | Statement::Show(_)
+        | Statement::Maintenance(..)
+        | Statement::Kill { .. }
+        | Statement::Named(_)
+        | Statement::Grant(_)
+        | Statement::SetRole(_)
+        | Statement::Flush(_)
+        | Statement::Nothing(_) => return error,
     };
     let Some(database) = table.database.as_deref().or(context.database) else { return error };
     let held = context.privileges.on_table(&canonical_database(database), &table.name);

@@ -118,7 +118,7 @@ impl Session {
         self.close(env);
     }
 
-    /// An account that may use the connection above the limit. Privileges will say so when there are any.
+    /// An account that may use the connection above the limit.
     fn is_administrator(&self) -> bool {
         self.core.rights.set().is_super_or(DynamicPrivileges::CONNECTION_ADMIN)
     }

@@ -49,7 +49,7 @@ impl PrivilegeSets {
 }
 
 /// What a session may do.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Rights {
     /// As SET ROLE or the login made them.
     roles: Vec<UserName>,
@@ -57,12 +57,6 @@ pub(crate) struct Rights {
     number: u64,
     /// The version that `set` belongs to; None: none yet.
     schema: Option<SchemaVersion>,
-}
-
-impl Default for Rights {
-    fn default() -> Self {
-        Self { roles: Vec::new(), set: Arc::default(), number: 0, schema: None }
-    }
 }
 
 impl Rights {

@@ -621,7 +621,7 @@ pub(crate) fn table_of_select(
     statement: &SelectStatement,
 ) -> Result<Option<(TableName, Option<LockType>)>, SqlError> {
     let parts = parts(text, &statement.query)?;
-    let lock = parts.locks.first().map(|lock| lock.lock_type.clone());
+    let lock = parts.locks.first().map(|lock| lock.lock_type);
     Ok(from(text, &parts.select.from)?.map(|(table, _)| (table, lock)))
 }
 

@@ -100,9 +100,8 @@ fn world() -> Schema {
 }
 
 fn outcome(schema: &Schema, account: &str, text: &str) -> String {
-    let done = plan(schema, account, text).and_then(|plan| match plan {
-        Plan::Ddl(request) => job(schema, &request).map(|_| ()),
-        _ => Ok(()),
+    let done = plan(schema, account, text).and_then(|plan| {
+        if let Plan::Ddl(request) = plan { job(schema, &request).map(|_| ()) } else { Ok(()) }
     });
     done.map_or_else(|error| error.code.to_string(), |()| "ok".to_owned())
 }
