@@ -5,6 +5,7 @@
 //! print. Processes are started from the same build that the unit tests use (profile `simulation`: optimised, with assertions), so
 //! that dependencies are built once.
 
+mod namespaces;
 mod recovery;
 mod rolling;
 
@@ -75,6 +76,11 @@ const STEPS: &[(&str, &str, Step)] = &[
     ("recovery", "a majority of the voters is lost with its disks: an operator goes on", recovery::step),
     ("limits", "full memory, too many connections, a transaction of a million rows", limits),
     ("crowd", "a thousand unfinished packets, thousands of strangers, a row of 64 MiB", crowd),
+    (
+        "namespaces",
+        "eight nodes with network namespaces of their own: TLS on all links, renewed keys, restarts, a stranger",
+        namespaces::step,
+    ),
     ("groups", "four data nodes in two replica groups, and a separate SQL node", groups),
     ("layouts", "modules on threads in the Receive and the LDM setup", layouts),
 ];

@@ -36,6 +36,7 @@ pub(crate) enum Tool {
     Python,
     /// A library, not a program.
     Galera,
+    Ip,
 }
 
 impl Tool {
@@ -48,6 +49,7 @@ impl Tool {
             Self::MariadbInstall => "mariadb-install-db",
             Self::Python => "python3",
             Self::Galera => "libgalera_smm.so",
+            Self::Ip => "ip",
         }
     }
 
@@ -59,6 +61,7 @@ impl Tool {
             Self::MariadbServer | Self::MariadbInstall => "mariadb-server-core",
             Self::Python => "python3",
             Self::Galera => "galera-4",
+            Self::Ip => "iproute2",
         }
     }
 

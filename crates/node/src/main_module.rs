@@ -118,6 +118,8 @@ pub struct MainModule {
     schema_reading: SchemaReading,
     sequences: Sequences,
     gatherings: BTreeMap<u64, Gathering>,
+    /// Who has asked for `tls info` and waits for the driver.
+    tls_questions: Vec<ConnectionId>,
     backfills: BTreeMap<u64, Backfill>,
     check: Option<Check>,
     stopping: Option<Stopping>,
@@ -171,6 +173,7 @@ impl MainModule {
             schema_reading: SchemaReading::default(),
             sequences: Sequences::default(),
             gatherings: BTreeMap::new(),
+            tls_questions: Vec::new(),
             backfills: BTreeMap::new(),
             check: None,
             stopping: None,
@@ -266,6 +269,7 @@ impl MainModule {
                 self.forget_check(connection);
                 self.recoveries.retain(|_, waiting| *waiting != connection);
                 self.forget_asked(connection);
+                self.tls_questions.retain(|other| *other != connection);
             }
             Input::Report(report) => {
                 if let Some(management) = &mut self.config.management {
@@ -768,6 +772,7 @@ impl MainModule {
         for request in management.on_bytes(me, connection, buffer, &cluster, outputs) {
             match request {
                 ManagementRequest::Check => self.request_check(connection, outputs),
+                ManagementRequest::TlsInfo => self.ask_for_tls(connection, outputs),
                 ManagementRequest::Stop { node, exit_code } => {
                     self.request_stop(connection, node, exit_code, outputs)
                 }

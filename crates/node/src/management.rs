@@ -22,6 +22,7 @@ mod command;
 mod next_loss;
 mod status;
 mod strangers;
+mod tls;
 
 pub use authority::{Authority, Proof, Token, digest};
 
@@ -66,6 +67,8 @@ pub struct ConfiguredNode {
 /// A request that `main` answers later.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ManagementRequest {
+    /// Tell how connections are protected.
+    TlsInfo,
     /// Compare replicas.
     Check,
     /// Stop one node.
@@ -407,6 +410,7 @@ impl Management {
                 self.authenticate(connection, answer, cluster.now, outputs)
             }
             Command::Check => return Answer::Later(ManagementRequest::Check),
+            Command::TlsInfo => return Answer::Later(ManagementRequest::TlsInfo),
             Command::Stop(node) => return self.stop_node(node, Verb::Stop, cluster),
             Command::Restart(node) => return self.stop_node(node, Verb::Restart, cluster),
             Command::RecoverVoters(words) => return self.recover_voters(connection, words),
@@ -693,6 +697,7 @@ rolling restart      all nodes, one after the other: for another version of Lats
 shutdown <cluster>   stop the whole cluster; all rows are lost, so its name must be typed
 recover voters <cluster> without <id>,<id>
                      a majority of the voters is gone for good, with its disks: go on with what lives. All that is gone must be named
+tls info             how this session and the links of this node are protected, and when certificates expire
 check                compare the replicas of all tables, and index entries with rows, online
 get config           the text of config.ini
 ";

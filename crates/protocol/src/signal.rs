@@ -628,6 +628,8 @@ pub enum InfoTable {
     Counters,
     /// How far nodes are that start while the cluster runs.
     RestartInfo,
+    /// Certificates that nodes have and believe.
+    Certificates,
 }
 
 /// What a data node that is about to stop asks the control plane for.

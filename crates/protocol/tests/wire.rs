@@ -501,6 +501,7 @@ fn control() -> Vec<Signal> {
         InfoTable::Processes,
         InfoTable::Counters,
         InfoTable::RestartInfo,
+        InfoTable::Certificates,
     ];
     signals.extend(tables.map(|table| Signal::InfoRequest { request: REQUEST, table }));
     signals.extend(recovery());

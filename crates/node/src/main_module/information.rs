@@ -3,9 +3,13 @@
 //! Columns are in the order of the virtual tables' definitions in `sql::show`.
 
 use super::MainModule;
+use crate::management::write_answer;
 use protocol::module::Counts;
 use protocol::signal::{InfoTable, RequestId};
-use protocol::{Address, ModuleKind, NodeInfo, NodeRole, Outputs, RequestToRuntime, RuntimeReport, Signal};
+use protocol::{
+    Address, CertificateReport, ConnectionId, ModuleKind, NodeInfo, NodeRole, Outputs, RequestToRuntime,
+    RuntimeReport, Signal,
+};
 use query::Shared;
 use types::{NodeId, Value};
 
@@ -35,7 +39,31 @@ pub(crate) fn counter_rows(node: NodeId, block: &str, instance: u8, counts: &Cou
     counts.iter().enumerate().map(row).collect()
 }
 
+/// Rows of ndbinfo.certificates.
+fn certificate_rows(node: NodeId, report: &RuntimeReport) -> Vec<Vec<Value>> {
+    let row = |certificate: &CertificateReport| {
+        let texts = [&certificate.name, &certificate.expires, &certificate.serial];
+        let texts = texts.into_iter().map(|text| Value::text(text));
+        std::iter::once(Value::UInt(node.0.into())).chain(texts).collect()
+    };
+    report.certificates.iter().map(row).collect()
+}
+
 impl MainModule {
+    /// `tls info`: the driver knows.
+    pub(super) fn ask_for_tls(&mut self, connection: ConnectionId, outputs: &mut Outputs<Shared>) {
+        self.tls_questions.push(connection);
+        outputs.request(RequestToRuntime::Report);
+    }
+
+    fn answer_tls_questions(&mut self, report: &RuntimeReport, outputs: &mut Outputs<Shared>) {
+        let Some(management) = &self.config.management else { return };
+        for connection in self.tls_questions.drain(..) {
+            let text = management.tls_information(connection, report);
+            write_answer(&text, outputs.buffer(connection));
+        }
+    }
+
     pub(super) fn on_info_request(
         &mut self,
         from: Address,
@@ -56,7 +84,7 @@ impl MainModule {
                 }
                 outputs.request(RequestToRuntime::Report);
             }
-            InfoTable::Threads | InfoTable::ThreadBlocks | InfoTable::CpuStat => {
+            InfoTable::Threads | InfoTable::ThreadBlocks | InfoTable::CpuStat | InfoTable::Certificates => {
                 self.gather(from, request, table, 1);
                 outputs.request(RequestToRuntime::Report);
             }
@@ -127,7 +155,11 @@ impl MainModule {
         let is_for_driver = |table| {
             matches!(
                 table,
-                InfoTable::Threads | InfoTable::ThreadBlocks | InfoTable::CpuStat | InfoTable::Counters
+                InfoTable::Threads
+                    | InfoTable::ThreadBlocks
+                    | InfoTable::CpuStat
+                    | InfoTable::Certificates
+                    | InfoTable::Counters
             )
         };
         let waiting: Vec<(u64, InfoTable)> = self
@@ -139,6 +171,7 @@ impl MainModule {
         for (request, table) in waiting {
             let rows = match table {
                 InfoTable::Counters => counter_rows(self.config.node, "runtime", 0, &report.counts),
+                InfoTable::Certificates => certificate_rows(self.config.node, report),
                 InfoTable::Nodes
                 | InfoTable::Threads
                 | InfoTable::ThreadBlocks
@@ -154,6 +187,7 @@ impl MainModule {
             }
             self.on_info_done(RequestId(request), rows, outputs);
         }
+        self.answer_tls_questions(report, outputs);
     }
 
     fn node_rows(&self) -> Vec<Vec<Value>> {

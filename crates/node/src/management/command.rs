@@ -16,6 +16,7 @@ pub(super) enum Command<'line> {
     Status(&'line str),
     GetConfig,
     GetStatus,
+    TlsInfo,
     /// The first half of a proof: asks for a challenge. The second half brings the answer to it.
     Authenticate(Option<&'line str>),
     Check,
@@ -58,6 +59,7 @@ impl<'line> Command<'line> {
             ["show"] => Self::Show,
             ["get", "config"] => Self::GetConfig,
             ["get", "status"] => Self::GetStatus,
+            ["tls", "info"] => Self::TlsInfo,
             ["authenticate"] => Self::Authenticate(None),
             ["authenticate", proof] => Self::Authenticate(Some(proof)),
             ["check"] => Self::Check,
@@ -98,6 +100,7 @@ impl<'line> Command<'line> {
             | Self::Status(_)
             | Self::GetConfig
             | Self::GetStatus
+            | Self::TlsInfo
             | Self::Authenticate(_)
             | Self::Refused(_) => Need::Nothing,
             Self::Check | Self::Stop(_) | Self::Restart(_) | Self::Shutdown(_) | Self::RecoverVoters(_) => {

@@ -131,7 +131,16 @@ const RESTART_INFO: &[Column] = &[
     column("partitions_copied", Kind::UnsignedInt),
 ];
 
+/// NDB's columns: the node's own certificate, then those of the authorities that it believes.
+const CERTIFICATES: &[Column] = &[
+    column("Node_id", Kind::UnsignedInt),
+    column("Name", TEXT),
+    column("Expires", Kind::Text(16)),
+    column("Serial", TEXT),
+];
+
 pub(super) const TABLES: &[Layout] = &[
+    asked("certificates", CERTIFICATES, InfoTable::Certificates, Respondents::AllNodes),
     asked(
         "cluster_transactions",
         CLUSTER_TRANSACTIONS,

@@ -36,7 +36,8 @@ impl Ldm {
             | InfoTable::Resources
             | InfoTable::Processes
             | InfoTable::Counters
-            | InfoTable::RestartInfo => Vec::new(),
+            | InfoTable::RestartInfo
+            | InfoTable::Certificates => Vec::new(),
         };
         outputs.send(self.address, from, Signal::InfoDone { request, rows });
     }
