@@ -520,7 +520,8 @@ impl Membership {
             self.views_refused += 1;
             return true;
         }
-        if self.is_ending || self.recovery.awaited() == Some(view.founding) {
+        // Its disk works just now: it follows when it hears of this again.
+        if self.is_ending || self.is_replaced_by(view.founding) {
             return true;
         }
         self.views_refused += 1;

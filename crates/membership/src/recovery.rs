@@ -567,6 +567,13 @@ impl Membership {
         by_log || self.known_founding().is_some_and(|own| self.recovery.is_replaced(old, own))
     }
 
+    /// A founding has taken the place of that of this node, or is about to.
+    pub(crate) fn is_replaced_by(&self, founding: GroupId) -> bool {
+        let own = self.known_founding();
+        let is_said = own.is_some_and(|own| self.recovery.is_replaced(own, founding));
+        is_said || self.recovery.awaited() == Some(founding)
+    }
+
     /// There is a view of another founding than this node's. True if this node goes on with it.
     pub(crate) fn follows_founding<S>(&mut self, now: Now, view: &View, outputs: &mut Outputs<S>) -> bool {
         let Some(own) = self.known_founding() else { return true };
