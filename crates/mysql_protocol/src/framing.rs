@@ -132,10 +132,17 @@ pub enum LetGo {
 /// Puts payloads together; one for each connection.
 #[derive(Debug, Default)]
 pub struct Reassembler {
+    /// The present payload, if it does not lie whole in the receive buffer. Most connections never have one.
+    large: Option<Box<Large>>,
+}
+
+/// A payload that arrives in pieces.
+#[derive(Debug)]
+struct Large {
     stage: Stage,
-    /// What has been absorbed of the present payload; empty between payloads.
+    /// What has been absorbed.
     payload: Vec<u8>,
-    /// Bytes received of a payload that did not lie whole in the receive buffer, kept or not.
+    /// Bytes received, kept or not.
     received: usize,
     /// Why the payload is not kept.
     refusal: Option<FrameError>,
@@ -143,12 +150,9 @@ pub struct Reassembler {
     skipped_frames: u32,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
-    /// Between payloads.
-    #[default]
-    Idle,
-    /// The next bytes are the header of a frame that carries on the payload.
+    /// The next bytes are the header of a frame of the payload.
     Header { sequence: u8 },
     /// `remaining` bytes of a frame's payload are still to come.
     Frame { remaining: usize, sequence: u8, continues: bool },
@@ -165,43 +169,46 @@ impl Reassembler {
     /// Memory of what has been absorbed.
     #[must_use]
     pub fn size(&self) -> usize {
-        self.payload.capacity()
+        self.large.as_ref().map_or(0, |large| large.payload.capacity())
     }
 
     /// Bytes received of the payload that is being absorbed.
     #[must_use]
     pub fn received(&self) -> usize {
-        self.received
+        self.large.as_ref().map_or(0, |large| large.received)
     }
 
     /// There is no memory for the payload: nothing of it is kept, and it is refused once its last frame has begun.
     pub fn refuse_for_memory(&mut self) -> Result<(), FrameError> {
-        self.payload = Vec::new();
-        self.refusal = self.refusal.or(Some(FrameError::OutOfMemory));
-        match self.stage {
+        let Some(large) = &mut self.large else { return Err(FrameError::OutOfMemory) };
+        large.payload = Vec::new();
+        large.refusal = large.refusal.or(Some(FrameError::OutOfMemory));
+        match large.stage {
             Stage::Frame { continues: false, .. } => Err(FrameError::OutOfMemory),
-            Stage::Idle | Stage::Header { .. } | Stage::Frame { .. } | Stage::Delivered => Ok(()),
+            Stage::Header { .. } | Stage::Frame { .. } | Stage::Delivered => Ok(()),
         }
     }
 
     /// The number that an answer to the present payload has, if it is answered now.
     #[must_use]
     pub fn answer_sequence(&self, expected: Expected) -> u8 {
-        match self.stage {
-            Stage::Header { sequence } | Stage::Frame { sequence, .. } => sequence.wrapping_add(1),
-            Stage::Idle | Stage::Delivered => expected.sequence.wrapping_add(1),
-        }
+        let last = match self.large.as_ref().map(|large| large.stage) {
+            Some(Stage::Header { sequence } | Stage::Frame { sequence, .. }) => sequence,
+            None | Some(Stage::Delivered) => expected.sequence,
+        };
+        last.wrapping_add(1)
     }
 
-    /// The payload that was handed out and is kept here is done with.
+    /// The payload that was handed out and is kept here is done with: one huge statement must not pin its memory for the life of the connection.
     #[inline]
     pub fn let_go(&mut self) -> LetGo {
-        if self.stage != Stage::Delivered {
-            return LetGo::Nothing;
+        match &self.large {
+            Some(large) if large.stage == Stage::Delivered => {
+                self.large = None;
+                LetGo::Large
+            }
+            _ => LetGo::Nothing,
         }
-        // One huge statement must not pin its memory for the life of the connection.
-        *self = Self::default();
-        LetGo::Large
     }
 
     /// The next payload from `buffer`, the bytes received and not consumed so far.
@@ -209,7 +216,7 @@ impl Reassembler {
     /// `expected.sequence` is that of a payload's first frame.
     pub fn next<'a>(&'a mut self, buffer: &'a [u8], expected: Expected) -> Result<Received<'a>, FrameError> {
         self.let_go();
-        if self.stage == Stage::Idle {
+        if self.large.is_none() {
             let Some(header) = FrameHeader::parse(buffer) else {
                 return Ok(Received::Incomplete { consumed: 0 });
             };
@@ -226,9 +233,18 @@ impl Reassembler {
             if header.size < ABSORBED_FRAME_SIZE_MIN {
                 return Ok(Received::Incomplete { consumed: 0 });
             }
-            self.stage = Stage::Header { sequence: expected.sequence };
         }
-        self.absorb(buffer, expected.payload_size_max)
+        self.large
+            .get_or_insert_with(|| Large::begin(expected.sequence))
+            .absorb(buffer, expected.payload_size_max)
+    }
+}
+
+impl Large {
+    #[cold]
+    fn begin(sequence: u8) -> Box<Self> {
+        let stage = Stage::Header { sequence };
+        Box::new(Self { stage, payload: Vec::new(), received: 0, refusal: None, skipped_frames: 0 })
     }
 
     fn absorb(&mut self, buffer: &[u8], payload_size_max: usize) -> Result<Received<'_>, FrameError> {
@@ -280,7 +296,7 @@ impl Reassembler {
                         return Ok(Received::Packet { sequence, payload: &self.payload, consumed });
                     }
                 }
-                Stage::Idle | Stage::Delivered => return Ok(Received::Incomplete { consumed }),
+                Stage::Delivered => return Ok(Received::Incomplete { consumed }),
             }
         }
     }
