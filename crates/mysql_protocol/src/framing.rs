@@ -166,10 +166,10 @@ impl Reassembler {
         Self::default()
     }
 
-    /// Memory of what has been absorbed.
+    /// Memory of what has been absorbed. What there is room for besides was never written to.
     #[must_use]
     pub fn size(&self) -> usize {
-        self.large.as_ref().map_or(0, |large| large.payload.capacity())
+        self.large.as_ref().map_or(0, |large| large.payload.len())
     }
 
     /// Bytes received of the payload that is being absorbed.
