@@ -81,6 +81,11 @@ const STEPS: &[(&str, &str, Step)] = &[
         "eight nodes with network namespaces of their own: TLS on all links, renewed keys, restarts, a stranger",
         namespaces::step,
     ),
+    (
+        "full",
+        "full memory, kill, rejoin for many shapes of tables; memory that is free goes back to the system",
+        full_memory,
+    ),
     ("groups", "four data nodes in two replica groups, and a separate SQL node", groups),
     ("layouts", "modules on threads in the Receive and the LDM setup", layouts),
 ];
@@ -619,6 +624,29 @@ fn crowd(workspace: &Workspace) -> Result<Passed, Failure> {
     }
     cluster.in_sync(IN_SYNC_LIMIT)?;
     cluster.verify()?;
+    close(cluster)
+}
+
+fn full_memory(workspace: &Workspace) -> Result<Passed, Failure> {
+    let shape = Shape { memory: Some("256M"), ..Shape::default() };
+    let program = |words: &[String]| -> Result<Command, Missing> {
+        let mut program = python_program(workspace, "full_memory.py")?;
+        program.args(words);
+        Ok(program)
+    };
+    let cluster = {
+        or_skip!(program(&[]));
+        Cluster::start(workspace, &test_binary(workspace), "full", &shape)?
+    };
+    let [_, victim] = data_nodes(&cluster)?;
+    let words = ["fill".to_owned(), format!("--victim={victim}")];
+    client(&cluster, or_skip!(program(&words)))?;
+    cluster.in_sync(IN_SYNC_LIMIT)?;
+    close(cluster)?;
+    let cluster = Cluster::start(workspace, &test_binary(workspace), "full-free", &shape)?;
+    let nodes = data_nodes(&cluster)?.into_iter().zip(2..).map(|(pid, node)| format!("--node={node}={pid}"));
+    let words: Vec<String> = std::iter::once("free".to_owned()).chain(nodes).collect();
+    client(&cluster, or_skip!(program(&words)))?;
     close(cluster)
 }
 

@@ -122,7 +122,9 @@ fn run(config: &ClusterConfig, text: String, me: &NodeConfig, start: Start) -> R
     }
     let me = &with_descriptors(me, &layout, config.nodes.len(), runtime::machine::raise_open_files_limit());
     let memory = plan_memory(me, &layout, &machine, config.nodes.len()).map_err(&of_node)?;
-    let memory = MemoryManager::prepared(memory, Box::new(runtime::machine::huge_pages()));
+    let (huge_pages, requests) = runtime::resident::huge_pages();
+    let memory = MemoryManager::prepared(memory, Box::new(huge_pages));
+    runtime::resident::look_after(&memory, requests);
     let (log_file, control_log) = open_control_log(me, start.is_initial).map_err(&of_node)?;
     let authority = authority(me).map_err(&of_node)?;
     let check = || start_check::of_member(config.clone(), me.clone(), start.tls.clone(), Arc::clone(&memory));

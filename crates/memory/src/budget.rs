@@ -135,6 +135,8 @@ pub struct MemoryManager {
     accounts: Exclusive<Accounts>,
     /// Bytes of DataMemory that owners have announced to free soon.
     announced: AtomicU64,
+    /// What the process holds, as whoever can look has found; 0: nobody has.
+    resident: AtomicU64,
     pages: PagePool,
     heaps: [Heap; HEAP_COUNT],
 }
@@ -149,18 +151,23 @@ impl MemoryManager {
     /// A node's memory. No page is taken from the operating system yet.
     #[must_use]
     pub fn new(config: MemoryConfig) -> Arc<Self> {
-        Self::prepared(config, Box::new(|_, _| {}))
+        Self::over(config, PagePool::new(Box::new(|_, _| {}), false))
     }
 
-    /// The same; each chunk of pages is prepared before it is used.
+    /// The same; each chunk of pages is prepared before it is used, and is given back by whoever calls [`PagePool::give_back_idle`].
     #[must_use]
     pub fn prepared(config: MemoryConfig, prepare: Prepare) -> Arc<Self> {
+        Self::over(config, PagePool::new(prepare, true))
+    }
+
+    fn over(config: MemoryConfig, pages: PagePool) -> Arc<Self> {
         Arc::new(Self {
             limits: SharedLimits::of(&config),
             config,
             accounts: Exclusive::new(Accounts::default()),
             announced: AtomicU64::new(0),
-            pages: PagePool::new(prepare),
+            resident: AtomicU64::new(0),
+            pages,
             heaps: std::array::from_fn(|_| Heap::new()),
         })
     }
@@ -241,6 +248,19 @@ impl MemoryManager {
     #[must_use]
     pub fn used_in_all(&self) -> u64 {
         self.accounts.with(|accounts| accounts.used.iter().sum())
+    }
+
+    /// The process holds so many bytes of memory.
+    pub fn note_resident(&self, bytes: u64) {
+        self.resident.store(bytes, Ordering::Relaxed);
+    }
+
+    /// Bytes that the process holds beside what is charged to regions: code, stacks, what nobody charges, and what was freed and is not given back
+    /// yet. None if nobody has looked. Memory that is charged and was never written to makes it less.
+    #[must_use]
+    pub fn beside_regions(&self) -> Option<u64> {
+        let resident = self.resident.load(Ordering::Relaxed);
+        (resident > 0).then(|| resident.saturating_sub(self.used_in_all()))
     }
 
     /// The rows of `ndbinfo.resources`.

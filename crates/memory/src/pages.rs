@@ -5,8 +5,11 @@
 //! behind: it is begun when all others are full, and the next one is prepared at once, by somebody who has time: to clear a huge page takes as long as
 //! many transactions. A second spare is kept, so that a page taken and freed in turn does not visit the operating system.
 //!
+//! A chunk that runs empty beyond that keeps its address and, for a while, its memory: whoever prepares memory also gives it back, one chunk at a time,
+//! because that interrupts all CPUs ([`PagePool::give_back_idle`]). Where nobody does, an empty chunk is freed at once.
+//!
 //! Invariants: a page is in use or its bit is set in its chunk's mask, never both; pages in use are charged to DataMemory;
-//! a chunk in the map has a page in use: one whose pages are all free is a spare or gone.
+//! a chunk in the map has a page in use: one whose pages are all free is a spare, idle, bare or gone. No page of a chunk is in use while it is given back.
 //!
 //! Deliberately not here: what a page is used for.
 #![expect(unsafe_code, reason = "pages are raw memory; each block states why it is sound")]
@@ -14,7 +17,7 @@
 use crate::exclusive::Exclusive;
 use crate::{MemoryManager, Region, RegionFull, Urgency};
 use std::alloc::Layout;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ptr::NonNull;
 
 /// Size and alignment of a page.
@@ -38,11 +41,18 @@ struct Chunk {
 
 struct Chunks {
     prepare: Prepare,
+    /// Somebody gives idle chunks back.
+    keeps_idle: bool,
     chunks: BTreeMap<usize, Chunk>,
     /// Those with a free page.
     open: BTreeSet<usize>,
     /// Empty chunks, [`SPARES_MAX`] at most; none before the first page, or if there was no memory for one.
     spares: Vec<NonNull<u8>>,
+    /// Empty chunks that have memory, and the round of giving back in which they ran empty; the oldest first.
+    idle: VecDeque<(u64, NonNull<u8>)>,
+    /// Empty chunks without memory.
+    bare: Vec<NonNull<u8>>,
+    round: u64,
 }
 
 // SAFETY: a `Chunk` is a pointer to memory that belongs to the pool alone; it may be used from any thread.
@@ -83,19 +93,25 @@ impl Chunks {
 
     /// Begins the spare chunk, and has the next one prepared.
     fn open_spare(&mut self) -> Option<usize> {
-        let start = self.spares.pop().or_else(|| self.allocate())?;
+        let start = self.spares.pop().or_else(|| self.empty_chunk())?;
         let address = start.addr().get();
         self.chunks.insert(address, Chunk { start, free: ALL_FREE });
         self.open.insert(address);
         if self.spares.is_empty() {
-            self.spares.extend(self.allocate());
+            let spare = self.empty_chunk();
+            self.spares.extend(spare);
         }
         Some(address)
     }
 
-    fn allocate(&self) -> Option<NonNull<u8>> {
+    /// A chunk with memory, or one that is going to have some.
+    fn empty_chunk(&mut self) -> Option<NonNull<u8>> {
+        if let Some((_, start)) = self.idle.pop_back() {
+            return Some(start);
+        }
         // SAFETY: the layout has a size.
-        let start = NonNull::new(unsafe { std::alloc::alloc(chunk_layout()) })?;
+        let allocate = || NonNull::new(unsafe { std::alloc::alloc(chunk_layout()) });
+        let start = self.bare.pop().or_else(allocate)?;
         (self.prepare)(start, CHUNK_BYTES);
         Some(start)
     }
@@ -116,6 +132,8 @@ impl Chunks {
             self.open.remove(&address);
             if self.spares.len() < SPARES_MAX {
                 self.spares.push(start);
+            } else if self.keeps_idle {
+                self.idle.push_back((self.round, start));
             } else {
                 deallocate(start);
             }
@@ -123,7 +141,7 @@ impl Chunks {
     }
 }
 
-/// Gives an empty chunk back to the operating system.
+/// Frees an empty chunk.
 fn deallocate(start: NonNull<u8>) {
     // SAFETY: it was allocated with this layout, no page of it is in use, and nobody else knows it.
     unsafe { std::alloc::dealloc(start.as_ptr(), chunk_layout()) };
@@ -132,14 +150,50 @@ fn deallocate(start: NonNull<u8>) {
 impl Drop for Chunks {
     fn drop(&mut self) {
         // A chunk with pages in use stays: whoever leaked the pages may still use them.
-        self.spares.drain(..).for_each(deallocate);
+        let idle = self.idle.drain(..).map(|(_, start)| start);
+        self.spares.drain(..).chain(idle).chain(self.bare.drain(..)).for_each(deallocate);
     }
 }
 
 impl PagePool {
-    pub(crate) fn new(prepare: Prepare) -> Self {
-        let chunks = Chunks { prepare, chunks: BTreeMap::new(), open: BTreeSet::new(), spares: Vec::new() };
-        Self { chunks: Exclusive::new(chunks) }
+    /// `keeps_idle`: [`PagePool::give_back_idle`] is going to be called again and again.
+    pub(crate) fn new(prepare: Prepare, keeps_idle: bool) -> Self {
+        Self {
+            chunks: Exclusive::new(Chunks {
+                prepare,
+                keeps_idle,
+                chunks: BTreeMap::new(),
+                open: BTreeSet::new(),
+                spares: Vec::new(),
+                idle: VecDeque::new(),
+                bare: Vec::new(),
+                round: 0,
+            }),
+        }
+    }
+
+    /// Begins a round of giving back: chunks that ran empty before the last one began are due.
+    pub fn begin_round(&self) {
+        self.chunks.with(|chunks| chunks.round += 1);
+    }
+
+    /// Empty chunks that have memory, due or not.
+    #[must_use]
+    pub fn idle_chunks(&self) -> usize {
+        self.chunks.with(|chunks| chunks.idle.len())
+    }
+
+    /// Has `give_back` take the memory of one chunk that is due; it must leave the addresses usable, with whatever in them. False if none is due.
+    pub fn give_back_idle(&self, give_back: impl FnOnce(NonNull<u8>, usize)) -> bool {
+        let due = self.chunks.with(|chunks| {
+            let round = chunks.round;
+            chunks.idle.pop_front_if(|(since, _)| *since + 1 < round).map(|(_, start)| start)
+        });
+        let Some(start) = due else { return false };
+        // Nobody else knows the chunk now, and the lock is not held for so long.
+        give_back(start, CHUNK_BYTES);
+        self.chunks.with(|chunks| chunks.bare.push(start));
+        true
     }
 
     /// A page, its bytes undefined, charged to DataMemory of `memory`, whose pool this is.

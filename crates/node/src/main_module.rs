@@ -11,6 +11,7 @@
 //!
 //! `schema` reads the system tables, `sequences` reserves ids, `information` answers ndbinfo.
 
+mod alone;
 mod check;
 mod information;
 mod restart_info;
@@ -21,6 +22,7 @@ mod stopping;
 mod waiting;
 
 use crate::management::{ClusterState, Management, ManagementRequest, StartCheck};
+use alone::Alone;
 use check::Check;
 use information::Gathering;
 pub(crate) use information::counter_rows;
@@ -130,6 +132,7 @@ pub struct MainModule {
     /// Connections whose check waits for the newest catalogue.
     checks_wanted: Vec<ConnectionId>,
     next_request: u64,
+    alone: Alone,
     /// Who has copies of the control log; empty while that is not known.
     voters: Vec<VoterPlace>,
     /// `membership` waits for this; empty: for nothing.
@@ -181,6 +184,7 @@ impl MainModule {
             last_words: Vec::new(),
             checks_wanted: Vec::new(),
             next_request: 0,
+            alone: Alone::default(),
             voters: Vec::new(),
             awaited: String::new(),
             recoveries: BTreeMap::new(),
@@ -220,7 +224,8 @@ impl MainModule {
         let waits = [self.connect_until, self.give_up_at, self.waiting.deadline(), self.asked_deadline()];
         let deadlines =
             [self.epochs.deadline(), self.schema_reading.deadline(), check].into_iter().chain(waits);
-        deadlines.flatten().chain(self.stop_deadline()).min()
+        let others = self.stop_deadline().into_iter().chain(self.alone.deadline());
+        deadlines.flatten().chain(others).min()
     }
 
     fn new_request(&mut self) -> RequestId {
@@ -242,6 +247,7 @@ impl MainModule {
                 self.continue_stop(outputs);
                 self.tell_waiting(outputs);
                 self.give_up_asked(outputs);
+                self.remind_who_is_alone(outputs);
             }
             Input::Start { seed } => {
                 self.reach(Step::Started);
@@ -414,6 +420,7 @@ impl MainModule {
             self.fetch_schema(outputs);
         }
         self.check_in_new_view(outputs);
+        self.look_who_is_alone(outputs);
         self.changed(outputs);
     }
 

@@ -18,10 +18,11 @@
 //! | `log_file` | the file of the control log |
 //! | `crash` | traces of a node that dies |
 //! | `machine`, `clock` | CPUs, priorities, time |
+//! | `resident` | memory that the process takes from the system and gives back |
 //!
 //! Invariants: a module is handled by one thread only, for its whole life; signals between two modules are handled in the order of sending or,
 //! between nodes, lost from some point on until the link is up again; nothing blocks but the wait in epoll; an idle node makes no system calls
-//! other than for deadlines of its modules.
+//! other than for deadlines of its modules, and one look at its memory a second.
 //!
 //! Deliberately not here: what signals mean.
 
@@ -38,6 +39,7 @@ pub mod log_file;
 pub mod machine;
 mod process;
 mod report;
+pub mod resident;
 mod runtime;
 mod shared_memory;
 pub mod signing;

@@ -2,11 +2,8 @@
 //!
 //! Everything here degrades to "not permitted" without failing the node; the caller decides whether that deserves a line in the log.
 
-use rustix::mm::{Advice, madvise};
 use rustix::process::{Resource, Rlimit, getrlimit, setpriority_process, setrlimit};
 use rustix::thread::{CpuSet, gettid, sched_setaffinity};
-use std::ptr::NonNull;
-use std::sync::mpsc;
 use stdx::Duration;
 
 /// `NumCPUs = 0`: CPUs that this process may use, affinity and cgroup quotas counted.
@@ -41,28 +38,6 @@ pub(crate) fn pin_this_thread(cpus: &[u16]) -> rustix::io::Result<()> {
 pub(crate) fn set_priority_of_this_thread(priority: u8) -> rustix::io::Result<()> {
     let nice = (5 - i32::from(priority)) * 4;
     setpriority_process(Some(gettid()), nice.clamp(-20, 19))
-}
-
-/// Asks for huge pages below memory that is not used yet, and has a thread of its own fetch and clear them: whoever comes to use the memory first would
-/// stand still for that long. Without huge pages, or without that thread, all works as well, only slower.
-pub fn huge_pages() -> impl Fn(NonNull<u8>, usize) + Send + Sync {
-    let (sender, receiver) = mpsc::channel();
-    let fetch = move || {
-        receiver.into_iter().for_each(|(start, size)| advise(start, size, Advice::LinuxPopulateWrite))
-    };
-    let _ = std::thread::Builder::new().name("memory".to_owned()).spawn(fetch);
-    move |start, size| {
-        let start = start.as_ptr().expose_provenance();
-        advise(start, size, Advice::LinuxHugepage);
-        let _ = sender.send((start, size));
-    }
-}
-
-#[expect(unsafe_code, reason = "advice about memory is unsafe in general")]
-fn advise(start: usize, size: usize, advice: Advice) {
-    // SAFETY: both advices change neither what the memory holds nor who may use it, whosever it is by now, and the kernel refuses addresses that are
-    // not mapped. A kernel that does not know an advice refuses, which is no harm.
-    let _ = unsafe { madvise(std::ptr::with_exposed_provenance_mut(start), size, advice) };
 }
 
 /// 32 bytes from a cryptographic source; `None` if the system has none.

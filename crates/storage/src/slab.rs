@@ -4,6 +4,8 @@
 //! with such a version is never removed. So a handle leads to a row that is alive or, when all is decided, to nothing; a stale or foreign handle can
 //! at worst name another living row, where the transaction has no version.
 //!
+//! What a large transaction took is given back when no row is left; the places that come then have generations that no handle has.
+//!
 //! Invariant: `by_row` and the occupied places are inverse to each other.
 
 use std::ptr::NonNull;
@@ -28,15 +30,20 @@ pub(crate) struct Slab {
     places: Vec<Place>,
     free: Vec<u32>,
     by_row: FixedMap<usize, u32>,
+    /// Of new places.
+    generation: u32,
 }
+
+/// Places that are kept when no row is left.
+const PLACES_KEPT: usize = 4_096;
 
 impl Slab {
     /// The handle of a row; the row gets a place if it has none.
     pub(crate) fn insert(&mut self, row: NonNull<u8>) -> RowHandle {
-        let Self { places, free, by_row } = self;
+        let Self { places, free, by_row, generation } = self;
         let index = *by_row.entry(row.addr().get()).or_insert_with(|| {
             let index = free.pop().unwrap_or_else(|| {
-                places.push(Place { row: None, generation: 0 });
+                places.push(Place { row: None, generation: *generation });
                 u32::try_from(places.len() - 1).unwrap_or(u32::MAX)
             });
             places[index as usize].row = Some(row);
@@ -59,6 +66,16 @@ impl Slab {
             place.row = None;
             place.generation = place.generation.wrapping_add(1);
             self.free.push(index);
+            if self.by_row.is_empty() && self.places.len() > PLACES_KEPT {
+                self.begin_again();
+            }
         }
+    }
+
+    #[cold]
+    fn begin_again(&mut self) {
+        let highest = self.places.iter().map(|place| place.generation).max();
+        let generation = highest.map_or(self.generation, |highest| highest.wrapping_add(1));
+        *self = Self { generation, ..Self::default() };
     }
 }

@@ -4,6 +4,7 @@
 
 use super::MainModule;
 use crate::management::write_answer;
+use memory::PAGE_BYTES;
 use protocol::module::Counts;
 use protocol::signal::{InfoTable, RequestId};
 use protocol::{
@@ -12,6 +13,9 @@ use protocol::{
 };
 use query::Shared;
 use types::{NodeId, Value};
+
+/// The row of `ndbinfo.resources` for what is in no region.
+const BESIDE_REGIONS: &str = "OutsideRegions";
 
 /// Answers being collected for one request.
 pub(super) struct Gathering {
@@ -234,7 +238,12 @@ impl MainModule {
                 Value::UInt(row.maximum),
             ]
         });
-        rows.collect()
+        let beside = self.config.memory.beside_regions().map(|bytes| {
+            let (node, pages) = (self.config.node.0, bytes.div_ceil(PAGE_BYTES as u64));
+            let [none, node, pages] = [0, node.into(), pages].map(Value::UInt);
+            vec![node, Value::text(BESIDE_REGIONS), none.clone(), pages, none]
+        });
+        rows.chain(beside).collect()
     }
 
     fn thread_rows(&self, table: InfoTable, report: &RuntimeReport) -> Vec<Vec<Value>> {

@@ -17,7 +17,7 @@ const LDM: Address = Address::new(ME, ModuleKind::Ldm, 0);
 const SQL: NodeId = NodeId(4);
 
 /// A view of two data nodes, which both hold everything.
-pub(super) fn view(number: u64) -> Arc<View> {
+pub(crate) fn view(number: u64) -> Arc<View> {
     let info = |node: NodeId| NodeInfo {
         node,
         incarnation: Incarnation(u32::from(node.0)),
@@ -33,7 +33,7 @@ pub(super) fn view(number: u64) -> Arc<View> {
 }
 
 /// A data node all of whose modules use a view.
-fn member(number: u64) -> MainModule {
+pub(crate) fn member(number: u64) -> MainModule {
     let mut main = MainModule::new(MainConfig {
         node: ME,
         modules: vec![Address::main(ME), LDM],

@@ -46,7 +46,7 @@ const CPU_STATISTICS: &[Column] = &[
     column("wakes", Kind::UnsignedBigInt),
 ];
 
-/// In bytes.
+/// In pages of 32 KiB.
 const RESOURCES: &[Column] = &[
     column("node_id", Kind::UnsignedInt),
     column("resource_name", TEXT),

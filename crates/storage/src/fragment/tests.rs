@@ -763,6 +763,24 @@ fn an_index_is_added_filled_and_dropped_under_writes() {
 }
 
 #[test]
+fn what_a_large_transaction_took_for_its_handles_is_given_back() {
+    let mut fragment = Fragment::new(definition(false), memory(64));
+    let (first, transaction) = (TransactionId(1), TransactionId(2));
+    let count = if cfg!(miri) { 10 } else { 10_000 };
+    let stage = |fragment: &mut Fragment, transaction| -> Vec<RowHandle> {
+        (0..count).map(|id| fragment.stage(&key(id), transaction, Some(&row(id, 1, b""))).unwrap()).collect()
+    };
+    let stale = stage(&mut fragment, first);
+    stale.iter().for_each(|handle| fragment.abort(*handle, first));
+    // The places are new ones, and no handle of before leads to them.
+    let handles = stage(&mut fragment, transaction);
+    assert!(handles.iter().all(|handle| fragment.staged_row(*handle, transaction).is_some()));
+    assert!(stale.iter().all(|handle| fragment.staged_row(*handle, transaction).is_none()));
+    handles.iter().for_each(|handle| fragment.commit(*handle, transaction, Epoch(1)));
+    assert_eq!(fragment.statistics().rows, u64::try_from(count).unwrap());
+}
+
+#[test]
 fn stale_and_foreign_handles_do_nothing() {
     let mut fragment = Fragment::new(definition(false), memory(64));
     let (one, two) = (TransactionId(1), TransactionId(2));
