@@ -201,7 +201,9 @@ impl Ldm {
         outputs: &mut Outputs<Shared>,
     ) -> Result<Vec<(TableId, RowHandle)>, Refusal> {
         if self.ahead.get(&place).is_some_and(|ahead| ahead.held_back.is_some()) {
-            return Err(Refusal::NotHeld);
+            // The rows that went ahead are being undone. If that is because of an abort, the refusal is no news.
+            let is_aborted = self.outcomes.get(&place).is_some();
+            return Err(if is_aborted { Refusal::AlreadyEnding } else { Refusal::NotHeld });
         }
         let ahead = self.ahead.remove(&place).unwrap_or_default();
         let mut rows = ahead.rows;
