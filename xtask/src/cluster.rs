@@ -43,7 +43,8 @@ impl Default for Shape {
 pub(crate) struct Cluster {
     pub(crate) server: Server,
     binary: PathBuf,
-    directory: PathBuf,
+    /// Of its nodes: data directories, sockets.
+    pub(crate) directory: PathBuf,
     config: PathBuf,
     /// One per data node, then those of SQL nodes.
     pub(crate) mysql_ports: Vec<u16>,

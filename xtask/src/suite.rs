@@ -51,6 +51,7 @@ const STEPS: &[(&str, &str, Step)] = &[
     ("dump", "mariadb-dump of a database, restored into another one", dump),
     ("dev", "any free ports, a port in use, and a clean end", dev),
     ("python", "PyMySQL and SQLAlchemy Core", python),
+    ("accounts", "passwords of every kind over every transport, and what accounts are held to", accounts),
     ("go", "go-sql-driver", go),
     ("sysbench", "all workloads, briefly", sysbench_short),
     (
@@ -438,6 +439,14 @@ pub(crate) fn python_program(workspace: &Workspace, name: &str) -> Result<Comman
 fn python(workspace: &Workspace) -> Result<Passed, Failure> {
     let program = or_skip!(python_program(workspace, "client.py"));
     let cluster = Cluster::for_test(workspace, "python")?;
+    client(&cluster, program)?;
+    close(cluster)
+}
+
+fn accounts(workspace: &Workspace) -> Result<Passed, Failure> {
+    let mut program = or_skip!(python_program(workspace, "accounts.py"));
+    let cluster = Cluster::for_test(workspace, "accounts")?;
+    program.arg("--directory").arg(&cluster.directory);
     client(&cluster, program)?;
     close(cluster)
 }

@@ -97,6 +97,7 @@ The restriction can be lifted by excluding the role identifier from the global v
     role_granted_to_itself(user: &crate::UserName, role: &crate::UserName) =
         4027 "User account {} is directly or indirectly granted to the role {}. The GRANT would create a loop",
         user.quoted(), role.quoted();
+    invalid_user_attribute() = 3140 "Invalid JSON text: the attribute of an account must be an object.";
     unknown_plugin(plugin: &str) = 1524 "Plugin '{plugin}' is not loaded";
 }
 

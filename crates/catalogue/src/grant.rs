@@ -15,8 +15,10 @@ use crate::request::{DefaultRoles, GrantLevel, PrivilegeChange, RoleChange, Tabl
 use crate::rows::SchemaChange;
 use crate::system::{SYSTEM_DATABASE, is_reserved_database};
 use protocol::SqlError;
+use std::collections::BTreeMap;
 use types::{
-    AdminOption, DefaultRole, Grants, Privileges, RoleEdge, Schema, TableGrants, User, equal_without_case,
+    AdminOption, DefaultRole, GrantRow, GrantTables, Grants, Privileges, RoleEdge, Schema, TableGrants, User,
+    equal_without_case,
 };
 
 /// GRANT privileges.
@@ -288,6 +290,45 @@ pub(crate) fn drop_accounts(schema: &Schema, accounts: &[&UserName]) -> Vec<Sche
     let defaults = schema.grants.default_roles();
     let dropped = defaults.filter(|default| is_dropped(&default.account) || is_dropped(&default.role));
     changes.extend(dropped.map(SchemaChange::DropDefaultRole));
+    changes
+}
+
+/// Everything that was granted to accounts that get other names. No row is written twice.
+pub(crate) fn rename_accounts(schema: &Schema, renamed: &BTreeMap<UserName, UserName>) -> Vec<SchemaChange> {
+    let new = |account: &UserName| renamed.get(account).unwrap_or(account).clone();
+    let mut after = GrantTables::default();
+    for row in schema.grants.rows() {
+        after.put(&GrantRow { account: new(&row.account), ..row });
+    }
+    for RoleEdge { to, role, admin } in schema.grants.role_edges() {
+        after.put_role(&RoleEdge { to: new(&to), role: new(&role), admin });
+    }
+    for DefaultRole { account, role } in schema.grants.default_roles() {
+        after.put_default_role(&DefaultRole { account: new(&account), role: new(&role) });
+    }
+    let (old_rows, new_rows) = (schema.grants.rows(), after.rows());
+    let mut changes = Vec::new();
+    for row in &old_rows {
+        let is_kept = new_rows.iter().any(|new| new.account == row.account && new.place == row.place);
+        if !is_kept {
+            changes.push(SchemaChange::DropGrant { account: row.account.clone(), place: row.place.clone() });
+        }
+    }
+    changes.extend(new_rows.into_iter().filter(|row| !old_rows.contains(row)).map(SchemaChange::PutGrant));
+    let (old_edges, new_edges): (Vec<_>, Vec<_>) =
+        (schema.grants.role_edges().collect(), after.role_edges().collect());
+    for RoleEdge { to, role, .. } in &old_edges {
+        if !new_edges.iter().any(|new| new.to == *to && new.role == *role) {
+            changes.push(SchemaChange::DropRoleEdge { to: to.clone(), role: role.clone() });
+        }
+    }
+    changes.extend(
+        new_edges.into_iter().filter(|edge| !old_edges.contains(edge)).map(SchemaChange::PutRoleEdge),
+    );
+    let (old, new): (Vec<_>, Vec<_>) =
+        (schema.grants.default_roles().collect(), after.default_roles().collect());
+    changes.extend(old.iter().filter(|row| !new.contains(row)).cloned().map(SchemaChange::DropDefaultRole));
+    changes.extend(new.into_iter().filter(|row| !old.contains(row)).map(SchemaChange::PutDefaultRole));
     changes
 }
 

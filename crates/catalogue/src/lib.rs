@@ -8,10 +8,9 @@
 //! | --- | --- |
 //! | request.rs | [`DdlRequest`]: what a DDL statement asks for, as the binder understood it |
 //! | job.rs | [`DdlJob`]: the statement as resumable steps; the whole argument why DDL is online and safe |
-//! | plan.rs, alter.rs, table.rs, key.rs | from request to steps, with MySQL's checks and errors (error.rs) |
+//! | plan.rs, alter.rs, accounts.rs, table.rs, key.rs | from request to steps, with MySQL's checks and errors (error.rs) |
 //! | system.rs | the system tables, their codecs, and the first rows of a cluster |
 //! | grant.rs | GRANT, REVOKE, roles |
-//! | accounts.rs | which accounts may administer; one is always left |
 //! | rows.rs | [`SchemaBuilder`]: rows → `Schema`; [`SchemaChange`]: a change of both |
 //! | show.rs | SHOW CREATE TABLE and COLUMN_TYPE texts |
 //!
@@ -23,6 +22,7 @@ mod error;
 mod grant;
 pub mod job;
 mod key;
+mod metadata;
 mod plan;
 pub mod request;
 pub mod rows;
@@ -32,9 +32,9 @@ mod table;
 
 pub use job::{DdlJob, Ids, JobName, JobOutcome, JobStep, Journal, StepWrite};
 pub use request::{
-    AlterAction, ColumnSpec, CreateTable, DdlRequest, DefaultRoles, DefaultSpec, GrantLevel, KeyPartSpec,
-    KeySpec, KeySpecKind, Nullability, PrivilegeChange, RoleChange, TableName, TableOptions, UserName,
-    UserSpec,
+    AccountOptions, AlterAction, Authentication, ColumnSpec, CreateTable, Credential, DdlRequest,
+    DefaultRoles, DefaultSpec, GrantLevel, KeyPartSpec, KeySpec, KeySpecKind, MetadataOption, Nullability,
+    PrivilegeChange, RoleChange, Secret, TableName, TableOptions, UserName, UserSpec,
 };
 pub use rows::{CatalogueError, SchemaBuilder, SchemaChange};
 pub use show::{column_default_text, column_type_text, show_create_database, show_create_table};

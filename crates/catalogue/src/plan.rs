@@ -1,26 +1,19 @@
-//! From a [`DdlRequest`] to the steps of a job, with MySQL's checks; ALTER TABLE is in alter.rs.
+//! From a [`DdlRequest`] to the steps of a job, with MySQL's checks; ALTER TABLE is in alter.rs, accounts are in accounts.rs.
 //!
 //! **Invariant**: a plan's changes, applied in order to the schema it was made from, give a schema that keeps the invariants of
 //! `types::schema` after every step.
 
 use crate::error::{self, Named, check_name};
 use crate::job::Step;
-use crate::request::{CreateTable, DdlRequest, TableName, UserName, UserSpec};
+use crate::request::{CreateTable, DdlRequest, TableName};
 use crate::rows::SchemaChange;
 use crate::system::is_reserved_database;
 use crate::table::{self, NewTable, TableIds};
-use crate::{accounts, alter, grant, request};
+use crate::{accounts, alter, grant};
 use protocol::SqlError;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use types::{AccountAttributes, Collation, Database, Schema, TableDefinition, TableId, TableKind, User};
-
-/// Characters of a user's name.
-const USER_NAME_MAX: usize = 32;
-/// Characters of a host pattern.
-const HOST_NAME_MAX: usize = 255;
-/// Authentication plugins that the front door knows.
-const PLUGINS: [&str; 2] = ["caching_sha2_password", "mysql_native_password"];
+use types::{Collation, Database, Schema, TableDefinition, TableId, TableKind};
 
 /// What a job is made of.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -45,7 +38,7 @@ impl Planned {
         Self { notes: vec![note], ..Self::default() }
     }
 
-    fn with_notes(self, notes: Vec<SqlError>) -> Self {
+    pub(crate) fn with_notes(self, notes: Vec<SqlError>) -> Self {
         Self { notes, ..self }
     }
 }
@@ -70,9 +63,14 @@ pub(crate) fn plan(request: &DdlRequest, schema: &Schema, ids: &mut TableIds) ->
         DdlRequest::Truncate { table } => truncate(schema, table, ids),
         DdlRequest::RenameTables(pairs) => rename_tables(schema, pairs),
         DdlRequest::AlterTable { table, actions } => alter::plan(schema, table, actions, ids),
-        DdlRequest::CreateUsers { users, if_not_exists } => create_users(schema, users, *if_not_exists),
-        DdlRequest::DropUsers { users, if_exists } => drop_users("DROP USER", schema, users, *if_exists),
-        DdlRequest::AlterUsers { users, if_exists } => alter_users(schema, users, *if_exists),
+        DdlRequest::CreateUsers { users, options, if_not_exists } => {
+            accounts::create(schema, users, options, *if_not_exists)
+        }
+        DdlRequest::DropUsers { users, if_exists } => accounts::drop("DROP USER", schema, users, *if_exists),
+        DdlRequest::AlterUsers { users, options, if_exists } => {
+            accounts::alter(schema, users, options, *if_exists)
+        }
+        DdlRequest::RenameUsers(pairs) => accounts::rename(schema, pairs),
         DdlRequest::Grant(change) => grant::grant(schema, change),
         DdlRequest::Revoke(change) => grant::revoke(schema, change),
         DdlRequest::RevokeAll { accounts } => grant::revoke_all(schema, accounts),
@@ -81,10 +79,12 @@ pub(crate) fn plan(request: &DdlRequest, schema: &Schema, ids: &mut TableIds) ->
         DdlRequest::SetDefaultRoles { accounts, roles, mandatory } => {
             grant::set_default_roles(schema, accounts, roles, mandatory)
         }
-        DdlRequest::CreateRoles { roles, if_not_exists } => create_roles(schema, roles, *if_not_exists),
+        DdlRequest::CreateRoles { roles, if_not_exists } => {
+            accounts::create_roles(schema, roles, *if_not_exists)
+        }
         DdlRequest::DropRoles { roles, if_exists, mandatory } => {
             grant::check_not_mandatory(roles, mandatory)?;
-            drop_users("DROP ROLE", schema, roles, *if_exists)
+            accounts::drop("DROP ROLE", schema, roles, *if_exists)
         }
     }
 }
@@ -126,10 +126,14 @@ pub(crate) fn summary(request: &DdlRequest) -> String {
         DdlRequest::SetDefaultRoles { accounts, .. } => format!("SET DEFAULT ROLE TO {}", list(accounts)),
         DdlRequest::CreateRoles { roles, .. } => format!("CREATE ROLE {}", list(roles)),
         DdlRequest::DropRoles { roles, .. } => format!("DROP ROLE {}", list(roles)),
+        DdlRequest::RenameUsers(pairs) => {
+            let pairs = pairs.iter().map(|(from, to)| format!("{from} TO {to}"));
+            format!("RENAME USER {}", join(pairs, ", "))
+        }
     }
 }
 
-fn join(items: impl IntoIterator<Item = String>, separator: &str) -> String {
+pub(crate) fn join(items: impl IntoIterator<Item = String>, separator: &str) -> String {
     items.into_iter().collect::<Vec<_>>().join(separator)
 }
 
@@ -313,111 +317,4 @@ pub(crate) fn move_table(schema: &Schema, table: &TableDefinition, to: &TableNam
         }));
     }
     moved
-}
-
-// ---- users ------------------------------------------------------------------------------------------------------------
-
-fn check_user_name(UserName { name, host }: &UserName) -> Result<(), SqlError> {
-    if name.chars().count() > USER_NAME_MAX {
-        return Err(error::user_part_too_long(name, "user name", USER_NAME_MAX));
-    }
-    if host.chars().count() > HOST_NAME_MAX {
-        return Err(error::user_part_too_long(host, "host name", HOST_NAME_MAX));
-    }
-    Ok(())
-}
-
-fn check_user(spec: &UserSpec) -> Result<(), SqlError> {
-    check_user_name(&spec.user)?;
-    if PLUGINS.contains(&spec.plugin.as_str()) { Ok(()) } else { Err(error::unknown_plugin(&spec.plugin)) }
-}
-
-fn user_of(spec: &UserSpec, attributes: AccountAttributes) -> User {
-    User {
-        name: spec.user.name.clone(),
-        host: spec.user.host.clone(),
-        plugin: spec.plugin.clone(),
-        verifier: spec.verifier.clone(),
-        attributes,
-    }
-}
-
-/// The accounts of a statement: those to work on, and those that are in the way, which make it fail or make notes.
-fn sort_users<'a, T>(
-    operation: &str,
-    items: &'a [T],
-    name: impl Fn(&T) -> &UserName,
-    is_in_the_way: impl Fn(&UserName) -> bool,
-    note: Option<fn(&UserName) -> SqlError>,
-) -> Result<(Vec<&'a T>, Vec<SqlError>), SqlError> {
-    let mut seen = BTreeMap::new();
-    let (mut wanted, mut in_the_way) = (Vec::new(), Vec::new());
-    for item in items {
-        let user = name(item);
-        if is_in_the_way(user) || seen.insert(user.clone(), ()).is_some() {
-            in_the_way.push(user.clone());
-        } else {
-            wanted.push(item);
-        }
-    }
-    match note {
-        _ if in_the_way.is_empty() => Ok((wanted, Vec::new())),
-        Some(note) => Ok((wanted, in_the_way.iter().map(note).collect())),
-        None => {
-            let failed = join(in_the_way.iter().map(ToString::to_string), ",");
-            Err(error::user_operation_failed(operation, &failed))
-        }
-    }
-}
-
-fn exists(schema: &Schema, user: &UserName) -> bool {
-    schema.user(&user.name, &user.host).is_some()
-}
-
-fn create_users(schema: &Schema, users: &[UserSpec], if_not_exists: bool) -> Result<Planned, SqlError> {
-    users.iter().try_for_each(check_user)?;
-    let note: Option<fn(&request::UserName) -> SqlError> =
-        if if_not_exists { Some(error::user_exists) } else { None };
-    let (new, notes) =
-        sort_users("CREATE USER", users, |spec| &spec.user, |user| exists(schema, user), note)?;
-    let put = |spec: &UserSpec| SchemaChange::PutUser(user_of(spec, AccountAttributes::default()));
-    let changes = new.into_iter().map(put).collect();
-    Ok(Planned::once(changes).with_notes(notes))
-}
-
-fn drop_users(
-    operation: &str,
-    schema: &Schema,
-    users: &[UserName],
-    if_exists: bool,
-) -> Result<Planned, SqlError> {
-    let note: Option<fn(&UserName) -> SqlError> =
-        if if_exists { Some(error::user_does_not_exist) } else { None };
-    let (known, notes) = sort_users(operation, users, |user| user, |user| !exists(schema, user), note)?;
-    let changes = grant::drop_accounts(schema, &known);
-    accounts::check_administrator_left(operation, schema, &changes)?;
-    Ok(Planned::once(changes).with_notes(notes))
-}
-
-fn create_roles(schema: &Schema, roles: &[UserName], if_not_exists: bool) -> Result<Planned, SqlError> {
-    roles.iter().try_for_each(check_user_name)?;
-    let note: Option<fn(&UserName) -> SqlError> = if if_not_exists { Some(error::user_exists) } else { None };
-    let (new, notes) = sort_users("CREATE ROLE", roles, |role| role, |role| exists(schema, role), note)?;
-    let changes = new.into_iter().map(|role| SchemaChange::PutUser(grant::role(role))).collect();
-    Ok(Planned::once(changes).with_notes(notes))
-}
-
-fn alter_users(schema: &Schema, users: &[UserSpec], if_exists: bool) -> Result<Planned, SqlError> {
-    users.iter().try_for_each(check_user)?;
-    let note: Option<fn(&UserName) -> SqlError> =
-        if if_exists { Some(error::user_does_not_exist) } else { None };
-    let (known, notes) =
-        sort_users("ALTER USER", users, |spec| &spec.user, |user| !exists(schema, user), note)?;
-    let put = |spec: &UserSpec| {
-        let before = schema.user(&spec.user.name, &spec.user.host);
-        let attributes = before.map(|user| user.attributes.clone()).unwrap_or_default();
-        SchemaChange::PutUser(user_of(spec, attributes))
-    };
-    let changes = known.into_iter().map(put).collect();
-    Ok(Planned::once(changes).with_notes(notes))
 }

@@ -9,8 +9,13 @@
 //!
 //! Deliberately not here: CHECK constraints, foreign keys, generated columns, partitioning clauses; whether the account may ask for it.
 
+use crate::{error, metadata};
+use protocol::SqlError;
 pub use types::UserName;
-use types::{AdminOption, Collation, DynamicPrivileges, Privileges, SqlType, Value};
+use types::{
+    AccountAttributes, AdminOption, Collation, DynamicPrivileges, PasswordLifetime, PasswordLockTime,
+    Privileges, RequiredSecurity, SqlType, Value,
+};
 use wire_derive::Wire;
 
 /// Any DDL statement.
@@ -75,6 +80,8 @@ pub enum DdlRequest {
     CreateUsers {
         /// The accounts.
         users: Vec<UserSpec>,
+        /// What holds for all of them.
+        options: AccountOptions,
         /// IF NOT EXISTS.
         if_not_exists: bool,
     },
@@ -85,10 +92,12 @@ pub enum DdlRequest {
         /// IF EXISTS.
         if_exists: bool,
     },
-    /// ALTER USER … IDENTIFIED BY, SET PASSWORD.
+    /// ALTER USER, SET PASSWORD.
     AlterUsers {
-        /// The accounts with their new verifiers.
+        /// The accounts, some with new passwords.
         users: Vec<UserSpec>,
+        /// What changes for all of them.
+        options: AccountOptions,
         /// IF EXISTS.
         if_exists: bool,
     },
@@ -130,6 +139,37 @@ pub enum DdlRequest {
         /// Roles that cannot be dropped.
         mandatory: Vec<UserName>,
     },
+    /// RENAME USER a TO b, c TO d: from left to right, all or nothing.
+    RenameUsers(Vec<(UserName, UserName)>),
+}
+
+impl DdlRequest {
+    /// The accounts of CREATE USER and ALTER USER, and their options.
+    pub fn accounts_mut(&mut self) -> Option<(&mut [UserSpec], &mut AccountOptions)> {
+        match self {
+            DdlRequest::CreateUsers { users, options, .. }
+            | DdlRequest::AlterUsers { users, options, .. } => Some((users, options)),
+            DdlRequest::CreateDatabase { .. }
+            | DdlRequest::DropDatabase { .. }
+            | DdlRequest::AlterDatabase { .. }
+            | DdlRequest::CreateTable(_)
+            | DdlRequest::CreateTableLike { .. }
+            | DdlRequest::DropTables { .. }
+            | DdlRequest::Truncate { .. }
+            | DdlRequest::RenameTables(_)
+            | DdlRequest::AlterTable { .. }
+            | DdlRequest::DropUsers { .. }
+            | DdlRequest::RenameUsers(_)
+            | DdlRequest::Grant(_)
+            | DdlRequest::Revoke(_)
+            | DdlRequest::RevokeAll { .. }
+            | DdlRequest::GrantRoles(_)
+            | DdlRequest::RevokeRoles(_)
+            | DdlRequest::SetDefaultRoles { .. }
+            | DdlRequest::CreateRoles { .. }
+            | DdlRequest::DropRoles { .. } => None,
+        }
+    }
 }
 
 /// A table by database and name, both as written.
@@ -384,9 +424,150 @@ pub enum DefaultRoles {
 pub struct UserSpec {
     /// The account.
     pub user: UserName,
-    /// `caching_sha2_password` or `mysql_native_password`.
-    pub plugin: String,
-    /// The stored verifier as the plugin defines it, already hashed; empty: no password.
-    #[wire(bytes)]
-    pub verifier: Vec<u8>,
+    /// IDENTIFIED; None: a new account has no password, an old one keeps its own.
+    pub authentication: Option<Authentication>,
+}
+
+/// IDENTIFIED.
+#[derive(Clone, PartialEq, Eq, Debug, Wire)]
+pub struct Authentication {
+    /// WITH: `caching_sha2_password` or `mysql_native_password`. None: the account's own, or the default.
+    pub plugin: Option<String>,
+    /// BY or AS.
+    pub credential: Credential,
+}
+
+/// What an account shall be recognised by.
+#[derive(Clone, PartialEq, Eq, Debug, Wire)]
+pub enum Credential {
+    /// Neither BY nor AS: no password; an account that was there before must get one first.
+    None,
+    /// A password. Whoever runs the statement replaces it by its verifier before a job is made.
+    Password(Secret),
+    /// The stored verifier, as the plugin defines it; empty: no password.
+    Stored(#[wire(bytes)] Vec<u8>),
+}
+
+/// A password. `Debug` does not show it.
+#[derive(Clone, PartialEq, Eq, Wire)]
+pub struct Secret(pub String);
+
+impl std::fmt::Debug for Secret {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("Secret(..)")
+    }
+}
+
+/// Options of CREATE USER and ALTER USER; those that are None are not changed.
+#[derive(Clone, PartialEq, Eq, Default, Wire)]
+pub struct AccountOptions {
+    /// REQUIRE.
+    pub security: Option<RequiredSecurity>,
+    /// WITH MAX_QUERIES_PER_HOUR.
+    pub queries_per_hour: Option<u32>,
+    /// WITH MAX_UPDATES_PER_HOUR.
+    pub updates_per_hour: Option<u32>,
+    /// WITH MAX_CONNECTIONS_PER_HOUR.
+    pub connections_per_hour: Option<u32>,
+    /// WITH MAX_USER_CONNECTIONS.
+    pub user_connections: Option<u32>,
+    /// PASSWORD EXPIRE.
+    pub expires_now: bool,
+    /// PASSWORD EXPIRE DEFAULT, NEVER, INTERVAL.
+    pub password_lifetime: Option<PasswordLifetime>,
+    /// FAILED_LOGIN_ATTEMPTS.
+    pub failed_login_attempts: Option<u16>,
+    /// PASSWORD_LOCK_TIME.
+    pub password_lock_time: Option<PasswordLockTime>,
+    /// ACCOUNT LOCK, ACCOUNT UNLOCK.
+    pub is_locked: Option<bool>,
+    /// ATTRIBUTE, COMMENT.
+    pub metadata: Option<MetadataOption>,
+    /// When passwords of this statement are set, in seconds since 1970.
+    pub now_s: u64,
+}
+
+/// What is noted about an account.
+#[derive(Clone, PartialEq, Eq, Debug, Wire)]
+pub enum MetadataOption {
+    /// COMMENT: the value of the member `comment`.
+    Comment(String),
+    /// ATTRIBUTE: the text of a JSON object that is merged into what is there.
+    Attribute(String),
+}
+
+impl MetadataOption {
+    /// What an account's metadata becomes, or MySQL's error.
+    fn merged(&self, present: Option<&str>) -> Result<String, SqlError> {
+        let merged = match self {
+            MetadataOption::Comment(comment) => metadata::merge(present, &metadata::of_comment(comment)),
+            MetadataOption::Attribute(text) => metadata::merge(present, text),
+        };
+        merged.ok_or_else(error::invalid_user_attribute)
+    }
+}
+
+/// The options that are there.
+impl std::fmt::Debug for AccountOptions {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut shown = formatter.debug_struct("AccountOptions");
+        let mut show = |name: &str, value: Option<&dyn std::fmt::Debug>| {
+            if let Some(value) = value {
+                shown.field(name, value);
+            }
+        };
+        fn some<T: std::fmt::Debug>(option: &Option<T>) -> Option<&dyn std::fmt::Debug> {
+            option.as_ref().map(|value| value as &dyn std::fmt::Debug)
+        }
+        show("security", some(&self.security));
+        show("queries_per_hour", some(&self.queries_per_hour));
+        show("updates_per_hour", some(&self.updates_per_hour));
+        show("connections_per_hour", some(&self.connections_per_hour));
+        show("user_connections", some(&self.user_connections));
+        show("expires_now", self.expires_now.then_some(&true as &dyn std::fmt::Debug));
+        show("password_lifetime", some(&self.password_lifetime));
+        show("failed_login_attempts", some(&self.failed_login_attempts));
+        show("password_lock_time", some(&self.password_lock_time));
+        show("is_locked", some(&self.is_locked));
+        show("metadata", some(&self.metadata));
+        shown.finish()
+    }
+}
+
+impl AccountOptions {
+    /// What an account's attributes become; `has_new_password`: the statement sets its password.
+    pub(crate) fn apply(
+        &self,
+        attributes: &mut AccountAttributes,
+        has_new_password: bool,
+    ) -> Result<(), SqlError> {
+        if has_new_password {
+            attributes.password_changed_s = self.now_s;
+            attributes.is_password_expired = false;
+        }
+        attributes.is_password_expired |= self.expires_now;
+        let limits = &mut attributes.limits;
+        for (limit, option) in [
+            (&mut limits.queries_per_hour, self.queries_per_hour),
+            (&mut limits.updates_per_hour, self.updates_per_hour),
+            (&mut limits.connections_per_hour, self.connections_per_hour),
+            (&mut limits.user_connections, self.user_connections),
+        ] {
+            *limit = option.unwrap_or(*limit);
+        }
+        attributes.security = self.security.unwrap_or(attributes.security);
+        attributes.password_lifetime = self.password_lifetime.unwrap_or(attributes.password_lifetime);
+        attributes.failed_login_attempts =
+            self.failed_login_attempts.unwrap_or(attributes.failed_login_attempts);
+        attributes.password_lock_time = self.password_lock_time.unwrap_or(attributes.password_lock_time);
+        attributes.is_locked = self.is_locked.unwrap_or(attributes.is_locked);
+        let is_unlocked = self.is_locked == Some(false);
+        if is_unlocked || self.failed_login_attempts.is_some() || self.password_lock_time.is_some() {
+            attributes.login_resets = attributes.login_resets.wrapping_add(1);
+        }
+        if let Some(metadata) = &self.metadata {
+            attributes.metadata = Some(metadata.merged(attributes.metadata.as_deref())?);
+        }
+        Ok(())
+    }
 }

@@ -12,7 +12,6 @@ functions! {
         Database "DATABASE" ["SCHEMA"] 0..=0,
         LastInsertId "LAST_INSERT_ID" 0..=0,
         User "USER" ["SESSION_USER", "SYSTEM_USER"] 0..=0,
-        CurrentUser "CURRENT_USER" 0..=0,
         Version "VERSION" 0..=0,
     }
 }
@@ -23,7 +22,7 @@ impl SessionFunction {
         let sql_type = match self {
             Self::ConnectionId | Self::LastInsertId => BIGINT_UNSIGNED,
             Self::Database => text(64),
-            Self::User | Self::CurrentUser => text(288),
+            Self::User => text(288),
             Self::Version => text(60),
         };
         Typed { arguments: Vec::new(), sql_type, nullable: self == Self::Database }
@@ -39,7 +38,7 @@ impl<'a> Call<'a> {
             SessionFunction::Database => {
                 context.database.map_or(ValueRef::Null, |database| ValueRef::Bytes(database.as_bytes()))
             }
-            SessionFunction::User | SessionFunction::CurrentUser => ValueRef::Bytes(context.user.as_bytes()),
+            SessionFunction::User => ValueRef::Bytes(context.user.as_bytes()),
             SessionFunction::Version => ValueRef::Bytes(context.version.as_bytes()),
         })
     }

@@ -157,6 +157,11 @@ pub(crate) fn cluster_socket(node: &NodeConfig) -> Option<PathBuf> {
     (node.use_local_sockets && fits_socket(&path)).then_some(path)
 }
 
+/// Where MySQL clients of the same machine connect to `node`, unless its configuration says otherwise.
+pub(crate) fn default_mysql_socket(node: &NodeConfig) -> PathBuf {
+    Path::new(&node.data_dir).join(format!("latsdb_{}_mysql.sock", node.node))
+}
+
 /// Whether two nodes are on one machine, as far as their host names tell.
 pub(crate) fn are_neighbours(one: &NodeConfig, other: &NodeConfig) -> bool {
     one.host.eq_ignore_ascii_case(&other.host) || (is_loopback(&one.host) && is_loopback(&other.host))

@@ -98,7 +98,21 @@ pub(crate) fn run_member(
         served.port = port.unwrap_or(served.port);
         served.socket = socket.map(|path| path.display().to_string()).or(served.socket.take());
     }
+    give_socket(&mut me);
     run(&config, text, &me, start)
+}
+
+/// Without `socket` in the configuration clients find the node's Unix socket in its DataDir.
+fn give_socket(me: &mut NodeConfig) {
+    let path = configuration::default_mysql_socket(me);
+    if let Some(served) = me.mysql.as_mut().filter(|served| served.socket.is_none()) {
+        if configuration::fits_socket(&path) {
+            served.socket = Some(path.display().to_string());
+        } else {
+            let path = path.display();
+            tracing::warn!("there is no Unix socket for clients: {path} is too long a path; set socket");
+        }
+    }
 }
 
 fn run(config: &ClusterConfig, text: String, me: &NodeConfig, start: Start) -> Result<ExitCode, Failure> {
@@ -407,6 +421,8 @@ fn listeners(me: &NodeConfig) -> Result<Listeners, Failure> {
     if let Some(MysqlConfig { port, bind_address, socket, .. }) = &me.mysql {
         listeners.mysql_tcp = Some(configuration::listen_address(&me.host, bind_address.as_deref(), *port)?);
         listeners.mysql_unix = socket.as_ref().map(PathBuf::from);
+        let key = format!("latsdb_{}_private_key.pem", me.node);
+        listeners.password_key = Some(Path::new(&me.data_dir).join(key));
         if let Some(path) = listeners.mysql_unix.as_deref().filter(|path| !configuration::fits_socket(path)) {
             return Err(Failure::new(format!(
                 "node {}: the path of socket {} is too long",

@@ -4,19 +4,21 @@
 //! only a holder of the password can make.
 //!
 //! - `mysql_native_password`: `SHA1(p) ⊕ SHA1(nonce ‖ SHA1(SHA1(p)))`; the account stores `SHA1(SHA1(p))`.
-//! - `caching_sha2_password`: `SHA256(p) ⊕ SHA256(SHA256(SHA256(p)) ‖ nonce)`. MySQL stores a slow salted hash
-//!   and keeps `SHA256(SHA256(p))` in memory once it has seen the password in clear. We store that digest itself,
-//!   so every authentication takes the fast path, on any transport; the price is a faster guess for somebody who
-//!   has stolen the catalogue, as with `mysql_native_password`.
+//! - `caching_sha2_password`: `SHA256(p) ⊕ SHA256(SHA256(SHA256(p)) ‖ nonce)`. The account stores a slow salted hash
+//!   ([`slow`]). A server that has seen the password in clear keeps `SHA256(SHA256(p))` in memory, and can check
+//!   scrambles from then on. Older builds stored that digest itself (`$SHA256D$`); such accounts still work.
 //!
 //! In both, the server removes its own half from the scramble, hashes what remains once more and compares.
 //!
 //! **Invariants.** Comparisons take the same time whatever differs. `Debug` shows no digest.
 
+pub mod slow;
+
 use std::fmt;
 
 use sha1::Sha1;
 use sha2::{Digest, Sha256};
+use slow::SlowVerifier;
 
 pub const NONCE_SIZE: usize = 20;
 
@@ -85,9 +87,9 @@ pub enum Verifier {
     MysqlNativePassword([u8; SHA1_SIZE]),
     /// `SHA256(SHA256(password))`.
     CachingSha2Password([u8; SHA256_SIZE]),
-    /// A hash that only the clear password can be checked against (an account imported from MySQL, say). The
-    /// caller keeps and checks it; clients are asked for full `caching_sha2_password` authentication.
-    ClearPasswordNeeded,
+    /// A hash that only the clear password can be checked against: clients are asked for full
+    /// `caching_sha2_password` authentication, and the caller runs a [`slow::SlowHash`].
+    Slow(SlowVerifier),
 }
 
 impl fmt::Debug for Verifier {
@@ -96,7 +98,7 @@ impl fmt::Debug for Verifier {
             Self::Empty => "Empty",
             Self::MysqlNativePassword(_) => "MysqlNativePassword(..)",
             Self::CachingSha2Password(_) => "CachingSha2Password(..)",
-            Self::ClearPasswordNeeded => "ClearPasswordNeeded",
+            Self::Slow(_) => "Slow(..)",
         })
     }
 }
@@ -105,6 +107,7 @@ const NATIVE_PREFIX: &str = "*";
 const SHA2_PREFIX: &str = "$SHA256D$";
 
 impl Verifier {
+    /// What can be made of a password at once; for `caching_sha2_password` the fast digest, which is for memory only.
     #[must_use]
     pub fn from_password(plugin: AuthPlugin, password: &[u8]) -> Self {
         if password.is_empty() {
@@ -122,31 +125,35 @@ impl Verifier {
         match self {
             Self::Empty => None,
             Self::MysqlNativePassword(_) => Some(AuthPlugin::MysqlNativePassword),
-            Self::CachingSha2Password(_) | Self::ClearPasswordNeeded => Some(AuthPlugin::CachingSha2Password),
+            Self::CachingSha2Password(_) | Self::Slow(_) => Some(AuthPlugin::CachingSha2Password),
         }
     }
 
     /// The form kept in the catalogue and shown by SHOW CREATE USER: empty, MySQL's `*` with 40 hexadecimal
-    /// digits, or `$SHA256D$` with 64. `None` where the caller keeps the hash.
+    /// digits, MySQL's `$A$005$` with salt and digest, or `$SHA256D$` with 64 digits.
     #[must_use]
-    pub fn to_text(&self) -> Option<String> {
+    pub fn to_stored(&self) -> Vec<u8> {
         match self {
-            Self::Empty => Some(String::new()),
-            Self::MysqlNativePassword(digest) => Some(format!("{NATIVE_PREFIX}{}", hexadecimal(digest))),
-            Self::CachingSha2Password(digest) => Some(format!("{SHA2_PREFIX}{}", hexadecimal(digest))),
-            Self::ClearPasswordNeeded => None,
+            Self::Empty => Vec::new(),
+            Self::MysqlNativePassword(digest) => {
+                format!("{NATIVE_PREFIX}{}", hexadecimal(digest)).into_bytes()
+            }
+            Self::CachingSha2Password(digest) => format!("{SHA2_PREFIX}{}", hexadecimal(digest)).into_bytes(),
+            Self::Slow(hash) => hash.to_bytes(),
         }
     }
 
-    /// The inverse of [`Self::to_text`]; `None` if `text` is not such a form.
+    /// The inverse of [`Self::to_stored`]; `None` if `bytes` are not such a form.
     #[must_use]
-    pub fn from_text(text: &str) -> Option<Self> {
-        if text.is_empty() {
+    pub fn from_stored(bytes: &[u8]) -> Option<Self> {
+        if bytes.is_empty() {
             Some(Self::Empty)
-        } else if let Some(digits) = text.strip_prefix(SHA2_PREFIX) {
+        } else if let Some(digits) = bytes.strip_prefix(SHA2_PREFIX.as_bytes()) {
             from_hexadecimal(digits).map(Self::CachingSha2Password)
+        } else if let Some(digits) = bytes.strip_prefix(NATIVE_PREFIX.as_bytes()) {
+            from_hexadecimal(digits).map(Self::MysqlNativePassword)
         } else {
-            from_hexadecimal(text.strip_prefix(NATIVE_PREFIX)?).map(Self::MysqlNativePassword)
+            SlowVerifier::from_bytes(bytes).map(Self::Slow)
         }
     }
 
@@ -159,18 +166,18 @@ impl Verifier {
             Self::Empty => is_empty_password(response),
             Self::MysqlNativePassword(digest) => verify_native(digest, nonce, response),
             Self::CachingSha2Password(digest) => verify_sha2(digest, nonce, response),
-            Self::ClearPasswordNeeded => false,
+            Self::Slow(_) => false,
         }
     }
 
-    /// Whether `password` is the right one.
+    /// Whether `password` is the right one. A slow hash is not verified here.
     #[must_use]
     pub fn verify_password(&self, password: &[u8]) -> bool {
         match self {
             Self::Empty => password.is_empty(),
             Self::MysqlNativePassword(digest) => equal(&sha1(&[&sha1(&[password])]), digest),
             Self::CachingSha2Password(digest) => equal(&sha256(&[&sha256(&[password])]), digest),
-            Self::ClearPasswordNeeded => false,
+            Self::Slow(_) => false,
         }
     }
 }
@@ -249,8 +256,7 @@ fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02X}")).collect()
 }
 
-fn from_hexadecimal<const SIZE: usize>(digits: &str) -> Option<[u8; SIZE]> {
-    let digits = digits.as_bytes();
+fn from_hexadecimal<const SIZE: usize>(digits: &[u8]) -> Option<[u8; SIZE]> {
     if digits.len() != 2 * SIZE || !digits.iter().all(u8::is_ascii_hexdigit) {
         return None;
     }

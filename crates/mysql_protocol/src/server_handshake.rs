@@ -89,7 +89,8 @@ pub enum HandshakeStep {
     /// RSA-encrypted (OAEP): decrypt it, undo the mask by [`auth::password_from_decrypted`], then as for
     /// `CheckPassword`.
     DecryptPassword { encrypted: Vec<u8> },
-    /// Check it against the account's own hash; answer OK or access denied. The handshake is over.
+    /// Check it against the account's stored hash, or in vain if there is no such account; answer OK or access
+    /// denied. The handshake is over.
     CheckPassword { password: Vec<u8> },
     /// Answer OK. The handshake is over.
     Accepted,
@@ -296,6 +297,12 @@ impl ServerHandshake {
         Ok(HandshakeStep::Receive)
     }
 
+    /// In place of [`Self::on_account`]: the client is let in whatever it has sent, because the caller knows it otherwise.
+    pub fn on_trusted(&mut self, out: &mut Vec<u8>) -> HandshakeStep {
+        stdx::require!(self.stage == Stage::Account, "trusted in {:?}", self.stage);
+        self.accept(out)
+    }
+
     /// Answers [`HandshakeStep::PublicKeyRequested`] with the RSA public key, in PEM.
     pub fn send_public_key(&mut self, pem: &[u8], out: &mut Vec<u8>) -> HandshakeStep {
         stdx::require!(self.stage == Stage::PublicKey, "public key in {:?}", self.stage);
@@ -345,20 +352,30 @@ impl ServerHandshake {
 
     fn check_response(&mut self, out: &mut Vec<u8>) -> HandshakeStep {
         let is_empty = auth::is_empty_password(&self.auth_response);
-        if *self.account.verifier() == Verifier::ClearPasswordNeeded && !is_empty {
+        let verified = self.account.verifier().verify_response(&self.nonce, &self.auth_response);
+        if verified && matches!(self.account, Account::Known(_)) {
+            return self.accept(out);
+        }
+        // Whether the account is known, and whether its password was seen in clear before, must not show.
+        if !is_empty && self.client_plugin == Some(AuthPlugin::CachingSha2Password) {
             self.stage = Stage::ClearPassword;
             self.write(out, |writer, _| writer.auth_more_data(&[auth_more_data::FULL_AUTHENTICATION]));
             return HandshakeStep::Receive;
         }
-        let verified = self.account.verifier().verify_response(&self.nonce, &self.auth_response);
-        let accepted = verified && matches!(self.account, Account::Known(_));
-        if accepted && !is_empty && self.client_plugin == Some(AuthPlugin::CachingSha2Password) {
+        self.finish();
+        HandshakeStep::Denied
+    }
+
+    /// A client that has sent a `caching_sha2_password` scramble awaits a word about it before the OK.
+    fn accept(&mut self, out: &mut Vec<u8>) -> HandshakeStep {
+        let is_empty = auth::is_empty_password(&self.auth_response);
+        if !is_empty && self.client_plugin == Some(AuthPlugin::CachingSha2Password) {
             self.write(out, |writer, _| {
                 writer.auth_more_data(&[auth_more_data::FAST_AUTHENTICATION_SUCCESS])
             });
         }
         self.finish();
-        if accepted { HandshakeStep::Accepted } else { HandshakeStep::Denied }
+        HandshakeStep::Accepted
     }
 
     fn on_clear_password(&mut self, payload: &[u8]) -> Result<HandshakeStep, HandshakeError> {

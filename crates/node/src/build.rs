@@ -121,6 +121,7 @@ pub fn build(
                     transaction_inactive_timeout: settings.transaction_inactive_timeout,
                     marker_time: settings.marker_time,
                     globals: Arc::clone(&settings.globals),
+                    siblings: count(ModuleKind::Sql),
                     handshake_timeout_ms: settings
                         .connect_timeout_s
                         .map_or(default.handshake_timeout_ms, |seconds| u64::from(seconds) * 1_000),

@@ -256,7 +256,10 @@ impl NodeModule {
         let (installed, is_complete) = match &shared {
             Shared::Map(map) => (Some(Arc::clone(map)), true),
             Shared::Tables(map) => (Some(Arc::clone(map)), false),
-            Shared::Readers { .. } | Shared::Installed { .. } | Shared::Global { .. } => (None, false),
+            Shared::Readers { .. }
+            | Shared::Installed { .. }
+            | Shared::Global { .. }
+            | Shared::Account(_) => (None, false),
         };
         match &mut self.block {
             Block::Sql(sql) => sql.handle(now, Input::Shared { from, shared }, budget, outputs),
@@ -336,6 +339,7 @@ impl Module for NodeModule {
             | Input::ProcessExited { .. }
             | Input::LogWritten { .. }
             | Input::Report(_)
+            | Input::PasswordKey { .. }
             | Input::StopRequested
             | Input::Deadline) => match &mut self.block {
                 Block::Sql(sql) => sql.handle(now, input, budget, outputs),

@@ -6,6 +6,7 @@
 
 use crate::control::LogWrite;
 use crate::{Address, Envelope, Signal};
+use std::sync::Arc;
 use stdx::{Duration, FixedMap, Instant, Now};
 use types::NodeId;
 
@@ -45,7 +46,10 @@ pub enum ConnectionKind {
         loopback: bool,
     },
     /// MySQL protocol over a Unix socket.
-    MySqlUnix,
+    MySqlUnix {
+        /// The client's process runs as the user that this process runs as.
+        is_owner: bool,
+    },
     /// Management protocol.
     Management,
 }
@@ -144,6 +148,13 @@ pub enum Input<'a, S> {
     },
     /// The answer to `RequestToRuntime::Report`.
     Report(Box<RuntimeReport>),
+    /// The answer to `RequestToRuntime::PublicKey` and `Decrypt`.
+    PasswordKey {
+        /// The connection that was named.
+        connection: ConnectionId,
+        /// The answer.
+        answer: PasswordKeyAnswer,
+    },
     /// The operator asked this process to stop (SIGTERM, Ctrl-C); to `main` only.
     StopRequested,
     /// The module's deadline has come.
@@ -253,10 +264,44 @@ pub const EXIT_CANNOT_START: u8 = 6;
 pub enum RequestToRuntime {
     /// CPU times and queues of all threads: answered by `Input::Report` to this module.
     Report,
+    /// The public key with which a client without TLS encrypts its password: answered by `Input::PasswordKey` to this module.
+    PublicKey {
+        /// Named in the answer.
+        connection: ConnectionId,
+    },
+    /// Decrypts what a client has encrypted with it: answered in the same way.
+    Decrypt {
+        /// Named in the answer.
+        connection: ConnectionId,
+        /// As it came.
+        encrypted: Vec<u8>,
+    },
     /// End the process in an orderly way with this exit code.
     Exit(u8),
     /// This node may now accept client connections of every kind.
     OpenListeners,
+}
+
+/// What the runtime says about the key for passwords.
+#[derive(Clone, PartialEq, Eq)]
+pub enum PasswordKeyAnswer {
+    /// The public key, in PEM.
+    Public(Arc<str>),
+    /// What was encrypted.
+    Clear(Vec<u8>),
+    /// There is no key, it is of no use for what came, or too many ask.
+    None,
+}
+
+/// Without what is secret.
+impl std::fmt::Debug for PasswordKeyAnswer {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(match self {
+            Self::Public(_) => "Public(..)",
+            Self::Clear(_) => "Clear(..)",
+            Self::None => "None",
+        })
+    }
 }
 
 /// How loud an event is.

@@ -5,12 +5,14 @@
 //!
 //! Deliberately not here: locks, transactions and who may read when (`transaction`), and SQL text (`sql`).
 
+pub mod account_news;
 pub mod batch;
 pub mod module;
 pub mod node_map;
 pub mod read;
 pub mod write;
 
+pub use account_news::{AccountName, AccountNews};
 pub use batch::{BatchRow, BatchShape, RowBatchReader, RowBatchWriter};
 pub use expression::context::{Raised, Warnings};
 pub use module::Query;

@@ -4,6 +4,7 @@
 //! was given and keeps it alive by its `Arc`. Invariant: the parts of one map fit each other: every table of the schema has its access
 //! info, and readers are only there for tables of the schema.
 
+use crate::AccountNews;
 use protocol::lease::Lease;
 use protocol::program::ROW_SIZE_MAX;
 use protocol::{Address, ModuleKind, NodeInfo, NodeRole, View};
@@ -42,6 +43,8 @@ pub enum Shared {
         /// All fragments of this ldm.
         readers: Vec<PublishedReader>,
     },
+    /// sql -> the other sql modules: what was seen of an account.
+    Account(Arc<AccountNews>),
 }
 
 /// A fragment that can be read on this node.

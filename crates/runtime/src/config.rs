@@ -76,6 +76,8 @@ pub struct Listeners {
     pub mysql_tcp: Option<SocketAddr>,
     /// MySQL protocol over a Unix socket.
     pub mysql_unix: Option<PathBuf>,
+    /// File of the private key with which passwords are decrypted that come without TLS; None: they cannot come.
+    pub password_key: Option<PathBuf>,
     /// Management protocol over TCP.
     pub management_tcp: Option<SocketAddr>,
 }

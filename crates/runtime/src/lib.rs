@@ -37,6 +37,7 @@ mod links;
 mod listeners;
 pub mod log_file;
 pub mod machine;
+mod password_key;
 mod process;
 mod report;
 pub mod resident;

@@ -107,7 +107,11 @@ impl Listener {
         match self.kind {
             ListenerKind::MySqlUnix | ListenerKind::ClusterUnix => {
                 let socket = accept_with(&self.socket, flags)?;
-                Ok(Accepted { socket, kind: ConnectionKind::MySqlUnix, peer: "localhost".to_owned() })
+                // Without credentials, which the kernel gives for every Unix socket, it is a stranger.
+                let owner = rustix::process::geteuid();
+                let is_owner = sockopt::socket_peercred(&socket).is_ok_and(|peer| peer.uid == owner);
+                let kind = ConnectionKind::MySqlUnix { is_owner };
+                Ok(Accepted { socket, kind, peer: "localhost".to_owned() })
             }
             ListenerKind::MySqlTcp | ListenerKind::Management | ListenerKind::ClusterTcp => {
                 let (socket, peer) = acceptfrom_with(&self.socket, flags)?;

@@ -5,10 +5,11 @@
 
 use crate::config::{Limits, LogSink, PeerConfig, RuntimeConfig};
 use crate::keys::{Claim, NodeKeys};
+use crate::password_key::PasswordKey;
 use crate::report::ThreadStatistics;
 use crate::runtime::RuntimeCounters;
 use crate::wake::Waker;
-use protocol::{Address, Event, ModuleKind, PeerReport, Severity};
+use protocol::{Address, ConnectionId, Event, ModuleKind, PasswordKeyAnswer, PeerReport, Severity};
 use rustix::fd::OwnedFd;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -75,6 +76,8 @@ pub(crate) enum External {
     Resolved { peer: usize, set: u64, addresses: Vec<SocketAddr> },
     /// The same, for strangers that say that they are this peer.
     HostFound { peer: usize, addresses: Vec<IpAddr> },
+    /// What a session asked the key for passwords.
+    PasswordKey { module: usize, connection: ConnectionId, answer: PasswordKeyAnswer },
 }
 
 impl ThreadShared {
@@ -177,6 +180,7 @@ pub(crate) struct Process {
     pub(crate) management_requires_tls: bool,
     /// Where links are made from.
     pub(crate) source: Option<IpAddr>,
+    pub(crate) password_key: PasswordKey,
     log: LogSink,
     /// Sockets of open links, so that a dying process can close them before it writes its trace.
     links: Mutex<FixedMap<u64, Arc<OwnedFd>>>,
@@ -246,6 +250,7 @@ impl Process {
             keys: Mutex::new(config.keys.clone().map(Arc::new)),
             management_requires_tls: config.management_requires_tls,
             source: config.source,
+            password_key: PasswordKey::new(config.listeners.password_key.clone()),
             log: Arc::clone(&config.log),
             links: Mutex::new(FixedMap::default()),
             next_link: AtomicU64::new(0),

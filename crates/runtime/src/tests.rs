@@ -263,7 +263,7 @@ impl Module for Toy {
             }
             Input::LinkUp { node } => drop(self.seen.send(Seen::LinkUp(node))),
             Input::LinkDown { node } => drop(self.seen.send(Seen::LinkDown(node))),
-            Input::LogWritten { .. } => {}
+            Input::LogWritten { .. } | Input::PasswordKey { .. } => {}
             Input::ProcessExited { node, start } => {
                 drop(self.seen.send(Seen::ProcessExited(node, start)));
             }
@@ -354,6 +354,7 @@ impl Setup {
                 mysql_tcp: Some(loopback(0)),
                 mysql_unix: self.mysql_unix.clone(),
                 management_tcp: Some(loopback(0)),
+                password_key: None,
             },
             tls: self.tls.clone(),
             keys: self.keys.clone(),

@@ -25,6 +25,7 @@ use crate::exchange::{Control, Exchange, Parcel};
 use crate::links::{LinkOrder, Links};
 use crate::listeners::Listener;
 use crate::log_file::LogWriter;
+use crate::password_key::{self, Wanted};
 use crate::process::{External, Process, ThreadShared};
 use crate::report::{Counting, PUBLISH_INTERVAL, report};
 use crate::runtime::BoxedModule;
@@ -35,8 +36,8 @@ use crate::watchdog::{Finding, WARN_AFTER, Watchdog};
 use memory::{Ledger, MemoryManager, Region};
 use protocol::layout::ThreadPlan;
 use protocol::{
-    Address, Budget, ConnectionId, Envelope, Input, ModuleKind, Outputs, ReceiveBuffer, RequestToRuntime,
-    RuntimeReport, Severity, Signal,
+    Address, Budget, ConnectionId, Envelope, Input, ModuleKind, Outputs, PasswordKeyAnswer, ReceiveBuffer,
+    RequestToRuntime, RuntimeReport, Severity, Signal,
 };
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -114,6 +115,7 @@ enum Notice {
     MemoryFull(ConnectionId),
     Closed(ConnectionId, protocol::CloseReason),
     Report(Box<RuntimeReport>),
+    PasswordKey(ConnectionId, PasswordKeyAnswer),
     StopRequested,
 }
 
@@ -558,6 +560,9 @@ impl<S: Send + 'static> Worker<S> {
                 External::LogWritten { ticket } => self.notify_membership(Notice::LogWritten(ticket)),
                 External::Resolved { peer, set, addresses } => self.on_resolved(peer, set, &addresses),
                 External::HostFound { peer, addresses } => self.on_host_found(peer, &addresses),
+                External::PasswordKey { module, connection, answer } => {
+                    self.notify(module, Notice::PasswordKey(connection, answer));
+                }
             }
         }
     }
@@ -609,6 +614,7 @@ impl<S: Send + 'static> Worker<S> {
             Notice::MemoryFull(connection) => Input::MemoryFull { connection },
             Notice::Closed(connection, reason) => Input::Closed { connection, reason },
             Notice::Report(report) => Input::Report(report),
+            Notice::PasswordKey(connection, answer) => Input::PasswordKey { connection, answer },
             Notice::StopRequested => Input::StopRequested,
         };
         self.dispatch(module, input);
@@ -739,6 +745,18 @@ impl<S: Send + 'static> Worker<S> {
                     self.counting.publish(self.now.monotonic, statistics);
                     let report = report(&self.process);
                     self.notify(module, Notice::Report(Box::new(report)));
+                }
+                RequestToRuntime::PublicKey { connection } => {
+                    password_key::ask(&self.process, self.index, module, connection, Wanted::Public);
+                }
+                RequestToRuntime::Decrypt { connection, encrypted } => {
+                    password_key::ask(
+                        &self.process,
+                        self.index,
+                        module,
+                        connection,
+                        Wanted::Clear(encrypted),
+                    );
                 }
                 RequestToRuntime::Exit(code) => self.process.exit(code),
                 RequestToRuntime::OpenListeners => {

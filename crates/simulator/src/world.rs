@@ -633,7 +633,10 @@ impl World {
                         self.start_later(address.node, pause);
                     }
                 }
-                RequestToRuntime::Report => {}
+                // Clients of a simulation have no passwords.
+                RequestToRuntime::Report
+                | RequestToRuntime::PublicKey { .. }
+                | RequestToRuntime::Decrypt { .. } => {}
             }
         }
     }

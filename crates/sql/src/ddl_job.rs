@@ -1,7 +1,8 @@
 //! Runs a DDL statement: the steps of a `catalogue::DdlJob` under the cluster-wide DDL lock.
 //!
 //! ```text
-//! Users (of the statement's tables: to end) -> Lock -> Read (version row, ids, journal) -> install that version everywhere -> an unfinished job of the journal? run it, Read again
+//! [Hash passwords] -> Users (of the statement's tables: to end) -> Lock -> Read (version row, ids, journal) -> install that version everywhere
+//!      -> an unfinished job of the journal? run it, Read again
 //!      -> own job: Write (compare and set, one transaction) | Install (all members) | Backfill ... -> release the lock -> done
 //! ```
 //! The lock is a transaction of its own that lives as long as this run; each write is another one, the session's. A write that finds another
@@ -21,6 +22,7 @@
 mod backfill;
 pub(crate) mod finisher;
 mod members;
+mod passwords;
 
 use crate::environment::{Alarm, AlarmKind, Environment};
 use crate::execute::commit::{CommitRun, CommitStart, start_commit};
@@ -35,6 +37,7 @@ use backfill::UniqueBackfill;
 use catalogue::job::{InstallStep, JobName, JobOutcome, JobStep, Journal, StepWrite};
 use catalogue::{DdlJob, DdlRequest, SystemTables, system};
 use members::{MemberTask, Members};
+use passwords::PasswordHashing;
 use protocol::program::{
     Access, KeyRange, LockMode, LockWait, OnDuplicate, ReadOutput, ReadProgram, TableRef, WriteOperation,
 };
@@ -58,6 +61,7 @@ struct SystemRead {
 }
 
 enum Stage {
+    Hash(PasswordHashing),
     Start,
     /// Without any lock: those who use the statement's tables now are waited for.
     Users(Members),
@@ -120,7 +124,7 @@ impl DdlRun {
         Self {
             request: request.cloned(),
             system: SystemTables::new(),
-            stage: Stage::Start,
+            stage: Stage::Hash(PasswordHashing::default()),
             lock: None,
             version: SchemaVersion(0),
             journal: Journal::default(),
@@ -172,6 +176,7 @@ impl DdlRun {
             let waits = match std::mem::replace(&mut self.stage, Stage::Start) {
                 Stage::Start => self.start(cx),
                 Stage::Users(members) => self.poll_users(members, cx)?,
+                Stage::Hash(hashing) => self.hash(hashing, cx)?,
                 Stage::Begin => self.begin(cx)?,
                 Stage::Lock(request) => self.poll_lock(request, cx)?,
                 Stage::ReadVersion(reading) => self.poll_version(reading, cx)?,
@@ -207,7 +212,8 @@ impl DdlRun {
             }
             Stage::Lock(_) => Some("Waiting for the cluster's schema lock (latsdb.jobs)".to_owned()),
             Stage::BackfillUnique(_) => Some("Filling a unique index".to_owned()),
-            Stage::Start
+            Stage::Hash(_)
+            | Stage::Start
             | Stage::Begin
             | Stage::ReadVersion(_)
             | Stage::ReadJournal { .. }
@@ -276,6 +282,21 @@ impl DdlRun {
         }
         self.stage = Stage::Users(members);
         Ok(Some(Progress::Wait))
+    }
+
+    // ---- passwords ----------------------------------------------------------------------------------------------------------------
+
+    fn hash(
+        &mut self,
+        mut hashing: PasswordHashing,
+        cx: &mut Cx<'_, '_>,
+    ) -> Result<Option<Progress>, Failure> {
+        let progress = match &mut self.request {
+            Some(request) => hashing.step(request, cx)?,
+            None => None,
+        };
+        self.stage = if progress.is_some() { Stage::Hash(hashing) } else { Stage::Start };
+        Ok(progress)
     }
 
     // ---- the lock -----------------------------------------------------------------------------------------------------------------

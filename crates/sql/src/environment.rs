@@ -1,13 +1,14 @@
 //! What a handler call gives to the code below it: time, budget, outputs and the state that all sessions of the module share.
 
+use crate::accounts::AccountBook;
 use crate::module::SqlConfig;
 use crate::nonce::NonceSource;
 use crate::orphans::Orphans;
 use crate::session::PrivilegeSets;
 use crate::statement_cache::StatementCache;
 use memory::{Ledger, MemoryManager, Region};
-use protocol::{Address, Budget, ConnectionId, KnownOutcomes, Outputs, Signal};
-use query::{NodeMap, Shared};
+use protocol::{Address, Budget, ConnectionId, KnownOutcomes, ModuleKind, Outputs, Signal};
+use query::{AccountNews, NodeMap, Shared};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use stdx::{Deadlines, FixedMap, Instant, Now};
@@ -26,6 +27,8 @@ pub(crate) struct ModuleState {
     /// Numbers of the privilege sets that sessions have.
     pub(crate) privilege_sets: PrivilegeSets,
     pub(crate) nonces: NonceSource,
+    /// What is known of accounts besides the catalogue.
+    pub(crate) accounts: AccountBook,
     pub(crate) deadlines: Deadlines<Alarm>,
     /// Bytes made on the way into a reply.
     pub(crate) scratch: Vec<u8>,
@@ -84,6 +87,8 @@ pub(crate) struct Alarm {
 pub(crate) enum AlarmKind {
     /// The handshake takes too long.
     Handshake,
+    /// A login that had to wait may go on.
+    Login,
     /// A statement tries again.
     Retry,
     /// wait_timeout.
@@ -116,6 +121,7 @@ impl ModuleState {
             memory,
             map,
             nonces: NonceSource::new(seed),
+            accounts: AccountBook::default(),
             deadlines: Deadlines::default(),
             scratch: Vec::new(),
             key: Vec::new(),
@@ -204,6 +210,19 @@ impl Environment<'_> {
     /// Sends a signal from this module.
     pub(crate) fn send(&mut self, to: Address, signal: Signal) {
         self.outputs.send(self.module.address, to, signal);
+    }
+
+    /// Notes what was seen of an account, here and in the other `sql` modules of the node.
+    pub(crate) fn tell(&mut self, news: AccountNews) {
+        self.module.accounts.take(&news, self.now);
+        let (own, siblings) = (self.module.address, self.module.config.siblings);
+        if siblings > 1 {
+            let news = Arc::new(news);
+            for instance in (0..siblings).filter(|instance| *instance != own.instance) {
+                let sibling = Address::new(own.node, ModuleKind::Sql, instance);
+                self.outputs.share(own, sibling, Shared::Account(Arc::clone(&news)));
+            }
+        }
     }
 
     /// The session will not ask what became of a transaction that a primary on node `committer` committed alone, or was asked to. If that is

@@ -13,7 +13,7 @@
 //! | `bind/` | names, types, clauses: every MySQL error about meaning |
 //! | `planner/` | which keys or ranges of which index find the rows |
 //! | `privileges` | which privileges each statement needs |
-//! | `explain` | plans for people |
+//! | `explain`, `secrets` | plans for people; texts without passwords |
 //!
 //! *Invariants.* Nothing here touches rows, transactions or the network; the result depends only on the arguments. What is not understood
 //! is refused: 1064 if MySQL has no such syntax, else 1235 with the feature's name, never passed over. Total on any text: bounded work,
@@ -37,6 +37,7 @@ mod parse;
 mod planner;
 pub(crate) mod privileges;
 mod reserved;
+mod secrets;
 mod statement;
 mod syntax;
 mod tokens;
@@ -49,6 +50,7 @@ pub use encoding::statement_text;
 pub use limits::TextLimits;
 pub use normalize::{Normalized, digest, normalize, normalize_into, split_statements};
 pub use reserved::reserved_words;
+pub(crate) use secrets::{leading_words, without_secrets};
 
 use crate::plan::{Prepared, ResultColumn, SessionValue, Show};
 use expression::TypingContext;
@@ -66,8 +68,6 @@ pub trait Surroundings {
     fn virtual_table(&self, database: &str, name: &str) -> Option<Arc<TableDefinition>>;
     /// Names and types of the columns that a SHOW statement gives.
     fn show_columns(&self, show: &Show) -> Vec<(String, SqlType)>;
-    /// The plugin's name and the stored verifier of a password; an empty password has an empty verifier.
-    fn password_verifier(&self, plugin: Option<&str>, password: &str) -> Result<(String, Vec<u8>), SqlError>;
 }
 
 /// What a statement is bound to.

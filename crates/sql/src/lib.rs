@@ -22,6 +22,7 @@
 pub mod front;
 pub mod plan;
 
+mod accounts;
 mod ddl_job;
 mod environment;
 mod execute;

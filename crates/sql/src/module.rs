@@ -58,6 +58,8 @@ pub struct SqlConfig {
     pub text_limits: TextLimits,
     /// System variables that the node's configuration says.
     pub globals: Arc<Globals>,
+    /// How many `sql` modules the node has, this one included.
+    pub siblings: u8,
 }
 
 impl SqlConfig {
@@ -77,6 +79,7 @@ impl SqlConfig {
             statement_cache_size: 16 << 20,
             text_limits: TextLimits::default(),
             globals: Arc::default(),
+            siblings: 1,
         }
     }
 }
@@ -183,6 +186,11 @@ impl SqlModule {
                 });
             }
             Input::Closed { connection, .. } => self.on_closed(connection, now, budget, outputs),
+            Input::PasswordKey { connection, answer } => {
+                self.with_connection(connection, now, budget, outputs, |session, env| {
+                    session.on_password_key(env, answer)
+                });
+            }
             Input::Deadline => self.on_deadline(now, budget, outputs),
             Input::Shared { shared, .. } => self.on_shared(shared, now, budget, outputs),
             Input::Start { seed } => {
@@ -301,7 +309,7 @@ impl SqlModule {
         let is_about_to_log_in = session.is_about_to_log_in();
         self.sessions.insert(number, session);
         self.by_connection.insert(connection, number);
-        if is_about_to_log_in && kind != ConnectionKind::MySqlUnix {
+        if is_about_to_log_in && !matches!(kind, ConnectionKind::MySqlUnix { .. }) {
             self.make_room_for_login(number, now, budget, outputs);
         }
     }
@@ -375,6 +383,7 @@ impl SqlModule {
     fn on_shared(&mut self, shared: Shared, now: Now, budget: &mut Budget, outputs: &mut Outputs<Shared>) {
         let map = match shared {
             Shared::Map(map) => map,
+            Shared::Account(news) => return self.state.accounts.take(&news, now),
             Shared::Global { name, value } => return self.on_global(name, value),
             Shared::Tables(_) | Shared::Installed { .. } | Shared::Readers { .. } => return,
         };
@@ -678,7 +687,9 @@ impl SqlModule {
                 Value::text(command),
                 Value::Int(i64::try_from(seconds).unwrap_or(i64::MAX)),
                 Value::text(&state),
-                text(session.running_text().map(|text| first_characters(text, SHOWN_TEXT_MAX))),
+                session.running_text().map_or(Value::Null, |text| {
+                    Value::text(&crate::front::without_secrets(first_characters(text, SHOWN_TEXT_MAX)))
+                }),
                 Value::UInt(self.state.address.node.0.into()),
             ])
         };

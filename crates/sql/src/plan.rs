@@ -82,6 +82,8 @@ pub enum SessionValue {
     FoundRows,
     /// CURRENT_ROLE().
     CurrentRole,
+    /// CURRENT_USER(): name and host pattern of the account.
+    CurrentUser,
 }
 
 /// A column of a result set, as the client sees it.
@@ -588,6 +590,11 @@ pub enum Show {
         account: Option<(String, String)>,
         /// USING: roles whose privileges are shown with the account's own.
         using: Vec<(String, String)>,
+    },
+    /// SHOW CREATE USER.
+    CreateUser {
+        /// Name and host; none: the session's own.
+        account: Option<(String, String)>,
     },
     /// SHOW PRIVILEGES.
     Privileges,

@@ -11,7 +11,8 @@
 //!
 //! | file | what |
 //! | --- | --- |
-//! | `connection` | the handshake, accounts, limits |
+//! | `connection` | the handshake |
+//! | `login` | who is let in, and what accounts are held to |
 //! | `commands` | what each command does |
 //! | `prepared` | prepared statements and their parameters |
 //! | `named` | PREPARE, EXECUTE and DEALLOCATE PREPARE as texts |
@@ -31,6 +32,7 @@ mod client_memory;
 mod commands;
 mod connection;
 mod control;
+mod login;
 mod named;
 mod patience;
 pub(crate) mod point;
@@ -38,6 +40,8 @@ mod prepared;
 mod probe_log;
 mod roles;
 mod running;
+
+pub(crate) use login::ROUNDS_PER_SLICE;
 
 use crate::environment::{Alarm, AlarmKind, Environment};
 use crate::execute::QueryMemory;
@@ -49,6 +53,7 @@ use crate::variables::{Scope, SessionVariables, UserVariables};
 pub use connection::too_many_connections;
 use expression::Warning;
 use expression::context::Severity;
+use login::{LoginWait, Restriction};
 use memory::Holding;
 use mysql_protocol::result::{EndPacket, OkPacket};
 use mysql_protocol::{
@@ -63,6 +68,7 @@ use protocol::module::ConnectionAction;
 use protocol::program::TableRef;
 use protocol::signal::{Probe, RequestId};
 use protocol::{Address, ConnectionId, ConnectionKind, ModuleKind, ReceiveBuffer, Signal, SqlError, View};
+use query::AccountName;
 pub(crate) use roles::PrivilegeSets;
 use roles::Rights;
 use running::Running;
@@ -257,6 +263,7 @@ impl SessionCore {
             SessionValue::User(name) => {
                 Some(self.user_variables.get(name).map_or(Value::Null, |(value, _)| value.clone()))
             }
+            SessionValue::CurrentUser => Some(Value::text(&format!("{}@{}", self.account.0, self.account.1))),
             SessionValue::RowCount => Some(Value::Int(self.row_count)),
             SessionValue::CurrentRole => Some(Value::text(&self.rights.current_role())),
             SessionValue::FoundRows => Some(Value::Int(i64::try_from(self.found_rows).unwrap_or(i64::MAX))),
@@ -345,6 +352,8 @@ impl SessionCore {
 enum Stage {
     Handshake,
     Ready,
+    /// As `Ready`, but each command is checked first: the account has limits, or its password has expired.
+    Restricted,
     Closing,
 }
 
@@ -386,8 +395,12 @@ pub(crate) struct Session {
     /// When a client that has not logged in is told to go.
     handshake_until: Instant,
     is_continue_sent: bool,
-    /// TLS was asked for: the bytes that follow are not ours to read until it runs.
-    is_tls_starting: bool,
+    /// TLS was asked for, or a password is being checked: the bytes that follow are not to be read until then.
+    is_login_busy: bool,
+    login: Option<Box<LoginWait>>,
+    /// The account that counts this connection.
+    counted: Option<AccountName>,
+    restriction: Restriction,
 }
 
 impl Session {
@@ -425,13 +438,16 @@ impl Session {
             idle_alarm_at: None,
             handshake_until: Instant::FAR_FUTURE,
             is_continue_sent: false,
-            is_tls_starting: false,
+            is_login_busy: false,
+            login: None,
+            counted: None,
+            restriction: Restriction::default(),
         }
     }
 
     /// True if clients count it: logged in.
     pub(crate) fn is_ready(&self) -> bool {
-        self.stage == Stage::Ready
+        matches!(self.stage, Stage::Ready | Stage::Restricted)
     }
 
     /// The statement that runs.
@@ -541,14 +557,14 @@ impl Session {
         let mut reassembler = std::mem::take(&mut self.reassembler);
         while self.stage != Stage::Closing
             && !self.is_held_up()
-            && !self.is_tls_starting
+            && !self.is_login_busy
             && consumed < bytes.len()
         {
             if env.budget.is_spent() {
                 self.later(env);
                 break;
             }
-            if self.stage == Stage::Ready && !self.has_lease(env) {
+            if self.stage != Stage::Handshake && !self.has_lease(env) {
                 break;
             }
             let expected = self.expected();
@@ -598,6 +614,7 @@ impl Session {
                 self.on_command(env, payload);
                 self.watch_idle(env);
             }
+            Stage::Restricted => self.on_restricted_packet(env, payload),
             Stage::Closing => {}
         }
     }
@@ -620,6 +637,9 @@ impl Session {
     pub(crate) fn resume(&mut self, env: &mut Environment<'_>) {
         if self.stage == Stage::Closing || self.is_continue_sent {
             return;
+        }
+        if self.login.is_some() {
+            self.resume_login(env);
         }
         if self.running.is_some() {
             self.run(env);
@@ -697,7 +717,7 @@ impl Session {
             return;
         }
         // The end of a commit that is on its way is not known: such a client hears nothing but the end of its connection.
-        let is_idle = self.stage == Stage::Ready && self.running.is_none();
+        let is_idle = self.is_ready() && self.running.is_none();
         if !is_idle && !self.core.inbox.has_commit() {
             self.core.reply_error(env, &SqlError::interrupted());
         }
@@ -715,6 +735,7 @@ impl Session {
                     self.close(env);
                 }
             }
+            AlarmKind::Login => self.resume(env),
             AlarmKind::Retry => {
                 self.awaits_lease = false;
                 self.resume(env);
@@ -831,6 +852,8 @@ impl Session {
 
     /// Drops the statement that runs and aborts the transaction, unless its commit is on its way.
     fn abandon(&mut self, env: &mut Environment<'_>) {
+        self.leave_account(env);
+        self.login = None;
         let is_committing = self.running.as_ref().is_some_and(|running| running.is_committing());
         let coordinator = self.running.as_ref().and_then(|running| running.coordinator());
         if let (Some((request, coordinator)), Some(transaction)) = (coordinator, self.core.transaction.id()) {

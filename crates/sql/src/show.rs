@@ -7,6 +7,7 @@
 //! | `virtual_tables` | all virtual tables by name; how they are declared |
 //! | `information_schema`, `performance_schema`, `mysql`, `ndbinfo` | their declarations |
 //! | `schema_rows` | rows about databases, tables, columns and keys |
+//! | `account_rows` | rows about accounts |
 //! | `grants` | rows about privileges and roles |
 //! | `server_rows` | rows about everything else: character sets, engines, variables … |
 //! | `pruning` | which tables a WHERE can be about |
@@ -24,6 +25,7 @@
 //!
 //! Deliberately not here: whether a table may be read at all (`front::privileges`).
 
+mod account_rows;
 mod grants;
 mod information_schema;
 mod mysql;

@@ -381,7 +381,10 @@ impl Ldm {
                 self.install_tables(now, map, outputs);
             }
             Shared::Map(map) => self.install_map(now, map, outputs),
-            Shared::Readers { .. } | Shared::Installed { .. } | Shared::Global { .. } => {}
+            Shared::Readers { .. }
+            | Shared::Installed { .. }
+            | Shared::Global { .. }
+            | Shared::Account(_) => {}
         }
         self.resume_waits(now, outputs);
         self.end_call(now, outputs);

@@ -56,6 +56,8 @@ pub struct AccountAttributes {
     pub security: RequiredSecurity,
     /// WITH MAX_…: counted per node.
     pub limits: ResourceLimits,
+    /// Raised by what makes every node forget the wrong passwords that it has counted: ACCOUNT UNLOCK, and new values of the next two.
+    pub login_resets: u32,
     /// FAILED_LOGIN_ATTEMPTS: so many wrong passwords in a row lock the account at a node; 0: never.
     pub failed_login_attempts: u16,
     /// PASSWORD_LOCK_TIME: for how long.
@@ -92,24 +94,13 @@ impl Default for PasswordLockTime {
 }
 
 /// What REQUIRE demands of a connection.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Wire)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Wire)]
 pub enum RequiredSecurity {
     /// Nothing.
     #[default]
     None,
     /// TLS.
     Ssl,
-    /// TLS, and a certificate of the client that a known authority has signed.
-    X509,
-    /// TLS, and a certificate of the client or a cipher of these properties.
-    Specified {
-        /// ISSUER: the distinguished name of the authority.
-        issuer: Option<String>,
-        /// SUBJECT: the distinguished name of the client.
-        subject: Option<String>,
-        /// CIPHER: the name of the cipher suite.
-        cipher: Option<String>,
-    },
 }
 
 /// How much an account may do; 0: without a limit.

@@ -203,6 +203,14 @@ impl Schema {
         self.users.binary_search_by(|user| (user.name.as_str(), user.host.as_str()).cmp(&(name, host)))
     }
 
+    /// The account called `name` that a client known by any of `hosts` gets, the anonymous ones left aside.
+    #[must_use]
+    pub fn user_named(&self, name: &str, hosts: &[&str]) -> Option<&User> {
+        let matches =
+            |user: &&User| user.name == name && hosts.iter().any(|host| matches_host(&user.host, host));
+        self.users.iter().filter(matches).max_by_key(|user| HostSpecificity::of(&user.host))
+    }
+
     /// The account that a client called `name` gets, who is known by any of `hosts` (`localhost` and `127.0.0.1`, say).
     ///
     /// As in MySQL: of the accounts that match, the one with the most specific host, then a named one before the anonymous one.

@@ -193,3 +193,46 @@ fn the_last_administrator_keeps_its_rights() {
     assert!(revoke_all(&schema, &[name("root")]).is_ok());
     assert_eq!(refusal(revoke_all(&schema, &[name("root"), name("ann")])), 1396);
 }
+
+#[test]
+fn what_was_granted_goes_with_an_account_that_is_renamed() {
+    let account = |name: &str| UserName::new(name, "%");
+    let mut schema = crate::bootstrap();
+    for name in ["ann", "bob", "eve"] {
+        schema.put_user(User::new(name, "%"));
+        let edge = RoleEdge { to: account(name), role: account("r"), admin: AdminOption::No };
+        schema.grants.put_role(&edge);
+    }
+    schema.put_user(role(&account("r")));
+    let grant = |name: &str, privileges: Privileges| GrantRow {
+        account: account(name),
+        place: types::GrantPlace::Database("shop".into()),
+        privileges: privileges.0,
+        grantable: 0,
+    };
+    schema.grants.put(&grant("ann", Privileges::SELECT));
+    schema.grants.put(&grant("bob", Privileges::INSERT));
+    schema.grants.put_default_role(&DefaultRole { account: account("ann"), role: account("r") });
+    // ann and bob swap their names, the role gets another one.
+    let pairs = [("ann", "tmp"), ("bob", "ann"), ("tmp", "bob"), ("r", "s")];
+    let pairs = pairs.map(|(from, to)| (account(from), account(to)));
+    let planned = crate::accounts::rename(&schema, &pairs).expect("a plan");
+    let Some(crate::job::Step::Write { changes, .. }) = planned.steps.into_iter().next() else {
+        panic!("nothing is written");
+    };
+    let mut after = schema.clone();
+    changes.iter().for_each(|change| change.apply(&mut after));
+    let on_shop = |name: &str| after.grants.of(&account(name)).map(|grants| grants.on_database("shop"));
+    assert_eq!((on_shop("ann"), on_shop("bob")), (Some(Privileges::INSERT), Some(Privileges::SELECT)));
+    for name in ["ann", "bob", "eve"] {
+        assert!(after.grants.is_granted(&account("s"), &account(name)));
+        assert!(!after.grants.is_granted(&account("r"), &account(name)));
+    }
+    assert_eq!(
+        after.grants.default_roles().collect::<Vec<_>>(),
+        [DefaultRole { account: account("bob"), role: account("s") }]
+    );
+    assert!(
+        after.user("s", "%").is_some() && after.user("r", "%").is_none() && after.user("tmp", "%").is_none()
+    );
+}

@@ -3,8 +3,8 @@
 
 use super::*;
 use crate::request::{
-    AlterAction, ColumnSpec, CreateTable, DefaultSpec, KeyPartSpec, KeySpec, KeySpecKind, Nullability,
-    TableName, TableOptions, UserName, UserSpec,
+    AccountOptions, AlterAction, Authentication, ColumnSpec, CreateTable, Credential, DefaultSpec,
+    KeyPartSpec, KeySpec, KeySpecKind, Nullability, TableName, TableOptions, UserName, UserSpec,
 };
 use crate::rows::{CatalogueError, SchemaBuilder};
 use crate::system::{bootstrap, bootstrap_rows};
@@ -526,11 +526,22 @@ fn columns_and_names_change_in_one_version() {
 fn users() {
     let mut world = World::new();
     let user = |name: &str| UserName { name: name.into(), host: "%".into() };
-    let spec =
-        |name: &str, plugin: &str| UserSpec { user: user(name), plugin: plugin.into(), verifier: vec![1, 2] };
+    let spec = |name: &str, plugin: &str| UserSpec {
+        user: user(name),
+        authentication: Some(Authentication {
+            plugin: Some(plugin.into()),
+            credential: Credential::Stored(vec![1, 2]),
+        }),
+    };
+    let alter = |users: Vec<UserSpec>, options: AccountOptions| DdlRequest::AlterUsers {
+        users,
+        options,
+        if_exists: false,
+    };
     let sha2 = "caching_sha2_password";
     let create = |names: &[&str], if_not_exists| DdlRequest::CreateUsers {
         users: names.iter().map(|name| spec(name, sha2)).collect(),
+        options: AccountOptions::default(),
         if_not_exists,
     };
     check(world.run(&create(&["ann", "bob"], false)), "write 2: user ann@%, user bob@%\ninstall 2\ndone");
@@ -545,14 +556,30 @@ fn users() {
         "1396 Operation DROP USER failed for 'dan'@'%','eve'@'%'",
     );
     check(world.run(&drop(&["ann", "dan"], true)), "note 3162\nwrite 4: no user ann@%\ninstall 4\ndone");
-    let change =
-        DdlRequest::AlterUsers { users: vec![spec("bob", "mysql_native_password")], if_exists: false };
+    let change = alter(vec![spec("bob", "mysql_native_password")], AccountOptions::default());
     check(world.run(&change), "write 5: user bob@%\ninstall 5\ndone");
     check(
         world.run(&drop(&["bob", "cat", "root"], false)),
         "1396 Operation DROP USER failed for 'root'@'%': no other account may administer",
     );
-    let unknown = DdlRequest::AlterUsers { users: vec![spec("bob", "sha256_password")], if_exists: false };
+    let lock = AccountOptions { is_locked: Some(true), ..AccountOptions::default() };
+    let names = ["root", "bob", "cat"].map(|name| UserSpec { user: user(name), authentication: None });
+    check(
+        world.run(&alter(names.to_vec(), lock)),
+        "1396 Operation ALTER USER failed for 'root'@'%': no other account may administer",
+    );
+    let rename = |pairs: &[(&str, &str)]| {
+        DdlRequest::RenameUsers(pairs.iter().map(|(from, to)| (user(from), user(to))).collect())
+    };
+    check(
+        world.run(&rename(&[("dan", "eve"), ("bob", "cat")])),
+        "1396 Operation RENAME USER failed for 'dan'@'%','bob'@'%'",
+    );
+    check(
+        world.run(&rename(&[("bob", "tmp"), ("cat", "bob"), ("tmp", "cat")])),
+        "write 6: user cat@%, user bob@%\ninstall 6\ndone",
+    );
+    let unknown = alter(vec![spec("bob", "sha256_password")], AccountOptions::default());
     check(world.run(&unknown), "1524 Plugin 'sha256_password' is not loaded");
     let long = create(&["a name of more than thirty-two letters"], false);
     let error = world.run(&long).expect_err("too long");
@@ -781,10 +808,18 @@ fn random_request(random: &mut Prng) -> DdlRequest {
         |random: &mut Prng| UserName { name: ["ann", "bob"][random.index(2)].into(), host: "%".into() };
     let spec = |random: &mut Prng| UserSpec {
         user: user(random),
-        plugin: "mysql_native_password".into(),
-        verifier: random.next_u64().to_le_bytes().to_vec(),
+        authentication: random.chance(1, 2).then(|| Authentication {
+            plugin: Some("mysql_native_password".into()),
+            credential: Credential::Stored(random.next_u64().to_le_bytes().to_vec()),
+        }),
     };
-    match random.below(28) {
+    let options = |random: &mut Prng| AccountOptions {
+        is_locked: random.chance(1, 2).then(|| random.chance(1, 2)),
+        expires_now: random.chance(1, 2),
+        now_s: random.next_u64(),
+        ..AccountOptions::default()
+    };
+    match random.below(29) {
         0..=1 => DdlRequest::CreateDatabase { name: database(random), if_not_exists: true, collation: None },
         2 => DdlRequest::DropDatabase { name: database(random), if_exists: false },
         3 => DdlRequest::AlterDatabase { name: database(random), collation: Collation::Utf8mb4Bin },
@@ -816,9 +851,16 @@ fn random_request(random: &mut Prng) -> DdlRequest {
             let actions = (0..1 + random.index(3)).map(|_| random_action(random)).collect();
             DdlRequest::AlterTable { table: random_name(random), actions }
         }
-        17 => DdlRequest::CreateUsers { users: vec![spec(random)], if_not_exists: true },
+        17 => DdlRequest::CreateUsers {
+            users: vec![spec(random)],
+            options: options(random),
+            if_not_exists: true,
+        },
         18 => DdlRequest::DropUsers { users: vec![user(random)], if_exists: false },
-        19 => DdlRequest::AlterUsers { users: vec![spec(random)], if_exists: false },
+        19 => DdlRequest::RenameUsers(vec![(user(random), user(random)), (user(random), user(random))]),
+        20 => {
+            DdlRequest::AlterUsers { users: vec![spec(random)], options: options(random), if_exists: false }
+        }
         _ => random_grant(random),
     }
 }

@@ -45,6 +45,23 @@ fn layouts_have_the_modules_that_are_built() {
 }
 
 #[test]
+fn clients_find_a_socket_in_the_data_directory() {
+    let socket = |text: &str| {
+        let config = configuration::parse(text, "config.ini").expect("a good configuration");
+        let mut node = config.node(types::NodeId(2)).expect("a node").clone();
+        give_socket(&mut node);
+        node.mysql.expect("it serves clients").socket
+    };
+    let with = |line: &str| TEXT.replacen("NodeId=2\n", &format!("NodeId=2\n{line}\n"), 1);
+    assert_eq!(
+        socket(&with("DataDir=/var/lib/latsdb")),
+        Some("/var/lib/latsdb/latsdb_2_mysql.sock".to_owned())
+    );
+    assert_eq!(socket(&with("socket=/run/my.sock")), Some("/run/my.sock".to_owned()));
+    assert_eq!(socket(&with(&format!("DataDir=/{}", "x".repeat(100)))), None);
+}
+
+#[test]
 fn clients_leave_descriptors_to_links() {
     let config = config();
     let node = config.node(types::NodeId(2)).expect("a node");

@@ -7,7 +7,7 @@ const PLUGINS: [AuthPlugin; 2] = [AuthPlugin::MysqlNativePassword, AuthPlugin::C
 fn the_native_hash_is_what_mysql_stores() {
     // SELECT PASSWORD('password') in MySQL 5.x and MariaDB.
     let verifier = Verifier::from_password(AuthPlugin::MysqlNativePassword, b"password");
-    assert_eq!(verifier.to_text().unwrap(), "*2470C0C06DEE42FD1618BB99005ADCA2EC9D1E19");
+    assert_eq!(verifier.to_stored(), b"*2470C0C06DEE42FD1618BB99005ADCA2EC9D1E19");
 }
 
 #[test]
@@ -41,7 +41,46 @@ fn an_account_without_a_password_takes_only_the_empty_one() {
         assert!(!Verifier::from_password(plugin, b"x").verify_response(&nonce, b""));
         assert!(scramble(plugin, b"", &nonce).is_empty());
     }
-    assert!(!Verifier::ClearPasswordNeeded.verify_response(&nonce, b""));
+}
+
+/// Made by MySQL 8: `SELECT HEX(authentication_string)` of an account with this password.
+const OF_MYSQL: (&[u8], &str) = (
+    b"foobar",
+    "24412430303524031A69251C34295C4B35167C7F1E5A7B63091349503974624D34504B5A424679354856336868686F52485A736E4A73\
+     3368786E427575516C73446469496537",
+);
+
+fn bytes_of_hexadecimal(digits: &str) -> Vec<u8> {
+    let pairs = digits.as_bytes().chunks(2).map(|pair| std::str::from_utf8(pair).unwrap());
+    pairs.map(|pair| u8::from_str_radix(pair, 16).unwrap()).collect()
+}
+
+#[test]
+fn a_slow_hash_of_mysql_is_recognised() {
+    let stored = bytes_of_hexadecimal(OF_MYSQL.1);
+    let verifier = slow::SlowVerifier::from_bytes(&stored).unwrap();
+    assert_eq!(verifier.to_bytes(), stored);
+    let made = |password: &[u8]| verifier.hash(password).unwrap().run(u32::MAX).unwrap();
+    assert!(made(OF_MYSQL.0).is_equal(&verifier));
+    assert!(!made(b"Foobar").is_equal(&verifier));
+    assert!(!made(b"").is_equal(&verifier));
+}
+
+#[test]
+fn a_slow_hash_made_in_slices_is_the_same() {
+    let salt = [200; slow::SALT_SIZE];
+    let whole = slow::SlowHash::of_password(b"secret", salt).unwrap().run(u32::MAX).unwrap();
+    let mut sliced = slow::SlowHash::of_password(b"secret", salt).unwrap();
+    let mut slices = 0;
+    let sliced = loop {
+        slices += 1;
+        if let Some(hash) = sliced.run(999) {
+            break hash;
+        }
+    };
+    assert_eq!((slices, sliced), (6, whole.clone()));
+    assert_eq!(Verifier::from_stored(&whole.to_bytes()), Some(Verifier::Slow(whole)));
+    assert!(slow::SlowHash::of_password(&[b'x'; slow::PASSWORD_SIZE_MAX + 1], salt).is_none());
 }
 
 #[test]
@@ -74,7 +113,7 @@ proptest! {
             prop_assert!(verifier.verify_response(&nonce, &response));
             prop_assert!(verifier.verify_password(&password));
             prop_assert_eq!(verifier.plugin(), Some(plugin));
-            prop_assert_eq!(Verifier::from_text(&verifier.to_text().unwrap()), Some(verifier.clone()));
+            prop_assert_eq!(Verifier::from_stored(&verifier.to_stored()), Some(verifier.clone()));
             prop_assert_eq!(verifier.verify_response(&nonce, &scramble(plugin, &other, &nonce)), other == password);
             response[flipped / 8] ^= 1 << (flipped % 8);
             prop_assert!(!verifier.verify_response(&nonce, &response));
@@ -82,12 +121,13 @@ proptest! {
     }
 
     #[test]
-    fn any_response_and_any_text_are_handled(response: Vec<u8>, text: String) {
+    fn any_response_and_any_stored_bytes_are_handled(response: Vec<u8>, stored: Vec<u8>) {
         let nonce = Nonce::from_random([9; NONCE_SIZE]);
         for plugin in PLUGINS {
             let _ = Verifier::from_password(plugin, b"x").verify_response(&nonce, &response);
         }
-        let _ = Verifier::from_text(&text);
+        let _ = Verifier::from_stored(&stored);
+        let _ = Verifier::from_stored(&[b"$A$", &stored[..]].concat());
         let _ = password_from_decrypted(&response, &nonce);
     }
 }

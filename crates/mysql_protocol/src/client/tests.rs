@@ -364,7 +364,15 @@ fn logins_by_either_plugin_whatever_the_default() {
                 options.attributes = vec![("program_name".to_owned(), "x".repeat(300))];
                 let mut pair = Pair::new(options, server);
                 pair.piece_size = 7;
-                let responses = pair.exchange().unwrap();
+                let exchanged = pair.exchange();
+                if exchanged == Err(ClientError::FullAuthenticationNeeded) {
+                    // The password would have to travel in clear.
+                    assert!(
+                        !accepted && !given.is_empty() && account_plugin == PLUGINS[1] || account.is_empty()
+                    );
+                    continue;
+                }
+                let responses = exchanged.unwrap();
                 let login = pair.server.handshake.login().clone();
                 assert_eq!((login.user.as_str(), login.database.as_deref()), (user, Some("test")));
                 assert_eq!(login.attributes, [("program_name".to_owned(), "x".repeat(300))]);
@@ -388,7 +396,9 @@ fn the_password_goes_in_clear_only_where_nobody_listens() {
         (Transport::Tcp, Err(ClientError::FullAuthenticationNeeded)),
     ] {
         let plugin = AuthPlugin::CachingSha2Password;
-        let server = Server::new(Verifier::ClearPasswordNeeded, plugin, Capabilities::SERVER);
+        let hash =
+            crate::auth::slow::SlowHash::of_password(b"secret", [1; 20]).unwrap().run(u32::MAX).unwrap();
+        let server = Server::new(Verifier::Slow(hash), plugin, Capabilities::SERVER);
         let options = ClientOptions { transport, ..ClientOptions::new("me", "secret") };
         assert_eq!(Pair::new(options, server).exchange(), expected);
     }
@@ -605,7 +615,10 @@ fn a_change_of_user_over_an_open_connection() {
         pair.client.query(b"after");
         assert!(matches!(pair.response(), Response::Ok(_)));
         pair.client.change_user("me", "wrong", None);
-        assert!(matches!(&pair.exchange().unwrap()[..], [Response::Error(_)]));
+        match pair.exchange() {
+            Ok(responses) => assert!(matches!(&responses[..], [Response::Error(_)])),
+            Err(error) => assert_eq!(error, ClientError::FullAuthenticationNeeded),
+        }
         assert!(pair.client.is_closed());
     }
 }

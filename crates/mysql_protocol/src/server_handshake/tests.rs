@@ -53,6 +53,23 @@ fn sent(out: &[u8], mut sequence: u8) -> Vec<Vec<u8>> {
     payloads
 }
 
+fn slow(password: &[u8]) -> Verifier {
+    let mut hash = auth::slow::SlowHash::of_password(password, [7; auth::slow::SALT_SIZE]).unwrap();
+    Verifier::Slow(hash.run(u32::MAX).unwrap())
+}
+
+#[test]
+fn a_trusted_client_is_let_in_whatever_it_sends() {
+    for (client, response, sent_before) in
+        [(SHA2, &b"wrong"[..], vec![vec![1, 3]]), (SHA2, b"", vec![]), (NATIVE, b"wrong", vec![])]
+    {
+        let (mut handshake, mut out) = (begin(Transport::UnixSocket), Vec::new());
+        handshake.on_packet(&login(client.name(), response, Capabilities::CLIENT), &mut out).unwrap();
+        assert_eq!(handshake.on_trusted(&mut out), HandshakeStep::Accepted);
+        assert_eq!(sent(&out, 2), sent_before);
+    }
+}
+
 const SHA2: AuthPlugin = AuthPlugin::CachingSha2Password;
 const NATIVE: AuthPlugin = AuthPlugin::MysqlNativePassword;
 
@@ -82,8 +99,12 @@ fn a_client_with_another_plugin_is_switched() {
             let switch = &sent(&out, 2)[0];
             assert_eq!(AuthSwitchRequest::parse(switch).unwrap().plugin, account.name().as_bytes());
             assert_eq!(handshake.expected().sequence, 3);
-            let expected =
-                if password == b"secret" { HandshakeStep::Accepted } else { HandshakeStep::Denied };
+            let expected = match (password == b"secret", account) {
+                (true, _) => HandshakeStep::Accepted,
+                (false, NATIVE) => HandshakeStep::Denied,
+                // Full authentication is asked for.
+                (false, SHA2) => HandshakeStep::Receive,
+            };
             assert_eq!(handshake.on_packet(&scramble(account, password), &mut out), Ok(expected));
         }
     }
@@ -105,21 +126,21 @@ fn a_client_without_plugins_speaks_the_native_one() {
 
 #[test]
 fn an_unknown_user_sees_what_one_with_a_wrong_password_sees() {
-    let verifier = Verifier::from_password(SHA2, b"secret");
-    for client in ["mysql_native_password", "caching_sha2_password"] {
+    let known = [slow(b"secret"), Verifier::from_password(SHA2, b"secret")];
+    for (client, verifier) in ["mysql_native_password", "caching_sha2_password"].into_iter().zip(&known) {
         for response in [&b""[..], b"\0", &[5; 32], &scramble(SHA2, b"no such account")] {
             let mut seen = Vec::new();
-            for account in [None, Some(&verifier)] {
+            for account in [None, Some(verifier)] {
                 let (mut handshake, mut out) = (begin(Transport::Tcp), Vec::new());
                 handshake.on_packet(&login(client, response, Capabilities::CLIENT), &mut out).unwrap();
                 let mut step = handshake.on_account(account, &mut out).unwrap();
                 if step == HandshakeStep::Receive {
                     step = handshake.on_packet(response, &mut out).unwrap();
                 }
-                assert_eq!(step, HandshakeStep::Denied);
-                seen.push(out);
+                seen.push((step, out));
             }
             assert_eq!(seen[0], seen[1]);
+            assert_ne!(seen[0].0, HandshakeStep::Accepted);
         }
     }
 }
@@ -127,16 +148,16 @@ fn an_unknown_user_sees_what_one_with_a_wrong_password_sees() {
 #[test]
 fn an_account_without_a_password_takes_the_empty_answer_of_any_plugin() {
     for client in ["mysql_native_password", "caching_sha2_password"] {
-        for (response, expected) in [
-            (&b""[..], HandshakeStep::Accepted),
-            (b"\0", HandshakeStep::Accepted),
-            (b"x", HandshakeStep::Denied),
-        ] {
+        for (response, expected) in [(&b""[..], HandshakeStep::Accepted), (b"\0", HandshakeStep::Accepted)] {
             let (mut handshake, mut out) = (begin(Transport::Tcp), Vec::new());
             handshake.on_packet(&login(client, response, Capabilities::CLIENT), &mut out).unwrap();
             assert_eq!(handshake.on_account(Some(&Verifier::Empty), &mut out), Ok(expected));
             assert!(out.is_empty());
         }
+        let (mut handshake, mut out) = (begin(Transport::Tcp), Vec::new());
+        handshake.on_packet(&login(client, b"x", Capabilities::CLIENT), &mut out).unwrap();
+        let step = handshake.on_account(Some(&Verifier::Empty), &mut out);
+        assert_ne!(step, Ok(HandshakeStep::Accepted));
     }
 }
 
@@ -169,7 +190,7 @@ fn tls_that_was_not_offered_is_refused() {
 fn full_authentication(transport: Transport) -> ServerHandshake {
     let (mut handshake, mut out) = (begin(transport), Vec::new());
     handshake.on_packet(&login(SHA2.name(), &scramble(SHA2, b"x"), Capabilities::CLIENT), &mut out).unwrap();
-    let step = handshake.on_account(Some(&Verifier::ClearPasswordNeeded), &mut out);
+    let step = handshake.on_account(Some(&slow(b"secret")), &mut out);
     assert_eq!(step, Ok(HandshakeStep::Receive));
     assert_eq!(sent(&out, 2), [vec![1, 4]]);
     handshake
@@ -224,7 +245,7 @@ proptest! {
             None,
             Some(Verifier::Empty),
             Some(Verifier::from_password(NATIVE, b"x")),
-            Some(Verifier::ClearPasswordNeeded),
+            Some(slow(b"x")),
         ];
         let (mut handshake, mut out) = (begin(Transport::Tcp), Vec::new());
         let first = valid_first.then(|| login("caching_sha2_password", &[1; 32], Capabilities::CLIENT));

@@ -168,7 +168,7 @@ impl<S: Send + 'static> Worker<S> {
     fn first_byte(&self, kind: ConnectionKind, peer: &str) -> FirstByte {
         let is_near = || peer.parse::<SocketAddr>().is_ok_and(|address| address.ip().is_loopback());
         match kind {
-            ConnectionKind::MySqlTcp { .. } | ConnectionKind::MySqlUnix => FirstByte::Plain,
+            ConnectionKind::MySqlTcp { .. } | ConnectionKind::MySqlUnix { .. } => FirstByte::Plain,
             ConnectionKind::Management if self.process.management_requires_tls && !is_near() => {
                 FirstByte::Tls
             }

@@ -263,8 +263,14 @@ impl<'t> Cursor<'t> {
         Ok(items)
     }
 
-    /// `'user'@'host'`, `user`, `CURRENT_USER[()]`.
+    /// `'user'@'host'`, `user`, `CURRENT_USER[()]`, `USER()`.
     pub(crate) fn account(&mut self) -> Result<Account, SqlError> {
+        if self.is_word("USER") && *self.peek_ahead(1) == Token::LParen {
+            self.take_words("USER");
+            self.expect(&Token::LParen)?;
+            self.expect(&Token::RParen)?;
+            return Ok(Account::Current);
+        }
         if self.take_words("CURRENT_USER") {
             if self.take(&Token::LParen) {
                 self.expect(&Token::RParen)?;

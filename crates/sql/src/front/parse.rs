@@ -12,6 +12,7 @@
     reason = "the parser crate's enums hold every dialect: what is not named does not fit"
 )]
 
+mod account;
 mod ddl;
 mod grant;
 mod session;

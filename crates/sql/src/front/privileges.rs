@@ -17,11 +17,11 @@
 use super::BindContext;
 use super::bind::ColumnUse;
 use super::statement::{
-    Account, AlterClause, AlterVerb, DdlStatement, FlushOption, GrantItem, GrantStatement, GrantedObject,
-    InsertKind, ShowStatement, Statement, TableName, WrittenLevel,
+    Account, AccountWithPassword, AlterClause, AlterVerb, DdlStatement, FlushOption, GrantItem,
+    GrantStatement, GrantedObject, InsertKind, ShowStatement, Statement, TableName, WrittenLevel,
 };
 use crate::plan::{SetTarget, Show, TableMaintenance};
-use catalogue::SYSTEM_DATABASE;
+use catalogue::{AccountOptions, SYSTEM_DATABASE};
 use protocol::SqlError;
 use sqlparser::ast::LockType;
 use types::{DynamicPrivileges, PrivilegeSet, Privileges, TableDefinition, UserName};
@@ -272,11 +272,19 @@ impl Needs<'_> {
             }
             DdlStatement::CreateUsers { .. } => create_user(),
             DdlStatement::DropUsers { users, .. } => self.on_accounts(create_user(), users),
-            DdlStatement::AlterUsers { users, .. } => {
-                // One's own password is one's own affair.
+            DdlStatement::AlterUsers { users, options, .. } => {
+                // One's own password is one's own affair; what else an account is held to is not.
+                let is_password_only = **options == AccountOptions::default();
+                let is_own = |user: &AccountWithPassword| {
+                    is_password_only && user.authentication.is_some() && self.is_own(&user.account)
+                };
                 let others: Vec<Account> =
-                    users.iter().map(|user| user.account.clone()).filter(|user| !self.is_own(user)).collect();
+                    users.iter().filter(|user| !is_own(user)).map(|user| user.account.clone()).collect();
                 if others.is_empty() { Vec::new() } else { self.on_accounts(create_user(), &others) }
+            }
+            DdlStatement::RenameUsers(renames) => {
+                let accounts: Vec<Account> = renames.iter().map(|(from, _)| from.clone()).collect();
+                self.on_accounts(create_user(), &accounts)
             }
             DdlStatement::CreateRoles { .. } => vec![Requirement::Global(
                 Privileges::CREATE_ROLE.with(Privileges::CREATE_USER),
@@ -350,6 +358,7 @@ impl Needs<'_> {
                 database_of(database).map(need).into_iter().collect()
             }
             Show::Grants { account: Some((name, host)), .. }
+            | Show::CreateUser { account: Some((name, host)) }
                 if (name.as_str(), host.as_str()) != self.context.user =>
             {
                 vec![Requirement::Database { database: "mysql".to_owned(), privileges: Privileges::SELECT }]
@@ -368,6 +377,7 @@ impl Needs<'_> {
             | Show::Collations
             | Show::ProcessList
             | Show::Grants { .. }
+            | Show::CreateUser { .. }
             | Show::Privileges
             | Show::Plugins
             | Show::Maintenance { .. }

@@ -1,6 +1,7 @@
 //! A statement as it was written: what the parser gives and the binder reads. Names are not resolved, expressions are the parser crate's.
 
 use crate::plan::{ExplainFormat, NamedStatement, Show, TableMaintenance, TransactionStatement};
+use catalogue::{AccountOptions, Authentication};
 use sqlparser::ast::{Expr, Query};
 
 /// Any statement.
@@ -279,9 +280,10 @@ pub(crate) enum DdlStatement {
     Truncate(TableName),
     RenameTables(Vec<(TableName, TableName)>),
     AlterTable { verb: AlterVerb, table: TableName, actions: Vec<AlterClause> },
-    CreateUsers { users: Vec<AccountWithPassword>, if_not_exists: bool },
+    CreateUsers { users: Vec<AccountWithPassword>, options: Box<AccountOptions>, if_not_exists: bool },
     DropUsers { users: Vec<Account>, if_exists: bool },
-    AlterUsers { users: Vec<AccountWithPassword>, if_exists: bool },
+    AlterUsers { users: Vec<AccountWithPassword>, options: Box<AccountOptions>, if_exists: bool },
+    RenameUsers(Vec<(Account, Account)>),
     CreateRoles { roles: Vec<Account>, if_not_exists: bool },
     DropRoles { roles: Vec<Account>, if_exists: bool },
     SetDefaultRoles { accounts: Vec<Account>, roles: RoleList },
@@ -291,19 +293,7 @@ pub(crate) enum DdlStatement {
 #[derive(Clone, Debug)]
 pub(crate) struct AccountWithPassword {
     pub(crate) account: Account,
-    /// IDENTIFIED WITH.
-    pub(crate) plugin: Option<String>,
-    /// None: no password.
-    pub(crate) password: Option<Password>,
-}
-
-/// What IDENTIFIED says.
-#[derive(Clone, Debug)]
-pub(crate) enum Password {
-    /// BY 'text'.
-    Text(String),
-    /// AS 'stored verifier'.
-    Verifier(Vec<u8>),
+    pub(crate) authentication: Option<Authentication>,
 }
 
 /// CHARACTER SET and COLLATE, as written.

@@ -1,6 +1,7 @@
 //! The module as a client and as the partitions see it: transcripts over the client half of the protocol, with the test playing the ldms.
 #![expect(clippy::wildcard_enum_match_arm, reason = "an answer of another kind fails the test")]
 
+mod accounts;
 mod clients;
 mod ddl;
 mod handover;
@@ -76,7 +77,7 @@ fn root_without_a_password_comes_from_this_machine_only() {
     let remote = harness.connect_from(false, ClientOptions::new("root", ""));
     assert_eq!(errno(harness.response(remote)), 1045);
     assert!(harness.is_closed(remote));
-    let unknown = harness.connect_from(true, ClientOptions::new("nobody", "secret"));
+    let unknown = harness.connect_by_socket(true, ClientOptions::new("nobody", "secret"));
     assert_eq!(errno(harness.response(unknown)), 1045);
     let mut options = ClientOptions::new("root", "");
     options.database = Some("nosuch".to_owned());

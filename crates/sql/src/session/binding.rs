@@ -9,7 +9,6 @@ use crate::front::{self, BindContext, Description, Normalized, Surroundings};
 use crate::plan::{Prepared, SessionValue, Show};
 use crate::statement_cache::{Bound, CachedStatement};
 use expression::TypingContext;
-use mysql_protocol::{AuthPlugin, Verifier};
 use protocol::SqlError;
 use std::sync::Arc;
 use types::{SqlType, TableDefinition, Value};
@@ -33,16 +32,6 @@ impl Surroundings for Facts<'_> {
 
     fn show_columns(&self, show: &Show) -> Vec<(String, SqlType)> {
         crate::show::columns_of(show)
-    }
-
-    fn password_verifier(&self, plugin: Option<&str>, password: &str) -> Result<(String, Vec<u8>), SqlError> {
-        let plugin = match plugin {
-            None => AuthPlugin::CachingSha2Password,
-            Some(name) => AuthPlugin::from_name(name.as_bytes())
-                .ok_or_else(|| SqlError::new(1524, format!("Plugin '{name}' is not loaded")))?,
-        };
-        let verifier = Verifier::from_password(plugin, password.as_bytes());
-        Ok((plugin.name().to_owned(), verifier.to_text().unwrap_or_default().into_bytes()))
     }
 }
 

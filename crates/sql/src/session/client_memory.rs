@@ -31,7 +31,7 @@ pub(crate) fn out_of_memory(full: RegionFull) -> SqlError {
 
 impl Session {
     fn size(&self) -> usize {
-        let own = if self.kind == ConnectionKind::MySqlUnix { 0 } else { SESSION_SIZE };
+        let own = if matches!(self.kind, ConnectionKind::MySqlUnix { .. }) { 0 } else { SESSION_SIZE };
         let running = self.running_text().map_or(0, str::len);
         own + self.reassembler.size()
             + self.pending.capacity()
@@ -84,7 +84,7 @@ impl Session {
             return;
         }
         env.module.counters.refused += 1;
-        if self.running.is_none() && self.stage == Stage::Ready {
+        if self.running.is_none() && self.is_ready() {
             self.core.sequence = self.reassembler.answer_sequence(self.expected());
         }
         // The end of a commit that is on its way is not known: such a client hears nothing but the end of its connection.

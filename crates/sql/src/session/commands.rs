@@ -116,7 +116,7 @@ impl Session {
 
     /// Runs what is left of a COM_QUERY until a statement waits or the budget is spent. A loop, so that many short statements do not nest.
     pub(super) fn run_queue(&mut self, env: &mut Environment<'_>) {
-        while self.stage == Stage::Ready && !self.is_held_up() {
+        while self.is_ready() && !self.is_held_up() {
             if env.budget.is_spent() && !self.queue.is_empty() {
                 return self.later(env);
             }
@@ -193,6 +193,7 @@ impl Session {
         self.handshake = Some(handshake);
         self.core.reset(env);
         self.forget_statements();
+        self.leave_account(env);
         self.stage = Stage::Handshake;
         self.await_login(env);
         self.on_handshake_step(env, Ok(step));

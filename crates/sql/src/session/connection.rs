@@ -1,22 +1,21 @@
-//! The connection phase: greeting, TLS, accounts, and who is refused.
+//! The connection phase: greeting, TLS, and the steps of the handshake. login.rs says who is let in.
 //!
 //! Connections that have logged in are at most `max_connections`, and one more of an administrator's; a connection above that is told 1040, before
 //! anything is read from it or when it has logged in. Those that have not logged in are counted apart (`SqlModule::make_room_for_login`).
 //!
-//! Accounts are those of the installed schema. `root` without a password is let in only from this machine: over the Unix socket or
-//! a loopback address. A connection that does not finish its handshake in time is closed.
+//! A connection that does not finish its handshake in time is closed.
 //!
-//! Deliberately not here: what accounts may do (`roles`, `front::privileges`).
+//! Deliberately not here: accounts, and what they may do (`roles`, `front::privileges`).
 
 use super::{Session, Stage};
 use crate::environment::{Alarm, AlarmKind, Environment};
 use mysql_protocol::server_handshake::{HandshakeOptions, HandshakeStep};
 use mysql_protocol::{
     AuthPlugin, Capabilities, ErrorPacket, HandshakeError, PacketWriter, ServerHandshake, StatusFlags,
-    Transport, Verifier,
+    Transport,
 };
 use protocol::module::ConnectionAction;
-use protocol::{ConnectionKind, Severity, SqlError};
+use protocol::{ConnectionKind, RequestToRuntime, Severity, SqlError};
 use stdx::Duration;
 use types::DynamicPrivileges;
 
@@ -43,7 +42,7 @@ pub fn too_many_connections() -> Vec<u8> {
 /// The client's host, without the port.
 pub(super) fn host_of(kind: ConnectionKind, peer: &str) -> String {
     match kind {
-        ConnectionKind::MySqlUnix => "localhost".to_owned(),
+        ConnectionKind::MySqlUnix { .. } => "localhost".to_owned(),
         ConnectionKind::MySqlTcp { .. } | ConnectionKind::Management => {
             let address = peer.rsplit_once(':').map_or(peer, |(address, _)| address);
             address.trim_start_matches('[').trim_end_matches(']').to_owned()
@@ -65,7 +64,7 @@ impl Session {
             return;
         }
         let transport = match self.kind {
-            ConnectionKind::MySqlUnix => Transport::UnixSocket,
+            ConnectionKind::MySqlUnix { .. } => Transport::UnixSocket,
             ConnectionKind::MySqlTcp { .. } | ConnectionKind::Management => Transport::Tcp,
         };
         let offers_tls = env.module.config.has_tls && transport == Transport::Tcp;
@@ -133,7 +132,7 @@ impl Session {
 
     /// TLS runs.
     pub(crate) fn on_security_changed(&mut self) {
-        self.is_tls_starting = false;
+        self.is_login_busy = false;
         if let Some(handshake) = &mut self.handshake {
             handshake.on_tls_established();
         }
@@ -154,34 +153,29 @@ impl Session {
     ) {
         let mut step = step;
         loop {
-            let Some(mut handshake) = self.handshake.take() else { return self.close(env) };
+            let Some(handshake) = &self.handshake else { return self.close(env) };
             self.core.sequence = handshake.sequence();
-            let next = match step {
-                Ok(HandshakeStep::FindAccount) => {
-                    let login = handshake.login();
-                    let verifier = self.verifier_of(env, &login.user);
-                    Some(handshake.on_account(verifier.as_ref(), env.outputs.buffer(self.core.connection)))
-                }
+            match step {
+                Ok(HandshakeStep::FindAccount) => match self.on_login(env) {
+                    Some(next) => step = next,
+                    None => return,
+                },
                 Ok(HandshakeStep::StartTls) => {
-                    self.is_tls_starting = true;
-                    env.outputs.act(self.core.connection, ConnectionAction::StartTls);
-                    None
+                    self.is_login_busy = true;
+                    return env.outputs.act(self.core.connection, ConnectionAction::StartTls);
                 }
-                Ok(HandshakeStep::Receive) => None,
-                Ok(HandshakeStep::Accepted) => {
-                    self.handshake = Some(handshake);
-                    return self.on_accepted(env);
+                Ok(HandshakeStep::Receive) => return,
+                Ok(HandshakeStep::Accepted) => return self.admit(env),
+                Ok(HandshakeStep::CheckPassword { password }) => return self.check_password(env, password),
+                Ok(HandshakeStep::PublicKeyRequested) => {
+                    let connection = self.core.connection;
+                    return self.ask_for_key(env, RequestToRuntime::PublicKey { connection });
                 }
-                // No account's verifier needs the clear password, so no honest client sends one.
-                Ok(
-                    HandshakeStep::Denied
-                    | HandshakeStep::PublicKeyRequested
-                    | HandshakeStep::DecryptPassword { .. }
-                    | HandshakeStep::CheckPassword { .. },
-                ) => {
-                    self.handshake = Some(handshake);
-                    return self.on_denied(env);
+                Ok(HandshakeStep::DecryptPassword { encrypted }) => {
+                    let connection = self.core.connection;
+                    return self.ask_for_key(env, RequestToRuntime::Decrypt { connection, encrypted });
                 }
+                Ok(HandshakeStep::Denied) => return self.on_denied(env),
                 Err(error) => {
                     env.module.counters.refused += 1;
                     self.core.reply(env, |writer: &mut PacketWriter<'_>, _| {
@@ -190,57 +184,15 @@ impl Session {
                     });
                     return self.close(env);
                 }
-            };
-            self.handshake = Some(handshake);
-            match next {
-                Some(next) => step = next,
-                None => return,
             }
         }
     }
 
-    fn is_local(&self) -> bool {
-        matches!(self.kind, ConnectionKind::MySqlUnix | ConnectionKind::MySqlTcp { loopback: true })
-    }
-
-    /// The hosts that an account's pattern may match.
-    fn hosts(&self) -> Vec<&str> {
-        let mut hosts = vec![self.host.as_str()];
-        if self.is_local() {
-            hosts.extend(["localhost", "127.0.0.1"]);
-        }
-        hosts
-    }
-
-    /// What proves a user's password; None if the user is not let in from where it comes.
-    fn verifier_of(&self, env: &Environment<'_>, name: &str) -> Option<Verifier> {
-        let user = env.module.map.schema.user_of_client(name, &self.hosts())?;
-        let verifier = Verifier::from_text(std::str::from_utf8(&user.verifier).ok()?)?;
-        if verifier == Verifier::Empty && name == "root" && !self.is_local() {
-            return None;
-        }
-        Some(verifier)
-    }
-
-    fn on_denied(&mut self, env: &mut Environment<'_>) {
-        env.module.counters.refused += 1;
-        let (user, used_password) = match &self.handshake {
-            Some(handshake) => (handshake.login().user.clone(), handshake.login().used_password),
-            None => (String::new(), false),
-        };
-        let (host, used) = (&self.host, if used_password { "YES" } else { "NO" });
-        let message = format!("Access denied for user '{user}'@'{host}' (using password: {used})");
-        self.core.reply_error(env, &SqlError::new(1045, message));
-        self.close(env);
-    }
-
-    fn on_accepted(&mut self, env: &mut Environment<'_>) {
+    /// The account may come in: opens the database, and says OK.
+    pub(super) fn on_accepted(&mut self, env: &mut Environment<'_>) {
         let Some(handshake) = &self.handshake else { return self.close(env) };
         let login = handshake.login().clone();
         let schema = std::sync::Arc::clone(&env.module.map.schema);
-        if let Some(account) = schema.user_of_client(&login.user, &self.hosts()) {
-            self.core.account = (account.name.as_str().into(), account.host.as_str().into());
-        }
         self.core.activate_default_roles(env.module);
         if !self.has_logged_in {
             let limit = u64::from(env.module.config.max_connections) + u64::from(self.is_administrator());
@@ -269,7 +221,7 @@ impl Session {
             }
             self.core.database = Some(database.as_str().into());
         }
-        self.stage = Stage::Ready;
+        self.stage = self.stage_of_ready();
         self.active_since = env.now.monotonic;
         self.watch_idle(env);
         self.core.reply_ok(env, 0, 0, "");

@@ -41,7 +41,7 @@ impl Session {
                 return self.reject_with(env, &error);
             }
         }
-        if self.stage != Stage::Ready {
+        if !self.is_ready() {
             return;
         }
         self.pace.is_reading = true;
@@ -61,7 +61,7 @@ impl Session {
     pub(super) fn check_reading(&mut self, env: &mut Environment<'_>) {
         let Some((command, received)) = self.pace.reading_since.take() else { return };
         // While a statement runs, nothing is read; its end looks at what came meanwhile.
-        if !self.pace.is_reading || self.stage != Stage::Ready || self.running.is_some() {
+        if !self.pace.is_reading || !self.is_ready() || self.running.is_some() {
             return;
         }
         let got_on = command != self.active_since || self.pace.received >= received + PROGRESS_MIN;
@@ -129,7 +129,7 @@ impl Session {
             return;
         }
         self.idle_alarm_at = None;
-        let is_waiting = self.stage == Stage::Ready && self.running.is_none() && !self.pace.is_reading;
+        let is_waiting = self.is_ready() && self.running.is_none() && !self.pace.is_reading;
         if !is_waiting || self.idle_until() > env.now.monotonic {
             return self.watch_idle(env);
         }

@@ -57,6 +57,11 @@ impl PreparedStatements {
         self.size
     }
 
+    /// What was prepared.
+    pub(super) fn text(&self, id: u32) -> Option<Arc<str>> {
+        self.by_id.get(&id).map(|statement| Arc::clone(&statement.text))
+    }
+
     fn insert(&mut self, id: u32, statement: PreparedStatement) {
         self.size += statement.size();
         self.by_id.insert(id, statement);

@@ -1,9 +1,9 @@
 //! `mysql`: accounts and grants as administration tools read them. They themselves are rows of `latsdb.users`, `latsdb.grants` and so on.
 
 use super::pruning::Pruning;
-use super::virtual_tables::{Column, Kind, Layout, NAME as TEXT, Origin, column, empty, nullable, text};
-use super::{ShowContext, grants};
-use types::{BlobSize, Privileges, User, Value};
+use super::virtual_tables::{Column, Kind, Layout, NAME as TEXT, Origin, column, empty, nullable};
+use super::{ShowContext, account_rows, grants};
+use types::{BlobSize, Value};
 
 pub(super) const NAME: &str = "mysql";
 
@@ -47,10 +47,10 @@ pub(super) const TABLES: &[Layout] = &[
     // Time zones by name are not loaded.
     empty(NAME, "time_zone", TIME_ZONE),
     empty(NAME, "time_zone_name", TIME_ZONE_NAME),
-    Layout { database: NAME, name: "user", columns: USER, origin: Origin::Made(users) },
+    Layout { database: NAME, name: "user", columns: USER, origin: Origin::Made(account_rows::users) },
 ];
 
-const USER: &[Column] = &[
+pub(super) const USER: &[Column] = &[
     column("Host", HOST),
     column("User", Kind::Identifier),
     column("Select_priv", FLAG),
@@ -187,32 +187,9 @@ const TIME_ZONE: &[Column] = &[column("Time_zone_id", Kind::UnsignedInt), column
 
 const TIME_ZONE_NAME: &[Column] = &[column("Name", TEXT), column("Time_zone_id", Kind::UnsignedInt)];
 
-fn users(context: &ShowContext<'_>, _: &Pruning<'_>) -> Vec<Vec<Value>> {
-    let row = |user: &User| {
-        let global = grants::global_of(context, user);
-        USER.iter().map(|column| user_value(user, global, column)).collect()
-    };
-    context.schema.users.iter().map(row).collect()
-}
-
 fn databases(context: &ShowContext<'_>, _: &Pruning<'_>) -> Vec<Vec<Value>> {
     // Host, database, user; then the privileges.
     grants::databases(context, |held| {
         DB.iter().skip(3).map(|column| grants::flag(held, column.name)).collect()
     })
-}
-
-fn user_value(user: &User, global: Privileges, column: &Column) -> Value {
-    match column.name {
-        "Host" => text(&user.host),
-        "User" => text(&user.name),
-        "plugin" => text(&user.plugin),
-        "authentication_string" => text(&String::from_utf8_lossy(&user.verifier)),
-        "password_expired" => text(if user.attributes.is_password_expired { "Y" } else { "N" }),
-        "account_locked" => text(if user.attributes.is_locked { "Y" } else { "N" }),
-        privilege if privilege.ends_with("_priv") => grants::flag(global, privilege),
-        _ if column.nullable => Value::Null,
-        _ if column.kind == Kind::UnsignedInt => Value::UInt(0),
-        _ => text(""),
-    }
 }

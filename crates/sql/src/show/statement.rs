@@ -4,7 +4,7 @@
 
 use super::schema_rows::{self, ShownTable};
 use super::virtual_tables::{Column, Kind, NAME as TEXT, Respondents, column, nullable, text};
-use super::{Level, ShowContext, VirtualRows, grants, information_schema, server_rows};
+use super::{Level, ShowContext, VirtualRows, account_rows, grants, information_schema, server_rows};
 use crate::plan::{ResultColumn, Show, TableMaintenance};
 use crate::variables::Scope;
 use expression::{Context, Expression, NoColumns, Node};
@@ -51,6 +51,13 @@ pub(crate) fn columns_of(what: &Show) -> Vec<(String, SqlType)> {
                 .map_or_else(|| "Grants".to_owned(), |(user, host)| format!("Grants for {user}@{host}"));
             return vec![(heading, Kind::Text(1024).sql_type())];
         }
+        Show::CreateUser { account } => {
+            let heading = account.as_ref().map_or_else(
+                || "CREATE USER".to_owned(),
+                |(user, host)| format!("CREATE USER for {user}@{host}"),
+            );
+            return vec![(heading, Kind::Text(4096).sql_type())];
+        }
         Show::Privileges => PRIVILEGES,
         Show::Plugins => PLUGINS,
         Show::Maintenance { .. } => MAINTENANCE,
@@ -88,6 +95,7 @@ pub(crate) fn show(
         Show::CharacterSets => server_rows::shown_character_sets(),
         Show::Collations => server_rows::collations(),
         Show::Grants { account, using } => grants::shown(context, account.as_ref(), using),
+        Show::CreateUser { account } => account_rows::create_user(context, account.as_ref())?,
         Show::Privileges => server_rows::privileges(),
         Show::Plugins => server_rows::shown_plugins(),
         Show::Maintenance { operation, tables } => maintenance(context, *operation, tables),
@@ -206,6 +214,7 @@ fn like_collation(what: &Show) -> Collation {
         | Show::Collations
         | Show::ProcessList
         | Show::Grants { .. }
+        | Show::CreateUser { .. }
         | Show::Privileges
         | Show::Plugins
         | Show::Maintenance { .. }

@@ -239,6 +239,12 @@ fn statements() -> Vec<(&'static str, Show, Option<&'static str>)> {
         ("collations like 'UTF8MB4\\_0900%'", Show::Collations, Some("UTF8MB4\\_0900%")),
         ("collations like '%general_ci'", Show::Collations, Some("%general_ci")),
         ("grants", Show::Grants { account: None, using: Vec::new() }, None),
+        ("create user", Show::CreateUser { account: None }, None),
+        (
+            "create user of another",
+            Show::CreateUser { account: Some(("o'neill".into(), "localhost".into())) },
+            None,
+        ),
         ("privileges like 'Create%'", Show::Privileges, Some("Create%")),
         ("plugins", Show::Plugins, None),
         ("analyze", check(TableMaintenance::Analyze), None),

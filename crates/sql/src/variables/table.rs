@@ -185,6 +185,7 @@ pub(crate) const TABLE: &[Definition] = &[
     fixed_bool("performance_schema", "ON"),
     fixed_number("port", "3306"),
     set_number("preload_buffer_size", "32768", 1024, u64::MAX),
+    set_bool("print_identified_with_as_hex", "OFF"),
     set_bool("profiling", "OFF"),
     fixed_number("protocol_version", "10"),
     fixed_number("query_cache_limit", "0"),

@@ -6,14 +6,16 @@ use super::scope::Scope;
 use super::{Binder, Bound, Clause};
 use crate::front::statement::{
     Account, AccountWithPassword, AlterClause, CollationClause, ColumnClause, CreateTableStatement,
-    DdlStatement, DefaultClause, Password, TableName as WrittenName, TableOptionsClause, TypeClause,
+    DdlStatement, DefaultClause, TableName as WrittenName, TableOptionsClause, TypeClause,
 };
 use crate::plan::Plan;
 use catalogue::{
-    AlterAction, ColumnSpec, CreateTable, DdlRequest, DefaultSpec, TableName, TableOptions, UserName,
-    UserSpec,
+    AlterAction, Authentication, ColumnSpec, CreateTable, Credential, DdlRequest, DefaultSpec, TableName,
+    TableOptions, UserName, UserSpec,
 };
 use expression::{Context, Expression, NoColumns};
+use mysql_protocol::auth::slow::PASSWORD_SIZE_MAX;
+use mysql_protocol::{AuthPlugin, Verifier};
 use protocol::SqlError;
 use std::sync::Arc;
 use stdx::wire::to_bytes;
@@ -63,16 +65,23 @@ impl Binder<'_> {
                 Some(request) => request,
                 None => return Ok(Bound::without_rows(Plan::Nothing { note: None })),
             },
-            DdlStatement::CreateUsers { users, if_not_exists } => {
-                DdlRequest::CreateUsers { users: self.users(users)?, if_not_exists: *if_not_exists }
-            }
+            DdlStatement::CreateUsers { users, options, if_not_exists } => DdlRequest::CreateUsers {
+                users: self.users(users)?,
+                options: (**options).clone(),
+                if_not_exists: *if_not_exists,
+            },
             DdlStatement::DropUsers { users, if_exists } => DdlRequest::DropUsers {
                 users: users.iter().map(|account| self.user_name(account)).collect(),
                 if_exists: *if_exists,
             },
-            DdlStatement::AlterUsers { users, if_exists } => {
-                DdlRequest::AlterUsers { users: self.users(users)?, if_exists: *if_exists }
-            }
+            DdlStatement::AlterUsers { users, options, if_exists } => DdlRequest::AlterUsers {
+                users: self.users(users)?,
+                options: (**options).clone(),
+                if_exists: *if_exists,
+            },
+            DdlStatement::RenameUsers(renames) => DdlRequest::RenameUsers(
+                renames.iter().map(|(from, to)| (self.user_name(from), self.user_name(to))).collect(),
+            ),
             DdlStatement::CreateRoles { roles, if_not_exists } => {
                 DdlRequest::CreateRoles { roles: self.user_names(roles), if_not_exists: *if_not_exists }
             }
@@ -255,17 +264,12 @@ impl Binder<'_> {
 
     fn users(&self, accounts: &[AccountWithPassword]) -> Result<Vec<UserSpec>, SqlError> {
         let mut users = Vec::with_capacity(accounts.len());
-        for AccountWithPassword { account, plugin, password } in accounts {
-            let text = match password {
-                Some(Password::Text(text)) => text.as_str(),
-                Some(Password::Verifier(_)) | None => "",
-            };
-            let (plugin, mut verifier) =
-                self.context.surroundings.password_verifier(plugin.as_deref(), text)?;
-            if let Some(Password::Verifier(stored)) = password {
-                verifier.clone_from(stored);
+        for AccountWithPassword { account, authentication } in accounts {
+            let user = self.user_name(account);
+            if let Some(authentication) = authentication {
+                check_authentication(authentication)?;
             }
-            users.push(UserSpec { user: self.user_name(account), plugin, verifier });
+            users.push(UserSpec { user, authentication: authentication.clone() });
         }
         Ok(users)
     }
@@ -386,4 +390,27 @@ fn large_type(name: &str, length: Option<u64>, collation: Collation) -> Result<S
 /// Members lose their trailing spaces.
 fn trimmed(members: &[String]) -> Vec<String> {
     members.iter().map(|member| member.trim_end_matches(' ').to_owned()).collect()
+}
+
+/// Passwords that can be hashed and hashes that can be checked, of a plugin that is known.
+fn check_authentication(authentication: &Authentication) -> Result<(), SqlError> {
+    let plugin = match &authentication.plugin {
+        None => None,
+        Some(name) => Some(
+            AuthPlugin::from_name(name.as_bytes())
+                .ok_or_else(|| SqlError::new(1524, format!("Plugin '{name}' is not loaded")))?,
+        ),
+    };
+    match &authentication.credential {
+        Credential::None => Ok(()),
+        Credential::Password(password) if password.0.len() > PASSWORD_SIZE_MAX => {
+            let message = "Your password does not satisfy the current policy requirements";
+            Err(SqlError::new(1819, message))
+        }
+        Credential::Password(_) => Ok(()),
+        Credential::Stored(stored) => match Verifier::from_stored(stored) {
+            Some(verifier) if verifier.plugin().is_none() || verifier.plugin() == plugin => Ok(()),
+            _ => Err(SqlError::new(1827, "The password hash doesn't have the expected format.")),
+        },
+    }
 }

@@ -46,7 +46,9 @@ impl Binder<'_> {
 
     pub(crate) fn show(&mut self, show: &ShowStatement) -> Result<Bound, SqlError> {
         let mut what = show.what.clone();
-        if let Show::Grants { account: account @ None, .. } = &mut what {
+        if let Show::Grants { account: account @ None, .. } | Show::CreateUser { account: account @ None } =
+            &mut what
+        {
             let (user, host) = self.context.user;
             *account = Some((user.to_owned(), host.to_owned()));
         }
@@ -128,6 +130,7 @@ fn shown_database(what: &mut Show) -> Option<&mut String> {
         | Show::Collations
         | Show::ProcessList
         | Show::Grants { .. }
+        | Show::CreateUser { .. }
         | Show::Privileges
         | Show::Plugins
         | Show::Maintenance { .. }

@@ -1,11 +1,12 @@
-//! Data definition: databases, tables, indexes, accounts.
+//! Data definition: databases, tables, indexes; accounts are in account.rs.
 
 mod column;
 
+use super::account;
 use crate::front::cursor::Cursor;
 use crate::front::statement::{
-    Account, AccountWithPassword, AlterClause, AlterVerb, CollationClause, CreateTableStatement,
-    DdlStatement, Password, Statement, TableOptionsClause,
+    AlterClause, AlterVerb, CollationClause, CreateTableStatement, DdlStatement, Statement,
+    TableOptionsClause,
 };
 use catalogue::{KeyPartSpec, KeySpec, KeySpecKind};
 use protocol::SqlError;
@@ -27,7 +28,7 @@ pub(super) fn statement(cursor: &mut Cursor<'_>) -> Result<Option<Statement>, Sq
     Ok(Some(Statement::Ddl(Box::new(ddl))))
 }
 
-fn if_not_exists(cursor: &mut Cursor<'_>) -> Result<bool, SqlError> {
+pub(super) fn if_not_exists(cursor: &mut Cursor<'_>) -> Result<bool, SqlError> {
     let found = cursor.take_words("IF");
     if found {
         cursor.expect_words("NOT EXISTS")?;
@@ -35,7 +36,7 @@ fn if_not_exists(cursor: &mut Cursor<'_>) -> Result<bool, SqlError> {
     Ok(found)
 }
 
-fn if_exists(cursor: &mut Cursor<'_>) -> Result<bool, SqlError> {
+pub(super) fn if_exists(cursor: &mut Cursor<'_>) -> Result<bool, SqlError> {
     let found = cursor.take_words("IF");
     if found {
         cursor.expect_words("EXISTS")?;
@@ -92,12 +93,7 @@ fn create(cursor: &mut Cursor<'_>) -> Result<DdlStatement, SqlError> {
             cursor.expect_words("INDEX")?;
             create_index(cursor, KeySpecKind::Unique)
         }
-        Some("USER") => {
-            let if_not_exists = if_not_exists(cursor)?;
-            let users = cursor.list(account_with_password)?;
-            account_options(cursor)?;
-            Ok(DdlStatement::CreateUsers { users, if_not_exists })
-        }
+        Some("USER") => account::create(cursor),
         _ => Err(missing_object(cursor, "CREATE")),
     }
 }
@@ -427,10 +423,7 @@ fn drop(cursor: &mut Cursor<'_>) -> Result<DdlStatement, SqlError> {
             let actions = vec![AlterClause::DropKey(name)];
             Ok(DdlStatement::AlterTable { verb: AlterVerb::Index, table, actions })
         }
-        Some("USER") => {
-            let if_exists = if_exists(cursor)?;
-            Ok(DdlStatement::DropUsers { users: cursor.list(Cursor::account)?, if_exists })
-        }
+        Some("USER") => account::drop(cursor),
         Some("ROLE") => {
             let if_exists = if_exists(cursor)?;
             Ok(DdlStatement::DropRoles { roles: cursor.list(Cursor::account)?, if_exists })
@@ -440,8 +433,8 @@ fn drop(cursor: &mut Cursor<'_>) -> Result<DdlStatement, SqlError> {
 }
 
 fn rename(cursor: &mut Cursor<'_>) -> Result<DdlStatement, SqlError> {
-    if cursor.is_word("USER") {
-        return Err(SqlError::unsupported("RENAME USER"));
+    if cursor.take_words("USER") {
+        return account::rename(cursor);
     }
     if cursor.take_one_of(&["TABLE", "TABLES"]).is_none() {
         return Err(cursor.unexpected());
@@ -472,15 +465,7 @@ fn alter(cursor: &mut Cursor<'_>) -> Result<DdlStatement, SqlError> {
             cursor.list(|cursor| alter_clause(cursor, &mut actions))?;
             Ok(DdlStatement::AlterTable { verb: AlterVerb::AlterTable, table, actions })
         }
-        Some("USER") => {
-            let if_exists = if_exists(cursor)?;
-            if let Some(statement) = alter_default_role(cursor)? {
-                return Ok(statement);
-            }
-            let users = cursor.list(account_with_password)?;
-            account_options(cursor)?;
-            Ok(DdlStatement::AlterUsers { users, if_exists })
-        }
+        Some("USER") => account::alter(cursor),
         _ => Err(missing_object(cursor, "ALTER")),
     }
 }
@@ -610,82 +595,4 @@ fn alter_rename(cursor: &mut Cursor<'_>, actions: &mut Vec<AlterClause>) -> Resu
         _ => AlterClause::RenameKey { from, to },
     });
     Ok(())
-}
-
-/// `account DEFAULT ROLE roles`, which stands alone in ALTER USER.
-fn alter_default_role(cursor: &mut Cursor<'_>) -> Result<Option<DdlStatement>, SqlError> {
-    if !cursor.mentions("DEFAULT", &["ROLE"]) {
-        return Ok(None);
-    }
-    let account = cursor.account()?;
-    cursor.expect_words("DEFAULT ROLE")?;
-    let roles = super::grant::default_roles(cursor)?;
-    Ok(Some(DdlStatement::SetDefaultRoles { accounts: vec![account], roles }))
-}
-
-/// `account [IDENTIFIED [WITH plugin] [BY 'text' | AS 'verifier']]`.
-fn account_with_password(cursor: &mut Cursor<'_>) -> Result<AccountWithPassword, SqlError> {
-    let account = cursor.account()?;
-    let mut user = AccountWithPassword { account, plugin: None, password: None };
-    if !cursor.take_words("IDENTIFIED") {
-        return Ok(user);
-    }
-    if cursor.take_words("WITH") {
-        user.plugin = Some(cursor.identifier_or_text()?);
-    }
-    if cursor.take_words("BY") {
-        if cursor.take_words("RANDOM PASSWORD") {
-            return Err(SqlError::unsupported("IDENTIFIED BY RANDOM PASSWORD"));
-        }
-        user.password = Some(Password::Text(cursor.text_literal()?));
-    } else if cursor.take_words("AS") {
-        let verifier = match cursor.next() {
-            Token::SingleQuotedString(text) => text.into_bytes(),
-            Token::HexStringLiteral(digits) => crate::front::lexer::hex_bytes(&digits).unwrap_or_default(),
-            _ => return Err(cursor.unexpected()),
-        };
-        user.password = Some(Password::Verifier(verifier));
-    } else if user.plugin.is_none() {
-        return Err(cursor.unexpected());
-    }
-    if cursor.is_word("REPLACE") || cursor.are_words("RETAIN CURRENT PASSWORD") || cursor.is_word("AND") {
-        return Err(SqlError::unsupported("REPLACE, RETAIN CURRENT PASSWORD and several factors"));
-    }
-    Ok(user)
-}
-
-/// What follows the accounts: nothing that we have, but for words that change nothing.
-fn account_options(cursor: &mut Cursor<'_>) -> Result<(), SqlError> {
-    while cursor.take_words("REQUIRE NONE")
-        || cursor.take_words("PASSWORD EXPIRE NEVER")
-        || cursor.take_words("PASSWORD EXPIRE DEFAULT")
-        || cursor.take_words("ACCOUNT UNLOCK")
-    {}
-    for missing in [
-        "REQUIRE",
-        "WITH",
-        "PASSWORD",
-        "ACCOUNT LOCK",
-        "COMMENT",
-        "ATTRIBUTE",
-        "DEFAULT ROLE",
-        "FAILED_LOGIN_ATTEMPTS",
-    ] {
-        if cursor.are_words(missing) {
-            return Err(SqlError::unsupported(&format!("account option {missing}")));
-        }
-    }
-    Ok(())
-}
-
-/// `SET PASSWORD [FOR account] = 'text'`, behind PASSWORD.
-pub(super) fn set_password(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
-    let account = if cursor.take_words("FOR") { cursor.account()? } else { Account::Current };
-    if cursor.take_words("TO RANDOM") {
-        return Err(SqlError::unsupported("SET PASSWORD TO RANDOM"));
-    }
-    cursor.expect(&Token::Eq)?;
-    let password = Some(Password::Text(cursor.text_literal()?));
-    let users = vec![AccountWithPassword { account, plugin: None, password }];
-    Ok(Statement::Ddl(Box::new(DdlStatement::AlterUsers { users, if_exists: false })))
 }

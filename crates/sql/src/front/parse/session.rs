@@ -260,7 +260,7 @@ enum Scope {
 
 fn set(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
     if cursor.take_words("PASSWORD") {
-        return super::ddl::set_password(cursor);
+        return super::account::set_password(cursor);
     }
     if cursor.take_words("ROLE") {
         return super::grant::set_role(cursor);
@@ -548,14 +548,13 @@ fn show_others(cursor: &mut Cursor<'_>) -> Result<(Show, bool), SqlError> {
         }
         return Ok((Show::CreateDatabase { database: cursor.identifier()? }, false));
     }
+    if cursor.take_words("CREATE USER") {
+        return Ok((Show::CreateUser { account: named(cursor.account()?) }, false));
+    }
     if cursor.take_words("CREATE") {
-        return Err(SqlError::unsupported("SHOW CREATE of views, routines, triggers, events and users"));
+        return Err(SqlError::unsupported("SHOW CREATE of views, routines, triggers and events"));
     }
     if cursor.take_words("GRANTS") {
-        let named = |account| match account {
-            Account::Named { name, host } => Some((name, host)),
-            Account::Current => None,
-        };
         let account = if cursor.take_words("FOR") { named(cursor.account()?) } else { None };
         let mut using = Vec::new();
         if cursor.take_words("USING") {
@@ -572,6 +571,14 @@ fn show_others(cursor: &mut Cursor<'_>) -> Result<(Show, bool), SqlError> {
         }
     }
     show_empty(cursor)
+}
+
+/// Name and host; None: the session's own account.
+fn named(account: Account) -> Option<(String, String)> {
+    match account {
+        Account::Named { name, host } => Some((name, host)),
+        Account::Current => None,
+    }
 }
 
 /// Things that exist in MySQL, and of which there are none here.

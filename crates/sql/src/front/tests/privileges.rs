@@ -6,7 +6,7 @@
 use super::surroundings::{TestSurroundings, schema};
 use crate::front::{BindContext, Surroundings, TextLimits, prepare};
 use crate::plan::{Plan, SessionValue, Show};
-use catalogue::{DdlJob, DdlRequest, Ids};
+use catalogue::{Credential, DdlJob, DdlRequest, Ids};
 use expression::TypingContext;
 use protocol::SqlError;
 use std::sync::Arc;
@@ -33,9 +33,6 @@ impl Surroundings for RealSurroundings {
     fn show_columns(&self, show: &Show) -> Vec<(String, SqlType)> {
         crate::show::columns_of(show)
     }
-    fn password_verifier(&self, plugin: Option<&str>, password: &str) -> Result<(String, Vec<u8>), SqlError> {
-        TestSurroundings.password_verifier(plugin, password)
-    }
 }
 
 fn plan(schema: &Schema, account: &str, text: &str) -> Result<Plan, SqlError> {
@@ -56,7 +53,16 @@ fn plan(schema: &Schema, account: &str, text: &str) -> Result<Plan, SqlError> {
 
 fn job(schema: &Schema, request: &DdlRequest) -> Result<DdlJob, SqlError> {
     let ids = Ids { next_table: TableId(1_000), next_job: 1 };
-    DdlJob::new(request, schema, ids, TransactionId(1))
+    let mut request = request.clone();
+    // A session hashes passwords first.
+    let authentications = request
+        .accounts_mut()
+        .into_iter()
+        .flat_map(|(users, _)| users)
+        .filter_map(|spec| spec.authentication.as_mut());
+    authentications
+        .for_each(|authentication| authentication.credential = Credential::Stored(b"hash".to_vec()));
+    DdlJob::new(&request, schema, ids, TransactionId(1))
 }
 
 fn grant(account: &str, place: GrantPlace, privileges: u64) -> GrantRow {

@@ -4,7 +4,6 @@ use super::prepared;
 use crate::front::Surroundings;
 use crate::plan::{Plan, SessionValue, Show};
 use catalogue::{ColumnSpec, CreateTable, DdlRequest, DefaultSpec, KeySpec, KeySpecKind, Nullability};
-use protocol::SqlError;
 use std::sync::Arc;
 use types::{
     Collation, ColumnDefinition, ColumnFlags, ColumnIndex, Database, DefaultValue, IndexDefinition, IndexId,
@@ -144,6 +143,7 @@ impl Surroundings for TestSurroundings {
             SessionValue::RowCount | SessionValue::FoundRows => Some(Value::Int(0)),
             SessionValue::CurrentRole => Some(Value::text("NONE")),
             SessionValue::User(_) => Some(Value::Null),
+            SessionValue::CurrentUser => Some(Value::text("root@localhost")),
             SessionValue::Variable(name) | SessionValue::GlobalVariable(name) => match name.as_str() {
                 "nothing" => None,
                 "sql_mode"
@@ -192,9 +192,5 @@ impl Surroundings for TestSurroundings {
                 (name.to_owned(), SqlType::VarChar { length: 64, collation: Collation::Utf8mb4GeneralCi })
             })
             .to_vec()
-    }
-
-    fn password_verifier(&self, plugin: Option<&str>, password: &str) -> Result<(String, Vec<u8>), SqlError> {
-        Ok((plugin.unwrap_or("caching_sha2_password").to_owned(), password.bytes().rev().collect()))
     }
 }

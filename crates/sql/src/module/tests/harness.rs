@@ -3,7 +3,7 @@
 use crate::{SqlConfig, SqlModule};
 use memory::{MemoryConfig, MemoryManager, Region};
 use mysql_protocol::client::Response;
-use mysql_protocol::{Capabilities, ClientConnection, ClientOptions};
+use mysql_protocol::{Capabilities, ClientConnection, ClientOptions, Transport};
 use protocol::control::GroupId;
 use protocol::module::{CloseReason, ConnectionAction};
 use protocol::program::{OperationResult, ReadProgress, Refusal};
@@ -177,16 +177,29 @@ impl Harness {
 
     /// A connection whose client has said nothing yet.
     pub(super) fn open(&mut self, loopback: bool, options: ClientOptions) -> usize {
+        let number = self.add_client(options);
+        let id = self.clients[number].id;
+        let peer = if loopback { "127.0.0.1:9".to_owned() } else { "10.0.0.1:9".to_owned() };
+        self.handle(Input::Opened { connection: id, kind: ConnectionKind::MySqlTcp { loopback }, peer });
+        number
+    }
+
+    /// A connection by the Unix socket that goes through its handshake.
+    pub(super) fn connect_by_socket(&mut self, is_owner: bool, mut options: ClientOptions) -> usize {
+        options.transport = Transport::UnixSocket;
+        let number = self.add_client(options);
+        let (connection, peer) = (self.clients[number].id, "localhost".to_owned());
+        self.handle(Input::Opened { connection, kind: ConnectionKind::MySqlUnix { is_owner }, peer });
+        self.pump(number);
+        number
+    }
+
+    fn add_client(&mut self, options: ClientOptions) -> usize {
         let number = self.clients.len();
         let slot = u32::try_from(number).expect("few clients");
         let id = ConnectionId { slot, generation: 1 };
-        self.clients.push(Client {
-            id,
-            protocol: ClientConnection::new(options),
-            received: ReceiveBuffer::default(),
-        });
-        let peer = if loopback { "127.0.0.1:9".to_owned() } else { "10.0.0.1:9".to_owned() };
-        self.handle(Input::Opened { connection: id, kind: ConnectionKind::MySqlTcp { loopback }, peer });
+        let protocol = ClientConnection::new(options);
+        self.clients.push(Client { id, protocol, received: ReceiveBuffer::default() });
         number
     }
 
@@ -509,6 +522,28 @@ impl Harness {
         self.map = Arc::new(map);
         let shared = Shared::Map(Arc::clone(&self.map));
         self.handle(Input::Shared { from: Address::main(NodeId(4)), shared });
+    }
+
+    /// The schema with these accounts.
+    pub(super) fn put_users(&mut self, users: &[types::User]) {
+        let map = &self.map;
+        let mut schema = (*map.schema).clone();
+        schema.version = SchemaVersion(schema.version.0 + 1);
+        users.iter().for_each(|user| schema.put_user(user.clone()));
+        let map = map.with(Incarnation(1), Arc::clone(&map.view), Arc::new(schema), &[], &map.lost);
+        self.map = Arc::new(map);
+        let shared = Shared::Map(Arc::clone(&self.map));
+        self.handle(Input::Shared { from: Address::main(NodeId(4)), shared });
+    }
+
+    /// What SHOW PROCESSLIST shows of the module.
+    pub(super) fn processes(&self) -> Vec<Vec<Value>> {
+        self.module.process_rows(self.now)
+    }
+
+    /// The lines for the log.
+    pub(super) fn log(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.outputs.events).into_iter().map(|event| event.message).collect()
     }
 
     /// How many alarms are set.

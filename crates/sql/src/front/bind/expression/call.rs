@@ -77,6 +77,7 @@ impl Binder<'_> {
             ("ROW_COUNT", []) => self.session_value(SessionValue::RowCount, "row_count")?,
             ("FOUND_ROWS", []) => self.session_value(SessionValue::FoundRows, "found_rows")?,
             ("CURRENT_ROLE", []) => self.session_value(SessionValue::CurrentRole, "current_role")?,
+            ("CURRENT_USER", []) => self.session_value(SessionValue::CurrentUser, "current_user")?,
             ("VALUES", [argument]) => self.values_of(argument, place)?,
             ("DEFAULT", [argument]) => self.default_of(argument, place)?,
             ("DATE_ADD" | "ADDDATE" | "DATE_SUB" | "SUBDATE", [date, Expr::Interval(interval)]) => {
