@@ -17,6 +17,15 @@ pub const WARNINGS_MAX: usize = 1024;
 /// Strings a function may build (`max_allowed_packet` default): longer results are NULL with warning 1301.
 pub const RESULT_SIZE_MAX: usize = 64 << 20;
 
+/// Bytes of text that functions may read and build for one row. A byte takes up to some ten nanoseconds, so this is seconds of a thread.
+pub const TEXT_WORK_MAX: u64 = 256 << 20;
+/// Bytes of text that cost as much of a slice as one more row.
+pub const TEXT_WORK_PER_ROW: u64 = 4 << 10;
+/// Texts below this are a part of what a row costs anyway.
+const TEXT_WORK_MIN: usize = 1 << 10;
+
+/// Errno of "Out of memory", and of other resources of one statement.
+pub(crate) const ER_OUT_OF_RESOURCES: u16 = 1041;
 /// Errno of "Division by 0".
 pub(crate) const ER_DIVISION_BY_ZERO: u16 = 1365;
 /// Errno of "Truncated incorrect … value".
@@ -180,14 +189,56 @@ pub struct Warning {
     pub message: String,
 }
 
-/// The warnings of a statement so far.
+/// The warnings of a statement so far, and the text that its functions have worked on.
+///
+/// A slice is measured in rows, but functions can make a row as long as they like: `REPLACE(REPEAT(b, 60000000), 'x', 'y')` of a thousand rows held a
+/// thread until its watchdog ended the node. So every loop over rows takes the work of each row ([`Warnings::take_text_work`]) and pays for it, and one
+/// row has [`TEXT_WORK_MAX`].
 #[derive(Clone, Debug, Default)]
 pub struct Warnings {
     kept: RefCell<Vec<Warning>>,
     count: Cell<u64>,
+    text_work: Cell<u64>,
 }
 
 impl Warnings {
+    /// A function reads or builds a text of this size; an error if that is too much for one row.
+    #[inline]
+    pub(crate) fn work_on_text(&self, size: usize) -> Result<(), EvaluationError> {
+        if size < TEXT_WORK_MIN {
+            return Ok(());
+        }
+        let work = self.text_work.get().saturating_add(size as u64);
+        self.text_work.set(work);
+        if work <= TEXT_WORK_MAX {
+            return Ok(());
+        }
+        let message =
+            format!("Out of resources: functions of one row work on more than {TEXT_WORK_MAX} bytes of text");
+        Err(EvaluationError::new(ER_OUT_OF_RESOURCES, message))
+    }
+
+    /// The rows of a slice that the text since the last call was worth.
+    #[must_use]
+    #[inline]
+    pub fn take_text_work(&self) -> u32 {
+        match self.text_work.replace(0) {
+            0 => 0,
+            work => u32::try_from(work / TEXT_WORK_PER_ROW).unwrap_or(u32::MAX),
+        }
+    }
+
+    /// Whether so much text was worked on that others should have a turn.
+    #[must_use]
+    pub fn is_much_text(&self) -> bool {
+        self.text_work.get() > TEXT_WORK_MAX / 64
+    }
+
+    /// Takes over what another evaluation of the same statement has worked on.
+    pub fn add_text_work(&self, other: &Self) {
+        self.text_work.set(self.text_work.get().saturating_add(other.text_work.replace(0)));
+    }
+
     /// Adds one; behind the limit only the count grows, and the message is never built.
     pub fn push(&self, code: u16, message: impl FnOnce() -> String) {
         self.push_with(Severity::Warning, code, message);

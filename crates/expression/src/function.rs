@@ -251,12 +251,14 @@ impl<'a> Call<'a> {
     }
 
     pub(crate) fn text(&self, index: usize) -> Result<Option<Cow<'a, [u8]>>, EvaluationError> {
-        Ok(match self.value(index)? {
-            Evaluated::Borrowed(ValueRef::Null) | Evaluated::Owned(Value::Null) => None,
-            Evaluated::Borrowed(ValueRef::Bytes(text)) => Some(Cow::Borrowed(text)),
-            Evaluated::Owned(Value::Bytes(text)) => Some(Cow::Owned(text)),
-            other => Some(Cow::Owned(text_of(other.as_ref(), self.type_of(index)).into_owned())),
-        })
+        let text = match self.value(index)? {
+            Evaluated::Borrowed(ValueRef::Null) | Evaluated::Owned(Value::Null) => return Ok(None),
+            Evaluated::Borrowed(ValueRef::Bytes(text)) => Cow::Borrowed(text),
+            Evaluated::Owned(Value::Bytes(text)) => Cow::Owned(text),
+            other => Cow::Owned(text_of(other.as_ref(), self.type_of(index)).into_owned()),
+        };
+        self.context.warnings.work_on_text(text.len())?;
+        Ok(Some(text))
     }
 
     /// A double that is none because it is too large is an error, never infinite.

@@ -313,6 +313,7 @@ type Text<'a> = Option<Cow<'a, [u8]>>;
 
 impl<'a> Call<'a> {
     pub(crate) fn evaluate_text(self, function: TextFunction) -> Result<Evaluated<'a>, EvaluationError> {
+        let context = self.context;
         let text = match function {
             TextFunction::Concat => self.concat()?,
             TextFunction::ConcatWithSeparator => self.concat_with_separator()?,
@@ -369,6 +370,9 @@ impl<'a> Call<'a> {
                 return Ok(Evaluated::Borrowed(number.map_or(ValueRef::Null, ValueRef::Int)));
             }
         };
+        if let Some(Cow::Owned(text)) = &text {
+            context.warnings.work_on_text(text.len())?;
+        }
         Ok(text.map_or(Evaluated::NULL, Evaluated::from_cow))
     }
 

@@ -247,6 +247,8 @@ impl ReadRun {
                 Lookup::Absent => {}
                 Lookup::Found(row) => {
                     evaluator.row(key, key, row, &mut self.groups, sink)?;
+                    // What this leaves is seen at the next key.
+                    budget.spend(evaluator.context.warnings.take_text_work());
                 }
                 Lookup::Undecided => {
                     return Ok(ReadStep::Undecided { primary_key: key.clone(), index_key: key.clone() });
@@ -297,7 +299,7 @@ impl ReadRun {
                     }
                 };
                 let is_full = sink.is_full() || self.groups.is_full();
-                let goes_on = budget.spend(1);
+                let goes_on = budget.spend(1u32.saturating_add(evaluator.context.warnings.take_text_work()));
                 if is_full || !goes_on {
                     self.resume = Some(Resume::Behind(index_key.into()));
                     return Ok(if is_full { ReadStep::Full } else { ReadStep::Spent });
@@ -492,6 +494,7 @@ pub fn read_row(
 
 /// Keeps what an evaluation raised.
 pub(crate) fn absorb(warnings: &Warnings, context: &Context<'_>) {
+    warnings.add_text_work(&context.warnings);
     if let Some(raised) = context.warnings.take_raised() {
         warnings.absorb(*raised);
     }

@@ -51,11 +51,14 @@ pub fn evaluate_update(
     warnings: &Warnings,
 ) -> Result<Evaluated, SqlError> {
     // Whoever found the row has evaluated the filter, and warned.
-    let context = program.context.evaluation();
-    if let Some(filter) = &program.filter
-        && !filter.is_true(&StoredRow::new(&info.layout, row), &context).map_err(evaluation_error)?
-    {
-        return Ok(Evaluated::NotMatched);
+    if let Some(filter) = &program.filter {
+        let context = program.context.evaluation();
+        let matches =
+            filter.is_true(&StoredRow::new(&info.layout, row), &context).map_err(evaluation_error)?;
+        warnings.add_text_work(&context.warnings);
+        if !matches {
+            return Ok(Evaluated::NotMatched);
+        }
     }
     evaluate_assignments(program, info, row, None, warnings)
 }
@@ -72,9 +75,17 @@ pub fn evaluate_insert_conflict(
 }
 
 /// DELETE: whether the row matches.
-pub fn delete_matches(filter: &DeleteFilter, info: &TableAccessInfo, row: &[u8]) -> Result<bool, SqlError> {
+pub fn delete_matches(
+    filter: &DeleteFilter,
+    info: &TableAccessInfo,
+    row: &[u8],
+    warnings: &Warnings,
+) -> Result<bool, SqlError> {
+    // Whoever found the row has warned: only the work counts.
     let context = filter.context.evaluation();
-    filter.filter.is_true(&StoredRow::new(&info.layout, row), &context).map_err(evaluation_error)
+    let matches = filter.filter.is_true(&StoredRow::new(&info.layout, row), &context);
+    warnings.add_text_work(&context.warnings);
+    matches.map_err(evaluation_error)
 }
 
 fn evaluate_assignments(

@@ -222,3 +222,31 @@ fn what_one_row_gives_is_limited() {
     let error = aggregate(2, Vec::new(), &[large.clone(), large.clone(), large]).unwrap_err();
     assert_eq!(error.code, 1153);
 }
+
+#[test]
+fn long_texts_use_up_the_slice_and_those_of_one_row_have_a_limit() {
+    let (info, fragment) = filled(&table(), 0..9);
+    let reader = fragment.reader();
+    let ranges = Arc::new(vec![KeyRange::all()]);
+    let rows_of_a_slice = |texts: usize, size: i64| {
+        let length = Expression::call("LENGTH", vec![repeated(size)], &TypingContext::default()).unwrap();
+        let program = Arc::new(ReadProgram {
+            table: TableRef { id: TableId(1), version: 1 },
+            filter: None,
+            output: ReadOutput::Expressions(vec![length; texts]),
+            with_primary_key: false,
+            with_index_key: false,
+            context: StatementContext::default(),
+        });
+        let access =
+            Access::Scan { index: IndexId(0), ranges: Arc::clone(&ranges), descending: false, limit: None };
+        let mut writer = RowBatchWriter::new(BatchShape::of(&program));
+        let mut run = ReadRun::new(Arc::clone(&program), access);
+        let mut budget = Budget { rows: 1_000 };
+        let step = run.step(&info, &reader, Visibility::Committed, &mut budget, &mut writer);
+        step.map(|step| (step, writer.count()))
+    };
+    assert_eq!(rows_of_a_slice(1, 10), Ok((ReadStep::End, 9)));
+    assert_eq!(rows_of_a_slice(1, 16 << 20), Ok((ReadStep::Spent, 1)));
+    assert_eq!(rows_of_a_slice(4, 60 << 20).unwrap_err().code, 1041);
+}

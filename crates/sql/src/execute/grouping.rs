@@ -145,7 +145,11 @@ impl RowSink for GroupSink<'_> {
     }
 
     fn is_full(&self) -> bool {
-        self.failure.is_some() || self.groups.uncharged > UNCHARGED_MAX
+        let is_much_text = match self.incoming {
+            Incoming::Partial => false,
+            Incoming::Rows { context, .. } => context.warnings.is_much_text(),
+        };
+        self.failure.is_some() || is_much_text || self.groups.uncharged > UNCHARGED_MAX
     }
 }
 

@@ -206,6 +206,7 @@ impl InsertRun {
                 return Ok(false);
             }
             let (needs_id, explicit) = self.builder.needs_id(row, &context)?;
+            cx.env.budget.spend(context.warnings.take_text_work());
             self.wanted_ids += u64::from(needs_id);
             self.highest_explicit = self.highest_explicit.max(explicit.unwrap_or(0));
             self.counted += 1;
@@ -269,7 +270,11 @@ impl InsertRun {
         self.chunk_start = self.next_row;
         self.chunk.clear();
         let mut bytes = 0;
-        while self.next_row < plan.rows.len() && self.chunk.len() < CHUNK_ROWS && bytes < CHUNK_BYTES {
+        let has_room = |chunk: &[SentRow], bytes| chunk.len() < CHUNK_ROWS && bytes < CHUNK_BYTES;
+        while self.next_row < plan.rows.len()
+            && has_room(&self.chunk, bytes)
+            && !context.warnings.is_much_text()
+        {
             cx.env.budget.spend(1);
             let number = self.next_row;
             let row = match self.build_row(plan, &context) {

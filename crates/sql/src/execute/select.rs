@@ -93,16 +93,18 @@ impl Operator {
                 let mut filter = FilterSink { condition, context: &context, sink, failure: None };
                 let pump = input.pump(cx, &mut filter);
                 let failure = filter.failure;
+                cx.env.budget.spend(context.warnings.take_text_work());
                 cx.keep_warnings(warnings_of(&context));
-                failure.map_or(pump, Err)
+                failure.map_or(pump.map(|pump| rested(pump, cx)), Err)
             }
             Operator::Project { input, expressions } => {
                 let context = cx.statement.context();
                 let mut project = ProjectSink { expressions, context: &context, sink, failure: None };
                 let pump = input.pump(cx, &mut project);
                 let failure = project.failure;
+                cx.env.budget.spend(context.warnings.take_text_work());
                 cx.keep_warnings(warnings_of(&context));
-                failure.map_or(pump, Err)
+                failure.map_or(pump.map(|pump| rested(pump, cx)), Err)
             }
             Operator::Group { .. } => self.pump_groups(cx, sink),
             Operator::Distinct { input, distinct } => {
@@ -144,6 +146,7 @@ impl Operator {
             }
             let pump = pump?;
             running.settle(cx)?;
+            cx.env.budget.spend(context.warnings.take_text_work());
             cx.keep_warnings(warnings_of(&context));
             match pump {
                 Pump::Rows if cx.env.budget.is_spent() => return Ok(Pump::Spent),
@@ -219,7 +222,7 @@ impl RowSink for FilterSink<'_> {
     }
 
     fn is_full(&self) -> bool {
-        self.failure.is_some() || self.sink.is_full()
+        self.failure.is_some() || self.context.warnings.is_much_text() || self.sink.is_full()
     }
 }
 
@@ -243,8 +246,13 @@ impl RowSink for ProjectSink<'_> {
     }
 
     fn is_full(&self) -> bool {
-        self.failure.is_some() || self.sink.is_full()
+        self.failure.is_some() || self.context.warnings.is_much_text() || self.sink.is_full()
     }
+}
+
+/// What a pump says whose expressions have used up the slice.
+fn rested(pump: Pump, cx: &Cx<'_, '_>) -> Pump {
+    if pump == Pump::Rows && cx.env.budget.is_spent() { Pump::Spent } else { pump }
 }
 
 /// A row's values. Each may be as large as a function makes it, so they are weighed as they are made.

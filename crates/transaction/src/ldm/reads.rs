@@ -229,8 +229,9 @@ impl Ldm {
         loop {
             let Access::Keys(keys) = &read.request.access else { return };
             let Some(key) = keys.get(read.next) else { break };
-            let is_full =
-                read.batch.count as usize >= BATCH_ROWS_MAX || read.batch.bytes.len() >= BATCH_BYTES_MAX;
+            let is_full = read.batch.count as usize >= BATCH_ROWS_MAX
+                || read.batch.bytes.len() >= BATCH_BYTES_MAX
+                || read.warnings.is_much_text();
             if is_full {
                 break;
             }

@@ -182,7 +182,8 @@ impl Ldm {
         now.monotonic < until && self.memory.announced() > 0
     }
 
-    pub(super) fn wait_for_memory(&mut self, now: Now, mut run: WriteRun) {
+    /// A write that found DataMemory full, or whose functions take long, goes on a moment later.
+    pub(super) fn pause_write(&mut self, now: Now, mut run: WriteRun) {
         let place = (run.request.transaction, run.request.partition);
         run.request.known = run.request.known.max(self.operation_count(place));
         if self.reclaim.waiting.is_empty() {

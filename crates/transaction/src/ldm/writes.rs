@@ -140,14 +140,21 @@ impl Ldm {
             let place =
                 if std::mem::take(&mut run.is_first) { locks::Place::First } else { locks::Place::Last };
             match self.run_operation(&run, place) {
-                Ok(result) => run.results.push(result),
+                Ok(result) => {
+                    run.results.push(result);
+                    if run.warnings.is_much_text() && run.results.len() < run.request.operations.len() {
+                        // Its functions took long: others have their turn, then it goes on.
+                        let _ = run.warnings.take_text_work();
+                        return self.pause_write(now, run);
+                    }
+                }
                 Err(Stop::Refused(refusal)) => return self.refuse_write(run, refusal, outputs),
                 Err(Stop::Full(refusal)) => {
                     if !self.is_memory_coming(&mut run, now) {
                         return self.refuse_write(run, refusal, outputs);
                     }
                     run.is_first = place == locks::Place::First;
-                    return self.wait_for_memory(now, run);
+                    return self.pause_write(now, run);
                 }
                 Err(Stop::Locked(key)) => match (run.request.wait, timeout_of(run.request.wait)) {
                     (LockWait::SkipLocked, _) => run.results.push(OperationResult::NotMatched),
@@ -337,7 +344,7 @@ fn evaluate<'a>(
             };
             let matches = match filter {
                 None => true,
-                Some(filter) => delete_matches(filter, info, old).map_err(Refusal::Error)?,
+                Some(filter) => delete_matches(filter, info, old, warnings).map_err(Refusal::Error)?,
             };
             Ok(if matches {
                 Change::Stage(OperationResult::Deleted, None)
