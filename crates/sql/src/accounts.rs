@@ -45,6 +45,8 @@ struct Record {
     queries: u32,
     updates: u32,
     connections: u32,
+    /// The limits that all this was last held against.
+    limits: ResourceLimits,
     /// Wrong passwords in a row.
     wrong: u16,
     /// The account's `login_resets` when they were counted.
@@ -54,6 +56,14 @@ struct Record {
 }
 
 impl Record {
+    /// Other limits: what is counted per hour begins anew.
+    fn hold_to(&mut self, limits: ResourceLimits, now: Instant) {
+        if self.limits != limits {
+            (self.limits, self.since) = (limits, None);
+        }
+        self.turn_hour(now);
+    }
+
     /// What is counted per hour begins anew when the hour is over.
     fn turn_hour(&mut self, now: Instant) {
         if self.since.is_none_or(|since| now.since(since) >= HOUR) {
@@ -184,7 +194,7 @@ impl AccountBook {
     ) -> Result<(), SqlError> {
         let limits = user.attributes.limits;
         let record = self.record(&name_of(user));
-        record.turn_hour(now.monotonic);
+        record.hold_to(limits, now.monotonic);
         if is_reached(limits.user_connections, record.open) {
             return Err(exceeded(&user.name, "max_user_connections", limits.user_connections));
         }
@@ -209,7 +219,7 @@ impl AccountBook {
         now: Now,
     ) -> Result<(), SqlError> {
         let record = self.record(account);
-        record.turn_hour(now.monotonic);
+        record.hold_to(limits, now.monotonic);
         if demand.queries > 0 && is_reached(limits.queries_per_hour, record.queries) {
             return Err(exceeded(&account.0, "max_queries_per_hour", limits.queries_per_hour));
         }

@@ -79,6 +79,12 @@ fn limits_are_counted_for_an_hour() {
     };
     assert_eq!([check(1, at(3_700)), check(1, at(3_700)), check(0, at(3_700))], [0, 1226, 0]);
     assert_eq!([check(0, at(3_700)), check(0, at(7_300))], [1226, 0]);
+    check(0, at(7_300));
+    assert_eq!(check(0, at(7_300)), 1226);
+    // Other limits begin anew.
+    let other = ResourceLimits { queries_per_hour: 1, ..limits };
+    let demand = Demand { queries: 1, updates: 0 };
+    assert_eq!(code(book.check_statements(&account, other, demand, at(7_300))), 0);
 }
 
 #[test]

@@ -429,9 +429,11 @@ impl Session {
         if self.restriction.must_change_password && !words.changes_password() {
             return Err(must_change_password());
         }
-        let Some(account) = &self.counted else { return Ok(()) };
+        let limits = self.restriction.limits;
+        let is_counted = limits.queries_per_hour > 0 || limits.updates_per_hour > 0;
+        let Some(account) = self.counted.as_ref().filter(|_| is_counted) else { return Ok(()) };
         let demand = Demand { queries: 1, updates: u32::from(words.changes_data()) };
-        env.module.accounts.check_statements(account, self.restriction.limits, demand, env.now)?;
+        env.module.accounts.check_statements(account, limits, demand, env.now)?;
         let (queries, updates) = (demand.queries, demand.updates);
         env.tell(AccountNews::Statements { account: account.clone(), queries, updates });
         Ok(())
