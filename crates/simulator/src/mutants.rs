@@ -138,7 +138,7 @@ pub const KNOWN: &[(&str, WorldKind, u64)] = &[
     ("HandedPlacesLost", WorldKind::Cluster, 4),
     ("HandedWaitsForgotten", WorldKind::Cluster, 4),
     ("OwedRepliesForgotten", WorldKind::Cluster, 4),
-    ("StepWaitsForNobody", WorldKind::Held, 0),
+    ("StepWaitsForNobody", WorldKind::Held, 11),
     ("LaggardsStay", WorldKind::Hung, 2),
     ("LaggardsAtOnce", WorldKind::Hung, 2),
     ("LateAreBlameless", WorldKind::Hung, 4),
