@@ -177,10 +177,10 @@ impl PagePool {
         self.chunks.with(|chunks| chunks.round += 1);
     }
 
-    /// Empty chunks that have memory, due or not.
+    /// Bytes of empty chunks that have memory, due or not.
     #[must_use]
-    pub fn idle_chunks(&self) -> usize {
-        self.chunks.with(|chunks| chunks.idle.len())
+    pub fn idle_bytes(&self) -> u64 {
+        self.chunks.with(|chunks| chunks.idle.len() as u64 * CHUNK_BYTES as u64)
     }
 
     /// Has `give_back` take the memory of one chunk that is due; it must leave the addresses usable, with whatever in them. False if none is due.

@@ -21,8 +21,8 @@ use std::time::{Duration, Instant};
 
 /// Between two chunks that are given back.
 const PAUSE: Duration = Duration::from_millis(10);
-/// So many chunks that wait have one more given back at a time.
-const CHUNKS_WAITING: usize = 128;
+/// So much that waits has one chunk more given back at a time.
+const BYTES_WAITING: u64 = 256 << 20;
 /// Between two looks at what the process holds.
 const ROUND: Duration = Duration::from_secs(1);
 /// The C library is asked when the process holds so much beside its regions, and a fifth of what they hold (but not more than [`SHARE_MAX`]),
@@ -85,7 +85,7 @@ impl Keeper {
                 self.look(&memory);
             }
             let pages = memory.pages();
-            let count = 1 + pages.idle_chunks() / CHUNKS_WAITING;
+            let count = 1 + pages.idle_bytes() / BYTES_WAITING;
             pause = if (0..count).all(|_| pages.give_back_idle(give_back)) { PAUSE } else { ROUND };
         }
     }
@@ -94,14 +94,15 @@ impl Keeper {
     fn look(&mut self, memory: &MemoryManager) {
         let Some(resident) = resident() else { return };
         memory.note_resident(resident);
-        let used = memory.used_in_all();
-        if !self.kept.is_due(resident, used) {
+        // Chunks that are idle go back without the C library.
+        let accounted = || memory.used_in_all() + memory.pages().idle_bytes();
+        if !self.kept.is_due(resident, accounted()) {
             return;
         }
         trim();
         if let Some(resident) = self::resident() {
             memory.note_resident(resident);
-            self.kept.is_trimmed(resident, memory.used_in_all());
+            self.kept.is_trimmed(resident, accounted());
         }
     }
 }
@@ -120,7 +121,7 @@ struct Kept {
 }
 
 impl Kept {
-    /// A look: what the process holds, and what its regions do.
+    /// A look: what the process holds, and what its regions and idle chunks do.
     fn is_due(&mut self, resident: u64, used: u64) -> bool {
         let beside = resident.saturating_sub(used);
         let limit = SLACK + (used / 5).min(SHARE_MAX);

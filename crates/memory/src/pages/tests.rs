@@ -94,6 +94,7 @@ fn empty_chunks_are_given_back_one_at_a_time_and_used_again() {
     let idle = |pool: &PagePool| pool.chunks.with(|chunks| (chunks.idle.len(), chunks.bare.len()));
     // Seven were prepared, the spare behind the sixth too; two stay spares.
     assert_eq!((prepared.load(Ordering::Relaxed), idle(pool)), (7, (5, 0)));
+    assert_eq!(pool.idle_bytes(), 5 * CHUNK_BYTES as u64);
     assert_eq!(give_back(), [], "they have only just run empty");
     pool.begin_round();
     assert_eq!(give_back(), []);
