@@ -149,6 +149,32 @@ def owner(root, directory, port):
         run(root, "ALTER USER root IDENTIFIED BY ''")
 
 
+def columns(connection, table):
+    """COM_FIELD_LIST, as old clients complete names; each packet but the last is a column."""
+    connection._execute_command(4, table.encode() + b"\0")
+    found = 0
+    while not connection._read_packet().is_eof_packet():
+        found += 1
+    return found
+
+
+def definitions(root, port):
+    tables = "CREATE DATABASE hidden", "CREATE TABLE hidden.t (a INT, b INT)", "CREATE TABLE hidden.n (a INT, b INT)"
+    with account(root, "ann", "IDENTIFIED BY 'x'"):
+        try:
+            run(root, *tables, "GRANT SELECT (b) ON hidden.n TO ann")
+            with login(port, "ann", "x", database="hidden") as connection:
+                assert columns(connection, "n") == 1
+                try:
+                    columns(connection, "t")
+                except pymysql.err.MySQLError as error:
+                    assert error.args[0] == 1142, error
+                else:
+                    raise AssertionError("the columns of a table without any privilege were listed")
+        finally:
+            run(root, "DROP DATABASE hidden")
+
+
 def main():
     parser = options("accounts, their passwords and what they are held to")
     parser.add_argument("--directory", required=True)
@@ -157,6 +183,7 @@ def main():
     with connect(arguments.host, ports[0]) as root:
         passwords(root, ports)
         restrictions(root, ports[0])
+        definitions(root, ports[0])
         last_account(root)
         owner(root, arguments.directory, ports[0])
     print("accounts: passwords, restrictions, the last account, the owner")

@@ -612,7 +612,11 @@ fn column_denied(command: &str, column: &str, table: &str, context: &BindContext
 }
 
 fn table_denied(command: &str, table: &str, context: &BindContext<'_>) -> SqlError {
-    let (user, host) = context.user;
+    denied(command, table, context.user)
+}
+
+/// 1142, for an account of this name and host.
+pub(crate) fn denied(command: &str, table: &str, (user, host): (&str, &str)) -> SqlError {
     SqlError::new(1142, format!("{command} command denied to user '{user}'@'{host}' for table '{table}'"))
 }
 

@@ -150,6 +150,13 @@ impl Session {
         let table = String::from_utf8_lossy(table).into_owned();
         let schema = std::sync::Arc::clone(&env.module.map.schema);
         let database = self.core.database.clone().unwrap_or_else(|| "".into());
+        self.core.renew_rights(env.module);
+        let (is_free, rights) = (front::privileges::is_free(&database, &table), self.core.rights.set());
+        if !is_free && !rights.sees_table(&database, &table) {
+            let account = (&*self.core.account.0, &*self.core.account.1);
+            let error = front::privileges::denied("SELECT", &table, account);
+            return self.end_with_error(env, &error);
+        }
         let definition = schema
             .table(&database, &table)
             .cloned()
@@ -160,7 +167,9 @@ impl Session {
         };
         let pattern =
             if wildcard.is_empty() { None } else { Some(String::from_utf8_lossy(wildcard).into_owned()) };
-        let columns = crate::show::field_list(&definition, pattern.as_deref());
+        let mut columns = crate::show::field_list(&definition, pattern.as_deref());
+        let rights = self.core.rights.set();
+        columns.retain(|(column, _)| is_free || rights.sees_column(&database, &table, &column.original_name));
         self.core.reply(env, |writer, core| {
             for (column, default) in &columns {
                 let shape = crate::results::definition_of(column);
