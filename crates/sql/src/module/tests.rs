@@ -124,8 +124,11 @@ fn the_values_of_a_row_are_limited_together() {
     let mut harness = Harness::new();
     let client = harness.connect();
     let large = "REPEAT('x', 60000000)";
-    let statement = format!("SELECT LENGTH({large}), {large}, {large}, {large}");
+    let statement = format!("SELECT {large}, {large}, {large}");
     assert_eq!(errno(harness.ask(client, &statement)), 1153);
+    // What functions work on for one row has a limit of its own, though none of it is in the result.
+    let lengths = vec![format!("LENGTH({large})"); 3].join(", ");
+    assert_eq!(errno(harness.ask(client, &format!("SELECT {lengths}"))), 1041);
     assert_eq!(rows(harness.ask(client, &format!("SELECT LENGTH({large}), 1"))).len(), 1);
 }
 
