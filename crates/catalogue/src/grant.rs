@@ -104,7 +104,7 @@ pub(crate) fn revoke(schema: &Schema, change: &PrivilegeChange) -> Result<Planne
     Ok(Planned::once(changes))
 }
 
-/// What is revoked from a table is revoked from its columns, too.
+/// Revoking from a table revokes from its columns, too.
 fn revoke_from_table(held: &mut TableGrants, change: &PrivilegeChange) {
     held.table = held.table.without(change.privileges);
     for (name, column) in &mut held.columns {

@@ -124,7 +124,7 @@ pub enum JobStep {
     Failed(SqlError),
 }
 
-/// What is waited for when a version has been written.
+/// The members that a step waits for when a version has been written.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct InstallStep {
     /// The version that every member installs.

@@ -20,7 +20,7 @@ enum Json {
 /// By length and name, without quotes.
 type Members = BTreeMap<(usize, String), Json>;
 
-/// What an account has becomes when `patch` is merged into it; None if that is not the text of an object.
+/// An account's metadata with `patch` merged into it; None if `patch` is not the text of an object.
 pub(crate) fn merge(present: Option<&str>, patch: &str) -> Option<String> {
     let mut members = present.and_then(parse_object).unwrap_or_default();
     merge_members(&mut members, parse_object(patch)?);
@@ -143,7 +143,7 @@ impl Parser<'_> {
         Some(members)
     }
 
-    /// What stands between the quotes, escapes as they are.
+    /// The text between the quotes, with its escapes as they are.
     fn string(&mut self) -> Option<String> {
         let inner = self.rest.strip_prefix('"')?;
         let mut is_escaped = false;

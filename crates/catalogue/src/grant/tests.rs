@@ -102,7 +102,7 @@ fn a_grant_is_added_and_taken_away() {
     assert!(set.on_column("d", "t", "Name").has(Privileges::UPDATE));
     let place = GrantPlace::Column { database: "d".into(), table: "t".into(), column: "Name".into() };
     assert!(schema.grants.rows().iter().any(|row| row.place == place));
-    // What is revoked from the table is revoked from its columns.
+    // Revoking from the table revokes from its columns.
     let all = Privileges::SELECT.with(Privileges::INSERT).with(Privileges::UPDATE);
     let planned = revoke(&schema, &change(on_table(), all, &["ann", "bob"]));
     apply(&mut schema, planned);
