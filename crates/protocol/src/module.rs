@@ -514,15 +514,14 @@ impl<S> Outputs<S> {
         self.requests.push(request);
     }
 
-    /// For drivers: connections with unsent bytes since the last call.
-    pub fn take_dirty(&mut self) -> Vec<ConnectionId> {
-        let dirty = std::mem::take(&mut self.dirty);
-        for connection in &dirty {
+    /// For drivers: puts connections with unsent bytes since the last call into `dirty`, which is empty. (Its memory is used for the next ones.)
+    pub fn take_dirty(&mut self, dirty: &mut Vec<ConnectionId>) {
+        std::mem::swap(&mut self.dirty, dirty);
+        for connection in dirty {
             if let Some(buffer) = self.buffers.get_mut(connection) {
                 buffer.is_dirty = false;
             }
         }
-        dirty
     }
 
     /// For drivers: the unsent bytes of a connection, to be drained from the front; does not mark it dirty.

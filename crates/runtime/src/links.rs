@@ -620,7 +620,11 @@ impl Links {
 
     /// The links that something came to by shared memory.
     pub(crate) fn take_incoming(&self, into: &mut Vec<u32>) {
-        into.extend(self.ring_ways().filter(|(_, way)| way.rings.has_incoming()).map(|(slot, _)| slot));
+        for (slot, way) in self.ring_ways() {
+            if way.rings.has_incoming() {
+                into.push(slot);
+            }
+        }
     }
 
     /// Before this thread parks: from there on peers ring its bells.

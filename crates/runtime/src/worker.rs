@@ -208,6 +208,8 @@ pub(crate) struct Worker<S> {
     cipher_scratch: Vec<u8>,
     /// Which links are read in a round.
     slots_scratch: Vec<u32>,
+    /// Which clients are written in a round.
+    dirty_scratch: Vec<ConnectionId>,
     counting: Counting,
     quiescence: memory::ThreadSlot,
     is_sweep_planned: bool,
@@ -269,6 +271,7 @@ impl<S: Send + 'static> Worker<S> {
             raw_scratch: Vec::with_capacity(READ_SIZE),
             cipher_scratch: Vec::new(),
             slots_scratch: Vec::new(),
+            dirty_scratch: Vec::new(),
             counting: Counting::default(),
             quiescence: memory::quiescence::register_thread(),
             is_sweep_planned: false,

@@ -575,8 +575,9 @@ impl World {
         let events = std::mem::take(&mut slot.outputs.events);
         let requests = std::mem::take(&mut slot.outputs.requests);
         let log_writes = std::mem::take(&mut slot.outputs.log_writes);
-        let mut replies = Vec::new();
-        for connection in slot.outputs.take_dirty() {
+        let (mut replies, mut dirty) = (Vec::new(), Vec::new());
+        slot.outputs.take_dirty(&mut dirty);
+        for connection in dirty {
             if let Some(bytes) = slot.outputs.unsent(connection)
                 && !bytes.is_empty()
             {

@@ -499,7 +499,8 @@ impl Session {
         if self.pending.is_empty() && self.running.is_none() {
             let consumed = self.take_packets(env, buffer.bytes());
             buffer.consume(consumed);
-            if !self.is_held_up() && !self.awaits_lease {
+            let nothing_waits = buffer.bytes().is_empty() || !(self.is_held_up() || self.awaits_lease);
+            if nothing_waits {
                 return;
             }
         }

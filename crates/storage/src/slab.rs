@@ -66,7 +66,7 @@ impl Slab {
             place.row = None;
             place.generation = place.generation.wrapping_add(1);
             self.free.push(index);
-            if self.by_row.is_empty() && self.places.len() > PLACES_KEPT {
+            if self.places.len() > PLACES_KEPT && self.by_row.is_empty() {
                 self.begin_again();
             }
         }

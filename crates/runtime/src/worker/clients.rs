@@ -445,7 +445,9 @@ impl<S: Send + 'static> Worker<S> {
     // ---- writing ----------------------------------------------------------------------------------------------------------
 
     pub(super) fn flush_clients(&mut self) {
-        for connection in self.outputs.take_dirty() {
+        let mut dirty = std::mem::take(&mut self.dirty_scratch);
+        self.outputs.take_dirty(&mut dirty);
+        for connection in dirty.drain(..) {
             let Some(client) = self.clients.get(connection) else {
                 self.outputs.forget(connection);
                 continue;
@@ -464,6 +466,7 @@ impl<S: Send + 'static> Worker<S> {
                 self.write_client(connection);
             }
         }
+        self.dirty_scratch = dirty;
     }
 
     /// Writes once what is unsent, then does what waited for the buffer to be empty.
