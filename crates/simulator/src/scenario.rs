@@ -11,12 +11,11 @@ use crate::check::{cluster, isolation, linearizable};
 use crate::client::{Client, Script};
 use crate::workload::bank::{ACCOUNT_COUNT, Bank, FIRST_BALANCE};
 use crate::workload::disturbance::{Killer, Sleeper};
-use crate::workload::grants::{Granter, Limited};
+use crate::workload::flips::{Fact, Flipper, Onlooker};
 use crate::workload::holders::{Hold, Holder};
 use crate::workload::lists::Lists;
 use crate::workload::numbers::Numbers;
 use crate::workload::registers::{Event, KEY_COUNT, Operation, Registers};
-use crate::workload::renames::{NameReader, Renamer};
 use crate::workload::schema::{RowChanger, SchemaChanger};
 use crate::workload::setup::Setup;
 use crate::workload::uniques::{self, Uniques};
@@ -802,10 +801,10 @@ impl Scenario {
         }
         for reader in 0..extras.name_readers {
             let node = nodes[usize::try_from(reader + self.seed).unwrap_or(0) % nodes.len()];
-            scripts.push(Box::new(NameReader::new(node, 60)));
+            scripts.push(Box::new(Onlooker::new(Fact::Name, node, 60)));
         }
         if extras.name_readers > 0 {
-            scripts.push(Box::new(Renamer::new(nodes[0], 4)));
+            scripts.push(Box::new(Flipper::new(Fact::Name, nodes[0], 4)));
         }
         if let Some((count, hold)) = extras.holders {
             for client in 0..count {
@@ -814,10 +813,10 @@ impl Scenario {
         }
         for client in 0..extras.limited {
             let node = nodes[usize::try_from(client + self.seed).unwrap_or(0) % nodes.len()];
-            scripts.push(Box::new(Limited::new(node, 120)));
+            scripts.push(Box::new(Onlooker::new(Fact::Privilege, node, 120)));
         }
         if extras.limited > 0 {
-            scripts.push(Box::new(Granter::new(nodes[0], 8)));
+            scripts.push(Box::new(Flipper::new(Fact::Privilege, nodes[0], 8)));
         }
         if extras.killer {
             scripts.push(Box::new(Killer::new(nodes.to_vec(), 30)));
@@ -839,7 +838,7 @@ impl Scenario {
         statements.extend(Bank::setup());
         statements.extend(SchemaChanger::setup());
         statements.extend(Uniques::setup());
-        statements.extend(Renamer::setup());
+        statements.extend(Fact::Name.setup());
         if self.extras.holders.is_some() {
             statements.extend(Holder::setup());
         }
@@ -847,7 +846,7 @@ impl Scenario {
             statements.extend(Numbers::setup());
         }
         if self.extras.limited > 0 {
-            statements.extend(Granter::setup());
+            statements.extend(Fact::Privilege.setup());
         }
         statements
     }
@@ -964,8 +963,8 @@ fn drive(scenario: &Scenario, world: &mut World) -> Result<(), String> {
     check_nothing_left(world, scenario)?;
     cluster::check(world)?;
     check_registers(world)?;
-    check_names(world)?;
-    check_grants(world)
+    check_flips(world, Fact::Name)?;
+    check_flips(world, Fact::Privilege)
 }
 
 /// Faults, while clients work; gives the nodes that are left dead.
@@ -1093,11 +1092,9 @@ fn check_scripts(world: &World) -> Result<(), String> {
         .chain(scripts::<RowChanger>(world).map(|script| &script.failure))
         .chain(scripts::<Uniques>(world).map(|script| &script.failure))
         .chain(scripts::<Numbers>(world).map(|script| &script.failure))
-        .chain(scripts::<NameReader>(world).map(|script| &script.failure))
-        .chain(scripts::<Renamer>(world).map(|script| &script.failure))
+        .chain(scripts::<Onlooker>(world).map(|script| &script.failure))
+        .chain(scripts::<Flipper>(world).map(|script| &script.failure))
         .chain(scripts::<Holder>(world).map(|script| &script.failure))
-        .chain(scripts::<Limited>(world).map(|script| &script.failure))
-        .chain(scripts::<Granter>(world).map(|script| &script.failure))
         .chain(scripts::<Killer>(world).map(|script| &script.failure))
         .chain(scripts::<Sleeper>(world).map(|script| &script.failure));
     match failures.flatten().next() {
@@ -1222,37 +1219,20 @@ fn differing_schema(world: &mut World, nodes: &[NodeId]) -> Result<Option<String
     Ok(None)
 }
 
-/// Through each node the renamed table has one name at a time.
-fn check_names(world: &World) -> Result<(), String> {
-    let writes: Vec<Event> =
-        scripts::<Renamer>(world).flat_map(|script| script.history.iter().copied()).collect();
+/// Through each node what DDL flips is one thing or the other, and once a flip is acknowledged it is that everywhere.
+fn check_flips(world: &World, fact: Fact) -> Result<(), String> {
+    let flippers = scripts::<Flipper>(world).filter(|script| script.fact == fact);
+    let writes: Vec<Event> = flippers.flat_map(|script| script.history.iter().copied()).collect();
     let first = Event { key: 0, from: 0, until: Some(0), operation: Operation::Write(0) };
-    let nodes: BTreeSet<NodeId> = scripts::<NameReader>(world).map(NameReader::node).collect();
+    let onlookers = || scripts::<Onlooker>(world).filter(|script| script.fact == fact);
+    let nodes: BTreeSet<NodeId> = onlookers().map(|script| script.node).collect();
     for node in nodes {
         let mut events = vec![first];
         events.extend(&writes);
-        let readers = scripts::<NameReader>(world).filter(|script| script.node() == node);
-        events.extend(readers.flat_map(|script| script.history.iter().copied()));
+        let near = onlookers().filter(|script| script.node == node);
+        events.extend(near.flat_map(|script| script.history.iter().copied()));
         if let Some(failure) = linearizable::check(&events) {
-            return Err(format!("the renamed table through node {node}: {failure}"));
-        }
-    }
-    Ok(())
-}
-
-/// Through each node the privilege that comes and goes is there or not; what was revoked is permitted nowhere.
-fn check_grants(world: &World) -> Result<(), String> {
-    let writes: Vec<Event> =
-        scripts::<Granter>(world).flat_map(|script| script.history.iter().copied()).collect();
-    let first = Event { key: 0, from: 0, until: Some(0), operation: Operation::Write(0) };
-    let nodes: BTreeSet<NodeId> = scripts::<Limited>(world).map(Limited::node).collect();
-    for node in nodes {
-        let mut events = vec![first];
-        events.extend(&writes);
-        let clients = scripts::<Limited>(world).filter(|script| script.node() == node);
-        events.extend(clients.flat_map(|script| script.history.iter().copied()));
-        if let Some(failure) = linearizable::check(&events) {
-            return Err(format!("the privilege through node {node}: {failure}"));
+            return Err(format!("{fact:?} through node {node}: {failure}"));
         }
     }
     Ok(())

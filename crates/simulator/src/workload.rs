@@ -5,20 +5,18 @@
 //! - `bank`: transfers between accounts, for atomicity: the sum never changes.
 //! - `uniques`: rows with a unique secondary key, made, changed and replaced by several clients at once.
 //! - `numbers`: rows with AUTO_INCREMENT values, for the ranges that nodes reserve.
-//! - `renames`: a table that changes its name while it is read.
-//! - `grants`: an account whose privilege comes and goes while it runs statements.
+//! - `flips`: a table that changes its name while it is read, an account whose privilege comes and goes while it runs statements.
 //! - `disturbance`: clients that kill others' statements and connections, or hold locks for long.
 //! - `holders`: transactions that stay open for long while the schema changes.
 //! - `schema`: indexes and tables made and dropped while rows change, for DDL.
 
 pub mod bank;
 pub mod disturbance;
-pub mod grants;
+pub mod flips;
 pub mod holders;
 pub mod lists;
 pub mod numbers;
 pub mod registers;
-pub mod renames;
 pub mod schema;
 pub mod setup;
 pub mod uniques;
