@@ -18,6 +18,7 @@ mod processes;
 mod simulate;
 mod soak;
 mod suite;
+mod suites;
 mod sysbench;
 mod tidy;
 mod tools;
@@ -31,6 +32,12 @@ const COMMANDS: &[(&str, &str)] = &[
     (
         "test",
         "  test [--only STEP]... [--list]      all that is bounded: format, clippy, tidy, unit tests, simulation seeds, real clients
+",
+    ),
+    (
+        "suites",
+        "  suites [--only NAME]... [--binary LATSDB]
+                                      test suites of other projects (go-sql-driver, pymysql): what fails must be as in tests/suites
 ",
     ),
     (
@@ -113,6 +120,7 @@ fn run(command: &str, mut arguments: Arguments) -> Result<(), Failure> {
     let workspace = Workspace::find()?;
     match command {
         "test" => suite::command(&workspace, arguments),
+        "suites" => suites::command(&workspace, arguments),
         "tidy" => tidy::command(&workspace, arguments),
         "simulate" => simulate::command(&workspace, arguments),
         "sysbench" => sysbench::command(&workspace, arguments),

@@ -431,7 +431,8 @@ fn client(cluster: &Cluster, mut program: Command) -> Result<(), Failure> {
 /// A program of `tests/clients/python` with the interpreter that has its packages.
 pub(crate) fn python_program(workspace: &Workspace, name: &str) -> Result<Command, Missing> {
     let folder = workspace.root.join("tests/clients/python");
-    let mut program = Command::new(tools::python(workspace, &folder.join("requirements.txt"))?);
+    let mut program =
+        Command::new(tools::python(workspace, "xtask-python", &folder.join("requirements.txt"))?);
     program.env("PYTHONDONTWRITEBYTECODE", "1").env("PYTHONUNBUFFERED", "1").arg(folder.join(name));
     Ok(program)
 }

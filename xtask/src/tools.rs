@@ -110,13 +110,13 @@ fn install_package(package: &str) -> Result<(), Missing> {
     installed.map(|_| ()).map_err(|failure| Missing(format!("apt-get install {package} failed: {failure}")))
 }
 
-/// Python with the packages that `requirements` names, in an environment below the target directory; gives its interpreter.
-pub(crate) fn python(workspace: &Workspace, requirements: &Path) -> Result<PathBuf, Missing> {
+/// Python with the packages that `requirements` names, in an environment of this name below the target directory; gives its interpreter.
+pub(crate) fn python(workspace: &Workspace, name: &str, requirements: &Path) -> Result<PathBuf, Missing> {
     let missing =
         |failure: Failure| Missing(format!("Python packages of {}: {failure}", requirements.display()));
     let wanted =
         fs::read_to_string(requirements).map_err(|error| missing(Failure::new(error.to_string())))?;
-    let environment = workspace.target.join("xtask-python");
+    let environment = workspace.target.join(name);
     let interpreter = environment.join("bin/python3");
     let stamp = environment.join("requirements-installed.txt");
     if fs::read_to_string(&stamp).is_ok_and(|installed| installed == wanted) && interpreter.is_file() {
@@ -143,16 +143,22 @@ pub(crate) fn python(workspace: &Workspace, requirements: &Path) -> Result<PathB
     Ok(interpreter)
 }
 
-/// Builds the Go program in a folder; gives the path of the binary.
-pub(crate) fn go_program(workspace: &Workspace, folder: &Path) -> Result<PathBuf, Missing> {
+/// The go tool, held to what go.mod names.
+pub(crate) fn go() -> Result<Command, Missing> {
     let Some(go) = find("go") else {
         return Err(Missing("install Go: https://go.dev/dl or `apt-get install golang-go`".to_owned()));
     };
-    let binary = workspace.target.join("xtask-go-client");
-    let mut build = Command::new(go);
+    let mut command = Command::new(go);
     // An older toolchain must not fetch a newer one: it would say so instead.
-    build.current_dir(folder).env("GOTOOLCHAIN", "local").env("GOFLAGS", "-mod=readonly");
-    build.arg("build").arg("-o").arg(&binary).arg(".");
+    command.env("GOTOOLCHAIN", "local").env("GOFLAGS", "-mod=readonly");
+    Ok(command)
+}
+
+/// Builds the Go program in a folder; gives the path of the binary.
+pub(crate) fn go_program(workspace: &Workspace, folder: &Path) -> Result<PathBuf, Missing> {
+    let binary = workspace.target.join("xtask-go-client");
+    let mut build = go()?;
+    build.current_dir(folder).arg("build").arg("-o").arg(&binary).arg(".");
     run(&mut build, INSTALL_LIMIT)
         .map_err(|failure| Missing(format!("the Go client can't be built: {failure}")))?;
     Ok(binary)

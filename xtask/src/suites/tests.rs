@@ -1,0 +1,71 @@
+use super::outcomes::{Outcomes, of_go_test, of_pytest};
+use super::{SUITES, listed, one_line};
+use std::collections::BTreeSet;
+
+fn names(names: &[&str]) -> BTreeSet<String> {
+    names.iter().map(|name| (*name).to_owned()).collect()
+}
+
+#[test]
+fn the_output_of_go_test() {
+    let output = "=== RUN   TestA\n--- PASS: TestA (0.01s)\n=== RUN   TestB\n--- FAIL: TestB (0.00s)
+    --- PASS: TestB/default (0.00s)\n    --- FAIL: TestB/compress#01 (0.00s)\n--- SKIP: TestC (0.00s)\n--- FAIL: TestD (0.00s)
+panic: test timed out after 40s\n\trunning tests:\n\t\tTestE/default (33s)\n\ngoroutine 12998 [running]:\nFAIL\tpackage\t40.069s\n";
+    let outcomes = of_go_test(output);
+    let failed = names(&["TestB/compress#01", "TestD", "TestE/default"]);
+    let expected =
+        Outcomes { passed: names(&["TestA", "TestB/default"]), failed, skipped: names(&["TestC"]) };
+    assert_eq!(outcomes, expected);
+}
+
+#[test]
+fn the_output_of_pytest() {
+    let output = "FAILED is a word of a traceback\nPASSED a/b.py::T::test_a\nPASSED a/b.py::T::test_b\nERROR a/b.py::T::test_b - x
+FAILED a/b.py::T::test_c - As...\nXFAIL a/b.py::T::test_d - reason\nSKIPPED [1] a/b.py:357: no plugin\n3 failed, 1 passed in 1 s";
+    let failed = names(&["a/b.py::T::test_b", "a/b.py::T::test_c"]);
+    let passed = names(&["a/b.py::T::test_a"]);
+    assert_eq!(of_pytest(output), Outcomes { passed, failed, skipped: names(&["a/b.py::T::test_d"]) });
+}
+
+#[test]
+fn what_is_not_as_listed_is_named() {
+    let list =
+        "# a comment\nTestOld/default LOAD DATA\nTestGone   joins\nTestKnown JSON\nTestSkipped UNION\n";
+    let listed = listed(list).expect("the list is well-formed");
+    let outcomes = Outcomes {
+        passed: names(&["TestOld/default"]),
+        failed: names(&["TestKnown", "TestNew"]),
+        skipped: names(&["TestSkipped"]),
+    };
+    assert_eq!(
+        outcomes.unlike(&listed),
+        [
+            "TestNew fails, and is not listed",
+            "TestGone is not there, and is listed as failing for joins",
+            "TestOld/default passes, and is listed as failing for LOAD DATA",
+            "TestSkipped is skipped, and is listed as failing for UNION",
+        ]
+    );
+}
+
+#[test]
+fn a_list_gives_a_known_reason_for_each_test_once() {
+    assert!(listed("TestA").is_err_and(|error| error.contains("gives no reason")));
+    assert!(listed("TestA it was late").is_err_and(|error| error.contains("the reasons are joins")));
+    assert!(listed("TestA JSON\nTestA JSON").is_err_and(|error| error.contains("twice")));
+}
+
+#[test]
+fn what_can_not_be_fetched_is_one_line() {
+    let text = "X==1 can't be fetched: pip: exit status: 1\nWARNING: Retrying\n\nERROR: No matching distribution found for X==1\n";
+    assert_eq!(
+        one_line(text),
+        "X==1 can't be fetched: pip: exit status: 1: ERROR: No matching distribution found for X==1"
+    );
+}
+
+#[test]
+fn suites_have_names_of_their_own() {
+    let distinct: BTreeSet<&str> = SUITES.iter().map(|suite| suite.name).collect();
+    assert_eq!(distinct.len(), SUITES.len());
+}
