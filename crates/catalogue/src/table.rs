@@ -15,7 +15,7 @@ use crate::key;
 use crate::request::{ColumnSpec, CreateTable, DefaultSpec, KeySpecKind, Nullability, TableName};
 use protocol::SqlError;
 use types::{
-    COLUMN_COUNT_MAX, Collation, ColumnDefinition, ColumnFlags, ColumnIndex, Decimal, DefaultValue,
+    COLUMN_COUNT_MAX, Collation, ColumnDefinition, ColumnFlags, ColumnIndex, DateMode, Decimal, DefaultValue,
     IndexDefinition, IndexId, IndexKind, IndexState, IntegerWidth, KeyPart, Schema, SqlType, StoreMode,
     TableDefinition, TableId, TableKind, Value, equal_without_case, store,
 };
@@ -289,7 +289,9 @@ fn default_value(spec: &ColumnSpec, nullable: bool) -> Result<DefaultValue, SqlE
             if matches!(spec.sql_type, SqlType::Text { .. } | SqlType::Blob { .. } | SqlType::Json) {
                 return Err(error::blob_default(&spec.name));
             }
-            let stored = store(value.clone(), &spec.sql_type, StoreMode::Strict).map_err(|_| invalid())?;
+            // The binder knows the session's sql_mode, and has refused the dates that it forbids.
+            let stored = store(value.clone(), &spec.sql_type, StoreMode::Strict, DateMode::ANY);
+            let stored = stored.map_err(|_| invalid())?;
             Ok(DefaultValue::Literal(stored))
         }
         DefaultSpec::CurrentTimestamp { fraction } if now_fraction(&spec.sql_type) == Some(*fraction) => {

@@ -9,7 +9,7 @@
 use std::cell::{Cell, RefCell};
 use stdx::WallTime;
 pub use types::Severity;
-use types::{ColumnIndex, DateTime, RowLayout, Value, ValueRef};
+use types::{ColumnIndex, DateMode, DateTime, RowLayout, Value, ValueRef};
 use wire_derive::Wire;
 
 /// How many warnings a statement keeps (MySQL's `max_error_count` default).
@@ -152,6 +152,18 @@ pub struct SqlMode {
     pub no_zero_date: bool,
     /// NO_ZERO_IN_DATE: functions that parse dates refuse month or day 0.
     pub no_zero_in_date: bool,
+    /// ALLOW_INVALID_DATES: dates are read whose month has fewer days.
+    #[wire(since = 6)]
+    pub allow_invalid_dates: bool,
+}
+
+impl SqlMode {
+    /// The dates that a statement lets in.
+    #[must_use]
+    pub fn dates(&self) -> DateMode {
+        let Self { no_zero_date, no_zero_in_date, allow_invalid_dates, .. } = *self;
+        DateMode { no_zero_date, no_zero_in_date, allow_invalid_dates }
+    }
 }
 
 impl Default for SqlMode {
@@ -163,6 +175,7 @@ impl Default for SqlMode {
             no_unsigned_subtraction: false,
             no_zero_date: true,
             no_zero_in_date: true,
+            allow_invalid_dates: false,
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::evaluation::Evaluated;
 use crate::node::CastPurpose;
 use crate::typing::is_temporal;
 use std::borrow::Cow;
-use types::{Date, DateTime, Decimal, Interval, SqlType, Time, Value, ValueRef};
+use types::{Date, DateTime, Decimal, Interval, Parsed, SqlType, Time, Value, ValueRef};
 
 /// A number of any kind.
 #[derive(Clone, Copy, Debug)]
@@ -329,9 +329,17 @@ pub(crate) fn text_of<'a>(value: ValueRef<'a>, sql_type: &SqlType) -> Cow<'a, [u
     Cow::Owned(text)
 }
 
+/// Text as a date or an instant, days that no month has with ALLOW_INVALID_DATES only.
+fn dated_text(text: &[u8], context: &Context<'_>) -> Option<Parsed<DateTime>> {
+    if context.sql_mode.allow_invalid_dates { DateTime::parse_written(text) } else { DateTime::parse(text) }
+}
+
 /// Text as an instant in the session's time zone.
 fn text_to_datetime(text: &[u8], context: &Context<'_>) -> Result<Option<DateTime>, EvaluationError> {
-    let Some(parsed) = DateTime::parse(text) else { return Ok(None) };
+    let Some(parsed) = dated_text(text, context) else { return Ok(None) };
+    if context.sql_mode.no_zero_date && parsed.value == DateTime::ZERO {
+        return Ok(None);
+    }
     if parsed.truncated {
         context.truncated("datetime", text)?;
     }
@@ -459,8 +467,9 @@ pub(crate) fn truth_of(value: ValueRef<'_>, context: &Context<'_>) -> Result<Opt
     }
 }
 
-fn check_date_text(kind: &str, text: &[u8]) -> Result<(), EvaluationError> {
-    if DateTime::parse(text).is_some() {
+fn check_date_text(kind: &str, text: &[u8], context: &Context<'_>) -> Result<(), EvaluationError> {
+    let dates = context.sql_mode.dates();
+    if dated_text(text, context).is_some_and(|parsed| dates.admits(parsed.value)) {
         return Ok(());
     }
     Err(EvaluationError::new(ER_WRONG_VALUE, format!("Incorrect {kind} value: '{}'", shown(text))))
@@ -571,7 +580,7 @@ impl Cast<'_> {
             ) if !self.is_readable_number(value, context)? => Ok(Evaluated::Borrowed(value)),
             (SqlType::Date, _) => self.to_day_or_instant(value, context),
             (SqlType::DateTime { .. } | SqlType::Timestamp { .. }, ValueRef::Bytes(text)) => {
-                check_date_text("DATETIME", text)?;
+                check_date_text("DATETIME", text, context)?;
                 implicit.apply(value, context)
             }
             (SqlType::DateTime { .. } | SqlType::Timestamp { .. } | SqlType::Time { .. }, _) => {
@@ -638,7 +647,7 @@ impl Cast<'_> {
         context: &Context<'_>,
     ) -> Result<Evaluated<'v>, EvaluationError> {
         if let ValueRef::Bytes(text) = value {
-            check_date_text("DATE", text)?;
+            check_date_text("DATE", text, context)?;
         }
         let to = &SqlType::DateTime { fraction: 6 };
         let instant =

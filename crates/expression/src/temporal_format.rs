@@ -94,7 +94,9 @@ impl Fields {
     }
 
     fn weekday(&self) -> Option<u32> {
-        if self.date.has_zero_part() { None } else { Some(self.date.weekday()) }
+        // As in MySQL '2024-00-00' has a weekday: that of its day number.
+        let is_none = self.date.year() == 0 && self.date.month() == 0;
+        if is_none { None } else { Some(self.date.weekday()) }
     }
 
     fn week(&self, mode: u64) -> Option<(u32, u32)> {

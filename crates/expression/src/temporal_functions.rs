@@ -397,7 +397,13 @@ impl<'a> Call<'a> {
             let seconds = self.context.now.0 / 1_000_000;
             return Ok(int(i64::try_from(seconds).unwrap_or(i64::MAX)));
         }
-        let Some(local) = self.datetime(0)? else { return Ok(Evaluated::NULL) };
+        let Some(local) = self.datetime(0)? else {
+            // The zero date is 0 though NO_ZERO_DATE does not let it in.
+            let value = self.value(0)?;
+            let is_zero = matches!(value.as_ref(), ValueRef::Bytes(text)
+                if DateTime::parse(text).is_some_and(|parsed| parsed.value == DateTime::ZERO));
+            return Ok(if is_zero { int(0) } else { Evaluated::NULL });
+        };
         let utc = shifted(local, -i64::from(self.context.time_zone_offset_seconds));
         let in_range =
             |microseconds: &i64| (0..=UNIX_SECONDS_MAX).contains(&microseconds.div_euclid(1_000_000));

@@ -6,10 +6,10 @@
 use crate::TableAccessInfo;
 use crate::read::{absorb, evaluation_error};
 use expression::context::{Context, Severity, Warnings};
-use expression::{ColumnSlot, Columns, StoredRow};
+use expression::{ColumnSlot, Columns, Node, StoredRow};
 use protocol::SqlError;
 use protocol::program::{DeleteFilter, ROW_SIZE_MAX, UpdateProgram};
-use types::{ColumnDefinition, SqlType, StoreError, StoreMode, Value, ValueRef};
+use types::{ColumnDefinition, DateMode, SqlType, StoreError, StoreMode, Value, ValueRef};
 
 /// What a write program makes of a row.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -112,7 +112,12 @@ fn evaluate_assignments(
         };
         let value = assignment.value.evaluate(&source, &context).map_err(evaluation_error)?;
         let mode = if context.sql_mode.strict { StoreMode::Strict } else { StoreMode::Lenient };
-        let value = store_value(value, &assignment.value.sql_type, definition, (mode, 1), &context)?;
+        let is_itself = assignment.value.node == Node::Column(ColumnSlot(assignment.column.0));
+        let value = if is_itself {
+            value
+        } else {
+            store_value(value, &assignment.value.sql_type, definition, (mode, 1), &context)?
+        };
         let mut value = timestamp_in_range(value, definition, (mode, 1), &context)?;
         if value.is_null() && !definition.flags.nullable {
             let message = || format!("Column '{}' cannot be null", definition.name);
@@ -177,8 +182,10 @@ pub fn store_value(
     (mode, row): (StoreMode, u64),
     context: &Context<'_>,
 ) -> Result<Value, SqlError> {
-    // A value of the column's own type is stored as it is, also one that nobody could write: an ENUM's 0, a zero date.
-    if value.is_null() || *from == column.sql_type {
+    // A value of the column's own type is stored as it is, also one that nobody could write: an ENUM's 0. But each statement's sql_mode
+    // says which dates it stores.
+    let dates = context.sql_mode.dates();
+    if value.is_null() || (*from == column.sql_type && is_admitted(&value, from, dates)) {
         return Ok(value);
     }
     let is_member = |sql_type: &SqlType| matches!(sql_type, SqlType::Enum { .. } | SqlType::Set { .. });
@@ -190,7 +197,7 @@ pub fn store_value(
     } else {
         value
     };
-    let stored = match types::store_with_warning(value.clone(), &column.sql_type, mode) {
+    let stored = match types::store_with_warning(value.clone(), &column.sql_type, mode, dates) {
         Ok(stored) => stored,
         Err(error) => return Err(store_error(error, &value, &column.name, row)),
     };
@@ -209,6 +216,16 @@ pub fn store_value(
     Ok(stored.value)
 }
 
+/// False for a date that the mode does not let in.
+fn is_admitted(value: &Value, sql_type: &SqlType, dates: DateMode) -> bool {
+    match (value, sql_type) {
+        (Value::Date(date), _) => dates.admits(date.at_midnight()),
+        (Value::DateTime(moment), SqlType::Timestamp { .. }) => dates.of_timestamp().admits(*moment),
+        (Value::DateTime(moment), _) => dates.admits(*moment),
+        _ => true,
+    }
+}
+
 /// A moment that goes into a TIMESTAMP column, in UTC: it must be one that the type has.
 pub fn timestamp_in_range(
     value: Value,
@@ -219,7 +236,7 @@ pub fn timestamp_in_range(
     let (Value::DateTime(moment), SqlType::Timestamp { .. }) = (&value, &column.sql_type) else {
         return Ok(value);
     };
-    if moment.is_timestamp() || (moment.date().is_zero() && mode == StoreMode::Lenient) {
+    if moment.is_timestamp() {
         return Ok(value);
     }
     let error = StoreError::TemporalOutOfRange(types::TemporalKind::DateTime);
@@ -247,3 +264,6 @@ pub fn store_error(error: StoreError, value: &Value, column: &str, row: u64) -> 
     };
     SqlError::new(error.code(), message)
 }
+
+#[cfg(test)]
+mod tests;

@@ -242,6 +242,7 @@ impl SessionVariables {
             no_unsigned_subtraction,
             no_zero_date,
             no_zero_in_date,
+            allow_invalid_dates,
         } = self.sql_mode;
         let flags = [
             strict,
@@ -249,6 +250,7 @@ impl SessionVariables {
             no_unsigned_subtraction,
             no_zero_date,
             no_zero_in_date,
+            allow_invalid_dates,
             self.only_full_group_by,
         ];
         let flags = flags.into_iter().fold(0_u64, |bits, flag| bits << 1 | u64::from(flag));
@@ -467,6 +469,7 @@ impl SessionVariables {
             no_unsigned_subtraction: has("NO_UNSIGNED_SUBTRACTION"),
             no_zero_date: has("NO_ZERO_DATE"),
             no_zero_in_date: has("NO_ZERO_IN_DATE"),
+            allow_invalid_dates: has("ALLOW_INVALID_DATES"),
         };
     }
 

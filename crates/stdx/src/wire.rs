@@ -10,7 +10,7 @@
 use std::sync::Arc;
 
 /// The version this build writes to peers of its own age.
-pub const WIRE_VERSION: u16 = 5;
+pub const WIRE_VERSION: u16 = 6;
 /// How deep recursive values (expressions, plans) may nest.
 pub const DEPTH_MAX: u32 = 512;
 

@@ -45,6 +45,6 @@ pub use store::{
     IncorrectKind, Severity, StoreError, StoreMode, Stored, TemporalKind, implicit_default, store,
     store_with_warning,
 };
-pub use temporal::{Date, DateTime, Interval, Parsed, Time, WeekMode};
+pub use temporal::{Date, DateMode, DateTime, Interval, Parsed, Time, WeekMode};
 pub use text::{format_double, format_float, format_text, parse_double};
 pub use value::{Value, ValueRef};

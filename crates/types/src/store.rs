@@ -1,12 +1,12 @@
 //! Bringing a value of any kind into a column's type, by MySQL 8's rules: what INSERT, UPDATE, LOAD DATA and CAST to a column do.
 //!
 //! Every conversion yields the nearest value of the type and, where something was lost, what. Strict mode (MySQL 8's default
-//! sql_mode: STRICT_TRANS_TABLES, NO_ZERO_DATE, NO_ZERO_IN_DATE) makes losses errors; lenient mode (INSERT IGNORE) keeps the value and
-//! reports the loss as a warning. Some losses are only notes in both modes: digits rounded away from a decimal, trailing spaces over
+//! sql_mode) makes losses errors; lenient mode (INSERT IGNORE) keeps the value and reports the loss as a warning. Which dates a column
+//! takes is apart from that: a [`DateMode`] says it; what it does not let in is a loss, and becomes the zero date. Some losses are only notes in both modes: digits rounded away from a decimal, trailing spaces over
 //! a column's length, the time of day of what becomes a date.
 //!
 //! Invariants: the value that comes out is NULL or of the column's type, so that `RowLayout` and `KeyEncoder` accept it; a value that
-//! already is of the type comes out unchanged (zero dates aside, which strict mode refuses).
+//! already is of the type comes out unchanged (dates aside that the mode does not let in).
 //!
 //! Deliberately not here: the message (its writer knows column and row), NOT NULL (1048), the shift of TIMESTAMP between time zones and
 //! its range afterwards ([`crate::DateTime::is_timestamp`]), TIME to DATETIME (which needs today's date), and text with a time-zone offset:
@@ -18,7 +18,7 @@ mod temporals;
 
 use wire_derive::Wire;
 
-use crate::{Date, DateTime, Decimal, SqlType, Time, Value};
+use crate::{Date, DateMode, DateTime, Decimal, SqlType, Time, Value};
 
 /// What a value that is not one of a type was meant to be: the `%s` of "Incorrect %s value".
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -143,13 +143,18 @@ enum Loss {
 type Converted = (Value, Loss);
 
 /// Brings `value` into the type `to`.
-pub fn store(value: Value, to: &SqlType, mode: StoreMode) -> Result<Value, StoreError> {
-    store_with_warning(value, to, mode).map(|stored| stored.value)
+pub fn store(value: Value, to: &SqlType, mode: StoreMode, dates: DateMode) -> Result<Value, StoreError> {
+    store_with_warning(value, to, mode, dates).map(|stored| stored.value)
 }
 
 /// As [`store`], with the warning.
-pub fn store_with_warning(value: Value, to: &SqlType, mode: StoreMode) -> Result<Stored, StoreError> {
-    let (value, loss) = convert(value, to);
+pub fn store_with_warning(
+    value: Value,
+    to: &SqlType,
+    mode: StoreMode,
+    dates: DateMode,
+) -> Result<Stored, StoreError> {
+    let (value, loss) = convert(value, to, dates);
     match loss {
         Loss::Nothing => Ok(Stored { value, warning: None }),
         Loss::Error(error) if mode == StoreMode::Strict => Err(error),
@@ -163,7 +168,7 @@ pub fn store_with_warning(value: Value, to: &SqlType, mode: StoreMode) -> Result
     }
 }
 
-fn convert(value: Value, to: &SqlType) -> Converted {
+fn convert(value: Value, to: &SqlType, dates: DateMode) -> Converted {
     if value.is_null() {
         return (Value::Null, Loss::Nothing);
     }
@@ -186,11 +191,10 @@ fn convert(value: Value, to: &SqlType) -> Converted {
         SqlType::Blob { size } => strings::to_varbinary(value, size.bytes_max()),
         SqlType::Enum { members, collation } => strings::to_enum(&value, members, *collation),
         SqlType::Set { members, collation } => strings::to_set(&value, members, *collation),
-        SqlType::Date => temporals::to_date(&value),
+        SqlType::Date => temporals::to_date(&value, dates),
         SqlType::Time { fraction } => temporals::to_time(&value, *fraction),
-        SqlType::DateTime { fraction } | SqlType::Timestamp { fraction } => {
-            temporals::to_datetime(&value, *fraction)
-        }
+        SqlType::DateTime { fraction } => temporals::to_datetime(&value, *fraction, dates),
+        SqlType::Timestamp { fraction } => temporals::to_datetime(&value, *fraction, dates.of_timestamp()),
     }
 }
 

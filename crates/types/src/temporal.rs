@@ -8,7 +8,8 @@
 //! The calendar is the proleptic Gregorian one with years 0 to 9999; day numbers count as TO_DAYS does ('0000-01-01' is day 1).
 //!
 //! Invariants: the integer order is the order of the values; every constructor refuses fields out of range, so fields need no
-//! check when read. No clock is read here: NOW() is an argument.
+//! check when read. A day up to 31 is in range in every month, because ALLOW_INVALID_DATES keeps '2024-02-31'; [`DateMode`] says which
+//! dates a statement lets in. No clock is read here: NOW() is an argument.
 //!
 //! `calendar.rs` has day numbers, weeks and intervals; `parse.rs` MySQL's text and number forms.
 
@@ -23,7 +24,43 @@ use stdx::wire::{Decoder, Encoder, Wire, WireError};
 const MICROSECONDS_PER_SECOND: i64 = 1_000_000;
 const MICROSECONDS_PER_DAY: i64 = 86_400 * MICROSECONDS_PER_SECOND;
 
-/// A day, or one of MySQL's zero dates ('0000-00-00', '2024-00-00', '2024-05-00').
+/// Which dates that are no days of the calendar are let in: the parts of sql_mode about dates.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DateMode {
+    /// NO_ZERO_DATE: not '0000-00-00'.
+    pub no_zero_date: bool,
+    /// NO_ZERO_IN_DATE: not '2024-00-00' or '2024-05-00'.
+    pub no_zero_in_date: bool,
+    /// ALLOW_INVALID_DATES: '2024-02-31', too.
+    pub allow_invalid_dates: bool,
+}
+
+impl DateMode {
+    /// Only days of the calendar: MySQL 8's default sql_mode.
+    pub const CALENDAR: DateMode =
+        DateMode { no_zero_date: true, no_zero_in_date: true, allow_invalid_dates: false };
+    /// Every date that can be written.
+    pub const ANY: DateMode =
+        DateMode { no_zero_date: false, no_zero_in_date: false, allow_invalid_dates: true };
+
+    /// What a TIMESTAMP column lets in: moments, and the zero date if the mode has it.
+    #[must_use]
+    pub const fn of_timestamp(self) -> DateMode {
+        DateMode { no_zero_in_date: true, allow_invalid_dates: false, ..self }
+    }
+
+    /// Whether a moment is let in.
+    #[must_use]
+    pub const fn admits(self, moment: DateTime) -> bool {
+        let date = moment.date();
+        if moment.0 == 0 {
+            return !self.no_zero_date;
+        }
+        (date.is_in_month() || self.allow_invalid_dates) && !(date.has_zero_part() && self.no_zero_in_date)
+    }
+}
+
+/// A day, or one of MySQL's zero dates ('0000-00-00', '2024-00-00', '2024-05-00'), or a day that its month lacks ('2024-02-31').
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Date(u32);
 
@@ -63,10 +100,25 @@ impl Date {
     /// The date with these fields; month and day may be 0. `None` if there is no such day.
     #[must_use]
     pub const fn new(year: u32, month: u32, day: u32) -> Option<Date> {
-        if year > 9_999 || month > 12 || day > days_in_month(year, month) {
+        match Date::written(year, month, day) {
+            Some(date) if date.is_in_month() => Some(date),
+            _ => None,
+        }
+    }
+
+    /// The date with these fields, though its month may have fewer days. `None` if a field is out of range.
+    #[must_use]
+    pub const fn written(year: u32, month: u32, day: u32) -> Option<Date> {
+        if year > 9_999 || month > 12 || day > 31 {
             return None;
         }
         Some(Date(year << 9 | month << 5 | day))
+    }
+
+    /// True if the month has so many days.
+    #[must_use]
+    pub const fn is_in_month(self) -> bool {
+        self.day() <= days_in_month(self.year(), self.month())
     }
 
     /// The order-preserving integer: 23 bits.
@@ -78,7 +130,7 @@ impl Date {
     /// The date behind an integer that [`Date::packed`] gave; `None` if no date has it.
     #[must_use]
     pub const fn from_packed(packed: u32) -> Option<Date> {
-        Date::new(packed >> 9, packed >> 5 & 15, packed & 31)
+        Date::written(packed >> 9, packed >> 5 & 15, packed & 31)
     }
 
     /// 0–9999.

@@ -640,7 +640,7 @@ fn what_makes_no_sense_is_refused_with_mysqls_number() {
         (1067, vec![with_default(INT, Value::text("x"))], vec![]),
         (1067, vec![with_default(INT, Value::Null)], vec![]),
         (1067, vec![with_default(varchar(2), Value::text("abc"))], vec![]),
-        (1067, vec![with_default(SqlType::Date, Value::text("2024-02-30"))], vec![]),
+        (1067, vec![with_default(SqlType::Date, Value::text("2024-02-32"))], vec![]),
         (1067, vec![ColumnSpec { default: DefaultSpec::CurrentTimestamp { fraction: 0 }, ..a() }], vec![]),
         (1101, vec![with_default(blob.clone(), Value::text("x"))], vec![]),
         (1294, vec![on_update], vec![]),

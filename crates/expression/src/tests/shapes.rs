@@ -401,6 +401,43 @@ fn what_is_no_date_is_an_error_where_values_are_stored() {
     assert!(parsed.evaluate(&row(), &context()).unwrap().is_null());
 }
 
+/// What a text gives where sql_mode lets every date in, and the warnings.
+fn with_any_date(text: &str) -> String {
+    let mut context = context();
+    context.sql_mode.no_zero_date = false;
+    context.sql_mode.no_zero_in_date = false;
+    context.sql_mode.allow_invalid_dates = true;
+    let expression = parse(text).unwrap();
+    let value = expression.evaluate(&row(), &context).unwrap();
+    let mut shown = Vec::new();
+    types::format_text(value.as_ref(), &expression.sql_type, &mut shown);
+    let codes: Vec<String> = context.warnings.take().iter().map(|warning| warning.code.to_string()).collect();
+    format!("{} {}", String::from_utf8_lossy(&shown), codes.join(" ")).trim().to_owned()
+}
+
+#[test]
+fn dates_off_the_calendar_are_dates_where_sql_mode_lets_them_in() {
+    for (text, expected) in [
+        ("YEAR('0000-00-00')", "0"),
+        ("CAST('0000-00-00' AS DATE)", "0000-00-00"),
+        ("CAST('2024-00-00' AS DATE)", "2024-00-00"),
+        ("CAST('2024-02-31' AS DATE)", "2024-02-31"),
+        ("DAY('2024-02-31')", "31"),
+        ("DATE_ADD('2024-02-31', INTERVAL 1 DAY)", "2024-03-03"),
+        ("DATE_ADD('2024-02-31', INTERVAL 1 MONTH)", "2024-03-31"),
+        ("DATE_ADD('2024-00-31', INTERVAL 1 MONTH)", "1292"),
+        ("LAST_DAY('2024-02-31')", "2024-02-29"),
+        ("DATEDIFF('2024-02-31', '2024-02-01')", "30"),
+        ("da < '2024-02-31'", "1"),
+        ("da > '2024-02-00'", "1"),
+        ("da > '0000-00-00'", "1"),
+        ("da BETWEEN '2024-00-00' AND '2024-02-30'", "1"),
+        ("CAST('2024-02-32' AS DATE)", "1292"),
+    ] {
+        assert_eq!(with_any_date(text), expected, "{text}");
+    }
+}
+
 #[test]
 fn unsigned_decimals_divide_to_unsigned_integers() {
     let unsigned = SqlType::Decimal { precision: 6, scale: 2, unsigned: true };

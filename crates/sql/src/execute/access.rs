@@ -17,8 +17,8 @@ use query::TableAccessInfo;
 use std::cmp::Ordering;
 use std::ops::Bound;
 use types::{
-    ColumnDefinition, IntegerWidth, Interval, KeyEncoder, KeyPart, SqlType, StoreMode, TableDefinition,
-    Value, ValueRef, successor_of_prefix,
+    ColumnDefinition, DateMode, IntegerWidth, Interval, KeyEncoder, KeyPart, SqlType, StoreMode,
+    TableDefinition, Value, ValueRef, successor_of_prefix,
 };
 
 /// A constant expression's value as a column of this type holds it, and how it compares to what the expression gave.
@@ -86,7 +86,8 @@ pub(crate) fn fit(value: Value, from: &SqlType, column: &ColumnDefinition, time_
         return Fitted { value, order: Ordering::Equal };
     }
     let original = value.clone();
-    let Ok(stored) = types::store_with_warning(value, to, StoreMode::Lenient) else {
+    // The mode had its say where the value was made a date.
+    let Ok(stored) = types::store_with_warning(value, to, StoreMode::Lenient, DateMode::ANY) else {
         return Fitted { value: original, order: Ordering::Less };
     };
     let order = match (&stored.value, &original) {

@@ -14,7 +14,8 @@ use protocol::program::ROW_SIZE_MAX;
 use query::{TableAccessInfo, now_for, store_value, timestamp_in_range};
 use std::sync::Arc;
 use types::{
-    ColumnDefinition, ColumnIndex, DefaultValue, SqlType, StoreMode, Value, ValueRef, implicit_default,
+    ColumnDefinition, ColumnIndex, DateMode, DefaultValue, SqlType, StoreMode, Value, ValueRef,
+    implicit_default,
 };
 
 /// What may be lost when a value is stored.
@@ -129,7 +130,8 @@ impl RowBuilder {
             return Ok((true, None));
         }
         let value = expression.evaluate(&NoColumns, context)?;
-        let stored = types::store(value, &self.info.definition.column_at(auto).sql_type, StoreMode::Lenient);
+        let sql_type = &self.info.definition.column_at(auto).sql_type;
+        let stored = types::store(value, sql_type, StoreMode::Lenient, context.sql_mode.dates());
         let explicit = stored.ok().and_then(|value| self.explicit_id(&value));
         Ok((self.is_hidden_id_drawn || explicit.is_none(), explicit.filter(|id| *id > 0)))
     }
@@ -208,8 +210,9 @@ impl RowBuilder {
             let is_auto = definition.auto_increment.is_some_and(|auto| usize::from(auto.0) == position);
             let is_hidden = column.flags.hidden && column.default == DefaultValue::AutoIncrement;
             if is_hidden || (is_auto && explicit.is_none()) {
-                values[position] = types::store(Value::UInt(id), &column.sql_type, StoreMode::Strict)
-                    .map_err(|_| no_ids())?;
+                values[position] =
+                    types::store(Value::UInt(id), &column.sql_type, StoreMode::Strict, DateMode::CALENDAR)
+                        .map_err(|_| no_ids())?;
             }
         }
         let is_visible = definition.auto_increment.is_some() && explicit.is_none();

@@ -177,6 +177,64 @@ fn clients() {
     check_golden(include_str!("tests/clients.txt"));
 }
 
+/// What becomes of a statement where sql_mode lets in these dates.
+fn outcome_with(dates: types::DateMode, statement: &str) -> String {
+    let schema = schema();
+    let mut typing = TypingContext::default();
+    typing.sql_mode.no_zero_date = dates.no_zero_date;
+    typing.sql_mode.no_zero_in_date = dates.no_zero_in_date;
+    typing.sql_mode.allow_invalid_dates = dates.allow_invalid_dates;
+    with_context(&schema, |context| {
+        let context = BindContext { typing, ..*context };
+        match prepare(statement, &context, &[]) {
+            Ok(prepared) => shown(&prepared),
+            Err(error) => format!("{} {}", error.code, error.message),
+        }
+    })
+}
+
+#[test]
+fn dates_of_defaults_and_literals_are_those_that_sql_mode_lets_in() {
+    use types::DateMode;
+    let none = DateMode { no_zero_date: false, no_zero_in_date: false, allow_invalid_dates: false };
+    let no_zero = DateMode { no_zero_date: true, ..none };
+    let no_zero_part = DateMode { no_zero_in_date: true, ..none };
+    let invalid = DateMode { allow_invalid_dates: true, ..none };
+    let created = |sql_type: &str, default: &str, dates: DateMode| {
+        let text = format!("CREATE TABLE made (a {sql_type} NOT NULL DEFAULT {default})");
+        let outcome = outcome_with(dates, &text);
+        let start = outcome.find("default: Literal(").map(|start| start + "default: Literal(".len());
+        let value = start.and_then(|start| outcome[start..].split(", auto_increment").next());
+        value.map_or(outcome.clone(), |value| value.trim_end_matches(')').to_owned())
+    };
+    let refused = "1067 Invalid default value for 'a'";
+    for (sql_type, default, dates, expected) in [
+        ("DATETIME", "'0000-00-00 00:00:00'", none, "DateTime(0000-00-00 00:00:00"),
+        ("DATETIME", "'0000-00-00 00:00:00'", no_zero_part, "DateTime(0000-00-00 00:00:00"),
+        ("DATETIME", "'0000-00-00 00:00:00'", no_zero, refused),
+        ("TIMESTAMP", "'0000-00-00 00:00:00'", none, "DateTime(0000-00-00 00:00:00"),
+        ("TIMESTAMP", "0", none, "DateTime(0000-00-00 00:00:00"),
+        ("TIMESTAMP", "0", no_zero, refused),
+        ("TIMESTAMP", "'2024-00-00'", invalid, refused),
+        ("DATE", "'2024-00-00'", none, "Date(2024-00-00"),
+        ("DATE", "'2024-00-00'", no_zero_part, refused),
+        ("DATE", "'2024-02-31'", none, refused),
+        ("DATE", "'2024-02-31'", invalid, "Date(2024-02-31"),
+        ("DATE", "'2024-02-32'", invalid, refused),
+    ] {
+        assert_eq!(created(sql_type, default, dates), expected, "{sql_type} {default} {dates:?}");
+    }
+    let shown = |text: &str, dates: DateMode| outcome_with(dates, &format!("SELECT {text} AS a"));
+    assert!(shown("DATE'0000-00-00'", none).contains("0000-00-00"));
+    assert_eq!(shown("DATE'0000-00-00'", no_zero), "1525 Incorrect DATE value: '0000-00-00'");
+    assert_eq!(shown("DATE'2024-01-00'", no_zero_part), "1525 Incorrect DATE value: '2024-01-00'");
+    assert_eq!(
+        shown("TIMESTAMP'2024-02-31 01:00:00'", none),
+        "1525 Incorrect DATETIME value: '2024-02-31 01:00:00'"
+    );
+    assert!(shown("TIMESTAMP'2024-02-31 01:00:00'", invalid).contains("2024-02-31 01:00:00"));
+}
+
 #[test]
 fn explain_tables() {
     check_golden(include_str!("tests/explain.txt"));

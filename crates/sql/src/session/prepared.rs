@@ -194,7 +194,7 @@ fn read_decimal(value: &mut Value) -> Result<(), SqlError> {
 }
 
 fn date_of(year: u16, month: u8, day: u8) -> Option<Date> {
-    Date::new(year.into(), month.into(), day.into())
+    Date::written(year.into(), month.into(), day.into())
 }
 
 pub(super) fn too_many_statements() -> SqlError {

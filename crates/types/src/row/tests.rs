@@ -119,8 +119,9 @@ pub(crate) fn value_of(sql_type: &SqlType) -> BoxedStrategy<Value> {
         SqlType::Null => Just(Value::Null).boxed(),
     };
     let sql_type = sql_type.clone();
-    let stored =
-        source.prop_map(move |value| crate::store(value, &sql_type, crate::StoreMode::Lenient).unwrap());
+    let stored = source.prop_map(move |value| {
+        crate::store(value, &sql_type, crate::StoreMode::Lenient, crate::DateMode::CALENDAR).unwrap()
+    });
     prop_oneof![9 => stored, 1 => Just(Value::Null)].boxed()
 }
 

@@ -1,7 +1,7 @@
 //! Values into DATE, TIME, DATETIME and TIMESTAMP.
 
 use super::{Converted, Loss, StoreError, TemporalKind};
-use crate::{DateTime, Decimal, Parsed, Time, Value};
+use crate::{DateMode, DateTime, Decimal, Parsed, Time, Value};
 
 fn incorrect(kind: TemporalKind) -> Loss {
     Loss::Error(StoreError::IncorrectTemporal(kind))
@@ -36,14 +36,14 @@ fn split_number(value: &Value) -> Option<Split> {
 /// A date and time from a value that has one; `None` if it has none.
 fn datetime(value: &Value) -> Option<Parsed<DateTime>> {
     match value {
-        Value::Bytes(text) => DateTime::parse(text).filter(|parsed| parsed.offset_minutes.is_none()),
+        Value::Bytes(text) => DateTime::parse_written(text).filter(|parsed| parsed.offset_minutes.is_none()),
         Value::Date(date) => Some(Parsed::exact(date.at_midnight(), false)),
         Value::DateTime(datetime) => Some(Parsed::exact(*datetime, true)),
         // The day that a TIME belongs to is today, which the caller knows.
         Value::Null | Value::Time(_) => None,
         Value::Int(_) | Value::UInt(_) | Value::Double(_) | Value::Decimal(_) => {
             let Split { negative, whole, microsecond } = split_number(value)?;
-            let parsed = DateTime::from_number(whole).filter(|_| !negative)?;
+            let parsed = DateTime::written_as_number(whole).filter(|_| !negative)?;
             let at = parsed.value;
             if !parsed.has_time {
                 // A date has no place for a fraction.
@@ -54,25 +54,34 @@ fn datetime(value: &Value) -> Option<Parsed<DateTime>> {
     }
 }
 
-/// A datetime in a column that has no zero dates, and what is wrong with it.
-fn checked(value: &Value, kind: TemporalKind) -> (DateTime, Loss) {
+/// A datetime that the mode lets in, and what is wrong with it.
+fn checked(value: &Value, kind: TemporalKind, mode: DateMode) -> (DateTime, Loss) {
     match datetime(value) {
         None => (DateTime::ZERO, incorrect(kind)),
-        Some(parsed) if parsed.value.date().has_zero_part() => (DateTime::ZERO, incorrect(kind)),
+        Some(parsed) if !mode.admits(parsed.value) => {
+            // A number that is no day is none at all; a text or a date is one out of range.
+            let is_date = matches!(value, Value::Bytes(_) | Value::Date(_) | Value::DateTime(_));
+            let loss = if is_date || parsed.value == DateTime::ZERO {
+                Loss::Error(StoreError::TemporalOutOfRange(kind))
+            } else {
+                incorrect(kind)
+            };
+            (DateTime::ZERO, loss)
+        }
         Some(parsed) if parsed.truncated => (parsed.value, incorrect(kind)),
         Some(parsed) => (parsed.value, Loss::Nothing),
     }
 }
 
-pub(super) fn to_date(value: &Value) -> Converted {
-    let (datetime, loss) = checked(value, TemporalKind::Date);
+pub(super) fn to_date(value: &Value, mode: DateMode) -> Converted {
+    let (datetime, loss) = checked(value, TemporalKind::Date, mode);
     let has_time = datetime.time() != Time::ZERO;
     let loss = if loss == Loss::Nothing && has_time { Loss::Note(StoreError::Truncated) } else { loss };
     (Value::Date(datetime.date()), loss)
 }
 
-pub(super) fn to_datetime(value: &Value, fraction: u8) -> Converted {
-    let (datetime, loss) = checked(value, TemporalKind::DateTime);
+pub(super) fn to_datetime(value: &Value, fraction: u8, mode: DateMode) -> Converted {
+    let (datetime, loss) = checked(value, TemporalKind::DateTime, mode);
     match datetime.round(fraction) {
         Some(rounded) => (Value::DateTime(rounded), loss),
         None => (Value::DateTime(datetime.truncate(fraction)), incorrect(TemporalKind::DateTime)),

@@ -10,6 +10,14 @@ const INT: SqlType = SqlType::Integer { width: IntegerWidth::Normal, unsigned: f
 const BIG: SqlType = SqlType::Integer { width: IntegerWidth::Big, unsigned: false };
 const BIG_UNSIGNED: SqlType = SqlType::Integer { width: IntegerWidth::Big, unsigned: true };
 
+fn store(value: Value, to: &SqlType, mode: StoreMode) -> Result<Value, StoreError> {
+    super::store(value, to, mode, DateMode::CALENDAR)
+}
+
+fn store_with_warning(value: Value, to: &SqlType, mode: StoreMode) -> Result<Stored, StoreError> {
+    super::store_with_warning(value, to, mode, DateMode::CALENDAR)
+}
+
 fn text(text: &str) -> Value {
     Value::text(text)
 }
@@ -270,6 +278,60 @@ fn temporals() {
 }
 
 #[test]
+fn dates_off_the_calendar_are_kept_where_the_mode_lets_them_in() {
+    let any = DateMode { allow_invalid_dates: false, ..DateMode::ANY };
+    let no_zero = DateMode { no_zero_date: true, ..any };
+    let no_zero_part = DateMode { no_zero_in_date: true, ..any };
+    let invalid = DateMode { allow_invalid_dates: true, ..DateMode::CALENDAR };
+    let (day, moment) = (&SqlType::Date, &SqlType::DateTime { fraction: 0 });
+    let instant = &SqlType::Timestamp { fraction: 0 };
+    let kept = |value: &Value, to: &SqlType, dates: DateMode| {
+        let stored = super::store_with_warning(value.clone(), to, StoreMode::Lenient, dates).unwrap();
+        let strict = super::store_with_warning(value.clone(), to, StoreMode::Strict, dates);
+        let text = shown(&stored.value, to);
+        match (stored.warning, strict) {
+            (Some((Severity::Warning, warning)), Err(error)) => {
+                format!("{text} {} {}", error.code(), warning.warning_code())
+            }
+            (None, Ok(stored)) => {
+                assert_eq!(shown(&stored.value, to), text);
+                text
+            }
+            outcome => format!("{outcome:?}"),
+        }
+    };
+    for (value, to, dates, expected) in [
+        (text("0000-00-00"), day, any, "0000-00-00"),
+        (Value::Int(0), day, any, "0000-00-00"),
+        (text("0000-00-00"), day, no_zero, "0000-00-00 1292 1264"),
+        (Value::Int(0), day, no_zero, "0000-00-00 1292 1264"),
+        (text("0000-00-00"), day, no_zero_part, "0000-00-00"),
+        (text("2024-00-00"), day, any, "2024-00-00"),
+        (Value::Int(20_240_500), day, any, "2024-05-00"),
+        (text("2024-00-00"), day, no_zero, "2024-00-00"),
+        (text("2024-00-00"), day, no_zero_part, "0000-00-00 1292 1264"),
+        (Value::Int(20_240_000), day, no_zero_part, "0000-00-00 1292 1265"),
+        (text("2024-02-31"), day, any, "0000-00-00 1292 1264"),
+        (Value::Int(20_240_231), day, any, "0000-00-00 1292 1265"),
+        (text("2024-02-31"), day, invalid, "2024-02-31"),
+        (Value::Int(20_240_231), day, invalid, "2024-02-31"),
+        (text("2024-02-32"), day, DateMode::ANY, "0000-00-00 1292 1265"),
+        (text("2024-13-01"), day, DateMode::ANY, "0000-00-00 1292 1265"),
+        (text("2024-02-31 01:02:03"), moment, invalid, "2024-02-31 01:02:03"),
+        (text("2024-02-31 01:02:03"), moment, any, "0000-00-00 00:00:00 1292 1264"),
+        (text("2024-00-07 01:02:03"), moment, any, "2024-00-07 01:02:03"),
+        (text("0000-00-00 01:02:03"), moment, any, "0000-00-00 01:02:03"),
+        (text("0000-00-00"), instant, any, "0000-00-00 00:00:00"),
+        (text("2024-00-07"), instant, any, "0000-00-00 00:00:00 1292 1264"),
+        (text("2024-02-31"), instant, DateMode::ANY, "0000-00-00 00:00:00 1292 1264"),
+        (Value::Date(Date::written(2023, 2, 29).unwrap()), moment, any, "0000-00-00 00:00:00 1292 1264"),
+        (Value::Date(Date::written(2023, 2, 29).unwrap()), moment, invalid, "2023-02-29 00:00:00"),
+    ] {
+        assert_eq!(kept(&value, to, dates), expected, "{value:?} into {to:?} with {dates:?}");
+    }
+}
+
+#[test]
 fn errors_have_mysqls_names() {
     let error = |value, to| store(value, to, StoreMode::Strict).unwrap_err().incorrect_type();
     assert_eq!(error(text("x"), &INT), Some("integer"));
@@ -288,8 +350,8 @@ fn any_value() -> impl Strategy<Value = Value> {
         "-?[0-9]{1,35}(\\.[0-9]{1,30})?".prop_map(|text| number(&text)),
         proptest::collection::vec(any::<u8>(), 0..20).prop_map(Value::Bytes),
         "[0-9:. a-z-]{0,20}".prop_map(|text| Value::text(&text)),
-        (0..10_000_u32, 0..13_u32, 0..29_u32)
-            .prop_map(|(year, month, day)| Value::Date(Date::new(year, month, day).unwrap())),
+        (0..10_000_u32, 0..13_u32, 0..32_u32)
+            .prop_map(|(year, month, day)| Value::Date(Date::written(year, month, day).unwrap())),
         any::<i64>().prop_map(|number| Value::Time(Time::from_microseconds_clamped(number / 4_000_000))),
         (366_i64..3_652_424, 0..86_400_i64).prop_map(|(days, seconds)| {
             let time = Time::from_microseconds(seconds * 1_000_000).unwrap();

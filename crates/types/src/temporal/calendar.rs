@@ -175,6 +175,10 @@ impl Date {
         if self.has_zero_part() {
             return None;
         }
+        if months == 0 {
+            // '2024-02-31' and a day is '2024-03-03'.
+            return Some(self);
+        }
         let count = (i64::from(self.year()) * 12 + i64::from(self.month()) - 1).checked_add(months)?;
         let (year, month) = (u32::try_from(count.checked_div_euclid(12)?).ok()?, count.rem_euclid(12) + 1);
         let month = u32::try_from(month).ok()?;
@@ -231,7 +235,8 @@ impl DateTime {
     pub fn is_timestamp(self) -> bool {
         const LAST_SECOND: i64 = 2_147_483_647;
         let seconds = self.to_unix_microseconds().div_euclid(MICROSECONDS_PER_SECOND);
-        self == DateTime::ZERO || (!self.date().has_zero_part() && (1..=LAST_SECOND).contains(&seconds))
+        let is_day = !self.date().has_zero_part() && self.date().is_in_month();
+        self == DateTime::ZERO || (is_day && (1..=LAST_SECOND).contains(&seconds))
     }
 
     /// Rounded half up to `fraction` digits of a second, with carry into the date; `None` beyond 9999-12-31 23:59:59.

@@ -4,7 +4,8 @@
 //! punctuation between; text of digits only ('20240102030405', '240102') reads fixed widths. Two-digit years are 1970 to 2069.
 //! Digits of a second beyond the sixth round.
 //!
-//! Zero dates and zero parts are values here; who does not want them (`store` in strict mode) refuses them.
+//! Zero dates and zero parts are values here, and with `written` days that their month lacks, too; callers refuse what their
+//! [`super::DateMode`] does not let in.
 
 use super::{Date, DateTime, Interval, MICROSECONDS_PER_SECOND, Time};
 
@@ -159,6 +160,9 @@ struct Fields {
     offset_minutes: Option<i16>,
 }
 
+/// [`Date::new`], or [`Date::written`].
+type DateOfFields = fn(u32, u32, u32) -> Option<Date>;
+
 const DAY: usize = 2;
 const SECOND: usize = 5;
 
@@ -217,12 +221,12 @@ impl Fields {
         Some(fields)
     }
 
-    fn value(&self) -> Option<DateTime> {
+    fn value(&self, date: DateOfFields) -> Option<DateTime> {
         let [year, month, day, hour, minute, second] = self.numbers;
         if self.count < 3 || self.year_digits > 4 {
             return None;
         }
-        let value = DateTime::new(Date::new(year, month, day)?, hour, minute, second, self.microsecond)?;
+        let value = DateTime::new(date(year, month, day)?, hour, minute, second, self.microsecond)?;
         if !self.round_up {
             return Some(value);
         }
@@ -241,10 +245,20 @@ impl DateTime {
     /// midnight; zero dates are values. An offset is reported, not applied.
     #[must_use]
     pub fn parse(text: &[u8]) -> Option<Parsed<DateTime>> {
+        DateTime::parse_with(text, Date::new)
+    }
+
+    /// As [`DateTime::parse`], but of days up to 31 in every month.
+    #[must_use]
+    pub fn parse_written(text: &[u8]) -> Option<Parsed<DateTime>> {
+        DateTime::parse_with(text, Date::written)
+    }
+
+    fn parse_with(text: &[u8], date: DateOfFields) -> Option<Parsed<DateTime>> {
         let mut scanner = Scanner::new(text);
         let fields = Fields::read(&mut scanner)?;
         Some(Parsed {
-            value: fields.value()?,
+            value: fields.value(date)?,
             truncated: scanner.has_rest(),
             clamped: false,
             fraction: fields.fraction,
@@ -256,6 +270,12 @@ impl DateTime {
     /// Reads 20240102030405, 240102030405, 20240102 and 240102 as MySQL does; 0 is the zero date.
     #[must_use]
     pub fn from_number(number: u64) -> Option<Parsed<DateTime>> {
+        DateTime::written_as_number(number).filter(|parsed| parsed.value.date().is_in_month())
+    }
+
+    /// As [`DateTime::from_number`], but of days up to 31 in every month.
+    #[must_use]
+    pub fn written_as_number(number: u64) -> Option<Parsed<DateTime>> {
         const DAY_UNIT: u64 = 1_000_000;
         let (full, has_time) = match number {
             0 => return Some(Parsed::exact(DateTime::ZERO, false)),
@@ -269,7 +289,7 @@ impl DateTime {
         };
         let pair = |unit: u64| u32::try_from(full / unit % 100).unwrap_or(0);
         let year = u32::try_from(full / 10_000_000_000).ok()?;
-        let date = Date::new(year, pair(100_000_000), pair(DAY_UNIT))?;
+        let date = Date::written(year, pair(100_000_000), pair(DAY_UNIT))?;
         Some(Parsed::exact(DateTime::new(date, pair(10_000), pair(100), pair(1), 0)?, has_time))
     }
 }
@@ -294,7 +314,7 @@ impl Time {
             if let Some(fields) = Fields::read(&mut attempt)
                 && fields.count > DAY + 1
                 && (fields.found_space || !fields.found_delimiter)
-                && let Some(value) = fields.value()
+                && let Some(value) = fields.value(Date::new)
             {
                 let parsed = Parsed::exact(value.time(), true);
                 return Some(Parsed {

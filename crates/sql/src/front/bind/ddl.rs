@@ -185,7 +185,7 @@ impl Binder<'_> {
         })
     }
 
-    /// The value of a literal default; that of a TIMESTAMP in UTC.
+    /// The value of a literal default: a date that sql_mode lets in, that of a TIMESTAMP in UTC.
     fn default_value(
         &self,
         expression: &Expression,
@@ -195,16 +195,20 @@ impl Binder<'_> {
         let invalid = || SqlError::new(1067, format!("Invalid default value for '{column}'"));
         let context = Context::default();
         let value = expression.evaluate(&NoColumns, &context).map_err(|_| invalid())?;
-        let SqlType::Timestamp { .. } = sql_type else { return Ok(value) };
-        if value.is_null() {
+        let is_dated =
+            matches!(sql_type, SqlType::Date | SqlType::DateTime { .. } | SqlType::Timestamp { .. });
+        if value.is_null() || !is_dated {
             return Ok(value);
         }
-        let stored = types::store(value, sql_type, types::StoreMode::Strict).map_err(|_| invalid())?;
-        let Value::DateTime(local) = stored else { return Err(invalid()) };
+        let dates = self.context.typing.sql_mode.dates();
+        let stored = types::store(value, sql_type, types::StoreMode::Strict, dates).map_err(|_| invalid())?;
+        let (Value::DateTime(local), SqlType::Timestamp { .. }) = (&stored, sql_type) else {
+            return Ok(stored);
+        };
         let offset_us = i64::from(self.context.time_zone_offset_s) * 1_000_000;
         if local.date().has_zero_part() {
             // The zero timestamp is the same everywhere.
-            return Ok(Value::DateTime(local));
+            return Ok(stored);
         }
         let utc = types::DateTime::from_unix_microseconds(local.to_unix_microseconds() - offset_us);
         utc.map(Value::DateTime).ok_or_else(invalid)

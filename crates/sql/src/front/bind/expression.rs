@@ -20,7 +20,7 @@ use expression::{
 };
 use protocol::SqlError;
 use sqlparser::ast::{self, CastKind, DataType, Expr, Ident, ObjectName, ObjectNamePart, Value as AstValue};
-use types::{Collation, ColumnIndex, Date, DateTime, SqlType, Time, Value};
+use types::{Collation, ColumnIndex, DateMode, SqlType, Value};
 
 /// Aggregates met so far; the first has slot `first_slot`.
 #[derive(Debug, Default)]
@@ -168,7 +168,10 @@ impl Binder<'_> {
                 self.trim(*trim_where, trim_what.as_deref(), expr, place)
             }
             Expr::Prefixed { prefix, value } => self.prefixed(&prefix.value, value),
-            Expr::TypedString(typed) => typed_text(&typed.data_type, &typed.value.value),
+            Expr::TypedString(typed) => {
+                let dates = self.context.typing.sql_mode.dates();
+                typed_text(&typed.data_type, &typed.value.value, dates)
+            }
             Expr::Function(function) => self.function(function, place),
             Expr::Tuple(_) => Err(one_column()),
             Expr::Subquery(_)
@@ -712,24 +715,18 @@ fn cast_type(data_type: &DataType, collation: Collation) -> Result<SqlType, SqlE
     })
 }
 
-/// `DATE '…'` and the like: a wrong one is an error, not NULL.
-fn typed_text(data_type: &DataType, value: &AstValue) -> Result<Expression, SqlError> {
+/// `DATE '…'` and the like: a wrong one, or one that sql_mode does not let in, is an error, not NULL.
+fn typed_text(data_type: &DataType, value: &AstValue, dates: DateMode) -> Result<Expression, SqlError> {
     let AstValue::SingleQuotedString(text) = value else { return Err(one_column()) };
-    let incorrect = |kind: &str| SqlError::new(1525, format!("Incorrect {kind} value: '{text}'"));
-    let bytes = text.as_bytes();
-    match data_type {
-        DataType::Date => {
-            let date = parse_date(bytes).ok_or_else(|| incorrect("DATE"))?;
-            Ok(Expression::literal(Value::Date(date), SqlType::Date))
-        }
-        DataType::Time(..) => {
-            let (time, fraction) = parse_time(bytes).ok_or_else(|| incorrect("TIME"))?;
-            Ok(Expression::literal(Value::Time(time), SqlType::Time { fraction }))
-        }
-        _ => {
-            let (datetime, fraction) = parse_datetime(bytes).ok_or_else(|| incorrect("DATETIME"))?;
-            Ok(Expression::literal(Value::DateTime(datetime), SqlType::DateTime { fraction }))
-        }
+    let fraction = fraction_digits(text.as_bytes());
+    let (kind, sql_type) = match data_type {
+        DataType::Date => ("DATE", SqlType::Date),
+        DataType::Time(..) => ("TIME", SqlType::Time { fraction }),
+        _ => ("DATETIME", SqlType::DateTime { fraction }),
+    };
+    match types::store(Value::text(text), &sql_type, types::StoreMode::Strict, dates) {
+        Ok(value) => Ok(Expression::literal(value, sql_type)),
+        Err(_) => Err(SqlError::new(1525, format!("Incorrect {kind} value: '{text}'"))),
     }
 }
 
@@ -737,31 +734,4 @@ fn fraction_digits(bytes: &[u8]) -> u8 {
     let digits = bytes.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
     let has_point = bytes.len() > digits && bytes[bytes.len() - digits - 1] == b'.';
     if has_point { u8::try_from(digits.min(6)).unwrap_or(6) } else { 0 }
-}
-
-fn parse_date(bytes: &[u8]) -> Option<Date> {
-    match types::store(Value::Bytes(bytes.to_vec()), &SqlType::Date, types::StoreMode::Strict) {
-        Ok(Value::Date(date)) => Some(date),
-        _ => None,
-    }
-}
-
-fn parse_time(bytes: &[u8]) -> Option<(Time, u8)> {
-    let fraction = fraction_digits(bytes);
-    match types::store(Value::Bytes(bytes.to_vec()), &SqlType::Time { fraction }, types::StoreMode::Strict) {
-        Ok(Value::Time(time)) => Some((time, fraction)),
-        _ => None,
-    }
-}
-
-fn parse_datetime(bytes: &[u8]) -> Option<(DateTime, u8)> {
-    let fraction = fraction_digits(bytes);
-    match types::store(
-        Value::Bytes(bytes.to_vec()),
-        &SqlType::DateTime { fraction },
-        types::StoreMode::Strict,
-    ) {
-        Ok(Value::DateTime(datetime)) => Some((datetime, fraction)),
-        _ => None,
-    }
 }

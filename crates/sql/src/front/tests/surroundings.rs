@@ -116,9 +116,9 @@ fn column(spec: &ColumnSpec, keys: &[KeySpec]) -> ColumnDefinition {
         DefaultSpec::Unspecified if spec.auto_increment => DefaultValue::AutoIncrement,
         DefaultSpec::Unspecified if nullable => DefaultValue::Literal(Value::Null),
         DefaultSpec::Unspecified => DefaultValue::Missing,
-        DefaultSpec::Literal(value) => {
-            DefaultValue::Literal(store(value.clone(), &spec.sql_type, StoreMode::Strict).unwrap())
-        }
+        DefaultSpec::Literal(value) => DefaultValue::Literal({
+            store(value.clone(), &spec.sql_type, StoreMode::Strict, types::DateMode::ANY).unwrap()
+        }),
         DefaultSpec::CurrentTimestamp { .. } => DefaultValue::CurrentTimestamp,
         DefaultSpec::Expression { encoded, text } => {
             DefaultValue::Expression { encoded: encoded.clone(), text: text.clone() }
