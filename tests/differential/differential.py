@@ -7,7 +7,7 @@ Run:  python3 tests/differential/differential.py --latsdb 127.0.0.1:3306 --oracl
 Of every statement it compares: rows, in order where the statement decides it; names and kinds of columns, and whole definitions of those
 that are plain columns; affected rows and insert id; warnings by level and number; the error's number and SQLSTATE. At the end, and
 after each difference, the contents of all tables. A seed decides the statements and the collation of the database; a quarter of the
-statements run prepared, over the binary protocol.
+statements run prepared, over the binary protocol. Behind them comes a share of statements under each other sql_mode (modes.py).
 
 Where MariaDB is not MySQL 8, `known_differences.txt` says so: each entry is a statement with both answers and the reason. The generator
 makes no such statements, nothing is excused while it runs, and this script checks every entry: if one of the two answers is no longer
@@ -24,6 +24,7 @@ import sys
 from connection import DOUBLE, FLOAT, TIMESTAMP, Connection, Done, Refused, Rows
 from connection import UNSIGNED_FLAG as UNSIGNED
 from generator import KEYS, TABLES, UNIQUE, Generator, definitions
+from modes import MODES, ModeStatements
 
 COLLATIONS = ['utf8mb4_bin', 'utf8mb4_general_ci', 'utf8mb4_0900_ai_ci', 'utf8mb4_unicode_ci']
 # The nearest that MariaDB has: newer UCA, the same rules.
@@ -66,6 +67,10 @@ class Side:
                      f'SET NAMES utf8mb4 COLLATE {collation}', "SET time_zone = '+00:00'",
                      f"SET sql_mode = '{SQL_MODE}{',TIME_ROUND_FRACTIONAL' if self.is_oracle else ''}'", *definitions()]:
             self.must(text)
+
+    def mode(self, mode):
+        modes = [SQL_MODE, *([mode] if mode else []), *(['TIME_ROUND_FRACTIONAL'] if self.is_oracle else [])]
+        self.must(f"SET sql_mode = '{','.join(modes)}'")
 
     def warnings(self):
         return sorted((level.decode(), int(code)) for level, code, _ in self.must('SHOW WARNINGS').rows)
@@ -153,9 +158,26 @@ class Campaign:
         generator = Generator(seed, collation)
         for number in range(self.options.count):
             self.statement(f'{seed}/{number}', generator.statement(number))
+        for mode in MODES:
+            self.mode(seed, mode, generator)
         for side in self.sides():
             side.must('ROLLBACK')
         self.resynchronise('end')
+
+    def mode(self, seed, mode, generator):
+        """Some statements more, on the same rows, half of them such as the mode is about."""
+        for side in self.sides():
+            side.must('ROLLBACK')
+            side.mode(mode)
+        statements = ModeStatements(generator.random, mode)
+        for number in range(self.options.count // 20 * 2):
+            statement = generator.statement(number + 100) if number % 2 else statements.statement()
+            # like-without-escapes
+            if mode == 'NO_BACKSLASH_ESCAPES' and 'LIKE' in statement.text and '\\' in statement.text:
+                continue
+            self.statement(f'{seed}/{mode}/{number}', statement)
+        for side in self.sides():
+            side.mode(None)
 
     def statement(self, name, statement):
         ours, theirs = (side.run(statement.text, statement.parameters) for side in self.sides())

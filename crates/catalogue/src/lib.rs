@@ -34,7 +34,8 @@ pub use job::{DdlJob, Ids, JobName, JobOutcome, JobStep, Journal, StepWrite};
 pub use request::{
     AccountOptions, AlterAction, Authentication, ColumnSpec, CreateTable, Credential, DdlRequest,
     DefaultRoles, DefaultSpec, GrantLevel, KeyPartSpec, KeySpec, KeySpecKind, MetadataOption, Nullability,
-    PrivilegeChange, RoleChange, Secret, TableName, TableOptions, UserName, UserSpec,
+    PrivilegeChange, RoleChange, Secret, TableName, TableOptions, UserName, UserSpec, VariableChange,
+    VariableSetting,
 };
 pub use rows::{CatalogueError, SchemaBuilder, SchemaChange};
 pub use show::{column_default_text, column_type_text, show_create_database, show_create_table};

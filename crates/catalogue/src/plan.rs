@@ -5,7 +5,7 @@
 
 use crate::error::{self, Named, check_name};
 use crate::job::Step;
-use crate::request::{CreateTable, DdlRequest, TableName};
+use crate::request::{CreateTable, DdlRequest, TableName, VariableChange, VariableSetting};
 use crate::rows::SchemaChange;
 use crate::system::is_reserved_database;
 use crate::table::{self, NewTable, TableIds};
@@ -13,7 +13,7 @@ use crate::{accounts, alter, grant};
 use protocol::SqlError;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use types::{Collation, Database, Schema, TableDefinition, TableId, TableKind};
+use types::{Collation, Database, GlobalVariable, Schema, TableDefinition, TableId, TableKind};
 
 /// What a job is made of.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -86,6 +86,7 @@ pub(crate) fn plan(request: &DdlRequest, schema: &Schema, ids: &mut TableIds) ->
             grant::check_not_mandatory(roles, mandatory)?;
             accounts::drop("DROP ROLE", schema, roles, *if_exists)
         }
+        DdlRequest::SetVariables(changes) => Ok(set_variables(schema, changes)),
     }
 }
 
@@ -130,11 +131,41 @@ pub(crate) fn summary(request: &DdlRequest) -> String {
             let pairs = pairs.iter().map(|(from, to)| format!("{from} TO {to}"));
             format!("RENAME USER {}", join(pairs, ", "))
         }
+        DdlRequest::SetVariables(changes) => {
+            format!("SET GLOBAL {}", join(changes.iter().map(|change| change.name.clone()), ", "))
+        }
     }
 }
 
 pub(crate) fn join(items: impl IntoIterator<Item = String>, separator: &str) -> String {
     items.into_iter().collect::<Vec<_>>().join(separator)
+}
+
+// ---- variables --------------------------------------------------------------------------------------------------------
+
+fn set_variables(schema: &Schema, changes: &[VariableChange]) -> Planned {
+    let mut changed = BTreeMap::new();
+    for VariableChange { name, setting } in changes {
+        let before = || schema.variables.get(name).cloned().unwrap_or_default();
+        let variable = changed.entry(name).or_insert_with(before);
+        match setting {
+            VariableSetting::Global(value) => variable.value = Some(value.clone()),
+            VariableSetting::Persist(value) => {
+                (variable.value, variable.persisted) = (Some(value.clone()), Some(value.clone()));
+            }
+            VariableSetting::PersistOnly(value) => variable.persisted = Some(value.clone()),
+            VariableSetting::Reset => variable.persisted = None,
+        }
+    }
+    let is_new = |name: &String, variable: &GlobalVariable| {
+        schema.variables.get(name).map_or(*variable != GlobalVariable::default(), |before| before != variable)
+    };
+    let changes = changed.into_iter().filter(|(name, variable)| is_new(name, variable));
+    let changes = changes.map(|(name, variable)| match variable {
+        GlobalVariable { value: None, persisted: None } => SchemaChange::DropVariable { name: name.clone() },
+        variable => SchemaChange::PutVariable { name: name.clone(), variable },
+    });
+    Planned::once(changes.collect())
 }
 
 // ---- databases --------------------------------------------------------------------------------------------------------

@@ -141,6 +141,30 @@ pub enum DdlRequest {
     },
     /// RENAME USER a TO b, c TO d: from left to right, all or nothing.
     RenameUsers(Vec<(UserName, UserName)>),
+    /// SET GLOBAL, SET PERSIST, SET PERSIST_ONLY, RESET PERSIST: from left to right, all or nothing.
+    SetVariables(Vec<VariableChange>),
+}
+
+/// A system variable, and what becomes of it.
+#[derive(Clone, PartialEq, Eq, Debug, Wire)]
+pub struct VariableChange {
+    /// Its name, in lower case.
+    pub name: String,
+    /// What becomes of it; values are checked, and written as SHOW VARIABLES prints them.
+    pub setting: VariableSetting,
+}
+
+/// Where a value goes.
+#[derive(Clone, PartialEq, Eq, Debug, Wire)]
+pub enum VariableSetting {
+    /// SET GLOBAL.
+    Global(String),
+    /// SET PERSIST.
+    Persist(String),
+    /// SET PERSIST_ONLY.
+    PersistOnly(String),
+    /// RESET PERSIST.
+    Reset,
 }
 
 impl DdlRequest {
@@ -167,7 +191,8 @@ impl DdlRequest {
             | DdlRequest::RevokeRoles(_)
             | DdlRequest::SetDefaultRoles { .. }
             | DdlRequest::CreateRoles { .. }
-            | DdlRequest::DropRoles { .. } => None,
+            | DdlRequest::DropRoles { .. }
+            | DdlRequest::SetVariables(_) => None,
         }
     }
 }

@@ -12,13 +12,14 @@
 
 use crate::system::{
     self, DATABASES, DEFAULT_ROLES, FIRST_USER_TABLE, GRANTS, MalformedRow, ROLE_EDGES, SystemTables,
-    SystemWrite, TABLES, USERS,
+    SystemWrite, TABLES, USERS, VARIABLES,
 };
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use types::{
-    AccountAttributes, AdminOption, Collation, Database, DefaultRole, GrantPlace, GrantRow, GrantTables,
-    RoleEdge, Schema, SchemaError, SchemaVersion, TableDefinition, TableId, TableKind, User, UserName, Value,
-    ValueRef,
+    AccountAttributes, AdminOption, Collation, Database, DefaultRole, GlobalVariable, GrantPlace, GrantRow,
+    GrantTables, RoleEdge, Schema, SchemaError, SchemaVersion, TableDefinition, TableId, TableKind, User,
+    UserName, Value, ValueRef,
 };
 use wire_derive::Wire;
 
@@ -82,6 +83,18 @@ pub enum SchemaChange {
     PutDefaultRole(DefaultRole),
     /// A role is no default one any more.
     DropDefaultRole(DefaultRole),
+    /// A system variable has another value.
+    PutVariable {
+        /// Its name.
+        name: String,
+        /// Its values.
+        variable: GlobalVariable,
+    },
+    /// A system variable is as the configuration has it.
+    DropVariable {
+        /// Its name.
+        name: String,
+    },
 }
 
 impl SchemaChange {
@@ -105,6 +118,12 @@ impl SchemaChange {
             SchemaChange::PutDefaultRole(default) => schema.grants.put_default_role(default),
             SchemaChange::DropDefaultRole(DefaultRole { account, role }) => {
                 schema.grants.remove_default_role(account, role);
+            }
+            SchemaChange::PutVariable { name, variable } => {
+                schema.variables.insert(name.clone(), variable.clone());
+            }
+            SchemaChange::DropVariable { name } => {
+                schema.variables.remove(name);
             }
             SchemaChange::PutSequence { .. } | SchemaChange::DropSequence { .. } => {}
         }
@@ -144,6 +163,12 @@ impl SchemaChange {
             SchemaChange::DropDefaultRole(DefaultRole { account, role }) => {
                 tables.delete(DEFAULT_ROLES, &system::pair_key(account, role))
             }
+            SchemaChange::PutVariable { name, variable } => {
+                let bytes = |value: &Option<String>| value.as_deref().map_or(Value::Null, text);
+                let (value, persisted) = (bytes(&variable.value), bytes(&variable.persisted));
+                tables.put(VARIABLES, &[text(name).as_ref(), value.as_ref(), persisted.as_ref()])
+            }
+            SchemaChange::DropVariable { name } => tables.delete(VARIABLES, &[text(name).as_ref()]),
         }
     }
 }
@@ -213,11 +238,12 @@ pub struct SchemaBuilder<'a> {
     tables: Vec<Arc<TableDefinition>>,
     users: Vec<User>,
     grants: GrantTables,
+    variables: BTreeMap<String, GlobalVariable>,
 }
 
 impl<'a> SchemaBuilder<'a> {
     /// The tables whose rows it needs, all of them.
-    pub const TABLES: [TableId; 6] = [DATABASES, TABLES, USERS, GRANTS, ROLE_EDGES, DEFAULT_ROLES];
+    pub const TABLES: [TableId; 7] = [DATABASES, TABLES, USERS, GRANTS, ROLE_EDGES, DEFAULT_ROLES, VARIABLES];
 
     /// A builder for the rows that are scanned after the version row was read.
     #[must_use]
@@ -230,6 +256,7 @@ impl<'a> SchemaBuilder<'a> {
             tables,
             users: Vec::new(),
             grants: GrantTables::default(),
+            variables: BTreeMap::new(),
         }
     }
 
@@ -243,6 +270,9 @@ impl<'a> SchemaBuilder<'a> {
             GRANTS => grant_of(values).map(|row| self.grants.put(&row)),
             ROLE_EDGES => role_edge_of(values).map(|edge| self.grants.put_role(&edge)),
             DEFAULT_ROLES => default_role_of(values).map(|default| self.grants.put_default_role(&default)),
+            VARIABLES => variable_of(values).map(|(name, variable)| {
+                self.variables.insert(name, variable);
+            }),
             _ => None,
         };
         taken.ok_or(MalformedRow { table })
@@ -255,7 +285,7 @@ impl<'a> SchemaBuilder<'a> {
         }
         let schema = Schema::new(after, self.databases, self.tables, self.users);
         let schema = schema.map_err(CatalogueError::Schema)?;
-        Ok(Schema { grants: self.grants, ..schema })
+        Ok(Schema { grants: self.grants, variables: self.variables, ..schema })
     }
 }
 
@@ -327,6 +357,13 @@ fn role_edge_of(values: Vec<Value>) -> Option<RoleEdge> {
     let (to, role) = (account_of(&mut values)?, account_of(&mut values)?);
     let admin = if number_of(values.next()?)? == 0 { AdminOption::No } else { AdminOption::Yes };
     Some(RoleEdge { to, role, admin })
+}
+
+fn variable_of(values: Vec<Value>) -> Option<(String, GlobalVariable)> {
+    let optional = |value: Value| if value.is_null() { Some(None) } else { text_of(value).map(Some) };
+    let mut values = values.into_iter();
+    let name = text_of(values.next()?)?;
+    Some((name, GlobalVariable { value: optional(values.next()?)?, persisted: optional(values.next()?)? }))
 }
 
 fn default_role_of(values: Vec<Value>) -> Option<DefaultRole> {

@@ -13,6 +13,7 @@
 //! | 9 | `grants` | name, host, place, database, object, column | what an account may do in one place; `place` as in [`GrantPlace`]: 0 global, 1 dynamic, 2 database, 3 table, 4 column |
 //! | 10 | `role_edges` | to name, to host, role name, role host | a role that an account or role has |
 //! | 11 | `default_roles` | name, host, role name, role host | a role that is active when its account logs in |
+//! | 12 | `variables` | name | a system variable that was set for the whole cluster: its value, and the one it is to begin with |
 //!
 //! They live in database `latsdb` in partition 0, with a replica on every data node, and are read and written like all other rows.
 //! SQL may read them without locks; only DDL jobs and the sequence allocator write and lock them.
@@ -60,6 +61,8 @@ pub const GRANTS: TableId = TableId(9);
 pub const ROLE_EDGES: TableId = TableId(10);
 /// `default_roles`.
 pub const DEFAULT_ROLES: TableId = TableId(11);
+/// `variables`.
+pub const VARIABLES: TableId = TableId(12);
 /// The first id that CREATE TABLE gives out; those below are for system tables.
 pub const FIRST_USER_TABLE: TableId = TableId(100);
 /// The version of all system tables; a build that changes one raises it.
@@ -449,6 +452,7 @@ fn definitions() -> Vec<TableDefinition> {
     ]
     .into_iter()
     .chain(grant_tables())
+    .chain([variables_table()])
     .collect()
 }
 
@@ -495,6 +499,16 @@ fn grant_tables() -> [TableDefinition; 3] {
             ],
         ),
     ]
+}
+
+fn variables_table() -> TableDefinition {
+    let value = |name| nullable(name, SqlType::Blob { size: BlobSize::Medium });
+    system_table(
+        VARIABLES,
+        "variables",
+        1,
+        vec![column("name", text(64)), value("value"), value("persisted")],
+    )
 }
 
 #[cfg(test)]

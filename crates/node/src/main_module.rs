@@ -669,15 +669,6 @@ impl MainModule {
             Shared::Installed { version } => self.on_installed(from, version, outputs),
             Shared::Map(_) => self.enter_view(outputs),
             Shared::Tables(_) | Shared::Account(_) => {}
-            Shared::Global { name, value } => self.set_global(name, &value, outputs),
-        }
-    }
-
-    /// All sessions of the node hear of it in one order, so that in the end they agree.
-    fn set_global(&self, name: &'static str, value: &str, outputs: &mut Outputs<Shared>) {
-        for module in self.config.modules.iter().filter(|module| module.kind == ModuleKind::Sql) {
-            let shared = Shared::Global { name, value: value.to_owned() };
-            outputs.share(self.me(), *module, shared);
         }
     }
 

@@ -22,13 +22,6 @@ use types::{
 pub enum Shared {
     /// main -> everyone: the newest map.
     Map(Arc<NodeMap>),
-    /// sql -> main -> all sql: the value that a system variable has on this node from now on.
-    Global {
-        /// Of the variable.
-        name: &'static str,
-        /// As text.
-        value: String,
-    },
     /// main -> ldm: the tables that should exist, in an installed view.
     Tables(Arc<NodeMap>),
     /// Any module -> main: it uses this map from now on.

@@ -6,6 +6,7 @@ use crate::nonce::NonceSource;
 use crate::orphans::Orphans;
 use crate::session::PrivilegeSets;
 use crate::statement_cache::StatementCache;
+use crate::variables::{Globals, globals};
 use memory::{Ledger, MemoryManager, Region};
 use protocol::{Address, Budget, ConnectionId, KnownOutcomes, ModuleKind, Outputs, Signal};
 use query::{AccountNews, NodeMap, Shared};
@@ -37,6 +38,8 @@ pub(crate) struct ModuleState {
     next_transaction: u64,
     /// The session of each transaction that has written or locked something; of each session the last one.
     transactions: FixedMap<TransactionId, u32>,
+    /// System variables as the configuration and SET GLOBAL have made them.
+    pub(crate) globals: Arc<Globals>,
     /// Transactions that hold the DDL lock, or wait for it.
     pub(crate) ddl_locks: BTreeSet<TransactionId>,
     /// Commits whose sessions are gone.
@@ -114,6 +117,7 @@ impl ModuleState {
     ) -> Self {
         Self {
             address: Address::new(config.node, protocol::ModuleKind::Sql, config.instance),
+            globals: Arc::new(globals(&config.globals, &map.schema.variables)),
             cache: StatementCache::new(config.statement_cache_size),
             privilege_sets: PrivilegeSets::default(),
             config,
@@ -144,9 +148,14 @@ impl ModuleState {
         self.address.node
     }
 
-    /// The value that sessions which begin from now on have, and all show.
-    pub(crate) fn set_global(&mut self, name: &'static str, value: String) {
-        Arc::make_mut(&mut self.config.globals).insert(name, value);
+    /// The schema may say other values that sessions which begin from now on have, and all show: true if it does.
+    pub(crate) fn renew_globals(&mut self) -> bool {
+        let globals = globals(&self.config.globals, &self.map.schema.variables);
+        let is_changed = globals != *self.globals;
+        if is_changed {
+            self.globals = Arc::new(globals);
+        }
+        is_changed
     }
 
     /// Seconds since the node started.

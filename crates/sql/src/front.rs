@@ -7,7 +7,7 @@
 //!
 //! | file | what |
 //! | --- | --- |
-//! | `lexer`, `limits`, `normalize`, `syntax` | tokens; bounds on them; literals to parameters; 1064 |
+//! | `lexer`, `modes`, `limits`, `normalize`, `syntax` | tokens; what of sql_mode shapes them; bounds on them; literals to parameters; 1064 |
 //! | `tokens`, `dialect`, `reserved`, `cursor` | what the sqlparser crate needs to read MySQL exactly |
 //! | `statement`, `parse/` | the statement as written |
 //! | `bind/` | names, types, clauses: every MySQL error about meaning |
@@ -33,6 +33,7 @@ mod cursor;
 mod dialect;
 mod encoding;
 mod lexer;
+mod modes;
 mod parse;
 mod planner;
 pub(crate) mod privileges;
@@ -47,7 +48,9 @@ mod tests;
 
 pub(crate) use bind::role_names;
 pub use encoding::statement_text;
+pub(crate) use lexer::with_ansi_quotes;
 pub use limits::TextLimits;
+pub use modes::TextModes;
 pub use normalize::{Normalized, digest, normalize, normalize_into, split_statements};
 pub use reserved::reserved_words;
 pub(crate) use secrets::{leading_words, without_secrets};
@@ -89,6 +92,8 @@ pub struct BindContext<'a> {
     pub time_zone_offset_s: i32,
     /// Limits on text.
     pub limits: &'a TextLimits,
+    /// How the text is read.
+    pub modes: TextModes,
     /// The rest.
     pub surroundings: &'a dyn Surroundings,
 }
@@ -108,13 +113,13 @@ pub fn prepare(
     context: &BindContext<'_>,
     parameter_types: &[SqlType],
 ) -> Result<Prepared, SqlError> {
-    let parsed = parse::parse(text, context.limits)?;
+    let parsed = parse::parse(text, context.limits, context.modes)?;
     bind::bind(text, &parsed.statement, context, parameter_types)
 }
 
 /// Parses and binds a statement before the types of its parameters are known: they count as texts.
 pub fn describe(text: &str, context: &BindContext<'_>) -> Result<Description, SqlError> {
-    let parsed = parse::parse(text, context.limits)?;
+    let parsed = parse::parse(text, context.limits, context.modes)?;
     if parsed.marker_count > usize::from(u16::MAX) {
         return Err(SqlError::new(1390, "Prepared statement contains too many placeholders"));
     }

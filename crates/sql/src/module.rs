@@ -384,7 +384,6 @@ impl SqlModule {
         let map = match shared {
             Shared::Map(map) => map,
             Shared::Account(news) => return self.state.accounts.take(&news, now),
-            Shared::Global { name, value } => return self.on_global(name, value),
             Shared::Tables(_) | Shared::Installed { .. } | Shared::Readers { .. } => return,
         };
         let is_new_view = map.view.number > self.state.map.view.number;
@@ -396,6 +395,11 @@ impl SqlModule {
         let is_out = |node| map.is_out(node) || life(&members, node) != life(&map.view, node);
         self.state.orphans.on_lost(is_out, &map, self.state.address, outputs);
         self.abort_again(&before, outputs);
+        if is_new_schema && self.state.renew_globals() {
+            for session in self.sessions.values_mut() {
+                session.core.variables.follow(&self.state.globals);
+            }
+        }
         if is_new_schema {
             self.with_all(now, budget, outputs, |session, env| session.leave_old_table(env));
         }
@@ -410,14 +414,6 @@ impl SqlModule {
         // What was asked of a lost node between the news of its loss and this map gets no other answer.
         for node in lost {
             self.on_node_lost(node, now, budget, outputs);
-        }
-    }
-
-    /// A system variable has another value on this node.
-    fn on_global(&mut self, name: &'static str, value: String) {
-        self.state.set_global(name, value);
-        for session in self.sessions.values_mut() {
-            session.core.variables.follow(&self.state.config.globals);
         }
     }
 
@@ -688,7 +684,8 @@ impl SqlModule {
                 Value::Int(i64::try_from(seconds).unwrap_or(i64::MAX)),
                 Value::text(&state),
                 session.running_text().map_or(Value::Null, |text| {
-                    Value::text(&crate::front::without_secrets(first_characters(text, SHOWN_TEXT_MAX)))
+                    let modes = session.core.variables.text_modes;
+                    Value::text(&crate::front::without_secrets(first_characters(text, SHOWN_TEXT_MAX), modes))
                 }),
                 Value::UInt(self.state.address.node.0.into()),
             ])

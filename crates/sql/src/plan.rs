@@ -499,6 +499,17 @@ pub enum SetTarget {
     Session(String),
     /// A global system variable, lower case.
     Global(String),
+    /// A global system variable, lower case, and what the cluster is to begin with.
+    Persist(String),
+    /// What the cluster is to begin with.
+    PersistOnly(String),
+    /// RESET PERSIST.
+    ResetPersist {
+        /// Lower case; None: all.
+        name: Option<String>,
+        /// IF EXISTS.
+        if_exists: bool,
+    },
     /// A user variable, lower case.
     User(String),
     /// SET NAMES, SET CHARACTER SET.
@@ -569,7 +580,10 @@ pub enum Show {
         database: String,
     },
     /// SHOW [SESSION | GLOBAL] VARIABLES.
-    Variables,
+    Variables {
+        /// Those that sessions begin with.
+        global: bool,
+    },
     /// SHOW STATUS.
     Status,
     /// SHOW WARNINGS.

@@ -154,6 +154,16 @@ impl Diagnostics {
         self.count += count.saturating_sub(kept);
     }
 
+    /// Those of a part of the statement.
+    fn append(&mut self, other: Self) {
+        let kept = other.conditions.len() as u64;
+        other
+            .conditions
+            .into_iter()
+            .for_each(|Condition { level, code, message }| self.push(level, code, message));
+        self.count += other.count - kept;
+    }
+
     /// How many there were.
     pub(crate) fn count(&self) -> u64 {
         self.count
@@ -209,7 +219,7 @@ impl SessionCore {
             rights: Rights::default(),
             user: "".into(),
             database: None,
-            variables: SessionVariables::new(&env.module.config.globals),
+            variables: SessionVariables::new(&env.module.globals),
             user_variables: UserVariables::default(),
             transaction: TransactionClient::default(),
             last_transaction: None,
@@ -228,7 +238,7 @@ impl SessionCore {
     /// The status flags of the next OK or EOF packet.
     pub(crate) fn status(&self) -> StatusFlags {
         let is_open = self.transaction.is_open();
-        StatusFlags::given(StatusFlags::AUTOCOMMIT, self.variables.autocommit)
+        self.variables.status
             | StatusFlags::given(StatusFlags::IN_TRANSACTION, is_open)
             | StatusFlags::given(
                 StatusFlags::IN_READ_ONLY_TRANSACTION,
@@ -338,7 +348,7 @@ impl SessionCore {
     fn reset(&mut self, env: &mut Environment<'_>) {
         self.transaction.abort(env);
         self.inbox.forget_all();
-        self.variables = SessionVariables::new(&env.module.config.globals);
+        self.variables = SessionVariables::new(&env.module.globals);
         self.user_variables.clear();
         self.diagnostics.clear();
         self.last_insert_id = 0;

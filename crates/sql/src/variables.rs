@@ -6,26 +6,31 @@
 //!
 //! Invariants: the fields and the values shown agree; a failed SET changes nothing.
 //!
-//! Globals come from the configuration of the node. SET GLOBAL changes a few of them (`Definition::is_global`), on this node and until it ends: the
-//! session's module tells `main`, which tells all sessions of the node. Sessions that exist keep the value that they began with, as in MySQL.
+//! Globals come from the configuration of the node, and from SET GLOBAL: that is a DDL job, so every node has them (`types::Schema::variables`) before
+//! the statement is answered. Sessions that exist keep the values that they began with, as in MySQL.
 //!
-//! Deliberately not here: SET GLOBAL of other variables (a value that differs is refused), and for the whole cluster.
+//! Deliberately not here: how a SET runs (`session::control`).
 #![expect(clippy::wildcard_enum_match_arm, reason = "a value of another kind is refused")]
 
+mod locales;
+mod sql_mode;
 mod table;
 #[cfg(test)]
 mod tests;
 mod user;
 
-pub(crate) use table::{Definition, Kind, TABLE, VERSION, definition};
+pub(crate) use table::{Definition, Kind, Reach, TABLE, VERSION, definition};
 pub(crate) use user::UserVariables;
 
+use crate::front::TextModes;
 use expression::SqlMode;
 use expression::aggregate::GROUP_CONCAT_SIZE_MAX;
+use locales::LOCALES;
+use mysql_protocol::StatusFlags;
 use protocol::SqlError;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use types::{Collation, IntegerWidth, SqlType, Value};
+use types::{Collation, GlobalVariable, IntegerWidth, SqlType, Value};
 
 /// Global values that the node's configuration says, by name: the others are what the table has.
 pub type Globals = BTreeMap<&'static str, String>;
@@ -45,6 +50,13 @@ pub(crate) struct SessionVariables {
     pub(crate) is_strict: bool,
     /// What of sql_mode evaluation depends on.
     pub(crate) sql_mode: SqlMode,
+    /// What of sql_mode says how texts are read.
+    pub(crate) text_modes: TextModes,
+    /// The status flags that variables say: AUTOCOMMIT, NO_BACKSLASH_ESCAPES.
+    pub(crate) status: StatusFlags,
+    /// All that a shareable plan depends on besides its text, its parameters' types, the database and the schema: a cache keeps one per
+    /// text *and* this.
+    pub(crate) bind_key: u64,
     /// sql_mode has NO_AUTO_VALUE_ON_ZERO.
     pub(crate) no_auto_value_on_zero: bool,
     /// sql_mode has ONLY_FULL_GROUP_BY.
@@ -77,35 +89,11 @@ pub(crate) struct SessionVariables {
     newest: Arc<Globals>,
 }
 
+/// Bytes of a global value: every node keeps it.
+const GLOBAL_SIZE_MAX: usize = 65_535;
+
 /// MySQL 8's default sql_mode.
 pub(crate) const SQL_MODE_DEFAULT: &str = "ONLY_FULL_GROUP_BY,STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION";
-
-/// Modes that exist; those of the second list would change what statements mean in ways that are not there yet.
-const SQL_MODES: [&str; 15] = [
-    "ALLOW_INVALID_DATES",
-    "ERROR_FOR_DIVISION_BY_ZERO",
-    "HIGH_NOT_PRECEDENCE",
-    "IGNORE_SPACE",
-    "NO_AUTO_VALUE_ON_ZERO",
-    "NO_DIR_IN_CREATE",
-    "NO_ENGINE_SUBSTITUTION",
-    "NO_UNSIGNED_SUBTRACTION",
-    "NO_ZERO_DATE",
-    "NO_ZERO_IN_DATE",
-    "ONLY_FULL_GROUP_BY",
-    "STRICT_ALL_TABLES",
-    "STRICT_TRANS_TABLES",
-    "TIME_TRUNCATE_FRACTIONAL",
-    "NO_FIELD_OPTIONS",
-];
-const SQL_MODES_UNSUPPORTED: [&str; 6] = [
-    "ANSI",
-    "ANSI_QUOTES",
-    "PIPES_AS_CONCAT",
-    "NO_BACKSLASH_ESCAPES",
-    "REAL_AS_FLOAT",
-    "PAD_CHAR_TO_FULL_LENGTH",
-];
 
 impl Default for SessionVariables {
     fn default() -> Self {
@@ -116,6 +104,9 @@ impl Default for SessionVariables {
             ddl_wait_timeout: 31_536_000,
             is_strict: true,
             sql_mode: SqlMode::default(),
+            text_modes: TextModes::default(),
+            status: StatusFlags::EMPTY,
+            bind_key: 0,
             no_auto_value_on_zero: false,
             only_full_group_by: true,
             group_concat_size_max: GROUP_CONCAT_SIZE_MAX,
@@ -133,6 +124,7 @@ impl Default for SessionVariables {
             newest: Arc::default(),
         };
         variables.apply_sql_mode(SQL_MODE_DEFAULT);
+        variables.derive();
         variables
     }
 }
@@ -144,6 +136,24 @@ pub(crate) enum Scope {
     Session,
     /// `@@global.x`.
     Global,
+}
+
+/// What sessions begin with: what the configuration says, and what SET GLOBAL has said since.
+pub(crate) fn globals(configured: &Globals, set: &BTreeMap<String, GlobalVariable>) -> Globals {
+    let mut globals = configured.clone();
+    for (name, variable) in set {
+        if let (Some(definition), Some(value)) = (definition(name), &variable.value) {
+            globals.insert(definition.name, value.clone());
+        }
+    }
+    globals
+}
+
+fn check_settable(definition: &Definition) -> Result<(), SqlError> {
+    if definition.is_settable {
+        return Ok(());
+    }
+    Err(SqlError::new(1238, format!("Variable '{}' is a read only variable", definition.name)))
 }
 
 fn unknown(name: &str) -> SqlError {
@@ -233,9 +243,14 @@ pub(crate) fn time_zone_offset(text: &str) -> Result<Option<i32>, SqlError> {
 }
 
 impl SessionVariables {
-    /// All that a shareable plan depends on besides its text, its parameters' types, the database and the schema: a cache keeps one per
-    /// text *and* this.
-    pub(crate) fn bind_key(&self) -> u64 {
+    /// What follows from the other fields: made here, so that no statement has to.
+    fn derive(&mut self) {
+        self.status = StatusFlags::given(StatusFlags::AUTOCOMMIT, self.autocommit)
+            | StatusFlags::given(StatusFlags::NO_BACKSLASH_ESCAPES, self.text_modes.no_backslash_escapes);
+        self.bind_key = self.derived_bind_key();
+    }
+
+    fn derived_bind_key(&self) -> u64 {
         let SqlMode {
             strict,
             error_for_division_by_zero,
@@ -254,7 +269,8 @@ impl SessionVariables {
             self.only_full_group_by,
         ];
         let flags = flags.into_iter().fold(0_u64, |bits, flag| bits << 1 | u64::from(flag));
-        u64::from(self.group_concat_size_max) << 32 | u64::from(self.collation.mysql_id()) << 8 | flags
+        let text = self.text_modes.bits() << 24;
+        u64::from(self.group_concat_size_max) << 32 | text | u64::from(self.collation.mysql_id()) << 8 | flags
     }
 
     /// Seconds east of UTC.
@@ -268,7 +284,7 @@ impl SessionVariables {
             Self { globals: Arc::clone(globals), newest: Arc::clone(globals), ..Self::default() };
         for (name, text) in globals.iter() {
             if let Some(definition) = definition(name)
-                && definition.is_global
+                && matches!(definition.reach, Reach::Both | Reach::Begin)
             {
                 // Its value was checked when it was set, or came from the configuration.
                 let _ = variables.apply(name, &definition.value_of(text));
@@ -284,9 +300,9 @@ impl SessionVariables {
 
     /// The value before any SET.
     fn global(&self, definition: &Definition, scope: Scope) -> Value {
-        let globals = match scope {
-            Scope::Session => &self.globals,
-            Scope::Global => &self.newest,
+        let globals = match (scope, definition.reach) {
+            (Scope::Session, Reach::Both | Reach::Begin | Reach::Session) => &self.globals,
+            (Scope::Session, Reach::Global) | (Scope::Global, _) => &self.newest,
         };
         definition.value_of(globals.get(definition.name).map_or(definition.default, String::as_str))
     }
@@ -318,18 +334,20 @@ impl SessionVariables {
     /// SET name = value (None: DEFAULT).
     pub(crate) fn set(&mut self, name: &str, value: Option<&Value>) -> Result<(), SqlError> {
         let definition = definition(name).ok_or_else(|| unknown(name))?;
-        if !definition.is_settable && definition.is_global {
-            let message = format!(
-                "SESSION variable '{}' is read-only. Use SET GLOBAL to assign the value",
-                definition.name
-            );
-            return Err(SqlError::new(1621, message));
-        }
-        if !definition.is_settable {
-            return Err(SqlError::new(
-                1238,
-                format!("Variable '{}' is a read only variable", definition.name),
-            ));
+        check_settable(definition)?;
+        let name = definition.name;
+        match definition.reach {
+            Reach::Both | Reach::Session => {}
+            Reach::Begin => {
+                let message =
+                    format!("SESSION variable '{name}' is read-only. Use SET GLOBAL to assign the value");
+                return Err(SqlError::new(1621, message));
+            }
+            Reach::Global => {
+                let message =
+                    format!("Variable '{name}' is a GLOBAL variable and should be set with SET GLOBAL");
+                return Err(SqlError::new(1229, message));
+            }
         }
         let default = self.global(definition, Scope::Global);
         let value = self.checked(definition, value.unwrap_or(&default))?;
@@ -338,25 +356,31 @@ impl SessionVariables {
         Ok(())
     }
 
-    /// SET GLOBAL: the variable and its new value as text, unless it is so already.
-    pub(crate) fn set_global(
+    /// SET GLOBAL (None: DEFAULT): the variable, and its new value as text.
+    pub(crate) fn global_value(
         &self,
         name: &str,
         value: Option<&Value>,
-    ) -> Result<Option<(&'static str, String)>, SqlError> {
+    ) -> Result<(&'static str, String), SqlError> {
         let definition = definition(name).ok_or_else(|| unknown(name))?;
-        let value = match value {
-            None if definition.is_global => definition.value_of(definition.default),
-            None => return Ok(None),
-            Some(value) => self.checked(definition, value)?,
-        };
-        if definition.is_global {
-            Ok(Some((definition.name, shown(&value))))
-        } else if value == self.global(definition, Scope::Global) {
-            Ok(None)
-        } else {
-            Err(SqlError::unsupported(&format!("SET GLOBAL {}", definition.name)))
+        check_settable(definition)?;
+        let name = definition.name;
+        if definition.reach == Reach::Session {
+            let message =
+                format!("Variable '{name}' is a SESSION variable and can't be used with SET GLOBAL");
+            return Err(SqlError::new(1228, message));
         }
+        let default = definition.value_of(definition.default);
+        let value = self.checked(definition, value.unwrap_or(&default))?;
+        let text = match (definition.kind, value) {
+            (_, Value::Null) => return Err(wrong_value(name, &Value::Null)),
+            (Kind::Bool, value) => if is_on(&value) { "ON" } else { "OFF" }.to_owned(),
+            (_, value) => shown(&value),
+        };
+        if text.len() > GLOBAL_SIZE_MAX {
+            return Err(wrong_value(name, &Value::text(&text)));
+        }
+        Ok((name, text))
     }
 
     /// The value as the variable keeps it, if it may have it.
@@ -401,7 +425,7 @@ impl SessionVariables {
                 };
                 chosen.map(|choice| Value::text(choice)).ok_or_else(|| wrong_value(name, value))
             }
-            Kind::SqlMode => Ok(Value::text(&normalized_sql_mode(&text()?)?)),
+            Kind::SqlMode => checked_sql_mode(value).map(|modes| Value::text(&modes)),
             Kind::TimeZone => {
                 let text = text()?;
                 time_zone_offset(&text)?;
@@ -422,6 +446,7 @@ impl SessionVariables {
                     .map(|_| Value::text(&text))
                     .ok_or_else(|| SqlError::new(1273, format!("Unknown collation: '{text}'")))
             }
+            Kind::Locale => checked_locale(name, value).map(Value::text),
             Kind::Isolation => checked_isolation(&text()?).map(|()| Value::text("READ-COMMITTED")),
         }
     }
@@ -455,6 +480,7 @@ impl SessionVariables {
             }
             _ => {}
         }
+        self.derive();
         Ok(())
     }
 
@@ -470,6 +496,15 @@ impl SessionVariables {
             no_zero_date: has("NO_ZERO_DATE"),
             no_zero_in_date: has("NO_ZERO_IN_DATE"),
             allow_invalid_dates: has("ALLOW_INVALID_DATES"),
+        };
+        self.text_modes = TextModes {
+            ansi_quotes: has("ANSI_QUOTES"),
+            no_backslash_escapes: has("NO_BACKSLASH_ESCAPES"),
+            pipes_as_concat: has("PIPES_AS_CONCAT"),
+            high_not_precedence: has("HIGH_NOT_PRECEDENCE"),
+            ignore_space: has("IGNORE_SPACE"),
+            real_as_float: has("REAL_AS_FLOAT"),
+            pad_char_to_full_length: has("PAD_CHAR_TO_FULL_LENGTH"),
         };
     }
 
@@ -516,7 +551,8 @@ impl Definition {
             | Kind::TimeZone
             | Kind::CharacterSet
             | Kind::Collation
-            | Kind::Isolation => SqlType::VarChar { length: 1024, collation: Collation::Utf8mb4GeneralCi },
+            | Kind::Isolation
+            | Kind::Locale => SqlType::VarChar { length: 1024, collation: Collation::Utf8mb4GeneralCi },
         }
     }
 
@@ -532,9 +568,31 @@ impl Definition {
             | Kind::TimeZone
             | Kind::CharacterSet
             | Kind::Collation
-            | Kind::Isolation => Value::text(text),
+            | Kind::Isolation
+            | Kind::Locale => Value::text(text),
         }
     }
+}
+
+/// A locale by name. Names of days and months are there in English only; messages are English under every locale.
+fn checked_locale(name: &str, value: &Value) -> Result<&'static str, SqlError> {
+    let locale = match value {
+        Value::Bytes(text) => {
+            let text = String::from_utf8_lossy(text);
+            let found = LOCALES.iter().find(|locale| locale.eq_ignore_ascii_case(&text));
+            found.ok_or_else(|| SqlError::new(1649, format!("Unknown locale: '{text}'")))
+        }
+        // MySQL has numbers for them.
+        Value::Int(_) | Value::UInt(_) => {
+            Err(SqlError::new(1649, format!("Unknown locale: '{}'", shown(value))))
+        }
+        Value::Null => Err(wrong_value(name, value)),
+        _ => Err(wrong_type(name)),
+    }?;
+    if name == "lc_time_names" && !locale.starts_with("en_") {
+        return Err(SqlError::unsupported(&format!("lc_time_names = {locale}")));
+    }
+    Ok(locale)
 }
 
 /// READ COMMITTED is what there is.
@@ -554,40 +612,21 @@ pub(crate) fn checked_isolation(text: &str) -> Result<(), SqlError> {
     }
 }
 
-fn normalized_sql_mode(text: &str) -> Result<String, SqlError> {
-    let mut modes: Vec<&str> = Vec::new();
-    for mode in text.split(',').map(str::trim).filter(|mode| !mode.is_empty()) {
-        let upper = mode.to_ascii_uppercase();
-        if upper == "TRADITIONAL" {
-            modes.extend([
-                "STRICT_TRANS_TABLES",
-                "STRICT_ALL_TABLES",
-                "NO_ZERO_IN_DATE",
-                "NO_ZERO_DATE",
-                "ERROR_FOR_DIVISION_BY_ZERO",
-                "NO_ENGINE_SUBSTITUTION",
-            ]);
-            continue;
+/// sql_mode as it is read back.
+fn checked_sql_mode(value: &Value) -> Result<String, SqlError> {
+    let refused = |value: &Value| wrong_value("sql_mode", value);
+    match value {
+        Value::Bytes(names) => {
+            let names = std::str::from_utf8(names).map_err(|_| refused(value))?;
+            sql_mode::from_names(names).map_err(|name| refused(&Value::text(name)))
         }
-        // Modes of MariaDB and of MySQL 5 that later versions dropped: without effect there, too.
-        if matches!(upper.as_str(), "NO_AUTO_CREATE_USER" | "NO_KEY_OPTIONS" | "NO_TABLE_OPTIONS") {
-            continue;
-        }
-        if SQL_MODES_UNSUPPORTED.contains(&upper.as_str()) {
-            return Err(SqlError::unsupported(&format!("sql_mode {upper}")));
-        }
-        match SQL_MODES.iter().find(|known| **known == upper) {
-            Some(known) => modes.push(known),
-            None => return Err(wrong_value("sql_mode", &Value::text(mode))),
-        }
+        Value::Int(_) | Value::UInt(_) => number_of(value)
+            .and_then(|number| u64::try_from(number).ok())
+            .and_then(sql_mode::from_number)
+            .ok_or_else(|| refused(value)),
+        Value::Null => Err(refused(value)),
+        _ => Err(wrong_type("sql_mode")),
     }
-    let mut seen: Vec<&str> = Vec::new();
-    for mode in modes {
-        if !seen.contains(&mode) {
-            seen.push(mode);
-        }
-    }
-    Ok(seen.join(","))
 }
 
 /// `SET timestamp = 0` is DEFAULT: the clock.

@@ -381,10 +381,7 @@ impl Ldm {
                 self.install_tables(now, map, outputs);
             }
             Shared::Map(map) => self.install_map(now, map, outputs),
-            Shared::Readers { .. }
-            | Shared::Installed { .. }
-            | Shared::Global { .. }
-            | Shared::Account(_) => {}
+            Shared::Readers { .. } | Shared::Installed { .. } | Shared::Account(_) => {}
         }
         self.resume_waits(now, outputs);
         self.end_call(now, outputs);

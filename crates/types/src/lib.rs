@@ -39,7 +39,7 @@ pub use privilege::{
     Privileges, RoleEdge, TableGrants, UserName, quote_name,
 };
 pub use row::{RowError, RowLayout};
-pub use schema::{Database, Schema, SchemaError};
+pub use schema::{Database, GlobalVariable, Schema, SchemaError};
 pub use sql_type::{BlobSize, Collation, IntegerWidth, SqlType};
 pub use store::{
     IncorrectKind, Severity, StoreError, StoreMode, Stored, TemporalKind, implicit_default, store,

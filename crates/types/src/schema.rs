@@ -22,6 +22,8 @@ use wire_derive::Wire;
 
 /// The wire version since which a schema holds grants.
 const GRANTS_SINCE: u16 = 5;
+/// The wire version since which a schema holds system variables.
+const VARIABLES_SINCE: u16 = 6;
 
 /// A database.
 #[derive(Clone, PartialEq, Eq, Debug, Wire)]
@@ -30,6 +32,15 @@ pub struct Database {
     pub name: String,
     /// Default collation of its tables.
     pub collation: crate::Collation,
+}
+
+/// A system variable that was set for the whole cluster: texts, as SHOW VARIABLES prints them.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Wire)]
+pub struct GlobalVariable {
+    /// SET GLOBAL, SET PERSIST: what sessions begin with.
+    pub value: Option<String>,
+    /// SET PERSIST, SET PERSIST_ONLY: what the cluster is to begin with.
+    pub persisted: Option<String>,
 }
 
 /// All databases, tables and users at one version.
@@ -47,6 +58,8 @@ pub struct Schema {
     pub users: Vec<User>,
     /// What accounts may do, and which roles they have.
     pub grants: GrantTables,
+    /// System variables that are not as the configuration has them, by name.
+    pub variables: BTreeMap<String, GlobalVariable>,
 }
 
 /// Why databases, tables and users do not make a schema.
@@ -73,6 +86,7 @@ impl Schema {
             tables: BTreeMap::new(),
             users: Vec::new(),
             grants: GrantTables::default(),
+            variables: BTreeMap::new(),
         }
     }
 
@@ -236,7 +250,7 @@ impl TableKind {
     }
 }
 
-/// Version, databases, tables in order of id, users, grants, role edges, default roles. `names` is made anew.
+/// Version, databases, tables in order of id, users, grants, role edges, default roles, variables. `names` is made anew.
 impl Wire for Schema {
     fn encode(&self, encoder: &mut Encoder<'_>) {
         self.version.encode(encoder);
@@ -250,6 +264,11 @@ impl Wire for Schema {
             self.grants.role_edges().collect::<Vec<RoleEdge>>().encode(encoder);
             self.grants.default_roles().collect::<Vec<DefaultRole>>().encode(encoder);
         }
+        if encoder.version >= VARIABLES_SINCE {
+            let variables: Vec<(String, GlobalVariable)> =
+                self.variables.iter().map(|(name, variable)| (name.clone(), variable.clone())).collect();
+            variables.encode(encoder);
+        }
     }
     fn decode(decoder: &mut Decoder<'_>) -> Result<Self, WireError> {
         let version = SchemaVersion::decode(decoder)?;
@@ -262,8 +281,12 @@ impl Wire for Schema {
             Vec::<RoleEdge>::decode(decoder)?.iter().for_each(|edge| grants.put_role(edge));
             Vec::<DefaultRole>::decode(decoder)?.iter().for_each(|default| grants.put_default_role(default));
         }
+        let mut variables = BTreeMap::new();
+        if decoder.version >= VARIABLES_SINCE {
+            variables.extend(Vec::<(String, GlobalVariable)>::decode(decoder)?);
+        }
         let schema = Schema::new(version, databases, tables, users).map_err(|_| WireError::Malformed)?;
-        Ok(Schema { grants, ..schema })
+        Ok(Schema { grants, variables, ..schema })
     }
 }
 

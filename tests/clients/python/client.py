@@ -18,6 +18,7 @@ import sqlalchemy
 from sqlalchemy import func, select
 
 from checks import Checks, connect, equal, fails_with, options, rows, run
+from connecting import modes_of_sessions, variables_of_the_cluster, what_programs_send
 from prepared import Prepared
 
 DATABASE = "client_test"
@@ -411,6 +412,9 @@ def main():
         ignored_duplicates,
         prepared_statements,
         connection_commands,
+        what_programs_send,
+        modes_of_sessions,
+        variables_of_the_cluster,
         sqlalchemy_core,
     ]:
         checks.run(check.__name__.replace("_", " "), check, session)

@@ -264,6 +264,8 @@ fn shown(change: &SchemaChange) -> String {
         SchemaChange::PutDatabase(database) => format!("database {}", database.name),
         SchemaChange::DropDatabase { name } => format!("no database {name}"),
         SchemaChange::DropTable { table } => format!("no {table}"),
+        SchemaChange::PutVariable { name, variable } => format!("{name} = {variable:?}"),
+        SchemaChange::DropVariable { name } => format!("no {name}"),
         SchemaChange::PutSequence { table, next } => format!("{table} from {next}"),
         SchemaChange::DropSequence { table } => format!("no sequence {table}"),
         SchemaChange::PutUser(user) => format!("user {}@{}", user.name, user.host),
@@ -887,7 +889,8 @@ fn random_grant(random: &mut Prng) -> DdlRequest {
         admin: if random.chance(1, 2) { types::AdminOption::Yes } else { types::AdminOption::No },
         mandatory: Vec::new(),
     };
-    match random.below(8) {
+    match random.below(9) {
+        8 => DdlRequest::SetVariables(vec![random_variable(random), random_variable(random)]),
         0 | 1 => DdlRequest::Grant(Box::new(change(random))),
         2 => DdlRequest::Revoke(Box::new(change(random))),
         3 => DdlRequest::RevokeAll { accounts: vec![account(random)] },
@@ -900,6 +903,42 @@ fn random_grant(random: &mut Prng) -> DdlRequest {
         },
         _ => DdlRequest::CreateRoles { roles: vec![account(random)], if_not_exists: true },
     }
+}
+
+fn random_variable(random: &mut Prng) -> crate::VariableChange {
+    let value = random.index(2).to_string();
+    let setting = match random.below(4) {
+        0 => crate::VariableSetting::Global(value),
+        1 => crate::VariableSetting::Persist(value),
+        2 => crate::VariableSetting::PersistOnly(value),
+        _ => crate::VariableSetting::Reset,
+    };
+    crate::VariableChange { name: ["a", "b"][random.index(2)].to_owned(), setting }
+}
+
+#[test]
+fn variables_are_set_persisted_and_reset() {
+    use crate::VariableSetting::{Global, Persist, PersistOnly, Reset};
+    let mut world = World::new();
+    let mut set = |changes: &[(&str, crate::VariableSetting)]| {
+        let change = |(name, setting): &(&str, crate::VariableSetting)| crate::VariableChange {
+            name: (*name).to_owned(),
+            setting: setting.clone(),
+        };
+        let lines =
+            world.run(&DdlRequest::SetVariables(changes.iter().map(change).collect())).expect("a job");
+        let shown = |(name, variable): (&String, &types::GlobalVariable)| {
+            format!("{name} {:?} {:?}", variable.value.as_deref(), variable.persisted.as_deref())
+        };
+        (lines.len(), world.schema.variables.iter().map(shown).collect::<Vec<_>>())
+    };
+    let one = || "1".to_owned();
+    let (steps, shown) = set(&[("a", Global(one())), ("b", PersistOnly(one()))]);
+    assert_eq!(shown, ["a Some(\"1\") None", "b None Some(\"1\")"]);
+    let (fewer, same) = set(&[("a", Global(one()))]);
+    assert!(fewer < steps && same == shown, "nothing is written where nothing changes");
+    assert_eq!(set(&[("a", Persist("2".to_owned()))]).1[0], "a Some(\"2\") Some(\"2\")");
+    assert_eq!(set(&[("a", Reset), ("b", Reset)]).1, ["a Some(\"2\") None"]);
 }
 
 #[test]

@@ -26,7 +26,8 @@ fn system_tables_keep_their_invariants() {
             "ids",
             "grants",
             "role_edges",
-            "default_roles"
+            "default_roles",
+            "variables"
         ]
     );
     assert_eq!(tables.table(IDS).definition.name, "ids");

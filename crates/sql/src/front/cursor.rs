@@ -9,6 +9,7 @@
 
 use super::dialect::LatsDialect;
 use super::lexer::{Lexer, TokenKind};
+use super::modes::{TextModes, is_function_keyword};
 use super::reserved::is_reserved;
 use super::statement::{Account, TableName};
 use super::syntax::syntax_error;
@@ -26,18 +27,19 @@ const RECURSION_LIMIT: usize = 100;
 pub(crate) struct Cursor<'t> {
     /// The statement's text.
     text: &'t str,
+    modes: TextModes,
     parser: Parser<'static>,
     markers: usize,
 }
 
 impl<'t> Cursor<'t> {
     /// The start of `text`.
-    pub(crate) fn new(text: &'t str) -> Result<Self, SqlError> {
-        let (tokens, markers) = parser_tokens(text)?;
-        let parser = Parser::new(&LatsDialect)
+    pub(crate) fn new(text: &'t str, modes: TextModes) -> Result<Self, SqlError> {
+        let (tokens, markers) = parser_tokens(text, modes)?;
+        let parser = Parser::new(LatsDialect::of(modes))
             .with_recursion_limit(RECURSION_LIMIT)
             .with_tokens_with_locations(tokens);
-        Ok(Self { text, parser, markers })
+        Ok(Self { text, modes, parser, markers })
     }
 
     /// How many `?` the statement has.
@@ -116,7 +118,7 @@ impl<'t> Cursor<'t> {
 
     /// True if `first` and then one of `seconds` stand anywhere in the statement.
     pub(crate) fn mentions(&self, first: &str, seconds: &[&str]) -> bool {
-        let mut lexer = Lexer::new(self.text);
+        let mut lexer = Lexer::new(self.text, self.modes);
         let mut is_behind = false;
         while let Ok(token) = lexer.next_token() {
             if token.kind == TokenKind::End {
@@ -168,12 +170,19 @@ impl<'t> Cursor<'t> {
         if self.take(token) { Ok(()) } else { Err(self.unexpected()) }
     }
 
+    /// A word before a parenthesis that makes it a function's: spaces between them count only with IGNORE_SPACE, see `tokens`.
+    fn is_function(&self, word: &str) -> bool {
+        *self.peek_ahead(1) == Token::LParen && is_function_keyword(word)
+    }
+
     /// An identifier: quoted, or a word that is not reserved.
     pub(crate) fn identifier(&mut self) -> Result<String, SqlError> {
         match self.peek() {
             Token::Word(word)
                 if word.quote_style.is_some()
-                    || !is_reserved(&word.value) && !word.value.starts_with('@') =>
+                    || !is_reserved(&word.value)
+                        && !word.value.starts_with('@')
+                        && !self.is_function(&word.value) =>
             {
                 let name = word.value.clone();
                 self.parser.advance_token();
@@ -218,7 +227,7 @@ impl<'t> Cursor<'t> {
     /// An optional alias, AS or not.
     pub(crate) fn alias(&mut self) -> Result<Option<String>, SqlError> {
         if self.take_words("AS") {
-            return self.identifier_or_text().map(Some);
+            return self.identifier().map(Some);
         }
         match self.peek() {
             Token::Word(word) if word.quote_style.is_some() || !is_reserved(&word.value) => {
@@ -351,7 +360,7 @@ impl<'t> Cursor<'t> {
 
 fn unquoted_host(host: &str) -> String {
     match host.chars().next() {
-        Some('\'' | '"' | '`') => super::lexer::unquote(host),
+        Some('\'' | '"' | '`') => super::lexer::unquote(host, TextModes::default()),
         _ => host.to_owned(),
     }
 }

@@ -4,6 +4,8 @@
 //! trial and error. This dialect gives MySQL's table of precedences and parses every prefix itself by looking at no more than two tokens;
 //! only forms with a grammar of their own (CASE, CAST, TRIM …) are left to the crate.
 //!
+//! What sql_mode says about operators (HIGH_NOT_PRECEDENCE, PIPES_AS_CONCAT) is said here: the parser crate wants one dialect for each.
+//!
 //! Invariant: what is not in the table of precedences does not continue an expression, so that an operator MySQL does not have is a syntax
 //! error at that operator.
 
@@ -12,6 +14,7 @@
     reason = "the parser crate's enums hold every dialect: what is not named does not fit"
 )]
 
+use super::modes::TextModes;
 use super::reserved::is_reserved;
 use expression::AggregateFunction;
 use sqlparser::ast::{
@@ -27,7 +30,29 @@ use std::any::TypeId;
 
 /// The dialect.
 #[derive(Debug)]
-pub(crate) struct LatsDialect;
+pub(crate) struct LatsDialect {
+    high_not_precedence: bool,
+    pipes_as_concat: bool,
+}
+
+impl LatsDialect {
+    /// The dialect that these modes make.
+    pub(crate) fn of(modes: TextModes) -> &'static Self {
+        const fn dialect(high_not_precedence: bool, pipes_as_concat: bool) -> LatsDialect {
+            LatsDialect { high_not_precedence, pipes_as_concat }
+        }
+        static PLAIN: LatsDialect = dialect(false, false);
+        static CONCAT: LatsDialect = dialect(false, true);
+        static HIGH_NOT: LatsDialect = dialect(true, false);
+        static BOTH: LatsDialect = dialect(true, true);
+        match (modes.high_not_precedence, modes.pipes_as_concat) {
+            (false, false) => &PLAIN,
+            (false, true) => &CONCAT,
+            (true, false) => &HIGH_NOT,
+            (true, true) => &BOTH,
+        }
+    }
+}
 
 /// Binding strengths, loosest first.
 mod precedence {
@@ -47,6 +72,8 @@ mod precedence {
     pub(super) const ADD: u8 = 30;
     pub(super) const MULTIPLY: u8 = 40;
     pub(super) const BIT_XOR: u8 = 44;
+    /// `||` with PIPES_AS_CONCAT.
+    pub(super) const CONCAT: u8 = 45;
     pub(super) const UNARY: u8 = 46;
     pub(super) const BANG: u8 = 48;
     pub(super) const PERIOD: u8 = 100;
@@ -101,6 +128,7 @@ impl Dialect for LatsDialect {
             Precedence::Pipe => precedence::BIT_OR,
             Precedence::Between | Precedence::Like => precedence::PREDICATE,
             Precedence::Eq | Precedence::Is => precedence::COMPARISON,
+            Precedence::UnaryNot if self.high_not_precedence => precedence::BANG,
             Precedence::UnaryNot => precedence::NOT,
             Precedence::And => precedence::AND,
             Precedence::Or => precedence::OR,
@@ -111,6 +139,9 @@ impl Dialect for LatsDialect {
     }
 
     fn get_next_precedence(&self, parser: &Parser<'_>) -> Option<Result<u8, ParserError>> {
+        if self.pipes_as_concat && parser.peek_token_ref().token == Token::StringConcat {
+            return Some(Ok(precedence::CONCAT));
+        }
         Some(Ok(infix_precedence(parser)))
     }
 
@@ -124,7 +155,17 @@ impl Dialect for LatsDialect {
         left: &Expr,
         level: u8,
     ) -> Option<Result<Expr, ParserError>> {
-        let Token::Word(word) = &parser.peek_token_ref().token else { return None };
+        let token = parser.peek_token_ref();
+        if self.pipes_as_concat && token.token == Token::StringConcat {
+            let name = Ident::with_span(token.span, "CONCAT");
+            parser.advance_token();
+            let call = |right| Function {
+                args: argument_list(vec![left.clone(), right]),
+                ..call_without_arguments(name)
+            };
+            return Some(parser.parse_subexpr(level).map(|right| Expr::Function(call(right))));
+        }
+        let Token::Word(word) = &token.token else { return None };
         let operator = match word.keyword {
             Keyword::DIV => sqlparser::ast::BinaryOperator::MyIntegerDivide,
             Keyword::MOD => sqlparser::ast::BinaryOperator::Modulo,
@@ -284,7 +325,7 @@ const CHAR_USING: &str = "CHAR USING";
 /// that would cost a deep stack.
 fn parse_call(parser: &mut Parser<'_>, word: Word, span: Span) -> Result<Expr, ParserError> {
     let name = word.into_ident(span);
-    if has_clauses(&name.value) {
+    if name.quote_style.is_none() && has_clauses(&name.value) {
         return parser.parse_function(ObjectName::from(vec![name]));
     }
     parser.advance_token();

@@ -14,16 +14,17 @@
 mod tests;
 
 use super::lexer::{Lexer, TokenKind, unquote_bytes};
+use super::modes::TextModes;
 use protocol::SqlError;
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
 /// The statement (or statements) that a client sent.
-pub fn statement_text(bytes: &[u8]) -> Result<Cow<'_, str>, SqlError> {
+pub fn statement_text(bytes: &[u8], modes: TextModes) -> Result<Cow<'_, str>, SqlError> {
     let bytes = without_final_zero(bytes);
     match std::str::from_utf8(bytes) {
         Ok(text) => Ok(Cow::Borrowed(text)),
-        Err(_) => with_binary_literals(bytes).map(Cow::Owned).ok_or_else(not_utf8),
+        Err(_) => with_binary_literals(bytes, modes).map(Cow::Owned).ok_or_else(not_utf8),
     }
 }
 
@@ -37,8 +38,8 @@ fn not_utf8() -> SqlError {
 }
 
 /// The text with literals that are not UTF-8 in hexadecimal; nothing if that is not all that is wrong.
-fn with_binary_literals(bytes: &[u8]) -> Option<String> {
-    let mut lexer = Lexer::of_bytes(bytes);
+fn with_binary_literals(bytes: &[u8], modes: TextModes) -> Option<String> {
+    let mut lexer = Lexer::of_bytes(bytes, modes);
     let mut text = String::with_capacity(bytes.len() * 2);
     let mut copied = 0;
     let mut follows_character_set = false;
@@ -53,7 +54,7 @@ fn with_binary_literals(bytes: &[u8]) -> Option<String> {
         if token.kind == TokenKind::Text && std::str::from_utf8(written).is_err() {
             text.push_str(std::str::from_utf8(bytes.get(copied..token.start)?).ok()?);
             text.push_str(if follows_character_set { " x'" } else { "_binary x'" });
-            for byte in unquote_bytes(written) {
+            for byte in unquote_bytes(written, modes) {
                 // Writing into a String can't fail.
                 let _ = write!(text, "{byte:02x}");
             }

@@ -6,11 +6,14 @@
 //! *Invariants.* Lexing is total: every text gives tokens up to `End`, or one [`LexError`]. Tokens never overlap and never split a UTF-8
 //! character. Work and state are linear in the text; nothing recurses.
 //!
-//! Deliberately not here: keywords (a word is a word; the parser knows which ones mean something where), and `sql_mode` variants of the
-//! lexical rules (ANSI_QUOTES, NO_BACKSLASH_ESCAPES), which LatsDB does not have.
+//! Two parts of sql_mode change the rules ([`TextModes`]): ANSI_QUOTES makes `"…"` a name, NO_BACKSLASH_ESCAPES leaves backslashes alone.
+//!
+//! Deliberately not here: keywords (a word is a word; the parser knows which ones mean something where).
 
 #[cfg(test)]
 mod tests;
+
+use super::modes::TextModes;
 
 /// Code in a version comment is read if its number is not above this: the MySQL version whose syntax we follow.
 const VERSION_COMMENT_MAX: u32 = 80_499;
@@ -20,7 +23,7 @@ const VERSION_COMMENT_MAX: u32 = 80_499;
 pub(crate) enum TokenKind {
     /// A bare word: keyword or identifier.
     Word,
-    /// `` `identifier` ``.
+    /// `` `identifier` ``; `"identifier"` with ANSI_QUOTES.
     QuotedWord,
     /// Digits.
     Integer,
@@ -146,6 +149,7 @@ pub(crate) struct Lexer<'t> {
     after_period: bool,
     /// What was passed over before the last token.
     gap: Gap,
+    modes: TextModes,
 }
 
 const WORD: u8 = 1;
@@ -175,13 +179,18 @@ fn class(byte: u8) -> u8 {
 
 impl<'t> Lexer<'t> {
     /// A lexer at the start of `text`.
-    pub(crate) fn new(text: &'t str) -> Self {
-        Self::of_bytes(text.as_bytes())
+    pub(crate) fn new(text: &'t str, modes: TextModes) -> Self {
+        Self::of_bytes(text.as_bytes(), modes)
     }
 
     /// A lexer over what may not be UTF-8: the tokens then are not, either.
-    pub(crate) fn of_bytes(bytes: &'t [u8]) -> Self {
-        Self { bytes, position: 0, in_version_comment: false, after_period: false, gap: Gap::None }
+    pub(crate) fn of_bytes(bytes: &'t [u8], modes: TextModes) -> Self {
+        Self { bytes, position: 0, in_version_comment: false, after_period: false, gap: Gap::None, modes }
+    }
+
+    /// How it reads.
+    pub(crate) fn modes(&self) -> TextModes {
+        self.modes
     }
 
     /// What stood before the token that `next_token` gave last.
@@ -383,7 +392,7 @@ impl<'t> Lexer<'t> {
                     return Ok(());
                 }
                 at += 2;
-            } else if byte == b'\\' && quote != b'`' {
+            } else if byte == b'\\' && self.modes.escapes(quote) {
                 at += 2;
             } else {
                 at += 1;
@@ -394,6 +403,7 @@ impl<'t> Lexer<'t> {
 
     fn quoted_or_symbol(&mut self, byte: u8, after_period: bool) -> Result<TokenKind, LexError> {
         match byte {
+            b'"' if self.modes.ansi_quotes => self.quoted(byte).map(|()| TokenKind::QuotedWord),
             b'\'' | b'"' => self.quoted(byte).map(|()| TokenKind::Text),
             b'`' => self.quoted(byte).map(|()| TokenKind::QuotedWord),
             b'@' => self.variable(),
@@ -491,14 +501,14 @@ fn single_symbol(byte: u8) -> Symbol {
     }
 }
 
-/// The value of a quoted token: quotes removed, doubled quotes and (but for backticks) backslash escapes resolved.
-pub(crate) fn unquote(quoted: &str) -> String {
+/// The value of a quoted token: quotes removed, doubled quotes and (where there are any) backslash escapes resolved.
+pub(crate) fn unquote(quoted: &str, modes: TextModes) -> String {
     // Only ASCII characters are taken away or replaced, so that what is left is UTF-8 as before.
-    String::from_utf8(unquote_bytes(quoted.as_bytes())).unwrap_or_default()
+    String::from_utf8(unquote_bytes(quoted.as_bytes(), modes)).unwrap_or_default()
 }
 
 /// As [`unquote`], of what may not be UTF-8.
-pub(crate) fn unquote_bytes(quoted: &[u8]) -> Vec<u8> {
+pub(crate) fn unquote_bytes(quoted: &[u8], modes: TextModes) -> Vec<u8> {
     let mut value = Vec::with_capacity(quoted.len());
     let mut bytes = quoted.iter().copied();
     let Some(quote) = bytes.next() else { return value };
@@ -508,7 +518,7 @@ pub(crate) fn unquote_bytes(quoted: &[u8]) -> Vec<u8> {
             if bytes.next().is_some() {
                 value.push(quote);
             }
-        } else if byte == b'\\' && quote != b'`' {
+        } else if byte == b'\\' && modes.escapes(quote) {
             match bytes.next() {
                 Some(b'0') => value.push(0),
                 Some(b'b') => value.push(0x08),
@@ -526,6 +536,24 @@ pub(crate) fn unquote_bytes(quoted: &[u8]) -> Vec<u8> {
         }
     }
     value
+}
+
+/// A statement that we wrote, with its names as ANSI_QUOTES wants them.
+pub(crate) fn with_ansi_quotes(text: &str) -> String {
+    let mut lexer = Lexer::new(text, TextModes::default());
+    let (mut quoted, mut copied) = (String::with_capacity(text.len()), 0);
+    while let Ok(token) = lexer.next_token()
+        && token.kind != TokenKind::End
+    {
+        if token.kind == TokenKind::QuotedWord {
+            let name = unquote(token.text(text), TextModes::default());
+            quoted.push_str(text.get(copied..token.start).unwrap_or(""));
+            quoted.extend(["\"", &name.replace('"', "\"\""), "\""]);
+            copied = token.end;
+        }
+    }
+    quoted.push_str(text.get(copied..).unwrap_or(""));
+    quoted
 }
 
 /// The bytes of a hexadecimal literal's digits; an odd count gets a leading zero.

@@ -7,6 +7,7 @@
 //! Invariant: a statement that passes [`check`] nests at most `nesting_depth_max + operator_path_max + connective_path_max` deep.
 
 use super::lexer::{Lexer, Symbol, TokenKind};
+use super::modes::TextModes;
 use super::syntax::syntax_error;
 use protocol::SqlError;
 
@@ -52,7 +53,7 @@ struct Level {
 }
 
 /// Refuses a statement that exceeds a limit, or that does not lex.
-pub(crate) fn check(text: &str, limits: &TextLimits) -> Result<(), SqlError> {
+pub(crate) fn check(text: &str, limits: &TextLimits, modes: TextModes) -> Result<(), SqlError> {
     if text.len() > limits.text_size_max {
         return Err(SqlError::new(
             1153,
@@ -63,7 +64,7 @@ pub(crate) fn check(text: &str, limits: &TextLimits) -> Result<(), SqlError> {
             ),
         ));
     }
-    let mut lexer = Lexer::new(text);
+    let mut lexer = Lexer::new(text, modes);
     let mut path = Path { levels: vec![Level::default()], operators: 0, connectives: 0 };
     let mut count = 0;
     loop {
@@ -71,7 +72,11 @@ pub(crate) fn check(text: &str, limits: &TextLimits) -> Result<(), SqlError> {
         if token.kind == TokenKind::End {
             return Ok(());
         } else if let TokenKind::Symbol(symbol) = token.kind {
-            path.symbol(symbol);
+            if symbol == Symbol::DoublePipe && modes.pipes_as_concat {
+                path.operator();
+            } else {
+                path.symbol(symbol);
+            }
         } else if token.kind == TokenKind::Word {
             path.word(token.text(text));
         }

@@ -17,6 +17,7 @@ mod tests;
 
 use super::lexer::{Gap, LexError, Lexer, Symbol, Token, TokenKind, unquote};
 use super::limits::TextLimits;
+use super::modes::TextModes;
 use super::syntax::syntax_error;
 use protocol::SqlError;
 use types::{Collation, Decimal, IntegerWidth, SqlType, Value};
@@ -37,9 +38,14 @@ pub struct Normalized {
 }
 
 /// Replaces literals by parameters; texts have the connection's collation.
-pub fn normalize(text: &str, limits: &TextLimits, collation: Collation) -> Result<Normalized, SqlError> {
+pub fn normalize(
+    text: &str,
+    limits: &TextLimits,
+    modes: TextModes,
+    collation: Collation,
+) -> Result<Normalized, SqlError> {
     let mut normalized = Normalized::default();
-    normalize_into(text, limits, collation, &mut normalized)?;
+    normalize_into(text, limits, modes, collation, &mut normalized)?;
     Ok(normalized)
 }
 
@@ -47,6 +53,7 @@ pub fn normalize(text: &str, limits: &TextLimits, collation: Collation) -> Resul
 pub fn normalize_into(
     text: &str,
     limits: &TextLimits,
+    modes: TextModes,
     collation: Collation,
     normalized: &mut Normalized,
 ) -> Result<(), SqlError> {
@@ -55,9 +62,9 @@ pub fn normalize_into(
     normalized.parameter_types.clear();
     normalized.is_cacheable = false;
     if text.len() > limits.text_size_max {
-        super::limits::check(text, limits)?;
+        super::limits::check(text, limits, modes)?;
     }
-    let mut pass = Pass::new(text, limits, collation, normalized);
+    let mut pass = Pass::new(text, limits, modes, collation, normalized);
     let done = pass.run().map_err(|error| syntax_error(text, error.offset))?;
     if done == Outcome::Verbatim {
         normalized.text_with_markers.clear();
@@ -71,8 +78,8 @@ pub fn normalize_into(
 }
 
 /// The statements of a text, without the semicolons; empty ones are left out. What does not lex is left to the last one.
-pub fn split_statements(text: &str) -> Vec<&str> {
-    let mut lexer = Lexer::new(text);
+pub fn split_statements(text: &str, modes: TextModes) -> Vec<&str> {
+    let mut lexer = Lexer::new(text, modes);
     let mut statements = Vec::new();
     let (mut start, mut is_empty) = (0, true);
     loop {
@@ -136,7 +143,7 @@ enum Before {
 
 struct Pass<'t, 'n> {
     text: &'t str,
-    limits: TextLimits,
+    parameter_count_max: usize,
     /// Of text literals.
     collation: Collation,
     lexer: Lexer<'t>,
@@ -150,12 +157,18 @@ struct Pass<'t, 'n> {
 }
 
 impl<'t, 'n> Pass<'t, 'n> {
-    fn new(text: &'t str, limits: &TextLimits, collation: Collation, normalized: &'n mut Normalized) -> Self {
+    fn new(
+        text: &'t str,
+        limits: &TextLimits,
+        modes: TextModes,
+        collation: Collation,
+        normalized: &'n mut Normalized,
+    ) -> Self {
         Self {
             text,
-            limits: *limits,
+            parameter_count_max: limits.parameter_count_max,
             collation,
-            lexer: Lexer::new(text),
+            lexer: Lexer::new(text, modes),
             normalized,
             region: Region::Values,
             depth: 0,
@@ -344,14 +357,14 @@ impl<'t, 'n> Pass<'t, 'n> {
             return true;
         }
         self.gap(token);
-        let value = Value::Bytes(unquote(token.text(self.text)).into_bytes());
+        let value = Value::Bytes(unquote(token.text(self.text), self.lexer.modes()).into_bytes());
         let kept = self.parameter(value, text_parameter_type(self.collation));
         self.before = Before::Text;
         kept
     }
 
     fn parameter(&mut self, value: Value, sql_type: SqlType) -> bool {
-        if self.normalized.parameters.len() >= self.limits.parameter_count_max {
+        if self.normalized.parameters.len() >= self.parameter_count_max {
             return false;
         }
         self.normalized.text_with_markers.push('?');

@@ -21,6 +21,7 @@ pub(crate) use session::{split_system_variable, user_variable_name};
 
 use super::cursor::Cursor;
 use super::limits::{self, TextLimits};
+use super::modes::TextModes;
 use super::statement::{
     Assignment, ColumnName, DeleteStatement, InsertKind, InsertStatement, OrderItem, RowAlias,
     SelectStatement, Statement, TableReference, UpdateStatement, ValueOrDefault,
@@ -40,9 +41,9 @@ pub(crate) struct Parsed {
 }
 
 /// Parses one statement (a last semicolon is allowed).
-pub(crate) fn parse(text: &str, limits: &TextLimits) -> Result<Parsed, SqlError> {
-    limits::check(text, limits)?;
-    let mut cursor = Cursor::new(text)?;
+pub(crate) fn parse(text: &str, limits: &TextLimits, modes: TextModes) -> Result<Parsed, SqlError> {
+    limits::check(text, limits, modes)?;
+    let mut cursor = Cursor::new(text, modes)?;
     if cursor.at_end() {
         return Err(SqlError::new(1065, "Query was empty"));
     }

@@ -18,7 +18,8 @@ use super::BindContext;
 use super::bind::ColumnUse;
 use super::statement::{
     Account, AccountWithPassword, AlterClause, AlterVerb, DdlStatement, FlushOption, GrantItem,
-    GrantStatement, GrantedObject, InsertKind, ShowStatement, Statement, TableName, WrittenLevel,
+    GrantStatement, GrantedObject, InsertKind, SetStatementItem, ShowStatement, Statement, TableName,
+    WrittenLevel,
 };
 use crate::plan::{SetTarget, Show, TableMaintenance};
 use catalogue::{AccountOptions, SYSTEM_DATABASE};
@@ -186,12 +187,25 @@ impl Needs<'_> {
             Statement::Explain(_, explained) => self.requirements(explained)?,
             Statement::Ddl(ddl) => self.ddl(ddl),
             Statement::Set(items) => {
-                let is_global = |target: &SetTarget| matches!(target, SetTarget::Global(_));
-                if items.iter().any(|item| is_global(&item.target)) {
-                    vec![super_or(DynamicPrivileges::SYSTEM_VARIABLES_ADMIN)]
-                } else {
-                    Vec::new()
+                let is_global = |item: &SetStatementItem| {
+                    matches!(
+                        item.target,
+                        SetTarget::Global(_)
+                            | SetTarget::Persist(_)
+                            | SetTarget::PersistOnly(_)
+                            | SetTarget::ResetPersist { .. }
+                    )
+                };
+                let is_persisted_only =
+                    |item: &SetStatementItem| matches!(item.target, SetTarget::PersistOnly(_));
+                let mut needs = Vec::new();
+                if items.iter().any(is_global) {
+                    needs.push(super_or(DynamicPrivileges::SYSTEM_VARIABLES_ADMIN));
                 }
+                if items.iter().any(is_persisted_only) {
+                    needs.push(super_or(DynamicPrivileges::PERSIST_RO_VARIABLES_ADMIN));
+                }
+                needs
             }
             Statement::Use(database) => vec![Requirement::AnyInDatabase { database: database.clone() }],
             Statement::Show(show) => self.show(show),
@@ -368,7 +382,7 @@ impl Needs<'_> {
             }
             // What others run is left out of SHOW PROCESSLIST.
             Show::Databases
-            | Show::Variables
+            | Show::Variables { .. }
             | Show::Status
             | Show::Warnings
             | Show::Errors

@@ -3,6 +3,7 @@
 //! Invariant: no literal behind IDENTIFIED or PASSWORD is shown, nor one that has such a word in it (`PREPARE s FROM 'ALTER USER …'`).
 
 use super::lexer::{Lexer, TokenKind};
+use super::modes::TextModes;
 use std::borrow::Cow;
 
 /// What is shown in place of a secret.
@@ -32,7 +33,7 @@ impl LeadingWords {
 
 /// The first two words of a statement; empty where there is no word.
 pub(crate) fn leading_words(text: &str) -> LeadingWords {
-    let mut lexer = Lexer::new(text);
+    let mut lexer = Lexer::new(text, TextModes::default());
     let mut word = || match lexer.next_token() {
         Ok(token) if token.kind == TokenKind::Word => token.text(text).to_ascii_uppercase(),
         _ => String::new(),
@@ -41,11 +42,11 @@ pub(crate) fn leading_words(text: &str) -> LeadingWords {
 }
 
 /// The text without passwords.
-pub(crate) fn without_secrets(text: &str) -> Cow<'_, str> {
+pub(crate) fn without_secrets(text: &str, modes: TextModes) -> Cow<'_, str> {
     if !has_telltale(text) {
         return Cow::Borrowed(text);
     }
-    let mut lexer = Lexer::new(text);
+    let mut lexer = Lexer::new(text, modes);
     let (mut shown, mut copied, mut is_behind) = (String::new(), 0, false);
     loop {
         let token = match lexer.next_token() {
@@ -84,7 +85,7 @@ mod tests {
 
     #[test]
     fn passwords_are_not_shown() {
-        let check = |text: &str, shown: &str| assert_eq!(without_secrets(text), shown);
+        let check = |text: &str, shown: &str| assert_eq!(without_secrets(text, TextModes::default()), shown);
         check("SELECT 'x'", "SELECT 'x'");
         check("CREATE USER 'u'@'h' IDENTIFIED BY 'pw'", "CREATE USER 'u'@'h' IDENTIFIED BY <secret>");
         check(

@@ -1,6 +1,9 @@
 //! Errors about text: 1064 in MySQL's words, with the place.
+//!
+//! A place that is looked for in the text is found by the default rules: with others (`TextModes`) it may be a little off.
 
 use super::lexer::{Lexer, Token, TokenKind};
+use super::modes::TextModes;
 use protocol::SqlError;
 
 /// How much of the text MySQL quotes.
@@ -32,7 +35,7 @@ pub(crate) fn syntax_error_at_word(text: &str, words: &[&str]) -> SqlError {
 
 /// 1064 at the token behind the last of these bare words.
 pub(crate) fn syntax_error_behind_word(text: &str, word: &str) -> SqlError {
-    let mut lexer = Lexer::new(text);
+    let mut lexer = Lexer::new(text, TextModes::default());
     let mut offset = text.len();
     let mut is_behind = false;
     while let Ok(token) = lexer.next_token() {
@@ -48,7 +51,7 @@ pub(crate) fn syntax_error_behind_word(text: &str, word: &str) -> SqlError {
 }
 
 fn find(text: &str, wanted: impl Fn(&Token) -> bool) -> Option<Token> {
-    let mut lexer = Lexer::new(text);
+    let mut lexer = Lexer::new(text, TextModes::default());
     while let Ok(token) = lexer.next_token() {
         if token.kind == TokenKind::End {
             return None;

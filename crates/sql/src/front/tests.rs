@@ -3,11 +3,12 @@
 //! `tests/*.txt` hold statements and what becomes of them: `> statement`, then its plan, or `! code message`. A failing test prints what the
 //! whole file would have to say; read it before it is taken over.
 
+mod modes;
 mod privileges;
 mod property;
 mod surroundings;
 
-use super::{BindContext, TextLimits, explain, prepare};
+use super::{BindContext, TextLimits, TextModes, explain, prepare};
 use crate::plan::{Plan, Prepared, SelectPlan, Source};
 use expression::TypingContext;
 use protocol::SqlError;
@@ -16,6 +17,10 @@ use types::{PrivilegeSet, Schema, SqlType};
 
 /// Binds in database `d` of the test schema.
 fn with_context<T>(schema: &Schema, run: impl FnOnce(&BindContext<'_>) -> T) -> T {
+    with_modes(schema, TextModes::default(), run)
+}
+
+fn with_modes<T>(schema: &Schema, modes: TextModes, run: impl FnOnce(&BindContext<'_>) -> T) -> T {
     run(&BindContext {
         schema,
         database: Some("d"),
@@ -25,6 +30,7 @@ fn with_context<T>(schema: &Schema, run: impl FnOnce(&BindContext<'_>) -> T) -> 
         only_full_group_by: true,
         time_zone_offset_s: 7_200,
         limits: &TextLimits::default(),
+        modes,
         surroundings: &TestSurroundings,
     })
 }
@@ -102,9 +108,14 @@ fn shown_value(value: &types::Value) -> String {
 
 /// What becomes of a statement; `?` are integers.
 fn outcome(schema: &Schema, statement: &str) -> String {
+    outcome_in(schema, statement, TextModes::default())
+}
+
+fn outcome_in(schema: &Schema, statement: &str, modes: TextModes) -> String {
     let markers = statement.matches('?').count();
     let integer = SqlType::Integer { width: types::IntegerWidth::Big, unsigned: false };
-    match prepared(schema, statement, &vec![integer; markers]) {
+    let types = vec![integer; markers];
+    match with_modes(schema, modes, |context| prepare(statement, context, &types)) {
         Ok(prepared) => shown(&prepared),
         Err(error) => format!("! {} {}\n", error.code, error.message),
     }

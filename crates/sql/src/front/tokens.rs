@@ -1,19 +1,21 @@
 //! Our tokens as the parser crate's, with byte offsets as locations.
 //!
 //! sqlparser knows the keywords of thirty dialects; only those that mean something in MySQL are marked as keywords here, all other words
-//! are plain identifiers. Texts arrive unescaped, adjacent ones joined; `?` arrives numbered.
+//! are plain identifiers. Texts arrive unescaped, adjacent ones joined; `?` arrives numbered. What sql_mode makes of a token is decided here:
+//! behind it a quoted word is a name, and REAL is the type that it stands for.
 //!
 //! Invariant: a token's `span.start.column` is its byte offset in the text plus one (line is always 1).
 
-use super::lexer::{Lexer, Symbol, Token as RawToken, TokenKind, bit_bytes, unquote};
+use super::lexer::{Gap, Lexer, Symbol, Token as RawToken, TokenKind, bit_bytes, unquote};
+use super::modes::{TextModes, is_function_keyword};
 use super::syntax::syntax_error;
 use protocol::SqlError;
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Location, Span, Token, TokenWithSpan, Word};
 
 /// The tokens of a statement, without a last semicolon, and how many `?` there are.
-pub(crate) fn parser_tokens(text: &str) -> Result<(Vec<TokenWithSpan>, usize), SqlError> {
-    let mut lexer = Lexer::new(text);
+pub(crate) fn parser_tokens(text: &str, modes: TextModes) -> Result<(Vec<TokenWithSpan>, usize), SqlError> {
+    let mut lexer = Lexer::new(text, modes);
     let mut tokens: Vec<TokenWithSpan> = Vec::with_capacity(text.len() / 4 + 8);
     let mut markers = 0;
     let mut is_ended = false;
@@ -35,11 +37,30 @@ pub(crate) fn parser_tokens(text: &str) -> Result<(Vec<TokenWithSpan>, usize), S
         if raw.kind == TokenKind::Text
             && let Some(Token::SingleQuotedString(before)) = tokens.last_mut().map(|token| &mut token.token)
         {
-            before.push_str(&unquote(raw.text(text)));
+            before.push_str(&unquote(raw.text(text), modes));
             continue;
         }
-        let token = parser_token(raw, text, markers)?;
+        if raw.is(Symbol::LeftParenthesis) && lexer.gap() != Gap::None && !modes.ignore_space {
+            make_name(tokens.last_mut());
+        }
+        let mut token = parser_token(raw, text, markers, modes)?;
+        if modes.real_as_float
+            && raw.is_word(text, "REAL")
+            && tokens.last().is_none_or(|before| before.token != Token::Period)
+        {
+            token = word("FLOAT");
+        }
         tokens.push(TokenWithSpan::new(token, span(raw)));
+    }
+}
+
+/// `COUNT (`: without IGNORE_SPACE such a word is a name, as if it were quoted.
+fn make_name(before: Option<&mut TokenWithSpan>) {
+    if let Some(Token::Word(word)) = before.map(|token| &mut token.token)
+        && is_function_keyword(&word.value)
+    {
+        word.quote_style = Some('`');
+        word.keyword = Keyword::NoKeyword;
     }
 }
 
@@ -52,16 +73,16 @@ fn span(raw: RawToken) -> Span {
     Span::new(Location::new(1, raw.start as u64 + 1), Location::new(1, raw.end as u64 + 1))
 }
 
-fn parser_token(raw: RawToken, text: &str, markers: usize) -> Result<Token, SqlError> {
+fn parser_token(raw: RawToken, text: &str, markers: usize, modes: TextModes) -> Result<Token, SqlError> {
     let content = raw.text(text);
     Ok(match raw.kind {
         TokenKind::Word => word(content),
-        TokenKind::QuotedWord => Token::make_word(&unquote(content), Some('`')),
+        TokenKind::QuotedWord => Token::make_word(&unquote(content, modes), Some('`')),
         TokenKind::Integer | TokenKind::Decimal | TokenKind::Float => {
             Token::Number(content.to_owned(), false)
         }
-        TokenKind::Text => Token::SingleQuotedString(unquote(content)),
-        TokenKind::NationalText => Token::SingleQuotedString(unquote(&content[1..])),
+        TokenKind::Text => Token::SingleQuotedString(unquote(content, modes)),
+        TokenKind::NationalText => Token::SingleQuotedString(unquote(&content[1..], modes)),
         TokenKind::HexText => hex_token(&content[2..content.len() - 1], raw, text)?,
         TokenKind::HexNumber => Token::HexStringLiteral(content[2..].to_owned()),
         TokenKind::BitText => bit_token(&content[2..content.len() - 1], raw, text)?,

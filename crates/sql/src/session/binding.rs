@@ -8,6 +8,7 @@ use crate::environment::{Environment, ModuleState};
 use crate::front::{self, BindContext, Description, Normalized, Surroundings};
 use crate::plan::{Prepared, SessionValue, Show};
 use crate::statement_cache::{Bound, CachedStatement};
+use crate::variables::SessionVariables;
 use expression::TypingContext;
 use protocol::SqlError;
 use std::sync::Arc;
@@ -47,6 +48,7 @@ impl SessionCore {
             only_full_group_by: self.variables.only_full_group_by,
             time_zone_offset_s: self.variables.time_zone_offset(),
             limits: &module.config.text_limits,
+            modes: self.variables.text_modes,
             surroundings: &facts,
         })
     }
@@ -75,7 +77,8 @@ impl SessionCore {
         normalized: &mut Normalized,
     ) -> Result<Arc<CachedStatement>, SqlError> {
         self.renew_rights(env.module);
-        front::normalize_into(text, &env.module.config.text_limits, self.variables.collation, normalized)?;
+        let SessionVariables { text_modes, collation, .. } = self.variables;
+        front::normalize_into(text, &env.module.config.text_limits, text_modes, collation, normalized)?;
         if normalized.is_cacheable {
             let (digest, markers) = (normalized.digest, normalized.text_with_markers.as_str());
             if let Some(found) = self.cached(env, digest, markers) {
@@ -118,7 +121,7 @@ impl SessionCore {
         let schema = env.module.map.schema.version;
         let bound = Bound {
             database: self.database.as_deref(),
-            bind_key: self.variables.bind_key(),
+            bind_key: self.variables.bind_key,
             privileges: self.rights.number(),
         };
         env.module.cache.get(digest, text, bound, schema)
@@ -128,7 +131,7 @@ impl SessionCore {
         if statement.prepared.is_shareable() {
             let bound = Bound {
                 database: self.database.as_ref(),
-                bind_key: self.variables.bind_key(),
+                bind_key: self.variables.bind_key,
                 privileges: self.rights.number(),
             };
             env.module.cache.insert(digest, text, bound, Arc::clone(statement));

@@ -61,7 +61,7 @@ impl Session {
     }
 
     fn on_query(&mut self, env: &mut Environment<'_>, text: &[u8]) {
-        let text = match front::statement_text(text) {
+        let text = match front::statement_text(text, self.core.variables.text_modes) {
             Ok(text) => text,
             Err(error) => return self.core.reply_error(env, &error),
         };
@@ -70,7 +70,7 @@ impl Session {
         if !text.contains(';') {
             return self.begin_text(env, text);
         }
-        let statements = front::split_statements(text);
+        let statements = front::split_statements(text, self.core.variables.text_modes);
         match statements.as_slice() {
             [] => self.begin_text(env, ""),
             [only] => self.begin_text(env, only),

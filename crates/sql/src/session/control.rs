@@ -1,17 +1,18 @@
 //! Statements that are done at once: SET, USE, SAVEPOINT, KILL, and BEGIN, COMMIT and ROLLBACK while no partition takes part.
 //!
-//! SET is all or nothing: all values are evaluated and checked on a copy of the variables first.
+//! SET is all or nothing: all values are evaluated and checked on a copy of the variables first. What it sets for the whole cluster is a DDL
+//! job, after which the copy is taken over.
 #![expect(clippy::wildcard_enum_match_arm, reason = "a value of another kind is refused")]
 
-use super::{Session, SessionCore};
-use crate::environment::Environment;
+use super::{Diagnostics, Session, SessionCore};
+use crate::environment::{Environment, ModuleState};
 use crate::execute::{Completion, Statement, warnings_of};
 use crate::plan::{Plan, SetItem, SetTarget, TransactionStatement};
 use crate::transaction_client::SAVEPOINTS_MAX;
-use crate::variables::checked_isolation;
+use crate::variables::{SessionVariables, UserVariables, checked_isolation};
+use catalogue::{VariableChange, VariableSetting};
 use expression::NoColumns;
 use protocol::{Address, ModuleKind, Signal, SqlError};
-use query::Shared;
 use types::{DynamicPrivileges, Value};
 
 impl SessionCore {
@@ -24,6 +25,121 @@ impl SessionCore {
         self.database = Some(name.into());
         Ok(())
     }
+}
+
+/// What a SET makes, checked; nothing of it is in force yet.
+pub(super) struct Assigned {
+    variables: SessionVariables,
+    last_insert_id: Option<u64>,
+    user_variables: Option<UserVariables>,
+    diagnostics: Diagnostics,
+    /// What it changes for the whole cluster.
+    pub(super) changes: Vec<VariableChange>,
+}
+
+impl SessionCore {
+    /// Evaluates and checks the items of a SET.
+    pub(super) fn assigned(
+        &self,
+        module: &ModuleState,
+        items: &[SetItem],
+        statement: &Statement,
+    ) -> Result<Assigned, SqlError> {
+        let mut assigned = Assigned {
+            variables: self.variables.clone(),
+            last_insert_id: None,
+            user_variables: None,
+            diagnostics: Diagnostics::default(),
+            changes: Vec::new(),
+        };
+        let context = statement.context();
+        for item in items {
+            let value = match &item.value {
+                None => None,
+                Some(expression) => {
+                    let value = expression.evaluate(&NoColumns, &context);
+                    Some(value.map_err(|error| SqlError::new(error.code, error.message))?)
+                }
+            };
+            self.assign_item(module, &mut assigned, item, value)?;
+        }
+        assigned.diagnostics.add_all(warnings_of(&context));
+        Ok(assigned)
+    }
+
+    fn assign_item(
+        &self,
+        module: &ModuleState,
+        assigned: &mut Assigned,
+        item: &SetItem,
+        value: Option<Value>,
+    ) -> Result<(), SqlError> {
+        let Assigned { variables, last_insert_id, user_variables, diagnostics, changes } = assigned;
+        let mut global = |name: &str, setting: fn(String) -> VariableSetting| {
+            let (name, value) = self.variables.global_value(name, value.as_ref())?;
+            changes.push(VariableChange { name: name.to_owned(), setting: setting(value) });
+            Ok(())
+        };
+        match &item.target {
+            SetTarget::Session(name) if name == "last_insert_id" || name == "identity" => {
+                *last_insert_id = value.as_ref().and_then(as_id);
+                Ok(())
+            }
+            SetTarget::Session(name) => variables.set(name, value.as_ref()),
+            SetTarget::Global(name) => global(name, VariableSetting::Global),
+            SetTarget::Persist(name) => global(name, VariableSetting::Persist),
+            SetTarget::PersistOnly(name) => global(name, VariableSetting::PersistOnly),
+            SetTarget::ResetPersist { name, if_exists } => {
+                changes.extend(reset_persist(module, name.as_deref(), *if_exists, diagnostics)?);
+                Ok(())
+            }
+            SetTarget::User(name) => {
+                let user_variables = user_variables.get_or_insert_with(|| self.user_variables.clone());
+                match (value, &item.value) {
+                    (Some(value), Some(expression)) => {
+                        user_variables.set(name, value, expression.sql_type.clone())
+                    }
+                    _ => Ok(()),
+                }
+            }
+            SetTarget::Nothing => Ok(()),
+            SetTarget::Names => variables.set_names(value.as_ref()),
+            SetTarget::Isolation { .. } => {
+                let text = value.unwrap_or_else(|| Value::text("READ COMMITTED"));
+                match &text {
+                    Value::Bytes(text) => checked_isolation(&String::from_utf8_lossy(text)),
+                    _ => Err(SqlError::new(
+                        1232,
+                        "Incorrect argument type to variable 'transaction_isolation'",
+                    )),
+                }
+            }
+        }
+    }
+}
+
+/// RESET PERSIST: of one variable, or of all that are kept.
+fn reset_persist(
+    module: &ModuleState,
+    name: Option<&str>,
+    if_exists: bool,
+    diagnostics: &mut Diagnostics,
+) -> Result<Vec<VariableChange>, SqlError> {
+    let kept = module.map.schema.variables.iter();
+    let mut kept: Vec<&str> =
+        kept.filter(|(_, variable)| variable.persisted.is_some()).map(|(name, _)| name.as_str()).collect();
+    if let Some(name) = name {
+        kept.retain(|known| *known == name);
+        if kept.is_empty() {
+            let message = format!("Variable {name} does not exist in persisted config file");
+            if !if_exists {
+                return Err(SqlError::new(3615, message));
+            }
+            diagnostics.warn(3615, message);
+        }
+    }
+    let reset = |name: &str| VariableChange { name: name.to_owned(), setting: VariableSetting::Reset };
+    Ok(kept.into_iter().map(reset).collect())
 }
 
 impl Session {
@@ -107,88 +223,44 @@ impl Session {
         })
     }
 
-    /// SET; None if it must commit first (autocommit is switched on in a transaction).
-    pub(super) fn set(
+    /// SET; None if it must commit first (autocommit is switched on in a transaction), or changes what all sessions see.
+    fn set(
         &mut self,
         env: &mut Environment<'_>,
         items: &[SetItem],
         statement: &Statement,
     ) -> Option<Result<Completion, SqlError>> {
-        let mut variables = self.core.variables.clone();
-        let mut last_insert_id = None;
-        let mut user_variables = None;
-        let mut globals = Vec::new();
-        let context = statement.context();
-        for item in items {
-            let value = match &item.value {
-                None => None,
-                Some(expression) => match expression.evaluate(&NoColumns, &context) {
-                    Ok(value) => Some(value),
-                    Err(error) => return Some(Err(SqlError::new(error.code, error.message))),
-                },
-            };
-            let done = match &item.target {
-                SetTarget::Session(name) if name == "last_insert_id" || name == "identity" => {
-                    last_insert_id = value.as_ref().and_then(as_id);
-                    Ok(())
-                }
-                SetTarget::Session(name) => variables.set(name, value.as_ref()),
-                SetTarget::Global(name) => {
-                    variables.set_global(name, value.as_ref()).map(|changed| globals.extend(changed))
-                }
-                SetTarget::User(name) => {
-                    let user_variables =
-                        user_variables.get_or_insert_with(|| self.core.user_variables.clone());
-                    match (value, &item.value) {
-                        (Some(value), Some(expression)) => {
-                            user_variables.set(name, value, expression.sql_type.clone())
-                        }
-                        _ => Ok(()),
-                    }
-                }
-                SetTarget::Nothing => Ok(()),
-                SetTarget::Names => variables.set_names(value.as_ref()),
-                SetTarget::Isolation { .. } => {
-                    let text = value.unwrap_or_else(|| Value::text("READ COMMITTED"));
-                    match &text {
-                        Value::Bytes(text) => checked_isolation(&String::from_utf8_lossy(text)),
-                        _ => Err(SqlError::new(
-                            1232,
-                            "Incorrect argument type to variable 'transaction_isolation'",
-                        )),
-                    }
-                }
-            };
-            if let Err(error) = done {
-                return Some(Err(error));
-            }
-        }
-        self.core.diagnostics.add_all(warnings_of(&context));
-        let is_switched_on = variables.autocommit && !self.core.variables.autocommit;
-        if is_switched_on && self.core.transaction.has_participants() {
+        let assigned = match self.core.assigned(env.module, items, statement) {
+            Ok(assigned) => assigned,
+            Err(error) => return Some(Err(error)),
+        };
+        let is_switched_on = assigned.variables.autocommit && !self.core.variables.autocommit;
+        if !assigned.changes.is_empty() || is_switched_on && self.core.transaction.has_participants() {
             return None;
         }
-        if is_switched_on {
+        Some(self.assign(env, assigned).map(|()| Completion::default()))
+    }
+
+    /// Takes over what a SET has made.
+    pub(super) fn assign(&mut self, env: &mut Environment<'_>, assigned: Assigned) -> Result<(), SqlError> {
+        let Assigned { mut variables, last_insert_id, user_variables, diagnostics, changes: _ } = assigned;
+        if variables.autocommit && !self.core.variables.autocommit {
             self.core.transaction.end();
         }
         if let Some(user_variables) = user_variables {
             let before = std::mem::replace(&mut self.core.user_variables, user_variables);
             if let Err(error) = self.account(env) {
                 self.core.user_variables = before;
-                return Some(Err(error));
+                return Err(error);
             }
         }
         if let Some(id) = last_insert_id {
             self.core.last_insert_id = id;
         }
+        variables.follow(&env.module.globals);
         self.core.variables = variables;
-        for (name, value) in globals {
-            env.module.set_global(name, value.clone());
-            self.core.variables.follow(&env.module.config.globals);
-            let own = env.module.address;
-            env.outputs.share(own, Address::main(own.node), Shared::Global { name, value });
-        }
-        Some(Ok(Completion::default()))
+        self.core.diagnostics.append(diagnostics);
+        Ok(())
     }
 
     /// COM_PROCESS_KILL.

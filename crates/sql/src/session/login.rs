@@ -387,7 +387,9 @@ impl Session {
         match command {
             Command::Query { text, .. } => {
                 let text = String::from_utf8_lossy(text);
-                front::split_statements(&text).into_iter().try_for_each(|text| self.check_text(env, text))
+                front::split_statements(&text, self.core.variables.text_modes)
+                    .into_iter()
+                    .try_for_each(|text| self.check_text(env, text))
             }
             Command::StatementPrepare { text } if self.restriction.must_change_password => {
                 match front::leading_words(&String::from_utf8_lossy(text)).changes_password() {

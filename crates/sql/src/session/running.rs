@@ -18,8 +18,10 @@
 #![expect(clippy::wildcard_enum_match_arm, reason = "plans and answers that are not named are treated alike")]
 
 use super::client_memory::{LARGE_HOLDING, LARGE_TEXT};
+use super::control::Assigned;
 use super::point::Answered;
 use super::{Session, waive_outcome};
+
 use crate::ddl_job::DdlRun;
 use crate::environment::Environment;
 use crate::execute::commit::{CommitRun, CommitStart, start_commit};
@@ -30,6 +32,7 @@ use crate::execute::{Completion, Cx, Failure, Progress, Retry, Statement, failur
 use crate::inbox::{Reply, RequestKind};
 use crate::plan::{Plan, SessionValue, Show, Source, TransactionStatement};
 use crate::statement_cache::CachedStatement;
+use catalogue::DdlRequest;
 use expression::Settings;
 use mysql_protocol::result::RowFormat;
 use protocol::program::{Refusal, TableRef};
@@ -101,6 +104,8 @@ pub(super) struct Running {
     attempts: u32,
     /// In which the last attempt began.
     view: ViewNumber,
+    /// What a SET makes of the session when it has changed the cluster's variables.
+    assigned: Option<Box<Assigned>>,
     /// Of drawing AUTO_INCREMENT values.
     draws: u32,
     /// KILL QUERY came while its commit was on its way: the question to the participant whether it can be undone.
@@ -225,6 +230,7 @@ impl Session {
                     stage: Some(Stage::BeforeRun),
                     attempts: 0,
                     view: env.module.map.view.number,
+                    assigned: None,
                     draws: 0,
                     stop: None,
                 };
@@ -459,7 +465,11 @@ impl Session {
         Ok(())
     }
 
-    fn execution_of(&mut self, env: &mut Environment<'_>, running: &Running) -> Result<Execution, Failure> {
+    fn execution_of(
+        &mut self,
+        env: &mut Environment<'_>,
+        running: &mut Running,
+    ) -> Result<Execution, Failure> {
         let statement = &running.statement;
         let counters = &mut env.module.counters;
         match &statement.cached.prepared.plan {
@@ -471,8 +481,14 @@ impl Session {
         }
         if let Plan::Set(items) = &statement.cached.prepared.plan {
             // What it had to wait for, the commit of an open transaction, is done.
-            let done = self.set(env, items, statement).unwrap_or_else(|| Ok(Completion::default()));
-            return Ok(Execution::Nothing(done?));
+            let mut assigned = self.core.assigned(env.module, items, statement)?;
+            if assigned.changes.is_empty() {
+                self.assign(env, assigned)?;
+                return Ok(Execution::Nothing(Completion::default()));
+            }
+            let request = DdlRequest::SetVariables(std::mem::take(&mut assigned.changes));
+            running.assigned = Some(Box::new(assigned));
+            return Ok(Execution::Ddl(Box::new(DdlRun::new(Some(&request)))));
         }
         let mut cx = Cx { env, core: &mut self.core, statement };
         Ok(match &statement.cached.prepared.plan {
@@ -534,6 +550,11 @@ impl Session {
                 Some(Step::Spent)
             }
             Ok(Progress::Done(completion)) => {
+                if let Some(assigned) = running.assigned.take()
+                    && let Err(error) = self.assign(env, *assigned)
+                {
+                    return self.report(env, &error);
+                }
                 if !self.core.transaction.is_open() && self.core.transaction.has_participants() {
                     return self.begin_commit(env, running, AfterCommit::Reply(completion));
                 }

@@ -33,6 +33,12 @@ pub(super) const TABLES: &[Layout] = &[
     },
     Layout {
         database: NAME,
+        name: "persisted_variables",
+        columns: VARIABLES,
+        origin: Origin::Made(|context, _| server_rows::persisted_variables(context)),
+    },
+    Layout {
+        database: NAME,
         name: "processlist",
         columns: information_schema::PROCESS_LIST,
         origin: Origin::Asked(InfoTable::Processes, Respondents::AllNodes),

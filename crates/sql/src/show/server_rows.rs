@@ -182,7 +182,16 @@ pub(super) fn privileges() -> Vec<Vec<Value>> {
 pub(super) fn variables(context: &ShowContext<'_>, scope: Scope) -> Vec<Vec<Value>> {
     TABLE
         .iter()
+        .filter(|definition| definition.is_shown(scope))
         .map(|definition| vec![text(definition.name), text(&context.variables.text(definition, scope))])
+        .collect()
+}
+
+/// What SET PERSIST and SET PERSIST_ONLY have kept.
+pub(super) fn persisted_variables(context: &ShowContext<'_>) -> Vec<Vec<Value>> {
+    let persisted = context.schema.variables.iter();
+    persisted
+        .filter_map(|(name, variable)| Some(vec![text(name), text(variable.persisted.as_ref()?)]))
         .collect()
 }
 

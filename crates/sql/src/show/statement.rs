@@ -5,6 +5,7 @@
 use super::schema_rows::{self, ShownTable};
 use super::virtual_tables::{Column, Kind, NAME as TEXT, Respondents, column, nullable, text};
 use super::{Level, ShowContext, VirtualRows, account_rows, grants, information_schema, server_rows};
+use crate::front::with_ansi_quotes;
 use crate::plan::{ResultColumn, Show, TableMaintenance};
 use crate::variables::Scope;
 use expression::{Context, Expression, NoColumns, Node};
@@ -39,7 +40,7 @@ pub(crate) fn columns_of(what: &Show) -> Vec<(String, SqlType)> {
         Show::CreateTable { .. } => CREATE_TABLE,
         Show::CreateDatabase { .. } => CREATE_DATABASE,
         Show::TableStatus { .. } => TABLE_STATUS,
-        Show::Variables | Show::Status => VARIABLES,
+        Show::Variables { .. } | Show::Status => VARIABLES,
         Show::Warnings | Show::Errors => DIAGNOSTICS,
         Show::Engines => ENGINES,
         Show::CharacterSets => CHARACTER_SETS,
@@ -83,11 +84,17 @@ pub(crate) fn show(
         }
         Show::CreateTable { database, table } => {
             let table = known_table(context, database, table)?.definition;
-            vec![vec![text(&table.name), text(&catalogue::show_create_table(table))]]
+            let shown = catalogue::show_create_table(table);
+            let has_ansi_quotes = context.variables.text_modes.ansi_quotes;
+            vec![vec![
+                text(&table.name),
+                text(&if has_ansi_quotes { with_ansi_quotes(&shown) } else { shown }),
+            ]]
         }
         Show::CreateDatabase { database } => create_database(context, database)?,
         Show::TableStatus { database } => table_status(context, database),
-        Show::Variables => server_rows::variables(context, Scope::Session),
+        Show::Variables { global: true } => server_rows::variables(context, Scope::Global),
+        Show::Variables { global: false } => server_rows::variables(context, Scope::Session),
         Show::Status => server_rows::status(context),
         Show::Warnings => server_rows::diagnostics(context, |_| true),
         Show::Errors => server_rows::diagnostics(context, |level| level == Level::Error),
@@ -205,7 +212,7 @@ fn like_collation(what: &Show) -> Collation {
         | Show::Indexes { .. }
         | Show::CreateTable { .. }
         | Show::CreateDatabase { .. }
-        | Show::Variables
+        | Show::Variables { .. }
         | Show::Status
         | Show::Warnings
         | Show::Errors

@@ -230,7 +230,7 @@ fn statements() -> Vec<(&'static str, Show, Option<&'static str>)> {
         ("create table", Show::CreateTable { database: database.clone(), table: customers.clone() }, None),
         ("create database", Show::CreateDatabase { database: database.clone() }, None),
         ("table status", Show::TableStatus { database: database.clone() }, None),
-        ("variables like 'auto%'", Show::Variables, Some("auto%")),
+        ("variables like 'auto%'", Show::Variables { global: false }, Some("auto%")),
         ("status", Show::Status, None),
         ("warnings", Show::Warnings, None),
         ("errors", Show::Errors, None),

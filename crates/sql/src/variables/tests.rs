@@ -1,4 +1,5 @@
 use super::{Scope, SessionVariables, TABLE, time_zone_offset};
+use mysql_protocol::StatusFlags;
 use types::Value;
 
 fn set(variables: &mut SessionVariables, name: &str, value: &str) -> u16 {
@@ -29,12 +30,26 @@ fn set_checks_names_values_and_permissions() {
 fn sql_mode_is_normalised_and_read() {
     let mut variables = SessionVariables::default();
     assert!(variables.is_strict && !variables.sql_mode.strict);
-    assert_eq!(set(&mut variables, "sql_mode", "no_zero_date, NO_UNSIGNED_SUBTRACTION"), 0);
+    assert_eq!(set(&mut variables, "sql_mode", "no_zero_date,NO_UNSIGNED_SUBTRACTION"), 0);
     assert!(!variables.is_strict && variables.sql_mode.no_unsigned_subtraction);
-    assert_eq!(set(&mut variables, "sql_mode", "ANSI_QUOTES"), 1235);
     assert_eq!(set(&mut variables, "sql_mode", "NONSENSE"), 1231);
+    assert_eq!(variables.set("sql_mode", Some(&Value::Double(4.0))).map_err(|error| error.code), Err(1232));
+    assert_eq!(variables.set("sql_mode", Some(&Value::Null)).map_err(|error| error.code), Err(1231));
     let shown = variables.get("sql_mode", Scope::Session).map(|(value, _)| value);
-    assert_eq!(shown, Some(Value::text("NO_ZERO_DATE,NO_UNSIGNED_SUBTRACTION")));
+    assert_eq!(shown, Some(Value::text("NO_UNSIGNED_SUBTRACTION,NO_ZERO_DATE")));
+}
+
+#[test]
+fn modes_of_texts_keep_plans_apart_and_clients_informed() {
+    let mut variables = SessionVariables::default();
+    let plain = variables.bind_key;
+    assert!(!variables.status.contains(StatusFlags::NO_BACKSLASH_ESCAPES));
+    assert_eq!(set(&mut variables, "sql_mode", "NO_BACKSLASH_ESCAPES"), 0);
+    assert!(variables.status.contains(StatusFlags::NO_BACKSLASH_ESCAPES | StatusFlags::AUTOCOMMIT));
+    let escapes = variables.bind_key;
+    assert_eq!(set(&mut variables, "sql_mode", "ANSI_QUOTES"), 0);
+    assert!(variables.text_modes.ansi_quotes && !variables.text_modes.no_backslash_escapes);
+    assert!(plain != escapes && escapes != variables.bind_key && plain != variables.bind_key);
 }
 
 #[test]

@@ -14,6 +14,7 @@ use crate::front::normalize::number_literal;
 use crate::front::syntax::syntax_error;
 use crate::front::tokens::offset_of;
 use crate::plan::SessionValue;
+use crate::variables::Reach;
 use expression::{
     AggregateCall, BinaryOperator, Comparison, DEPTH_MAX, Direction, Expression, IntervalUnit, Test,
     TypeError, UnaryOperator,
@@ -90,6 +91,12 @@ impl Binder<'_> {
         result.map_err(|error| type_error(&error, self.context.database))
     }
 
+    /// As [`Self::bound`], for what takes the value and does not compare it: see [`Self::padded`].
+    fn full(&mut self, expr: &Expr, place: &mut Place<'_>) -> Result<Expression, SqlError> {
+        let bound = self.bound(expr, place)?;
+        self.padded(bound)
+    }
+
     fn bound(&mut self, expr: &Expr, place: &mut Place<'_>) -> Result<Expression, SqlError> {
         match expr {
             Expr::Identifier(ident) => self.identifier(ident, place),
@@ -117,7 +124,7 @@ impl Binder<'_> {
                 self.like(expr, pattern, escape_char.as_deref(), *negated, place)
             }
             Expr::RLike { negated, expr, pattern, regexp: _ } => {
-                let arguments = vec![self.bound(expr, place)?, self.bound(pattern, place)?];
+                let arguments = vec![self.full(expr, place)?, self.full(pattern, place)?];
                 let matches = self.call("REGEXP_LIKE", arguments)?;
                 if !*negated {
                     return Ok(matches);
@@ -128,13 +135,13 @@ impl Binder<'_> {
                 self.case(operand.as_deref(), conditions, else_result.as_deref(), place)
             }
             Expr::Cast { kind: CastKind::Cast, expr, data_type, format: None } => {
-                let operand = self.bound(expr, place)?;
+                let operand = self.full(expr, place)?;
                 self.cast(operand, data_type)
             }
             Expr::Convert { is_try: false, expr, data_type, charset, target_before_value: _, styles }
                 if styles.is_empty() =>
             {
-                let operand = self.bound(expr, place)?;
+                let operand = self.full(expr, place)?;
                 match (data_type, charset) {
                     (None, Some(charset)) => {
                         let name = object_name(charset)?;
@@ -154,11 +161,11 @@ impl Binder<'_> {
                 Ok(Expression::extract(interval_unit(&field.to_string())?, operand))
             }
             Expr::Position { expr, r#in } => {
-                let arguments = vec![self.bound(expr, place)?, self.bound(r#in, place)?];
+                let arguments = vec![self.full(expr, place)?, self.full(r#in, place)?];
                 self.call("LOCATE", arguments)
             }
             Expr::Substring { expr, substring_from, substring_for, special: _, shorthand: _ } => {
-                let mut arguments = vec![self.bound(expr, place)?];
+                let mut arguments = vec![self.full(expr, place)?];
                 for argument in [substring_from, substring_for].into_iter().flatten() {
                     arguments.push(self.bound(argument, place)?);
                 }
@@ -228,9 +235,16 @@ impl Binder<'_> {
 
     fn system_variable(&mut self, written: &str) -> Result<Expression, SqlError> {
         let (scope, name) = crate::front::parse::split_system_variable(written);
-        let value = match scope {
-            Some("global") => SessionValue::GlobalVariable(name.clone()),
-            Some("persist" | "persist_only") => return Err(SqlError::unsupported("@@persist")),
+        let reach = crate::variables::definition(&name).map(|definition| definition.reach);
+        let wrong_scope = |kind: &str| SqlError::new(1238, format!("Variable '{name}' is a {kind} variable"));
+        let value = match (scope, reach) {
+            (Some("global"), Some(Reach::Session)) => return Err(wrong_scope("SESSION")),
+            (Some("session" | "local"), Some(Reach::Global)) => return Err(wrong_scope("GLOBAL")),
+            (Some("global"), _) => SessionValue::GlobalVariable(name.clone()),
+            // There is no such scope in an expression.
+            (Some(scope @ ("persist" | "persist_only")), _) => {
+                SessionValue::Variable(format!("{scope}.{name}"))
+            }
             _ => SessionValue::Variable(name.clone()),
         };
         self.session_value(value, &name)
@@ -483,9 +497,9 @@ impl Binder<'_> {
         negated: bool,
         place: &mut Place<'_>,
     ) -> Result<Expression, SqlError> {
-        let operand = self.bound(expr, place)?;
-        let pattern = self.bound(pattern, place)?;
+        let (operand, pattern) = (self.full(expr, place)?, self.full(pattern, place)?);
         let escape = match escape {
+            None if self.context.modes.no_backslash_escapes => None,
             None => Some('\\'),
             Some(Expr::Value(value)) => match &value.value {
                 AstValue::SingleQuotedString(text) if text.chars().count() <= 1 => text.chars().next(),
@@ -506,9 +520,9 @@ impl Binder<'_> {
         let operand = operand.map(|operand| self.bound(operand, place)).transpose()?;
         let mut branches = Vec::with_capacity(conditions.len());
         for when in conditions {
-            branches.push((self.bound(&when.condition, place)?, self.bound(&when.result, place)?));
+            branches.push((self.bound(&when.condition, place)?, self.full(&when.result, place)?));
         }
-        let otherwise = otherwise.map(|otherwise| self.bound(otherwise, place)).transpose()?;
+        let otherwise = otherwise.map(|otherwise| self.full(otherwise, place)).transpose()?;
         match operand {
             Some(operand) => self.typed(Expression::case_of(&operand, branches, otherwise)),
             None => self.typed(Expression::case(branches, otherwise)),
@@ -527,7 +541,7 @@ impl Binder<'_> {
         expr: &Expr,
         place: &mut Place<'_>,
     ) -> Result<Expression, SqlError> {
-        let mut arguments = vec![self.bound(expr, place)?];
+        let mut arguments = vec![self.full(expr, place)?];
         if let Some(what) = what {
             arguments.push(self.bound(what, place)?);
         }
@@ -588,7 +602,7 @@ fn binary_operator(op: &ast::BinaryOperator) -> Result<BinaryOperator, SqlError>
         Written::NotEq => BinaryOperator::Compare(Comparison::NotEqual),
         Written::Spaceship => BinaryOperator::Compare(Comparison::NullSafeEqual),
         Written::And => BinaryOperator::And,
-        // PIPES_AS_CONCAT is not in our sql_mode.
+        // With PIPES_AS_CONCAT the parser makes a call of CONCAT.
         Written::Or | Written::StringConcat => BinaryOperator::Or,
         Written::Xor => BinaryOperator::Xor,
         Written::BitwiseOr => BinaryOperator::BitOr,

@@ -1,9 +1,10 @@
 //! Names of select items that have no alias: their text, as MySQL names them.
 
 use crate::front::lexer::{Lexer, Symbol, TokenKind};
+use crate::front::modes::TextModes;
 
 /// The text of each item of the first select list outside of parentheses.
-pub(crate) fn item_texts(text: &str) -> Vec<&str> {
+pub(crate) fn item_texts(text: &str, modes: TextModes) -> Vec<&str> {
     const MODIFIERS: [&str; 9] = [
         "all",
         "distinct",
@@ -17,7 +18,7 @@ pub(crate) fn item_texts(text: &str) -> Vec<&str> {
     ];
     const ENDS: [&str; 11] =
         ["from", "into", "where", "group", "having", "order", "limit", "for", "union", "lock", "procedure"];
-    let mut lexer = Lexer::new(text);
+    let mut lexer = Lexer::new(text, modes);
     let (mut depth, mut items) = (0_usize, Vec::new());
     // The depth of the select list, once SELECT was seen; and the item's start and end so far.
     let mut list_depth = None;
@@ -62,7 +63,11 @@ pub(crate) fn item_texts(text: &str) -> Vec<&str> {
 
 #[cfg(test)]
 mod tests {
-    use super::item_texts;
+    use crate::front::modes::TextModes;
+
+    fn item_texts(text: &str) -> Vec<&str> {
+        super::item_texts(text, TextModes::default())
+    }
 
     #[test]
     fn items_are_split_at_their_own_commas() {

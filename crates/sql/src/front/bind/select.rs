@@ -10,6 +10,7 @@ use super::{Binder, Bound, Clause, NamedTable, computed_column, system_table_rej
 use crate::front::planner::{self, Purpose};
 use crate::front::statement::{SelectStatement, TableName};
 use crate::front::syntax::{syntax_error, syntax_error_at_word, syntax_error_behind_word};
+use crate::front::tokens::offset_of;
 use crate::plan::{Grouping, Limit, Plan, ResultColumn, SelectPlan, SortKey, Source};
 use expression::Expression;
 use protocol::SqlError;
@@ -175,7 +176,7 @@ impl Binder<'_> {
         scope: &Scope,
         aggregates: &mut Aggregates,
     ) -> Result<Vec<Item>, SqlError> {
-        let texts = item_texts(self.text);
+        let texts = item_texts(self.text, self.context.modes);
         if projection.len() > super::ITEM_COUNT_MAX {
             return Err(SqlError::new(1117, "Too many columns"));
         }
@@ -199,16 +200,28 @@ impl Binder<'_> {
                     };
                     self.uses.reads_all = true;
                     self.uses.read.extend(table.definition.visible_columns().map(|(column, _)| column));
-                    items.extend(all_columns(table));
+                    items.extend(self.all_columns(table)?);
                 }
                 SelectItem::QualifiedWildcard(kind, options) => {
                     plain_wildcard(self.text, options)?;
                     let table = qualified_table(self.text, kind, scope)?;
                     self.uses.reads_all = true;
                     self.uses.read.extend(table.definition.visible_columns().map(|(column, _)| column));
-                    items.extend(all_columns(table));
+                    items.extend(self.all_columns(table)?);
                 }
             }
+        }
+        Ok(items)
+    }
+
+    fn all_columns(&mut self, table: &ScopeTable) -> Result<Vec<Item>, SqlError> {
+        let mut items = Vec::new();
+        for (index, definition) in table.definition.visible_columns() {
+            let expression = table.expression(index);
+            let mut column =
+                computed_column(&*definition.name, expression.sql_type.clone(), expression.nullable);
+            describe_origin(&mut column, table, index);
+            items.push(Item { expression: self.padded(expression)?, column, alias: None });
         }
         Ok(items)
     }
@@ -248,7 +261,7 @@ impl Binder<'_> {
         {
             describe_origin(&mut column, table, ColumnIndex(slot.0));
         }
-        Ok(Item { expression, column, alias })
+        Ok(Item { expression: self.padded(expression)?, column, alias })
     }
 
     /// ORDER BY items: ordinals, aliases, columns, expressions. Constants order nothing.
@@ -348,17 +361,6 @@ fn uses_slot_from(expression: &Expression, first: u16) -> bool {
         Some(slot) => slot.0 >= first,
         None => expression.operands().into_iter().any(|operand| uses_slot_from(operand, first)),
     }
-}
-
-fn all_columns(table: &ScopeTable) -> Vec<Item> {
-    let mut items = Vec::new();
-    for (index, definition) in table.definition.visible_columns() {
-        let expression = table.expression(index);
-        let mut column = computed_column(&*definition.name, expression.sql_type.clone(), expression.nullable);
-        describe_origin(&mut column, table, index);
-        items.push(Item { expression, column, alias: None });
-    }
-    items
 }
 
 /// What drivers are told about a plain column.
@@ -597,6 +599,13 @@ fn from(text: &str, tables: &[TableWithJoins]) -> Result<Option<(TableName, Opti
         return Err(syntax_error_at_word(text, &["WITH"]));
     }
     let name = match name.0.as_slice() {
+        // The parser crate takes a text for a name.
+        [ObjectNamePart::Identifier(name), ..] if name.quote_style == Some('\'') => {
+            return Err(syntax_error(text, offset_of(name.span.start)));
+        }
+        [_, ObjectNamePart::Identifier(name), ..] if name.quote_style == Some('\'') => {
+            return Err(syntax_error(text, offset_of(name.span.start)));
+        }
         [ObjectNamePart::Identifier(table)] => {
             if table.quote_style.is_none() && table.value.eq_ignore_ascii_case("dual") {
                 return Ok(None);
@@ -609,6 +618,9 @@ fn from(text: &str, tables: &[TableWithJoins]) -> Result<Option<(TableName, Opti
         _ => return Err(syntax_error_behind_word(text, "FROM")),
     };
     match alias {
+        Some(alias) if alias.name.quote_style == Some('\'') => {
+            Err(syntax_error(text, offset_of(alias.name.span.start)))
+        }
         Some(alias) if !alias.columns.is_empty() => Err(syntax_error_behind_word(text, "FROM")),
         alias => Ok(Some((name, alias.as_ref().map(|alias| alias.name.value.clone())))),
     }

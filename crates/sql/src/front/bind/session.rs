@@ -121,7 +121,7 @@ fn shown_database(what: &mut Show) -> Option<&mut String> {
         | Show::CreateDatabase { database }
         | Show::TableStatus { database } => Some(database),
         Show::Databases
-        | Show::Variables
+        | Show::Variables { .. }
         | Show::Status
         | Show::Warnings
         | Show::Errors

@@ -4,7 +4,7 @@ use super::*;
 fn utf8_is_not_copied() {
     for text in ["", "SELECT 'käse 🧀'", "SELECT '\0'", "unfinished '", "SELECT 1\0 garbage", "x\0\0y"] {
         assert!(
-            matches!(statement_text(text.as_bytes()), Ok(Cow::Borrowed(same)) if same == text),
+            matches!(statement_text(text.as_bytes(), TextModes::default()), Ok(Cow::Borrowed(same)) if same == text),
             "{text:?}"
         );
     }
@@ -12,11 +12,11 @@ fn utf8_is_not_copied() {
 
 #[test]
 fn one_final_zero_is_passed_over() {
-    assert_eq!(statement_text(b"SELECT 1\0").unwrap(), "SELECT 1");
-    assert_eq!(statement_text(b"SELECT 1;\0 \n").unwrap(), "SELECT 1;");
-    assert_eq!(statement_text(b"SELECT 1\0\0").unwrap(), "SELECT 1\0");
-    assert_eq!(statement_text(b"\0").unwrap(), "");
-    assert_eq!(statement_text(b"SELECT 1  ").unwrap(), "SELECT 1  ");
+    assert_eq!(statement_text(b"SELECT 1\0", TextModes::default()).unwrap(), "SELECT 1");
+    assert_eq!(statement_text(b"SELECT 1;\0 \n", TextModes::default()).unwrap(), "SELECT 1;");
+    assert_eq!(statement_text(b"SELECT 1\0\0", TextModes::default()).unwrap(), "SELECT 1\0");
+    assert_eq!(statement_text(b"\0", TextModes::default()).unwrap(), "");
+    assert_eq!(statement_text(b"SELECT 1  ", TextModes::default()).unwrap(), "SELECT 1  ");
 }
 
 #[test]
@@ -31,7 +31,7 @@ fn literals_that_are_not_utf8_become_hexadecimal() {
         (b"SELECT _utf8mb4 '\xff'", "SELECT _utf8mb4  x'ff'"),
     ];
     for (bytes, text) in cases {
-        assert_eq!(statement_text(bytes).unwrap(), *text);
+        assert_eq!(statement_text(bytes, TextModes::default()).unwrap(), *text);
     }
 }
 
@@ -46,6 +46,6 @@ fn anything_else_that_is_not_utf8_is_refused() {
         b"\xff\0",
     ];
     for bytes in cases {
-        assert_eq!(statement_text(bytes).unwrap_err().code, 1300, "{bytes:?}");
+        assert_eq!(statement_text(bytes, TextModes::default()).unwrap_err().code, 1300, "{bytes:?}");
     }
 }

@@ -2,7 +2,7 @@ use super::*;
 use proptest::prelude::*;
 
 fn lex(text: &str) -> Vec<(TokenKind, &str)> {
-    let mut lexer = Lexer::new(text);
+    let mut lexer = Lexer::new(text, TextModes::default());
     let mut tokens = Vec::new();
     loop {
         match lexer.next_token() {
@@ -68,7 +68,7 @@ fn kinds_of_numbers() {
 fn what_never_ends_is_an_error_where_it_began() {
     for (text, offset) in [("a 'b", 2), ("a /* b", 2), ("`x", 0), ("'a\\'", 0), ("/*!40000 a", 0), ("@'x", 1)]
     {
-        let mut lexer = Lexer::new(text);
+        let mut lexer = Lexer::new(text, TextModes::default());
         let error = loop {
             match lexer.next_token() {
                 Ok(token) if token.kind == TokenKind::End => panic!("{text} must not lex"),
@@ -82,9 +82,9 @@ fn what_never_ends_is_an_error_where_it_began() {
 
 #[test]
 fn values_of_literals() {
-    assert_eq!(unquote("'a''b\\n\\%\\_\\x\"'"), "a'b\n\\%\\_x\"");
-    assert_eq!(unquote("`a``\\n`"), "a`\\n");
-    assert_eq!(unquote("''"), "");
+    assert_eq!(unquote("'a''b\\n\\%\\_\\x\"'", TextModes::default()), "a'b\n\\%\\_x\"");
+    assert_eq!(unquote("`a``\\n`", TextModes::default()), "a`\\n");
+    assert_eq!(unquote("''", TextModes::default()), "");
     assert_eq!(hex_bytes("1ff"), Some(vec![1, 0xff]));
     assert_eq!(hex_bytes("0g"), None);
     assert_eq!(bit_bytes("100000001"), Some(vec![1, 1]));
@@ -99,7 +99,7 @@ proptest! {
 
     #[test]
     fn tokens_advance(text in "[a-z0-9'\"`@#/*!.\\\\ \n-]{0,40}") {
-        let mut lexer = Lexer::new(&text);
+        let mut lexer = Lexer::new(&text, TextModes::default());
         let mut end = 0;
         while let Ok(token) = lexer.next_token() {
             prop_assert!(token.start >= end && text.is_char_boundary(token.start) && text.is_char_boundary(token.end));
@@ -110,4 +110,25 @@ proptest! {
             end = token.end;
         }
     }
+}
+
+#[test]
+fn names_get_other_quotes_and_texts_keep_theirs() {
+    let shown = "CREATE TABLE `a\"b` (\n  `c``d` int COMMENT 'it''s `x`'\n)";
+    assert_eq!(with_ansi_quotes(shown), "CREATE TABLE \"a\"\"b\" (\n  \"c`d\" int COMMENT 'it''s `x`'\n)");
+}
+
+#[test]
+fn modes_say_what_quotes_and_backslashes_are() {
+    let modes = TextModes { ansi_quotes: true, no_backslash_escapes: true, ..TextModes::default() };
+    let kinds = |text: &str| {
+        let mut lexer = Lexer::new(text, modes);
+        std::iter::from_fn(|| lexer.next_token().ok().filter(|token| token.kind != TokenKind::End))
+            .map(|token| (token.kind, token.text(text).to_owned()))
+            .collect::<Vec<_>>()
+    };
+    let word = |text: &str| (TokenKind::QuotedWord, text.to_owned());
+    assert_eq!(kinds("\"a\\\" '\\'"), [word("\"a\\\""), (TokenKind::Text, "'\\'".to_owned())]);
+    assert_eq!(unquote("\"a\"\"\\n\"", modes), "a\"\\n");
+    assert_eq!(unquote("'\\n'", modes), "\\n");
 }

@@ -1,7 +1,8 @@
 use super::*;
 
 fn shown(text: &str) -> String {
-    let normalized = normalize(text, &TextLimits::default(), Collation::Utf8mb40900AiCi).unwrap();
+    let normalized =
+        normalize(text, &TextLimits::default(), TextModes::default(), Collation::Utf8mb40900AiCi).unwrap();
     let values: Vec<String> = normalized
         .parameters
         .iter()
@@ -82,8 +83,11 @@ fn literals_become_parameters() {
 
 #[test]
 fn the_digest_names_text_and_types() {
-    let digest =
-        |text: &str| normalize(text, &TextLimits::default(), Collation::Utf8mb40900AiCi).unwrap().digest;
+    let digest = |text: &str| {
+        normalize(text, &TextLimits::default(), TextModes::default(), Collation::Utf8mb40900AiCi)
+            .unwrap()
+            .digest
+    };
     let base = digest("SELECT a FROM t WHERE id = 5");
     assert_eq!(base, digest("SELECT a FROM t  WHERE id = 77"));
     assert_eq!(base, digest("SELECT a FROM t /* x */ WHERE id =\n-1"));
@@ -105,7 +109,14 @@ fn too_many_literals_are_left_alone() {
 fn buffers_are_used_again() {
     let mut normalized = Normalized::default();
     let again = |text, normalized: &mut Normalized| {
-        normalize_into(text, &TextLimits::default(), Collation::Utf8mb40900AiCi, normalized).unwrap();
+        normalize_into(
+            text,
+            &TextLimits::default(),
+            TextModes::default(),
+            Collation::Utf8mb40900AiCi,
+            normalized,
+        )
+        .unwrap();
     };
     again("SELECT a FROM t WHERE id = 5", &mut normalized);
     let first = normalized.clone();
@@ -117,17 +128,21 @@ fn buffers_are_used_again() {
 
 #[test]
 fn statements_are_split_at_semicolons_of_their_own() {
-    let split = split_statements("select ';' ; -- ;\n set a = `;`;; /* ; */ ;select 2");
+    let split = split_statements("select ';' ; -- ;\n set a = `;`;; /* ; */ ;select 2", TextModes::default());
     assert_eq!(split, ["select ';' ", " -- ;\n set a = `;`", "select 2"]);
-    assert_eq!(split_statements(""), Vec::<&str>::new());
-    assert_eq!(split_statements("select 1; select 'x"), ["select 1", " select 'x"]);
+    assert_eq!(split_statements("", TextModes::default()), Vec::<&str>::new());
+    assert_eq!(split_statements("select 1; select 'x", TextModes::default()), ["select 1", " select 'x"]);
 }
 
 #[test]
 fn lexical_errors_are_syntax_errors() {
-    let error =
-        normalize("SELECT a FROM t\nWHERE a = 'x", &TextLimits::default(), Collation::Utf8mb40900AiCi)
-            .unwrap_err();
+    let error = normalize(
+        "SELECT a FROM t\nWHERE a = 'x",
+        &TextLimits::default(),
+        TextModes::default(),
+        Collation::Utf8mb40900AiCi,
+    )
+    .unwrap_err();
     assert_eq!(error.code, 1064);
     assert!(error.message.ends_with("near ''x' at line 2"), "{}", error.message);
 }

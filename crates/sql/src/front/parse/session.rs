@@ -1,6 +1,8 @@
 //! Statements about the session and the server: transactions, SET, SHOW, USE, KILL, FLUSH, and what is accepted without effect.
 
 use crate::front::cursor::Cursor;
+use crate::front::lexer::unquote;
+use crate::front::modes::TextModes;
 use crate::front::statement::{Account, FlushOption, GrantVerb, SetStatementItem, ShowStatement, Statement};
 use crate::plan::{NamedStatement, SetTarget, Show, StatementSource, TableMaintenance, TransactionStatement};
 use protocol::SqlError;
@@ -34,6 +36,7 @@ pub(super) fn statement(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> 
         "EXECUTE",
         "DEALLOCATE",
         "DROP",
+        "RESET",
     ];
     match cursor.take_one_of(&verbs) {
         Some("BEGIN") => {
@@ -52,6 +55,7 @@ pub(super) fn statement(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> 
             cursor.identifier().map(|name| Statement::Transaction(TransactionStatement::Release(name)))
         }
         Some("SET") => set(cursor),
+        Some("RESET") => reset(cursor),
         Some("SHOW") => show(cursor),
         Some("USE") => cursor.identifier().map(Statement::Use),
         Some("KILL") => kill(cursor),
@@ -105,6 +109,19 @@ fn execute(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
     Ok(Statement::Named(NamedStatement::Execute { name, using }))
 }
 
+/// `RESET PERSIST [[IF EXISTS] name]`.
+fn reset(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
+    if !cursor.take_words("PERSIST") {
+        let replication = ["MASTER", "SLAVE", "REPLICA", "BINARY"];
+        let is_missing = replication.iter().any(|word| cursor.is_word(word));
+        return Err(if is_missing { SqlError::unsupported("RESET") } else { cursor.unexpected() });
+    }
+    let if_exists = cursor.take_words("IF EXISTS");
+    let name = if cursor.at_end() && !if_exists { None } else { Some(variable_name(cursor)?) };
+    let target = SetTarget::ResetPersist { name, if_exists };
+    Ok(Statement::Set(vec![SetStatementItem { target, value: None }]))
+}
+
 fn user_variable(cursor: &mut Cursor<'_>) -> Result<String, SqlError> {
     match cursor.peek() {
         Token::Word(word)
@@ -120,7 +137,7 @@ fn user_variable(cursor: &mut Cursor<'_>) -> Result<String, SqlError> {
 
 /// 1235 for statements that MySQL has and this version does not, else 1064.
 fn missing_statement(cursor: &Cursor<'_>) -> SqlError {
-    const MISSING: [&str; 20] = [
+    const MISSING: [&str; 19] = [
         "LOCK TABLES",
         "LOCK INSTANCE",
         "LOAD DATA",
@@ -136,7 +153,6 @@ fn missing_statement(cursor: &Cursor<'_>) -> SqlError {
         "INSTALL PLUGIN",
         "UNINSTALL PLUGIN",
         "PURGE",
-        "RESET",
         "STOP",
         "SIGNAL",
         "RESIGNAL",
@@ -256,6 +272,10 @@ enum Scope {
     Global,
     /// A bare `@@transaction_isolation`: the next transaction only.
     NextTransaction,
+    /// SET PERSIST.
+    Persist,
+    /// SET PERSIST_ONLY.
+    PersistOnly,
 }
 
 fn set(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
@@ -308,7 +328,9 @@ fn set_transaction(cursor: &mut Cursor<'_>) -> Result<Option<Vec<SetStatementIte
                 return Err(cursor.unexpected());
             };
             let target = match scope {
-                Scope::Global => SetTarget::Global("transaction_isolation".to_owned()),
+                Scope::Global | Scope::Persist | Scope::PersistOnly => {
+                    SetTarget::Global("transaction_isolation".to_owned())
+                }
                 Scope::Session => SetTarget::Isolation { next_only: false },
                 Scope::NextTransaction => SetTarget::Isolation { next_only: true },
             };
@@ -374,7 +396,8 @@ fn set_target(cursor: &mut Cursor<'_>, scope: &mut Scope) -> Result<SetTarget, S
         return Ok(target);
     }
     match cursor.take_one_of(&["GLOBAL", "SESSION", "LOCAL", "PERSIST", "PERSIST_ONLY"]) {
-        Some("PERSIST" | "PERSIST_ONLY") => return Err(SqlError::unsupported("SET PERSIST")),
+        Some("PERSIST") => *scope = Scope::Persist,
+        Some("PERSIST_ONLY") => *scope = Scope::PersistOnly,
         Some("GLOBAL") => *scope = Scope::Global,
         Some(_) => *scope = Scope::Session,
         None => {}
@@ -383,23 +406,31 @@ fn set_target(cursor: &mut Cursor<'_>, scope: &mut Scope) -> Result<SetTarget, S
     if word.quote_style.is_none() && word.value.starts_with("@@") {
         return Err(cursor.unexpected());
     }
-    name.clear();
-    name.push_str(&cursor.identifier()?.to_ascii_lowercase());
+    name = variable_name(cursor)?;
+    Ok(match scope {
+        Scope::Global => SetTarget::Global(name),
+        Scope::Persist => SetTarget::Persist(name),
+        Scope::PersistOnly => SetTarget::PersistOnly(name),
+        Scope::Session | Scope::NextTransaction => SetTarget::Session(name),
+    })
+}
+
+/// `name`, or `component.name`, in lower case.
+fn variable_name(cursor: &mut Cursor<'_>) -> Result<String, SqlError> {
+    let mut name = cursor.identifier()?.to_ascii_lowercase();
     while cursor.take(&Token::Period) {
         name.push('.');
         name.push_str(&cursor.identifier_part()?.to_ascii_lowercase());
     }
-    Ok(match scope {
-        Scope::Global => SetTarget::Global(name),
-        Scope::Session | Scope::NextTransaction => SetTarget::Session(name),
-    })
+    Ok(name)
 }
 
 fn system_variable_target(written: &str) -> Result<SetTarget, SqlError> {
     let (scope, name) = split_system_variable(written);
     Ok(match scope {
         Some("global") => SetTarget::Global(name),
-        Some("persist" | "persist_only") => return Err(SqlError::unsupported("SET PERSIST")),
+        Some("persist") => SetTarget::Persist(name),
+        Some("persist_only") => SetTarget::PersistOnly(name),
         // MySQL: without a scope, the isolation of the next transaction only.
         None if name == "transaction_isolation" || name == "tx_isolation" => {
             SetTarget::Isolation { next_only: true }
@@ -411,8 +442,11 @@ fn system_variable_target(written: &str) -> Result<SetTarget, SqlError> {
 /// The name of `@name`, ``@`name` `` or `@'name'`, in lower case.
 pub(crate) fn user_variable_name(written: &str) -> String {
     let name = written.strip_prefix('@').unwrap_or(written);
-    let name =
-        if name.starts_with(['`', '\'', '"']) { crate::front::lexer::unquote(name) } else { name.to_owned() };
+    let name = if name.starts_with(['`', '\'', '"']) {
+        unquote(name, TextModes::default())
+    } else {
+        name.to_owned()
+    };
     name.to_lowercase()
 }
 
@@ -490,11 +524,11 @@ fn from_table(cursor: &mut Cursor<'_>) -> Result<(Option<String>, String), SqlEr
 }
 
 fn show_what(cursor: &mut Cursor<'_>, full: bool) -> Result<(Show, bool), SqlError> {
-    cursor.take_one_of(&["GLOBAL", "SESSION", "LOCAL"]);
+    let scope = cursor.take_one_of(&["GLOBAL", "SESSION", "LOCAL"]);
     let simple = [
         ("DATABASES", Show::Databases),
         ("SCHEMAS", Show::Databases),
-        ("VARIABLES", Show::Variables),
+        ("VARIABLES", Show::Variables { global: scope == Some("GLOBAL") }),
         ("STATUS", Show::Status),
         ("STORAGE ENGINES", Show::Engines),
         ("ENGINES", Show::Engines),

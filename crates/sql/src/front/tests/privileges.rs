@@ -4,7 +4,7 @@
 //! `tests/differential/privileges.py` runs the same statements on clusters and on MariaDB.
 
 use super::surroundings::{TestSurroundings, schema};
-use crate::front::{BindContext, Surroundings, TextLimits, prepare};
+use crate::front::{BindContext, Surroundings, TextLimits, TextModes, prepare};
 use crate::plan::{Plan, SessionValue, Show};
 use catalogue::{Credential, DdlJob, DdlRequest, Ids};
 use expression::TypingContext;
@@ -46,6 +46,7 @@ fn plan(schema: &Schema, account: &str, text: &str) -> Result<Plan, SqlError> {
         only_full_group_by: true,
         time_zone_offset_s: 0,
         limits: &TextLimits::default(),
+        modes: TextModes::default(),
         surroundings: &RealSurroundings,
     };
     prepare(text, &context, &[]).map(|prepared| prepared.plan)

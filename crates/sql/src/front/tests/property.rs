@@ -1,7 +1,7 @@
 //! Properties: total on any text; a plan from normalized text is the plan from the text itself.
 
 use super::{outcome, prepared, schema, shown, statements};
-use crate::front::{TextLimits, normalize, split_statements};
+use crate::front::{TextLimits, TextModes, normalize, split_statements};
 use crate::plan::{AccessPath, InsertConflict, Plan, Prepared, SelectPlan, Source, TableAccess};
 use expression::{Context, Expression, fold_constants};
 use proptest::prelude::*;
@@ -97,7 +97,9 @@ fn normalized_statements_mean_the_same() {
     ];
     let mut replaced = 0;
     for statement in golden.iter().flat_map(|golden| statements(golden)) {
-        let normalized = normalize(statement, &TextLimits::default(), Collation::Utf8mb40900AiCi).unwrap();
+        let normalized =
+            normalize(statement, &TextLimits::default(), TextModes::default(), Collation::Utf8mb40900AiCi)
+                .unwrap();
         // `<=>` with a parameter may mean IS NULL: that it is not looked up is as it should be.
         if statement.contains("<=>") {
             continue;
@@ -210,15 +212,15 @@ proptest! {
         let statement = words.join(" ");
         let schema = schema();
         let _ = outcome(&schema, &statement);
-        let _ = normalize(&statement, &TextLimits::default(), Collation::Utf8mb40900AiCi);
+        let _ = normalize(&statement, &TextLimits::default(), TextModes::default(), Collation::Utf8mb40900AiCi);
     }
 
     #[test]
     fn any_text_gets_an_answer(text in "\\PC{0,80}") {
         let schema = schema();
         let _ = outcome(&schema, &text);
-        let _ = normalize(&text, &TextLimits::default(), Collation::Utf8mb40900AiCi);
-        let _ = split_statements(&text);
+        let _ = normalize(&text, &TextLimits::default(), TextModes::default(), Collation::Utf8mb40900AiCi);
+        let _ = split_statements(&text, TextModes::default());
     }
 
     #[test]

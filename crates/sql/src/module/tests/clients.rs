@@ -206,26 +206,55 @@ fn set_global_holds_for_sessions_that_begin_later() {
     let mut harness = Harness::new();
     let first = harness.connect();
     assert_eq!(errno(harness.ask(first, "SET max_allowed_packet = 1024")), 1621);
-    assert_eq!(
-        affected(harness.ask(first, "SET GLOBAL max_allowed_packet = 5000, GLOBAL net_read_timeout = 7")),
-        0
-    );
-    // Multiples of 1024, as in MySQL.
+    // Somewhere in the cluster they were set.
+    harness.set_globals(&[
+        ("max_allowed_packet", "4096"),
+        ("net_read_timeout", "7"),
+        ("of_another_build", "1"),
+    ]);
     let both = "SELECT @@global.max_allowed_packet, @@max_allowed_packet, @@net_read_timeout";
     assert_eq!(rows(harness.ask(first, both)), [[text("4096"), text("67108864"), text("30")]]);
-    assert_eq!(
-        harness.globals_sent(),
-        [("max_allowed_packet", "4096".to_owned()), ("net_read_timeout", "7".to_owned())]
-    );
     let second = harness.connect();
     assert_eq!(rows(harness.ask(second, both)), [[text("4096"), text("4096"), text("7")]]);
+    let shown = "SHOW GLOBAL VARIABLES LIKE 'net_read%'";
+    assert_eq!(rows(harness.ask(first, shown)), [[text("net_read_timeout"), text("7")]]);
+    let shown = "SHOW SESSION VARIABLES LIKE 'net_read%'";
+    assert_eq!(rows(harness.ask(first, shown)), [[text("net_read_timeout"), text("30")]]);
     harness.query(second, &format!("SELECT '{}'", "x".repeat(5_000)));
     assert_eq!(errno(harness.response(second)), 1153);
-    // Another session of the node has set it: old sessions show it, too.
-    harness.set_global("max_allowed_packet", "1073741824");
-    assert_eq!(rows(harness.ask(first, both)), [[text("1073741824"), text("67108864"), text("30")]]);
-    assert_eq!(affected(harness.ask(first, "SET GLOBAL max_allowed_packet = DEFAULT")), 0);
-    assert_eq!(rows(harness.ask(first, "SELECT @@global.max_allowed_packet")), [[text("67108864")]]);
+}
+
+#[test]
+fn set_global_is_checked_before_the_cluster_is_asked() {
+    let mut harness = Harness::new();
+    let client = harness.connect();
+    for (statement, code) in [
+        ("SET GLOBAL no_such_variable = 1", 1193),
+        ("SET GLOBAL version = '9'", 1238),
+        ("SET PERSIST version = '9'", 1238),
+        ("SET GLOBAL timestamp = 1", 1228),
+        ("SET activate_all_roles_on_login = ON", 1229),
+        ("SET GLOBAL autocommit = maybe", 1231),
+        ("SET GLOBAL net_read_timeout = 'seven'", 1232),
+        ("SET GLOBAL sql_mode = 'NO_AUTO_CREATE_USER'", 1231),
+        ("SET @@persist.lc_messages = 'xx_XX'", 1649),
+        ("SET @a = 1, GLOBAL wait_timeout = 7, no_such_variable = 1", 1193),
+        ("RESET PERSIST wait_timeout", 3615),
+        ("RESET PERSISTENCE", 1064),
+        ("SET STATEMENT max_statement_time = 1 FOR SELECT 1", 1064),
+        ("SELECT @@global.timestamp", 1238),
+        ("SELECT @@session.max_connections", 1238),
+        ("SELECT @@persist.wait_timeout", 1193),
+    ] {
+        assert_eq!(errno(harness.ask(client, statement)), code, "{statement}");
+    }
+    assert_eq!(rows(harness.ask(client, "SELECT @a")), [[mysql_protocol::client::Value::Null]]);
+    assert_eq!(affected(harness.ask(client, "RESET PERSIST IF EXISTS wait_timeout")), 0);
+    assert_eq!(rows(harness.ask(client, "SHOW WARNINGS"))[0][1], text("3615"));
+    assert!(harness.signals().is_empty());
+    // What is right asks for the lock of the catalogue.
+    harness.query(client, "SET GLOBAL wait_timeout = 7");
+    assert!(matches!(harness.signals().as_slice(), [protocol::Signal::Read(_)]));
 }
 
 #[test]

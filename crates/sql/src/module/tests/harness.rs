@@ -319,21 +319,6 @@ impl Harness {
         rows[Region::ClientMemory.index()].high_water * memory::PAGE_BYTES as u64
     }
 
-    /// What SET GLOBAL told `main`.
-    pub(super) fn globals_sent(&mut self) -> Vec<(&'static str, String)> {
-        let global = |(_, to, shared)| match shared {
-            Shared::Global { name, value } if to == Address::main(NodeId(4)) => Some((name, value)),
-            _ => None,
-        };
-        std::mem::take(&mut self.outputs.shared).into_iter().filter_map(global).collect()
-    }
-
-    /// `main` tells of a SET GLOBAL.
-    pub(super) fn set_global(&mut self, name: &'static str, value: &str) {
-        let shared = Shared::Global { name, value: value.to_owned() };
-        self.handle(Input::Shared { from: Address::main(NodeId(4)), shared });
-    }
-
     pub(super) fn query(&mut self, number: usize, text: &str) {
         self.query_bytes(number, text.as_bytes());
     }
@@ -526,10 +511,24 @@ impl Harness {
 
     /// The schema with these accounts.
     pub(super) fn put_users(&mut self, users: &[types::User]) {
+        self.change_schema(|schema| users.iter().for_each(|user| schema.put_user(user.clone())));
+    }
+
+    /// Somewhere in the cluster variables were set.
+    pub(super) fn set_globals(&mut self, variables: &[(&str, &str)]) {
+        self.change_schema(|schema| {
+            for (name, value) in variables {
+                let variable = types::GlobalVariable { value: Some((*value).to_owned()), persisted: None };
+                schema.variables.insert((*name).to_owned(), variable);
+            }
+        });
+    }
+
+    fn change_schema(&mut self, change: impl FnOnce(&mut types::Schema)) {
         let map = &self.map;
         let mut schema = (*map.schema).clone();
         schema.version = SchemaVersion(schema.version.0 + 1);
-        users.iter().for_each(|user| schema.put_user(user.clone()));
+        change(&mut schema);
         let map = map.with(Incarnation(1), Arc::clone(&map.view), Arc::new(schema), &[], &map.lost);
         self.map = Arc::new(map);
         let shared = Shared::Map(Arc::clone(&self.map));

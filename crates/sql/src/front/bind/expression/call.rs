@@ -2,6 +2,7 @@
 
 use super::{Aggregates, Place, interval_unit};
 use crate::front::bind::{Binder, Clause, group_concat_size_max};
+use crate::front::modes::is_function_keyword;
 use crate::front::syntax::syntax_error_behind_word;
 use crate::plan::SessionValue;
 use expression::aggregate::AggregateOrder;
@@ -11,7 +12,7 @@ use sqlparser::ast::{
     DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause,
     FunctionArgumentList, FunctionArguments, ObjectNamePart, OrderBySort, Value as AstValue,
 };
-use types::{Collation, DefaultValue, Value};
+use types::{Collation, DefaultValue, SqlType, Value};
 
 fn wrong_count(name: &str) -> SqlError {
     SqlError::new(1582, format!("Incorrect parameter count in the call to native function '{name}'"))
@@ -22,6 +23,18 @@ impl Binder<'_> {
     pub(crate) fn call(&mut self, name: &str, arguments: Vec<Expression>) -> Result<Expression, SqlError> {
         let called = Expression::call(name, arguments, &self.context.typing);
         self.typed(called)
+    }
+
+    /// With PAD_CHAR_TO_FULL_LENGTH the value of a CHAR column has the spaces that it was padded with.
+    pub(crate) fn padded(&mut self, column: Expression) -> Result<Expression, SqlError> {
+        match (column.as_column(), &column.sql_type) {
+            (Some(_), SqlType::Char { length, collation }) if self.context.modes.pad_char_to_full_length => {
+                let length = Expression::unsigned((*length).into());
+                let space = Expression::text(b" ", *collation);
+                self.call("RPAD", vec![column, length, space])
+            }
+            _ => Ok(column),
+        }
     }
 
     pub(super) fn function(
@@ -45,6 +58,16 @@ impl Binder<'_> {
         let [ObjectNamePart::Identifier(name)] = name.0.as_slice() else {
             return Err(SqlError::unsupported("stored functions"));
         };
+        if name.quote_style.is_some() && is_function_keyword(&name.value) {
+            let Some(database) = self.context.database else {
+                return Err(SqlError::new(1046, "No database selected"));
+            };
+            let message = format!(
+                "FUNCTION {database}.{} does not exist. Check the 'Function Name Parsing and Resolution' section in the Reference Manual",
+                name.value
+            );
+            return Err(SqlError::new(1630, message));
+        }
         let name = name.value.as_str();
         let list = match args {
             FunctionArguments::None => None,
@@ -61,7 +84,7 @@ impl Binder<'_> {
         }
         let mut bound = Vec::with_capacity(arguments.len());
         for argument in arguments {
-            bound.push(self.bound(argument, place)?);
+            bound.push(self.full(argument, place)?);
         }
         self.call(name, bound)
     }
@@ -195,7 +218,7 @@ impl Binder<'_> {
         }
         let mut arguments = Vec::with_capacity(args.len());
         for argument in args {
-            arguments.push(self.bound(plain_argument(argument)?, place)?);
+            arguments.push(self.full(plain_argument(argument)?, place)?);
         }
         if function != AggregateFunction::GroupConcat {
             if !clauses.is_empty() {
