@@ -89,9 +89,10 @@ pub(crate) fn run(options: &KeyOptions) -> Result<ExitCode, Failure> {
         let wish = Wish::for_time(bearer, host, DAY * options.days);
         let keys = signer.sign(&wish, &files)?;
         terminal::say(&format!(
-            "{bearer}: {}, expires on {}",
+            "{bearer}: {}, expires on {}, serial {}",
             files.certificate.display(),
-            keys.own().expires()
+            keys.own().expires(),
+            keys.own().serial
         ));
     }
     Ok(ExitCode::SUCCESS)

@@ -188,8 +188,13 @@ fn is_cluster_port(port: u16) -> bool {
 /// Reads up to the line with the dot. A server that is going away (`may_end`) may close the connection instead.
 fn read_answer(from: &mut impl BufRead, may_end: bool) -> io::Result<Vec<String>> {
     let mut lines = Vec::new();
-    if from.fill_buf().is_ok_and(is_mysql_greeting) {
-        return Err(io::Error::new(ErrorKind::InvalidData, "it speaks MySQL"));
+    // An error is told once: the next read would only see the end.
+    match from.fill_buf() {
+        Ok(bytes) if is_mysql_greeting(bytes) => {
+            return Err(io::Error::new(ErrorKind::InvalidData, "it speaks MySQL"));
+        }
+        Err(error) if error.kind() == ErrorKind::Other => return Err(error),
+        Ok(_) | Err(_) => {}
     }
     let mut rest = from.take(ANSWER_SIZE_MAX);
     loop {

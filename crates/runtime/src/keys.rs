@@ -26,7 +26,7 @@ use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::server::{NoServerSessionStorage, ParsedCertificate, WebPkiClientVerifier};
 use rustls::{
     CertificateError, ClientConfig, ClientConnection, DigitallySignedStruct, DistinguishedName, Error,
-    RootCertStore, ServerConfig, ServerConnection, SignatureScheme,
+    OtherError, RootCertStore, ServerConfig, ServerConnection, SignatureScheme,
 };
 use std::fmt;
 use std::sync::Arc;
@@ -243,6 +243,18 @@ pub(crate) enum Forgets {
     Authority,
 }
 
+/// A certificate of another cluster.
+#[derive(Debug)]
+struct WrongCluster(String);
+
+impl fmt::Display for WrongCluster {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for WrongCluster {}
+
 /// The first step of judging a peer.
 struct PeerVerifier {
     cluster: String,
@@ -263,7 +275,12 @@ impl PeerVerifier {
         let facts = certificates::read(certificate).map_err(|_| CertificateError::BadEncoding)?;
         match facts.bearer {
             Some((cluster, _)) if cluster == self.cluster => Ok(()),
-            _ => Err(CertificateError::ApplicationVerificationFailure.into()),
+            other => {
+                let found =
+                    other.map_or_else(|| "no cluster".to_owned(), |(name, _)| format!("cluster '{name}'"));
+                let reason = WrongCluster(format!("the certificate is of {found}, not '{}'", self.cluster));
+                Err(CertificateError::Other(OtherError(Arc::new(reason))).into())
+            }
         }
     }
 

@@ -292,6 +292,7 @@ impl Module for Toy {
 pub(crate) struct Node {
     pub(crate) runtime: Option<Runtime>,
     seen: Receiver<Seen>,
+    logged: Receiver<String>,
     handled_at_echo: Arc<AtomicU64>,
     gate: Arc<std::sync::Mutex<()>>,
 }
@@ -367,7 +368,12 @@ impl Setup {
     }
 
     pub(crate) fn start(&self) -> Node {
-        let config = self.config();
+        let (log, logged) = channel();
+        let mut config = self.config();
+        config.log = Arc::new(move |event| {
+            println!("{:?} {}", event.severity, event.message);
+            let _ = log.send(event.message.clone());
+        });
         let (sender, seen) = channel();
         let handled = Arc::new(AtomicU64::new(0));
         let handled_at_echo = Arc::new(AtomicU64::new(u64::MAX));
@@ -391,7 +397,7 @@ impl Setup {
         });
         let modules = modules.collect();
         let runtime = Some(Runtime::start(config, modules, None).unwrap());
-        Node { runtime, seen, handled_at_echo, gate }
+        Node { runtime, seen, logged, handled_at_echo, gate }
     }
 }
 

@@ -7,7 +7,9 @@
 
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
-use rustls::{Connection, ServerConfig, ServerConnection};
+use rustls::{
+    AlertDescription, CertificateError, Connection, Error, OtherError, ServerConfig, ServerConnection,
+};
 use std::fmt;
 use std::io::{Read, Write};
 use std::sync::Arc;
@@ -163,7 +165,7 @@ impl TlsFilter {
                 Err(error) => {
                     // The alert that says why is worth sending.
                     self.collect();
-                    self.failure = Some(error.to_string());
+                    self.failure = Some(explain(&error));
                     return TlsProgress::Failed;
                 }
             };
@@ -206,5 +208,55 @@ impl TlsFilter {
             let written = self.connection.write_tls(&mut self.outgoing);
             stdx::require!(written.is_ok(), "a vector refuses ciphertext");
         }
+    }
+}
+
+/// What a process without keys answers to TLS: a fatal alert, `certificate_unobtainable`, by which the other end can tell its user why.
+pub(crate) const NO_KEYS_ALERT: [u8; 7] = [21, 3, 3, 0, 2, 2, 0x6f];
+
+/// Why TLS failed, in words for operators.
+#[expect(clippy::wildcard_enum_match_arm, reason = "rustls has words for what is rare, and adds to it")]
+fn explain(error: &Error) -> String {
+    match error {
+        Error::InvalidCertificate(error) => explain_certificate(error),
+        Error::NoCertificatesPresented => "it has presented no certificate".to_owned(),
+        Error::AlertReceived(alert) => {
+            let why = match alert {
+                AlertDescription::CertificateExpired => {
+                    "the other end says that this certificate has expired"
+                }
+                AlertDescription::UnknownCA | AlertDescription::DecryptError => {
+                    "the other end does not believe the authority of this certificate"
+                }
+                AlertDescription::CertificateUnknown => {
+                    "the other end says that this certificate is not of its cluster"
+                }
+                AlertDescription::CertificateRequired => "the other end wants a certificate",
+                AlertDescription::CertificateUnobtainable => "the other end has no keys, and speaks no TLS",
+                _ => return error.to_string(),
+            };
+            why.to_owned()
+        }
+        _ => error.to_string(),
+    }
+}
+
+#[expect(clippy::wildcard_enum_match_arm, reason = "rustls has words for what is rare, and adds to it")]
+fn explain_certificate(error: &CertificateError) -> String {
+    match error {
+        CertificateError::ExpiredContext { time, not_after } => {
+            let seconds = time.as_secs().saturating_sub(not_after.as_secs());
+            format!("the certificate has expired, {seconds} s ago")
+        }
+        CertificateError::Expired => "the certificate has expired".to_owned(),
+        CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
+            "the certificate is not valid yet: are the clocks right?".to_owned()
+        }
+        // Two authorities of one cluster have the same name: its signature tells them apart.
+        CertificateError::UnknownIssuer | CertificateError::BadSignature => {
+            "the certificate is not signed by an authority of this cluster".to_owned()
+        }
+        CertificateError::Other(OtherError(why)) => why.to_string(),
+        _ => error.to_string(),
     }
 }

@@ -222,6 +222,9 @@ pub(crate) struct Worker<S> {
     /// Clients refused since the last log line.
     refusals: u64,
     refusal_log_at: Instant,
+    /// When TLS that fails at the management port is told again, and how often it failed since.
+    failed_tls_log_at: Instant,
+    failed_tls_unlogged: u64,
     seeds: Vec<[u8; 32]>,
 }
 
@@ -280,6 +283,8 @@ impl<S: Send + 'static> Worker<S> {
             slow_log_at: Instant(0),
             refusals: 0,
             refusal_log_at: Instant(0),
+            failed_tls_log_at: Instant(0),
+            failed_tls_unlogged: 0,
             process: parts.process,
             seeds: parts.seeds,
         }

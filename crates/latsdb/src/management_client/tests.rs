@@ -71,3 +71,19 @@ fn how_far_a_long_answer_is_does_not_belong_to_it() {
     let mut bytes: &[u8] = b"PROGRESS: checking, 10 s: 5 rows\nchecked 7 rows\n.\n";
     assert_eq!(read_answer(&mut bytes, false).unwrap(), ["checked 7 rows"]);
 }
+
+/// Fails once, and has ended then, as a connection does.
+struct FailsOnce(Option<io::Error>);
+
+impl Read for FailsOnce {
+    fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+        self.0.take().map_or(Ok(0), Err)
+    }
+}
+
+#[test]
+fn why_tls_failed_is_told_and_not_that_the_connection_has_ended() {
+    let why = "TLS: the other end says that this certificate has expired";
+    let mut connection = BufReader::new(FailsOnce(Some(io::Error::other(why))));
+    assert_eq!(read_answer(&mut connection, false).unwrap_err().to_string(), why);
+}

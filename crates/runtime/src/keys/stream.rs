@@ -95,8 +95,13 @@ impl Read for TlsStream {
 impl Write for TlsStream {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.filter.send_slice(bytes);
-        self.write_outgoing()?;
-        Ok(bytes.len())
+        match self.write_outgoing() {
+            Ok(()) => Ok(bytes.len()),
+            // A peer that has closed the connection may have said why.
+            Err(error) => {
+                Err(self.read_some().err().filter(|why| why.kind() == io::ErrorKind::Other).unwrap_or(error))
+            }
+        }
     }
 
     fn flush(&mut self) -> io::Result<()> {

@@ -19,7 +19,7 @@ impl Realm {
     }
 
     /// The same authority, which signs for another cluster.
-    fn abused_for(self, cluster: &str) -> Self {
+    pub(crate) fn abused_for(self, cluster: &str) -> Self {
         Self { signer: self.signer.abused_for(cluster), ..self }
     }
 
@@ -47,7 +47,7 @@ impl Realm {
         Wish { not_before: now - 2 * HOUR, not_after: now - HOUR, ..Self::wish(node, role) }
     }
 
-    fn forgetful(&self, node: u16, forgets: Forgets) -> NodeKeys {
+    pub(crate) fn forgetful(&self, node: u16, forgets: Forgets) -> NodeKeys {
         let (certificates, key) = self.files(&Self::wish(node, NodeRole::Data));
         let forget = |verifier| PeerVerifier { forgets: Some(forgets), ..verifier };
         NodeKeys::with_verifier(&certificates, &key, forget).unwrap()

@@ -4,7 +4,7 @@ use super::cluster::{RECEIVE_COUNTS, ask_everywhere, pair, wait_up};
 use super::{Client, Node, Seen, Setup, connect};
 use crate::certificates::Bearer;
 use crate::keys::tests::Realm;
-use crate::keys::{Claim, NodeKeys, TlsStream};
+use crate::keys::{Claim, Forgets, NodeKeys, TlsStream};
 use crate::signing::Wish;
 use protocol::{LinkSecurity, NodeRole, PeerReport};
 use types::NodeId;
@@ -135,4 +135,63 @@ fn a_tool_with_a_certificate_is_told_apart_at_the_management_port() {
     while node.runtime().counters().connections_refused == refused {
         std::thread::yield_now();
     }
+}
+
+/// What operators read of TLS that failed at the management port.
+fn told(node: &Node) -> Vec<String> {
+    let lines = node.logged.try_iter().filter(|line| line.starts_with("management port: connection from "));
+    lines.filter_map(|line| line.split_once(" refused: ").map(|(_, why)| why.to_owned())).collect()
+}
+
+fn tool(realm: &Realm, wish: Wish) -> NodeKeys {
+    realm.keys(&Wish { bearer: Bearer::Client, ..wish })
+}
+
+/// Asks through TLS until the node has refused it; what the tool learns.
+fn refusal(node: &Node, keys: &NodeKeys) -> String {
+    let refused = node.runtime().counters().connections_refused;
+    let address = node.runtime().addresses().management.unwrap();
+    let met = TlsStream::connect(connect(address), keys, None);
+    // In TLS 1.3 who calls learns by reading that its certificate is refused.
+    let error = met.and_then(|mut stream| std::io::Read::read(&mut stream, &mut [0; 100])).unwrap_err();
+    while node.runtime().counters().connections_refused == refused {
+        std::thread::yield_now();
+    }
+    error.to_string()
+}
+
+#[test]
+fn tls_that_fails_at_the_management_port_is_explained_to_both_ends() {
+    let realm = Realm::new("toys");
+    let good = tool(&realm, Realm::wish(2, NodeRole::Data));
+    let node = Setup::default().start();
+    assert_eq!(refusal(&node, &good), "TLS: the other end has no keys, and speaks no TLS");
+    assert_eq!(told(&node), ["TLS: it speaks TLS, and this node has no keys"]);
+
+    let node = with_keys(realm.keys_of(1, NodeRole::Data)).start();
+    let expired = tool(&realm, Realm::expired(2, NodeRole::Data));
+    assert_eq!(refusal(&node, &expired), "TLS: the other end says that this certificate has expired");
+    let lines = told(&node);
+    assert!(
+        matches!(lines.as_slice(), [line] if line.starts_with("TLS: the certificate has expired, 36")),
+        "{lines:?}"
+    );
+    // The next ones within a minute are counted.
+    for _ in 0..3 {
+        refusal(&node, &expired);
+    }
+    assert_eq!(told(&node), [""; 0]);
+}
+
+#[test]
+fn a_certificate_of_another_cluster_is_named_in_the_log() {
+    let realm = Realm::new("toys").abused_for("shelf");
+    // (A stranger does not mind whom it meets.)
+    let foreign = realm.forgetful(2, Forgets::Cluster);
+    let node = with_keys(realm.abused_for("toys").keys_of(1, NodeRole::Data)).start();
+    assert_eq!(
+        refusal(&node, &foreign),
+        "TLS: the other end says that this certificate is not of its cluster"
+    );
+    assert_eq!(told(&node), ["TLS: the certificate is of cluster 'shelf', not 'toys'"]);
 }

@@ -16,7 +16,7 @@ use crate::connections::{
 use crate::exchange::{Control, Parcel};
 use crate::listeners::{Accepted, ListenerKind};
 use crate::process::Process;
-use crate::tls::{TlsFilter, TlsProgress};
+use crate::tls::{NO_KEYS_ALERT, TlsFilter, TlsProgress};
 use crate::wake::{Readiness, Token, Wanted};
 use protocol::module::SEND_BUFFER_HIGH;
 use protocol::{CloseReason, ConnectionId, ConnectionKind, Input, ModuleKind, ReceiveBuffer, Severity};
@@ -143,6 +143,33 @@ impl<S: Send + 'static> Worker<S> {
         }
     }
 
+    /// TLS at the management port has failed: an operator whose keys are not right finds here why.
+    #[cold]
+    fn tell_of_failed_tls(&mut self, connection: ConnectionId) {
+        let Some(client) = self.clients.get(connection).filter(|client| !client.is_mysql()) else { return };
+        let why = match &client.tls {
+            Some(tls) => tls.failure().to_owned(),
+            None if self.process.keys().is_some() => {
+                "it does not speak TLS, which is required here".to_owned()
+            }
+            None => "it speaks TLS, and this node has no keys".to_owned(),
+        };
+        if self.now.monotonic < self.failed_tls_log_at {
+            self.failed_tls_unlogged += 1;
+            return;
+        }
+        self.failed_tls_log_at = self.now.monotonic + REFUSAL_LOG_PAUSE;
+        let address = rustix::net::getpeername(&client.socket).ok().flatten();
+        let address = address.and_then(|address| SocketAddr::try_from(address).ok());
+        let from = address.map_or_else(|| "a client that is gone".to_owned(), |address| address.to_string());
+        let others = match std::mem::take(&mut self.failed_tls_unlogged) {
+            0 => String::new(),
+            count => format!(" ({count} others since the last such line)"),
+        };
+        let message = format!("management port: connection from {from} refused: TLS: {why}{others}");
+        self.process.log(Severity::Warning, message);
+    }
+
     pub(super) fn open_client(&mut self, client: NewClient) {
         let (module, kind, peer) = (client.module, client.kind, client.peer.clone());
         let connection = self.clients.insert(client);
@@ -172,8 +199,8 @@ impl<S: Send + 'static> Worker<S> {
             ConnectionKind::Management if self.process.management_requires_tls && !is_near() => {
                 FirstByte::Tls
             }
-            ConnectionKind::Management if self.process.keys().is_some() => FirstByte::Either,
-            ConnectionKind::Management => FirstByte::Plain,
+            // Without keys, too: who wants TLS is told.
+            ConnectionKind::Management => FirstByte::Either,
         }
     }
 
@@ -254,6 +281,7 @@ impl<S: Send + 'static> Worker<S> {
         self.put_back(connection, buffer, owns_buffer);
         if filled.tls == TlsProgress::Failed {
             self.process.counters.connections_refused.fetch_add(1, Ordering::Relaxed);
+            self.tell_of_failed_tls(connection);
             self.write_client(connection);
             self.close_client(connection, CloseReason::Limit);
         } else if filled.outcome == ReadOutcome::Ended {
@@ -283,8 +311,8 @@ impl<S: Send + 'static> Worker<S> {
                 tail.reserve(READ_SIZE);
                 filled.outcome = read_once(&client.socket, tail);
                 if client.first_byte != FirstByte::Plain && !tail.is_empty() {
-                    filled.tls = begin_tls_or_not(&self.process, client, tail);
-                    self.outputs.buffer(connection);
+                    let answer = self.outputs.buffer(connection);
+                    filled.tls = begin_tls_or_not(&self.process, client, tail, answer);
                 }
             }
             Some(tls) => {
@@ -639,7 +667,13 @@ impl<S: Send + 'static> Worker<S> {
 }
 
 /// The first bytes of a connection that may speak TLS have come: a record of a handshake begins TLS with certificates at both ends.
-fn begin_tls_or_not(process: &Process, client: &mut Client, received: &mut Vec<u8>) -> TlsProgress {
+/// Without keys the other end is answered that there are none.
+fn begin_tls_or_not(
+    process: &Process,
+    client: &mut Client,
+    received: &mut Vec<u8>,
+    answer: &mut Vec<u8>,
+) -> TlsProgress {
     const HANDSHAKE_RECORD: u8 = 22;
     let first_byte = std::mem::replace(&mut client.first_byte, FirstByte::Plain);
     if received.first() != Some(&HANDSHAKE_RECORD) {
@@ -651,6 +685,8 @@ fn begin_tls_or_not(process: &Process, client: &mut Client, received: &mut Vec<u
         return TlsProgress::Going;
     }
     let Some(mut filter) = process.keys().and_then(|keys| keys.accept().ok()) else {
+        received.clear();
+        answer.extend_from_slice(&NO_KEYS_ALERT);
         return TlsProgress::Failed;
     };
     let raw = std::mem::take(received);
