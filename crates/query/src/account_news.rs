@@ -32,6 +32,8 @@ pub enum AccountNews {
         /// Those that change something.
         updates: u32,
     },
+    /// FLUSH USER_RESOURCES: what is counted per hour begins anew, for all accounts.
+    HourBegun,
     /// A wrong password for an account that is locked after some of them.
     WrongPassword {
         /// Whose.

@@ -118,6 +118,7 @@ impl AccountBook {
                 record.queries = record.queries.saturating_add(*queries);
                 record.updates = record.updates.saturating_add(*updates);
             }
+            AccountNews::HourBegun => self.records.values_mut().for_each(|record| record.since = None),
             AccountNews::WrongPassword { account, resets, is_first } => {
                 let record = self.record(account);
                 if record.resets != *resets || *is_first {

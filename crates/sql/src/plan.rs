@@ -61,6 +61,7 @@ impl Prepared {
             | Plan::Transaction(_)
             | Plan::Use(_)
             | Plan::Kill { .. }
+            | Plan::FlushUserResources
             | Plan::Nothing { .. } => true,
             Plan::Ddl(_) | Plan::Set(_) | Plan::SetRole(_) | Plan::Show(_) | Plan::Named(_) => false,
         }
@@ -137,6 +138,8 @@ pub enum Plan {
     Show(Box<ShowPlan>),
     /// SET ROLE.
     SetRole(SetRole),
+    /// FLUSH USER_RESOURCES, FLUSH PRIVILEGES.
+    FlushUserResources,
     /// KILL.
     Kill {
         /// Connection id.
@@ -173,6 +176,7 @@ impl Plan {
             | Plan::Use(_)
             | Plan::Show(_)
             | Plan::Kill { .. }
+            | Plan::FlushUserResources
             | Plan::Nothing { .. }
             | Plan::Named(_) => None,
         }

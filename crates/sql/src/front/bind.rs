@@ -24,7 +24,7 @@ mod session;
 pub(crate) use grant::role_names;
 pub(crate) use select::table_of_select;
 
-use super::statement::{Statement, TableName};
+use super::statement::{FlushOption, Statement, TableName};
 use super::{BindContext, privileges};
 use crate::plan::{Plan, Prepared, ResultColumn, SessionValue, Source, VirtualTable};
 use ::expression::Expression;
@@ -160,6 +160,7 @@ fn table_of(plan: &Plan) -> Option<&TableDefinition> {
         | Plan::Use(_)
         | Plan::Show(_)
         | Plan::Kill { .. }
+        | Plan::FlushUserResources
         | Plan::Nothing { .. }
         | Plan::Named(_) => None,
     }
@@ -203,7 +204,13 @@ impl Binder<'_> {
             Statement::Named(named) => Ok(Bound::without_rows(Plan::Named(named.clone()))),
             Statement::Grant(grant) => self.grant(grant),
             Statement::SetRole(roles) => Ok(Bound::without_rows(Plan::SetRole(self.set_role(roles)?))),
-            Statement::Flush(_) => Ok(Bound::without_rows(Plan::Nothing { note: None })),
+            Statement::Flush(options) => {
+                let resets =
+                    |option| matches!(option, &FlushOption::UserResources | &FlushOption::Privileges);
+                let nothing = Plan::Nothing { note: None };
+                let plan = if options.iter().any(resets) { Plan::FlushUserResources } else { nothing };
+                Ok(Bound::without_rows(plan))
+            }
             Statement::Nothing(note) => Ok(Bound::without_rows(Plan::Nothing { note: note.clone() })),
         }
     }

@@ -62,6 +62,7 @@ pub fn tree(plan: &Plan) -> String {
         | Plan::Show(_)
         | Plan::Kill { .. }
         | Plan::Named(_)
+        | Plan::FlushUserResources
         | Plan::Nothing { .. } => tree.step("No rows"),
     }
     tree.text
@@ -368,6 +369,7 @@ fn facts(plan: &Plan) -> Facts<'_> {
         | Plan::Show(_)
         | Plan::Kill { .. }
         | Plan::Named(_)
+        | Plan::FlushUserResources
         | Plan::Nothing { .. } => nothing("SIMPLE"),
     }
 }

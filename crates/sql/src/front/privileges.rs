@@ -296,6 +296,10 @@ impl Needs<'_> {
                     users.iter().filter(|user| !is_own(user)).map(|user| user.account.clone()).collect();
                 if others.is_empty() { Vec::new() } else { self.on_accounts(create_user(), &others) }
             }
+            DdlStatement::SetPassword(user) if self.is_own(&user.account) => Vec::new(),
+            DdlStatement::SetPassword(user) => {
+                self.on_accounts(create_user(), std::slice::from_ref(&user.account))
+            }
             DdlStatement::RenameUsers(renames) => {
                 let accounts: Vec<Account> = renames.iter().map(|(from, _)| from.clone()).collect();
                 self.on_accounts(create_user(), &accounts)
@@ -479,7 +483,7 @@ fn flush(option: FlushOption) -> Requirement {
         FlushOption::Status => DynamicPrivileges::FLUSH_STATUS,
         FlushOption::UserResources => DynamicPrivileges::FLUSH_USER_RESOURCES,
         FlushOption::OptimizerCosts => DynamicPrivileges::FLUSH_OPTIMIZER_COSTS,
-        FlushOption::Other => DynamicPrivileges::NONE,
+        FlushOption::Privileges | FlushOption::Other => DynamicPrivileges::NONE,
     };
     Requirement::Global(Privileges::RELOAD, dynamic)
 }

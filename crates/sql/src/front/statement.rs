@@ -42,7 +42,7 @@ pub(crate) enum Statement {
     Grant(Box<GrantStatement>),
     /// SET ROLE.
     SetRole(RoleList),
-    /// FLUSH: nothing is kept that could be flushed.
+    /// FLUSH: nothing is kept that could be flushed, but what is counted of accounts.
     Flush(Vec<FlushOption>),
     /// Accepted, without effect.
     Nothing(Option<String>),
@@ -256,6 +256,8 @@ pub(crate) enum FlushOption {
     Tables,
     Status,
     UserResources,
+    /// The grant tables: nothing of them is kept, but what is counted of accounts begins anew.
+    Privileges,
     OptimizerCosts,
     Other,
 }
@@ -282,6 +284,7 @@ pub(crate) enum DdlStatement {
     AlterTable { verb: AlterVerb, table: TableName, actions: Vec<AlterClause> },
     CreateUsers { users: Vec<AccountWithPassword>, options: Box<AccountOptions>, if_not_exists: bool },
     DropUsers { users: Vec<Account>, if_exists: bool },
+    SetPassword(AccountWithPassword),
     AlterUsers { users: Vec<AccountWithPassword>, options: Box<AccountOptions>, if_exists: bool },
     RenameUsers(Vec<(Account, Account)>),
     CreateRoles { roles: Vec<Account>, if_not_exists: bool },

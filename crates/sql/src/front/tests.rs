@@ -68,6 +68,7 @@ fn shown(prepared: &Prepared) -> String {
         | Plan::Show(_)
         | Plan::Kill { .. }
         | Plan::Named(_)
+        | Plan::FlushUserResources
         | Plan::Nothing { .. } => format!("{:?}\n", prepared.plan),
     };
     if !prepared.session_values.is_empty() {

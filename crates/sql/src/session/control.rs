@@ -13,6 +13,7 @@ use crate::variables::{SessionVariables, UserVariables, checked_isolation};
 use catalogue::{VariableChange, VariableSetting};
 use expression::NoColumns;
 use protocol::{Address, ModuleKind, Signal, SqlError};
+use query::AccountNews;
 use types::{DynamicPrivileges, Value};
 
 impl SessionCore {
@@ -161,6 +162,10 @@ impl Session {
                 if let Some(note) = note {
                     self.core.diagnostics.note(1235, note.clone());
                 }
+                done()
+            }
+            Plan::FlushUserResources => {
+                env.tell(AccountNews::HourBegun);
                 done()
             }
             Plan::Kill { connection, query_only } => {

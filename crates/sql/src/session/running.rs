@@ -515,6 +515,7 @@ impl Session {
             | Plan::Use(_)
             | Plan::Kill { .. }
             | Plan::Named(_)
+            | Plan::FlushUserResources
             | Plan::Nothing { .. } => Execution::Nothing(Completion::default()),
         })
     }

@@ -10,8 +10,8 @@ use crate::front::statement::{
 };
 use crate::plan::Plan;
 use catalogue::{
-    AlterAction, Authentication, ColumnSpec, CreateTable, Credential, DdlRequest, DefaultSpec, TableName,
-    TableOptions, UserName, UserSpec,
+    AccountOptions, AlterAction, Authentication, ColumnSpec, CreateTable, Credential, DdlRequest,
+    DefaultSpec, TableName, TableOptions, UserName, UserSpec,
 };
 use expression::{Context, Expression, NoColumns};
 use mysql_protocol::auth::slow::PASSWORD_SIZE_MAX;
@@ -79,6 +79,14 @@ impl Binder<'_> {
                 options: (**options).clone(),
                 if_exists: *if_exists,
             },
+            DdlStatement::SetPassword(user) => {
+                let UserName { name, host } = self.user_name(&user.account);
+                if self.context.schema.user(&name, &host).is_none() {
+                    return Err(SqlError::new(1133, "Can't find any matching row in the user table"));
+                }
+                let users = self.users(std::slice::from_ref(user))?;
+                DdlRequest::AlterUsers { users, options: AccountOptions::default(), if_exists: false }
+            }
             DdlStatement::RenameUsers(renames) => DdlRequest::RenameUsers(
                 renames.iter().map(|(from, to)| (self.user_name(from), self.user_name(to))).collect(),
             ),

@@ -64,9 +64,8 @@ pub(super) fn set_password(cursor: &mut Cursor<'_>) -> Result<Statement, SqlErro
     let credential = Credential::Password(Secret(cursor.text_literal()?));
     refuse_second_passwords(cursor)?;
     let authentication = Some(Authentication { plugin: None, credential });
-    let users = vec![AccountWithPassword { account, authentication }];
-    let options = Box::default();
-    Ok(Statement::Ddl(Box::new(DdlStatement::AlterUsers { users, options, if_exists: false })))
+    let user = AccountWithPassword { account, authentication };
+    Ok(Statement::Ddl(Box::new(DdlStatement::SetPassword(user))))
 }
 
 /// `account [IDENTIFIED [WITH plugin] [BY 'text' | AS 'verifier']]`.

@@ -223,7 +223,7 @@ fn flush(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
         ("STATUS", FlushOption::Status),
         ("USER_RESOURCES", FlushOption::UserResources),
         ("OPTIMIZER_COSTS", FlushOption::OptimizerCosts),
-        ("PRIVILEGES", FlushOption::Other),
+        ("PRIVILEGES", FlushOption::Privileges),
         ("HOSTS", FlushOption::Other),
         ("BINARY LOGS", FlushOption::Other),
         ("ENGINE LOGS", FlushOption::Other),

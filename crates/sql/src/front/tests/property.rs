@@ -43,6 +43,7 @@ fn for_each(plan: &mut Plan, change: &mut dyn FnMut(&mut Expression)) {
         | Plan::Show(_)
         | Plan::Kill { .. }
         | Plan::Named(_)
+        | Plan::FlushUserResources
         | Plan::Nothing { .. } => {}
     }
 }

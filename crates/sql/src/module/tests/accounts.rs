@@ -216,6 +216,32 @@ fn statements_and_connections_are_limited() {
     let third = by_socket(&mut harness, "ann", "secret");
     assert_eq!(harness.response(third), Response::Connected);
     assert_eq!(errno(harness.ask(third, "SELECT 1")), 1226);
+    // FLUSH begins the hour anew; connections that there are count on.
+    let root = harness.connect();
+    for flush in ["FLUSH USER_RESOURCES", "FLUSH LOGS, PRIVILEGES"] {
+        assert_eq!(errno(harness.ask(third, "SELECT 1")), 1226, "before {flush}");
+        assert!(matches!(harness.ask(root, flush), Response::Ok(_)));
+        for _ in 0..3 {
+            assert_eq!(rows(harness.ask(third, "SELECT 1")), [[text("1")]], "{flush}");
+        }
+        let fourth = by_socket(&mut harness, "ann", "secret");
+        assert_eq!(errno(harness.response(fourth)), 1226);
+    }
+    assert!(matches!(harness.ask(root, "FLUSH STATUS"), Response::Ok(_)));
+    assert_eq!(errno(harness.ask(third, "SELECT 1")), 1226);
+}
+
+#[test]
+fn set_password_of_nobody_says_what_mysql_says() {
+    let mut harness = with_users(&[account("ann", "secret", |_| {})]);
+    let root = harness.connect();
+    harness.query(root, "SET PASSWORD FOR nobody = 'secret'");
+    let message = "Can't find any matching row in the user table";
+    assert_eq!(error_of(&mut harness, root), (1133, message.to_owned()));
+    let ann = by_socket(&mut harness, "ann", "secret");
+    assert_eq!(harness.response(ann), Response::Connected);
+    // Others' accounts are hidden from those who may not change them.
+    assert_eq!(errno(harness.ask(ann, "SET PASSWORD FOR nobody = 'secret'")), 1227);
 }
 
 #[test]
