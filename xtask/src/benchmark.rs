@@ -3,7 +3,9 @@
 //! Machines differ and so do hours: only ratios within one run mean anything. Rounds alternate between the servers, medians are taken
 //! over rounds. CPU is what the kernel counts for all processes of a server during a run, divided by the queries of that run.
 //! Each run of sysbench is one line of `docs/benchmarks.jsonl`; the medians become the table in `docs/benchmarks.md`, between the two
-//! marks there. What stands outside of the marks is written by people.
+//! marks there. What stands outside of the marks is written by people. `--tls` compares LatsDB with itself instead (`encrypted`).
+
+mod encrypted;
 
 use crate::arguments::Arguments;
 use crate::cluster::{Cluster, Shape, sql};
@@ -116,6 +118,7 @@ pub(crate) fn command(workspace: &Workspace, mut arguments: Arguments) -> Result
         binary: arguments.value("--binary")?,
         is_recorded: !arguments.flag("--no-record"),
     };
+    let is_encrypted = arguments.flag("--tls");
     arguments.finish()?;
     let known = |name: &String| name == STANDING || WORKLOADS.iter().any(|workload| workload.name == name);
     if let Some(unknown) = options.workloads.iter().find(|name| !known(name)) {
@@ -128,6 +131,9 @@ pub(crate) fn command(workspace: &Workspace, mut arguments: Arguments) -> Result
     let is_wanted =
         |name: &str| options.workloads.is_empty() || options.workloads.iter().any(|one| one == name);
     let mut recorder = Recorder { workspace, is_recorded: options.is_recorded };
+    if is_encrypted {
+        return encrypted::measure(&binary, &options, &mut recorder);
+    }
     let mut lines = Vec::new();
     if is_wanted(STANDING) {
         lines.extend(standing(workspace, &binary, &mut recorder)?);
@@ -209,30 +215,12 @@ impl<'a> Contest<'a> {
     }
 
     fn load(&self, script: &str, extra: &[&str], contestant: Contestant) -> Load {
-        let script = if script == POINTS_BY_PRIMARY_KEY {
-            self.workspace.root.join("tests/sysbench").join(format!("{script}.lua")).display().to_string()
-        } else {
-            script.to_owned()
-        };
-        Load {
-            script,
-            host: "127.0.0.1".to_owned(),
-            port: self.port(contestant),
-            tables: self.options.tables,
-            table_size: self.options.table_size,
-            extra: extra.iter().map(|word| (*word).to_owned()).collect(),
-        }
+        load(self.workspace, self.options, (script, extra), self.port(contestant))
     }
 
     fn measure(&self, workload: &Workload, contestant: Contestant) -> Result<Run, Failure> {
         let load = self.load(workload.script, workload.extra, contestant);
-        let statements = Statements::Prepared;
-        let pressure = Pressure { threads: workload.threads, seconds: self.options.seconds, statements };
-        let before = cpu_us(self.pid(contestant));
-        let figures = load.run(&pressure)?;
-        let used = cpu_us(self.pid(contestant)).saturating_sub(before);
-        let cpu_us_per_query = as_float(used) / figures.queries.max(1.0);
-        Ok(Run { figures, cpu_us_per_query })
+        measure(workload, &load, self.options.seconds, self.pid(contestant))
     }
 
     /// All rounds of a workload; gives its lines of the table.
@@ -271,6 +259,32 @@ impl<'a> Contest<'a> {
     }
 }
 
+fn load(workspace: &Workspace, options: &Options, (script, extra): (&str, &[&str]), port: u16) -> Load {
+    let script = if script == POINTS_BY_PRIMARY_KEY {
+        workspace.root.join("tests/sysbench").join(format!("{script}.lua")).display().to_string()
+    } else {
+        script.to_owned()
+    };
+    Load {
+        script,
+        host: "127.0.0.1".to_owned(),
+        port,
+        tables: options.tables,
+        table_size: options.table_size,
+        extra: extra.iter().map(|word| (*word).to_owned()).collect(),
+    }
+}
+
+/// Runs a workload once, at a server with this process.
+fn measure(workload: &Workload, load: &Load, seconds: u32, pid: u32) -> Result<Run, Failure> {
+    let pressure = Pressure { threads: workload.threads, seconds, statements: Statements::Prepared };
+    let before = cpu_us(pid);
+    let figures = load.run(&pressure)?;
+    let used = cpu_us(pid).saturating_sub(before);
+    let cpu_us_per_query = as_float(used) / figures.queries.max(1.0);
+    Ok(Run { figures, cpu_us_per_query })
+}
+
 #[expect(clippy::cast_precision_loss, reason = "counts and microseconds of minutes are far below 2^53")]
 fn as_float(count: u64) -> f64 {
     count as f64
@@ -283,7 +297,11 @@ struct Line {
 }
 
 fn median(runs: &[(Contestant, Run)], of: Contestant, value: impl Fn(&Run) -> f64) -> Option<f64> {
-    let mut values: Vec<f64> = runs.iter().filter(|(who, _)| *who == of).map(|(_, run)| value(run)).collect();
+    middle(runs.iter().filter(|(who, _)| *who == of).map(|(_, run)| value(run)))
+}
+
+fn middle(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let mut values: Vec<f64> = values.collect();
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied()
 }

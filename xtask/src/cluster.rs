@@ -17,6 +17,18 @@ const START_LIMIT: Duration = Duration::from_secs(60);
 /// One call of the mariadb client.
 const SQL_LIMIT: Duration = Duration::from_secs(60);
 
+/// How its nodes are linked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Links {
+    /// As on one machine: by Unix sockets and shared memory.
+    #[default]
+    Near,
+    /// By TCP, as between machines without keys.
+    Tcp,
+    /// By TCP with TLS, as between machines.
+    Tls,
+}
+
 /// What kind of cluster.
 #[derive(Clone, Debug)]
 pub(crate) struct Shape {
@@ -30,12 +42,14 @@ pub(crate) struct Shape {
     pub(crate) thread_config: Option<&'static str>,
     /// TotalMemoryConfig of each data node; a share of the machine's if not given.
     pub(crate) memory: Option<&'static str>,
+    pub(crate) links: Links,
 }
 
 impl Default for Shape {
     fn default() -> Self {
         let (max_connections, thread_config, memory) = (None, None, None);
-        Self { data_nodes: 2, replicas: 2, sql_nodes: 0, max_connections, thread_config, memory }
+        let links = Links::Near;
+        Self { data_nodes: 2, replicas: 2, sql_nodes: 0, max_connections, thread_config, memory, links }
     }
 }
 
@@ -65,12 +79,23 @@ impl Cluster {
         let mut command = Command::new(binary);
         command.arg("dev").arg("--dir").arg(&directory);
         let config = directory.join("config.ini");
-        let is_special = shape.sql_nodes > 0 || shape.thread_config.is_some() || shape.memory.is_some();
+        let is_far = shape.links != Links::Near;
+        let is_special =
+            shape.sql_nodes > 0 || shape.thread_config.is_some() || shape.memory.is_some() || is_far;
         let config = if is_special {
             let config = directory.join("cluster.ini");
             fs::write(&config, config_text(shape, &directory)?)
                 .map_err(Failure::while_doing(config.display()))?;
             command.arg("--config").arg(&config);
+            if shape.links == Links::Tls {
+                // Its nodes look for keys there.
+                let mut keys = Command::new(binary);
+                keys.arg("keys").arg("-f").arg(&config).arg("--to-dir").arg(directory.join("ndb-tls"));
+                capture(&mut keys, START_LIMIT)?;
+            }
+            if is_far {
+                command.env("HOME", &directory);
+            }
             config
         } else {
             command.args(["--mysql-port=0", "--management-port=0", "--data-port=0"]);
@@ -87,7 +112,7 @@ impl Cluster {
         server.wait_until(START_LIMIT, is_ready)?;
         let text = fs::read_to_string(&config).map_err(Failure::while_doing(config.display()))?;
         let management_port = ports(&text, "PortNumber").first().copied();
-        Ok(Self {
+        let cluster = Self {
             server,
             binary: binary.to_path_buf(),
             directory,
@@ -95,7 +120,23 @@ impl Cluster {
             mysql_ports: ports(&text, "port"),
             management_port: management_port.ok_or_else(|| Failure::new("config.ini has no PortNumber"))?,
             server_ports: ports(&text, "ServerPort"),
-        })
+        };
+        cluster.is_linked_as(shape)?;
+        Ok(cluster)
+    }
+
+    /// Whoever measures links must know that they are what he thinks.
+    fn is_linked_as(&self, shape: &Shape) -> Result<(), Failure> {
+        let said = match shape.links {
+            Links::Near => return Ok(()),
+            Links::Tcp => "(no TLS)",
+            Links::Tls => "(TLS: ",
+        };
+        let told = capture(&mut self.mgm("tls info"), START_LIMIT)?;
+        if told.matches(said).count() == usize::from(shape.data_nodes + shape.sql_nodes) {
+            return Ok(());
+        }
+        Err(Failure::new(format!("links are not {:?}:\n{told}", shape.links)))
     }
 
     /// Starts the cluster that tests use: the build with assertions.
@@ -223,6 +264,12 @@ fn config_text(shape: &Shape, directory: &Path) -> Result<String, Failure> {
     }
     if let Some(connections) = shape.max_connections {
         let _ = writeln!(text, "max_connections={connections}");
+    }
+    if shape.links != Links::Near {
+        let requires = u8::from(shape.links == Links::Tls);
+        let _ = writeln!(text, "UseShm=0\nRequireTls={requires}");
+        let _ = writeln!(text, "\n[ndb_mgmd default]\nUseShm=0\nRequireTls={requires}");
+        let _ = writeln!(text, "\n[mysqld default]\nUseShm=0");
     }
     for node in 1..=node_count {
         let (section, parameter) = match node {

@@ -8,7 +8,7 @@
 //! (`failover/relayed.rs`). Faults of *leaders* need a management node that stays away: a third cluster, four data nodes started by hand.
 //!
 //! `--all` injects [`EVERYTHING`]; `--table` measures what docs/benchmarks.md tells of failover (`failover/table.rs`). With `--peer` the same clients measure
-//! MariaDB Galera with three nodes, without sysbench.
+//! MariaDB Galera with three nodes, without sysbench. `--table --tls` measures a part of it with links of TCP, without keys and with them.
 //!
 //! **What it deliberately does not do**: judge times.
 
@@ -17,7 +17,7 @@ mod relayed;
 mod table;
 
 use crate::arguments::Arguments;
-use crate::cluster::{Cluster, Shape};
+use crate::cluster::{Cluster, Links, Shape};
 use crate::processes::{Failure, Profile, Workspace, run};
 use crate::sysbench::{Load, Pressure, Statements, create_database};
 use crate::tools::Tool;
@@ -76,6 +76,8 @@ pub(crate) struct Campaign {
     pub(crate) words: Vec<String>,
     /// A line of JSON for each injection is appended here.
     pub(crate) figures: Option<PathBuf>,
+    /// Of the nodes of `latsdb dev`.
+    pub(crate) links: Links,
 }
 
 /// `cargo xtask failover`.
@@ -87,9 +89,14 @@ pub(crate) fn command(workspace: &Workspace, mut arguments: Arguments) -> Result
         threads: arguments.value_or("--threads", 4)?,
         words: Vec::new(),
         figures: arguments.value("--figures")?,
+        links: Links::Near,
     };
     let binary: Option<PathBuf> = arguments.value("--binary")?;
     let (is_peer, is_table) = (arguments.flag("--peer"), arguments.flag("--table"));
+    let is_encrypted = arguments.flag("--tls");
+    if is_encrypted && !is_table {
+        return Err(Failure::new("--tls is for --table"));
+    }
     if arguments.flag("--all") {
         campaign.faults.extend(EVERYTHING.map(ToOwned::to_owned));
     }
@@ -103,6 +110,7 @@ pub(crate) fn command(workspace: &Workspace, mut arguments: Arguments) -> Result
     };
     match (is_peer, is_table) {
         (true, _) => peer(workspace, &binary, &campaign),
+        (_, true) if is_encrypted => table::measure_encrypted(workspace, &binary, campaign.rounds),
         (_, true) => table::measure(workspace, &binary, campaign.rounds),
         _ => campaign.run(workspace, &binary, "failover"),
     }
@@ -159,7 +167,8 @@ impl Campaign {
     }
 
     fn run_on_dev(&self, workspace: &Workspace, binary: &Path, name: &str) -> Result<(), Failure> {
-        let shape = Shape { data_nodes: self.groups * DATA_NODES_PER_GROUP, ..Shape::default() };
+        let data_nodes = self.groups * DATA_NODES_PER_GROUP;
+        let shape = Shape { data_nodes, links: self.links, ..Shape::default() };
         let cluster = Cluster::start(workspace, binary, name, &shape)?;
         let mut loads = self.start_sysbench(workspace, &cluster.mysql_ports, name)?;
         let mut command = self.command(workspace, binary, name)?;

@@ -10,7 +10,7 @@ mod recovery;
 mod rolling;
 
 use crate::arguments::Arguments;
-use crate::cluster::{Cluster, Shape, sql, test_binary};
+use crate::cluster::{Cluster, Links, Shape, sql, test_binary};
 use crate::peers;
 use crate::processes::{Failure, Profile, Server, Workspace, between, capture, output_of, run};
 use crate::sysbench::{Campaign, create_database};
@@ -79,7 +79,7 @@ const STEPS: &[(&str, &str, Step)] = &[
     ("crowd", "a thousand unfinished packets, thousands of strangers, a row of 64 MiB", crowd),
     (
         "namespaces",
-        "eight nodes with network namespaces of their own: TLS on all links, renewed keys, restarts, a stranger",
+        "eight nodes with network namespaces of their own: TLS on all links, impostors, another authority, restarts, a stranger",
         namespaces::step,
     ),
     (
@@ -583,6 +583,7 @@ fn failover(workspace: &Workspace) -> Result<Passed, Failure> {
         threads: 2,
         words: Vec::new(),
         figures: None,
+        links: Links::Near,
     };
     campaign.run(workspace, &test_binary(workspace), "failover-short")?;
     Ok(Passed::Done)

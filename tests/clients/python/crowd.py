@@ -19,7 +19,7 @@ from checks import Checks, connect, equal, fails_with, options, rows, run
 DATABASE = "crowd_test"
 MIB = 1 << 20
 CONNECTIONS = 960
-STRANGERS = 3_000
+STRANGERS = 10_000
 ROW = 64 * MIB
 
 

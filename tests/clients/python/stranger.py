@@ -5,6 +5,7 @@ handshake. The SQL ports greet it, as they greet everybody.
 """
 
 import argparse
+import resource
 import socket
 import ssl
 import struct
@@ -58,6 +59,21 @@ def speak_tls(address, context, data):
             return b""
 
 
+def crowd(address, count):
+    """So many connections at once, as far as the limit of open files goes, which is raised as far as it can be."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard < count + 100:
+        try:
+            hard = count + 100
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+        except (ValueError, OSError):
+            _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    held = [socket.create_connection(address, PATIENCE) for _ in range(min(count, hard - 100))]
+    print(f"{len(held)} connections at once to {address[0]}:{address[1]}" + ("" if len(held) == count else f", not {count}: the limit of open files is {hard}"))
+    return held
+
+
 def contexts(folder):
     for certificate in [None, "node3/ndb-data-node", "node1/ndb-mgm-server", "client/ndb-api"]:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -107,13 +123,13 @@ def main():
                 said = speak_tls(address, context, data)
                 if said:
                     wrong.append(f"{address} answers {said[:60]!r} to TLS with {certificate}")
-    target = places(given.cluster_port)[0]
     waiting = []
-    for _ in range(given.connections):
-        waiting.append(socket.create_connection(target, PATIENCE))
-        if len(waiting) > 500:
-            waiting.pop(0).close()
-    for address in places(given.sql_port):
+    targets = [given.cluster_port[0], given.management_port[0], given.sql_port[-1]]
+    for target in places(targets):
+        for connection in waiting:
+            connection.close()
+        waiting = crowd(target, given.connections)
+    for address in places(given.sql_port)[:-1]:
         with socket.create_connection(address, PATIENCE) as connection:
             connection.settimeout(PATIENCE)
             if not connection.recv(100):

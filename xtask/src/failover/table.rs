@@ -6,6 +6,7 @@
 //! **Invariants.** A figure that no injection has is left out, and never taken for zero. p99 of fewer than a hundred injections is the longest.
 
 use super::Campaign;
+use crate::cluster::Links;
 use crate::processes::{Failure, Workspace, between};
 use std::fs;
 use std::path::Path;
@@ -123,15 +124,6 @@ const LINES: [Line; 29] = [
 
 /// Runs all campaigns, and prints the lines.
 pub(super) fn measure(workspace: &Workspace, binary: &Path, rounds: u32) -> Result<(), Failure> {
-    let folder = workspace.scratch("failover-table")?;
-    let campaign = |words: &[&str], rounds: u32, faults: &[&str]| Campaign {
-        rounds,
-        groups: 1,
-        faults: faults.iter().copied().map(ToOwned::to_owned).collect(),
-        threads: 0,
-        words: words.iter().copied().map(ToOwned::to_owned).collect(),
-        figures: None,
-    };
     let (ballast, memory) = (format!("--ballast={BALLAST}"), format!("--memory={}", 4 * BALLAST));
     let campaigns = [
         (
@@ -156,6 +148,44 @@ pub(super) fn measure(workspace: &Workspace, binary: &Path, rounds: u32) -> Resu
             campaign(&[&ballast, &memory, "--rejoin-limit=300"], rounds.min(BALLAST_ROUNDS), &[KILL]),
         ),
     ];
+    println!("\n{}", table(&run_all(workspace, binary, campaigns.into_iter().collect())?));
+    Ok(())
+}
+
+/// AlwaysOn over TCP, then the same over TLS: a table of each, of the lines that its faults have.
+pub(super) fn measure_encrypted(workspace: &Workspace, binary: &Path, rounds: u32) -> Result<(), Failure> {
+    let mut tables = String::new();
+    for (links, what) in [(Links::Tcp, "TCP without TLS"), (Links::Tls, "TCP with TLS")] {
+        let campaign = Campaign { links, ..campaign(&[], rounds, &[KILL, "nothing", SWITCHOVER, ROLLING]) };
+        let figures = run_all(workspace, binary, vec![(DEFAULT, "dev", campaign)])?;
+        let all = table(&figures);
+        let measured = all.lines().filter(|line| !line.contains("| 0 |"));
+        let lines = measured.fold(String::new(), |text, line| text + line + "\n");
+        tables.push_str(&format!("\nLinks by {what}:\n\n{lines}"));
+    }
+    println!("{tables}");
+    Ok(())
+}
+
+fn campaign(words: &[&str], rounds: u32, faults: &[&str]) -> Campaign {
+    Campaign {
+        rounds,
+        groups: 1,
+        faults: faults.iter().copied().map(ToOwned::to_owned).collect(),
+        threads: 0,
+        words: words.iter().copied().map(ToOwned::to_owned).collect(),
+        figures: None,
+        links: Links::Near,
+    }
+}
+
+/// Runs them; the figures of each injection, with the name of its campaign.
+fn run_all(
+    workspace: &Workspace,
+    binary: &Path,
+    campaigns: Vec<(&'static str, &str, Campaign)>,
+) -> Result<Vec<(&'static str, String)>, Failure> {
+    let folder = workspace.scratch("failover-table")?;
     let mut figures = Vec::new();
     for (name, kind, campaign) in campaigns {
         let file = folder.join(format!("{name}.jsonl"));
@@ -168,8 +198,7 @@ pub(super) fn measure(workspace: &Workspace, binary: &Path, rounds: u32) -> Resu
         let text = fs::read_to_string(&file).map_err(Failure::while_doing(file.display()))?;
         figures.extend(text.lines().map(|line| (name, line.to_owned())));
     }
-    println!("\n{}", table(&figures));
-    Ok(())
+    Ok(figures)
 }
 
 /// The lines, in Markdown.

@@ -5,15 +5,19 @@
 //! 1 2        management nodes         3 4 5 6    data nodes, two replica groups         7 8    SQL nodes
 //! 20         an operator's machine    21         a stranger's
 //! ```
-//! Under sysbench at node 7: data nodes, the other SQL node and a management node are restarted one after the other, keys are renewed, and no statement may fail; then `kill -9` of a data
-//! node, after which only retryable errors may be seen. The stranger tries its worst meanwhile.
+//! Before node 8 starts, impostors try to pass for it (`impostors`). Then, under sysbench at an SQL node: the authority is replaced by another one, which renews all
+//! keys three times, each node is restarted, and no statement may fail; then `kill -9` of a data node, after which only retryable errors may be seen. The
+//! stranger tries its worst meanwhile.
 //!
 //! **Invariants.** Nothing is changed outside of namespaces that are made here, and they are deleted whatever happens. Whoever waits here waits with a limit.
+
+mod impostors;
 
 use super::{Passed, python_program};
 use crate::cluster::test_binary;
 use crate::processes::{Failure, Server, Workspace, capture, output_of, run, signal, tree};
 use crate::tools::Tool;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -121,6 +125,12 @@ struct Nodes<'a> {
 
 impl Nodes<'_> {
     fn start(&mut self, node: u16) -> Result<(), Failure> {
+        let server = self.start_with(node, &self.keys, &format!("node{node}.log"))?;
+        self.angels.push((node, server));
+        Ok(())
+    }
+
+    fn start_with(&self, node: u16, keys: &Path, log: &str) -> Result<Server, Failure> {
         let mut command = self.network.command(node, &self.binary);
         let id = node.to_string();
         let role = if MANAGEMENT.contains(&node) {
@@ -128,15 +138,11 @@ impl Nodes<'_> {
             "management"
         } else {
             let role = if DATA.contains(&node) { "data" } else { "sql" };
-            let places: Vec<String> = MANAGEMENT.iter().map(|node| address(*node)).collect();
-            command.arg(role).args(["--ndb-connectstring", &places.join(",")]);
+            command.arg(role).args(["--ndb-connectstring", &managers()]);
             role
         };
-        command.args(["--ndb-nodeid", &id]).arg("--ndb-tls-search-path").arg(&self.keys);
-        let name = format!("{role} node {node}");
-        let server = Server::start(&mut command, &name, &self.folder.join(format!("node{node}.log")))?;
-        self.angels.push((node, server));
-        Ok(())
+        command.args(["--ndb-nodeid", &id]).arg("--ndb-tls-search-path").arg(keys);
+        Server::start(&mut command, &format!("{role} node {node}"), &self.folder.join(log))
     }
 
     fn log(&self, node: u16) -> String {
@@ -150,8 +156,12 @@ impl Nodes<'_> {
     }
 
     fn mgm(&self, words: &str) -> Command {
+        self.mgm_at(&managers(), words)
+    }
+
+    fn mgm_at(&self, places: &str, words: &str) -> Command {
         let mut command = self.network.command(OPERATOR, &self.binary);
-        command.args(["mgm", "-c", &address(MANAGEMENT[0]), "-e", words]);
+        command.args(["mgm", "-c", places, "-e", words]);
         command.arg("--ndb-tls-search-path").arg(&self.keys);
         command
     }
@@ -185,13 +195,22 @@ impl Nodes<'_> {
         capture(client.arg(format!("--execute={text}")), PATIENCE)
     }
 
-    fn sysbench(&self, command: &str, options: &[&str]) -> Result<Command, Failure> {
-        let mut program = self.network.command(SQL[0], &Tool::Sysbench.ensure()?);
+    fn sysbench(&self, node: u16, command: &str, options: &[&str]) -> Result<Command, Failure> {
+        let mut program = self.network.command(node, &Tool::Sysbench.ensure()?);
         program.args(["oltp_read_write", "--db-driver=mysql", "--mysql-host=127.0.0.1", "--mysql-port=3306"]);
         program.args(["--mysql-user=root", "--mysql-db=sbtest", "--tables=2", "--table-size=2000"]);
         program.args(options).arg(command);
         Ok(program)
     }
+}
+
+/// The connect string.
+fn managers() -> String {
+    MANAGEMENT.map(address).join(",")
+}
+
+fn everybody() -> impl Iterator<Item = u16> {
+    MANAGEMENT.into_iter().chain(DATA).chain(SQL)
 }
 
 fn config(folder: &Path) -> String {
@@ -205,7 +224,7 @@ fn config(folder: &Path) -> String {
             text.push_str("HeartbeatIntervalDbDb=500\n");
         }
     }
-    for node in MANAGEMENT.into_iter().chain(DATA).chain(SQL) {
+    for node in everybody() {
         let section = match node {
             _ if MANAGEMENT.contains(&node) => "ndb_mgmd",
             _ if DATA.contains(&node) => "ndbd",
@@ -217,10 +236,21 @@ fn config(folder: &Path) -> String {
     text
 }
 
-fn make_keys(binary: &Path, config: &Path, to: &Path) -> Result<(), Failure> {
+/// Makes keys, or renews them; node ids and the serial numbers of their certificates.
+fn make_keys(binary: &Path, config: &Path, to: &Path) -> Result<BTreeMap<u16, String>, Failure> {
     let mut command = Command::new(binary);
     command.arg("keys").arg("-f").arg(config).arg("--to-dir").arg(to);
-    capture(&mut command, PATIENCE).map(|_| ())
+    let said = capture(&mut command, PATIENCE)?;
+    let of_line = |line: &str| {
+        let (who, rest) = line.split_once(" node ")?.1.split_once(": ")?;
+        Some((who.parse().ok()?, rest.split_once(", serial ")?.1.to_owned()))
+    };
+    let serials: BTreeMap<u16, String> = said.lines().filter_map(of_line).collect();
+    if serials.keys().copied().eq(everybody()) {
+        Ok(serials)
+    } else {
+        Err(Failure::new(format!("not a key for each node:\n{said}")))
+    }
 }
 
 /// The step.
@@ -244,15 +274,21 @@ pub(super) fn step(workspace: &Workspace) -> Result<Passed, Failure> {
         Nodes { network: &network, binary: binary.clone(), folder, keys: keys.clone(), angels: Vec::new() };
     without_keys(&nodes)?;
     make_keys(&binary, &ini, &keys)?;
-    for node in MANAGEMENT.into_iter().chain(DATA).chain(SQL) {
+    let late = SQL[1];
+    for node in everybody().filter(|node| *node != late) {
         nodes.start(node)?;
     }
+    nodes.until("show", "the cluster does not start", |shown| {
+        shown.matches("not connected").count() == 1 && !shown.contains(", starting")
+    })?;
+    impostors::try_to_pass_for(late, &nodes, workspace)?;
+    nodes.start(late)?;
     nodes.are_whole("the cluster does not start")?;
     nodes.until("tls info", "links without TLS", |told| {
         told.contains("This session: TLS") && told.matches("(TLS: ").count() == 7 && !told.contains("no TLS")
     })?;
     nodes.sql(SQL[0], "CREATE DATABASE sbtest")?;
-    run(&mut nodes.sysbench("prepare", &[])?, PATIENCE)?;
+    run(&mut nodes.sysbench(SQL[0], "prepare", &[])?, PATIENCE)?;
     under_load(&nodes, &ini, &mut stranger)?;
     a_node_dies(&nodes)?;
     let answer = capture(&mut nodes.mgm("check"), PATIENCE)?;
@@ -276,46 +312,125 @@ fn without_keys(nodes: &Nodes<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Restarts, renewed keys, and a stranger: sysbench ends at the first statement that fails.
+/// sysbench at an SQL node: it ends at the first statement that fails.
+struct Pressure {
+    load: Server,
+}
+
+impl Pressure {
+    fn start(nodes: &Nodes<'_>, node: u16) -> Result<Self, Failure> {
+        let log = nodes.folder.join(format!("sysbench{node}.log"));
+        let time = format!("--time={LOAD_SECONDS}");
+        let options = ["--threads=2", "--report-interval=1", &time];
+        let load = Server::start(&mut nodes.sysbench(node, "run", &options)?, "sysbench", &log)?;
+        let mut pressure = Self { load };
+        pressure.load.wait_until(PATIENCE, |log| log.contains("tps:"))?;
+        Ok(pressure)
+    }
+
+    /// Restarts a node.
+    fn over_restart(&mut self, nodes: &Nodes<'_>, node: u16) -> Result<(), Failure> {
+        capture(&mut nodes.mgm(&format!("{node} restart")), PATIENCE)?;
+        nodes.are_whole(&format!("node {node} does not come back"))?;
+        self.goes_on(&format!("node {node} was restarted"))
+    }
+
+    fn goes_on(&mut self, what: &str) -> Result<(), Failure> {
+        if self.load.has_ended() {
+            return Err(self.load.failure(&format!("a statement failed while {what}")));
+        }
+        Ok(())
+    }
+
+    fn stop(mut self) -> Result<(), Failure> {
+        self.load.stop()?;
+        if self.load.log().contains("FATAL") {
+            return Err(self.load.failure("a statement failed"));
+        }
+        Ok(())
+    }
+}
+
+/// Restarts of all nodes, another authority, and a stranger.
 fn under_load(nodes: &Nodes<'_>, ini: &Path, stranger: &mut Command) -> Result<(), Failure> {
-    let log = nodes.folder.join("sysbench.log");
-    let time = format!("--time={LOAD_SECONDS}");
-    let mut load = Server::start(
-        &mut nodes.sysbench("run", &["--threads=2", "--report-interval=5", &time])?,
-        "sysbench",
-        &log,
-    )?;
-    load.wait_until(PATIENCE, |log| log.contains("tps:"))?;
-    // Renewed while they run: each notices, and no link is lost.
-    make_keys(&nodes.binary, ini, &nodes.keys)?;
+    let mut pressure = Pressure::start(nodes, SQL[0])?;
+    let serials = replace_authority(nodes, ini)?;
+    pressure.goes_on("the authority was replaced")?;
+    as_a_stranger(nodes, ini, stranger)?;
+    for node in MANAGEMENT.into_iter().chain(DATA).chain([SQL[1]]) {
+        pressure.over_restart(nodes, node)?;
+    }
+    pressure.stop()?;
+    // The clients of the node that is left are sent elsewhere.
+    let mut pressure = Pressure::start(nodes, SQL[1])?;
+    pressure.over_restart(nodes, SQL[0])?;
+    pressure.stop()?;
+    new_certificates_are_used(nodes, &serials)
+}
+
+/// As security.md says it: believe both authorities, be signed by the new one, believe only that. Each step renews all keys; no link is lost, none is made.
+fn replace_authority(nodes: &Nodes<'_>, ini: &Path) -> Result<BTreeMap<u16, String>, Failure> {
+    let (old, new) = (&nodes.keys, nodes.folder.join("new-keys"));
+    make_keys(&nodes.binary, ini, &new)?;
+    let file = |folder: &Path, name: &str| folder.join(format!("NDB-Cluster-{name}"));
+    let read = |folder: &Path| {
+        let path = file(folder, "cert");
+        fs::read_to_string(&path).map_err(Failure::while_doing(path.display()))
+    };
+    let write = |text: &str| {
+        let path = file(old, "cert");
+        fs::write(&path, text).map_err(Failure::while_doing(path.display()))
+    };
+    let believed = read(&new)?;
+    write(&(read(old)? + &believed))?;
+    renew(nodes, ini, 1)?;
+    let key = file(old, "private-key");
+    fs::copy(file(&new, "private-key"), &key).map_err(Failure::while_doing(key.display()))?;
+    renew(nodes, ini, 2)?;
+    write(&believed)?;
+    renew(nodes, ini, 3)
+}
+
+/// Renews all keys, for the `count`th time; each node notices.
+fn renew(nodes: &Nodes<'_>, ini: &Path, count: usize) -> Result<BTreeMap<u16, String>, Failure> {
+    let serials = make_keys(&nodes.binary, ini, &nodes.keys)?;
     let end = Instant::now() + PATIENCE;
-    let all = || MANAGEMENT.into_iter().chain(DATA).chain(SQL);
-    while let Some(late) = all().find(|node| !nodes.log(*node).contains("keys are renewed")) {
+    let noticed = |node: &u16| nodes.log(*node).matches("keys are renewed").count();
+    while let Some(late) = everybody().find(|node| noticed(node) < count) {
         if Instant::now() > end {
             return Err(Failure::new(format!("node {late} does not notice that its keys are renewed")));
         }
-        std::thread::sleep(Duration::from_millis(200));
+        std::thread::sleep(Duration::from_millis(100));
     }
-    as_a_stranger(nodes, ini, stranger)?;
-    for node in DATA.into_iter().chain([SQL[1], MANAGEMENT[1]]) {
-        capture(&mut nodes.mgm(&format!("{node} restart")), PATIENCE)?;
-        nodes.are_whole(&format!("node {node} does not come back"))?;
-        if load.has_ended() {
-            return Err(load.failure(&format!("a statement failed while node {node} was restarted")));
+    Ok(serials)
+}
+
+/// Each node has the certificate that was made for it last, and shows it to its peers.
+fn new_certificates_are_used(nodes: &Nodes<'_>, serials: &BTreeMap<u16, String>) -> Result<(), Failure> {
+    for manager in MANAGEMENT {
+        let told = capture(&mut nodes.mgm_at(&address(manager), "tls info"), PATIENCE)?;
+        for (node, serial) in serials {
+            let is_shown = |line: &&str| line.ends_with(&format!("serial {serial})"));
+            let of_link = told.lines().filter(|line| line.starts_with(&format!("id={node}\t")));
+            if *node != manager && of_link.filter(is_shown).count() != 1 {
+                let what = format!("node {manager} does not see the certificate {serial} of node {node}");
+                return Err(Failure::new(format!("{what}:\n{told}")));
+            }
         }
     }
-    load.stop()?;
-    if load.log().contains("FATAL") {
-        return Err(load.failure("a statement failed"));
+    for asked in SQL {
+        let own = "SELECT Node_id, Serial FROM ndbinfo.certificates WHERE Name LIKE 'LatsDB % node %'";
+        let found = nodes.sql(asked, own)?;
+        // SQL nodes do not ask each other.
+        let others = serials.iter().filter(|(node, _)| !SQL.contains(node) || **node == asked);
+        let wanted: BTreeSet<String> = others.map(|(node, serial)| format!("{node}\t{serial}")).collect();
+        if found.lines().map(ToOwned::to_owned).collect::<BTreeSet<String>>() != wanted {
+            return Err(Failure::new(format!("certificates at node {asked}: {found}\nwanted: {wanted:?}")));
+        }
     }
-    let certificates = nodes.sql(SQL[0], "SELECT COUNT(DISTINCT Serial) FROM ndbinfo.certificates")?;
-    // SQL nodes do not ask each other: seven nodes, and the authority.
-    if certificates.trim() != "8" {
-        return Err(Failure::new(format!(
-            "not a certificate of each node and the authority: {certificates}"
-        )));
-    }
-    Ok(())
+    let authorities = "SELECT COUNT(DISTINCT Serial) FROM ndbinfo.certificates WHERE Name LIKE '%authority%'";
+    let count = nodes.sql(SQL[0], authorities)?;
+    if count.trim() == "1" { Ok(()) } else { Err(Failure::new(format!("{count} authorities are believed"))) }
 }
 
 /// It has keys of a cluster of the same name, made elsewhere.
@@ -324,7 +439,7 @@ fn as_a_stranger(nodes: &Nodes<'_>, ini: &Path, program: &mut Command) -> Result
     make_keys(&nodes.binary, ini, &keys)?;
     let mut command = nodes.network.command(STRANGER, Path::new(program.get_program()));
     command.args(program.get_args()).arg("--keys").arg(&keys);
-    for node in MANAGEMENT.into_iter().chain(DATA).chain(SQL) {
+    for node in everybody() {
         command.arg(format!("--cluster-port={}:2202", address(node)));
     }
     for node in MANAGEMENT {
@@ -357,7 +472,7 @@ fn as_a_stranger(nodes: &Nodes<'_>, ini: &Path, program: &mut Command) -> Result
 fn a_node_dies(nodes: &Nodes<'_>) -> Result<(), Failure> {
     let log = nodes.folder.join("sysbench-kill.log");
     let mut command =
-        nodes.sysbench("run", &["--threads=2", "--report-interval=2", "--time=20", RETRYABLE])?;
+        nodes.sysbench(SQL[0], "run", &["--threads=2", "--report-interval=2", "--time=20", RETRYABLE])?;
     let mut load = Server::start(&mut command, "sysbench", &log)?;
     load.wait_until(PATIENCE, |log| log.contains("tps:"))?;
     let victim = nodes.process(DATA[1]).ok_or_else(|| Failure::new("a data node has no process"))?;
