@@ -56,6 +56,9 @@ pub struct HandshakeOptions<'a> {
     pub transport: Transport,
 }
 
+/// Bytes of a connection's attributes that are kept, names and values: MySQL's `performance_schema_session_connect_attrs_size`.
+pub const ATTRIBUTES_SIZE_MAX: usize = 512;
+
 /// Who wants in, and how.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Login {
@@ -67,7 +70,7 @@ pub struct Login {
     pub collation: Option<u16>,
     /// What client and server have in common.
     pub capabilities: Capabilities,
-    /// Name and value.
+    /// Name and value: those that fit into [`ATTRIBUTES_SIZE_MAX`].
     pub attributes: Vec<(String, String)>,
     /// The client did not send the empty password: the "using password" of an access-denied message.
     pub used_password: bool,
@@ -209,6 +212,11 @@ impl ServerHandshake {
     #[must_use]
     pub fn login(&self) -> &Login {
         &self.login
+    }
+
+    /// What the client tells of itself; [`Self::login`] has it no more.
+    pub fn take_attributes(&mut self) -> Vec<(String, String)> {
+        std::mem::take(&mut self.login.attributes)
     }
 
     #[must_use]
@@ -411,7 +419,13 @@ fn text(bytes: &[u8]) -> String {
 }
 
 fn attributes(attributes: ConnectAttributes<'_>) -> Vec<(String, String)> {
-    attributes.iter().map(|(name, value)| (text(name), text(value))).collect()
+    let mut left = ATTRIBUTES_SIZE_MAX;
+    let mut fits = |(name, value): &(&[u8], &[u8])| {
+        let rest = left.checked_sub(name.len().saturating_add(value.len()));
+        left = rest.unwrap_or(0);
+        rest.is_some()
+    };
+    attributes.iter().take_while(|pair| fits(pair)).map(|(name, value)| (text(name), text(value))).collect()
 }
 
 #[cfg(test)]

@@ -187,6 +187,8 @@ pub(crate) struct SessionCore {
     pub(crate) rights: Rights,
     /// USER(): name@host of the client.
     pub(crate) user: Arc<str>,
+    /// What the client tells of itself: name and value.
+    pub(crate) attributes: Vec<(String, String)>,
     pub(crate) database: Option<Arc<str>>,
     pub(crate) variables: SessionVariables,
     pub(crate) user_variables: UserVariables,
@@ -218,6 +220,7 @@ impl SessionCore {
             account: ("".into(), "".into()),
             rights: Rights::default(),
             user: "".into(),
+            attributes: Vec::new(),
             database: None,
             variables: SessionVariables::new(&env.module.globals),
             user_variables: UserVariables::default(),

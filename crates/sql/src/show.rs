@@ -61,6 +61,10 @@ pub(crate) struct ShowContext<'a> {
     pub(crate) variables: &'a SessionVariables,
     /// CURRENT_USER(): name and host pattern.
     pub(crate) account: (&'a str, &'a str),
+    /// CONNECTION_ID().
+    pub(crate) connection_id: u32,
+    /// What the client tells of itself: name and value.
+    pub(crate) connection_attributes: &'a [(String, String)],
     /// What the session may do: what it may not see is not shown.
     pub(crate) privileges: &'a PrivilegeSet,
     /// Its active roles.

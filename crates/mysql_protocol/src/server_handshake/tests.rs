@@ -264,3 +264,17 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn attributes_are_kept_as_far_as_they_fit() {
+    let of = |sizes: &[usize]| {
+        let mut bytes = Vec::new();
+        for size in sizes {
+            ConnectAttributes::append(&mut bytes, b"name", &vec![b'x'; *size]);
+        }
+        attributes(ConnectAttributes::new(&bytes)).len()
+    };
+    assert_eq!(of(&[100, 404]), 2);
+    assert_eq!(of(&[100, 405]), 1);
+    assert_eq!(of(&[1_000_000, 1]), 0);
+}

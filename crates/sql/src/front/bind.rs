@@ -35,8 +35,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use types::{Collation, ColumnIndex, IntegerWidth, SqlType, TableDefinition, TableKind, Value};
 
-/// Items of a SELECT list, of GROUP BY and of ORDER BY; MySQL has as many columns at most.
-const ITEM_COUNT_MAX: usize = 4_096;
+/// Items of a SELECT list, of GROUP BY and of ORDER BY: as many as a prepared statement can have markers.
+const ITEM_COUNT_MAX: usize = 65_535;
 
 /// The clause that an expression stands in, for messages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

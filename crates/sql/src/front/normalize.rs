@@ -77,26 +77,24 @@ pub fn normalize_into(
     Ok(())
 }
 
-/// The statements of a text, without the semicolons; empty ones are left out. What does not lex is left to the last one.
+/// The statements of a text, without the semicolons; empty ones are left out, comments are not. What does not lex is left to the last one.
 pub fn split_statements(text: &str, modes: TextModes) -> Vec<&str> {
     let mut lexer = Lexer::new(text, modes);
     let mut statements = Vec::new();
-    let (mut start, mut is_empty) = (0, true);
+    let mut start = 0;
+    // After a semicolon within a version comment there may be nothing but its end.
+    let is_empty = |statement: &str| matches!(statement.trim(), "" | "*/");
     loop {
         match lexer.next_token() {
             Ok(token) if token.is(Symbol::Semicolon) => {
-                if !is_empty {
-                    statements.push(text.get(start..token.start).unwrap_or(""));
-                }
-                (start, is_empty) = (token.end, true);
+                statements.extend(text.get(start..token.start).filter(|statement| !is_empty(statement)));
+                start = token.end;
             }
             Ok(token) if token.kind == TokenKind::End => {
-                if !is_empty {
-                    statements.push(text.get(start..).unwrap_or(""));
-                }
+                statements.extend(text.get(start..).filter(|statement| !is_empty(statement)));
                 return statements;
             }
-            Ok(_) => is_empty = false,
+            Ok(_) => {}
             Err(_) => {
                 statements.push(text.get(start..).unwrap_or(""));
                 return statements;

@@ -45,7 +45,10 @@ pub(crate) fn parse(text: &str, limits: &TextLimits, modes: TextModes) -> Result
     limits::check(text, limits, modes)?;
     let mut cursor = Cursor::new(text, modes)?;
     if cursor.at_end() {
-        return Err(SqlError::new(1065, "Query was empty"));
+        let is_comment = text.chars().any(|character| !character.is_whitespace() && character != ';');
+        let empty = SqlError::new(1065, "Query was empty");
+        let nothing = Parsed { statement: Statement::Nothing(None), marker_count: 0 };
+        return if is_comment { Ok(nothing) } else { Err(empty) };
     }
     let statement = statement(&mut cursor)?;
     cursor.expect_end()?;

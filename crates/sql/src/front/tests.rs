@@ -251,3 +251,11 @@ fn dates_of_defaults_and_literals_are_those_that_sql_mode_lets_in() {
 fn explain_tables() {
     check_golden(include_str!("tests/explain.txt"));
 }
+
+#[test]
+fn a_select_list_has_as_many_items_as_a_statement_has_markers() {
+    let schema = schema();
+    let select = |count: usize| prepared(&schema, &format!("SELECT 1{}", ", 1".repeat(count - 1)), &[]);
+    assert_eq!(select(65_535).expect("a plan").columns.len(), 65_535);
+    assert_eq!(select(65_536).expect_err("one too many").code, 1117);
+}

@@ -163,7 +163,18 @@ fn statements_that_need_nobody() {
         vec![vec![text("autocommit"), text("OFF")]]
     );
     assert_eq!(errno(harness.ask(client, "SET SESSION TRANSACTION ISOLATION LEVEL SERIALIZABLE")), 1235);
-    assert_eq!(errno(harness.ask(client, "")), 1065);
+    let histograms =
+        "SELECT COLUMN_NAME, JSON_EXTRACT(HISTOGRAM, '$.x') FROM information_schema.COLUMN_STATISTICS";
+    assert_eq!(rows(harness.ask(client, histograms)), Vec::<Vec<_>>::new());
+    assert_eq!(errno(harness.ask(client, "SELECT JSON_EXTRACT('{}', '$.x')")), 1235);
+    for nothing in ["", " \n", ";", "; ;"] {
+        assert_eq!(errno(harness.ask(client, nothing)), 1065, "{nothing:?}");
+    }
+    for comment in
+        ["/* ping */", "--", "# ping", "/* ping */;", "/*!99999 SELECT 1 */", "/*M!999999\\- sandbox */"]
+    {
+        assert_eq!(affected(harness.ask(client, comment)), 0, "{comment:?}");
+    }
     harness.client(client).ping();
     harness.pump(client);
     assert_eq!(affected(harness.response(client)), 0);

@@ -314,6 +314,8 @@ impl Session {
         }
         env.tell(AccountNews::Opened(account.clone()));
         self.core.account = (account.0.as_str().into(), account.1.as_str().into());
+        self.core.attributes =
+            self.handshake.as_mut().map_or_else(Vec::new, |handshake| handshake.take_attributes());
         self.counted = Some(account);
         self.restriction = Restriction { limits: user.attributes.limits, must_change_password };
         self.on_accepted(env);

@@ -1,11 +1,10 @@
 //! `performance_schema`: the tables that tools read variables, counters and sessions from. Instruments and events are not there.
 
-use super::virtual_tables::{
-    Column, Kind, Layout, NAME as TEXT, Origin, Respondents, column, empty, nullable,
-};
-use super::{information_schema, server_rows};
+use super::virtual_tables::{Column, Kind, Layout, NAME as TEXT, Origin, Respondents, column, nullable};
+use super::{ShowContext, information_schema, server_rows};
 use crate::variables::Scope;
 use protocol::signal::InfoTable;
+use types::Value;
 
 pub(super) const NAME: &str = "performance_schema";
 
@@ -43,9 +42,18 @@ pub(super) const TABLES: &[Layout] = &[
         columns: information_schema::PROCESS_LIST,
         origin: Origin::Asked(InfoTable::Processes, Respondents::AllNodes),
     },
-    // Clients' attributes are not kept.
-    empty(NAME, "session_account_connect_attrs", CONNECTION_ATTRIBUTES),
-    empty(NAME, "session_connect_attrs", CONNECTION_ATTRIBUTES),
+    Layout {
+        database: NAME,
+        name: "session_account_connect_attrs",
+        columns: CONNECTION_ATTRIBUTES,
+        origin: Origin::Made(|context, _| connection_attributes(context)),
+    },
+    Layout {
+        database: NAME,
+        name: "session_connect_attrs",
+        columns: CONNECTION_ATTRIBUTES,
+        origin: Origin::Made(|context, _| connection_attributes(context)),
+    },
     Layout {
         database: NAME,
         name: "session_status",
@@ -59,3 +67,12 @@ pub(super) const TABLES: &[Layout] = &[
         origin: Origin::Made(|context, _| server_rows::variables(context, Scope::Session)),
     },
 ];
+
+/// The attributes of this session's connection; those of others are not shown.
+fn connection_attributes(context: &ShowContext<'_>) -> Vec<Vec<Value>> {
+    let row = |(position, (name, value)): (i64, &(String, String))| {
+        let id = Value::UInt(context.connection_id.into());
+        vec![id, Value::text(name), Value::text(value), Value::Int(position)]
+    };
+    (0..).zip(context.connection_attributes).map(row).collect()
+}

@@ -199,6 +199,8 @@ fn with_show_context<T>(cx: &Cx<'_, '_>, use_it: impl FnOnce(&ShowContext<'_>) -
         schema: &map.schema,
         variables: &cx.core.variables,
         account: (&cx.core.account.0, &cx.core.account.1),
+        connection_id: cx.core.id,
+        connection_attributes: &cx.core.attributes,
         privileges: cx.core.rights.set(),
         active_roles: cx.core.rights.roles(),
         mandatory_roles: &cx.core.mandatory_roles(),

@@ -145,6 +145,11 @@ fn with_context<R>(use_it: impl FnOnce(&ShowContext<'_>) -> R) -> R {
         schema: &schema,
         variables: &variables,
         account: ("root", "%"),
+        connection_id: 7,
+        connection_attributes: &[
+            ("_client_name".to_owned(), "x".to_owned()),
+            ("_pid".to_owned(), "12".to_owned()),
+        ],
         privileges: &types::PrivilegeSet::all(),
         active_roles: &[],
         mandatory_roles: &[],
@@ -375,6 +380,17 @@ fn databases_that_may_be_used() {
         let exists = |name| database_exists(context.schema, name);
         assert!(exists("shop") && exists("latsdb") && exists("Information_Schema") && exists("sys"));
         assert!(!exists("SHOP") && !exists("gone"));
+    });
+}
+
+#[test]
+fn the_clients_attributes() {
+    with_context(|context| {
+        for name in ["session_connect_attrs", "session_account_connect_attrs"] {
+            let table = VirtualTable { database: "performance_schema".into(), name: name.into() };
+            let rows = printed(&now(rows(&table, None, context)));
+            assert_eq!(rows, "7 \"_client_name\" \"x\" 0\n7 \"_pid\" \"12\" 1\n", "{name}");
+        }
     });
 }
 

@@ -129,7 +129,8 @@ fn buffers_are_used_again() {
 #[test]
 fn statements_are_split_at_semicolons_of_their_own() {
     let split = split_statements("select ';' ; -- ;\n set a = `;`;; /* ; */ ;select 2", TextModes::default());
-    assert_eq!(split, ["select ';' ", " -- ;\n set a = `;`", "select 2"]);
+    assert_eq!(split, ["select ';' ", " -- ;\n set a = `;`", " /* ; */ ", "select 2"]);
+    assert_eq!(split_statements("/*!50003 select 1; */", TextModes::default()), ["/*!50003 select 1"]);
     assert_eq!(split_statements("", TextModes::default()), Vec::<&str>::new());
     assert_eq!(split_statements("select 1; select 'x", TextModes::default()), ["select 1", " select 'x"]);
 }

@@ -1,6 +1,7 @@
 //! Calls: functions, aggregates, and the forms that only look like calls (VALUES, DEFAULT, TIMESTAMPDIFF's unit).
 
 use super::{Aggregates, Place, interval_unit};
+use crate::front::bind::scope::Scope;
 use crate::front::bind::{Binder, Clause, group_concat_size_max};
 use crate::front::modes::is_function_keyword;
 use crate::front::syntax::syntax_error_behind_word;
@@ -102,6 +103,8 @@ impl Binder<'_> {
             ("CURRENT_ROLE", []) => self.session_value(SessionValue::CurrentRole, "current_role")?,
             ("CURRENT_USER", []) => self.session_value(SessionValue::CurrentUser, "current_user")?,
             ("VALUES", [argument]) => self.values_of(argument, place)?,
+            // MySQL's mysqldump asks so for histograms. There are none, and so no row has this value.
+            ("JSON_EXTRACT", [_, _]) if is_column_statistics(place.scope) => Expression::null(),
             ("DEFAULT", [argument]) => self.default_of(argument, place)?,
             ("DATE_ADD" | "ADDDATE" | "DATE_SUB" | "SUBDATE", [date, Expr::Interval(interval)]) => {
                 let direction = if name.ends_with("SUB") || name.starts_with("SUB") {
@@ -296,6 +299,14 @@ fn plain_argument(argument: &FunctionArg) -> Result<&Expr, SqlError> {
         FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Ok(expr),
         _ => Err(SqlError::unsupported("named arguments and wildcards")),
     }
+}
+
+fn is_column_statistics(scope: &Scope) -> bool {
+    let is_it = |name: &str, known: &str| name.eq_ignore_ascii_case(known);
+    scope.table().is_some_and(|table| {
+        is_it(&table.definition.database, "information_schema")
+            && is_it(&table.definition.name, "COLUMN_STATISTICS")
+    })
 }
 
 fn plain_arguments(list: Option<&FunctionArgumentList>) -> Result<Vec<&Expr>, SqlError> {
