@@ -13,7 +13,9 @@
 //! allocates nothing. A state that another function made (only a broken peer could send it) is refused with an error.
 
 use crate::comparison::{compare_values, hash_value};
-use crate::context::{Columns, Context, ER_DATA_OUT_OF_RANGE, EvaluationError, TypeError};
+use crate::context::{
+    Columns, Context, ER_DATA_OUT_OF_RANGE, ER_OUT_OF_RESOURCES, EvaluationError, TypeError,
+};
 use crate::conversion::{Number, low_bits, number_of, uint_to_double, write_text};
 use crate::node::Expression;
 use crate::typing::{
@@ -460,6 +462,9 @@ impl Wire for KeptRows {
     }
 }
 
+/// Bytes of texts that GROUP_CONCAT sorts, at the end and in one go.
+const SORTED_SIZE_MAX: usize = 64 << 20;
+
 fn value_size(value: &Value) -> usize {
     if let Value::Bytes(bytes) = value { bytes.len() } else { 0 }
 }
@@ -642,7 +647,12 @@ impl AggregateState {
             for order in &call.order_by {
                 values.push(order.expression.evaluate(row, context)?);
             }
+            values.iter().for_each(|value| context.warnings.pass_text(value_size(value)));
             rows.insert(values, call);
+            if rows.size > SORTED_SIZE_MAX && !call.order_by.is_empty() {
+                let message = "Out of resources: GROUP_CONCAT sorts too long texts";
+                return Err(EvaluationError::new(ER_OUT_OF_RESOURCES, message));
+            }
             return Ok(());
         }
         let Some(argument) = call.arguments.first() else {
@@ -686,6 +696,7 @@ impl AggregateState {
                 *count += 1;
             }
             AggregateState::Extreme(best) => {
+                context.warnings.pass_text(value_size(best));
                 if is_better(call.function, value, best.as_ref(), &call.sql_type) {
                     *best = value.to_value();
                 }

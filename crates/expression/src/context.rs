@@ -202,16 +202,46 @@ pub struct Warning {
     pub message: String,
 }
 
-/// The warnings of a statement so far, and the text that its functions have worked on.
+/// Bytes of text that a slice has worked on and not paid for.
 ///
-/// A slice is measured in rows, but functions can make a row as long as they like: `REPLACE(REPEAT(b, 60000000), 'x', 'y')` of a thousand rows held a
-/// thread until its watchdog ended the node. So every loop over rows takes the work of each row ([`Warnings::take_text_work`]) and pays for it, and one
-/// row has [`TEXT_WORK_MAX`].
+/// A slice is measured in rows, but functions can make a row as long as they like, and so can clients: `REPLACE(REPEAT(b, 60000000), 'x', 'y')` of a
+/// thousand rows held a thread until its watchdog ended the node. So every loop over rows takes the work of each row ([`TextWork::take_rows`]) and
+/// pays for it.
+#[derive(Clone, Debug, Default)]
+pub struct TextWork(Cell<u64>);
+
+impl TextWork {
+    /// A text of this size is read, built or compared.
+    #[inline]
+    pub fn add(&self, size: usize) {
+        if size >= TEXT_WORK_MIN {
+            self.0.set(self.0.get().saturating_add(size as u64));
+        }
+    }
+
+    /// The rows of a slice that the text since the last call was worth.
+    #[must_use]
+    #[inline]
+    pub fn take_rows(&self) -> u32 {
+        match self.0.replace(0) {
+            0 => 0,
+            work => u32::try_from(work / TEXT_WORK_PER_ROW).unwrap_or(u32::MAX),
+        }
+    }
+
+    /// Whether so much text was worked on that others should have a turn.
+    #[must_use]
+    pub fn is_much(&self) -> bool {
+        self.0.get() > TEXT_WORK_MAX / 64
+    }
+}
+
+/// The warnings of a statement so far, and the text that its functions have worked on: [`TEXT_WORK_MAX`] for one row.
 #[derive(Clone, Debug, Default)]
 pub struct Warnings {
     kept: RefCell<Vec<Warning>>,
     count: Cell<u64>,
-    text_work: Cell<u64>,
+    text_work: TextWork,
 }
 
 impl Warnings {
@@ -221,9 +251,8 @@ impl Warnings {
         if size < TEXT_WORK_MIN {
             return Ok(());
         }
-        let work = self.text_work.get().saturating_add(size as u64);
-        self.text_work.set(work);
-        if work <= TEXT_WORK_MAX {
+        self.text_work.add(size);
+        if self.text_work.0.get() <= TEXT_WORK_MAX {
             return Ok(());
         }
         let message =
@@ -231,25 +260,29 @@ impl Warnings {
         Err(EvaluationError::new(ER_OUT_OF_RESOURCES, message))
     }
 
-    /// The rows of a slice that the text since the last call was worth.
+    /// Two texts are compared, or one is aggregated: no reason for an error, but to be paid for.
+    #[inline]
+    pub(crate) fn pass_text(&self, size: usize) {
+        self.text_work.add(size);
+    }
+
+    /// See [`TextWork::take_rows`].
     #[must_use]
     #[inline]
     pub fn take_text_work(&self) -> u32 {
-        match self.text_work.replace(0) {
-            0 => 0,
-            work => u32::try_from(work / TEXT_WORK_PER_ROW).unwrap_or(u32::MAX),
-        }
+        self.text_work.take_rows()
     }
 
-    /// Whether so much text was worked on that others should have a turn.
+    /// See [`TextWork::is_much`].
     #[must_use]
     pub fn is_much_text(&self) -> bool {
-        self.text_work.get() > TEXT_WORK_MAX / 64
+        self.text_work.is_much()
     }
 
     /// Takes over what another evaluation of the same statement has worked on.
     pub fn add_text_work(&self, other: &Self) {
-        self.text_work.set(self.text_work.get().saturating_add(other.text_work.replace(0)));
+        let work = self.text_work.0.get().saturating_add(other.text_work.0.replace(0));
+        self.text_work.0.set(work);
     }
 
     /// Adds one; behind the limit only the count grows, and the message is never built.

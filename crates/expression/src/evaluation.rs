@@ -13,6 +13,7 @@ use crate::conversion::{Cast, text_of, truth_of};
 use crate::node::{
     BinaryOperator, CastPurpose, Comparison, Domain, Expression, InList, Node, Test, UnaryOperator,
 };
+use crate::search::Meter;
 use crate::{arithmetic, pattern};
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -338,7 +339,8 @@ fn is_like(
     let like = text_of(like.as_ref(), &pattern.sql_type);
     let mut buffer = [0; 4];
     let escape = pattern::escape_bytes(escape, &mut buffer);
-    Ok(Some(pattern::like(&text, &like, escape, collation)))
+    let mut meter = Meter::new(&context.warnings);
+    pattern::like(&text, &like, escape, collation, &mut meter).map(Some)
 }
 
 /// AND (`decisive` is false) and OR (`decisive` is true).

@@ -34,6 +34,7 @@ mod control_functions;
 mod conversion;
 mod md5;
 mod numeric_functions;
+mod search;
 mod session_functions;
 mod temporal_format;
 mod temporal_functions;

@@ -1,10 +1,12 @@
 //! LIKE: `%` stands for any characters, `_` for one, the escape character takes the next one literally.
 //!
 //! Characters are compared one by one under the collation, as MySQL does (so a character never matches two). Matching keeps only
-//! the last `%` to come back to: time is at most text length × pattern length, memory constant.
+//! the last `%` to come back to: memory is constant. Time is at most text length × pattern length, which is counted as it passes.
 //!
 //! Invariant: total on bytes that are not UTF-8: a malformed byte is a character of its own.
 
+use crate::context::EvaluationError;
+use crate::search::{Meter, WIDE_FACTOR};
 use types::Collation;
 
 /// Bytes of the first character; 0 at the end.
@@ -77,13 +79,20 @@ pub(crate) fn escape_bytes(escape: Option<u32>, buffer: &mut [u8; 4]) -> Option<
 }
 
 /// True if all of `text` matches `pattern`.
-pub(crate) fn like(text: &[u8], pattern: &[u8], escape: Option<&[u8]>, collation: Collation) -> bool {
+pub(crate) fn like(
+    text: &[u8],
+    pattern: &[u8],
+    escape: Option<&[u8]>,
+    collation: Collation,
+    meter: &mut Meter<'_>,
+) -> Result<bool, EvaluationError> {
     let binary = collation == Collation::Binary;
     let (mut text_at, mut pattern_at) = (0, 0);
     // Behind the last `%`: where the pattern goes on, and the text it will next be tried on.
     let mut retry: Option<(usize, usize)> = None;
     let folds_case = matches!(collation, Collation::Utf8mb40900AiCi | Collation::Utf8mb4GeneralCi);
     loop {
+        meter.spend(1)?;
         if let (Some(wanted), Some(found)) = (pattern.get(pattern_at), text.get(text_at))
             && is_plain(*wanted, escape)
             && found.is_ascii()
@@ -93,7 +102,7 @@ pub(crate) fn like(text: &[u8], pattern: &[u8], escape: Option<&[u8]>, collation
                 (pattern_at, text_at) = (pattern_at + 1, text_at + 1);
                 continue;
             }
-            let Some((pattern_retry, text_retry)) = retry else { return false };
+            let Some((pattern_retry, text_retry)) = retry else { return Ok(false) };
             let next = next_candidate(&pattern[pattern_retry..], text, text_retry, escape, folds_case);
             retry = Some((pattern_retry, next));
             (pattern_at, text_at) = (pattern_retry, next);
@@ -102,18 +111,19 @@ pub(crate) fn like(text: &[u8], pattern: &[u8], escape: Option<&[u8]>, collation
         let element = next_element(&pattern[pattern_at..], escape, binary);
         let size = character_size(&text[text_at..], binary);
         let matched = match element {
-            None if size == 0 => return true,
+            None if size == 0 => return Ok(true),
             None => None,
             Some((Element::AnyString, element_size)) => {
                 pattern_at += element_size;
                 if pattern_at == pattern.len() {
-                    return true;
+                    return Ok(true);
                 }
                 retry = Some((pattern_at, text_at));
                 continue;
             }
             Some((Element::AnyCharacter, element_size)) => (size > 0).then_some(element_size),
             Some((Element::Character(character), element_size)) => {
+                meter.spend(WIDE_FACTOR)?;
                 let same = size > 0 && equal_characters(&text[text_at..text_at + size], character, collation);
                 same.then_some(element_size)
             }
@@ -123,10 +133,10 @@ pub(crate) fn like(text: &[u8], pattern: &[u8], escape: Option<&[u8]>, collation
             text_at += size;
             continue;
         }
-        let Some((pattern_retry, text_retry)) = retry else { return false };
+        let Some((pattern_retry, text_retry)) = retry else { return Ok(false) };
         let skipped = character_size(&text[text_retry..], binary);
         if skipped == 0 {
-            return false;
+            return Ok(false);
         }
         retry = Some((pattern_retry, text_retry + skipped));
         (pattern_at, text_at) = (pattern_retry, text_retry + skipped);

@@ -3,7 +3,7 @@
 //! Positions and lengths count characters, bytes for binary strings. Searching compares under the collation of the operation (LOCATE,
 //! INSTR, FIND_IN_SET, FIELD, STRCMP) or byte by byte (REPLACE, SUBSTRING_INDEX, TRIM), as MySQL does.
 //!
-//! - `text_functions/measure.rs`: characters, positions, searching, case. `text_functions/code.rs`: HEX, Base64, QUOTE, digests, FORMAT.
+//! - `text_functions/measure.rs`: characters, positions, case. `search.rs`: searching. `text_functions/code.rs`: HEX, Base64, QUOTE, digests, FORMAT.
 //!
 //! Invariants: total on bytes that are no UTF-8 (a malformed byte is a character); no result is longer than
 //! [`RESULT_SIZE_MAX`](crate::context::RESULT_SIZE_MAX): NULL with warning 1301 instead.
@@ -21,11 +21,12 @@ use crate::conversion::{bits_to_bytes, low_bits};
 use crate::evaluation::Evaluated;
 use crate::function::{Call, MANY, Typed, functions};
 use crate::node::{CastPurpose, Expression};
+use crate::search::{Meter, find, find_exact, find_last};
 use crate::typing::{
     BIGINT, NumericClass, TypingContext, aggregate_collation, collation_of, display_length, is_binary_string,
     is_temporal, is_text, numeric_class, text_type,
 };
-use measure::{find, find_exact, lower, reversed, upper};
+use measure::{lower, reversed, upper};
 use std::borrow::Cow;
 use std::cmp::Ordering;
 use types::{Collation, SqlType, Value, ValueRef};
@@ -395,11 +396,11 @@ impl<'a> Call<'a> {
                 let (Some(needle), Some(text), Some(start)) = (self.text(0)?, self.text(1)?, start) else {
                     return Ok(None);
                 };
-                Some(count(self.position(&text, &needle, start)))
+                Some(count(self.position(&text, &needle, start)?))
             }
             TextFunction::Instr => {
                 let (Some(text), Some(needle)) = (self.text(0)?, self.text(1)?) else { return Ok(None) };
-                Some(count(self.position(&text, &needle, 1)))
+                Some(count(self.position(&text, &needle, 1)?))
             }
             TextFunction::Compare => {
                 let (Some(left), Some(right)) = (self.text(0)?, self.text(1)?) else { return Ok(None) };
@@ -417,11 +418,16 @@ impl<'a> Call<'a> {
                 if list.is_empty() {
                     return Ok(Some(0));
                 }
-                let collation = self.operation_collation();
-                let index = list
-                    .split(|byte| *byte == b',')
-                    .position(|item| collation.equal_with_padding(item, &wanted));
-                Some(index.map_or(0, |index| count(index + 1)))
+                let (collation, mut meter) = (self.operation_collation(), Meter::new(&self.context.warnings));
+                // Each comparison looks at it.
+                let padding = wanted.iter().rev().take_while(|byte| **byte == b' ').count();
+                for (index, item) in list.split(|byte| *byte == b',').enumerate() {
+                    meter.spend(1 + item.len() + padding)?;
+                    if collation.equal_with_padding(item, &wanted) {
+                        return Ok(Some(count(index + 1)));
+                    }
+                }
+                Some(0)
             }
             TextFunction::Field => Some(self.field()?),
             _ => Some(
@@ -560,7 +566,7 @@ impl<'a> Call<'a> {
         } else {
             let mut start = text.len() + delimiter.len();
             for _ in 0..wanted {
-                match measure::find_last(&text[..start - delimiter.len()], &delimiter) {
+                match find_last(&text[..start - delimiter.len()], &delimiter) {
                     Some(position) => start = position + delimiter.len(),
                     None => return Ok(Some(text)),
                 }
@@ -571,20 +577,21 @@ impl<'a> Call<'a> {
     }
 
     /// The position of `needle` at or behind character `start`, counted from 1; 0 if there is none.
-    fn position(&self, text: &[u8], needle: &[u8], start: i64) -> usize {
+    fn position(&self, text: &[u8], needle: &[u8], start: i64) -> Result<usize, EvaluationError> {
         let collation = self.operation_collation();
         let binary = collation == Collation::Binary;
         let Some(skipped) = usize::try_from(start).ok().and_then(|start| start.checked_sub(1)) else {
-            return 0;
+            return Ok(0);
         };
         let length = if binary { text.len() } else { character_count(text) };
         if skipped > length {
-            return 0;
+            return Ok(0);
         }
         let from = if binary { skipped } else { byte_index(text, skipped) };
-        let Some(found) = find(&text[from..], needle, collation) else { return 0 };
+        let mut meter = Meter::new(&self.context.warnings);
+        let Some(found) = find(&text[from..], needle, collation, &mut meter)? else { return Ok(0) };
         let before = &text[from..from + found];
-        skipped + 1 + if binary { before.len() } else { character_count(before) }
+        Ok(skipped + 1 + if binary { before.len() } else { character_count(before) })
     }
 
     fn trim(self, leading: bool, trailing: bool) -> Result<Text<'a>, EvaluationError> {

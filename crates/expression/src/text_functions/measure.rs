@@ -1,7 +1,6 @@
-//! Characters and positions in text, searching, upper and lower case.
+//! Characters and positions in text, upper and lower case.
 
 use crate::pattern::character_size;
-use types::Collation;
 
 /// How many characters `text` has; a continuation byte without its first byte counts with what is before it.
 pub(crate) fn character_count(text: &[u8]) -> usize {
@@ -18,39 +17,6 @@ pub(crate) fn byte_index(text: &[u8], index: usize) -> usize {
         .filter(|(_, byte)| **byte & 0xc0 != 0x80)
         .nth(index)
         .map_or(text.len(), |(position, _)| position)
-}
-
-/// Byte position of the first `needle`, byte by byte but only at starts of characters.
-pub(super) fn find_exact(text: &[u8], needle: &[u8]) -> Option<usize> {
-    if needle.is_empty() {
-        return Some(0);
-    }
-    text.windows(needle.len()).position(|window| window == needle)
-}
-
-/// Byte position of the last `needle`.
-pub(super) fn find_last(text: &[u8], needle: &[u8]) -> Option<usize> {
-    if needle.is_empty() {
-        return Some(text.len());
-    }
-    text.windows(needle.len()).rposition(|window| window == needle)
-}
-
-/// Byte position of the first part of `text` that equals `needle` under `collation`. Only parts of as many bytes as the needle has
-/// are tried, as MySQL does: 'o' is not found in 'ö' though they are equal.
-pub(super) fn find(text: &[u8], needle: &[u8], collation: Collation) -> Option<usize> {
-    let by_bytes = matches!(collation, Collation::Binary | Collation::Utf8mb4Bin | Collation::Utf8mb40900Bin);
-    if by_bytes {
-        return find_exact(text, needle);
-    }
-    let mut at = 0;
-    loop {
-        let window = text.get(at..at + needle.len())?;
-        if collation.equal(window, needle) {
-            return Some(at);
-        }
-        at += character_size(&text[at..], false).max(1);
-    }
 }
 
 /// ORD: the bytes of the first character as one number.

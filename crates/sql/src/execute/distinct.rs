@@ -4,10 +4,20 @@
 
 use super::row_buffer::{RowAt, RowBuffer};
 use super::{Cx, Failure, UNCHARGED_MAX};
+use expression::context::TextWork;
 use expression::{compare_values, hash_value};
 use query::RowSink;
 use stdx::FixedMap;
 use types::{SqlType, ValueRef};
+
+/// Texts are hashed, and compared with one that is probably equal.
+pub(crate) fn pass_texts(row: &[ValueRef<'_>], work: &TextWork) {
+    for value in row {
+        if let ValueRef::Bytes(text) = value {
+            work.add(text.len());
+        }
+    }
+}
 
 /// The hash of the first values of a row.
 pub(crate) fn hash_row(row: &[ValueRef<'_>], types: &[SqlType]) -> u64 {
@@ -41,12 +51,20 @@ pub(crate) struct Distinct {
     /// The last row with a hash.
     by_hash: FixedMap<u64, u32>,
     charged: usize,
+    text_work: TextWork,
 }
 
 impl Distinct {
     /// Compares the first values of each row, of these types.
     pub(crate) fn new(types: Vec<SqlType>) -> Self {
-        Self { types, rows: RowBuffer::default(), seen: Vec::new(), by_hash: FixedMap::default(), charged: 0 }
+        Self {
+            types,
+            rows: RowBuffer::default(),
+            seen: Vec::new(),
+            by_hash: FixedMap::default(),
+            charged: 0,
+            text_work: TextWork::default(),
+        }
     }
 
     fn size(&self) -> usize {
@@ -60,12 +78,14 @@ impl Distinct {
         let size = self.size();
         cx.core.memory.charge(size.saturating_sub(self.charged))?;
         self.charged = size.max(self.charged);
+        cx.env.budget.spend(self.text_work.take_rows());
         Ok(())
     }
 
     /// False if the row was seen before.
     fn is_new(&mut self, row: &[ValueRef<'_>]) -> bool {
         let shown = &row[..self.types.len().min(row.len())];
+        pass_texts(shown, &self.text_work);
         let hash = hash_row(shown, &self.types);
         let last = self.by_hash.get(&hash).copied();
         let mut next = last;
@@ -102,7 +122,9 @@ impl RowSink for DistinctSink<'_> {
     }
 
     fn is_full(&self) -> bool {
-        self.sink.is_full() || self.distinct.size() > self.distinct.charged + UNCHARGED_MAX
+        self.sink.is_full()
+            || self.distinct.text_work.is_much()
+            || self.distinct.size() > self.distinct.charged + UNCHARGED_MAX
     }
 }
 

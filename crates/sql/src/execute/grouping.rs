@@ -5,12 +5,13 @@
 //!
 //! Invariant: without GROUP BY there is exactly one group, also over no rows.
 
-use super::distinct::{equal_rows, hash_row};
+use super::distinct::{equal_rows, hash_row, pass_texts};
 use super::table_reader::malformed;
 use super::{Cx, Failure, Row, UNCHARGED_MAX, row_size};
 use crate::plan::Grouping;
 use crate::results::borrowed;
 use expression::aggregate::{AggregateCall, AggregateState};
+use expression::context::TextWork;
 use expression::{Context, Expression};
 use query::RowSink;
 use stdx::FixedMap;
@@ -27,6 +28,7 @@ pub(crate) struct Groups {
     by_hash: FixedMap<u64, Vec<u32>>,
     /// What came since memory was charged last.
     uncharged: usize,
+    text_work: TextWork,
 }
 
 impl Groups {
@@ -37,11 +39,13 @@ impl Groups {
             groups: Vec::new(),
             by_hash: FixedMap::default(),
             uncharged: 0,
+            text_work: TextWork::default(),
         }
     }
 
     /// The position of the group with these values.
     fn group(&mut self, values: &[ValueRef<'_>]) -> usize {
+        pass_texts(values, &self.text_work);
         let same_hash = self.by_hash.entry(hash_row(values, &self.types)).or_default();
         let (groups, types) = (&self.groups, &self.types);
         let is_same = |group: &&u32| {
@@ -62,6 +66,7 @@ impl Groups {
 
     /// Pays for what came.
     pub(crate) fn settle(&mut self, cx: &mut Cx<'_, '_>) -> Result<(), Failure> {
+        cx.env.budget.spend(self.text_work.take_rows());
         Ok(cx.core.memory.charge(std::mem::take(&mut self.uncharged))?)
     }
 
@@ -149,6 +154,7 @@ impl RowSink for GroupSink<'_> {
             Incoming::Partial => false,
             Incoming::Rows { context, .. } => context.warnings.is_much_text(),
         };
+        let is_much_text = is_much_text || self.groups.text_work.is_much();
         self.failure.is_some() || is_much_text || self.groups.uncharged > UNCHARGED_MAX
     }
 }

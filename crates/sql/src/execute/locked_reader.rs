@@ -151,7 +151,9 @@ pub(crate) enum Candidates {
     /// They are found as they are needed, in the order that is wanted.
     Found(TableReader),
     /// All are found and sorted first: the values are sort columns.
-    Sorted(TableReader, Option<Sorter>),
+    Unsorted(TableReader, Sorter),
+    /// All are found.
+    Sorting(Sorter),
 }
 
 impl Candidates {
@@ -174,16 +176,20 @@ impl Candidates {
                 }
                 Ok(Ok(found.keys))
             }
-            Candidates::Sorted(reader, sorter) => {
-                if let Some(pull) = fill_sorter(reader, sorter.as_mut(), cx)? {
+            Candidates::Unsorted(reader, sorter) => {
+                if let Some(pull) = fill_sorter(reader, sorter, cx)? {
                     return Ok(Err(pull));
                 }
+                let sorter = std::mem::replace(sorter, Sorter::new(Vec::new(), Equals::Kept, None));
+                *self = Candidates::Sorting(sorter);
+                self.take(count, cx)
+            }
+            Candidates::Sorting(sorter) => {
+                let Some(mut sorted) = sorter.finish(cx)? else { return Ok(Err(Pull::Spent)) };
                 let mut keys = VecDeque::new();
-                if let Some(mut sorted) = sorter.take().map(Sorter::finish) {
-                    while let Some(values) = sorted.next() {
-                        if let Some(ValueRef::Bytes(key)) = values.last() {
-                            keys.push_back(key.into());
-                        }
+                while let Some(values) = sorted.next() {
+                    if let Some(ValueRef::Bytes(key)) = values.last() {
+                        keys.push_back(key.into());
                     }
                 }
                 *self = Candidates::Keys(keys);
@@ -194,14 +200,15 @@ impl Candidates {
 
     /// Sorted candidates: rows of sort columns.
     pub(crate) fn sorted(reader: TableReader, columns: Vec<SortColumn>) -> Self {
-        Candidates::Sorted(reader, Some(Sorter::new(columns, Equals::Kept, None)))
+        Candidates::Unsorted(reader, Sorter::new(columns, Equals::Kept, None))
     }
 
     /// Nobody wants more.
     pub(crate) fn close(&mut self, cx: &mut Cx<'_, '_>) {
         match self {
             Candidates::Keys(keys) => keys.clear(),
-            Candidates::Found(reader) | Candidates::Sorted(reader, _) => reader.close(cx),
+            Candidates::Sorting(_) => {}
+            Candidates::Found(reader) | Candidates::Unsorted(reader, _) => reader.close(cx),
         }
     }
 }
@@ -240,14 +247,14 @@ impl RowSink for WithKey<'_> {
 /// Reads all candidates into the sorter, each with its primary key as the last value; Some: poll again later.
 fn fill_sorter(
     reader: &mut TableReader,
-    sorter: Option<&mut Sorter>,
+    sorter: &mut Sorter,
     cx: &mut Cx<'_, '_>,
 ) -> Result<Option<Pull>, Failure> {
-    let Some(sorter) = sorter else { return Ok(None) };
     loop {
-        let pump = reader.pump(cx, &mut WithKey(sorter))?;
-        sorter.settle(cx)?;
-        match pump {
+        if !sorter.settle(cx)? {
+            return Ok(Some(Pull::Spent));
+        }
+        match reader.pump(cx, &mut WithKey(sorter))? {
             Pump::Rows => {}
             Pump::Wait => return Ok(Some(Pull::Wait)),
             Pump::Spent => return Ok(Some(Pull::Spent)),

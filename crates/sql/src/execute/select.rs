@@ -62,6 +62,8 @@ pub(crate) enum Operator {
         input: Box<Operator>,
         sorter: Sorter,
     },
+    /// All rows have come.
+    Sorting(Sorter),
     Sorted(Sorted),
 }
 
@@ -110,22 +112,28 @@ impl Operator {
             Operator::Distinct { input, distinct } => {
                 let pump = input.pump(cx, &mut distinct.before(sink))?;
                 distinct.settle(cx)?;
-                Ok(pump)
+                Ok(rested(pump, cx))
             }
             Operator::Sort { input, sorter } => loop {
-                let pump = input.pump(cx, sorter)?;
-                sorter.settle(cx)?;
-                match pump {
+                if !sorter.settle(cx)? {
+                    return Ok(Pump::Spent);
+                }
+                match input.pump(cx, sorter)? {
                     Pump::Rows if cx.env.budget.is_spent() => return Ok(Pump::Spent),
                     Pump::Rows => {}
-                    Pump::Wait | Pump::Spent => return Ok(pump),
+                    pump @ (Pump::Wait | Pump::Spent) => return Ok(pump),
                     Pump::End => {
                         let sorter = std::mem::replace(sorter, Sorter::new(Vec::new(), Equals::Kept, None));
-                        *self = Operator::Sorted(sorter.finish());
+                        *self = Operator::Sorting(sorter);
                         return self.pump(cx, sink);
                     }
                 }
             },
+            Operator::Sorting(sorter) => {
+                let Some(sorted) = sorter.finish(cx)? else { return Ok(Pump::Spent) };
+                *self = Operator::Sorted(sorted);
+                self.pump(cx, sink)
+            }
             Operator::Sorted(sorted) => Ok(if sorted.give(sink) { Pump::Rows } else { Pump::End }),
         }
     }
@@ -170,7 +178,11 @@ impl Operator {
     /// Nobody wants more rows.
     pub(crate) fn close(&mut self, cx: &mut Cx<'_, '_>) {
         match self {
-            Operator::Rows(_) | Operator::Sorted(_) | Operator::Virtual(_) | Operator::Locked(_) => {}
+            Operator::Rows(_)
+            | Operator::Sorting(_)
+            | Operator::Sorted(_)
+            | Operator::Virtual(_)
+            | Operator::Locked(_) => {}
             Operator::Table(reader) => reader.close(cx),
             Operator::Unique(reader) => reader.close(cx),
             Operator::Filter { input, .. }

@@ -3,11 +3,15 @@
 //! What is sorted are small entries that point to the rows: the place of the row, and a number that orders as the first sort column does as far as it
 //! goes. Only rows with equal numbers are looked at. Sort columns may stand behind the values that are shown.
 //!
+//! Sorting is done in slices: a million rows, or a hundred rows of a megabyte each that begin alike, would hold up the thread's other clients.
+//!
 //! Invariants: rows that compare equal keep the order in which they came; what the buffer holds is charged, but for [`UNCHARGED_MAX`].
 
 use super::row_buffer::{RowAt, RowBuffer};
 use super::{Cx, Failure, UNCHARGED_MAX};
+use expression::context::TextWork;
 use expression::{compare_values, order_prefix};
+use protocol::Budget;
 use query::RowSink;
 use std::cmp::Ordering;
 use types::{SqlType, ValueRef};
@@ -38,6 +42,49 @@ struct Entry {
     at: RowAt,
 }
 
+/// Entries that are sorted first, in one go, unless their rows are large.
+const RUN: usize = 256;
+/// Rows above this, on average, are compared in turns from the first pair on.
+const LARGE_ROW: usize = 256;
+/// Comparisons of short values that cost as much of a slice as a row.
+const COMPARISONS_PER_ROW: u32 = 8;
+
+/// A sort that goes on where its slice ended: short runs are sorted, pairs of runs become one each until one is left, then equal rows are dropped.
+#[derive(Debug)]
+struct Sorting {
+    /// Length of the sorted runs.
+    width: usize,
+    /// What is sorted or merged, and where to.
+    from: Vec<Entry>,
+    to: Vec<Entry>,
+    /// The next entries: of the runs to sort, of the first and the second run of the pair, of those to look at for equals.
+    left: usize,
+    right: usize,
+    stage: Stage,
+    /// Comparisons that are not paid for.
+    compared: u32,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Stage {
+    Runs,
+    Merging,
+    Dropping,
+}
+
+impl Sorting {
+    /// Where the two runs of the pair end.
+    fn ends(&self) -> (usize, usize) {
+        let pair = self.to.len() / (2 * self.width) * (2 * self.width);
+        ((pair + self.width).min(self.from.len()), (pair + 2 * self.width).min(self.from.len()))
+    }
+
+    fn enter(&mut self, stage: Stage) {
+        (self.stage, self.left, self.right) = (stage, 0, self.width);
+        self.to.clear();
+    }
+}
+
 /// Rows being sorted.
 #[derive(Debug)]
 pub(crate) struct Sorter {
@@ -47,26 +94,45 @@ pub(crate) struct Sorter {
     limit: usize,
     buffer: RowBuffer,
     entries: Vec<Entry>,
+    /// While it goes on, the entries are there.
+    sorting: Option<Sorting>,
     charged: usize,
+    text_work: TextWork,
 }
 
 impl Sorter {
     pub(crate) fn new(columns: Vec<SortColumn>, equals: Equals, limit: Option<u64>) -> Self {
         let limit = limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
-        Self { columns, equals, limit, buffer: RowBuffer::default(), entries: Vec::new(), charged: 0 }
+        Self {
+            columns,
+            equals,
+            limit,
+            buffer: RowBuffer::default(),
+            entries: Vec::new(),
+            sorting: None,
+            charged: 0,
+            text_work: TextWork::default(),
+        }
     }
 
     fn size(&self) -> usize {
-        self.buffer.size() + self.entries.capacity() * size_of::<Entry>()
+        let sorting = self.sorting.as_ref().map_or(0, |sort| sort.from.capacity() + sort.to.capacity());
+        self.buffer.size() + (self.entries.capacity() + sorting) * size_of::<Entry>()
     }
 
-    /// Pays for the rows that came, after dropping those that are behind the limit.
-    pub(crate) fn settle(&mut self, cx: &mut Cx<'_, '_>) -> Result<(), Failure> {
+    /// Pays for the rows that came, after dropping those that are behind the limit. False if that takes another slice.
+    pub(crate) fn settle(&mut self, cx: &mut Cx<'_, '_>) -> Result<bool, Failure> {
         // Twice the limit, so that each row is sorted a bounded number of times.
-        if self.entries.len() >= self.limit.saturating_mul(2).max(1024) {
-            self.cut();
+        let is_due = self.sorting.is_some() || self.entries.len() >= self.limit.saturating_mul(2).max(1024);
+        let is_cut = !is_due || self.cut(cx.env.budget);
+        if is_due && is_cut {
             self.compact();
         }
+        self.charge(cx)?;
+        Ok(is_cut)
+    }
+
+    fn charge(&mut self, cx: &mut Cx<'_, '_>) -> Result<(), Failure> {
         let size = self.size();
         if size > self.charged {
             cx.core.memory.charge(size - self.charged)?;
@@ -85,7 +151,11 @@ impl Sorter {
         }
         for column in &self.columns {
             let value = |entry: &Entry| self.buffer.value(entry.at, column.position);
-            let order = compare_values(&value(left), &value(right), &column.sql_type);
+            let (left, right) = (value(left), value(right));
+            if let (ValueRef::Bytes(left), ValueRef::Bytes(right)) = (left, right) {
+                self.text_work.add(left.len().min(right.len()));
+            }
+            let order = compare_values(&left, &right, &column.sql_type);
             if order.is_ne() {
                 return if column.descending { order.reverse() } else { order };
             }
@@ -93,15 +163,96 @@ impl Sorter {
         Ordering::Equal
     }
 
-    /// Sorts, and keeps the first entries.
-    fn cut(&mut self) {
-        let mut entries = std::mem::take(&mut self.entries);
-        entries.sort_unstable_by(|left, right| self.compare(left, right).then(left.at.cmp(&right.at)));
-        if self.equals == Equals::Dropped {
-            entries.dedup_by(|later, first| self.compare(first, later).is_eq());
+    fn compare_stably(&self, left: &Entry, right: &Entry) -> Ordering {
+        self.compare(left, right).then(left.at.cmp(&right.at))
+    }
+
+    /// Sorts, and keeps the first entries. False if the budget ended first.
+    fn cut(&mut self, budget: &mut Budget) -> bool {
+        let mut sorting = self.sorting.take().unwrap_or_else(|| self.begin());
+        loop {
+            let is_done = match sorting.stage {
+                Stage::Runs => self.sort_run(&mut sorting),
+                Stage::Merging => self.merge_next(&mut sorting),
+                Stage::Dropping => self.drop_equal(&mut sorting),
+            };
+            if is_done {
+                let kept = if self.equals == Equals::Dropped { sorting.to } else { sorting.from };
+                self.entries = kept;
+                self.entries.truncate(self.limit);
+                return true;
+            }
+            let rows = sorting.compared / COMPARISONS_PER_ROW;
+            if rows > 0 || self.text_work.is_much() {
+                sorting.compared %= COMPARISONS_PER_ROW;
+                if !budget.spend(rows.saturating_add(self.text_work.take_rows())) {
+                    self.sorting = Some(sorting);
+                    return false;
+                }
+            }
         }
-        entries.truncate(self.limit);
-        self.entries = entries;
+    }
+
+    fn begin(&mut self) -> Sorting {
+        let from = std::mem::take(&mut self.entries);
+        let is_large = self.buffer.size() > from.len().saturating_mul(LARGE_ROW);
+        let (width, stage) = if is_large { (1, Stage::Merging) } else { (RUN, Stage::Runs) };
+        let to = Vec::with_capacity(from.len());
+        Sorting { width, from, to, left: 0, right: width, stage, compared: 0 }
+    }
+
+    /// Sorts one run. True if that was all.
+    fn sort_run(&self, sorting: &mut Sorting) -> bool {
+        let end = (sorting.left + RUN).min(sorting.from.len());
+        let run = &mut sorting.from[sorting.left..end];
+        run.sort_unstable_by(|left, right| self.compare_stably(left, right));
+        sorting.compared += u32::try_from(run.len() * 8).unwrap_or(u32::MAX);
+        sorting.left = end;
+        if end == sorting.from.len() {
+            sorting.enter(Stage::Merging);
+        }
+        false
+    }
+
+    /// Moves one entry. True if that was all.
+    fn merge_next(&self, sorting: &mut Sorting) -> bool {
+        if sorting.to.len() == sorting.from.len() {
+            std::mem::swap(&mut sorting.from, &mut sorting.to);
+            sorting.width = sorting.width.saturating_mul(2);
+            sorting.enter(Stage::Merging);
+        }
+        if sorting.width >= sorting.from.len() {
+            sorting.enter(Stage::Dropping);
+            return self.equals == Equals::Kept;
+        }
+        let (left_end, right_end) = sorting.ends();
+        let left = sorting.from[..left_end].get(sorting.left);
+        let right = sorting.from[..right_end].get(sorting.right);
+        let (next, is_left) = match (left, right) {
+            (Some(left), Some(right)) if self.compare_stably(left, right).is_gt() => (*right, false),
+            (None, Some(right)) => (*right, false),
+            (Some(left), _) => (*left, true),
+            (None, None) => return false,
+        };
+        sorting.to.push(next);
+        *(if is_left { &mut sorting.left } else { &mut sorting.right }) += 1;
+        sorting.compared += 1;
+        if sorting.to.len() == right_end {
+            (sorting.left, sorting.right) = (right_end, right_end + sorting.width);
+        }
+        false
+    }
+
+    /// Keeps one entry, unless the one before is equal. True if that was all.
+    fn drop_equal(&self, sorting: &mut Sorting) -> bool {
+        let Some(next) = sorting.from.get(sorting.left) else { return true };
+        let is_equal = sorting.to.last().is_some_and(|last| self.compare(last, next).is_eq());
+        if !is_equal {
+            sorting.to.push(*next);
+        }
+        sorting.left += 1;
+        sorting.compared += 1;
+        false
     }
 
     /// Gives up the rows that no entry points to.
@@ -113,10 +264,16 @@ impl Sorter {
         self.buffer = kept;
     }
 
-    /// The rows in order.
-    pub(crate) fn finish(mut self) -> Sorted {
-        self.cut();
-        Sorted { buffer: self.buffer, entries: self.entries.into_iter() }
+    /// All rows have come: they are given in order, or none are if that takes another slice.
+    pub(crate) fn finish(&mut self, cx: &mut Cx<'_, '_>) -> Result<Option<Sorted>, Failure> {
+        let is_sorted = self.cut(cx.env.budget);
+        self.charge(cx)?;
+        Ok(is_sorted.then(|| self.take()))
+    }
+
+    fn take(&mut self) -> Sorted {
+        let (buffer, entries) = (std::mem::take(&mut self.buffer), std::mem::take(&mut self.entries));
+        Sorted { buffer, entries: entries.into_iter() }
     }
 }
 
@@ -163,6 +320,7 @@ impl Sorted {
 mod tests {
     use super::{Equals, SortColumn, Sorter};
     use expression::compare_values;
+    use protocol::Budget;
     use query::RowSink;
     use stdx::Prng;
     use types::{Collation, IntegerWidth, SqlType, Value, ValueRef};
@@ -181,8 +339,9 @@ mod tests {
         sorter.row(&[], &[], &values);
     }
 
-    fn finish(sorter: Sorter) -> Vec<Vec<Value>> {
-        let mut sorted = sorter.finish();
+    fn finish(mut sorter: Sorter) -> Vec<Vec<Value>> {
+        while !sorter.cut(&mut Budget { rows: 3 }) {}
+        let mut sorted = sorter.take();
         let mut rows = Vec::new();
         while let Some(values) = sorted.next() {
             rows.push(values.map(ValueRef::to_value).collect());
@@ -208,7 +367,7 @@ mod tests {
         for number in (0..100).rev() {
             add(&mut sorter, &[Value::Int(number), Value::text("x")]);
             if number % 7 == 0 {
-                sorter.cut();
+                while !sorter.cut(&mut Budget { rows: 3 }) {}
                 sorter.compact();
                 assert!(sorter.buffer.len() <= 3);
             }
@@ -263,7 +422,7 @@ mod tests {
                     for row in &rows {
                         add(&mut sorter, row);
                         if limit.is_some() && sorter.entries.len() > 60 {
-                            sorter.cut();
+                            while !sorter.cut(&mut Budget { rows: 3 }) {}
                             sorter.compact();
                         }
                     }
