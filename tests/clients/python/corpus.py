@@ -151,6 +151,30 @@ def statements():
         yield Input(f"change user cut at byte {size}", LOGGED_IN, packet(changed[: size + 1]))
 
 
+def products():
+    """Work that grows with the product of two sizes, unless somebody has thought of it."""
+    for letter in ["a", "é"]:
+        text, part = f"REPEAT('{letter}', 4000000)", f"CONCAT(REPEAT('{letter}', 1000000), 'b')"
+        for call in [
+            f"LOCATE({part}, {text})",
+            f"INSTR({text}, {part})",
+            f"LENGTH(REPLACE({text}, {part}, ''))",
+            f"LENGTH(SUBSTRING_INDEX({text}, {part}, 2))",
+            f"LENGTH(SUBSTRING_INDEX({text}, CONCAT('b', {part}), -2))",
+            f"{text} LIKE CONCAT('%', {part})",
+            f"{text} LIKE CONCAT('%', {part}, '%_')",
+            f"FIND_IN_SET(CONCAT('{letter}', SPACE(1000000)), REPEAT('{letter},', 1000000))",
+            f"LENGTH(TRIM({part} FROM {text}))",
+        ]:
+            yield Input(call.replace("é", "e acute"), LOGGED_IN, query(f"SELECT {call}"))
+    long = "CONCAT(REPEAT('é', 20000), COLUMN_NAME)"
+    columns = "information_schema.COLUMNS"
+    yield Input("sorting long texts", LOGGED_IN, query(f"SELECT COLUMN_NAME FROM {columns} ORDER BY {long}"))
+    yield Input("different long texts", LOGGED_IN, query(f"SELECT COUNT(DISTINCT {long}) FROM {columns}"))
+    yield Input("groups of long texts", LOGGED_IN, query(f"SELECT {long} AS c, COUNT(*) FROM {columns} GROUP BY c LIMIT 1"))
+    yield Input("joined long texts", LOGGED_IN, query(f"SELECT LENGTH(GROUP_CONCAT({long} ORDER BY {long} DESC)) FROM {columns}"))
+
+
 def texts():
     """SQL that is too deep, too long, or no SQL."""
     deep = 10_000
@@ -189,6 +213,7 @@ def texts():
     yield Input("LPAD of too much", LOGGED_IN, query("SELECT LPAD('', 9223372036854775807, 'x')"))
     yield Input("REPEAT of REPEAT of REPEAT", LOGGED_IN, query("SELECT LENGTH(REPEAT(REPEAT(REPEAT('a', 10000), 10000), 10000))"))
     yield Input("a pattern of many percent signs", LOGGED_IN, query("SELECT REPEAT('a', 10000) LIKE '" + "%a" * 2_000 + "b'"))
+    yield from products()
     yield Input("the largest LIMIT", LOGGED_IN, query("SELECT 1 LIMIT 18446744073709551615 OFFSET 18446744073709551615"))
     yield Input("a LIMIT beyond", LOGGED_IN, query("SELECT 1 LIMIT 99999999999999999999999"))
     yield Input("integer extremes", LOGGED_IN, query("SELECT -9223372036854775808 DIV -1, 9223372036854775807 + 1, -(-9223372036854775808)"))
