@@ -143,10 +143,7 @@ pub(crate) fn compare_in(
     match domain {
         Domain::Number => Some(compare_numbers(left, right)),
         Domain::Text(collation) => Some(match (left, right) {
-            (ValueRef::Bytes(left), ValueRef::Bytes(right)) => {
-                context.warnings.pass_text(left.len().min(right.len()));
-                collation.compare(left, right)
-            }
+            (ValueRef::Bytes(left), ValueRef::Bytes(right)) => collation.compare(left, right),
             (left, right) => {
                 collation.compare(&text_of(left, &SqlType::Null), &text_of(right, &SqlType::Null))
             }
@@ -185,7 +182,6 @@ pub(crate) fn equal_in(
     context: &Context<'_>,
 ) -> Option<bool> {
     if let (Domain::Text(collation), ValueRef::Bytes(left), ValueRef::Bytes(right)) = (domain, left, right) {
-        context.warnings.pass_text(left.len().min(right.len()));
         return Some(collation.equal(left, right));
     }
     compare_in(domain, left, right, context).map(Ordering::is_eq)

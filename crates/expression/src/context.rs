@@ -9,7 +9,7 @@
 use std::cell::{Cell, RefCell};
 use stdx::WallTime;
 pub use types::Severity;
-use types::{ColumnIndex, DateMode, DateTime, RowLayout, Value, ValueRef};
+use types::{Collation, ColumnIndex, DateMode, DateTime, RowLayout, Value, ValueRef};
 use wire_derive::Wire;
 
 /// How many warnings a statement keeps (MySQL's `max_error_count` default).
@@ -21,6 +21,8 @@ pub const RESULT_SIZE_MAX: usize = 64 << 20;
 pub const TEXT_WORK_MAX: u64 = 256 << 20;
 /// Bytes of text that cost as much of a slice as one more row.
 pub const TEXT_WORK_PER_ROW: u64 = 4 << 10;
+/// A character beyond ASCII takes so many times as long to compare as one byte of text that is only copied.
+pub(crate) const WIDE_FACTOR: usize = 8;
 /// Texts below this are a part of what a row costs anyway.
 const TEXT_WORK_MIN: usize = 1 << 10;
 
@@ -260,7 +262,24 @@ impl Warnings {
         Err(EvaluationError::new(ER_OUT_OF_RESOURCES, message))
     }
 
-    /// Two texts are compared, or one is aggregated: no reason for an error, but to be paid for.
+    /// Two values are compared, perhaps texts. Letters beyond ASCII take so much longer under most collations that the longest texts cannot be.
+    #[inline]
+    pub(crate) fn work_on_comparison(
+        &self,
+        left: ValueRef<'_>,
+        right: ValueRef<'_>,
+        collation: Collation,
+    ) -> Result<(), EvaluationError> {
+        let (ValueRef::Bytes(left), ValueRef::Bytes(right)) = (left, right) else { return Ok(()) };
+        let size = left.len().min(right.len());
+        if size < TEXT_WORK_MIN {
+            return Ok(());
+        }
+        let is_fast = collation == Collation::Binary || (left.is_ascii() && right.is_ascii());
+        self.work_on_text(if is_fast { size } else { size.saturating_mul(WIDE_FACTOR) })
+    }
+
+    /// A text is aggregated: no reason for an error, but to be paid for.
     #[inline]
     pub(crate) fn pass_text(&self, size: usize) {
         self.text_work.add(size);

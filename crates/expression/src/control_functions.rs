@@ -6,9 +6,9 @@ use crate::context::{EvaluationError, TypeError};
 use crate::evaluation::Evaluated;
 use crate::function::{Call, MANY, Typed, functions};
 use crate::node::Expression;
-use crate::typing::BIGINT;
+use crate::typing::{BIGINT, collation_of};
 use std::cmp::Ordering;
-use types::ValueRef;
+use types::{Collation, ValueRef};
 
 functions! {
     /// Functions that choose among their arguments.
@@ -66,12 +66,14 @@ impl<'a> Call<'a> {
 
     /// The first argument that no other one is on the `wanted` side of; NULL if one is NULL.
     fn extreme(self, wanted: Ordering) -> Result<Evaluated<'a>, EvaluationError> {
+        let collation = collation_of(self.sql_type).unwrap_or(Collation::Binary);
         let mut best = self.value(0)?;
         for index in 1..self.count() {
             if best.is_null() {
                 return Ok(Evaluated::NULL);
             }
             let candidate = self.value(index)?;
+            self.context.warnings.work_on_comparison(candidate.as_ref(), best.as_ref(), collation)?;
             if candidate.is_null()
                 || compare_values(&candidate.as_ref(), &best.as_ref(), self.sql_type) == wanted
             {

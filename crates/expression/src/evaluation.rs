@@ -249,7 +249,7 @@ impl Expression {
                     return Ok(None);
                 }
                 let right = right.value(row, context)?;
-                Ok(compare(*operator, *domain, left.as_ref(), right.as_ref(), context))
+                compare(*operator, *domain, left.as_ref(), right.as_ref(), context)
             }
             Node::Between { negated, domain, operand, low, high } => {
                 let inside = is_between(operand, [low, high], *domain, row, context)?;
@@ -305,7 +305,7 @@ fn is_between(
         return Ok(None);
     }
     let low = low.value(row, context)?;
-    let above = compare(Comparison::GreaterOrEqual, domain, operand.as_ref(), low.as_ref(), context);
+    let above = compare(Comparison::GreaterOrEqual, domain, operand.as_ref(), low.as_ref(), context)?;
     if above == Some(false) {
         // As in MySQL, both bounds are looked at: the other one may fail.
         if high.as_literal().is_none() && high.as_column().is_none() {
@@ -314,7 +314,7 @@ fn is_between(
         return Ok(above);
     }
     let high = high.value(row, context)?;
-    let below = compare(Comparison::LessOrEqual, domain, operand.as_ref(), high.as_ref(), context);
+    let below = compare(Comparison::LessOrEqual, domain, operand.as_ref(), high.as_ref(), context)?;
     Ok(if below == Some(false) { below } else { above.and(below) })
 }
 
@@ -368,11 +368,14 @@ fn compare(
     left: ValueRef<'_>,
     right: ValueRef<'_>,
     context: &Context<'_>,
-) -> Option<bool> {
+) -> Result<Option<bool>, EvaluationError> {
     if let (Domain::Number, ValueRef::Int(left), ValueRef::Int(right)) = (domain, left, right) {
-        return Some(operator.holds(left.cmp(&right)));
+        return Ok(Some(operator.holds(left.cmp(&right))));
     }
-    match (left.is_null(), right.is_null(), operator) {
+    if let Domain::Text(collation) = domain {
+        context.warnings.work_on_comparison(left, right, collation)?;
+    }
+    Ok(match (left.is_null(), right.is_null(), operator) {
         (false, false, Comparison::Equal) => equal_in(domain, left, right, context),
         (false, false, Comparison::NotEqual) => equal_in(domain, left, right, context).map(|equal| !equal),
         (false, false, Comparison::NullSafeEqual) => {
@@ -381,7 +384,7 @@ fn compare(
         (false, false, _) => compare_in(domain, left, right, context).map(|order| operator.holds(order)),
         (left, right, Comparison::NullSafeEqual) => Some(left && right),
         _ => None,
-    }
+    })
 }
 
 fn is_in(
@@ -411,7 +414,7 @@ fn is_in(
         InList::Expressions(items) => {
             for item in items.iter() {
                 let candidate = item.value(row, context)?;
-                match compare(Comparison::Equal, domain, operand, candidate.as_ref(), context) {
+                match compare(Comparison::Equal, domain, operand, candidate.as_ref(), context)? {
                     Some(true) => return Ok(Some(true)),
                     Some(false) => {}
                     None => unknown = true,

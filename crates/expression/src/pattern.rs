@@ -5,8 +5,8 @@
 //!
 //! Invariant: total on bytes that are not UTF-8: a malformed byte is a character of its own.
 
-use crate::context::EvaluationError;
-use crate::search::{Meter, WIDE_FACTOR};
+use crate::context::{EvaluationError, WIDE_FACTOR};
+use crate::search::Meter;
 use types::Collation;
 
 /// Bytes of the first character; 0 at the end.

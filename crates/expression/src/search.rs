@@ -4,15 +4,13 @@
 //! held a thread until its watchdog ended the node. So bytes are searched by an algorithm whose time grows with the sum, ASCII letters are folded for
 //! it first, and what must be compared part by part counts its work as it goes on ([`Meter`]).
 
-use crate::context::{EvaluationError, Warnings};
+use crate::context::{EvaluationError, WIDE_FACTOR, Warnings};
 use crate::pattern::{character_size, equal_characters};
 use memchr::memmem;
 use types::Collation;
 
 /// Work that is told at once.
 const METER_STEP: usize = 64 * 1024;
-/// A character beyond ASCII takes so many times as long to compare as one byte of text that is only copied.
-pub(crate) const WIDE_FACTOR: usize = 8;
 
 /// Counts the work of one search while it is done, so that one without end is ended.
 pub(crate) struct Meter<'a> {

@@ -404,7 +404,13 @@ impl<'a> Call<'a> {
             }
             TextFunction::Compare => {
                 let (Some(left), Some(right)) = (self.text(0)?, self.text(1)?) else { return Ok(None) };
-                Some(match self.operation_collation().compare(&left, &right) {
+                let collation = self.operation_collation();
+                self.context.warnings.work_on_comparison(
+                    ValueRef::Bytes(&left),
+                    ValueRef::Bytes(&right),
+                    collation,
+                )?;
+                Some(match collation.compare(&left, &right) {
                     Ordering::Less => -1,
                     Ordering::Equal => 0,
                     Ordering::Greater => 1,
@@ -718,8 +724,10 @@ impl<'a> Call<'a> {
         if wanted.is_null() {
             return Ok(0);
         }
+        let collation = self.operation_collation();
         for index in 1..self.count() {
             let candidate = self.value(index)?;
+            self.context.warnings.work_on_comparison(candidate.as_ref(), wanted.as_ref(), collation)?;
             let same = !candidate.is_null()
                 && crate::compare_values(&candidate.as_ref(), &wanted.as_ref(), self.type_of(0)).is_eq();
             if same {
