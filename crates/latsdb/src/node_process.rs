@@ -287,6 +287,7 @@ fn settings(config: &ClusterConfig, text: String, me: &NodeConfig) -> NodeSettin
             .iter()
             .map(|node| ConfiguredNode { node: node.node, role: node.role, host: node.host.clone() })
             .collect(),
+        configured_values: me.values.clone(),
         start_check: None,
         authority: None,
         replica_count: config.replicas,

@@ -1,6 +1,6 @@
 //! All modules of a node, from what it is and how its threads are laid out.
 
-use crate::main_module::{MainConfig, MainModule, Reporting};
+use crate::main_module::{Configuration, MainConfig, MainModule, Reporting};
 use crate::management::{Authority, ConfiguredNode, Management, StartCheck};
 use crate::module::NodeModule;
 use crate::patience;
@@ -35,6 +35,8 @@ pub struct NodeSettings {
     pub members: Vec<(NodeId, NodeRole)>,
     /// The same, as `show` prints it.
     pub configured: Vec<ConfiguredNode>,
+    /// The parameters of this node that have an effect, and what they are.
+    pub configured_values: Vec<(&'static str, String)>,
     /// The text of config.ini, which management nodes serve.
     pub config_text: String,
     /// Whether this node could start again.
@@ -195,5 +197,9 @@ fn main_module(
         lease: Arc::clone(lease),
         reporting: settings.reporting.clone(),
         start_check: settings.start_check.clone(),
+        configuration: Configuration {
+            nodes: settings.configured.clone(),
+            values: settings.configured_values.clone(),
+        },
     })
 }

@@ -124,6 +124,8 @@ pub struct NodeConfig {
     pub lock_wait_timeout: Option<Duration>,
     /// `TransactionInactiveTimeout`: a transaction without a statement for so long is rolled back; None: never.
     pub transaction_inactive_timeout: Option<Duration>,
+    /// All parameters of the node that have an effect, as they are written, or by default.
+    pub values: Vec<(&'static str, String)>,
 }
 
 /// Where MySQL clients connect.
@@ -512,10 +514,26 @@ impl Reader {
         });
         let management_port = (values.role == NodeRole::Management)
             .then(|| ports.of(values, "PortNumber", MANAGEMENT_PORT_FIRST));
+        let server_port = ports.of(values, "ServerPort", SERVER_PORT_FIRST);
+        let chosen = |name: &str| match name {
+            "NodeId" => Some(node.to_string()),
+            "ServerPort" => Some(server_port.to_string()),
+            "PortNumber" => management_port.map(|port| port.to_string()),
+            "port" => mysql.as_ref().map(|mysql| mysql.port.to_string()),
+            _ => None,
+        };
+        let of_node = |parameter: &&Parameter| {
+            parameter.effect == Effect::Used && parameter.sections.meets(values.kind.bit())
+        };
+        let value = |parameter: &Parameter| {
+            let written = chosen(parameter.name).or_else(|| text(parameter.name));
+            (parameter.name, written.unwrap_or_else(|| parameter.default.to_owned()))
+        };
+        let all = parameters::PARAMETERS.iter().filter(of_node).map(value).collect();
         NodeConfig {
             node,
             role: values.role,
-            server_port: ports.of(values, "ServerPort", SERVER_PORT_FIRST),
+            server_port,
             data_dir: text("DataDir").unwrap_or_else(|| parameters::default_text("DataDir").to_owned()),
             use_local_sockets: values.number("UseShm") != 0,
             requires_tls: values.own.get("RequireTls").map(|set| set.number != 0),
@@ -540,6 +558,7 @@ impl Reader {
             lock_wait_timeout: milliseconds("TransactionDeadlockDetectionTimeout"),
             transaction_inactive_timeout: milliseconds("TransactionInactiveTimeout"),
             host,
+            values: all,
         }
     }
 

@@ -24,6 +24,7 @@ mod waiting;
 use crate::management::{ClusterState, Management, ManagementRequest, StartCheck};
 use alone::Alone;
 use check::Check;
+pub use information::Configuration;
 use information::Gathering;
 pub(crate) use information::counter_rows;
 use memory::MemoryManager;
@@ -73,6 +74,8 @@ pub struct MainConfig {
     pub reporting: Option<Reporting>,
     /// Whether this node could start again. (A management node's is in `management`.)
     pub start_check: Option<StartCheck>,
+    /// What is told of config.ini.
+    pub configuration: Configuration,
 }
 
 /// A map on its way to the modules.

@@ -605,31 +605,98 @@ pub struct ClusterTerms {
 /// Connections that [`Signal::SchemaInstalled`] tells at most.
 pub const SCHEMA_USERS_MAX: usize = 64;
 
-/// Tables of ndbinfo that nodes fill from their own state.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Wire)]
-pub enum InfoTable {
+/// Rows of one [`InfoTable`] that one ldm gives at most, where there may be one for each row of a user's table: the others are left out.
+pub const INFO_ROWS_MAX: usize = 4_000;
+
+/// Which part of a node answers for a table.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum InfoSource {
+    /// `main` itself.
+    Main,
+    /// The driver.
+    Driver,
+    /// Every ldm.
+    Ldm,
+    /// Every module of sessions.
+    Sql,
+    /// Every module, and the driver.
+    All,
+}
+
+macro_rules! info_tables {
+    ($($(#[$doc:meta])* $name:ident = $tag:literal by $source:ident;)*) => {
+        /// Tables of ndbinfo that nodes fill from their own state.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug, Wire)]
+        pub enum InfoTable {
+            $($(#[$doc])* #[wire(tag = $tag)] $name,)*
+        }
+
+        impl InfoTable {
+            /// All of them.
+            pub const ALL: &'static [Self] = &[$(Self::$name),*];
+
+            /// Which part of a node answers for it.
+            #[must_use]
+            pub const fn source(self) -> InfoSource {
+                match self {
+                    $(Self::$name => InfoSource::$source,)*
+                }
+            }
+        }
+    };
+}
+
+info_tables! {
     /// Members and their state.
-    Nodes,
+    Nodes = 0 by Main;
     /// Threads of each node.
-    Threads,
+    Threads = 1 by Driver;
     /// Modules on threads.
-    ThreadBlocks,
+    ThreadBlocks = 2 by Driver;
     /// CPU use per thread.
-    CpuStat,
+    CpuStat = 3 by Driver;
     /// Memory regions.
-    Resources,
+    Resources = 4 by Main;
     /// Rows, versions and bytes per fragment.
-    MemoryPerFragment,
+    MemoryPerFragment = 5 by Ldm;
     /// Open transactions.
-    ClusterTransactions,
+    ClusterTransactions = 6 by Ldm;
     /// Client sessions (SHOW PROCESSLIST).
-    Processes,
+    Processes = 7 by Sql;
     /// Refused and unusual events, counted.
-    Counters,
+    Counters = 8 by All;
     /// How far nodes are that start while the cluster runs.
-    RestartInfo,
+    RestartInfo = 9 by Main;
     /// Certificates that nodes have and believe.
-    Certificates,
+    Certificates = 10 by Driver;
+    /// The node that is asked: its state and its age.
+    NodeState = 11 by Main;
+    /// DataMemory, in bytes and pages.
+    MemoryUsage = 12 by Main;
+    /// Row locks, held and waited for; at most [`INFO_ROWS_MAX`] rows, those waited for first.
+    ClusterLocks = 13 by Ldm;
+    /// Operations of open transactions; at most [`INFO_ROWS_MAX`] rows, those that wait first.
+    ClusterOperations = 14 by Ldm;
+    /// Changes of rows, by fragment.
+    OperationsPerFragment = 15 by Ldm;
+    /// Requests for row locks, by fragment.
+    LocksPerFragment = 16 by Ldm;
+    /// Links with other nodes.
+    Transporters = 17 by Driver;
+    /// Rounds, signals and CPU time of threads.
+    ThreadStat = 18 by Driver;
+    /// Parameters of config.ini.
+    ConfigParams = 19 by Main;
+    /// Values of the parameters.
+    ConfigValues = 20 by Main;
+    /// Configured nodes.
+    ConfigNodes = 21 by Main;
+    /// Tables and their partitions.
+    TableDistributionStatus = 22 by Main;
+    /// The replicas of each partition of each table.
+    TableFragments = 23 by Main;
+    /// Open transactions of the node's sessions.
+    ServerTransactions = 24 by Sql;
 }
 
 /// What a data node that is about to stop asks the control plane for.

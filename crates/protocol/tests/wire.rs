@@ -490,20 +490,8 @@ fn control() -> Vec<Signal> {
         Signal::LagProbed { probe: 300 },
         Signal::ReplicaLags { node: NodeId(2), milliseconds: 3_000 },
     ];
-    let tables = [
-        InfoTable::Nodes,
-        InfoTable::Threads,
-        InfoTable::ThreadBlocks,
-        InfoTable::CpuStat,
-        InfoTable::Resources,
-        InfoTable::MemoryPerFragment,
-        InfoTable::ClusterTransactions,
-        InfoTable::Processes,
-        InfoTable::Counters,
-        InfoTable::RestartInfo,
-        InfoTable::Certificates,
-    ];
-    signals.extend(tables.map(|table| Signal::InfoRequest { request: REQUEST, table }));
+    let tables = InfoTable::ALL.iter().map(|table| Signal::InfoRequest { request: REQUEST, table: *table });
+    signals.extend(tables);
     signals.extend(recovery());
     signals
 }

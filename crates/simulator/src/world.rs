@@ -407,6 +407,7 @@ impl World {
             start,
             members: members.to_vec(),
             configured: Vec::new(),
+            configured_values: Vec::new(),
             config_text: String::new(),
             start_check: None,
             authority: None,

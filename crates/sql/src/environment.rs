@@ -13,7 +13,7 @@ use query::{AccountNews, NodeMap, Shared};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use stdx::{Deadlines, FixedMap, Instant, Now};
-use types::{NodeId, PartitionId, TransactionId};
+use types::{NodeId, PartitionId, TransactionId, Value};
 
 /// What the sessions of a module share.
 pub(crate) struct ModuleState {
@@ -199,6 +199,15 @@ impl ModuleState {
         if let Some(primary) = self.map.primary(partition) {
             outputs.send(self.address, primary, Signal::Forget { partition, transactions });
         }
+    }
+
+    /// Each transaction and its session, as rows.
+    pub(crate) fn transaction_rows(&self) -> Vec<Vec<Value>> {
+        let mut transactions: Vec<(u64, u32)> =
+            self.transactions.iter().map(|(transaction, session)| (transaction.0, *session)).collect();
+        transactions.sort_unstable();
+        let row = |(transaction, session)| vec![Value::UInt(transaction), Value::UInt(u64::from(session))];
+        transactions.into_iter().map(row).collect()
     }
 
     /// Whose transaction this is, or was.

@@ -648,7 +648,12 @@ impl SqlModule {
         now: Now,
         outputs: &mut Outputs<Shared>,
     ) {
-        let rows = if table == InfoTable::Processes { self.process_rows(now) } else { Vec::new() };
+        #[expect(clippy::wildcard_enum_match_arm, reason = "tables that other modules answer for")]
+        let rows = match table {
+            InfoTable::Processes => self.process_rows(now),
+            InfoTable::ServerTransactions => self.state.transaction_rows(),
+            _ => Vec::new(),
+        };
         outputs.send(self.state.address, from, Signal::InfoDone { request, rows });
     }
 

@@ -114,6 +114,9 @@ pub(crate) struct Diagnostic<'a> {
     pub(crate) message: &'a str,
 }
 
+/// What connects rows of transactions with sessions.
+const TRANSACTION_COLUMN: &str = "transid";
+
 /// Rows, or where they are.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum VirtualRows {
@@ -121,6 +124,8 @@ pub(crate) enum VirtualRows {
     Now(Vec<Vec<Value>>),
     /// Ask the `main` modules of these nodes by `Signal::InfoRequest`; the rows are all answers in order of nodes.
     Ask(InfoTable, Respondents),
+    /// The same of all nodes; this node's sessions that the rows are about are asked for, too. The position of a row's transaction.
+    AskForSessions(InfoTable, usize),
 }
 
 /// The rows of a virtual table. With a filter over its columns, rows that do not match it may be missing.
@@ -135,6 +140,11 @@ pub(crate) fn rows(
     match known.layout.origin {
         Origin::Nowhere => VirtualRows::Now(Vec::new()),
         Origin::Asked(question, of) => VirtualRows::Ask(question, of),
+        Origin::AskedForSessions(question) => {
+            let columns = known.layout.columns.iter().skip(1);
+            let place = columns.clone().position(|column| column.name == TRANSACTION_COLUMN);
+            VirtualRows::AskForSessions(question, place.unwrap_or(0))
+        }
         Origin::Made(make) => {
             let pruning = match filter {
                 Some((filter, evaluation)) => Pruning::of(filter, &known.definition, evaluation),

@@ -70,9 +70,45 @@ pub struct FragmentStatistics {
     pub pages: u64,
 }
 
+/// Requests for row locks in one mode.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct LockTally {
+    /// Requests, each counted once, however long it waited.
+    pub requests: u64,
+    /// Waits that ended with the lock, and how long they lasted together.
+    pub granted: u64,
+    /// In milliseconds.
+    pub granted_ms: u64,
+    /// Waits that ended without it, and how long they lasted together.
+    pub refused: u64,
+    /// In milliseconds.
+    pub refused_ms: u64,
+}
+
+/// What a fragment's owner counts about it since it was made, for people. Storage counts only `commits`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Tally {
+    /// Rows inserted.
+    pub inserts: u64,
+    /// Rows changed.
+    pub updates: u64,
+    /// Rows written whatever was there.
+    pub writes: u64,
+    /// Rows deleted.
+    pub deletes: u64,
+    /// Rows published.
+    pub commits: u64,
+    /// Exclusive locks.
+    pub exclusive: LockTally,
+    /// Shared locks.
+    pub shared: LockTally,
+}
+
 /// The rows of one table in one partition, for their owner. May be sent to another thread, not shared; [`Fragment::reader`] is for that.
 pub struct Fragment {
     core: Arc<Core>,
+    /// Plain numbers of the one owner: no reader sees them.
+    pub tally: Tally,
     _not_shared: PhantomData<Cell<()>>,
 }
 
@@ -95,7 +131,8 @@ impl Fragment {
     /// An empty fragment; takes no DataMemory. It shares pages with the other fragments that the calling thread makes.
     #[must_use]
     pub fn new(definition: Arc<FragmentDefinition>, memory: Arc<MemoryManager>) -> Self {
-        Self { core: Arc::new(Core::new(definition, Arena::new(memory))), _not_shared: PhantomData }
+        let core = Arc::new(Core::new(definition, Arena::new(memory)));
+        Self { core, tally: Tally::default(), _not_shared: PhantomData }
     }
 
     /// A reader of it.
@@ -337,6 +374,7 @@ impl Fragment {
 
     /// Publishes the row of `transaction`.
     pub fn commit(&mut self, handle: RowHandle, transaction: TransactionId, epoch: Epoch) {
+        self.tally.commits += 1;
         let (core, owner) = self.parts();
         let Some(row) = row_of(core, owner, handle) else { return };
         let Some((_, version)) = version_of(row, transaction) else { return };

@@ -15,7 +15,7 @@
 //! - Epoch stamps come from primaries only and are never below the highest epoch this module has heard of.
 //!
 //! `writes` stages, `undo` takes it back, `reads` reads, `commit` is the primary's side of both commits, `backup` the other side, `deadlock` finds cycles, `schema`
-//! makes and drops fragments, `reclaim` frees what nobody needs any more, `inspect` answers ndbinfo and the replica check, `digest` tells checkers apart what they
+//! makes and drops fragments, `reclaim` frees what nobody needs any more, `information` answers ndbinfo, `inspect` the replica check, `digest` tells checkers apart what they
 //! have seen; `takeover` carries what a view left undecided into the next, `handover` what it left open to a new primary, `copy` brings rows to members that
 //! join, `question` answers sessions whose commit's answer is lost, and `lag` looks how late other replicas' answers are.
 
@@ -25,6 +25,7 @@ mod copy;
 mod deadlock;
 mod digest;
 mod handover;
+mod information;
 mod inspect;
 mod lag;
 mod lease;
@@ -284,6 +285,8 @@ pub struct Ldm {
     told: BTreeSet<Address>,
     /// The participants of transactions that do not end.
     no_participants: Arc<Vec<PartitionId>>,
+    /// When the call began that is under way.
+    called_at: Instant,
 }
 
 impl Ldm {
@@ -342,6 +345,7 @@ impl Ldm {
             is_entering: false,
             told: BTreeSet::new(),
             no_participants: Arc::default(),
+            called_at: Instant::default(),
         }
     }
 
@@ -404,6 +408,7 @@ impl Ldm {
         if self.has_given_up {
             return;
         }
+        self.called_at = now.monotonic;
         self.on_alarms(now, outputs);
         self.resume_waits(now, outputs);
         self.on_visits_due(now, outputs);
@@ -423,6 +428,7 @@ impl Ldm {
         if self.has_given_up {
             return;
         }
+        self.called_at = now.monotonic;
         if self.is_postponed(now, &envelope.signal) {
             self.released.push_back((envelope.from, envelope.signal));
         } else {

@@ -148,6 +148,28 @@ impl Locks {
         holders
     }
 
+    /// Who holds explicit locks on a key, and how.
+    #[must_use]
+    pub fn holders_of(&self, key: &LockKey) -> &[(TransactionId, LockMode)] {
+        self.entries.get(key).map_or(&[], |entry| &entry.holders)
+    }
+
+    /// Who waits for a key, in order of arrival.
+    pub fn waits_for(&self, key: &LockKey) -> impl Iterator<Item = WaitId> {
+        self.entries.get(key).into_iter().flat_map(|entry| entry.waiters.iter().map(|waiter| waiter.wait))
+    }
+
+    /// Whether somebody holds an explicit lock on a key, or waits for it.
+    #[must_use]
+    pub fn has(&self, key: &LockKey) -> bool {
+        self.entries.contains_key(key)
+    }
+
+    /// The keys that somebody holds or waits for, in no particular order.
+    pub fn keys(&self) -> impl Iterator<Item = &LockKey> {
+        self.entries.keys()
+    }
+
     /// Whether somebody waits for the key.
     #[must_use]
     pub fn has_waiters(&self, key: &LockKey) -> bool {

@@ -16,7 +16,7 @@ use query::batch::{BatchShape, RowBatchReader};
 use query::{NodeMap, Shared};
 use std::collections::VecDeque;
 use std::sync::Arc;
-use stdx::Now;
+use stdx::{Duration, Now};
 use transaction::{Ldm, MARKER_TIME, Tc};
 use types::{
     ColumnDefinition, ColumnFlags, ColumnIndex, DefaultValue, Epoch, Incarnation, IndexDefinition, IndexId,
@@ -248,6 +248,16 @@ impl Cluster {
         }
     }
 
+    /// Rows of ndbinfo that an ldm gives.
+    fn information(&mut self, ldm: Address, table: InfoTable) -> Vec<Vec<Value>> {
+        self.send(ldm, Signal::InfoRequest { request: RequestId(77), table });
+        let is_answer = |signal: &Signal| matches!(signal, Signal::InfoDone { request: RequestId(77), .. });
+        match self.run().into_iter().find(is_answer) {
+            Some(Signal::InfoDone { rows, .. }) => rows,
+            other => panic!("no rows: {other:?}"),
+        }
+    }
+
     /// Delivers everything; time goes on until there is an answer.
     fn run_until_answered(&mut self) -> Vec<Signal> {
         loop {
@@ -423,9 +433,9 @@ fn a_marker_of_an_earlier_transaction_of_the_same_id_answers_for_nobody() {
         cluster.send(ldm, Signal::InfoRequest { request: RequestId(3), table });
         let Some(Signal::InfoDone { rows, .. }) = cluster.run().pop() else { panic!("no answer") };
         let is_wanted = |row: &&Vec<Value>| {
-            row[2] == Value::UInt(TABLE.0.into()) && row[5] == Value::UInt(cluster.partition(id).0.into())
+            row[3] == Value::UInt(TABLE.0.into()) && row[6] == Value::UInt(cluster.partition(id).0.into())
         };
-        let counts: Vec<&Value> = rows.iter().filter(is_wanted).map(|row| &row[7]).collect();
+        let counts: Vec<&Value> = rows.iter().filter(is_wanted).map(|row| &row[10]).collect();
         assert_eq!(counts, [&Value::UInt(2)], "at node {node}");
     }
 }
@@ -494,6 +504,7 @@ fn a_second_writer_waits_and_goes_on_after_the_first() {
     cluster.send(to, Signal::Write(Box::new(request)));
     let asked: Vec<Signal> = cluster.run();
     assert!(asked.iter().all(|signal| matches!(signal, Signal::ProbeSession(_))), "{asked:?}");
+    holder_and_waiter_are_shown(&mut cluster, id);
     let commit = CommitOneRequest {
         request: RequestId(4),
         transaction: TransactionId(1),
@@ -504,6 +515,51 @@ fn a_second_writer_waits_and_goes_on_after_the_first() {
     assert_eq!(cluster.run().len(), 2);
     assert_eq!(cluster.read(id, None), Some(3));
     assert!(cluster.ldms.iter().all(Ldm::is_idle));
+    // fq_name .. fragment_num; ex_req, ex_imm_ok, ex_wait_ok, ex_wait_fail, of shared locks, milliseconds, is_primary
+    let of_partition = |cluster: &mut Cluster, table| {
+        let rows = cluster.information(cluster.primary(id), table);
+        let partition = Value::UInt(cluster.partition(id).0.into());
+        let row = rows.into_iter().find(|row| row[3] == Value::UInt(TABLE.0.into()) && row[6] == partition);
+        row.expect("the partition")[7..].to_vec()
+    };
+    let locks = of_partition(&mut cluster, InfoTable::LocksPerFragment);
+    assert_eq!(locks[..10], [3, 1, 1, 1, 0, 0, 0, 0, 500, 0].map(Value::UInt));
+    // tot_key_reads, inserts, updates, writes, deletes
+    let operations = of_partition(&mut cluster, InfoTable::OperationsPerFragment);
+    assert_eq!(
+        operations[..5],
+        [Value::Null, Value::UInt(1), Value::UInt(0), Value::UInt(1), Value::UInt(0)]
+    );
+    assert_eq!((&operations[21], &operations[24]), (&Value::UInt(2), &Value::text("t")));
+}
+
+/// A row that transaction 1 has inserted, and that transaction 3 waits for.
+fn holder_and_waiter_are_shown(cluster: &mut Cluster, id: i64) {
+    cluster.now.monotonic = cluster.now.monotonic + Duration::from_millis(500);
+    let text = |row: &[Value], places: &[usize]| {
+        let shown = |place: &usize| match &row[*place] {
+            Value::Bytes(text) => String::from_utf8_lossy(text).into_owned(),
+            Value::UInt(number) => number.to_string(),
+            other => format!("{other:?}"),
+        };
+        places.iter().map(shown).collect::<Vec<_>>().join(" ")
+    };
+    let to = cluster.primary(id);
+    let locks = cluster.information(to, InfoTable::ClusterLocks);
+    assert_eq!(locks.len(), 2, "{locks:?}");
+    // transid, mode, state, detail, op, duration_millis, lock_num, waiting_for, table_name, row_key
+    let places = [5, 6, 7, 8, 9, 10, 11, 12, 14, 15];
+    assert_eq!(text(&locks[0], &places), format!("1 X H * INSERT Null 1 Null t {id}"));
+    assert_eq!(text(&locks[1], &places), format!("3 X W  WRITE 500 2 1 t {id}"));
+    // Table, partition and row are the same.
+    assert_eq!(locks[0][2..5], locks[1][2..5]);
+    let operations = cluster.information(to, InfoTable::ClusterOperations);
+    // transid, operation_type, state, row_key
+    let shown: Vec<String> = operations.iter().map(|row| text(row, &[2, 3, 4, 14])).collect();
+    assert_eq!(shown, [format!("3 WRITE In lock queue {id}"), format!("1 INSERT Started {id}")]);
+    let transactions = cluster.information(to, InfoTable::ClusterTransactions);
+    let shown: Vec<String> = transactions.iter().map(|row| text(row, &[2, 3, 4, 5])).collect();
+    assert_eq!(shown, ["1 Started 1 0"]);
 }
 
 #[test]

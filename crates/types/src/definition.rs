@@ -125,6 +125,26 @@ pub enum TableKind {
     },
 }
 
+impl TableKind {
+    /// The number and the name of NDB's dictionary for such objects.
+    #[must_use]
+    pub const fn dictionary_type(self) -> (u64, &'static str) {
+        match self {
+            Self::System => (1, "System table"),
+            Self::User => (2, "User table"),
+            Self::UniqueIndex { .. } => (3, "Unique hash index"),
+        }
+    }
+}
+
+impl TableDefinition {
+    /// Its name in NDB's dictionary: `database/def/name`.
+    #[must_use]
+    pub fn dictionary_name(&self) -> String {
+        format!("{}/def/{}", self.database, self.name)
+    }
+}
+
 /// A table.
 #[derive(Clone, PartialEq, Debug, Wire)]
 pub struct TableDefinition {

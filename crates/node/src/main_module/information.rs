@@ -1,21 +1,40 @@
 //! Rows of ndbinfo tables that this node answers for: from its own state, from its driver, or gathered from its modules.
 //!
-//! Columns are in the order of the virtual tables' definitions in `sql::show`.
+//! Columns are in the order of the virtual tables' definitions in `sql::show`: NDB's first, then ours.
+//!
+//! `driver` makes rows of what the driver reports, `configuration` of config.ini.
+
+mod configuration;
+mod driver;
 
 use super::MainModule;
-use crate::management::write_answer;
-use memory::PAGE_BYTES;
-use protocol::module::Counts;
-use protocol::signal::{InfoTable, RequestId};
+use crate::management::{ConfiguredNode, write_answer};
+use memory::{PAGE_BYTES, Region, ResourceRow};
+use protocol::signal::{InfoSource, InfoTable, RequestId};
 use protocol::{
-    Address, CertificateReport, ConnectionId, ModuleKind, NodeInfo, NodeRole, Outputs, RequestToRuntime,
-    RuntimeReport, Signal,
+    Address, ConnectionId, GroupView, ModuleKind, NodeInfo, NodeRole, Outputs, PartitionPlace,
+    RequestToRuntime, RuntimeReport, Signal,
 };
 use query::Shared;
-use types::{NodeId, Value};
+use std::sync::Arc;
+use types::{NodeId, TableDefinition, Value};
+
+pub(crate) use driver::counter_rows;
 
 /// The row of `ndbinfo.resources` for what is in no region.
 const BESIDE_REGIONS: &str = "OutsideRegions";
+/// As NDB calls DataMemory in `ndbinfo.memoryusage`.
+const DATA_MEMORY: &str = "Data memory";
+const PAGE: u64 = PAGE_BYTES as u64;
+
+/// What a node tells of its config.ini.
+#[derive(Clone, Debug, Default)]
+pub struct Configuration {
+    /// All nodes.
+    pub nodes: Vec<ConfiguredNode>,
+    /// The parameters of this node that have an effect, and what they are.
+    pub values: Vec<(&'static str, String)>,
+}
 
 /// Answers being collected for one request.
 pub(super) struct Gathering {
@@ -26,31 +45,6 @@ pub(super) struct Gathering {
     /// The driver has answered, if it was asked.
     has_report: bool,
     rows: Vec<Vec<Value>>,
-}
-
-/// Rows of ndbinfo.counters.
-pub(crate) fn counter_rows(node: NodeId, block: &str, instance: u8, counts: &Counts) -> Vec<Vec<Value>> {
-    let row = |(id, (name, count)): (usize, &(&'static str, u64))| {
-        vec![
-            Value::UInt(node.0.into()),
-            Value::text(block),
-            Value::UInt(instance.into()),
-            Value::UInt(id as u64),
-            Value::text(name),
-            Value::UInt(*count),
-        ]
-    };
-    counts.iter().enumerate().map(row).collect()
-}
-
-/// Rows of ndbinfo.certificates.
-fn certificate_rows(node: NodeId, report: &RuntimeReport) -> Vec<Vec<Value>> {
-    let row = |certificate: &CertificateReport| {
-        let texts = [&certificate.name, &certificate.expires, &certificate.serial];
-        let texts = texts.into_iter().map(|text| Value::text(text));
-        std::iter::once(Value::UInt(node.0.into())).chain(texts).collect()
-    };
-    report.certificates.iter().map(row).collect()
 }
 
 impl MainModule {
@@ -75,11 +69,15 @@ impl MainModule {
         table: InfoTable,
         outputs: &mut Outputs<Shared>,
     ) {
-        match table {
-            InfoTable::Nodes => self.answer_info(from, request, self.node_rows(), outputs),
-            InfoTable::Resources => self.answer_info(from, request, self.resource_rows(), outputs),
-            InfoTable::RestartInfo => self.answer_info(from, request, self.restart_rows(), outputs),
-            InfoTable::Counters => {
+        match table.source() {
+            InfoSource::Main => self.answer_info(from, request, self.own_rows(table), outputs),
+            InfoSource::Driver => {
+                self.gather(from, request, table, 1);
+                outputs.request(RequestToRuntime::Report);
+            }
+            InfoSource::Ldm => self.ask_modules(from, request, table, ModuleKind::Ldm, outputs),
+            InfoSource::Sql => self.ask_modules(from, request, table, ModuleKind::Sql, outputs),
+            InfoSource::All => {
                 // All modules, this one included, and the driver.
                 let modules = self.config.modules.clone();
                 let own = self.gather(from, request, table, modules.len() + 1);
@@ -88,14 +86,26 @@ impl MainModule {
                 }
                 outputs.request(RequestToRuntime::Report);
             }
-            InfoTable::Threads | InfoTable::ThreadBlocks | InfoTable::CpuStat | InfoTable::Certificates => {
-                self.gather(from, request, table, 1);
-                outputs.request(RequestToRuntime::Report);
+        }
+    }
+
+    /// What `main` knows by itself.
+    fn own_rows(&self, table: InfoTable) -> Vec<Vec<Value>> {
+        #[expect(clippy::wildcard_enum_match_arm, reason = "tables that others answer for")]
+        match table {
+            InfoTable::Nodes => self.node_rows(),
+            InfoTable::NodeState => self.state_rows(),
+            InfoTable::Resources => self.resource_rows(),
+            InfoTable::MemoryUsage => self.memory_rows(),
+            InfoTable::RestartInfo => self.restart_rows(),
+            InfoTable::ConfigParams => configuration::parameter_rows(),
+            InfoTable::ConfigValues => {
+                configuration::value_rows(self.config.node, &self.config.configuration)
             }
-            InfoTable::MemoryPerFragment | InfoTable::ClusterTransactions => {
-                self.ask_modules(from, request, table, ModuleKind::Ldm, outputs);
-            }
-            InfoTable::Processes => self.ask_modules(from, request, table, ModuleKind::Sql, outputs),
+            InfoTable::ConfigNodes => configuration::node_rows(&self.config.configuration),
+            InfoTable::TableDistributionStatus => self.table_rows(),
+            InfoTable::TableFragments => self.table_fragment_rows(),
+            _ => Vec::new(),
         }
     }
 
@@ -156,16 +166,7 @@ impl MainModule {
     }
 
     pub(super) fn on_runtime_report(&mut self, report: &RuntimeReport, outputs: &mut Outputs<Shared>) {
-        let is_for_driver = |table| {
-            matches!(
-                table,
-                InfoTable::Threads
-                    | InfoTable::ThreadBlocks
-                    | InfoTable::CpuStat
-                    | InfoTable::Certificates
-                    | InfoTable::Counters
-            )
-        };
+        let is_for_driver = |table: InfoTable| matches!(table.source(), InfoSource::Driver | InfoSource::All);
         let waiting: Vec<(u64, InfoTable)> = self
             .gatherings
             .iter()
@@ -173,19 +174,7 @@ impl MainModule {
             .map(|(request, gathering)| (*request, gathering.table))
             .collect();
         for (request, table) in waiting {
-            let rows = match table {
-                InfoTable::Counters => counter_rows(self.config.node, "runtime", 0, &report.counts),
-                InfoTable::Certificates => certificate_rows(self.config.node, report),
-                InfoTable::Nodes
-                | InfoTable::Threads
-                | InfoTable::ThreadBlocks
-                | InfoTable::CpuStat
-                | InfoTable::Resources
-                | InfoTable::MemoryPerFragment
-                | InfoTable::ClusterTransactions
-                | InfoTable::Processes
-                | InfoTable::RestartInfo => self.thread_rows(table, report),
-            };
+            let rows = driver::report_rows(self.config.node, table, report);
             if let Some(gathering) = self.gatherings.get_mut(&request) {
                 gathering.has_report = true;
             }
@@ -228,53 +217,97 @@ impl MainModule {
         is_known.then(|| self.voters.iter().any(|voter| voter.node == node && voter.votes))
     }
 
+    /// In pages, then in bytes.
     fn resource_rows(&self) -> Vec<Vec<Value>> {
-        let rows = self.config.memory.resources().into_iter().map(|row| {
-            vec![
-                Value::UInt(self.config.node.0.into()),
-                Value::text(row.region.name()),
-                Value::UInt(row.reserved),
-                Value::UInt(row.used),
-                Value::UInt(row.maximum),
-            ]
+        let row = |name: &str, pages: [u64; 3], bytes: [u64; 3]| {
+            let head = [Value::UInt(self.config.node.0.into()), Value::text(name)];
+            head.into_iter().chain(pages.into_iter().chain(bytes).map(Value::UInt)).collect()
+        };
+        let rows = self.config.memory.resources().into_iter().map(|resource| {
+            let pages = [resource.reserved, resource.used, resource.maximum];
+            row(resource.region.name(), pages, pages.map(|pages| pages * PAGE))
         });
-        let beside = self.config.memory.beside_regions().map(|bytes| {
-            let (node, pages) = (self.config.node.0, bytes.div_ceil(PAGE_BYTES as u64));
-            let [none, node, pages] = [0, node.into(), pages].map(Value::UInt);
-            vec![node, Value::text(BESIDE_REGIONS), none.clone(), pages, none]
-        });
+        let beside = self.config.memory.beside_regions();
+        let beside = beside.map(|bytes| row(BESIDE_REGIONS, [0, bytes.div_ceil(PAGE), 0], [0, bytes, 0]));
         rows.chain(beside).collect()
     }
 
-    fn thread_rows(&self, table: InfoTable, report: &RuntimeReport) -> Vec<Vec<Value>> {
-        let node = Value::UInt(self.config.node.0.into());
-        let microseconds =
-            |duration: stdx::Duration| Value::UInt(u64::try_from(duration.as_micros()).unwrap_or(u64::MAX));
+    /// DataMemory of a data node: bytes, pages, and the most of both. Indexes are in it.
+    fn memory_rows(&self) -> Vec<Vec<Value>> {
+        if self.modules(ModuleKind::Ldm).is_empty() {
+            return Vec::new();
+        }
+        let resources = self.config.memory.resources();
+        let data = resources.into_iter().filter(|resource| resource.region == Region::DataMemory);
+        let row = |resource: ResourceRow| {
+            let (used, total) = (resource.used, resource.maximum);
+            let head = [Value::UInt(self.config.node.0.into()), Value::text(DATA_MEMORY)];
+            head.into_iter().chain([used * PAGE, used, total * PAGE, total].map(Value::UInt)).collect()
+        };
+        data.map(row).collect()
+    }
+
+    /// This node: how long it lives, and how far it is.
+    fn state_rows(&self) -> Vec<Vec<Value>> {
+        let own = self.node_rows().into_iter().find(|row| row[1] == row[0]);
+        // reporting node, node, type, host, status, view, incarnation, closed epoch, voter
+        let Some([_, node, role, host, status, rest @ ..]) = own.as_deref() else { return Vec::new() };
+        let uptime = Value::UInt(self.uptime().as_secs());
+        let mut row = vec![node.clone(), uptime, status.clone(), Value::UInt(0), Value::UInt(0)];
+        row.extend([role.clone(), host.clone()]);
+        row.extend(rest[..4].iter().cloned());
+        vec![row]
+    }
+
+    // ---- tables -------------------------------------------------------------------------------------------------------------------
+
+    /// The partitions of a table.
+    fn places(&self, table: &TableDefinition) -> impl Iterator<Item = (u64, &PartitionPlace)> {
+        let partitions = self.map.partitions_of(table);
+        let (first, count) = (partitions.start as usize, partitions.len());
+        self.view.partitions.iter().enumerate().skip(first).take(count).map(|(id, place)| (id as u64, place))
+    }
+
+    /// By table: how it is distributed. Everything is there and stays where it is.
+    fn table_rows(&self) -> Vec<Vec<Value>> {
+        let row = |table: &Arc<TableDefinition>| {
+            let partitions = self.places(table).count() as u64;
+            let replicas: usize =
+                self.places(table).map(|(_, place)| self.group_of(place).in_sync.len()).sum();
+            let head = [self.config.node.0.into(), table.id.0.into()].map(Value::UInt);
+            let states = ["Idle", "Idle", "Idle", "Active", "Normal"].map(Value::text);
+            let counts = [partitions, replicas as u64, 0, 0, 0].map(Value::UInt);
+            let names = [Value::text(&table.database), Value::text(&table.name)];
+            head.into_iter().chain(states).chain(counts).chain(names).collect()
+        };
+        self.schema.tables.values().map(row).collect()
+    }
+
+    /// By table and partition: the primary and the backups.
+    fn table_fragment_rows(&self) -> Vec<Vec<Value>> {
         let mut rows = Vec::new();
-        for (number, thread) in report.threads.iter().enumerate() {
-            let number = Value::UInt(number as u64);
-            if table == InfoTable::ThreadBlocks {
-                for module in &thread.modules {
-                    rows.push(vec![node.clone(), number.clone(), Value::text(&module.to_string())]);
-                }
-            } else if table == InfoTable::Threads {
-                let cpu = thread.cpu.map_or(Value::Null, |cpu| Value::UInt(cpu.into()));
-                let connections = Value::UInt(thread.connections.into());
-                rows.push(vec![node.clone(), number, Value::text(&thread.name), cpu, connections]);
-            } else {
-                rows.push(vec![
-                    node.clone(),
-                    number,
-                    microseconds(thread.user),
-                    microseconds(thread.system),
-                    microseconds(thread.asleep),
-                    Value::UInt(thread.rounds),
-                    Value::UInt(thread.signals),
-                    Value::UInt(thread.system_calls),
-                    Value::UInt(thread.wakes),
-                ]);
+        for table in self.schema.tables.values() {
+            for (order, (partition, place)) in self.places(table).enumerate() {
+                let group = self.group_of(place);
+                let mut backups = group.in_sync.iter().filter(|node| **node != place.primary);
+                let mut backup = || backups.next().map_or(Value::Null, |node| Value::UInt(node.0.into()));
+                let (alive, all) = (group.in_sync.len() as u64, group.replicas.len() as u64);
+                let mut row =
+                    [self.config.node.0.into(), table.id.0.into(), partition, partition, order as u64]
+                        .map(Value::UInt)
+                        .to_vec();
+                row.push(Value::UInt(place.rank.into()));
+                row.extend([all, place.primary.0.into(), place.primary.0.into()].map(Value::UInt));
+                row.extend([backup(), backup(), backup()]);
+                row.extend([alive, all - alive, 0].map(Value::UInt));
+                row.extend([Value::text(&table.database), Value::text(&table.name)]);
+                rows.push(row);
             }
         }
         rows
+    }
+
+    fn group_of(&self, place: &PartitionPlace) -> &GroupView {
+        &self.view.groups[usize::from(place.group)]
     }
 }

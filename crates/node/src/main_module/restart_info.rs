@@ -114,6 +114,12 @@ impl MainModule {
         }
     }
 
+    /// How long this life of the node lasts.
+    pub(super) fn uptime(&self) -> Duration {
+        let now = self.now.monotonic;
+        now.since(self.restart.at(Step::Started).unwrap_or(now))
+    }
+
     /// Partitions that were copied here in this view, and all that have to be.
     pub(super) fn copies(&self) -> (u32, u32) {
         let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);

@@ -42,6 +42,7 @@ pub(crate) fn member(number: u64) -> MainModule {
         management: None,
         reporting: None,
         start_check: None,
+        configuration: Default::default(),
         lease: Arc::new(Lease::unlimited()),
     });
     enter(&mut main, number);
@@ -105,6 +106,7 @@ fn sql_node() -> MainModule {
         management: None,
         reporting: None,
         start_check: None,
+        configuration: Default::default(),
         lease: Arc::new(Lease::unlimited()),
     });
     enter(&mut main, 1);

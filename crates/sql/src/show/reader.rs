@@ -3,7 +3,8 @@
 //! Nodes that are asked answer when they can; one that is lost, or has not answered after [`ANSWER_TIMEOUT`], is left out with a warning:
 //! these tables are read most when something is wrong.
 //!
-//! Invariants: rows come in order of the nodes that were asked, cut to the table's columns; they are charged to QueryMemory while the statement runs.
+//! Invariants: rows come in order of the nodes that were asked, cut or filled up to the table's columns (a node of another version may have others); they are
+//! charged to QueryMemory while the statement runs. Statements of others, and keys of rows, are shown to who has PROCESS only.
 
 use super::virtual_tables::Respondents;
 use super::{
@@ -16,8 +17,9 @@ use crate::inbox::{Reply, RequestKind};
 use crate::plan::{Plan, ShowPlan, Source, VirtualTable};
 use crate::session;
 use expression::Expression;
-use protocol::signal::{InfoTable, RequestId};
+use protocol::signal::{INFO_ROWS_MAX, InfoTable, RequestId};
 use protocol::{Address, Signal};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use stdx::{Duration, Instant};
 use types::{NodeId, Privileges, TableDefinition, Value};
@@ -26,6 +28,8 @@ use types::{NodeId, Privileges, TableDefinition, Value};
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 /// Rows of one batch.
 const BATCH_ROWS: usize = 512;
+/// Tables whose last column is the key of a user's row.
+const TABLES_WITH_KEYS: [InfoTable; 2] = [InfoTable::ClusterLocks, InfoTable::ClusterOperations];
 /// The user's name in a row of `InfoTable::Processes`.
 const USER_OF_SESSION: usize = 1;
 /// ER_GET_TEMPORARY_ERRMSG.
@@ -37,6 +41,30 @@ enum Answer {
     Here(Vec<Row>),
 }
 
+impl Answer {
+    fn rows(self) -> Vec<Row> {
+        match self {
+            Self::Here(rows) => rows,
+            Self::Awaited(..) => Vec::new(),
+        }
+    }
+}
+
+/// Rows about transactions of sessions, with the session's number in front; `sessions` has transaction and session in each row.
+fn of_sessions(rows: Vec<Row>, transaction_at: usize, sessions: &[Row]) -> Vec<Row> {
+    let pair = |row: &Row| match row.as_slice() {
+        [Value::UInt(transaction), session, ..] => Some((*transaction, session.clone())),
+        _ => None,
+    };
+    let sessions: BTreeMap<u64, Value> = sessions.iter().filter_map(pair).collect();
+    let with_session = |mut row: Row| {
+        let Some(Value::UInt(transaction)) = row.get(transaction_at) else { return None };
+        row.insert(0, sessions.get(transaction)?.clone());
+        Some(row)
+    };
+    rows.into_iter().filter_map(with_session).collect()
+}
+
 /// Reads a virtual table, or the rows of a SHOW.
 pub(crate) struct VirtualReader {
     column_count: usize,
@@ -45,6 +73,12 @@ pub(crate) struct VirtualReader {
     deadline: Instant,
     /// Only sessions of this user are shown; None: the rows are not about sessions, or all may be seen.
     only_of: Option<Arc<str>>,
+    /// What nodes were asked for.
+    asked: Option<InfoTable>,
+    /// The last answer says which sessions transactions belong to; their position in the other rows.
+    transaction_at: Option<usize>,
+    /// The key of a row is not shown.
+    hides_keys: bool,
     rows: std::vec::IntoIter<Row>,
 }
 
@@ -65,19 +99,31 @@ impl VirtualReader {
         let sees_all = cx.core.rights.set().global().has(Privileges::PROCESS);
         let is_about_sessions = matches!(made, VirtualRows::Ask(InfoTable::Processes, _));
         let only_of = (is_about_sessions && !sees_all).then(|| Arc::clone(&cx.core.account.0));
+        let (mut asked, mut transaction_at) = (None, None);
         let (answers, rows) = match made {
             VirtualRows::Now(rows) => {
                 charge(&rows, cx)?;
                 (Vec::new(), rows)
             }
-            VirtualRows::Ask(table, of) => (ask(table, of, cx), Vec::new()),
+            VirtualRows::Ask(table, of) => {
+                asked = Some(table);
+                (ask(table, of, cx), Vec::new())
+            }
+            VirtualRows::AskForSessions(table, place) => {
+                (asked, transaction_at) = (Some(table), Some(place));
+                let mut answers = ask(table, Respondents::AllNodes, cx);
+                answers.extend(ask(InfoTable::ServerTransactions, Respondents::OwnNode, cx));
+                (answers, Vec::new())
+            }
         };
+        let hides_keys = !sees_all && asked.is_some_and(|table| TABLES_WITH_KEYS.contains(&table));
         let deadline = cx.env.now.monotonic + ANSWER_TIMEOUT;
         if !answers.is_empty() {
             let alarm = Alarm { connection_id: cx.core.id, kind: AlarmKind::Retry };
             cx.env.module.deadlines.register(deadline, alarm);
         }
-        Ok(Self { column_count, answers, deadline, only_of, rows: rows.into_iter() })
+        let rows = rows.into_iter();
+        Ok(Self { column_count, answers, deadline, only_of, asked, transaction_at, hides_keys, rows })
     }
 
     /// The next rows.
@@ -99,6 +145,13 @@ impl VirtualReader {
             match cx.core.inbox.take(*request) {
                 Some(Reply::Info(rows)) => {
                     charge(&rows, cx)?;
+                    let may_be_cut = self.asked.is_some_and(|table| TABLES_WITH_KEYS.contains(&table));
+                    if may_be_cut && rows.len() >= INFO_ROWS_MAX {
+                        let what = format!(
+                            "Node {node} may have left rows out: each ldm gives {INFO_ROWS_MAX} at most"
+                        );
+                        cx.core.diagnostics.warn(TEMPORARY_ERROR, what);
+                    }
                     *answer = Answer::Here(rows);
                 }
                 Some(Reply::Failed(error)) => return Err(Failure::Error(error)),
@@ -111,20 +164,26 @@ impl VirtualReader {
             }
         }
         if is_complete && !self.answers.is_empty() {
-            let rows = std::mem::take(&mut self.answers).into_iter().flat_map(|answer| match answer {
-                Answer::Here(rows) => rows,
-                Answer::Awaited(..) => Vec::new(),
-            });
+            let mut answers = std::mem::take(&mut self.answers);
+            let sessions =
+                self.transaction_at.and_then(|_| answers.pop()).map_or_else(Vec::new, Answer::rows);
+            let mut rows: Vec<Row> = answers.into_iter().flat_map(Answer::rows).collect();
+            if let Some(place) = self.transaction_at {
+                rows = of_sessions(rows, place, &sessions);
+            }
             let is_seen = |row: &Row| match (&self.only_of, row.get(USER_OF_SESSION)) {
                 (None, _) => true,
                 (Some(own), Some(Value::Bytes(user))) => **user == *own.as_bytes(),
                 (Some(_), _) => false,
             };
             let cut = |mut row: Row| {
-                row.truncate(self.column_count);
+                row.resize(self.column_count, Value::Null);
+                if let Some(key) = row.last_mut().filter(|_| self.hides_keys) {
+                    *key = Value::Null;
+                }
                 row
             };
-            self.rows = rows.filter(is_seen).map(cut).collect::<Vec<Row>>().into_iter();
+            self.rows = rows.into_iter().filter(is_seen).map(cut).collect::<Vec<Row>>().into_iter();
         }
         Ok(is_complete)
     }

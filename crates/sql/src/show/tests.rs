@@ -189,7 +189,7 @@ fn equals(definition: &TableDefinition, column: &str, text: &str) -> Expression 
 fn now(rows: VirtualRows) -> Vec<Vec<Value>> {
     match rows {
         VirtualRows::Now(rows) => rows,
-        VirtualRows::Ask(..) => panic!("nodes are not there"),
+        VirtualRows::Ask(..) | VirtualRows::AskForSessions(..) => panic!("nodes are not there"),
     }
 }
 
@@ -401,7 +401,10 @@ fn questions_for_nodes() {
             let table = VirtualTable { database: "ndbinfo".into(), name: name.into() };
             rows(&table, None, context)
         };
-        assert_eq!(ask("nodes"), VirtualRows::Ask(InfoTable::Nodes, Respondents::OwnNode));
+        assert_eq!(ask("nodes"), VirtualRows::Ask(InfoTable::NodeState, Respondents::AllNodes));
+        assert_eq!(ask("config_params"), VirtualRows::Ask(InfoTable::ConfigParams, Respondents::OwnNode));
+        assert_eq!(ask("server_locks"), VirtualRows::AskForSessions(InfoTable::ClusterLocks, 5));
+        assert_eq!(ask("server_operations"), VirtualRows::AskForSessions(InfoTable::ClusterOperations, 2));
         assert_eq!(ask("membership"), VirtualRows::Ask(InfoTable::Nodes, Respondents::AllNodes));
         assert_eq!(ask("cpustat"), VirtualRows::Ask(InfoTable::CpuStat, Respondents::AllNodes));
         let processes = VirtualRows::Ask(InfoTable::Processes, Respondents::AllNodes);

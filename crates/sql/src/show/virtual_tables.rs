@@ -87,6 +87,8 @@ pub(super) enum Origin {
     Made(MakeRows),
     /// Nodes are asked.
     Asked(InfoTable, Respondents),
+    /// All nodes are asked; rows of transactions of this node's sessions count, with the session's number in front.
+    AskedForSessions(InfoTable),
 }
 
 /// Who is asked for rows.

@@ -1,9 +1,9 @@
-//! Answers about what is here: ndbinfo rows, and digests for the comparison of replicas.
+//! Answers about what is here: digests for the comparison of replicas, and what checkers ask.
 
 use super::{HeldStage, Ldm};
 use memory::Guard;
 use protocol::program::KeyRange;
-use protocol::signal::{ChecksumDone, ChecksumRequest, InfoTable, RequestId};
+use protocol::signal::{ChecksumDone, ChecksumRequest};
 use protocol::{Address, Outputs, Signal};
 use query::{Shared, TableAccessInfo, bounds_of};
 use std::ops::Bound;
@@ -11,86 +11,13 @@ use std::sync::Arc;
 use stdx::hash64;
 use storage::{Direction, KeyBounds, Reader, ScanItem, Visibility};
 use types::{
-    Epoch, IndexDefinition, IndexId, IndexKind, IndexState, PartitionId, TableDefinition, TableId, Value,
-    ViewNumber,
+    Epoch, IndexDefinition, IndexId, IndexKind, IndexState, PartitionId, TableDefinition, TableId, ViewNumber,
 };
 
 /// Rows digested for one answer at most.
 const CHECKSUM_ROWS_MAX: u32 = 2_000;
 
 impl Ldm {
-    pub(super) fn on_info(
-        &self,
-        from: Address,
-        request: RequestId,
-        table: InfoTable,
-        outputs: &mut Outputs<Shared>,
-    ) {
-        let rows = match table {
-            InfoTable::MemoryPerFragment => self.fragment_rows(),
-            InfoTable::ClusterTransactions => self.transaction_rows(),
-            InfoTable::Nodes
-            | InfoTable::Threads
-            | InfoTable::ThreadBlocks
-            | InfoTable::CpuStat
-            | InfoTable::Resources
-            | InfoTable::Processes
-            | InfoTable::Counters
-            | InfoTable::RestartInfo
-            | InfoTable::Certificates => Vec::new(),
-        };
-        outputs.send(self.address, from, Signal::InfoDone { request, rows });
-    }
-
-    /// node, instance, table id, database, table, partition, primary, rows, versions, data bytes, index bytes.
-    fn fragment_rows(&self) -> Vec<Vec<Value>> {
-        let mut places: Vec<_> = self.fragments.keys().copied().collect();
-        places.sort_unstable();
-        let row = |place: &(types::TableId, types::PartitionId)| {
-            let statistics = self.fragments.get(place)?.statistics();
-            let definition = &self.map.table(place.0)?.definition;
-            Some(vec![
-                Value::UInt(self.address.node.0.into()),
-                Value::UInt(self.address.instance.into()),
-                Value::UInt(place.0.0.into()),
-                Value::text(&definition.database),
-                Value::text(&definition.name),
-                Value::UInt(place.1.0.into()),
-                Value::UInt(u64::from(self.is_primary(place.1))),
-                Value::UInt(statistics.rows),
-                Value::UInt(statistics.versions),
-                Value::UInt(statistics.data_bytes),
-                Value::UInt(statistics.index_bytes),
-            ])
-        };
-        places.iter().filter_map(row).collect()
-    }
-
-    /// node, instance, transaction, partition, session's module, state, operations.
-    fn transaction_rows(&self) -> Vec<Vec<Value>> {
-        let mut places: Vec<_> = self.held.keys().copied().collect();
-        places.sort_unstable();
-        let row = |place: &super::Place| {
-            let held = self.held.get(place)?;
-            let state = match held.stage {
-                HeldStage::Open => "Started",
-                HeldStage::Undoing { .. } => "Aborting",
-                HeldStage::Ending => "Committing",
-                HeldStage::Publishing => "Completing",
-            };
-            Some(vec![
-                Value::UInt(self.address.node.0.into()),
-                Value::UInt(self.address.instance.into()),
-                Value::UInt(place.0.0),
-                Value::UInt(place.1.0.into()),
-                Value::text(&held.session.to_string()),
-                Value::text(state),
-                Value::UInt(held.operations.len() as u64),
-            ])
-        };
-        places.iter().filter_map(row).collect()
-    }
-
     /// For checks after a run: what keeps this module from being idle, a line each.
     #[must_use]
     pub fn unfinished(&self) -> Vec<String> {

@@ -242,6 +242,11 @@ impl Ldm {
             };
             let place =
                 if std::mem::take(&mut read.is_first) { locks::Place::First } else { locks::Place::Last };
+            if place == locks::Place::Last
+                && let Some(tally) = self.lock_tally(&lock, mode)
+            {
+                tally.requests += 1;
+            }
             if !self.is_blocked(&lock, transaction, mode, place) {
                 if let Err(refusal) = self.lock_and_read(&mut read, &lock, transaction, mode) {
                     return self.refuse_locked_read(read, refusal, outputs);
@@ -250,12 +255,18 @@ impl Ldm {
                 continue;
             }
             match (wait, timeout_of(wait)) {
-                (LockWait::SkipLocked, _) => read.next += 1,
+                (LockWait::SkipLocked, _) => {
+                    self.count_not_waited(&lock, mode);
+                    read.next += 1;
+                }
                 (_, Ok(timeout_ms)) => {
                     let run = Run::Read(read);
                     return self.wait_for_lock(now, lock, mode, timeout_ms, run, outputs);
                 }
-                (_, Err(refusal)) => return self.refuse_locked_read(read, refusal, outputs),
+                (_, Err(refusal)) => {
+                    self.count_not_waited(&lock, mode);
+                    return self.refuse_locked_read(read, refusal, outputs);
+                }
             }
         }
         let is_end = matches!(&read.request.access, Access::Keys(keys) if read.next >= keys.len());

@@ -13,7 +13,7 @@ use protocol::signal::RequestId;
 use protocol::{Address, Outputs, Signal};
 use query::Shared;
 use stdx::{Duration, Instant, Now};
-use storage::VersionState;
+use storage::{LockTally, VersionState};
 use types::{PartitionId, TransactionId};
 
 /// A request that stopped at a lock.
@@ -70,6 +70,8 @@ pub(super) struct Waiting {
     pub(super) transaction: TransactionId,
     pub(super) key: LockKey,
     pub(super) run: Run,
+    pub(super) mode: LockMode,
+    pub(super) since: Instant,
     deadline: Instant,
     /// How often it has looked for deadlocks.
     pub(super) probe_rounds: u32,
@@ -134,7 +136,9 @@ impl Ldm {
         self.alarms.register(deadline, WaitAlarm::Timeout(wait));
         self.alarms.register(now.monotonic + probe_pause(0), WaitAlarm::Probe(wait));
         self.waits_by_transaction.insert((transaction, wait));
-        self.waits.insert(wait, Waiting { transaction, key, run, deadline, probe_rounds: 0 });
+        let since = now.monotonic;
+        let waiting = Waiting { transaction, key, run, mode, since, deadline, probe_rounds: 0 };
+        self.waits.insert(wait, waiting);
         let waits = &self.waits;
         self.alarms.prune(2 * waits.len(), |alarm| match alarm {
             WaitAlarm::Timeout(wait) | WaitAlarm::Probe(wait) => waits.contains_key(wait),
@@ -151,6 +155,10 @@ impl Ldm {
         while let Some(key) = self.to_serve.pop_front() {
             let Some(wait) = self.locks.first_grantable(&key, || self.implicit_owner(&key)) else { continue };
             if let Some(waiting) = self.stop_waiting(wait) {
+                if let Some(tally) = self.lock_tally(&key, waiting.mode) {
+                    tally.granted += 1;
+                    tally.granted_ms += milliseconds(now.monotonic.since(waiting.since));
+                }
                 self.ask_to_probe(&key, waiting.transaction, outputs);
                 // Others may be able to go on too: shared locks, or a row that this one leaves alone.
                 self.to_serve.push_back(key);
@@ -178,6 +186,7 @@ impl Ldm {
     /// Ends a wait without the lock.
     pub(super) fn refuse_wait(&mut self, wait: WaitId, refusal: Refusal, outputs: &mut Outputs<Shared>) {
         let Some(waiting) = self.stop_waiting(wait) else { return };
+        self.count_refused(&waiting);
         self.to_serve.push_back(waiting.key);
         self.refuse_run(waiting.run, refusal, outputs);
     }
@@ -208,9 +217,34 @@ impl Ldm {
         self.drop_held_back(place);
         for wait in self.waits_of(place) {
             if let Some(waiting) = self.stop_waiting(wait) {
+                self.count_refused(&waiting);
                 self.to_serve.push_back(waiting.key);
             }
         }
+    }
+
+    fn count_refused(&mut self, waiting: &Waiting) {
+        let lasted = milliseconds(self.called_at.since(waiting.since));
+        if let Some(tally) = self.lock_tally(&waiting.key, waiting.mode) {
+            tally.refused += 1;
+            tally.refused_ms += lasted;
+        }
+    }
+
+    /// A lock was not free, and the request does not wait for it.
+    pub(super) fn count_not_waited(&mut self, key: &LockKey, mode: LockMode) {
+        if let Some(tally) = self.lock_tally(key, mode) {
+            tally.refused += 1;
+        }
+    }
+
+    /// Where requests for a lock in this mode are counted.
+    pub(super) fn lock_tally(&mut self, key: &LockKey, mode: LockMode) -> Option<&mut LockTally> {
+        let tally = &mut self.fragments.get_mut(&(key.table, key.partition))?.tally;
+        Some(match mode {
+            LockMode::Exclusive => &mut tally.exclusive,
+            LockMode::Shared => &mut tally.shared,
+        })
     }
 
     /// Whether a wait is behind a transaction that is being committed while a data node is lost: it may never be decided in this view.
@@ -268,6 +302,10 @@ impl Ldm {
             }
         }
     }
+}
+
+pub(super) fn milliseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// How long to wait, if at all.

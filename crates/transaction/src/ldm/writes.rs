@@ -9,6 +9,7 @@ use super::waits::{Run, timeout_of};
 use super::{HeldStage, Ldm, Operation, Place, region_full};
 use crate::locks::{self, LockKey};
 use crate::mutants::{self, Mutant};
+use memory::RegionFull;
 use protocol::program::{LockMode, LockWait, OnDuplicate, OperationResult, Refusal, WriteOperation};
 use protocol::signal::{HandedWait, WriteDone, WriteFailure, WriteRequest, WriteSummary};
 use protocol::{Address, Outputs, Signal, SqlError};
@@ -16,8 +17,8 @@ use query::{Evaluated, Shared, TableAccessInfo, delete_matches, evaluate_insert_
 use query::{Raised, Warnings};
 use std::borrow::Cow;
 use stdx::{Instant, Now};
-use storage::VersionState;
-use types::TableId;
+use storage::{Fragment, RowHandle, VersionState};
+use types::{TableId, TransactionId};
 
 /// Bytes of a key from another node at most: far more than any index allows.
 const KEY_SIZE_MAX: usize = 64 << 10;
@@ -41,6 +42,11 @@ impl WriteRun {
         let results = Vec::with_capacity(request.operations.len());
         let (warnings, is_first) = (Warnings::default(), false);
         Self { from, request, results, warnings, is_first, was_handed: false, waits_for_memory_until: None }
+    }
+
+    /// The operation at which it stands.
+    pub(super) fn operation(&self) -> Option<&WriteOperation> {
+        self.request.operations.get(self.results.len())
     }
 
     /// As it travels to another primary.
@@ -157,12 +163,18 @@ impl Ldm {
                     return self.pause_write(now, run);
                 }
                 Err(Stop::Locked(key)) => match (run.request.wait, timeout_of(run.request.wait)) {
-                    (LockWait::SkipLocked, _) => run.results.push(OperationResult::NotMatched),
+                    (LockWait::SkipLocked, _) => {
+                        self.count_not_waited(&key, LockMode::Exclusive);
+                        run.results.push(OperationResult::NotMatched);
+                    }
                     (_, Ok(timeout_ms)) => {
                         let run = Run::Write(run);
                         return self.wait_for_lock(now, key, LockMode::Exclusive, timeout_ms, run, outputs);
                     }
-                    (_, Err(refusal)) => return self.refuse_write(run, refusal, outputs),
+                    (_, Err(refusal)) => {
+                        self.count_not_waited(&key, LockMode::Exclusive);
+                        return self.refuse_write(run, refusal, outputs);
+                    }
                 },
             }
         }
@@ -234,6 +246,7 @@ impl Ldm {
         let fragment =
             self.fragments.get_mut(&(table, partition)).ok_or(Stop::Refused(Refusal::WrongSchema))?;
         let info = self.map.table(table).ok_or(Stop::Refused(Refusal::WrongSchema))?;
+        fragment.tally.exclusive.requests += u64::from(place == locks::Place::Last);
         let newest = fragment.newest(key);
         let owner = match newest.state {
             Some(VersionState::Staged(owner) | VersionState::Prepared(owner)) => Some(owner),
@@ -264,12 +277,12 @@ impl Ldm {
                 self.transaction_memory
                     .charge(super::OPERATION_COST)
                     .map_err(|full| Stop::Refused(region_full(&full)))?;
-                let mut staged = fragment.stage(key, request.transaction, row.as_deref());
+                let mut staged = stage(fragment, key, request.transaction, row.as_deref(), &result);
                 if staged.is_err() {
                     self.free_at_once();
                     let again = self.fragments.get_mut(&(table, partition));
                     staged = match again {
-                        Some(fragment) => fragment.stage(key, request.transaction, row.as_deref()),
+                        Some(fragment) => stage(fragment, key, request.transaction, row.as_deref(), &result),
                         None => staged,
                     };
                 }
@@ -303,6 +316,30 @@ enum Stop {
     /// DataMemory is full; the refusal says so.
     Full(Refusal),
     Locked(LockKey),
+}
+
+/// Stages a row at its primary, and counts it.
+#[inline]
+fn stage(
+    fragment: &mut Fragment,
+    key: &[u8],
+    transaction: TransactionId,
+    row: Option<&[u8]>,
+    result: &OperationResult,
+) -> Result<RowHandle, RegionFull> {
+    let handle = fragment.stage(key, transaction, row)?;
+    let tally = &mut fragment.tally;
+    match result {
+        OperationResult::Inserted => tally.inserts += 1,
+        OperationResult::Updated => tally.updates += 1,
+        OperationResult::Deleted => tally.deletes += 1,
+        OperationResult::Replaced
+        | OperationResult::Stored
+        | OperationResult::Duplicate
+        | OperationResult::NotMatched
+        | OperationResult::Unchanged => tally.writes += 1,
+    }
+    Ok(handle)
 }
 
 fn operation_key(operation: &WriteOperation) -> &[u8] {

@@ -30,6 +30,7 @@ fn main_module(node: NodeId, start_check: Option<StartCheck>) -> MainModule {
         lease: Arc::new(Lease::unlimited()),
         reporting: None,
         start_check,
+        configuration: Default::default(),
     })
 }
 

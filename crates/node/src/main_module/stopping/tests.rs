@@ -21,6 +21,7 @@ fn serving() -> MainModule {
         management: None,
         reporting: None,
         start_check: None,
+        configuration: Default::default(),
         lease: Arc::new(Lease::unlimited()),
     });
     main.is_open = true;

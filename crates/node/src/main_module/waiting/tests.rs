@@ -29,6 +29,7 @@ fn starting() -> MainModule {
         lease: Arc::new(Lease::unlimited()),
         reporting: Some(reporting),
         start_check: None,
+        configuration: Default::default(),
     });
     main.handle(at(0), Input::Start { seed: [0; 32] }, &mut Outputs::default());
     main
