@@ -1,7 +1,7 @@
 //! The management protocol from the client's side: `latsdb mgm`, `latsdb check`, and how nodes fetch their configuration.
 //!
 //! One request per line; the answer is lines, ended by a line with a single dot; a line that begins with a dot has another one before it. What takes
-//! several requests, and waits in between, is in `rolling`: `N stop`, `N restart`, `rolling restart`.
+//! several requests, and waits in between, is in `rolling`: `N stop`, `N restart`, `rolling restart`. What the client does itself is in `session`.
 //!
 //! Invariants: an answer is at most [`ANSWER_SIZE_MAX`] bytes, and no wait for a piece of it is longer than [`ANSWER_TIMEOUT`] (a check:
 //! [`CHECK_TIMEOUT`]). After an error the connection is given up.
@@ -10,6 +10,7 @@ mod access;
 mod channel;
 mod follow;
 mod rolling;
+mod session;
 mod status;
 
 use crate::command_line::ClientOptions;
@@ -25,6 +26,7 @@ use std::time::{Duration, Instant};
 
 pub(crate) use access::Access;
 use channel::Channel;
+use session::{Done, Session};
 
 /// Longest answer.
 const ANSWER_SIZE_MAX: u64 = 16 * 1024 * 1024;
@@ -260,33 +262,17 @@ pub(crate) fn connected_nodes(access: &Access) -> Vec<u16> {
 
 /// `latsdb mgm`.
 pub(crate) fn run(options: &ClientOptions) -> Result<ExitCode, Failure> {
-    let access = options.access.access();
-    match &options.execute {
-        Some(commands) => {
-            let (mut client, mut code) = (None, ExitCode::SUCCESS);
-            for command in commands.split(';').map(str::trim).filter(|command| !command.is_empty()) {
-                let is_done = match rolling::parse(command) {
-                    None => {
-                        let connected = client.take().map_or_else(|| access.connect(), Ok::<_, Failure>)?;
-                        let is_done = ask(client.insert(connected), command)?;
-                        // A management node closes the connection after what is no command.
-                        client = client.filter(|_| is_done);
-                        is_done
-                    }
-                    Some(followed) => {
-                        // The node that is asked may be the one that was connected.
-                        client = None;
-                        follow(followed, &access)
-                    }
-                };
-                if !is_done {
-                    code = ExitCode::FAILURE;
-                }
-            }
-            Ok(code)
+    let mut session = Session::new(options.access.access());
+    let Some(line) = &options.execute else { return interact(session) };
+    let mut code = ExitCode::SUCCESS;
+    for command in session::commands(line) {
+        match session.obey(command)? {
+            Done::Yes => {}
+            Done::No => code = ExitCode::FAILURE,
+            Done::Leave => break,
         }
-        None => interact(&access),
     }
+    Ok(code)
 }
 
 /// `latsdb check`.
@@ -333,59 +319,38 @@ fn follow(followed: rolling::Followed, access: &Access) -> bool {
     result.is_ok()
 }
 
-/// Reads commands until `quit`, `exit` or the end of the input. A lost connection is made anew with the next command.
-fn interact(access: &Access) -> Result<ExitCode, Failure> {
-    let mut client = Some(access.connect()?);
+/// Reads lines of commands until `quit`, `exit` or the end of the input.
+fn interact(mut session: Session) -> Result<ExitCode, Failure> {
+    session.connect()?;
     let is_terminal = io::stdin().is_terminal();
     if is_terminal {
-        terminal::say(&format!(
-            "Connected to the management node at {}; 'help' lists the commands.",
-            access.connectstring
-        ));
+        let places = session.places();
+        terminal::say(&format!("Connected to the management node at {places}; 'help' lists the commands."));
     }
     let mut line = String::new();
     loop {
         if is_terminal {
-            terminal::prompt("latsdb_mgm> ");
+            terminal::prompt(session.prompt());
         }
         line.clear();
         let size = io::stdin().lock().read_line(&mut line);
         if size.map_err(|error| Failure::new(format!("cannot read commands: {error}")))? == 0 {
             return Ok(ExitCode::SUCCESS);
         }
-        let command = line.trim().trim_end_matches(';').trim_end();
-        match command.to_ascii_lowercase().as_str() {
-            "" => continue,
-            "quit" | "exit" | "bye" => return Ok(ExitCode::SUCCESS),
-            _ => {}
-        }
-        let mut command = command.to_owned();
-        if is_terminal && is_shutdown(&command) {
-            terminal::prompt("All rows will be lost. The name of the cluster: ");
-            let mut name = String::new();
-            let size = io::stdin().lock().read_line(&mut name);
-            size.map_err(|error| Failure::new(format!("cannot read the name: {error}")))?;
-            command = format!("{command} {}", name.trim());
-        }
-        if let Some(followed) = rolling::parse(&command) {
-            client = None;
-            follow(followed, access);
-            continue;
-        }
-        let mut connected = match client.take() {
-            Some(client) => client,
-            None => match access.connect() {
-                Ok(client) => client,
-                Err(failure) => {
-                    terminal::complain(&failure.to_string());
-                    continue;
-                }
-            },
-        };
-        match ask(&mut connected, &command) {
-            // A management node closes the connection after what is no command.
-            Ok(is_done) => client = Some(connected).filter(|_| is_done),
-            Err(failure) => terminal::complain(&failure.to_string()),
+        for command in session::commands(&line) {
+            let mut command = command.to_owned();
+            if is_terminal && is_shutdown(&command) {
+                terminal::prompt("All rows will be lost. The name of the cluster: ");
+                let mut name = String::new();
+                let size = io::stdin().lock().read_line(&mut name);
+                size.map_err(|error| Failure::new(format!("cannot read the name: {error}")))?;
+                command = format!("{command} {}", name.trim());
+            }
+            match session.obey(&command) {
+                Ok(Done::Yes | Done::No) => {}
+                Ok(Done::Leave) => return Ok(ExitCode::SUCCESS),
+                Err(failure) => terminal::complain(&failure.to_string()),
+            }
         }
     }
 }

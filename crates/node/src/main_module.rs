@@ -14,6 +14,7 @@
 mod alone;
 mod check;
 mod information;
+mod memory_report;
 mod restart_info;
 mod restarting;
 mod schema;
@@ -28,6 +29,7 @@ pub use information::Configuration;
 use information::Gathering;
 pub(crate) use information::counter_rows;
 use memory::MemoryManager;
+use memory_report::MemoryReport;
 use protocol::control::{RecoveryOrder, VoterPlace};
 use protocol::lease::Lease;
 use protocol::module::Counts;
@@ -125,6 +127,8 @@ pub struct MainModule {
     gatherings: BTreeMap<u64, Gathering>,
     /// Who has asked for `tls info` and waits for the driver.
     tls_questions: Vec<ConnectionId>,
+    /// Who has asked for `report memoryusage`.
+    memory_reports: Vec<MemoryReport>,
     backfills: BTreeMap<u64, Backfill>,
     check: Option<Check>,
     stopping: Option<Stopping>,
@@ -180,6 +184,7 @@ impl MainModule {
             sequences: Sequences::default(),
             gatherings: BTreeMap::new(),
             tls_questions: Vec::new(),
+            memory_reports: Vec::new(),
             backfills: BTreeMap::new(),
             check: None,
             stopping: None,
@@ -224,7 +229,13 @@ impl MainModule {
     #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
         let check = self.check.as_ref().map(Check::deadline);
-        let waits = [self.connect_until, self.give_up_at, self.waiting.deadline(), self.asked_deadline()];
+        let waits = [
+            self.connect_until,
+            self.give_up_at,
+            self.waiting.deadline(),
+            self.asked_deadline(),
+            self.memory_report_deadline(),
+        ];
         let deadlines =
             [self.epochs.deadline(), self.schema_reading.deadline(), check].into_iter().chain(waits);
         let others = self.stop_deadline().into_iter().chain(self.alone.deadline());
@@ -250,6 +261,7 @@ impl MainModule {
                 self.continue_stop(outputs);
                 self.tell_waiting(outputs);
                 self.give_up_asked(outputs);
+                self.give_up_memory_reports(outputs);
                 self.remind_who_is_alone(outputs);
             }
             Input::Start { seed } => {
@@ -279,6 +291,7 @@ impl MainModule {
                 self.recoveries.retain(|_, waiting| *waiting != connection);
                 self.forget_asked(connection);
                 self.tls_questions.retain(|other| *other != connection);
+                self.forget_memory_report(connection);
             }
             Input::Report(report) => {
                 if let Some(management) = &mut self.config.management {
@@ -367,6 +380,9 @@ impl MainModule {
             }
             Signal::BackfillDone { request, refusal } => self.on_backfill_done(request, refusal, outputs),
             Signal::InfoRequest { request, table } => self.on_info_request(from, request, table, outputs),
+            Signal::InfoDone { request, rows } if self.awaits_memory_report(request) => {
+                self.on_memory_reported(from.node, request, &rows, outputs);
+            }
             Signal::InfoDone { request, rows } => self.on_info_done(request, rows, outputs),
             Signal::ChecksumDone(done) => self.on_checksum_done(now, from.node, *done, outputs),
             Signal::StopNode { reason, exit_code, is_alone: true } => {
@@ -774,6 +790,9 @@ impl MainModule {
             match request {
                 ManagementRequest::Check => self.request_check(connection, outputs),
                 ManagementRequest::TlsInfo => self.ask_for_tls(connection, outputs),
+                ManagementRequest::MemoryReport { nodes } => {
+                    self.ask_for_memory(connection, &nodes, outputs);
+                }
                 ManagementRequest::Stop { node, exit_code } => {
                     self.request_stop(connection, node, exit_code, outputs)
                 }

@@ -1,12 +1,13 @@
 //! The management protocol: what `latsdb mgm` speaks with a management node, and how other nodes fetch their configuration.
 //!
 //! One request per line; the answer is lines of text, ended by a line with a single dot. Verbs are ndb_mgm's:
-//! `show`, `all status`, `N status`, `N stop`, `N restart`, `shutdown`; and ours: `check` (compare replicas), `recover voters`, `get config` (the text of config.ini),
+//! `show`, `all status`, `N status`, `N report`, `N stop`, `N restart`, `shutdown`; and ours: `check` (compare replicas), `recover voters`, `get config` (the text of config.ini),
 //! `get status` (for programs) and `authenticate`. What takes several of them, and waits in between, is the client's: `rolling restart`.
 //!
 //! | file | what |
 //! | --- | --- |
 //! | `command` | which lines are commands, and whether each needs authority |
+//! | `pointers` | NDB's words for what is done elsewhere here |
 //! | `authority` | how a connection proves that it has authority |
 //! | `strangers` | who was refused, counted and told |
 //! | `status`, `next_loss` | what `get status` says, and what `show` warns of |
@@ -20,6 +21,7 @@
 mod authority;
 mod command;
 mod next_loss;
+mod pointers;
 mod status;
 mod strangers;
 mod tls;
@@ -27,7 +29,7 @@ mod tls;
 pub use authority::{Authority, Proof, Token, digest};
 
 use authority::{Challenge, Challenges};
-use command::{Command, Refusal};
+use command::{Command, Refusal, Report};
 use protocol::control::VoterPlace;
 use protocol::module::EXIT_LEFT_OUT;
 use protocol::signal::NodeReport;
@@ -71,6 +73,11 @@ pub enum ManagementRequest {
     TlsInfo,
     /// Compare replicas.
     Check,
+    /// Tell how full the DataMemory of data nodes is.
+    MemoryReport {
+        /// The nodes.
+        nodes: Vec<NodeId>,
+    },
     /// Stop one node.
     Stop {
         /// The node.
@@ -347,17 +354,20 @@ impl Management {
             let Some(end) = end.filter(|end| *end <= LINE_SIZE_MAX) else { break };
             let raw = buffer.bytes()[..end].to_vec();
             buffer.consume(end + 1);
-            let line = String::from_utf8_lossy(&raw).trim().to_ascii_lowercase();
-            let Some(command) = Command::parse(&line) else {
-                if is_typed(&line) {
-                    let answer = "ERROR: this is no command, so the connection is closed; try 'help'\n";
-                    write_answer(answer, outputs.buffer(connection));
+            let line = String::from_utf8_lossy(&raw).to_ascii_lowercase();
+            let line = line.trim().trim_end_matches(';').trim_end();
+            let Some(command) = Command::parse(line) else {
+                if is_typed(line) {
+                    let words: Vec<&str> = line.split_whitespace().collect();
+                    let hint = pointers::verbs(&words).unwrap_or("try 'help'");
+                    let answer = format!("ERROR: this is no command, so the connection is closed; {hint}\n");
+                    write_answer(&answer, outputs.buffer(connection));
                 }
                 let why = format!("it sent what is no command: {}", strangers::quoted(&raw));
                 self.refuse(connection, cluster.now, &why, outputs);
                 break;
             };
-            match self.on_command((me, connection), command, &line, cluster, outputs) {
+            match self.on_command((me, connection), command, line, cluster, outputs) {
                 Answer::Text(answer) => write_answer(&answer, outputs.buffer(connection)),
                 Answer::Later(request) => requests.push(request),
             }
@@ -393,7 +403,7 @@ impl Management {
             return Answer::Text(self.not_authorized(line));
         }
         Answer::Text(match command {
-            Command::Help => HELP.to_owned(),
+            Command::Help(what) => help(what),
             Command::Show => self.show(cluster),
             Command::GetConfig => self.config_text.clone(),
             Command::GetStatus => self.machine_status(cluster),
@@ -401,10 +411,14 @@ impl Management {
                 let nodes = self.nodes.iter().filter(|node| node.role != NodeRole::Management);
                 nodes.map(|node| self.status(node, view)).collect()
             }
-            Command::Status(node) => match self.find(node) {
-                Some(node) => self.status(node, view),
-                None => format!("ERROR: no node {node} in config.ini\n"),
+            Command::Status(nodes) => match self.find_all(nodes) {
+                Ok(nodes) => nodes.into_iter().map(|node| self.status(node, view)).collect(),
+                Err(error) => error,
             },
+            Command::Report(nodes, report) => return self.report(nodes, report),
+            Command::Elsewhere => {
+                pointers::answer(&line.split_whitespace().collect::<Vec<_>>()).unwrap_or_default()
+            }
             Command::Authenticate(None) => self.challenge(connection),
             Command::Authenticate(Some(answer)) => {
                 self.authenticate(connection, answer, cluster.now, outputs)
@@ -428,11 +442,11 @@ impl Management {
                 self.shutdown_requested()
             }
             Command::Shutdown(_) => self.refuse_shutdown("shutdown"),
-            Command::Refused(refusal) => self.refusal_text(refusal, line),
+            Command::Refused(refusal) => self.refusal_text(refusal),
         })
     }
 
-    fn refusal_text(&self, refusal: Refusal<'_>, line: &str) -> String {
+    fn refusal_text(&self, refusal: Refusal<'_>) -> String {
         match refusal {
             Refusal::AllStop => self.refuse_shutdown("all stop"),
             Refusal::AllRestart => "ERROR: all restart would stop all nodes at once, and all rows are in memory only; 'rolling restart' \
@@ -444,7 +458,34 @@ impl Management {
             Refusal::Option(option) => {
                 format!("ERROR: {option} is not supported: a node that stops hands its partitions over, and has no rows when it starts\n")
             }
-            Refusal::NotYet => format!("ERROR: this version of LatsDB does not support '{line}' yet\n"),
+            Refusal::Several => {
+                "ERROR: one node at a time; 'rolling restart' restarts all, one after the other\n".to_owned()
+            }
+        }
+    }
+
+    /// `2 3 report memory`: what `main` is to ask, or the answer.
+    fn report(&self, nodes: &str, report: Report) -> Answer {
+        let found = match nodes {
+            "all" => Ok(self.nodes.iter().filter(|node| node.role == NodeRole::Data).collect()),
+            _ => self.find_all(nodes),
+        };
+        let nodes = match found {
+            Ok(nodes) => nodes,
+            Err(error) => return Answer::Text(error),
+        };
+        if let Some(other) = nodes.iter().find(|node| node.role != NodeRole::Data) {
+            return Answer::Text(format!(
+                "ERROR: node {} is no data node, and has nothing to report\n",
+                other.node
+            ));
+        }
+        let nodes = nodes.into_iter().map(|node| node.node);
+        match report {
+            Report::MemoryUsage => Answer::Later(ManagementRequest::MemoryReport { nodes: nodes.collect() }),
+            Report::BackupStatus => Answer::Text(
+                nodes.map(|node| format!("Node {node}: no backup: there are none yet\n")).collect(),
+            ),
         }
     }
 
@@ -555,6 +596,17 @@ impl Management {
             "ERROR: {line} stops all nodes, and all rows are lost, because they are in memory only. If that is meant, name the cluster: shutdown {}\n",
             self.cluster
         )
+    }
+
+    /// The nodes of a list of ids, or an error.
+    fn find_all(&self, ids: &str) -> Result<Vec<&ConfiguredNode>, String> {
+        let found = ids.split_whitespace().map(|id| {
+            self.find(id).ok_or_else(|| {
+                let known: Vec<String> = self.nodes.iter().map(|node| node.node.to_string()).collect();
+                format!("ERROR: no node {id} in config.ini; there are {}\n", known.join(", "))
+            })
+        });
+        found.collect()
     }
 
     fn find(&self, word: &str) -> Option<&ConfiguredNode> {
@@ -687,10 +739,41 @@ fn stop(me: Address, node: NodeId, outputs: &mut Outputs<Shared>) {
     outputs.send(me, Address::main(node), Signal::StopNode { reason, exit_code: 0, is_alone: false });
 }
 
+/// All commands, or those that begin with these words; the place of what is none.
+fn help(what: &str) -> String {
+    if what.is_empty() {
+        return HELP.to_owned();
+    }
+    let mut text = String::new();
+    let mut is_wanted = false;
+    for line in HELP.lines() {
+        if !line.starts_with(' ') {
+            let command = line.trim_start_matches("<id> ").trim_start_matches("all ");
+            is_wanted = command.starts_with(what) || line.starts_with(what);
+        }
+        if is_wanted {
+            text.push_str(line);
+            text.push('\n');
+        }
+    }
+    if text.is_empty() {
+        let words: Vec<&str> = what.split_whitespace().collect();
+        let elsewhere =
+            pointers::answer(&words).map(|answer| answer.trim_start_matches("ERROR: ").to_owned());
+        return elsewhere
+            .unwrap_or_else(|| format!("ERROR: no help for '{what}'; 'help' lists the commands\n"));
+    }
+    text
+}
+
 const HELP: &str = "\
 show                 the configured nodes and whether they are connected
 all status           the state of every data and SQL node
-<id> status          the state of one node
+<id> status          the state of one node; several ids may be given
+all report memoryusage, <id> report memoryusage
+                     how full DataMemory is; all dump 1000 is the same
+all report backupstatus
+                     there are no backups yet
 <id> stop            stop one node: its primaries are handed over and its sessions end first
 <id> restart         the same, and its angel starts it again: it gets its rows from the others, and its share of primaries
 rolling restart      all nodes, one after the other: for another version of LatsDB, or another config.ini
@@ -700,6 +783,10 @@ recover voters <cluster> without <id>,<id>
 tls info             how this session and the links of this node are protected, and when certificates expire
 check                compare the replicas of all tables, and index entries with rows, online
 get config           the text of config.ini
+help [command], ?    this list, or a part of it
+connect [host:port]  ask another management node, or the same one anew
+prompt [text]        what is shown where a command is awaited
+quit, exit           leave
 ";
 
 #[cfg(test)]

@@ -6,14 +6,21 @@
 //! Invariants: words are compared without case (the caller gives lines in small letters); a line that is no command is never half understood: its
 //! connection is closed, so that what comes behind it is not read. Lines of HTTP are none.
 
+use super::pointers::{self, is_start_of, nodes_in_front};
+
 /// A line that is a command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Command<'line> {
-    Help,
+    /// Of all commands, or of those that begin so.
+    Help(&'line str),
     Show,
     AllStatus,
-    /// Of a node, by its id.
+    /// Of nodes, by their ids.
     Status(&'line str),
+    /// About nodes: their ids, or all.
+    Report(&'line str, Report),
+    /// What is done elsewhere here, or not at all (`pointers`).
+    Elsewhere,
     GetConfig,
     GetStatus,
     TlsInfo,
@@ -38,7 +45,25 @@ pub(super) enum Refusal<'line> {
     RollingRestart,
     /// An option of `N stop` or `N restart`.
     Option(&'line str),
-    NotYet,
+    /// Several nodes at once.
+    Several,
+}
+
+/// What data nodes are asked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Report {
+    MemoryUsage,
+    BackupStatus,
+}
+
+impl Report {
+    /// By the beginning of its name, as ndb_mgm takes it.
+    fn named(word: &str) -> Option<Self> {
+        [("memoryusage", Self::MemoryUsage), ("backupstatus", Self::BackupStatus)]
+            .into_iter()
+            .find(|(name, _)| is_start_of(name, word))
+            .map(|(_, report)| report)
+    }
 }
 
 /// What a connection must have shown for a command.
@@ -55,7 +80,8 @@ impl<'line> Command<'line> {
     pub(super) fn parse(line: &'line str) -> Option<Self> {
         let words: Vec<&str> = line.split_whitespace().collect();
         Some(match words.as_slice() {
-            ["help"] | [] => Self::Help,
+            ["help" | "?", ..] => Self::Help(behind(line, 1)),
+            [] => Self::Help(""),
             ["show"] => Self::Show,
             ["get", "config"] => Self::GetConfig,
             ["get", "status"] => Self::GetStatus,
@@ -77,25 +103,36 @@ impl<'line> Command<'line> {
             ["all", "stop"] => Self::Refused(Refusal::AllStop),
             ["all", "restart"] => Self::Refused(Refusal::AllRestart),
             ["rolling", "restart"] => Self::Refused(Refusal::RollingRestart),
-            ["start" | "abort", "backup", ..] | ["enter" | "exit", "single", ..] => {
-                Self::Refused(Refusal::NotYet)
-            }
-            [node, rest @ ..] if is_number(node) => match rest {
-                ["status"] => Self::Status(node),
-                ["stop"] => Self::Stop(node),
-                ["restart"] => Self::Restart(node),
-                ["stop" | "restart", option, ..] => Self::Refused(Refusal::Option(option)),
-                _ => return None,
+            words => match nodes_in_front(words) {
+                Some((is_all, count, verb)) => {
+                    let nodes = before(line, count);
+                    match (verb, &words[count + 1..]) {
+                        ("status", []) if !is_all => Self::Status(nodes),
+                        ("stop" | "restart", []) if count > 1 => Self::Refused(Refusal::Several),
+                        ("stop", []) if !is_all => Self::Stop(nodes),
+                        ("restart", []) if !is_all => Self::Restart(nodes),
+                        ("stop" | "restart", [option, ..]) => Self::Refused(Refusal::Option(option)),
+                        ("dump", ["1000"]) => Self::Report(nodes, Report::MemoryUsage),
+                        ("report" | "rep", [kind]) if let Some(report) = Report::named(kind) => {
+                            Self::Report(nodes, report)
+                        }
+                        _ if pointers::answer(words).is_some() => Self::Elsewhere,
+                        _ => return None,
+                    }
+                }
+                None if pointers::answer(words).is_some() => Self::Elsewhere,
+                None => return None,
             },
-            _ => return None,
         })
     }
 
     /// What a connection must have shown before it is done.
     pub(super) const fn need(self) -> Need {
         match self {
-            Self::Help
+            Self::Help(_)
             | Self::Show
+            | Self::Report(..)
+            | Self::Elsewhere
             | Self::AllStatus
             | Self::Status(_)
             | Self::GetConfig
@@ -110,8 +147,16 @@ impl<'line> Command<'line> {
     }
 }
 
-fn is_number(word: &str) -> bool {
-    !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit())
+/// The line behind so many words.
+fn behind(line: &str, count: usize) -> &str {
+    (0..count)
+        .fold(line.trim(), |rest, _| rest.split_once(char::is_whitespace).map_or("", |(_, rest)| rest.trim()))
+}
+
+/// So many words of a line.
+fn before(line: &str, count: usize) -> &str {
+    let line = line.trim();
+    line[..line.len() - behind(line, count).len()].trim()
 }
 
 #[cfg(test)]

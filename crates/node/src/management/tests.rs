@@ -96,6 +96,57 @@ fn who_mistypes_is_told_so() {
 }
 
 #[test]
+fn verbs_are_named_where_one_is_mistyped() {
+    let (answer, ..) = say(&mut management(), "2 dance");
+    let hint = "behind nodes there are status, stop, restart, report and dump";
+    assert_eq!(answer, format!("ERROR: this is no command, so the connection is closed; {hint}\n.\n"));
+}
+
+/// Case, spaces and the semicolon are free; the connection stays.
+#[test]
+fn words_of_ndb_mgm_are_answered() {
+    let mut management = with_stranger();
+    for (line, answer) in [
+        (
+            "  ALL   Report  BackupStatus ;",
+            "Node 1: no backup: there are none yet\nNode 2: no backup: there are none yet\n",
+        ),
+        ("2 report backup", "Node 2: no backup: there are none yet\n"),
+        ("1 2 STATUS", "Node 1: not connected\nNode 2: not connected\n"),
+        ("9 report memory", "ERROR: no node 9 in config.ini; there are 65, 1, 2\n"),
+        ("9 status", "ERROR: no node 9 in config.ini; there are 65, 1, 2\n"),
+        ("65 report memory", "ERROR: node 65 is no data node, and has nothing to report\n"),
+        ("1 2 stop", "ERROR: one node at a time; 'rolling restart' restarts all, one after the other\n"),
+        (
+            "PURGE STALE SESSIONS",
+            "nothing to purge: a node id is free as soon as its node is not connected\n",
+        ),
+        ("help get config", "get config           the text of config.ini\n"),
+        (
+            "help purge stale sessions",
+            "nothing to purge: a node id is free as soon as its node is not connected\n",
+        ),
+        ("help dance", "ERROR: no help for 'dance'; 'help' lists the commands\n"),
+    ] {
+        let (said, outputs, requests) = say(&mut management, line);
+        assert_eq!(said, format!("{answer}.\n"), "{line}");
+        assert!(requests.is_empty() && outputs.actions.is_empty(), "{line}");
+    }
+    for line in ["all report memoryusage", "1 2 rep mem", "all dump 1000"] {
+        let (said, _, requests) = say(&mut management, line);
+        assert_eq!(said, "", "{line}");
+        assert_eq!(
+            requests,
+            [ManagementRequest::MemoryReport { nodes: vec![NodeId(1), NodeId(2)] }],
+            "{line}"
+        );
+    }
+    assert_eq!(say(&mut management, "?").0, say(&mut management, "help").0);
+    let (stop, ..) = say(&mut management, "help stop");
+    assert!(stop.starts_with("<id> stop ") && stop.lines().count() == 2, "{stop}");
+}
+
+#[test]
 fn without_a_proof_nothing_can_be_changed() {
     let mut management = with_stranger();
     management.set_up(NodeId(1), true);

@@ -1,4 +1,4 @@
-use super::{Command, Need, Refusal};
+use super::{Command, Need, Refusal, Report};
 
 #[test]
 fn what_changes_something_needs_authority() {
@@ -33,7 +33,25 @@ fn what_changes_something_needs_authority() {
 #[test]
 fn options_of_ndb_are_refused_by_name() {
     assert_eq!(Command::parse("2 restart -i"), Some(Command::Refused(Refusal::Option("-i"))));
-    assert_eq!(Command::parse("start backup"), Some(Command::Refused(Refusal::NotYet)));
+    assert_eq!(Command::parse("2 3 stop"), Some(Command::Refused(Refusal::Several)));
+}
+
+#[test]
+fn words_of_ndb_mgm() {
+    for (line, command) in [
+        ("?", Command::Help("")),
+        ("help report  memory", Command::Help("report  memory")),
+        ("all report memory", Command::Report("all", Report::MemoryUsage)),
+        ("2  3 rep m", Command::Report("2  3", Report::MemoryUsage)),
+        ("all dump 1000", Command::Report("all", Report::MemoryUsage)),
+        ("2 report backupstatus", Command::Report("2", Report::BackupStatus)),
+        ("2 3 status", Command::Status("2 3")),
+        ("all report disks", Command::Elsewhere),
+        ("start backup", Command::Elsewhere),
+        ("clusterlog filter info", Command::Elsewhere),
+    ] {
+        assert_eq!(Command::parse(line), Some(command), "{line}");
+    }
 }
 
 #[test]
