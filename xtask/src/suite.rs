@@ -52,6 +52,7 @@ const STEPS: &[(&str, &str, Step)] = &[
     ("dev", "any free ports, a port in use, and a clean end", dev),
     ("python", "PyMySQL and SQLAlchemy Core", python),
     ("accounts", "passwords of every kind over every transport, and what accounts are held to", accounts),
+    ("ndbinfo", "every table of ndbinfo, its numbers, and the words of ndb_mgm", ndbinfo),
     ("go", "go-sql-driver", go),
     ("sysbench", "all workloads, briefly", sysbench_short),
     (
@@ -448,6 +449,13 @@ fn accounts(workspace: &Workspace) -> Result<Passed, Failure> {
     let mut program = or_skip!(python_program(workspace, "accounts.py"));
     let cluster = Cluster::for_test(workspace, "accounts")?;
     program.arg("--directory").arg(&cluster.directory);
+    client(&cluster, program)?;
+    close(cluster)
+}
+
+fn ndbinfo(workspace: &Workspace) -> Result<Passed, Failure> {
+    let program = or_skip!(python_program(workspace, "ndbinfo.py"));
+    let cluster = Cluster::for_test(workspace, "ndbinfo")?;
     client(&cluster, program)?;
     close(cluster)
 }

@@ -32,9 +32,11 @@ fn manager() -> MainModule {
 fn ask(main: &mut MainModule) -> (Vec<(NodeId, RequestId)>, String) {
     let mut outputs: Outputs<Shared> = Outputs::default();
     main.ask_for_memory(CLIENT, &[1, 2, 3].map(NodeId), &mut outputs);
-    let request = |envelope: &Envelope| match envelope.signal {
-        Signal::InfoRequest { request, table: InfoTable::MemoryUsage } => (envelope.to.node, request),
-        ref other => panic!("{other:?}"),
+    let request = |envelope: &Envelope| {
+        let Signal::InfoRequest { request, table: InfoTable::MemoryUsage } = envelope.signal else {
+            panic!("{envelope:?}")
+        };
+        (envelope.to.node, request)
     };
     (outputs.signals.iter().map(request).collect(), told(&mut outputs))
 }
