@@ -13,8 +13,8 @@ use crate::{error, metadata};
 use protocol::SqlError;
 pub use types::UserName;
 use types::{
-    AccountAttributes, AdminOption, Collation, DynamicPrivileges, PasswordLifetime, PasswordLockTime,
-    Privileges, RequiredSecurity, SqlType, Value,
+    AccountAttributes, AdminOption, Collation, DynamicPrivileges, NumberFormat, PasswordLifetime,
+    PasswordLockTime, Privileges, RequiredSecurity, SqlType, Value,
 };
 use wire_derive::Wire;
 
@@ -299,6 +299,9 @@ pub struct ColumnSpec {
     pub on_update_now: Option<u8>,
     /// COMMENT.
     pub comment: String,
+    /// Display width, ZEROFILL, and what FLOAT and DOUBLE round to.
+    #[wire(since = 6)]
+    pub format: NumberFormat,
 }
 
 impl ColumnSpec {
@@ -313,6 +316,7 @@ impl ColumnSpec {
             auto_increment: false,
             on_update_now: None,
             comment: String::new(),
+            format: NumberFormat::default(),
         }
     }
 }

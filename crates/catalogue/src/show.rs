@@ -3,14 +3,14 @@
 //! What it prints parses back to the same definition (ids aside). Indexes on their way in or out and hidden columns are not shown.
 //! Defaults of TIMESTAMP columns are shown in UTC, as they are stored.
 //!
-//! Deliberately not here: display widths (`int(11)`), which MySQL 8 does not print either; `AUTO_INCREMENT=n`, which is not part of a
+//! Deliberately not here: display widths (`int(11)`) but for `tinyint(1)` and ZEROFILL, as in MySQL 8; `AUTO_INCREMENT=n`, which is not part of a
 //! definition.
 
 use crate::table::now_fraction;
 use std::fmt::Write;
 use types::{
     BlobSize, ColumnDefinition, Database, DefaultValue, IndexDefinition, IndexKind, IntegerWidth, SqlType,
-    TableDefinition, Value, format_text,
+    TableDefinition, Value, format_number,
 };
 
 /// The storage engine's name, as SHOW CREATE TABLE and SHOW ENGINES print it.
@@ -41,9 +41,10 @@ pub fn show_create_database(database: &Database) -> String {
     )
 }
 
-/// A type as `information_schema.columns.COLUMN_TYPE` shows it: `int unsigned`, `varchar(20)`, `enum('a','b')`.
+/// A column's type as `information_schema.columns.COLUMN_TYPE` shows it: `int unsigned`, `tinyint(1)`, `enum('a','b')`.
 #[must_use]
-pub fn column_type_text(sql_type: &SqlType) -> String {
+pub fn column_type_text(column: &ColumnDefinition) -> String {
+    let (sql_type, format) = (&column.sql_type, &column.format);
     let with_fraction = |name: &str, fraction: u8| match fraction {
         0 => name.to_owned(),
         digits => format!("{name}({digits})"),
@@ -52,16 +53,34 @@ pub fn column_type_text(sql_type: &SqlType) -> String {
         let members: Vec<String> = members.iter().map(|member| quoted_text(member)).collect();
         format!("{name}({})", members.join(","))
     };
-    let unsigned_text = |unsigned: bool| if unsigned { " unsigned" } else { "" };
+    let sign_text = |unsigned: bool| match (unsigned, format.zerofill) {
+        (_, true) => " unsigned zerofill",
+        (true, false) => " unsigned",
+        (false, false) => "",
+    };
+    let floating = |name: &str| {
+        let shape = match (format.width, format.scale) {
+            (Some(width), Some(scale)) => format!("({width},{scale})"),
+            _ => String::new(),
+        };
+        format!("{name}{shape}{}", sign_text(format.unsigned))
+    };
     match sql_type {
         SqlType::Null => "null".to_owned(),
         SqlType::Integer { width, unsigned } => {
-            format!("{}{}", integer_name(*width), unsigned_text(*unsigned))
+            // As MySQL 8.0.19: drivers tell booleans by their width, and ZEROFILL needs one.
+            let is_boolean = *width == IntegerWidth::Tiny && !unsigned && format.width == Some(1);
+            let shape = if is_boolean || format.zerofill {
+                format!("({})", format.display_width(sql_type))
+            } else {
+                String::new()
+            };
+            format!("{}{shape}{}", integer_name(*width), sign_text(*unsigned))
         }
-        SqlType::Float => "float".to_owned(),
-        SqlType::Double => "double".to_owned(),
+        SqlType::Float => floating("float"),
+        SqlType::Double => floating("double"),
         SqlType::Decimal { precision, scale, unsigned } => {
-            format!("decimal({precision},{scale}){}", unsigned_text(*unsigned))
+            format!("decimal({precision},{scale}){}", sign_text(*unsigned))
         }
         SqlType::Bit { length } => format!("bit({length})"),
         SqlType::Char { length, .. } => format!("char({length})"),
@@ -88,7 +107,7 @@ pub fn column_default_text(column: &ColumnDefinition) -> Option<String> {
         DefaultValue::Missing | DefaultValue::AutoIncrement | DefaultValue::Literal(Value::Null) => None,
         DefaultValue::Literal(value) => Some(match (value, &column.sql_type) {
             (Value::UInt(bits), SqlType::Bit { .. }) => format!("b'{bits:b}'"),
-            _ => String::from_utf8_lossy(&literal_bytes(value, &column.sql_type)).into_owned(),
+            _ => String::from_utf8_lossy(&literal_bytes(value, column)).into_owned(),
         }),
         DefaultValue::CurrentTimestamp => Some(now_text(&column.sql_type)),
         DefaultValue::Expression { text, .. } => Some(text.clone()),
@@ -115,7 +134,7 @@ fn size_name(size: BlobSize) -> &'static str {
 }
 
 fn column_text(table: &TableDefinition, column: &ColumnDefinition) -> String {
-    let mut text = format!("{} {}", quoted_name(&column.name), column_type_text(&column.sql_type));
+    let mut text = format!("{} {}", quoted_name(&column.name), column_type_text(column));
     if let Some(collation) = column.sql_type.character_collation()
         && collation != table.collation
     {
@@ -157,7 +176,7 @@ fn push_default(text: &mut String, column: &ColumnDefinition) {
                 (Value::Bytes(bytes), SqlType::Binary { .. } | SqlType::VarBinary { .. }) => {
                     binary_text(bytes)
                 }
-                _ => quoted_text(&String::from_utf8_lossy(&literal_bytes(value, &column.sql_type))),
+                _ => quoted_text(&String::from_utf8_lossy(&literal_bytes(value, column))),
             };
             push(text, format_args!(" DEFAULT {shown}"));
         }
@@ -168,9 +187,9 @@ fn push_default(text: &mut String, column: &ColumnDefinition) {
     }
 }
 
-fn literal_bytes(value: &Value, sql_type: &SqlType) -> Vec<u8> {
+fn literal_bytes(value: &Value, column: &ColumnDefinition) -> Vec<u8> {
     let mut bytes = Vec::new();
-    format_text(value.as_ref(), sql_type, &mut bytes);
+    format_number(value.as_ref(), &column.sql_type, &column.format, &mut bytes);
     bytes
 }
 

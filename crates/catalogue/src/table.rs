@@ -16,8 +16,8 @@ use crate::request::{ColumnSpec, CreateTable, DefaultSpec, KeySpecKind, Nullabil
 use protocol::SqlError;
 use types::{
     COLUMN_COUNT_MAX, Collation, ColumnDefinition, ColumnFlags, ColumnIndex, DateMode, Decimal, DefaultValue,
-    IndexDefinition, IndexId, IndexKind, IndexState, IntegerWidth, KeyPart, Schema, SqlType, StoreMode,
-    TableDefinition, TableId, TableKind, Value, equal_without_case, store,
+    IndexDefinition, IndexId, IndexKind, IndexState, IntegerWidth, KeyPart, NumberFormat, Schema, SqlType,
+    StoreMode, TableDefinition, TableId, TableKind, Value, equal_without_case, store_in_column,
 };
 
 /// Characters of a column's comment.
@@ -145,6 +145,7 @@ pub(crate) fn add_column(definition: &mut TableDefinition, spec: &ColumnSpec) ->
         return Err(error::duplicate_column(&spec.name));
     }
     check_type(&spec.name, &spec.sql_type)?;
+    check_format(&spec.name, &spec.format)?;
     if spec.comment.chars().count() > COLUMN_COMMENT_MAX {
         return Err(error::comment_too_long(&format!("field '{}'", spec.name), COLUMN_COMMENT_MAX));
     }
@@ -166,6 +167,7 @@ pub(crate) fn add_column(definition: &mut TableDefinition, spec: &ColumnSpec) ->
         default: default_value(spec, flags.nullable)?,
         flags,
         comment: spec.comment.clone(),
+        format: spec.format,
     });
     Ok(())
 }
@@ -206,6 +208,7 @@ fn add_row_id(definition: &mut TableDefinition) {
         default: DefaultValue::AutoIncrement,
         flags: ColumnFlags { hidden: true, ..ColumnFlags::default() },
         comment: String::new(),
+        format: NumberFormat::default(),
     });
     definition.indexes.push(IndexDefinition {
         id: IndexId(0),
@@ -230,7 +233,8 @@ pub(crate) fn hidden_table(base: &TableDefinition, index: &IndexDefinition) -> O
             if column.flags.nullable { DefaultValue::Literal(Value::Null) } else { DefaultValue::Missing };
         let flags = ColumnFlags { nullable: column.flags.nullable, ..ColumnFlags::default() };
         let (name, sql_type) = (column.name.clone(), column.sql_type.clone());
-        ColumnDefinition { name, sql_type, default, flags, comment: String::new() }
+        let format = NumberFormat::default();
+        ColumnDefinition { name, sql_type, default, flags, comment: String::new(), format }
     };
     let parts = (0..).map(ColumnIndex).zip(&index.parts).map(|(column, part)| KeyPart { column, ..*part });
     Some(TableDefinition {
@@ -290,9 +294,9 @@ fn default_value(spec: &ColumnSpec, nullable: bool) -> Result<DefaultValue, SqlE
                 return Err(error::blob_default(&spec.name));
             }
             // The binder knows the session's sql_mode, and has refused the dates that it forbids.
-            let stored = store(value.clone(), &spec.sql_type, StoreMode::Strict, DateMode::ANY);
-            let stored = stored.map_err(|_| invalid())?;
-            Ok(DefaultValue::Literal(stored))
+            let (value, mode) = (value.clone(), StoreMode::Strict);
+            let stored = store_in_column(value, &spec.sql_type, &spec.format, mode, DateMode::ANY);
+            Ok(DefaultValue::Literal(stored.map_err(|_| invalid())?.value))
         }
         DefaultSpec::CurrentTimestamp { fraction } if now_fraction(&spec.sql_type) == Some(*fraction) => {
             Ok(DefaultValue::CurrentTimestamp)
@@ -302,6 +306,25 @@ fn default_value(spec: &ColumnSpec, nullable: bool) -> Result<DefaultValue, SqlE
             Ok(DefaultValue::Expression { encoded: encoded.clone(), text: text.clone() })
         }
     }
+}
+
+/// Digits that a number may show.
+const DISPLAY_WIDTH_MAX: u8 = 255;
+
+fn check_format(name: &str, format: &NumberFormat) -> Result<(), SqlError> {
+    let width = format.width.unwrap_or(0);
+    if let Some(scale) = format.scale {
+        if scale > Decimal::SCALE_MAX {
+            return Err(error::scale_too_big(name, scale, Decimal::SCALE_MAX));
+        }
+        if width < u16::from(scale) {
+            return Err(error::scale_above_precision(name));
+        }
+    }
+    if width > u16::from(DISPLAY_WIDTH_MAX) {
+        return Err(error::width_out_of_range(name, DISPLAY_WIDTH_MAX));
+    }
+    Ok(())
 }
 
 fn check_type(name: &str, sql_type: &SqlType) -> Result<(), SqlError> {

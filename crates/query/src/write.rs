@@ -185,7 +185,8 @@ pub fn store_value(
     // A value of the column's own type is stored as it is, also one that nobody could write: an ENUM's 0. But each statement's sql_mode
     // says which dates it stores.
     let dates = context.sql_mode.dates();
-    if value.is_null() || (*from == column.sql_type && is_admitted(&value, from, dates)) {
+    let is_limited = column.format.scale.is_some() || column.format.unsigned;
+    if value.is_null() || (*from == column.sql_type && !is_limited && is_admitted(&value, from, dates)) {
         return Ok(value);
     }
     let is_member = |sql_type: &SqlType| matches!(sql_type, SqlType::Enum { .. } | SqlType::Set { .. });
@@ -197,7 +198,8 @@ pub fn store_value(
     } else {
         value
     };
-    let stored = match types::store_with_warning(value.clone(), &column.sql_type, mode, dates) {
+    let stored = types::store_in_column(value.clone(), &column.sql_type, &column.format, mode, dates);
+    let stored = match stored {
         Ok(stored) => stored,
         Err(error) => return Err(store_error(error, &value, &column.name, row)),
     };

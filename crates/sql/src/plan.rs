@@ -25,7 +25,9 @@ use expression::Expression;
 use expression::aggregate::AggregateCall;
 use protocol::program::{LockMode, LockWait};
 use std::sync::Arc;
-use types::{ColumnIndex, IndexId, Privileges, SchemaVersion, SqlType, TableDefinition, UserName};
+use types::{
+    ColumnIndex, IndexId, NumberFormat, Privileges, SchemaVersion, SqlType, TableDefinition, UserName,
+};
 
 /// A statement ready to run.
 #[derive(Clone, Debug)]
@@ -106,6 +108,8 @@ pub struct ResultColumn {
     pub nullable: bool,
     /// What the table says of it: keys it is part of, AUTO_INCREMENT, whether it has a default.
     pub origin: mysql_protocol::ColumnFlags,
+    /// How the table shows its numbers.
+    pub format: NumberFormat,
 }
 
 /// Kinds of statements.

@@ -16,7 +16,7 @@ use protocol::module::SEND_BUFFER_HIGH;
 use query::RowSink;
 use types::{
     BlobSize, Collation, ColumnIndex, DateTime, DefaultValue, IndexDefinition, IndexKind, IntegerWidth,
-    Interval, SqlType, TableDefinition, Value, ValueRef,
+    Interval, NumberFormat, SqlType, TableDefinition, Value, ValueRef,
 };
 
 /// Column count and definitions as whole packets, to be appended with new numbers.
@@ -35,7 +35,7 @@ pub(crate) fn column_frames(columns: &[ResultColumn]) -> Vec<u8> {
 
 /// A column as the protocol describes it.
 pub(crate) fn definition_of(column: &ResultColumn) -> ColumnDefinition<'_> {
-    let shape = shape_of(&column.sql_type);
+    let shape = shape_of(&column.sql_type).formatted(&column.sql_type, &column.format);
     // A number is binary only where it is computed.
     let is_stored_number = !column.original_name.is_empty() && is_number(&column.sql_type);
     let flags = if is_stored_number { shape.flags.without(ColumnFlags::BINARY) } else { shape.flags };
@@ -126,6 +126,18 @@ impl Shape {
         Self { decimals: fraction, ..Self::number(column_type, length) }
     }
 
+    /// With what the table says of its numbers.
+    fn formatted(self, sql_type: &SqlType, format: &NumberFormat) -> Self {
+        let flags = self.flags
+            | ColumnFlags::given(ColumnFlags::UNSIGNED, format.unsigned)
+            | ColumnFlags::given(ColumnFlags::ZEROFILL, format.zerofill);
+        let length = match format.display_width(sql_type) {
+            0 => self.length,
+            width => u32::from(width),
+        };
+        Self { flags, length, decimals: format.scale.unwrap_or(self.decimals), ..self }
+    }
+
     fn with(self, flags: ColumnFlags) -> Self {
         Self { flags: self.flags | flags, ..self }
     }
@@ -144,14 +156,14 @@ fn shape_of(sql_type: &SqlType) -> Shape {
     match sql_type {
         SqlType::Null => Shape::number(ColumnType::Null, 0),
         SqlType::Integer { width, unsigned } => {
-            let (column_type, signed_length, unsigned_length) = match width {
-                IntegerWidth::Tiny => (ColumnType::Tiny, 4, 3),
-                IntegerWidth::Small => (ColumnType::Short, 6, 5),
-                IntegerWidth::Medium => (ColumnType::Int24, 9, 8),
-                IntegerWidth::Normal => (ColumnType::Long, 11, 10),
-                IntegerWidth::Big => (ColumnType::LongLong, 20, 20),
+            let column_type = match width {
+                IntegerWidth::Tiny => ColumnType::Tiny,
+                IntegerWidth::Small => ColumnType::Short,
+                IntegerWidth::Medium => ColumnType::Int24,
+                IntegerWidth::Normal => ColumnType::Long,
+                IntegerWidth::Big => ColumnType::LongLong,
             };
-            let length = if *unsigned { unsigned_length } else { signed_length };
+            let length = u32::from(width.digits(*unsigned));
             Shape::number(column_type, length).with(ColumnFlags::given(ColumnFlags::UNSIGNED, *unsigned))
         }
         SqlType::Float => Shape { decimals: DECIMALS_FLOATING, ..Shape::number(ColumnType::Float, 12) },
@@ -254,7 +266,7 @@ impl RowWriter<'_> {
             RowFormat::Text => {
                 let mut row = self.packets.text_row();
                 for (value, column) in values.zip(self.columns) {
-                    text_cell(&mut row, value, &column.sql_type, self.time_zone, self.scratch);
+                    text_cell(&mut row, value, column, self.time_zone, self.scratch);
                 }
                 row.finish();
             }
@@ -289,17 +301,22 @@ impl RowSink for RowWriter<'_> {
 fn text_cell(
     row: &mut TextRow<'_>,
     value: ValueRef<'_>,
-    sql_type: &SqlType,
+    column: &ResultColumn,
     zone: i32,
     scratch: &mut Vec<u8>,
 ) {
-    match (value, sql_type) {
+    match (value, &column.sql_type) {
         (ValueRef::Null, _) => row.null(),
         (ValueRef::Int(number), SqlType::Integer { .. }) => row.signed(number),
-        (ValueRef::UInt(number), SqlType::Integer { .. }) => row.unsigned(number),
+        (ValueRef::UInt(number), SqlType::Integer { .. }) if !column.format.zerofill => row.unsigned(number),
         (ValueRef::Bytes(bytes), _) => row.bytes(bytes),
-        (value, _) => {
-            formatted(value, sql_type, zone, scratch);
+        (ValueRef::DateTime(_), SqlType::Timestamp { .. }) => {
+            formatted(value, &column.sql_type, zone, scratch);
+            row.bytes(scratch);
+        }
+        (value, sql_type) => {
+            scratch.clear();
+            types::format_number(value, sql_type, &column.format, scratch);
             row.bytes(scratch);
         }
     }

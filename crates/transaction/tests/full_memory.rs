@@ -49,6 +49,7 @@ fn table(id: u32, columns: &[SqlType], primary: u16, indexes: &[&[u16]]) -> Tabl
         default: DefaultValue::Missing,
         flags: ColumnFlags { nullable: position >= usize::from(primary), ..ColumnFlags::default() },
         comment: String::new(),
+        format: types::NumberFormat::default(),
     };
     let part = |column: u16| KeyPart { column: ColumnIndex(column), prefix_length: None, descending: false };
     let index = |id: u32, kind, columns: &[u16]| IndexDefinition {

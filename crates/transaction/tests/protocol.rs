@@ -51,6 +51,7 @@ fn table() -> TableDefinition {
         default: DefaultValue::Missing,
         flags: ColumnFlags::default(),
         comment: String::new(),
+        format: types::NumberFormat::default(),
     };
     let mut blob = column("b");
     blob.sql_type = SqlType::Blob { size: types::BlobSize::Long };

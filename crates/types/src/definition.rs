@@ -8,7 +8,7 @@
 //! Deliberately not here: the limits and messages of DDL (`catalogue`), and expressions (stored encoded).
 
 use crate::row::Form;
-use crate::{Collation, ColumnIndex, Decimal, IndexId, SqlType, TableId, Value};
+use crate::{Collation, ColumnIndex, Decimal, IndexId, IntegerWidth, SqlType, TableId, Value};
 use wire_derive::Wire;
 
 /// What DEFAULT gives.
@@ -43,6 +43,19 @@ pub struct ColumnFlags {
     pub on_update_now: bool,
 }
 
+/// What a column of numbers declares besides its type: how it is shown, and what FLOAT and DOUBLE round to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Wire)]
+pub struct NumberFormat {
+    /// Digits shown: the n of `INT(n)`, the M of `FLOAT(M,D)`.
+    pub width: Option<u16>,
+    /// The D of `FLOAT(M,D)`; only beside a width.
+    pub scale: Option<u8>,
+    /// UNSIGNED of FLOAT and DOUBLE; other types have it themselves.
+    pub unsigned: bool,
+    /// ZEROFILL; the column is unsigned.
+    pub zerofill: bool,
+}
+
 /// A column.
 #[derive(Clone, PartialEq, Debug, Wire)]
 pub struct ColumnDefinition {
@@ -56,6 +69,9 @@ pub struct ColumnDefinition {
     pub flags: ColumnFlags,
     /// COMMENT.
     pub comment: String,
+    /// Of numbers.
+    #[wire(since = 6)]
+    pub format: NumberFormat,
 }
 
 /// One column of a key.
@@ -249,6 +265,53 @@ impl SqlType {
             | SqlType::Year
             | SqlType::Json => true,
         }
+    }
+}
+
+impl IntegerWidth {
+    /// Digits and sign of the longest number.
+    #[must_use]
+    pub fn digits(self, unsigned: bool) -> u16 {
+        let (signed_digits, unsigned_digits) = match self {
+            IntegerWidth::Tiny => (4, 3),
+            IntegerWidth::Small => (6, 5),
+            IntegerWidth::Medium => (9, 8),
+            IntegerWidth::Normal => (11, 10),
+            IntegerWidth::Big => (20, 20),
+        };
+        if unsigned { unsigned_digits } else { signed_digits }
+    }
+}
+
+impl NumberFormat {
+    /// The most characters that a number of this type shows, as the protocol tells it; 0 for what is no number.
+    #[must_use]
+    pub fn display_width(&self, sql_type: &SqlType) -> u16 {
+        let of_type = match sql_type {
+            SqlType::Integer { width, unsigned } => width.digits(*unsigned),
+            SqlType::Float => 12,
+            SqlType::Double => 22,
+            SqlType::Decimal { precision, scale, unsigned } => {
+                u16::from(*precision) + u16::from(!*unsigned) + u16::from(*scale > 0)
+            }
+            SqlType::Null
+            | SqlType::Bit { .. }
+            | SqlType::Char { .. }
+            | SqlType::VarChar { .. }
+            | SqlType::Binary { .. }
+            | SqlType::VarBinary { .. }
+            | SqlType::Text { .. }
+            | SqlType::Blob { .. }
+            | SqlType::Enum { .. }
+            | SqlType::Set { .. }
+            | SqlType::Date
+            | SqlType::Time { .. }
+            | SqlType::DateTime { .. }
+            | SqlType::Timestamp { .. }
+            | SqlType::Year
+            | SqlType::Json => 0,
+        };
+        self.width.unwrap_or(of_type)
     }
 }
 

@@ -26,8 +26,8 @@ pub use collation::COLLATION_VERSION;
 pub use decimal::{Decimal, DecimalError, DecimalRef, OutOfRange};
 pub use definition::{
     COLUMN_COUNT_MAX, ColumnDefinition, ColumnFlags, DefaultValue, DefinitionError, INDEX_COUNT_MAX,
-    IndexDefinition, IndexKind, IndexState, KEY_PART_COUNT_MAX, KeyPart, TableDefinition, TableKind,
-    equal_without_case,
+    IndexDefinition, IndexKind, IndexState, KEY_PART_COUNT_MAX, KeyPart, NumberFormat, TableDefinition,
+    TableKind, equal_without_case,
 };
 pub use ids::{
     BUCKET_COUNT, ColumnIndex, Epoch, Incarnation, IndexId, NodeId, PartitionId, SchemaVersion, Sequence,
@@ -43,8 +43,8 @@ pub use schema::{Database, GlobalVariable, Schema, SchemaError};
 pub use sql_type::{BlobSize, Collation, IntegerWidth, SqlType};
 pub use store::{
     IncorrectKind, Severity, StoreError, StoreMode, Stored, TemporalKind, implicit_default, store,
-    store_with_warning,
+    store_in_column, store_with_warning,
 };
 pub use temporal::{Date, DateMode, DateTime, Interval, Parsed, Time, WeekMode};
-pub use text::{format_double, format_float, format_text, parse_double};
+pub use text::{format_double, format_float, format_number, format_text, parse_double};
 pub use value::{Value, ValueRef};

@@ -18,7 +18,7 @@ mod temporals;
 
 use wire_derive::Wire;
 
-use crate::{Date, DateMode, DateTime, Decimal, SqlType, Time, Value};
+use crate::{Date, DateMode, DateTime, Decimal, NumberFormat, SqlType, Time, Value};
 
 /// What a value that is not one of a type was meant to be: the `%s` of "Incorrect %s value".
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -165,6 +165,29 @@ pub fn store_with_warning(
             Ok(Stored { value, warning: Some((Severity::Warning, error)) })
         }
         Loss::Note(error) => Ok(Stored { value, warning: Some((Severity::Note, error)) }),
+    }
+}
+
+/// As [`store_with_warning`], into a column that rounds its numbers, or takes none below zero.
+pub fn store_in_column(
+    value: Value,
+    to: &SqlType,
+    format: &NumberFormat,
+    mode: StoreMode,
+    dates: DateMode,
+) -> Result<Stored, StoreError> {
+    let stored = store_with_warning(value, to, mode, dates)?;
+    let Value::Double(number) = stored.value else { return Ok(stored) };
+    let (kept, is_in_range) = numbers::limited(number, to, format);
+    let value = Value::Double(kept);
+    if is_in_range {
+        return Ok(Stored { value, ..stored });
+    }
+    match mode {
+        StoreMode::Strict => Err(StoreError::OutOfRange),
+        StoreMode::Lenient => {
+            Ok(Stored { value, warning: Some((Severity::Warning, StoreError::OutOfRange)) })
+        }
     }
 }
 

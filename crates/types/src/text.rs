@@ -6,7 +6,7 @@
 //!
 //! Deliberately not here: NULL has no text; the caller knows how its protocol says NULL.
 
-use crate::{SqlType, ValueRef};
+use crate::{NumberFormat, SqlType, ValueRef};
 use std::io::Write;
 
 /// Where a number changes to the form with exponent: MySQL's DBL_DIG.
@@ -37,6 +37,22 @@ pub fn format_text(value: ValueRef<'_>, sql_type: &SqlType, text: &mut Vec<u8>) 
         ValueRef::DateTime(datetime) => {
             datetime.write(fraction_digits(sql_type, datetime.microsecond()), text)
         }
+    }
+}
+
+/// As [`format_text`], as a column with this format shows its numbers: with all digits of `FLOAT(M,D)`, and the zeros of ZEROFILL.
+pub fn format_number(value: ValueRef<'_>, sql_type: &SqlType, format: &NumberFormat, text: &mut Vec<u8>) {
+    let start = text.len();
+    match (value, format.scale) {
+        (ValueRef::Double(number), Some(scale)) if number.is_finite() => {
+            text.extend_from_slice(format!("{number:.0$}", usize::from(scale)).as_bytes());
+        }
+        _ => format_text(value, sql_type, text),
+    }
+    if format.zerofill && !value.is_null() {
+        let width = usize::from(format.display_width(sql_type));
+        let missing = width.saturating_sub(text.len() - start);
+        text.splice(start..start, std::iter::repeat_n(b'0', missing));
     }
 }
 

@@ -18,6 +18,7 @@ import sqlalchemy
 from sqlalchemy import func, select
 
 from checks import Checks, connect, equal, fails_with, options, rows, run
+from columns import ids_below_zero, numbers_keep_their_digits, zero_dates
 from connecting import modes_of_sessions, variables_of_the_cluster, what_programs_send
 from prepared import Prepared
 
@@ -416,6 +417,9 @@ def main():
         modes_of_sessions,
         variables_of_the_cluster,
         sqlalchemy_core,
+        numbers_keep_their_digits,
+        zero_dates,
+        ids_below_zero,
     ]:
         checks.run(check.__name__.replace("_", " "), check, session)
     checks.close()

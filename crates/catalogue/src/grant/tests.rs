@@ -31,6 +31,7 @@ fn schema() -> Schema {
         default: DefaultValue::Missing,
         flags: ColumnFlags::default(),
         comment: String::new(),
+        format: types::NumberFormat::default(),
     };
     schema.put_table(Arc::new(TableDefinition {
         id: system::FIRST_USER_TABLE,

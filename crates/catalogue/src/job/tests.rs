@@ -616,6 +616,10 @@ fn what_makes_no_sense_is_refused_with_mysqls_number() {
     };
     let ordered = |columns: &[&str]| key(KeySpecKind::Ordered, None, columns);
     let decimal = |precision, scale| SqlType::Decimal { precision, scale, unsigned: false };
+    let formatted = |sql_type, width, scale| ColumnSpec {
+        format: types::NumberFormat { width: Some(width), scale, ..types::NumberFormat::default() },
+        ..ColumnSpec::new("a", sql_type)
+    };
     let on_update = ColumnSpec { on_update_now: Some(0), ..a() };
     let cases: Vec<(u16, Vec<ColumnSpec>, Vec<KeySpec>)> = vec![
         (1113, vec![], vec![]),
@@ -665,6 +669,10 @@ fn what_makes_no_sense_is_refused_with_mysqls_number() {
         (1426, vec![ColumnSpec::new("a", SqlType::Time { fraction: 7 })], vec![]),
         (1439, vec![ColumnSpec::new("a", SqlType::Bit { length: 65 })], vec![]),
         (1291, vec![ColumnSpec::new("a", members(&["x", "X"]))], vec![]),
+        (1425, vec![formatted(SqlType::Float, 5, Some(31))], vec![]),
+        (1427, vec![formatted(SqlType::Double, 5, Some(6))], vec![]),
+        (1439, vec![formatted(SqlType::Float, 256, Some(3))], vec![]),
+        (1439, vec![formatted(INT, 256, None)], vec![]),
     ];
     for (number, (code, columns, keys)) in cases.into_iter().enumerate() {
         let error = world.run(&create("t", columns, keys)).expect_err("refused");

@@ -4,7 +4,7 @@ use crate::{
     KeySpecKind, Nullability, TableName, TableOptions,
 };
 use std::sync::Arc;
-use types::{Collation, Schema, TableId};
+use types::{Collation, NumberFormat, Schema, TableId};
 
 /// The definition that a CREATE TABLE makes.
 fn definition(columns: Vec<ColumnSpec>, keys: Vec<KeySpec>, options: TableOptions) -> Arc<TableDefinition> {
@@ -109,6 +109,42 @@ CREATE TABLE `odd``name` (
   KEY `by_name` (`name`(10),`n` DESC)
 ) ENGINE=LatsDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_0900_ai_ci COMMENT='all \"kinds\"'";
     assert_eq!(show_create_table(&definition(columns, keys, options)), expected);
+}
+
+#[test]
+fn numbers_are_shown_with_the_digits_that_mysql_8_shows() {
+    let tiny = |unsigned| SqlType::Integer { width: IntegerWidth::Tiny, unsigned };
+    let int = |unsigned| SqlType::Integer { width: IntegerWidth::Normal, unsigned };
+    let width = |width| NumberFormat { width: Some(width), ..NumberFormat::default() };
+    let zerofill = NumberFormat { zerofill: true, ..NumberFormat::default() };
+    let floating =
+        |width, scale| NumberFormat { width: Some(width), scale: Some(scale), ..NumberFormat::default() };
+    let money = SqlType::Decimal { precision: 10, scale: 2, unsigned: true };
+    for (sql_type, format, expected) in [
+        (tiny(false), width(1), "tinyint(1)"),
+        (tiny(true), width(1), "tinyint unsigned"),
+        (tiny(false), width(2), "tinyint"),
+        (int(false), width(11), "int"),
+        (int(true), zerofill, "int(10) unsigned zerofill"),
+        (int(true), NumberFormat { width: Some(5), ..zerofill }, "int(5) unsigned zerofill"),
+        (money, zerofill, "decimal(10,2) unsigned zerofill"),
+        (SqlType::Float, floating(7, 3), "float(7,3)"),
+        (SqlType::Double, NumberFormat { unsigned: true, ..floating(10, 2) }, "double(10,2) unsigned"),
+        (SqlType::Float, NumberFormat { unsigned: true, ..zerofill }, "float unsigned zerofill"),
+        (SqlType::Double, NumberFormat::default(), "double"),
+    ] {
+        let columns = vec![ColumnSpec { format, ..ColumnSpec::new("a", sql_type) }];
+        let table = definition(columns, vec![], TableOptions::default());
+        assert_eq!(column_type_text(&table.columns[0]), expected);
+        assert!(show_create_table(&table).contains(&format!("`a` {expected} DEFAULT NULL")), "{expected}");
+    }
+    let column = ColumnSpec {
+        format: NumberFormat { unsigned: true, zerofill: true, ..floating(7, 2) },
+        default: DefaultSpec::Literal(Value::text("1.239")),
+        ..ColumnSpec::new("a", SqlType::Float)
+    };
+    let table = definition(vec![column], vec![], TableOptions::default());
+    assert_eq!(column_default_text(&table.columns[0]).as_deref(), Some("0001.24"));
 }
 
 #[test]

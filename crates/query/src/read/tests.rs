@@ -32,6 +32,7 @@ fn table() -> Arc<TableDefinition> {
             default: DefaultValue::Missing,
             flags: ColumnFlags::default(),
             comment: String::new(),
+            format: types::NumberFormat::default(),
         }],
         indexes: vec![IndexDefinition {
             id: IndexId(0),

@@ -10,6 +10,7 @@ fn column(sql_type: SqlType) -> ColumnDefinition {
         default: DefaultValue::Missing,
         flags: ColumnFlags::default(),
         comment: String::new(),
+        format: types::NumberFormat::default(),
     }
 }
 

@@ -379,6 +379,7 @@ fn table() -> TableDefinition {
         default: DefaultValue::Missing,
         flags: ColumnFlags::default(),
         comment: String::new(),
+        format: types::NumberFormat::default(),
     };
     TableDefinition {
         id: TABLE,

@@ -132,15 +132,18 @@ impl RowBuilder {
         let value = expression.evaluate(&NoColumns, context)?;
         let sql_type = &self.info.definition.column_at(auto).sql_type;
         let stored = types::store(value, sql_type, StoreMode::Lenient, context.sql_mode.dates());
-        let explicit = stored.ok().and_then(|value| self.explicit_id(&value));
-        Ok((self.is_hidden_id_drawn || explicit.is_none(), explicit.filter(|id| *id > 0)))
+        let stored = stored.unwrap_or(Value::Null);
+        let explicit = self.explicit_id(&stored);
+        // The sequence goes on above what is above zero.
+        let raises = !matches!(stored, Value::Int(..=0));
+        Ok((self.is_hidden_id_drawn || explicit.is_none(), explicit.filter(|id| raises && *id > 0)))
     }
 
-    /// The value that the client gave, unless it asks for one by NULL or 0. Negative values count as 0 for the sequence.
+    /// The value that the client gave, unless it asks for one by NULL or 0. A negative one is told as its 64 bits.
     fn explicit_id(&self, value: &Value) -> Option<u64> {
         match value {
             Value::Int(0) | Value::UInt(0) if self.zero_draws => None,
-            Value::Int(number) => Some(u64::try_from(*number).unwrap_or(0)),
+            Value::Int(number) => Some(number.cast_unsigned()),
             Value::UInt(number) => Some(*number),
             Value::Null => None,
             Value::Double(_)

@@ -33,7 +33,7 @@ use protocol::SqlError;
 use sqlparser::ast::{Expr, Value as AstValue};
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use types::{Collation, ColumnIndex, IntegerWidth, SqlType, TableDefinition, TableKind, Value};
+use types::{Collation, ColumnIndex, IntegerWidth, NumberFormat, SqlType, TableDefinition, TableKind, Value};
 
 /// Items of a SELECT list, of GROUP BY and of ORDER BY: as many as a prepared statement can have markers.
 const ITEM_COUNT_MAX: usize = 65_535;
@@ -367,6 +367,7 @@ pub(crate) fn computed_column(name: impl Into<String>, sql_type: SqlType, nullab
         sql_type,
         nullable,
         origin: mysql_protocol::ColumnFlags::EMPTY,
+        format: NumberFormat::default(),
     }
 }
 

@@ -359,6 +359,7 @@ pub(crate) struct TypeClause {
     pub(crate) numbers: Vec<u64>,
     pub(crate) members: Vec<String>,
     pub(crate) unsigned: bool,
+    pub(crate) zerofill: bool,
     /// BINARY, or CHARACTER SET binary: see `collation` too.
     pub(crate) binary: bool,
 }

@@ -69,7 +69,10 @@ fn shown(prepared: &Prepared) -> String {
         | Plan::Kill { .. }
         | Plan::Named(_)
         | Plan::FlushUserResources
-        | Plan::Nothing { .. } => format!("{:?}\n", prepared.plan),
+        | Plan::Nothing { .. } => {
+            let plain = format!(", format: {:?}", types::NumberFormat::default());
+            format!("{:?}\n", prepared.plan).replace(&plain, "")
+        }
     };
     if !prepared.session_values.is_empty() {
         text.push_str(&format!("with {:?}\n", prepared.session_values));

@@ -4,7 +4,7 @@ use mysql_protocol::ColumnFlags;
 use mysql_protocol::result::{RowCells, RowFormat};
 use mysql_protocol::{ColumnDefinition, ColumnType, PacketWriter, ParameterValue};
 use query::RowSink;
-use types::{Collation, Date, DateTime, IntegerWidth, SqlType, ValueRef};
+use types::{Collation, Date, DateTime, IntegerWidth, NumberFormat, SqlType, ValueRef};
 
 fn column(name: &str, sql_type: SqlType) -> ResultColumn {
     ResultColumn {
@@ -16,6 +16,7 @@ fn column(name: &str, sql_type: SqlType) -> ResultColumn {
         sql_type,
         nullable: true,
         origin: ColumnFlags::EMPTY,
+        format: NumberFormat::default(),
     }
 }
 
@@ -116,4 +117,50 @@ fn definitions_are_whole_packets() {
 fn zero_dates_have_no_time_zone() {
     assert_eq!(shifted(DateTime::ZERO, 3_600), DateTime::ZERO);
     assert_eq!(shifted(moment(), 0), moment());
+}
+
+#[test]
+fn numbers_are_described_and_shown_as_their_table_declares_them() {
+    let tiny = SqlType::Integer { width: IntegerWidth::Tiny, unsigned: false };
+    let int = SqlType::Integer { width: IntegerWidth::Normal, unsigned: true };
+    let columns = [
+        (tiny, NumberFormat { width: Some(1), ..NumberFormat::default() }),
+        (int, NumberFormat { width: Some(5), zerofill: true, ..NumberFormat::default() }),
+        (SqlType::Double, NumberFormat { width: Some(10), scale: Some(2), ..NumberFormat::default() }),
+        (SqlType::Float, NumberFormat { unsigned: true, ..NumberFormat::default() }),
+    ]
+    .map(|(sql_type, format)| ResultColumn { format, ..column("a", sql_type) });
+    let described: Vec<_> = columns
+        .iter()
+        .map(|column| {
+            let definition = definition_of(column);
+            let has = |flag| definition.flags.contains(flag);
+            (definition.length, definition.decimals, has(ColumnFlags::UNSIGNED), has(ColumnFlags::ZEROFILL))
+        })
+        .collect();
+    assert_eq!(
+        described,
+        [(1, 0, false, false), (5, 0, true, true), (10, 2, false, false), (12, 31, true, false)]
+    );
+    let types: Vec<_> = columns.iter().map(|column| definition_of(column).value_type()).collect();
+    let row = [ValueRef::Int(1), ValueRef::UInt(7), ValueRef::Double(1.5), ValueRef::Double(1.5)];
+    let cells = |format| {
+        let (mut buffer, mut scratch) = (Vec::new(), Vec::new());
+        let mut writer = RowWriter {
+            packets: PacketWriter::new(&mut buffer, 1),
+            format,
+            columns: &columns,
+            time_zone: 0,
+            scratch: &mut scratch,
+            count: 0,
+            skip: 0,
+            left: 1,
+        };
+        writer.row(&[], &[], &row);
+        let cells = RowCells::new(&buffer[4..], format, &types).expect("a row");
+        cells.map(|cell| format!("{:?}", cell.expect("a cell"))).collect::<Vec<String>>()
+    };
+    let text = |text: &str| format!("{:?}", ParameterValue::Bytes(text.as_bytes()));
+    assert_eq!(cells(RowFormat::Text), [text("1"), text("00007"), text("1.50"), text("1.5")]);
+    assert_eq!(cells(RowFormat::Binary), ["Int(1)", "UInt(7)", "Double(1.5)", "Float(1.5)"]);
 }

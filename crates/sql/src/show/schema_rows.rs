@@ -192,8 +192,8 @@ fn column_row(
     context: &ShowContext<'_>,
 ) -> Vec<Value> {
     let signed = |number: Option<u32>| number.map_or(Value::Null, |number| Value::Int(number.into()));
-    let facts = TypeFacts::of(&column.sql_type);
-    let type_text = column_type_text(&column.sql_type);
+    let facts = TypeFacts::of_column(column);
+    let type_text = column_type_text(column);
     let base_type = type_text.split(['(', ' ']).next().unwrap_or_default();
     let collation = column.sql_type.character_collation();
     let mut row = table.place().to_vec();
@@ -224,7 +224,7 @@ fn column_row(
 /// SHOW COLUMNS: Field, Type, Null, Key, Default, Extra; with `full` also Collation, Privileges, Comment, in MySQL's order.
 pub(super) fn shown_columns(table: ShownTable<'_>, full: bool, context: &ShowContext<'_>) -> Vec<Vec<Value>> {
     let row = |(index, column): (ColumnIndex, &ColumnDefinition)| {
-        let mut row = vec![text(&column.name), text(&column_type_text(&column.sql_type))];
+        let mut row = vec![text(&column.name), text(&column_type_text(column))];
         if full {
             row.push(optional_text(column.sql_type.character_collation().map(Collation::name)));
         }
@@ -394,7 +394,7 @@ fn index_parts<'a>(table: ShownTable<'a>, context: &ShowContext<'_>) -> impl Ite
 struct TypeFacts {
     characters: Option<u32>,
     bytes: Option<u32>,
-    precision: Option<u8>,
+    precision: Option<u16>,
     scale: Option<u8>,
     /// Digits of a second.
     fraction: Option<u8>,
@@ -404,6 +404,13 @@ struct TypeFacts {
 const CHARACTER_SIZE: u32 = 4;
 
 impl TypeFacts {
+    fn of_column(column: &ColumnDefinition) -> Self {
+        match (column.format.width, column.format.scale) {
+            (Some(width), Some(scale)) => Self::number(width, Some(scale)),
+            _ => Self::of(&column.sql_type),
+        }
+    }
+
     fn of(sql_type: &SqlType) -> Self {
         match sql_type {
             SqlType::Integer { width, unsigned } => {
@@ -412,14 +419,14 @@ impl TypeFacts {
                     IntegerWidth::Small => 5,
                     IntegerWidth::Medium => 7,
                     IntegerWidth::Normal => 10,
-                    IntegerWidth::Big => 19 + u8::from(*unsigned),
+                    IntegerWidth::Big => 19 + u16::from(*unsigned),
                 };
                 Self::number(precision, Some(0))
             }
             SqlType::Float => Self::number(12, None),
             SqlType::Double => Self::number(22, None),
-            SqlType::Decimal { precision, scale, .. } => Self::number(*precision, Some(*scale)),
-            SqlType::Bit { length } => Self::number(*length, None),
+            SqlType::Decimal { precision, scale, .. } => Self::number(u16::from(*precision), Some(*scale)),
+            SqlType::Bit { length } => Self::number(u16::from(*length), None),
             SqlType::Char { length, .. } | SqlType::VarChar { length, .. } => Self::characters(*length),
             SqlType::Binary { length } | SqlType::VarBinary { length } => Self::bytes(*length),
             SqlType::Text { size, .. } | SqlType::Blob { size } => Self::bytes(size_max(*size)),
@@ -437,7 +444,7 @@ impl TypeFacts {
         }
     }
 
-    fn number(precision: u8, scale: Option<u8>) -> Self {
+    fn number(precision: u16, scale: Option<u8>) -> Self {
         Self { precision: Some(precision), scale, ..Self::default() }
     }
 

@@ -129,6 +129,7 @@ pub(crate) fn field_list(table: &TableDefinition, like: Option<&str>) -> Vec<(Re
             sql_type: column.sql_type.clone(),
             nullable: column.flags.nullable,
             origin: crate::results::origin_flags(table, index),
+            format: column.format,
         };
         (shown, catalogue::column_default_text(column))
     };

@@ -18,7 +18,14 @@ const COLLATION: Collation = Collation::Utf8mb40900AiCi;
 fn column(name: &str, sql_type: SqlType, default: DefaultValue) -> ColumnDefinition {
     let nullable = matches!(default, DefaultValue::Literal(Value::Null));
     let flags = ColumnFlags { nullable, ..ColumnFlags::default() };
-    ColumnDefinition { name: name.into(), sql_type, default, flags, comment: String::new() }
+    ColumnDefinition {
+        name: name.into(),
+        sql_type,
+        default,
+        flags,
+        comment: String::new(),
+        format: types::NumberFormat::default(),
+    }
 }
 
 fn null() -> DefaultValue {
@@ -316,7 +323,7 @@ fn definitions_of_virtual_tables() {
     let definition = |known: &virtual_tables::Known| {
         let columns = known.definition.columns.iter().map(|column| {
             let null = if column.flags.nullable { "?" } else { "" };
-            format!("{} {}{null}", column.name, catalogue::column_type_text(&column.sql_type))
+            format!("{} {}{null}", column.name, catalogue::column_type_text(column))
         });
         let columns: Vec<String> = columns.collect();
         format!("{}.{}\n    {}\n", known.definition.database, known.definition.name, columns.join(", "))

@@ -9,8 +9,8 @@ use protocol::signal::InfoTable;
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 use types::{
-    BlobSize, Collation, ColumnDefinition, ColumnFlags, DefaultValue, IntegerWidth, SqlType, TableDefinition,
-    TableId, TableKind, Value,
+    BlobSize, Collation, ColumnDefinition, ColumnFlags, DefaultValue, IntegerWidth, NumberFormat, SqlType,
+    TableDefinition, TableId, TableKind, Value,
 };
 
 /// The types that columns of virtual tables have. MySQL's ENUM and SET columns are texts here.
@@ -178,6 +178,7 @@ impl Layout {
             default: if column.nullable { DefaultValue::Literal(Value::Null) } else { DefaultValue::Missing },
             flags: ColumnFlags { nullable: column.nullable, ..ColumnFlags::default() },
             comment: String::new(),
+            format: NumberFormat::default(),
         };
         TableDefinition {
             id,

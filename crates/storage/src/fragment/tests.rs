@@ -22,6 +22,7 @@ fn column(name: &str, sql_type: SqlType) -> ColumnDefinition {
         default: DefaultValue::Missing,
         flags: ColumnFlags::default(),
         comment: String::new(),
+        format: types::NumberFormat::default(),
     }
 }
 

@@ -11,6 +11,7 @@ fn table(types: &[(SqlType, bool)]) -> TableDefinition {
         default: DefaultValue::Missing,
         flags: ColumnFlags { nullable: *nullable, ..ColumnFlags::default() },
         comment: String::new(),
+        format: crate::NumberFormat::default(),
     };
     TableDefinition {
         id: TableId(1),

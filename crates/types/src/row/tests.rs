@@ -5,7 +5,14 @@ use std::sync::Arc;
 
 fn column(sql_type: SqlType, default: DefaultValue) -> ColumnDefinition {
     let flags = ColumnFlags { nullable: true, ..ColumnFlags::default() };
-    ColumnDefinition { name: "c".to_owned(), sql_type, default, flags, comment: String::new() }
+    ColumnDefinition {
+        name: "c".to_owned(),
+        sql_type,
+        default,
+        flags,
+        comment: String::new(),
+        format: crate::NumberFormat::default(),
+    }
 }
 
 fn layout(types: &[SqlType]) -> RowLayout {

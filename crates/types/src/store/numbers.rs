@@ -2,7 +2,7 @@
 
 use super::{Converted, IncorrectKind, Loss, StoreError, is_consumed};
 use crate::row::{Form, narrow_double};
-use crate::{DateTime, Decimal, IntegerWidth, Time, Value, ValueRef, parse_double};
+use crate::{DateTime, Decimal, IntegerWidth, NumberFormat, SqlType, Time, Value, ValueRef, parse_double};
 
 /// A number that may lie far outside any column: what integer columns clamp.
 struct Number {
@@ -142,6 +142,24 @@ pub(super) fn to_float(value: &Value) -> Converted {
     let (number, loss) = double(value);
     let (number, loss) = bounded(number, f64::from(f32::MAX), loss);
     (Value::Double(f64::from(narrow_double(number))), loss)
+}
+
+/// A FLOAT or DOUBLE as a column with this format keeps it, and whether it is in the column's range.
+pub(super) fn limited(number: f64, to: &SqlType, format: &NumberFormat) -> (f64, bool) {
+    let narrow = |number: f64| if *to == SqlType::Float { f64::from(narrow_double(number)) } else { number };
+    if format.unsigned && number < 0.0 {
+        return (0.0, false);
+    }
+    let (Some(width), Some(scale)) = (format.width, format.scale) else { return (number, true) };
+    let unit = 10_f64.powi(i32::from(scale));
+    let largest = 10_f64.powi(i32::from(width) - i32::from(scale)) - 1.0 / unit;
+    // The whole part apart, so that a large number keeps its digits.
+    let whole = number.floor();
+    let rounded = whole + ((number - whole) * unit).round_ties_even() / unit;
+    if rounded.abs() > largest {
+        return (narrow(largest.copysign(rounded)), false);
+    }
+    (narrow(rounded), true)
 }
 
 /// The number as a decimal, and what was lost reading it.

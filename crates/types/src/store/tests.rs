@@ -332,6 +332,72 @@ fn dates_off_the_calendar_are_kept_where_the_mode_lets_them_in() {
 }
 
 #[test]
+fn float_with_digits_rounds_and_has_a_range() {
+    let format =
+        |width, scale| NumberFormat { width: Some(width), scale: Some(scale), ..NumberFormat::default() };
+    let unsigned = NumberFormat { unsigned: true, ..NumberFormat::default() };
+    let kept = |value: &Value, to: &SqlType, format: &NumberFormat| {
+        let stored = |mode| store_in_column(value.clone(), to, format, mode, DateMode::CALENDAR);
+        let lenient = stored(StoreMode::Lenient).unwrap();
+        let mut text = Vec::new();
+        crate::format_number(lenient.value.as_ref(), to, format, &mut text);
+        let text = String::from_utf8(text).unwrap();
+        match stored(StoreMode::Strict) {
+            Ok(strict) => {
+                assert_eq!(strict, lenient);
+                text
+            }
+            Err(error) => {
+                assert_eq!(lenient.warning, Some((Severity::Warning, error)));
+                format!("{} {text}", error.code())
+            }
+        }
+    };
+    let (float, double) = (&SqlType::Float, &SqlType::Double);
+    for (value, to, format, expected) in [
+        (text("1.23456"), float, format(7, 3), "1.235"),
+        (Value::Int(1), float, format(7, 3), "1.000"),
+        (Value::Double(99_999.0), float, format(7, 3), "1264 9999.999"),
+        (Value::Double(-99_999.0), float, format(7, 3), "1264 -9999.999"),
+        (number("99999999.999"), double, format(10, 2), "1264 99999999.99"),
+        (Value::Double(1.005), double, format(10, 2), "1.00"),
+        (Value::Double(2.675), double, format(10, 2), "2.67"),
+        (Value::Double(2.25), double, format(5, 1), "2.2"),
+        (Value::Double(-2.25), double, format(5, 1), "-2.2"),
+        (Value::Double(123_456_789_012_345.0), double, format(20, 2), "123456789012345.00"),
+        (Value::Double(0.4), double, format(1, 1), "0.4"),
+        (Value::Double(0.96), double, format(1, 1), "1264 0.9"),
+        (Value::Double(f64::MAX), double, format(255, 30), "1264"),
+        (Value::Double(7.6), double, format(3, 0), "8"),
+        (Value::Double(-0.5), double, unsigned, "1264 0"),
+        (Value::Double(1.5), float, unsigned, "1.5"),
+    ] {
+        let found = kept(&value, to, &format);
+        let is_as_expected = found == expected || (expected == "1264" && found.starts_with(expected));
+        assert!(is_as_expected, "{value:?} into {to:?} {format:?}: {found}");
+    }
+}
+
+#[test]
+fn zerofill_shows_all_digits() {
+    let shown = |value: Value, to: &SqlType, width| {
+        let format = NumberFormat { width, zerofill: true, ..NumberFormat::default() };
+        let mut text = b"|".to_vec();
+        crate::format_number(value.as_ref(), to, &format, &mut text);
+        String::from_utf8(text).unwrap()
+    };
+    let int = &SqlType::Integer { width: IntegerWidth::Normal, unsigned: true };
+    let money = &SqlType::Decimal { precision: 10, scale: 2, unsigned: true };
+    assert_eq!(shown(Value::UInt(7), int, None), "|0000000007");
+    assert_eq!(shown(Value::UInt(7), int, Some(5)), "|00007");
+    assert_eq!(shown(Value::UInt(1_234_567), int, Some(5)), "|1234567");
+    assert_eq!(shown(Value::Null, int, Some(5)), "|");
+    assert_eq!(shown(Value::UInt(7), &BIG_UNSIGNED, None), "|00000000000000000007");
+    assert_eq!(shown(number("1.50"), money, None), "|00000001.50");
+    assert_eq!(shown(Value::Double(2.5), &SqlType::Float, None), "|0000000002.5");
+}
+
+#[test]
 fn errors_have_mysqls_names() {
     let error = |value, to| store(value, to, StoreMode::Strict).unwrap_err().incorrect_type();
     assert_eq!(error(text("x"), &INT), Some("integer"));

@@ -19,6 +19,7 @@ fn column(name: &str, sql_type: SqlType, nullable: bool) -> ColumnDefinition {
         default: DefaultValue::Missing,
         flags: ColumnFlags { nullable, ..ColumnFlags::default() },
         comment: String::new(),
+        format: types::NumberFormat::default(),
     }
 }
 

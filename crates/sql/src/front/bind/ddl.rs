@@ -20,8 +20,8 @@ use protocol::SqlError;
 use std::sync::Arc;
 use stdx::wire::to_bytes;
 use types::{
-    BlobSize, Collation, ColumnDefinition, ColumnFlags, DefaultValue, IntegerWidth, SqlType, TableDefinition,
-    TableId, TableKind, Value,
+    BlobSize, Collation, ColumnDefinition, ColumnFlags, DefaultValue, IntegerWidth, NumberFormat, SqlType,
+    TableDefinition, TableId, TableKind, Value,
 };
 
 impl Binder<'_> {
@@ -153,6 +153,7 @@ impl Binder<'_> {
         siblings: &[ColumnClause],
     ) -> Result<ColumnSpec, SqlError> {
         let sql_type = column_type(column, table_collation)?;
+        let format = number_format(&column.data_type, &sql_type);
         let default = match &column.default {
             DefaultClause::Missing => DefaultSpec::Unspecified,
             DefaultClause::CurrentTimestamp { fraction } => {
@@ -190,6 +191,7 @@ impl Binder<'_> {
             auto_increment: column.auto_increment,
             on_update_now: column.on_update_now,
             comment: column.comment.clone(),
+            format,
         })
     }
 
@@ -311,6 +313,7 @@ fn sibling_table(columns: &[ColumnClause], collation: Collation) -> Result<Table
             default: DefaultValue::Missing,
             flags: ColumnFlags { nullable: true, ..ColumnFlags::default() },
             comment: String::new(),
+            format: NumberFormat::default(),
         });
     }
     Ok(TableDefinition {
@@ -357,6 +360,12 @@ fn column_type(column: &ColumnClause, table_collation: Collation) -> Result<SqlT
             SqlType::Decimal { precision, scale, unsigned }
         }
         // FLOAT(25) and above is a DOUBLE; FLOAT(7,4) is a FLOAT.
+        "FLOAT" if data_type.numbers.len() == 1 && first_number(data_type) > Some(53) => {
+            return Err(SqlError::new(
+                1063,
+                format!("Incorrect column specifier for column '{}'", column.name),
+            ));
+        }
         "FLOAT" if data_type.numbers.len() == 1 && first_number(data_type) > Some(24) => SqlType::Double,
         "FLOAT" => SqlType::Float,
         "DOUBLE" => SqlType::Double,
@@ -376,6 +385,27 @@ fn column_type(column: &ColumnClause, table_collation: Collation) -> Result<SqlT
         "YEAR" => SqlType::Year,
         name => large_type(name, first_number(data_type), collation)?,
     })
+}
+
+/// What the type says besides its range. A width of 0 is none, as in MySQL.
+fn number_format(data_type: &TypeClause, sql_type: &SqlType) -> NumberFormat {
+    let is_floating = matches!(sql_type, SqlType::Float | SqlType::Double);
+    let mut format = NumberFormat {
+        unsigned: data_type.unsigned && is_floating,
+        zerofill: data_type.zerofill,
+        ..NumberFormat::default()
+    };
+    let width = |number: u64| u16::try_from(number).unwrap_or(u16::MAX);
+    match (data_type.numbers.as_slice(), sql_type) {
+        (&[number], SqlType::Integer { .. }) if number > 0 => format.width = Some(width(number)),
+        (&[number, scale], SqlType::Float | SqlType::Double) if number > 0 || scale > 0 => {
+            format.width = Some(width(number));
+            format.scale = Some(u8::try_from(scale).unwrap_or(u8::MAX));
+        }
+        _ if matches!(data_type.name.as_str(), "BOOL" | "BOOLEAN") => format.width = Some(1),
+        _ => {}
+    }
+    format
 }
 
 /// The TEXT and BLOB families; TEXT(n) is the smallest that holds n.

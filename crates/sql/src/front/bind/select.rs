@@ -372,6 +372,7 @@ fn describe_origin(column: &mut ResultColumn, table: &ScopeTable, index: ColumnI
     column.original_table.clone_from(&definition.name);
     column.database.clone_from(&definition.database);
     column.origin = crate::results::origin_flags(definition, index);
+    column.format = own.format;
 }
 
 fn plain_wildcard(text: &str, options: &WildcardAdditionalOptions) -> Result<(), SqlError> {

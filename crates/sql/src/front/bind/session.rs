@@ -8,7 +8,9 @@ use crate::plan::{Plan, SetItem, SetTarget, Show, ShowPlan, TableMaintenance};
 use protocol::SqlError;
 use sqlparser::ast::{Expr, Value as AstValue};
 use std::sync::Arc;
-use types::{Collation, ColumnDefinition, ColumnFlags, DefaultValue, TableDefinition, TableId, TableKind};
+use types::{
+    Collation, ColumnDefinition, ColumnFlags, DefaultValue, NumberFormat, TableDefinition, TableId, TableKind,
+};
 
 impl Binder<'_> {
     pub(crate) fn set(&mut self, items: &[SetStatementItem]) -> Result<Bound, SqlError> {
@@ -154,6 +156,7 @@ fn result_table(columns: &[(String, types::SqlType)]) -> TableDefinition {
                 default: DefaultValue::Missing,
                 flags: ColumnFlags { nullable: true, ..ColumnFlags::default() },
                 comment: String::new(),
+                format: NumberFormat::default(),
             })
             .collect(),
         indexes: Vec::new(),

@@ -55,6 +55,7 @@ fn definition(create: &CreateTable, id: TableId) -> TableDefinition {
             default: DefaultValue::AutoIncrement,
             flags: ColumnFlags { hidden: true, ..ColumnFlags::default() },
             comment: String::new(),
+            format: types::NumberFormat::default(),
         });
     }
     let index_of = |name: &str| {
@@ -130,6 +131,7 @@ fn column(spec: &ColumnSpec, keys: &[KeySpec]) -> ColumnDefinition {
         default,
         flags: ColumnFlags { nullable, hidden: false, on_update_now: spec.on_update_now.is_some() },
         comment: spec.comment.clone(),
+        format: spec.format,
     }
 }
 
@@ -171,6 +173,7 @@ impl Surroundings for TestSurroundings {
             default: DefaultValue::Missing,
             flags: ColumnFlags::default(),
             comment: String::new(),
+            format: types::NumberFormat::default(),
         });
         Some(Arc::new(TableDefinition {
             id: TableId(0),

@@ -58,6 +58,7 @@ pub(super) fn column_table() -> TableDefinition {
         default: DefaultValue::Missing,
         flags: ColumnFlags::default(),
         comment: String::new(),
+        format: types::NumberFormat::default(),
     };
     TableDefinition {
         id: TableId(100),

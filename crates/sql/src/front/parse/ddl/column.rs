@@ -142,8 +142,14 @@ fn data_type(cursor: &mut Cursor<'_>, collation: &mut CollationClause) -> Result
     if name == "VARCHARACTER" {
         "VARCHAR".clone_into(&mut name);
     }
-    let mut data_type =
-        TypeClause { name, numbers: Vec::new(), members: Vec::new(), unsigned: false, binary: false };
+    let mut data_type = TypeClause {
+        name,
+        numbers: Vec::new(),
+        members: Vec::new(),
+        unsigned: false,
+        zerofill: false,
+        binary: false,
+    };
     if cursor.take(&Token::LParen) {
         if matches!(cursor.peek(), Token::SingleQuotedString(_)) {
             data_type.members = cursor.list(Cursor::text_literal)?;
@@ -155,8 +161,9 @@ fn data_type(cursor: &mut Cursor<'_>, collation: &mut CollationClause) -> Result
     loop {
         if cursor.take_words("UNSIGNED") {
             data_type.unsigned = true;
-        } else if cursor.is_word("ZEROFILL") {
-            return Err(SqlError::unsupported("ZEROFILL"));
+        } else if cursor.take_words("ZEROFILL") {
+            // As in MySQL.
+            (data_type.unsigned, data_type.zerofill) = (true, true);
         } else if cursor.take_words("BINARY") {
             data_type.binary = true;
         } else if cursor.take_words("ASCII") || cursor.take_words("UNICODE") || cursor.take_words("SIGNED") {
@@ -182,7 +189,10 @@ fn takes_its_arguments(data_type: &TypeClause) -> bool {
         data_type.name.as_str(),
         "TINYINT" | "SMALLINT" | "MEDIUMINT" | "INT" | "BIGINT" | "DECIMAL" | "FLOAT" | "DOUBLE"
     );
+    // DOUBLE has both of its numbers or none.
+    let is_half = data_type.name == "DOUBLE" && numbers == 1;
     (least..=most).contains(&numbers)
+        && !is_half
         && takes_members != data_type.members.is_empty()
         && (takes_sign || !data_type.unsigned)
 }
