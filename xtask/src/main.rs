@@ -37,7 +37,8 @@ const COMMANDS: &[(&str, &str)] = &[
     (
         "suites",
         "  suites [--only NAME]... [--binary LATSDB]
-                                      test suites of other projects (go-sql-driver, pymysql): what fails must be as in tests/suites
+                                      test suites of other projects (go-sql-driver, pymysql): what fails must be as in tests/suites;
+                                      startup: what programs send when they start; dumps: from MariaDB and back
 ",
     ),
     (

@@ -5,6 +5,7 @@
 //! print. Processes are started from the same build that the unit tests use (profile `simulation`: optimised, with assertions), so
 //! that dependencies are built once.
 
+pub(crate) mod dumps;
 mod namespaces;
 mod recovery;
 mod rolling;
@@ -48,7 +49,7 @@ const STEPS: &[(&str, &str, Step)] = &[
     ("mutants", "the simulator catches every deliberate protocol bug", mutants),
     ("build", "the binary, as the tests start it", build),
     ("first-session", "the mariadb client writes on one data node and reads on the other", first_session),
-    ("dump", "mariadb-dump of a database, restored into another one", dump),
+    ("dump", "mariadb-dump of a database, restored into another one", dumps::step),
     ("dev", "any free ports, a port in use, and a clean end", dev),
     ("python", "PyMySQL and SQLAlchemy Core", python),
     ("accounts", "passwords of every kind over every transport, and what accounts are held to", accounts),
@@ -248,6 +249,7 @@ macro_rules! or_skip {
         }
     };
 }
+use or_skip;
 
 /// Ends a test of a cluster: replicas and indexes agree, and it stops when asked.
 fn close(cluster: Cluster) -> Result<Passed, Failure> {
@@ -290,49 +292,6 @@ fn verified_tls(cluster: &Cluster) -> Result<(), Failure> {
     client.arg(format!("--port={}", cluster.mysql_ports[0])).arg("--execute=SELECT 'verified'");
     let answer = capture(&mut client, Duration::from_secs(20))?;
     if answer.contains("verified") { Ok(()) } else { Err(Failure::new(answer)) }
-}
-
-/// What the dump says must make the same tables with the same rows, of whatever bytes.
-fn dump(workspace: &Workspace) -> Result<Passed, Failure> {
-    let (client, dump) = (or_skip!(Tool::MariadbClient.ensure()), or_skip!(Tool::MariadbDump.ensure()));
-    let cluster = Cluster::for_test(workspace, "dump")?;
-    let port = cluster.mysql_ports[0];
-    sql(
-        port,
-        "CREATE DATABASE shop; CREATE DATABASE copy; USE shop;
-         CREATE TABLE item (id INT PRIMARY KEY AUTO_INCREMENT, name VARCHAR(40) NOT NULL DEFAULT 'x', price DECIMAL(8,2), made DATETIME(3),
-           image BLOB, kind ENUM('a','b'), flags BIT(9), share DOUBLE, KEY (name), UNIQUE KEY by_price (price, kind)) COMMENT 'it''s';
-         INSERT INTO item VALUES (1, 'lamp', 29.90, '2024-02-29 23:59:59.999', x'00ff27225c0a', 'a', b'101', 1.5),
-           (7, 'käse 🧀', NULL, NULL, NULL, 'b', NULL, -1e300);
-         CREATE TABLE `odd name` (a VARCHAR(10), b TEXT)",
-    )?;
-    let file = workspace.target.join("xtask").join("dump.sql");
-    let address = [
-        "--no-defaults".to_owned(),
-        "--host=127.0.0.1".to_owned(),
-        format!("--port={port}"),
-        "--user=root".to_owned(),
-    ];
-    let mut command = Command::new(dump);
-    command.args(&address).args(["--no-tablespaces", "--skip-lock-tables", "--skip-add-locks"]);
-    capture(command.arg(format!("--result-file={}", file.display())).arg("shop"), CLIENT_LIMIT)?;
-    let mut restore = Command::new(client);
-    restore.args(&address).arg("copy").arg(format!("--execute=source {}", file.display()));
-    capture(&mut restore, CLIENT_LIMIT)?;
-    let content = |database: &str| {
-        sql(
-            port,
-            &format!(
-                "USE {database}; SHOW TABLES; SHOW CREATE TABLE item; SHOW CREATE TABLE `odd name`;
-                 SELECT id, name, price, made, HEX(image), kind, flags + 0, share FROM item ORDER BY id"
-            ),
-        )
-    };
-    let (original, copy) = (content("shop")?, content("copy")?);
-    if original != copy {
-        return Err(Failure::new(format!("the dump of\n{original}\nwas restored as\n{copy}")));
-    }
-    close(cluster)
 }
 
 /// Ports, errors and the end of `latsdb dev` itself.
@@ -423,7 +382,7 @@ fn port_in_use(binary: &Path, directory: &Path, port: u16) -> Result<(), Failure
 }
 
 /// Runs a client program of this repository against both SQL ports.
-fn client(cluster: &Cluster, mut program: Command) -> Result<(), Failure> {
+pub(crate) fn client(cluster: &Cluster, mut program: Command) -> Result<(), Failure> {
     program.args(["--write-port", &cluster.mysql_ports[0].to_string()]);
     program.args(["--read-port", &cluster.mysql_ports[1].to_string()]);
     run(&mut program, CLIENT_LIMIT)

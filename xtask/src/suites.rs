@@ -5,6 +5,8 @@
 //! What fails is compared with `tests/suites/NAME.txt`: one line a failing test, its name and the reason, one of [`REASONS`]. The
 //! list is exact. A failure that it does not name fails the command, and so does a named test that passes or does not run at all.
 //!
+//! Beside them stand checks of our own with what other programs send: [`CHECKS`].
+//!
 //! **What it deliberately does not do**: run as a step of `cargo xtask test`. A suite can need a network, and fails when its registry
 //! does not answer.
 
@@ -13,6 +15,7 @@ mod outcomes;
 use crate::arguments::Arguments;
 use crate::cluster::{Cluster, Shape, sql};
 use crate::processes::{Failure, Profile, Workspace, capture, output_of};
+use crate::suite;
 use crate::tools::{self, Missing};
 use outcomes::{Outcomes, of_go_test, of_pytest};
 use std::collections::BTreeMap;
@@ -107,13 +110,35 @@ const SUITES: &[Suite] = &[
     },
 ];
 
+type Check = fn(&Workspace, &Cluster) -> Result<(), Failure>;
+
+/// Checks with what other programs send: name, what it is, how.
+const CHECKS: &[(&str, &str, Check)] = &[
+    (
+        "startup",
+        "what programs send when they start and make their tables: tests/clients/python/startup.sql",
+        startup,
+    ),
+    (
+        "dumps",
+        "mariadb-dump from MariaDB into LatsDB and back: tests/dumps/schema.sql",
+        suite::dumps::there_and_back,
+    ),
+];
+
+fn startup(workspace: &Workspace, cluster: &Cluster) -> Result<(), Failure> {
+    suite::client(cluster, suite::python_program(workspace, "startup.py")?)
+}
+
 /// `cargo xtask suites`.
 pub(crate) fn command(workspace: &Workspace, mut arguments: Arguments) -> Result<(), Failure> {
     let only = arguments.values("--only")?;
     let binary: Option<PathBuf> = arguments.value("--binary")?;
     arguments.finish()?;
-    if let Some(unknown) = only.iter().find(|name| SUITES.iter().all(|suite| suite.name != *name)) {
-        let names: Vec<&str> = SUITES.iter().map(|suite| suite.name).collect();
+    let names: Vec<&str> =
+        SUITES.iter().map(|suite| suite.name).chain(CHECKS.iter().map(|check| check.0)).collect();
+    let is_wanted = |name: &str| only.is_empty() || only.iter().any(|wanted| wanted == name);
+    if let Some(unknown) = only.iter().find(|name| !names.contains(&name.as_str())) {
         return Err(Failure::new(format!("there is no suite {unknown:?}; there are {}", names.join(", "))));
     }
     let binary = match binary {
@@ -121,13 +146,22 @@ pub(crate) fn command(workspace: &Workspace, mut arguments: Arguments) -> Result
         None => workspace.build_latsdb(Profile::Simulation)?,
     };
     let mut troubles = String::new();
-    for suite in SUITES.iter().filter(|suite| only.is_empty() || only.iter().any(|name| name == suite.name)) {
+    for suite in SUITES.iter().filter(|suite| is_wanted(suite.name)) {
         println!("\n=== {}: {}", suite.name, suite.what);
         let cluster =
             Cluster::start(workspace, &binary, &format!("suite-{}", suite.name), &Shape::default())?;
         for trouble in suite.run(workspace, &cluster)? {
             // Writing into a String can't fail.
             let _ = write!(troubles, "\n{}: {trouble}", suite.name);
+        }
+        cluster.verify()?;
+        cluster.stop()?;
+    }
+    for (name, what, check) in CHECKS.iter().filter(|check| is_wanted(check.0)) {
+        println!("\n=== {name}: {what}");
+        let cluster = Cluster::start(workspace, &binary, &format!("suite-{name}"), &Shape::default())?;
+        if let Err(failure) = check(workspace, &cluster) {
+            let _ = write!(troubles, "\n{name}: {failure}");
         }
         cluster.verify()?;
         cluster.stop()?;

@@ -1,5 +1,5 @@
 use super::outcomes::{Outcomes, of_go_test, of_pytest};
-use super::{SUITES, listed, one_line};
+use super::{CHECKS, SUITES, listed, one_line};
 use std::collections::BTreeSet;
 
 fn names(names: &[&str]) -> BTreeSet<String> {
@@ -66,6 +66,7 @@ fn what_can_not_be_fetched_is_one_line() {
 
 #[test]
 fn suites_have_names_of_their_own() {
-    let distinct: BTreeSet<&str> = SUITES.iter().map(|suite| suite.name).collect();
-    assert_eq!(distinct.len(), SUITES.len());
+    let names = SUITES.iter().map(|suite| suite.name).chain(CHECKS.iter().map(|check| check.0));
+    let distinct: BTreeSet<&str> = names.collect();
+    assert_eq!(distinct.len(), SUITES.len() + CHECKS.len());
 }
