@@ -11,7 +11,7 @@ MODES = ['ANSI', 'ANSI_QUOTES', 'HIGH_NOT_PRECEDENCE', 'IGNORE_SPACE', 'NO_BACKS
 # Columns whose values are the same texts on both.
 NUMBERS = {'wide': ['id', 'ti', 'i', 'tu'], 'pair': ['a', 'n', 'm'], 'texts': ['q'], 'counted': ['id', 'p']}
 TEXTS = {'wide': ['c', 'v'], 'pair': ['b', 'w'], 'texts': ['k', 'w'], 'counted': ['r']}
-BACKSLASHES = [r'a\nb', r'x\\y', r'\t', r"it\'s", r'a\qb', r'\"', r'\\', 'a\\', r'a\0b', r'\'']
+BACKSLASHES = [r'a\nb', r'x\\y', r'\t', r"it\'s", r'a\qb', r'\"', r'\\', 'a\\', r'\'']
 
 
 class ModeStatements:
@@ -51,11 +51,13 @@ class ModeStatements:
     def pipes(self):
         table, order = self.table()
         n, s = lambda: self.number(table), lambda: self.text(table)
+        # What is concatenated behind a NULL may be converted, with a warning, or not.
+        digit = lambda: self.random.randint(1, 9)
         # Not for texts without PIPES_AS_CONCAT: what converts them warns as often as it is evaluated.
         operand = s if self.mode in ('ANSI', 'PIPES_AS_CONCAT') and self.random.random() < .6 else n
         made = self.random.choice([
-            lambda: f'{operand()} || {operand()}', lambda: f'{operand()} || {operand()} || {operand()}', lambda: f'{n()} || {n()} + {n()}', lambda: f'{n()} + {n()} || {n()}',
-            lambda: f'{n()} * {n()} || {n()}', lambda: f'-{n()} || {n()}', lambda: f'{operand()} || {operand()} IS NULL', lambda: f'({n()} || {n()}) = {n()}',
+            lambda: f'{operand()} || {operand()}', lambda: f'{operand()} || {operand()} || {operand()}', lambda: f'{n()} || {n()} + {digit()}', lambda: f'{n()} + {digit()} || {digit()}',
+            lambda: f'{n()} * {digit()} || {digit()}', lambda: f'-{n()} || {n()}', lambda: f'{operand()} || {operand()} IS NULL', lambda: f'({n()} || {n()}) = {n()}',
             lambda: f'NOT {n()} || {n()}', lambda: f'{n()} || NULL', lambda: f'{n()} || {n()} AND {n()}'])()
         if self.random.random() < .3:
             return f'SELECT COUNT(*) FROM {table} WHERE {made}' if operand is n else f"SELECT COUNT(*) FROM {table} WHERE {s()} || {s()} = 'aa'"

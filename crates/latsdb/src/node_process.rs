@@ -344,7 +344,9 @@ fn globals(me: &NodeConfig, mysql: &MysqlConfig) -> Globals {
         ("hostname", me.host.clone()),
         ("max_allowed_packet", mysql.max_allowed_packet.to_string()),
         ("max_connections", mysql.max_connections.to_string()),
+        ("ndb_cluster_connection_pool_nodeids", me.node.0.to_string()),
         ("port", mysql.port.to_string()),
+        ("server_id", me.node.0.to_string()),
         ("socket", mysql.socket.clone().unwrap_or_default()),
     ];
     all.into()

@@ -217,6 +217,10 @@ impl Binder<'_> {
     }
 
     fn compound(&mut self, parts: &[Ident], place: &mut Place<'_>) -> Result<Expression, SqlError> {
+        // The parser crate takes a text for a name.
+        if let Some(text) = parts.iter().find(|part| part.quote_style == Some('\'')) {
+            return Err(syntax_error(self.text, offset_of(text.span.start)));
+        }
         let names: Vec<&str> = parts.iter().map(|part| part.value.as_str()).collect();
         let Some((name, qualifier)) = names.split_last() else { return Err(one_column()) };
         let column = place.scope.resolve(qualifier, name, place.clause)?;

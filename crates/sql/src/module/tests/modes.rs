@@ -51,6 +51,7 @@ fn ansi_quotes_makes_names_of_double_quotes() {
     let mut harness = Harness::new();
     let client = harness.connect();
     for statement in [
+        "SELECT x.'y' FROM test.t AS x",
         "SELECT 1 FROM test.'t'",
         "SELECT 1 FROM test.t AS 'x'",
         "DELETE FROM test.t AS 'x'",
