@@ -5,6 +5,7 @@
 //! knows where data lives (`query::NodeMap`).
 
 pub mod account;
+pub mod character_set;
 pub mod collation;
 pub mod decimal;
 pub mod definition;
@@ -22,7 +23,8 @@ pub mod value;
 pub use account::{
     AccountAttributes, PasswordLifetime, PasswordLockTime, RequiredSecurity, ResourceLimits, User,
 };
-pub use collation::COLLATION_VERSION;
+pub use character_set::{CharacterSet, MalformedAt};
+pub use collation::{COLLATION_VERSION, Collation, CollationName};
 pub use decimal::{Decimal, DecimalError, DecimalRef, OutOfRange};
 pub use definition::{
     COLUMN_COUNT_MAX, ColumnDefinition, ColumnFlags, DefaultValue, DefinitionError, INDEX_COUNT_MAX,
@@ -40,7 +42,7 @@ pub use privilege::{
 };
 pub use row::{RowError, RowLayout};
 pub use schema::{Database, GlobalVariable, Schema, SchemaError};
-pub use sql_type::{BlobSize, Collation, IntegerWidth, SqlType};
+pub use sql_type::{BlobSize, IntegerWidth, SqlType};
 pub use store::{
     IncorrectKind, Severity, StoreError, StoreMode, Stored, TemporalKind, implicit_default, store,
     store_in_column, store_with_warning,

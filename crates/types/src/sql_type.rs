@@ -1,5 +1,6 @@
 //! SQL types as MySQL has them.
 
+use crate::Collation;
 use std::sync::Arc;
 use wire_derive::Wire;
 
@@ -29,23 +30,6 @@ pub enum BlobSize {
     Medium,
     /// LONGTEXT, LONGBLOB.
     Long,
-}
-
-/// How character strings compare. Strings are stored as UTF-8 whatever their declared character set.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Wire)]
-pub enum Collation {
-    /// `binary`: bytes, no padding.
-    Binary,
-    /// `utf8mb4_0900_ai_ci` (default): UCA, accents and case ignored, NO PAD.
-    Utf8mb40900AiCi,
-    /// `utf8mb4_0900_as_cs`: UCA, accents and case count, NO PAD.
-    Utf8mb40900AsCs,
-    /// `utf8mb4_0900_bin`: code points, NO PAD.
-    Utf8mb40900Bin,
-    /// `utf8mb4_bin`: code points, PAD SPACE.
-    Utf8mb4Bin,
-    /// `utf8mb4_general_ci` and `utf8mb4_unicode_ci`: as `utf8mb4_0900_ai_ci`, but PAD SPACE.
-    Utf8mb4GeneralCi,
 }
 
 /// The type of a column or an expression.

@@ -1,13 +1,16 @@
 use super::*;
 use proptest::prelude::*;
 
-const ALL: [Collation; 6] = [
+const ALL: [Collation; 8] = [
     Collation::Binary,
     Collation::Utf8mb40900AiCi,
     Collation::Utf8mb40900AsCs,
     Collation::Utf8mb40900Bin,
     Collation::Utf8mb4Bin,
     Collation::Utf8mb4GeneralCi,
+    // utf8mb4_0900_as_ci and latin1_swedish_ci.
+    packed(305, Order::Secondary, Padding::Counts),
+    packed(8, Order::Swedish, Padding::Ignored),
 ];
 const AI: Collation = Collation::Utf8mb40900AiCi;
 const CS: Collation = Collation::Utf8mb40900AsCs;
@@ -39,6 +42,7 @@ fn agree(collation: Collation, left: &[u8], right: &[u8]) {
 }
 
 fn as_icu(left: &[u8], right: &[u8]) {
+    assert_eq!(ALL[6].compare(left, right), SECONDARY.compare_utf8(left, right), "{left:?} {right:?}");
     assert_eq!(AI.compare(left, right), PRIMARY.compare_utf8(left, right), "{left:?} {right:?}");
     assert_eq!(CS.compare(left, right), TERTIARY.compare_utf8(left, right), "{left:?} {right:?}");
     let mut icu = Vec::new();
@@ -95,34 +99,121 @@ fn known_orders() {
     assert_eq!(Collation::Utf8mb4Bin.compare("\u{ffff}".as_bytes(), "😀".as_bytes()), Ordering::Less);
 }
 
+/// As MariaDB 10.11 compares them.
+#[test]
+fn general_ci_has_one_weight_a_character() {
+    let general = Collation::Utf8mb4GeneralCi;
+    for (left, right, order) in [
+        ("ß", "s", Ordering::Equal),
+        ("ß", "ss", Ordering::Less),
+        ("é", "E", Ordering::Equal),
+        ("æ", "ae", Ordering::Greater),
+        ("æ", "Æ", Ordering::Equal),
+        ("ä", "a", Ordering::Equal),
+        ("ø", "o", Ordering::Greater),
+        ("я", "Я", Ordering::Equal),
+        ("й", "и", Ordering::Greater),
+        ("ё", "Е", Ordering::Equal),
+        ("ά", "Α", Ordering::Equal),
+        ("ﬁ", "fi", Ordering::Greater),
+        ("😀", "😁", Ordering::Equal),
+        ("_", "a", Ordering::Greater),
+        ("a ", "A", Ordering::Equal),
+        ("\0", "", Ordering::Greater),
+        ("\0", "\u{1}", Ordering::Less),
+        ("\u{1}", "\u{2}", Ordering::Less),
+    ] {
+        assert_eq!(general.compare(left.as_bytes(), right.as_bytes()), order, "{left:?} {right:?}");
+        agree(general, left.as_bytes(), right.as_bytes());
+    }
+    let swedish = Collation::by_name("latin1_swedish_ci").unwrap_or(AI);
+    for (left, right, order) in [
+        ("z", "å", Ordering::Less),
+        ("å", "ä", Ordering::Less),
+        ("ä", "Æ", Ordering::Equal),
+        ("Ä", "ö", Ordering::Less),
+        ("ü", "y", Ordering::Equal),
+        ("é", "e", Ordering::Equal),
+        ("ð", "D", Ordering::Equal),
+        ("ß", "s", Ordering::Greater),
+    ] {
+        assert_eq!(swedish.compare(left.as_bytes(), right.as_bytes()), order, "{left:?} {right:?}");
+    }
+}
+
+#[test]
+fn every_fold_is_a_run_behind_the_one_before() {
+    for character in ('\0'..='\u{ffff}').map(|character| character.to_string()) {
+        agree(Collation::Utf8mb4GeneralCi, character.as_bytes(), b"a");
+    }
+    let count = ('\0'..='\u{ffff}').filter(|character| {
+        let text = character.to_string();
+        key(Collation::Utf8mb4GeneralCi, text.as_bytes()) != text.as_bytes()
+    });
+    // As many as WEIGHT_STRING has other weights for, and U+0000, U+0001, U+0020.
+    assert_eq!(count.count(), 1_108 + 3);
+}
+
 #[test]
 fn names_and_numbers() {
     for collation in ALL {
         assert_eq!(Collation::by_name(collation.name()), Some(collation));
         assert_eq!(Collation::by_mysql_id(collation.mysql_id()), Some(collation));
     }
-    for (name, collation) in [
-        ("UTF8MB4_UNICODE_CI", Some(Collation::Utf8mb4GeneralCi)),
-        ("utf8mb4_unicode_520_ci", Some(Collation::Utf8mb4GeneralCi)),
-        ("utf8_general_ci", Some(Collation::Utf8mb4GeneralCi)),
-        ("utf8mb3_bin", Some(Collation::Utf8mb4Bin)),
-        ("latin1_swedish_ci", Some(Collation::Utf8mb4GeneralCi)),
-        ("latin1_general_cs", Some(CS)),
-        ("utf8mb4_de_pb_0900_ai_ci", Some(AI)),
-        ("utf8mb4_uca1400_nopad_ai_ci", Some(AI)),
-        ("uca1400_ai_ci", Some(Collation::Utf8mb4GeneralCi)),
-        ("utf8mb4_nopad_bin", Some(Collation::Utf8mb40900Bin)),
+    for name in names::all() {
+        let Some(collation) = Collation::by_mysql_id(name.id) else {
+            assert_eq!(CharacterSet::by_name(name.character_set), None, "{name:?}");
+            continue;
+        };
+        assert_eq!((collation.name(), collation.mysql_id()), (name.name, name.id));
+        assert_eq!(collation.character_set(), name.character_set);
+        let mut bytes = Vec::new();
+        collation.encode(&mut Encoder { bytes: &mut bytes, version: stdx::wire::WIRE_VERSION });
+        assert_eq!(stdx::wire::from_bytes::<Collation>(&bytes), Ok(collation));
+    }
+    assert!(names::COLLATIONS.windows(2).all(|pair| pair[0].0 < pair[1].0));
+    assert_eq!(stdx::wire::from_bytes::<Collation>(&[6, 0, 0]), Err(WireError::Malformed));
+    assert_eq!(stdx::wire::from_bytes::<Collation>(&[7]), Err(WireError::UnknownTag));
+    for (name, known) in [
+        ("UTF8MB4_UNICODE_CI", Some("utf8mb4_unicode_ci")),
+        ("utf8_general_ci", Some("utf8mb3_general_ci")),
+        ("latin1_general_cs", Some("latin1_general_cs")),
+        ("utf8mb4_uca1400_nopad_ai_ci", Some("utf8mb4_0900_ai_ci")),
+        ("utf8mb4_uca1400_as_cs", Some("utf8mb4_0900_as_cs")),
+        ("uca1400_ai_ci", Some("utf8mb4_unicode_520_ci")),
+        ("utf8mb3_uca1400_ai_ci", Some("utf8mb3_unicode_520_ci")),
+        ("utf8mb4_nopad_bin", Some("utf8mb4_0900_bin")),
+        ("latin1_swedish_nopad_ci", Some("latin1_swedish_ci")),
+        ("cp850_general_ci", None),
         ("utf8mb4", None),
         ("utf8mb4_x", None),
         ("klingon_general_ci", None),
         ("", None),
     ] {
-        assert_eq!(Collation::by_name(name), collation, "{name}");
+        assert_eq!(Collation::by_name(name).map(Collation::name), known, "{name}");
     }
     assert_eq!(Collation::by_character_set("UTF8MB4"), Some(AI));
-    assert_eq!(Collation::by_character_set("latin1"), Some(Collation::Utf8mb4GeneralCi));
+    assert_eq!(Collation::by_character_set("latin1").map(Collation::name), Some("latin1_swedish_ci"));
     assert_eq!(Collation::by_character_set("klingon"), None);
     assert_eq!(Collation::by_mysql_id(9_999), None);
+    assert_eq!(Collation::mysql_name(4).map(|known| known.character_set), Some("cp850"));
+}
+
+/// The attributes that MySQL 8 lists.
+#[test]
+fn padding_is_by_collation() {
+    for (name, pads) in [
+        ("utf8mb4_unicode_ci", true),
+        ("utf8mb4_unicode_520_ci", true),
+        ("utf8mb4_bin", true),
+        ("latin1_bin", true),
+        ("utf8mb4_0900_as_ci", false),
+        ("utf8mb4_de_pb_0900_ai_ci", false),
+        ("utf8mb4_0900_bin", false),
+        ("binary", false),
+    ] {
+        assert_eq!(Collation::by_name(name).map(Collation::is_pad_space), Some(pads), "{name}");
+    }
 }
 
 /// Pieces that meet in contractions, expansions, reordering, ignorable characters and malformed UTF-8.
