@@ -127,8 +127,7 @@ fn resolve_part(table: &TableDefinition, part: &KeyPartSpec) -> Result<KeyPart, 
 /// Bytes of a key part, as InnoDB counts them.
 fn part_bytes(table: &TableDefinition, part: &KeyPart) -> u64 {
     let characters = |length: u32, collation: Collation| {
-        let width = if collation == Collation::Binary { 1 } else { 4 };
-        u64::from(part.prefix_length.unwrap_or(length)) * width
+        u64::from(part.prefix_length.unwrap_or(length)) * u64::from(collation.set().size_max())
     };
     match &table.column_at(part.column).sql_type {
         SqlType::Char { length, collation } | SqlType::VarChar { length, collation } => {

@@ -26,9 +26,7 @@ const COLUMN_COMMENT_MAX: usize = 1_024;
 pub(crate) const TABLE_COMMENT_MAX: usize = 2_048;
 /// Characters of a CHAR, bytes of a BINARY.
 const CHAR_LENGTH_MAX: u32 = 255;
-/// Characters of a VARCHAR: 65 535 bytes of four-byte characters.
-const VARCHAR_LENGTH_MAX: u32 = 16_383;
-/// Bytes of a VARBINARY.
+/// Bytes of a VARBINARY, and of a VARCHAR whose characters are all as long as the character set has them.
 const VARBINARY_LENGTH_MAX: u32 = 65_535;
 /// Characters of a member of ENUM or SET.
 const MEMBER_LENGTH_MAX: usize = 255;
@@ -348,7 +346,9 @@ fn check_type(name: &str, sql_type: &SqlType) -> Result<(), SqlError> {
         SqlType::Bit { length: 0 } => Err(error::invalid_size(name)),
         SqlType::Bit { length } if *length > 64 => Err(error::width_out_of_range(name, 64)),
         SqlType::Char { length, .. } | SqlType::Binary { length } => at_most(*length, CHAR_LENGTH_MAX),
-        SqlType::VarChar { length, .. } => at_most(*length, VARCHAR_LENGTH_MAX),
+        SqlType::VarChar { length, collation } => {
+            at_most(*length, VARBINARY_LENGTH_MAX / collation.set().size_max())
+        }
         SqlType::VarBinary { length } => at_most(*length, VARBINARY_LENGTH_MAX),
         SqlType::Time { fraction } | SqlType::DateTime { fraction } | SqlType::Timestamp { fraction } => {
             if *fraction > 6 {

@@ -4,12 +4,16 @@
 //! Invariants: NULL converts to NULL; text that is no number counts as its longest numeric prefix, or 0, with warning 1292; text
 //! or a number that is no date counts as NULL with a warning. Every function is total: any kind of value may come in.
 
-use crate::context::{Context, ER_WARN_DATA_OUT_OF_RANGE, ER_WRONG_VALUE, EvaluationError, shown};
+use crate::context::{
+    Context, ER_INVALID_CHARACTER_STRING, ER_WARN_DATA_OUT_OF_RANGE, ER_WRONG_VALUE, EvaluationError, shown,
+};
 use crate::evaluation::Evaluated;
 use crate::node::CastPurpose;
 use crate::typing::is_temporal;
 use std::borrow::Cow;
-use types::{Date, DateTime, Decimal, Interval, Parsed, SqlType, Time, Value, ValueRef};
+use types::{
+    CharacterSet, Collation, Date, DateTime, Decimal, Interval, Parsed, SqlType, Time, Value, ValueRef,
+};
 
 /// A number of any kind.
 #[derive(Clone, Copy, Debug)]
@@ -539,7 +543,10 @@ impl Cast<'_> {
             SqlType::Binary { length } => return self.to_binary(value, *length, true, context),
             SqlType::VarBinary { length } => return self.to_binary(value, *length, false, context),
             SqlType::Text { .. } | SqlType::Blob { .. } => {
-                return Ok(Evaluated::from_cow(text_of(value, self.from)));
+                return Ok(match self.recoded(value, context) {
+                    Some(text) => Evaluated::from_cow(text),
+                    None => Evaluated::Borrowed(ValueRef::Null),
+                });
             }
             SqlType::Date => self.to_date(value, context)?,
             SqlType::Time { fraction } => {
@@ -710,13 +717,37 @@ impl Cast<'_> {
         Ok(Evaluated::Owned(Value::Decimal(Box::new(fitted))))
     }
 
+    /// The value's text in the new type's character set; None, with a warning, for bytes that are no text in it.
+    fn recoded<'v>(&self, value: ValueRef<'v>, context: &Context<'_>) -> Option<Cow<'v, [u8]>> {
+        let text = text_of(value, self.from);
+        let set = self.to.character_collation().and_then(Collation::narrow_set);
+        let text = match types::recoded(text, self.from, self.to) {
+            Ok(text) => text,
+            Err(malformed) => {
+                let name = set.map_or("binary", CharacterSet::name);
+                let text = text_of(value, self.from);
+                let wrong =
+                    text.get(malformed.0..).and_then(|rest| rest.first()).copied().unwrap_or_default();
+                let message = || format!("Invalid {name} character string: '{wrong:02X}'");
+                context.warnings.push(ER_INVALID_CHARACTER_STRING, message);
+                return None;
+            }
+        };
+        match (set, std::str::from_utf8(&text)) {
+            (Some(set), Ok(valid)) if set.first_foreign(valid).is_some() => {
+                Some(Cow::Owned(set.with_question_marks(valid).into_bytes()))
+            }
+            _ => Some(text),
+        }
+    }
+
     fn to_text<'v>(
         &self,
         value: ValueRef<'v>,
         length: u32,
         context: &Context<'_>,
     ) -> Result<Evaluated<'v>, EvaluationError> {
-        let text = text_of(value, self.from);
+        let Some(text) = self.recoded(value, context) else { return Ok(Evaluated::Borrowed(ValueRef::Null)) };
         let length = usize::try_from(length).unwrap_or(usize::MAX);
         if self.purpose != CastPurpose::Explicit || text.len() <= length {
             return Ok(Evaluated::from_cow(text));
@@ -735,7 +766,7 @@ impl Cast<'_> {
         padded: bool,
         context: &Context<'_>,
     ) -> Result<Evaluated<'v>, EvaluationError> {
-        let text = text_of(value, self.from);
+        let Some(text) = self.recoded(value, context) else { return Ok(Evaluated::Borrowed(ValueRef::Null)) };
         let length = usize::try_from(length).unwrap_or(usize::MAX);
         if self.purpose != CastPurpose::Explicit || (text.len() <= length && !padded) {
             return Ok(Evaluated::from_cow(text));

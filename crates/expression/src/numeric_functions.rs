@@ -119,6 +119,7 @@ impl NumericFunction {
         match self {
             Self::Crc32 => {
                 let arguments = arguments.into_iter().map(Expression::into_text).collect();
+                let arguments = crate::text_functions::in_own_bytes(arguments);
                 return Typed::strict(arguments, BIGINT_UNSIGNED);
             }
             Self::Convert | Self::Binary | Self::Octal => {

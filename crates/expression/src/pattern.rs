@@ -56,19 +56,8 @@ pub(crate) fn equal_characters(left: &[u8], right: &[u8], collation: Collation) 
         return true;
     }
     match (left, right) {
-        ([left], [right]) => match collation {
-            Collation::Utf8mb40900AiCi | Collation::Utf8mb4GeneralCi => left.eq_ignore_ascii_case(right),
-            Collation::Binary
-            | Collation::Utf8mb40900AsCs
-            | Collation::Utf8mb40900Bin
-            | Collation::Utf8mb4Bin => false,
-        },
-        _ => match collation {
-            Collation::Utf8mb40900AiCi | Collation::Utf8mb4GeneralCi | Collation::Utf8mb40900AsCs => {
-                collation.equal(left, right)
-            }
-            Collation::Binary | Collation::Utf8mb40900Bin | Collation::Utf8mb4Bin => false,
-        },
+        ([left], [right]) => collation.ignores_case() && left.eq_ignore_ascii_case(right),
+        _ => !collation.is_code_point_order() && collation.equal(left, right),
     }
 }
 
@@ -90,7 +79,7 @@ pub(crate) fn like(
     let (mut text_at, mut pattern_at) = (0, 0);
     // Behind the last `%`: where the pattern goes on, and the text it will next be tried on.
     let mut retry: Option<(usize, usize)> = None;
-    let folds_case = matches!(collation, Collation::Utf8mb40900AiCi | Collation::Utf8mb4GeneralCi);
+    let folds_case = collation.ignores_case();
     loop {
         meter.spend(1)?;
         if let (Some(wanted), Some(found)) = (pattern.get(pattern_at), text.get(text_at))

@@ -52,8 +52,7 @@ pub(crate) fn find(
     collation: Collation,
     meter: &mut Meter<'_>,
 ) -> Result<Option<usize>, EvaluationError> {
-    let by_bytes = matches!(collation, Collation::Binary | Collation::Utf8mb4Bin | Collation::Utf8mb40900Bin);
-    if by_bytes {
+    if collation.is_code_point_order() {
         return Ok(find_exact(text, needle));
     }
     // Control characters are ignored by most collations.

@@ -89,6 +89,19 @@ fn with_texts(arguments: Vec<Expression>, count: usize) -> Vec<Expression> {
         .collect()
 }
 
+/// The first argument as the bytes of its character set, where those are not the bytes of UTF-8.
+pub(crate) fn in_own_bytes(mut arguments: Vec<Expression>) -> Vec<Expression> {
+    if let Some(first) = arguments.first_mut() {
+        let set = first.sql_type.character_collation().and_then(Collation::narrow_set);
+        if let Some(set) = set.filter(|set| !set.is_utf8()) {
+            let length = u64::from(display_length(first)).saturating_mul(u64::from(set.size_max()));
+            let text = std::mem::replace(first, Expression::null());
+            *first = text.cast_for(text_type(length, Collation::Binary), CastPurpose::Implicit);
+        }
+    }
+    arguments
+}
+
 fn length_of(arguments: &[Expression], index: usize) -> u64 {
     arguments.get(index).map_or(0, |argument| u64::from(display_length(argument)))
 }
@@ -126,7 +139,7 @@ impl TextFunction {
                 let is_string = arguments
                     .first()
                     .is_some_and(|argument| is_text(&argument.sql_type) || is_temporal(&argument.sql_type));
-                let arguments = with_texts(arguments, usize::from(is_string));
+                let arguments = in_own_bytes(with_texts(arguments, usize::from(is_string)));
                 let sql_type =
                     text_type(length_of(&arguments, 0).saturating_mul(8).max(16), typing.collation);
                 return Ok(Typed::strict(arguments, sql_type));
@@ -137,6 +150,7 @@ impl TextFunction {
             _ => usize::MAX,
         };
         let arguments = with_texts(arguments, texts);
+        let arguments = if self.works_on_bytes() { in_own_bytes(arguments) } else { arguments };
         let collation = match self {
             Self::Left | Self::Right | Self::Substring | Self::Repeat => {
                 aggregate_collation(arguments.iter().take(1), name)?
@@ -146,6 +160,21 @@ impl TextFunction {
             _ => aggregate_collation(arguments.iter(), name)?,
         };
         Ok(self.typed_result(arguments, collation, typing))
+    }
+
+    /// True for what asks for a text's bytes rather than for its characters.
+    fn works_on_bytes(self) -> bool {
+        matches!(
+            self,
+            Self::Length
+                | Self::BitLength
+                | Self::Ascii
+                | Self::Ord
+                | Self::ToBase64
+                | Self::Md5
+                | Self::Sha1
+                | Self::Sha2
+        )
     }
 
     /// The result's type, for converted arguments and the collation they agreed on.

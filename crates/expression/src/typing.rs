@@ -245,9 +245,7 @@ impl Expression {
     }
 
     /// CONVERT(operand USING character set).
-    pub fn convert_using(operand: Self, character_set: &str) -> Result<Self, TypeError> {
-        let collation = Collation::by_character_set(character_set)
-            .ok_or_else(|| TypeError::Unsupported(format!("CHARACTER SET {character_set}")))?;
+    pub fn convert_using(operand: Self, collation: Collation) -> Result<Self, TypeError> {
         let length = u64::from(display_length(&operand));
         Ok(operand.cast_for(text_type(length, collation), CastPurpose::Implicit))
     }
@@ -256,6 +254,12 @@ impl Expression {
     pub fn collate(operand: Self, collation: Collation) -> Result<Self, TypeError> {
         if is_binary_string(&operand.sql_type) && collation != Collation::Binary {
             return Err(TypeError::WrongCollation(collation.name().to_owned(), "binary".to_owned()));
+        }
+        if let Some(own) = operand.sql_type.character_collation()
+            && own.character_set() != collation.character_set()
+        {
+            let (name, set) = (collation.name().to_owned(), own.character_set().to_owned());
+            return Err(TypeError::WrongCollation(name, set));
         }
         let operand = operand.into_text_in(collation);
         let sql_type = result_type::with_collation(&operand.sql_type, collation);

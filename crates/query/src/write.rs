@@ -9,7 +9,14 @@ use expression::context::{Context, Severity, Warnings};
 use expression::{ColumnSlot, Columns, Node, StoredRow};
 use protocol::SqlError;
 use protocol::program::{DeleteFilter, ROW_SIZE_MAX, UpdateProgram};
+use std::borrow::Cow;
+use std::fmt::Write as _;
+use types::store::IncorrectKind;
 use types::{ColumnDefinition, DateMode, SqlType, StoreError, StoreMode, Value, ValueRef};
+
+const INCORRECT_STRING: StoreError = StoreError::Incorrect(IncorrectKind::String);
+/// Bytes of such a string that its error shows.
+const SHOWN_BYTES: usize = 6;
 
 /// What a write program makes of a row.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -183,10 +190,12 @@ pub fn store_value(
     context: &Context<'_>,
 ) -> Result<Value, SqlError> {
     // A value of the column's own type is stored as it is, also one that nobody could write: an ENUM's 0. But each statement's sql_mode
-    // says which dates it stores.
+    // says which dates it stores, and a string's type does not say that its characters are in the character set.
     let dates = context.sql_mode.dates();
     let is_limited = column.format.scale.is_some() || column.format.unsigned;
-    if value.is_null() || (*from == column.sql_type && !is_limited && is_admitted(&value, from, dates)) {
+    let is_narrow = matches!(value, Value::Bytes(_)) && narrow_set(column).is_some();
+    let is_checked = is_limited || is_narrow;
+    if value.is_null() || (*from == column.sql_type && !is_checked && is_admitted(&value, from, dates)) {
         return Ok(value);
     }
     let is_member = |sql_type: &SqlType| matches!(sql_type, SqlType::Enum { .. } | SqlType::Set { .. });
@@ -198,10 +207,19 @@ pub fn store_value(
     } else {
         value
     };
+    let mut recoded = None;
+    if let Value::Bytes(bytes) = &value {
+        match types::recoded(bytes.as_slice().into(), from, &column.sql_type) {
+            Ok(Cow::Owned(bytes)) => recoded = Some(bytes),
+            Ok(Cow::Borrowed(_)) => {}
+            Err(_) => return Err(store_error(INCORRECT_STRING, &value, &column.name, row)),
+        }
+    }
+    let value = recoded.map_or(value, Value::Bytes);
     let stored = types::store_in_column(value.clone(), &column.sql_type, &column.format, mode, dates);
     let stored = match stored {
         Ok(stored) => stored,
-        Err(error) => return Err(store_error(error, &value, &column.name, row)),
+        Err(error) => return Err(store_error(error, &from_foreign(value, column), &column.name, row)),
     };
     if let Some((severity, warning)) = stored.warning {
         let shown = match warning.warning_code() {
@@ -209,7 +227,7 @@ pub fn store_value(
             1265 => StoreError::Truncated,
             _ => warning,
         };
-        let message = || store_error(shown, &value, &column.name, row).message;
+        let message = || store_error(shown, &from_foreign(value, column), &column.name, row).message;
         match severity {
             Severity::Note => context.warnings.note(warning.warning_code(), message),
             Severity::Warning => context.warnings.push(warning.warning_code(), message),
@@ -226,6 +244,42 @@ fn is_admitted(value: &Value, sql_type: &SqlType, dates: DateMode) -> bool {
         (Value::DateTime(moment), _) => dates.admits(*moment),
         _ => true,
     }
+}
+
+/// The column's character set, if it does not have every character.
+fn narrow_set(column: &ColumnDefinition) -> Option<types::CharacterSet> {
+    column.sql_type.character_collation().and_then(types::Collation::narrow_set)
+}
+
+/// A string from the first character on that the column's character set does not have; any other value as it is.
+fn from_foreign(value: Value, column: &ColumnDefinition) -> Value {
+    if let Value::Bytes(bytes) = &value
+        && let Some(set) = narrow_set(column)
+        && let Ok(text) = std::str::from_utf8(bytes)
+        && let Some(position) = set.first_foreign(text)
+    {
+        return Value::Bytes(bytes.get(position..).unwrap_or_default().to_vec());
+    }
+    value
+}
+
+/// As MySQL shows a string that is no text: its first bytes, those in hexadecimal that are no ASCII.
+fn shown_bytes(bytes: &[u8]) -> String {
+    let start = std::str::from_utf8(bytes).map_or_else(|error| error.valid_up_to(), |_| 0);
+    let bytes = bytes.get(start..).unwrap_or_default();
+    let mut shown = String::new();
+    for byte in bytes.iter().take(SHOWN_BYTES) {
+        if byte.is_ascii_graphic() || *byte == b' ' {
+            shown.push(char::from(*byte));
+        } else {
+            // Writing into a String can't fail.
+            let _ = write!(shown, "\\x{byte:02X}");
+        }
+    }
+    if bytes.len() > SHOWN_BYTES {
+        shown.push_str("...");
+    }
+    shown
 }
 
 /// A moment that goes into a TIMESTAMP column, in UTC: it must be one that the type has.
@@ -257,7 +311,9 @@ pub fn store_error(error: StoreError, value: &Value, column: &str, row: u64) -> 
         (_, Some(kind)) => {
             let mut text = Vec::new();
             types::format_text(value.as_ref(), &SqlType::Null, &mut text);
-            let text = String::from_utf8_lossy(&text).into_owned();
+            let is_string = error == INCORRECT_STRING;
+            let text =
+                if is_string { shown_bytes(&text) } else { String::from_utf8_lossy(&text).into_owned() };
             format!("Incorrect {kind} value: '{text}' for column '{column}' at row {row}")
         }
         (StoreError::OutOfRange, None) => format!("Out of range value for column '{column}' at row {row}"),

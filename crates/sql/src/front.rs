@@ -46,8 +46,9 @@ mod tokens;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use bind::role_names;
+pub(crate) use bind::{named_collation, resolved_collation, role_names};
 pub use encoding::statement_text;
+pub(crate) use encoding::{foreign_text, invalid};
 pub(crate) use lexer::with_ansi_quotes;
 pub use limits::TextLimits;
 pub use modes::TextModes;

@@ -520,8 +520,10 @@ pub enum SetTarget {
     },
     /// A user variable, lower case.
     User(String),
-    /// SET NAMES, SET CHARACTER SET.
+    /// SET NAMES.
     Names,
+    /// SET CHARACTER SET.
+    CharacterSet,
     /// Nothing, as of DO.
     Nothing,
     /// The isolation level of this session, or of the next transaction.

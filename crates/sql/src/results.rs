@@ -15,12 +15,12 @@ use mysql_protocol::{ColumnDefinition, ColumnFlags, ColumnType, PacketWriter};
 use protocol::module::SEND_BUFFER_HIGH;
 use query::RowSink;
 use types::{
-    BlobSize, Collation, ColumnIndex, DateTime, DefaultValue, IndexDefinition, IndexKind, IntegerWidth,
-    Interval, NumberFormat, SqlType, TableDefinition, Value, ValueRef,
+    BlobSize, CharacterSet, Collation, ColumnIndex, DateTime, DefaultValue, IndexDefinition, IndexKind,
+    IntegerWidth, Interval, NumberFormat, SqlType, TableDefinition, Value, ValueRef,
 };
 
 /// Column count and definitions as whole packets, to be appended with new numbers.
-pub(crate) fn column_frames(columns: &[ResultColumn]) -> Vec<u8> {
+pub(crate) fn column_frames(columns: &[ResultColumn], results: Option<Collation>) -> Vec<u8> {
     let mut frames = Vec::new();
     if columns.is_empty() {
         return frames;
@@ -28,14 +28,41 @@ pub(crate) fn column_frames(columns: &[ResultColumn]) -> Vec<u8> {
     let mut writer = PacketWriter::new(&mut frames, 0);
     writer.column_count(u16::try_from(columns.len()).unwrap_or(u16::MAX));
     for column in columns {
-        writer.column_definition(&definition_of(column));
+        with_definition(column, results, |definition| writer.column_definition(definition));
     }
     frames
 }
 
-/// A column as the protocol describes it.
-pub(crate) fn definition_of(column: &ResultColumn) -> ColumnDefinition<'_> {
+/// Gives a column's definition to `write`, with its names in the character set of `results`.
+pub(crate) fn with_definition(
+    column: &ResultColumn,
+    results: Option<Collation>,
+    write: impl FnOnce(&ColumnDefinition<'_>),
+) {
+    let plain = definition_of(column, results);
+    let Some(set) = results.and_then(Collation::narrow_set) else { return write(&plain) };
+    let names =
+        [&column.database, &column.table, &column.original_table, &column.name, &column.original_name];
+    let [schema, table, original_table, name, original_name] = names.map(|name| {
+        let mut bytes = Vec::with_capacity(name.len());
+        set.encode(name, &mut bytes);
+        bytes
+    });
+    write(&ColumnDefinition {
+        schema: &schema,
+        table: &table,
+        original_table: &original_table,
+        name: &name,
+        original_name: &original_name,
+        ..plain
+    });
+}
+
+/// A column as the protocol describes it. Its text is in the character set of `results`; without that, it is UTF-8 and under the column's
+/// own collation, if that is one of utf8mb4.
+pub(crate) fn definition_of(column: &ResultColumn, results: Option<Collation>) -> ColumnDefinition<'_> {
     let shape = shape_of(&column.sql_type).formatted(&column.sql_type, &column.format);
+    let shape = shape.shown_in(column.sql_type.character_collation(), results);
     // A number is binary only where it is computed.
     let is_stored_number = !column.original_name.is_empty() && is_number(&column.sql_type);
     let flags = if is_stored_number { shape.flags.without(ColumnFlags::BINARY) } else { shape.flags };
@@ -117,8 +144,23 @@ impl Shape {
             length: if is_binary { characters } else { characters.saturating_mul(CHARACTER_SIZE) },
             decimals: 0,
             collation: if is_binary { BINARY } else { collation.mysql_id() },
-            flags: ColumnFlags::given(ColumnFlags::BINARY, compares_bytes(collation)),
+            flags: ColumnFlags::given(ColumnFlags::BINARY, collation.is_code_point_order()),
         }
+    }
+
+    /// Text is described in the client's character set.
+    fn shown_in(self, own: Option<Collation>, results: Option<Collation>) -> Self {
+        let Some(own) = own else { return self };
+        let results = match results {
+            Some(results) => results,
+            None if own.narrow_set().is_none() => own,
+            None => Collation::Utf8mb40900AiCi,
+        };
+        let length = match self.length {
+            u32::MAX => u32::MAX,
+            length => (length / CHARACTER_SIZE).saturating_mul(results.set().size_max()),
+        };
+        Self { collation: results.mysql_id(), length, ..self }
     }
 
     fn temporal(column_type: ColumnType, length: u32, fraction: u8) -> Self {
@@ -221,13 +263,6 @@ fn is_number(sql_type: &SqlType) -> bool {
     )
 }
 
-fn compares_bytes(collation: Collation) -> bool {
-    match collation {
-        Collation::Binary | Collation::Utf8mb4Bin | Collation::Utf8mb40900Bin => true,
-        Collation::Utf8mb40900AiCi | Collation::Utf8mb40900AsCs | Collation::Utf8mb4GeneralCi => false,
-    }
-}
-
 fn longest(members: &[String]) -> u32 {
     let longest = members.iter().map(|member| member.chars().count()).max().unwrap_or(0);
     u32::try_from(longest).unwrap_or(u32::MAX)
@@ -279,6 +314,45 @@ impl RowWriter<'_> {
             }
         }
         self.count += 1;
+    }
+}
+
+/// Writes rows of which the client wants text in another character set than UTF-8.
+pub(crate) struct TranscodingWriter<'a, 'b> {
+    pub(crate) writer: &'a mut RowWriter<'b>,
+    pub(crate) set: CharacterSet,
+}
+
+impl RowSink for TranscodingWriter<'_, '_> {
+    fn row(&mut self, primary_key: &[u8], index_key: &[u8], values: &[ValueRef<'_>]) {
+        let columns = self.writer.columns;
+        let transcoded =
+            values.iter().zip(columns).map(|(value, column)| self.transcoded(*value, &column.sql_type));
+        let transcoded: Vec<Option<Vec<u8>>> = transcoded.collect();
+        let shown = transcoded.iter().zip(values).map(|(transcoded, value)| match transcoded {
+            Some(text) => ValueRef::Bytes(text),
+            None => *value,
+        });
+        let shown: Vec<ValueRef<'_>> = shown.collect();
+        self.writer.row(primary_key, index_key, &shown);
+    }
+
+    fn is_full(&self) -> bool {
+        self.writer.is_full()
+    }
+}
+
+impl TranscodingWriter<'_, '_> {
+    /// The text in the client's character set; None for what is no text.
+    fn transcoded(&self, value: ValueRef<'_>, sql_type: &SqlType) -> Option<Vec<u8>> {
+        if value.is_null() || (sql_type.character_collation().is_none() && *sql_type != SqlType::Json) {
+            return None;
+        }
+        let mut text = Vec::new();
+        types::format_text(value, sql_type, &mut text);
+        let mut bytes = Vec::with_capacity(text.len());
+        self.set.encode(&String::from_utf8_lossy(&text), &mut bytes);
+        Some(bytes)
     }
 }
 

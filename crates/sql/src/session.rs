@@ -18,6 +18,7 @@
 //! | `named` | PREPARE, EXECUTE and DEALLOCATE PREPARE as texts |
 //! | `running` | the statement that runs: execution, commit, undoing, trying again |
 //! | `control` | SET, USE, transaction control, KILL |
+//! | `foreign` | clients that do not speak UTF-8 |
 //! | `client_memory` | what is charged to ClientMemory |
 //! | `patience` | how long a client may take |
 //! | `binding` | what the front end is told about the session |
@@ -32,6 +33,7 @@ mod client_memory;
 mod commands;
 mod connection;
 mod control;
+mod foreign;
 mod login;
 mod named;
 mod patience;
@@ -75,7 +77,7 @@ use running::Running;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use stdx::{Duration, Instant};
-use types::{NodeId, PartitionId, TransactionId, Value, ViewNumber};
+use types::{Collation, NodeId, PartitionId, TransactionId, Value, ViewNumber};
 
 /// Bytes that wait while a statement runs; above it reading stops.
 const PENDING_MAX: usize = 128 * 1024;
@@ -320,7 +322,14 @@ impl SessionCore {
         if let Ok(state) = error.sqlstate().as_bytes().try_into() {
             sqlstate = state;
         }
-        let message = error.message.as_bytes();
+        let mut encoded = Vec::new();
+        let message = match self.variables.result_collation().and_then(Collation::narrow_set) {
+            None => error.message.as_bytes(),
+            Some(set) => {
+                set.encode(&error.message, &mut encoded);
+                &encoded
+            }
+        };
         self.reply(env, |writer, _| writer.error(&ErrorPacket { errno: error.code, sqlstate, message }));
     }
 
@@ -352,6 +361,9 @@ impl SessionCore {
         self.transaction.abort(env);
         self.inbox.forget_all();
         self.variables = SessionVariables::new(&env.module.globals);
+        if let Some(name) = self.database.clone() {
+            self.enter_database(&Arc::clone(&env.module.map.schema), &name);
+        }
         self.user_variables.clear();
         self.diagnostics.clear();
         self.last_insert_id = 0;
@@ -365,7 +377,8 @@ impl SessionCore {
 enum Stage {
     Handshake,
     Ready,
-    /// As `Ready`, but each command is checked first: the account has limits, or its password has expired.
+    /// As `Ready`, but each command is looked at first: the account has limits, its password has expired, or the client does not speak
+    /// UTF-8.
     Restricted,
     Closing,
 }

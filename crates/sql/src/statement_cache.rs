@@ -18,7 +18,7 @@ mod tests;
 use crate::plan::Prepared;
 use std::sync::Arc;
 use stdx::FixedMap;
-use types::SchemaVersion;
+use types::{CharacterSet, Collation, SchemaVersion};
 
 /// A plan with what is worth keeping beside it.
 #[derive(Debug)]
@@ -28,14 +28,18 @@ pub(crate) struct CachedStatement {
     pub(crate) column_frames: Vec<u8>,
     /// How it runs if it is a point select.
     pub(crate) point: Option<crate::session::point::PointSelect>,
+    /// The character set of its results, if that is not UTF-8.
+    pub(crate) results: Option<CharacterSet>,
 }
 
 impl CachedStatement {
-    /// A plan with its column definitions encoded.
-    pub(crate) fn new(prepared: Prepared) -> Self {
-        let column_frames = crate::results::column_frames(&prepared.columns);
-        let point = crate::session::point::PointSelect::of(&prepared);
-        Self { prepared, column_frames, point }
+    /// A plan with its column definitions encoded, for a client that wants text in the character set of `results`.
+    pub(crate) fn new(prepared: Prepared, results: Option<Collation>) -> Self {
+        let column_frames = crate::results::column_frames(&prepared.columns, results);
+        let narrow = results.and_then(Collation::narrow_set);
+        // What is transcoded is not copied from storage to the client.
+        let point = if narrow.is_none() { crate::session::point::PointSelect::of(&prepared) } else { None };
+        Self { prepared, column_frames, point, results: narrow }
     }
 }
 

@@ -12,6 +12,7 @@
 //! Deliberately not here: how a SET runs (`session::control`).
 #![expect(clippy::wildcard_enum_match_arm, reason = "a value of another kind is refused")]
 
+mod character_sets;
 mod locales;
 mod sql_mode;
 mod table;
@@ -19,6 +20,7 @@ mod table;
 mod tests;
 mod user;
 
+pub(crate) use character_sets::{character_set_deprecation, collation_deprecation};
 pub(crate) use table::{Definition, Kind, Reach, TABLE, VERSION, definition};
 pub(crate) use user::UserVariables;
 
@@ -30,7 +32,7 @@ use mysql_protocol::StatusFlags;
 use protocol::SqlError;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use types::{Collation, GlobalVariable, IntegerWidth, SqlType, Value};
+use types::{CharacterSet, Collation, GlobalVariable, IntegerWidth, SqlType, Value};
 
 /// Global values that the node's configuration says, by name: the others are what the table has.
 pub type Globals = BTreeMap<&'static str, String>;
@@ -79,8 +81,14 @@ pub(crate) struct SessionVariables {
     pub(crate) reads_stale: bool,
     /// A fixed `timestamp`, microseconds since 1970.
     pub(crate) timestamp: Option<u64>,
-    /// character_set_client and its kin: the connection's collation.
+    /// collation_connection.
     pub(crate) collation: Collation,
+    /// character_set_client.
+    pub(crate) client: CharacterSet,
+    /// character_set_results; None: NULL, or binary.
+    pub(crate) results: Option<CharacterSet>,
+    /// collation_server.
+    pub(crate) server_collation: Collation,
     /// What was set, by name.
     changed: BTreeMap<&'static str, Value>,
     /// When the session began.
@@ -119,6 +127,9 @@ impl Default for SessionVariables {
             reads_stale: false,
             timestamp: None,
             collation: Collation::Utf8mb40900AiCi,
+            client: CharacterSet::Utf8mb4,
+            results: Some(CharacterSet::Utf8mb4),
+            server_collation: Collation::Utf8mb40900AiCi,
             changed: BTreeMap::new(),
             globals: Arc::default(),
             newest: Arc::default(),
@@ -270,7 +281,7 @@ impl SessionVariables {
         ];
         let flags = flags.into_iter().fold(0_u64, |bits, flag| bits << 1 | u64::from(flag));
         let text = self.text_modes.bits() << 24;
-        u64::from(self.group_concat_size_max) << 32 | text | u64::from(self.collation.mysql_id()) << 8 | flags
+        u64::from(self.group_concat_size_max) << 32 | text | self.character_key() << 8 | flags
     }
 
     /// Seconds east of UTC.
@@ -352,6 +363,7 @@ impl SessionVariables {
         let default = self.global(definition, Scope::Global);
         let value = self.checked(definition, value.unwrap_or(&default))?;
         self.apply(definition.name, &value)?;
+        self.set_companion(definition.name, &value);
         self.changed.insert(definition.name, value);
         Ok(())
     }
@@ -431,21 +443,19 @@ impl SessionVariables {
                 time_zone_offset(&text)?;
                 Ok(Value::text(&text))
             }
-            Kind::CharacterSet => {
-                let text = match value {
-                    Value::Null => return Ok(Value::Null),
-                    _ => text()?.to_ascii_lowercase(),
-                };
-                Collation::by_character_set(&text)
-                    .map(|_| Value::text(&text))
-                    .ok_or_else(|| SqlError::new(1115, format!("Unknown character set: '{text}'")))
+            Kind::CharacterSet => match (value, number_of(value)) {
+                (Value::Null, _) if name == "character_set_results" => Ok(Value::Null),
+                (Value::Null, _) => Err(wrong_value(name, value)),
+                (_, Some(id)) => {
+                    character_sets::checked(name, character_sets::numbered_collation(id)?.character_set())
+                }
+                _ => character_sets::checked(name, &text()?),
+            },
+            Kind::Collation => match number_of(value) {
+                Some(id) => character_sets::numbered_collation(id),
+                None => crate::front::named_collation(&text()?),
             }
-            Kind::Collation => {
-                let text = text()?.to_ascii_lowercase();
-                Collation::by_name(&text)
-                    .map(|_| Value::text(&text))
-                    .ok_or_else(|| SqlError::new(1273, format!("Unknown collation: '{text}'")))
-            }
+            .map(|collation| Value::text(collation.name())),
             Kind::Locale => checked_locale(name, value).map(Value::text),
             Kind::Isolation => checked_isolation(&text()?).map(|()| Value::text("READ-COMMITTED")),
         }
@@ -476,7 +486,20 @@ impl SessionVariables {
                 self.collation = Collation::by_name(&shown(value)).unwrap_or(self.collation);
             }
             "character_set_connection" => {
-                self.collation = Collation::by_character_set(&shown(value)).unwrap_or(self.collation);
+                self.collation = self.default_of(&shown(value)).unwrap_or(self.collation);
+            }
+            "collation_server" => {
+                self.server_collation = Collation::by_name(&shown(value)).unwrap_or(self.server_collation);
+            }
+            "character_set_server" => {
+                self.server_collation = self.default_of(&shown(value)).unwrap_or(self.server_collation);
+            }
+            "character_set_client" => {
+                self.client = CharacterSet::by_name(&shown(value)).unwrap_or(self.client);
+            }
+            "character_set_results" => {
+                let set = CharacterSet::by_name(&shown(value));
+                self.results = set.filter(|set| *set != CharacterSet::Binary);
             }
             _ => {}
         }
@@ -506,35 +529,6 @@ impl SessionVariables {
             real_as_float: has("REAL_AS_FLOAT"),
             pad_char_to_full_length: has("PAD_CHAR_TO_FULL_LENGTH"),
         };
-    }
-
-    /// SET NAMES: client, connection and results at once.
-    pub(crate) fn set_names(&mut self, names: Option<&Value>) -> Result<(), SqlError> {
-        let default = Value::text("utf8mb4");
-        let name = shown(names.unwrap_or(&default)).to_ascii_lowercase();
-        // `SET NAMES x COLLATE y` arrives as the collation's name.
-        let collation = match Collation::by_character_set(&name) {
-            Some(collation) => collation,
-            None => Collation::by_name(&name)
-                .ok_or_else(|| SqlError::new(1115, format!("Unknown character set: '{name}'")))?,
-        };
-        let is_character_set = Collation::by_character_set(&name).is_some();
-        let character_set = if is_character_set { name.as_str() } else { collation.character_set() };
-        for variable in ["character_set_client", "character_set_connection", "character_set_results"] {
-            self.set(variable, Some(&Value::text(character_set)))?;
-        }
-        let collation_name = if is_character_set { collation.name() } else { name.as_str() };
-        self.set("collation_connection", Some(&Value::text(collation_name)))
-    }
-
-    /// What the handshake says about the client's collation.
-    pub(crate) fn set_client_collation(&mut self, id: u16) {
-        if let Some(known) = mysql_protocol::charset::collation(id)
-            && Collation::by_character_set(known.charset).is_some()
-        {
-            // A collation that we map to another one is still shown by its own name.
-            let _ = self.set_names(Some(&Value::text(known.name)));
-        }
     }
 }
 

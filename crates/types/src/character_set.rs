@@ -18,7 +18,7 @@ mod single;
 #[cfg(test)]
 mod tests;
 
-use crate::Collation;
+use crate::{Collation, SqlType};
 use encoding_rs::{DecoderResult, EncoderResult, Encoding};
 use std::borrow::Cow;
 
@@ -231,9 +231,29 @@ impl CharacterSet {
         }
     }
 
+    /// The bytes of a hexadecimal literal, with the zeros in front that its first character lacks.
+    #[must_use]
+    pub fn filled<'a>(self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
+        let is_wide = !self.is_for_clients();
+        let unit = if self == Self::Utf32 { 4 } else { 1 + usize::from(is_wide) };
+        let missing = bytes.len().next_multiple_of(unit) - bytes.len();
+        if missing == 0 { Cow::Borrowed(bytes) } else { Cow::Owned([&[0; 4][..missing], bytes].concat()) }
+    }
+
     /// Appends the text in this character set; question marks stand for characters that it does not have.
     pub fn encode(self, text: &str, bytes: &mut Vec<u8>) {
         self.write(text, bytes);
+    }
+
+    /// The text with question marks for characters that this character set does not have.
+    #[must_use]
+    pub fn with_question_marks(self, text: &str) -> String {
+        let mut buffer = [0; 4];
+        let shown = |character: char| {
+            let is_foreign = self.first_foreign(character.encode_utf8(&mut buffer)).is_some();
+            if is_foreign { '?' } else { character }
+        };
+        text.chars().map(shown).collect()
     }
 
     /// The byte position in `text` of the first character that this character set does not have.
@@ -302,6 +322,31 @@ impl CharacterSet {
             }
         }
         foreign
+    }
+}
+
+/// A string of type `from` as `to` has it, where one of them is binary and the other one text in a character set whose bytes are not those
+/// of UTF-8; any other string as it is.
+pub fn recoded<'a>(bytes: Cow<'a, [u8]>, from: &SqlType, to: &SqlType) -> Result<Cow<'a, [u8]>, MalformedAt> {
+    let other_bytes = |sql_type: &SqlType| {
+        let set = sql_type.character_collation().and_then(Collation::narrow_set);
+        set.filter(|set| !set.is_utf8())
+    };
+    let is_binary = |sql_type: &SqlType| {
+        matches!(sql_type, SqlType::Binary { .. } | SqlType::VarBinary { .. } | SqlType::Blob { .. })
+    };
+    if is_binary(to)
+        && let Some(set) = other_bytes(from)
+    {
+        let mut encoded = Vec::with_capacity(bytes.len());
+        set.encode(&String::from_utf8_lossy(&bytes), &mut encoded);
+        Ok(Cow::Owned(encoded))
+    } else if is_binary(from)
+        && let Some(set) = other_bytes(to)
+    {
+        Ok(Cow::Owned(set.decode(&set.filled(&bytes))?.into_owned().into_bytes()))
+    } else {
+        Ok(bytes)
     }
 }
 

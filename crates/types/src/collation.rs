@@ -86,6 +86,7 @@ pub struct Collation(u16);
 const ID_BITS: u32 = 9;
 const ORDER_BITS: u32 = 3;
 const PAD_SPACE: u16 = 1 << (ID_BITS + ORDER_BITS);
+const NARROW: u16 = PAD_SPACE << 1;
 
 const fn packed(id: u16, order: Order, padding: Padding) -> Collation {
     let padding = match padding {
@@ -146,7 +147,12 @@ impl Wire for Collation {
 
 impl std::fmt::Debug for Collation {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str(self.name())
+        // As the constants are called.
+        for word in self.name().split('_') {
+            let (first, rest) = word.split_at_checked(1).unwrap_or((word, ""));
+            write!(formatter, "{}{rest}", first.to_ascii_uppercase())?;
+        }
+        Ok(())
     }
 }
 
@@ -173,6 +179,13 @@ impl Collation {
     #[inline]
     pub fn is_pad_space(self) -> bool {
         self.0 & PAD_SPACE != 0
+    }
+
+    /// The character set, unless that is utf8mb4 or binary: one that does not have all characters, or has them in other bytes.
+    #[must_use]
+    #[inline]
+    pub fn narrow_set(self) -> Option<CharacterSet> {
+        (self.0 & NARROW != 0).then(|| self.set())
     }
 
     /// True for `binary` and the `_bin` collations: strings of other bytes differ, and their bytes say how they are ordered.
@@ -306,6 +319,13 @@ impl Collation {
         self.0 & ((1 << ID_BITS) - 1)
     }
 
+    /// A number that no other collation has, the cheapest to get.
+    #[must_use]
+    #[inline]
+    pub fn to_bits(self) -> u16 {
+        self.0
+    }
+
     /// The collation with that number, if its character set is here.
     #[must_use]
     pub fn by_mysql_id(id: u16) -> Option<Collation> {
@@ -366,7 +386,9 @@ fn of_name(known: CollationName) -> Option<Collation> {
         _ => Order::General,
     };
     let is_no_pad = name == "binary" || name.contains("_0900_");
-    Some(packed(id, order, if is_no_pad { Padding::Counts } else { Padding::Ignored }))
+    let Collation(bits) = packed(id, order, if is_no_pad { Padding::Counts } else { Padding::Ignored });
+    let is_narrow = !matches!(character_set, "utf8mb4" | "binary");
+    Some(Collation(if is_narrow { bits | NARROW } else { bits }))
 }
 
 /// For MariaDB's names: `nopad` and the UCA 14.0.0 collations, which MariaDB also has without a character set in front.

@@ -23,7 +23,7 @@ pub mod value;
 pub use account::{
     AccountAttributes, PasswordLifetime, PasswordLockTime, RequiredSecurity, ResourceLimits, User,
 };
-pub use character_set::{CharacterSet, MalformedAt};
+pub use character_set::{CharacterSet, MalformedAt, recoded};
 pub use collation::{COLLATION_VERSION, Collation, CollationName};
 pub use decimal::{Decimal, DecimalError, DecimalRef, OutOfRange};
 pub use definition::{

@@ -18,7 +18,7 @@ mod temporals;
 
 use wire_derive::Wire;
 
-use crate::{Date, DateMode, DateTime, Decimal, NumberFormat, SqlType, Time, Value};
+use crate::{Collation, Date, DateMode, DateTime, Decimal, NumberFormat, SqlType, Time, Value};
 
 /// What a value that is not one of a type was meant to be: the `%s` of "Incorrect %s value".
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -205,10 +205,10 @@ fn convert(value: Value, to: &SqlType, dates: DateMode) -> Converted {
         }
         SqlType::Bit { length } => numbers::to_bit(&value, *length),
         SqlType::Year => numbers::to_year(&value),
-        SqlType::Char { length, .. } => strings::to_char(value, *length),
-        SqlType::VarChar { length, .. } => strings::to_varchar(value, *length),
-        SqlType::Text { size, .. } => strings::to_text(value, size.bytes_max()),
-        SqlType::Json => strings::to_text(value, crate::BlobSize::Long.bytes_max()),
+        SqlType::Char { length, collation } => strings::to_char(value, *length, *collation),
+        SqlType::VarChar { length, collation } => strings::to_varchar(value, *length, *collation),
+        SqlType::Text { size, collation } => strings::to_text(value, size.bytes_max(), *collation),
+        SqlType::Json => strings::to_text(value, crate::BlobSize::Long.bytes_max(), Collation::Utf8mb4Bin),
         SqlType::Binary { length } => strings::to_binary(value, *length),
         SqlType::VarBinary { length } => strings::to_varbinary(value, u64::from(*length)),
         SqlType::Blob { size } => strings::to_varbinary(value, size.bytes_max()),

@@ -1,9 +1,11 @@
 //! Whose collation a comparison of strings uses: MySQL's coercibility, 0 (explicit COLLATE) to 6 (NULL). The lower one wins; of
-//! equals, `binary` wins over characters, a `_bin` collation over others, and two others are an illegal mix (1267).
+//! equals, `binary` wins over characters, a character set of Unicode over one that is not, a `_bin` collation over others of its
+//! character set, and two others are an illegal mix (1267).
 
 use super::{DEFAULT_COLLATION, collation_of};
 use crate::context::TypeError;
 use crate::node::{CastPurpose, Expression, Node};
+use std::cmp::Ordering;
 use types::{Collation, SqlType};
 
 const EXPLICIT: u8 = 0;
@@ -46,10 +48,6 @@ pub fn coercibility(expression: &Expression) -> u8 {
     }
 }
 
-fn is_code_point_order(collation: Collation) -> bool {
-    matches!(collation, Collation::Utf8mb40900Bin | Collation::Utf8mb4Bin)
-}
-
 /// The collation of an operation on several strings; operands that are none count as the connection's.
 pub(crate) fn aggregate_collation<'a>(
     operands: impl Iterator<Item = &'a Expression>,
@@ -78,10 +76,21 @@ fn equal_rank(level: u8, left: Collation, right: Collation, operation: &str) -> 
         if left == Collation::Binary || right == Collation::Binary {
             return Ok(Collation::Binary);
         }
-        match (is_code_point_order(left), is_code_point_order(right)) {
-            (true, false) => return Ok(left),
-            (false, true) => return Ok(right),
-            (true, true) | (false, false) => {}
+        // Of two character sets the one that has the other's characters wins; of one character set, its `_bin` collation.
+        let rank = |collation: Collation| {
+            let set = collation.set();
+            (set.is_unicode(), set.is_unicode() && set.size_max() > 3)
+        };
+        match rank(left).cmp(&rank(right)) {
+            Ordering::Greater => return Ok(left),
+            Ordering::Less => return Ok(right),
+            Ordering::Equal => {}
+        }
+        let is_one_set = left.character_set() == right.character_set();
+        match (left.is_code_point_order(), right.is_code_point_order()) {
+            (true, false) if is_one_set => return Ok(left),
+            (false, true) if is_one_set => return Ok(right),
+            (true | false, true | false) => {}
         }
     }
     let word = if level == EXPLICIT { "EXPLICIT" } else { "IMPLICIT" };

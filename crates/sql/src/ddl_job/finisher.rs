@@ -47,7 +47,7 @@ impl Finisher {
             columns: Arc::default(),
         };
         let statement = Statement {
-            cached: Arc::new(CachedStatement::new(prepared)),
+            cached: Arc::new(CachedStatement::new(prepared, None)),
             parameters: Vec::new(),
             format: RowFormat::Text,
             settings: Settings::default(),

@@ -20,7 +20,7 @@ use super::table_reader::{Order, Pump, TableReader, Target};
 use super::unique_reader::UniqueReader;
 use super::{Completion, Cx, Failure, Progress, Pull, Row, Statement, access, warnings_of};
 use crate::plan::{AccessPath, Grouping, SelectPlan, SortKey, Source, TableAccess};
-use crate::results::{RowWriter, borrowed};
+use crate::results::{RowWriter, TranscodingWriter, borrowed};
 use crate::show::VirtualReader;
 use expression::aggregate::AggregateCall;
 use expression::{Context, Expression, NoColumns};
@@ -455,7 +455,11 @@ impl SelectRun {
             if writer.packets.buffer_size() >= SEND_BUFFER_HIGH {
                 return Ok(Pump::Rows);
             }
-            match self.root.pump(cx, writer)? {
+            let pump = match cx.statement.cached.results {
+                None => self.root.pump(cx, writer)?,
+                Some(set) => self.root.pump(cx, &mut TranscodingWriter { writer, set })?,
+            };
+            match pump {
                 Pump::Rows if cx.env.budget.is_spent() => return Ok(Pump::Spent),
                 Pump::Rows => {}
                 pump @ (Pump::Wait | Pump::Spent | Pump::End) => return Ok(pump),

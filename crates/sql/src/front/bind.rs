@@ -21,6 +21,8 @@ mod scope;
 mod select;
 mod session;
 
+pub(crate) use ddl::resolved_collation;
+pub(crate) use expression::named_collation;
 pub(crate) use grant::role_names;
 pub(crate) use select::table_of_select;
 

@@ -517,11 +517,13 @@ fn type_word(sql_type: &SqlType) -> u64 {
             parts(5, u64::from(*precision) << 8 | u64::from(*scale), u64::from(*unsigned))
         }
         SqlType::Bit { length } => parts(6, u64::from(*length), 0),
-        SqlType::Char { length, collation } => parts(7, u64::from(*length), *collation as u64),
-        SqlType::VarChar { length, collation } => parts(8, u64::from(*length), *collation as u64),
+        SqlType::Char { length, collation } => parts(7, u64::from(*length), u64::from(collation.to_bits())),
+        SqlType::VarChar { length, collation } => {
+            parts(8, u64::from(*length), u64::from(collation.to_bits()))
+        }
         SqlType::Binary { length } => parts(9, u64::from(*length), 0),
         SqlType::VarBinary { length } => parts(10, u64::from(*length), 0),
-        SqlType::Text { size, collation } => parts(11, *size as u64, *collation as u64),
+        SqlType::Text { size, collation } => parts(11, *size as u64, u64::from(collation.to_bits())),
         SqlType::Blob { size } => parts(12, *size as u64, 0),
         SqlType::Enum { .. } => 13,
         SqlType::Set { .. } => 14,

@@ -59,7 +59,7 @@ fn written(format: RowFormat, skip: u64, left: u64) -> (Vec<u8>, u64) {
 fn text_rows_show_the_session_s_time_zone() {
     let (buffer, count) = written(RowFormat::Text, 0, 10);
     assert_eq!(count, 3);
-    let types: Vec<_> = columns().iter().map(|column| definition_of(column).value_type()).collect();
+    let types: Vec<_> = columns().iter().map(|column| definition_of(column, None).value_type()).collect();
     let size = usize::from(buffer[0]);
     let cells: Vec<_> = RowCells::new(&buffer[4..4 + size], RowFormat::Text, &types)
         .expect("a row")
@@ -79,7 +79,7 @@ fn text_rows_show_the_session_s_time_zone() {
 #[test]
 fn binary_rows_have_their_columns_types() {
     let (buffer, _) = written(RowFormat::Binary, 0, 10);
-    let types: Vec<_> = columns().iter().map(|column| definition_of(column).value_type()).collect();
+    let types: Vec<_> = columns().iter().map(|column| definition_of(column, None).value_type()).collect();
     let size = usize::from(buffer[0]);
     let cells: Vec<_> = RowCells::new(&buffer[4..4 + size], RowFormat::Binary, &types)
         .expect("a row")
@@ -102,7 +102,7 @@ fn offset_and_limit_count_rows() {
 
 #[test]
 fn definitions_are_whole_packets() {
-    let frames = column_frames(&columns());
+    let frames = column_frames(&columns(), None);
     assert_eq!(frames[4], 4);
     let size = usize::from(frames[5]);
     let definition = ColumnDefinition::parse(&frames[9..9 + size]).expect("a definition");
@@ -110,7 +110,7 @@ fn definitions_are_whole_packets() {
         (definition.name, definition.table, definition.column_type),
         (&b"a"[..], &b"t"[..], ColumnType::Long)
     );
-    assert!(column_frames(&[]).is_empty());
+    assert!(column_frames(&[], None).is_empty());
 }
 
 #[test]
@@ -133,7 +133,7 @@ fn numbers_are_described_and_shown_as_their_table_declares_them() {
     let described: Vec<_> = columns
         .iter()
         .map(|column| {
-            let definition = definition_of(column);
+            let definition = definition_of(column, None);
             let has = |flag| definition.flags.contains(flag);
             (definition.length, definition.decimals, has(ColumnFlags::UNSIGNED), has(ColumnFlags::ZEROFILL))
         })
@@ -142,7 +142,7 @@ fn numbers_are_described_and_shown_as_their_table_declares_them() {
         described,
         [(1, 0, false, false), (5, 0, true, true), (10, 2, false, false), (12, 31, true, false)]
     );
-    let types: Vec<_> = columns.iter().map(|column| definition_of(column).value_type()).collect();
+    let types: Vec<_> = columns.iter().map(|column| definition_of(column, None).value_type()).collect();
     let row = [ValueRef::Int(1), ValueRef::UInt(7), ValueRef::Double(1.5), ValueRef::Double(1.5)];
     let cells = |format| {
         let (mut buffer, mut scratch) = (Vec::new(), Vec::new());

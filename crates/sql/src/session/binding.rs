@@ -85,7 +85,7 @@ impl SessionCore {
                 return Ok(found);
             }
             if let Ok(prepared) = self.prepare(env.module, markers, &normalized.parameter_types) {
-                let statement = Arc::new(CachedStatement::new(prepared));
+                let statement = Arc::new(CachedStatement::new(prepared, self.variables.result_collation()));
                 // A text that names a user variable is not cacheable.
                 self.cache(env, digest, markers, &statement);
                 return Ok(statement);
@@ -93,7 +93,8 @@ impl SessionCore {
         }
         normalized.parameters.clear();
         normalized.parameter_types.clear();
-        self.prepare(env.module, text, &[]).map(|prepared| Arc::new(CachedStatement::new(prepared)))
+        let prepared = self.prepare(env.module, text, &[])?;
+        Ok(Arc::new(CachedStatement::new(prepared, self.variables.result_collation())))
     }
 
     /// The plan of a prepared statement for parameters of these types.
@@ -110,7 +111,8 @@ impl SessionCore {
         {
             return Ok(found);
         }
-        let statement = Arc::new(CachedStatement::new(self.prepare(env.module, text, parameter_types)?));
+        let prepared = self.prepare(env.module, text, parameter_types)?;
+        let statement = Arc::new(CachedStatement::new(prepared, self.variables.result_collation()));
         if !statement.prepared.reads_user_variables() {
             self.cache(env, digest, text, &statement);
         }

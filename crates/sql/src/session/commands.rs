@@ -21,6 +21,12 @@ impl Session {
                 return;
             }
         };
+        self.run_command(env, command);
+    }
+
+    /// Does what a command asks for.
+    #[inline]
+    pub(super) fn run_command(&mut self, env: &mut Environment<'_>, command: Command<'_>) {
         self.core.has_more_results = false;
         match command {
             Command::Query { text, .. } => self.on_query(env, text),
@@ -49,6 +55,7 @@ impl Session {
             Command::ChangeUser(request) => self.on_change_user(env, &request),
             Command::ResetConnection => {
                 self.core.reset(env);
+                self.stage = self.stage_of_ready();
                 self.forget_statements();
                 self.account_or_reject(env);
                 self.core.reply_ok(env, 0, 0, "");
@@ -172,8 +179,10 @@ impl Session {
         columns.retain(|(column, _)| is_free || rights.sees_column(&database, &table, &column.original_name));
         self.core.reply(env, |writer, core| {
             for (column, default) in &columns {
-                let shape = crate::results::definition_of(column);
-                writer.column_definition_with_default(&shape, default.as_ref().map(String::as_bytes));
+                let default = default.as_ref().map(String::as_bytes);
+                crate::results::with_definition(column, core.variables.result_collation(), |shown| {
+                    writer.column_definition_with_default(shown, default);
+                });
             }
             writer.end_of_rows(core.capabilities, core.end_packet());
         });

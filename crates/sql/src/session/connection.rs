@@ -205,8 +205,11 @@ impl Session {
         self.core.capabilities = login.capabilities;
         self.core.user = format!("{}@{}", login.user, self.host).into();
         self.multi_statements = login.capabilities.contains(Capabilities::MULTI_STATEMENTS);
-        if let Some(collation) = login.collation {
-            self.core.variables.set_client_collation(collation);
+        if let Some(number) = login.collation
+            && let Err(error) = self.core.variables.set_client_number(number)
+        {
+            self.core.reply_error(env, &error);
+            return self.close(env);
         }
         self.core.database = None;
         if let Some(database) = &login.database {
@@ -219,7 +222,7 @@ impl Session {
                 self.core.reply_error(env, &error);
                 return self.close(env);
             }
-            self.core.database = Some(database.as_str().into());
+            self.core.enter_database(&schema, database);
         }
         self.stage = self.stage_of_ready();
         self.active_since = env.now.monotonic;

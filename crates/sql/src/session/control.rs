@@ -9,12 +9,15 @@ use crate::environment::{Environment, ModuleState};
 use crate::execute::{Completion, Statement, warnings_of};
 use crate::plan::{Plan, SetItem, SetTarget, TransactionStatement};
 use crate::transaction_client::SAVEPOINTS_MAX;
-use crate::variables::{SessionVariables, UserVariables, checked_isolation};
+use crate::variables::{
+    SessionVariables, UserVariables, character_set_deprecation, checked_isolation, collation_deprecation,
+};
 use catalogue::{VariableChange, VariableSetting};
 use expression::NoColumns;
 use protocol::{Address, ModuleKind, Signal, SqlError};
 use query::AccountNews;
-use types::{DynamicPrivileges, Value};
+use std::sync::Arc;
+use types::{DynamicPrivileges, Schema, Value};
 
 impl SessionCore {
     /// USE.
@@ -23,8 +26,31 @@ impl SessionCore {
         if !crate::show::database_exists(&env.module.map.schema, name) {
             return Err(SqlError::new(1049, format!("Unknown database '{name}'")));
         }
-        self.database = Some(name.into());
+        let schema = Arc::clone(&env.module.map.schema);
+        self.enter_database(&schema, name);
         Ok(())
+    }
+
+    /// `name` is the current database from now on.
+    pub(super) fn enter_database(&mut self, schema: &Schema, name: &str) {
+        self.database = Some(name.into());
+        self.variables.follow_database(schema.database(name).map(|database| database.collation));
+    }
+}
+
+/// What SET warns of: the names of utf8mb3.
+fn deprecation(target: &SetTarget, value: &Value) -> Option<(u16, String)> {
+    let Value::Bytes(name) = value else { return None };
+    let name = std::str::from_utf8(name).ok()?;
+    match target {
+        SetTarget::Names | SetTarget::CharacterSet => {
+            character_set_deprecation(name).or_else(|| collation_deprecation(name))
+        }
+        SetTarget::Session(variable) if variable.starts_with("character_set_") => {
+            character_set_deprecation(name)
+        }
+        SetTarget::Session(variable) if variable.starts_with("collation_") => collation_deprecation(name),
+        _ => None,
     }
 }
 
@@ -62,7 +88,9 @@ impl SessionCore {
                     Some(value.map_err(|error| SqlError::new(error.code, error.message))?)
                 }
             };
+            let deprecated = value.as_ref().and_then(|value| deprecation(&item.target, value));
             self.assign_item(module, &mut assigned, item, value)?;
+            deprecated.into_iter().for_each(|(code, message)| assigned.diagnostics.warn(code, message));
         }
         assigned.diagnostics.add_all(warnings_of(&context));
         Ok(assigned)
@@ -105,6 +133,7 @@ impl SessionCore {
             }
             SetTarget::Nothing => Ok(()),
             SetTarget::Names => variables.set_names(value.as_ref()),
+            SetTarget::CharacterSet => variables.set_character_set(value.as_ref()),
             SetTarget::Isolation { .. } => {
                 let text = value.unwrap_or_else(|| Value::text("READ COMMITTED"));
                 match &text {
@@ -263,7 +292,12 @@ impl Session {
             self.core.last_insert_id = id;
         }
         variables.follow(&env.module.globals);
+        let before = self.core.variables.bind_key;
         self.core.variables = variables;
+        self.stage = self.stage_of_ready();
+        if self.core.variables.bind_key != before {
+            self.statements.forget_plans();
+        }
         self.core.diagnostics.append(diagnostics);
         Ok(())
     }

@@ -364,7 +364,8 @@ impl Session {
 
     /// The stage of a session that was let in.
     pub(super) fn stage_of_ready(&self) -> Stage {
-        if self.restriction.is_none() { Stage::Ready } else { Stage::Restricted }
+        let is_plain = self.restriction.is_none() && !self.core.variables.is_foreign();
+        if is_plain { Stage::Ready } else { Stage::Restricted }
     }
 
     /// A command of a restricted session.
@@ -375,17 +376,23 @@ impl Session {
         }
         self.active_since = env.now.monotonic;
         env.budget.spend(1);
-        match self.check_command(env, payload) {
-            Ok(()) => self.on_command(env, payload),
-            Err(error) => self.end_with_error(env, &error),
+        match Command::parse(payload, self.core.capabilities) {
+            Ok(command) => self.run_in_client_set(env, command),
+            // What cannot be read is refused where it is done.
+            Err(_) => self.on_command(env, payload),
         }
         self.watch_idle(env);
     }
 
-    fn check_command(&mut self, env: &mut Environment<'_>, payload: &[u8]) -> Result<(), SqlError> {
+    pub(super) fn check_command(
+        &mut self,
+        env: &mut Environment<'_>,
+        command: &Command<'_>,
+    ) -> Result<(), SqlError> {
         self.look_for_new_password(env);
-        // What cannot be read is refused where it is done.
-        let Ok(command) = Command::parse(payload, self.core.capabilities) else { return Ok(()) };
+        if self.restriction.is_none() {
+            return Ok(());
+        }
         match command {
             Command::Query { text, .. } => {
                 let text = String::from_utf8_lossy(text);

@@ -255,8 +255,9 @@ impl Session {
                 writer.end_of_columns(core.capabilities, core.end_packet());
             }
             if column_count > 0 {
+                let results = core.variables.result_collation();
                 for column in columns.iter() {
-                    writer.column_definition(&results::definition_of(column));
+                    results::with_definition(column, results, |shown| writer.column_definition(shown));
                 }
                 writer.end_of_columns(core.capabilities, core.end_packet());
             }
@@ -282,6 +283,17 @@ impl Session {
     }
 
     pub(super) fn on_execute(&mut self, env: &mut Environment<'_>, execute: &Execute<'_>) {
+        self.execute_with(env, execute, |_, _| Ok(()));
+    }
+
+    /// COM_STMT_EXECUTE; `read` brings each value into UTF-8.
+    #[inline]
+    pub(super) fn execute_with(
+        &mut self,
+        env: &mut Environment<'_>,
+        execute: &Execute<'_>,
+        read: impl Fn(ColumnType, &mut Value) -> Result<(), SqlError>,
+    ) {
         env.module.counters.questions += 1;
         let id = execute.statement_id;
         let Some(statement) = self.statements.by_id.get_mut(&id) else {
@@ -291,7 +303,7 @@ impl Session {
         self.statements.size -= long_data.size();
         let mut values = std::mem::take(&mut self.normalized.parameters);
         values.clear();
-        let bound = statement.bind(&mut self.core, env, execute, &long_data, &mut values);
+        let bound = statement.bind(&mut self.core, env, execute, (&long_data, read), &mut values);
         match bound {
             Err(ExecuteError::Command(error)) => {
                 self.core.reply(env, |writer, _| writer.error(&error.packet()));
@@ -319,7 +331,7 @@ impl PreparedStatement {
         core: &mut SessionCore,
         env: &mut Environment<'_>,
         execute: &Execute<'_>,
-        long_data: &LongData,
+        (long_data, read): (&LongData, impl Fn(ColumnType, &mut Value) -> Result<(), SqlError>),
         values: &mut Vec<Value>,
     ) -> Result<Arc<CachedStatement>, ExecuteError> {
         let count = self.parameter_count;
@@ -332,6 +344,7 @@ impl PreparedStatement {
         }
         let types = self.types.as_slice().get(..usize::from(count)).unwrap_or_default();
         for (value, parameter) in values.iter_mut().zip(types) {
+            read(parameter.column_type, value).map_err(ExecuteError::Sql)?;
             if matches!(parameter.column_type, ColumnType::Decimal | ColumnType::NewDecimal) {
                 read_decimal(value).map_err(ExecuteError::Sql)?;
             }

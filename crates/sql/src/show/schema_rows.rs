@@ -400,9 +400,6 @@ struct TypeFacts {
     fraction: Option<u8>,
 }
 
-/// Bytes of one character at most.
-const CHARACTER_SIZE: u32 = 4;
-
 impl TypeFacts {
     fn of_column(column: &ColumnDefinition) -> Self {
         match (column.format.width, column.format.scale) {
@@ -427,15 +424,18 @@ impl TypeFacts {
             SqlType::Double => Self::number(22, None),
             SqlType::Decimal { precision, scale, .. } => Self::number(u16::from(*precision), Some(*scale)),
             SqlType::Bit { length } => Self::number(u16::from(*length), None),
-            SqlType::Char { length, .. } | SqlType::VarChar { length, .. } => Self::characters(*length),
+            SqlType::Char { length, collation } | SqlType::VarChar { length, collation } => {
+                Self::characters(*length, *collation)
+            }
             SqlType::Binary { length } | SqlType::VarBinary { length } => Self::bytes(*length),
             SqlType::Text { size, .. } | SqlType::Blob { size } => Self::bytes(size_max(*size)),
-            SqlType::Enum { members, .. } => {
-                Self::characters(members.iter().map(|member| length_of(member)).max().unwrap_or(0))
-            }
-            SqlType::Set { members, .. } => {
+            SqlType::Enum { members, collation } => Self::characters(
+                members.iter().map(|member| length_of(member)).max().unwrap_or(0),
+                *collation,
+            ),
+            SqlType::Set { members, collation } => {
                 let all: u32 = members.iter().map(|member| length_of(member) + 1).sum();
-                Self::characters(all.saturating_sub(1))
+                Self::characters(all.saturating_sub(1), *collation)
             }
             SqlType::Time { fraction } | SqlType::DateTime { fraction } | SqlType::Timestamp { fraction } => {
                 Self { fraction: Some(*fraction), ..Self::default() }
@@ -448,12 +448,9 @@ impl TypeFacts {
         Self { precision: Some(precision), scale, ..Self::default() }
     }
 
-    fn characters(length: u32) -> Self {
-        Self {
-            characters: Some(length),
-            bytes: Some(length.saturating_mul(CHARACTER_SIZE)),
-            ..Self::default()
-        }
+    fn characters(length: u32, collation: Collation) -> Self {
+        let bytes = length.saturating_mul(collation.set().size_max());
+        Self { characters: Some(length), bytes: Some(bytes), ..Self::default() }
     }
 
     fn bytes(length: u32) -> Self {

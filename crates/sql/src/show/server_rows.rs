@@ -1,22 +1,11 @@
 //! Rows about the server: character sets, collations, engines, plugins, privileges, variables, counters.
 //!
-//! Character sets and collations are listed by every name that CREATE TABLE and SET NAMES take, although some mean the same thing here
-//! ([`Collation::by_name`] says which).
+//! Character sets and collations are those of MySQL that are here, with MySQL's numbers.
 
 use super::ShowContext;
 use super::virtual_tables::{text, yes_or_no};
 use crate::variables::{Scope, TABLE};
-use mysql_protocol::charset;
-use types::{Collation, DynamicPrivileges, Value};
-
-/// A character set: name, default collation, description, bytes of a character at most.
-const CHARACTER_SETS: [(&str, &str, &str, u64); 5] = [
-    ("ascii", "ascii_general_ci", "US ASCII", 1),
-    ("binary", "binary", "Binary pseudo charset", 1),
-    ("latin1", "latin1_swedish_ci", "cp1252 West European", 1),
-    ("utf8mb3", "utf8mb3_general_ci", "UTF-8 Unicode", 3),
-    ("utf8mb4", "utf8mb4_0900_ai_ci", "UTF-8 Unicode", 4),
-];
+use types::{CharacterSet, Collation, DynamicPrivileges, Value};
 
 /// Every privilege of MySQL that is not dynamic: name as SHOW PRIVILEGES prints it, what it is about, what it allows.
 const PRIVILEGES: [(&str, &str, &str); 31] = [
@@ -64,10 +53,11 @@ const ENGINE_COMMENT: &str = "In memory, shared nothing, replicated synchronousl
 
 /// CHARACTER_SETS.
 pub(super) fn character_sets() -> Vec<Vec<Value>> {
-    let row = |(name, collation, description, size): (&str, &str, &str, u64)| {
-        vec![text(name), text(collation), text(description), Value::UInt(size)]
+    let row = |set: CharacterSet| {
+        let size = Value::UInt(set.size_max().into());
+        vec![text(set.name()), text(set.default_collation().name()), text(set.description()), size]
     };
-    CHARACTER_SETS.map(row).into()
+    CharacterSet::all().map(row).collect()
 }
 
 /// SHOW CHARACTER SET, which has the columns in another order.
@@ -79,37 +69,28 @@ pub(super) fn shown_character_sets() -> Vec<Vec<Value>> {
     rows
 }
 
-fn known_collations() -> impl Iterator<Item = charset::Collation> {
-    let is_known = |collation: &charset::Collation| {
-        CHARACTER_SETS.iter().any(|(name, ..)| *name == collation.charset)
-            && Collation::by_name(collation.name).is_some()
-    };
-    charset::collations().filter(is_known)
-}
-
 /// COLLATIONS and SHOW COLLATION, by name.
 pub(super) fn collations() -> Vec<Vec<Value>> {
-    let row = |collation: charset::Collation| {
-        let is_default = CHARACTER_SETS.iter().any(|(_, default, ..)| *default == collation.name);
-        let is_no_pad = Collation::by_name(collation.name).is_some_and(|known| !known.is_pad_space());
+    let row = |collation: Collation| {
+        let is_default = collation.set().default_collation() == collation;
         vec![
-            text(collation.name),
-            text(collation.charset),
-            Value::UInt(collation.id.into()),
+            text(collation.name()),
+            text(collation.character_set()),
+            Value::UInt(collation.mysql_id().into()),
             text(if is_default { "Yes" } else { "" }),
             text("Yes"),
-            Value::UInt(sort_length(collation.name)),
-            text(if is_no_pad { "NO PAD" } else { "PAD SPACE" }),
+            Value::UInt(sort_length(collation.name())),
+            text(if collation.is_pad_space() { "PAD SPACE" } else { "NO PAD" }),
         ]
     };
-    let mut all: Vec<charset::Collation> = known_collations().collect();
-    all.sort_unstable_by_key(|collation| collation.name);
+    let mut all: Vec<Collation> = Collation::all().collect();
+    all.sort_unstable_by_key(|collation| collation.name());
     all.into_iter().map(row).collect()
 }
 
 /// MySQL's measure of the memory that sorting needs.
 fn sort_length(collation: &str) -> u64 {
-    let is_uca = collation.starts_with("utf8mb")
+    let is_uca = ["utf", "ucs2"].iter().any(|set| collation.starts_with(set))
         && !["_bin", "_general_ci", "_tolower_ci", "_mysql500_ci"].iter().any(|end| collation.ends_with(end));
     match (is_uca, collation.contains("_0900_")) {
         (true, true) => 0,
@@ -120,7 +101,7 @@ fn sort_length(collation: &str) -> u64 {
 
 /// COLLATION_CHARACTER_SET_APPLICABILITY.
 pub(super) fn collation_character_sets() -> Vec<Vec<Value>> {
-    known_collations().map(|collation| vec![text(collation.name), text(collation.charset)]).collect()
+    Collation::all().map(|collation| vec![text(collation.name()), text(collation.character_set())]).collect()
 }
 
 /// ENGINES and SHOW ENGINES.

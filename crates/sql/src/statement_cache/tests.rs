@@ -4,13 +4,14 @@ use std::sync::Arc;
 use types::SchemaVersion;
 
 fn statement(version: u64) -> Arc<CachedStatement> {
-    Arc::new(CachedStatement::new(Prepared {
+    let prepared = Prepared {
         schema: SchemaVersion(version),
         plan: Plan::Nothing { note: None },
         parameters: Vec::new(),
         session_values: Vec::new(),
         columns: Arc::new(Vec::new()),
-    }))
+    };
+    Arc::new(CachedStatement::new(prepared, None))
 }
 
 const ANYWHERE: Bound<&str> = Bound { database: None, bind_key: 0, privileges: 1 };

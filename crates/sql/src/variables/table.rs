@@ -153,7 +153,7 @@ pub(crate) const TABLE: &[Definition] = &[
     set_number("cte_max_recursion_depth", "1000", 0, u32::MAX as u64),
     fixed("datadir", "/"),
     fixed("default_authentication_plugin", "caching_sha2_password"),
-    set("default_collation_for_utf8mb4", "utf8mb4_0900_ai_ci", COLLATION),
+    set("default_collation_for_utf8mb4", "utf8mb4_0900_ai_ci", Kind::Choice(&["utf8mb4_0900_ai_ci", "utf8mb4_general_ci"])),
     fixed_number("default_password_lifetime", "0"),
     set("default_storage_engine", "LATSDB", Kind::Text),
     set_bool("default_table_encryption", "OFF"),

@@ -10,7 +10,7 @@ const ALL: [Collation; 8] = [
     Collation::Utf8mb4GeneralCi,
     // utf8mb4_0900_as_ci and latin1_swedish_ci.
     packed(305, Order::Secondary, Padding::Counts),
-    packed(8, Order::Swedish, Padding::Ignored),
+    Collation(packed(8, Order::Swedish, Padding::Ignored).0 | NARROW),
 ];
 const AI: Collation = Collation::Utf8mb40900AiCi;
 const CS: Collation = Collation::Utf8mb40900AsCs;

@@ -27,11 +27,17 @@ fn into_bytes(value: Value) -> Vec<u8> {
     text
 }
 
-/// Text that is UTF-8, else its valid start.
-fn into_text(value: Value) -> (Vec<u8>, Loss) {
+/// Text that is UTF-8, else its valid start. Question marks stand for characters that the column's character set does not have.
+fn into_text(value: Value, collation: Collation) -> (Vec<u8>, Loss) {
     let mut text = into_bytes(value);
     match std::str::from_utf8(&text) {
-        Ok(_) => (text, Loss::Nothing),
+        Ok(valid) => match collation.narrow_set() {
+            Some(set) if set.first_foreign(valid).is_some() => {
+                let replaced = set.with_question_marks(valid).into_bytes();
+                (replaced, Loss::Error(StoreError::Incorrect(IncorrectKind::String)))
+            }
+            Some(_) | None => (text, Loss::Nothing),
+        },
         Err(error) => {
             text.truncate(error.valid_up_to());
             (text, Loss::Error(StoreError::Incorrect(IncorrectKind::String)))
@@ -56,22 +62,22 @@ fn first_loss(first: Loss, second: Loss) -> Loss {
 }
 
 /// CHAR is kept without trailing spaces: they do not count, and reading does not show them.
-pub(super) fn to_char(value: Value, length: u32) -> Converted {
-    let (mut text, loss) = into_text(value);
+pub(super) fn to_char(value: Value, length: u32, collation: Collation) -> Converted {
+    let (mut text, loss) = into_text(value, collation);
     let loss = first_loss(loss, cut_characters(&mut text, length, Loss::Nothing));
     let kept = text.trim_suffix_spaces().len();
     text.truncate(kept);
     (Value::Bytes(text), loss)
 }
 
-pub(super) fn to_varchar(value: Value, length: u32) -> Converted {
-    let (mut text, loss) = into_text(value);
+pub(super) fn to_varchar(value: Value, length: u32, collation: Collation) -> Converted {
+    let (mut text, loss) = into_text(value, collation);
     let loss = first_loss(loss, cut_characters(&mut text, length, Loss::Note(StoreError::Truncated)));
     (Value::Bytes(text), loss)
 }
 
-pub(super) fn to_text(value: Value, bytes_max: u64) -> Converted {
-    let (mut text, loss) = into_text(value);
+pub(super) fn to_text(value: Value, bytes_max: u64, collation: Collation) -> Converted {
+    let (mut text, loss) = into_text(value, collation);
     let limit = usize::try_from(bytes_max).unwrap_or(usize::MAX);
     if text.len() <= limit {
         return (Value::Bytes(text), loss);

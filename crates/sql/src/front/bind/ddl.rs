@@ -1,7 +1,7 @@
 //! DDL statements to requests of the catalogue: names completed, types and collations resolved, defaults evaluated. Whether a request
 //! makes sense is the catalogue's to say.
 
-use super::expression::{Place, hex_for_column, named_collation};
+use super::expression::{Place, hex_for_column, named_character_set, named_collation};
 use super::scope::Scope;
 use super::{Binder, Bound, Clause};
 use crate::front::statement::{
@@ -30,7 +30,7 @@ impl Binder<'_> {
             DdlStatement::CreateDatabase { name, if_not_exists, collation } => DdlRequest::CreateDatabase {
                 name: name.clone(),
                 if_not_exists: *if_not_exists,
-                collation: resolved(collation)?,
+                collation: resolved_collation(collation)?,
             },
             DdlStatement::DropDatabase { name, if_exists } => {
                 DdlRequest::DropDatabase { name: name.clone(), if_exists: *if_exists }
@@ -40,7 +40,7 @@ impl Binder<'_> {
                     Some(name) => name.clone(),
                     None => self.current_database()?.to_owned(),
                 },
-                collation: resolved(collation)?.unwrap_or(Collation::Utf8mb40900AiCi),
+                collation: resolved_collation(collation)?.unwrap_or(Collation::Utf8mb40900AiCi),
             },
             DdlStatement::CreateTable(create) => {
                 DdlRequest::CreateTable(Box::new(self.create_table(create)?))
@@ -117,7 +117,7 @@ impl Binder<'_> {
 
     /// The collation of a new table's columns that name none.
     fn table_collation(&self, database: &str, options: &TableOptionsClause) -> Result<Collation, SqlError> {
-        if let Some(collation) = resolved(&options.collation)? {
+        if let Some(collation) = resolved_collation(&options.collation)? {
             return Ok(collation);
         }
         let database = self.context.schema.database(database);
@@ -133,7 +133,7 @@ impl Binder<'_> {
         }
         let options = TableOptions {
             comment: create.options.comment.clone().unwrap_or_default(),
-            collation: resolved(&create.options.collation)?,
+            collation: resolved_collation(&create.options.collation)?,
             auto_increment: create.options.auto_increment,
         };
         Ok(CreateTable {
@@ -253,9 +253,9 @@ impl Binder<'_> {
                 }
                 AlterClause::RenameTo(to) => AlterAction::RenameTo(self.full_name(to)?),
                 AlterClause::Comment(comment) => AlterAction::Comment(comment.clone()),
-                AlterClause::Collation(collation) => {
-                    AlterAction::Collation(resolved(collation)?.unwrap_or(Collation::Utf8mb40900AiCi))
-                }
+                AlterClause::Collation(collation) => AlterAction::Collation(
+                    resolved_collation(collation)?.unwrap_or(Collation::Utf8mb40900AiCi),
+                ),
                 AlterClause::Accepted => continue,
             });
         }
@@ -289,17 +289,21 @@ impl Binder<'_> {
     }
 }
 
-/// The collation of a clause; COLLATE says more than CHARACTER SET.
-fn resolved(clause: &CollationClause) -> Result<Option<Collation>, SqlError> {
-    if let Some(name) = &clause.collation {
-        return named_collation(name).map(Some);
-    }
-    match &clause.character_set {
-        None => Ok(None),
-        Some(name) => match Collation::by_character_set(name) {
-            Some(collation) => Ok(Some(collation)),
-            None => Err(SqlError::new(1115, format!("Unknown character set: '{name}'"))),
-        },
+/// The collation of a clause; COLLATE says more than CHARACTER SET, and must be of that character set.
+pub(crate) fn resolved_collation(clause: &CollationClause) -> Result<Option<Collation>, SqlError> {
+    let by_set = clause.character_set.as_deref().map(named_character_set).transpose()?;
+    let Some(name) = &clause.collation else { return Ok(by_set) };
+    let collation = named_collation(name)?;
+    match by_set {
+        Some(by_set) if by_set.character_set() != collation.character_set() => {
+            let message = format!(
+                "COLLATION '{}' is not valid for CHARACTER SET '{}'",
+                collation.name(),
+                by_set.character_set()
+            );
+            Err(SqlError::new(1253, message))
+        }
+        Some(_) | None => Ok(Some(collation)),
     }
 }
 
@@ -337,9 +341,9 @@ fn first_number(data_type: &TypeClause) -> Option<u64> {
 /// The type of a column; numbers that do not fit are saturated, the catalogue refuses them.
 fn column_type(column: &ColumnClause, table_collation: Collation) -> Result<SqlType, SqlError> {
     let data_type = &column.data_type;
-    let mut collation = resolved(&column.collation)?.unwrap_or(table_collation);
+    let mut collation = resolved_collation(&column.collation)?.unwrap_or(table_collation);
     if data_type.binary && column.collation.collation.is_none() {
-        collation = Collation::Utf8mb4Bin;
+        collation = collation.bin();
     }
     let byte = |number: u64| u8::try_from(number).unwrap_or(u8::MAX);
     let length = |default: u64| u32::try_from(first_number(data_type).unwrap_or(default)).unwrap_or(u32::MAX);

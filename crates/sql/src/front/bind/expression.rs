@@ -144,8 +144,8 @@ impl Binder<'_> {
                 let operand = self.full(expr, place)?;
                 match (data_type, charset) {
                     (None, Some(charset)) => {
-                        let name = object_name(charset)?;
-                        self.typed(Expression::convert_using(operand, name))
+                        let collation = named_character_set(object_name(charset)?)?;
+                        self.typed(Expression::convert_using(operand, collation))
                     }
                     (Some(data_type), None) => self.cast(operand, data_type),
                     _ => Err(SqlError::unsupported("CONVERT with type and character set")),
@@ -568,16 +568,14 @@ impl Binder<'_> {
             },
             _ => return Err(one_column()),
         };
-        let collation = Collation::by_character_set(&character_set)
-            .ok_or_else(|| SqlError::new(1115, format!("Unknown character set: '{character_set}'")))?;
-        let is_unicode = character_set.starts_with("utf8") || collation == Collation::Binary;
-        if !is_unicode && !bytes.is_ascii() {
-            return Err(SqlError::unsupported("non-ASCII text in another character set than UTF-8"));
+        let collation = named_character_set(&character_set)?;
+        if collation == Collation::Binary {
+            return Ok(Expression::text(bytes, collation));
         }
-        if collation != Collation::Binary && std::str::from_utf8(&bytes).is_err() {
-            return Err(SqlError::new(1300, format!("Invalid {character_set} character string")));
-        }
-        Ok(Expression::text(bytes, collation))
+        let set = collation.set();
+        let bytes = set.filled(&bytes);
+        let text = set.decode(&bytes).map_err(|malformed| crate::front::invalid(set, &bytes, malformed))?;
+        Ok(Expression::text(text.as_bytes(), collation))
     }
 }
 
@@ -676,6 +674,12 @@ pub(crate) fn object_name(name: &ObjectName) -> Result<&str, SqlError> {
         [ObjectNamePart::Identifier(ident)] => Ok(&ident.value),
         _ => Err(SqlError::unsupported(&format!("name {name}"))),
     }
+}
+
+/// The default collation of a character set by its name, or 1115.
+pub(crate) fn named_character_set(name: &str) -> Result<Collation, SqlError> {
+    Collation::by_character_set(name)
+        .ok_or_else(|| SqlError::new(1115, format!("Unknown character set: '{name}'")))
 }
 
 /// A collation by name, or 1273.

@@ -3,12 +3,15 @@
 use crate::front::cursor::Cursor;
 use crate::front::lexer::unquote;
 use crate::front::modes::TextModes;
-use crate::front::statement::{Account, FlushOption, GrantVerb, SetStatementItem, ShowStatement, Statement};
+use crate::front::resolved_collation;
+use crate::front::statement::{
+    Account, CollationClause, FlushOption, GrantVerb, SetStatementItem, ShowStatement, Statement,
+};
 use crate::plan::{NamedStatement, SetTarget, Show, StatementSource, TableMaintenance, TransactionStatement};
 use protocol::SqlError;
 use sqlparser::ast::{Expr, Value as AstValue};
 use sqlparser::tokenizer::{Span, Token};
-use types::Privileges;
+use types::{Collation, Privileges};
 
 /// Any of these statements, else 1064 or the 1235 of one that MySQL has.
 pub(super) fn statement(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
@@ -356,7 +359,7 @@ fn set_item(cursor: &mut Cursor<'_>, scope: &mut Scope) -> Result<SetStatementIt
         return set_names(cursor, SetTarget::Names);
     }
     if cursor.take_words("CHARACTER SET") || cursor.take_words("CHARSET") || cursor.take_words("CHAR SET") {
-        return set_names(cursor, SetTarget::Names);
+        return set_names(cursor, SetTarget::CharacterSet);
     }
     let target = set_target(cursor, scope)?;
     if !cursor.take(&Token::Eq) {
@@ -370,14 +373,16 @@ fn set_item(cursor: &mut Cursor<'_>, scope: &mut Scope) -> Result<SetStatementIt
     Ok(SetStatementItem { target, value })
 }
 
-/// `SET NAMES name [COLLATE name]`: the collation alone says both.
+/// `SET NAMES name [COLLATE name]`: the collation alone says both, if it is one of that character set.
 fn set_names(cursor: &mut Cursor<'_>, target: SetTarget) -> Result<SetStatementItem, SqlError> {
     if cursor.take_words("DEFAULT") {
         return Ok(SetStatementItem { target, value: None });
     }
     let mut name = cursor.identifier_or_text()?;
-    if cursor.take_words("COLLATE") {
-        name = cursor.identifier_or_text()?;
+    if target == SetTarget::Names && cursor.take_words("COLLATE") {
+        let collation = Some(cursor.identifier_or_text()?);
+        let clause = CollationClause { character_set: Some(name), collation };
+        name = resolved_collation(&clause)?.map_or("", Collation::name).to_owned();
     }
     Ok(SetStatementItem { target, value: Some(text_expression(name)) })
 }

@@ -256,21 +256,19 @@ fn like_range(expression: &Expression, table: &TableDefinition) -> Option<(Colum
     prefix.truncate(ascii);
     let last = *prefix.last()?;
     let text = |bytes: Vec<u8>| Expression::text(bytes, *collation);
-    let upper = match collation {
+    // Padded, a prefix followed by a control character sorts before the prefix.
+    if collation.is_pad_space() {
+        return None;
+    }
+    let mut upper = prefix.clone();
+    let upper = if collation.is_code_point_order() {
+        upper.pop();
+        upper.push(last + 1);
+        (text(upper), Inclusive::No)
+    } else {
         // CLDR gives U+FFFF the highest weight, for exactly this.
-        Collation::Utf8mb40900AiCi | Collation::Utf8mb40900AsCs => {
-            let mut upper = prefix.clone();
-            upper.extend_from_slice("\u{ffff}".as_bytes());
-            (text(upper), Inclusive::Yes)
-        }
-        Collation::Utf8mb40900Bin | Collation::Binary => {
-            let mut upper = prefix.clone();
-            upper.pop();
-            upper.push(last + 1);
-            (text(upper), Inclusive::No)
-        }
-        // Padded, a prefix followed by a control character sorts before the prefix.
-        Collation::Utf8mb4Bin | Collation::Utf8mb4GeneralCi => return None,
+        upper.extend_from_slice("\u{ffff}".as_bytes());
+        (text(upper), Inclusive::Yes)
     };
     Some((column, Interval::Between { lower: Some((text(prefix), Inclusive::Yes)), upper: Some(upper) }))
 }
