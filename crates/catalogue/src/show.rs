@@ -9,8 +9,8 @@
 use crate::table::now_fraction;
 use std::fmt::Write;
 use types::{
-    BlobSize, ColumnDefinition, Database, DefaultValue, IndexDefinition, IndexKind, IntegerWidth, SqlType,
-    TableDefinition, Value, format_number,
+    BlobSize, Collation, ColumnDefinition, Database, DefaultValue, IndexDefinition, IndexKind, IntegerWidth,
+    SqlType, TableDefinition, Value, format_number,
 };
 
 /// The storage engine's name, as SHOW CREATE TABLE and SHOW ENGINES print it.
@@ -23,8 +23,10 @@ pub fn show_create_table(table: &TableDefinition) -> String {
     let keys = table.public_indexes().map(|index| key_text(table, index));
     let lines: Vec<String> = columns.chain(keys).map(|line| format!("  {line}")).collect();
     let mut text = format!("CREATE TABLE {} (\n{}\n)", quoted_name(&table.name), lines.join(",\n"));
-    let (set, collation) = (table.collation.character_set(), table.collation.name());
-    push(&mut text, format_args!(" ENGINE={ENGINE} DEFAULT CHARSET={set} COLLATE={collation}"));
+    push(&mut text, format_args!(" ENGINE={ENGINE} DEFAULT CHARSET={}", table.collation.character_set()));
+    if let Some(collation) = shown_collation(table.collation) {
+        push(&mut text, format_args!(" COLLATE={collation}"));
+    }
     if !table.comment.is_empty() {
         push(&mut text, format_args!(" COMMENT={}", quoted_text(&table.comment)));
     }
@@ -34,9 +36,11 @@ pub fn show_create_table(table: &TableDefinition) -> String {
 /// The CREATE DATABASE statement of a database.
 #[must_use]
 pub fn show_create_database(database: &Database) -> String {
-    let (set, collation) = (database.collation.character_set(), database.collation.name());
+    let set = database.collation.character_set();
+    let collation =
+        shown_collation(database.collation).map(|name| format!(" COLLATE {name}")).unwrap_or_default();
     format!(
-        "CREATE DATABASE {} /*!40100 DEFAULT CHARACTER SET {set} COLLATE {collation} */ /*!80016 DEFAULT ENCRYPTION='N' */",
+        "CREATE DATABASE {} /*!40100 DEFAULT CHARACTER SET {set}{collation} */ /*!80016 DEFAULT ENCRYPTION='N' */",
         quoted_name(&database.name)
     )
 }
@@ -114,6 +118,13 @@ pub fn column_default_text(column: &ColumnDefinition) -> Option<String> {
     }
 }
 
+/// The collation's name, as MySQL shows it: a default that older servers have, too, goes without saying.
+fn shown_collation(collation: Collation) -> Option<&'static str> {
+    let is_implied =
+        collation == collation.set().default_collation() && collation != Collation::Utf8mb40900AiCi;
+    (!is_implied).then(|| collation.name())
+}
+
 fn integer_name(width: IntegerWidth) -> &'static str {
     match width {
         IntegerWidth::Tiny => "tinyint",
@@ -138,10 +149,10 @@ fn column_text(table: &TableDefinition, column: &ColumnDefinition) -> String {
     if let Some(collation) = column.sql_type.character_collation()
         && collation != table.collation
     {
-        push(
-            &mut text,
-            format_args!(" CHARACTER SET {} COLLATE {}", collation.character_set(), collation.name()),
-        );
+        push(&mut text, format_args!(" CHARACTER SET {}", collation.character_set()));
+        if let Some(name) = shown_collation(collation) {
+            push(&mut text, format_args!(" COLLATE {name}"));
+        }
     }
     if !column.flags.nullable {
         text.push_str(" NOT NULL");

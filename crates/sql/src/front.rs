@@ -60,7 +60,7 @@ use crate::plan::{Prepared, ResultColumn, SessionValue, Show};
 use expression::TypingContext;
 use protocol::SqlError;
 use std::sync::Arc;
-use types::{PrivilegeSet, Schema, SqlType, TableDefinition, Value};
+use types::{Collation, PrivilegeSet, Schema, SqlType, TableDefinition, Value};
 
 /// What a statement is bound to besides the catalogue: facts that belong to the session and to the parts of the server behind it.
 pub trait Surroundings {
@@ -91,6 +91,8 @@ pub struct BindContext<'a> {
     pub only_full_group_by: bool,
     /// The session's time zone: literal defaults of TIMESTAMP columns are kept in UTC.
     pub time_zone_offset_s: i32,
+    /// collation_server, which a new database has.
+    pub server_collation: Collation,
     /// Limits on text.
     pub limits: &'a TextLimits,
     /// How the text is read.

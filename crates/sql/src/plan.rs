@@ -42,6 +42,8 @@ pub struct Prepared {
     pub session_values: Vec<SessionValue>,
     /// Columns of its result set; empty if it has none.
     pub columns: Arc<Vec<ResultColumn>>,
+    /// What each execution warns of, by number.
+    pub warnings: Vec<(u16, String)>,
 }
 
 impl Prepared {

@@ -34,3 +34,34 @@ fn a_date_of_the_columns_own_type_is_checked_by_the_statements_mode() {
         assert_eq!(stored(true).unwrap_err().code, 1292, "{sql_type:?}");
     }
 }
+
+/// Each column holds the characters of its character set, whoever says what the value is.
+#[test]
+fn characters_that_a_column_does_not_have_are_refused_or_replaced() {
+    let varchar = |collation: &str| SqlType::VarChar {
+        length: 20,
+        collation: types::Collation::by_name(collation).expect("a collation"),
+    };
+    let stored = |text: &[u8], from: &SqlType, to: &SqlType, mode: StoreMode| {
+        let context = Context::from_settings(Settings::default());
+        let value = store_value(Value::Bytes(text.to_vec()), from, &column(to.clone()), (mode, 1), &context);
+        (value, context.warnings.take().into_iter().map(|warning| warning.code).collect::<Vec<_>>())
+    };
+    let (utf8mb4, utf8mb3, latin1) =
+        (varchar("utf8mb4_0900_ai_ci"), varchar("utf8mb3_general_ci"), varchar("latin1_swedish_ci"));
+    let binary = SqlType::VarBinary { length: 20 };
+    let emoji = "aé😀b".as_bytes();
+    let (refused, _) = stored(emoji, &utf8mb4, &utf8mb3, StoreMode::Strict);
+    let refused = refused.unwrap_err();
+    assert_eq!(refused.code, 1366);
+    assert_eq!(refused.message, "Incorrect string value: '\\xF0\\x9F\\x98\\x80b' for column 'a' at row 1");
+    // A value of the column's own type is looked at, too.
+    assert_eq!(stored(emoji, &utf8mb3, &utf8mb3, StoreMode::Strict).0.unwrap_err().code, 1366);
+    assert_eq!(stored("я".as_bytes(), &utf8mb4, &latin1, StoreMode::Strict).0.unwrap_err().code, 1366);
+    assert_eq!(stored(emoji, &utf8mb4, &utf8mb3, StoreMode::Lenient), (Ok(Value::text("aé?b")), vec![1366]));
+    assert_eq!(stored("é".as_bytes(), &utf8mb4, &latin1, StoreMode::Strict), (Ok(Value::text("é")), vec![]));
+    // Between text and bytes the character set's own bytes count.
+    assert_eq!(stored(b"\xe9", &binary, &latin1, StoreMode::Strict).0, Ok(Value::text("é")));
+    assert_eq!(stored("é".as_bytes(), &latin1, &binary, StoreMode::Strict).0, Ok(Value::Bytes(vec![0xe9])));
+    assert_eq!(stored(b"\xff", &binary, &utf8mb4, StoreMode::Strict).0.unwrap_err().code, 1366);
+}

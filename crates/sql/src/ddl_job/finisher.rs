@@ -45,6 +45,7 @@ impl Finisher {
             parameters: Vec::new(),
             session_values: Vec::new(),
             columns: Arc::default(),
+            warnings: Vec::new(),
         };
         let statement = Statement {
             cached: Arc::new(CachedStatement::new(prepared, None)),

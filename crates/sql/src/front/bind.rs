@@ -140,6 +140,7 @@ pub(crate) fn bind(
         parameters: parameter_types.to_vec(),
         session_values: binder.session_values,
         columns: Arc::new(bound.columns),
+        warnings: ddl::deprecations(statement),
     })
 }
 

@@ -29,6 +29,7 @@ fn with_modes<T>(schema: &Schema, modes: TextModes, run: impl FnOnce(&BindContex
         typing: TypingContext::default(),
         only_full_group_by: true,
         time_zone_offset_s: 7_200,
+        server_collation: types::Collation::Utf8mb40900AiCi,
         limits: &TextLimits::default(),
         modes,
         surroundings: &TestSurroundings,

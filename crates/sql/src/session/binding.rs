@@ -46,6 +46,7 @@ impl SessionCore {
             privileges: self.rights.set(),
             typing: TypingContext { collation: self.variables.collation, sql_mode: self.variables.sql_mode },
             only_full_group_by: self.variables.only_full_group_by,
+            server_collation: self.variables.server_collation,
             time_zone_offset_s: self.variables.time_zone_offset(),
             limits: &module.config.text_limits,
             modes: self.variables.text_modes,

@@ -201,6 +201,9 @@ impl Session {
         if !keeps_diagnostics && !asks_for_diagnostics {
             self.core.diagnostics.clear();
         }
+        for (code, message) in &statement.cached.prepared.warnings {
+            self.core.diagnostics.warn(*code, message.clone());
+        }
         self.is_query_killed = false;
         let is_rollback =
             matches!(&statement.cached.prepared.plan, Plan::Transaction(TransactionStatement::Rollback));

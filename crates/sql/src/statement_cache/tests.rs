@@ -10,6 +10,7 @@ fn statement(version: u64) -> Arc<CachedStatement> {
         parameters: Vec::new(),
         session_values: Vec::new(),
         columns: Arc::new(Vec::new()),
+        warnings: Vec::new(),
     };
     Arc::new(CachedStatement::new(prepared, None))
 }

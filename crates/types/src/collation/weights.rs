@@ -77,6 +77,10 @@ impl Weights {
     }
 
     pub(super) fn sort_key(self, text: &[u8], key: &mut Vec<u8>) {
+        if text.iter().all(|byte| byte.is_ascii() && *byte > 1) {
+            key.extend(text.iter().map(u8::to_ascii_uppercase));
+            return;
+        }
         key.reserve(text.len());
         for weight in self.all(text) {
             key.extend_from_slice(key_bytes(weight, &mut [0; 4]));

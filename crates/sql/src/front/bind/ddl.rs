@@ -6,9 +6,10 @@ use super::scope::Scope;
 use super::{Binder, Bound, Clause};
 use crate::front::statement::{
     Account, AccountWithPassword, AlterClause, CollationClause, ColumnClause, CreateTableStatement,
-    DdlStatement, DefaultClause, TableName as WrittenName, TableOptionsClause, TypeClause,
+    DdlStatement, DefaultClause, Statement, TableName as WrittenName, TableOptionsClause, TypeClause,
 };
 use crate::plan::Plan;
+use crate::variables::{character_set_deprecation, collation_deprecation};
 use catalogue::{
     AccountOptions, AlterAction, Authentication, ColumnSpec, CreateTable, Credential, DdlRequest,
     DefaultSpec, TableName, TableOptions, UserName, UserSpec,
@@ -30,7 +31,7 @@ impl Binder<'_> {
             DdlStatement::CreateDatabase { name, if_not_exists, collation } => DdlRequest::CreateDatabase {
                 name: name.clone(),
                 if_not_exists: *if_not_exists,
-                collation: resolved_collation(collation)?,
+                collation: Some(resolved_collation(collation)?.unwrap_or(self.context.server_collation)),
             },
             DdlStatement::DropDatabase { name, if_exists } => {
                 DdlRequest::DropDatabase { name: name.clone(), if_exists: *if_exists }
@@ -287,6 +288,37 @@ impl Binder<'_> {
         }
         Ok(users)
     }
+}
+
+fn clause_of_alteration(clause: &AlterClause) -> Option<&CollationClause> {
+    match clause {
+        AlterClause::AddColumn(column) => Some(&column.collation),
+        AlterClause::Collation(collation) => Some(collation),
+        _ => None,
+    }
+}
+
+/// What a DDL statement is warned of: names of utf8mb3.
+pub(super) fn deprecations(statement: &Statement) -> Vec<(u16, String)> {
+    let Statement::Ddl(ddl) = statement else { return Vec::new() };
+    let clauses: Vec<&CollationClause> = match &**ddl {
+        DdlStatement::CreateDatabase { collation, .. } | DdlStatement::AlterDatabase { collation, .. } => {
+            vec![collation]
+        }
+        DdlStatement::CreateTable(create) => {
+            let columns = create.columns.iter().map(|column| &column.collation);
+            columns.chain([&create.options.collation]).collect()
+        }
+        DdlStatement::AlterTable { actions: clauses, .. } => {
+            clauses.iter().filter_map(clause_of_alteration).collect()
+        }
+        _ => Vec::new(),
+    };
+    let warnings = |clause: &CollationClause| {
+        let set = clause.character_set.as_deref().and_then(character_set_deprecation);
+        set.into_iter().chain(clause.collation.as_deref().and_then(collation_deprecation))
+    };
+    clauses.into_iter().flat_map(warnings).collect()
 }
 
 /// The collation of a clause; COLLATE says more than CHARACTER SET, and must be of that character set.

@@ -45,6 +45,7 @@ fn plan(schema: &Schema, account: &str, text: &str) -> Result<Plan, SqlError> {
         typing: TypingContext::default(),
         only_full_group_by: true,
         time_zone_offset_s: 0,
+        server_collation: types::Collation::Utf8mb40900AiCi,
         limits: &TextLimits::default(),
         modes: TextModes::default(),
         surroundings: &RealSurroundings,

@@ -189,3 +189,16 @@ fn bytes_are_converted_between_character_sets() {
         assert_eq!(rows(harness.ask(client, &format!("SELECT {expression}"))), [[expected]], "{expression}");
     }
 }
+
+#[test]
+fn the_database_s_collation_follows_use() {
+    let mut harness = Harness::new();
+    let client = harness.connect();
+    let both = |harness: &mut Harness| {
+        rows(harness.ask(client, "SELECT @@collation_database, @@character_set_database")).remove(0)
+    };
+    harness.ask(client, "SET collation_database = latin1_bin");
+    assert_eq!(both(&mut harness), [text("latin1_bin"), text("latin1")]);
+    harness.ask(client, "USE test");
+    assert_eq!(both(&mut harness), [text("utf8mb4_0900_ai_ci"), text("utf8mb4")]);
+}
