@@ -219,6 +219,7 @@ pub(crate) const NO_KEYS_ALERT: [u8; 7] = [21, 3, 3, 0, 2, 2, 0x6f];
 fn explain(error: &Error) -> String {
     match error {
         Error::InvalidCertificate(error) => explain_certificate(error),
+        Error::InvalidMessage(_) => "what the other end says is no TLS: is this the right port?".to_owned(),
         Error::NoCertificatesPresented => "it has presented no certificate".to_owned(),
         Error::AlertReceived(alert) => {
             let why = match alert {

@@ -195,3 +195,19 @@ fn a_certificate_of_another_cluster_is_named_in_the_log() {
     );
     assert_eq!(told(&node), ["TLS: the certificate is of cluster 'shelf', not 'toys'"]);
 }
+
+#[test]
+fn a_port_that_speaks_no_tls_is_called_so() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let server = std::thread::spawn(move || {
+        let mut stream = listener.accept().unwrap().0;
+        std::io::Write::write_all(&mut stream, b"\x4a\0\0\0\x0a8.0.36\0abcdefgh").unwrap();
+        // It is open until the other end has gone.
+        let _ = std::io::Read::read_to_end(&mut stream, &mut Vec::new());
+    });
+    let keys = tool(&Realm::new("toys"), Realm::wish(2, NodeRole::Data));
+    let error = TlsStream::connect(connect(address), &keys, None).unwrap_err();
+    assert_eq!(error.to_string(), "TLS: what the other end says is no TLS: is this the right port?");
+    server.join().unwrap();
+}
