@@ -62,7 +62,7 @@ SELECT 1 AS "expression" FROM "cache_bootstrap" "c" WHERE ("expire" <> -1) AND (
 CREATE TABLE "semaphore" ("name" VARCHAR(255) CHARACTER SET ascii NOT NULL DEFAULT '', "value" VARCHAR(255) CHARACTER SET ascii NOT NULL DEFAULT '', "expire" DOUBLE NOT NULL, PRIMARY KEY ("name"), INDEX "value" ("value"));
 SHOW INDEX FROM "semaphore";
 SELECT COLUMN_NAME, COLUMN_TYPE FROM information_schema.columns WHERE table_schema = DATABASE() AND table_name = 'semaphore' ORDER BY ordinal_position;
-ALTER TABLE "semaphore" ADD "extra" INT unsigned NULL COMMENT 'x', ADD INDEX "extra" ("extra");
+ALTER TABLE "semaphore" ADD "extra" INT unsigned NULL COMMENT 'x', ADD INDEX "extra" ("extra"); -- 1235
 TRUNCATE "semaphore";
 == Rails
 SET NAMES utf8mb4, @@SESSION.sql_mode = CONCAT(@@sql_mode, ',STRICT_ALL_TABLES,NO_AUTO_VALUE_ON_ZERO'), @@SESSION.sql_auto_is_null = 0, @@SESSION.wait_timeout = 2147483;
