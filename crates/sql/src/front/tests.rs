@@ -263,3 +263,13 @@ fn a_select_list_has_as_many_items_as_a_statement_has_markers() {
     assert_eq!(select(65_535).expect("a plan").columns.len(), 65_535);
     assert_eq!(select(65_536).expect_err("one too many").code, 1117);
 }
+
+#[test]
+fn long_has_three_other_names() {
+    let schema = schema();
+    let made = |name: &str| outcome(&schema, &format!("CREATE TABLE x (a {name}, b INT)"));
+    assert_eq!(made("LONG BYTE"), made("MEDIUMBLOB"));
+    assert_eq!(made("LONG VARBINARY"), made("MEDIUMBLOB"));
+    assert_eq!(made("LONG VARCHAR"), made("MEDIUMTEXT"));
+    assert!(made("MEDIUMBLOB") != made("MEDIUMTEXT"));
+}

@@ -29,7 +29,7 @@ pub(super) fn column(cursor: &mut Cursor<'_>) -> Result<ColumnClause, SqlError> 
 }
 
 /// Types of several words, as one.
-const COMPOUND: [(&str, &str); 12] = [
+const COMPOUND: [(&str, &str); 13] = [
     ("DOUBLE PRECISION", "DOUBLE"),
     ("NATIONAL CHARACTER VARYING", "VARCHAR"),
     ("NATIONAL CHAR VARYING", "VARCHAR"),
@@ -40,6 +40,7 @@ const COMPOUND: [(&str, &str); 12] = [
     ("CHAR VARYING", "VARCHAR"),
     ("LONG VARCHAR", "MEDIUMTEXT"),
     ("LONG VARBINARY", "MEDIUMBLOB"),
+    ("LONG BYTE", "MEDIUMBLOB"),
     ("NCHAR VARYING", "VARCHAR"),
     ("NCHAR VARCHAR", "VARCHAR"),
 ];
