@@ -52,6 +52,7 @@ const STEPS: &[(&str, &str, Step)] = &[
     ("dump", "mariadb-dump of a database, restored into another one", dumps::step),
     ("dev", "any free ports, a port in use, and a clean end", dev),
     ("python", "PyMySQL and SQLAlchemy Core", python),
+    ("locks", "LOCK TABLES, GET_LOCK, SKIP LOCKED and KILL by two nodes, and clients that leave", locks),
     ("accounts", "passwords of every kind over every transport, and what accounts are held to", accounts),
     ("ndbinfo", "every table of ndbinfo, its numbers, and the words of ndb_mgm", ndbinfo),
     ("go", "go-sql-driver", go),
@@ -400,6 +401,13 @@ pub(crate) fn python_program(workspace: &Workspace, name: &str) -> Result<Comman
 fn python(workspace: &Workspace) -> Result<Passed, Failure> {
     let program = or_skip!(python_program(workspace, "client.py"));
     let cluster = Cluster::for_test(workspace, "python")?;
+    client(&cluster, program)?;
+    close(cluster)
+}
+
+fn locks(workspace: &Workspace) -> Result<Passed, Failure> {
+    let program = or_skip!(python_program(workspace, "locks.py"));
+    let cluster = Cluster::for_test(workspace, "locks")?;
     client(&cluster, program)?;
     close(cluster)
 }

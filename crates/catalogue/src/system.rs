@@ -14,9 +14,10 @@
 //! | 10 | `role_edges` | to name, to host, role name, role host | a role that an account or role has |
 //! | 11 | `default_roles` | name, host, role name, role host | a role that is active when its account logs in |
 //! | 12 | `variables` | name | a system variable that was set for the whole cluster: its value, and the one it is to begin with |
+//! | 13 | `user_locks` | name | none: what GET_LOCK locks is the row lock of a name's key |
 //!
 //! They live in database `latsdb` in partition 0, with a replica on every data node, and are read and written like all other rows.
-//! SQL may read them without locks; only DDL jobs and the sequence allocator write and lock them.
+//! SQL may read them without locks; only DDL jobs and the sequence allocator write and lock them, and GET_LOCK locks keys of `user_locks`.
 //!
 //! **Invariants**: the columns of a table's primary key are its first columns; ids are below [`FIRST_USER_TABLE`]; definitions only ever
 //! gain columns at the end, so that rows of older builds stay readable; encoded values in BLOBs start with the wire version they were
@@ -63,6 +64,8 @@ pub const ROLE_EDGES: TableId = TableId(10);
 pub const DEFAULT_ROLES: TableId = TableId(11);
 /// `variables`.
 pub const VARIABLES: TableId = TableId(12);
+/// `user_locks`.
+pub const USER_LOCKS: TableId = TableId(13);
 /// The first id that CREATE TABLE gives out; those below are for system tables.
 pub const FIRST_USER_TABLE: TableId = TableId(100);
 /// The version of all system tables; a build that changes one raises it.
@@ -454,6 +457,7 @@ fn definitions() -> Vec<TableDefinition> {
     .into_iter()
     .chain(grant_tables())
     .chain([variables_table()])
+    .chain([system_table(USER_LOCKS, "user_locks", 1, vec![column("name", text(64))])])
     .collect()
 }
 

@@ -398,11 +398,6 @@ impl MainModule {
             }
             Signal::StoodDown => self.on_stopped(from, outputs),
             Signal::Drained => self.on_stopped(from, outputs),
-            Signal::KillSession { .. } => {
-                for module in self.modules(ModuleKind::Sql) {
-                    outputs.send(self.me(), module, envelope.signal.clone());
-                }
-            }
             _ => {}
         }
     }

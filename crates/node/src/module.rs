@@ -450,6 +450,7 @@ fn fence_of(signal: &Signal) -> Fence {
         | Signal::KillSession { .. }
         | Signal::Failed { .. } => Fence::None,
         Signal::Read(_)
+        | Signal::CancelRead { .. }
         | Signal::ReadDone(_)
         | Signal::Write(_)
         | Signal::WriteDone(_)

@@ -84,6 +84,9 @@ pub struct ReadRequest {
     /// With a transaction: how many operations its session knows that the partition's primary holds. One that holds fewer has lost the others, and so
     /// the transaction.
     pub known: u32,
+    /// The transaction that holds what LOCK TABLES locked for the same session: that does not keep this one out.
+    #[wire(since = 5)]
+    pub under: Option<TransactionId>,
 }
 
 /// The answer to a read.
@@ -129,6 +132,9 @@ pub struct WriteRequest {
     pub commit: Option<Epoch>,
     /// How many operations of the transaction its session knows that the partition's primary holds.
     pub known: u32,
+    /// The transaction that holds what LOCK TABLES locked for the same session: that does not keep this one out.
+    #[wire(since = 5)]
+    pub under: Option<TransactionId>,
 }
 
 /// The answer to a write.
@@ -697,6 +703,8 @@ info_tables! {
     TableFragments = 23 by Main;
     /// Open transactions of the node's sessions.
     ServerTransactions = 24 by Sql;
+    /// Names that sessions hold by GET_LOCK, with their connections.
+    UserLocks = 25 by Sql;
 }
 
 /// What a data node that is about to stop asks the control plane for.
@@ -1139,11 +1147,19 @@ pub enum Signal {
         /// Only if the session is this user's: the one who asks may not end those of others.
         #[wire(since = 5)]
         only_of: Option<String>,
+        /// Echoed, in `InfoDone` without rows or in `Failed`, to the session that asks.
+        #[wire(since = 5)]
+        request: RequestId,
     },
     /// Digest rows.
     Checksum(Box<ChecksumRequest>),
     /// Digests.
     ChecksumDone(Box<ChecksumDone>),
+    /// Nobody wants the rest of a read: its session or its statement has ended.
+    CancelRead {
+        /// The read's.
+        request: RequestId,
+    },
     /// A request could not be done by this module.
     Failed {
         /// From the request.

@@ -122,6 +122,7 @@ fn reads() -> Vec<Signal> {
             }),
             access,
             known: 6,
+            under: None,
         }))
     };
     let scan = Access::Scan {
@@ -157,6 +158,9 @@ fn reads() -> Vec<Signal> {
     ];
     signals.extend([ReadProgress::End, more, undecided].map(|progress| done(Ok(batch(progress)))));
     signals.extend(every_refusal().into_iter().map(|refusal| done(Err(refusal))));
+    let (query_only, only_of) = (true, Some("ann".to_owned()));
+    let kill = Signal::KillSession { connection: 9, query_only, only_of, request: REQUEST };
+    signals.extend([Signal::CancelRead { request: REQUEST }, kill]);
     signals
 }
 
@@ -195,6 +199,7 @@ fn writes() -> Vec<Signal> {
             wait: LockWait::NoWait,
             commit: Some(EPOCH),
             known: 6,
+            under: None,
         })),
         done(Ok(WriteSummary {
             results,
@@ -469,7 +474,6 @@ fn control() -> Vec<Signal> {
         Signal::Drain { patience_ms: Some(4) },
         Signal::Drained,
         Signal::StopNode { reason: "asked".into(), exit_code: 3, is_alone: true },
-        Signal::KillSession { connection: 9, query_only: true, only_of: Some("ann".to_owned()) },
         Signal::Checksum(Box::new(ChecksumRequest {
             request: REQUEST,
             partition: PARTITION,

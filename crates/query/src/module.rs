@@ -66,6 +66,9 @@ impl Query {
                 self.step(Pending { from, request, run, writer }, budget, outputs);
             }
             Signal::Read(request) => self.refuse(from, &request, Refusal::WrongView, outputs),
+            Signal::CancelRead { request } => {
+                self.jobs.retain(|_, read| read.from != from || read.request.request != request);
+            }
             Signal::Continue(job) => {
                 if let Some(pending) = self.jobs.remove(&job) {
                     self.step(pending, budget, outputs);

@@ -323,6 +323,7 @@ impl DdlRun {
             program: Arc::new(program),
             access: Access::Keys(vec![self.system.ddl_lock_key()]),
             known: 0,
+            under: None,
         };
         cx.env.send(primary, Signal::Read(Box::new(read)));
         self.lock = Some(transaction);

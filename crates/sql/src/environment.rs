@@ -5,6 +5,7 @@ use crate::module::SqlConfig;
 use crate::nonce::NonceSource;
 use crate::orphans::Orphans;
 use crate::session::PrivilegeSets;
+use crate::session_locks::LocksOf;
 use crate::statement_cache::StatementCache;
 use crate::variables::{Globals, globals};
 use memory::{Ledger, MemoryManager, Region};
@@ -178,6 +179,14 @@ impl ModuleState {
     ) -> TransactionId {
         let id = self.next_transaction();
         self.forget_transaction(last.replace(id));
+        self.transactions.insert(id, number);
+        id
+    }
+
+    /// The same for locks of a session beside its transaction: the session forgets it.
+    pub(crate) fn begin_locks(&mut self, number: u32, of: LocksOf) -> TransactionId {
+        let id = self.next_transaction();
+        let id = if of == LocksOf::Tables { id.of_tables() } else { id };
         self.transactions.insert(id, number);
         id
     }

@@ -5,6 +5,7 @@
 //! | `access` | key templates and ranges become key bytes |
 //! | `table_reader` | rows of one table from all its partitions, here or elsewhere, merged in key order if wanted |
 //! | `locked_reader` | candidates, then locking reads of them |
+//! | `lock_tables`, `user_locks`, `kill` | LOCK TABLES; GET_LOCK; KILL |
 //! | `select`, `sort`, `grouping`, `distinct` | the operators of SELECT |
 //! | `row_buffer` | rows that operators keep |
 //! | `row_builder`, `insert` | INSERT and its kin |
@@ -22,6 +23,8 @@ pub(crate) mod conflicts;
 pub(crate) mod distinct;
 pub(crate) mod grouping;
 pub(crate) mod insert;
+pub(crate) mod kill;
+pub(crate) mod lock_tables;
 pub(crate) mod locked_reader;
 pub(crate) mod modify;
 pub(crate) mod row_buffer;
@@ -30,6 +33,7 @@ pub(crate) mod select;
 pub(crate) mod sort;
 pub(crate) mod table_reader;
 pub(crate) mod unique_reader;
+pub(crate) mod user_locks;
 pub(crate) mod write_set;
 
 use crate::environment::{Alarm, AlarmKind, Environment};
@@ -338,7 +342,8 @@ impl Cx<'_, '_> {
         let request = self.core.inbox.register(to, RequestKind::Read);
         let program = Arc::clone(program);
         let known = self.core.transaction.known(partition);
-        let read = ReadRequest { request, transaction, lock: None, partition, program, access, known };
+        let read =
+            ReadRequest { request, transaction, lock: None, partition, program, access, known, under: None };
         self.env.send(to, Signal::Read(Box::new(read)));
         Ok(request)
     }
@@ -372,6 +377,7 @@ impl Cx<'_, '_> {
             program: Arc::clone(program),
             access,
             known,
+            under: self.core.locks.of_tables(),
         };
         self.env.send(to, Signal::Read(Box::new(read)));
         Ok(request)
@@ -396,8 +402,9 @@ impl Cx<'_, '_> {
         let commit = is_alone.then_some(self.core.transaction.epoch_seen);
         let kind = if is_alone { RequestKind::Commit } else { RequestKind::Change };
         let request = self.core.inbox.register(to, kind);
-        let wait = self.lock_wait();
-        let write = WriteRequest { request, transaction, partition, table, operations, wait, commit, known };
+        let (wait, under) = (self.lock_wait(), self.core.locks.of_tables());
+        let write =
+            WriteRequest { request, transaction, partition, table, operations, wait, commit, known, under };
         self.env.send(to, Signal::Write(Box::new(write)));
         Ok(request)
     }

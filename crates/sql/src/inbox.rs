@@ -178,6 +178,14 @@ impl Inbox {
         self.commit = None;
     }
 
+    /// Reads that are not answered yet, and where they were asked for.
+    pub(crate) fn open_reads(&self) -> Vec<(Address, RequestId)> {
+        let reads = self.outstanding.iter().filter(|(_, open)| open.kind == RequestKind::Read);
+        let mut reads: Vec<(Address, RequestId)> = reads.map(|(request, open)| (open.to, *request)).collect();
+        reads.sort_unstable();
+        reads
+    }
+
     /// The modules at which the transaction may wait for locks.
     pub(crate) fn lock_waits(&self) -> Vec<Address> {
         let waits = |open: &&Outstanding| matches!(open.kind, RequestKind::Change | RequestKind::Commit);

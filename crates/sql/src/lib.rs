@@ -32,6 +32,7 @@ mod nonce;
 mod orphans;
 mod results;
 mod session;
+mod session_locks;
 mod show;
 mod statement_cache;
 mod transaction_client;

@@ -428,7 +428,7 @@ impl SqlModule {
                 continue;
             };
             let session = self.state.session_of(transaction).and_then(|number| self.sessions.get(&number));
-            if session.is_none_or(|session| session.transaction() != Some(transaction)) {
+            if session.is_none_or(|session| !session.is_in(transaction)) {
                 outputs.send(self.state.address, primary, Signal::Abort { transaction, partition });
             }
         }
@@ -534,13 +534,13 @@ impl SqlModule {
                 let is_sql = self.state.map.view.node(node).is_some_and(|info| info.role == NodeRole::Sql);
                 self.state.has_left_ddl |= is_sql && self.looks_after_ddl();
             }
-            Signal::KillSession { connection, query_only, only_of } => {
-                let number = u32::try_from(connection).unwrap_or(0);
-                self.with_session(number, now, budget, outputs, |session, env| {
-                    if only_of.is_none_or(|user| *user == *session.core.account.0) {
-                        session.kill(env, query_only);
-                    }
-                });
+            Signal::KillSession { connection, query_only, only_of, request } => {
+                let killed = self.kill_session(connection, query_only, only_of, now, budget, outputs);
+                let signal = match killed {
+                    Ok(()) => Signal::InfoDone { request, rows: Vec::new() },
+                    Err(error) => Signal::Failed { request, error },
+                };
+                outputs.send(self.state.address, from, signal);
             }
             Signal::InfoRequest { request, table } => {
                 self.on_info_request(from, request, table, now, outputs)
@@ -563,6 +563,29 @@ impl SqlModule {
                 .with_finisher(now, budget, outputs, |finisher, env| finisher.on_reply(env, request, reply));
         }
         self.with_session(number, now, budget, outputs, |session, env| session.on_reply(env, request, reply));
+    }
+
+    /// KILL: 1094 if there is no such connection, 1095 if it is not the user's who asks and may end only those.
+    fn kill_session(
+        &mut self,
+        connection: u64,
+        query_only: bool,
+        only_of: Option<String>,
+        now: Now,
+        budget: &mut Budget,
+        outputs: &mut Outputs<Shared>,
+    ) -> Result<(), SqlError> {
+        let mut killed = Err(SqlError::new(1094, format!("Unknown thread id: {connection}")));
+        let number = u32::try_from(connection).unwrap_or(0);
+        self.with_session(number, now, budget, outputs, |session, env| {
+            killed = if only_of.is_none_or(|user| *user == *session.core.account.0) {
+                session.kill(env, query_only);
+                Ok(())
+            } else {
+                Err(SqlError::new(1095, format!("You are not owner of thread {connection}")))
+            };
+        });
+        killed
     }
 
     /// Who waits for the answer to a request.
@@ -612,7 +635,10 @@ impl SqlModule {
         (transaction, partition): (TransactionId, PartitionId),
         outputs: &mut Outputs<Shared>,
     ) {
-        let goes_on = |core: &SessionCore| core.transaction.takes_part(transaction, partition);
+        let goes_on = |core: &SessionCore| {
+            core.transaction.takes_part(transaction, partition)
+                || core.locks.takes_part(transaction, partition)
+        };
         let goes_on = self.state.ddl_locks.contains(&transaction)
             || self.state.session_of(transaction).is_some_and(|number| match &self.finisher {
                 Some(finisher) if number == self.finisher_number() => goes_on(&finisher.core),
@@ -652,6 +678,7 @@ impl SqlModule {
         let rows = match table {
             InfoTable::Processes => self.process_rows(now),
             InfoTable::ServerTransactions => self.state.transaction_rows(),
+            InfoTable::UserLocks => self.user_lock_rows(),
             _ => Vec::new(),
         };
         outputs.send(self.state.address, from, Signal::InfoDone { request, rows });
@@ -665,6 +692,16 @@ impl SqlModule {
         users.sort_unstable();
         users.truncate(SCHEMA_USERS_MAX);
         users
+    }
+
+    /// name, connection.
+    fn user_lock_rows(&self) -> Vec<Vec<Value>> {
+        let mut names: Vec<(&str, u32)> = Vec::new();
+        for (number, session) in &self.sessions {
+            names.extend(session.core.locks.names.iter().map(|lock| (lock.name.as_str(), *number)));
+        }
+        names.sort_unstable();
+        names.into_iter().map(|(name, number)| vec![Value::text(name), Value::Int(number.into())]).collect()
     }
 
     fn process_rows(&self, now: Now) -> Vec<Vec<Value>> {

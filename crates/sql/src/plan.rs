@@ -52,6 +52,11 @@ impl Prepared {
         self.session_values.iter().any(|value| matches!(value, SessionValue::User(_)))
     }
 
+    /// Whether it calls GET_LOCK or its kin.
+    pub(crate) fn calls_user_locks(&self) -> bool {
+        self.session_values.iter().any(|value| matches!(value, SessionValue::UserLock(_)))
+    }
+
     /// Whether another session may run this plan for the same text, database, parameter types and `SessionVariables::bind_key`: DDL, SET and SHOW are bound
     /// to more of a session than that (whose password ALTER USER CURRENT_USER() changes).
     #[must_use]
@@ -66,14 +71,20 @@ impl Prepared {
             | Plan::Use(_)
             | Plan::Kill { .. }
             | Plan::FlushUserResources
+            | Plan::UnlockTables
             | Plan::Nothing { .. } => true,
-            Plan::Ddl(_) | Plan::Set(_) | Plan::SetRole(_) | Plan::Show(_) | Plan::Named(_) => false,
+            Plan::LockTables(_)
+            | Plan::Ddl(_)
+            | Plan::Set(_)
+            | Plan::SetRole(_)
+            | Plan::Show(_)
+            | Plan::Named(_) => false,
         }
     }
 }
 
 /// A value of the session that a statement names.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum SessionValue {
     /// `@@name`, `@@session.name`: the session's value, or the global one if the variable has no other.
     Variable(String),
@@ -89,6 +100,32 @@ pub enum SessionValue {
     CurrentRole,
     /// CURRENT_USER(): name and host pattern of the account.
     CurrentUser,
+    /// GET_LOCK and its kin: each call is made once, in their order, before the statement runs.
+    UserLock(Box<UserLockCall>),
+}
+
+/// A call of GET_LOCK or its kin.
+#[derive(Clone, PartialEq, Debug)]
+pub struct UserLockCall {
+    /// Which.
+    pub function: UserLockFunction,
+    /// A text, and for GET_LOCK an integer: constants.
+    pub arguments: Vec<Expression>,
+}
+
+/// GET_LOCK and its kin.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum UserLockFunction {
+    /// GET_LOCK.
+    Get,
+    /// RELEASE_LOCK.
+    Release,
+    /// RELEASE_ALL_LOCKS.
+    ReleaseAll,
+    /// IS_FREE_LOCK.
+    IsFree,
+    /// IS_USED_LOCK.
+    IsUsed,
 }
 
 /// A column of a result set, as the client sees it.
@@ -153,10 +190,14 @@ pub enum Plan {
         /// KILL QUERY.
         query_only: bool,
     },
-    /// Accepted and without effect: LOCK TABLES is not among these.
+    /// LOCK TABLES: each table once, as it is to be locked.
+    LockTables(Vec<(Arc<TableDefinition>, LockMode)>),
+    /// UNLOCK TABLES.
+    UnlockTables,
+    /// Accepted and without effect.
     Nothing {
-        /// A warning that says so, if it deserves one.
-        note: Option<String>,
+        /// A note that says so, with its number, if it deserves one.
+        note: Option<(u16, String)>,
     },
     /// PREPARE, EXECUTE, DEALLOCATE PREPARE.
     Named(NamedStatement),
@@ -183,6 +224,8 @@ impl Plan {
             | Plan::Show(_)
             | Plan::Kill { .. }
             | Plan::FlushUserResources
+            | Plan::LockTables(_)
+            | Plan::UnlockTables
             | Plan::Nothing { .. }
             | Plan::Named(_) => None,
         }

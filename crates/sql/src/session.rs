@@ -50,6 +50,7 @@ use crate::execute::QueryMemory;
 use crate::front::Normalized;
 use crate::inbox::{Inbox, Reply};
 use crate::plan::SessionValue;
+use crate::session_locks::SessionLocks;
 use crate::transaction_client::TransactionClient;
 use crate::variables::{Scope, SessionVariables, UserVariables};
 pub use connection::too_many_connections;
@@ -195,6 +196,8 @@ pub(crate) struct SessionCore {
     pub(crate) variables: SessionVariables,
     pub(crate) user_variables: UserVariables,
     pub(crate) transaction: TransactionClient,
+    /// What it has locked beside that.
+    pub(crate) locks: SessionLocks,
     /// The id of the last transaction that wrote or locked something, as the module knows it.
     pub(crate) last_transaction: Option<TransactionId>,
     probes: ProbeLog,
@@ -227,6 +230,7 @@ impl SessionCore {
             variables: SessionVariables::new(&env.module.globals),
             user_variables: UserVariables::default(),
             transaction: TransactionClient::default(),
+            locks: SessionLocks::default(),
             last_transaction: None,
             probes: ProbeLog::default(),
             inbox: Inbox::new(id, env.module.map.incarnation),
@@ -281,6 +285,8 @@ impl SessionCore {
             SessionValue::CurrentUser => Some(Value::text(&format!("{}@{}", self.account.0, self.account.1))),
             SessionValue::RowCount => Some(Value::Int(self.row_count)),
             SessionValue::CurrentRole => Some(Value::text(&self.rights.current_role())),
+            // (Its value is put in its place when the call is made.)
+            SessionValue::UserLock(_) => Some(Value::Null),
             SessionValue::FoundRows => Some(Value::Int(i64::try_from(self.found_rows).unwrap_or(i64::MAX))),
         }
     }
@@ -335,11 +341,20 @@ impl SessionCore {
 
     /// Another view is installed: what was staged or locked at primaries that were lost is gone, and who left does not answer.
     pub(crate) fn on_view_changed(&mut self, before: &View, now: &View) {
-        self.transaction.lose_participants(|partition, began| now.is_lost(partition, began));
+        self.lose(|partition, began| now.is_lost(partition, began));
         let left_out =
             before.nodes.iter().filter(|info| before.is_member(info.node) && !now.is_member(info.node));
         for info in left_out {
             self.inbox.node_lost(info.node);
+        }
+    }
+
+    /// Some primaries are gone, and with them what was staged or locked there.
+    fn lose(&mut self, is_gone: impl Fn(PartitionId, ViewNumber) -> bool) {
+        self.transaction.lose_participants(&is_gone);
+        self.locks.lose(is_gone);
+        if self.locks.has_lost_tables() {
+            self.transaction.doom();
         }
     }
 
@@ -356,10 +371,20 @@ impl SessionCore {
         (is_out && self.inbox.node_lost(to.node)) || is_lost
     }
 
+    /// Nobody waits for anything any more: reads that are on their way need not go on.
+    fn forget_requests(&mut self, env: &mut Environment<'_>) {
+        for (to, request) in self.inbox.open_reads() {
+            env.send(to, Signal::CancelRead { request });
+        }
+        self.inbox.forget_all();
+    }
+
     /// What COM_RESET_CONNECTION and COM_CHANGE_USER leave: an open transaction is aborted.
     fn reset(&mut self, env: &mut Environment<'_>) {
         self.transaction.abort(env);
-        self.inbox.forget_all();
+        self.locks.release_all(env);
+        self.transaction.set_locked_tables(false);
+        self.forget_requests(env);
         self.variables = SessionVariables::new(&env.module.globals);
         if let Some(name) = self.database.clone() {
             self.enter_database(&Arc::clone(&env.module.map.schema), &name);
@@ -491,7 +516,7 @@ impl Session {
     pub(crate) fn uses(&self, tables: &[TableRef], used_for: Duration, now: Instant) -> bool {
         let running = self.running.as_ref().and_then(|running| running.table());
         let running = running.map(|table| (table, self.active_since));
-        self.core.transaction.uses().chain(running).any(|(used, since)| {
+        self.core.transaction.uses().chain(self.core.locks.uses()).chain(running).any(|(used, since)| {
             let is_older = |table: &TableRef| table.id == used.id && used.version < table.version;
             now.since(since) >= used_for && tables.iter().any(is_older)
         })
@@ -686,9 +711,9 @@ impl Session {
         }
     }
 
-    /// The transaction that it is in.
-    pub(crate) fn transaction(&self) -> Option<TransactionId> {
-        self.core.transaction.id()
+    /// Whether it is in this transaction, or holds locks by it.
+    pub(crate) fn is_in(&self, transaction: TransactionId) -> bool {
+        self.core.transaction.id() == Some(transaction) || self.core.locks.has(transaction)
     }
 
     /// A request waits at another primary now.
@@ -708,8 +733,10 @@ impl Session {
     pub(crate) fn on_node_lost(&mut self, env: &mut Environment<'_>, node: NodeId) {
         let map = &env.module.map;
         env.module.aborts_due.extend(self.core.transaction.held_at(node, map));
+        env.module.aborts_due.extend(self.core.locks.held_at(node, map));
         let was_there = |partition| map.primary(partition).is_some_and(|primary| primary.node == node);
-        self.core.transaction.lose_participants(|partition, _| was_there(partition));
+        self.core.lose(|partition, _| was_there(partition));
+        self.end_if_name_lost(env);
         if self.core.inbox.node_lost(node) {
             self.resume(env);
         }
@@ -718,17 +745,42 @@ impl Session {
     /// Another view is installed.
     pub(crate) fn on_view_changed(&mut self, env: &mut Environment<'_>, before: &View) {
         self.core.on_view_changed(before, &env.module.map.view);
+        self.end_if_name_lost(env);
         if self.running.is_some() {
             self.resume(env);
         }
     }
 
+    /// A name that GET_LOCK locked is lost with its primary, so others may get it: the session must not go on as if it had it.
+    fn end_if_name_lost(&mut self, env: &mut Environment<'_>) {
+        let Some(name) = self.core.locks.lost_name().filter(|_| self.is_ready()) else { return };
+        let why = format!("Session was killed: the node that kept its lock '{name}' is lost");
+        let is_idle = self.running.is_none() && self.queue.is_empty();
+        if is_idle {
+            self.core.sequence = 0;
+        }
+        // The end of a commit that is on its way is not known: such a client hears nothing but the end of its connection.
+        if !self.core.inbox.has_commit() {
+            self.core.reply_error(env, &SqlError::new(3169, why));
+        }
+        self.close(env);
+    }
+
     /// Passes a deadlock probe on to where the transaction waits.
     pub(crate) fn on_probe(&mut self, env: &mut Environment<'_>, probe: Probe) {
-        let is_over = self.core.transaction.id() != Some(probe.transaction);
-        if is_over || !self.core.probes.pass(probe.initiator, probe.wait, env.now.monotonic) {
+        if !self.is_in(probe.transaction)
+            || !self.core.probes.pass(probe.initiator, probe.wait, env.now.monotonic)
+        {
             return;
         }
+        // All that the session has it keeps until its wait is over, whichever of its transactions waits.
+        let open = self.core.locks.open.as_ref().and_then(TransactionClient::id);
+        let Some(waiting) = open.or(self.core.transaction.id()) else { return };
+        if waiting == probe.initiator && waiting != probe.transaction {
+            let Probe { initiator, home, wait, transaction: other, .. } = probe;
+            return env.send(home, Signal::ProbeHit { initiator, wait, other });
+        }
+        let probe = Probe { transaction: waiting, ..probe };
         for ldm in self.core.inbox.lock_waits() {
             env.send(ldm, Signal::ProbeWait(probe));
         }
@@ -897,9 +949,10 @@ impl Session {
         } else {
             self.core.transaction.abort(env)
         }
+        self.core.locks.release_all(env);
         // (Behind the abort, which drops a request that has not begun: what is left is held at its primary.)
         waive_outcome(env, under_way);
-        self.core.inbox.forget_all();
+        self.core.forget_requests(env);
         self.core.memory.release_all();
         self.pending = Vec::new();
         self.statements = PreparedStatements::default();

@@ -63,14 +63,21 @@ enum Mode {
     Open,
 }
 
+/// A primary that held its writes or locks is lost: the next statement hears of it.
+const DOOMED: u8 = 1;
+/// It was rolled back for its inactivity, and the client does not know.
+const TIMED_OUT: u8 = 2;
+/// The session has locked tables, beside this transaction: statements may use no others.
+const TABLES_LOCKED: u8 = 4;
+
 /// The transaction of one session.
 #[derive(Debug, Default)]
 pub(crate) struct TransactionClient {
     id: Option<TransactionId>,
     mode: Mode,
     is_read_only: bool,
-    /// A primary that held its writes or locks is lost: the next statement hears of it.
-    is_doomed: bool,
+    /// What a statement must look at before it begins: DOOMED, TIMED_OUT, TABLES_LOCKED.
+    marks: u8,
     /// Its only request carries the commit: what became of it is asked, whatever happens to its primary.
     carries_commit: bool,
     participants: BTreeMap<PartitionId, Held>,
@@ -79,8 +86,6 @@ pub(crate) struct TransactionClient {
     savepoints: Vec<Savepoint>,
     /// At the start of the running statement.
     statement_mark: Mark,
-    /// It was rolled back for its inactivity, and the client does not know.
-    is_timed_out: bool,
     /// The highest epoch this session has read or written.
     pub(crate) epoch_seen: Epoch,
 }
@@ -185,7 +190,33 @@ impl TransactionClient {
     pub(crate) fn lose_participants(&mut self, is_gone: impl Fn(PartitionId, ViewNumber) -> bool) {
         let mut participants = self.participants.iter();
         let is_lost = participants.any(|(partition, held)| is_gone(*partition, held.view));
-        self.is_doomed |= is_lost && !self.carries_commit;
+        if is_lost {
+            self.doom();
+        }
+    }
+
+    /// It must not commit. (What carries its commit has been committed, or will hear.)
+    pub(crate) fn doom(&mut self) {
+        if self.has_participants() && !self.carries_commit {
+            self.marks |= DOOMED;
+        }
+    }
+
+    /// Whether a statement has to be looked at before it begins.
+    #[inline]
+    pub(crate) fn is_marked(&self) -> bool {
+        self.marks != 0
+    }
+
+    /// Whether the session has locked tables.
+    #[inline]
+    pub(crate) fn has_locked_tables(&self) -> bool {
+        self.marks & TABLES_LOCKED != 0
+    }
+
+    /// The session has locked tables, or unlocked them.
+    pub(crate) fn set_locked_tables(&mut self, are_locked: bool) {
+        self.marks = self.marks & !TABLES_LOCKED | if are_locked { TABLES_LOCKED } else { 0 };
     }
 
     /// A request is about to be sent that commits it.
@@ -195,7 +226,7 @@ impl TransactionClient {
 
     /// It cannot commit any more.
     pub(crate) fn is_doomed(&self) -> bool {
-        self.is_doomed
+        self.marks & DOOMED != 0
     }
 
     /// Who can be asked what became of its commit: a participant with writes, if there is any.
@@ -316,24 +347,23 @@ impl TransactionClient {
         self.id = None;
         self.mode = Mode::Single;
         self.is_read_only = false;
-        self.is_doomed = false;
+        self.marks &= TABLES_LOCKED;
         self.carries_commit = false;
         self.participants.clear();
         self.uses.clear();
         self.savepoints.clear();
         self.statement_mark.clear();
-        self.is_timed_out = false;
     }
 
     /// Undoes everything, because no statement came for too long; the next one hears of it.
     pub(crate) fn time_out(&mut self, env: &mut Environment<'_>) {
         self.abort(env);
-        self.is_timed_out = true;
+        self.marks |= TIMED_OUT;
     }
 
     /// True if the client believes that it is in a transaction which is over.
     pub(crate) fn is_timed_out(&self) -> bool {
-        self.is_timed_out
+        self.marks & TIMED_OUT != 0
     }
 
     /// Undoes everything at all participants; if it was begun by BEGIN it goes on, with nothing done so far.

@@ -34,6 +34,7 @@ mod question;
 mod reads;
 mod reclaim;
 mod schema;
+mod table_locks;
 mod takeover;
 mod undo;
 mod waits;
@@ -475,6 +476,7 @@ impl Ldm {
         )]
         match signal {
             Signal::Read(request) => self.on_read(now, from, request, budget, outputs),
+            Signal::CancelRead { request } => self.cancel_read(from, request),
             Signal::Write(request) => self.on_write(now, from, request, outputs),
             Signal::RollbackTo { partition, .. } | Signal::OutcomeAsk { partition, .. }
                 if self.is_elsewhere(partition) =>

@@ -3,13 +3,17 @@
 //! A staged or prepared version is an exclusive lock of its transaction by itself (*implicit*): an uncontended write needs no entry here.
 //! Entries exist only for explicit locks and while somebody waits. Absent keys can be locked like rows.
 //!
+//! *Whole tables.* LOCK TABLES locks the key of no bytes, which no row has, in each partition: exclusively for WRITE, shared for READ. Who changes or
+//! locks a row asks for that key, too, but never holds it: what it then has of the table is asked for instead ([`crate::ldm`] knows). Behind
+//! a LOCK TABLES that waits, those wait that have nothing of the table yet.
+//!
 //! Invariants: holders of one entry are compatible; waiters are served in order of arrival; an entry without holders and waiters does not
 //! exist. Who may pass is decided here alone. Whether a newcomer must wait does not depend on how many wait; finding whose turn it is looks at each
 //! waiter once at most.
 
 use crate::mutants::{self, Mutant};
 use protocol::program::LockMode;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use stdx::FixedMap;
 use types::{PartitionId, TableId, TransactionId};
 
@@ -20,8 +24,22 @@ pub struct LockKey {
     pub partition: PartitionId,
     /// The table.
     pub table: TableId,
-    /// The primary key.
+    /// The primary key; no bytes: the table as a whole.
     pub key: Box<[u8]>,
+}
+
+impl LockKey {
+    /// All that the table has in the partition.
+    #[must_use]
+    pub fn whole(partition: PartitionId, table: TableId) -> Self {
+        Self { partition, table, key: Box::default() }
+    }
+
+    /// The table, not a row.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.key.is_empty()
+    }
 }
 
 /// Names one wait of one request: never used again.
@@ -42,6 +60,8 @@ struct Waiter {
     wait: WaitId,
     transaction: TransactionId,
     mode: LockMode,
+    /// It wants the table as a whole, not a row of it.
+    is_for_table: bool,
 }
 
 #[derive(Debug, Default)]
@@ -82,9 +102,101 @@ impl LockEntry {
 pub struct Locks {
     entries: FixedMap<LockKey, LockEntry>,
     waits: FixedMap<WaitId, LockKey>,
+    /// Tables that have an entry as a whole.
+    tables: BTreeSet<(PartitionId, TableId)>,
 }
 
 impl Locks {
+    /// Whether LOCK TABLES holds or waits for any table.
+    #[inline]
+    #[must_use]
+    pub fn has_tables(&self) -> bool {
+        !self.tables.is_empty()
+    }
+
+    /// Whether it does for this one.
+    #[must_use]
+    pub fn has_table(&self, partition: PartitionId, table: TableId) -> bool {
+        self.tables.contains(&(partition, table))
+    }
+
+    /// Tables of a partition that somebody waits for.
+    #[must_use]
+    pub fn tables_waited_for(&self, partition: PartitionId) -> Vec<LockKey> {
+        let of = self.tables.range((partition, TableId(0))..=(partition, TableId(u32::MAX)));
+        let keys = of.map(|(partition, table)| LockKey::whole(*partition, *table));
+        keys.filter(|key| self.has_waiters(key)).collect()
+    }
+
+    /// Whether `transaction` may not change or lock a row of a table: another than itself and the one that it works `under` holds the table, or
+    /// waits for it and `transaction` has nothing of the table yet.
+    #[must_use]
+    pub fn is_table_closed(
+        &self,
+        key: &LockKey,
+        (transaction, under): (TransactionId, Option<TransactionId>),
+        mode: LockMode,
+        place: Place,
+        has_some: impl FnOnce() -> bool,
+    ) -> bool {
+        let Some(entry) = self.entries.get(key) else { return false };
+        let is_own = |other: TransactionId| other == transaction || Some(other) == under;
+        if entry.holders.iter().any(|(holder, held)| !is_own(*holder) && is_incompatible(mode, *held)) {
+            return true;
+        }
+        let is_holder = entry.holders.iter().any(|(holder, _)| is_own(*holder));
+        let has_table_waiters = || entry.waiters.iter().any(|waiter| waiter.is_for_table);
+        place == Place::Last && !is_holder && has_table_waiters() && !has_some()
+    }
+
+    /// Whether somebody who holds the table, or came before, keeps `transaction` from having it as a whole.
+    #[must_use]
+    pub fn is_table_taken(
+        &self,
+        key: &LockKey,
+        transaction: TransactionId,
+        mode: LockMode,
+        place: Place,
+    ) -> bool {
+        let Some(entry) = self.entries.get(key) else { return false };
+        let is_behind = place == Place::Last && !entry.holds(transaction) && !entry.waiters.is_empty();
+        is_behind || !entry.is_free_for(transaction, mode)
+    }
+
+    /// The first who waits at a table and whose turn it is. `is_used` says whether others than a transaction have rows of the table, `has_some`
+    /// whether the transaction has.
+    #[must_use]
+    pub fn first_grantable_of_table(
+        &self,
+        key: &LockKey,
+        is_used: impl Fn(TransactionId, LockMode) -> bool,
+        has_some: impl Fn(TransactionId) -> bool,
+    ) -> Option<WaitId> {
+        let entry = self.entries.get(key)?;
+        let (mut is_first, mut is_behind_table) = (true, false);
+        for waiter in &entry.waiters {
+            let is_free = entry.is_free_for(waiter.transaction, waiter.mode);
+            let is_due = if waiter.is_for_table {
+                is_first && !is_used(waiter.transaction, waiter.mode)
+            } else {
+                !is_behind_table || has_some(waiter.transaction)
+            };
+            if is_free && is_due {
+                return Some(waiter.wait);
+            }
+            is_first = false;
+            is_behind_table |= waiter.is_for_table;
+        }
+        None
+    }
+
+    /// Who waited at a key before this wait.
+    #[must_use]
+    pub fn waiters_before(&self, key: &LockKey, wait: WaitId) -> Vec<TransactionId> {
+        let waiters = self.entries.get(key).into_iter().flat_map(|entry| &entry.waiters);
+        waiters.take_while(|waiter| waiter.wait < wait).map(|waiter| waiter.transaction).collect()
+    }
+
     /// Whether something keeps `transaction` from locking `key` in `mode`: the implicit owner, conflicting holders, or conflicting waiters
     /// that came before it.
     #[must_use]
@@ -178,7 +290,7 @@ impl Locks {
 
     /// Records an explicit lock; true if it is new or stronger than before.
     pub fn hold(&mut self, key: &LockKey, transaction: TransactionId, mode: LockMode) -> bool {
-        let entry = self.entries.entry(key.clone()).or_default();
+        let entry = entry_of(&mut self.entries, &mut self.tables, key);
         match entry.holders.iter_mut().find(|(holder, _)| *holder == transaction) {
             Some((_, held)) => {
                 let is_stronger = mode > *held;
@@ -217,8 +329,24 @@ impl Locks {
 
     /// Queues a wait.
     pub fn wait(&mut self, key: &LockKey, wait: WaitId, transaction: TransactionId, mode: LockMode) {
-        let entry = self.entries.entry(key.clone()).or_default();
-        entry.waiters.push_back(Waiter { wait, transaction, mode });
+        self.queue(key, Waiter { wait, transaction, mode, is_for_table: false });
+    }
+
+    /// Queues a wait for a table as a whole.
+    pub fn wait_for_table(
+        &mut self,
+        key: &LockKey,
+        wait: WaitId,
+        transaction: TransactionId,
+        mode: LockMode,
+    ) {
+        self.queue(key, Waiter { wait, transaction, mode, is_for_table: true });
+    }
+
+    fn queue(&mut self, key: &LockKey, waiter: Waiter) {
+        let (wait, mode) = (waiter.wait, waiter.mode);
+        let entry = entry_of(&mut self.entries, &mut self.tables, key);
+        entry.waiters.push_back(waiter);
         entry.exclusive_waiters += usize::from(mode == LockMode::Exclusive);
         self.waits.insert(wait, key.clone());
     }
@@ -252,8 +380,22 @@ impl Locks {
     fn drop_if_empty(&mut self, key: &LockKey) {
         if self.entries.get(key).is_some_and(|entry| entry.holders.is_empty() && entry.waiters.is_empty()) {
             self.entries.remove(key);
+            if key.is_whole() {
+                self.tables.remove(&(key.partition, key.table));
+            }
         }
     }
+}
+
+fn entry_of<'a>(
+    entries: &'a mut FixedMap<LockKey, LockEntry>,
+    tables: &mut BTreeSet<(PartitionId, TableId)>,
+    key: &LockKey,
+) -> &'a mut LockEntry {
+    if key.is_whole() {
+        tables.insert((key.partition, key.table));
+    }
+    entries.entry(key.clone()).or_default()
 }
 
 #[cfg(test)]

@@ -321,6 +321,7 @@ impl Pair {
             wait: LockWait::NoWait,
             commit: Some(Epoch(0)),
             known: 0,
+            under: None,
         };
         self.send(ldm(1), Signal::Write(Box::new(request)));
         self.run();

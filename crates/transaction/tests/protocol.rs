@@ -286,6 +286,7 @@ impl Cluster {
             wait: LockWait::NoWait,
             commit: commit.then_some(Epoch(0)),
             known: 0,
+            under: None,
         };
         let to = self.primary(id);
         self.send(to, Signal::Write(Box::new(request)));
@@ -329,6 +330,7 @@ impl Cluster {
             }),
             access: Access::Keys(vec![self.key(id)]),
             known: 0,
+            under: None,
         }
     }
 
@@ -393,6 +395,7 @@ fn nothing_is_answered_before_the_backup_has_applied() {
         wait: LockWait::NoWait,
         commit: Some(Epoch(0)),
         known: 0,
+        under: None,
     };
     let to = cluster.primary(id);
     cluster.send(to, Signal::Write(Box::new(request)));
@@ -422,6 +425,7 @@ fn a_marker_of_an_earlier_transaction_of_the_same_id_answers_for_nobody() {
         wait: LockWait::NoWait,
         commit: Some(Epoch(9)),
         known: 0,
+        under: None,
     };
     let to = cluster.primary(next);
     cluster.send(to, Signal::Write(Box::new(request)));
@@ -500,6 +504,7 @@ fn a_second_writer_waits_and_goes_on_after_the_first() {
         wait: LockWait::Wait { timeout_ms: 1_000 },
         commit: Some(Epoch(0)),
         known: 0,
+        under: None,
     };
     let to = cluster.primary(id);
     cluster.send(to, Signal::Write(Box::new(request)));
@@ -580,6 +585,131 @@ fn a_locking_read_keeps_writers_out_until_the_end() {
     assert_eq!(cluster.run(), Vec::new());
     let refused = cluster.insert(2, id, 2, true).result.expect_err("a duplicate");
     assert!(matches!(refused.refusal, Refusal::Duplicate { .. }));
+    assert!(cluster.ldms.iter().all(Ldm::is_idle));
+}
+
+impl Cluster {
+    /// LOCK TABLES in the partition of a row: the key of no bytes.
+    fn lock_table(&self, id: i64, transaction: u64, lock: (LockMode, LockWait)) -> Signal {
+        let access = Access::Keys(vec![Box::default()]);
+        Signal::Read(Box::new(ReadRequest { access, ..self.read_request(id, Some(transaction), Some(lock)) }))
+    }
+
+    fn put_waiting(&self, id: i64, transaction: u64, under: Option<u64>) -> Signal {
+        Signal::Write(Box::new(WriteRequest {
+            request: RequestId(transaction),
+            transaction: TransactionId(transaction),
+            partition: self.partition(id),
+            table: TableRef { id: TABLE, version: 1 },
+            operations: vec![WriteOperation::Put { key: self.key(id), row: self.row(id, 1) }],
+            wait: LockWait::Wait { timeout_ms: 1_000 },
+            commit: Some(Epoch(0)),
+            known: 0,
+            under: under.map(TransactionId),
+        }))
+    }
+
+    /// What is answered, without probes.
+    fn answers(&mut self) -> Vec<Signal> {
+        let mut answers = self.run();
+        answers.retain(|signal| !matches!(signal, Signal::ProbeSession(_)));
+        answers
+    }
+}
+
+fn is_read(answers: &[Signal]) -> bool {
+    matches!(answers, [Signal::ReadDone(done)] if done.result.is_ok())
+}
+
+fn has_written(answers: &[Signal], request: u64) -> bool {
+    let is_answer = |done: &WriteDone| {
+        done.request == RequestId(request) && done.result.as_ref().is_ok_and(|done| done.committed.is_some())
+    };
+    answers.iter().any(|signal| matches!(signal, Signal::WriteDone(done) if is_answer(done)))
+}
+
+const WAIT: LockWait = LockWait::Wait { timeout_ms: 10_000 };
+
+#[test]
+fn a_locked_table_keeps_writers_out_but_those_of_its_session() {
+    let mut cluster = Cluster::new();
+    let id = cluster.id_at(1, 1);
+    let (to, partition) = (cluster.primary(id), cluster.partition(id));
+    cluster.send(to, cluster.lock_table(id, 8, (LockMode::Exclusive, WAIT)));
+    assert!(is_read(&cluster.answers()));
+    assert_eq!(cluster.insert(2, id, 2, true).result.expect_err("locked").refusal, Refusal::LockNotAvailable);
+    cluster.send(to, cluster.put_waiting(id, 3, None));
+    assert_eq!(cluster.answers(), [], "it waits");
+    let mut locking = cluster.read_request(id, Some(4), Some((LockMode::Shared, LockWait::NoWait)));
+    cluster.send(to, Signal::Read(Box::new(locking.clone())));
+    let refused = ReadDone { request: RequestId(9), result: Err(Refusal::LockNotAvailable) };
+    assert_eq!(cluster.answers(), [Signal::ReadDone(Box::new(refused))]);
+    // Rows are read without locks; the session's own transaction reads and writes.
+    assert_eq!(cluster.read(id, None), None);
+    cluster.send(to, cluster.put_waiting(id, 9, Some(8)));
+    assert!(has_written(&cluster.answers(), 9));
+    locking.under = Some(TransactionId(8));
+    cluster.send(to, Signal::Read(Box::new(locking)));
+    assert!(is_read(&cluster.answers()));
+    cluster.send(to, Signal::Abort { transaction: TransactionId(4), partition });
+    cluster.send(to, Signal::Abort { transaction: TransactionId(8), partition });
+    assert!(has_written(&cluster.answers(), 3));
+    assert!(cluster.ldms.iter().all(Ldm::is_idle));
+}
+
+#[test]
+fn a_table_that_is_locked_for_reading_is_shared() {
+    let mut cluster = Cluster::new();
+    let id = cluster.id_at(1, 1);
+    let (to, partition) = (cluster.primary(id), cluster.partition(id));
+    assert!(cluster.insert(1, id, 1, true).result.is_ok());
+    for transaction in [7, 8] {
+        cluster.send(to, cluster.lock_table(id, transaction, (LockMode::Shared, LockWait::NoWait)));
+        assert!(is_read(&cluster.answers()));
+    }
+    let shared = cluster.read_request(id, Some(4), Some((LockMode::Shared, LockWait::NoWait)));
+    cluster.send(to, Signal::Read(Box::new(shared)));
+    assert!(is_read(&cluster.answers()));
+    cluster.send(to, Signal::Abort { transaction: TransactionId(4), partition });
+    cluster.send(to, cluster.put_waiting(id, 3, None));
+    assert_eq!(cluster.answers(), []);
+    cluster.send(to, Signal::Abort { transaction: TransactionId(7), partition });
+    assert_eq!(cluster.answers(), [], "the other one reads still");
+    cluster.send(to, Signal::Abort { transaction: TransactionId(8), partition });
+    assert!(has_written(&cluster.answers(), 3));
+    assert!(cluster.ldms.iter().all(Ldm::is_idle));
+}
+
+#[test]
+fn a_table_is_locked_when_those_are_over_that_have_rows_of_it_and_nobody_else_comes_in_between() {
+    let mut cluster = Cluster::new();
+    let id = cluster.id_at(1, 1);
+    let (to, partition) = (cluster.primary(id), cluster.partition(id));
+    let mut neighbours = (id + 1..).filter(|other| cluster.partition(*other) == partition);
+    let (other, third) = (neighbours.next().expect("an id"), neighbours.next().expect("an id"));
+    drop(neighbours);
+    assert!(cluster.insert(1, id, 1, false).result.is_ok());
+    let refused = ReadDone { request: RequestId(9), result: Err(Refusal::LockNotAvailable) };
+    cluster.send(to, cluster.lock_table(id, 8, (LockMode::Shared, LockWait::NoWait)));
+    assert_eq!(cluster.answers(), [Signal::ReadDone(Box::new(refused))]);
+    cluster.send(to, cluster.lock_table(id, 8, (LockMode::Exclusive, WAIT)));
+    assert_eq!(cluster.answers(), [], "a row is staged");
+    // A newcomer stands behind LOCK TABLES, however free its row; the transaction that is there goes on.
+    cluster.send(to, cluster.put_waiting(other, 3, None));
+    assert_eq!(cluster.answers(), []);
+    assert!(cluster.insert(1, third, 1, false).result.is_ok());
+    let commit = CommitOneRequest {
+        request: RequestId(4),
+        transaction: TransactionId(1),
+        participant: cluster.participant(id, 2),
+        epoch_seen: Epoch(0),
+    };
+    cluster.send(to, Signal::CommitOne(Box::new(commit)));
+    let answers = cluster.answers();
+    assert!(answers.iter().any(|signal| matches!(signal, Signal::ReadDone(done) if done.result.is_ok())));
+    assert!(!has_written(&answers, 3), "the table is locked: {answers:?}");
+    cluster.send(to, Signal::Abort { transaction: TransactionId(8), partition });
+    assert!(has_written(&cluster.answers(), 3));
     assert!(cluster.ldms.iter().all(Ldm::is_idle));
 }
 
@@ -674,6 +804,7 @@ fn a_large_transaction_is_shipped_ahead_and_commits() {
         wait: LockWait::NoWait,
         commit: Some(Epoch(0)),
         known: 0,
+        under: None,
     };
     let to = cluster.primary(1);
     cluster.send(to, Signal::Write(Box::new(request)));

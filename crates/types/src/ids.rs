@@ -82,8 +82,11 @@ fn below(limit: u64, decoder: &mut Decoder<'_>) -> Result<u64, WireError> {
     if number < limit { Ok(number) } else { Err(WireError::Malformed) }
 }
 
-/// A transaction, unique among all that are known in the cluster: node (8 bits), incarnation (10), sql module (8), counter (36, begins
-/// again behind its end: who had the number 68 thousand million transactions ago is forgotten). Always below 2^62.
+/// The bit of transactions that lock whole tables.
+const OF_TABLES: u64 = 1 << 35;
+
+/// A transaction, unique among all that are known in the cluster: node (8 bits), incarnation (10), sql module (8), whether it locks tables (1), counter
+/// (35, begins again behind its end: who had the number 34 thousand million transactions ago is forgotten). Always below 2^62.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct TransactionId(pub u64);
 
@@ -101,9 +104,21 @@ impl TransactionId {
     #[must_use]
     pub fn new(node: NodeId, incarnation: Incarnation, module: u16, counter: u64) -> Self {
         stdx::require!(node.0 < 256 && module < 256);
-        let counter = counter % (1 << 36);
+        let counter = counter % OF_TABLES;
         let incarnation = u64::from(incarnation.0 % 1024);
         Self(u64::from(node.0) << 54 | incarnation << 44 | u64::from(module) << 36 | counter)
+    }
+
+    /// The same transaction, as one of LOCK TABLES.
+    #[must_use]
+    pub fn of_tables(self) -> Self {
+        Self(self.0 | OF_TABLES)
+    }
+
+    /// Of those in a deadlock the highest gives way: first of all who wants whole tables, and can begin again unseen.
+    #[must_use]
+    pub fn rank(self) -> (bool, Self) {
+        (self.0 & OF_TABLES != 0, self)
     }
 
     /// The node whose session runs it.

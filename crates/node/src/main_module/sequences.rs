@@ -101,6 +101,7 @@ impl MainModule {
             program: Arc::new(program),
             access: Access::Keys(vec![system.sequence_key(table)]),
             known: 0,
+            under: None,
         };
         self.sequences.running.insert(request, Reservation { table, transaction, wanted, first: 0 });
         outputs.send(self.me(), primary, Signal::Read(Box::new(read)));
@@ -134,6 +135,7 @@ impl MainModule {
             wait: LockWait::Wait { timeout_ms: LOCK_WAIT_MS },
             commit: Some(Epoch(0)),
             known: batch.operations,
+            under: None,
         };
         if let Some(primary) = self.map.primary(PartitionId(0)) {
             self.sequences.running.insert(request, reservation);

@@ -617,6 +617,7 @@ impl ReplicaWorld {
             wait: LockWait::NoWait,
             commit,
             known: 0,
+            under: None,
         }
     }
 
@@ -694,6 +695,7 @@ impl ReplicaWorld {
                 }),
                 access: Access::Keys(vec![row.key]),
                 known,
+                under: None,
             })),
         };
         let to = self.view.primary(row.partition);

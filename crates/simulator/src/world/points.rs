@@ -87,6 +87,7 @@ pub const SIGNALS: &[&str] = &[
     "SchemaInstall",
     "SchemaInstalled",
     "KillSession",
+    "CancelRead",
 ];
 
 /// Those that only planned moves of primaries have.

@@ -28,7 +28,9 @@ pub(crate) use select::table_of_select;
 
 use super::statement::{FlushOption, Statement, TableName};
 use super::{BindContext, privileges};
-use crate::plan::{Plan, Prepared, ResultColumn, SessionValue, Source, VirtualTable};
+use crate::plan::{
+    Plan, Prepared, ResultColumn, SessionValue, Source, UserLockCall, UserLockFunction, VirtualTable,
+};
 use ::expression::Expression;
 use ::expression::aggregate::GROUP_CONCAT_SIZE_MAX;
 use protocol::SqlError;
@@ -131,6 +133,13 @@ pub(crate) fn bind(
     };
     let bound = binder.statement(statement);
     let bound = bound.map_err(|error| privileges::hide_unknown_column(error, statement, context))?;
+    let calls_user_locks =
+        binder.session_values.iter().any(|value| matches!(value, SessionValue::UserLock(_)));
+    let is_without_table = matches!(&bound.plan, Plan::Set(_))
+        || matches!(&bound.plan, Plan::Select(select) if matches!(select.source, Source::Nothing));
+    if calls_user_locks && !is_without_table {
+        return Err(user_lock_in_table());
+    }
     if let Some(table) = table_of(&bound.plan) {
         privileges::check_columns(table, &binder.uses, context)?;
     }
@@ -164,6 +173,8 @@ fn table_of(plan: &Plan) -> Option<&TableDefinition> {
         | Plan::Show(_)
         | Plan::Kill { .. }
         | Plan::FlushUserResources
+        | Plan::LockTables(_)
+        | Plan::UnlockTables
         | Plan::Nothing { .. }
         | Plan::Named(_) => None,
     }
@@ -204,6 +215,8 @@ impl Binder<'_> {
             Statement::Show(show) => self.show(show),
             Statement::Maintenance(operation, tables) => self.maintenance(*operation, tables),
             Statement::Kill { connection, query_only } => self.kill(connection, *query_only),
+            Statement::LockTables(tables) => self.lock_tables(tables),
+            Statement::UnlockTables => Ok(Bound::without_rows(Plan::UnlockTables)),
             Statement::Named(named) => Ok(Bound::without_rows(Plan::Named(named.clone()))),
             Statement::Grant(grant) => self.grant(grant),
             Statement::SetRole(roles) => Ok(Bound::without_rows(Plan::SetRole(self.set_role(roles)?))),
@@ -214,7 +227,10 @@ impl Binder<'_> {
                 let plan = if options.iter().any(resets) { Plan::FlushUserResources } else { nothing };
                 Ok(Bound::without_rows(plan))
             }
-            Statement::Nothing(note) => Ok(Bound::without_rows(Plan::Nothing { note: note.clone() })),
+            Statement::Nothing(note) => {
+                let note = note.clone().map(|note| (1235, note));
+                Ok(Bound::without_rows(Plan::Nothing { note }))
+            }
         }
     }
 
@@ -290,6 +306,17 @@ impl Binder<'_> {
         self.session_parameter(SessionValue::User(name), sql_type)
     }
 
+    /// A call of GET_LOCK or its kin: not the same as another one, however alike.
+    pub(crate) fn user_lock_call(
+        &mut self,
+        function: UserLockFunction,
+        arguments: Vec<Expression>,
+    ) -> Result<Expression, SqlError> {
+        let call = UserLockCall { function, arguments };
+        self.session_values.push(SessionValue::UserLock(Box::new(call)));
+        self.numbered_parameter(self.session_values.len() - 1, type_of_value(&Value::Int(0)))
+    }
+
     fn session_parameter(&mut self, value: SessionValue, sql_type: SqlType) -> Result<Expression, SqlError> {
         let position = match self.session_values.iter().position(|known| *known == value) {
             Some(position) => position,
@@ -298,6 +325,10 @@ impl Binder<'_> {
                 self.session_values.len() - 1
             }
         };
+        self.numbered_parameter(position, sql_type)
+    }
+
+    fn numbered_parameter(&self, position: usize, sql_type: SqlType) -> Result<Expression, SqlError> {
         let number = u16::try_from(self.parameter_types.len() + position)
             .map_err(|_| SqlError::new(1390, "Prepared statement contains too many placeholders"))?;
         Ok(Expression::parameter(number, sql_type))
@@ -318,6 +349,11 @@ impl Binder<'_> {
             _ => Err(refused()),
         }
     }
+}
+
+/// Calls of GET_LOCK and its kin are made once, before the statement: they can't depend on rows.
+pub(crate) fn user_lock_in_table() -> SqlError {
+    SqlError::unsupported("GET_LOCK and its kin in statements on tables")
 }
 
 /// What a statement hears that would change or lock rows of a system table.

@@ -61,6 +61,8 @@ pub fn tree(plan: &Plan) -> String {
         | Plan::Use(_)
         | Plan::Show(_)
         | Plan::Kill { .. }
+        | Plan::LockTables(_)
+        | Plan::UnlockTables
         | Plan::Named(_)
         | Plan::FlushUserResources
         | Plan::Nothing { .. } => tree.step("No rows"),
@@ -368,6 +370,8 @@ fn facts(plan: &Plan) -> Facts<'_> {
         | Plan::Use(_)
         | Plan::Show(_)
         | Plan::Kill { .. }
+        | Plan::LockTables(_)
+        | Plan::UnlockTables
         | Plan::Named(_)
         | Plan::FlushUserResources
         | Plan::Nothing { .. } => nothing("SIMPLE"),

@@ -127,6 +127,8 @@ pub(crate) fn hide_unknown_column(
         | Statement::Show(_)
         | Statement::Maintenance(..)
         | Statement::Kill { .. }
+        | Statement::LockTables(_)
+        | Statement::UnlockTables
         | Statement::Named(_)
         | Statement::Grant(_)
         | Statement::SetRole(_)
@@ -220,13 +222,26 @@ impl Needs<'_> {
             }
             Statement::Grant(grant) => self.grant(grant),
             Statement::Flush(options) => options.iter().map(|option| flush(*option)).collect(),
+            Statement::LockTables(tables) => {
+                tables.iter().flat_map(|(table, _)| self.lock(&table.name)).collect()
+            }
             // KILL asks whose connection it is; SET ROLE which roles are granted.
             Statement::Kill { .. }
             | Statement::SetRole(_)
             | Statement::Transaction(_)
             | Statement::Named(_)
+            | Statement::UnlockTables
             | Statement::Nothing(_) => Vec::new(),
         })
+    }
+
+    /// LOCK TABLES on the database, and SELECT on the table.
+    fn lock(&self, table: &TableName) -> Vec<Requirement> {
+        let Some(full) = self.full(table) else { return Vec::new() };
+        let database = Requirement::Database { database: full.database, privileges: Privileges::LOCK_TABLES };
+        let mut needs = vec![database];
+        needs.extend(self.table(table, Privileges::SELECT, OnColumns::No));
+        needs
     }
 
     /// A table by its full name; None if no database is selected, which the binder says.

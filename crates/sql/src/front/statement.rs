@@ -2,6 +2,7 @@
 
 use crate::plan::{ExplainFormat, NamedStatement, Show, TableMaintenance, TransactionStatement};
 use catalogue::{AccountOptions, Authentication};
+use protocol::program::LockMode;
 use sqlparser::ast::{Expr, Query};
 
 /// Any statement.
@@ -44,6 +45,10 @@ pub(crate) enum Statement {
     SetRole(RoleList),
     /// FLUSH: nothing is kept that could be flushed, but what is counted of accounts.
     Flush(Vec<FlushOption>),
+    /// LOCK TABLES.
+    LockTables(Vec<(TableReference, LockMode)>),
+    /// UNLOCK TABLES.
+    UnlockTables,
     /// Accepted, without effect.
     Nothing(Option<String>),
 }
@@ -381,6 +386,8 @@ pub(crate) enum AlterClause {
     RenameTo(TableName),
     Comment(String),
     Collation(CollationClause),
+    /// DISABLE KEYS, ENABLE KEYS.
+    Keys,
     /// ENGINE and the like.
     Accepted,
 }

@@ -62,12 +62,16 @@ fn shown(prepared: &Prepared) -> String {
                 format!("{:?} = {value}\n", item.target)
             })
             .collect(),
+        Plan::LockTables(tables) => {
+            tables.iter().map(|(table, mode)| format!("{} {mode:?}\n", table.name)).collect()
+        }
         Plan::Ddl(_)
         | Plan::Transaction(_)
         | Plan::Use(_)
         | Plan::SetRole(_)
         | Plan::Show(_)
         | Plan::Kill { .. }
+        | Plan::UnlockTables
         | Plan::Named(_)
         | Plan::FlushUserResources
         | Plan::Nothing { .. } => {

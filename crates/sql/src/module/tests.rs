@@ -7,6 +7,7 @@ mod clients;
 mod ddl;
 mod handover;
 mod harness;
+mod locks;
 mod modes;
 
 use harness::{BACKUP, Harness, LDM, column_table};

@@ -50,7 +50,7 @@ impl Session {
             Command::FieldList { table, wildcard } => self.on_field_list(env, table, wildcard),
             Command::Statistics => self.on_statistics(env),
             Command::ProcessInfo => self.on_query(env, b"SHOW PROCESSLIST"),
-            Command::ProcessKill { connection_id } => self.on_kill(env, u64::from(connection_id), false),
+            Command::ProcessKill { connection_id } => self.begin_text(env, &format!("KILL {connection_id}")),
             Command::Debug => self.core.reply(env, |writer, core| writer.eof(core.end_packet())),
             Command::ChangeUser(request) => self.on_change_user(env, &request),
             Command::ResetConnection => {

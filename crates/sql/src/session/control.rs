@@ -1,4 +1,4 @@
-//! Statements that are done at once: SET, USE, SAVEPOINT, KILL, and BEGIN, COMMIT and ROLLBACK while no partition takes part.
+//! Statements that are done at once: SET, USE, SAVEPOINT, and BEGIN, COMMIT and ROLLBACK while no partition takes part.
 //!
 //! SET is all or nothing: all values are evaluated and checked on a copy of the variables first. What it sets for the whole cluster is a DDL
 //! job, after which the copy is taken over.
@@ -14,10 +14,10 @@ use crate::variables::{
 };
 use catalogue::{VariableChange, VariableSetting};
 use expression::NoColumns;
-use protocol::{Address, ModuleKind, Signal, SqlError};
+use protocol::SqlError;
 use query::AccountNews;
 use std::sync::Arc;
-use types::{DynamicPrivileges, Schema, Value};
+use types::{Schema, Value};
 
 impl SessionCore {
     /// USE.
@@ -189,16 +189,14 @@ impl Session {
             Plan::Use(name) => self.core.use_database(env, name).map(|()| Completion::default()),
             Plan::Nothing { note } => {
                 if let Some(note) = note {
-                    self.core.diagnostics.note(1235, note.clone());
+                    let (code, text) = note;
+                    self.core.diagnostics.note(*code, text.clone());
                 }
                 done()
             }
             Plan::FlushUserResources => {
                 env.tell(AccountNews::HourBegun);
                 done()
-            }
-            Plan::Kill { connection, query_only } => {
-                return Some(self.kill_other(env, *connection, *query_only).map(|()| Completion::default()));
             }
             Plan::Transaction(transaction) => match transaction {
                 TransactionStatement::Rollback => {
@@ -235,8 +233,10 @@ impl Session {
                     }
                 }
                 TransactionStatement::Begin { .. } | TransactionStatement::Commit => {
-                    // Without participants there is nobody to ask.
-                    if self.core.transaction.has_participants() {
+                    // Without participants there is nobody to ask; START TRANSACTION unlocks tables.
+                    let unlocks = matches!(transaction, TransactionStatement::Begin { .. })
+                        && self.core.transaction.has_locked_tables();
+                    if self.core.transaction.has_participants() || unlocks {
                         return None;
                     }
                     self.core.transaction.end();
@@ -246,7 +246,11 @@ impl Session {
                     done()
                 }
             },
-            Plan::Select(_)
+            Plan::UnlockTables if !self.core.transaction.has_locked_tables() => done(),
+            Plan::Kill { .. }
+            | Plan::LockTables(_)
+            | Plan::UnlockTables
+            | Plan::Select(_)
             | Plan::Insert(_)
             | Plan::Update(_)
             | Plan::Delete(_)
@@ -299,44 +303,6 @@ impl Session {
             self.statements.forget_plans();
         }
         self.core.diagnostics.append(diagnostics);
-        Ok(())
-    }
-
-    /// COM_PROCESS_KILL.
-    pub(super) fn on_kill(&mut self, env: &mut Environment<'_>, connection: u64, query_only: bool) {
-        self.core.diagnostics.clear();
-        match self.kill_other(env, connection, query_only) {
-            Ok(()) => self.core.reply_ok(env, 0, 0, ""),
-            Err(error) => self.end_with_error(env, &error),
-        }
-    }
-
-    /// Asks the module that owns a connection of this node to end it: the id names the module. Without CONNECTION_ADMIN or SUPER only
-    /// sessions of the same user end.
-    fn kill_other(
-        &mut self,
-        env: &mut Environment<'_>,
-        connection: u64,
-        query_only: bool,
-    ) -> Result<(), SqlError> {
-        let unknown = || SqlError::new(1094, format!("Unknown thread id: {connection}"));
-        let instance =
-            u8::try_from(connection % u64::from(crate::module::INSTANCES_MAX)).map_err(|_| unknown())?;
-        if connection == 0 || connection > u64::from(u32::MAX) {
-            return Err(unknown());
-        }
-        let node = env.module.node();
-        // The view knows nothing of the modules of an SQL node that joined later: then `main` passes it on.
-        let count = env.module.map.view.node(node).map_or(0, |info| info.sql_count);
-        if count > 0 && instance >= count {
-            return Err(unknown());
-        }
-        let module =
-            if count > 0 { Address::new(node, ModuleKind::Sql, instance) } else { Address::main(node) };
-        self.core.renew_rights(env.module);
-        let may_end_all = self.core.rights.set().is_super_or(DynamicPrivileges::CONNECTION_ADMIN);
-        let only_of = (!may_end_all).then(|| self.core.account.0.to_string());
-        env.send(module, Signal::KillSession { connection, query_only, only_of });
         Ok(())
     }
 }

@@ -26,8 +26,11 @@ use crate::ddl_job::DdlRun;
 use crate::environment::Environment;
 use crate::execute::commit::{CommitRun, CommitStart, start_commit};
 use crate::execute::insert::InsertRun;
+use crate::execute::kill::KillRun;
+use crate::execute::lock_tables::{LockTablesRun, Then};
 use crate::execute::modify::ModifyRun;
 use crate::execute::select::{Operator, SelectRun};
+use crate::execute::user_locks::{Called, UserLockRun};
 use crate::execute::{Completion, Cx, Failure, Progress, Retry, Statement, failure_of, table_ref};
 use crate::inbox::{Reply, RequestKind};
 use crate::plan::{Plan, SessionValue, Show, Source, TransactionStatement};
@@ -62,6 +65,8 @@ enum Execution {
     Insert(Box<InsertRun>),
     Modify(Box<ModifyRun>),
     Ddl(Box<DdlRun>),
+    LockTables(Box<LockTablesRun>),
+    Kill(KillRun),
     /// There is nothing to do but to commit, roll back or undo.
     Nothing(Completion),
 }
@@ -78,6 +83,11 @@ enum After {
 enum Stage {
     /// The transaction before must be committed first.
     BeforeRun,
+    /// GET_LOCK and its kin: the session value that is called next, and the call under way.
+    UserLocks {
+        next: usize,
+        run: Option<Box<UserLockRun>>,
+    },
     Execute(Execution),
     Commit {
         commit: CommitRun,
@@ -108,6 +118,8 @@ pub(super) struct Running {
     assigned: Option<Box<Assigned>>,
     /// Of drawing AUTO_INCREMENT values.
     draws: u32,
+    /// Calls of GET_LOCK and its kin are still to be made.
+    calls_user_locks: bool,
     /// KILL QUERY came while its commit was on its way: the question to the participant whether it can be undone.
     stop: Option<RequestId>,
 }
@@ -127,10 +139,14 @@ impl Running {
         }
     }
 
-    /// What it waits for, if it is DDL.
+    /// What it waits for, if it is DDL or LOCK TABLES.
     pub(super) fn waits_for(&self) -> Option<String> {
-        let Some(Stage::Execute(Execution::Ddl(run))) = &self.stage else { return None };
-        run.waits_for()
+        match &self.stage {
+            Some(Stage::Execute(Execution::Ddl(run))) => run.waits_for(),
+            Some(Stage::Execute(Execution::LockTables(run))) => Some(run.waits_for()),
+            Some(Stage::UserLocks { run: Some(run), .. }) => Some(run.waits_for().to_owned()),
+            _ => None,
+        }
     }
 
     /// The table that it reads or changes.
@@ -169,7 +185,7 @@ impl Session {
         format: RowFormat,
     ) -> bool {
         let Some(point) = &cached.point else { return false };
-        if self.core.transaction.is_timed_out() || self.core.transaction.is_doomed() {
+        if self.core.transaction.is_marked() {
             return false;
         }
         if !self.core.variables.autocommit && !self.core.transaction.is_open() {
@@ -219,7 +235,17 @@ impl Session {
             env.module.counters.rollbacks += 1;
             return self.end_with_error(env, &lost_primary());
         }
-        match self.control(env, &statement) {
+        if self.core.transaction.has_locked_tables() {
+            if self.core.locks.has_lost_tables() {
+                return self.lose_tables(env);
+            }
+            if let Err(error) = self.core.locks.check(&statement.cached.prepared.plan) {
+                return self.end_with_error(env, &error);
+            }
+        }
+        let calls_user_locks = statement.cached.prepared.calls_user_locks();
+        let done = if calls_user_locks { None } else { self.control(env, &statement) };
+        match done {
             Some(Ok(completion)) => {
                 self.reply_completion(env, &completion, &statement);
             }
@@ -235,6 +261,7 @@ impl Session {
                     view: env.module.map.view.number,
                     assigned: None,
                     draws: 0,
+                    calls_user_locks,
                     stop: None,
                 };
                 let is_large = running.text().len() >= LARGE_TEXT;
@@ -341,7 +368,7 @@ impl Session {
             }
             stage @ Stage::Undo { .. } => running.stage = Some(stage),
             Stage::Backoff(_) => return self.report(env, &killed),
-            stage @ (Stage::BeforeRun | Stage::Execute(_)) => {
+            stage @ (Stage::BeforeRun | Stage::UserLocks { .. } | Stage::Execute(_)) => {
                 let is_ddl = matches!(stage, Stage::Execute(Execution::Ddl(_)));
                 running.stage = Some(stage);
                 if self.core.inbox.has_commit() && !is_ddl {
@@ -381,7 +408,7 @@ impl Session {
             return None;
         }
         self.core.transaction.end();
-        self.core.inbox.forget_all();
+        self.core.forget_requests(env);
         self.report(env, &SqlError::interrupted())
     }
 
@@ -389,6 +416,8 @@ impl Session {
         loop {
             let Some(stage) = running.stage.take() else { return Step::Finished };
             let step = match stage {
+                Stage::BeforeRun if running.calls_user_locks => self.call_user_locks(env, running, 0, None),
+                Stage::UserLocks { next, run } => self.call_user_locks(env, running, next, run),
                 Stage::BeforeRun => self.before_run(env, running),
                 Stage::Execute(execution) => self.execute(env, running, execution),
                 Stage::Commit { commit, then } => self.poll_commit(env, running, commit, then),
@@ -407,6 +436,60 @@ impl Session {
 
     // ---- before -------------------------------------------------------------------------------------------------------------------
 
+    /// Makes the calls of GET_LOCK and its kin from this session value on: their values are parameters.
+    fn call_user_locks(
+        &mut self,
+        env: &mut Environment<'_>,
+        running: &mut Running,
+        mut next: usize,
+        mut run: Option<Box<UserLockRun>>,
+    ) -> Option<Step> {
+        self.core.transaction.start_statement();
+        let cached = Arc::clone(&running.statement.cached);
+        let values = &cached.prepared.session_values;
+        let first = running.statement.parameters.len().saturating_sub(values.len());
+        while let Some(value) = values.get(next) {
+            let SessionValue::UserLock(call) = value else {
+                next += 1;
+                continue;
+            };
+            let mut cx = Cx { env, core: &mut self.core, statement: &running.statement };
+            let stepped = match &mut run {
+                Some(run) => run.step(&mut cx),
+                None => match UserLockRun::call(call, &mut cx) {
+                    Ok(Called::Value(value)) => Ok(Some(value)),
+                    Ok(Called::Runs(begun)) => {
+                        run = Some(Box::new(begun));
+                        continue;
+                    }
+                    Err(failure) => Err(failure),
+                },
+            };
+            match stepped {
+                Ok(Some(value)) => {
+                    if let Some(parameter) = running.statement.parameters.get_mut(first + next) {
+                        *parameter = value;
+                    }
+                    (next, run) = (next + 1, None);
+                }
+                Ok(None) => {
+                    running.stage = Some(Stage::UserLocks { next, run });
+                    return Some(Step::Wait);
+                }
+                Err(failure) => return self.fail(env, running, failure, true),
+            }
+        }
+        running.calls_user_locks = false;
+        match self.control(env, &running.statement) {
+            Some(Ok(completion)) => self.finish(env, running, &completion),
+            Some(Err(error)) => self.report(env, &error),
+            None => {
+                running.stage = Some(Stage::BeforeRun);
+                None
+            }
+        }
+    }
+
     /// Commits what the statement ends implicitly, then starts it.
     fn before_run(&mut self, env: &mut Environment<'_>, running: &mut Running) -> Option<Step> {
         let plan = &running.statement.cached.prepared.plan;
@@ -422,6 +505,8 @@ impl Session {
             plan,
             Plan::Ddl(_)
                 | Plan::Set(_)
+                | Plan::LockTables(_)
+                | Plan::UnlockTables
                 | Plan::Transaction(TransactionStatement::Begin { .. } | TransactionStatement::Commit)
         );
         if ends_transaction {
@@ -438,6 +523,10 @@ impl Session {
     /// Starts the execution.
     fn start(&mut self, env: &mut Environment<'_>, running: &mut Running) -> Option<Step> {
         running.view = env.module.map.view.number;
+        if self.core.transaction.has_locked_tables() && self.core.locks.has_lost_tables() {
+            self.lose_tables(env);
+            return Some(Step::Finished);
+        }
         if let Err(error) = self.enter_transaction(&running.statement) {
             return self.report(env, &error);
         }
@@ -508,6 +597,22 @@ impl Session {
                 let rows = crate::front::explain::rows(plan, *format);
                 Execution::Select(Box::new(SelectRun::of_operator(Operator::rows(rows))))
             }
+            Plan::Kill { connection, query_only } => {
+                Execution::Kill(KillRun::new(*connection, *query_only, &mut cx)?)
+            }
+            Plan::LockTables(tables) => {
+                Execution::LockTables(Box::new(LockTablesRun::new(tables, Then::Lock, &mut cx)?))
+            }
+            Plan::UnlockTables => {
+                Execution::LockTables(Box::new(LockTablesRun::new(&[], Then::Lock, &mut cx)?))
+            }
+            Plan::Transaction(TransactionStatement::Begin { read_only })
+                if cx.core.transaction.has_locked_tables() =>
+            {
+                let read_only = *read_only || cx.core.variables.is_read_only;
+                let then = Then::Begin { read_only };
+                Execution::LockTables(Box::new(LockTablesRun::new(&[], then, &mut cx)?))
+            }
             Plan::Transaction(TransactionStatement::Begin { read_only }) => {
                 self.core.transaction.begin(*read_only || self.core.variables.is_read_only);
                 Execution::Nothing(Completion::default())
@@ -516,7 +621,6 @@ impl Session {
             | Plan::Set(_)
             | Plan::SetRole(_)
             | Plan::Use(_)
-            | Plan::Kill { .. }
             | Plan::Named(_)
             | Plan::FlushUserResources
             | Plan::Nothing { .. } => Execution::Nothing(Completion::default()),
@@ -542,6 +646,8 @@ impl Session {
             Execution::Insert(run) => run.step(&mut cx),
             Execution::Modify(run) => run.step(&mut cx),
             Execution::Ddl(run) => run.step(&mut cx),
+            Execution::LockTables(run) => run.step(&mut cx),
+            Execution::Kill(run) => run.step(&mut cx),
             Execution::Nothing(completion) => Ok(Progress::Done(std::mem::take(completion))),
         };
         match progress {
@@ -736,10 +842,22 @@ impl Session {
         }
     }
 
+    /// A primary that held table locks is lost: so are they, and the transaction that relied on them.
+    fn lose_tables(&mut self, env: &mut Environment<'_>) {
+        self.core.transaction.abort(env);
+        self.core.transaction.set_locked_tables(false);
+        self.core.locks.open_tables();
+        self.core.locks.drop_open(env);
+        env.module.counters.rollbacks += 1;
+        let why = "the node that held what LOCK TABLES locked is lost; all tables are unlocked";
+        self.end_with_error(env, &SqlError::deadlock(why));
+    }
+
     /// The transaction is over everywhere.
     fn doom(&mut self, env: &mut Environment<'_>, error: &SqlError) -> Option<Step> {
         self.core.transaction.abort(env);
-        self.core.inbox.forget_all();
+        self.core.locks.drop_open(env);
+        self.core.forget_requests(env);
         env.module.counters.rollbacks += 1;
         self.report(env, error)
     }
@@ -747,17 +865,18 @@ impl Session {
     /// Undoes what the statement did.
     fn undo(&mut self, env: &mut Environment<'_>, running: &mut Running, after: After) -> Option<Step> {
         self.core.memory.release_all();
+        self.core.locks.drop_open(env);
         if !self.core.transaction.has_participants() {
-            self.core.inbox.forget_all();
+            self.core.forget_requests(env);
             return self.after_undo(env, running, after);
         }
         if self.core.transaction.began_with_statement() {
             // The statement is all there is: its requests need not be answered, an abort overtakes none of them.
             self.core.transaction.restart(env);
-            self.core.inbox.forget_all();
+            self.core.forget_requests(env);
             return self.after_undo(env, running, after);
         }
-        self.core.inbox.forget_all();
+        self.core.forget_requests(env);
         let marks = self.core.transaction.undo_statement();
         self.roll_back(env, running, marks, after)
     }

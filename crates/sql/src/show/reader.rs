@@ -95,6 +95,11 @@ impl VirtualReader {
         Self::of(made, definition.columns.len(), cx)
     }
 
+    /// Rows that the modules of all nodes know.
+    pub(crate) fn asked(table: InfoTable, cx: &mut Cx<'_, '_>) -> Result<Self, Failure> {
+        Self::of(VirtualRows::Ask(table, Respondents::AllNodes), usize::MAX, cx)
+    }
+
     fn of(made: VirtualRows, column_count: usize, cx: &mut Cx<'_, '_>) -> Result<Self, Failure> {
         let sees_all = cx.core.rights.set().global().has(Privileges::PROCESS);
         let is_about_sessions = matches!(made, VirtualRows::Ask(InfoTable::Processes, _));

@@ -787,6 +787,7 @@ impl Ldm {
     fn conclude(&mut self, publish: Publish, outputs: &mut Outputs<Shared>) {
         let place = publish.place;
         let held = self.held.remove(&place);
+        self.serve_tables(place.1);
         let is_confirmed = held.as_ref().is_some_and(|held| held.is_confirmed);
         if let Some(Held { marker: Some(results), .. }) = held
             && publish.outcome.is_some()

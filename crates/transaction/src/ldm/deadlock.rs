@@ -1,7 +1,7 @@
 //! Deadlocks across nodes, found by probes (after Chandy, Misra and Haas).
 //!
 //! A waiter sends a probe to the holders of the key it waits for. A probe visits a transaction's session, which
-//! knows where that transaction waits, and from there the transactions it waits for. It passes only to transactions lower than its initiator, so
+//! knows where that transaction waits, and from there the transactions it waits for. It passes only to transactions lower than its initiator (by [`TransactionId::rank`]), so
 //! exactly the highest transaction of a cycle finds it, and is the victim if it is still in that wait.
 //!
 //! Probes go out when a wait begins. That may close a cycle of which another transaction is the highest: so a probe that comes to a higher
@@ -57,8 +57,12 @@ impl Ldm {
     fn pass_probe(&self, wait: WaitId, probe: Probe, outputs: &mut Outputs<Shared>) {
         let Some(waiting) = self.waits.get(&wait) else { return };
         let Some(hops_left) = probe.hops_left.checked_sub(1) else { return };
-        let owner = self.implicit_owner(&waiting.key);
-        let blockers = self.locks.holders(&waiting.key, waiting.transaction, owner);
+        let blockers = if waiting.key.is_whole() {
+            self.blockers_at_table(wait, waiting)
+        } else {
+            let owner = self.implicit_owner(&waiting.key);
+            self.locks.holders(&waiting.key, waiting.transaction, owner)
+        };
         if blockers.contains(&probe.initiator) {
             let (initiator, wait) = (probe.initiator, probe.wait);
             let hit = Signal::ProbeHit { initiator, wait, other: waiting.transaction };
@@ -67,10 +71,10 @@ impl Ldm {
         let first = waiting.probe_rounds as usize * FANOUT % blockers.len().max(1);
         let (before, behind) = blockers.split_at(first);
         for blocker in behind.iter().chain(before).take(FANOUT) {
-            if *blocker < probe.initiator {
+            if blocker.rank() < probe.initiator.rank() {
                 let probe = Probe { transaction: *blocker, hops_left, ..probe };
                 outputs.send(self.address, session_of(*blocker), Signal::ProbeSession(probe));
-            } else if *blocker > probe.initiator {
+            } else if *blocker != probe.initiator {
                 self.ask(*blocker, outputs);
             }
         }

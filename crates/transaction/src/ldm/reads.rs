@@ -12,7 +12,7 @@ use crate::mutants::{self, Mutant};
 use protocol::program::{
     Access, BATCH_BYTES_MAX, BATCH_ROWS_MAX, LockMode, LockWait, ReadProgress, Refusal, RowBatch,
 };
-use protocol::signal::{HandedWait, ReadBatch, ReadDone, ReadRequest};
+use protocol::signal::{HandedWait, ReadBatch, ReadDone, ReadRequest, RequestId};
 use protocol::{Address, Budget, Outputs, Signal};
 use query::batch::BatchShape;
 use query::{Raised, Warnings};
@@ -39,9 +39,18 @@ pub(super) struct LockedRead {
     warnings: Warnings,
     /// It waited for the next key's lock, and its turn has come.
     pub(super) is_first: bool,
+    /// It waited in front of the table, or for it as a whole, and its turn has come.
+    pub(super) is_let_in: bool,
 }
 
 impl LockedRead {
+    /// How it locks a table as a whole, if that is what it locks next.
+    pub(super) fn table_mode(&self) -> Option<LockMode> {
+        let Access::Keys(keys) = &self.request.access else { return None };
+        let is_next = keys.get(self.next).is_some_and(|key| key.is_empty());
+        self.request.lock.filter(|_| is_next).map(|(mode, _)| mode)
+    }
+
     /// As it travels to another primary.
     pub(super) fn handed(&self) -> HandedWait {
         HandedWait::Read {
@@ -71,7 +80,7 @@ impl LockedRead {
         if let Some(raised) = raised {
             warnings.absorb(*raised);
         }
-        Self { from, request, next: next as usize, batch, warnings, is_first: false }
+        Self { from, request, next: next as usize, batch, warnings, is_first: false, is_let_in: false }
     }
 }
 
@@ -109,7 +118,8 @@ impl Ldm {
         }
         if request.lock.is_some() {
             let (batch, warnings) = (RowBatch::default(), Warnings::default());
-            let run = LockedRead { from, request, next: 0, batch, warnings, is_first: false };
+            let run =
+                LockedRead { from, request, next: 0, batch, warnings, is_first: false, is_let_in: false };
             return self.run_locked_read(now, run, outputs);
         }
         let run = ReadRun::new(Arc::clone(&request.program), request.access.clone());
@@ -191,6 +201,26 @@ impl Ldm {
         outputs.send(self.address, read.from, Signal::ReadDone(Box::new(done)));
     }
 
+    /// Nobody wants the rest of a read.
+    pub(super) fn cancel_read(&mut self, from: Address, request: RequestId) {
+        let is_other = |read: &PendingRead| read.from != from || read.request.request != request;
+        self.jobs.retain(|_, job| match job {
+            Job::Read(read) => is_other(read),
+            Job::Publish(_)
+            | Job::Mark(_)
+            | Job::Undo(_)
+            | Job::Backfill(_)
+            | Job::Copy(_)
+            | Job::Clear(_)
+            | Job::Visit(_)
+            | Job::Sweep(_)
+            | Job::Look(_) => true,
+        });
+        for reads in self.outcome_waits.values_mut() {
+            reads.retain(&is_other);
+        }
+    }
+
     /// An outcome is known: reads that waited for it go on.
     pub(super) fn wake_reads(&mut self, transaction: TransactionId, outputs: &mut Outputs<Shared>) {
         if self.outcome_waits.is_empty() {
@@ -247,13 +277,25 @@ impl Ldm {
             {
                 tally.requests += 1;
             }
-            if !self.is_blocked(&lock, transaction, mode, place) {
+            let at_table =
+                if std::mem::take(&mut read.is_let_in) { locks::Place::First } else { locks::Place::Last };
+            let transactions = (transaction, read.request.under);
+            let in_the_way = if lock.is_whole() {
+                self.is_table_taken(&lock, transaction, mode, at_table).then(|| lock.clone())
+            } else if let Some(table) =
+                self.closed_table((lock.table, lock.partition), transactions, mode, at_table)
+            {
+                Some(table)
+            } else {
+                self.is_blocked(&lock, transaction, mode, place).then(|| lock.clone())
+            };
+            let Some(in_the_way) = in_the_way else {
                 if let Err(refusal) = self.lock_and_read(&mut read, &lock, transaction, mode) {
                     return self.refuse_locked_read(read, refusal, outputs);
                 }
                 read.next += 1;
                 continue;
-            }
+            };
             match (wait, timeout_of(wait)) {
                 (LockWait::SkipLocked, _) => {
                     self.count_not_waited(&lock, mode);
@@ -261,7 +303,7 @@ impl Ldm {
                 }
                 (_, Ok(timeout_ms)) => {
                     let run = Run::Read(read);
-                    return self.wait_for_lock(now, lock, mode, timeout_ms, run, outputs);
+                    return self.wait_for_lock(now, in_the_way, mode, timeout_ms, run, outputs);
                 }
                 (_, Err(refusal)) => {
                     self.count_not_waited(&lock, mode);

@@ -117,6 +117,7 @@ impl Ldm {
             held.operations = undo.operations;
             held.stage = HeldStage::Open;
         }
+        self.serve_tables(place.1);
         if !self.waiting_backfills.is_empty() {
             self.resume_backfills(outputs);
         }

@@ -57,6 +57,14 @@ impl Run {
         }
     }
 
+    /// How it wants a table as a whole, if that is what it stopped at.
+    pub(super) fn table_mode(&self) -> Option<LockMode> {
+        match self {
+            Self::Write(_) => None,
+            Self::Read(run) => run.table_mode(),
+        }
+    }
+
     fn transaction(&self) -> TransactionId {
         match self {
             Self::Write(run) => run.request.transaction,
@@ -132,7 +140,11 @@ impl Ldm {
         self.next_wait += 1;
         let wait = WaitId(self.next_wait);
         let deadline = now.monotonic + Duration::from_millis(u64::from(timeout_ms));
-        self.locks.wait(&key, wait, transaction, mode);
+        if run.table_mode().is_some() {
+            self.locks.wait_for_table(&key, wait, transaction, mode);
+        } else {
+            self.locks.wait(&key, wait, transaction, mode);
+        }
         self.alarms.register(deadline, WaitAlarm::Timeout(wait));
         self.alarms.register(now.monotonic + probe_pause(0), WaitAlarm::Probe(wait));
         self.waits_by_transaction.insert((transaction, wait));
@@ -153,7 +165,13 @@ impl Ldm {
             return self.await_lease(now);
         }
         while let Some(key) = self.to_serve.pop_front() {
-            let Some(wait) = self.locks.first_grantable(&key, || self.implicit_owner(&key)) else { continue };
+            let is_table = key.is_whole();
+            let first = if is_table {
+                self.first_at_table(&key)
+            } else {
+                self.locks.first_grantable(&key, || self.implicit_owner(&key))
+            };
+            let Some(wait) = first else { continue };
             if let Some(waiting) = self.stop_waiting(wait) {
                 if let Some(tally) = self.lock_tally(&key, waiting.mode) {
                     tally.granted += 1;
@@ -164,11 +182,11 @@ impl Ldm {
                 self.to_serve.push_back(key);
                 match waiting.run {
                     Run::Write(mut run) => {
-                        run.is_first = true;
+                        (run.is_first, run.is_let_in) = (!is_table, is_table);
                         self.run_write(now, run, outputs);
                     }
                     Run::Read(mut run) => {
-                        run.is_first = true;
+                        (run.is_first, run.is_let_in) = (!is_table, is_table);
                         self.run_locked_read(now, run, outputs);
                     }
                 }

@@ -31,6 +31,8 @@ pub(super) struct WriteRun {
     warnings: Warnings,
     /// It waited for the next row's lock, and its turn has come.
     pub(super) is_first: bool,
+    /// It waited in front of the table, and its turn has come.
+    pub(super) is_let_in: bool,
     /// It began at another primary: even a session of this node may have to ask what became of it.
     was_handed: bool,
     /// It has found DataMemory full, and waits no longer than this.
@@ -40,8 +42,16 @@ pub(super) struct WriteRun {
 impl WriteRun {
     pub(super) fn new(from: Address, request: Box<WriteRequest>) -> Self {
         let results = Vec::with_capacity(request.operations.len());
-        let (warnings, is_first) = (Warnings::default(), false);
-        Self { from, request, results, warnings, is_first, was_handed: false, waits_for_memory_until: None }
+        Self {
+            from,
+            request,
+            results,
+            warnings: Warnings::default(),
+            is_first: false,
+            is_let_in: false,
+            was_handed: false,
+            waits_for_memory_until: None,
+        }
     }
 
     /// The operation at which it stands.
@@ -145,7 +155,9 @@ impl Ldm {
         while run.results.len() < run.request.operations.len() {
             let place =
                 if std::mem::take(&mut run.is_first) { locks::Place::First } else { locks::Place::Last };
-            match self.run_operation(&run, place) {
+            let at_table =
+                if std::mem::take(&mut run.is_let_in) { locks::Place::First } else { locks::Place::Last };
+            match self.run_operation(&run, place, at_table) {
                 Ok(result) => {
                     run.results.push(result);
                     if run.warnings.is_much_text() && run.results.len() < run.request.operations.len() {
@@ -238,11 +250,22 @@ impl Ldm {
     }
 
     /// Locks, evaluates and stages the request's next operation.
-    fn run_operation(&mut self, run: &WriteRun, place: locks::Place) -> Result<OperationResult, Stop> {
+    fn run_operation(
+        &mut self,
+        run: &WriteRun,
+        place: locks::Place,
+        at_table: locks::Place,
+    ) -> Result<OperationResult, Stop> {
         let request = &run.request;
         let operation = &request.operations[run.results.len()];
         let key = operation_key(operation);
         let (table, partition) = (request.table.id, request.partition);
+        let transactions = (request.transaction, request.under);
+        if let Some(table) =
+            self.closed_table((table, partition), transactions, LockMode::Exclusive, at_table)
+        {
+            return Err(Stop::Locked(table));
+        }
         let fragment =
             self.fragments.get_mut(&(table, partition)).ok_or(Stop::Refused(Refusal::WrongSchema))?;
         let info = self.map.table(table).ok_or(Stop::Refused(Refusal::WrongSchema))?;

@@ -19,6 +19,7 @@ impl Cluster {
             wait: WAIT,
             commit: None,
             known: 0,
+            under: None,
         };
         let to = self.primary(id);
         self.send(to, Signal::Write(Box::new(request)));

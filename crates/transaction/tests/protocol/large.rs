@@ -24,6 +24,7 @@ impl Cluster {
             wait: LockWait::NoWait,
             commit: None,
             known: 0,
+            under: None,
         };
         let to = self.primary(ids[0]);
         self.send(to, Signal::Write(Box::new(request)));

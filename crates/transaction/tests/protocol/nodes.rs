@@ -440,6 +440,7 @@ impl Nodes {
             wait: LockWait::NoWait,
             commit: None,
             known: 0,
+            under: None,
         }
     }
 
@@ -459,6 +460,7 @@ impl Nodes {
             }),
             access: Access::Keys(vec![self.key(id)]),
             known: 0,
+            under: None,
         }
     }
 

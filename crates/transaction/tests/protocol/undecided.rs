@@ -158,6 +158,7 @@ impl Survivors {
             wait: LockWait::NoWait,
             commit: None,
             known: 0,
+            under: None,
         };
         let to = self.map.primary(partition).expect("a primary");
         self.send(SESSION, to, Signal::Write(Box::new(request)));

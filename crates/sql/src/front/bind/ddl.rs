@@ -64,7 +64,13 @@ impl Binder<'_> {
             }
             DdlStatement::AlterTable { table, actions, .. } => match self.alter_table(table, actions)? {
                 Some(request) => request,
-                None => return Ok(Bound::without_rows(Plan::Nothing { note: None })),
+                None => {
+                    let is_about_keys = actions.iter().any(|action| matches!(action, AlterClause::Keys));
+                    let text =
+                        || format!("Table storage engine for '{}' doesn't have this option", table.name);
+                    let note = is_about_keys.then(|| (1031, text()));
+                    return Ok(Bound::without_rows(Plan::Nothing { note }));
+                }
             },
             DdlStatement::CreateUsers { users, options, if_not_exists } => DdlRequest::CreateUsers {
                 users: self.users(users)?,
@@ -257,7 +263,7 @@ impl Binder<'_> {
                 AlterClause::Collation(collation) => AlterAction::Collation(
                     resolved_collation(collation)?.unwrap_or(Collation::Utf8mb40900AiCi),
                 ),
-                AlterClause::Accepted => continue,
+                AlterClause::Accepted | AlterClause::Keys => continue,
             });
         }
         Ok((!actions.is_empty()).then_some(DdlRequest::AlterTable { table: name, actions }))

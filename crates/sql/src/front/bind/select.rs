@@ -43,11 +43,17 @@ struct Parts<'q> {
 impl Binder<'_> {
     pub(crate) fn select(&mut self, statement: &SelectStatement) -> Result<Bound, SqlError> {
         let parts = parts(self.text, &statement.query)?;
-        let lock = lock(parts.locks, statement.lock_in_share_mode)?;
         let (named, alias) = match from(self.text, &parts.select.from)? {
             Some((name, alias)) => (Some(self.named_table(&name)?), alias),
             None => (None, None),
         };
+        let name = named
+            .as_ref()
+            .map_or("", |(NamedTable::Stored(table) | NamedTable::Virtual(_, table))| &table.name);
+        let lock = lock(parts.locks, statement.lock_in_share_mode, alias.as_deref().unwrap_or(name))?;
+        for clause in parts.locks {
+            check_locked_name(clause, named.as_ref(), alias.as_deref())?;
+        }
         let scope = match &named {
             Some(NamedTable::Stored(table) | NamedTable::Virtual(_, table)) => {
                 Scope::of_table(table.clone(), alias.as_deref())
@@ -627,7 +633,6 @@ fn from(text: &str, tables: &[TableWithJoins]) -> Result<Option<(TableName, Opti
     }
 }
 
-/// The timeout is the session's to fill in.
 /// The table that a SELECT reads, and how it locks rows of it.
 pub(crate) fn table_of_select(
     text: &str,
@@ -638,7 +643,38 @@ pub(crate) fn table_of_select(
     Ok(from(text, &parts.select.from)?.map(|(table, _)| (table, lock)))
 }
 
-fn lock(locks: &[LockClause], in_share_mode: bool) -> Result<Option<(LockMode, LockWait)>, SqlError> {
+/// `OF name` names the table by its alias, or, if it has none, by its name.
+fn check_locked_name(
+    clause: &LockClause,
+    named: Option<&NamedTable>,
+    alias: Option<&str>,
+) -> Result<(), SqlError> {
+    let Some(of) = &clause.of else { return Ok(()) };
+    let own = named.map(|(NamedTable::Stored(table) | NamedTable::Virtual(_, table))| table);
+    let is_known = match (of.0.as_slice(), own, alias) {
+        ([ObjectNamePart::Identifier(name)], Some(_), Some(alias)) => name.value == alias,
+        ([ObjectNamePart::Identifier(name)], Some(table), None) => name.value == table.name,
+        ([ObjectNamePart::Identifier(database), ObjectNamePart::Identifier(name)], Some(table), None) => {
+            database.value == table.database && name.value == table.name
+        }
+        _ => false,
+    };
+    if is_known {
+        return Ok(());
+    }
+    let name = match of.0.last() {
+        Some(ObjectNamePart::Identifier(name)) => name.value.as_str(),
+        _ => "",
+    };
+    Err(SqlError::new(3568, format!("Unresolved table name {name} in locking clause.")))
+}
+
+/// The timeout is the session's to fill in.
+fn lock(
+    locks: &[LockClause],
+    in_share_mode: bool,
+    table: &str,
+) -> Result<Option<(LockMode, LockWait)>, SqlError> {
     const WAIT: LockWait = LockWait::Wait { timeout_ms: 0 };
     match locks {
         [] => Ok(in_share_mode.then_some((LockMode::Shared, WAIT))),
@@ -654,6 +690,6 @@ fn lock(locks: &[LockClause], in_share_mode: bool) -> Result<Option<(LockMode, L
             };
             Ok(Some((mode, wait)))
         }
-        _ => Err(SqlError::new(3569, "Table appears in multiple locking clauses.")),
+        _ => Err(SqlError::new(3569, format!("Table {table} appears in multiple locking clauses."))),
     }
 }

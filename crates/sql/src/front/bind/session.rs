@@ -2,10 +2,11 @@
 
 use super::expression::Place;
 use super::scope::Scope;
-use super::{Binder, Bound, Clause, computed_column};
-use crate::front::statement::{SetStatementItem, ShowStatement, TableName};
+use super::{Binder, Bound, Clause, NamedTable, computed_column};
+use crate::front::statement::{SetStatementItem, ShowStatement, TableName, TableReference};
 use crate::plan::{Plan, SetItem, SetTarget, Show, ShowPlan, TableMaintenance};
 use protocol::SqlError;
+use protocol::program::LockMode;
 use sqlparser::ast::{Expr, Value as AstValue};
 use std::sync::Arc;
 use types::{
@@ -31,6 +32,35 @@ impl Binder<'_> {
             bound.push(SetItem { target: item.target.clone(), value });
         }
         Ok(Bound::without_rows(Plan::Set(bound)))
+    }
+
+    /// Each table once, in the stronger of its modes. Tables that are made when read need no lock.
+    pub(crate) fn lock_tables(&mut self, tables: &[(TableReference, LockMode)]) -> Result<Bound, SqlError> {
+        let mut locked: Vec<(Arc<TableDefinition>, LockMode)> = Vec::new();
+        let mut names: Vec<String> = Vec::new();
+        for (table, mode) in tables {
+            let name = table.alias.as_ref().unwrap_or(&table.name.name);
+            let database = table.name.database.as_deref().or(self.context.database).unwrap_or_default();
+            let name = format!("{database}.{name}");
+            if names.contains(&name) {
+                let text = format!(
+                    "Not unique table/alias: '{}'",
+                    name.trim_start_matches(database).trim_start_matches('.')
+                );
+                return Err(SqlError::new(1066, text));
+            }
+            names.push(name);
+            if *mode == LockMode::Shared && matches!(self.named_table(&table.name)?, NamedTable::Virtual(..))
+            {
+                continue;
+            }
+            let definition = self.stored_table(&table.name)?;
+            match locked.iter_mut().find(|(known, _)| known.id == definition.id) {
+                Some((_, known)) => *known = (*known).max(*mode),
+                None => locked.push((definition, *mode)),
+            }
+        }
+        Ok(Bound::without_rows(Plan::LockTables(locked)))
     }
 
     pub(crate) fn kill(&mut self, connection: &Expr, query_only: bool) -> Result<Bound, SqlError> {

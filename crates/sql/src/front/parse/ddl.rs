@@ -504,7 +504,7 @@ fn alter_clause(cursor: &mut Cursor<'_>, actions: &mut Vec<AlterClause>) -> Resu
     ];
     if cursor.take_words("DISABLE KEYS") || cursor.take_words("ENABLE KEYS") {
         // Dumps say it; our indexes are always kept.
-        actions.push(AlterClause::Accepted);
+        actions.push(AlterClause::Keys);
         return Ok(());
     }
     if let Some(clause) = MISSING.iter().find(|words| cursor.are_words(words)) {

@@ -6,9 +6,11 @@ use crate::front::modes::TextModes;
 use crate::front::resolved_collation;
 use crate::front::statement::{
     Account, CollationClause, FlushOption, GrantVerb, SetStatementItem, ShowStatement, Statement,
+    TableReference,
 };
 use crate::plan::{NamedStatement, SetTarget, Show, StatementSource, TableMaintenance, TransactionStatement};
 use protocol::SqlError;
+use protocol::program::LockMode;
 use sqlparser::ast::{Expr, Value as AstValue};
 use sqlparser::tokenizer::{Span, Token};
 use types::{Collation, Privileges};
@@ -41,6 +43,9 @@ pub(super) fn statement(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> 
         "DROP",
         "RESET",
     ];
+    if cursor.take_words("LOCK TABLES") || cursor.take_words("LOCK TABLE") {
+        return cursor.list(locked_table).map(Statement::LockTables);
+    }
     match cursor.take_one_of(&verbs) {
         Some("BEGIN") => {
             cursor.take_words("WORK");
@@ -68,8 +73,10 @@ pub(super) fn statement(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> 
         Some("CHECK") => maintenance(cursor, TableMaintenance::Check),
         Some("REPAIR") => maintenance(cursor, TableMaintenance::Repair),
         Some("UNLOCK") => {
-            cursor.expect_words("TABLES")?;
-            Ok(Statement::Nothing(None))
+            if cursor.take_one_of(&["TABLES", "TABLE"]).is_none() {
+                return Err(cursor.unexpected());
+            }
+            Ok(Statement::UnlockTables)
         }
         Some("GRANT") => super::grant::statement(cursor, GrantVerb::Grant),
         Some("REVOKE") => super::grant::statement(cursor, GrantVerb::Revoke),
@@ -140,8 +147,7 @@ fn user_variable(cursor: &mut Cursor<'_>) -> Result<String, SqlError> {
 
 /// 1235 for statements that MySQL has and this version does not, else 1064.
 fn missing_statement(cursor: &Cursor<'_>) -> SqlError {
-    const MISSING: [&str; 19] = [
-        "LOCK TABLES",
+    const MISSING: [&str; 18] = [
         "LOCK INSTANCE",
         "LOAD DATA",
         "LOAD XML",
@@ -165,6 +171,23 @@ fn missing_statement(cursor: &Cursor<'_>) -> SqlError {
         .iter()
         .find(|words| cursor.are_words(words))
         .map_or_else(|| cursor.unexpected(), |words| SqlError::unsupported(words))
+}
+
+/// `table [AS alias] READ [LOCAL] | [LOW_PRIORITY] WRITE`.
+fn locked_table(cursor: &mut Cursor<'_>) -> Result<(TableReference, LockMode), SqlError> {
+    let name = cursor.table_name()?;
+    let is_mode =
+        |cursor: &Cursor<'_>| ["READ", "WRITE", "LOW_PRIORITY"].iter().any(|word| cursor.is_word(word));
+    let alias = if is_mode(cursor) { None } else { cursor.alias()? };
+    let mode = if cursor.take_words("READ") {
+        cursor.take_words("LOCAL");
+        LockMode::Shared
+    } else {
+        cursor.take_words("LOW_PRIORITY");
+        cursor.expect_words("WRITE")?;
+        LockMode::Exclusive
+    };
+    Ok((TableReference { name, alias }, mode))
 }
 
 fn start_transaction(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {

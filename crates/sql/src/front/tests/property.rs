@@ -42,6 +42,8 @@ fn for_each(plan: &mut Plan, change: &mut dyn FnMut(&mut Expression)) {
         | Plan::Use(_)
         | Plan::Show(_)
         | Plan::Kill { .. }
+        | Plan::LockTables(_)
+        | Plan::UnlockTables
         | Plan::Named(_)
         | Plan::FlushUserResources
         | Plan::Nothing { .. } => {}

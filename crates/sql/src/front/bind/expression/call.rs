@@ -5,7 +5,7 @@ use crate::front::bind::scope::Scope;
 use crate::front::bind::{Binder, Clause, group_concat_size_max};
 use crate::front::modes::is_function_keyword;
 use crate::front::syntax::syntax_error_behind_word;
-use crate::plan::SessionValue;
+use crate::plan::{SessionValue, UserLockFunction};
 use expression::aggregate::AggregateOrder;
 use expression::{AggregateCall, AggregateFunction, Direction, Expression};
 use protocol::SqlError;
@@ -13,7 +13,7 @@ use sqlparser::ast::{
     DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause,
     FunctionArgumentList, FunctionArguments, ObjectNamePart, OrderBySort, Value as AstValue,
 };
-use types::{Collation, DefaultValue, SqlType, Value};
+use types::{Collation, DefaultValue, IntegerWidth, SqlType, Value};
 
 fn wrong_count(name: &str) -> SqlError {
     SqlError::new(1582, format!("Incorrect parameter count in the call to native function '{name}'"))
@@ -102,6 +102,14 @@ impl Binder<'_> {
             ("FOUND_ROWS", []) => self.session_value(SessionValue::FoundRows, "found_rows")?,
             ("CURRENT_ROLE", []) => self.session_value(SessionValue::CurrentRole, "current_role")?,
             ("CURRENT_USER", []) => self.session_value(SessionValue::CurrentUser, "current_user")?,
+            ("GET_LOCK", [_, _]) => self.user_lock(UserLockFunction::Get, arguments, place)?,
+            ("RELEASE_LOCK", [_]) => self.user_lock(UserLockFunction::Release, arguments, place)?,
+            ("RELEASE_ALL_LOCKS", []) => self.user_lock(UserLockFunction::ReleaseAll, arguments, place)?,
+            ("IS_FREE_LOCK", [_]) => self.user_lock(UserLockFunction::IsFree, arguments, place)?,
+            ("IS_USED_LOCK", [_]) => self.user_lock(UserLockFunction::IsUsed, arguments, place)?,
+            ("GET_LOCK" | "RELEASE_LOCK" | "RELEASE_ALL_LOCKS" | "IS_FREE_LOCK" | "IS_USED_LOCK", _) => {
+                return Err(wrong_count(name));
+            }
             ("VALUES", [argument]) => self.values_of(argument, place)?,
             // MySQL's mysqldump asks so for histograms. There are none, and so no row has this value.
             ("JSON_EXTRACT", [_, _]) if is_column_statistics(place.scope) => Expression::null(),
@@ -136,6 +144,29 @@ impl Binder<'_> {
             }
             _ => return Ok(None),
         }))
+    }
+
+    /// GET_LOCK and its kin: their values are known before the statement runs.
+    fn user_lock(
+        &mut self,
+        function: UserLockFunction,
+        arguments: &[&Expr],
+        place: &mut Place<'_>,
+    ) -> Result<Expression, SqlError> {
+        let mut bound = Vec::with_capacity(arguments.len());
+        for (position, argument) in arguments.iter().enumerate() {
+            let argument = self.bound(argument, place)?;
+            bound.push(if position == 0 {
+                self.call("CONCAT", vec![argument])?
+            } else {
+                let integer = SqlType::Integer { width: IntegerWidth::Big, unsigned: false };
+                self.typed(Expression::cast(argument, integer))?
+            });
+        }
+        if !bound.iter().all(Expression::is_constant) {
+            return Err(crate::front::bind::user_lock_in_table());
+        }
+        self.user_lock_call(function, bound)
     }
 
     /// VALUES(column) in ON DUPLICATE KEY UPDATE: the column of the new row. Elsewhere it is NULL, as in MySQL.

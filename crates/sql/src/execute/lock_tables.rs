@@ -1,0 +1,269 @@
+//! LOCK TABLES and UNLOCK TABLES.
+//!
+//! ```text
+//! [give back what is locked: RollbackTo everywhere] -> partition by partition, in one order for all sessions: lock the whole table -> done
+//!                                                                   | deadlock: let go of all, begin again after a pause
+//! ```
+//! The hidden tables of unique indexes are locked, too: else a writer that is stopped at the table would keep values that it has taken already.
+//!
+//! Invariant: when it is done, nobody else has changed or locked rows of the tables and is still open, and nobody can (WRITE), or nobody can
+//! change any (READ).
+
+use super::{Cx, Failure, Progress, Retry, failure_of, lock_wait_timeout, table_ref};
+use crate::execute::Completion;
+use crate::execute::locked_reader::lost_lock;
+use crate::inbox::{Reply, RequestKind};
+use crate::session_locks::LocksOf;
+use crate::transaction_client::TransactionClient;
+use protocol::Signal;
+use protocol::program::{Access, LockMode, LockWait, ReadOutput, ReadProgram, Refusal, TableRef};
+use protocol::signal::{ReadRequest, RequestId};
+use std::sync::Arc;
+use stdx::{Duration, Instant};
+use types::{PartitionId, TableDefinition};
+
+/// Between two attempts.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// One lock.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Place {
+    table: TableRef,
+    partition: PartitionId,
+    mode: LockMode,
+}
+
+enum Stage {
+    Start,
+    GivingBack(GivingBack),
+    Asking { position: usize, request: RequestId },
+    Pausing(Retry),
+}
+
+/// What is done when the tables are unlocked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Then {
+    /// They are locked, or there is nothing to lock.
+    Lock,
+    /// START TRANSACTION.
+    Begin { read_only: bool },
+}
+
+/// The statement.
+pub(crate) struct LockTablesRun {
+    wanted: Vec<(Arc<TableDefinition>, LockMode)>,
+    then: Then,
+    places: Vec<Place>,
+    deadline: Instant,
+    stage: Stage,
+}
+
+impl LockTablesRun {
+    /// Unlocks what is locked, then locks `wanted`.
+    pub(crate) fn new(
+        wanted: &[(Arc<TableDefinition>, LockMode)],
+        then: Then,
+        cx: &mut Cx<'_, '_>,
+    ) -> Result<Self, Failure> {
+        let map = Arc::clone(&cx.env.module.map);
+        let mut places = Vec::new();
+        for (table, mode) in wanted {
+            cx.info(table)?;
+            let partitions = map.partitions_of(table);
+            let mut tables = vec![table_ref(table)];
+            for hidden in table.hidden_tables() {
+                tables.push(table_ref(&cx.hidden_info(hidden)?.definition));
+            }
+            for table in tables {
+                let partitions = partitions.clone().map(PartitionId);
+                places.extend(partitions.map(|partition| Place { table, partition, mode: *mode }));
+            }
+        }
+        places.sort_unstable();
+        let patience = Duration::from_secs(cx.core.variables.ddl_wait_timeout.into());
+        let deadline = cx.env.now.monotonic + patience;
+        Ok(Self { wanted: wanted.to_vec(), then, places, deadline, stage: Stage::Start })
+    }
+
+    /// What it waits for.
+    pub(crate) fn waits_for(&self) -> String {
+        "Waiting for table metadata lock".to_owned()
+    }
+
+    pub(crate) fn step(&mut self, cx: &mut Cx<'_, '_>) -> Result<Progress, Failure> {
+        loop {
+            match std::mem::replace(&mut self.stage, Stage::Start) {
+                Stage::Start if cx.core.locks.open_tables() => {
+                    cx.core.transaction.set_locked_tables(false);
+                    self.stage = Stage::GivingBack(GivingBack::begin(cx));
+                }
+                Stage::Start => {
+                    if let Some(done) = self.begin(cx)? {
+                        return Ok(done);
+                    }
+                }
+                Stage::GivingBack(mut giving_back) => {
+                    if !giving_back.is_done(cx) {
+                        self.stage = Stage::GivingBack(giving_back);
+                        return Ok(Progress::Wait);
+                    }
+                }
+                Stage::Asking { position, request } => match cx.core.inbox.take(request) {
+                    None => {
+                        self.stage = Stage::Asking { position, request };
+                        return Ok(Progress::Wait);
+                    }
+                    Some(reply) => {
+                        if let Some(done) = self.on_reply(position, reply, cx)? {
+                            return Ok(done);
+                        }
+                    }
+                },
+                Stage::Pausing(retry) if !retry.is_due(cx.env) => {
+                    self.stage = Stage::Pausing(retry);
+                    return Ok(Progress::Wait);
+                }
+                Stage::Pausing(_) => {}
+            }
+        }
+    }
+
+    /// Nothing is locked: begins to lock.
+    fn begin(&mut self, cx: &mut Cx<'_, '_>) -> Result<Option<Progress>, Failure> {
+        if let Then::Begin { read_only } = self.then {
+            cx.core.transaction.begin(read_only);
+        }
+        if self.places.is_empty() {
+            return Ok(Some(Progress::Done(Completion::default())));
+        }
+        cx.core.locks.begin(cx.core.id, LocksOf::Tables, cx.env);
+        self.ask(0, cx).map(|()| None)
+    }
+
+    fn ask(&mut self, position: usize, cx: &mut Cx<'_, '_>) -> Result<(), Failure> {
+        let Place { table, partition, mode } = self.places[position];
+        let left = self.deadline.since(cx.env.now.monotonic).as_millis();
+        let wait = LockWait::Wait { timeout_ms: u32::try_from(left).unwrap_or(u32::MAX) };
+        // The key that no row has.
+        let request = cx.lock_key(table, partition, Box::default(), (mode, wait))?;
+        self.stage = Stage::Asking { position, request };
+        Ok(())
+    }
+
+    fn on_reply(
+        &mut self,
+        position: usize,
+        reply: Reply,
+        cx: &mut Cx<'_, '_>,
+    ) -> Result<Option<Progress>, Failure> {
+        let refusal = match reply {
+            Reply::Read(Ok(batch)) => {
+                if let Some(open) = &mut cx.core.locks.open {
+                    open.holds(self.places[position].partition, batch.operations);
+                }
+                if position + 1 < self.places.len() {
+                    return self.ask(position + 1, cx).map(|()| None);
+                }
+                if cx.core.locks.open.as_ref().is_none_or(TransactionClient::is_doomed) {
+                    return Err(lost_lock());
+                }
+                let modes = self.wanted.iter().map(|(table, mode)| (table.id, *mode)).collect();
+                cx.core.locks.keep_tables(modes);
+                cx.core.transaction.set_locked_tables(true);
+                return Ok(Some(Progress::Done(Completion::default())));
+            }
+            Reply::Read(Err(refusal)) => refusal,
+            Reply::Write(_)
+            | Reply::Rollback { .. }
+            | Reply::Commit(_)
+            | Reply::Sequence { .. }
+            | Reply::SchemaInstalled { .. }
+            | Reply::Backfilled(_)
+            | Reply::Info(_)
+            | Reply::Failed(_)
+            | Reply::Lost => return Err(lost_lock()),
+        };
+        // Writers that have some rows and want others go first: of a cycle it is always this one that gives way.
+        if matches!(refusal, Refusal::Deadlock { .. }) {
+            cx.core.locks.drop_open(cx.env);
+            if cx.env.now.monotonic >= self.deadline {
+                return Err(Failure::Error(lock_wait_timeout()));
+            }
+            self.stage = Stage::Pausing(Retry::after(PAUSE, cx.core.id, cx.env));
+            return Ok(None);
+        }
+        Err(failure_of(refusal, ""))
+    }
+}
+
+/// Locks on their way back: whoever waits for them may have them when all primaries have answered.
+pub(crate) struct GivingBack {
+    open: Vec<RequestId>,
+}
+
+impl GivingBack {
+    /// Gives back what the session's open locks hold.
+    pub(crate) fn begin(cx: &mut Cx<'_, '_>) -> Self {
+        let mut open = Vec::new();
+        let Some((transaction, partitions)) =
+            cx.core.locks.open.as_ref().and_then(|locks| Some((locks.id()?, locks.participants())))
+        else {
+            return Self { open };
+        };
+        for partition in partitions {
+            let Some(primary) = cx.env.module.map.primary(partition) else { continue };
+            let request = cx.core.inbox.register(primary, RequestKind::Other);
+            cx.env.send(primary, Signal::RollbackTo { request, transaction, partition, operations: 0 });
+            open.push(request);
+        }
+        Self { open }
+    }
+
+    /// Whether all have answered. (One that is lost has nothing any more; one that has not heard of it is told again.)
+    pub(crate) fn is_done(&mut self, cx: &mut Cx<'_, '_>) -> bool {
+        self.open.retain(|request| cx.core.inbox.take(*request).is_none());
+        if self.open.is_empty() {
+            cx.core.locks.drop_open(cx.env);
+        }
+        self.open.is_empty()
+    }
+}
+
+impl Cx<'_, '_> {
+    /// Asks a primary for a lock of the transaction that is open in the session's locks.
+    pub(crate) fn lock_key(
+        &mut self,
+        table: TableRef,
+        partition: PartitionId,
+        key: Box<[u8]>,
+        lock: (LockMode, LockWait),
+    ) -> Result<RequestId, Failure> {
+        let to = self.primary(partition)?;
+        let (view, now) = (self.env.module.map.view.number, self.env.now.monotonic);
+        let Some(open) = &mut self.core.locks.open else { return Err(lost_lock()) };
+        open.note_use(table, now);
+        let known = open.touch(partition, view, false);
+        let transaction = open.id();
+        let program = ReadProgram {
+            table,
+            filter: None,
+            output: ReadOutput::Columns(Vec::new()),
+            with_primary_key: false,
+            with_index_key: false,
+            context: self.statement.program_context(self.statement.settings),
+        };
+        let request = self.core.inbox.register(to, RequestKind::Change);
+        let read = ReadRequest {
+            request,
+            transaction,
+            lock: Some(lock),
+            partition,
+            program: Arc::new(program),
+            access: Access::Keys(vec![key]),
+            known,
+            under: None,
+        };
+        self.env.send(to, Signal::Read(Box::new(read)));
+        Ok(request)
+    }
+}

@@ -1,0 +1,181 @@
+//! What a session has locked beside its transaction: tables (LOCK TABLES) and names (GET_LOCK).
+//!
+//! Each is an internal transaction of the session that locks and never writes, so COMMIT and ROLLBACK of the session's own transaction leave it alone. All
+//! tables of a LOCK TABLES are one; each name is one. To unlock is to abort.
+//!
+//! *Failures.* Locks are at primaries and nowhere else: if one is lost, so is the lock. The session hears of it: behind a lost table lock its
+//! next statement fails, and its own transaction is doomed; behind a lost name its connection ends.
+//!
+//! *Deadlocks.* The transactions of a session wait for each other's ends, though they are separate: a probe that asks for any of them goes on to
+//! where the session waits now (`Session::on_probe`).
+//!
+//! Deliberately not here: asking for the locks (`execute::lock_tables`, `execute::user_locks`).
+
+use crate::environment::Environment;
+use crate::plan::Plan;
+use crate::transaction_client::TransactionClient;
+use protocol::SqlError;
+use protocol::program::{LockMode, TableRef};
+use stdx::Instant;
+use types::{PartitionId, TableId, TableKind, TransactionId};
+
+/// What a transaction of locks is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum LocksOf {
+    /// LOCK TABLES.
+    Tables,
+    /// GET_LOCK.
+    Name,
+}
+
+/// A name that the session has locked.
+#[derive(Debug)]
+pub(crate) struct NamedLock {
+    /// As it is locked: in lower case.
+    pub(crate) name: String,
+    /// How often it was got and not released.
+    pub(crate) count: u32,
+    pub(crate) transaction: TransactionClient,
+}
+
+/// Tables that the session has locked.
+#[derive(Debug)]
+struct LockedTables {
+    modes: Vec<(TableId, LockMode)>,
+    transaction: TransactionClient,
+}
+
+/// All locks of a session that are not its transaction's.
+#[derive(Debug, Default)]
+pub(crate) struct SessionLocks {
+    tables: Option<LockedTables>,
+    pub(crate) names: Vec<NamedLock>,
+    /// The transaction of locks that the running statement asks for, or gives back.
+    pub(crate) open: Option<TransactionClient>,
+}
+
+impl SessionLocks {
+    fn transactions(&self) -> impl Iterator<Item = &TransactionClient> {
+        let tables = self.tables.iter().map(|tables| &tables.transaction);
+        tables.chain(self.names.iter().map(|name| &name.transaction)).chain(&self.open)
+    }
+
+    fn transactions_mut(&mut self) -> impl Iterator<Item = &mut TransactionClient> {
+        let tables = self.tables.iter_mut().map(|tables| &mut tables.transaction);
+        tables.chain(self.names.iter_mut().map(|name| &mut name.transaction)).chain(&mut self.open)
+    }
+
+    // ---- tables -------------------------------------------------------------------------------------------------------------------
+
+    /// The transaction that has locked tables.
+    #[inline]
+    pub(crate) fn of_tables(&self) -> Option<TransactionId> {
+        self.tables.as_ref().and_then(|tables| tables.transaction.id())
+    }
+
+    /// What the running statement asked for is locked.
+    pub(crate) fn keep_tables(&mut self, modes: Vec<(TableId, LockMode)>) {
+        if let Some(transaction) = self.open.take() {
+            self.tables = Some(LockedTables { modes, transaction });
+        }
+    }
+
+    /// The running statement gives the tables back.
+    pub(crate) fn open_tables(&mut self) -> bool {
+        match self.tables.take() {
+            Some(tables) => {
+                self.open = Some(tables.transaction);
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// A primary that held table locks is lost, and they with it.
+    pub(crate) fn has_lost_tables(&self) -> bool {
+        self.tables.as_ref().is_some_and(|tables| tables.transaction.is_doomed())
+    }
+
+    /// Whether a statement may run while tables are locked: it uses no others, and changes none that is locked for reading.
+    pub(crate) fn check(&self, plan: &Plan) -> Result<(), SqlError> {
+        let Some(tables) = &self.tables else { return Ok(()) };
+        if matches!(plan, Plan::Ddl(_)) {
+            let text = "Can't execute the given command because you have active locked tables or an active transaction";
+            return Err(SqlError::new(1192, text));
+        }
+        let Some(table) = plan.table().filter(|table| table.kind == TableKind::User) else { return Ok(()) };
+        let name = &table.name;
+        let changes = matches!(plan, Plan::Insert(_) | Plan::Update(_) | Plan::Delete(_));
+        match tables.modes.iter().find(|(locked, _)| *locked == table.id) {
+            None => Err(SqlError::new(1100, format!("Table '{name}' was not locked with LOCK TABLES"))),
+            Some((_, LockMode::Shared)) if changes => Err(SqlError::new(
+                1099,
+                format!("Table '{name}' was locked with a READ lock and can't be updated"),
+            )),
+            Some(_) => Ok(()),
+        }
+    }
+
+    /// Tables that nobody may change in form while they are locked.
+    pub(crate) fn uses(&self) -> impl Iterator<Item = (TableRef, Instant)> {
+        self.transactions().flat_map(TransactionClient::uses)
+    }
+
+    // ---- transactions -------------------------------------------------------------------------------------------------------------
+
+    /// Whether a transaction is one of these.
+    pub(crate) fn has(&self, transaction: TransactionId) -> bool {
+        self.transactions().any(|own| own.id() == Some(transaction))
+    }
+
+    /// Whether a partition may hold something of this transaction.
+    pub(crate) fn takes_part(&self, transaction: TransactionId, partition: PartitionId) -> bool {
+        self.transactions().any(|own| own.takes_part(transaction, partition))
+    }
+
+    /// Some primaries are gone.
+    pub(crate) fn lose(&mut self, is_gone: impl Fn(PartitionId, types::ViewNumber) -> bool) {
+        self.transactions_mut().for_each(|own| own.lose_participants(&is_gone));
+    }
+
+    /// A name whose primary is gone.
+    pub(crate) fn lost_name(&self) -> Option<&str> {
+        self.names.iter().find(|lock| lock.transaction.is_doomed()).map(|lock| lock.name.as_str())
+    }
+
+    /// What these have, or may have, at primaries on a node.
+    pub(crate) fn held_at(
+        &self,
+        node: types::NodeId,
+        map: &query::NodeMap,
+    ) -> Vec<(TransactionId, PartitionId)> {
+        self.transactions().flat_map(|own| own.held_at(node, map)).collect()
+    }
+
+    /// A new transaction for locks that the running statement asks for.
+    pub(crate) fn begin(&mut self, connection_id: u32, of: LocksOf, env: &mut Environment<'_>) {
+        self.drop_open(env);
+        let mut transaction = TransactionClient::default();
+        transaction.begin(false);
+        transaction.id_or_new(|| env.module.begin_locks(connection_id, of));
+        self.open = Some(transaction);
+    }
+
+    /// What the running statement asked for is not wanted any more, or given back.
+    pub(crate) fn drop_open(&mut self, env: &mut Environment<'_>) {
+        if let Some(mut open) = self.open.take() {
+            release(&mut open, env);
+        }
+    }
+
+    /// The session is over, or begins anew.
+    pub(crate) fn release_all(&mut self, env: &mut Environment<'_>) {
+        self.transactions_mut().for_each(|own| release(own, env));
+        *self = Self::default();
+    }
+}
+
+fn release(transaction: &mut TransactionClient, env: &mut Environment<'_>) {
+    env.module.forget_transaction(transaction.id());
+    transaction.abort(env);
+}
