@@ -1155,11 +1155,6 @@ pub enum Signal {
     Checksum(Box<ChecksumRequest>),
     /// Digests.
     ChecksumDone(Box<ChecksumDone>),
-    /// Nobody wants the rest of a read: its session or its statement has ended.
-    CancelRead {
-        /// The read's.
-        request: RequestId,
-    },
     /// A request could not be done by this module.
     Failed {
         /// From the request.
@@ -1228,6 +1223,11 @@ pub enum Signal {
         request: RequestId,
         /// Why not, if not.
         refusal: Option<String>,
+    },
+    /// Nobody wants the rest of a read: its session or its statement has ended.
+    CancelRead {
+        /// The read's.
+        request: RequestId,
     },
 }
 

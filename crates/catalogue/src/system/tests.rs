@@ -27,7 +27,8 @@ fn system_tables_keep_their_invariants() {
             "grants",
             "role_edges",
             "default_roles",
-            "variables"
+            "variables",
+            "user_locks"
         ]
     );
     assert_eq!(tables.table(IDS).definition.name, "ids");
