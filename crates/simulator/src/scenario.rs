@@ -14,6 +14,7 @@ use crate::workload::disturbance::{Killer, Sleeper};
 use crate::workload::flips::{Fact, Flipper, Onlooker};
 use crate::workload::holders::{Hold, Holder};
 use crate::workload::lists::Lists;
+use crate::workload::locks::Locker;
 use crate::workload::numbers::Numbers;
 use crate::workload::registers::{Event, KEY_COUNT, Operation, Registers};
 use crate::workload::schema::{RowChanger, SchemaChanger};
@@ -145,6 +146,8 @@ pub struct Extras {
     pub think_max: u64,
     /// Clients that hold rows for long while the schema changes, and which.
     pub holders: Option<(u64, Hold)>,
+    /// Clients that keep each other out by locks.
+    pub lockers: u64,
 }
 
 /// How a run ended.
@@ -301,6 +304,18 @@ impl Scenario {
     pub fn granted(seed: u64) -> Self {
         let mut scenario = Self::from_seed(seed);
         scenario.extras.limited = 2 + seed % 3;
+        scenario
+    }
+
+    /// The cluster of this seed, with clients that keep each other out; every other seed is one in which nothing goes wrong.
+    #[must_use]
+    pub fn locked(seed: u64) -> Self {
+        let mut scenario = if seed.is_multiple_of(2) { Self::held(seed) } else { Self::from_seed(seed) };
+        if seed.is_multiple_of(2) {
+            scenario.extras.holders = None;
+            scenario.extras.sleeper = false;
+        }
+        scenario.extras.lockers = 3 + seed % 4;
         scenario
     }
 
@@ -718,6 +733,7 @@ impl Scenario {
             restarts: 0,
             think_max: 0,
             holders: None,
+            lockers: 0,
         };
         if prng.chance(1, 4) {
             self.shape.budget_max = 2;
@@ -811,6 +827,9 @@ impl Scenario {
                 scripts.push(Box::new(Holder::new(nodes.to_vec(), hold, self.is_calm(), client, 2)));
             }
         }
+        for client in 0..extras.lockers {
+            scripts.push(Box::new(Locker::new(nodes.to_vec(), client, 20)));
+        }
         for client in 0..extras.limited {
             let node = nodes[usize::try_from(client + self.seed).unwrap_or(0) % nodes.len()];
             scripts.push(Box::new(Onlooker::new(Fact::Privilege, node, 120)));
@@ -841,6 +860,9 @@ impl Scenario {
         statements.extend(Fact::Name.setup());
         if self.extras.holders.is_some() {
             statements.extend(Holder::setup());
+        }
+        if self.extras.lockers > 0 {
+            statements.extend(Locker::setup());
         }
         if self.extras.numbers > 0 {
             statements.extend(Numbers::setup());
@@ -959,6 +981,7 @@ fn drive(scenario: &Scenario, world: &mut World) -> Result<(), String> {
     check_rows(world, scenario, last)?;
     check_uniques(world, last)?;
     check_numbers(world, scenario, last)?;
+    check_locks(world, scenario, last)?;
     check_schema(world, &alive)?;
     check_nothing_left(world, scenario)?;
     cluster::check(world)?;
@@ -1095,6 +1118,7 @@ fn check_scripts(world: &World) -> Result<(), String> {
         .chain(scripts::<Onlooker>(world).map(|script| &script.failure))
         .chain(scripts::<Flipper>(world).map(|script| &script.failure))
         .chain(scripts::<Holder>(world).map(|script| &script.failure))
+        .chain(scripts::<Locker>(world).map(|script| &script.failure))
         .chain(scripts::<Killer>(world).map(|script| &script.failure))
         .chain(scripts::<Sleeper>(world).map(|script| &script.failure));
     match failures.flatten().next() {
@@ -1187,6 +1211,34 @@ fn check_numbers(world: &mut World, scenario: &Scenario, node: NodeId) -> Result
     let written: u64 = scripts::<Numbers>(world).map(|script| script.written).sum();
     if count.is_none_or(|count| count < written) {
         return Err(format!("{count:?} numbered rows, {written} were acknowledged"));
+    }
+    Ok(())
+}
+
+/// A job went to one client; counts are exact where nothing fails.
+fn check_locks(world: &mut World, scenario: &Scenario, node: NodeId) -> Result<(), String> {
+    if scenario.extras.lockers == 0 {
+        return Ok(());
+    }
+    let number = |text: &Option<String>| text.as_ref().and_then(|text| text.parse::<u64>().ok());
+    let owners = run_setup(world, node, vec!["SELECT id, owner FROM sim.jobs".to_owned()])?;
+    let owners: BTreeMap<u64, u64> =
+        owners.iter().filter_map(|row| Some((number(row.first()?)?, number(row.get(1)?)?))).collect();
+    let mut taken = BTreeSet::new();
+    for script in scripts::<Locker>(world) {
+        for job in &script.jobs {
+            if !taken.insert(*job) || owners.get(job) != Some(&script.owner()) {
+                return Err(format!("job {job} was given to {} and {:?}", script.owner(), owners.get(job)));
+            }
+        }
+    }
+    for (counter, table) in ["sim.counted", "sim.counted_by_name"].into_iter().enumerate() {
+        let found = run_setup(world, node, vec![format!("SELECT n FROM {table}")])?;
+        let found = found.first().and_then(|row| number(row.first()?));
+        let counted: u64 = scripts::<Locker>(world).map(|script| script.counts[counter]).sum();
+        if found.is_none() || scenario.is_calm() && found != Some(counted) {
+            return Err(format!("{table} has {found:?}, {counted} were acknowledged"));
+        }
     }
     Ok(())
 }

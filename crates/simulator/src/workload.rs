@@ -7,6 +7,7 @@
 //! - `numbers`: rows with AUTO_INCREMENT values, for the ranges that nodes reserve.
 //! - `flips`: a table that changes its name while it is read, an account whose privilege comes and goes while it runs statements.
 //! - `disturbance`: clients that kill others' statements and connections, or hold locks for long.
+//! - `locks`: clients that keep each other out, by SKIP LOCKED, LOCK TABLES and GET_LOCK.
 //! - `holders`: transactions that stay open for long while the schema changes.
 //! - `schema`: indexes and tables made and dropped while rows change, for DDL.
 
@@ -15,6 +16,7 @@ pub mod disturbance;
 pub mod flips;
 pub mod holders;
 pub mod lists;
+pub mod locks;
 pub mod numbers;
 pub mod registers;
 pub mod schema;

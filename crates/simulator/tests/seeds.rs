@@ -50,6 +50,15 @@ fn a_revoke_counts_at_every_node() {
     }
 }
 
+/// SKIP LOCKED, LOCK TABLES and GET_LOCK keep clients of all nodes apart.
+#[test]
+fn locks_keep_others_out() {
+    for seed in 0..40 {
+        let outcome = run(&Scenario::locked(seed), 400);
+        assert_eq!(outcome.failure, None, "seed {seed}\n{}", outcome.tail);
+    }
+}
+
 /// A data node hangs while its heartbeats go on: it has to leave, and all clients go on within a bound.
 #[test]
 fn nodes_that_hang_have_to_leave() {
