@@ -6,7 +6,10 @@
 //! Invariants: at most [`WARNINGS_MAX`] warnings are kept, the rest are only counted; a row source yields NULL for no slot it
 //! has, and evaluation asks for no slot that the binder did not number.
 
+use crate::regexp_functions::Program;
+use crate::volatile_functions::Volatile;
 use std::cell::{Cell, RefCell};
+use std::sync::Arc;
 use stdx::WallTime;
 pub use types::Severity;
 use types::{Collation, ColumnIndex, DateMode, DateTime, RowLayout, Value, ValueRef};
@@ -26,6 +29,8 @@ pub(crate) const WIDE_FACTOR: usize = 8;
 /// Texts below this are a part of what a row costs anyway.
 const TEXT_WORK_MIN: usize = 1 << 10;
 
+/// The number of no error.
+const ASLEEP: u16 = 0;
 /// Errno of "Out of memory", and of other resources of one statement.
 pub(crate) const ER_OUT_OF_RESOURCES: u16 = 1041;
 /// Errno of "Division by 0".
@@ -241,12 +246,30 @@ impl TextWork {
 /// The warnings of a statement so far, and the text that its functions have worked on: [`TEXT_WORK_MAX`] for one row.
 #[derive(Clone, Debug, Default)]
 pub struct Warnings {
-    kept: RefCell<Vec<Warning>>,
+    kept: RefCell<Option<Box<Kept>>>,
     count: Cell<u64>,
     text_work: TextWork,
 }
 
+/// What an evaluation keeps.
+#[derive(Clone, Debug, Default)]
+struct Kept {
+    warnings: Vec<Warning>,
+    /// The last pattern that was no constant.
+    program: Option<Arc<Program>>,
+}
+
 impl Warnings {
+    /// The last pattern that was kept.
+    pub(crate) fn program(&self) -> Option<Arc<Program>> {
+        self.kept.borrow().as_ref().and_then(|kept| kept.program.clone())
+    }
+
+    /// Keeps a pattern for the next row.
+    pub(crate) fn keep_program(&self, program: Arc<Program>) {
+        self.kept.borrow_mut().get_or_insert_default().program = Some(program);
+    }
+
     /// A function reads or builds a text of this size; an error if that is too much for one row.
     #[inline]
     pub(crate) fn work_on_text(&self, size: usize) -> Result<(), EvaluationError> {
@@ -317,23 +340,27 @@ impl Warnings {
     fn push_with(&self, severity: Severity, code: u16, message: impl FnOnce() -> String) {
         self.count.set(self.count.get().saturating_add(1));
         let mut kept = self.kept.borrow_mut();
-        if kept.len() < WARNINGS_MAX {
-            kept.push(Warning { severity, code, message: message() });
+        let warnings = &mut kept.get_or_insert_default().warnings;
+        if warnings.len() < WARNINGS_MAX {
+            warnings.push(Warning { severity, code, message: message() });
         }
     }
 
     /// Takes back all behind the first `count`.
     pub(crate) fn forget_since(&self, count: u64) {
         self.count.set(count);
-        self.kept.borrow_mut().truncate(usize::try_from(count).unwrap_or(usize::MAX));
+        if let Some(kept) = self.kept.borrow_mut().as_mut() {
+            kept.warnings.truncate(usize::try_from(count).unwrap_or(usize::MAX));
+        }
     }
 
     /// Adds what was raised elsewhere.
     pub fn absorb(&self, raised: Raised) {
         self.count.set(self.count.get().saturating_add(raised.count));
         let mut kept = self.kept.borrow_mut();
-        let room = WARNINGS_MAX.saturating_sub(kept.len());
-        kept.extend(raised.warnings.into_iter().take(room));
+        let warnings = &mut kept.get_or_insert_default().warnings;
+        let room = WARNINGS_MAX.saturating_sub(warnings.len());
+        warnings.extend(raised.warnings.into_iter().take(room));
     }
 
     /// Takes all of them; `None` if there were none.
@@ -353,7 +380,7 @@ impl Warnings {
     #[must_use]
     pub fn take(&self) -> Vec<Warning> {
         self.count.set(0);
-        self.kept.take()
+        self.kept.borrow_mut().as_mut().map(|kept| std::mem::take(&mut kept.warnings)).unwrap_or_default()
     }
 }
 
@@ -385,8 +412,8 @@ pub struct Context<'a> {
     pub database: Option<&'a str>,
     /// USER(): name@host.
     pub user: &'a str,
-    /// VERSION().
-    pub version: &'a str,
+    /// What RAND(), UUID() and SLEEP() draw from; none but where the session evaluates.
+    pub volatile: Option<&'a Volatile>,
     /// Warnings raised so far.
     pub warnings: Warnings,
 }
@@ -410,7 +437,7 @@ impl Context<'_> {
             last_insert_id: 0,
             database: None,
             user: "",
-            version: "",
+            volatile: None,
             warnings: Warnings::default(),
         }
     }
@@ -506,6 +533,18 @@ pub struct EvaluationError {
 }
 
 impl EvaluationError {
+    /// No error: a SLEEP has begun, and the row must be evaluated again when it is over.
+    #[must_use]
+    pub fn asleep() -> Self {
+        Self { code: ASLEEP, message: String::new() }
+    }
+
+    /// See [`EvaluationError::asleep`].
+    #[must_use]
+    pub fn is_asleep(&self) -> bool {
+        self.code == ASLEEP
+    }
+
     /// An error with MySQL's number and text.
     #[must_use]
     pub fn new(code: u16, message: impl Into<String>) -> Self {
@@ -538,6 +577,8 @@ pub enum TypeError {
     BadPrecision(u16, String),
     /// An argument that can never be right (1210).
     WrongArguments(String),
+    /// What is wrong with a pattern, or with the text beside it (3685 to 3700, 3995).
+    BadPattern(u16, String),
 }
 
 impl TypeError {
@@ -550,7 +591,7 @@ impl TypeError {
             Self::Unsupported(_) => ER_NOT_SUPPORTED_YET,
             Self::IllegalCollations(..) => 1267,
             Self::WrongCollation(..) => 1253,
-            Self::BadPrecision(code, _) => *code,
+            Self::BadPrecision(code, _) | Self::BadPattern(code, _) => *code,
             Self::WrongArguments(_) => ER_WRONG_ARGUMENTS,
         }
     }
@@ -575,7 +616,7 @@ impl std::fmt::Display for TypeError {
             Self::WrongCollation(collation, character_set) => {
                 write!(formatter, "COLLATION '{collation}' is not valid for CHARACTER SET '{character_set}'")
             }
-            Self::BadPrecision(_, message) => formatter.write_str(message),
+            Self::BadPrecision(_, message) | Self::BadPattern(_, message) => formatter.write_str(message),
             Self::WrongArguments(name) => write!(formatter, "Incorrect arguments to {name}"),
         }
     }

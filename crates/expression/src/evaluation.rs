@@ -197,6 +197,16 @@ impl Expression {
                 let addition = crate::interval::Addition { unit: *unit, negated: *negated };
                 addition.apply(date.as_ref(), amount.as_ref(), &self.sql_type, context)
             }
+            Node::Regexp { function, collation, arguments, compiled } => {
+                let call = crate::function::Call {
+                    expression: self,
+                    arguments,
+                    sql_type: &self.sql_type,
+                    row,
+                    context,
+                };
+                call.evaluate_regexp(*function, *collation, compiled)
+            }
             Node::Function { function, arguments } => {
                 let call = crate::function::Call {
                     expression: self,
@@ -288,6 +298,7 @@ impl Expression {
             | Node::Cast { .. }
             | Node::Collate(_)
             | Node::Interval { .. }
+            | Node::Regexp { .. }
             | Node::Function { .. } => truth_of(self.value(row, context)?.as_ref(), context),
         }
     }

@@ -4,6 +4,7 @@
 //! when it is evaluated, if it ever is. Only the constant beside a compared column is converted once, silently.
 
 use crate::context::{Context, NoColumns};
+use crate::function::Function;
 use crate::node::{BinaryOperator, CastPurpose, Expression, InList, Node, UnaryOperator};
 use crate::typing::{of_folded, sorted_list};
 use types::Value;
@@ -23,6 +24,7 @@ fn fold(expression: &mut Expression, context: &Context<'_>) {
     }
     match &mut expression.node {
         Node::Literal(_) | Node::Column(_) => return,
+        Node::Function { function: Function::Volatile(..), .. } => return,
         Node::Parameter(number) if usize::from(*number) >= context.parameters.len() => return,
         Node::And(operands) => simplify(&mut operands.0, false, context),
         Node::Or(operands) => simplify(&mut operands.0, true, context),
@@ -44,6 +46,7 @@ fn fold(expression: &mut Expression, context: &Context<'_>) {
         | Node::Collate(_)
         | Node::Interval { .. }
         | Node::Function { .. } => {}
+        Node::Regexp { .. } => expression.compile_folded(),
     }
     if let Node::And(operands) | Node::Or(operands) = &mut expression.node
         && let [only] = &operands.0[..]
@@ -106,6 +109,7 @@ fn is_condition(expression: &Expression) -> bool {
         | Node::Cast { .. }
         | Node::Collate(_)
         | Node::Interval { .. }
+        | Node::Regexp { .. }
         | Node::Function { .. } => false,
     }
 }

@@ -4,7 +4,7 @@
 //! `temporal_functions`, `session_functions`); this file joins them. Functions that are another way to write an operator (IF,
 //! IFNULL, NULLIF, MOD, ADDDATE …) become that operator.
 //!
-//! Invariant: no function reads a clock or a random source; RAND and UUID are not here.
+//! Invariant: no function reads a clock or a random source; RAND, UUID and SLEEP have what they need from the session (`volatile_functions`).
 
 use crate::arithmetic::out_of_range;
 use crate::context::{Columns, Context, EvaluationError, TypeError};
@@ -15,12 +15,15 @@ use crate::evaluation::Evaluated;
 use crate::interval::Direction;
 use crate::node::{BinaryOperator, Comparison, Expression, IntervalUnit, Node, Test};
 use crate::numeric_functions::NumericFunction;
+use crate::regexp_functions::RegexpFunction;
 use crate::session_functions::SessionFunction;
 use crate::temporal_functions::TemporalFunction;
 use crate::text_functions::TextFunction;
 use crate::typing::{
     DEFAULT_COLLATION, TypingContext, collation_of, fraction_digits, time_fraction_digits, with_collation,
 };
+use crate::uuid_functions::UuidFunction;
+use crate::volatile_functions::{RowFunction, VolatileFunction};
 use std::borrow::Cow;
 use types::{Date, DateTime, SqlType, Time, Value, ValueRef};
 use wire_derive::Wire;
@@ -80,6 +83,12 @@ pub enum Function {
     Extract(IntervalUnit),
     /// TIMESTAMPDIFF(unit, from, to).
     TimestampDifference(IntervalUnit),
+    /// Another value each time: the statement's call of that number.
+    Volatile(VolatileFunction, u16),
+    /// A volatile function as a function of the row.
+    OfRow(RowFunction),
+    /// On UUIDs.
+    Uuid(UuidFunction),
 }
 
 /// Functions that MySQL has and this version does not.
@@ -87,7 +96,6 @@ const UNSUPPORTED: &[&str] = &[
     "AES_DECRYPT",
     "AES_ENCRYPT",
     "BENCHMARK",
-    "BIN_TO_UUID",
     "COMPRESS",
     "CONVERT_TZ",
     "EXPORT_SET",
@@ -97,25 +105,15 @@ const UNSUPPORTED: &[&str] = &[
     "INET6_NTOA",
     "IS_IPV4",
     "IS_IPV6",
-    "IS_UUID",
     "LOAD_FILE",
     "MAKE_SET",
     "MATCH",
     "NAME_CONST",
-    "RAND",
     "RANDOM_BYTES",
-    "REGEXP_INSTR",
-    "REGEXP_LIKE",
-    "REGEXP_REPLACE",
-    "REGEXP_SUBSTR",
-    "SLEEP",
     "SOUNDEX",
     "UNCOMPRESS",
     "UNCOMPRESSED_LENGTH",
     "UPDATEXML",
-    "UUID",
-    "UUID_SHORT",
-    "UUID_TO_BIN",
     "WEIGHT_STRING",
 ];
 
@@ -139,7 +137,12 @@ impl Function {
                     | TextFunction::Collation
                     | TextFunction::CharacterSet
             ),
-            Function::Numeric(_) | Function::Temporal(_) | Function::Session(_) => true,
+            Function::Numeric(_)
+            | Function::Temporal(_)
+            | Function::Session(_)
+            | Function::Volatile(..)
+            | Function::OfRow(_)
+            | Function::Uuid(_) => true,
             Function::Control(_) | Function::Extract(_) | Function::TimestampDifference(_) => false,
         }
     }
@@ -155,6 +158,7 @@ impl Function {
             .or_else(|| NumericFunction::by_name(name).map(Self::Numeric))
             .or_else(|| TextFunction::by_name(name).map(Self::Text))
             .or_else(|| TemporalFunction::by_name(name).map(Self::Temporal))
+            .or_else(|| UuidFunction::by_name(name).map(Self::Uuid))
     }
 
     /// Its first SQL name.
@@ -168,6 +172,9 @@ impl Function {
             Self::Temporal(function) => function.name(),
             Self::Extract(_) => "EXTRACT",
             Self::TimestampDifference(_) => "TIMESTAMPDIFF",
+            Self::Volatile(function, _) => function.name(),
+            Self::OfRow(function) => function.name(),
+            Self::Uuid(function) => function.name(),
         }
     }
 
@@ -180,6 +187,9 @@ impl Function {
             Self::Temporal(function) => function.argument_counts(),
             Self::Extract(_) => (1, 1),
             Self::TimestampDifference(_) => (2, 2),
+            Self::Volatile(function, _) => function.argument_counts(),
+            Self::OfRow(_) => (1, MANY),
+            Self::Uuid(function) => function.argument_counts(),
         }
     }
 }
@@ -220,12 +230,15 @@ impl<'a> Call<'a> {
     pub(crate) fn evaluate(self, function: Function) -> Result<Evaluated<'a>, EvaluationError> {
         match function {
             Function::Control(function) => self.evaluate_control(function),
-            Function::Session(function) => Ok(self.evaluate_session(function)),
+            Function::Session(function) => self.evaluate_session(function),
             Function::Numeric(function) => self.evaluate_numeric(function),
             Function::Text(function) => self.evaluate_text(function),
             Function::Temporal(function) => self.evaluate_temporal(function),
             Function::Extract(unit) => self.extract(unit),
             Function::TimestampDifference(unit) => self.timestamp_difference(unit),
+            Function::Volatile(function, call) => self.evaluate_volatile(function, call),
+            Function::OfRow(function) => self.evaluate_of_row(function),
+            Function::Uuid(function) => self.evaluate_uuid(function),
         }
     }
 
@@ -308,6 +321,13 @@ impl Expression {
         if let Some(rewritten) = Self::rewritten_call(&upper, &arguments, typing)? {
             return Ok(rewritten);
         }
+        if let Some(function) = RegexpFunction::by_name(&upper) {
+            let (least, most) = function.argument_counts();
+            if arguments.len() < least || arguments.len() > most {
+                return Err(TypeError::WrongArgumentCount(name.to_owned()));
+            }
+            return Self::regexp(function, arguments.into_iter().map(Self::localised).collect());
+        }
         let Some(function) = Function::by_name(&upper) else {
             let known = UNSUPPORTED.contains(&upper.as_str())
                 || ["JSON_", "ST_", "MBR", "GEOM"].iter().any(|prefix| upper.starts_with(prefix));
@@ -329,8 +349,12 @@ impl Expression {
             Function::Numeric(function) => function.typed(arguments, typing),
             Function::Text(function) => function.typed(arguments, typing)?,
             Function::Temporal(function) => function.typed(arguments, typing)?,
-            // Not by name: their unit is no argument.
-            Function::Extract(_) | Function::TimestampDifference(_) => {
+            Function::Uuid(function) => function.typed(arguments),
+            // Not by name: their unit, or the number of the call, is no argument.
+            Function::Extract(_)
+            | Function::TimestampDifference(_)
+            | Function::Volatile(..)
+            | Function::OfRow(_) => {
                 return Err(TypeError::WrongArguments(name.to_owned()));
             }
         };

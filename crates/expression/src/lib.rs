@@ -28,17 +28,20 @@ pub mod interval;
 pub mod node;
 pub mod pattern;
 pub mod typing;
+pub mod volatile_functions;
 
 mod arithmetic;
 mod control_functions;
 mod conversion;
 mod md5;
 mod numeric_functions;
+mod regexp_functions;
 mod search;
 mod session_functions;
 mod temporal_format;
 mod temporal_functions;
 mod text_functions;
+mod uuid_functions;
 
 pub use aggregate::{AggregateCall, AggregateFunction, AggregateState};
 pub use comparison::{compare_numbers, compare_values, hash_value, order_prefix};
@@ -56,6 +59,7 @@ pub use node::{
 };
 pub use pattern::like_prefix;
 pub use typing::{TypingContext, common_type};
+pub use volatile_functions::{ShortIds, Volatile, VolatileFunction, Woken};
 
 #[cfg(test)]
 mod tests;

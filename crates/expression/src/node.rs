@@ -12,6 +12,8 @@
 use crate::context::ColumnSlot;
 use crate::control_functions::ControlFunction;
 use crate::function::Function;
+use crate::regexp_functions::{Compiled, RegexpFunction};
+use crate::volatile_functions::RowFunction;
 use types::{Collation, SqlType, Value};
 use wire_derive::Wire;
 
@@ -164,6 +166,17 @@ pub enum Node {
         function: Function,
         /// Converted to what the function works on.
         arguments: Arguments,
+    },
+    /// REGEXP and the functions of its kind.
+    Regexp {
+        /// Which.
+        function: RegexpFunction,
+        /// Whether case matters, unless match_type says so.
+        collation: Collation,
+        /// Text, pattern, and the others of the function.
+        arguments: Arguments,
+        /// The pattern, if it is constant.
+        compiled: Compiled,
     },
 }
 
@@ -384,9 +397,10 @@ impl Expression {
     pub fn operands(&self) -> Vec<&Expression> {
         match &self.node {
             Node::Literal(_) | Node::Column(_) | Node::Parameter(_) => Vec::new(),
-            Node::And(arguments) | Node::Or(arguments) | Node::Function { arguments, .. } => {
-                arguments.iter().collect()
-            }
+            Node::And(arguments)
+            | Node::Or(arguments)
+            | Node::Function { arguments, .. }
+            | Node::Regexp { arguments, .. } => arguments.iter().collect(),
             Node::Unary { operand, .. }
             | Node::Is { operand, .. }
             | Node::Cast { operand, .. }
@@ -409,9 +423,10 @@ impl Expression {
     pub fn operands_mut(&mut self) -> Vec<&mut Expression> {
         match &mut self.node {
             Node::Literal(_) | Node::Column(_) | Node::Parameter(_) => Vec::new(),
-            Node::And(arguments) | Node::Or(arguments) | Node::Function { arguments, .. } => {
-                arguments.0.iter_mut().collect()
-            }
+            Node::And(arguments)
+            | Node::Or(arguments)
+            | Node::Function { arguments, .. }
+            | Node::Regexp { arguments, .. } => arguments.0.iter_mut().collect(),
             Node::Unary { operand, .. }
             | Node::Is { operand, .. }
             | Node::Cast { operand, .. }
@@ -462,10 +477,11 @@ impl Expression {
         slots.into_iter().collect()
     }
 
-    /// True if it reads no column: it has one value per execution.
+    /// True if it reads no column and is not volatile: it has one value per execution.
     #[must_use]
     pub fn is_constant(&self) -> bool {
-        !matches!(self.node, Node::Column(_)) && self.operands().iter().all(|operand| operand.is_constant())
+        !matches!(self.node, Node::Column(_) | Node::Function { function: Function::Volatile(..), .. })
+            && self.operands().iter().all(|operand| operand.is_constant())
     }
 
     /// Bytes on the wire, roughly: what a client can make large is counted.
@@ -708,17 +724,34 @@ fn write_expression(
             write_expression(amount, name_of, formatter)?;
             write!(formatter, " {})", unit.name().to_ascii_lowercase())
         }
-        Node::Function { function: Function::Control(ControlFunction::Xor), arguments } => {
-            formatter.write_str("(")?;
-            write_list(arguments, " xor ", name_of, formatter)?;
-            formatter.write_str(")")
-        }
-        Node::Function { function, arguments } => {
+        Node::Regexp { function, arguments, .. } => {
             write!(formatter, "{}(", function.name().to_ascii_lowercase())?;
             write_list(arguments, ",", name_of, formatter)?;
             formatter.write_str(")")
         }
+        Node::Function { function, arguments } => write_function(*function, arguments, name_of, formatter),
     }
+}
+
+fn write_function(
+    function: Function,
+    arguments: &[Expression],
+    name_of: NameOf<'_>,
+    formatter: &mut std::fmt::Formatter<'_>,
+) -> std::fmt::Result {
+    if function == Function::Control(ControlFunction::Xor) {
+        formatter.write_str("(")?;
+        write_list(arguments, " xor ", name_of, formatter)?;
+        return formatter.write_str(")");
+    }
+    write!(formatter, "{}(", function.name().to_ascii_lowercase())?;
+    // The arguments of these were not written by anybody.
+    let is_hidden =
+        matches!(function, Function::OfRow(RowFunction::Random | RowFunction::Uuid) | Function::Session(_));
+    if !is_hidden {
+        write_list(arguments, ",", name_of, formatter)?;
+    }
+    formatter.write_str(")")
 }
 
 fn write_candidates(

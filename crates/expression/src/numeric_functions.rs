@@ -7,8 +7,8 @@ use crate::arithmetic::{bits_of, out_of_range};
 use crate::context::{ER_INVALID_ARGUMENT_FOR_LOGARITHM, EvaluationError};
 use crate::conversion::{Number, as_signed, clamp_i64, low_bits, text_of};
 use crate::evaluation::Evaluated;
-use crate::function::{Call, Typed, functions};
-use crate::node::Expression;
+use crate::function::{Call, Function, Typed, functions};
+use crate::node::{Expression, Node};
 use crate::typing::{
     BIGINT, BIGINT_UNSIGNED, NumericClass, TypingContext, decimal_shape, decimal_type, integer_digits,
     is_text, numeric_class, text_type,
@@ -153,6 +153,14 @@ impl NumericFunction {
             }
             _ => Typed::nullable(arguments, SqlType::Double),
         }
+    }
+}
+
+impl Expression {
+    /// True for PI(), which clients are shown with six decimals.
+    #[must_use]
+    pub fn is_pi(&self) -> bool {
+        matches!(self.node, Node::Function { function: Function::Numeric(NumericFunction::Pi), .. })
     }
 }
 

@@ -19,7 +19,6 @@ pub(super) fn context() -> Context<'static> {
         connection_id: 42,
         database: Some("test"),
         user: "root@localhost",
-        version: "8.0.36",
         ..Context::default()
     }
 }
@@ -100,6 +99,11 @@ fn numeric_functions_give_what_mysql_gives() {
 #[test]
 fn text_functions_give_what_mysql_gives() {
     check_table("text", include_str!("tests/text.txt"));
+}
+
+#[test]
+fn patterns_and_uuids_give_what_mysql_gives() {
+    check_table("patterns", include_str!("tests/patterns.txt"));
 }
 
 #[test]

@@ -278,7 +278,7 @@ impl MainModule {
                     management.welcome(connection, peer, outputs);
                 }
             }
-            Input::SecurityChanged { connection } => {
+            Input::SecurityChanged { connection, .. } => {
                 if let Some(management) = &mut self.config.management {
                     management.certify(connection);
                 }

@@ -65,6 +65,15 @@ pub enum CloseReason {
     Limit,
 }
 
+/// What the two ends of a TLS connection agreed on, as OpenSSL names it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TlsSession {
+    /// `TLSv1.3`.
+    pub version: &'static str,
+    /// `TLS_AES_256_GCM_SHA384`.
+    pub cipher: &'static str,
+}
+
 /// What happened.
 pub enum Input<'a, S> {
     /// The first input of a module's life: 32 bytes from a cryptographic source (nonces, salts). In the simulator, from the seed.
@@ -101,6 +110,8 @@ pub enum Input<'a, S> {
     SecurityChanged {
         /// Whose.
         connection: ConnectionId,
+        /// What both ends agreed on.
+        tls: TlsSession,
     },
     /// The connection is gone; its id never comes again.
     Closed {

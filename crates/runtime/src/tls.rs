@@ -5,10 +5,12 @@
 //!
 //! Deliberately not here: the certificates of nodes, and who is let in with them (`keys`).
 
+use protocol::module::TlsSession;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::{
-    AlertDescription, CertificateError, Connection, Error, OtherError, ServerConfig, ServerConnection,
+    AlertDescription, CertificateError, CipherSuite, Connection, Error, OtherError, ProtocolVersion,
+    ServerConfig, ServerConnection,
 };
 use std::fmt;
 use std::io::{Read, Write};
@@ -140,6 +142,30 @@ impl TlsFilter {
     /// The handshake is done: both ends are known.
     pub(crate) fn is_established(&self) -> bool {
         self.is_established
+    }
+
+    /// What the handshake came to.
+    pub(crate) fn session(&self) -> TlsSession {
+        let version = match self.connection.protocol_version() {
+            Some(ProtocolVersion::TLSv1_3) => "TLSv1.3",
+            Some(_) | None => "TLSv1.2",
+        };
+        let cipher = match self.connection.negotiated_cipher_suite().map(|suite| suite.suite()) {
+            Some(CipherSuite::TLS13_AES_256_GCM_SHA384) => "TLS_AES_256_GCM_SHA384",
+            Some(CipherSuite::TLS13_AES_128_GCM_SHA256) => "TLS_AES_128_GCM_SHA256",
+            Some(CipherSuite::TLS13_CHACHA20_POLY1305_SHA256) => "TLS_CHACHA20_POLY1305_SHA256",
+            Some(CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384) => "ECDHE-ECDSA-AES256-GCM-SHA384",
+            Some(CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256) => "ECDHE-ECDSA-AES128-GCM-SHA256",
+            Some(CipherSuite::TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256) => {
+                "ECDHE-ECDSA-CHACHA20-POLY1305"
+            }
+            Some(CipherSuite::TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384) => "ECDHE-RSA-AES256-GCM-SHA384",
+            Some(CipherSuite::TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256) => "ECDHE-RSA-AES128-GCM-SHA256",
+            Some(CipherSuite::TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256) => "ECDHE-RSA-CHACHA20-POLY1305",
+            Some(other) => other.as_str().unwrap_or("unknown"),
+            None => "",
+        };
+        TlsSession { version, cipher }
     }
 
     /// The certificate that the peer presented, and that was verified.

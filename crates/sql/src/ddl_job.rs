@@ -685,6 +685,7 @@ impl DdlRun {
                 SqlError::new(1412, "Table definition has changed, please retry transaction")
             }
             Failure::OutcomeUnknown => SqlError::new(1180, "Got error 'outcome unknown' during COMMIT"),
+            Failure::Asleep => SqlError::unsupported("SLEEP() here"),
         };
         if let Some(job) = &mut self.job {
             job.fail(error);

@@ -7,13 +7,15 @@ use crate::orphans::Orphans;
 use crate::session::PrivilegeSets;
 use crate::session_locks::LocksOf;
 use crate::statement_cache::StatementCache;
+use crate::statement_counts::StatementCounts;
 use crate::variables::{Globals, globals};
+use expression::{ShortIds, Volatile};
 use memory::{Ledger, MemoryManager, Region};
 use protocol::{Address, Budget, ConnectionId, KnownOutcomes, ModuleKind, Outputs, Signal};
 use query::{AccountNews, NodeMap, Shared};
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use stdx::{Deadlines, FixedMap, Instant, Now};
+use stdx::{Deadlines, FixedMap, IdRange, Instant, Now};
 use types::{NodeId, PartitionId, TransactionId, Value};
 
 /// What the sessions of a module share.
@@ -37,6 +39,8 @@ pub(crate) struct ModuleState {
     /// Key bytes of point reads.
     pub(crate) key: Vec<u8>,
     next_transaction: u64,
+    /// UUID_SHORT().
+    short_ids: Option<Arc<IdRange>>,
     /// The session of each transaction that has written or locked something; of each session the last one.
     transactions: FixedMap<TransactionId, u32>,
     /// System variables as the configuration and SET GLOBAL have made them.
@@ -56,6 +60,8 @@ pub(crate) struct ModuleState {
     pub(crate) has_left_ddl: bool,
     /// Counted for SHOW STATUS.
     pub(crate) counters: Counters,
+    /// The same by kinds of statements.
+    pub(crate) statement_counts: StatementCounts,
     /// Told 1040 since the last log line, and when that was.
     pub(crate) too_many: (u64, Option<Instant>),
     /// The node is about to stop: who is told when there are no sessions any more.
@@ -65,18 +71,34 @@ pub(crate) struct ModuleState {
 /// Counted for SHOW STATUS, per module.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counters {
-    pub(crate) questions: u64,
+    /// Texts that came by COM_QUERY.
+    pub(crate) queries: u64,
+    /// Statements that came by COM_STMT_EXECUTE.
+    pub(crate) executions: u64,
     pub(crate) connections: u64,
+    /// The most of `connected` at once.
+    pub(crate) connected_max: u64,
+    /// Connections whose TLS handshake was done.
+    pub(crate) tls_accepts: u64,
     pub(crate) connected: u64,
     /// Connections that have logged in: what max_connections is about.
     pub(crate) logged_in: u64,
     pub(crate) refused: u64,
+    /// Those that are no point selects.
     pub(crate) selects: u64,
+    pub(crate) point_selects: u64,
     pub(crate) inserts: u64,
     pub(crate) updates: u64,
     pub(crate) deletes: u64,
     pub(crate) commits: u64,
     pub(crate) rollbacks: u64,
+}
+
+impl Counters {
+    /// Statements that clients have sent.
+    pub(crate) fn questions(&self) -> u64 {
+        self.queries + self.executions
+    }
 }
 
 /// Whom a deadline wakes.
@@ -131,6 +153,7 @@ impl ModuleState {
             scratch: Vec::new(),
             key: Vec::new(),
             next_transaction: 1,
+            short_ids: None,
             transactions: FixedMap::default(),
             ddl_locks: BTreeSet::new(),
             orphans: Orphans::default(),
@@ -139,6 +162,7 @@ impl ModuleState {
             started: None,
             has_left_ddl: false,
             counters: Counters::default(),
+            statement_counts: StatementCounts::default(),
             too_many: (0, None),
             draining: None,
         }
@@ -157,6 +181,23 @@ impl ModuleState {
             self.globals = Arc::new(globals);
         }
         is_changed
+    }
+
+    /// What the volatile functions of a statement that begins now draw from.
+    pub(crate) fn volatile(&mut self, now: Now, is_strict: bool) -> Volatile {
+        /// 2^24 numbers are a second's, as in MySQL, and all of 56 bits are the node's.
+        const SECOND: u64 = 1 << 24;
+        const NODE_BITS: u32 = 56;
+        let instance = self.address.instance;
+        let node = u64::from(self.node().0 & 0xff) << NODE_BITS;
+        let range = self.short_ids.get_or_insert_with(|| {
+            let since = (now.wall.0 / 1_000_000).wrapping_mul(SECOND) & ((1 << NODE_BITS) - 1);
+            let range = IdRange::default();
+            range.refill(node | since, (1 << NODE_BITS) - since - 1);
+            Arc::new(range)
+        });
+        let short_ids = ShortIds { range: Arc::clone(range), instance };
+        Volatile::new(self.nonces.seed(), now.wall, is_strict, short_ids)
     }
 
     /// Seconds since the node started.

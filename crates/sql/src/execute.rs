@@ -22,6 +22,7 @@ pub(crate) mod commit;
 pub(crate) mod conflicts;
 pub(crate) mod distinct;
 pub(crate) mod grouping;
+pub(crate) mod held;
 pub(crate) mod insert;
 pub(crate) mod kill;
 pub(crate) mod lock_tables;
@@ -40,7 +41,7 @@ use crate::environment::{Alarm, AlarmKind, Environment};
 use crate::inbox::RequestKind;
 use crate::session::SessionCore;
 use crate::statement_cache::CachedStatement;
-use expression::{Context, Expression, Settings, fold_constants};
+use expression::{Context, Expression, Settings, Volatile, fold_constants};
 use memory::{Ledger, MemoryManager, Region};
 use mysql_protocol::result::RowFormat;
 use protocol::program::{
@@ -134,6 +135,8 @@ pub(crate) enum Failure {
     DrawnTaken(SqlError),
     /// The statement carried its commit and nobody can tell what became of it.
     OutcomeUnknown,
+    /// A SLEEP has begun: the same step is taken again when it is over.
+    Asleep,
 }
 
 impl From<SqlError> for Failure {
@@ -144,6 +147,9 @@ impl From<SqlError> for Failure {
 
 impl From<expression::EvaluationError> for Failure {
     fn from(error: expression::EvaluationError) -> Self {
+        if error.is_asleep() {
+            return Failure::Asleep;
+        }
         Failure::Error(SqlError::new(error.code, error.message))
     }
 }
@@ -189,6 +195,8 @@ pub(crate) struct Statement {
     pub(crate) last_insert_id: u64,
     pub(crate) database: Option<Arc<str>>,
     pub(crate) user: Arc<str>,
+    /// What its volatile functions draw from; none if it has none.
+    pub(crate) volatile: Option<Box<Volatile>>,
 }
 
 impl Statement {
@@ -216,7 +224,7 @@ impl Statement {
             last_insert_id: self.last_insert_id,
             database: self.database.as_deref(),
             user: &self.user,
-            version: crate::variables::VERSION,
+            volatile: self.volatile.as_deref(),
             ..Context::from_settings(settings)
         }
     }
@@ -228,13 +236,35 @@ impl Statement {
 
     /// An expression that another node may evaluate: what depends on this session only is a literal in it.
     pub(crate) fn folded(&self, expression: &Expression) -> Expression {
-        fold_constants(expression, &self.context())
+        self.folded_in(expression, &self.context())
+    }
+
+    /// The same, evaluated in `context`.
+    pub(crate) fn folded_in(&self, expression: &Expression, context: &Context<'_>) -> Expression {
+        let mut folded = fold_constants(expression, context);
+        self.make_of_row(&mut folded, 0);
+        folded
+    }
+
+    /// Makes volatile functions in a change of rows functions of the row; `place` tells expressions apart that were not bound together. What is none
+    /// of a row either stays, and is refused when it is evaluated.
+    pub(crate) fn make_of_row(&self, expression: &mut Expression, place: u16) {
+        let (Some(volatile), Some(table)) = (&self.volatile, self.cached.prepared.plan.table()) else {
+            return;
+        };
+        let slot = |column: types::ColumnIndex| expression::ColumnSlot(column.0);
+        let key: Vec<_> = table
+            .primary_key()
+            .iter()
+            .map(|part| (slot(part.column), table.column_at(part.column).sql_type.clone()))
+            .collect();
+        let _ = expression.of_row(volatile.seed() ^ u64::from(place), &key);
     }
 
     /// The same for several.
     pub(crate) fn folded_all(&self, expressions: &[Expression]) -> Vec<Expression> {
         let context = self.context();
-        expressions.iter().map(|expression| fold_constants(expression, &context)).collect()
+        expressions.iter().map(|expression| self.folded_in(expression, &context)).collect()
     }
 }
 

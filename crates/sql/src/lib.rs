@@ -35,6 +35,7 @@ mod session;
 mod session_locks;
 mod show;
 mod statement_cache;
+mod statement_counts;
 mod transaction_client;
 mod variables;
 

@@ -180,9 +180,9 @@ impl SqlModule {
             Input::Opened { connection, kind, peer } => {
                 self.on_opened(connection, kind, &peer, now, budget, outputs)
             }
-            Input::SecurityChanged { connection } => {
-                self.with_connection(connection, now, budget, outputs, |session, _| {
-                    session.on_security_changed()
+            Input::SecurityChanged { connection, tls } => {
+                self.with_connection(connection, now, budget, outputs, |session, env| {
+                    session.on_security_changed(env, tls)
                 });
             }
             Input::Closed { connection, .. } => self.on_closed(connection, now, budget, outputs),
@@ -304,7 +304,9 @@ impl SqlModule {
             session.core.reply_error(&mut env, &SqlError::shutdown());
             return env.outputs.act(connection, ConnectionAction::Close);
         }
-        env.module.counters.connected += 1;
+        let counters = &mut env.module.counters;
+        counters.connected += 1;
+        counters.connected_max = counters.connected_max.max(counters.connected);
         session.open(&mut env);
         let is_about_to_log_in = session.is_about_to_log_in();
         self.sessions.insert(number, session);
@@ -654,10 +656,10 @@ impl SqlModule {
     pub fn counts(&self) -> Counts {
         let counters = &self.state.counters;
         vec![
-            ("QUESTIONS", counters.questions),
+            ("QUESTIONS", counters.questions()),
             ("CONNECTIONS", counters.connections),
             ("CONNECTIONS_REFUSED", counters.refused),
-            ("SELECTS", counters.selects),
+            ("SELECTS", counters.selects + counters.point_selects),
             ("INSERTS", counters.inserts),
             ("UPDATES", counters.updates),
             ("DELETES", counters.deletes),

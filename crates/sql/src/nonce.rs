@@ -16,13 +16,24 @@ impl NonceSource {
         Self { seed, counter: 0 }
     }
 
-    /// A nonce that was never given before.
-    pub(crate) fn next(&mut self) -> Nonce {
+    fn digest(&mut self) -> [u8; 32] {
         let mut hasher = Sha256::new();
         hasher.update(self.seed);
         hasher.update(self.counter.to_le_bytes());
         self.counter += 1;
-        let digest = hasher.finalize();
+        hasher.finalize().into()
+    }
+
+    /// A seed for what one statement draws.
+    pub(crate) fn seed(&mut self) -> u64 {
+        let mut bytes = [0; 8];
+        bytes.copy_from_slice(&self.digest()[..8]);
+        u64::from_le_bytes(bytes)
+    }
+
+    /// A nonce that was never given before.
+    pub(crate) fn next(&mut self) -> Nonce {
+        let digest = self.digest();
         let mut random = [0; mysql_protocol::auth::NONCE_SIZE];
         random.copy_from_slice(&digest[..mysql_protocol::auth::NONCE_SIZE]);
         Nonce::from_random(random)

@@ -40,6 +40,8 @@ pub struct Prepared {
     pub parameters: Vec<SqlType>,
     /// What the session appends to the parameters at each execution, in order.
     pub session_values: Vec<SessionValue>,
+    /// An expression of it has another value each time, or a default that it stores may have.
+    pub is_volatile: bool,
     /// Columns of its result set; empty if it has none.
     pub columns: Arc<Vec<ResultColumn>>,
     /// What each execution warns of, by number.
@@ -589,6 +591,15 @@ pub struct ShowPlan {
     pub filter: Option<Expression>,
 }
 
+/// In which engine's form SHOW ENGINE … STATUS shows the cluster.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum EngineForm {
+    /// One text in sections.
+    InnoDb,
+    /// A row for each fact.
+    Ndb,
+}
+
 /// What SHOW shows.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Show {
@@ -647,6 +658,8 @@ pub enum Show {
     Errors,
     /// SHOW ENGINES.
     Engines,
+    /// SHOW ENGINE … STATUS.
+    EngineStatus(EngineForm),
     /// SHOW CHARACTER SET.
     CharacterSets,
     /// SHOW COLLATION.

@@ -67,7 +67,7 @@ use named::NamedStatements;
 use patience::Pace;
 use prepared::PreparedStatements;
 use probe_log::ProbeLog;
-use protocol::module::ConnectionAction;
+use protocol::module::{ConnectionAction, TlsSession};
 use protocol::program::TableRef;
 use protocol::signal::{Probe, RequestId};
 use protocol::{Address, ConnectionId, ConnectionKind, ModuleKind, ReceiveBuffer, Signal, SqlError, View};
@@ -183,6 +183,8 @@ pub(crate) struct SessionCore {
     /// As clients see it: unique on the node.
     pub(crate) id: u32,
     pub(crate) connection: ConnectionId,
+    /// What its TLS agreed on.
+    pub(crate) tls: Option<TlsSession>,
     pub(crate) capabilities: Capabilities,
     /// The account's name and host pattern.
     pub(crate) account: (Arc<str>, Arc<str>),
@@ -221,6 +223,7 @@ impl SessionCore {
         Self {
             id,
             connection,
+            tls: None,
             capabilities: Capabilities::EMPTY,
             account: ("".into(), "".into()),
             rights: Rights::default(),

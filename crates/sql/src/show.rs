@@ -26,6 +26,7 @@
 //! Deliberately not here: whether a table may be read at all (`front::privileges`).
 
 mod account_rows;
+mod engine_status;
 mod grants;
 mod information_schema;
 mod mysql;
@@ -40,12 +41,14 @@ mod statement;
 mod tests;
 pub(crate) mod virtual_tables;
 
+pub(crate) use engine_status::EngineReader;
 pub(crate) use reader::{VirtualReader, operator_of};
 pub(crate) use schema_rows::database_exists;
 pub(crate) use statement::{columns_of, field_list};
 
 use crate::plan::VirtualTable;
 use crate::variables::SessionVariables;
+use protocol::module::TlsSession;
 use protocol::signal::InfoTable;
 use pruning::Pruning;
 use query::NodeMap;
@@ -80,20 +83,23 @@ pub(crate) struct ShowContext<'a> {
 }
 
 /// What SHOW STATUS shows; counts are since the node started.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Status {
     pub(crate) uptime_s: u64,
     pub(crate) questions: u64,
+    pub(crate) threads_connected_max: u64,
+    pub(crate) tables: u64,
+    /// Counts by kind of statement.
+    pub(crate) statements: Vec<(String, u64)>,
+    /// Of this session.
+    pub(crate) tls: Option<TlsSession>,
+    pub(crate) tls_accepts: u64,
     /// Connections ever made, or tried.
     pub(crate) connections: u64,
     /// Connections there are.
     pub(crate) threads_connected: u64,
     /// Connections refused.
     pub(crate) aborted_connects: u64,
-    pub(crate) selects: u64,
-    pub(crate) inserts: u64,
-    pub(crate) updates: u64,
-    pub(crate) deletes: u64,
     pub(crate) commits: u64,
     pub(crate) rollbacks: u64,
 }

@@ -73,6 +73,8 @@ pub(crate) struct SessionVariables {
     pub(crate) net_write_timeout: u32,
     /// max_allowed_packet, bytes.
     pub(crate) max_allowed_packet: usize,
+    /// max_execution_time, milliseconds; 0 is for ever.
+    pub(crate) execution_time_ms_max: u32,
     /// sql_select_limit.
     pub(crate) select_limit: u64,
     /// transaction_read_only.
@@ -122,6 +124,7 @@ impl Default for SessionVariables {
             net_read_timeout: 30,
             net_write_timeout: 60,
             max_allowed_packet: 64 << 20,
+            execution_time_ms_max: 0,
             select_limit: u64::MAX,
             is_read_only: false,
             reads_stale: false,
@@ -476,6 +479,7 @@ impl SessionVariables {
             "max_allowed_packet" => {
                 self.max_allowed_packet = usize::try_from(integer()).unwrap_or(usize::MAX);
             }
+            "max_execution_time" => self.execution_time_ms_max = narrow(integer()),
             "sql_select_limit" => self.select_limit = u64::try_from(integer()).unwrap_or(u64::MAX),
             "transaction_read_only" | "tx_read_only" => self.is_read_only = bool_of(value) == Some(true),
             "latsdb_stale_reads" => self.reads_stale = bool_of(value) == Some(true),

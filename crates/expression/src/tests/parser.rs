@@ -198,7 +198,12 @@ impl Parser {
             self.prefix()?
         };
         loop {
-            if least <= 7 && matches!(self.peek_word().as_str(), "IS" | "NOT" | "IN" | "LIKE" | "BETWEEN") {
+            if least <= 7
+                && matches!(
+                    self.peek_word().as_str(),
+                    "IS" | "NOT" | "IN" | "LIKE" | "BETWEEN" | "REGEXP" | "RLIKE"
+                )
+            {
                 left = self.predicate(left)?;
                 continue;
             }
@@ -250,6 +255,11 @@ impl Parser {
             self.expect("(");
             let items = self.arguments()?;
             return Expression::in_list(left, items, negated);
+        }
+        if self.take_word("REGEXP") || self.take_word("RLIKE") {
+            let matches =
+                Expression::call("REGEXP_LIKE", vec![left, self.expression(8)?], &TypingContext::default())?;
+            return if negated { Expression::unary(UnaryOperator::Not, matches) } else { Ok(matches) };
         }
         self.expect_word("LIKE");
         let pattern = self.expression(8)?;

@@ -140,7 +140,8 @@ fn wrong_calls_have_mysql_numbers() {
     assert_eq!(code("ABS(1, 2)"), Err(1582));
     assert_eq!(code("IF(1, 2)"), Err(1582));
     assert_eq!(code("JSON_EXTRACT('{}', 'x')"), Err(1235));
-    assert_eq!(code("REGEXP_LIKE('a', 'b')"), Err(1235));
+    assert_eq!(code("AES_ENCRYPT('a', 'b')"), Err(1235));
+    assert_eq!(code("REGEXP_LIKE('a')"), Err(1582));
     assert_eq!(code("CAST(1 AS DECIMAL(70, 1))"), Err(1426));
     assert_eq!(code("CAST(1 AS DECIMAL(5, 6))"), Err(1427));
     assert_eq!(code("CAST(1 AS DATETIME(7))"), Err(1426));

@@ -40,6 +40,7 @@ pub fn coercibility(expression: &Expression) -> u8 {
         | Node::Is { .. }
         | Node::Case { .. }
         | Node::Interval { .. }
+        | Node::Regexp { .. }
         | Node::Function { .. } => {
             let strings =
                 expression.operands().into_iter().map(coercibility).filter(|level| *level < NUMERIC).min();

@@ -261,7 +261,10 @@ impl<S: Send + 'static> Worker<S> {
         let filled = self.fill(connection, &mut buffer);
         self.look_at_clock();
         if filled.tls == TlsProgress::Established {
-            self.dispatch(module, Input::SecurityChanged { connection });
+            let filter = self.clients.get(connection).and_then(|client| client.tls.as_ref());
+            if let Some(tls) = filter.map(|filter| filter.session()) {
+                self.dispatch(module, Input::SecurityChanged { connection, tls });
+            }
         }
         let received = buffer.bytes().len();
         if received > known || (owed && received > 0) {
@@ -445,6 +448,7 @@ impl<S: Send + 'static> Worker<S> {
         // A client may send its first TLS bytes without waiting: they lie behind what the module consumed.
         let raw = std::mem::take(&mut client.receive);
         let progress = filter.receive(raw.bytes(), client.receive.tail());
+        let session = filter.session();
         let module = client.module;
         client.tls = Some(Box::new(filter));
         let size = client.buffers_size() as u64;
@@ -463,7 +467,7 @@ impl<S: Send + 'static> Worker<S> {
         match progress {
             TlsProgress::Going => self.write_client(connection),
             TlsProgress::Established => {
-                self.notify(module, Notice::SecurityChanged(connection));
+                self.notify(module, Notice::SecurityChanged(connection, session));
                 self.write_client(connection);
             }
             TlsProgress::Failed => self.close_client(connection, CloseReason::Limit),

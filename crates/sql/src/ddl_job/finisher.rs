@@ -44,10 +44,12 @@ impl Finisher {
             plan: Plan::Nothing { note: None },
             parameters: Vec::new(),
             session_values: Vec::new(),
+            is_volatile: false,
             columns: Arc::default(),
             warnings: Vec::new(),
         };
         let statement = Statement {
+            volatile: None,
             cached: Arc::new(CachedStatement::new(prepared, None)),
             parameters: Vec::new(),
             format: RowFormat::Text,

@@ -259,7 +259,9 @@ impl InsertRun {
     /// Builds the next row and keeps what must be known of it.
     fn build_row(&mut self, plan: &InsertPlan, context: &Context<'_>) -> Result<SentRow, Failure> {
         let number = self.next_row as u64 + 1;
+        context.volatile.inspect(|volatile| volatile.begin_row());
         let row = self.builder.build(number, &plan.rows[self.next_row], &mut self.ids, context)?;
+        context.volatile.inspect(|volatile| volatile.end_row());
         self.next_row += 1;
         self.last_explicit = row.explicit.or(self.last_explicit);
         Ok(SentRow { bytes: encode_row(&self.info, &row.values)?, generated: row.generated })
@@ -280,6 +282,8 @@ impl InsertRun {
             let row = match self.build_row(plan, &context) {
                 Ok(row) => row,
                 Err(failure) if self.chunk.is_empty() => return Err(failure),
+                // The rows before it are written meanwhile.
+                Err(Failure::Asleep) => break,
                 Err(failure) => {
                     self.broken_row = Some(failure);
                     break;

@@ -402,12 +402,14 @@ fn assigned_value(
     let context = if is_strict { cx.statement.store_context() } else { cx.statement.context() };
     let Some(value) = &assignment.value else {
         if let DefaultValue::Expression { encoded, .. } = &column.default {
-            return stdx::wire::from_bytes(encoded).map_err(|_| {
+            let mut default = stdx::wire::from_bytes(encoded).map_err(|_| {
                 Failure::Error(SqlError::new(
                     1815,
                     format!("The default of column '{}' is malformed", column.name),
                 ))
-            });
+            })?;
+            cx.statement.make_of_row(&mut default, assignment.column.0 + 1);
+            return Ok(default);
         }
         return default_of(column, &context)
             .map(|value| Expression::literal(value, column.sql_type.clone()))
@@ -416,7 +418,7 @@ fn assigned_value(
                 Failure::Error(SqlError::new(1364, message))
             });
     };
-    let folded = expression::fold_constants(value, &context);
+    let folded = cx.statement.folded_in(value, &context);
     let is_moment = matches!(column.sql_type, SqlType::Timestamp { .. });
     if !is_moment || matches!(folded.sql_type, SqlType::Timestamp { .. }) {
         return Ok(folded);

@@ -14,6 +14,7 @@
 
 use super::distinct::Distinct;
 use super::grouping::{GroupSink, Groups, Incoming};
+use super::held::Held;
 use super::locked_reader::{Candidates, LockedReader};
 use super::sort::{Equals, SortColumn, Sorted, Sorter};
 use super::table_reader::{Order, Pump, TableReader, Target};
@@ -21,11 +22,11 @@ use super::unique_reader::UniqueReader;
 use super::{Completion, Cx, Failure, Progress, Pull, Row, Statement, access, warnings_of};
 use crate::plan::{AccessPath, Grouping, SelectPlan, SortKey, Source, TableAccess};
 use crate::results::{RowWriter, TranscodingWriter, borrowed};
-use crate::show::VirtualReader;
+use crate::show::{EngineReader, VirtualReader};
 use expression::aggregate::AggregateCall;
-use expression::{Context, Expression, NoColumns};
+use expression::{ColumnSlot, Columns, Context, Expression, NoColumns};
 use mysql_protocol::PacketWriter;
-use protocol::program::{ROW_SIZE_MAX, ReadOutput};
+use protocol::program::{LockMode, LockWait, ROW_SIZE_MAX, ReadOutput};
 use protocol::{SqlError, module::SEND_BUFFER_HIGH};
 use query::{RowSink, TableAccessInfo};
 use std::sync::Arc;
@@ -39,6 +40,10 @@ pub(crate) enum Operator {
     Unique(Box<UniqueReader>),
     Locked(Box<LockedReader>),
     Virtual(Box<VirtualReader>),
+    /// SHOW ENGINE … STATUS.
+    Engine(Box<EngineReader>),
+    /// Filter and projection of a statement with volatile functions.
+    Held(Box<Held>),
     Filter {
         input: Box<Operator>,
         condition: Expression,
@@ -90,6 +95,8 @@ impl Operator {
             Operator::Unique(reader) => reader.pump(cx, sink),
             Operator::Locked(reader) => Ok(given(reader.next(cx)?, sink)),
             Operator::Virtual(reader) => Ok(given(reader.next(cx)?, sink)),
+            Operator::Engine(reader) => Ok(given(reader.next(cx)?, sink)),
+            Operator::Held(held) => held.pump(cx, sink),
             Operator::Filter { input, condition } => {
                 let context = cx.statement.context();
                 let mut filter = FilterSink { condition, context: &context, sink, failure: None };
@@ -182,9 +189,11 @@ impl Operator {
             | Operator::Sorting(_)
             | Operator::Sorted(_)
             | Operator::Virtual(_)
+            | Operator::Engine(_)
             | Operator::Locked(_) => {}
             Operator::Table(reader) => reader.close(cx),
             Operator::Unique(reader) => reader.close(cx),
+            Operator::Held(held) => held.close(cx),
             Operator::Filter { input, .. }
             | Operator::Project { input, .. }
             | Operator::Group { input, .. }
@@ -195,7 +204,7 @@ impl Operator {
 }
 
 /// Gives a row to a sink.
-fn give(row: &[Value], sink: &mut dyn RowSink) {
+pub(super) fn give(row: &[Value], sink: &mut dyn RowSink) {
     let values: Vec<ValueRef<'_>> = borrowed(row).collect();
     sink.row(&[], &[], &values);
 }
@@ -251,7 +260,7 @@ impl RowSink for ProjectSink<'_> {
         if self.failure.is_some() {
             return;
         }
-        match projected(self.expressions, values, self.context) {
+        match projected(self.expressions, &values, self.context) {
             Ok(row) => give(&row, self.sink),
             Err(failure) => self.failure = Some(failure),
         }
@@ -268,15 +277,15 @@ fn rested(pump: Pump, cx: &Cx<'_, '_>) -> Pump {
 }
 
 /// A row's values. Each may be as large as a function makes it, so they are weighed as they are made.
-fn projected(
+pub(super) fn projected(
     expressions: &[Expression],
-    values: &[ValueRef<'_>],
+    values: &dyn Columns,
     context: &Context<'_>,
 ) -> Result<Row, Failure> {
     let mut row = Row::with_capacity(expressions.len());
     let mut size = 0;
     for expression in expressions {
-        let value = expression.evaluate(&values, context)?;
+        let value = expression.evaluate(values, context)?;
         if let Value::Bytes(bytes) = &value {
             size += bytes.len();
             if size > ROW_SIZE_MAX {
@@ -477,9 +486,12 @@ fn is_same_column(left: &Expression, right: &Expression) -> bool {
     left.as_column().is_some() && left.as_column() == right.as_column()
 }
 
-/// The position of the item that a sort key is, too.
+/// The position of the item that a sort key is, too. One with a volatile call is evaluated once: what is ordered by is what is shown.
 fn item_of(plan: &SelectPlan, key: &SortKey) -> Option<usize> {
-    plan.projection.iter().position(|item| is_same_column(item, &key.expression))
+    let is_same = |item: &Expression| {
+        is_same_column(item, &key.expression) || (key.expression.is_volatile() && *item == key.expression)
+    };
+    plan.projection.iter().position(is_same)
 }
 
 /// The sort columns: an item, or one of the values that stand behind the items.
@@ -514,29 +526,71 @@ fn output_expressions(plan: &SelectPlan) -> Vec<Expression> {
 fn source_of(plan: &SelectPlan, window: Window, cx: &mut Cx<'_, '_>) -> Result<Operator, Failure> {
     match &plan.source {
         Source::Table(table) => table_source(plan, table, window, cx),
-        Source::Nothing => Ok(local_tail(plan, Operator::rows(vec![Vec::new()]), Vec::new())),
+        Source::Nothing => {
+            Ok(local_tail(plan, Operator::rows(vec![Vec::new()]), Vec::new(), Evaluation::of(cx)))
+        }
         Source::Virtual { table, definition, filter } => {
             let reader = VirtualReader::new(table, definition, cx)?;
             let filter = filter.iter().cloned().collect();
-            Ok(local_tail(plan, Operator::Virtual(Box::new(reader)), filter))
+            Ok(local_tail(plan, Operator::Virtual(Box::new(reader)), filter, Evaluation::of(cx)))
+        }
+    }
+}
+
+/// How expressions are evaluated here.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Evaluation {
+    /// As the rows come.
+    Flowing,
+    /// One row after the other, because some are volatile.
+    RowByRow,
+}
+
+impl Evaluation {
+    fn of(cx: &Cx<'_, '_>) -> Self {
+        if cx.statement.volatile.is_some() { Evaluation::RowByRow } else { Evaluation::Flowing }
+    }
+
+    fn filter(self, input: Operator, conditions: Vec<Expression>) -> Operator {
+        if conditions.is_empty() {
+            return input;
+        }
+        if self == Evaluation::RowByRow {
+            return Operator::Held(Box::new(Held::new(input, conditions, None)));
+        }
+        conditions
+            .into_iter()
+            .fold(input, |input, condition| Operator::Filter { input: Box::new(input), condition })
+    }
+
+    /// A filter, then a projection: as one where rows are taken one by one, so that no row is tested before the one before it has left.
+    fn project(self, input: Operator, conditions: Vec<Expression>, expressions: Vec<Expression>) -> Operator {
+        match self {
+            Evaluation::Flowing => {
+                Operator::Project { input: Box::new(self.filter(input, conditions)), expressions }
+            }
+            Evaluation::RowByRow => Operator::Held(Box::new(Held::new(input, conditions, Some(expressions)))),
         }
     }
 }
 
 /// What is done with rows that are made here: everything.
-fn local_tail(plan: &SelectPlan, source: Operator, mut filters: Vec<Expression>) -> Operator {
-    let mut root = source;
-    if plan.grouping.is_none() {
-        filters.extend(plan.having.clone());
+fn local_tail(
+    plan: &SelectPlan,
+    source: Operator,
+    mut filters: Vec<Expression>,
+    evaluation: Evaluation,
+) -> Operator {
+    if plan.grouping.is_some() {
+        return group_tail(plan, evaluation.filter(source, filters), false, evaluation);
     }
-    for condition in filters {
-        root = Operator::Filter { input: Box::new(root), condition };
-    }
-    group_tail(plan, root, false)
+    filters.extend(plan.having.clone());
+    evaluation.project(source, filters, output_expressions(plan))
 }
 
 /// Grouping, HAVING and projection in the session.
-fn group_tail(plan: &SelectPlan, mut root: Operator, is_partial: bool) -> Operator {
+fn group_tail(plan: &SelectPlan, mut root: Operator, is_partial: bool, evaluation: Evaluation) -> Operator {
+    let mut having = Vec::new();
     if let Some(grouping) = &plan.grouping {
         root = Operator::Group {
             input: Box::new(root),
@@ -544,11 +598,104 @@ fn group_tail(plan: &SelectPlan, mut root: Operator, is_partial: bool) -> Operat
             grouping: grouping.clone(),
             is_partial,
         };
-        if let Some(condition) = &plan.having {
-            root = Operator::Filter { input: Box::new(root), condition: condition.clone() };
+        having.extend(plan.having.clone());
+    }
+    evaluation.project(root, having, output_expressions(plan))
+}
+
+/// The columns that a plan's expressions read of the source, ascending.
+fn source_columns(plan: &SelectPlan, conditions: &[Expression]) -> Vec<ColumnSlot> {
+    let mut columns: Vec<ColumnSlot> = conditions.iter().flat_map(Expression::columns).collect();
+    match &plan.grouping {
+        Some(grouping) => {
+            columns.extend(grouping.group_by.iter().flat_map(Expression::columns));
+            for call in &grouping.calls {
+                columns.extend(call.arguments.iter().flat_map(Expression::columns));
+                columns.extend(call.order_by.iter().flat_map(|order| order.expression.columns()));
+            }
+        }
+        None => {
+            columns.extend(plan.having.iter().flat_map(Expression::columns));
+            columns.extend(output_expressions(plan).iter().flat_map(Expression::columns));
         }
     }
-    Operator::Project { input: Box::new(root), expressions: output_expressions(plan) }
+    columns.sort_unstable();
+    columns.dedup();
+    columns
+}
+
+/// Where a column is in rows that have only these.
+fn position_in(columns: &[ColumnSlot], slot: ColumnSlot) -> ColumnSlot {
+    let position = columns.binary_search(&slot).ok().and_then(|position| u16::try_from(position).ok());
+    ColumnSlot(position.unwrap_or(u16::MAX))
+}
+
+/// The plan, its source's rows having only these columns.
+fn narrowed(plan: &SelectPlan, columns: &[ColumnSlot]) -> SelectPlan {
+    let mut narrowed = plan.clone();
+    let mut slot_of = |slot: ColumnSlot| position_in(columns, slot);
+    match &mut narrowed.grouping {
+        Some(grouping) => {
+            for expression in &mut grouping.group_by {
+                expression.map_columns(&mut slot_of);
+            }
+            for call in &mut grouping.calls {
+                for argument in &mut call.arguments {
+                    argument.map_columns(&mut slot_of);
+                }
+                for order in &mut call.order_by {
+                    order.expression.map_columns(&mut slot_of);
+                }
+            }
+        }
+        None => {
+            let items = narrowed.projection.iter_mut().chain(&mut narrowed.having);
+            let keys = narrowed.order_by.iter_mut().map(|key| &mut key.expression);
+            for expression in items.chain(keys) {
+                expression.map_columns(&mut slot_of);
+            }
+        }
+    }
+    narrowed
+}
+
+/// Rows of a table for a SELECT with volatile functions: partitions filter by what is not volatile and give the columns that are read; the rest is
+/// done here.
+fn volatile_source(
+    plan: &SelectPlan,
+    table: &TableAccess,
+    info: &Arc<TableAccessInfo>,
+    cx: &mut Cx<'_, '_>,
+) -> Result<Operator, Failure> {
+    let conjuncts = table.filter.clone().map(Expression::into_conjuncts).unwrap_or_default();
+    let (mut conditions, pushed): (Vec<_>, Vec<_>) =
+        conjuncts.into_iter().partition(|conjunct| conjunct.is_volatile());
+    let columns = source_columns(plan, &conditions);
+    let plan = &narrowed(plan, &columns);
+    for condition in &mut conditions {
+        condition.map_columns(&mut |slot| position_in(&columns, slot));
+    }
+    let filter = conjunction_of(pushed.into_iter().map(Some), cx.statement);
+    let output = ReadOutput::Columns(columns.iter().map(|slot| ColumnIndex(slot.0)).collect());
+    let program = TableReader::program(info, filter.clone(), output, cx.statement);
+    let order = plan.order_by_index.map_or(Order::Any, Order::Key);
+    let source = match plan.lock {
+        Some(lock) => {
+            let options = CandidateOptions { order, must_match: false, settings: cx.statement.settings };
+            let candidates = candidates(table, info, filter, options, &[], cx)?;
+            let lock = locked_for(lock, cx);
+            Operator::Locked(Box::new(LockedReader::new(info, program, lock, candidates, None)))
+        }
+        None => match read_target(&table.path, info, cx)? {
+            ReadTarget::Direct(target) => {
+                Operator::Table(TableReader::new(info, program, target, order, None, cx))
+            }
+            ReadTarget::ByUnique(index, keys) => {
+                Operator::Unique(Box::new(UniqueReader::new(info, index, keys, program, order, cx)?))
+            }
+        },
+    };
+    Ok(local_tail(plan, source, conditions, Evaluation::RowByRow))
 }
 
 /// The columns, if all expressions are plain ones.
@@ -603,6 +750,9 @@ fn table_source(
     if matches!(table.path, AccessPath::Empty) {
         return Ok(group_or_empty(plan));
     }
+    if cx.statement.volatile.is_some() {
+        return volatile_source(plan, table, &info, cx);
+    }
     let having = if plan.grouping.is_none() { plan.having.clone() } else { None };
     if let Some(lock) = plan.lock {
         return locked_source(plan, table, &info, having, lock, window, cx);
@@ -621,12 +771,12 @@ fn table_source(
             Operator::Unique(Box::new(UniqueReader::new(&info, index, keys, program, order, cx)?))
         }
     };
-    Ok(if plan.grouping.is_some() { group_tail(plan, source, true) } else { source })
+    Ok(if plan.grouping.is_some() { group_tail(plan, source, true, Evaluation::Flowing) } else { source })
 }
 
 fn group_or_empty(plan: &SelectPlan) -> Operator {
     if plan.grouping.is_some() {
-        group_tail(plan, Operator::rows(Vec::new()), false)
+        group_tail(plan, Operator::rows(Vec::new()), false, Evaluation::Flowing)
     } else {
         Operator::rows(Vec::new())
     }
@@ -637,7 +787,7 @@ fn locked_source(
     table: &TableAccess,
     info: &Arc<TableAccessInfo>,
     having: Option<Expression>,
-    lock: (protocol::program::LockMode, protocol::program::LockWait),
+    lock: (LockMode, LockWait),
     window: Window,
     cx: &mut Cx<'_, '_>,
 ) -> Result<Operator, Failure> {
@@ -657,12 +807,17 @@ fn locked_source(
         None => (pushed_output(plan, cx.statement), false),
     };
     let program = TableReader::program(info, filter, output, cx.statement);
-    let lock = match lock {
-        (mode, protocol::program::LockWait::Wait { .. }) => (mode, cx.lock_wait()),
-        other => other,
-    };
+    let lock = locked_for(lock, cx);
     let reader = Operator::Locked(Box::new(LockedReader::new(info, program, lock, candidates, limit)));
-    Ok(if is_grouped { group_tail(plan, reader, false) } else { reader })
+    Ok(if is_grouped { group_tail(plan, reader, false, Evaluation::Flowing) } else { reader })
+}
+
+/// A lock with the session's patience.
+fn locked_for(lock: (LockMode, LockWait), cx: &Cx<'_, '_>) -> (LockMode, LockWait) {
+    match lock {
+        (mode, LockWait::Wait { .. }) => (mode, cx.lock_wait()),
+        other => other,
+    }
 }
 
 /// How candidates are found.

@@ -79,6 +79,23 @@ pub(crate) struct Binder<'a> {
     pub(crate) substituted: usize,
     /// The columns that the statement names.
     pub(crate) uses: ColumnUse,
+    /// Calls of volatile functions so far.
+    pub(crate) volatile_calls: u16,
+    /// It may store defaults that are computed, and may be volatile.
+    pub(crate) stores_computed: bool,
+    /// What volatile functions may be, where the expression that is bound next stands.
+    pub(crate) volatile_place: VolatilePlace,
+}
+
+/// Where a volatile function stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum VolatilePlace {
+    /// The session evaluates it row by row.
+    Session,
+    /// The session evaluates it, but cannot wait in the middle.
+    Restless,
+    /// The rows' own nodes evaluate it.
+    Rows,
 }
 
 /// The columns of its table that a statement names, and what for.
@@ -130,6 +147,9 @@ pub(crate) fn bind(
         session_values: Vec::new(),
         substituted: 0,
         uses: ColumnUse::default(),
+        volatile_calls: 0,
+        stores_computed: false,
+        volatile_place: VolatilePlace::Session,
     };
     let bound = binder.statement(statement);
     let bound = bound.map_err(|error| privileges::hide_unknown_column(error, statement, context))?;
@@ -148,6 +168,7 @@ pub(crate) fn bind(
         plan: bound.plan,
         parameters: parameter_types.to_vec(),
         session_values: binder.session_values,
+        is_volatile: binder.volatile_calls > 0 || binder.stores_computed,
         columns: Arc::new(bound.columns),
         warnings: ddl::deprecations(statement),
     })
@@ -178,6 +199,11 @@ fn table_of(plan: &Plan) -> Option<&TableDefinition> {
         | Plan::Nothing { .. }
         | Plan::Named(_) => None,
     }
+}
+
+/// Whether a column of the table has an expression for its default.
+fn has_computed_default(table: &TableDefinition) -> bool {
+    table.columns.iter().any(|column| matches!(column.default, types::DefaultValue::Expression { .. }))
 }
 
 impl Binder<'_> {
@@ -212,7 +238,10 @@ impl Binder<'_> {
                 self.known_database(database)?;
                 Ok(Bound::without_rows(Plan::Use(database.clone())))
             }
-            Statement::Show(show) => self.show(show),
+            Statement::Show(show) => {
+                self.volatile_place = VolatilePlace::Restless;
+                self.show(show)
+            }
             Statement::Maintenance(operation, tables) => self.maintenance(*operation, tables),
             Statement::Kill { connection, query_only } => self.kill(connection, *query_only),
             Statement::LockTables(tables) => self.lock_tables(tables),

@@ -44,6 +44,9 @@ impl Default for TextLimits {
     }
 }
 
+/// Items of a SELECT list: as many as a column count of the protocol can tell.
+pub(crate) const SELECT_ITEM_COUNT_MAX: usize = 65_535;
+
 /// The part of a path within one pair of parentheses.
 #[derive(Clone, Copy, Default)]
 struct Level {
@@ -67,6 +70,8 @@ pub(crate) fn check(text: &str, limits: &TextLimits, modes: TextModes) -> Result
     let mut lexer = Lexer::new(text, modes);
     let mut path = Path { levels: vec![Level::default()], operators: 0, connectives: 0 };
     let mut count = 0;
+    // Items of the list that is open at the outermost level: a list of a million is not worth parsing.
+    let mut items = None;
     loop {
         let token = lexer.next_token().map_err(|error| syntax_error(text, error.offset))?;
         if token.kind == TokenKind::End {
@@ -77,8 +82,20 @@ pub(crate) fn check(text: &str, limits: &TextLimits, modes: TextModes) -> Result
             } else {
                 path.symbol(symbol);
             }
+            if symbol == Symbol::Comma && path.levels.len() == 1 {
+                items = items.map(|items| items + 1);
+                if items.is_some_and(|items| items > SELECT_ITEM_COUNT_MAX) {
+                    return Err(SqlError::new(1117, "Too many columns"));
+                }
+            }
         } else if token.kind == TokenKind::Word {
-            path.word(token.text(text));
+            let word = token.text(text);
+            if count == 0 && word.eq_ignore_ascii_case("SELECT") {
+                items = Some(1);
+            } else if path.levels.len() == 1 && word.eq_ignore_ascii_case("FROM") {
+                items = None;
+            }
+            path.word(word);
         }
         count += 1;
         exceeds("token_count_max", count, limits.token_count_max)?;

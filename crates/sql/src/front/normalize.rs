@@ -2,7 +2,7 @@
 //!
 //! One pass over the tokens writes the text again with `?` for literals, one space for what stood between tokens, and the values aside.
 //! Literals stay where they name or shape something: the select list (its text names columns), GROUP BY and ORDER BY (ordinals), type
-//! arguments, fraction digits, LIKE patterns (they choose the access path), ESCAPE, SEPARATOR, typed and prefixed literals, hexadecimal
+//! arguments, fraction digits, LIKE and REGEXP patterns (they choose the access path, or are compiled with the plan), ESCAPE, SEPARATOR, typed and prefixed literals, hexadecimal
 //! and bit literals (their type depends on what is around them).
 //!
 //! *Invariants.* The text with markers, bound with the values' types, means what the original means; where that cannot be had the
@@ -399,13 +399,14 @@ fn word_before_literal(word: &[u8]) -> Before {
         "timestamp",
         "fixed",
     ];
-    const KEEPERS: [&str; 8] = ["like", "escape", "separator", "date", "time", "timestamp", "as", "collate"];
+    const KEEPERS: [&str; 10] =
+        ["like", "regexp", "rlike", "escape", "separator", "date", "time", "timestamp", "as", "collate"];
     if word.first() == Some(&b'_') {
         return Before::KeepsLiteral;
     }
     let is = |name: &&str| word.eq_ignore_ascii_case(name.as_bytes());
     match word.first().map(u8::to_ascii_lowercase) {
-        Some(b'c' | b'd' | b'b' | b't' | b'v' | b'f' | b'n' | b's' | b'u' | b'l' | b'e' | b'a') => {
+        Some(b'c' | b'd' | b'b' | b't' | b'v' | b'f' | b'n' | b'r' | b's' | b'u' | b'l' | b'e' | b'a') => {
             if KEEPERS.iter().any(is) {
                 // `TIME '10:00'` and `CAST(x AS TIME(3))`: both stay.
                 return if TYPES.iter().any(is) { Before::TypeWord } else { Before::KeepsLiteral };

@@ -91,7 +91,11 @@ fn is_literally(expression: &Expression, truth: bool) -> bool {
 fn is_of_literals(expression: &Expression) -> bool {
     let is_fixed = !matches!(
         expression.node,
-        Node::Column(_) | Node::Parameter(_) | Node::Function { .. } | Node::Cast { .. }
+        Node::Column(_)
+            | Node::Parameter(_)
+            | Node::Function { .. }
+            | Node::Regexp { .. }
+            | Node::Cast { .. }
     );
     is_fixed && expression.operands().into_iter().all(is_of_literals)
 }

@@ -399,6 +399,12 @@ impl Needs<'_> {
             Show::Nothing { privilege, .. } if !privilege.is_empty() => {
                 vec![Requirement::Global(privilege.with(Privileges::SUPER), DynamicPrivileges::NONE)]
             }
+            Show::EngineStatus(_) => {
+                vec![Requirement::Global(
+                    Privileges::PROCESS.with(Privileges::SUPER),
+                    DynamicPrivileges::NONE,
+                )]
+            }
             // What others run is left out of SHOW PROCESSLIST.
             Show::Databases
             | Show::Variables { .. }

@@ -9,6 +9,8 @@ mod handover;
 mod harness;
 mod locks;
 mod modes;
+mod statements;
+mod volatile;
 
 use harness::{BACKUP, Harness, LDM, column_table};
 use mysql_protocol::client::{Response, ResultSet, Value};

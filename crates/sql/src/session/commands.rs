@@ -31,8 +31,12 @@ impl Session {
         match command {
             Command::Query { text, .. } => self.on_query(env, text),
             Command::StatementExecute(execute) => self.on_execute(env, &execute),
-            Command::StatementPrepare { text } => self.on_prepare(env, text),
+            Command::StatementPrepare { text } => {
+                env.module.statement_counts.count_prepare();
+                self.on_prepare(env, text);
+            }
             Command::StatementClose { statement_id } => {
+                env.module.statement_counts.count_close();
                 self.statements.remove(statement_id);
                 self.account_or_reject(env);
             }
@@ -73,13 +77,13 @@ impl Session {
             Err(error) => return self.core.reply_error(env, &error),
         };
         let text = text.as_ref();
-        env.module.counters.questions += 1;
+        env.module.counters.queries += 1;
         if !text.contains(';') {
             return self.begin_text(env, text);
         }
         let statements = front::split_statements(text, self.core.variables.text_modes);
         match statements.as_slice() {
-            [] => self.begin_text(env, ""),
+            [] => self.begin_text(env, text),
             [only] => self.begin_text(env, only),
             [first, rest @ ..] if self.multi_statements => {
                 self.queue = rest.iter().map(|statement| (*statement).to_owned()).collect::<VecDeque<_>>();
@@ -190,12 +194,15 @@ impl Session {
 
     fn on_statistics(&mut self, env: &mut Environment<'_>) {
         let counters = env.module.counters;
+        let (uptime_s, questions) = (env.module.uptime_s(env.now), counters.questions());
+        // Three decimals, as MySQL has them.
+        let thousandths = questions.saturating_mul(1_000) / uptime_s.max(1);
+        let (connected, tables) = (counters.connected, env.module.map.tables.len());
         let text = format!(
-            "Uptime: {}  Threads: {}  Questions: {}  Slow queries: 0  Opens: 0  Flush tables: 0  Open tables: {}  Queries per second avg: 0.000",
-            env.module.uptime_s(env.now),
-            counters.connected,
-            counters.questions,
-            env.module.map.tables.len(),
+            "Uptime: {uptime_s}  Threads: {connected}  Questions: {questions}  Slow queries: 0  Opens: 0  Flush tables: 0  \
+             Open tables: {tables}  Queries per second avg: {}.{:03}",
+            thousandths / 1_000,
+            thousandths % 1_000,
         );
         self.core.reply(env, |writer, _| writer.append_payload(text.as_bytes()));
     }

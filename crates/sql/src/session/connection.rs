@@ -14,7 +14,7 @@ use mysql_protocol::{
     AuthPlugin, Capabilities, ErrorPacket, HandshakeError, PacketWriter, ServerHandshake, StatusFlags,
     Transport,
 };
-use protocol::module::ConnectionAction;
+use protocol::module::{ConnectionAction, TlsSession};
 use protocol::{ConnectionKind, RequestToRuntime, Severity, SqlError};
 use stdx::Duration;
 use types::DynamicPrivileges;
@@ -131,8 +131,10 @@ impl Session {
     }
 
     /// TLS runs.
-    pub(crate) fn on_security_changed(&mut self) {
+    pub(crate) fn on_security_changed(&mut self, env: &mut Environment<'_>, tls: TlsSession) {
         self.is_login_busy = false;
+        self.core.tls = Some(tls);
+        env.module.counters.tls_accepts += 1;
         if let Some(handshake) = &mut self.handshake {
             handshake.on_tls_established();
         }

@@ -4,6 +4,7 @@
 //! job, after which the copy is taken over.
 #![expect(clippy::wildcard_enum_match_arm, reason = "a value of another kind is refused")]
 
+use super::running::is_asleep;
 use super::{Diagnostics, Session, SessionCore};
 use crate::environment::{Environment, ModuleState};
 use crate::execute::{Completion, Statement, warnings_of};
@@ -80,6 +81,7 @@ impl SessionCore {
             changes: Vec::new(),
         };
         let context = statement.context();
+        context.volatile.inspect(|volatile| volatile.begin_row());
         for item in items {
             let value = match &item.value {
                 None => None,
@@ -261,7 +263,7 @@ impl Session {
         })
     }
 
-    /// SET; None if it must commit first (autocommit is switched on in a transaction), or changes what all sessions see.
+    /// SET; None if it must commit first (autocommit is switched on in a transaction), changes what all sessions see, or sleeps.
     fn set(
         &mut self,
         env: &mut Environment<'_>,
@@ -270,6 +272,7 @@ impl Session {
     ) -> Option<Result<Completion, SqlError>> {
         let assigned = match self.core.assigned(env.module, items, statement) {
             Ok(assigned) => assigned,
+            Err(error) if is_asleep(&error) => return None,
             Err(error) => return Some(Err(error)),
         };
         let is_switched_on = assigned.variables.autocommit && !self.core.variables.autocommit;

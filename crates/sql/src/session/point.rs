@@ -138,7 +138,7 @@ impl PointSelect {
         core.row_count = -1;
         writer.packets.end_of_rows(core.capabilities, end);
         core.sequence = writer.packets.sequence();
-        module.counters.selects += 1;
+        module.counters.point_selects += 1;
         Ok(Answered::Yes)
     }
 }

@@ -294,7 +294,7 @@ impl Session {
         execute: &Execute<'_>,
         read: impl Fn(ColumnType, &mut Value) -> Result<(), SqlError>,
     ) {
-        env.module.counters.questions += 1;
+        env.module.counters.executions += 1;
         let id = execute.statement_id;
         let Some(statement) = self.statements.by_id.get_mut(&id) else {
             return self.end_with_error(env, &unknown_statement(id, "mysqld_stmt_execute"));

@@ -23,7 +23,7 @@ use super::point::Answered;
 use super::{Session, waive_outcome};
 
 use crate::ddl_job::DdlRun;
-use crate::environment::Environment;
+use crate::environment::{Alarm, AlarmKind, Environment};
 use crate::execute::commit::{CommitRun, CommitStart, start_commit};
 use crate::execute::insert::InsertRun;
 use crate::execute::kill::KillRun;
@@ -36,18 +36,20 @@ use crate::inbox::{Reply, RequestKind};
 use crate::plan::{Plan, SessionValue, Show, Source, TransactionStatement};
 use crate::statement_cache::CachedStatement;
 use catalogue::DdlRequest;
-use expression::Settings;
+use expression::{Settings, Woken};
 use mysql_protocol::result::RowFormat;
 use protocol::program::{Refusal, TableRef};
 use protocol::signal::{CommitOutcome, RequestId};
 use protocol::{Address, Signal, SqlError};
 use std::sync::Arc;
-use stdx::Duration;
+use stdx::{Duration, Instant};
 use types::{PartitionId, Value, ViewNumber};
 
 /// How long a statement waits for another view or schema in all: attempts times interval.
 const ATTEMPTS_MAX: u32 = 100;
 const ATTEMPT_INTERVAL: Duration = Duration::from_millis(20);
+/// The longest time until a sleeping session looks whether it still sleeps.
+const NAP_MAX: Duration = Duration::from_secs(10);
 /// How often a statement draws other AUTO_INCREMENT values; each time twice as many are passed over.
 const DRAWS_MAX: u32 = 20;
 
@@ -69,6 +71,15 @@ enum Execution {
     Kill(KillRun),
     /// There is nothing to do but to commit, roll back or undo.
     Nothing(Completion),
+    /// A SET or DO that sleeps.
+    Set,
+}
+
+/// A SLEEP of the statement.
+struct Nap {
+    until: Instant,
+    /// When the session looks again.
+    alarm_at: Instant,
 }
 
 /// What happens when the statement is undone.
@@ -120,6 +131,9 @@ pub(super) struct Running {
     draws: u32,
     /// Calls of GET_LOCK and its kin are still to be made.
     calls_user_locks: bool,
+    nap: Option<Nap>,
+    /// max_execution_time of a SELECT.
+    until: Option<Instant>,
     /// KILL QUERY came while its commit was on its way: the question to the participant whether it can be undone.
     stop: Option<RequestId>,
 }
@@ -169,6 +183,19 @@ impl Running {
         }
     }
 
+    /// True if it does nothing but sleep, and says itself that it was interrupted.
+    fn is_sleep_alone(&self) -> bool {
+        let Plan::Select(plan) = &self.statement.cached.prepared.plan else { return false };
+        matches!(plan.source, Source::Nothing) && plan.having.is_none() && plan.grouping.is_none()
+    }
+
+    fn wake(&mut self, woken: Woken) {
+        self.nap = None;
+        if let Some(volatile) = &self.statement.volatile {
+            volatile.wake(woken);
+        }
+    }
+
     /// True while the outcome of a COMMIT is awaited.
     pub(super) fn is_committing(&self) -> bool {
         matches!(self.stage, Some(Stage::Commit { .. }))
@@ -207,6 +234,7 @@ impl Session {
         format: RowFormat,
         source: TextSource,
     ) {
+        env.module.statement_counts.count(&cached.prepared.plan);
         if let Plan::Named(statement) = &cached.prepared.plan {
             return self.named_statement(env, statement);
         }
@@ -254,7 +282,6 @@ impl Session {
             }
             None => {
                 let running = Running {
-                    statement,
                     source,
                     stage: Some(Stage::BeforeRun),
                     attempts: 0,
@@ -262,6 +289,9 @@ impl Session {
                     assigned: None,
                     draws: 0,
                     calls_user_locks,
+                    nap: None,
+                    until: self.watch_execution(env, &statement),
+                    statement,
                     stop: None,
                 };
                 let is_large = running.text().len() >= LARGE_TEXT;
@@ -275,10 +305,22 @@ impl Session {
         }
     }
 
+    /// Until when a SELECT may run: max_execution_time.
+    fn watch_execution(&self, env: &mut Environment<'_>, statement: &Statement) -> Option<Instant> {
+        let time = self.core.variables.execution_time_ms_max;
+        if time == 0 || !matches!(statement.cached.prepared.plan, Plan::Select(_)) {
+            return None;
+        }
+        let until = env.now.monotonic + Duration::from_millis(time.into());
+        let alarm = Alarm { connection_id: self.core.id, kind: AlarmKind::Retry };
+        env.module.deadlines.register(until, alarm);
+        Some(until)
+    }
+
     /// What the statement sees of the session.
     fn statement_of(
         &self,
-        env: &Environment<'_>,
+        env: &mut Environment<'_>,
         cached: Arc<CachedStatement>,
         mut parameters: Vec<Value>,
         format: RowFormat,
@@ -287,7 +329,10 @@ impl Session {
             parameters.push(self.core.session_value(name).unwrap_or(Value::Null));
         }
         let variables = &self.core.variables;
+        let is_volatile = cached.prepared.is_volatile;
+        let volatile = is_volatile.then(|| Box::new(env.module.volatile(env.now, variables.is_strict)));
         Statement {
+            volatile,
             cached,
             parameters,
             format,
@@ -309,8 +354,17 @@ impl Session {
         while let Some(mut running) = self.running.take() {
             let outdated = std::mem::take(&mut self.is_outdated);
             let left = if outdated { self.leave_running(env, &mut running) } else { None };
-            let is_killed = self.is_query_killed && left.is_none();
-            let killed = if is_killed { self.kill_running(env, &mut running) } else { left };
+            let is_late = running.until.is_some_and(|until| until <= env.now.monotonic);
+            let killed = if left.is_some() {
+                left
+            } else if self.is_query_killed {
+                self.kill_running(env, &mut running, SqlError::interrupted())
+            } else if is_late {
+                running.until = None;
+                self.kill_running(env, &mut running, too_slow())
+            } else {
+                None
+            };
             let stopped = if killed.is_none() && running.stop.is_some() {
                 self.stopped(env, &mut running)
             } else {
@@ -357,9 +411,17 @@ impl Session {
     }
 
     /// KILL QUERY: what can be stopped fails with 1317, now or when it is undone.
-    fn kill_running(&mut self, env: &mut Environment<'_>, running: &mut Running) -> Option<Step> {
+    fn kill_running(
+        &mut self,
+        env: &mut Environment<'_>,
+        running: &mut Running,
+        killed: SqlError,
+    ) -> Option<Step> {
         self.is_query_killed = false;
-        let killed = SqlError::interrupted();
+        if running.nap.is_some() && running.is_sleep_alone() {
+            running.wake(Woken::Early);
+            return None;
+        }
         match running.stage.take()? {
             // A commit that is on its way is not called off: the client hears what became of it.
             stage @ Stage::Commit { .. } => running.stage = Some(stage),
@@ -501,14 +563,17 @@ impl Session {
             let marks = self.core.transaction.undo_all();
             return self.roll_back(env, running, marks, After::End);
         }
-        let ends_transaction = matches!(
-            plan,
-            Plan::Ddl(_)
-                | Plan::Set(_)
-                | Plan::LockTables(_)
-                | Plan::UnlockTables
-                | Plan::Transaction(TransactionStatement::Begin { .. } | TransactionStatement::Commit)
-        );
+        let sleeps =
+            running.statement.volatile.as_ref().is_some_and(|volatile| volatile.wanted_us().is_some());
+        let ends_transaction = !sleeps
+            && matches!(
+                plan,
+                Plan::Ddl(_)
+                    | Plan::Set(_)
+                    | Plan::LockTables(_)
+                    | Plan::UnlockTables
+                    | Plan::Transaction(TransactionStatement::Begin { .. } | TransactionStatement::Commit)
+            );
         if ends_transaction {
             let then = if matches!(plan, Plan::Transaction(TransactionStatement::Commit)) {
                 AfterCommit::Reply(Completion::default())
@@ -527,6 +592,7 @@ impl Session {
             self.lose_tables(env);
             return Some(Step::Finished);
         }
+        running.nap = None;
         if let Err(error) = self.enter_transaction(&running.statement) {
             return self.report(env, &error);
         }
@@ -573,7 +639,10 @@ impl Session {
         }
         if let Plan::Set(items) = &statement.cached.prepared.plan {
             // What it had to wait for, the commit of an open transaction, is done.
-            let mut assigned = self.core.assigned(env.module, items, statement)?;
+            let mut assigned = match self.core.assigned(env.module, items, statement) {
+                Err(error) if is_asleep(&error) => return Ok(Execution::Set),
+                assigned => assigned?,
+            };
             if assigned.changes.is_empty() {
                 self.assign(env, assigned)?;
                 return Ok(Execution::Nothing(Completion::default()));
@@ -640,7 +709,19 @@ impl Session {
             let has_answered = matches!(&execution, Execution::Select(run) if run.has_answered());
             return self.fail(env, running, Failure::ViewChanged(lost_primary()), has_answered);
         }
-        let mut cx = Cx { env, core: &mut self.core, statement: &running.statement };
+        if self.is_asleep(env, running) {
+            running.stage = Some(Stage::Execute(execution));
+            return Some(Step::Wait);
+        }
+        if matches!(execution, Execution::Set) {
+            execution = match self.execution_of(env, running) {
+                Ok(Execution::Set) => return self.fall_asleep(env, running, Execution::Set),
+                Ok(execution) => execution,
+                Err(failure) => return self.fail(env, running, failure, false),
+            };
+        }
+        let statement = &running.statement;
+        let mut cx = Cx { env, core: &mut self.core, statement };
         let progress = match &mut execution {
             Execution::Select(run) => run.step(&mut cx),
             Execution::Insert(run) => run.step(&mut cx),
@@ -649,6 +730,7 @@ impl Session {
             Execution::LockTables(run) => run.step(&mut cx),
             Execution::Kill(run) => run.step(&mut cx),
             Execution::Nothing(completion) => Ok(Progress::Done(std::mem::take(completion))),
+            Execution::Set => Ok(Progress::Done(Completion::default())),
         };
         match progress {
             Ok(Progress::Wait) => {
@@ -670,11 +752,42 @@ impl Session {
                 }
                 self.finish(env, running, &completion)
             }
+            Err(Failure::Asleep) => self.fall_asleep(env, running, execution),
             Err(failure) => {
                 let has_answered = matches!(&execution, Execution::Select(run) if run.has_answered());
                 self.fail(env, running, failure, has_answered)
             }
         }
+    }
+
+    /// A SLEEP has begun: the session is woken when it is over.
+    fn fall_asleep(
+        &mut self,
+        env: &mut Environment<'_>,
+        running: &mut Running,
+        execution: Execution,
+    ) -> Option<Step> {
+        let wanted_us = running.statement.volatile.as_ref().and_then(|volatile| volatile.wanted_us());
+        let until = env.now.monotonic + Duration::from_micros(wanted_us.unwrap_or(0));
+        running.nap = Some(Nap { until, alarm_at: env.now.monotonic });
+        running.stage = Some(Stage::Execute(execution));
+        None
+    }
+
+    /// Whether the statement still sleeps. A long sleep is cut into pieces, so that the alarms of those that were interrupted do not pile up.
+    fn is_asleep(&self, env: &mut Environment<'_>, running: &mut Running) -> bool {
+        let Some(nap) = &mut running.nap else { return false };
+        let now = env.now.monotonic;
+        if nap.until <= now {
+            running.wake(Woken::InTime);
+            return false;
+        }
+        if nap.alarm_at <= now {
+            nap.alarm_at = nap.until.min(now + NAP_MAX);
+            let alarm = Alarm { connection_id: self.core.id, kind: AlarmKind::Retry };
+            env.module.deadlines.register(nap.alarm_at, alarm);
+        }
+        true
     }
 
     fn finish(
@@ -783,6 +896,7 @@ impl Session {
                     | Failure::DrawnTaken(error) => error,
                     Failure::WrongSchema => table_changed(),
                     Failure::OutcomeUnknown => unknown_outcome(),
+                    Failure::Asleep => SqlError::unsupported("SLEEP() here"),
                 };
                 self.report(env, &error)
             }
@@ -822,6 +936,7 @@ impl Session {
         let can_run_again = !has_answered && self.core.transaction.began_with_statement();
         match failure {
             Failure::OutcomeUnknown => self.outcome_unknown(env),
+            Failure::Asleep => self.undo(env, running, After::Report(SqlError::unsupported("SLEEP() here"))),
             Failure::Doomed(error) => self.doom(env, &error),
             Failure::Error(error) => self.undo(env, running, After::Report(error)),
             Failure::ViewChanged(_) if can_run_again && running.attempts < ATTEMPTS_MAX => {
@@ -994,6 +1109,15 @@ impl Session {
         }
         self.start(env, running)
     }
+}
+
+/// Whether the error of an evaluation says that a SLEEP has begun.
+pub(super) fn is_asleep(error: &SqlError) -> bool {
+    error.code == expression::EvaluationError::asleep().code
+}
+
+fn too_slow() -> SqlError {
+    SqlError::new(3024, "Query execution was interrupted, maximum statement execution time exceeded")
 }
 
 fn table_changed() -> SqlError {

@@ -6,6 +6,7 @@
 //! Invariants: rows come in order of the nodes that were asked, cut or filled up to the table's columns (a node of another version may have others); they are
 //! charged to QueryMemory while the statement runs. Statements of others, and keys of rows, are shown to who has PROCESS only.
 
+use super::engine_status::EngineReader;
 use super::virtual_tables::Respondents;
 use super::{
     Diagnostic, Level, ShowContext, Status, VirtualRows, columns_of, estimated_row_count, rows, statement,
@@ -14,7 +15,7 @@ use crate::environment::{Alarm, AlarmKind};
 use crate::execute::select::Operator;
 use crate::execute::{Cx, Failure, Pull, Row, row_size};
 use crate::inbox::{Reply, RequestKind};
-use crate::plan::{Plan, ShowPlan, Source, VirtualTable};
+use crate::plan::{Plan, Show, ShowPlan, Source, VirtualTable};
 use crate::session;
 use expression::Expression;
 use protocol::signal::{INFO_ROWS_MAX, InfoTable, RequestId};
@@ -67,7 +68,8 @@ fn of_sessions(rows: Vec<Row>, transaction_at: usize, sessions: &[Row]) -> Vec<R
 
 /// Reads a virtual table, or the rows of a SHOW.
 pub(crate) struct VirtualReader {
-    column_count: usize,
+    /// Of the table; none: rows come as they are.
+    column_count: Option<usize>,
     answers: Vec<Answer>,
     /// When nobody is waited for any more.
     deadline: Instant,
@@ -92,15 +94,20 @@ impl VirtualReader {
         let evaluation = cx.statement.context();
         let filter = filter_of(&cx.statement.cached.prepared.plan).map(|filter| (filter, &evaluation));
         let made = with_show_context(cx, |context| rows(table, filter, context));
-        Self::of(made, definition.columns.len(), cx)
+        Self::of(made, Some(definition.columns.len()), cx)
     }
 
     /// Rows that the modules of all nodes know.
     pub(crate) fn asked(table: InfoTable, cx: &mut Cx<'_, '_>) -> Result<Self, Failure> {
-        Self::of(VirtualRows::Ask(table, Respondents::AllNodes), usize::MAX, cx)
+        Self::asked_of(table, Respondents::AllNodes, cx)
     }
 
-    fn of(made: VirtualRows, column_count: usize, cx: &mut Cx<'_, '_>) -> Result<Self, Failure> {
+    /// Rows that these nodes know, all columns of them.
+    pub(super) fn asked_of(table: InfoTable, of: Respondents, cx: &mut Cx<'_, '_>) -> Result<Self, Failure> {
+        Self::of(VirtualRows::Ask(table, of), None, cx)
+    }
+
+    fn of(made: VirtualRows, column_count: Option<usize>, cx: &mut Cx<'_, '_>) -> Result<Self, Failure> {
         let sees_all = cx.core.rights.set().global().has(Privileges::PROCESS);
         let is_about_sessions = matches!(made, VirtualRows::Ask(InfoTable::Processes, _));
         let only_of = (is_about_sessions && !sees_all).then(|| Arc::clone(&cx.core.account.0));
@@ -182,7 +189,7 @@ impl VirtualReader {
                 (Some(_), _) => false,
             };
             let cut = |mut row: Row| {
-                row.resize(self.column_count, Value::Null);
+                row.resize(self.column_count.unwrap_or(row.len()), Value::Null);
                 if let Some(key) = row.last_mut().filter(|_| self.hides_keys) {
                     *key = Value::Null;
                 }
@@ -232,8 +239,11 @@ fn left_out(node: NodeId, why: &str, cx: &mut Cx<'_, '_>) -> Answer {
 
 /// What a SHOW reads, filtered.
 pub(crate) fn operator_of(plan: &ShowPlan, cx: &mut Cx<'_, '_>) -> Result<Operator, Failure> {
+    if let Show::EngineStatus(form) = plan.what {
+        return Ok(Operator::Engine(Box::new(EngineReader::new(form, cx)?)));
+    }
     let made = with_show_context(cx, |context| statement::show(&plan.what, plan.like.as_deref(), context))?;
-    let reader = VirtualReader::of(made, columns_of(&plan.what).len(), cx)?;
+    let reader = VirtualReader::of(made, Some(columns_of(&plan.what).len()), cx)?;
     let operator = Operator::Virtual(Box::new(reader));
     Ok(match &plan.filter {
         Some(condition) => Operator::Filter { input: Box::new(operator), condition: condition.clone() },
@@ -247,14 +257,15 @@ fn with_show_context<T>(cx: &Cx<'_, '_>, use_it: impl FnOnce(&ShowContext<'_>) -
     let counters = &cx.env.module.counters;
     let status = Status {
         uptime_s: cx.env.module.uptime_s(cx.env.now),
-        questions: counters.questions,
+        questions: counters.questions(),
+        threads_connected_max: counters.connected_max,
+        tables: map.tables.len() as u64,
+        statements: cx.env.module.statement_counts.rows(counters.point_selects, counters.executions),
+        tls: cx.core.tls,
+        tls_accepts: counters.tls_accepts,
         connections: counters.connections,
         threads_connected: counters.connected,
         aborted_connects: counters.refused,
-        selects: counters.selects,
-        inserts: counters.inserts,
-        updates: counters.updates,
-        deletes: counters.deletes,
         commits: counters.commits,
         rollbacks: counters.rollbacks,
     };

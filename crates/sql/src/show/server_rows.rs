@@ -176,24 +176,65 @@ pub(super) fn persisted_variables(context: &ShowContext<'_>) -> Vec<Vec<Value>> 
         .collect()
 }
 
+/// Rows about TLS that have one value here: there is no cache of sessions, and who a client is is not asked of its certificate.
+const SSL_FIXED: [(&str, &str); 20] = [
+    ("Ssl_accept_renegotiates", "0"),
+    ("Ssl_callback_cache_hits", "0"),
+    ("Ssl_client_connects", "0"),
+    ("Ssl_connect_renegotiates", "0"),
+    ("Ssl_ctx_verify_depth", "0"),
+    ("Ssl_ctx_verify_mode", "0"),
+    ("Ssl_default_timeout", "0"),
+    ("Ssl_finished_connects", "0"),
+    ("Ssl_server_not_after", ""),
+    ("Ssl_server_not_before", ""),
+    ("Ssl_session_cache_hits", "0"),
+    ("Ssl_session_cache_misses", "0"),
+    ("Ssl_session_cache_mode", "NONE"),
+    ("Ssl_session_cache_overflows", "0"),
+    ("Ssl_session_cache_size", "0"),
+    ("Ssl_session_cache_timeouts", "0"),
+    ("Ssl_sessions_reused", "0"),
+    ("Ssl_used_session_cache_entries", "0"),
+    ("Ssl_verify_depth", "0"),
+    ("Ssl_verify_mode", "0"),
+];
+
+/// What a client may choose from, as OpenSSL names it.
+const CIPHERS: &str = "TLS_AES_256_GCM_SHA384:TLS_AES_128_GCM_SHA256:TLS_CHACHA20_POLY1305_SHA256:ECDHE-ECDSA-AES256-GCM-SHA384:\
+ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-ECDSA-CHACHA20-POLY1305:ECDHE-RSA-AES256-GCM-SHA384:ECDHE-RSA-AES128-GCM-SHA256:ECDHE-RSA-CHACHA20-POLY1305";
+
 /// Status variables by name.
 pub(super) fn status(context: &ShowContext<'_>) -> Vec<Vec<Value>> {
     let status = context.status;
     let numbers = [
         ("Aborted_connects", status.aborted_connects),
-        ("Com_commit", status.commits),
-        ("Com_delete", status.deletes),
-        ("Com_insert", status.inserts),
-        ("Com_rollback", status.rollbacks),
-        ("Com_select", status.selects),
-        ("Com_update", status.updates),
         ("Connections", status.connections),
+        ("Handler_commit", status.commits),
+        ("Handler_rollback", status.rollbacks),
+        ("Max_used_connections", status.threads_connected_max),
+        ("Open_tables", status.tables),
         ("Queries", status.questions),
         ("Questions", status.questions),
+        ("Slow_queries", 0),
+        ("Ssl_accepts", status.tls_accepts),
+        ("Ssl_finished_accepts", status.tls_accepts),
         ("Threads_connected", status.threads_connected),
         ("Uptime", status.uptime_s),
+        ("Uptime_since_flush_status", status.uptime_s),
     ];
-    numbers.iter().map(|(name, number)| vec![text(name), text(&number.to_string())]).collect()
+    let texts = [
+        ("Ssl_cipher", status.tls.map_or("", |tls| tls.cipher)),
+        ("Ssl_cipher_list", if status.tls.is_some() { CIPHERS } else { "" }),
+        ("Ssl_version", status.tls.map_or("", |tls| tls.version)),
+    ];
+    let numbers = numbers.map(|(name, number)| (name.to_owned(), number));
+    let counted = numbers.into_iter().chain(status.statements.iter().cloned());
+    let mut rows: Vec<(String, String)> = counted.map(|(name, number)| (name, number.to_string())).collect();
+    let fixed = SSL_FIXED.iter().chain(&texts);
+    rows.extend(fixed.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
+    rows.sort_unstable();
+    rows.into_iter().map(|(name, value)| vec![text(&name), text(&value)]).collect()
 }
 
 /// SHOW WARNINGS: Level, Code, Message.

@@ -18,6 +18,8 @@ use types::{
 /// How names other than those of databases and tables compare.
 const NAME_COLLATION: Collation = Collation::Utf8mb4GeneralCi;
 
+const ENGINE_STATUS: &[Column] = &[column("Type", TEXT), column("Name", TEXT), column("Status", LONG)];
+
 const LONG: Kind = Kind::LongText(BlobSize::Long);
 
 /// Names and types of the columns of a SHOW.
@@ -43,6 +45,7 @@ pub(crate) fn columns_of(what: &Show) -> Vec<(String, SqlType)> {
         Show::Variables { .. } | Show::Status => VARIABLES,
         Show::Warnings | Show::Errors => DIAGNOSTICS,
         Show::Engines => ENGINES,
+        Show::EngineStatus(_) => ENGINE_STATUS,
         Show::CharacterSets => CHARACTER_SETS,
         Show::Collations => COLLATIONS,
         Show::ProcessList => return process_list(),
@@ -99,6 +102,8 @@ pub(crate) fn show(
         Show::Warnings => server_rows::diagnostics(context, |_| true),
         Show::Errors => server_rows::diagnostics(context, |level| level == Level::Error),
         Show::Engines => server_rows::engines(),
+        // Nodes are asked for it: `reader::operator_of`.
+        Show::EngineStatus(_) => Vec::new(),
         Show::CharacterSets => server_rows::shown_character_sets(),
         Show::Collations => server_rows::collations(),
         Show::Grants { account, using } => grants::shown(context, account.as_ref(), using),
@@ -218,6 +223,7 @@ fn like_collation(what: &Show) -> Collation {
         | Show::Warnings
         | Show::Errors
         | Show::Engines
+        | Show::EngineStatus(_)
         | Show::CharacterSets
         | Show::Collations
         | Show::ProcessList

@@ -5,6 +5,7 @@ use super::virtual_tables::definition;
 use super::*;
 use crate::plan::{Show, TableMaintenance};
 use expression::{BinaryOperator, ColumnSlot, Comparison, Expression};
+use protocol::module::TlsSession;
 use std::sync::Arc;
 use types::{
     BlobSize, Collation, ColumnDefinition, ColumnFlags, ColumnIndex, Database, DefaultValue, IndexDefinition,
@@ -142,7 +143,9 @@ fn with_context<R>(use_it: impl FnOnce(&ShowContext<'_>) -> R) -> R {
     let schema = schema();
     let mut variables = SessionVariables::default();
     variables.set("autocommit", Some(&Value::Int(0))).expect("a variable");
-    let status = Status { uptime_s: 60, questions: 7, selects: 3, ..Status::default() };
+    let statements = vec![("Com_select".to_owned(), 3)];
+    let tls = Some(TlsSession { version: "TLSv1.3", cipher: "TLS_AES_256_GCM_SHA384" });
+    let status = Status { uptime_s: 60, questions: 7, statements, tls, tls_accepts: 2, ..Status::default() };
     let diagnostics = [
         Diagnostic { level: Level::Warning, code: 1365, message: "Division by 0" },
         Diagnostic { level: Level::Error, code: 1064, message: "no" },

@@ -9,6 +9,7 @@ fn statement(version: u64) -> Arc<CachedStatement> {
         plan: Plan::Nothing { note: None },
         parameters: Vec::new(),
         session_values: Vec::new(),
+        is_volatile: false,
         columns: Arc::new(Vec::new()),
         warnings: Vec::new(),
     };

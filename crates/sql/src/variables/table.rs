@@ -241,7 +241,7 @@ pub(crate) const TABLE: &[Definition] = &[
     fixed_number("max_connections", "1000"),
     set_number("max_delayed_threads", "20", 0, 16_384),
     set_number("max_error_count", "1024", 1024, 1024),
-    set_number("max_execution_time", "0", 0, 0),
+    set_number("max_execution_time", "0", 0, u32::MAX as u64),
     set_number("max_heap_table_size", "16777216", 0, u64::MAX),
     set_number("max_insert_delayed_threads", "20", 0, 16_384),
     set_number("max_join_size", "18446744073709551615", 1, u64::MAX),

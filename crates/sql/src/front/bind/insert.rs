@@ -2,7 +2,7 @@
 
 use super::expression::{Place, hex_for_column};
 use super::scope::{Scope, ScopeTable, same_name};
-use super::{Binder, Bound, Clause};
+use super::{Binder, Bound, Clause, VolatilePlace, has_computed_default};
 use crate::front::statement::{Assignment, ColumnName, InsertKind, InsertStatement, ValueOrDefault};
 use crate::plan::{ColumnAssignment, InsertConflict, InsertPlan, Plan};
 use expression::Expression;
@@ -14,6 +14,7 @@ impl Binder<'_> {
         let table = self.stored_table(&insert.table)?;
         let scope = Scope::of_table(table.clone(), None);
         let columns = self.insert_columns(insert, &table)?;
+        self.stores_computed = has_computed_default(&table);
         let names_all = insert.columns.is_none() && insert.rows.iter().any(|row| !row.is_empty());
         if insert.columns.is_some() || names_all {
             self.uses.inserted = columns.iter().copied().collect();
@@ -43,6 +44,7 @@ impl Binder<'_> {
                 InsertKind::Replace => InsertConflict::Replace,
             }
         } else {
+            self.volatile_place = VolatilePlace::Rows;
             let assignments = self.on_duplicate(insert, scope)?;
             if insert.kind == InsertKind::Ignore {
                 InsertConflict::UpdateIgnoring(assignments)

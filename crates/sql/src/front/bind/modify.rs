@@ -2,7 +2,7 @@
 
 use super::expression::{Aliases, Place};
 use super::scope::Scope;
-use super::{Binder, Bound, Clause};
+use super::{Binder, Bound, Clause, VolatilePlace, has_computed_default};
 use crate::front::planner::{self, Purpose, Wanted};
 use crate::front::statement::{DeleteStatement, OrderItem, TableReference, UpdateStatement};
 use crate::plan::{
@@ -17,6 +17,8 @@ use types::TableDefinition;
 impl Binder<'_> {
     pub(crate) fn update(&mut self, update: &UpdateStatement) -> Result<Bound, SqlError> {
         let (table, scope) = self.modified_table(&update.table)?;
+        self.volatile_place = VolatilePlace::Rows;
+        self.stores_computed = has_computed_default(&table);
         let alias = scope.table().map_or_else(String::new, |table| table.alias.clone());
         let mut assignments = Vec::with_capacity(update.assignments.len());
         for assignment in &update.assignments {
@@ -47,6 +49,7 @@ impl Binder<'_> {
 
     pub(crate) fn delete(&mut self, delete: &DeleteStatement) -> Result<Bound, SqlError> {
         let (table, scope) = self.modified_table(&delete.table)?;
+        self.volatile_place = VolatilePlace::Rows;
         let alias = scope.table().map_or_else(String::new, |table| table.alias.clone());
         let rows = self.modified_rows(
             table,

@@ -6,7 +6,8 @@ use super::expression::{Aggregates, Aliases, Place};
 use super::grouping::{Adopted, Groups, ordinal, select_item};
 use super::item_names::item_texts;
 use super::scope::{Scope, ScopeTable, same_name};
-use super::{Binder, Bound, Clause, NamedTable, computed_column, system_table_rejected};
+use super::{Binder, Bound, Clause, NamedTable, VolatilePlace, computed_column, system_table_rejected};
+use crate::front::limits::SELECT_ITEM_COUNT_MAX;
 use crate::front::planner::{self, Purpose};
 use crate::front::statement::{SelectStatement, TableName};
 use crate::front::syntax::{syntax_error, syntax_error_at_word, syntax_error_behind_word};
@@ -134,7 +135,14 @@ impl Binder<'_> {
             .collect();
         let group_by = match &parts.select.group_by {
             GroupByExpr::Expressions(items, modifiers) if modifiers.is_empty() => {
-                self.group_by(items, scope, &all, |expression| uses_slot_from(expression, first_slot))?
+                let volatile_place = std::mem::replace(&mut self.volatile_place, VolatilePlace::Restless);
+                let is_aggregate = |expression: &Expression| uses_slot_from(expression, first_slot);
+                let bound = self.group_by(items, scope, &all, is_aggregate)?;
+                self.volatile_place = volatile_place;
+                if bound.iter().any(Expression::sleeps) {
+                    return Err(SqlError::unsupported("SLEEP() in GROUP BY"));
+                }
+                bound
             }
             GroupByExpr::Expressions(..) => return Err(SqlError::unsupported("GROUP BY ... WITH ROLLUP")),
             GroupByExpr::All(_) => return Err(syntax_error_at_word(self.text, &["ALL"])),
@@ -183,7 +191,7 @@ impl Binder<'_> {
         aggregates: &mut Aggregates,
     ) -> Result<Vec<Item>, SqlError> {
         let texts = item_texts(self.text, self.context.modes);
-        if projection.len() > super::ITEM_COUNT_MAX {
+        if projection.len() > SELECT_ITEM_COUNT_MAX {
             return Err(SqlError::new(1117, "Too many columns"));
         }
         let mut items = Vec::with_capacity(projection.len());
@@ -242,7 +250,11 @@ impl Binder<'_> {
     ) -> Result<Item, SqlError> {
         let mut place = Place::new(scope, Clause::FieldList);
         place.aggregates = Some(aggregates);
-        let expression = self.expression(expr, &mut place)?;
+        let mut expression = self.expression(expr, &mut place)?;
+        if expression.is_pi() {
+            // Shown as DOUBLE(8,6); what is computed with it has all digits.
+            expression = self.call("ROUND", vec![expression, Expression::integer(6)])?;
+        }
         let mut named = expr;
         while let Expr::Nested(inner) = named {
             named = inner;

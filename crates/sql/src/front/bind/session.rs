@@ -158,6 +158,7 @@ fn shown_database(what: &mut Show) -> Option<&mut String> {
         | Show::Warnings
         | Show::Errors
         | Show::Engines
+        | Show::EngineStatus(_)
         | Show::CharacterSets
         | Show::Collations
         | Show::ProcessList

@@ -8,7 +8,9 @@ use crate::front::statement::{
     Account, CollationClause, FlushOption, GrantVerb, SetStatementItem, ShowStatement, Statement,
     TableReference,
 };
-use crate::plan::{NamedStatement, SetTarget, Show, StatementSource, TableMaintenance, TransactionStatement};
+use crate::plan::{
+    EngineForm, NamedStatement, SetTarget, Show, StatementSource, TableMaintenance, TransactionStatement,
+};
 use protocol::SqlError;
 use protocol::program::LockMode;
 use sqlparser::ast::{Expr, Value as AstValue};
@@ -643,6 +645,24 @@ fn named(account: Account) -> Option<(String, String)> {
     }
 }
 
+/// Behind `SHOW ENGINE`: `name STATUS | MUTEX | LOGS`.
+fn engine_status(cursor: &mut Cursor<'_>) -> Result<Show, SqlError> {
+    let name = cursor.identifier_or_text()?;
+    let form = match name.to_ascii_uppercase().as_str() {
+        "INNODB" => EngineForm::InnoDb,
+        "NDB" | "NDBCLUSTER" | "LATSDB" => EngineForm::Ndb,
+        _ => return Err(SqlError::new(1286, format!("Unknown storage engine '{name}'"))),
+    };
+    if cursor.take_words("STATUS") {
+        return Ok(Show::EngineStatus(form));
+    }
+    if cursor.take_one_of(&["MUTEX", "LOGS"]).is_some() {
+        let columns = ["Type", "Name", "Status"].map(str::to_owned).into();
+        return Ok(Show::Nothing { columns, privilege: Privileges::PROCESS });
+    }
+    Err(cursor.unexpected())
+}
+
 /// Things that exist in MySQL, and of which there are none here.
 fn show_empty(cursor: &mut Cursor<'_>) -> Result<(Show, bool), SqlError> {
     let empty: [(&str, &[&str]); 9] = [
@@ -673,11 +693,10 @@ fn show_empty(cursor: &mut Cursor<'_>) -> Result<(Show, bool), SqlError> {
             return Ok((Show::Nothing { columns, privilege: Privileges::NONE }, false));
         }
     }
-    if cursor.is_word("ENGINE")
-        || cursor.is_word("PROFILE")
-        || cursor.is_word("BINLOG")
-        || cursor.is_word("RELAYLOG")
-    {
+    if cursor.take_words("ENGINE") {
+        return Ok((engine_status(cursor)?, false));
+    }
+    if cursor.is_word("PROFILE") || cursor.is_word("BINLOG") || cursor.is_word("RELAYLOG") {
         return Err(SqlError::unsupported("this SHOW statement"));
     }
     Err(cursor.unexpected())

@@ -143,6 +143,7 @@ fn intervals(expression: &Expression, table: &TableDefinition) -> Option<(Column
         | Node::Cast { .. }
         | Node::Collate(_)
         | Node::Interval { .. }
+        | Node::Regexp { .. }
         | Node::Function { .. } => None,
     }
 }

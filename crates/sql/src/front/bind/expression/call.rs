@@ -2,12 +2,12 @@
 
 use super::{Aggregates, Place, interval_unit};
 use crate::front::bind::scope::Scope;
-use crate::front::bind::{Binder, Clause, group_concat_size_max};
+use crate::front::bind::{Binder, Clause, VolatilePlace, group_concat_size_max};
 use crate::front::modes::is_function_keyword;
 use crate::front::syntax::syntax_error_behind_word;
 use crate::plan::{SessionValue, UserLockFunction};
 use expression::aggregate::AggregateOrder;
-use expression::{AggregateCall, AggregateFunction, Direction, Expression};
+use expression::{AggregateCall, AggregateFunction, Direction, Expression, VolatileFunction};
 use protocol::SqlError;
 use sqlparser::ast::{
     DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause,
@@ -87,7 +87,37 @@ impl Binder<'_> {
         for argument in arguments {
             bound.push(self.full(argument, place)?);
         }
+        if let Some(function) = VolatileFunction::by_name(&upper) {
+            return self.volatile(function, bound);
+        }
         self.call(name, bound)
+    }
+
+    /// A call whose value is another one each time. The others are told apart by their numbers.
+    fn volatile(
+        &mut self,
+        function: VolatileFunction,
+        arguments: Vec<Expression>,
+    ) -> Result<Expression, SqlError> {
+        let is_possible = match (self.volatile_place, function) {
+            (VolatilePlace::Session, _) => true,
+            (VolatilePlace::Restless, function) => function != VolatileFunction::Sleep,
+            (VolatilePlace::Rows, VolatileFunction::Uuid) => true,
+            (VolatilePlace::Rows, VolatileFunction::Random) => {
+                arguments.iter().all(|seed| !seed.is_constant())
+            }
+            (VolatilePlace::Rows, VolatileFunction::UuidShort | VolatileFunction::Sleep) => false,
+        };
+        if !is_possible {
+            let seed = if arguments.is_empty() { "" } else { "n" };
+            return Err(SqlError::unsupported(&format!("{}({seed}) here", function.name())));
+        }
+        let call = self.volatile_calls;
+        self.volatile_calls = call
+            .checked_add(1)
+            .ok_or_else(|| SqlError::unsupported("so many calls of RAND() and its like"))?;
+        let called = Expression::volatile(function, arguments, call);
+        self.typed(called)
     }
 
     /// Calls whose arguments are not all expressions; None for the rest.
@@ -98,6 +128,7 @@ impl Binder<'_> {
         place: &mut Place<'_>,
     ) -> Result<Option<Expression>, SqlError> {
         Ok(Some(match (name, arguments) {
+            ("VERSION", []) => Expression::version(crate::variables::VERSION),
             ("ROW_COUNT", []) => self.session_value(SessionValue::RowCount, "row_count")?,
             ("FOUND_ROWS", []) => self.session_value(SessionValue::FoundRows, "found_rows")?,
             ("CURRENT_ROLE", []) => self.session_value(SessionValue::CurrentRole, "current_role")?,
@@ -229,7 +260,9 @@ impl Binder<'_> {
         // Taken out while the arguments are bound: aggregates do not nest.
         let Some(aggregates) = place.aggregates.take() else { return Err(invalid_use()) };
         let aliases = place.aliases.take();
+        let volatile_place = std::mem::replace(&mut self.volatile_place, VolatilePlace::Restless);
         let call = self.aggregate_call(function, list, place);
+        self.volatile_place = volatile_place;
         place.aliases = aliases;
         let placed = call.and_then(|call| placed_call(aggregates, call));
         place.aggregates = Some(aggregates);

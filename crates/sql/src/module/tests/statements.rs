@@ -1,0 +1,143 @@
+//! Long select lists, and what SHOW STATUS and SHOW ENGINE tell.
+
+use super::harness::Harness;
+use super::{errno, texts};
+use mysql_protocol::client::Response;
+use protocol::Signal;
+use protocol::signal::InfoTable;
+use types::{NodeId, Value};
+
+/// A status variable.
+fn status(harness: &mut Harness, client: usize, name: &str) -> String {
+    let shown = texts(harness.ask(client, &format!("SHOW GLOBAL STATUS LIKE '{name}'")));
+    assert_eq!(shown.len(), 1, "{name}: {shown:?}");
+    shown[0][1].clone()
+}
+
+#[test]
+fn a_select_list_has_65_535_items_at_most() {
+    let mut harness = Harness::new();
+    let client = harness.connect();
+    let list = |count: usize| format!("SELECT {}", vec!["1"; count].join(","));
+    harness.query(client, &list(65_535));
+    // The definitions alone fill the send buffer many times.
+    for _ in 0..3 {
+        harness.pump(client);
+        harness.unblock(client);
+    }
+    let Response::ResultSet(result) = harness.response(client) else { panic!("a result") };
+    assert_eq!((result.columns.len(), result.rows[0].len()), (65_535, 65_535));
+    assert_eq!(errno(harness.ask(client, &list(65_536))), 1117);
+    // Before anything of it is parsed: what stands behind is not looked at.
+    assert_eq!(errno(harness.ask(client, &format!("{} FROM )(", list(1_000_000)))), 1117);
+}
+
+#[test]
+fn pi_is_shown_with_six_decimals_and_has_all() {
+    let mut harness = Harness::new();
+    let client = harness.connect();
+    let shown = texts(harness.ask(client, "SELECT PI(), PI() * 1000000, 2 * PI() > 6.2831853"));
+    assert_eq!(shown, [["3.141593", "3141592.653589793", "1"]]);
+}
+
+#[test]
+fn statements_are_counted_by_kind() {
+    let mut harness = Harness::new();
+    let client = harness.connect();
+    let shown = texts(harness.ask(client, "SHOW STATUS LIKE 'Com\\_%'"));
+    assert!(shown.len() > 150, "{}", shown.len());
+    let before: u64 = status(&mut harness, client, "Questions").parse().unwrap();
+    for statement in
+        ["SELECT 1", "BEGIN", "SAVEPOINT a", "COMMIT", "SET @a = 1", "DO 1", "USE test", "SHOW TABLES"]
+    {
+        harness.ask(client, statement);
+    }
+    harness.ask(client, "EXPLAIN SELECT 1");
+    let kinds = [
+        ("select", "1"),
+        ("begin", "1"),
+        ("savepoint", "1"),
+        ("commit", "1"),
+        ("set_option", "1"),
+        ("do", "1"),
+        ("change_db", "1"),
+        ("show_tables", "1"),
+        ("explain_other", "1"),
+        ("xa_start", "0"),
+    ];
+    for (kind, count) in kinds {
+        let name = format!("Com\\_{}", kind.replace('_', "\\_"));
+        assert_eq!(status(&mut harness, client, &name), count, "{kind}");
+    }
+    let after: u64 = status(&mut harness, client, "Questions").parse().unwrap();
+    assert_eq!(after - before, 9 + 10 + 1);
+}
+
+#[test]
+fn show_engine_tells_of_the_cluster() {
+    let mut harness = Harness::new();
+    let client = harness.connect();
+    assert_eq!(errno(harness.ask(client, "SHOW ENGINE MYISAM STATUS")), 1286);
+    let number = Value::UInt;
+    for (engine, parts) in [
+        (
+            "INNODB",
+            [
+                "1 transactions that hold",
+                "---TRANSACTION 77, Started in 1",
+                "LOCK_WAITS 3",
+                "DataMemory: used 65536 of 131072 bytes",
+            ],
+        ),
+        (
+            "NDB",
+            [
+                "open=1, operations=5",
+                "connected=0, running=0",
+                "LOCK_WAITS=3",
+                "resource=DataMemory, reserved=0, used=65536, max=131072",
+            ],
+        ),
+    ] {
+        harness.query(client, &format!("SHOW ENGINE {engine} STATUS"));
+        for (to, signal) in harness.addressees().into_iter().zip(harness.signals()) {
+            let Signal::InfoRequest { request, table } = signal else { panic!("{signal:?}") };
+            let rows = match table {
+                InfoTable::ClusterTransactions => {
+                    vec![vec![
+                        number(2),
+                        number(0),
+                        number(77),
+                        number(1),
+                        Value::text("s"),
+                        Value::text("Started"),
+                        number(5),
+                    ]]
+                }
+                InfoTable::Resources => {
+                    vec![vec![number(2), Value::text("DataMemory"), number(0), number(2), number(4)]]
+                }
+                InfoTable::Counters => {
+                    vec![vec![
+                        number(2),
+                        Value::text("ldm"),
+                        number(0),
+                        number(1),
+                        Value::text("LOCK_WAITS"),
+                        number(3),
+                    ]]
+                }
+                _ => Vec::new(),
+            };
+            // Two nodes are asked, and one has nothing to say.
+            let rows = if to.node == NodeId(2) { rows } else { Vec::new() };
+            harness.signal(to, Signal::InfoDone { request, rows });
+        }
+        let shown = texts(harness.response(client));
+        assert_eq!(shown[0].len(), 3);
+        let all = format!("{shown:?}");
+        for part in parts {
+            assert!(all.contains(part), "{part} in {all}");
+        }
+    }
+}
