@@ -219,3 +219,19 @@ fn nobody_is_killed_by_a_number_that_no_connection_has() {
     assert!(harness.is_closed(client));
     assert_eq!(harness.addressees(), Vec::<Address>::new());
 }
+
+#[test]
+fn locks_of_other_nodes_are_seen() {
+    let mut harness = Harness::new();
+    let client = harness.connect();
+    harness.query(client, "SELECT IS_USED_LOCK('a'), IS_USED_LOCK('b')");
+    for _ in 0..2 {
+        for signal in harness.signals() {
+            let Signal::InfoRequest { request, .. } = signal else { panic!("a question: {signal:?}") };
+            let row = vec![types::Value::text("a"), types::Value::Int(77)];
+            harness.signal(LDM, Signal::InfoDone { request, rows: vec![row] });
+        }
+    }
+    let expected = [[text("77"), Value::Null]];
+    assert_eq!(rows(harness.response(client)), expected);
+}
