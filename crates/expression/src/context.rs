@@ -298,7 +298,7 @@ impl Warnings {
         if size < TEXT_WORK_MIN {
             return Ok(());
         }
-        let is_fast = collation == Collation::Binary || (left.is_ascii() && right.is_ascii());
+        let is_fast = collation.is_code_point_order() || (left.is_ascii() && right.is_ascii());
         self.work_on_text(if is_fast { size } else { size.saturating_mul(WIDE_FACTOR) })
     }
 
