@@ -62,7 +62,7 @@ class Side:
 
     def begin(self, collation):
         # MySQL's limit; and a HAVING that MariaDB makes a WHERE of warns of constants that nobody asked for.
-        alone = ['SET group_concat_max_len = 1024', "SET optimizer_switch = 'condition_pushdown_from_having=off'"] if self.is_oracle else []
+        alone = ['SET group_concat_max_len = 1024', 'SET max_error_count = 1024', "SET optimizer_switch = 'condition_pushdown_from_having=off'"] if self.is_oracle else []
         for text in [*alone, 'DROP DATABASE IF EXISTS differential', f'CREATE DATABASE differential CHARACTER SET utf8mb4 COLLATE {collation}', 'USE differential',
                      f'SET NAMES utf8mb4 COLLATE {collation}', "SET time_zone = '+00:00'",
                      f"SET sql_mode = '{SQL_MODE}{',TIME_ROUND_FRACTIONAL' if self.is_oracle else ''}'", *definitions()]:

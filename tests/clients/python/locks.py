@@ -213,7 +213,8 @@ def kills(ports):
     holder = ports.first()
     run(holder, "BEGIN", "SELECT GET_LOCK('killed', 0)")
     run(holder, "DO 1")
-    waiting = Waiting(ports.second(), "SELECT GET_LOCK('killed', 60)")
+    heir = ports.second()
+    waiting = Waiting(heir, "SELECT GET_LOCK('killed', 60)")
     waiting.waits()
     run(root, f"KILL {value(holder, 'SELECT CONNECTION_ID()')}")
     equal(waiting.ends(), None)
@@ -225,6 +226,7 @@ def kills(ports):
     waiting.waits()
     run(root, f"KILL QUERY {number}")
     equal(waiting.ends(), 1317)
+    equal(value(heir, "SELECT RELEASE_LOCK('killed')"), 1)
 
 
 def leavers(ports):
