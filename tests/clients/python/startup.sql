@@ -138,7 +138,7 @@ SELECT @@GLOBAL.time_zone, @@SESSION.time_zone;
 SET foreign_key_checks = 0;
 TRUNCATE `django_migrations`;
 SET foreign_key_checks = 1;
-SELECT 1 AS `a` FROM `auth_user` WHERE `auth_user`.`username` REGEXP BINARY '^a' LIMIT 1;
+SELECT 1 AS `a` FROM `auth_user` WHERE REGEXP_LIKE(`auth_user`.`username`, '^a', 'c') LIMIT 1;
 SET autocommit = 0;
 SAVEPOINT `s1234_x1`;
 RELEASE SAVEPOINT `s1234_x1`;
