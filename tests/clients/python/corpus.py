@@ -144,7 +144,7 @@ def statements():
         yield Input(f"execute with {name}", LOGGED_IN, prepare + execute(1, rest))
     yield Input("long data for a parameter that is not there", LOGGED_IN, prepare + packet(struct.pack("<BIH", COM_LONG_DATA, 1, 999) + b"x"))
     yield Input("long data of 20 MiB, never used", LOGGED_IN, prepare + packet(struct.pack("<BIH", COM_LONG_DATA, 1, 0) + b"x" * (20 << 20)))
-    yield Input("prepare with 70 000 parameters", LOGGED_IN, packet(bytes([COM_PREPARE]) + b"SELECT " + b",".join([b"?"] * 70_000)), {1390, 1105, 1064})
+    yield Input("prepare with 70 000 parameters", LOGGED_IN, packet(bytes([COM_PREPARE]) + b"SELECT " + b",".join([b"?"] * 70_000)), {1390, 1117, 1105, 1064})
     yield Input("execute with flags and counts of ones", LOGGED_IN, prepare + packet(struct.pack("<BIBI", COM_EXECUTE, 1, 255, 0xFFFFFFFF) + b"\xff" * 50))
     changed = bytes([COM_CHANGE_USER]) + b"root\0\0client_test\0\x2d\0mysql_native_password\0"
     for size in range(0, len(changed), 3):
@@ -239,7 +239,7 @@ def texts():
         yield Input(f"text: {name}", LOGGED_IN, query(text))
     parts, uses = ",".join(["CONNECTION_ID()"] * 4_000), ",".join(["a"] * 4_000)
     yield Input("text: an alias of 4 000 parts, used 4 000 times", LOGGED_IN, query(f"SELECT CONCAT({parts}) AS a HAVING a IN ({uses})"), {1436})
-    yield Input("text: 5 000 columns to order by", LOGGED_IN, query(f"SELECT 1 ORDER BY {','.join(f'CONNECTION_ID()+{number}' for number in range(5_000))}"), {1117})
+    yield Input("text: 70 000 columns to order by", LOGGED_IN, query(f"SELECT 1 ORDER BY {','.join(f'CONNECTION_ID()+{number}' for number in range(70_000))}"), {1117, 1436})
     for name, texts in {
         "a sequence at its end": [
             "CREATE DATABASE IF NOT EXISTS bad_input",
