@@ -80,7 +80,7 @@ pub enum DdlRequest {
     CreateUsers {
         /// The accounts.
         users: Vec<UserSpec>,
-        /// What holds for all of them.
+        /// The attributes that all of them get.
         options: AccountOptions,
         /// IF NOT EXISTS.
         if_not_exists: bool,
@@ -96,7 +96,7 @@ pub enum DdlRequest {
     AlterUsers {
         /// The accounts, some with new passwords.
         users: Vec<UserSpec>,
-        /// What changes for all of them.
+        /// The attributes that change for all of them.
         options: AccountOptions,
         /// IF EXISTS.
         if_exists: bool,
@@ -150,7 +150,7 @@ pub enum DdlRequest {
 pub struct VariableChange {
     /// Its name, in lower case.
     pub name: String,
-    /// What becomes of it; values are checked, and written as SHOW VARIABLES prints them.
+    /// How it changes. Values are checked, and written as SHOW VARIABLES prints them.
     pub setting: VariableSetting,
 }
 
@@ -466,7 +466,7 @@ pub struct Authentication {
     pub credential: Credential,
 }
 
-/// What an account shall be recognised by.
+/// The proof of identity that an account asks for.
 #[derive(Clone, PartialEq, Eq, Debug, Wire)]
 pub enum Credential {
     /// Neither BY nor AS: no password; an account that was there before must get one first.
@@ -516,7 +516,7 @@ pub struct AccountOptions {
     pub now_s: u64,
 }
 
-/// What is noted about an account.
+/// The comment or attribute of an account.
 #[derive(Clone, PartialEq, Eq, Debug, Wire)]
 pub enum MetadataOption {
     /// COMMENT: the value of the member `comment`.
