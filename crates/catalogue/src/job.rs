@@ -4,9 +4,9 @@
 //!
 //! **Lock.** The runner opens a transaction that locks the only row of `ddl_lock` exclusively and keeps it open until the job has ended:
 //! one job at a time in the cluster, others queue (1205 when their wait times out). The lock only keeps runners from stepping on each
-//! other's toes; it is lost when the primary of partition 0 changes, and what keeps the catalogue right is:
+//! other's toes; it is lost when the primary of slot 0 changes, and what keeps the catalogue right is:
 //!
-//! **Compare and set.** [`JobStep::Write`] is *one* transaction on partition 0: lock the `schema_version` row exclusively, compare it with
+//! **Compare and set.** [`JobStep::Write`] is *one* transaction on slot 0: lock the `schema_version` row exclusively, compare it with
 //! `expected`, put all `writes` (of which the first raises that row), commit. A runner that lost its lock without knowing finds another
 //! version there and writes nothing. So two runners can never both write step n.
 //!

@@ -1,6 +1,6 @@
 //! The catalogue: databases, tables, indexes and users as rows of system tables, and DDL as resumable jobs made of schema versions.
 //!
-//! The catalogue has no storage of its own. It is rows of the system tables ([`system`]) in partition 0, which lives on every data node,
+//! The catalogue has no storage of its own. It is rows of the system tables ([`system`]) in slot 0, which lives on every data node,
 //! written by ordinary transactions; the definitions of the system tables themselves are compiled in. A [`types::Schema`] is one reading
 //! of these rows at one schema version.
 //!

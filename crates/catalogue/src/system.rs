@@ -16,12 +16,12 @@
 //! | 12 | `variables` | name | a system variable that was set for the whole cluster: its value, and the one it is to begin with |
 //! | 13 | `user_locks` | name | none: what GET_LOCK locks is the row lock of a name's key |
 //!
-//! They live in database `latsdb` in partition 0, with a replica on every data node, and are read and written like all other rows.
+//! They live in database `latsdb` in slot 0, with a replica on every data node, and are read and written like all other rows.
 //! SQL may read them without locks; only DDL jobs and the sequence allocator write and lock them, and GET_LOCK locks keys of `user_locks`.
 //!
 //! **Invariants**: the columns of a table's primary key are its first columns; ids are below [`FIRST_USER_TABLE`]; definitions only ever
 //! gain columns at the end, so that rows of older builds stay readable; encoded values in BLOBs start with the wire version they were
-//! written at. [`bootstrap_rows`] is a constant: every replica of partition 0 writes the same rows on the first start of a cluster.
+//! written at. [`bootstrap_rows`] is a constant: every replica of slot 0 writes the same rows on the first start of a cluster.
 //!
 //! Deliberately not here: what rows mean together (rows.rs).
 
@@ -253,7 +253,7 @@ pub fn bootstrap() -> Schema {
     schema
 }
 
-/// The rows that every replica of partition 0 writes on the first start of a cluster.
+/// The rows that every replica of slot 0 writes on the first start of a cluster.
 #[must_use]
 pub fn bootstrap_rows() -> Vec<SystemWrite> {
     let tables = SystemTables::new();

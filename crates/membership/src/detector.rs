@@ -40,7 +40,7 @@ use protocol::{NodeRole, View};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use stdx::{Duration, Instant};
-use types::{Incarnation, NodeId, PartitionId, ViewNumber};
+use types::{Incarnation, NodeId, SlotId, ViewNumber};
 
 /// For how long a picture must not change before a node that nobody hears is given up.
 const SETTLE: Duration = Duration::from_millis(5);
@@ -240,14 +240,14 @@ impl Detector {
                     false => self.granted_until(node),
                 };
                 let mut peer = Peer::new(incarnation, now, granted_until);
-                if view.joining(PartitionId(0)).contains(&node) {
+                if view.joining(SlotId(0)).contains(&node) {
                     peer.held_until = now + self.config.belief();
                 }
                 self.peers.insert(node, peer);
             }
         }
-        let was_joining = self.view.joining(PartitionId(0)).contains(&self.node);
-        let has_joined = was_joining && !view.joining(PartitionId(0)).contains(&self.node);
+        let was_joining = self.view.joining(SlotId(0)).contains(&self.node);
+        let has_joined = was_joining && !view.joining(SlotId(0)).contains(&self.node);
         if has_joined && !mutants::is(Mutant::FirstGrantForgotten) {
             // A witness takes nothing as given: it does not read. (To wait for it would stop all writes, since this node's answers count.)
             let reads = |node: NodeId| view.node(node).is_some_and(|info| info.role == NodeRole::Data);

@@ -7,13 +7,13 @@
 //!   up, and that the members have confirmed that they need it, is what the proposer must know.)
 //! - a member that stays in sync stays in the same life: rows of an earlier process start exist nowhere;
 //! - the founding stays;
-//! - a partition's group and rank never change: they say which `ldm` of a node owns it;
+//! - a slot's group and rank never change: they say which `ldm` of a node owns it;
 //! - a primary moves *by hand-over*, to the same line (`since`), only from a member that stays in sync; else a new line begins.
 //!
 //! Deliberately not here: adding replica groups (they need their own steps), and who is suspected (`detector`).
 
 use protocol::control::GroupId;
-use protocol::{GroupView, NodeInfo, PartitionPlace, View};
+use protocol::{GroupView, NodeInfo, SlotPlace, View};
 use std::collections::BTreeMap;
 use types::{Incarnation, NodeId, ViewNumber};
 
@@ -28,7 +28,7 @@ pub enum Illegal {
     NotJoined,
     /// A member would change its life, or have one that nobody was given.
     WrongLife,
-    /// Groups, replicas or partitions do not fit together.
+    /// Groups, replicas or slots do not fit together.
     Malformed,
 }
 
@@ -40,17 +40,16 @@ pub fn check(view: &View, next: &View, lives: &BTreeMap<NodeId, Incarnation>) ->
     check_lives(next, lives)?;
     let is_alike = next.founding == view.founding
         && next.groups.len() == view.groups.len()
-        && next.partitions.len() == view.partitions.len();
-    let stays = |(before, after): (&PartitionPlace, &PartitionPlace)| {
-        before.group == after.group && before.rank == after.rank
-    };
-    if !is_alike || !view.partitions.iter().zip(&next.partitions).all(stays) {
+        && next.slots.len() == view.slots.len();
+    let stays =
+        |(before, after): (&SlotPlace, &SlotPlace)| before.group == after.group && before.rank == after.rank;
+    if !is_alike || !view.slots.iter().zip(&next.slots).all(stays) {
         return Err(Illegal::Malformed);
     }
     for (before, after) in view.groups.iter().zip(&next.groups) {
         check_group(view, next, before, after)?;
     }
-    for (before, after) in view.partitions.iter().zip(&next.partitions) {
+    for (before, after) in view.slots.iter().zip(&next.slots) {
         let group = next.groups.get(usize::from(after.group)).ok_or(Illegal::Malformed)?;
         let is_same_line = after.since == before.since && group.in_sync.contains(&before.primary);
         let is_new_line = after.since == next.number && after.primary != before.primary;
@@ -103,13 +102,13 @@ pub fn without(view: &View, gone: &[NodeId]) -> Option<View> {
             return None;
         }
     }
-    for index in 0..next.partitions.len() {
-        let place = next.partitions[index];
+    for index in 0..next.slots.len() {
+        let place = next.slots[index];
         let group = &next.groups[usize::from(place.group)];
         if !group.in_sync.contains(&place.primary) {
             let heir = least_busy(&next, usize::from(place.group));
-            next.partitions[index].primary = heir;
-            next.partitions[index].since = next.number;
+            next.slots[index].primary = heir;
+            next.slots[index].since = next.number;
         }
     }
     next.leaving.retain(|node| !gone.contains(node));
@@ -121,14 +120,14 @@ pub fn without(view: &View, gone: &[NodeId]) -> Option<View> {
 pub fn refounded(view: &View, gone: &[NodeId], founding: GroupId, leap: u64) -> Option<View> {
     let mut next = without(view, gone)?;
     let number = ViewNumber(view.number.0 + leap);
-    for place in next.partitions.iter_mut().filter(|place| place.since == next.number) {
+    for place in next.slots.iter_mut().filter(|place| place.since == next.number) {
         place.since = number;
     }
     (next.number, next.founding) = (number, founding);
     Some(next)
 }
 
-/// The view in which a node that is about to stop leads nothing and gets nothing; its partitions are handed over. None if there is nobody to
+/// The view in which a node that is about to stop leads nothing and gets nothing; its slots are handed over. None if there is nobody to
 /// take one of them, or it is so already.
 #[must_use]
 pub fn with_leaving(view: &View, node: NodeId) -> Option<View> {
@@ -137,10 +136,10 @@ pub fn with_leaving(view: &View, node: NodeId) -> Option<View> {
         return None;
     }
     next.leaving.push(node);
-    for index in 0..next.partitions.len() {
-        let place = next.partitions[index];
+    for index in 0..next.slots.len() {
+        let place = next.slots[index];
         if place.primary == node {
-            next.partitions[index].primary = least_busy_of(&next, usize::from(place.group), true)?;
+            next.slots[index].primary = least_busy_of(&next, usize::from(place.group), true)?;
         }
     }
     Some(next)
@@ -203,27 +202,27 @@ pub fn with_staying(view: &View, node: NodeId) -> Option<View> {
 pub fn with_spread_primaries(view: &View) -> Option<View> {
     let mut next = follow(view);
     spread(&mut next);
-    (next.partitions != view.partitions).then_some(next)
+    (next.slots != view.slots).then_some(next)
 }
 
 fn spread(view: &mut View) {
     for group in 0..view.groups.len() {
-        while let Some((partition, heir)) = one_to_move(view, group) {
-            view.partitions[partition].primary = heir;
+        while let Some((slot, heir)) = one_to_move(view, group) {
+            view.slots[slot].primary = heir;
         }
     }
 }
 
-/// A partition of the busiest member that the least busy one should lead.
+/// A slot of the busiest member that the least busy one should lead.
 fn one_to_move(view: &View, group: usize) -> Option<(usize, NodeId)> {
     let heir = least_busy_of(view, group, true)?;
     let busiest = *view.groups[group].in_sync.iter().max_by_key(|node| primaries(view, group, **node))?;
     if primaries(view, group, busiest) <= primaries(view, group, heir) + 1 {
         return None;
     }
-    let led = |place: &PartitionPlace| usize::from(place.group) == group && place.primary == busiest;
+    let led = |place: &SlotPlace| usize::from(place.group) == group && place.primary == busiest;
     // The last one: the first ones were its own at the beginning.
-    Some((view.partitions.iter().rposition(led)?, heir))
+    Some((view.slots.iter().rposition(led)?, heir))
 }
 
 fn least_busy(view: &View, group: usize) -> NodeId {
@@ -240,8 +239,8 @@ fn least_busy_of(view: &View, group: usize, stays: bool) -> Option<NodeId> {
 }
 
 fn primaries(view: &View, group: usize, node: NodeId) -> usize {
-    let led = |place: &&PartitionPlace| usize::from(place.group) == group && place.primary == node;
-    view.partitions.iter().filter(led).count()
+    let led = |place: &&SlotPlace| usize::from(place.group) == group && place.primary == node;
+    view.slots.iter().filter(led).count()
 }
 
 fn follow(view: &View) -> View {

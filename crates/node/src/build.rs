@@ -81,7 +81,7 @@ pub struct NodeSettings {
 const HANDSHAKES_MAX: usize = 128;
 const HANDSHAKES_MIN: usize = 4;
 
-/// The modules of a node. `layout` says how many of each kind there are; management and SQL nodes have no partitions whatever it says.
+/// The modules of a node. `layout` says how many of each kind there are; management and SQL nodes have no slots whatever it says.
 #[must_use]
 pub fn build(
     settings: &NodeSettings,

@@ -49,7 +49,7 @@ use stdx::{Instant, Now};
 use stopping::Stopping;
 use transaction::mutants::{self, Mutant};
 use transaction::{EpochMember, EpochSignals};
-use types::{Epoch, Incarnation, NodeId, PartitionId, Schema, SchemaVersion, ViewNumber};
+use types::{Epoch, Incarnation, NodeId, Schema, SchemaVersion, SlotId, ViewNumber};
 pub use waiting::Reporting;
 use waiting::Waiting;
 
@@ -108,8 +108,8 @@ pub struct MainModule {
     entered: ViewNumber,
     is_installed: bool,
     installed: Vec<NodeId>,
-    /// This node joins: the partitions that are copied to it in this view.
-    copied: Vec<PartitionId>,
+    /// This node joins: the slots that are copied to it in this view.
+    copied: Vec<SlotId>,
     restart: RestartInfo,
     waiting: Waiting,
     schema: Arc<Schema>,
@@ -324,12 +324,12 @@ impl MainModule {
                 self.on_peer_lost(node, incarnation, outputs);
             }
             Signal::ViewInstalled { view } => self.on_view_installed(from.node, view, outputs),
-            Signal::PartitionCopied { partition } if from.node == self.config.node => {
-                self.on_partition_copied(partition, outputs);
+            Signal::SlotCopied { slot } if from.node == self.config.node => {
+                self.on_slot_copied(slot, outputs);
             }
-            Signal::RestartProgress { copied, partitions } => {
+            Signal::RestartProgress { copied, slots } => {
                 if let Some(management) = &mut self.config.management {
-                    management.set_progress(from.node, copied, partitions);
+                    management.set_progress(from.node, copied, slots);
                 }
             }
             Signal::RestartCheck { request, config } => {
@@ -372,8 +372,8 @@ impl MainModule {
             Signal::ReadDone(done) => self.on_sequence_read(*done, outputs),
             Signal::WriteDone(done) => self.on_sequence_written(*done, outputs),
             Signal::CommitDone(done) => self.on_sequence_unknown(&done, outputs),
-            Signal::TransactionMoved { transaction, partition } => {
-                self.on_reservation_moved(from, transaction, partition, outputs);
+            Signal::TransactionMoved { transaction, slot } => {
+                self.on_reservation_moved(from, transaction, slot, outputs);
             }
             Signal::BackfillRequest { request, table, index } => {
                 self.on_backfill(from, request, table, index, outputs)
@@ -444,15 +444,14 @@ impl MainModule {
             return;
         }
         let is_silent = |node: &NodeId| !self.found.contains(node) && !self.lost.contains(node);
-        let silent: Vec<NodeId> =
-            self.view.in_sync(PartitionId(0)).iter().copied().filter(is_silent).collect();
+        let silent: Vec<NodeId> = self.view.in_sync(SlotId(0)).iter().copied().filter(is_silent).collect();
         if !silent.is_empty() {
             self.lost.extend(silent);
             self.give_up_at = Some(self.now.monotonic + VIEW_PATIENCE);
         }
     }
 
-    /// This node holds partitions that are being copied to it.
+    /// This node holds slots that are being copied to it.
     pub(super) fn is_joining(&self) -> bool {
         self.view.is_counted(self.config.node) && !self.holds_rows(self.config.node)
     }
@@ -462,14 +461,14 @@ impl MainModule {
         self.modules(ModuleKind::Ldm).is_empty() || !self.holds_rows(self.config.node)
     }
 
-    /// A partition was copied: when all were, the control plane hears of it.
-    fn on_partition_copied(&mut self, partition: PartitionId, outputs: &mut Outputs<Shared>) {
-        if !self.copied.contains(&partition) {
-            self.copied.push(partition);
+    /// A slot was copied: when all were, the control plane hears of it.
+    fn on_slot_copied(&mut self, slot: SlotId, outputs: &mut Outputs<Shared>) {
+        if !self.copied.contains(&slot) {
+            self.copied.push(slot);
             self.report_progress(outputs);
         }
-        let partitions = (0..u32::try_from(self.view.partitions.len()).unwrap_or(0)).map(PartitionId);
-        let mut mine = partitions.filter(|id| self.view.joining(*id).contains(&self.config.node));
+        let slots = (0..u32::try_from(self.view.slots.len()).unwrap_or(0)).map(SlotId);
+        let mut mine = slots.filter(|id| self.view.joining(*id).contains(&self.config.node));
         if self.entered == self.view.number && self.is_joining() && mine.all(|id| self.copied.contains(&id)) {
             self.reach(Step::Copied);
             outputs.event(Severity::Info, format!("node {} has all rows", self.config.node));
@@ -502,7 +501,7 @@ impl MainModule {
             return;
         }
         self.is_installed = true;
-        for node in self.view.in_sync(PartitionId(0)) {
+        for node in self.view.in_sync(SlotId(0)) {
             let installed = Signal::ViewInstalled { view: self.entered };
             outputs.send(self.me(), Address::main(*node), installed);
         }
@@ -513,7 +512,7 @@ impl MainModule {
             return;
         }
         self.installed.push(node);
-        let members = self.map.view.in_sync(PartitionId(0));
+        let members = self.map.view.in_sync(SlotId(0));
         let is_settled = members.iter().all(|member| self.installed.contains(member));
         if is_settled || mutants::is(Mutant::SettledByOne) {
             for ldm in self.modules(ModuleKind::Ldm) {
@@ -533,7 +532,7 @@ impl MainModule {
             return;
         }
         self.given_up.clone_from(&self.lost);
-        if self.view.place(PartitionId(0)).is_some_and(|place| self.given_up.contains(&place.primary)) {
+        if self.view.place(SlotId(0)).is_some_and(|place| self.given_up.contains(&place.primary)) {
             self.fail_reservations(outputs);
         }
         self.changed(outputs);
@@ -587,7 +586,7 @@ impl MainModule {
             self.lost.retain(|lost| *lost != node);
             self.given_up.retain(|lost| *lost != node);
             // But what was asked of the primary, or its answer, may have been.
-            if self.view.place(PartitionId(0)).is_some_and(|place| place.primary == node) {
+            if self.view.place(SlotId(0)).is_some_and(|place| place.primary == node) {
                 self.restart_reservations(outputs);
             }
         }
@@ -614,14 +613,14 @@ impl MainModule {
         self.connect_until = None;
         let silent =
             |node: &NodeId| *node != self.config.node && !self.found.contains(node) && !self.is_lost(*node);
-        let missing: Vec<NodeId> = self.view.in_sync(PartitionId(0)).iter().copied().filter(silent).collect();
+        let missing: Vec<NodeId> = self.view.in_sync(SlotId(0)).iter().copied().filter(silent).collect();
         for node in missing {
             self.on_peer_lost(node, Incarnation(0), outputs);
         }
     }
 
     fn holds_rows(&self, node: NodeId) -> bool {
-        self.view.in_sync(PartitionId(0)).contains(&node)
+        self.view.in_sync(SlotId(0)).contains(&node)
     }
 
     /// Members that nobody can wait for: lost data nodes, and other nodes that are not connected.
@@ -636,7 +635,7 @@ impl MainModule {
 
     /// Whether this node reaches every data node that is not lost: what it sends them arrives.
     fn is_connected(&self) -> bool {
-        let others = self.view.in_sync(PartitionId(0)).iter().filter(|node| **node != self.config.node);
+        let others = self.view.in_sync(SlotId(0)).iter().filter(|node| **node != self.config.node);
         others.clone().all(|node| self.found.contains(node) || self.lost.contains(node))
     }
 
@@ -756,7 +755,7 @@ impl MainModule {
         self.report_state(outputs);
     }
 
-    /// A node with partitions knows the schema from the start; another one has to ask first.
+    /// A node with slots knows the schema from the start; another one has to ask first.
     fn is_schema_known(&self) -> bool {
         !self.fetches_schema() || !self.schema_reading.is_fetching()
     }

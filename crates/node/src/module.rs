@@ -51,7 +51,7 @@ pub struct NodeModule {
     refused: Refused,
     /// As the newest map says.
     losses: BTreeMap<NodeId, u64>,
-    /// Nodes without partitions that were lost after they had sent something of `early`.
+    /// Nodes without slots that were lost after they had sent something of `early`.
     lost_early: BTreeSet<NodeId>,
     block: Block,
 }
@@ -489,7 +489,7 @@ fn fence_of(signal: &Signal) -> Fence {
         | Signal::DropAhead { .. }
         | Signal::CopyPiece(_)
         | Signal::CopyApplied { .. }
-        | Signal::PartitionCopied { .. }
+        | Signal::SlotCopied { .. }
         | Signal::LagProbe { .. }
         | Signal::LagProbed { .. }
         | Signal::Gather(_)

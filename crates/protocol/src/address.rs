@@ -10,9 +10,9 @@ pub enum ModuleKind {
     Sql,
     /// Transaction coordinator.
     Tc,
-    /// Local data manager: the only writer of its partitions, their locks.
+    /// Local data manager: the only writer of its slots, their locks.
     Ldm,
-    /// Committed reads and scans on any partition of the node.
+    /// Committed reads and scans on any slot of the node.
     Query,
     /// Catalogue, epochs, node map, management verbs.
     Main,

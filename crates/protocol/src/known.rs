@@ -1,14 +1,14 @@
 //! Outcomes that whoever asked for a commit knows: primaries, and by them backups, are told to forget them by the dozen, not one by one.
 //!
-//! Invariant: what is noted is told when a partition has [`AT_ONCE`] of them, or [`AFTER`] the first that was not told: a marker is kept a little longer
+//! Invariant: what is noted is told when a slot has [`AT_ONCE`] of them, or [`AFTER`] the first that was not told: a marker is kept a little longer
 //! than somebody needs it, never shorter.
 //!
 //! Deliberately not here: what is lost with a signal or with this module is not told again. Its markers go with time.
 
 use stdx::{Duration, Instant, Now};
-use types::{PartitionId, TransactionId};
+use types::{SlotId, TransactionId};
 
-/// How many of a partition one signal tells of.
+/// How many of a slot one signal tells of.
 const AT_ONCE: usize = 32;
 /// How long the first of them waits for others.
 const AFTER: Duration = Duration::from_millis(100);
@@ -16,9 +16,9 @@ const AFTER: Duration = Duration::from_millis(100);
 /// Known outcomes that nobody was told of yet.
 #[derive(Debug)]
 pub struct KnownOutcomes {
-    /// In order of partitions.
-    known: Vec<(PartitionId, Vec<TransactionId>)>,
-    /// How many, of all partitions.
+    /// In order of slots.
+    known: Vec<(SlotId, Vec<TransactionId>)>,
+    /// How many, of all slots.
     count: usize,
     at_once: usize,
     due: Option<Instant>,
@@ -37,13 +37,13 @@ impl KnownOutcomes {
         Self { known: Vec::new(), count: 0, at_once, due: None }
     }
 
-    /// The outcome of a transaction in a partition is known. Returns what is to be told of that partition now.
+    /// The outcome of a transaction in a slot is known. Returns what is to be told of that slot now.
     #[must_use]
-    pub fn note(&mut self, partition: PartitionId, transaction: TransactionId) -> Option<Vec<TransactionId>> {
-        let index = match self.known.binary_search_by_key(&partition, |(of, _)| *of) {
+    pub fn note(&mut self, slot: SlotId, transaction: TransactionId) -> Option<Vec<TransactionId>> {
+        let index = match self.known.binary_search_by_key(&slot, |(of, _)| *of) {
             Ok(index) => index,
             Err(index) => {
-                self.known.insert(index, (partition, Vec::new()));
+                self.known.insert(index, (slot, Vec::new()));
                 index
             }
         };
@@ -77,7 +77,7 @@ impl KnownOutcomes {
     }
 
     /// The rest, if it is due.
-    pub fn take_due(&mut self, now: Now) -> Vec<(PartitionId, Vec<TransactionId>)> {
+    pub fn take_due(&mut self, now: Now) -> Vec<(SlotId, Vec<TransactionId>)> {
         if self.due.take_if(|due| *due <= now.monotonic).is_none() {
             return Vec::new();
         }

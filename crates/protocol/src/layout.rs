@@ -106,7 +106,7 @@ impl ThreadKind {
             Self::Io => Some("disk I/O is asked for by modules and needs no thread of its own yet"),
             Self::Watchdog => Some("the thread of membership watches the others"),
             Self::IndexBuild => Some("indexes are built by the ldm threads"),
-            Self::Recover => Some("the ldm threads restore their own partitions"),
+            Self::Recover => Some("the ldm threads restore their own slots"),
         }
     }
 }
@@ -225,7 +225,7 @@ impl Layout {
         let mut config = match request.thread_config {
             Some(text) => parse(text)?,
             None if has(ModuleKind::Ldm) => automatic(request.cpu_count),
-            None => without_partitions(request.cpu_count),
+            None => without_slots(request.cpu_count),
         };
         let mut notes = Vec::new();
         for kind in ThreadKind::NAMED {
@@ -386,8 +386,8 @@ fn automatic(cpu_count: u16) -> Groups {
     groups
 }
 
-/// A node without partitions has nothing but sessions to spread: one receiving thread per CPU.
-fn without_partitions(cpu_count: u16) -> Groups {
+/// A node without slots has nothing but sessions to spread: one receiving thread per CPU.
+fn without_slots(cpu_count: u16) -> Groups {
     let mut groups = Groups::default();
     groups[ThreadKind::Recv.index()].count = cpu_count.clamp(1, THREADS_PER_KIND_MAX);
     groups

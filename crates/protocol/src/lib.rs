@@ -28,4 +28,4 @@ pub use module::{
     RuntimeReport, Severity, ThreadReport,
 };
 pub use signal::{Envelope, Signal};
-pub use view::{GroupView, NodeInfo, NodeRole, PartitionPlace, View};
+pub use view::{GroupView, NodeInfo, NodeRole, SlotPlace, View};

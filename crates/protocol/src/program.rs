@@ -1,6 +1,6 @@
-//! What sessions ask partitions to do with rows: read programs, write operations, and the batches that come back.
+//! What sessions ask slots to do with rows: read programs, write operations, and the batches that come back.
 //!
-//! Column slots in all expressions here are column indexes of the stored row. A program names its table by id *and* version: a partition
+//! Column slots in all expressions here are column indexes of the stored row. A program names its table by id *and* version: a slot
 //! refuses any but the installed version or the one before, and the session binds again.
 
 use crate::SqlError;
@@ -156,7 +156,7 @@ impl Wire for KeyRange {
     }
 }
 
-/// Which rows of a partition a read visits.
+/// Which rows of a slot a read visits.
 #[derive(Clone, PartialEq, Debug, Wire)]
 pub enum Access {
     /// These primary keys, in this order; a key without a row gives nothing.
@@ -381,12 +381,12 @@ pub enum LockWait {
     SkipLocked,
 }
 
-/// Why a partition did not do what was asked.
+/// Why a slot did not do what was asked.
 #[derive(Clone, PartialEq, Debug, Wire)]
 pub enum Refusal {
     /// The request was made in another view, or this node is not the primary any more: the transaction is doomed if it had state here.
     WrongView,
-    /// A replica of the partition is lost and no view without it exists: no new writes or locks.
+    /// A replica of the slot is lost and no view without it exists: no new writes or locks.
     ReplicaLost,
     /// The statement was bound to a version of the table that is not installed: bind again (1412 if it cannot).
     WrongSchema,
@@ -411,7 +411,7 @@ pub enum Refusal {
     },
     /// Evaluation failed.
     Error(SqlError),
-    /// The partition does not hold what the commit names: it was lost or rolled back; the transaction aborts.
+    /// The slot does not hold what the commit names: it was lost or rolled back; the transaction aborts.
     NotHeld,
     /// The transaction is already decided or being decided here.
     AlreadyEnding,

@@ -19,9 +19,7 @@ use crate::view::{NodeRole, View};
 use crate::{Address, SqlError};
 use expression::context::Raised;
 use std::sync::Arc;
-use types::{
-    Epoch, Incarnation, NodeId, PartitionId, SchemaVersion, Sequence, TransactionId, Value, ViewNumber,
-};
+use types::{Epoch, Incarnation, NodeId, SchemaVersion, Sequence, SlotId, TransactionId, Value, ViewNumber};
 use wire_derive::Wire;
 
 /// A signal on its way.
@@ -66,7 +64,7 @@ pub struct NodeReport {
     pub waits: String,
 }
 
-/// A read of one partition. With a transaction it runs at the primary and sees that transaction's staged rows.
+/// A read of one slot. With a transaction it runs at the primary and sees that transaction's staged rows.
 #[derive(Clone, PartialEq, Debug, Wire)]
 pub struct ReadRequest {
     /// Echoed.
@@ -75,13 +73,13 @@ pub struct ReadRequest {
     pub transaction: Option<TransactionId>,
     /// Lock each row (only with `Access::Keys` and a transaction) and read its newest version.
     pub lock: Option<(LockMode, LockWait)>,
-    /// Which partition.
-    pub partition: PartitionId,
+    /// Which slot.
+    pub slot: SlotId,
     /// What to do with each row.
     pub program: Arc<ReadProgram>,
     /// Which rows.
     pub access: Access,
-    /// With a transaction: how many operations its session knows that the partition's primary holds. One that holds fewer has lost the others, and so
+    /// With a transaction: how many operations its session knows that the slot's primary holds. One that holds fewer has lost the others, and so
     /// the transaction.
     pub known: u32,
     /// The transaction that holds what LOCK TABLES locked for the same session: that does not keep this one out.
@@ -98,7 +96,7 @@ pub struct ReadDone {
     pub result: Result<ReadBatch, Refusal>,
 }
 
-/// Rows of one partition.
+/// Rows of one slot.
 #[derive(Clone, PartialEq, Debug, Wire)]
 pub struct ReadBatch {
     /// The rows.
@@ -112,7 +110,7 @@ pub struct ReadBatch {
     pub raised: Option<Box<Raised>>,
 }
 
-/// Changes of rows of one table in one partition, done in order up to the first that fails. After a failure the session undoes the
+/// Changes of rows of one table in one slot, done in order up to the first that fails. After a failure the session undoes the
 /// statement by `RollbackTo` or `Abort`; a request that carries its commit is undone by the participant itself.
 #[derive(Clone, PartialEq, Debug, Wire)]
 pub struct WriteRequest {
@@ -120,8 +118,8 @@ pub struct WriteRequest {
     pub request: RequestId,
     /// Whose.
     pub transaction: TransactionId,
-    /// Which partition.
-    pub partition: PartitionId,
+    /// Which slot.
+    pub slot: SlotId,
     /// Which table.
     pub table: TableRef,
     /// What to do, in this order.
@@ -130,7 +128,7 @@ pub struct WriteRequest {
     pub wait: LockWait,
     /// An autocommit statement with one participant carries its commit: stamp no epoch below this.
     pub commit: Option<Epoch>,
-    /// How many operations of the transaction its session knows that the partition's primary holds.
+    /// How many operations of the transaction its session knows that the slot's primary holds.
     pub known: u32,
     /// The transaction that holds what LOCK TABLES locked for the same session: that does not keep this one out.
     #[wire(since = 5)]
@@ -182,11 +180,11 @@ pub struct CommitOneRequest {
     pub epoch_seen: Epoch,
 }
 
-/// A partition in which a transaction has staged writes or holds locks.
+/// A slot in which a transaction has staged writes or holds locks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Wire)]
 pub struct Participant {
-    /// The partition.
-    pub partition: PartitionId,
+    /// The slot.
+    pub slot: SlotId,
     /// How many operations it must hold.
     pub operations: u32,
     /// The view in which it took the first.
@@ -242,8 +240,8 @@ pub struct ReplicatedWrite {
 /// Writes of a large transaction shipped ahead of its prepare: staged at the backup, outside the numbered stream.
 #[derive(Clone, PartialEq, Debug, Wire)]
 pub struct ReplicateAhead {
-    /// Which partition.
-    pub partition: PartitionId,
+    /// Which slot.
+    pub slot: SlotId,
     /// Whose.
     pub transaction: TransactionId,
     /// The piece's number, counted from 0.
@@ -252,11 +250,11 @@ pub struct ReplicateAhead {
     pub writes: Vec<ReplicatedWrite>,
 }
 
-/// The place in the partition's stream where a transaction's writes become prepared at a backup.
+/// The place in the slot's stream where a transaction's writes become prepared at a backup.
 #[derive(Clone, PartialEq, Debug, Wire)]
 pub struct Replicate {
-    /// Which partition.
-    pub partition: PartitionId,
+    /// Which slot.
+    pub slot: SlotId,
     /// The place.
     pub sequence: Sequence,
     /// Whose.
@@ -266,7 +264,7 @@ pub struct Replicate {
     /// The coordinator to answer; None for a one-primary commit, which answers the primary.
     pub coordinator: Option<Address>,
     /// The participants with writes, for recovery.
-    pub participants: Arc<Vec<PartitionId>>,
+    pub participants: Arc<Vec<SlotId>>,
     /// The session of a one-primary commit is on another node than the primary: what it is to hear if that node dies is kept until it
     /// confirms.
     pub marker: Option<Vec<OperationResult>>,
@@ -281,11 +279,11 @@ pub struct Replicate {
 pub struct Prepared {
     /// Whose.
     pub transaction: TransactionId,
-    /// Which partition.
-    pub partition: PartitionId,
+    /// Which slot.
+    pub slot: SlotId,
     /// Stamped by the primary.
     pub epoch: Epoch,
-    /// Whether there is anything to replicate: false only from the primary of a partition where the transaction only holds locks.
+    /// Whether there is anything to replicate: false only from the primary of a slot where the transaction only holds locks.
     pub has_writes: bool,
     /// Why not.
     pub refusal: Option<Refusal>,
@@ -296,13 +294,13 @@ pub struct Prepared {
 pub struct Outcome {
     /// Whose.
     pub transaction: TransactionId,
-    /// Which partition.
-    pub partition: PartitionId,
+    /// Which slot.
+    pub slot: SlotId,
     /// The commit epoch, or None for abort.
     pub committed: Option<Epoch>,
 }
 
-/// A transaction whose outcome a member does not know, in one partition.
+/// A transaction whose outcome a member does not know, in one slot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Wire)]
 pub struct UndecidedPlace {
     /// Whose.
@@ -317,11 +315,11 @@ pub struct UndecidedPlace {
     pub is_one_primary: bool,
 }
 
-/// What a member of a new view knows of a partition: everything that the view before left undecided.
+/// What a member of a new view knows of a slot: everything that the view before left undecided.
 #[derive(Clone, PartialEq, Eq, Debug, Wire)]
 pub struct GatherReport {
-    /// Which partition.
-    pub partition: PartitionId,
+    /// Which slot.
+    pub slot: SlotId,
     /// How far the member consumed the streams of earlier views.
     pub streams: Vec<(ViewNumber, Sequence)>,
     /// Prepared here, outcome not known here.
@@ -346,8 +344,8 @@ pub struct Claim {
 /// What a primary that stepped down hands to the one that follows.
 #[derive(Clone, PartialEq, Debug, Wire)]
 pub struct HandOver {
-    /// Which partition.
-    pub partition: PartitionId,
+    /// Which slot.
+    pub slot: SlotId,
     /// Sealed places of the last stream, in order: the new primary may lack them.
     pub places: Vec<(ViewNumber, Replicate)>,
     /// Open transactions. One may come in several pieces, in order.
@@ -414,7 +412,7 @@ pub enum HandedWait {
     },
 }
 
-/// A request that came to a member that is not the partition's primary any more: nothing of it was done.
+/// A request that came to a member that is not the slot's primary any more: nothing of it was done.
 #[derive(Clone, PartialEq, Debug, Wire)]
 pub enum ReturnedRequest {
     /// A read at the primary.
@@ -429,8 +427,8 @@ pub enum ReturnedRequest {
         request: RequestId,
         /// Whose.
         transaction: TransactionId,
-        /// Which partition.
-        partition: PartitionId,
+        /// Which slot.
+        slot: SlotId,
         /// How many operations stay.
         operations: u32,
     },
@@ -441,7 +439,7 @@ pub enum ReturnedRequest {
         /// Whose.
         transaction: TransactionId,
         /// A participant with writes.
-        partition: PartitionId,
+        slot: SlotId,
         /// The commit was carried by a write.
         is_write: bool,
     },
@@ -450,13 +448,13 @@ pub enum ReturnedRequest {
 impl ReturnedRequest {
     /// Its id, and where it belongs.
     #[must_use]
-    pub fn place(&self) -> (RequestId, PartitionId) {
+    pub fn place(&self) -> (RequestId, SlotId) {
         match self {
-            Self::Read(read) => (read.request, read.partition),
-            Self::Write(write) => (write.request, write.partition),
-            Self::CommitOne(commit) => (commit.request, commit.participant.partition),
-            Self::RollbackTo { request, partition, .. } | Self::OutcomeAsk { request, partition, .. } => {
-                (*request, *partition)
+            Self::Read(read) => (read.request, read.slot),
+            Self::Write(write) => (write.request, write.slot),
+            Self::CommitOne(commit) => (commit.request, commit.participant.slot),
+            Self::RollbackTo { request, slot, .. } | Self::OutcomeAsk { request, slot, .. } => {
+                (*request, *slot)
             }
         }
     }
@@ -468,11 +466,11 @@ impl ReturnedRequest {
             Self::Read(read) => Signal::Read(read),
             Self::Write(write) => Signal::Write(write),
             Self::CommitOne(commit) => Signal::CommitOne(commit),
-            Self::RollbackTo { request, transaction, partition, operations } => {
-                Signal::RollbackTo { request, transaction, partition, operations }
+            Self::RollbackTo { request, transaction, slot, operations } => {
+                Signal::RollbackTo { request, transaction, slot, operations }
             }
-            Self::OutcomeAsk { request, transaction, partition, is_write } => {
-                Signal::OutcomeAsk { request, transaction, partition, is_write }
+            Self::OutcomeAsk { request, transaction, slot, is_write } => {
+                Signal::OutcomeAsk { request, transaction, slot, is_write }
             }
         }
     }
@@ -513,11 +511,11 @@ pub struct CopiedOutcome {
     pub results: Vec<OperationResult>,
 }
 
-/// Rows of a partition for a member that joins, and behind a table's rows the entries of its indexes.
+/// Rows of a slot for a member that joins, and behind a table's rows the entries of its indexes.
 #[derive(Clone, PartialEq, Debug, Wire)]
 pub struct CopyPiece {
-    /// Which partition.
-    pub partition: PartitionId,
+    /// Which slot.
+    pub slot: SlotId,
     /// The rows.
     pub rows: Vec<CopiedRow>,
     /// What became of transactions that ended before it joined.
@@ -535,7 +533,7 @@ pub struct CopyPiece {
     pub with_entries: bool,
 }
 
-/// What a partition knows of a transaction whose coordinator is lost.
+/// What a slot knows of a transaction whose coordinator is lost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Wire)]
 pub enum RecoveredState {
     /// Decided: committed at this epoch.
@@ -553,10 +551,10 @@ pub enum RecoveredState {
 pub struct RecoveryReport {
     /// Whose.
     pub transaction: TransactionId,
-    /// Which partition.
-    pub partition: PartitionId,
+    /// Which slot.
+    pub slot: SlotId,
     /// The participants with writes.
-    pub participants: Arc<Vec<PartitionId>>,
+    pub participants: Arc<Vec<SlotId>>,
     /// What is known there.
     pub state: RecoveredState,
 }
@@ -697,9 +695,9 @@ info_tables! {
     ConfigValues = 20 by Main;
     /// Configured nodes.
     ConfigNodes = 21 by Main;
-    /// Tables and their partitions.
+    /// Tables and their slots.
     TableDistributionStatus = 22 by Main;
-    /// The replicas of each partition of each table.
+    /// The replicas of each slot of each table.
     TableFragments = 23 by Main;
     /// Open transactions of the node's sessions.
     ServerTransactions = 24 by Sql;
@@ -710,7 +708,7 @@ info_tables! {
 /// What a data node that is about to stop asks the control plane for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Wire)]
 pub enum LeaveStep {
-    /// A view in which others lead its partitions.
+    /// A view in which others lead its slots.
     HandOver,
     /// It does not stop after all.
     Stay,
@@ -726,8 +724,8 @@ pub enum LeaveStep {
 pub struct ChecksumRequest {
     /// Echoed.
     pub request: RequestId,
-    /// Which partition.
-    pub partition: PartitionId,
+    /// Which slot.
+    pub slot: SlotId,
     /// Which table.
     pub table: types::TableId,
     /// Primary keys behind this one; None from the first.
@@ -771,8 +769,8 @@ pub enum Signal {
         request: RequestId,
         /// Whose.
         transaction: TransactionId,
-        /// Which partition.
-        partition: PartitionId,
+        /// Which slot.
+        slot: SlotId,
         /// How many operations stay.
         operations: u32,
     },
@@ -787,8 +785,8 @@ pub enum Signal {
     Abort {
         /// Whose.
         transaction: TransactionId,
-        /// Which partition.
-        partition: PartitionId,
+        /// Which slot.
+        slot: SlotId,
     },
     /// Commit at the only participant.
     CommitOne(Box<CommitOneRequest>),
@@ -800,7 +798,7 @@ pub enum Signal {
         /// Whose.
         transaction: TransactionId,
         /// A participant with writes.
-        partition: PartitionId,
+        slot: SlotId,
         /// The commit was carried by a write: answer with `WriteDone`.
         is_write: bool,
     },
@@ -822,8 +820,8 @@ pub enum Signal {
     TransactionMoved {
         /// Whose.
         transaction: TransactionId,
-        /// Which partition.
-        partition: PartitionId,
+        /// Which slot.
+        slot: SlotId,
     },
 
     // ---- session -> tc, and back --------------------------------------------------------------------------------------
@@ -847,7 +845,7 @@ pub enum Signal {
         /// Stamp no epoch below this.
         epoch_seen: Epoch,
         /// The participants with writes.
-        participants: Arc<Vec<PartitionId>>,
+        participants: Arc<Vec<SlotId>>,
     },
     /// A replica has it.
     Prepared(Box<Prepared>),
@@ -857,13 +855,13 @@ pub enum Signal {
     OutcomeRecorded {
         /// Whose.
         transaction: TransactionId,
-        /// Which partition.
-        partition: PartitionId,
+        /// Which slot.
+        slot: SlotId,
     },
     /// Every participant has recorded their outcomes and their sessions know them: their markers go.
     Forget {
-        /// Which partition.
-        partition: PartitionId,
+        /// Which slot.
+        slot: SlotId,
         /// Whose.
         transactions: Vec<TransactionId>,
     },
@@ -871,19 +869,19 @@ pub enum Signal {
     // ---- primary -> backups, and back ---------------------------------------------------------------------------------
     /// A piece of a large transaction.
     ReplicateAhead(Box<ReplicateAhead>),
-    /// The next place in the partition's stream.
+    /// The next place in the slot's stream.
     Replicate(Box<Replicate>),
     /// A piece is staged at the backup, or it is not (the transaction will be refused when its prepare comes).
     AheadApplied {
-        /// Which partition.
-        partition: PartitionId,
+        /// Which slot.
+        slot: SlotId,
         /// Whose.
         transaction: TransactionId,
     },
     /// A one-primary commit is applied at the backup, or refused.
     Applied {
-        /// Which partition.
-        partition: PartitionId,
+        /// Which slot.
+        slot: SlotId,
         /// Its place.
         sequence: Sequence,
         /// Why not.
@@ -891,15 +889,15 @@ pub enum Signal {
     },
     /// A one-primary commit that the primary has published.
     Decided {
-        /// Which partition.
-        partition: PartitionId,
+        /// Which slot.
+        slot: SlotId,
         /// Its place.
         sequence: Sequence,
     },
     /// Forget the pieces shipped ahead: the transaction aborted before its prepare.
     DropAhead {
-        /// Which partition.
-        partition: PartitionId,
+        /// Which slot.
+        slot: SlotId,
         /// Whose.
         transaction: TransactionId,
     },
@@ -909,15 +907,15 @@ pub enum Signal {
     CopyPiece(Box<CopyPiece>),
     /// Back: the next piece may come.
     CopyApplied {
-        /// Which partition.
-        partition: PartitionId,
+        /// Which slot.
+        slot: SlotId,
     },
-    /// ldm -> main of the joining member: every row of a partition is here, in this view.
-    PartitionCopied {
-        /// Which partition.
-        partition: PartitionId,
+    /// ldm -> main of the joining member: every row of a slot is here, in this view.
+    SlotCopied {
+        /// Which slot.
+        slot: SlotId,
     },
-    /// main of the joining member -> membership -> control plane: all partitions are copied.
+    /// main of the joining member -> membership -> control plane: all slots are copied.
     CaughtUp {
         /// In this view.
         view: ViewNumber,
@@ -930,8 +928,8 @@ pub enum Signal {
     HandOver(Box<HandOver>),
     /// Back: the new primary has all of it, and the old one lets go.
     Taken {
-        /// Which partition.
-        partition: PartitionId,
+        /// Which slot.
+        slot: SlotId,
     },
     /// primary -> recoverer.
     RecoveryReport(Box<RecoveryReport>),
@@ -939,10 +937,10 @@ pub enum Signal {
     RecoveryAsk {
         /// Whose.
         transaction: TransactionId,
-        /// Which partition.
-        partition: PartitionId,
+        /// Which slot.
+        slot: SlotId,
         /// The participants with writes.
-        participants: Arc<Vec<PartitionId>>,
+        participants: Arc<Vec<SlotId>>,
     },
 
     // ---- deadlock probes ----------------------------------------------------------------------------------------------
@@ -1007,7 +1005,7 @@ pub enum Signal {
         #[wire(since = 5)]
         users: Vec<u32>,
     },
-    /// A node without partitions asks a data node's main for the catalogue.
+    /// A node without slots asks a data node's main for the catalogue.
     SchemaFetch {
         /// Echoed.
         request: RequestId,
@@ -1162,12 +1160,12 @@ pub enum Signal {
         /// Why.
         error: SqlError,
     },
-    /// main of a joining member -> main of management nodes: so many of its partitions are copied.
+    /// main of a joining member -> main of management nodes: so many of its slots are copied.
     RestartProgress {
         /// Whole.
         copied: u32,
         /// All that have to be.
-        partitions: u32,
+        slots: u32,
     },
     /// membership of a node with a copy of the control log -> membership of nodes without one; membership -> its main: who has copies.
     Voters {
@@ -1176,7 +1174,7 @@ pub enum Signal {
         /// By voter id.
         voters: Vec<VoterPlace>,
     },
-    /// ldm -> ldm of the same partitions: answer at once. How late the answer is tells how late all answers of that module are.
+    /// ldm -> ldm of the same slots: answer at once. How late the answer is tells how late all answers of that module are.
     LagProbe {
         /// Counted by the sender.
         probe: u64,

@@ -1,17 +1,17 @@
 //! The view: numbered membership and ownership of the cluster. It changes only for those, never for schema or epochs.
 //!
-//! Partition 0 holds the system tables: it is a group of its own with a replica on every data node. Partitions 1.. are spread over the
+//! Slot 0 holds the system tables: it is a group of its own with a replica on every data node. Slots 1.. are spread over the
 //! replica groups; each group's primaries are spread over its nodes, and over the `ldm` instances of each node, so that all of them work.
 
 use crate::control::GroupId;
 use crate::{Address, ModuleKind};
-use types::{BUCKET_COUNT, Incarnation, NodeId, PartitionId, TransactionId, ViewNumber};
+use types::{BUCKET_COUNT, Incarnation, NodeId, SlotId, TransactionId, ViewNumber};
 use wire_derive::Wire;
 
 /// What a node is for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Wire)]
 pub enum NodeRole {
-    /// Holds partitions, serves SQL too.
+    /// Holds slots, serves SQL too.
     Data,
     /// Serves SQL only.
     Sql,
@@ -40,7 +40,7 @@ pub struct NodeInfo {
     pub sql_count: u8,
 }
 
-/// Nodes that hold the same partitions.
+/// Nodes that hold the same slots.
 #[derive(Clone, PartialEq, Eq, Debug, Wire)]
 pub struct GroupView {
     /// All replicas in configured order.
@@ -53,14 +53,14 @@ pub struct GroupView {
     pub restorable: Vec<NodeId>,
 }
 
-/// Where a partition lives.
+/// Where a slot lives.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Wire)]
-pub struct PartitionPlace {
+pub struct SlotPlace {
     /// Index into `View::groups`.
     pub group: u16,
     /// The primary, a member of the group's `in_sync`.
     pub primary: NodeId,
-    /// The position of the partition among those of its group with the same primary: chooses the `ldm` instance on each replica.
+    /// The position of the slot among those of its group with the same primary: chooses the `ldm` instance on each replica.
     pub rank: u16,
     /// The first view of this line of primaries: they handed over to each other what was open. What a transaction did here before is lost.
     pub since: ViewNumber,
@@ -75,16 +75,16 @@ pub struct View {
     pub founding: GroupId,
     /// All nodes, by id.
     pub nodes: Vec<NodeInfo>,
-    /// Group 0 is the system partition's, with all data nodes; the others are the replica groups.
+    /// Group 0 is the system slot's, with all data nodes; the others are the replica groups.
     pub groups: Vec<GroupView>,
-    /// By partition id.
-    pub partitions: Vec<PartitionPlace>,
+    /// By slot id.
+    pub slots: Vec<SlotPlace>,
     /// Data nodes that are about to stop: they get no primaries.
     pub leaving: Vec<NodeId>,
 }
 
 impl View {
-    /// The view before the first: no partitions, nobody in sync.
+    /// The view before the first: no slots, nobody in sync.
     #[must_use]
     pub const fn none() -> Self {
         Self {
@@ -92,7 +92,7 @@ impl View {
             founding: GroupId(0),
             nodes: Vec::new(),
             groups: Vec::new(),
-            partitions: Vec::new(),
+            slots: Vec::new(),
             leaving: Vec::new(),
         }
     }
@@ -118,22 +118,21 @@ impl View {
         };
         let mut groups = vec![group(&data)];
         groups.extend(data.chunks(replica_count).map(group));
-        let mut partitions =
-            vec![PartitionPlace { group: 0, primary: data[0], rank: 0, since: ViewNumber(1) }];
+        let mut slots = vec![SlotPlace { group: 0, primary: data[0], rank: 0, since: ViewNumber(1) }];
         for index in 0..partitions_per_node * data.len() {
             let group_count = groups.len() - 1;
             let group = 1 + index % group_count;
             let within = index / group_count;
             let primary = groups[group].replicas[within % replica_count];
             let narrow = |number: usize| u16::try_from(number).unwrap_or(u16::MAX);
-            partitions.push(PartitionPlace {
+            slots.push(SlotPlace {
                 group: narrow(group),
                 primary,
                 rank: narrow(within / replica_count),
                 since: ViewNumber(1),
             });
         }
-        Self { number: ViewNumber(1), founding, nodes, groups, partitions, leaving: Vec::new() }
+        Self { number: ViewNumber(1), founding, nodes, groups, slots, leaving: Vec::new() }
     }
 
     /// Whether its parts fit together, whatever came before: nodes in order, members that are replicas, each counted once, primaries in sync.
@@ -147,13 +146,13 @@ impl View {
                 && members.iter().all(|nodes| nodes.iter().all(|node| group.replicas.contains(node)))
                 && !group.joining.iter().any(|node| group.in_sync.contains(node))
         };
-        let is_place = |place: &PartitionPlace| {
+        let is_place = |place: &SlotPlace| {
             let group = self.groups.get(usize::from(place.group));
             group.is_some_and(|group| group.in_sync.contains(&place.primary))
         };
         self.nodes.is_sorted_by(|left, right| left.node < right.node)
             && self.groups.iter().all(is_group)
-            && self.partitions.iter().all(is_place)
+            && self.slots.iter().all(is_place)
             && self.leaving.iter().all(|node| self.is_member(*node))
             && self.groups.iter().flat_map(|group| &group.replicas).all(|node| self.node(*node).is_some())
     }
@@ -164,10 +163,10 @@ impl View {
         self.groups.first().is_some_and(|group| group.in_sync.contains(&node))
     }
 
-    /// Whether what a transaction did in a partition since it began there, in a view, is lost by this view.
+    /// Whether what a transaction did in a slot since it began there, in a view, is lost by this view.
     #[must_use]
-    pub fn is_lost(&self, partition: PartitionId, began: ViewNumber) -> bool {
-        self.place(partition).is_none_or(|place| began < place.since)
+    pub fn is_lost(&self, slot: SlotId, began: ViewNumber) -> bool {
+        self.place(slot).is_none_or(|place| began < place.since)
     }
 
     /// Whether a data node holds rows of this view: it is in sync, or being copied to.
@@ -176,16 +175,16 @@ impl View {
         self.groups.iter().any(|group| group.in_sync.contains(&node) || group.joining.contains(&node))
     }
 
-    /// The members that get every write of a partition and whose answers count: those in sync and those joining.
-    pub fn written(&self, partition: PartitionId) -> impl Iterator<Item = NodeId> + '_ {
-        let group = self.place(partition).map(|place| &self.groups[usize::from(place.group)]);
+    /// The members that get every write of a slot and whose answers count: those in sync and those joining.
+    pub fn written(&self, slot: SlotId) -> impl Iterator<Item = NodeId> + '_ {
+        let group = self.place(slot).map(|place| &self.groups[usize::from(place.group)]);
         group.into_iter().flat_map(|group| group.in_sync.iter().chain(&group.joining)).copied()
     }
 
-    /// The members that a partition is being copied to.
+    /// The members that a slot is being copied to.
     #[must_use]
-    pub fn joining(&self, partition: PartitionId) -> &[NodeId] {
-        self.place(partition).map_or(&[], |place| &self.groups[usize::from(place.group)].joining)
+    pub fn joining(&self, slot: SlotId) -> &[NodeId] {
+        self.place(slot).map_or(&[], |place| &self.groups[usize::from(place.group)].joining)
     }
 
     /// The tc that decides a transaction whose coordinator is lost: every member finds the same.
@@ -199,32 +198,32 @@ impl View {
         Some(Address::new(node, ModuleKind::Tc, instance))
     }
 
-    /// The partition that owns a key with this hash, for tables other than system tables.
+    /// The slot that owns a key with this hash, for tables other than system tables.
     #[must_use]
     #[inline]
-    pub fn partition_of_hash(&self, hash: u64) -> PartitionId {
-        let count = u32::try_from(self.partitions.len().saturating_sub(1)).unwrap_or(u32::MAX);
+    pub fn slot_of_hash(&self, hash: u64) -> SlotId {
+        let count = u32::try_from(self.slots.len().saturating_sub(1)).unwrap_or(u32::MAX);
         let bucket = u32::try_from(hash % u64::from(BUCKET_COUNT)).unwrap_or(0);
-        PartitionId(1 + bucket * count / BUCKET_COUNT)
+        SlotId(1 + bucket * count / BUCKET_COUNT)
     }
 
-    /// Where a partition lives.
+    /// Where a slot lives.
     #[must_use]
     #[inline]
-    pub fn place(&self, partition: PartitionId) -> Option<&PartitionPlace> {
-        self.partitions.get(partition.0 as usize)
+    pub fn place(&self, slot: SlotId) -> Option<&SlotPlace> {
+        self.slots.get(slot.0 as usize)
     }
 
-    /// The in-sync replicas of a partition.
+    /// The in-sync replicas of a slot.
     #[must_use]
-    pub fn in_sync(&self, partition: PartitionId) -> &[NodeId] {
-        self.place(partition).map_or(&[], |place| &self.groups[usize::from(place.group)].in_sync)
+    pub fn in_sync(&self, slot: SlotId) -> &[NodeId] {
+        self.place(slot).map_or(&[], |place| &self.groups[usize::from(place.group)].in_sync)
     }
 
-    /// The `ldm` that owns `node`'s replica of a partition.
+    /// The `ldm` that owns `node`'s replica of a slot.
     #[must_use]
-    pub fn ldm(&self, partition: PartitionId, node: NodeId) -> Option<Address> {
-        let place = self.place(partition)?;
+    pub fn ldm(&self, slot: SlotId, node: NodeId) -> Option<Address> {
+        let place = self.place(slot)?;
         let count = u16::from(self.node(node)?.ldm_count);
         if count == 0 {
             return None;
@@ -233,10 +232,10 @@ impl View {
         Some(Address::new(node, ModuleKind::Ldm, instance))
     }
 
-    /// The `ldm` that owns the primary replica of a partition.
+    /// The `ldm` that owns the primary replica of a slot.
     #[must_use]
-    pub fn primary(&self, partition: PartitionId) -> Option<Address> {
-        self.ldm(partition, self.place(partition)?.primary)
+    pub fn primary(&self, slot: SlotId) -> Option<Address> {
+        self.ldm(slot, self.place(slot)?.primary)
     }
 
     /// A node by id.
@@ -251,8 +250,8 @@ impl View {
         self.groups.first()?.in_sync.iter().min().copied()
     }
 
-    /// All partitions but the system partition.
-    pub fn user_partitions(&self) -> impl Iterator<Item = PartitionId> + use<> {
-        (1..u32::try_from(self.partitions.len()).unwrap_or(0)).map(PartitionId)
+    /// All slots but the system slot.
+    pub fn user_slots(&self) -> impl Iterator<Item = SlotId> + use<> {
+        (1..u32::try_from(self.slots.len()).unwrap_or(0)).map(SlotId)
     }
 }

@@ -27,14 +27,14 @@ use std::sync::Arc;
 use stdx::Prng;
 use stdx::wire::{WIRE_VERSION, WireError, from_bytes, to_bytes};
 use types::{
-    ColumnIndex, Date, DateTime, Decimal, Epoch, Incarnation, IndexId, NodeId, PartitionId, SchemaVersion,
-    Sequence, SqlType, TableId, Time, TransactionId, Value, ViewNumber,
+    ColumnIndex, Date, DateTime, Decimal, Epoch, Incarnation, IndexId, NodeId, SchemaVersion, Sequence,
+    SlotId, SqlType, TableId, Time, TransactionId, Value, ViewNumber,
 };
 
 const PINNED: &str = include_str!("wire.txt");
 const REQUEST: RequestId = RequestId(0x0102_0304_0506_0708);
 const TRANSACTION: TransactionId = TransactionId(0x1112_1314_1516_1718);
-const PARTITION: PartitionId = PartitionId(0x21);
+const PARTITION: SlotId = SlotId(0x21);
 const EPOCH: Epoch = Epoch(0x3132);
 const TABLE: TableRef = TableRef { id: TableId(0x41), version: 0x42 };
 
@@ -111,7 +111,7 @@ fn reads() -> Vec<Signal> {
             request: REQUEST,
             transaction: Some(TRANSACTION),
             lock,
-            partition: PARTITION,
+            slot: PARTITION,
             program: Arc::new(ReadProgram {
                 table: TABLE,
                 filter: Some(expression()),
@@ -193,7 +193,7 @@ fn writes() -> Vec<Signal> {
         Signal::Write(Box::new(WriteRequest {
             request: REQUEST,
             transaction: TRANSACTION,
-            partition: PARTITION,
+            slot: PARTITION,
             table: TABLE,
             operations,
             wait: LockWait::NoWait,
@@ -208,24 +208,18 @@ fn writes() -> Vec<Signal> {
             raised: Some(Box::new(raised())),
         })),
         done(Err(WriteFailure { operation: 2, refusal: Refusal::LockTimeout })),
-        Signal::RollbackTo {
-            request: REQUEST,
-            transaction: TRANSACTION,
-            partition: PARTITION,
-            operations: 4,
-        },
+        Signal::RollbackTo { request: REQUEST, transaction: TRANSACTION, slot: PARTITION, operations: 4 },
         Signal::RollbackDone { request: REQUEST, held: true },
-        Signal::Abort { transaction: TRANSACTION, partition: PARTITION },
+        Signal::Abort { transaction: TRANSACTION, slot: PARTITION },
     ]
 }
 
 fn commits() -> Vec<Signal> {
-    let participant =
-        Participant { partition: PARTITION, operations: 2, view: ViewNumber(1), has_writes: true };
+    let participant = Participant { slot: PARTITION, operations: 2, view: ViewNumber(1), has_writes: true };
     let done = |outcome| Signal::CommitDone(CommitDone { request: REQUEST, outcome });
     let write = |row| ReplicatedWrite { table: TABLE, key: [1].into(), row };
     let replicated = || vec![write(Some([2, 2].into())), write(None)];
-    let participants = || Arc::new(vec![PARTITION, PartitionId(3)]);
+    let participants = || Arc::new(vec![PARTITION, SlotId(3)]);
     vec![
         Signal::CommitOne(Box::new(CommitOneRequest {
             request: REQUEST,
@@ -251,22 +245,22 @@ fn commits() -> Vec<Signal> {
         },
         Signal::Prepared(Box::new(Prepared {
             transaction: TRANSACTION,
-            partition: PARTITION,
+            slot: PARTITION,
             epoch: EPOCH,
             has_writes: true,
             refusal: Some(Refusal::WrongView),
         })),
-        Signal::Outcome(Outcome { transaction: TRANSACTION, partition: PARTITION, committed: Some(EPOCH) }),
-        Signal::OutcomeRecorded { transaction: TRANSACTION, partition: PARTITION },
-        Signal::Forget { partition: PARTITION, transactions: vec![TRANSACTION, TransactionId(6)] },
+        Signal::Outcome(Outcome { transaction: TRANSACTION, slot: PARTITION, committed: Some(EPOCH) }),
+        Signal::OutcomeRecorded { transaction: TRANSACTION, slot: PARTITION },
+        Signal::Forget { slot: PARTITION, transactions: vec![TRANSACTION, TransactionId(6)] },
         Signal::ReplicateAhead(Box::new(ReplicateAhead {
-            partition: PARTITION,
+            slot: PARTITION,
             transaction: TRANSACTION,
             piece: 1,
             writes: replicated(),
         })),
         Signal::Replicate(Box::new(Replicate {
-            partition: PARTITION,
+            slot: PARTITION,
             sequence: Sequence(9),
             transaction: TRANSACTION,
             epoch: EPOCH,
@@ -276,10 +270,10 @@ fn commits() -> Vec<Signal> {
             pieces_ahead: 1,
             writes: replicated(),
         })),
-        Signal::AheadApplied { partition: PARTITION, transaction: TRANSACTION },
-        Signal::Applied { partition: PARTITION, sequence: Sequence(9), refusal: None },
-        Signal::Decided { partition: PARTITION, sequence: Sequence(9) },
-        Signal::DropAhead { partition: PARTITION, transaction: TRANSACTION },
+        Signal::AheadApplied { slot: PARTITION, transaction: TRANSACTION },
+        Signal::Applied { slot: PARTITION, sequence: Sequence(9), refusal: None },
+        Signal::Decided { slot: PARTITION, sequence: Sequence(9) },
+        Signal::DropAhead { slot: PARTITION, transaction: TRANSACTION },
     ]
 }
 
@@ -292,7 +286,7 @@ fn takeover() -> Vec<Signal> {
         is_one_primary: true,
     };
     let gather = GatherReport {
-        partition: PARTITION,
+        slot: PARTITION,
         streams: vec![(ViewNumber(3), Sequence(9))],
         undecided: vec![undecided],
         outcomes: vec![(TRANSACTION, Some(EPOCH)), (TransactionId(6), None)],
@@ -308,22 +302,17 @@ fn takeover() -> Vec<Signal> {
         RecoveredState::Prepared(EPOCH),
         RecoveredState::Nothing,
     ];
-    let participants = || Arc::new(vec![PARTITION, PartitionId(3)]);
+    let participants = || Arc::new(vec![PARTITION, SlotId(3)]);
     let report = |state| RecoveryReport {
         transaction: TRANSACTION,
-        partition: PARTITION,
+        slot: PARTITION,
         participants: participants(),
         state,
     };
     let mut signals = vec![
-        Signal::OutcomeAsk {
-            request: REQUEST,
-            transaction: TRANSACTION,
-            partition: PARTITION,
-            is_write: true,
-        },
+        Signal::OutcomeAsk { request: REQUEST, transaction: TRANSACTION, slot: PARTITION, is_write: true },
         Signal::CopyPiece(Box::new(CopyPiece {
-            partition: PARTITION,
+            slot: PARTITION,
             rows: vec![copied],
             outcomes: vec![copied_outcome],
             is_last: true,
@@ -331,23 +320,23 @@ fn takeover() -> Vec<Signal> {
             entries: vec![CopiedEntries { table: TABLE.id, index: IndexId(2), keys: vec![[1].into()] }],
             with_entries: true,
         })),
-        Signal::CopyApplied { partition: PARTITION },
-        Signal::PartitionCopied { partition: PARTITION },
+        Signal::CopyApplied { slot: PARTITION },
+        Signal::SlotCopied { slot: PARTITION },
         Signal::CaughtUp { view: ViewNumber(4) },
         Signal::Gather(Box::new(gather)),
         Signal::HandOver(Box::new(hand_over())),
-        Signal::Taken { partition: PARTITION },
+        Signal::Taken { slot: PARTITION },
         Signal::Returned(Box::new(ReturnedRequest::RollbackTo {
             request: REQUEST,
             transaction: TRANSACTION,
-            partition: PARTITION,
+            slot: PARTITION,
             operations: 3,
         })),
         Signal::WaitMoved { request: REQUEST, to: Address::new(NodeId(2), ModuleKind::Ldm, 1) },
         Signal::LastWord,
         Signal::LastWordHeard,
-        Signal::TransactionMoved { transaction: TRANSACTION, partition: PartitionId(9) },
-        Signal::RecoveryAsk { transaction: TRANSACTION, partition: PARTITION, participants: participants() },
+        Signal::TransactionMoved { transaction: TRANSACTION, slot: SlotId(9) },
+        Signal::RecoveryAsk { transaction: TRANSACTION, slot: PARTITION, participants: participants() },
     ];
     signals.extend(states.map(|state| Signal::RecoveryReport(Box::new(report(state)))));
     signals
@@ -365,7 +354,7 @@ fn hand_over() -> HandOver {
         ],
     };
     HandOver {
-        partition: PARTITION,
+        slot: PARTITION,
         places: Vec::new(),
         transactions: vec![transaction],
         waits: Vec::new(),
@@ -476,7 +465,7 @@ fn control() -> Vec<Signal> {
         Signal::StopNode { reason: "asked".into(), exit_code: 3, is_alone: true },
         Signal::Checksum(Box::new(ChecksumRequest {
             request: REQUEST,
-            partition: PARTITION,
+            slot: PARTITION,
             table: TABLE.id,
             after: Some([1].into()),
             limit: 100,
@@ -488,7 +477,7 @@ fn control() -> Vec<Signal> {
             end: true,
         })),
         Signal::Failed { request: REQUEST, error: SqlError::new(1213, "deadlock") },
-        Signal::RestartProgress { copied: 3, partitions: 8 },
+        Signal::RestartProgress { copied: 3, slots: 8 },
         Signal::Voters { applied: 7, voters: vec![VoterPlace { node: NodeId(65), votes: true }] },
         Signal::LagProbe { probe: 300 },
         Signal::LagProbed { probe: 300 },

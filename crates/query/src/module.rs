@@ -1,4 +1,4 @@
-//! The `query` module: committed reads and scans of any partition of this node, for sessions of other threads and nodes.
+//! The `query` module: committed reads and scans of any slot of this node, for sessions of other threads and nodes.
 //!
 //! It owns no rows: it reads through the node map's readers. A row whose outcome is not known here is answered `Undecided`; the session asks
 //! the primary.
@@ -89,7 +89,7 @@ impl Query {
             let installed = info.definition.version;
             table.version <= installed && table.version + 1 >= installed
         });
-        let reader = self.map.reader(table.id, pending.request.partition);
+        let reader = self.map.reader(table.id, pending.request.slot);
         let (Some(info), Some(reader)) = (info, reader) else {
             return self.refuse(pending.from, &pending.request, Refusal::WrongSchema, outputs);
         };

@@ -1,4 +1,4 @@
-//! The map of the cluster as one node sees it: the view, the schema, readers of the partitions that live here.
+//! The map of the cluster as one node sees it: the view, the schema, readers of the slots that live here.
 //!
 //! `main` makes a new map whenever the view, the schema or the readers change and sends it to every module; a module uses the newest it
 //! was given and keeps it alive by its `Arc`. Invariant: the parts of one map fit each other: every table of the schema has its access
@@ -13,8 +13,7 @@ use std::sync::Arc;
 use stdx::{FixedMap, IdRange, Instant, hash64};
 use storage::Reader;
 use types::{
-    Incarnation, IndexId, KeyEncoder, NodeId, PartitionId, RowLayout, Schema, TableDefinition, TableId,
-    TableKind,
+    Incarnation, IndexId, KeyEncoder, NodeId, RowLayout, Schema, SlotId, TableDefinition, TableId, TableKind,
 };
 
 /// What modules of a node send each other by reference.
@@ -45,8 +44,8 @@ pub enum Shared {
 pub struct PublishedReader {
     /// Its table.
     pub table: TableId,
-    /// Its partition.
-    pub partition: PartitionId,
+    /// Its slot.
+    pub slot: SlotId,
     /// How to read it.
     pub reader: Reader,
 }
@@ -115,7 +114,7 @@ pub struct NodeMap {
     /// All tables, hidden and system ones included.
     pub tables: FixedMap<TableId, Arc<TableAccessInfo>>,
     /// Readers of the fragments on this node.
-    readers: FixedMap<(TableId, PartitionId), Reader>,
+    readers: FixedMap<(TableId, SlotId), Reader>,
     /// Nodes out of reach: nothing is asked of them, and a view without them is awaited.
     pub lost: Vec<NodeId>,
     /// How often each node was lost: one that comes back is not in `lost` any more, but what it had open is void.
@@ -182,8 +181,8 @@ impl NodeMap {
             .iter()
             .filter(|published| schema.tables.contains_key(&published.table))
             // What is being copied to this node is not whole.
-            .filter(|published| view.in_sync(published.partition).contains(&self.node))
-            .map(|published| ((published.table, published.partition), published.reader.clone()))
+            .filter(|published| view.in_sync(published.slot).contains(&self.node))
+            .map(|published| ((published.table, published.slot), published.reader.clone()))
             .collect();
         let (losses, given_up, lost) = (self.losses.clone(), self.given_up.clone(), lost.to_vec());
         let lease = Arc::clone(&self.lease);
@@ -201,63 +200,63 @@ impl NodeMap {
     /// The local reader of a fragment, if this node has a replica.
     #[must_use]
     #[inline]
-    pub fn reader(&self, table: TableId, partition: PartitionId) -> Option<&Reader> {
-        self.readers.get(&(table, partition))
+    pub fn reader(&self, table: TableId, slot: SlotId) -> Option<&Reader> {
+        self.readers.get(&(table, slot))
     }
 
-    /// The partition that owns a primary key of a table.
+    /// The slot that owns a primary key of a table.
     #[must_use]
     #[inline]
-    pub fn partition_of_key(&self, table: &TableDefinition, key: &[u8]) -> PartitionId {
+    pub fn slot_of_key(&self, table: &TableDefinition, key: &[u8]) -> SlotId {
         match table.kind {
-            TableKind::System => PartitionId(0),
-            TableKind::User | TableKind::UniqueIndex { .. } => self.view.partition_of_hash(hash64(key)),
+            TableKind::System => SlotId(0),
+            TableKind::User | TableKind::UniqueIndex { .. } => self.view.slot_of_hash(hash64(key)),
         }
     }
 
-    /// All partitions of a table.
+    /// All slots of a table.
     #[must_use]
-    pub fn partitions_of(&self, table: &TableDefinition) -> std::ops::Range<u32> {
+    pub fn slots_of(&self, table: &TableDefinition) -> std::ops::Range<u32> {
         match table.kind {
             TableKind::System => 0..1,
             TableKind::User | TableKind::UniqueIndex { .. } => {
-                1..u32::try_from(self.view.partitions.len()).unwrap_or(0)
+                1..u32::try_from(self.view.slots.len()).unwrap_or(0)
             }
         }
     }
 
-    /// The `ldm` that owns the primary replica of a partition.
+    /// The `ldm` that owns the primary replica of a slot.
     #[must_use]
-    pub fn primary(&self, partition: PartitionId) -> Option<Address> {
-        self.view.primary(partition)
+    pub fn primary(&self, slot: SlotId) -> Option<Address> {
+        self.view.primary(slot)
     }
 
     /// The same if its node is in reach: what is sent to one that is not may be done unheard.
     #[must_use]
-    pub fn primary_in_reach(&self, partition: PartitionId) -> Option<Address> {
-        self.primary(partition).filter(|primary| !self.lost.contains(&primary.node))
+    pub fn primary_in_reach(&self, slot: SlotId) -> Option<Address> {
+        self.primary(slot).filter(|primary| !self.lost.contains(&primary.node))
     }
 
-    /// A module of another node that can answer a committed read of a partition: a replica that is not lost and has not `refused`, spread by
-    /// partition.
+    /// A module of another node that can answer a committed read of a slot: a replica that is not lost and has not `refused`, spread by
+    /// slot.
     #[must_use]
-    pub fn replica_for_read(&self, partition: PartitionId, refused: &[NodeId]) -> Option<Address> {
-        let replicas = self.view.in_sync(partition).iter().copied();
+    pub fn replica_for_read(&self, slot: SlotId, refused: &[NodeId]) -> Option<Address> {
+        let replicas = self.view.in_sync(slot).iter().copied();
         let alive: Vec<NodeId> =
             replicas.filter(|node| !self.lost.contains(node) && !refused.contains(node)).collect();
-        let node = *alive.get((usize::from(self.node.0) + partition.0 as usize) % alive.len().max(1))?;
+        let node = *alive.get((usize::from(self.node.0) + slot.0 as usize) % alive.len().max(1))?;
         let query_count = self.view.node(node)?.query_count;
         if query_count == 0 {
-            return self.view.ldm(partition, node);
+            return self.view.ldm(slot, node);
         }
-        let instance = u8::try_from(partition.0 % u32::from(query_count)).unwrap_or(0);
+        let instance = u8::try_from(slot.0 % u32::from(query_count)).unwrap_or(0);
         Some(Address::new(node, ModuleKind::Query, instance))
     }
 
     /// The tc that coordinates for a session on module `instance` of this node: beside it if this is a data node, else on the node that
     /// owns `first`.
     #[must_use]
-    pub fn coordinator(&self, instance: u8, first: PartitionId) -> Option<Address> {
+    pub fn coordinator(&self, instance: u8, first: SlotId) -> Option<Address> {
         let here = self.view.node(self.node)?;
         let (node, tc_count) = if here.role == NodeRole::Data {
             (self.node, here.tc_count)
@@ -268,18 +267,18 @@ impl NodeMap {
         (tc_count > 0).then(|| Address::new(node, ModuleKind::Tc, instance % tc_count))
     }
 
-    /// Whether a replica of the partition is lost and no view without it will come: new writes and locks are refused. For a node that is no member
+    /// Whether a replica of the slot is lost and no view without it will come: new writes and locks are refused. For a node that is no member
     /// only the primary counts: the others' connections with each other are not its own.
     #[must_use]
-    pub fn is_replica_lost(&self, partition: PartitionId) -> bool {
+    pub fn is_replica_lost(&self, slot: SlotId) -> bool {
         if self.given_up.is_empty() {
             return false;
         }
         let is_given_up = |node: &NodeId| self.given_up.contains(node);
         if self.view.is_member(self.node) {
-            self.view.in_sync(partition).iter().any(is_given_up)
+            self.view.in_sync(slot).iter().any(is_given_up)
         } else {
-            self.primary(partition).is_some_and(|primary| is_given_up(&primary.node))
+            self.primary(slot).is_some_and(|primary| is_given_up(&primary.node))
         }
     }
 

@@ -8,7 +8,7 @@
 //! A world is small to copy: modules, which own memory, are not part of it but named by it (`blocks`). What a schedule is, is the list of its
 //! choices; a failure prints it. [`walk`] draws schedules from a seed instead of trying all: for worlds that are too large for that.
 //!
-//! `replicas`: commits over several partitions, view changes, takeovers, rejoins, between real ldms and tcs in their wrappers (the fence).
+//! `replicas`: commits over several slots, view changes, takeovers, rejoins, between real ldms and tcs in their wrappers (the fence).
 //! `leases`: failure detectors with clocks that tick, and views that leave a node out.
 //!
 //! Invariants: a world's digest covers everything that decides what may happen next and what is checked; choices are listed in one order.
@@ -191,12 +191,12 @@ pub const WORLDS: &[Named] = &[
     },
     Named {
         name: "commit-two",
-        about: "a commit over two partitions on three replicas, and a crash of any node at any moment",
+        about: "a commit over two slots on three replicas, and a crash of any node at any moment",
         run: |states| explore(|| replicas::ReplicaWorld::new(&replicas::Plan::commit_two()), states),
     },
     Named {
         name: "double-takeover",
-        about: "a commit over two partitions on three replicas, and two crashes at any moments",
+        about: "a commit over two slots on three replicas, and two crashes at any moments",
         run: |states| explore(|| replicas::ReplicaWorld::new(&replicas::Plan::double_takeover()), states),
     },
     Named {

@@ -2,7 +2,7 @@
 //!
 //! Phases: the cluster starts; tables are made; clients work (and nodes, connections and statements end among them: the survivors take over, and
 //! every client goes on); when all clients have ended, everything is read back and checked; at last nothing may be left over: no open
-//! transaction, lock, wait or undecided row, and all replicas of a partition are equal.
+//! transaction, lock, wait or undecided row, and all replicas of a slot are equal.
 //!
 //! Half of the seeds are plain; the other half has extras: workloads that collide on unique keys, kills, broken connections, small memory,
 //! tiny slices, an SQL node that dies and comes back or joins late.
@@ -425,7 +425,7 @@ impl Scenario {
         }
     }
 
-    /// What this seed means with replicas, transactions over several partitions, and a crash at a signal of the commit or the takeover.
+    /// What this seed means with replicas, transactions over several slots, and a crash at a signal of the commit or the takeover.
     #[must_use]
     pub fn struck(seed: u64) -> Self {
         let mut scenario = Self::from_seed(seed);
@@ -445,7 +445,7 @@ impl Scenario {
         scenario
     }
 
-    /// A cluster with replicas and transactions over several partitions whose management node is away while a data node dies or is cut off.
+    /// A cluster with replicas and transactions over several slots whose management node is away while a data node dies or is cut off.
     #[must_use]
     pub fn outage(seed: u64) -> Self {
         let mut scenario = Self::replicated(seed);

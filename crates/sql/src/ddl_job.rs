@@ -45,7 +45,7 @@ use protocol::signal::{CommitOutcome, ReadRequest, RequestId};
 use protocol::{Severity, Signal, SqlError};
 use std::sync::Arc;
 use stdx::{Duration, Instant};
-use types::{IndexId, PartitionId, SchemaVersion, TableId, TransactionId, Value};
+use types::{IndexId, SchemaVersion, SlotId, TableId, TransactionId, Value};
 
 /// How long a step waits for users of its tables, if lock_wait_timeout is not shorter.
 const USERS_PATIENCE: Duration = Duration::from_secs(10);
@@ -166,8 +166,8 @@ impl DdlRun {
     fn release(&mut self, env: &mut Environment<'_>) {
         let Some(transaction) = self.lock.take() else { return };
         env.module.ddl_locks.remove(&transaction);
-        if let Some(primary) = env.module.map.primary(PartitionId(0)) {
-            env.send(primary, Signal::Abort { transaction, partition: PartitionId(0) });
+        if let Some(primary) = env.module.map.primary(SlotId(0)) {
+            env.send(primary, Signal::Abort { transaction, slot: SlotId(0) });
         }
     }
 
@@ -302,7 +302,7 @@ impl DdlRun {
     // ---- the lock -----------------------------------------------------------------------------------------------------------------
 
     fn begin(&mut self, cx: &mut Cx<'_, '_>) -> Result<Option<Progress>, Failure> {
-        let primary = cx.primary(PartitionId(0))?;
+        let primary = cx.primary(SlotId(0))?;
         let transaction = cx.env.module.next_transaction();
         let request = cx.core.inbox.register(primary, RequestKind::Change);
         let info = cx.hidden_info(system::DDL_LOCK)?;
@@ -319,7 +319,7 @@ impl DdlRun {
             request,
             transaction: Some(transaction),
             lock: Some((LockMode::Exclusive, wait)),
-            partition: PartitionId(0),
+            slot: SlotId(0),
             program: Arc::new(program),
             access: Access::Keys(vec![self.system.ddl_lock_key()]),
             known: 0,

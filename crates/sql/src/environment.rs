@@ -16,7 +16,7 @@ use query::{AccountNews, NodeMap, Shared};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use stdx::{Deadlines, FixedMap, IdRange, Instant, Now};
-use types::{NodeId, PartitionId, TransactionId, Value};
+use types::{NodeId, SlotId, TransactionId, Value};
 
 /// What the sessions of a module share.
 pub(crate) struct ModuleState {
@@ -53,7 +53,7 @@ pub(crate) struct ModuleState {
     pub(crate) known: KnownOutcomes,
     /// What transactions held on nodes when those were lost. If they end before the connection is back, their aborts are lost too, and what they
     /// had asked for may have been waiting there for a view, unseen by those who undo what lost nodes hold: it is aborted (again) when the node is back.
-    pub(crate) aborts_due: BTreeSet<(TransactionId, PartitionId)>,
+    pub(crate) aborts_due: BTreeSet<(TransactionId, SlotId)>,
     /// When the node started; nothing before that.
     pub(crate) started: Option<Instant>,
     /// A DDL statement has ended that may have left its job unfinished.
@@ -239,15 +239,15 @@ impl ModuleState {
         }
     }
 
-    /// What is kept of these transactions may go, wherever the partition's primary is by now.
+    /// What is kept of these transactions may go, wherever the slot's primary is by now.
     pub(crate) fn send_forget(
         &self,
-        partition: PartitionId,
+        slot: SlotId,
         transactions: Vec<TransactionId>,
         outputs: &mut Outputs<Shared>,
     ) {
-        if let Some(primary) = self.map.primary(partition) {
-            outputs.send(self.address, primary, Signal::Forget { partition, transactions });
+        if let Some(primary) = self.map.primary(slot) {
+            outputs.send(self.address, primary, Signal::Forget { slot, transactions });
         }
     }
 
@@ -298,14 +298,14 @@ impl Environment<'_> {
     pub(crate) fn confirm_to_primary(
         &mut self,
         committer: Option<NodeId>,
-        partition: PartitionId,
+        slot: SlotId,
         transaction: TransactionId,
     ) {
         if committer == Some(self.module.node()) {
             return;
         }
-        if let Some(transactions) = self.module.known.note(partition, transaction) {
-            self.module.send_forget(partition, transactions, self.outputs);
+        if let Some(transactions) = self.module.known.note(slot, transaction) {
+            self.module.send_forget(slot, transactions, self.outputs);
         }
         self.module.known.watch(self.now);
     }

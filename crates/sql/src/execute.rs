@@ -3,7 +3,7 @@
 //! | file | what |
 //! | --- | --- |
 //! | `access` | key templates and ranges become key bytes |
-//! | `table_reader` | rows of one table from all its partitions, here or elsewhere, merged in key order if wanted |
+//! | `table_reader` | rows of one table from all its slots, here or elsewhere, merged in key order if wanted |
 //! | `locked_reader` | candidates, then locking reads of them |
 //! | `lock_tables`, `user_locks`, `kill` | LOCK TABLES; GET_LOCK; KILL |
 //! | `select`, `sort`, `grouping`, `distinct` | the operators of SELECT |
@@ -53,7 +53,7 @@ use protocol::{Address, Signal, SqlError};
 use query::TableAccessInfo;
 use std::sync::Arc;
 use stdx::{Duration, Instant};
-use types::{PartitionId, TableDefinition, TransactionId, Value, ViewNumber};
+use types::{SlotId, TableDefinition, TransactionId, Value, ViewNumber};
 
 /// A row on its way through the operators.
 pub(crate) type Row = Vec<Value>;
@@ -275,7 +275,7 @@ pub(crate) struct Cx<'a, 'e> {
     pub(crate) statement: &'a Statement,
 }
 
-/// Where a partition can be read.
+/// Where a slot can be read.
 pub(crate) enum Place {
     /// By this node's reader.
     Here,
@@ -299,35 +299,30 @@ impl Cx<'_, '_> {
         self.env.module.map.table(table).map(Arc::clone).ok_or(Failure::WrongSchema)
     }
 
-    /// Where to read a partition of a table: not where it was `refused`.
-    pub(crate) fn place(
-        &self,
-        table: types::TableId,
-        partition: PartitionId,
-        refused: &[types::NodeId],
-    ) -> Place {
+    /// Where to read a slot of a table: not where it was `refused`.
+    pub(crate) fn place(&self, table: types::TableId, slot: SlotId, refused: &[types::NodeId]) -> Place {
         let map = &self.env.module.map;
-        if self.core.transaction.has_written(partition) {
+        if self.core.transaction.has_written(slot) {
             return map
-                .primary(partition)
+                .primary(slot)
                 .filter(|primary| !refused.contains(&primary.node))
                 .map_or(Place::Nowhere, |primary| Place::There(primary, self.core.transaction.id()));
         }
-        if map.reader(table, partition).is_some() {
+        if map.reader(table, slot).is_some() {
             return Place::Here;
         }
-        map.replica_for_read(partition, refused).map_or(Place::Nowhere, |replica| Place::There(replica, None))
+        map.replica_for_read(slot, refused).map_or(Place::Nowhere, |replica| Place::There(replica, None))
     }
 
-    /// The primary of a partition, where writes and locks go. To one that is lost nothing is sent, because it could be done unheard: the statement
+    /// The primary of a slot, where writes and locks go. To one that is lost nothing is sent, because it could be done unheard: the statement
     /// waits for the next view, or is refused when that is not awaited any more.
-    pub(crate) fn primary(&self, partition: PartitionId) -> Result<Address, Failure> {
+    pub(crate) fn primary(&self, slot: SlotId) -> Result<Address, Failure> {
         let map = &self.env.module.map;
-        if map.is_replica_lost(partition) {
+        if map.is_replica_lost(slot) {
             return Err(failure_of(Refusal::ReplicaLost, ""));
         }
-        map.primary_in_reach(partition)
-            .ok_or_else(|| Failure::ViewChanged(SqlError::deadlock("the primary of a partition is lost")))
+        map.primary_in_reach(slot)
+            .ok_or_else(|| Failure::ViewChanged(SqlError::deadlock("the primary of a slot is lost")))
     }
 
     /// What goes to another node must fit a frame; 1153 if it is far too large.
@@ -364,16 +359,16 @@ impl Cx<'_, '_> {
         &mut self,
         to: Address,
         transaction: Option<TransactionId>,
-        partition: PartitionId,
+        slot: SlotId,
         program: &Arc<ReadProgram>,
         access: Access,
     ) -> Result<RequestId, Failure> {
         self.check_size(to, program, &access)?;
         let request = self.core.inbox.register(to, RequestKind::Read);
         let program = Arc::clone(program);
-        let known = self.core.transaction.known(partition);
+        let known = self.core.transaction.known(slot);
         let read =
-            ReadRequest { request, transaction, lock: None, partition, program, access, known, under: None };
+            ReadRequest { request, transaction, lock: None, slot, program, access, known, under: None };
         self.env.send(to, Signal::Read(Box::new(read)));
         Ok(request)
     }
@@ -387,23 +382,23 @@ impl Cx<'_, '_> {
     /// Sends a locking read of keys.
     pub(crate) fn locked_read(
         &mut self,
-        partition: PartitionId,
+        slot: SlotId,
         program: &Arc<ReadProgram>,
         keys: Vec<Box<[u8]>>,
         lock: (LockMode, LockWait),
     ) -> Result<RequestId, Failure> {
-        let to = self.primary(partition)?;
+        let to = self.primary(slot)?;
         let access = Access::Keys(keys);
         self.check_size(to, program, &access)?;
         self.core.transaction.note_use(program.table, self.env.now.monotonic);
         let transaction = self.transaction_id();
-        let known = self.core.transaction.touch(partition, self.env.module.map.view.number, false);
+        let known = self.core.transaction.touch(slot, self.env.module.map.view.number, false);
         let request = self.core.inbox.register(to, RequestKind::Change);
         let read = ReadRequest {
             request,
             transaction: Some(transaction),
             lock: Some(lock),
-            partition,
+            slot,
             program: Arc::clone(program),
             access,
             known,
@@ -413,19 +408,19 @@ impl Cx<'_, '_> {
         Ok(request)
     }
 
-    /// Sends changes of one table in one partition; with `is_alone` they carry the commit.
+    /// Sends changes of one table in one slot; with `is_alone` they carry the commit.
     pub(crate) fn write(
         &mut self,
-        partition: PartitionId,
+        slot: SlotId,
         table: TableRef,
         operations: Vec<WriteOperation>,
         is_alone: bool,
     ) -> Result<RequestId, Failure> {
-        let to = self.primary(partition)?;
+        let to = self.primary(slot)?;
         self.check_operation_size(to, &operations)?;
         self.core.transaction.note_use(table, self.env.now.monotonic);
         let transaction = self.transaction_id();
-        let known = self.core.transaction.touch(partition, self.env.module.map.view.number, true);
+        let known = self.core.transaction.touch(slot, self.env.module.map.view.number, true);
         if is_alone {
             self.core.transaction.carry_commit();
         }
@@ -434,7 +429,7 @@ impl Cx<'_, '_> {
         let request = self.core.inbox.register(to, kind);
         let (wait, under) = (self.lock_wait(), self.core.locks.of_tables());
         let write =
-            WriteRequest { request, transaction, partition, table, operations, wait, commit, known, under };
+            WriteRequest { request, transaction, slot, table, operations, wait, commit, known, under };
         self.env.send(to, Signal::Write(Box::new(write)));
         Ok(request)
     }

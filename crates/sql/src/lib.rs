@@ -3,7 +3,7 @@
 //! ```text
 //! bytes -> session (commands, one at a time) -> front (text -> plan, by a cache) -> execute (operators) -> results -> bytes
 //!                        |                                   |
-//!                        +-- transaction_client              +-- reads of this node's replicas, signals to partitions elsewhere
+//!                        +-- transaction_client              +-- reads of this node's replicas, signals to slots elsewhere
 //! ```
 //! | module | what |
 //! | --- | --- |

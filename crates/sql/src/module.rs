@@ -23,7 +23,7 @@ use query::{NodeMap, Shared};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use stdx::{Duration, FixedMap, Instant, Now};
-use types::{NodeId, PartitionId, TransactionId, Value};
+use types::{NodeId, SlotId, TransactionId, Value};
 
 /// Modules of a node at most: the low part of connection ids.
 pub const INSTANCES_MAX: u32 = 256;
@@ -225,7 +225,7 @@ impl SqlModule {
 
     /// Whether this module looks after the DDL jobs of whoever has died: one in the cluster does.
     fn looks_after_ddl(&self) -> bool {
-        let primary = self.state.map.primary(PartitionId(0));
+        let primary = self.state.map.primary(SlotId(0));
         self.state.address.instance == 0 && primary.is_some_and(|primary| primary.node == self.state.node())
     }
 
@@ -369,8 +369,8 @@ impl SqlModule {
     }
 
     fn on_deadline(&mut self, now: Now, budget: &mut Budget, outputs: &mut Outputs<Shared>) {
-        for (partition, transactions) in self.state.known.take_due(now) {
-            self.state.send_forget(partition, transactions, outputs);
+        for (slot, transactions) in self.state.known.take_due(now) {
+            self.state.send_forget(slot, transactions, outputs);
         }
         while let Some(Alarm { connection_id, kind }) = self.state.deadlines.expired(now.monotonic) {
             if connection_id == self.finisher_number() {
@@ -421,17 +421,16 @@ impl SqlModule {
 
     /// Nodes that were lost are back: what ended meanwhile is aborted there.
     fn abort_again(&mut self, before: &NodeMap, outputs: &mut Outputs<Shared>) {
-        for (transaction, partition) in std::mem::take(&mut self.state.aborts_due) {
+        for (transaction, slot) in std::mem::take(&mut self.state.aborts_due) {
             let map = &self.state.map;
             let is_back = |node: &NodeId| map.view.number > before.view.number || before.lost.contains(node);
-            let Some(primary) = map.primary_in_reach(partition).filter(|primary| is_back(&primary.node))
-            else {
-                self.state.aborts_due.insert((transaction, partition));
+            let Some(primary) = map.primary_in_reach(slot).filter(|primary| is_back(&primary.node)) else {
+                self.state.aborts_due.insert((transaction, slot));
                 continue;
             };
             let session = self.state.session_of(transaction).and_then(|number| self.sessions.get(&number));
             if session.is_none_or(|session| !session.is_in(transaction)) {
-                outputs.send(self.state.address, primary, Signal::Abort { transaction, partition });
+                outputs.send(self.state.address, primary, Signal::Abort { transaction, slot });
             }
         }
     }
@@ -480,8 +479,8 @@ impl SqlModule {
             }
             Signal::Returned(returned) => self.on_returned(*returned, now, budget, outputs),
             Signal::LastWord => outputs.send(self.state.address, from, Signal::LastWordHeard),
-            Signal::TransactionMoved { transaction, partition } => {
-                self.on_transaction_moved(from, (transaction, partition), outputs);
+            Signal::TransactionMoved { transaction, slot } => {
+                self.on_transaction_moved(from, (transaction, slot), outputs);
             }
             Signal::WaitMoved { request, to } => {
                 let number = Inbox::connection_of(request);
@@ -599,7 +598,7 @@ impl SqlModule {
         self.sessions.get_mut(&number).map(|session| &mut session.core.inbox)
     }
 
-    /// A request came back: its partition has another primary, who has all that its transaction did there. (A commit is ended even if nobody waits for
+    /// A request came back: its slot has another primary, who has all that its transaction did there. (A commit is ended even if nobody waits for
     /// it any more, or its transaction would stay open. Whoever gave up something else has undone it.)
     fn on_returned(
         &mut self,
@@ -608,11 +607,11 @@ impl SqlModule {
         budget: &mut Budget,
         outputs: &mut Outputs<Shared>,
     ) {
-        let (request, partition) = returned.place();
+        let (request, slot) = returned.place();
         let view = self.state.map.view.number;
-        let Some(primary) = self.state.map.primary_in_reach(partition) else {
+        let Some(primary) = self.state.map.primary_in_reach(slot) else {
             if let ReturnedRequest::CommitOne(commit) = &returned {
-                self.state.aborts_due.insert((commit.transaction, partition));
+                self.state.aborts_due.insert((commit.transaction, slot));
             }
             return self.on_reply(request, Reply::Lost, now, budget, outputs);
         };
@@ -634,12 +633,11 @@ impl SqlModule {
     fn on_transaction_moved(
         &self,
         from: Address,
-        (transaction, partition): (TransactionId, PartitionId),
+        (transaction, slot): (TransactionId, SlotId),
         outputs: &mut Outputs<Shared>,
     ) {
         let goes_on = |core: &SessionCore| {
-            core.transaction.takes_part(transaction, partition)
-                || core.locks.takes_part(transaction, partition)
+            core.transaction.takes_part(transaction, slot) || core.locks.takes_part(transaction, slot)
         };
         let goes_on = self.state.ddl_locks.contains(&transaction)
             || self.state.session_of(transaction).is_some_and(|number| match &self.finisher {
@@ -647,7 +645,7 @@ impl SqlModule {
                 _ => self.sessions.get(&number).is_some_and(|session| goes_on(&session.core)),
             });
         if !goes_on || !transaction.is_of(self.state.map.incarnation) {
-            outputs.send(self.state.address, from, Signal::Abort { transaction, partition });
+            outputs.send(self.state.address, from, Signal::Abort { transaction, slot });
         }
     }
 

@@ -9,13 +9,13 @@ use protocol::signal::RequestId;
 use protocol::{Address, Outputs, Signal};
 use query::{NodeMap, Shared};
 use std::collections::BTreeMap;
-use types::{NodeId, PartitionId, TransactionId};
+use types::{NodeId, SlotId, TransactionId};
 
 #[derive(Debug)]
 struct Orphan {
     coordinator: NodeId,
     transaction: TransactionId,
-    participants: Vec<PartitionId>,
+    participants: Vec<SlotId>,
 }
 
 /// Those of one module.
@@ -31,7 +31,7 @@ impl Orphans {
         request: RequestId,
         coordinator: Address,
         transaction: TransactionId,
-        participants: Vec<PartitionId>,
+        participants: Vec<SlotId>,
     ) {
         let orphan = Orphan { coordinator: coordinator.node, transaction, participants };
         self.by_request.insert(request, orphan);
@@ -56,9 +56,9 @@ impl Orphans {
             if !is_lost(orphan.coordinator) {
                 return true;
             }
-            for partition in &orphan.participants {
-                if let Some(primary) = map.primary(*partition) {
-                    let abort = Signal::Abort { transaction: orphan.transaction, partition: *partition };
+            for slot in &orphan.participants {
+                if let Some(primary) = map.primary(*slot) {
+                    let abort = Signal::Abort { transaction: orphan.transaction, slot: *slot };
                     outputs.send(from, primary, abort);
                 }
             }

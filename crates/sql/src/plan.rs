@@ -19,7 +19,7 @@
 //!
 //! *Session values.* `@@variable`, ROW_COUNT() and the like are parameters behind the statement's own: a plan never holds their values.
 //!
-//! Invariant: a plan is valid for the schema version it was bound to; tables carry their own versions, which partitions check.
+//! Invariant: a plan is valid for the schema version it was bound to; tables carry their own versions, which slots check.
 
 use expression::Expression;
 use expression::aggregate::AggregateCall;

@@ -78,7 +78,7 @@ use running::Running;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use stdx::{Duration, Instant};
-use types::{Collation, NodeId, PartitionId, TransactionId, Value, ViewNumber};
+use types::{Collation, NodeId, SlotId, TransactionId, Value, ViewNumber};
 
 /// Bytes that wait while a statement runs; above it reading stops.
 const PENDING_MAX: usize = 128 * 1024;
@@ -344,7 +344,7 @@ impl SessionCore {
 
     /// Another view is installed: what was staged or locked at primaries that were lost is gone, and who left does not answer.
     pub(crate) fn on_view_changed(&mut self, before: &View, now: &View) {
-        self.lose(|partition, began| now.is_lost(partition, began));
+        self.lose(|slot, began| now.is_lost(slot, began));
         let left_out =
             before.nodes.iter().filter(|info| before.is_member(info.node) && !now.is_member(info.node));
         for info in left_out {
@@ -353,7 +353,7 @@ impl SessionCore {
     }
 
     /// Some primaries are gone, and with them what was staged or locked there.
-    fn lose(&mut self, is_gone: impl Fn(PartitionId, ViewNumber) -> bool) {
+    fn lose(&mut self, is_gone: impl Fn(SlotId, ViewNumber) -> bool) {
         self.transaction.lose_participants(&is_gone);
         self.locks.lose(is_gone);
         if self.locks.has_lost_tables() {
@@ -737,8 +737,8 @@ impl Session {
         let map = &env.module.map;
         env.module.aborts_due.extend(self.core.transaction.held_at(node, map));
         env.module.aborts_due.extend(self.core.locks.held_at(node, map));
-        let was_there = |partition| map.primary(partition).is_some_and(|primary| primary.node == node);
-        self.core.lose(|partition, _| was_there(partition));
+        let was_there = |slot| map.primary(slot).is_some_and(|primary| primary.node == node);
+        self.core.lose(|slot, _| was_there(slot));
         self.end_if_name_lost(env);
         if self.core.inbox.node_lost(node) {
             self.resume(env);
@@ -969,7 +969,7 @@ struct CommitUnderWay {
     /// Who was asked for it.
     to: Option<Address>,
     /// The only participant.
-    participant: Option<PartitionId>,
+    participant: Option<SlotId>,
 }
 
 /// Nobody will hear what becomes of a commit: nobody need keep it.
@@ -977,7 +977,7 @@ fn waive_outcome(env: &mut Environment<'_>, under_way: Option<CommitUnderWay>) {
     let Some(CommitUnderWay { transaction, to, participant }) = under_way else { return };
     match (to, participant) {
         (Some(tc), _) if tc.kind == ModuleKind::Tc => env.confirm_to_coordinator(tc, transaction),
-        (to, Some(partition)) => env.confirm_to_primary(to.map(|to| to.node), partition, transaction),
+        (to, Some(slot)) => env.confirm_to_primary(to.map(|to| to.node), slot, transaction),
         (_, None) => {}
     }
 }

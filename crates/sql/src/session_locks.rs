@@ -17,7 +17,7 @@ use crate::transaction_client::TransactionClient;
 use protocol::SqlError;
 use protocol::program::{LockMode, TableRef};
 use stdx::Instant;
-use types::{PartitionId, TableId, TableKind, TransactionId};
+use types::{SlotId, TableId, TableKind, TransactionId};
 
 /// What a transaction of locks is for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -128,13 +128,13 @@ impl SessionLocks {
         self.transactions().any(|own| own.id() == Some(transaction))
     }
 
-    /// Whether a partition may hold something of this transaction.
-    pub(crate) fn takes_part(&self, transaction: TransactionId, partition: PartitionId) -> bool {
-        self.transactions().any(|own| own.takes_part(transaction, partition))
+    /// Whether a slot may hold something of this transaction.
+    pub(crate) fn takes_part(&self, transaction: TransactionId, slot: SlotId) -> bool {
+        self.transactions().any(|own| own.takes_part(transaction, slot))
     }
 
     /// Some primaries are gone.
-    pub(crate) fn lose(&mut self, is_gone: impl Fn(PartitionId, types::ViewNumber) -> bool) {
+    pub(crate) fn lose(&mut self, is_gone: impl Fn(SlotId, types::ViewNumber) -> bool) {
         self.transactions_mut().for_each(|own| own.lose_participants(&is_gone));
     }
 
@@ -144,11 +144,7 @@ impl SessionLocks {
     }
 
     /// What these have, or may have, at primaries on a node.
-    pub(crate) fn held_at(
-        &self,
-        node: types::NodeId,
-        map: &query::NodeMap,
-    ) -> Vec<(TransactionId, PartitionId)> {
+    pub(crate) fn held_at(&self, node: types::NodeId, map: &query::NodeMap) -> Vec<(TransactionId, SlotId)> {
         self.transactions().flat_map(|own| own.held_at(node, map)).collect()
     }
 

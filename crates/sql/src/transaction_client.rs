@@ -22,23 +22,23 @@ use protocol::signal::Participant;
 use query::NodeMap;
 use std::collections::BTreeMap;
 use stdx::Instant;
-use types::{Epoch, NodeId, PartitionId, TransactionId, ViewNumber};
+use types::{Epoch, NodeId, SlotId, TransactionId, ViewNumber};
 
-/// Savepoints of a transaction. Each keeps a number per partition, and each new one is compared with all of them.
+/// Savepoints of a transaction. Each keeps a number per slot, and each new one is compared with all of them.
 pub(crate) const SAVEPOINTS_MAX: usize = 4_096;
 
-/// What a transaction has in one partition.
+/// What a transaction has in one slot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Held {
     operations: u32,
     /// The view in which it took the first.
     view: ViewNumber,
-    /// Staged writes, not only locks: this transaction reads the partition at its primary.
+    /// Staged writes, not only locks: this transaction reads the slot at its primary.
     has_writes: bool,
 }
 
 /// Operations per participant at some moment.
-type Mark = Vec<(PartitionId, u32)>;
+type Mark = Vec<(SlotId, u32)>;
 
 #[derive(Clone, Debug)]
 struct Savepoint {
@@ -80,7 +80,7 @@ pub(crate) struct TransactionClient {
     marks: u8,
     /// Its only request carries the commit: what became of it is asked, whatever happens to its primary.
     carries_commit: bool,
-    participants: BTreeMap<PartitionId, Held>,
+    participants: BTreeMap<SlotId, Held>,
     /// Tables whose rows it has changed or locked, in the version that the statement was bound to.
     uses: Vec<Use>,
     savepoints: Vec<Savepoint>,
@@ -131,21 +131,20 @@ impl TransactionClient {
     /// A statement begins: what follows can be undone to here.
     pub(crate) fn start_statement(&mut self) {
         self.statement_mark.clear();
-        let held = self.participants.iter().map(|(partition, held)| (*partition, held.operations));
+        let held = self.participants.iter().map(|(slot, held)| (*slot, held.operations));
         self.statement_mark.extend(held);
     }
 
-    /// A write or locking read is about to be sent; gives the number of operations that the partition is known to hold.
-    pub(crate) fn touch(&mut self, partition: PartitionId, view: ViewNumber, writes: bool) -> u32 {
-        let held =
-            self.participants.entry(partition).or_insert(Held { operations: 0, view, has_writes: false });
+    /// A write or locking read is about to be sent; gives the number of operations that the slot is known to hold.
+    pub(crate) fn touch(&mut self, slot: SlotId, view: ViewNumber, writes: bool) -> u32 {
+        let held = self.participants.entry(slot).or_insert(Held { operations: 0, view, has_writes: false });
         held.has_writes |= writes;
         held.operations
     }
 
-    /// How many operations the partition is known to hold.
-    pub(crate) fn known(&self, partition: PartitionId) -> u32 {
-        self.participants.get(&partition).map_or(0, |held| held.operations)
+    /// How many operations the slot is known to hold.
+    pub(crate) fn known(&self, slot: SlotId) -> u32 {
+        self.participants.get(&slot).map_or(0, |held| held.operations)
     }
 
     /// A write or locking read of a table is about to be sent. (A statement that is a transaction of its own is seen while it runs.)
@@ -161,35 +160,35 @@ impl TransactionClient {
     }
 
     /// A participant has answered.
-    pub(crate) fn holds(&mut self, partition: PartitionId, operations: u32) {
-        if let Some(held) = self.participants.get_mut(&partition) {
+    pub(crate) fn holds(&mut self, slot: SlotId, operations: u32) {
+        if let Some(held) = self.participants.get_mut(&slot) {
             held.operations = held.operations.max(operations);
         }
     }
 
     /// A participant was rolled back to this number.
-    pub(crate) fn rolled_back(&mut self, partition: PartitionId, operations: u32) {
+    pub(crate) fn rolled_back(&mut self, slot: SlotId, operations: u32) {
         if operations == 0 {
-            self.participants.remove(&partition);
-        } else if let Some(held) = self.participants.get_mut(&partition) {
+            self.participants.remove(&slot);
+        } else if let Some(held) = self.participants.get_mut(&slot) {
             held.operations = operations;
         }
     }
 
-    /// Whether a partition may hold something of this transaction.
-    pub(crate) fn takes_part(&self, transaction: TransactionId, partition: PartitionId) -> bool {
-        self.id == Some(transaction) && self.participants.contains_key(&partition)
+    /// Whether a slot may hold something of this transaction.
+    pub(crate) fn takes_part(&self, transaction: TransactionId, slot: SlotId) -> bool {
+        self.id == Some(transaction) && self.participants.contains_key(&slot)
     }
 
-    /// Whether this transaction's own rows are in the partition: it must be read at its primary.
-    pub(crate) fn has_written(&self, partition: PartitionId) -> bool {
-        self.participants.get(&partition).is_some_and(|held| held.has_writes)
+    /// Whether this transaction's own rows are in the slot: it must be read at its primary.
+    pub(crate) fn has_written(&self, slot: SlotId) -> bool {
+        self.participants.get(&slot).is_some_and(|held| held.has_writes)
     }
 
-    /// A newer view: what the transaction had in partitions whose primary was lost is gone.
-    pub(crate) fn lose_participants(&mut self, is_gone: impl Fn(PartitionId, ViewNumber) -> bool) {
+    /// A newer view: what the transaction had in slots whose primary was lost is gone.
+    pub(crate) fn lose_participants(&mut self, is_gone: impl Fn(SlotId, ViewNumber) -> bool) {
         let mut participants = self.participants.iter();
-        let is_lost = participants.any(|(partition, held)| is_gone(*partition, held.view));
+        let is_lost = participants.any(|(slot, held)| is_gone(*slot, held.view));
         if is_lost {
             self.doom();
         }
@@ -230,7 +229,7 @@ impl TransactionClient {
     }
 
     /// Who can be asked what became of its commit: a participant with writes, if there is any.
-    pub(crate) fn witness(&self) -> Option<(TransactionId, PartitionId)> {
+    pub(crate) fn witness(&self) -> Option<(TransactionId, SlotId)> {
         let writes = self.participants.iter().find(|(_, held)| held.has_writes && held.operations > 0);
         let first = writes.or_else(|| self.participants.iter().next());
         Some((self.id?, *first?.0))
@@ -241,12 +240,10 @@ impl TransactionClient {
         &self,
         node: NodeId,
         map: &NodeMap,
-    ) -> impl Iterator<Item = (TransactionId, PartitionId)> {
-        let is_there = move |partition: &&PartitionId| {
-            map.primary(**partition).is_some_and(|primary| primary.node == node)
-        };
+    ) -> impl Iterator<Item = (TransactionId, SlotId)> {
+        let is_there = move |slot: &&SlotId| map.primary(**slot).is_some_and(|primary| primary.node == node);
         let there = self.participants.keys().filter(is_there);
-        there.filter_map(|partition| Some((self.id?, *partition)))
+        there.filter_map(|slot| Some((self.id?, *slot)))
     }
 
     /// True if something was written or locked, or may have been.
@@ -255,12 +252,12 @@ impl TransactionClient {
     }
 
     /// Where it has, or may have, something.
-    pub(crate) fn participants(&self) -> Vec<PartitionId> {
+    pub(crate) fn participants(&self) -> Vec<SlotId> {
         self.participants.keys().copied().collect()
     }
 
-    /// The partition, if there is exactly one.
-    pub(crate) fn only_participant(&self) -> Option<PartitionId> {
+    /// The slot, if there is exactly one.
+    pub(crate) fn only_participant(&self) -> Option<SlotId> {
         self.participants.keys().next().copied().filter(|_| self.participants.len() == 1)
     }
 
@@ -280,9 +277,8 @@ impl TransactionClient {
     }
 
     fn undo_to(&self, mark: &Mark) -> Mark {
-        let kept =
-            |partition| mark.iter().find(|(marked, _)| *marked == partition).map_or(0, |(_, kept)| *kept);
-        self.participants.keys().map(|partition| (*partition, kept(*partition))).collect()
+        let kept = |slot| mark.iter().find(|(marked, _)| *marked == slot).map_or(0, |(_, kept)| *kept);
+        self.participants.keys().map(|slot| (*slot, kept(*slot))).collect()
     }
 
     // ---- savepoints ---------------------------------------------------------------------------------------------------------------
@@ -293,7 +289,7 @@ impl TransactionClient {
         if self.savepoints.len() >= SAVEPOINTS_MAX {
             return false;
         }
-        let mark = self.participants.iter().map(|(partition, held)| (*partition, held.operations)).collect();
+        let mark = self.participants.iter().map(|(slot, held)| (*slot, held.operations)).collect();
         self.savepoints.push(Savepoint { name: name.to_owned(), mark });
         true
     }
@@ -323,8 +319,8 @@ impl TransactionClient {
         let Some(id) = self.id else { return CommitPlan::Nothing };
         let participants = self.participants.iter().filter(|(_, held)| held.operations > 0);
         let mut participants: Vec<Participant> = participants
-            .map(|(partition, held)| Participant {
-                partition: *partition,
+            .map(|(slot, held)| Participant {
+                slot: *slot,
                 operations: held.operations,
                 view: held.view,
                 has_writes: held.has_writes,
@@ -380,18 +376,18 @@ impl TransactionClient {
     /// Participants without writes let go of their locks, if they have them still.
     pub(crate) fn abort_locks(&self, env: &mut Environment<'_>) {
         let Some(transaction) = self.id else { return };
-        for (partition, _) in self.participants.iter().filter(|(_, held)| !held.has_writes) {
-            if let Some(primary) = env.module.map.primary(*partition) {
-                env.send(primary, Signal::Abort { transaction, partition: *partition });
+        for (slot, _) in self.participants.iter().filter(|(_, held)| !held.has_writes) {
+            if let Some(primary) = env.module.map.primary(*slot) {
+                env.send(primary, Signal::Abort { transaction, slot: *slot });
             }
         }
     }
 
     pub(crate) fn abort(&mut self, env: &mut Environment<'_>) {
         if let Some(transaction) = self.id {
-            for partition in self.participants.keys() {
-                if let Some(primary) = env.module.map.primary(*partition) {
-                    env.send(primary, Signal::Abort { transaction, partition: *partition });
+            for slot in self.participants.keys() {
+                if let Some(primary) = env.module.map.primary(*slot) {
+                    env.send(primary, Signal::Abort { transaction, slot: *slot });
                 }
             }
         }

@@ -104,7 +104,7 @@ pub struct Tally {
     pub shared: LockTally,
 }
 
-/// The rows of one table in one partition, for their owner. May be sent to another thread, not shared; [`Fragment::reader`] is for that.
+/// The rows of one table in one slot, for their owner. May be sent to another thread, not shared; [`Fragment::reader`] is for that.
 pub struct Fragment {
     core: Arc<Core>,
     /// Plain numbers of the one owner: no reader sees them.

@@ -1,4 +1,4 @@
-//! Rows in memory: a [`Fragment`] is one table's rows in one partition on one node, with their versions and indexes.
+//! Rows in memory: a [`Fragment`] is one table's rows in one slot on one node, with their versions and indexes.
 //!
 //! One thread owns a fragment and is its only writer; any thread of the node reads it through a [`Reader`], without locks, under a
 //! `memory::Guard`.

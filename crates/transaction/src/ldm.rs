@@ -1,6 +1,6 @@
-//! The local data manager: the only writer of the partitions it owns, and the participant of every transaction that touches them.
+//! The local data manager: the only writer of the slots it owns, and the participant of every transaction that touches them.
 //!
-//! One `Ldm` owns some partitions of its node, as primary of some and backup of others. Its state, by what it is for:
+//! One `Ldm` owns some slots of its node, as primary of some and backup of others. Its state, by what it is for:
 //!
 //! - `fragments`: the rows. `held`: what open transactions have staged and locked here (primaries only). `applied`: what primaries have
 //!   replicated here (backups only). `outcomes`: commit-ack markers. `locks`, `waits`: row locks and who waits.
@@ -9,7 +9,7 @@
 //!
 //! Invariants:
 //! - I1: a one-primary commit is published and answered only when every in-sync backup has said `Applied`.
-//! - Backups apply the numbered stream of a partition in order, each place once; a place refused is consumed too.
+//! - Backups apply the numbered stream of a slot in order, each place once; a place refused is consumed too.
 //! - A version is *prepared* exactly while its outcome cannot be known here; it is published or undone only by its coordinator's or its
 //!   primary's word, never by guess.
 //! - Epoch stamps come from primaries only and are never below the highest epoch this module has heard of.
@@ -61,7 +61,7 @@ use std::sync::Arc;
 use stdx::{Deadlines, Duration, FixedMap, Instant, Now, earlier};
 use storage::{Fragment, RowHandle};
 use takeover::Takeover;
-use types::{Epoch, NodeId, PartitionId, Sequence, TableId, TransactionId, ViewNumber};
+use types::{Epoch, NodeId, Sequence, SlotId, TableId, TransactionId, ViewNumber};
 use undo::Undo;
 use waits::{Run, WaitAlarm, Waiting};
 
@@ -133,7 +133,7 @@ struct Held {
     /// Who decides: None for a one-primary commit.
     coordinator: Option<Address>,
     /// The participants with writes, once it ends.
-    participants: Arc<Vec<PartitionId>>,
+    participants: Arc<Vec<SlotId>>,
     /// What its session is to hear if it asks (a one-primary commit of another node's session).
     marker: Option<Vec<OperationResult>>,
     /// Its session will not ask.
@@ -169,9 +169,9 @@ impl Held {
     }
 }
 
-/// A partition that this ldm has a replica of.
+/// A slot that this ldm has a replica of.
 #[derive(Debug, Default)]
-struct Partition {
+struct Slot {
     is_primary: bool,
     /// The ldms of the other replicas that get every write: those in sync and those joining.
     backups: Vec<Address>,
@@ -182,7 +182,7 @@ struct Partition {
     /// A replica is lost, and no view without it will come.
     is_replica_lost: bool,
     /// The participants of transactions that have no others.
-    alone: Arc<Vec<PartitionId>>,
+    alone: Arc<Vec<SlotId>>,
     /// Primary: the last place given out.
     sequence: Sequence,
     /// Primary: one-primary commits that wait for backups.
@@ -216,8 +216,8 @@ enum Job {
     Look(Instant),
 }
 
-/// A transaction in a partition.
-type Place = (TransactionId, PartitionId);
+/// A transaction in a slot.
+type Place = (TransactionId, SlotId);
 
 /// The block.
 pub struct Ldm {
@@ -232,8 +232,8 @@ pub struct Ldm {
     /// Undecided transactions by epoch stamp, primaries and backups.
     undecided: BTreeMap<Epoch, u32>,
     draining: Option<Epoch>,
-    fragments: FixedMap<(TableId, PartitionId), Fragment>,
-    partitions: BTreeMap<PartitionId, Partition>,
+    fragments: FixedMap<(TableId, SlotId), Fragment>,
+    slots: BTreeMap<SlotId, Slot>,
     held: FixedMap<Place, Held>,
     /// Lowest versions that statements may be bound to, of tables whose new index is being filled.
     version_floors: FixedMap<TableId, u32>,
@@ -244,7 +244,7 @@ pub struct Ldm {
     askers: FixedMap<Place, Vec<Asker>>,
     /// Every data node has installed this view.
     settled: ViewNumber,
-    /// Partitions whose takeover is not over: while there are none, nothing is held back.
+    /// Slots whose takeover is not over: while there are none, nothing is held back.
     unsettled_count: usize,
     /// Requests that were held back and may go on.
     released: VecDeque<(Address, Signal)>,
@@ -269,13 +269,13 @@ pub struct Ldm {
     lag: Lag,
     jobs: FixedMap<u64, Job>,
     copying: Copying,
-    /// Transactions of nodes without partitions that were open here when their node was lost the last time.
+    /// Transactions of nodes without slots that were open here when their node was lost the last time.
     void: BTreeMap<NodeId, BTreeSet<Place>>,
     /// New indexes whose entries wait for the end of transactions that do not know them.
     waiting_backfills: Vec<schema::Backfill>,
     next_job: u64,
     next_order: u64,
-    /// Some partition is being copied to this node.
+    /// Some slot is being copied to this node.
     is_joining: bool,
     /// This node cannot join: its process is about to end.
     has_given_up: bool,
@@ -285,7 +285,7 @@ pub struct Ldm {
     /// Modules of sessions that were told of moves, or have something open here, and were sent no last word since.
     told: BTreeSet<Address>,
     /// The participants of transactions that do not end.
-    no_participants: Arc<Vec<PartitionId>>,
+    no_participants: Arc<Vec<SlotId>>,
     /// When the call began that is under way.
     called_at: Instant,
 }
@@ -310,7 +310,7 @@ impl Ldm {
             undecided: BTreeMap::new(),
             draining: None,
             fragments: FixedMap::default(),
-            partitions: BTreeMap::new(),
+            slots: BTreeMap::new(),
             held: FixedMap::default(),
             version_floors: FixedMap::default(),
             applied: FixedMap::default(),
@@ -478,62 +478,54 @@ impl Ldm {
             Signal::Read(request) => self.on_read(now, from, request, budget, outputs),
             Signal::CancelRead { request } => self.cancel_read(from, request),
             Signal::Write(request) => self.on_write(now, from, request, outputs),
-            Signal::RollbackTo { partition, .. } | Signal::OutcomeAsk { partition, .. }
-                if self.is_elsewhere(partition) =>
-            {
+            Signal::RollbackTo { slot, .. } | Signal::OutcomeAsk { slot, .. } if self.is_elsewhere(slot) => {
                 self.send_back(from, signal, outputs);
             }
-            Signal::RollbackTo { request, transaction, partition, operations } => {
-                self.on_rollback_to(from, request, (transaction, partition), operations, outputs);
+            Signal::RollbackTo { request, transaction, slot, operations } => {
+                self.on_rollback_to(from, request, (transaction, slot), operations, outputs);
             }
-            Signal::Abort { transaction, partition } => {
-                if self.is_elsewhere(partition) {
+            Signal::Abort { transaction, slot } => {
+                if self.is_elsewhere(slot) {
                     self.send_back(from, signal, outputs);
                 } else {
-                    self.on_abort((transaction, partition), outputs);
+                    self.on_abort((transaction, slot), outputs);
                 }
             }
             Signal::CommitOne(request) => self.on_commit_one(from, &request, outputs),
-            Signal::OutcomeAsk { request, transaction, partition, is_write } => {
-                self.on_outcome_ask((transaction, partition), Asker { from, request, is_write }, outputs);
+            Signal::OutcomeAsk { request, transaction, slot, is_write } => {
+                self.on_outcome_ask((transaction, slot), Asker { from, request, is_write }, outputs);
             }
             Signal::Prepare { transaction, participant, epoch_seen, participants } => {
                 self.on_prepare(from, transaction, participant, epoch_seen, participants, outputs);
             }
             Signal::Outcome(outcome) => self.on_outcome(from, outcome, outputs),
             Signal::ReplicateAhead(piece) => self.on_replicate_ahead(from, *piece, outputs),
-            Signal::AheadApplied { partition, transaction } => {
-                self.on_ahead_applied((transaction, partition), outputs)
-            }
-            Signal::DropAhead { partition, transaction } => {
-                self.drop_ahead((transaction, partition), outputs);
+            Signal::AheadApplied { slot, transaction } => self.on_ahead_applied((transaction, slot), outputs),
+            Signal::DropAhead { slot, transaction } => {
+                self.drop_ahead((transaction, slot), outputs);
             }
             Signal::Replicate(replicate) => self.on_replicate(from, *replicate, outputs),
-            Signal::Applied { partition, sequence, refusal } => {
-                self.on_applied(from.node, partition, sequence, refusal, outputs);
+            Signal::Applied { slot, sequence, refusal } => {
+                self.on_applied(from.node, slot, sequence, refusal, outputs);
             }
-            Signal::OutcomeRecorded { transaction, partition } => {
-                self.on_abort_recorded(from.node, (transaction, partition), outputs);
+            Signal::OutcomeRecorded { transaction, slot } => {
+                self.on_abort_recorded(from.node, (transaction, slot), outputs);
             }
-            Signal::Decided { partition, sequence } => self.on_decided(partition, sequence, outputs),
-            Signal::Forget { partition, .. }
-                if from.kind != ModuleKind::Ldm && self.is_elsewhere(partition) =>
-            {
+            Signal::Decided { slot, sequence } => self.on_decided(slot, sequence, outputs),
+            Signal::Forget { slot, .. } if from.kind != ModuleKind::Ldm && self.is_elsewhere(slot) => {
                 self.send_back(from, signal, outputs);
             }
-            Signal::Forget { partition, transactions } => self.on_forget(partition, transactions, outputs),
+            Signal::Forget { slot, transactions } => self.on_forget(slot, transactions, outputs),
             Signal::HandOver(piece) => self.on_hand_over(from.node, *piece),
             Signal::StandDown if from == Address::main(self.address.node) => self.begin_stand_down(from),
             Signal::LastWordHeard => self.on_last_word_heard(from),
-            Signal::Taken { partition } if self.map.primary(partition) == Some(from) => {
-                self.on_taken(partition, outputs)
-            }
+            Signal::Taken { slot } if self.map.primary(slot) == Some(from) => self.on_taken(slot, outputs),
             Signal::Gather(report) => self.on_gather(from.node, *report, outputs),
-            Signal::RecoveryAsk { transaction, partition, participants } => {
-                self.on_recovery_ask(from, (transaction, partition), participants, outputs);
+            Signal::RecoveryAsk { transaction, slot, participants } => {
+                self.on_recovery_ask(from, (transaction, slot), participants, outputs);
             }
             Signal::CopyPiece(piece) => self.on_copy_piece(from, *piece, outputs),
-            Signal::CopyApplied { partition } => self.on_copy_applied(from.node, partition, outputs),
+            Signal::CopyApplied { slot } => self.on_copy_applied(from.node, slot, outputs),
             Signal::ViewSettled { view } => self.on_settled(view, outputs),
             Signal::LagProbe { probe } => self.on_lag_probe(from, probe, outputs),
             Signal::LagProbed { probe } => self.on_lag_probed(from, probe),
@@ -584,12 +576,12 @@ impl Ldm {
     /// finds its marker gone; while a transaction is not decided here it only remembers: a backup's refusal is a marker, too.
     fn on_forget(
         &mut self,
-        partition: PartitionId,
+        slot: SlotId,
         mut transactions: Vec<TransactionId>,
         outputs: &mut Outputs<Shared>,
     ) {
         transactions.retain(|transaction| {
-            let place = (*transaction, partition);
+            let place = (*transaction, slot);
             let held = self.held.get_mut(&place);
             let is_decided = held.is_none();
             match held {
@@ -598,9 +590,9 @@ impl Ldm {
             }
             is_decided
         });
-        let state = self.partition(partition).filter(|state| state.is_primary);
+        let state = self.slot(slot).filter(|state| state.is_primary);
         if let Some(state) = state.filter(|_| !transactions.is_empty()) {
-            let forget = Signal::Forget { partition, transactions };
+            let forget = Signal::Forget { slot, transactions };
             commit::send_to_all(self.address, &state.backups, forget, outputs);
         }
     }
@@ -645,13 +637,13 @@ impl Ldm {
 
     // ---- shared by the parts ------------------------------------------------------------------------------------------------------
 
-    fn partition(&self, partition: PartitionId) -> Option<&Partition> {
-        self.partitions.get(&partition)
+    fn slot(&self, slot: SlotId) -> Option<&Slot> {
+        self.slots.get(&slot)
     }
 
-    /// Whether this ldm may take writes and locks for a partition.
-    fn check_primary(&self, partition: PartitionId) -> Result<(), Refusal> {
-        match self.partition(partition) {
+    /// Whether this ldm may take writes and locks for a slot.
+    fn check_primary(&self, slot: SlotId) -> Result<(), Refusal> {
+        match self.slot(slot) {
             Some(state) if state.is_primary && state.is_replica_lost => Err(Refusal::ReplicaLost),
             Some(state) if state.is_primary => Ok(()),
             _ => Err(Refusal::WrongView),
@@ -659,17 +651,13 @@ impl Ldm {
     }
 
     /// Whether a statement bound to this version of a table may run: the installed version or the one before.
-    fn check_schema(
-        &self,
-        table: protocol::program::TableRef,
-        partition: PartitionId,
-    ) -> Result<(), Refusal> {
+    fn check_schema(&self, table: protocol::program::TableRef, slot: SlotId) -> Result<(), Refusal> {
         let installed = self.map.table(table.id).map(|info| info.definition.version);
         let floor = self.version_floors.get(&table.id).copied().unwrap_or(0);
         let is_known = installed.is_some_and(|installed| {
             table.version <= installed && table.version + 1 >= installed && table.version >= floor
         });
-        if is_known && self.fragments.contains_key(&(table.id, partition)) {
+        if is_known && self.fragments.contains_key(&(table.id, slot)) {
             Ok(())
         } else {
             Err(Refusal::WrongSchema)
@@ -712,13 +700,13 @@ impl Ldm {
         let mut readers: Vec<PublishedReader> = self
             .fragments
             .iter()
-            .map(|((table, partition), fragment)| PublishedReader {
+            .map(|((table, slot), fragment)| PublishedReader {
                 table: *table,
-                partition: *partition,
+                slot: *slot,
                 reader: fragment.reader(),
             })
             .collect();
-        readers.sort_by_key(|published| (published.table, published.partition));
+        readers.sort_by_key(|published| (published.table, published.slot));
         readers
     }
 
@@ -757,7 +745,7 @@ impl Ldm {
             && self.released.is_empty()
             && self.owed.is_empty()
             && self.resuming.is_empty()
-            && self.partitions.values().all(|state| state.hand_out.is_none())
+            && self.slots.values().all(|state| state.hand_out.is_none())
             && self.unsettled_count == 0
     }
 }

@@ -3,7 +3,7 @@
 //! A staged or prepared version is an exclusive lock of its transaction by itself (*implicit*): an uncontended write needs no entry here.
 //! Entries exist only for explicit locks and while somebody waits. Absent keys can be locked like rows.
 //!
-//! *Whole tables.* LOCK TABLES locks the key of no bytes, which no row has, in each partition: exclusively for WRITE, shared for READ. Who changes or
+//! *Whole tables.* LOCK TABLES locks the key of no bytes, which no row has, in each slot: exclusively for WRITE, shared for READ. Who changes or
 //! locks a row asks for that key, too, but never holds it: what it then has of the table is asked for instead ([`crate::ldm`] knows). Behind
 //! a LOCK TABLES that waits, those wait that have nothing of the table yet.
 //!
@@ -15,13 +15,13 @@ use crate::mutants::{self, Mutant};
 use protocol::program::LockMode;
 use std::collections::{BTreeSet, VecDeque};
 use stdx::FixedMap;
-use types::{PartitionId, TableId, TransactionId};
+use types::{SlotId, TableId, TransactionId};
 
 /// What is locked: a primary key, whether or not a row has it.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct LockKey {
-    /// The partition.
-    pub partition: PartitionId,
+    /// The slot.
+    pub slot: SlotId,
     /// The table.
     pub table: TableId,
     /// The primary key; no bytes: the table as a whole.
@@ -29,10 +29,10 @@ pub struct LockKey {
 }
 
 impl LockKey {
-    /// All that the table has in the partition.
+    /// All that the table has in the slot.
     #[must_use]
-    pub fn whole(partition: PartitionId, table: TableId) -> Self {
-        Self { partition, table, key: Box::default() }
+    pub fn whole(slot: SlotId, table: TableId) -> Self {
+        Self { slot, table, key: Box::default() }
     }
 
     /// The table, not a row.
@@ -103,7 +103,7 @@ pub struct Locks {
     entries: FixedMap<LockKey, LockEntry>,
     waits: FixedMap<WaitId, LockKey>,
     /// Tables that have an entry as a whole.
-    tables: BTreeSet<(PartitionId, TableId)>,
+    tables: BTreeSet<(SlotId, TableId)>,
 }
 
 impl Locks {
@@ -116,15 +116,15 @@ impl Locks {
 
     /// Whether it does for this one.
     #[must_use]
-    pub fn has_table(&self, partition: PartitionId, table: TableId) -> bool {
-        self.tables.contains(&(partition, table))
+    pub fn has_table(&self, slot: SlotId, table: TableId) -> bool {
+        self.tables.contains(&(slot, table))
     }
 
-    /// Tables of a partition that somebody waits for.
+    /// Tables of a slot that somebody waits for.
     #[must_use]
-    pub fn tables_waited_for(&self, partition: PartitionId) -> Vec<LockKey> {
-        let of = self.tables.range((partition, TableId(0))..=(partition, TableId(u32::MAX)));
-        let keys = of.map(|(partition, table)| LockKey::whole(*partition, *table));
+    pub fn tables_waited_for(&self, slot: SlotId) -> Vec<LockKey> {
+        let of = self.tables.range((slot, TableId(0))..=(slot, TableId(u32::MAX)));
+        let keys = of.map(|(slot, table)| LockKey::whole(*slot, *table));
         keys.filter(|key| self.has_waiters(key)).collect()
     }
 
@@ -381,7 +381,7 @@ impl Locks {
         if self.entries.get(key).is_some_and(|entry| entry.holders.is_empty() && entry.waiters.is_empty()) {
             self.entries.remove(key);
             if key.is_whole() {
-                self.tables.remove(&(key.partition, key.table));
+                self.tables.remove(&(key.slot, key.table));
             }
         }
     }
@@ -389,11 +389,11 @@ impl Locks {
 
 fn entry_of<'a>(
     entries: &'a mut FixedMap<LockKey, LockEntry>,
-    tables: &mut BTreeSet<(PartitionId, TableId)>,
+    tables: &mut BTreeSet<(SlotId, TableId)>,
     key: &LockKey,
 ) -> &'a mut LockEntry {
     if key.is_whole() {
-        tables.insert((key.partition, key.table));
+        tables.insert((key.slot, key.table));
     }
     entries.entry(key.clone()).or_default()
 }

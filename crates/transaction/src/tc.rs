@@ -25,7 +25,7 @@ use recovery::Recovering;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use stdx::{Duration, FixedMap, Instant, Now};
-use types::{Epoch, NodeId, PartitionId, TransactionId};
+use types::{Epoch, NodeId, SlotId, TransactionId};
 
 /// Who has answered for one participant.
 #[derive(Debug)]
@@ -43,11 +43,11 @@ impl Answers {
     fn new(view: &View, participant: Participant) -> Option<Self> {
         Some(Self {
             participant,
-            primary: view.place(participant.partition)?.primary,
+            primary: view.place(participant.slot)?.primary,
             replicas: if mutants::is(Mutant::JoiningNotNeeded) {
-                view.in_sync(participant.partition).to_vec()
+                view.in_sync(participant.slot).to_vec()
             } else {
-                view.written(participant.partition).collect()
+                view.written(participant.slot).collect()
             },
             prepared: Vec::new(),
             has_writes: None,
@@ -202,8 +202,8 @@ impl Tc {
 
     /// Sessions that have not confirmed an outcome for so long will never ask for it; others have.
     pub fn on_deadline<S>(&mut self, now: Now, outputs: &mut Outputs<S>) {
-        for (partition, transactions) in self.known.take_due(now) {
-            self.send_forget(partition, transactions, outputs);
+        for (slot, transactions) in self.known.take_due(now) {
+            self.send_forget(slot, transactions, outputs);
         }
         if self.ages_at.is_none_or(|at| at > now.monotonic) {
             return;
@@ -272,8 +272,8 @@ impl Tc {
             Signal::Confirm { transaction } => self.on_confirm(transaction, outputs),
             Signal::RecoveryReport(report) => self.on_recovery_report(&report, outputs),
             Signal::Prepared(prepared) => self.on_prepared(from.node, &prepared, outputs),
-            Signal::OutcomeRecorded { transaction, partition } => {
-                self.on_recorded(from.node, transaction, partition, outputs);
+            Signal::OutcomeRecorded { transaction, slot } => {
+                self.on_recorded(from.node, transaction, slot, outputs);
             }
             Signal::EpochOpen { epoch } => {
                 self.draining = Some(epoch);
@@ -307,8 +307,8 @@ impl Tc {
         if !is_whole || has_lost || self.open.contains_key(&transaction) {
             // Nothing was sent: what the participants hold is undone, and never was more than staged.
             for participant in &request.participants {
-                if let Some(primary) = self.map.primary(participant.partition) {
-                    let abort = Signal::Abort { transaction, partition: participant.partition };
+                if let Some(primary) = self.map.primary(participant.slot) {
+                    let abort = Signal::Abort { transaction, slot: participant.slot };
                     outputs.send(self.address, primary, abort);
                 }
             }
@@ -337,10 +337,10 @@ impl Tc {
     fn send_prepares<S>(&self, coordinated: &Coordinated, outputs: &mut Outputs<S>) {
         let request = &coordinated.request;
         let with_writes = request.participants.iter().filter(|participant| participant.has_writes);
-        let participants: Arc<Vec<PartitionId>> =
-            Arc::new(with_writes.map(|participant| participant.partition).collect());
+        let participants: Arc<Vec<SlotId>> =
+            Arc::new(with_writes.map(|participant| participant.slot).collect());
         for answer in &coordinated.answers {
-            if let Some(primary) = self.map.primary(answer.participant.partition) {
+            if let Some(primary) = self.map.primary(answer.participant.slot) {
                 let prepare = Signal::Prepare {
                     transaction: request.transaction,
                     participant: answer.participant,
@@ -357,10 +357,8 @@ impl Tc {
         if coordinated.stage != Stage::Preparing {
             return;
         }
-        let Some(answers) = coordinated
-            .answers
-            .iter_mut()
-            .find(|answers| answers.participant.partition == prepared.partition)
+        let Some(answers) =
+            coordinated.answers.iter_mut().find(|answers| answers.participant.slot == prepared.slot)
         else {
             return;
         };
@@ -402,10 +400,10 @@ impl Tc {
     ) {
         let Some(coordinated) = self.open.get(&transaction) else { return };
         for answers in &coordinated.answers {
-            let partition = answers.participant.partition;
+            let slot = answers.participant.slot;
             for node in &answers.replicas {
-                if let Some(ldm) = self.map.view.ldm(partition, *node) {
-                    let outcome = Outcome { transaction, partition, committed };
+                if let Some(ldm) = self.map.view.ldm(slot, *node) {
+                    let outcome = Outcome { transaction, slot, committed };
                     outputs.send(self.address, ldm, Signal::Outcome(outcome));
                 }
             }
@@ -416,12 +414,11 @@ impl Tc {
         &mut self,
         node: NodeId,
         transaction: TransactionId,
-        partition: PartitionId,
+        slot: SlotId,
         outputs: &mut Outputs<S>,
     ) {
         let Some(coordinated) = self.open.get_mut(&transaction) else { return };
-        if let Some(answers) =
-            coordinated.answers.iter_mut().find(|answers| answers.participant.partition == partition)
+        if let Some(answers) = coordinated.answers.iter_mut().find(|answers| answers.participant.slot == slot)
             && !answers.recorded.contains(&node)
         {
             answers.recorded.push(node);
@@ -465,21 +462,16 @@ impl Tc {
     fn end<S>(&mut self, transaction: TransactionId, outputs: &mut Outputs<S>) {
         let Some(coordinated) = self.open.remove(&transaction) else { return };
         for answers in coordinated.answers.iter().filter(|_| !coordinated.is_recovered) {
-            let partition = answers.participant.partition;
-            if let Some(transactions) = self.known.note(partition, transaction) {
-                self.send_forget(partition, transactions, outputs);
+            let slot = answers.participant.slot;
+            if let Some(transactions) = self.known.note(slot, transaction) {
+                self.send_forget(slot, transactions, outputs);
             }
         }
     }
 
-    fn send_forget<S>(
-        &self,
-        partition: PartitionId,
-        transactions: Vec<TransactionId>,
-        outputs: &mut Outputs<S>,
-    ) {
-        if let Some(primary) = self.map.primary(partition) {
-            outputs.send(self.address, primary, Signal::Forget { partition, transactions });
+    fn send_forget<S>(&self, slot: SlotId, transactions: Vec<TransactionId>, outputs: &mut Outputs<S>) {
+        if let Some(primary) = self.map.primary(slot) {
+            outputs.send(self.address, primary, Signal::Forget { slot, transactions });
         }
     }
 

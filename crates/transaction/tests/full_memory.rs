@@ -18,12 +18,12 @@ use stdx::{Duration, Now, Prng};
 use transaction::{Ldm, MARKER_TIME};
 use types::{
     BlobSize, Collation, ColumnDefinition, ColumnFlags, ColumnIndex, DefaultValue, Epoch, Incarnation,
-    IndexDefinition, IndexId, IndexKind, IndexState, IntegerWidth, KeyPart, NodeId, PartitionId, Schema,
-    SqlType, TableDefinition, TableId, TableKind, TransactionId, Value, ViewNumber,
+    IndexDefinition, IndexId, IndexKind, IndexState, IntegerWidth, KeyPart, NodeId, Schema, SlotId, SqlType,
+    TableDefinition, TableId, TableKind, TransactionId, Value, ViewNumber,
 };
 
 const SESSION: Address = Address::new(NodeId(1), ModuleKind::Sql, 0);
-const PARTITION: PartitionId = PartitionId(1);
+const PARTITION: SlotId = SlotId(1);
 /// The last 5 % are for restarts, reorganisation and the like.
 const DATA_MEMORY: u64 = 16 << 20;
 /// Pages that are hardly used: the last one of some sizes of pieces, and one that a heap keeps.
@@ -222,7 +222,7 @@ impl Pair {
         };
         let mut view = View::first(GroupId(1), vec![node(1), node(2)], 2, 1);
         view.groups.iter_mut().for_each(|group| group.in_sync = vec![NodeId(1)]);
-        view.partitions.iter_mut().for_each(|place| place.primary = NodeId(1));
+        view.slots.iter_mut().for_each(|place| place.primary = NodeId(1));
         let mut pair = Self {
             schema: Arc::new(schema),
             nodes: Vec::new(),
@@ -315,7 +315,7 @@ impl Pair {
         let request = WriteRequest {
             request: RequestId(self.transaction),
             transaction: TransactionId(self.transaction),
-            partition: PARTITION,
+            slot: PARTITION,
             table: TableRef { id: TableId(table), version: 1 },
             operations,
             wait: LockWait::NoWait,
@@ -411,7 +411,7 @@ impl Pair {
         let (mut rows, mut after) = (Vec::new(), None);
         loop {
             let request = RequestId(0);
-            let request = ChecksumRequest { request, partition: PARTITION, table, after, limit: 1_000 };
+            let request = ChecksumRequest { request, slot: PARTITION, table, after, limit: 1_000 };
             let done = self.nodes[usize::from(node) - 1].ldm.checksum(&request);
             assert_eq!(done.index_errors, Vec::<String>::new(), "at node {node}");
             rows.extend(done.rows);
@@ -435,8 +435,7 @@ fn copy_of_full_memory(shape: &Shape) -> ([u64; 2], u64) {
     pair.let_join();
     pair.run();
     assert_eq!(pair.exits, Vec::<u8>::new(), "{}: it gave up joining", shape.name);
-    let is_copied =
-        |signal: &Signal| matches!(signal, Signal::PartitionCopied { partition } if *partition == PARTITION);
+    let is_copied = |signal: &Signal| matches!(signal, Signal::SlotCopied { slot } if *slot == PARTITION);
     assert!(pair.heard.iter().any(is_copied), "{}: the copy does not end", shape.name);
     let mut count = 0;
     for table in &shape.tables {
@@ -469,5 +468,5 @@ fn a_member_that_joins_may_use_what_statements_may_not() {
     memory.try_charge_with(Region::DataMemory, spare, Urgency::Restart).expect("there is room");
     pair.run();
     assert_eq!(pair.exits, Vec::<u8>::new(), "it gave up joining");
-    assert!(pair.heard.iter().any(|signal| matches!(signal, Signal::PartitionCopied { .. })));
+    assert!(pair.heard.iter().any(|signal| matches!(signal, Signal::SlotCopied { .. })));
 }

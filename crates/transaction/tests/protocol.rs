@@ -20,8 +20,8 @@ use stdx::{Duration, Now};
 use transaction::{Ldm, MARKER_TIME, Tc};
 use types::{
     ColumnDefinition, ColumnFlags, ColumnIndex, DefaultValue, Epoch, Incarnation, IndexDefinition, IndexId,
-    IndexKind, IndexState, IntegerWidth, KeyPart, NodeId, PartitionId, Schema, Sequence, SqlType,
-    TableDefinition, TableId, TableKind, TransactionId, Value, ValueRef, ViewNumber,
+    IndexKind, IndexState, IntegerWidth, KeyPart, NodeId, Schema, Sequence, SlotId, SqlType, TableDefinition,
+    TableId, TableKind, TransactionId, Value, ValueRef, ViewNumber,
 };
 
 #[path = "protocol/deadlocks.rs"]
@@ -184,12 +184,12 @@ impl Cluster {
         (from..).find(|id| self.primary(*id).node == NodeId(node)).expect("an id")
     }
 
-    fn partition(&self, id: i64) -> PartitionId {
-        self.maps[0].partition_of_key(&table(), &self.key(id))
+    fn slot(&self, id: i64) -> SlotId {
+        self.maps[0].slot_of_key(&table(), &self.key(id))
     }
 
     fn primary(&self, id: i64) -> Address {
-        self.maps[0].primary(self.partition(id)).expect("a primary")
+        self.maps[0].primary(self.slot(id)).expect("a primary")
     }
 
     fn send(&mut self, to: Address, signal: Signal) {
@@ -280,7 +280,7 @@ impl Cluster {
         let request = WriteRequest {
             request: RequestId(1),
             transaction: TransactionId(transaction),
-            partition: self.partition(id),
+            slot: self.slot(id),
             table: TableRef { id: TABLE, version: 1 },
             operations: vec![operation],
             wait: LockWait::NoWait,
@@ -306,7 +306,7 @@ impl Cluster {
     }
 
     fn participant(&self, id: i64, operations: u32) -> Participant {
-        Participant { partition: self.partition(id), operations, view: ViewNumber(1), has_writes: true }
+        Participant { slot: self.slot(id), operations, view: ViewNumber(1), has_writes: true }
     }
 
     fn read_request(
@@ -319,7 +319,7 @@ impl Cluster {
             request: RequestId(9),
             transaction: transaction.map(TransactionId),
             lock,
-            partition: self.partition(id),
+            slot: self.slot(id),
             program: Arc::new(ReadProgram {
                 table: TableRef { id: TABLE, version: 1 },
                 filter: None,
@@ -389,7 +389,7 @@ fn nothing_is_answered_before_the_backup_has_applied() {
     let request = WriteRequest {
         request: RequestId(1),
         transaction: TransactionId(1),
-        partition: cluster.partition(id),
+        slot: cluster.slot(id),
         table: TableRef { id: TABLE, version: 1 },
         operations: vec![operation],
         wait: LockWait::NoWait,
@@ -410,7 +410,7 @@ fn a_marker_of_an_earlier_transaction_of_the_same_id_answers_for_nobody() {
     let id = cluster.id_at(2, 1);
     assert!(cluster.insert(1, id, 10, true).result.is_ok());
     // 1 024 lives later the id is given out again, in another epoch.
-    let next = (id + 1..).find(|next| cluster.partition(*next) == cluster.partition(id)).unwrap();
+    let next = (id + 1..).find(|next| cluster.slot(*next) == cluster.slot(id)).unwrap();
     let operation = WriteOperation::Insert {
         key: cluster.key(next),
         row: cluster.row(next, 20),
@@ -419,7 +419,7 @@ fn a_marker_of_an_earlier_transaction_of_the_same_id_answers_for_nobody() {
     let request = WriteRequest {
         request: RequestId(2),
         transaction: TransactionId(1),
-        partition: cluster.partition(next),
+        slot: cluster.slot(next),
         table: TableRef { id: TABLE, version: 1 },
         operations: vec![operation],
         wait: LockWait::NoWait,
@@ -438,7 +438,7 @@ fn a_marker_of_an_earlier_transaction_of_the_same_id_answers_for_nobody() {
         cluster.send(ldm, Signal::InfoRequest { request: RequestId(3), table });
         let Some(Signal::InfoDone { rows, .. }) = cluster.run().pop() else { panic!("no answer") };
         let is_wanted = |row: &&Vec<Value>| {
-            row[3] == Value::UInt(TABLE.0.into()) && row[6] == Value::UInt(cluster.partition(id).0.into())
+            row[3] == Value::UInt(TABLE.0.into()) && row[6] == Value::UInt(cluster.slot(id).0.into())
         };
         let counts: Vec<&Value> = rows.iter().filter(is_wanted).map(|row| &row[10]).collect();
         assert_eq!(counts, [&Value::UInt(2)], "at node {node}");
@@ -498,7 +498,7 @@ fn a_second_writer_waits_and_goes_on_after_the_first() {
     let request = WriteRequest {
         request: RequestId(3),
         transaction: TransactionId(3),
-        partition: cluster.partition(id),
+        slot: cluster.slot(id),
         table: TableRef { id: TABLE, version: 1 },
         operations: vec![operation],
         wait: LockWait::Wait { timeout_ms: 1_000 },
@@ -522,16 +522,16 @@ fn a_second_writer_waits_and_goes_on_after_the_first() {
     assert_eq!(cluster.read(id, None), Some(3));
     assert!(cluster.ldms.iter().all(Ldm::is_idle));
     // fq_name .. fragment_num; ex_req, ex_imm_ok, ex_wait_ok, ex_wait_fail, of shared locks, milliseconds, is_primary
-    let of_partition = |cluster: &mut Cluster, table| {
+    let of_slot = |cluster: &mut Cluster, table| {
         let rows = cluster.information(cluster.primary(id), table);
-        let partition = Value::UInt(cluster.partition(id).0.into());
-        let row = rows.into_iter().find(|row| row[3] == Value::UInt(TABLE.0.into()) && row[6] == partition);
-        row.expect("the partition")[7..].to_vec()
+        let slot = Value::UInt(cluster.slot(id).0.into());
+        let row = rows.into_iter().find(|row| row[3] == Value::UInt(TABLE.0.into()) && row[6] == slot);
+        row.expect("the slot")[7..].to_vec()
     };
-    let locks = of_partition(&mut cluster, InfoTable::LocksPerFragment);
+    let locks = of_slot(&mut cluster, InfoTable::LocksPerFragment);
     assert_eq!(locks[..10], [3, 1, 1, 1, 0, 0, 0, 0, 500, 0].map(Value::UInt));
     // tot_key_reads, inserts, updates, writes, deletes
-    let operations = of_partition(&mut cluster, InfoTable::OperationsPerFragment);
+    let operations = of_slot(&mut cluster, InfoTable::OperationsPerFragment);
     assert_eq!(
         operations[..5],
         [Value::Null, Value::UInt(1), Value::UInt(0), Value::UInt(1), Value::UInt(0)]
@@ -557,7 +557,7 @@ fn holder_and_waiter_are_shown(cluster: &mut Cluster, id: i64) {
     let places = [5, 6, 7, 8, 9, 10, 11, 12, 14, 15];
     assert_eq!(text(&locks[0], &places), format!("1 X H * INSERT Null 1 Null t {id}"));
     assert_eq!(text(&locks[1], &places), format!("3 X W  WRITE 500 2 1 t {id}"));
-    // Table, partition and row are the same.
+    // Table, slot and row are the same.
     assert_eq!(locks[0][2..5], locks[1][2..5]);
     let operations = cluster.information(to, InfoTable::ClusterOperations);
     // transid, operation_type, state, row_key
@@ -581,7 +581,7 @@ fn a_locking_read_keeps_writers_out_until_the_end() {
     assert_eq!(value_of(done), Some(1));
     let refused = cluster.insert(2, id, 2, true).result.expect_err("locked");
     assert_eq!(refused.refusal, Refusal::LockNotAvailable);
-    cluster.send(to, Signal::Abort { transaction: TransactionId(8), partition: cluster.partition(id) });
+    cluster.send(to, Signal::Abort { transaction: TransactionId(8), slot: cluster.slot(id) });
     assert_eq!(cluster.run(), Vec::new());
     let refused = cluster.insert(2, id, 2, true).result.expect_err("a duplicate");
     assert!(matches!(refused.refusal, Refusal::Duplicate { .. }));
@@ -589,7 +589,7 @@ fn a_locking_read_keeps_writers_out_until_the_end() {
 }
 
 impl Cluster {
-    /// LOCK TABLES in the partition of a row: the key of no bytes.
+    /// LOCK TABLES in the slot of a row: the key of no bytes.
     fn lock_table(&self, id: i64, transaction: u64, lock: (LockMode, LockWait)) -> Signal {
         let access = Access::Keys(vec![Box::default()]);
         Signal::Read(Box::new(ReadRequest { access, ..self.read_request(id, Some(transaction), Some(lock)) }))
@@ -599,7 +599,7 @@ impl Cluster {
         Signal::Write(Box::new(WriteRequest {
             request: RequestId(transaction),
             transaction: TransactionId(transaction),
-            partition: self.partition(id),
+            slot: self.slot(id),
             table: TableRef { id: TABLE, version: 1 },
             operations: vec![WriteOperation::Put { key: self.key(id), row: self.row(id, 1) }],
             wait: LockWait::Wait { timeout_ms: 1_000 },
@@ -634,7 +634,7 @@ const WAIT: LockWait = LockWait::Wait { timeout_ms: 10_000 };
 fn a_locked_table_keeps_writers_out_but_those_of_its_session() {
     let mut cluster = Cluster::new();
     let id = cluster.id_at(1, 1);
-    let (to, partition) = (cluster.primary(id), cluster.partition(id));
+    let (to, slot) = (cluster.primary(id), cluster.slot(id));
     cluster.send(to, cluster.lock_table(id, 8, (LockMode::Exclusive, WAIT)));
     assert!(is_read(&cluster.answers()));
     assert_eq!(cluster.insert(2, id, 2, true).result.expect_err("locked").refusal, Refusal::LockNotAvailable);
@@ -651,8 +651,8 @@ fn a_locked_table_keeps_writers_out_but_those_of_its_session() {
     locking.under = Some(TransactionId(8));
     cluster.send(to, Signal::Read(Box::new(locking)));
     assert!(is_read(&cluster.answers()));
-    cluster.send(to, Signal::Abort { transaction: TransactionId(4), partition });
-    cluster.send(to, Signal::Abort { transaction: TransactionId(8), partition });
+    cluster.send(to, Signal::Abort { transaction: TransactionId(4), slot });
+    cluster.send(to, Signal::Abort { transaction: TransactionId(8), slot });
     assert!(has_written(&cluster.answers(), 3));
     assert!(cluster.ldms.iter().all(Ldm::is_idle));
 }
@@ -661,7 +661,7 @@ fn a_locked_table_keeps_writers_out_but_those_of_its_session() {
 fn a_table_that_is_locked_for_reading_is_shared() {
     let mut cluster = Cluster::new();
     let id = cluster.id_at(1, 1);
-    let (to, partition) = (cluster.primary(id), cluster.partition(id));
+    let (to, slot) = (cluster.primary(id), cluster.slot(id));
     assert!(cluster.insert(1, id, 1, true).result.is_ok());
     for transaction in [7, 8] {
         cluster.send(to, cluster.lock_table(id, transaction, (LockMode::Shared, LockWait::NoWait)));
@@ -670,12 +670,12 @@ fn a_table_that_is_locked_for_reading_is_shared() {
     let shared = cluster.read_request(id, Some(4), Some((LockMode::Shared, LockWait::NoWait)));
     cluster.send(to, Signal::Read(Box::new(shared)));
     assert!(is_read(&cluster.answers()));
-    cluster.send(to, Signal::Abort { transaction: TransactionId(4), partition });
+    cluster.send(to, Signal::Abort { transaction: TransactionId(4), slot });
     cluster.send(to, cluster.put_waiting(id, 3, None));
     assert_eq!(cluster.answers(), []);
-    cluster.send(to, Signal::Abort { transaction: TransactionId(7), partition });
+    cluster.send(to, Signal::Abort { transaction: TransactionId(7), slot });
     assert_eq!(cluster.answers(), [], "the other one reads still");
-    cluster.send(to, Signal::Abort { transaction: TransactionId(8), partition });
+    cluster.send(to, Signal::Abort { transaction: TransactionId(8), slot });
     assert!(has_written(&cluster.answers(), 3));
     assert!(cluster.ldms.iter().all(Ldm::is_idle));
 }
@@ -684,8 +684,8 @@ fn a_table_that_is_locked_for_reading_is_shared() {
 fn a_table_is_locked_when_those_are_over_that_have_rows_of_it_and_nobody_else_comes_in_between() {
     let mut cluster = Cluster::new();
     let id = cluster.id_at(1, 1);
-    let (to, partition) = (cluster.primary(id), cluster.partition(id));
-    let mut neighbours = (id + 1..).filter(|other| cluster.partition(*other) == partition);
+    let (to, slot) = (cluster.primary(id), cluster.slot(id));
+    let mut neighbours = (id + 1..).filter(|other| cluster.slot(*other) == slot);
     let (other, third) = (neighbours.next().expect("an id"), neighbours.next().expect("an id"));
     drop(neighbours);
     assert!(cluster.insert(1, id, 1, false).result.is_ok());
@@ -708,7 +708,7 @@ fn a_table_is_locked_when_those_are_over_that_have_rows_of_it_and_nobody_else_co
     let answers = cluster.answers();
     assert!(answers.iter().any(|signal| matches!(signal, Signal::ReadDone(done) if done.result.is_ok())));
     assert!(!has_written(&answers, 3), "the table is locked: {answers:?}");
-    cluster.send(to, Signal::Abort { transaction: TransactionId(8), partition });
+    cluster.send(to, Signal::Abort { transaction: TransactionId(8), slot });
     assert!(has_written(&cluster.answers(), 3));
     assert!(cluster.ldms.iter().all(Ldm::is_idle));
 }
@@ -744,8 +744,7 @@ fn a_row_that_an_update_leaves_as_it_is_stays_locked() {
 fn a_locking_read_of_many_rows_comes_in_parts() {
     let mut cluster = Cluster::new();
     let id = cluster.id_at(1, 1);
-    let ids: Vec<i64> =
-        (1..).filter(|other| cluster.partition(*other) == cluster.partition(id)).take(1_500).collect();
+    let ids: Vec<i64> = (1..).filter(|other| cluster.slot(*other) == cluster.slot(id)).take(1_500).collect();
     for id in &ids {
         assert!(cluster.insert(id.unsigned_abs(), *id, 7, true).result.is_ok());
     }
@@ -773,14 +772,14 @@ fn savepoints_undo_exactly() {
     let back = Signal::RollbackTo {
         request: RequestId(6),
         transaction: TransactionId(4),
-        partition: cluster.partition(id),
+        slot: cluster.slot(id),
         operations: 1,
     };
     let to = cluster.primary(id);
     cluster.send(to, back);
     assert_eq!(cluster.run(), vec![Signal::RollbackDone { request: RequestId(6), held: true }]);
     assert_eq!(cluster.read(id, Some(4)), Some(1));
-    cluster.send(to, Signal::Abort { transaction: TransactionId(4), partition: cluster.partition(id) });
+    cluster.send(to, Signal::Abort { transaction: TransactionId(4), slot: cluster.slot(id) });
     cluster.run();
     assert_eq!(cluster.read(id, None), None);
     assert!(cluster.ldms.iter().all(Ldm::is_idle));
@@ -789,8 +788,8 @@ fn savepoints_undo_exactly() {
 #[test]
 fn a_large_transaction_is_shipped_ahead_and_commits() {
     let mut cluster = Cluster::new();
-    let partition = cluster.partition(1);
-    let ids: Vec<i64> = (1..20_000).filter(|id| cluster.partition(*id) == partition).collect();
+    let slot = cluster.slot(1);
+    let ids: Vec<i64> = (1..20_000).filter(|id| cluster.slot(*id) == slot).collect();
     let operations = ids
         .iter()
         .map(|id| WriteOperation::Put { key: cluster.key(*id), row: cluster.row(*id, *id) })
@@ -798,7 +797,7 @@ fn a_large_transaction_is_shipped_ahead_and_commits() {
     let request = WriteRequest {
         request: RequestId(1),
         transaction: TransactionId(1),
-        partition,
+        slot,
         table: TableRef { id: TABLE, version: 1 },
         operations,
         wait: LockWait::NoWait,
@@ -831,7 +830,7 @@ fn what_a_peer_sends_instead_of_rows_is_refused() {
         assert!(matches!(&refused, Refusal::Error(error) if error.code == 1815), "{refused:?}");
         let replicate = Replicate {
             marker: None,
-            partition: cluster.partition(id),
+            slot: cluster.slot(id),
             sequence: Sequence(1),
             transaction: TransactionId(2),
             epoch: Epoch(1),

@@ -95,7 +95,7 @@ pub enum IndexKind {
         /// The hidden table.
         table: TableId,
     },
-    /// An ordered index in the row's own partition.
+    /// An ordered index in the row's own slot.
     Ordered,
 }
 
@@ -130,7 +130,7 @@ pub struct IndexDefinition {
 pub enum TableKind {
     /// Made by CREATE TABLE.
     User,
-    /// A part of the catalogue, in partition 0.
+    /// A part of the catalogue, in slot 0.
     System,
     /// The entries of a unique index: its first columns are the unique key (its primary key), the rest the base table's primary key.
     UniqueIndex {

@@ -3,7 +3,7 @@
 use stdx::wire::{Decoder, Encoder, Wire, WireError};
 use wire_derive::Wire;
 
-/// Buckets a partition key hashes into (NDB's hash map size); partitions own ranges of buckets.
+/// Buckets a slot key hashes into (NDB's hash map size); slots own ranges of buckets.
 pub const BUCKET_COUNT: u32 = 3_840;
 
 macro_rules! id {
@@ -29,8 +29,8 @@ id!(
     Incarnation(u32)
 );
 id!(
-    /// A horizontal slice of every table. Partition 0 holds the system tables and lives on every data node.
-    PartitionId(u32)
+    /// A horizontal slice of every table. Slot 0 holds the system tables and lives on every data node.
+    SlotId(u32)
 );
 id!(
     /// A table; never used again after DROP or TRUNCATE.
@@ -49,7 +49,7 @@ id!(
     ViewNumber(u64)
 );
 id!(
-    /// The place of a replicated write in its partition's stream, counted from 1.
+    /// The place of a replicated write in its slot's stream, counted from 1.
     Sequence(u64)
 );
 id!(

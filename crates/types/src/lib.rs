@@ -32,8 +32,8 @@ pub use definition::{
     TableKind, equal_without_case,
 };
 pub use ids::{
-    BUCKET_COUNT, ColumnIndex, Epoch, Incarnation, IndexId, NodeId, PartitionId, SchemaVersion, Sequence,
-    TableId, TransactionId, ViewNumber,
+    BUCKET_COUNT, ColumnIndex, Epoch, Incarnation, IndexId, NodeId, SchemaVersion, Sequence, SlotId, TableId,
+    TransactionId, ViewNumber,
 };
 pub use key::{KeyEncoder, successor_of_prefix};
 pub use privilege::{

@@ -1,7 +1,7 @@
 //! The catalogue as sessions see it: an immutable snapshot of all databases, tables and users at one schema version.
 //!
 //! `catalogue` makes it from the rows of the system tables; every module of a node holds an `Arc` of the newest installed one. Nodes
-//! without partitions get it whole, by `Signal::SchemaFetched`, in the binary form defined here.
+//! without slots get it whole, by `Signal::SchemaFetched`, in the binary form defined here.
 //!
 //! Names: databases and tables compare byte by byte, as on a MySQL server on Linux (`lower_case_table_names = 0`); columns and indexes
 //! compare without case ([`TableDefinition::column`]).

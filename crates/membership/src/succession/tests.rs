@@ -15,7 +15,7 @@ fn info(node: u16, incarnation: u32) -> NodeInfo {
     }
 }
 
-/// Four nodes in two groups, two partitions per node.
+/// Four nodes in two groups, two slots per node.
 fn first() -> View {
     View::first(GroupId(1), (1..=4).map(|node| info(node, u32::from(node))).collect(), 2, 2)
 }
@@ -29,8 +29,8 @@ fn a_lost_node_leaves_and_its_primaries_go_to_who_is_left() {
     let view = first();
     let next = without(&view, &[NodeId(1)]).unwrap();
     assert_eq!(check(&view, &next, &lives()), Ok(()));
-    assert!(next.partitions.iter().all(|place| place.primary != NodeId(1)));
-    assert!(next.partitions.iter().zip(&view.partitions).all(|(after, before)| after.rank == before.rank));
+    assert!(next.slots.iter().all(|place| place.primary != NodeId(1)));
+    assert!(next.slots.iter().zip(&view.slots).all(|(after, before)| after.rank == before.rank));
     assert_eq!(next.epoch_master(), Some(NodeId(2)));
     assert_eq!(without(&next, &[NodeId(2)]), None);
     assert!(without(&next, &[NodeId(3)]).is_some());
@@ -49,7 +49,7 @@ fn a_node_comes_back_in_a_new_life_through_joining() {
     assert_eq!(back.groups[1].in_sync, [NodeId(1), NodeId(2)]);
     let spread = with_spread_primaries(&back).unwrap();
     assert_eq!(check(&back, &spread, &lives), Ok(()));
-    let led = |node| spread.user_partitions().filter(|id| spread.place(*id).unwrap().primary == node).count();
+    let led = |node| spread.user_slots().filter(|id| spread.place(*id).unwrap().primary == node).count();
     assert_eq!(led(NodeId(1)), led(NodeId(2)));
     assert_eq!(with_spread_primaries(&spread), None);
 }
@@ -72,10 +72,10 @@ fn illegal_steps_are_refused() {
     // A member that changes its life, or has one that nobody was given.
     assert_eq!(change(|next| next.nodes[0].incarnation = Incarnation(0)), Err(Illegal::WrongLife));
     assert_eq!(change(|next| next.nodes[1].incarnation = Incarnation(7)), Err(Illegal::WrongLife));
-    // A primary that is not in sync, a partition that moves, a stranger, a member twice.
-    assert_eq!(change(|next| next.partitions[1].primary = NodeId(2)), Err(Illegal::Malformed));
-    assert_eq!(change(|next| next.partitions[1].rank += 1), Err(Illegal::Malformed));
-    assert_eq!(change(|next| next.partitions[1].group = 77), Err(Illegal::Malformed));
+    // A primary that is not in sync, a slot that moves, a stranger, a member twice.
+    assert_eq!(change(|next| next.slots[1].primary = NodeId(2)), Err(Illegal::Malformed));
+    assert_eq!(change(|next| next.slots[1].rank += 1), Err(Illegal::Malformed));
+    assert_eq!(change(|next| next.slots[1].group = 77), Err(Illegal::Malformed));
     assert_eq!(change(|next| next.groups[1].joining.push(NodeId(3))), Err(Illegal::Malformed));
     assert_eq!(change(|next| next.groups[1].in_sync.push(NodeId(1))), Err(Illegal::Malformed));
     assert_eq!(change(|next| next.groups[1].joining.push(NodeId(1))), Err(Illegal::Malformed));
@@ -95,8 +95,8 @@ fn primaries_are_handed_over_before_a_node_stops_and_come_back_if_it_stays() {
     let view = first();
     let leaving = with_leaving(&view, NodeId(1)).unwrap();
     assert_eq!(check(&view, &leaving, &lives()), Ok(()));
-    assert!(leaving.partitions.iter().all(|place| place.primary != NodeId(1)));
-    assert!(leaving.partitions.iter().all(|place| place.since == ViewNumber(1)), "the lines go on");
+    assert!(leaving.slots.iter().all(|place| place.primary != NodeId(1)));
+    assert!(leaving.slots.iter().all(|place| place.since == ViewNumber(1)), "the lines go on");
     // Nobody gives it anything, and its group's other node must not leave, too.
     assert_eq!(with_spread_primaries(&leaving), None);
     assert_eq!(with_leaving(&leaving, NodeId(1)), None);
@@ -104,11 +104,11 @@ fn primaries_are_handed_over_before_a_node_stops_and_come_back_if_it_stays() {
     let away = without(&leaving, &[NodeId(1)]).unwrap();
     assert_eq!(check(&leaving, &away, &lives()), Ok(()));
     assert!(away.leaving.is_empty());
-    assert!(away.partitions.iter().all(|place| place.since == ViewNumber(1)), "nothing was lost");
+    assert!(away.slots.iter().all(|place| place.since == ViewNumber(1)), "nothing was lost");
     let stays = with_staying(&leaving, NodeId(1)).unwrap();
     assert_eq!(check(&leaving, &stays, &lives()), Ok(()));
     assert_eq!(with_spread_primaries(&stays), None);
-    assert!(stays.partitions.iter().any(|place| place.primary == NodeId(1)));
+    assert!(stays.slots.iter().any(|place| place.primary == NodeId(1)));
     assert_eq!(with_staying(&stays, NodeId(1)), None);
 }
 
@@ -116,17 +116,17 @@ fn primaries_are_handed_over_before_a_node_stops_and_come_back_if_it_stays() {
 fn a_line_ends_with_a_primary_that_is_lost_and_only_then() {
     let view = first();
     let away = without(&view, &[NodeId(1)]).unwrap();
-    for (before, after) in view.partitions.iter().zip(&away.partitions) {
+    for (before, after) in view.slots.iter().zip(&away.slots) {
         assert_eq!(after.since == away.number, before.primary == NodeId(1));
     }
     // A lost primary's line can't go on, and one that stays has no new line.
     let mut wrong = away.clone();
-    for place in &mut wrong.partitions {
+    for place in &mut wrong.slots {
         place.since = ViewNumber(1);
     }
     assert_eq!(check(&view, &wrong, &lives()), Err(Illegal::Malformed));
     let mut wrong = away;
-    for place in &mut wrong.partitions {
+    for place in &mut wrong.slots {
         place.since = wrong.number;
     }
     assert_eq!(check(&view, &wrong, &lives()), Err(Illegal::Malformed));

@@ -13,7 +13,7 @@ use protocol::{ConnectionId, NodeRole, Outputs, Signal};
 use query::Shared;
 use std::collections::BTreeMap;
 use stdx::{Duration, Instant, Now};
-use types::{NodeId, PartitionId, TableId};
+use types::{NodeId, SlotId, TableId};
 
 /// How often a range that differs is asked for again.
 const TRIES: u32 = 50;
@@ -32,7 +32,7 @@ const ERRORS_MAX: usize = 100;
 pub(super) struct Check {
     connection: ConnectionId,
     /// Fragments still to walk.
-    fragments: Vec<(TableId, PartitionId)>,
+    fragments: Vec<(TableId, SlotId)>,
     after: Option<Box<[u8]>>,
     request: RequestId,
     answers: BTreeMap<NodeId, ChecksumDone>,
@@ -112,10 +112,10 @@ impl MainModule {
                 outputs,
             );
         }
-        let mut fragments: Vec<(TableId, PartitionId)> = Vec::new();
+        let mut fragments: Vec<(TableId, SlotId)> = Vec::new();
         for table in self.schema.tables.values() {
-            let partitions = self.map.partitions_of(table);
-            fragments.extend(partitions.map(|partition| (table.id, PartitionId(partition))));
+            let slots = self.map.slots_of(table);
+            fragments.extend(slots.map(|slot| (table.id, SlotId(slot))));
         }
         self.check = Some(Check {
             connection,
@@ -142,21 +142,20 @@ impl MainModule {
         let (request, me) = (self.new_request(), self.me());
         let again_at = self.now.monotonic + ASK_AGAIN;
         let Some(check) = &mut self.check else { return };
-        let Some((table, partition)) = check.fragments.last().copied() else {
+        let Some((table, slot)) = check.fragments.last().copied() else {
             return self.end_check(outputs);
         };
         if check.tell_at <= self.now.monotonic {
             check.tell_at = self.now.monotonic + TELL_INTERVAL;
-            let line = check.progress(self.now.monotonic, self.view.in_sync(partition));
+            let line = check.progress(self.now.monotonic, self.view.in_sync(slot));
             outputs.buffer(check.connection).extend_from_slice(line.as_bytes());
         }
         check.request = request;
         check.again_at = again_at;
         check.answers.clear();
-        for node in self.view.in_sync(partition) {
-            let Some(ldm) = self.view.ldm(partition, *node) else { continue };
-            let ask =
-                ChecksumRequest { request, partition, table, after: check.after.clone(), limit: RANGE_ROWS };
+        for node in self.view.in_sync(slot) {
+            let Some(ldm) = self.view.ldm(slot, *node) else { continue };
+            let ask = ChecksumRequest { request, slot, table, after: check.after.clone(), limit: RANGE_ROWS };
             outputs.send(me, ldm, Signal::Checksum(Box::new(ask)));
         }
     }
@@ -173,13 +172,15 @@ impl MainModule {
             return;
         }
         check.answers.insert(from, done);
-        let Some((table, partition)) = check.fragments.last().copied() else { return };
-        if self.view.in_sync(partition).iter().any(|node| !check.answers.contains_key(node)) {
+        let Some((table, slot)) = check.fragments.last().copied() else { return };
+        if self.view.in_sync(slot).iter().any(|node| !check.answers.contains_key(node)) {
             return;
         }
-        let name = self.schema.tables.get(&table).map_or_else(String::new, |table| {
-            format!("{}.{} partition {partition}", table.database, table.name)
-        });
+        let name = self
+            .schema
+            .tables
+            .get(&table)
+            .map_or_else(String::new, |table| format!("{}.{} slot {slot}", table.database, table.name));
         let range = compare(&check.answers);
         let is_clean = range.differences.is_empty();
         if !is_clean && check.tries < TRIES {

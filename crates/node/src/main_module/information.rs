@@ -12,8 +12,8 @@ use crate::management::{ConfiguredNode, write_answer};
 use memory::{PAGE_BYTES, Region, ResourceRow};
 use protocol::signal::{InfoSource, InfoTable, RequestId};
 use protocol::{
-    Address, ConnectionId, GroupView, ModuleKind, NodeInfo, NodeRole, Outputs, PartitionPlace,
-    RequestToRuntime, RuntimeReport, Signal,
+    Address, ConnectionId, GroupView, ModuleKind, NodeInfo, NodeRole, Outputs, RequestToRuntime,
+    RuntimeReport, Signal, SlotPlace,
 };
 use query::Shared;
 use std::sync::Arc;
@@ -261,41 +261,40 @@ impl MainModule {
 
     // ---- tables -------------------------------------------------------------------------------------------------------------------
 
-    /// The partitions of a table.
-    fn places(&self, table: &TableDefinition) -> impl Iterator<Item = (u64, &PartitionPlace)> {
-        let partitions = self.map.partitions_of(table);
-        let (first, count) = (partitions.start as usize, partitions.len());
-        self.view.partitions.iter().enumerate().skip(first).take(count).map(|(id, place)| (id as u64, place))
+    /// The slots of a table.
+    fn places(&self, table: &TableDefinition) -> impl Iterator<Item = (u64, &SlotPlace)> {
+        let slots = self.map.slots_of(table);
+        let (first, count) = (slots.start as usize, slots.len());
+        self.view.slots.iter().enumerate().skip(first).take(count).map(|(id, place)| (id as u64, place))
     }
 
     /// By table: how it is distributed. Everything is there and stays where it is.
     fn table_rows(&self) -> Vec<Vec<Value>> {
         let row = |table: &Arc<TableDefinition>| {
-            let partitions = self.places(table).count() as u64;
+            let slots = self.places(table).count() as u64;
             let replicas: usize =
                 self.places(table).map(|(_, place)| self.group_of(place).in_sync.len()).sum();
             let head = [self.config.node.0.into(), table.id.0.into()].map(Value::UInt);
             let states = ["Idle", "Idle", "Idle", "Active", "Normal"].map(Value::text);
-            let counts = [partitions, replicas as u64, 0, 0, 0].map(Value::UInt);
+            let counts = [slots, replicas as u64, 0, 0, 0].map(Value::UInt);
             let names = [Value::text(&table.database), Value::text(&table.name)];
             head.into_iter().chain(states).chain(counts).chain(names).collect()
         };
         self.schema.tables.values().map(row).collect()
     }
 
-    /// By table and partition: the primary and the backups.
+    /// By table and slot: the primary and the backups.
     fn table_fragment_rows(&self) -> Vec<Vec<Value>> {
         let mut rows = Vec::new();
         for table in self.schema.tables.values() {
-            for (order, (partition, place)) in self.places(table).enumerate() {
+            for (order, (slot, place)) in self.places(table).enumerate() {
                 let group = self.group_of(place);
                 let mut backups = group.in_sync.iter().filter(|node| **node != place.primary);
                 let mut backup = || backups.next().map_or(Value::Null, |node| Value::UInt(node.0.into()));
                 let (alive, all) = (group.in_sync.len() as u64, group.replicas.len() as u64);
-                let mut row =
-                    [self.config.node.0.into(), table.id.0.into(), partition, partition, order as u64]
-                        .map(Value::UInt)
-                        .to_vec();
+                let mut row = [self.config.node.0.into(), table.id.0.into(), slot, slot, order as u64]
+                    .map(Value::UInt)
+                    .to_vec();
                 row.push(Value::UInt(place.rank.into()));
                 row.extend([all, place.primary.0.into(), place.primary.0.into()].map(Value::UInt));
                 row.extend([backup(), backup(), backup()]);
@@ -307,7 +306,7 @@ impl MainModule {
         rows
     }
 
-    fn group_of(&self, place: &PartitionPlace) -> &GroupView {
+    fn group_of(&self, place: &SlotPlace) -> &GroupView {
         &self.view.groups[usize::from(place.group)]
     }
 }

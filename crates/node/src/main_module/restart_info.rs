@@ -1,7 +1,7 @@
 //! How far a data node is that starts while the cluster runs: `ndbinfo.restart_info`, and what `latsdb mgm` says of it.
 //!
 //! ```text
-//! start -> incarnation -> a view has it as joining -> catalogue -> that view is used -> every partition is copied -> in sync: it opens
+//! start -> incarnation -> a view has it as joining -> catalogue -> that view is used -> every slot is copied -> in sync: it opens
 //! ```
 //! Each step has the moment at which it was reached first; a view change meanwhile may send the node back, which only takes time.
 //!
@@ -11,7 +11,7 @@ use super::MainModule;
 use protocol::{Address, NodeRole, Outputs, Signal};
 use query::Shared;
 use stdx::{Duration, Instant};
-use types::{PartitionId, Value};
+use types::{SlotId, Value};
 
 /// What has been reached, in this order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -31,7 +31,7 @@ const STEPS: usize = 7;
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct RestartInfo {
     reached: [Option<Instant>; STEPS],
-    /// Partitions that are copied, and all that have to be, as told last.
+    /// Slots that are copied, and all that have to be, as told last.
     copies: (u32, u32),
 }
 
@@ -67,7 +67,7 @@ impl RestartInfo {
     fn row(&self, node: u64, now: Instant) -> Option<Vec<Value>> {
         let (status, number) = self.status()?;
         let seconds = |from, to| self.between(from, to, now).as_secs();
-        let (copied, partitions) = self.copies;
+        let (copied, slots) = self.copies;
         let total = self.between(Step::Started, Step::Completed, now);
         let mut row = vec![Value::UInt(node), Value::text(status), Value::UInt(number)];
         row.extend(
@@ -97,7 +97,7 @@ impl RestartInfo {
                 0,
                 total.as_secs(),
                 u64::try_from(total.as_millis()).unwrap_or(u64::MAX),
-                partitions.into(),
+                slots.into(),
                 copied.into(),
             ]
             .map(Value::UInt),
@@ -120,11 +120,11 @@ impl MainModule {
         now.since(self.restart.at(Step::Started).unwrap_or(now))
     }
 
-    /// Partitions that were copied here in this view, and all that have to be.
+    /// Slots that were copied here in this view, and all that have to be.
     pub(super) fn copies(&self) -> (u32, u32) {
         let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
-        let partitions = (0..count(self.view.partitions.len())).map(PartitionId);
-        let mine = partitions.filter(|id| self.view.joining(*id).contains(&self.config.node));
+        let slots = (0..count(self.view.slots.len())).map(SlotId);
+        let mine = slots.filter(|id| self.view.joining(*id).contains(&self.config.node));
         (count(self.copied.len()), count(mine.count()))
     }
 
@@ -134,11 +134,11 @@ impl MainModule {
 
     /// Tells the management nodes how far the copying is.
     pub(super) fn report_progress(&mut self, outputs: &mut Outputs<Shared>) {
-        let (copied, partitions) = self.copies();
-        self.restart.copies = (copied, partitions);
+        let (copied, slots) = self.copies();
+        self.restart.copies = (copied, slots);
         let managers = self.view.nodes.iter().filter(|info| info.role == NodeRole::Management);
         for node in managers.map(|info| info.node).filter(|node| self.found.contains(node)) {
-            outputs.send(self.me(), Address::main(node), Signal::RestartProgress { copied, partitions });
+            outputs.send(self.me(), Address::main(node), Signal::RestartProgress { copied, slots });
         }
     }
 }

@@ -22,11 +22,11 @@ use std::sync::Arc;
 use stdx::{Duration, Instant, Now};
 use storage::{Direction, KeyBounds, Lookup, ScanItem, Visibility};
 use transaction::mutants::{self, Mutant};
-use types::{IndexId, NodeId, PartitionId, Schema, SchemaVersion, TableId, ViewNumber};
+use types::{IndexId, NodeId, Schema, SchemaVersion, SlotId, TableId, ViewNumber};
 
 /// How soon the system tables are read again when a commit was still under way.
 const READ_AGAIN: Duration = Duration::from_millis(1);
-/// How soon a node without partitions asks again for the catalogue.
+/// How soon a node without slots asks again for the catalogue.
 const FETCH_AGAIN: Duration = Duration::from_millis(200);
 
 /// Who waits for which version.
@@ -39,7 +39,7 @@ pub(super) struct SchemaReading {
     /// Asked of this node's `sql` modules: who uses tables that change.
     asked: BTreeMap<u64, Asked>,
     read_at: Option<Instant>,
-    /// A node without partitions: the catalogue that it asked for has not come.
+    /// A node without slots: the catalogue that it asked for has not come.
     is_fetching: bool,
     /// How often it has asked.
     fetches: usize,
@@ -108,7 +108,7 @@ impl SchemaReading {
 
     /// Who is left out is not asked any more: the others have all that was committed.
     pub(super) fn begin_view(&mut self, view: &View) {
-        self.unheard.retain(|node, _| view.in_sync(PartitionId(0)).contains(node));
+        self.unheard.retain(|node, _| view.in_sync(SlotId(0)).contains(node));
     }
 }
 
@@ -179,7 +179,7 @@ impl MainModule {
         let before = self.read_version(&guard)?;
         let mut builder = SchemaBuilder::new(&self.schema_reading.system, before);
         for table in SchemaBuilder::TABLES {
-            let reader = self.map.reader(table, PartitionId(0))?;
+            let reader = self.map.reader(table, SlotId(0))?;
             let bounds = KeyBounds { lower: Bound::Unbounded, upper: Bound::Unbounded };
             let cursor =
                 reader.scan(&guard, IndexId(0), bounds, Direction::Forward, Visibility::Committed).ok()?;
@@ -205,7 +205,7 @@ impl MainModule {
 
     fn read_version(&self, guard: &Guard) -> Option<SchemaVersion> {
         let system = &self.schema_reading.system;
-        let reader = self.map.reader(catalogue::system::SCHEMA_VERSION, PartitionId(0))?;
+        let reader = self.map.reader(catalogue::system::SCHEMA_VERSION, SlotId(0))?;
         match reader.get(guard, &system.schema_version_key(), Visibility::Committed) {
             Lookup::Found(row) => system.schema_version(row).ok(),
             Lookup::Absent | Lookup::Undecided => None,
@@ -353,7 +353,7 @@ impl MainModule {
         }
     }
 
-    // ---- nodes without partitions -------------------------------------------------------------------------------------------------
+    // ---- nodes without slots -------------------------------------------------------------------------------------------------
 
     /// Whether DDL statements may have ended that this node does not know of, for they wait only for replicas and for nodes in reach.
     pub(super) fn is_behind(&self) -> bool {
@@ -367,7 +367,7 @@ impl MainModule {
 
     /// Whether there is anybody to fetch the catalogue from.
     pub(super) fn reaches_a_replica(&self) -> bool {
-        self.view.in_sync(PartitionId(0)).iter().any(|node| self.is_in_reach(*node))
+        self.view.in_sync(SlotId(0)).iter().any(|node| self.is_in_reach(*node))
     }
 
     /// Asks the data nodes that it has not heard of since they were lost: each counts this node again, in all of its modules, when it answers.
@@ -378,8 +378,7 @@ impl MainModule {
         let request = self.new_request();
         let in_reach = |node: &&NodeId| self.is_in_reach(**node);
         let unheard: Vec<NodeId> = self.schema_reading.unheard.keys().filter(in_reach).copied().collect();
-        let others: Vec<NodeId> =
-            self.view.in_sync(PartitionId(0)).iter().filter(in_reach).copied().collect();
+        let others: Vec<NodeId> = self.view.in_sync(SlotId(0)).iter().filter(in_reach).copied().collect();
         // Another one each time: one that hangs does not keep everybody waiting.
         let turn = self.schema_reading.fetches;
         self.schema_reading.fetches = turn.wrapping_add(1);

@@ -16,7 +16,7 @@ use query::Shared;
 use query::batch::{BatchShape, RowBatchReader};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
-use types::{Epoch, PartitionId, TableId, TransactionId, Value};
+use types::{Epoch, SlotId, TableId, TransactionId, Value};
 
 /// How long a reservation waits for another node's.
 const LOCK_WAIT_MS: u32 = 10_000;
@@ -75,8 +75,7 @@ impl MainModule {
             self.sequences.queues.remove(&table);
             return;
         };
-        let primary =
-            self.map.primary(PartitionId(0)).filter(|primary| !self.given_up.contains(&primary.node));
+        let primary = self.map.primary(SlotId(0)).filter(|primary| !self.given_up.contains(&primary.node));
         let Some(primary) = primary else {
             return self.refuse_sequences(table, wanted, outputs);
         };
@@ -97,7 +96,7 @@ impl MainModule {
             request,
             transaction: Some(transaction),
             lock: Some((LockMode::Exclusive, LockWait::Wait { timeout_ms: LOCK_WAIT_MS })),
-            partition: PartitionId(0),
+            slot: SlotId(0),
             program: Arc::new(program),
             access: Access::Keys(vec![system.sequence_key(table)]),
             known: 0,
@@ -129,7 +128,7 @@ impl MainModule {
         let write = WriteRequest {
             request,
             transaction: reservation.transaction,
-            partition: PartitionId(0),
+            slot: SlotId(0),
             table: sequences_table(),
             operations: vec![WriteOperation::Put { key: write.key, row: write.row.unwrap_or_default() }],
             wait: LockWait::Wait { timeout_ms: LOCK_WAIT_MS },
@@ -137,7 +136,7 @@ impl MainModule {
             known: batch.operations,
             under: None,
         };
-        if let Some(primary) = self.map.primary(PartitionId(0)) {
+        if let Some(primary) = self.map.primary(SlotId(0)) {
             self.sequences.running.insert(request, reservation);
             outputs.send(self.me(), primary, Signal::Write(Box::new(write)));
         }
@@ -197,12 +196,12 @@ impl MainModule {
         &self,
         from: Address,
         transaction: TransactionId,
-        partition: PartitionId,
+        slot: SlotId,
         outputs: &mut Outputs<Shared>,
     ) {
         let running = &self.sequences.running;
         if !running.values().any(|reservation| reservation.transaction == transaction) {
-            outputs.send(self.me(), from, Signal::Abort { transaction, partition });
+            outputs.send(self.me(), from, Signal::Abort { transaction, slot });
         }
     }
 
@@ -224,8 +223,8 @@ impl MainModule {
 
 impl MainModule {
     fn abort_reservation(&self, reservation: &Reservation, outputs: &mut Outputs<Shared>) {
-        if let Some(primary) = self.map.primary(PartitionId(0)) {
-            let abort = Signal::Abort { transaction: reservation.transaction, partition: PartitionId(0) };
+        if let Some(primary) = self.map.primary(SlotId(0)) {
+            let abort = Signal::Abort { transaction: reservation.transaction, slot: SlotId(0) };
             outputs.send(self.me(), primary, abort);
         }
     }

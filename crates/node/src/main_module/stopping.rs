@@ -1,13 +1,13 @@
 //! A planned stop: primaries leave first, then sessions, then the node.
 //!
 //! ```text
-//! HandingOver   a view in which others lead its partitions, used by all members
+//! HandingOver   a view in which others lead its slots, used by all members
 //! StandingDown  its ldms have handed over what was open, and owe no answer, as long as others take and hear it
 //! Draining      its sessions end: with their transaction, or are told 1053; a node without rows begins here
 //! Answering     its coordinators answer the commits that they were asked for
 //! Leaving       a view without it: `membership` ends the process
 //! ```
-//! Invariants: nothing waits for longer than [`PATIENCE`], and [`DRAIN_PATIENCE`] behind it. Who has nobody (any more) who could go on with its partitions stays and serves, if an operator
+//! Invariants: nothing waits for longer than [`PATIENCE`], and [`DRAIN_PATIENCE`] behind it. Who has nobody (any more) who could go on with its slots stays and serves, if an operator
 //! asked at a management node, and ends at once if its process was asked, which cannot be refused; so does a process that is asked twice. Of two requests the
 //! later one says whether the node is started again, but nothing that is asked at a management node takes back what the process was asked.
 //!
@@ -19,7 +19,7 @@ use protocol::signal::LeaveStep;
 use protocol::{Address, ModuleKind, Outputs, RequestToRuntime, Severity, Signal};
 use query::Shared;
 use stdx::{Duration, Instant};
-use types::{NodeId, PartitionId};
+use types::{NodeId, SlotId};
 
 /// How long a node that is to stop waits for others.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -31,7 +31,7 @@ const DRAIN_PATIENCE: Duration = Duration::from_secs(4);
 const LOOK_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Why it stays.
-const NO_HEIRS: &str = "this node does not stop: nobody can take its partitions just now";
+const NO_HEIRS: &str = "this node does not stop: nobody can take its slots just now";
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Stage {
@@ -146,7 +146,7 @@ impl MainModule {
         }
     }
 
-    /// Whether somebody who lives has each of this node's partitions.
+    /// Whether somebody who lives has each of this node's slots.
     fn has_heirs_left(&self) -> bool {
         let me = self.config.node;
         let mut gone = self.lost.clone();
@@ -158,7 +158,7 @@ impl MainModule {
     fn is_led_by_others(&self) -> bool {
         self.entered == self.view.number
             && self.view.leaving.contains(&self.config.node)
-            && self.view.in_sync(PartitionId(0)).iter().all(|member| self.installed.contains(member))
+            && self.view.in_sync(SlotId(0)).iter().all(|member| self.installed.contains(member))
     }
 
     fn ask_all(&mut self, stage: Stage, kind: ModuleKind, signal: &Signal, outputs: &mut Outputs<Shared>) {

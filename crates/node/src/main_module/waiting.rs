@@ -11,7 +11,7 @@ use protocol::signal::NodeReport;
 use protocol::{Address, NodeRole, Outputs, Severity, Signal};
 use query::Shared;
 use stdx::{Duration, Instant};
-use types::{Incarnation, NodeId, PartitionId};
+use types::{Incarnation, NodeId, SlotId};
 
 /// Between two lines.
 const TELL_INTERVAL: Duration = Duration::from_secs(10);
@@ -137,7 +137,7 @@ impl MainModule {
             let (copied, partitions) = self.copies();
             format!("its rows, which the others copy to it: {copied} of {partitions} partitions are here")
         } else if !self.is_connected() {
-            let away = self.not_found(self.view.in_sync(PartitionId(0)).iter().copied());
+            let away = self.not_found(self.view.in_sync(SlotId(0)).iter().copied());
             format!("links to data nodes: {}", names(&away))
         } else if !self.is_schema_known() {
             "the catalogue, which no data node has told it yet".to_owned()

@@ -56,7 +56,7 @@ impl Management {
         };
         let incarnation = view.node(id).map_or(0, |info| info.incarnation.0);
         let losses = cluster.losses.get(&id).copied().unwrap_or(0);
-        let leads = view.partitions.iter().filter(|place| place.primary == id).count();
+        let leads = view.slots.iter().filter(|place| place.primary == id).count();
         let leaving = u8::from(view.leaving.contains(&id));
         let (copied, partitions) = self.progress.get(&id).copied().unwrap_or((0, 0));
         let refusal = self.refusal(node, cluster).map_or_else(String::new, |why| format!(" refusal={why}"));

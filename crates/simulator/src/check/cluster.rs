@@ -3,7 +3,7 @@
 use crate::world::World;
 use protocol::signal::{ChecksumRequest, RequestId};
 use std::collections::{BTreeMap, BTreeSet};
-use types::{Epoch, IndexId, IndexState, PartitionId, TableId, TableKind};
+use types::{Epoch, IndexId, IndexState, SlotId, TableId, TableKind};
 
 /// Rows compared of one fragment; workloads make far fewer.
 const ROWS_MAX: u32 = 2_000;
@@ -18,9 +18,9 @@ pub type Stamps = Vec<(Box<[u8]>, Epoch)>;
 #[derive(Clone, Debug, Default)]
 pub struct Contents {
     /// Digests of each fragment's replicas.
-    pub replicas: BTreeMap<(TableId, PartitionId), Vec<Digest>>,
+    pub replicas: BTreeMap<(TableId, SlotId), Vec<Digest>>,
     /// Epochs of the rows of each fragment's replicas.
-    pub epochs: BTreeMap<(TableId, PartitionId), Vec<Stamps>>,
+    pub epochs: BTreeMap<(TableId, SlotId), Vec<Stamps>>,
     /// Rows without an entry.
     pub index_errors: Vec<String>,
     /// Tables of unique entries.
@@ -31,20 +31,20 @@ pub struct Contents {
 pub fn check(world: &World) -> Result<(), String> {
     let mut contents = Contents::default();
     for ldm in world.ldms() {
-        for (table, partition) in ldm.fragments() {
+        for (table, slot) in ldm.fragments() {
             let request = ChecksumRequest {
                 request: RequestId(0),
-                partition,
+                slot,
                 table: table.id,
                 after: None,
                 limit: ROWS_MAX,
             };
             let done = ldm.checksum(&request);
             stdx::require!(done.end, "more rows than the checker compares");
-            let epochs = ldm.committed_epochs(table.id, partition);
-            contents.epochs.entry((table.id, partition)).or_default().push(epochs);
+            let epochs = ldm.committed_epochs(table.id, slot);
+            contents.epochs.entry((table.id, slot)).or_default().push(epochs);
             contents.index_errors.extend(done.index_errors);
-            contents.replicas.entry((table.id, partition)).or_default().push(done.rows);
+            contents.replicas.entry((table.id, slot)).or_default().push(done.rows);
             if let TableKind::UniqueIndex { base, index } = table.kind {
                 contents.unique_tables.insert(table.id, (base, index));
             }
@@ -67,22 +67,18 @@ pub fn differing(contents: &Contents) -> Option<String> {
     if let Some(error) = contents.index_errors.first() {
         return Some(error.clone());
     }
-    for ((table, partition), digests) in &contents.replicas {
+    for ((table, slot), digests) in &contents.replicas {
         if digests.iter().any(|digest| *digest != digests[0]) {
             let counts: Vec<usize> = digests.iter().map(Vec::len).collect();
-            return Some(format!(
-                "replicas of table {table} partition {partition} differ, with {counts:?} rows"
-            ));
+            return Some(format!("replicas of table {table} slot {slot} differ, with {counts:?} rows"));
         }
-        let epochs = contents.epochs.get(&(*table, *partition)).into_iter().flatten();
+        let epochs = contents.epochs.get(&(*table, *slot)).into_iter().flatten();
         if epochs.clone().zip(epochs.skip(1)).any(|(left, right)| left != right) {
-            return Some(format!(
-                "replicas of table {table} partition {partition} have rows of other epochs"
-            ));
+            return Some(format!("replicas of table {table} slot {slot} have rows of other epochs"));
         }
         // An undecided row has no hash: nothing is being committed any more.
         if digests[0].iter().any(|(_, hash)| *hash == 0) {
-            return Some(format!("table {table} partition {partition} has a row that is not decided"));
+            return Some(format!("table {table} slot {slot} has a row that is not decided"));
         }
     }
     None

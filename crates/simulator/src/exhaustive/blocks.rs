@@ -277,9 +277,8 @@ impl Blocks {
 
     /// What a committed read of a row would find at a replica.
     fn seen(&self, live: &Live, row: &Row) -> Seen {
-        let is_its = |published: &&PublishedReader| {
-            published.table == self.table && published.partition == row.partition
-        };
+        let is_its =
+            |published: &&PublishedReader| published.table == self.table && published.slot == row.slot;
         let Some(published) = live.readers.iter().find(is_its) else { return Seen::Nothing };
         match published.reader.get(&Guard::enter(), &row.key, Visibility::Committed) {
             Lookup::Absent => Seen::Row(None),

@@ -36,8 +36,8 @@ use stdx::{Prng, hash64};
 use transaction::Sizes;
 use types::{
     ColumnDefinition, ColumnFlags, ColumnIndex, DefaultValue, Epoch, Incarnation, IndexDefinition, IndexId,
-    IndexKind, IndexState, IntegerWidth, KeyPart, NodeId, PartitionId, Schema, SqlType, TableDefinition,
-    TableId, TableKind, TransactionId, ValueRef, ViewNumber,
+    IndexKind, IndexState, IntegerWidth, KeyPart, NodeId, Schema, SlotId, SqlType, TableDefinition, TableId,
+    TableKind, TransactionId, ValueRef, ViewNumber,
 };
 
 const TABLE: TableId = TableId(200);
@@ -60,7 +60,7 @@ const BEFORE: RequestId = RequestId(1);
 pub struct Plan {
     /// Data nodes, all replicas of each other.
     pub nodes: u16,
-    /// What the first transaction changes, by the primaries' nodes of the partitions; a second row of a partition is another row. It is staged
+    /// What the first transaction changes, by the primaries' nodes of the slots; a second row of a slot is another row. It is staged
     /// when the world begins, and its commit is asked for.
     pub writes: Vec<Write>,
     /// Other transactions; each begins at any moment.
@@ -104,7 +104,7 @@ pub enum Manner {
     Hasty,
 }
 
-/// What the transaction does to a row of the partition that a node is primary of.
+/// What the transaction does to a row of the slot that a node is primary of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Write {
     /// A new value.
@@ -168,7 +168,7 @@ impl Plan {
         }
     }
 
-    /// One transaction in several partitions, and as many deaths as the replicas bear.
+    /// One transaction in several slots, and as many deaths as the replicas bear.
     fn drawn_takeovers(prng: &mut Prng) -> Self {
         let nodes = [3, 3, 4][prng.index(3)];
         let node = |prng: &mut Prng| u16::try_from(1 + prng.below(u64::from(nodes))).unwrap_or(1);
@@ -235,7 +235,7 @@ impl Plan {
             let (mode, third) = ([LockMode::Shared, LockMode::Exclusive][prng.index(2)], writes.len());
             let has_third = prng.chance(1, 2);
             if has_third {
-                // In the partition that is only looked at, so that something is held there by whoever leads it.
+                // In the slot that is only looked at, so that something is held there by whoever leads it.
                 writes.push(Write::Leave(writes[two].node()));
             }
             for (own, other) in [(one, two), (two, one)] {
@@ -289,7 +289,7 @@ struct Member {
 /// A row that transactions change.
 #[derive(Clone, Debug)]
 pub(super) struct Row {
-    pub(super) partition: PartitionId,
+    pub(super) slot: SlotId,
     pub(super) key: Box<[u8]>,
     before: Box<[u8]>,
 }
@@ -364,8 +364,8 @@ pub struct ReplicaWorld {
     view_id: ViewId,
     crashes_left: u8,
     restarts_left: u8,
-    /// Partitions that a joining node has whole, in which view.
-    copied: BTreeSet<(ViewNumber, NodeId, PartitionId)>,
+    /// Slots that a joining node has whole, in which view.
+    copied: BTreeSet<(ViewNumber, NodeId, SlotId)>,
     clients: Vec<Client>,
     /// Answers of the time before the transactions.
     answers: usize,
@@ -446,7 +446,7 @@ fn is_of_replicas(signal: &Signal) -> bool {
     )
 }
 
-/// The rows of a plan, each in the partition of its node, and what the transactions make of them.
+/// The rows of a plan, each in the slot of its node, and what the transactions make of them.
 fn rows_and_tasks(plan: &Plan, view: &View, schema: &Arc<Schema>) -> (Vec<Row>, Vec<Task>) {
     let map = NodeMap::empty(NodeId(67), Arc::clone(schema)).with(
         Incarnation(67),
@@ -469,17 +469,17 @@ fn rows_and_tasks(plan: &Plan, view: &View, schema: &Arc<Schema>) -> (Vec<Row>, 
         let placed = ids.find_map(|id| {
             let mut key = Vec::new();
             map.table(TABLE)?.primary_key.encode_values(&[ValueRef::Int(id)], &mut key);
-            let partition = view.partition_of_hash(hash64(&key));
-            let is_there = view.place(partition).is_some_and(|place| place.primary == NodeId(node));
-            is_there.then_some((id, partition, key))
+            let slot = view.slot_of_hash(hash64(&key));
+            let is_there = view.place(slot).is_some_and(|place| place.primary == NodeId(node));
+            is_there.then_some((id, slot, key))
         });
-        let Some((id, partition, key)) = placed else { continue };
+        let Some((id, slot, key)) = placed else { continue };
         match write {
             Write::Change(_) => first.push((rows.len(), Some(row(id, 2)))),
             Write::Delete(_) => first.push((rows.len(), None)),
             Write::Leave(_) => {}
         }
-        rows.push(Row { partition, key: key.into(), before: row(id, 1) });
+        rows.push(Row { slot, key: key.into(), before: row(id, 1) });
         ids_of_rows.push(id);
     }
     let task = |number: u64, session: NodeId, writes| Task {
@@ -514,7 +514,7 @@ impl ReplicaWorld {
         let schema = Arc::new(schema);
         let mut view = View::first(GroupId(1), nodes, usize::from(plan.nodes), 1);
         let last = plan.writes.iter().map(|write| write.node()).max().unwrap_or(0);
-        view.partitions.truncate(1 + usize::from(last));
+        view.slots.truncate(1 + usize::from(last));
         let (rows, tasks) = rows_and_tasks(plan, &view, &schema);
         let before = rows.iter().map(|row| row.before.clone()).collect();
         let sizes = plan.sizes.unwrap_or(Sizes::DEFAULT);
@@ -591,9 +591,9 @@ impl ReplicaWorld {
                 on_duplicate: OnDuplicate::Fail,
             };
             let transaction = TransactionId((67 << 54) | number);
-            let request = self.write_request(BEFORE, transaction, row.partition, operation, Some(Epoch(0)));
+            let request = self.write_request(BEFORE, transaction, row.slot, operation, Some(Epoch(0)));
             let before = self.answers;
-            let to = self.view.primary(row.partition);
+            let to = self.view.primary(row.slot);
             self.say_in(0, self.view.number, to, Signal::Write(Box::new(request)));
             self.settle_down();
             stdx::require!(self.answers == before + 1, "a write before the transactions was not answered");
@@ -604,14 +604,14 @@ impl ReplicaWorld {
         &self,
         request: RequestId,
         transaction: TransactionId,
-        partition: PartitionId,
+        slot: SlotId,
         operation: WriteOperation,
         commit: Option<Epoch>,
     ) -> WriteRequest {
         WriteRequest {
             request,
             transaction,
-            partition,
+            slot,
             table: TableRef { id: TABLE, version: 1 },
             operations: vec![operation],
             wait: LockWait::NoWait,
@@ -670,21 +670,21 @@ impl ReplicaWorld {
         let Some(row) = script.tasks[task].row_of(step) else { return };
         let row = self.blocks.borrow().rows()[row].clone();
         let request = RequestId(request_of(task).0 + 1 + step as u64);
-        let known = self.known(task, step, row.partition);
+        let known = self.known(task, step, row.slot);
         let signal = match step.checked_sub(locks.len()).and_then(|number| writes.get(number)) {
             Some((_, value)) => {
                 let operation = match value {
                     Some(value) => WriteOperation::Put { key: row.key, row: value.clone() },
                     None => WriteOperation::Delete { key: row.key, filter: None },
                 };
-                let write = self.write_request(request, *transaction, row.partition, operation, None);
+                let write = self.write_request(request, *transaction, row.slot, operation, None);
                 Signal::Write(Box::new(WriteRequest { known, ..write }))
             }
             None => Signal::Read(Box::new(ReadRequest {
                 request,
                 transaction: Some(*transaction),
                 lock: Some((*mode, LockWait::NoWait)),
-                partition: row.partition,
+                slot: row.slot,
                 program: Arc::new(ReadProgram {
                     table: TableRef { id: TABLE, version: 1 },
                     filter: None,
@@ -698,15 +698,14 @@ impl ReplicaWorld {
                 under: None,
             })),
         };
-        let to = self.view.primary(row.partition);
+        let to = self.view.primary(row.slot);
         self.say_in(task, view, to, signal);
     }
 
-    /// How many operations a partition is known to hold before a step.
-    fn known(&self, task: usize, step: usize, partition: PartitionId) -> u32 {
+    /// How many operations a slot is known to hold before a step.
+    fn known(&self, task: usize, step: usize, slot: SlotId) -> u32 {
         let (script, blocks) = (&self.script.tasks[task], self.blocks.borrow());
-        let is_there =
-            |step: &usize| script.row_of(*step).is_some_and(|row| blocks.rows()[row].partition == partition);
+        let is_there = |step: &usize| script.row_of(*step).is_some_and(|row| blocks.rows()[row].slot == slot);
         (0..step).filter(is_there).map(|step| self.clients[task].operations[step]).max().unwrap_or(0)
     }
 
@@ -750,10 +749,10 @@ impl ReplicaWorld {
         let (to, signal) = match participants[..] {
             [participant] => {
                 let one = CommitOneRequest { request, transaction, participant, epoch_seen: Epoch(0) };
-                (self.view.primary(participant.partition), Signal::CommitOne(Box::new(one)))
+                (self.view.primary(participant.slot), Signal::CommitOne(Box::new(one)))
             }
             _ => {
-                let first = self.view.place(participants[0].partition).map(|place| place.primary);
+                let first = self.view.place(participants[0].slot).map(|place| place.primary);
                 let two = CoordinateRequest { request, transaction, participants, epoch_seen: Epoch(0) };
                 // A data node's sessions have a coordinator there.
                 let tc = if home == SQL_NODE { first } else { Some(home) };
@@ -784,19 +783,19 @@ impl ReplicaWorld {
     fn undo_staged(&mut self, task: usize) {
         let transaction = self.script.tasks[task].transaction;
         for participant in self.participants(task, ViewNumber(0)) {
-            let abort = Signal::Abort { transaction, partition: participant.partition };
-            self.say_in(task, self.view.number, self.view.primary(participant.partition), abort);
+            let abort = Signal::Abort { transaction, slot: participant.slot };
+            self.say_in(task, self.view.number, self.view.primary(participant.slot), abort);
         }
     }
 
     fn participants(&self, task: usize, view: ViewNumber) -> Vec<Participant> {
-        let mut participants: BTreeMap<PartitionId, Participant> = BTreeMap::new();
+        let mut participants: BTreeMap<SlotId, Participant> = BTreeMap::new();
         let of = &self.script.tasks[task];
         for (step, count) in (0..of.steps()).zip(self.clients[task].operations) {
             let Some(row) = of.row_of(step) else { continue };
-            let partition = self.blocks.borrow().rows()[row].partition;
-            let empty = Participant { partition, operations: 0, view, has_writes: false };
-            let participant = participants.entry(partition).or_insert(empty);
+            let slot = self.blocks.borrow().rows()[row].slot;
+            let empty = Participant { slot, operations: 0, view, has_writes: false };
+            let participant = participants.entry(slot).or_insert(empty);
             participant.operations = match of.manner {
                 // What it counted last.
                 Manner::Careless => count,
@@ -827,7 +826,7 @@ impl ReplicaWorld {
             node.and_then(|node| view.node(node)).map(|info| info.incarnation)
         };
         self.participants(task, ViewNumber(0)).iter().any(|participant| {
-            let primary = |view: &View| view.place(participant.partition).map(|place| place.primary);
+            let primary = |view: &View| view.place(participant.slot).map(|place| place.primary);
             let (old, new) = (primary(&staged), primary(&self.view));
             old != new || life(old, &staged) != life(new, &self.view)
         })
@@ -838,15 +837,15 @@ impl ReplicaWorld {
             return self.give_up(task);
         }
         let row = self.script.tasks[task].writes[0].0;
-        let partition = self.blocks.borrow().rows()[row].partition;
-        let primary = self.view.primary(partition);
+        let slot = self.blocks.borrow().rows()[row].slot;
+        let primary = self.view.primary(slot);
         self.note_asked(task, primary);
         let (request, transaction) = (request_of(task), self.script.tasks[task].transaction);
         self.say_in(
             task,
             self.view.number,
             primary,
-            Signal::OutcomeAsk { request, transaction, partition, is_write: false },
+            Signal::OutcomeAsk { request, transaction, slot, is_write: false },
         );
     }
 
@@ -886,7 +885,7 @@ impl ReplicaWorld {
         self.clients[task].stage = Stage::Told(is_committed);
         let script = Rc::clone(&self.script);
         let Task { transaction, writes, .. } = &script.tasks[task];
-        let (transaction, partition) = (*transaction, self.blocks.borrow().rows()[writes[0].0].partition);
+        let (transaction, slot) = (*transaction, self.blocks.borrow().rows()[writes[0].0].slot);
         if !is_committed && from.kind == ModuleKind::Ldm {
             // Its coordinator may have gone before it asked all participants.
             self.undo_staged(task);
@@ -896,8 +895,8 @@ impl ReplicaWorld {
         let (whom, confirm) = match self.clients[task].coordinator {
             Some(tc) => (Some(tc), Signal::Confirm { transaction }),
             None => {
-                let forget = Signal::Forget { partition, transactions: vec![transaction] };
-                (self.view.primary(partition), forget)
+                let forget = Signal::Forget { slot, transactions: vec![transaction] };
+                (self.view.primary(slot), forget)
             }
         };
         if whom.is_some_and(|whom| whom.node != home) {
@@ -942,10 +941,10 @@ impl ReplicaWorld {
         taken.is_ok_and(|taken| taken.next == member.state && taken.sent.is_empty())
     }
 
-    /// `main` hears something: only that a partition is copied matters here.
+    /// `main` hears something: only that a slot is copied matters here.
     fn note(&mut self, envelope: &Envelope) {
-        if let Signal::PartitionCopied { partition } = envelope.signal {
-            self.copied.insert((envelope.view, envelope.from.node, partition));
+        if let Signal::SlotCopied { slot } = envelope.signal {
+            self.copied.insert((envelope.view, envelope.from.node, slot));
         }
     }
 
@@ -1062,11 +1061,9 @@ impl ReplicaWorld {
     }
 
     fn is_whole(&self, node: NodeId) -> bool {
-        let partitions = (0..u32::try_from(self.view.partitions.len()).unwrap_or(0)).map(PartitionId);
-        let mut mine =
-            partitions.filter(|partition| self.view.joining(*partition).contains(&node)).peekable();
-        mine.peek().is_some()
-            && mine.all(|partition| self.copied.contains(&(self.view.number, node, partition)))
+        let slots = (0..u32::try_from(self.view.slots.len()).unwrap_or(0)).map(SlotId);
+        let mut mine = slots.filter(|slot| self.view.joining(*slot).contains(&node)).peekable();
+        mine.peek().is_some() && mine.all(|slot| self.copied.contains(&(self.view.number, node, slot)))
     }
 
     // ---- checks -------------------------------------------------------------------------------------------------------------------

@@ -64,7 +64,7 @@ pub const SIGNALS: &[&str] = &[
     "DropAhead",
     "CopyPiece",
     "CopyApplied",
-    "PartitionCopied",
+    "SlotCopied",
     "Gather",
     "RecoveryReport",
     "RecoveryAsk",

@@ -19,7 +19,7 @@ use protocol::signal::{CommitOneRequest, CommitOutcome, CoordinateRequest, Reque
 use protocol::{Address, Signal};
 use std::sync::Arc;
 use stdx::{Duration, Instant};
-use types::{NodeId, PartitionId, TransactionId};
+use types::{NodeId, SlotId, TransactionId};
 
 /// How soon a session looks again for somebody to ask (a new view wakes it at once).
 const ASK_AGAIN: Duration = Duration::from_millis(20);
@@ -40,7 +40,7 @@ pub(crate) enum CommitStart {
 pub(crate) fn start_commit(core: &mut SessionCore, env: &mut Environment<'_>) -> CommitStart {
     let epoch_seen = core.transaction.epoch_seen;
     let map = Arc::clone(&env.module.map);
-    let witness = core.transaction.witness().map_or(PartitionId(0), |(_, partition)| partition);
+    let witness = core.transaction.witness().map_or(SlotId(0), |(_, slot)| slot);
     match core.transaction.commit_plan() {
         CommitPlan::Nothing => {
             // Participants without operations hold nothing.
@@ -48,17 +48,17 @@ pub(crate) fn start_commit(core: &mut SessionCore, env: &mut Environment<'_>) ->
             CommitStart::Nothing
         }
         CommitPlan::One(transaction, participant) => {
-            let partition = participant.partition;
-            if map.is_replica_lost(partition) {
+            let slot = participant.slot;
+            if map.is_replica_lost(slot) {
                 return CommitStart::Refused("a replica of the rows is lost");
             }
-            let Some(primary) = map.primary_in_reach(partition) else {
+            let Some(primary) = map.primary_in_reach(slot) else {
                 return CommitStart::Refused(PRIMARY_LOST);
             };
             let request = core.inbox.register(primary, RequestKind::Commit);
             let commit = CommitOneRequest { request, transaction, participant, epoch_seen };
             env.send(primary, Signal::CommitOne(Box::new(commit)));
-            let question = Question::new(transaction, partition, false, env);
+            let question = Question::new(transaction, slot, false, env);
             CommitStart::Sent(CommitRun {
                 question,
                 request: Some(request),
@@ -67,13 +67,13 @@ pub(crate) fn start_commit(core: &mut SessionCore, env: &mut Environment<'_>) ->
             })
         }
         CommitPlan::Several(transaction, participants) => {
-            if participants.iter().any(|participant| map.is_replica_lost(participant.partition)) {
+            if participants.iter().any(|participant| map.is_replica_lost(participant.slot)) {
                 return CommitStart::Refused("a replica of the rows is lost");
             }
-            if participants.iter().any(|participant| map.primary_in_reach(participant.partition).is_none()) {
+            if participants.iter().any(|participant| map.primary_in_reach(participant.slot).is_none()) {
                 return CommitStart::Refused(PRIMARY_LOST);
             }
-            let first = participants.first().map_or(PartitionId(0), |participant| participant.partition);
+            let first = participants.first().map_or(SlotId(0), |participant| participant.slot);
             let Some(tc) = map.coordinator(env.module.address.instance, first) else {
                 return CommitStart::Refused("no coordinator can be reached");
             };
@@ -150,7 +150,7 @@ impl CommitRun {
 pub(crate) struct Question {
     transaction: TransactionId,
     /// The only participant, or one with writes.
-    partition: PartitionId,
+    slot: SlotId,
     /// A write carried the commit.
     is_write: bool,
     /// The primary's node when the commit was asked for.
@@ -163,29 +163,29 @@ impl Question {
     /// About a commit that is being asked for.
     pub(crate) fn new(
         transaction: TransactionId,
-        partition: PartitionId,
+        slot: SlotId,
         is_write: bool,
         env: &Environment<'_>,
     ) -> Self {
-        let committer = env.module.map.primary(partition).map(|primary| primary.node);
-        Self { transaction, partition, is_write, committer, since: env.now.monotonic }
+        let committer = env.module.map.primary(slot).map(|primary| primary.node);
+        Self { transaction, slot, is_write, committer, since: env.now.monotonic }
     }
 
     /// Whether nobody can be asked any more.
     pub(crate) fn is_hopeless(self, env: &Environment<'_>) -> bool {
         let until = self.since + env.module.config.marker_time / 2;
-        env.module.map.is_replica_lost(self.partition) || env.now.monotonic > until
+        env.module.map.is_replica_lost(self.slot) || env.now.monotonic > until
     }
 
     /// Asks it; None while nobody can be asked: the session is woken to try again.
     pub(crate) fn ask(self, core: &mut SessionCore, env: &mut Environment<'_>) -> Option<RequestId> {
-        let Some(primary) = env.module.map.primary_in_reach(self.partition) else {
+        let Some(primary) = env.module.map.primary_in_reach(self.slot) else {
             self.ask_later(core, env);
             return None;
         };
         let request = core.inbox.register(primary, RequestKind::Commit);
-        let Self { transaction, partition, is_write, .. } = self;
-        env.send(primary, Signal::OutcomeAsk { request, transaction, partition, is_write });
+        let Self { transaction, slot, is_write, .. } = self;
+        env.send(primary, Signal::OutcomeAsk { request, transaction, slot, is_write });
         Some(request)
     }
 
@@ -197,6 +197,6 @@ impl Question {
 
     /// The session knows the answer.
     pub(crate) fn confirm(self, env: &mut Environment<'_>) {
-        env.confirm_to_primary(self.committer, self.partition, self.transaction);
+        env.confirm_to_primary(self.committer, self.slot, self.transaction);
     }
 }

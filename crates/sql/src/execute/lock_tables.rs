@@ -1,7 +1,7 @@
 //! LOCK TABLES and UNLOCK TABLES.
 //!
 //! ```text
-//! [give back what is locked: RollbackTo everywhere] -> partition by partition, in one order for all sessions: lock the whole table -> done
+//! [give back what is locked: RollbackTo everywhere] -> slot by slot, in one order for all sessions: lock the whole table -> done
 //!                                                                   | deadlock: let go of all, begin again after a pause
 //! ```
 //! The hidden tables of unique indexes are locked, too: else a writer that is stopped at the table would keep values that it has taken already.
@@ -20,7 +20,7 @@ use protocol::program::{Access, LockMode, LockWait, ReadOutput, ReadProgram, Ref
 use protocol::signal::{ReadRequest, RequestId};
 use std::sync::Arc;
 use stdx::{Duration, Instant};
-use types::{PartitionId, TableDefinition};
+use types::{SlotId, TableDefinition};
 
 /// Between two attempts.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -29,7 +29,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Place {
     table: TableRef,
-    partition: PartitionId,
+    slot: SlotId,
     mode: LockMode,
 }
 
@@ -69,14 +69,14 @@ impl LockTablesRun {
         let mut places = Vec::new();
         for (table, mode) in wanted {
             cx.info(table)?;
-            let partitions = map.partitions_of(table);
+            let slots = map.slots_of(table);
             let mut tables = vec![table_ref(table)];
             for hidden in table.hidden_tables() {
                 tables.push(table_ref(&cx.hidden_info(hidden)?.definition));
             }
             for table in tables {
-                let partitions = partitions.clone().map(PartitionId);
-                places.extend(partitions.map(|partition| Place { table, partition, mode: *mode }));
+                let slots = slots.clone().map(SlotId);
+                places.extend(slots.map(|slot| Place { table, slot, mode: *mode }));
             }
         }
         places.sort_unstable();
@@ -141,11 +141,11 @@ impl LockTablesRun {
     }
 
     fn ask(&mut self, position: usize, cx: &mut Cx<'_, '_>) -> Result<(), Failure> {
-        let Place { table, partition, mode } = self.places[position];
+        let Place { table, slot, mode } = self.places[position];
         let left = self.deadline.since(cx.env.now.monotonic).as_millis();
         let wait = LockWait::Wait { timeout_ms: u32::try_from(left).unwrap_or(u32::MAX) };
         // The key that no row has.
-        let request = cx.lock_key(table, partition, Box::default(), (mode, wait))?;
+        let request = cx.lock_key(table, slot, Box::default(), (mode, wait))?;
         self.stage = Stage::Asking { position, request };
         Ok(())
     }
@@ -159,7 +159,7 @@ impl LockTablesRun {
         let refusal = match reply {
             Reply::Read(Ok(batch)) => {
                 if let Some(open) = &mut cx.core.locks.open {
-                    open.holds(self.places[position].partition, batch.operations);
+                    open.holds(self.places[position].slot, batch.operations);
                 }
                 if position + 1 < self.places.len() {
                     return self.ask(position + 1, cx).map(|()| None);
@@ -205,15 +205,15 @@ impl GivingBack {
     /// Gives back what the session's open locks hold.
     pub(crate) fn begin(cx: &mut Cx<'_, '_>) -> Self {
         let mut open = Vec::new();
-        let Some((transaction, partitions)) =
+        let Some((transaction, slots)) =
             cx.core.locks.open.as_ref().and_then(|locks| Some((locks.id()?, locks.participants())))
         else {
             return Self { open };
         };
-        for partition in partitions {
-            let Some(primary) = cx.env.module.map.primary(partition) else { continue };
+        for slot in slots {
+            let Some(primary) = cx.env.module.map.primary(slot) else { continue };
             let request = cx.core.inbox.register(primary, RequestKind::Other);
-            cx.env.send(primary, Signal::RollbackTo { request, transaction, partition, operations: 0 });
+            cx.env.send(primary, Signal::RollbackTo { request, transaction, slot, operations: 0 });
             open.push(request);
         }
         Self { open }
@@ -234,15 +234,15 @@ impl Cx<'_, '_> {
     pub(crate) fn lock_key(
         &mut self,
         table: TableRef,
-        partition: PartitionId,
+        slot: SlotId,
         key: Box<[u8]>,
         lock: (LockMode, LockWait),
     ) -> Result<RequestId, Failure> {
-        let to = self.primary(partition)?;
+        let to = self.primary(slot)?;
         let (view, now) = (self.env.module.map.view.number, self.env.now.monotonic);
         let Some(open) = &mut self.core.locks.open else { return Err(lost_lock()) };
         open.note_use(table, now);
-        let known = open.touch(partition, view, false);
+        let known = open.touch(slot, view, false);
         let transaction = open.id();
         let program = ReadProgram {
             table,
@@ -257,7 +257,7 @@ impl Cx<'_, '_> {
             request,
             transaction,
             lock: Some(lock),
-            partition,
+            slot,
             program: Arc::new(program),
             access: Access::Keys(vec![key]),
             known,

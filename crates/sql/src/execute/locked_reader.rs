@@ -8,7 +8,7 @@
 #![expect(clippy::wildcard_enum_match_arm, reason = "an answer of another kind is a failure like any other")]
 
 use super::sort::{Equals, SortColumn, Sorter};
-use super::table_reader::{KeyedRow, Pump, TableReader, by_partition, malformed};
+use super::table_reader::{KeyedRow, Pump, TableReader, by_slot, malformed};
 use super::{Cx, Failure, Pull, Row, failure_of};
 use crate::inbox::Reply;
 use expression::context::Warnings;
@@ -18,7 +18,7 @@ use query::{BatchShape, RowBatchReader, RowSink, TableAccessInfo};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use stdx::FixedMap;
-use types::{PartitionId, ValueRef};
+use types::{SlotId, ValueRef};
 
 /// Keys locked at once.
 const LOCK_BATCH: usize = 256;
@@ -26,7 +26,7 @@ const LOCK_BATCH: usize = 256;
 /// A request to one primary.
 struct OpenLocks {
     request: RequestId,
-    partition: PartitionId,
+    slot: SlotId,
     /// Those it asked for: an answer that is full stops in front of one of them.
     keys: Vec<Box<[u8]>>,
 }
@@ -54,11 +54,11 @@ impl LockBatch {
         cx: &mut Cx<'_, '_>,
     ) -> Result<Self, Failure> {
         let map = Arc::clone(&cx.env.module.map);
-        let groups = by_partition(keys.clone(), |key| map.partition_of_key(&info.definition, key));
+        let groups = by_slot(keys.clone(), |key| map.slot_of_key(&info.definition, key));
         let mut open = Vec::with_capacity(groups.len());
-        for (partition, keys) in groups {
-            let request = cx.locked_read(partition, program, keys.clone(), lock)?;
-            open.push(OpenLocks { request, partition, keys });
+        for (slot, keys) in groups {
+            let request = cx.locked_read(slot, program, keys.clone(), lock)?;
+            open.push(OpenLocks { request, slot, keys });
         }
         let table = info.definition.name.clone();
         Ok(Self {
@@ -117,7 +117,7 @@ impl LockBatch {
             Reply::Read(Err(refusal)) => return Err(failure_of(refusal, &self.table)),
             _ => return Err(lost_lock()),
         };
-        cx.core.transaction.holds(open.partition, batch.operations);
+        cx.core.transaction.holds(open.slot, batch.operations);
         if let Some(raised) = batch.raised {
             self.warnings.absorb(*raised);
         }
@@ -131,7 +131,7 @@ impl LockBatch {
             return Err(malformed());
         }
         open.keys.drain(..position);
-        open.request = cx.locked_read(open.partition, &self.program, open.keys.clone(), self.lock)?;
+        open.request = cx.locked_read(open.slot, &self.program, open.keys.clone(), self.lock)?;
         Ok(Some(open))
     }
 }

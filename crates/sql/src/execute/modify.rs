@@ -5,7 +5,7 @@
 //!                                         \-> Lock (rows come here) -> Write (rows made here) -> Next ...
 //!                                                                    \-> Resolve (row by row) -> Next ...    UPDATE IGNORE of keys
 //! ```
-//! By full primary keys there is nothing to gather: one signal per partition, and with autocommit and one partition it carries the commit.
+//! By full primary keys there is nothing to gather: one signal per slot, and with autocommit and one slot it carries the commit.
 //! Rows come here only if a unique index or the primary key is affected.
 //!
 //! All candidates are gathered before anything is written, so a row that the statement itself moved is never found again; what they cost is

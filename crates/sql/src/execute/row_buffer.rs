@@ -1,4 +1,4 @@
-//! Rows that are kept for a while: to be sorted, to be told apart, to be merged with the rows of other partitions.
+//! Rows that are kept for a while: to be sorted, to be told apart, to be merged with the rows of other slots.
 //!
 //! A row is a run of cells of fixed size; its strings lie behind each other in one piece of bytes, so that keeping a row allocates nothing of its
 //! own. Cells and bytes are in pieces of bounded size: a buffer grows without moving what it has.

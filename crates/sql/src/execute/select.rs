@@ -659,7 +659,7 @@ fn narrowed(plan: &SelectPlan, columns: &[ColumnSlot]) -> SelectPlan {
     narrowed
 }
 
-/// Rows of a table for a SELECT with volatile functions: partitions filter by what is not volatile and give the columns that are read; the rest is
+/// Rows of a table for a SELECT with volatile functions: slots filter by what is not volatile and give the columns that are read; the rest is
 /// done here.
 fn volatile_source(
     plan: &SelectPlan,
@@ -703,7 +703,7 @@ fn as_columns(expressions: &[Expression]) -> Option<Vec<ColumnIndex>> {
     expressions.iter().map(|expression| expression.as_column().map(|slot| ColumnIndex(slot.0))).collect()
 }
 
-/// What a partition gives of each row.
+/// What a slot gives of each row.
 fn pushed_output(plan: &SelectPlan, statement: &Statement) -> ReadOutput {
     if let Some(grouping) = &plan.grouping {
         let fold_call = |call: &AggregateCall| {

@@ -1,17 +1,17 @@
-//! Rows of one table from all its partitions: from this node's replica by its reader, else by signal.
+//! Rows of one table from all its slots: from this node's replica by its reader, else by signal.
 //!
 //! ```text
 //! Idle --its access---> Local (a run on this node's replica) --undecided row--> Resolving (its primary is asked) --> Local
-//!   |                     | partition not here
+//!   |                     | slot not here
 //!   |                     v
 //!   +----------------> Asked (a batch by signal) --more--> Asked ...   --undecided row--> Resolving --> Asked
 //!                         | node lost, or it may not answer: the next replica is asked
 //!                         v none left
 //!                      Delayed --later, or in a newer view--> Idle
 //! ```
-//! Without an order, partitions are read one after the other (remote ones are all asked at once) and rows go straight into the sink. With
-//! an order, each partition's rows come in key order and the reader merges them: it gives a row out only when it knows the next row of
-//! every partition that has more.
+//! Without an order, slots are read one after the other (remote ones are all asked at once) and rows go straight into the sink. With
+//! an order, each slot's rows come in key order and the reader merges them: it gives a row out only when it knows the next row of
+//! every slot that has more.
 //!
 //! Invariants: every row visible throughout the read is given out once; nothing of storage is held between polls; a read that was not
 //! answered is asked again from where it stood, elsewhere if need be.
@@ -28,9 +28,9 @@ use query::{BatchShape, ReadRun, ReadStep, RowBatchReader, RowSink, TableAccessI
 use std::ops::Bound;
 use std::sync::Arc;
 use storage::Visibility;
-use types::{IndexId, NodeId, PartitionId, ValueRef};
+use types::{IndexId, NodeId, SlotId, ValueRef};
 
-/// Rows that wait to be merged, per partition, at most; fewer if they are large.
+/// Rows that wait to be merged, per slot, at most; fewer if they are large.
 const MERGE_ROWS: usize = 256;
 const MERGE_BYTES: usize = 1 << 20;
 
@@ -120,8 +120,8 @@ enum State {
     Delayed { retry: Retry, access: Access, behind: Option<Behind> },
 }
 
-struct PartitionRead {
-    partition: PartitionId,
+struct SlotRead {
+    slot: SlotId,
     /// What has not begun.
     access: Option<Access>,
     state: State,
@@ -131,7 +131,7 @@ struct PartitionRead {
     merge: MergeBuffer,
 }
 
-/// Rows of one partition that wait to be merged, in order: index key, primary key, values.
+/// Rows of one slot that wait to be merged, in order: index key, primary key, values.
 #[derive(Default)]
 struct MergeBuffer {
     rows: RowBuffer,
@@ -195,7 +195,7 @@ enum Poll {
     Done,
 }
 
-/// What all partitions have in common.
+/// What all slots have in common.
 struct Common {
     info: Arc<TableAccessInfo>,
     program: Arc<ReadProgram>,
@@ -209,12 +209,12 @@ struct Common {
 pub(crate) struct TableReader {
     common: Common,
     order: Order,
-    partitions: Vec<PartitionRead>,
+    slots: Vec<SlotRead>,
     is_started: bool,
 }
 
 impl TableReader {
-    /// Reads `target`; `limit` is how many rows of each partition can be of use.
+    /// Reads `target`; `limit` is how many rows of each slot can be of use.
     pub(crate) fn new(
         info: &Arc<TableAccessInfo>,
         program: ReadProgram,
@@ -228,13 +228,13 @@ impl TableReader {
         let is_backward = order == Order::Key(ScanDirection::Backward);
         let map = &cx.env.module.map;
         let mut index = IndexId(0);
-        let partitions = match target {
+        let slots = match target {
             Target::Keys(mut keys) => {
                 if is_backward {
                     keys.reverse();
                 }
-                let groups = by_partition(keys, |key| map.partition_of_key(&info.definition, key));
-                let read = |(partition, keys)| PartitionRead::new(partition, Access::Keys(keys));
+                let groups = by_slot(keys, |key| map.slot_of_key(&info.definition, key));
+                let read = |(slot, keys)| SlotRead::new(slot, Access::Keys(keys));
                 groups.into_iter().map(read).collect()
             }
             Target::Ranges(of_index, mut ranges) => {
@@ -243,10 +243,8 @@ impl TableReader {
                     ranges.reverse();
                 }
                 let access = Access::Scan { index, ranges: Arc::new(ranges), descending: is_backward, limit };
-                let partitions = map.partitions_of(&info.definition);
-                partitions
-                    .map(|partition| PartitionRead::new(PartitionId(partition), access.clone()))
-                    .collect()
+                let slots = map.slots_of(&info.definition);
+                slots.map(|slot| SlotRead::new(SlotId(slot), access.clone())).collect()
             }
         };
         let width = match &program.output {
@@ -257,7 +255,7 @@ impl TableReader {
         };
         let shape = BatchShape::of(&program);
         let common = Common { info: Arc::clone(info), program: Arc::new(program), shape, index, width };
-        Self { common, order, partitions, is_started: false }
+        Self { common, order, slots, is_started: false }
     }
 
     /// A program over `info`'s table.
@@ -288,22 +286,22 @@ impl TableReader {
 
     /// Nobody wants more: answers on their way are dropped.
     pub(crate) fn close(&mut self, cx: &mut Cx<'_, '_>) {
-        for read in &self.partitions {
+        for read in &self.slots {
             if let State::Asked { request, .. } | State::Resolving { request, .. } = &read.state {
                 cx.core.inbox.forget(*request);
             }
         }
-        self.partitions.clear();
+        self.slots.clear();
     }
 
-    /// Asks all partitions that are not here, so that their answers come at the same time.
+    /// Asks all slots that are not here, so that their answers come at the same time.
     fn start(&mut self, cx: &mut Cx<'_, '_>) -> Result<(), Failure> {
         if self.is_started {
             return Ok(());
         }
         self.is_started = true;
-        for read in &mut self.partitions {
-            if let Place::There(..) = cx.place(self.common.info.definition.id, read.partition, &[]) {
+        for read in &mut self.slots {
+            if let Place::There(..) = cx.place(self.common.info.definition.id, read.slot, &[]) {
                 read.begin(&self.common, cx)?;
             }
         }
@@ -312,21 +310,21 @@ impl TableReader {
 
     fn pump_any(&mut self, cx: &mut Cx<'_, '_>, sink: &mut dyn RowSink) -> Result<Pump, Failure> {
         let mut position = 0;
-        while position < self.partitions.len() {
+        while position < self.slots.len() {
             if sink.is_full() {
                 return Ok(Pump::Rows);
             }
-            match self.partitions[position].poll(&self.common, cx, sink)? {
+            match self.slots[position].poll(&self.common, cx, sink)? {
                 Poll::Moved => {}
                 Poll::Full => return Ok(Pump::Rows),
                 Poll::Wait => position += 1,
                 Poll::Spent => return Ok(Pump::Spent),
                 Poll::Done => {
-                    self.partitions.swap_remove(position);
+                    self.slots.swap_remove(position);
                 }
             }
         }
-        Ok(if self.partitions.is_empty() { Pump::End } else { Pump::Wait })
+        Ok(if self.slots.is_empty() { Pump::End } else { Pump::Wait })
     }
 
     fn pump_merged(
@@ -338,8 +336,8 @@ impl TableReader {
         loop {
             let mut is_waiting = false;
             let mut position = 0;
-            while position < self.partitions.len() {
-                let read = &mut self.partitions[position];
+            while position < self.slots.len() {
+                let read = &mut self.slots[position];
                 match read.fill(&self.common, cx)? {
                     Poll::Wait => {
                         is_waiting = true;
@@ -347,7 +345,7 @@ impl TableReader {
                     }
                     Poll::Spent => return Ok(Pump::Spent),
                     Poll::Done => {
-                        self.partitions.remove(position);
+                        self.slots.remove(position);
                     }
                     Poll::Moved | Poll::Full => position += 1,
                 }
@@ -355,13 +353,13 @@ impl TableReader {
             if is_waiting {
                 return Ok(Pump::Wait);
             }
-            // Every partition left has a next row: give rows out until one of them runs dry.
+            // Every slot left has a next row: give rows out until one of them runs dry.
             loop {
                 if sink.is_full() {
                     return Ok(Pump::Rows);
                 }
                 let Some(position) = self.first(direction) else { return Ok(Pump::End) };
-                let buffer = &mut self.partitions[position].merge;
+                let buffer = &mut self.slots[position].merge;
                 buffer.give_next(sink);
                 if buffer.next.is_none() {
                     break;
@@ -370,9 +368,9 @@ impl TableReader {
         }
     }
 
-    /// The partition whose next row is the first of all.
+    /// The slot whose next row is the first of all.
     fn first(&self, direction: ScanDirection) -> Option<usize> {
-        let keys = self.partitions.iter().enumerate();
+        let keys = self.slots.iter().enumerate();
         let keys = keys.filter_map(|(position, read)| Some((read.merge.key()?, position)));
         match direction {
             ScanDirection::Forward => keys.min_by(|left, right| left.0.cmp(right.0)),
@@ -395,26 +393,26 @@ fn reads_stale(cx: &mut Cx<'_, '_>) -> bool {
     is_stale
 }
 
-/// Keys grouped by the partition that owns them, in their order.
-pub(crate) fn by_partition<T: AsRef<[u8]>>(
+/// Keys grouped by the slot that owns them, in their order.
+pub(crate) fn by_slot<T: AsRef<[u8]>>(
     keys: Vec<T>,
-    mut partition_of: impl FnMut(&[u8]) -> PartitionId,
-) -> Vec<(PartitionId, Vec<T>)> {
-    let mut groups: Vec<(PartitionId, Vec<T>)> = Vec::new();
+    mut slot_of: impl FnMut(&[u8]) -> SlotId,
+) -> Vec<(SlotId, Vec<T>)> {
+    let mut groups: Vec<(SlotId, Vec<T>)> = Vec::new();
     for key in keys {
-        let partition = partition_of(key.as_ref());
-        match groups.iter_mut().find(|(other, _)| *other == partition) {
+        let slot = slot_of(key.as_ref());
+        match groups.iter_mut().find(|(other, _)| *other == slot) {
             Some((_, keys)) => keys.push(key),
-            None => groups.push((partition, vec![key])),
+            None => groups.push((slot, vec![key])),
         }
     }
     groups
 }
 
-impl PartitionRead {
-    fn new(partition: PartitionId, access: Access) -> Self {
+impl SlotRead {
+    fn new(slot: SlotId, access: Access) -> Self {
         Self {
-            partition,
+            slot,
             access: Some(access),
             state: State::Idle,
             refused: Vec::new(),
@@ -450,7 +448,7 @@ impl PartitionRead {
         common: &Common,
         cx: &mut Cx<'_, '_>,
     ) -> Result<Poll, Failure> {
-        match cx.place(common.info.definition.id, self.partition, &self.refused) {
+        match cx.place(common.info.definition.id, self.slot, &self.refused) {
             // Rows may change elsewhere unseen. Whoever took over a moment ago answers instead, or this replica when it is let again.
             Place::Here if !cx.env.module.map.may_read(cx.env.now.monotonic) && !reads_stale(cx) => {
                 self.delay(access, None, cx)?
@@ -460,7 +458,7 @@ impl PartitionRead {
                 self.state = State::Local(ReadRun::new(Arc::clone(&common.program), access));
             }
             Place::There(to, transaction) => {
-                let request = cx.read(to, transaction, self.partition, &common.program, access.clone())?;
+                let request = cx.read(to, transaction, self.slot, &common.program, access.clone())?;
                 self.state = State::Asked { request, to, access };
             }
             Place::Nowhere => self.delay(access, None, cx)?,
@@ -470,7 +468,7 @@ impl PartitionRead {
 
     /// Asks again later.
     fn delay(&mut self, access: Access, behind: Option<Behind>, cx: &mut Cx<'_, '_>) -> Result<(), Failure> {
-        let what = format!("no replica of partition {} can be reached", self.partition);
+        let what = format!("no replica of slot {} can be reached", self.slot);
         let retry = cx.retry_at(&mut self.attempts, &what)?;
         self.refused.clear();
         self.state = State::Delayed { retry, access, behind };
@@ -517,7 +515,7 @@ impl PartitionRead {
         sink: &mut dyn RowSink,
     ) -> Result<Poll, Failure> {
         let map = Arc::clone(&cx.env.module.map);
-        let Some(reader) = map.reader(common.info.definition.id, self.partition) else {
+        let Some(reader) = map.reader(common.info.definition.id, self.slot) else {
             // The fragment went away under the read: the table was dropped, or the node left its group.
             return Err(Failure::WrongSchema);
         };
@@ -549,11 +547,11 @@ impl PartitionRead {
         common: &Common,
         cx: &mut Cx<'_, '_>,
     ) -> Result<Poll, Failure> {
-        let Some(primary) = cx.env.module.map.primary(self.partition) else {
+        let Some(primary) = cx.env.module.map.primary(self.slot) else {
             self.delay(access, Some(behind), cx)?;
             return Ok(Poll::Moved);
         };
-        let request = cx.read(primary, None, self.partition, &common.program, access.clone())?;
+        let request = cx.read(primary, None, self.slot, &common.program, access.clone())?;
         self.state = State::Resolving { request, access, behind };
         Ok(Poll::Moved)
     }
@@ -582,11 +580,11 @@ impl PartitionRead {
             ReadProgress::End => {}
             ReadProgress::More { .. } => {
                 if let Some(rest) = rest {
-                    let transaction = match cx.place(common.info.definition.id, self.partition, &[]) {
+                    let transaction = match cx.place(common.info.definition.id, self.slot, &[]) {
                         Place::There(_, transaction) => transaction,
                         Place::Here | Place::Nowhere => None,
                     };
-                    let request = cx.read(to, transaction, self.partition, &common.program, rest.clone())?;
+                    let request = cx.read(to, transaction, self.slot, &common.program, rest.clone())?;
                     self.state = State::Asked { request, to, access: rest };
                 }
             }

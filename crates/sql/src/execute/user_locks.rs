@@ -18,7 +18,7 @@ use protocol::SqlError;
 use protocol::program::{LockMode, LockWait, Refusal};
 use protocol::signal::{InfoTable, RequestId};
 use stdx::{Duration, Instant};
-use types::{PartitionId, Value, ValueRef};
+use types::{SlotId, Value, ValueRef};
 
 /// Characters of a name at most.
 const NAME_LENGTH_MAX: usize = 64;
@@ -166,7 +166,7 @@ impl UserLockRun {
         cx.core.locks.begin(cx.core.id, LocksOf::Name, cx.env);
         let lock = (LockMode::Exclusive, wait);
         let table = table_ref(&info.definition);
-        self.stage = Stage::Asking(cx.lock_key(table, PartitionId(0), key.into(), lock)?);
+        self.stage = Stage::Asking(cx.lock_key(table, SlotId(0), key.into(), lock)?);
         Ok(())
     }
 
@@ -187,7 +187,7 @@ impl UserLockRun {
         let refusal = match reply {
             Reply::Read(Ok(batch)) => {
                 if let Some(mut transaction) = cx.core.locks.open.take_if(|open| !open.is_doomed()) {
-                    transaction.holds(PartitionId(0), batch.operations);
+                    transaction.holds(SlotId(0), batch.operations);
                     let name = std::mem::take(&mut self.name);
                     cx.core.locks.names.push(NamedLock { name, count: 1, transaction });
                     return Ok(Some(Value::Int(1)));

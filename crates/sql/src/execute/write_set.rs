@@ -1,4 +1,4 @@
-//! Changes on their way to the primaries: gathered by partition and table, sent together, answered together.
+//! Changes on their way to the primaries: gathered by slot and table, sent together, answered together.
 //!
 //! In each request deletes come first, so that a unique key that one row gives up can be taken by another of the same request, whatever
 //! the order of the rows.
@@ -6,7 +6,7 @@
 //! Each operation carries its program when it travels, so a long IN list or a large literal counts once per row: requests are cut by bytes, and
 //! so many are under way at once that no link fills up with one statement.
 //!
-//! Invariants: nothing is sent twice; requests of a partition are sent in order; [`WriteSet::poll`] gives results only when every request is
+//! Invariants: nothing is sent twice; requests of a slot are sent in order; [`WriteSet::poll`] gives results only when every request is
 //! answered; of several failures the one of the first row is reported; no request exceeds a frame.
 #![expect(clippy::wildcard_enum_match_arm, reason = "an answer of another kind is a failure like any other")]
 
@@ -25,7 +25,7 @@ use query::TableAccessInfo;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use stdx::wire::Wire;
-use types::{IndexKind, IndexState, KeyEncoder, PartitionId, TableDefinition, Value, ValueRef};
+use types::{IndexKind, IndexState, KeyEncoder, SlotId, TableDefinition, Value, ValueRef};
 
 /// Operations of one request at most.
 const REQUEST_OPERATIONS: usize = 1024;
@@ -58,7 +58,7 @@ impl Origin {
 }
 
 struct Group {
-    partition: PartitionId,
+    slot: SlotId,
     table: TableRef,
     deletes: Batch,
     others: Batch,
@@ -92,7 +92,7 @@ impl IntoIterator for Batch {
 }
 
 struct WaitingRequest {
-    partition: PartitionId,
+    slot: SlotId,
     table: TableRef,
     operations: Vec<WriteOperation>,
     origins: Vec<Origin>,
@@ -103,7 +103,7 @@ struct WaitingRequest {
 struct OpenRequest {
     /// None while nobody can be asked what became of it.
     request: Option<RequestId>,
-    partition: PartitionId,
+    slot: SlotId,
     origins: Vec<Origin>,
     size: usize,
     /// It carries the commit.
@@ -146,13 +146,12 @@ impl WriteSet {
         origin: Origin,
         cx: &Cx<'_, '_>,
     ) {
-        let partition = cx.env.module.map.partition_of_key(table, operation_key(&operation));
+        let slot = cx.env.module.map.slot_of_key(table, operation_key(&operation));
         let reference = table_ref(table);
-        let known =
-            self.groups.iter().position(|group| group.partition == partition && group.table.id == table.id);
+        let known = self.groups.iter().position(|group| group.slot == slot && group.table.id == table.id);
         let position = known.unwrap_or_else(|| {
             let (deletes, others) = Default::default();
-            self.groups.push(Group { partition, table: reference, deletes, others });
+            self.groups.push(Group { slot, table: reference, deletes, others });
             self.groups.len() - 1
         });
         let group = &mut self.groups[position];
@@ -173,7 +172,7 @@ impl WriteSet {
         }
         for group in std::mem::take(&mut self.groups) {
             let mut request = WaitingRequest {
-                partition: group.partition,
+                slot: group.slot,
                 table: group.table,
                 operations: Vec::new(),
                 origins: Vec::new(),
@@ -208,12 +207,12 @@ impl WriteSet {
 
     /// The usual case, a statement of one operation: nothing is copied, or weighed.
     fn send_only(&mut self, is_whole: bool, cx: &mut Cx<'_, '_>) -> Result<(), Failure> {
-        let Some(Group { partition, table, deletes, others }) = self.groups.pop() else { return Ok(()) };
+        let Some(Group { slot, table, deletes, others }) = self.groups.pop() else { return Ok(()) };
         let Batch { operations, origins } = if others.len() == 0 { deletes } else { others };
         let is_alone = is_whole && cx.is_alone();
-        let request = cx.write(partition, table, operations, is_alone)?;
-        let alone = is_alone.then(|| Question::new(cx.transaction_id(), partition, true, cx.env));
-        self.open.push(OpenRequest { request: Some(request), partition, origins, size: 0, alone });
+        let request = cx.write(slot, table, operations, is_alone)?;
+        let alone = is_alone.then(|| Question::new(cx.transaction_id(), slot, true, cx.env));
+        self.open.push(OpenRequest { request: Some(request), slot, origins, size: 0, alone });
         Ok(())
     }
 
@@ -224,11 +223,11 @@ impl WriteSet {
             && (self.open.is_empty() || under_way + next.size <= UNDER_WAY_BYTES_MAX)
             && let Some(next) = self.waiting.pop_front()
         {
-            let WaitingRequest { partition, table, operations, origins, size, is_alone } = next;
-            let request = cx.write(partition, table, operations, is_alone)?;
+            let WaitingRequest { slot, table, operations, origins, size, is_alone } = next;
+            let request = cx.write(slot, table, operations, is_alone)?;
             let transaction = cx.transaction_id();
-            let alone = is_alone.then(|| Question::new(transaction, partition, true, cx.env));
-            self.open.push(OpenRequest { request: Some(request), partition, origins, size, alone });
+            let alone = is_alone.then(|| Question::new(transaction, slot, true, cx.env));
+            self.open.push(OpenRequest { request: Some(request), slot, origins, size, alone });
             under_way += size;
         }
         Ok(())
@@ -282,7 +281,7 @@ impl WriteSet {
                         cx.core.transaction.end();
                         cx.env.module.counters.commits += 1;
                     }
-                    None => cx.core.transaction.holds(open.partition, summary.operations),
+                    None => cx.core.transaction.holds(open.slot, summary.operations),
                 }
                 self.outcome.results.extend(open.origins.into_iter().zip(summary.results));
             }

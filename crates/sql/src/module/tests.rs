@@ -1,4 +1,4 @@
-//! The module as a client and as the partitions see it: transcripts over the client half of the protocol, with the test playing the ldms.
+//! The module as a client and as the slots see it: transcripts over the client half of the protocol, with the test playing the ldms.
 #![expect(clippy::wildcard_enum_match_arm, reason = "an answer of another kind fails the test")]
 
 mod accounts;
@@ -321,7 +321,7 @@ fn prepared_statements_are_planned_for_the_types_they_get() {
     assert_eq!(errno(harness.response(client)), 1243);
 }
 
-// ---- statements on partitions -----------------------------------------------------------------------------------------------------
+// ---- statements on slots -----------------------------------------------------------------------------------------------------
 
 #[test]
 fn a_large_program_is_not_sent_for_all_rows_at_once() {
@@ -561,7 +561,7 @@ fn what_was_never_sent_to_a_lost_node_is_refused_and_not_unknown() {
 }
 
 #[test]
-fn what_was_not_sent_to_a_lost_node_is_done_when_its_partition_has_a_primary_again() {
+fn what_was_not_sent_to_a_lost_node_is_done_when_its_slot_has_a_primary_again() {
     let mut harness = Harness::new();
     let client = harness.connect();
     harness.lose(NodeId(2));
@@ -625,7 +625,7 @@ fn a_scan_goes_on_at_another_replica_from_where_it_stood() {
     harness.query(client, "SELECT v FROM test.t");
     let mut asked = harness.addressees();
     let mut reads: Vec<ReadRequest> = harness.signals().into_iter().map(read_in).collect();
-    // One partition is read in parts, the others are empty.
+    // One slot is read in parts, the others are empty.
     let mut read = reads.swap_remove(0);
     asked.truncate(1);
     reads.iter().for_each(|read| harness.read_done(read, &[]));

@@ -1,4 +1,4 @@
-//! Statements that are done at once: SET, USE, SAVEPOINT, and BEGIN, COMMIT and ROLLBACK while no partition takes part.
+//! Statements that are done at once: SET, USE, SAVEPOINT, and BEGIN, COMMIT and ROLLBACK while no slot takes part.
 //!
 //! SET is all or nothing: all values are evaluated and checked on a copy of the variables first. What it sets for the whole cluster is a DDL
 //! job, after which the copy is taken over.

@@ -3,7 +3,7 @@
 //! From the decoded command to the encoded reply nothing is allocated (but for string parameters): the key goes into the module's buffer, the
 //! row is read in place, its columns go into the connection's send buffer.
 //!
-//! It gives way to the general executor when it cannot answer at once: no replica here, own writes in the partition, an undecided
+//! It gives way to the general executor when it cannot answer at once: no replica here, own writes in the slot, an undecided
 //! row, another version of the table.
 
 use super::SessionCore;
@@ -103,11 +103,11 @@ impl PointSelect {
         drop(context);
         let guard = Guard::enter();
         let row = if is_possible {
-            let partition = module.map.partition_of_key(definition, &module.key);
-            if core.transaction.has_written(partition) {
+            let slot = module.map.slot_of_key(definition, &module.key);
+            if core.transaction.has_written(slot) {
                 return Ok(Answered::No);
             }
-            let Some(reader) = module.map.reader(self.table, partition) else { return Ok(Answered::No) };
+            let Some(reader) = module.map.reader(self.table, slot) else { return Ok(Answered::No) };
             match reader.get(&guard, &module.key, Visibility::Committed) {
                 Lookup::Found(row) => Some(row),
                 Lookup::Absent => None,

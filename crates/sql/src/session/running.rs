@@ -43,7 +43,7 @@ use protocol::signal::{CommitOutcome, RequestId};
 use protocol::{Address, Signal, SqlError};
 use std::sync::Arc;
 use stdx::{Duration, Instant};
-use types::{PartitionId, Value, ViewNumber};
+use types::{SlotId, Value, ViewNumber};
 
 /// How long a statement waits for another view or schema in all: attempts times interval.
 const ATTEMPTS_MAX: u32 = 100;
@@ -105,7 +105,7 @@ enum Stage {
         then: AfterCommit,
     },
     Undo {
-        open: Vec<(RequestId, PartitionId, u32)>,
+        open: Vec<(RequestId, SlotId, u32)>,
         after: After,
     },
     Backoff(Retry),
@@ -453,12 +453,11 @@ impl Session {
         else {
             return;
         };
-        let Some(partition) = self.core.transaction.only_participant().filter(|_| running.stop.is_none())
-        else {
+        let Some(slot) = self.core.transaction.only_participant().filter(|_| running.stop.is_none()) else {
             return;
         };
         let request = self.core.inbox.register(to, RequestKind::Other);
-        env.send(to, Signal::RollbackTo { request, transaction, partition, operations: 0 });
+        env.send(to, Signal::RollbackTo { request, transaction, slot, operations: 0 });
         running.stop = Some(request);
     }
 
@@ -1001,23 +1000,23 @@ impl Session {
         &mut self,
         env: &mut Environment<'_>,
         running: &mut Running,
-        marks: Vec<(PartitionId, u32)>,
+        marks: Vec<(SlotId, u32)>,
         after: After,
     ) -> Option<Step> {
         let Some(transaction) = self.core.transaction.id() else {
             return self.after_undo(env, running, after);
         };
         let mut open = Vec::with_capacity(marks.len());
-        for (partition, operations) in marks {
-            let Some(primary) = env.module.map.primary(partition) else {
+        for (slot, operations) in marks {
+            let Some(primary) = env.module.map.primary(slot) else {
                 if matches!(after, After::End) {
                     continue;
                 }
-                return self.doom(env, &SqlError::deadlock("a partition has no primary"));
+                return self.doom(env, &SqlError::deadlock("a slot has no primary"));
             };
             let request = self.core.inbox.register(primary, RequestKind::Change);
-            env.send(primary, Signal::RollbackTo { request, transaction, partition, operations });
-            open.push((request, partition, operations));
+            env.send(primary, Signal::RollbackTo { request, transaction, slot, operations });
+            open.push((request, slot, operations));
         }
         running.stage = Some(Stage::Undo { open, after });
         None
@@ -1027,15 +1026,15 @@ impl Session {
         &mut self,
         env: &mut Environment<'_>,
         running: &mut Running,
-        open: Vec<(RequestId, PartitionId, u32)>,
+        open: Vec<(RequestId, SlotId, u32)>,
         after: After,
     ) -> Option<Step> {
         let mut still_open = Vec::new();
-        for (request, partition, operations) in open {
+        for (request, slot, operations) in open {
             match self.core.inbox.take(request) {
-                None => still_open.push((request, partition, operations)),
+                None => still_open.push((request, slot, operations)),
                 Some(Reply::Rollback { held: true }) => {
-                    self.core.transaction.rolled_back(partition, operations);
+                    self.core.transaction.rolled_back(slot, operations);
                 }
                 // A node that is lost has undone it, too; one that did not hear of it is told again.
                 Some(_) if matches!(after, After::End) => {}

@@ -1,6 +1,6 @@
 //! The backup's side of commits: what primaries replicate is applied at once, as *prepared*, and published when its outcome is known.
 //!
-//! Invariants: places of a partition's stream are consumed in order, each once; a repeated place is only acknowledged again. A place is
+//! Invariants: places of a slot's stream are consumed in order, each once; a repeated place is only acknowledged again. A place is
 //! applied completely or refused completely. An abort that arrives before its place leaves a marker, so that the late place cannot revive it.
 //! A refusal aborts the transaction, so a member that joins never says one: what is replicated to it again may have been acknowledged. It gives up
 //! joining instead, and the primary goes on in a view without it. (It does refuse what it knows to be aborted.)
@@ -14,7 +14,7 @@ use protocol::{Address, Outputs, Signal};
 use query::Shared;
 use std::sync::Arc;
 use storage::RowHandle;
-use types::{Epoch, PartitionId, Sequence, TableId, ViewNumber};
+use types::{Epoch, Sequence, SlotId, TableId, ViewNumber};
 
 /// A transaction that a primary has replicated here.
 #[derive(Debug)]
@@ -27,7 +27,7 @@ pub(super) struct Applied {
     /// When it first came here, as a number: versions lie above each other in this order, whatever their places were since.
     pub(super) order: u64,
     pub(super) coordinator: Option<Address>,
-    pub(super) participants: Arc<Vec<PartitionId>>,
+    pub(super) participants: Arc<Vec<SlotId>>,
     pub(super) marker: Option<Vec<OperationResult>>,
 }
 
@@ -51,7 +51,7 @@ impl Ldm {
         piece: ReplicateAhead,
         outputs: &mut Outputs<Shared>,
     ) {
-        let place = (piece.transaction, piece.partition);
+        let place = (piece.transaction, piece.slot);
         self.on_replicated(place.1, outputs);
         let mut ahead = self.ahead.remove(&place).unwrap_or_default();
         if let Some(held_back) = &mut ahead.held_back {
@@ -64,7 +64,7 @@ impl Ldm {
             ahead.refused = self.apply(place, &piece.writes, &mut ahead.rows).err();
         }
         self.ahead.insert(place, ahead);
-        let applied = Signal::AheadApplied { partition: piece.partition, transaction: piece.transaction };
+        let applied = Signal::AheadApplied { slot: piece.slot, transaction: piece.transaction };
         outputs.send(self.address, from, applied);
     }
 
@@ -91,8 +91,8 @@ impl Ldm {
         replicate: Replicate,
         outputs: &mut Outputs<Shared>,
     ) {
-        let partition = replicate.partition;
-        let Some(state) = self.partitions.get_mut(&partition) else { return };
+        let slot = replicate.slot;
+        let Some(state) = self.slots.get_mut(&slot) else { return };
         if state.is_primary {
             return;
         }
@@ -103,10 +103,10 @@ impl Ldm {
             state.early.insert(replicate.sequence, (from, replicate));
             return;
         }
-        self.on_replicated(partition, outputs);
+        self.on_replicated(slot, outputs);
         let mut next = Some((from, replicate));
         while let Some((from, replicate)) = next {
-            let Some(state) = self.partitions.get_mut(&partition) else { return };
+            let Some(state) = self.slots.get_mut(&slot) else { return };
             state.applied = replicate.sequence;
             next = state.early.remove(&Sequence(state.applied.0 + 1));
             self.consume(from, replicate, outputs);
@@ -116,8 +116,8 @@ impl Ldm {
 
     /// Applies the next place of the stream and answers whoever decides.
     fn consume(&mut self, from: Address, replicate: Replicate, outputs: &mut Outputs<Shared>) {
-        let partition = replicate.partition;
-        let place = (replicate.transaction, partition);
+        let slot = replicate.slot;
+        let place = (replicate.transaction, slot);
         self.adopt(replicate.epoch);
         let stamp = if mutants::is(Mutant::BackupStampsItself) { self.epoch } else { replicate.epoch };
         // What came in an earlier view is here; it only has another place now.
@@ -144,7 +144,7 @@ impl Ldm {
             }
         };
         let refusal = match result {
-            Err(refusal) if self.must_not_refuse(partition, &refusal) => {
+            Err(refusal) if self.must_not_refuse(slot, &refusal) => {
                 return self.give_up_joining(&why_given_up(&refusal), outputs);
             }
             Err(refusal) => {
@@ -166,7 +166,7 @@ impl Ldm {
                 };
                 self.applied.insert(place, applied);
                 if replicate.coordinator.is_none()
-                    && let Some(state) = self.partitions.get_mut(&replicate.partition)
+                    && let Some(state) = self.slots.get_mut(&replicate.slot)
                 {
                     state.undecided.insert(replicate.sequence, replicate.transaction);
                 }
@@ -178,8 +178,7 @@ impl Ldm {
                 self.send_prepared(coordinator, place, replicate.epoch, true, refusal, outputs)
             }
             _ => {
-                let applied =
-                    Signal::Applied { partition: replicate.partition, sequence: replicate.sequence, refusal };
+                let applied = Signal::Applied { slot: replicate.slot, sequence: replicate.sequence, refusal };
                 outputs.send(self.address, from, applied);
             }
         }
@@ -189,8 +188,8 @@ impl Ldm {
     }
 
     /// Whether this member is being copied to, and a refusal would be news to the others.
-    fn must_not_refuse(&self, partition: PartitionId, refusal: &Refusal) -> bool {
-        let is_joining = self.partition(partition).is_some_and(|state| state.copy_in.is_some());
+    fn must_not_refuse(&self, slot: SlotId, refusal: &Refusal) -> bool {
+        let is_joining = self.slot(slot).is_some_and(|state| state.copy_in.is_some());
         is_joining && *refusal != Refusal::AlreadyEnding && !mutants::is(Mutant::JoinerRefuses)
     }
 
@@ -257,33 +256,25 @@ impl Ldm {
 
     /// A place that was consumed before: the answer may have been lost with its link.
     fn acknowledge_again(&self, from: Address, replicate: &Replicate, outputs: &mut Outputs<Shared>) {
-        let place = (replicate.transaction, replicate.partition);
+        let place = (replicate.transaction, replicate.slot);
         match replicate.coordinator {
             Some(coordinator) if coordinator != Address::NOBODY && self.applied.contains_key(&place) => {
                 self.send_prepared(coordinator, place, replicate.epoch, true, None, outputs);
             }
             Some(coordinator) if coordinator != Address::NOBODY => {}
             _ => {
-                let applied = Signal::Applied {
-                    partition: replicate.partition,
-                    sequence: replicate.sequence,
-                    refusal: None,
-                };
+                let applied =
+                    Signal::Applied { slot: replicate.slot, sequence: replicate.sequence, refusal: None };
                 outputs.send(self.address, from, applied);
             }
         }
     }
 
     /// A one-primary commit that its primary has published.
-    pub(super) fn on_decided(
-        &mut self,
-        partition: PartitionId,
-        sequence: Sequence,
-        outputs: &mut Outputs<Shared>,
-    ) {
-        let Some(state) = self.partitions.get_mut(&partition) else { return };
+    pub(super) fn on_decided(&mut self, slot: SlotId, sequence: Sequence, outputs: &mut Outputs<Shared>) {
+        let Some(state) = self.slots.get_mut(&slot) else { return };
         let Some(transaction) = state.undecided.remove(&sequence) else { return };
-        let place = (transaction, partition);
+        let place = (transaction, slot);
         if let Some(mut applied) = self.applied.remove(&place) {
             if let Some(results) = applied.marker.take()
                 && !mutants::is(Mutant::MarkerForgotten)
@@ -313,7 +304,7 @@ impl Ldm {
                 {
                     marker.results = results;
                 }
-                if let Some(state) = self.partitions.get_mut(&place.1) {
+                if let Some(state) = self.slots.get_mut(&place.1) {
                     state.undecided.retain(|_, transaction| *transaction != place.0);
                 }
                 self.publish_applied(place, applied, Some(outcome), After::Record(from), outputs);

@@ -25,7 +25,7 @@ use std::sync::Arc;
 use storage::RowHandle;
 #[cfg(debug_assertions)]
 use storage::{Fragment, VersionState};
-use types::{Epoch, NodeId, PartitionId, Sequence, TableId, TransactionId, ViewNumber};
+use types::{Epoch, NodeId, Sequence, SlotId, TableId, TransactionId, ViewNumber};
 
 /// Bytes above which a transaction is shipped ahead of its prepare, as it is above so many rows (`Sizes`).
 pub(super) const AHEAD_BYTES: u64 = 1 << 20;
@@ -87,7 +87,7 @@ pub(super) enum Ending {
     One(Reply),
     Two {
         coordinator: Address,
-        participants: Arc<Vec<PartitionId>>,
+        participants: Arc<Vec<SlotId>>,
     },
     /// It was sealed in an earlier view: to these members, who lack it.
     Again(Vec<Address>),
@@ -175,7 +175,7 @@ impl Ldm {
         request: &CommitOneRequest,
         outputs: &mut Outputs<Shared>,
     ) {
-        let place = (request.transaction, request.participant.partition);
+        let place = (request.transaction, request.participant.slot);
         if self.is_elsewhere(place.1) {
             return self.send_back(from, Signal::CommitOne(Box::new(request.clone())), outputs);
         }
@@ -222,10 +222,10 @@ impl Ldm {
         transaction: TransactionId,
         participant: Participant,
         epoch_seen: Epoch,
-        participants: Arc<Vec<PartitionId>>,
+        participants: Arc<Vec<SlotId>>,
         outputs: &mut Outputs<Shared>,
     ) {
-        let place = (transaction, participant.partition);
+        let place = (transaction, participant.slot);
         if self.is_prepared_for(place, from) {
             return self.answer_prepare_again(place, from, outputs);
         }
@@ -247,7 +247,7 @@ impl Ldm {
         }
         let operations = u32::try_from(held.operations.len()).unwrap_or(u32::MAX);
         // What was staged at the primary of an earlier view is lost, whatever came later.
-        let since = self.partition(place.1).map_or(ViewNumber(0), |state| state.takeover.since);
+        let since = self.slot(place.1).map_or(ViewNumber(0), |state| state.takeover.since);
         let is_lost = participant.view < since
             && !mutants::is(Mutant::StagedElsewhereAccepted)
             && (participant.has_writes || !mutants::is(Mutant::LocksOnlySurvive));
@@ -266,7 +266,7 @@ impl Ldm {
         let Some(held) = self.held.get_mut(&place) else { return };
         held.stage = HeldStage::Ending;
         let is_large = held.rows > self.sizes.ahead_rows || held.bytes > AHEAD_BYTES;
-        let has_backups = self.partition(place.1).is_some_and(|state| !state.backups.is_empty());
+        let has_backups = self.slot(place.1).is_some_and(|state| !state.backups.is_empty());
         if is_large && has_backups {
             let ship = Ship { place, ending, epoch_seen, next: 0, pieces: 0, unacknowledged: 0, bytes: 0 };
             return self.ship(ship, outputs);
@@ -284,10 +284,10 @@ impl Ldm {
         from_operation: usize,
         outputs: &mut Outputs<Shared>,
     ) {
-        let (transaction, partition) = place;
+        let (transaction, slot) = place;
         // A participant that recovery counts must be known to its backups, even if its writes changed nothing.
         let has_writes = self.held.get(&place).is_some_and(|held| held.rows > 0)
-            || matches!(&ending, Ending::Two { participants, .. } if participants.contains(&partition));
+            || matches!(&ending, Ending::Two { participants, .. } if participants.contains(&slot));
         let marker = match &ending {
             Ending::One(reply) => reply.marker(self.address.node),
             Ending::Two { .. } => None,
@@ -297,7 +297,7 @@ impl Ldm {
         let (coordinator, participants) = match &ending {
             Ending::Two { coordinator, participants } => (Some(*coordinator), Arc::clone(participants)),
             Ending::One(_) | Ending::Again(_) => {
-                let Some(state) = self.partition(partition) else { return };
+                let Some(state) = self.slot(slot) else { return };
                 (None, Arc::clone(&state.alone))
             }
         };
@@ -310,14 +310,13 @@ impl Ldm {
             held.marker.clone_from(&marker);
             held.participants = Arc::clone(&participants);
         }
-        let is_replicated =
-            has_writes && self.partition(partition).is_some_and(|state| !state.backups.is_empty());
+        let is_replicated = has_writes && self.slot(slot).is_some_and(|state| !state.backups.is_empty());
         let writes = if is_replicated {
             self.replicated_writes(place, from_operation, usize::MAX, usize::MAX).0
         } else {
             Vec::new()
         };
-        let Some(state) = self.partitions.get_mut(&partition) else { return };
+        let Some(state) = self.slots.get_mut(&slot) else { return };
         let mut sequence = None;
         if is_replicated {
             let reused = mutants::is(Mutant::SequenceReused) && state.sequence.0 % 7 == 6;
@@ -327,7 +326,7 @@ impl Ldm {
                 held.sequence = state.sequence;
             }
             let replicate = Replicate {
-                partition,
+                slot,
                 sequence: state.sequence,
                 transaction,
                 epoch,
@@ -360,7 +359,7 @@ impl Ldm {
                     outputs,
                 ),
                 Some(sequence) => {
-                    let joining = self.map.view.joining(partition);
+                    let joining = self.map.view.joining(slot);
                     let is_needed =
                         |node: &NodeId| !mutants::is(Mutant::JoiningNotNeeded) || !joining.contains(node);
                     let missing = state.backups.iter().map(|backup| backup.node).filter(is_needed).collect();
@@ -396,7 +395,7 @@ impl Ldm {
             self.tell_session(mark.then, outputs);
             return self.after_slices(mark.place.1, outputs);
         };
-        let (transaction, partition) = mark.place;
+        let (transaction, slot) = mark.place;
         while let Some(operation) = held.operations.get(mark.next) {
             if !budget.spend(1) {
                 return self.later(Job::Mark(Box::new(mark)), outputs);
@@ -404,7 +403,7 @@ impl Ldm {
             mark.next += 1;
             if let Operation::Staged { table, row, is_first: true, .. } = operation
                 && !mutants::is(Mutant::PreparedStaysStaged)
-                && let Some(fragment) = self.fragments.get_mut(&(*table, partition))
+                && let Some(fragment) = self.fragments.get_mut(&(*table, slot))
             {
                 fragment.prepare(*row, transaction);
             }
@@ -412,11 +411,11 @@ impl Ldm {
         if let Some(held) = self.held.get_mut(&mark.place) {
             held.is_marked = true;
         }
-        if self.is_elsewhere(partition) {
+        if self.is_elsewhere(slot) {
             // It stepped down: whoever decides hears from the new primary.
             self.become_backup(mark.place, outputs);
             self.tell_session(mark.then, outputs);
-            return self.after_slices(partition, outputs);
+            return self.after_slices(slot, outputs);
         }
         if let Some((to, signal)) = mark.then {
             outputs.send(self.address, to, signal);
@@ -476,11 +475,11 @@ impl Ldm {
             self.ship_window.bytes -= ship.bytes;
             return;
         }
-        let (transaction, partition) = ship.place;
-        let backups = match (&ship.ending, self.check_primary(partition)) {
+        let (transaction, slot) = ship.place;
+        let backups = match (&ship.ending, self.check_primary(slot)) {
             (Ending::Again(lacking), _) => lacking.clone(),
             (_, Err(refusal)) => return self.refuse_ship(ship, refusal, outputs),
-            (_, Ok(())) => self.partition(partition).map_or_else(Vec::new, |state| state.backups.clone()),
+            (_, Ok(())) => self.slot(slot).map_or_else(Vec::new, |state| state.backups.clone()),
         };
         if backups.is_empty() {
             return self.seal(ship.place, ship.ending, ship.epoch_seen, 0, 0, outputs);
@@ -501,7 +500,7 @@ impl Ldm {
             let bytes = writes.iter().map(size).sum::<usize>() as u64;
             ship.bytes += bytes;
             self.ship_window.bytes += bytes;
-            let piece = ReplicateAhead { partition, transaction, piece: ship.pieces, writes };
+            let piece = ReplicateAhead { slot, transaction, piece: ship.pieces, writes };
             ship.pieces += 1;
             ship.unacknowledged += u32::try_from(backups.len()).unwrap_or(1);
             send_to_all(self.address, &backups, Signal::ReplicateAhead(Box::new(piece)), outputs);
@@ -547,8 +546,8 @@ impl Ldm {
             held.stage = HeldStage::Open;
         }
         self.undo_then(place, then, outputs);
-        let backups = self.partition(place.1).map_or_else(Vec::new, |state| state.backups.clone());
-        let drop = Signal::DropAhead { partition: place.1, transaction: place.0 };
+        let backups = self.slot(place.1).map_or_else(Vec::new, |state| state.backups.clone());
+        let drop = Signal::DropAhead { slot: place.1, transaction: place.0 };
         send_to_all(self.address, &backups, drop, outputs);
     }
 
@@ -570,7 +569,7 @@ impl Ldm {
         self.ship_window.bytes -= ship.bytes;
         let was_shipped_again = match ship.ending {
             Ending::Again(lacking) => {
-                let drop = Signal::DropAhead { partition: place.1, transaction: place.0 };
+                let drop = Signal::DropAhead { slot: place.1, transaction: place.0 };
                 send_to_all(self.address, &lacking, drop, outputs);
                 true
             }
@@ -588,21 +587,21 @@ impl Ldm {
     pub(super) fn on_applied(
         &mut self,
         node: NodeId,
-        partition: PartitionId,
+        slot: SlotId,
         sequence: Sequence,
         refusal: Option<Refusal>,
         outputs: &mut Outputs<Shared>,
     ) {
         let view = self.map.view.number;
-        let Some(state) = self.partitions.get_mut(&partition) else { return };
+        let Some(state) = self.slots.get_mut(&slot) else { return };
         let Some(pending) = state.pending.get_mut(&sequence) else {
-            return self.on_orphan_applied(node, partition, sequence, refusal.is_some(), outputs);
+            return self.on_orphan_applied(node, slot, sequence, refusal.is_some(), outputs);
         };
         if let Some(refusal) = refusal.filter(|_| !mutants::is(Mutant::RefusalCounted)) {
             let is_first = pending.refused.is_none();
             pending.refused.get_or_insert(refusal);
             pending.missing = state.backups.iter().map(|backup| backup.node).collect();
-            let outcome = Outcome { transaction: pending.transaction, partition, committed: None };
+            let outcome = Outcome { transaction: pending.transaction, slot, committed: None };
             if is_first {
                 let backups = state.backups.clone();
                 send_to_all(self.address, &backups, Signal::Outcome(outcome), outputs);
@@ -616,7 +615,7 @@ impl Ldm {
         if pending.missing.is_empty()
             && let Some(pending) = state.pending.remove(&sequence)
         {
-            let place = (pending.transaction, partition);
+            let place = (pending.transaction, slot);
             let epoch = self.held.get(&place).map(|held| held.epoch);
             let sequence = Some((view, sequence));
             let after = After::Answer { reply: pending.reply, sequence, refusal: None };
@@ -629,7 +628,7 @@ impl Ldm {
         if self.on_dropped_recorded(node, place, outputs) {
             return;
         }
-        let Some(state) = self.partitions.get_mut(&place.1) else { return };
+        let Some(state) = self.slots.get_mut(&place.1) else { return };
         let found = state
             .pending
             .iter_mut()
@@ -642,7 +641,7 @@ impl Ldm {
             && let Some(pending) = state.pending.remove(&sequence)
         {
             let after = After::Answer { reply: pending.reply, sequence: None, refusal: pending.refused };
-            let forget = Signal::Forget { partition: place.1, transactions: vec![place.0] };
+            let forget = Signal::Forget { slot: place.1, transactions: vec![place.0] };
             let backups = state.backups.clone();
             send_to_all(self.address, &backups, forget, outputs);
             self.finish(place, None, after, outputs);
@@ -651,7 +650,7 @@ impl Ldm {
 
     /// The coordinator has decided: here as primary or as backup.
     pub(super) fn on_outcome(&mut self, from: Address, outcome: Outcome, outputs: &mut Outputs<Shared>) {
-        let place = (outcome.transaction, outcome.partition);
+        let place = (outcome.transaction, outcome.slot);
         if let Some(marker) = self.outcomes.get(&place) {
             if self.is_joining && marker.outcome.is_none() && outcome.committed.is_some() {
                 // All the others had it prepared before this member joined, and it refused it.
@@ -763,15 +762,15 @@ impl Ldm {
 
     #[inline]
     fn publish_row(&mut self, place: Place, table: TableId, row: RowHandle, outcome: Option<Epoch>) {
-        let (transaction, partition) = place;
+        let (transaction, slot) = place;
         if self.is_joining && outcome.is_some() {
             self.note_deletion(place, table, row);
         }
-        let Some(fragment) = self.fragments.get_mut(&(table, partition)) else { return };
-        self.reclaim.note((table, partition));
+        let Some(fragment) = self.fragments.get_mut(&(table, slot)) else { return };
+        self.reclaim.note((table, slot));
         if !self.locks.is_empty() && !mutants::is(Mutant::RowsKeepWaiters) {
             let key = fragment.key_of(row).into();
-            self.to_serve.push_back(LockKey { partition, table, key });
+            self.to_serve.push_back(LockKey { slot, table, key });
         }
         match outcome {
             Some(epoch) => {
@@ -808,9 +807,9 @@ impl Ldm {
             After::Answer { reply, sequence, refusal } => {
                 if let Some((stream, sequence)) = sequence
                     && (stream == self.map.view.number || mutants::is(Mutant::OldStreamNamed))
-                    && let Some(state) = self.partition(place.1)
+                    && let Some(state) = self.slot(place.1)
                 {
-                    let decided = Signal::Decided { partition: place.1, sequence };
+                    let decided = Signal::Decided { slot: place.1, sequence };
                     send_to_all(self.address, &state.backups, decided, outputs);
                 }
                 let outcome = match (publish.outcome, refusal) {
@@ -834,7 +833,7 @@ impl Ldm {
     }
 
     pub(super) fn record_outcome(&self, coordinator: Address, place: Place, outputs: &mut Outputs<Shared>) {
-        let recorded = Signal::OutcomeRecorded { transaction: place.0, partition: place.1 };
+        let recorded = Signal::OutcomeRecorded { transaction: place.0, slot: place.1 };
         outputs.send(self.address, coordinator, recorded);
     }
 
@@ -846,7 +845,7 @@ impl Ldm {
         let lost = self.map.given_up.clone();
         let mut given_up = self.give_up_takeovers(outputs);
         self.refuse_askers_of_lost(outputs);
-        for (id, state) in &mut self.partitions {
+        for (id, state) in &mut self.slots {
             let sequences: Vec<Sequence> = state
                 .pending
                 .iter()
@@ -882,7 +881,7 @@ impl Ldm {
 
     /// The primary that decides may never hear of it, and this member neither.
     fn give_up_owed(&mut self, outputs: &mut Outputs<Shared>) {
-        let is_lost = |place: &Place| self.partition(place.1).is_some_and(|state| state.is_replica_lost);
+        let is_lost = |place: &Place| self.slot(place.1).is_some_and(|state| state.is_replica_lost);
         let mut places: Vec<Place> = self.owed.keys().copied().filter(is_lost).collect();
         places.sort_unstable();
         for place in places {
@@ -952,8 +951,8 @@ fn first_row(operation: &Operation) -> Option<(TableId, RowHandle)> {
 
 /// What a coordinator hears.
 pub(super) fn prepared(place: Place, epoch: Epoch, has_writes: bool, refusal: Option<Refusal>) -> Signal {
-    let (transaction, partition) = place;
-    Signal::Prepared(Box::new(Prepared { transaction, partition, epoch, has_writes, refusal }))
+    let (transaction, slot) = place;
+    Signal::Prepared(Box::new(Prepared { transaction, slot, epoch, has_writes, refusal }))
 }
 
 pub(super) fn send_to_all(from: Address, to: &[Address], signal: Signal, outputs: &mut Outputs<Shared>) {

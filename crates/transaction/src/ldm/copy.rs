@@ -1,9 +1,9 @@
-//! Copying a partition to a member that joins, while reads and writes go on.
+//! Copying a slot to a member that joins, while reads and writes go on.
 //!
 //! ```text
 //! view v has X joining: X gets every write of v's stream, and its answers count like those of any backup
 //! primary, when its takeover in v is over:  CopyPiece*, {last}  -> X            X -> primary  CopyApplied, after each
-//! X, when nothing that was copied waits:    PartitionCopied -> main of X -> control plane: X is in sync in a later view
+//! X, when nothing that was copied waits:    SlotCopied -> main of X -> control plane: X is in sync in a later view
 //! ```
 //! A joining member is a backup that lacks old rows. So only *rows* are copied (key, bytes and epoch of the newest committed version), a piece may
 //! come to X before or behind the writes that the primary sends meanwhile, and a copied row never overtakes a write. Behind a table's rows come the
@@ -44,7 +44,7 @@ use query::Shared;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use stdx::{Duration, Instant, Now};
 use storage::{RowHandle, VersionState};
-use types::{Epoch, IndexId, NodeId, PartitionId, TableId, TransactionId};
+use types::{Epoch, IndexId, NodeId, SlotId, TableId, TransactionId};
 
 /// Rows of a piece at most: some hundred microseconds of work for who applies it. (With a quarter of them nobody waits less, and the copy takes twice as
 /// long where clients keep all CPUs busy: a turn comes as rarely.)
@@ -60,7 +60,7 @@ const COPIER: TransactionId = TransactionId(0);
 
 type RowKey = (TableId, Box<[u8]>);
 
-/// How far the primary has copied a partition to a member.
+/// How far the primary has copied a slot to a member.
 #[derive(Debug)]
 pub(super) struct CopyOut {
     to: Address,
@@ -75,7 +75,7 @@ pub(super) struct CopyOut {
     publishing: BTreeSet<TransactionId>,
 }
 
-/// What a joining member knows of a partition that is copied to it.
+/// What a joining member knows of a slot that is copied to it.
 #[derive(Debug, Default)]
 pub(super) struct CopyIn {
     /// A piece of this view has come, so everything undecided was replicated before.
@@ -132,7 +132,7 @@ impl Copying {
 #[derive(Debug)]
 enum Turn {
     Send {
-        partition: PartitionId,
+        slot: SlotId,
         node: NodeId,
     },
     /// `until`: how long it may wait for memory that is coming.
@@ -165,22 +165,17 @@ pub(super) enum Copy {
 impl Ldm {
     // ---- the primary --------------------------------------------------------------------------------------------------------------
 
-    /// The takeover of a partition is over: members that join and do not have it whole are copied to.
-    pub(super) fn begin_copies(
-        &mut self,
-        partition: PartitionId,
-        whole: &[NodeId],
-        outputs: &mut Outputs<Shared>,
-    ) {
+    /// The takeover of a slot is over: members that join and do not have it whole are copied to.
+    pub(super) fn begin_copies(&mut self, slot: SlotId, whole: &[NodeId], outputs: &mut Outputs<Shared>) {
         let view = self.map.view.clone();
-        let publishing = self.publishing(partition);
-        for node in view.joining(partition).iter().filter(|node| !whole.contains(node)) {
-            let Some(to) = view.ldm(partition, *node) else { continue };
-            let Some(state) = self.partitions.get_mut(&partition) else { return };
+        let publishing = self.publishing(slot);
+        for node in view.joining(slot).iter().filter(|node| !whole.contains(node)) {
+            let Some(to) = view.ldm(slot, *node) else { continue };
+            let Some(state) = self.slots.get_mut(&slot) else { return };
             let publishing = publishing.clone();
             let copy = CopyOut { to, outcomes: None, after: None, in_flight: 0, is_over: false, publishing };
             state.copies.insert(*node, copy);
-            let turn = Turn::Send { partition, node: *node };
+            let turn = Turn::Send { slot, node: *node };
             self.copying.turns.push_back(turn);
         }
         self.go_on_copying(outputs);
@@ -246,9 +241,8 @@ impl Ldm {
                     self.copying.turns.push_front(Turn::Apply { from, piece, until: Some(until) });
                     return Taken::Waits;
                 }
-                Turn::Send { partition, node } if self.pieces_in_flight(node) < PIECES_IN_FLIGHT => {
-                    if self.waits_for_publication(partition, node)
-                        || self.send_piece(partition, node, budget, outputs)
+                Turn::Send { slot, node } if self.pieces_in_flight(node) < PIECES_IN_FLIGHT => {
+                    if self.waits_for_publication(slot, node) || self.send_piece(slot, node, budget, outputs)
                     {
                         self.copying.turns.push_back(turn);
                     }
@@ -262,48 +256,48 @@ impl Ldm {
     }
 
     fn pieces_in_flight(&self, node: NodeId) -> u32 {
-        let of_node = self.partitions.values().filter_map(|state| state.copies.get(&node));
+        let of_node = self.slots.values().filter_map(|state| state.copies.get(&node));
         of_node.map(|out| out.in_flight).sum()
     }
 
     /// Sends the next piece; false if there is none behind it.
     fn send_piece(
         &mut self,
-        partition: PartitionId,
+        slot: SlotId,
         node: NodeId,
         budget: &mut Budget,
         outputs: &mut Outputs<Shared>,
     ) -> bool {
         let rows_max = PIECE_ROWS.min(usize::try_from(budget.rows).unwrap_or(PIECE_ROWS)).max(1);
-        let Some(out) = self.copy_out(partition, node).filter(|out| !out.is_over) else { return false };
+        let Some(out) = self.copy_out(slot, node).filter(|out| !out.is_over) else { return false };
         let (after, left) = (out.after.take(), out.outcomes.take());
-        let mut left = left.unwrap_or_else(|| self.outcomes.transactions_of(partition));
-        let outcomes = self.next_outcomes(partition, &mut left, rows_max);
+        let mut left = left.unwrap_or_else(|| self.outcomes.transactions_of(slot));
+        let outcomes = self.next_outcomes(slot, &mut left, rows_max);
         let (share, after) = match left.is_empty() {
-            true => self.next_share(partition, after, rows_max),
+            true => self.next_share(slot, after, rows_max),
             false => (Share::default(), after),
         };
         let is_last = left.is_empty() && after.is_none();
         budget.spend(u32::try_from(share.cost() + outcomes.len()).unwrap_or(u32::MAX));
-        let Some(out) = self.copy_out(partition, node) else { return false };
+        let Some(out) = self.copy_out(slot, node) else { return false };
         (out.outcomes, out.after, out.is_over) = (Some(left), after, is_last);
         out.in_flight += 1;
         let to = out.to;
         let Share { rows, later, entries, .. } = share;
-        let piece = CopyPiece { partition, rows, outcomes, is_last, later, entries, with_entries: true };
+        let piece = CopyPiece { slot, rows, outcomes, is_last, later, entries, with_entries: true };
         let piece = Signal::CopyPiece(Box::new(piece));
         outputs.send(self.address, to, piece);
         !is_last
     }
 
-    fn copy_out(&mut self, partition: PartitionId, node: NodeId) -> Option<&mut CopyOut> {
-        self.partitions.get_mut(&partition)?.copies.get_mut(&node)
+    fn copy_out(&mut self, slot: SlotId, node: NodeId) -> Option<&mut CopyOut> {
+        self.slots.get_mut(&slot)?.copies.get_mut(&node)
     }
 
     /// Committed transactions whose rows are being published.
-    fn publishing(&self, partition: PartitionId) -> BTreeSet<TransactionId> {
+    fn publishing(&self, slot: SlotId) -> BTreeSet<TransactionId> {
         let of = |job: &Job| match job {
-            Job::Publish(publish) if publish.place.1 == partition && publish.outcome.is_some() => {
+            Job::Publish(publish) if publish.place.1 == slot && publish.outcome.is_some() => {
                 Some(publish.place.0)
             }
             Job::Publish(_)
@@ -320,43 +314,33 @@ impl Ldm {
         self.jobs.values().filter_map(of).collect()
     }
 
-    fn waits_for_publication(&mut self, partition: PartitionId, node: NodeId) -> bool {
+    fn waits_for_publication(&mut self, slot: SlotId, node: NodeId) -> bool {
         let waits = |out: &CopyOut| !out.publishing.is_empty();
-        let state = self.partition(partition);
+        let state = self.slot(slot);
         if !state.is_some_and(|state| state.copies.get(&node).is_some_and(waits))
             || mutants::is(Mutant::CopyHalfPublished)
         {
             return false;
         }
-        let publishing = self.publishing(partition);
-        let Some(out) = self.copy_out(partition, node) else { return false };
+        let publishing = self.publishing(slot);
+        let Some(out) = self.copy_out(slot, node) else { return false };
         out.publishing.retain(|transaction| publishing.contains(transaction));
         !out.publishing.is_empty()
     }
 
     /// Takes the next of the outcomes that are left. (A session may have confirmed one meanwhile: it is not sent any more.)
-    fn next_outcomes(
-        &self,
-        partition: PartitionId,
-        left: &mut Vec<TransactionId>,
-        count: usize,
-    ) -> Vec<CopiedOutcome> {
+    fn next_outcomes(&self, slot: SlotId, left: &mut Vec<TransactionId>, count: usize) -> Vec<CopiedOutcome> {
         let next = left.split_off(left.len().saturating_sub(count));
         let copied = next.into_iter().filter_map(|transaction| {
-            let Marker { outcome, results } = self.outcomes.get(&(transaction, partition))?;
+            let Marker { outcome, results } = self.outcomes.get(&(transaction, slot))?;
             Some(CopiedOutcome { transaction, outcome: *outcome, results: results.clone() })
         });
         copied.collect()
     }
 
     /// A member has applied a piece.
-    pub(super) fn on_copy_applied(
-        &mut self,
-        node: NodeId,
-        partition: PartitionId,
-        outputs: &mut Outputs<Shared>,
-    ) {
-        let Some(out) = self.copy_out(partition, node) else { return };
+    pub(super) fn on_copy_applied(&mut self, node: NodeId, slot: SlotId, outputs: &mut Outputs<Shared>) {
+        let Some(out) = self.copy_out(slot, node) else { return };
         out.in_flight = out.in_flight.saturating_sub(1);
         self.go_on_copying(outputs);
     }
@@ -370,12 +354,12 @@ impl Ldm {
         mut piece: CopyPiece,
         outputs: &mut Outputs<Shared>,
     ) {
-        let partition = piece.partition;
-        self.begin_copy_in(partition, outputs);
+        let slot = piece.slot;
+        self.begin_copy_in(slot, outputs);
         for CopiedOutcome { transaction, outcome, results } in std::mem::take(&mut piece.outcomes) {
             // One that this member got in the stream is decided here by the word that is on its way: with a marker it would be passed over.
-            if !self.applied.contains_key(&(transaction, partition)) {
-                self.outcomes.keep((transaction, partition), Marker { outcome, results });
+            if !self.applied.contains_key(&(transaction, slot)) {
+                self.outcomes.keep((transaction, slot), Marker { outcome, results });
             }
         }
         self.copying.turns.push_back(Turn::Apply { from, piece, until: None });
@@ -388,50 +372,50 @@ impl Ldm {
         piece: &CopyPiece,
         outputs: &mut Outputs<Shared>,
     ) -> Result<(), RegionFull> {
-        let partition = piece.partition;
+        let slot = piece.slot;
         for row in &piece.rows {
             let later = piece.later.iter().find(|(table, _)| *table == row.table);
-            self.apply_copied(partition, row, later.map_or(&[], |(_, indexes)| indexes))?;
+            self.apply_copied(slot, row, later.map_or(&[], |(_, indexes)| indexes))?;
         }
         for copied in &piece.entries {
-            let place = (copied.table, partition);
+            let place = (copied.table, slot);
             let Some(fragment) = self.fragments.get_mut(&place) else { continue };
             self.reclaim.note(place);
             copied.keys.iter().try_for_each(|key| fragment.add_copied_entry(copied.index, key))?;
         }
-        let Some(copy) = self.copy_in(partition) else { return Ok(()) };
+        let Some(copy) = self.copy_in(slot) else { return Ok(()) };
         copy.has_last |= piece.is_last;
         if piece.is_last && copy.lacks_entries && !piece.with_entries {
             let why = "who began to copy rows to it has a newer version than who ended it, and left the indexes to its end";
             self.give_up_joining(why, outputs);
             return Ok(());
         }
-        outputs.send(self.address, from, Signal::CopyApplied { partition });
-        self.end_copy(partition, outputs);
+        outputs.send(self.address, from, Signal::CopyApplied { slot });
+        self.end_copy(slot, outputs);
         Ok(())
     }
 
-    fn copy_in(&mut self, partition: PartitionId) -> Option<&mut CopyIn> {
-        self.partitions.get_mut(&partition)?.copy_in.as_mut()
+    fn copy_in(&mut self, slot: SlotId) -> Option<&mut CopyIn> {
+        self.slots.get_mut(&slot)?.copy_in.as_mut()
     }
 
     /// The first piece of a view: commits that came early and whose transactions were not replicated are in the rows to come.
-    fn begin_copy_in(&mut self, partition: PartitionId, outputs: &mut Outputs<Shared>) {
-        let Some(copy) = self.copy_in(partition).filter(|copy| !copy.has_begun) else { return };
+    fn begin_copy_in(&mut self, slot: SlotId, outputs: &mut Outputs<Shared>) {
+        let Some(copy) = self.copy_in(slot).filter(|copy| !copy.has_begun) else { return };
         copy.has_begun = true;
         for (transaction, (from, epoch)) in std::mem::take(&mut copy.early) {
-            self.on_outcome(from, Outcome { transaction, partition, committed: Some(epoch) }, outputs);
+            self.on_outcome(from, Outcome { transaction, slot, committed: Some(epoch) }, outputs);
         }
     }
 
     /// A commit: true if it is kept until the place of its transaction comes, because this member joined while it was under way.
     pub(super) fn is_early_commit(&mut self, from: Address, outcome: &Outcome) -> bool {
-        let place = (outcome.transaction, outcome.partition);
+        let place = (outcome.transaction, outcome.slot);
         let Some(epoch) = outcome.committed.filter(|_| !self.applied.contains_key(&place)) else {
             return false;
         };
         let is_early = |copy: &&mut CopyIn| !copy.is_whole && !copy.has_begun;
-        let Some(copy) = self.copy_in(outcome.partition).filter(is_early) else { return false };
+        let Some(copy) = self.copy_in(outcome.slot).filter(is_early) else { return false };
         if !mutants::is(Mutant::EarlyCommitLost) {
             copy.early.insert(outcome.transaction, (from, epoch));
         }
@@ -439,17 +423,13 @@ impl Ldm {
     }
 
     /// A place was consumed: if its outcome came before, it is carried out.
-    pub(super) fn take_early_commit(
-        &mut self,
-        (transaction, partition): Place,
-        outputs: &mut Outputs<Shared>,
-    ) {
-        let Some(copy) = self.copy_in(partition) else { return };
+    pub(super) fn take_early_commit(&mut self, (transaction, slot): Place, outputs: &mut Outputs<Shared>) {
+        let Some(copy) = self.copy_in(slot) else { return };
         if let Some((from, epoch)) = copy.early.remove(&transaction) {
-            if !self.applied.contains_key(&(transaction, partition)) {
+            if !self.applied.contains_key(&(transaction, slot)) {
                 return self.give_up_joining("it cannot take what is committed", outputs);
             }
-            self.on_outcome(from, Outcome { transaction, partition, committed: Some(epoch) }, outputs);
+            self.on_outcome(from, Outcome { transaction, slot, committed: Some(epoch) }, outputs);
         }
     }
 
@@ -477,16 +457,11 @@ impl Ldm {
     }
 
     /// Puts a copied row where it belongs.
-    fn apply_copied(
-        &mut self,
-        partition: PartitionId,
-        row: &CopiedRow,
-        later: &[IndexId],
-    ) -> Result<(), RegionFull> {
-        let place = (row.table, partition);
+    fn apply_copied(&mut self, slot: SlotId, row: &CopiedRow, later: &[IndexId]) -> Result<(), RegionFull> {
+        let place = (row.table, slot);
         // Else the table was dropped, or is so new that this member got all of its rows.
         let Some(fragment) = self.fragments.get_mut(&place) else { return Ok(()) };
-        let copy = self.partitions.get_mut(&partition).and_then(|state| state.copy_in.as_mut());
+        let copy = self.slots.get_mut(&slot).and_then(|state| state.copy_in.as_mut());
         let Some(copy) = copy else { return Ok(()) };
         let is_new = match fragment.newest(&row.key).state {
             Some(VersionState::Committed(_)) => mutants::is(Mutant::CopyOvertakesWrite),
@@ -523,33 +498,33 @@ impl Ldm {
     }
 
     /// A transaction is decided here: rows that waited under its versions find their place.
-    pub(super) fn retry_copied(&mut self, partition: PartitionId, outputs: &mut Outputs<Shared>) {
-        let Some(copy) = self.copy_in(partition).filter(|copy| !copy.is_whole) else { return };
+    pub(super) fn retry_copied(&mut self, slot: SlotId, outputs: &mut Outputs<Shared>) {
+        let Some(copy) = self.copy_in(slot).filter(|copy| !copy.is_whole) else { return };
         for (_, row) in std::mem::take(&mut copy.waiting) {
             // Its entries may have passed by.
-            if let Err(full) = self.apply_copied(partition, &row, &[]) {
+            if let Err(full) = self.apply_copied(slot, &row, &[]) {
                 return self.give_up_for_memory(full, outputs);
             }
         }
-        self.end_copy(partition, outputs);
+        self.end_copy(slot, outputs);
     }
 
     /// Everything is here: `main` hears of it, in each view.
-    fn end_copy(&mut self, partition: PartitionId, outputs: &mut Outputs<Shared>) {
-        let Some(copy) = self.copy_in(partition) else { return };
+    fn end_copy(&mut self, slot: SlotId, outputs: &mut Outputs<Shared>) {
+        let Some(copy) = self.copy_in(slot) else { return };
         let is_whole = copy.waiting.is_empty() || mutants::is(Mutant::CopyLeavesWaiting);
         if copy.has_last && is_whole && !copy.is_whole {
             copy.is_whole = true;
             copy.deleted.clear();
-            self.report_copied(partition, outputs);
+            self.report_copied(slot, outputs);
         }
     }
 
-    /// Says that a partition is whole.
-    pub(super) fn report_copied(&mut self, partition: PartitionId, outputs: &mut Outputs<Shared>) {
-        if self.copy_in(partition).is_some_and(|copy| copy.is_whole) {
+    /// Says that a slot is whole.
+    pub(super) fn report_copied(&mut self, slot: SlotId, outputs: &mut Outputs<Shared>) {
+        if self.copy_in(slot).is_some_and(|copy| copy.is_whole) {
             let main = Address::main(self.address.node);
-            outputs.send(self.address, main, Signal::PartitionCopied { partition });
+            outputs.send(self.address, main, Signal::SlotCopied { slot });
         }
     }
 }

@@ -29,8 +29,8 @@ impl Ldm {
         let epochs = (self.epoch, self.epoch_wanted, &self.undecided, self.draining);
         let view = (self.map.view.number, self.settled, self.unsettled_count, self.is_joining);
         write!(text, "{epochs:?} {view:?} {:?} {:?}", self.released, self.locks)?;
-        write!(text, "{:?} {:?} {:?}", self.partitions, self.waits_by_transaction, self.void)?;
-        let pending = self.partitions.values().flat_map(|state| state.pending.values());
+        write!(text, "{:?} {:?} {:?}", self.slots, self.waits_by_transaction, self.void)?;
+        let pending = self.slots.values().flat_map(|state| state.pending.values());
         let refused = pending.map(|pending| (pending.transaction, &pending.refused));
         write!(text, "{:?}", refused.collect::<Vec<_>>())?;
         let mut jobs: Vec<(u64, String)> =
@@ -76,7 +76,7 @@ impl Ldm {
     }
 
     fn write_rows(&self, text: &mut String) -> std::fmt::Result {
-        let mut places: Vec<_> = self.fragments.keys().filter(|(_, partition)| partition.0 > 0).collect();
+        let mut places: Vec<_> = self.fragments.keys().filter(|(_, slot)| slot.0 > 0).collect();
         places.sort_unstable();
         for place in places {
             let Some(fragment) = self.fragments.get(place) else { continue };

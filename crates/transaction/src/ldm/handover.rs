@@ -1,4 +1,4 @@
-//! Hand-over: how the open transactions of a partition travel from its primary to another, inside one view change, when both live.
+//! Hand-over: how the open transactions of a slot travel from its primary to another, inside one view change, when both live.
 //!
 //! ```text
 //! old primary, installing v+1:  waiting requests leave the lock table; what is sealed becomes what a backup holds; slices under way end
@@ -7,7 +7,7 @@
 //!     -- Taken --> all members: open versions and locks go
 //! opens when what was sealed is decided: its explicit locks did not travel
 //! ```
-//! A *line* is a sequence of primaries that handed over to each other; `PartitionPlace::since` is the first view of it, a takeover begins a new one. Who
+//! A *line* is a sequence of primaries that handed over to each other; `SlotPlace::since` is the first view of it, a takeover begins a new one. Who
 //! *claims* a line has its open transactions, since the view in which it took them over (`acquired`).
 //!
 //! Invariants, each closing an interleaving:
@@ -45,11 +45,11 @@ mod taking;
 use super::Place;
 use super::waits::Run;
 use protocol::{Signal, View};
-use types::{Incarnation, NodeId, PartitionId};
+use types::{Incarnation, NodeId, SlotId};
 
 pub(super) use standing_down::StandingDown;
 
-/// Open operations of a partition that travel, and sealed rows: about what can be packed and staged in a stall that nobody notices.
+/// Open operations of a slot that travel, and sealed rows: about what can be packed and staged in a stall that nobody notices.
 const HANDED_OPERATIONS_MAX: usize = 50_000;
 /// Bytes of them, of requests that wait, and of sealed rows: they are in memory twice at either end, and no piece may exceed a frame.
 const HANDED_BYTES_MAX: usize = 64 << 20;
@@ -69,10 +69,10 @@ pub(super) struct HandOut {
 
 impl HandOut {
     /// Pieces of older views are void. False if somebody who may have acted for the line is not asked any more: then nobody knows what it did.
-    pub(super) fn begin_view(&mut self, view: &View, partition: PartitionId) -> bool {
+    pub(super) fn begin_view(&mut self, view: &View, slot: SlotId) -> bool {
         self.is_sent = false;
         let is_asked = |(node, life): &(NodeId, Incarnation)| {
-            view.in_sync(partition).contains(node)
+            view.in_sync(slot).contains(node)
                 && view.node(*node).is_some_and(|info| info.incarnation == *life)
         };
         self.sent_to.iter().all(is_asked)
@@ -115,18 +115,18 @@ impl Room {
 }
 
 /// Where a request belongs that may be held back or returned.
-pub(super) fn partition_of(signal: &Signal) -> Option<PartitionId> {
+pub(super) fn slot_of(signal: &Signal) -> Option<SlotId> {
     #[expect(clippy::wildcard_enum_match_arm, reason = "only these are held back")]
     match signal {
-        Signal::Write(request) => Some(request.partition),
-        Signal::Read(request) => Some(request.partition),
-        Signal::CommitOne(request) => Some(request.participant.partition),
-        Signal::Prepare { participant, .. } => Some(participant.partition),
-        Signal::RollbackTo { partition, .. }
-        | Signal::Abort { partition, .. }
-        | Signal::OutcomeAsk { partition, .. }
-        | Signal::Forget { partition, .. }
-        | Signal::RecoveryAsk { partition, .. } => Some(*partition),
+        Signal::Write(request) => Some(request.slot),
+        Signal::Read(request) => Some(request.slot),
+        Signal::CommitOne(request) => Some(request.participant.slot),
+        Signal::Prepare { participant, .. } => Some(participant.slot),
+        Signal::RollbackTo { slot, .. }
+        | Signal::Abort { slot, .. }
+        | Signal::OutcomeAsk { slot, .. }
+        | Signal::Forget { slot, .. }
+        | Signal::RecoveryAsk { slot, .. } => Some(*slot),
         _ => None,
     }
 }

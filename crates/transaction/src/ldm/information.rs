@@ -17,7 +17,7 @@ use query::Shared;
 use std::collections::BTreeSet;
 use stdx::hash64;
 use storage::{Fragment, FragmentStatistics, LockTally};
-use types::{PartitionId, TableDefinition, TableId, TransactionId, Value};
+use types::{SlotId, TableDefinition, TableId, TransactionId, Value};
 
 /// Letters of a key that are shown.
 const KEY_SHOWN_MAX: usize = 255;
@@ -50,11 +50,11 @@ impl Ldm {
 
     // ---- fragments ----------------------------------------------------------------------------------------------------------------
 
-    /// A row for each fragment: name, name of the parent, type, table, node, instance, partition; then what `rest` says, and the names.
+    /// A row for each fragment: name, name of the parent, type, table, node, instance, slot; then what `rest` says, and the names.
     fn fragment_rows(&self, rest: fn(&Seen<'_>) -> Vec<Value>) -> Vec<Vec<Value>> {
         let mut places: Vec<_> = self.fragments.keys().copied().collect();
         places.sort_unstable();
-        let row = |place: &(TableId, PartitionId)| {
+        let row = |place: &(TableId, SlotId)| {
             let fragment = self.fragments.get(place)?;
             let definition = &*self.map.table(place.0)?.definition;
             let parent = match definition.kind {
@@ -86,7 +86,7 @@ impl Ldm {
         places
     }
 
-    /// node, instance, transaction, state, operations, those that wait, seconds without one, the session's node and module; the partition.
+    /// node, instance, transaction, state, operations, those that wait, seconds without one, the session's node and module; the slot.
     fn transaction_rows(&self) -> Vec<Vec<Value>> {
         let row = |place: &Place| {
             let held = self.held.get(place)?;
@@ -136,7 +136,7 @@ impl Ldm {
         rows
     }
 
-    /// node, instance, transaction, operation, state, table, partition, the session's node and module, the coordinator's node, block and instance; names, key.
+    /// node, instance, transaction, operation, state, table, slot, the session's node and module, the coordinator's node, block and instance; names, key.
     fn operation_row(
         &self,
         key: &LockKey,
@@ -145,7 +145,7 @@ impl Ldm {
         state: &str,
         session: Address,
     ) -> Vec<Value> {
-        let held = self.held.get(&(transaction, key.partition));
+        let held = self.held.get(&(transaction, key.slot));
         let coordinator = held.and_then(|held| held.coordinator);
         let of_coordinator = |part: fn(Address) -> u64| {
             coordinator.map_or(Value::Null, |coordinator| Value::UInt(part(coordinator)))
@@ -156,7 +156,7 @@ impl Ldm {
             Value::text(kind),
             Value::text(state),
             Value::UInt(key.table.0.into()),
-            Value::UInt(key.partition.0.into()),
+            Value::UInt(key.slot.0.into()),
             number(session.node.0),
             Value::text(&session.to_string()),
             of_coordinator(|address| address.node.0.into()),
@@ -180,7 +180,7 @@ impl Ldm {
                     (Some(_), true) => "UPDATE",
                     (Some(_), false) => "INSERT",
                 };
-                Some((LockKey { partition: place.1, table: *table, key }, kind))
+                Some((LockKey { slot: place.1, table: *table, key }, kind))
             }
             Operation::Locked(key) => {
                 let kind = self.locks.mode_of(key, place.0).map_or("READ", read_kind);
@@ -261,7 +261,7 @@ impl Ldm {
         }
     }
 
-    /// node, instance, table, partition, row, transaction, mode, state, detail, operation, milliseconds, number, number that is waited for; names, key.
+    /// node, instance, table, slot, row, transaction, mode, state, detail, operation, milliseconds, number, number that is waited for; names, key.
     fn lock_row(&self, key: &LockKey, lock: &Lock, lasts: Value, waiting_for: Value) -> Vec<Value> {
         let mode = match lock.mode {
             LockMode::Exclusive => "X",
@@ -270,7 +270,7 @@ impl Ldm {
         let mut row = self.own();
         row.extend([
             Value::UInt(key.table.0.into()),
-            Value::UInt(key.partition.0.into()),
+            Value::UInt(key.slot.0.into()),
             Value::UInt(hash64(&key.key)),
             Value::UInt(lock.transaction.0),
             Value::text(mode),
@@ -287,7 +287,7 @@ impl Ldm {
 
     /// What the owner of a row's newest version has done to it.
     fn change_of(&self, key: &LockKey) -> &'static str {
-        let Some(fragment) = self.fragments.get(&(key.table, key.partition)) else { return "WRITE" };
+        let Some(fragment) = self.fragments.get(&(key.table, key.slot)) else { return "WRITE" };
         let had_row = fragment.committed(&key.key).is_some_and(|(_, row)| row.is_some());
         match (fragment.newest(&key.key).row, had_row) {
             (None, _) => "DELETE",
@@ -299,7 +299,7 @@ impl Ldm {
     /// Database, table, and the primary key as people write it: its values if there is a row, else its bytes.
     fn names_and_key(&self, key: &LockKey) -> [Value; 3] {
         let Some(info) = self.map.table(key.table) else { return [Value::Null, Value::Null, Value::Null] };
-        let row = self.fragments.get(&(key.table, key.partition)).and_then(|fragment| {
+        let row = self.fragments.get(&(key.table, key.slot)).and_then(|fragment| {
             fragment.newest(&key.key).row.or_else(|| fragment.committed(&key.key).and_then(|(_, row)| row))
         });
         let shown = match row {

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use stdx::hash64;
 use storage::{Direction, KeyBounds, Reader, ScanItem, Visibility};
 use types::{
-    Epoch, IndexDefinition, IndexId, IndexKind, IndexState, PartitionId, TableDefinition, TableId, ViewNumber,
+    Epoch, IndexDefinition, IndexId, IndexKind, IndexState, SlotId, TableDefinition, TableId, ViewNumber,
 };
 
 /// Rows digested for one answer at most.
@@ -38,9 +38,9 @@ impl Ldm {
             .keys()
             .for_each(|transaction| add("has readers that wait for", transaction.to_string()));
         self.askers.keys().for_each(|place| add("is asked about", format!("{place:?}")));
-        for (partition, state) in &self.partitions {
+        for (slot, state) in &self.slots {
             if !state.takeover.is_settled() || !state.pending.is_empty() || state.hand_out.is_some() {
-                add("is taking over", format!("{partition}: {state:?}"));
+                add("is taking over", format!("{slot}: {state:?}"));
             }
         }
         self.owed.keys().for_each(|place| add("owes an answer about", format!("{place:?}")));
@@ -69,7 +69,7 @@ impl Ldm {
     /// Digests of the rows that a request names.
     #[must_use]
     pub fn checksum(&self, request: &ChecksumRequest) -> ChecksumDone {
-        let place = (request.table, request.partition);
+        let place = (request.table, request.slot);
         match (self.fragments.get(&place), self.map.table(request.table)) {
             (Some(fragment), Some(info)) => digest(request, &fragment.reader(), info),
             _ => ChecksumDone {
@@ -82,21 +82,20 @@ impl Ldm {
         }
     }
 
-    /// The tables of the fragments here, in order, each with its partition.
+    /// The tables of the fragments here, in order, each with its slot.
     #[must_use]
-    pub fn fragments(&self) -> Vec<(Arc<TableDefinition>, PartitionId)> {
+    pub fn fragments(&self) -> Vec<(Arc<TableDefinition>, SlotId)> {
         let mut places: Vec<_> = self.fragments.keys().copied().collect();
         places.sort_unstable();
-        let info = |(table, partition): (TableId, PartitionId)| {
-            Some((Arc::clone(&self.map.table(table)?.definition), partition))
-        };
+        let info =
+            |(table, slot): (TableId, SlotId)| Some((Arc::clone(&self.map.table(table)?.definition), slot));
         places.into_iter().filter_map(info).collect()
     }
 
     /// For checks: keys of a fragment with the epochs of their newest committed rows.
     #[must_use]
-    pub fn committed_epochs(&self, table: TableId, partition: PartitionId) -> Vec<(Box<[u8]>, Epoch)> {
-        let Some(fragment) = self.fragments.get(&(table, partition)) else { return Vec::new() };
+    pub fn committed_epochs(&self, table: TableId, slot: SlotId) -> Vec<(Box<[u8]>, Epoch)> {
+        let Some(fragment) = self.fragments.get(&(table, slot)) else { return Vec::new() };
         let (reader, guard) = (fragment.reader(), Guard::enter());
         let bounds = KeyBounds { lower: Bound::Unbounded, upper: Bound::Unbounded };
         let scan = reader.scan(&guard, IndexId(0), bounds, Direction::Forward, Visibility::Committed);

@@ -1,7 +1,7 @@
 //! How late the other replicas' answers are: a replica that lives and answers late, or not at all, is reported to this node's `membership`.
 //!
 //! Every commit waits for all replicas (I1), so one whose heartbeats come while its ldm gets no CPU, or hangs, holds up all the others. Each ldm looks
-//! at what the ldms of the same partitions owe it, every [`LOOK_EVERY`]:
+//! at what the ldms of the same slots owe it, every [`LOOK_EVERY`]:
 //!
 //! - primaries: one-primary commits that a backup has not applied, until one of them refuses: what follows is work (undoing its rows), not an answer;
 //! - all: the answer to a *probe*, which each look sends. It waits in the other's queue behind everything that was sent before, writes of large
@@ -16,7 +16,7 @@
 //! Invariants: of what is owed only probes count from before the installed view, if those of the view are not answered either, and nothing
 //! from before the last late look; but who answers nothing is spared at [`SPARED_LOOKS_MAX`] looks at most while views come, however fast that is: then it is
 //! reported at each look, since what interrupts reports makes them begin anew (`membership::laggards`); a replica that owes nothing is
-//! never reported; what is remembered is bounded by partitions and looks. Nothing is done for it when a transaction ends, and a look passes over those that
+//! never reported; what is remembered is bounded by slots and looks. Nothing is done for it when a transaction ends, and a look passes over those that
 //! are late, no others.
 //!
 //! Deliberately not here: what coordinators are owed (the probes are as late); reports about the view before (`takeover`): who undoes or publishes what is
@@ -27,7 +27,7 @@ use protocol::{Address, Outputs, Signal};
 use query::Shared;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use stdx::{Duration, Instant, Now};
-use types::{Incarnation, NodeId, PartitionId, Sequence, ViewNumber};
+use types::{Incarnation, NodeId, Sequence, SlotId, ViewNumber};
 
 /// How often it is looked at what is owed.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
@@ -41,7 +41,7 @@ const ENTERING_LOOKS: u64 = 4;
 /// reach in the view before for as long as there was nobody to decide on another one.)
 const SPARED_LOOKS_MAX: u64 = 3 * ENTERING_LOOKS;
 
-/// An ldm of the same partitions.
+/// An ldm of the same slots.
 #[derive(Clone, Copy, Debug)]
 struct Probed {
     /// Of its node: another life begins anew.
@@ -68,8 +68,8 @@ pub(super) struct Lag {
     /// The last look before it.
     view_from: u64,
     peers: BTreeMap<Address, Probed>,
-    /// By partition with commits that are not applied everywhere: the last place given out at the looks since the oldest of them.
-    places: BTreeMap<PartitionId, VecDeque<(u64, Sequence)>>,
+    /// By slot with commits that are not applied everywhere: the last place given out at the looks since the oldest of them.
+    places: BTreeMap<SlotId, VecDeque<(u64, Sequence)>>,
 }
 
 impl Lag {
@@ -135,13 +135,13 @@ impl Lag {
         owing.map(|(address, peer)| (address.node, peer.answered + 1))
     }
 
-    /// The place that a partition has given out last; the oldest that somebody has not applied, if there is one.
-    fn note_places(&mut self, partition: PartitionId, oldest: Option<Sequence>, last: Sequence) {
+    /// The place that a slot has given out last; the oldest that somebody has not applied, if there is one.
+    fn note_places(&mut self, slot: SlotId, oldest: Option<Sequence>, last: Sequence) {
         let Some(oldest) = oldest else {
-            self.places.remove(&partition);
+            self.places.remove(&slot);
             return;
         };
-        let places = self.places.entry(partition).or_default();
+        let places = self.places.entry(slot).or_default();
         while places.front().is_some_and(|(_, last)| *last < oldest) {
             places.pop_front();
         }
@@ -151,9 +151,9 @@ impl Lag {
         }
     }
 
-    /// Since which look a place of a partition is owed.
-    fn place_since(&self, partition: PartitionId, place: Sequence) -> u64 {
-        let places = self.places.get(&partition).into_iter().flatten();
+    /// Since which look a place of a slot is owed.
+    fn place_since(&self, slot: SlotId, place: Sequence) -> u64 {
+        let places = self.places.get(&slot).into_iter().flatten();
         places.clone().find(|(_, last)| *last >= place).map_or(self.look, |(look, _)| *look)
     }
 }
@@ -176,7 +176,7 @@ impl Ldm {
         if self.lag.view != self.map.view.number && self.lag.limit > Duration::ZERO {
             let view = &self.map.view;
             let life = |peer: &Address| view.node(peer.node).map_or(Incarnation(0), |info| info.incarnation);
-            let peers = self.partitions.values().flat_map(|state| state.backups.iter());
+            let peers = self.slots.values().flat_map(|state| state.backups.iter());
             let peers = peers.map(|peer| (*peer, life(peer))).collect();
             self.lag.begin_view(now, self.map.view.number, peers);
         }
@@ -215,7 +215,7 @@ impl Ldm {
     /// Who owes something, since which look.
     fn answers_owed(&mut self) -> Vec<(NodeId, u64)> {
         let mut owed: Vec<(NodeId, u64)> = self.lag.probes_owed().collect();
-        for (id, state) in self.partitions.iter().filter(|(_, state)| state.is_primary) {
+        for (id, state) in self.slots.iter().filter(|(_, state)| state.is_primary) {
             let mut awaited =
                 state.pending.iter().filter(|(_, pending)| pending.refused.is_none()).peekable();
             self.lag.note_places(*id, awaited.peek().map(|(place, _)| **place), state.sequence);

@@ -45,8 +45,8 @@ impl Ldm {
         )]
         match signal {
             // (Committed reads have a rule of their own: the session tries elsewhere.)
-            Signal::Read(request) => request.lock.is_some() && self.is_primary(request.partition),
-            Signal::Write(request) => self.is_primary(request.partition),
+            Signal::Read(request) => request.lock.is_some() && self.is_primary(request.slot),
+            Signal::Write(request) => self.is_primary(request.slot),
             Signal::CommitOne(_)
             | Signal::Prepare { .. }
             | Signal::RollbackTo { .. }
@@ -63,10 +63,10 @@ impl Ldm {
                 reason = "the others are answered by whoever leads, or by nobody"
             )]
             match signal {
-                Signal::Write(request) if !self.is_primary(request.partition) => {
+                Signal::Write(request) if !self.is_primary(request.slot) => {
                     self.refuse_write(WriteRun::new(from, request), Refusal::WrongView, outputs);
                 }
-                Signal::Read(request) if !self.is_primary(request.partition) => {
+                Signal::Read(request) if !self.is_primary(request.slot) => {
                     self.refuse_read(from, &request, Refusal::WrongView, outputs);
                 }
                 signal => self.released.push_back((from, signal)),

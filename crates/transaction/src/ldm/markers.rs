@@ -16,7 +16,7 @@ use protocol::program::OperationResult;
 use protocol::{Budget, Outputs};
 use query::Shared;
 use stdx::{Duration, FixedMap, Instant, Now};
-use types::{Epoch, PartitionId, TransactionId};
+use types::{Epoch, SlotId, TransactionId};
 
 /// What is kept of a decided transaction until nobody can need it.
 #[derive(Debug)]
@@ -82,9 +82,9 @@ impl Markers {
         self.young.iter().chain(self.old.iter())
     }
 
-    /// Of which transactions of a partition there is one.
-    pub(super) fn transactions_of(&self, partition: PartitionId) -> Vec<TransactionId> {
-        let of = self.iter().filter(|((_, of), _)| *of == partition);
+    /// Of which transactions of a slot there is one.
+    pub(super) fn transactions_of(&self, slot: SlotId) -> Vec<TransactionId> {
+        let of = self.iter().filter(|((_, of), _)| *of == slot);
         let mut transactions: Vec<TransactionId> = of.map(|((transaction, _), _)| *transaction).collect();
         transactions.sort_unstable();
         transactions
@@ -120,8 +120,8 @@ impl Ldm {
         }
         self.outcomes.turn_at = None;
         let view = &self.map.view;
-        let is_lost = |partition| view.written(partition).any(|node| self.map.lost.contains(&node));
-        if self.unsettled_count == 0 && !self.partitions.keys().any(|partition| is_lost(*partition)) {
+        let is_lost = |slot| view.written(slot).any(|node| self.map.lost.contains(&node));
+        if self.unsettled_count == 0 && !self.slots.keys().any(|slot| is_lost(*slot)) {
             let old = self.outcomes.turn();
             if !old.is_empty() {
                 self.later(Job::Sweep(old.into_iter()), outputs);

@@ -24,7 +24,7 @@ pub(super) struct Asker {
 
 impl Ldm {
     pub(super) fn on_outcome_ask(&mut self, place: Place, asker: Asker, outputs: &mut Outputs<Shared>) {
-        let Some(state) = self.partition(place.1).filter(|state| state.is_primary) else { return };
+        let Some(state) = self.slot(place.1).filter(|state| state.is_primary) else { return };
         let stage = self.held.get(&place).map(|held| held.stage);
         let is_ending = matches!(stage, Some(HeldStage::Ending | HeldStage::Publishing));
         let is_ending = is_ending && !mutants::is(Mutant::AskedWhileEnding);
@@ -45,7 +45,7 @@ impl Ldm {
 
     /// A member is given up: when what they ask for is decided, nobody knows.
     pub(super) fn refuse_askers_of_lost(&mut self, outputs: &mut Outputs<Shared>) {
-        let is_lost = |place: &Place| self.partition(place.1).is_some_and(|state| state.is_replica_lost);
+        let is_lost = |place: &Place| self.slot(place.1).is_some_and(|state| state.is_replica_lost);
         let mut places: Vec<Place> = self.askers.keys().copied().filter(is_lost).collect();
         places.sort_unstable();
         for place in places {

@@ -20,7 +20,7 @@ use query::{ReadRun, ReadStep, RowBatchWriter, Shared, read_row};
 use std::sync::Arc;
 use stdx::Now;
 use storage::{VersionState, Visibility};
-use types::{PartitionId, TransactionId};
+use types::{SlotId, TransactionId};
 
 /// A read in progress.
 pub(super) struct PendingRead {
@@ -93,14 +93,14 @@ impl Ldm {
         budget: &mut Budget,
         outputs: &mut Outputs<Shared>,
     ) {
-        let is_known = self.partition(request.partition).is_some();
+        let is_known = self.slot(request.slot).is_some();
         let needs_primary = request.transaction.is_some() || request.lock.is_some();
-        if needs_primary && self.is_elsewhere(request.partition) {
+        if needs_primary && self.is_elsewhere(request.slot) {
             return self.send_back(from, Signal::Read(request), outputs);
         }
         let checked = if request.lock.is_some() {
-            self.check_primary(request.partition)
-        } else if needs_primary && !self.is_primary(request.partition)
+            self.check_primary(request.slot)
+        } else if needs_primary && !self.is_primary(request.slot)
             || !is_known
             || !self.map.may_read(now.monotonic)
         {
@@ -108,9 +108,9 @@ impl Ldm {
         } else {
             Ok(())
         };
-        let checked = checked.and_then(|()| self.check_schema(request.program.table, request.partition));
+        let checked = checked.and_then(|()| self.check_schema(request.program.table, request.slot));
         let own = request.transaction.filter(|_| request.lock.is_none());
-        let place = own.map(|transaction| (transaction, request.partition));
+        let place = own.map(|transaction| (transaction, request.slot));
         let checked =
             checked.and_then(|()| place.map_or(Ok(()), |place| self.check_known(place, request.known)));
         if let Err(refusal) = checked {
@@ -127,8 +127,8 @@ impl Ldm {
         self.step_read(PendingRead { from, request, run, writer }, budget, outputs);
     }
 
-    pub(super) fn is_primary(&self, partition: PartitionId) -> bool {
-        self.partition(partition).is_some_and(|state| state.is_primary)
+    pub(super) fn is_primary(&self, slot: SlotId) -> bool {
+        self.slot(slot).is_some_and(|state| state.is_primary)
     }
 
     pub(super) fn refuse_read(
@@ -150,13 +150,12 @@ impl Ldm {
         outputs: &mut Outputs<Shared>,
     ) {
         let table = read.request.program.table.id;
-        let partition = read.request.partition;
-        if read.request.transaction.is_some() && !self.is_primary(partition) {
+        let slot = read.request.slot;
+        if read.request.transaction.is_some() && !self.is_primary(slot) {
             // Its transaction went on to another primary.
             return self.refuse_read(read.from, &read.request, Refusal::WrongView, outputs);
         }
-        let (Some(fragment), Some(info)) = (self.fragments.get(&(table, partition)), self.map.table(table))
-        else {
+        let (Some(fragment), Some(info)) = (self.fragments.get(&(table, slot)), self.map.table(table)) else {
             return self.refuse_read(read.from, &read.request, Refusal::WrongSchema, outputs);
         };
         let own = read.request.transaction.filter(|_| !mutants::is(Mutant::OwnWritesUnseen));
@@ -168,7 +167,7 @@ impl Ldm {
         };
         match step {
             ReadStep::Spent => self.later(Job::Read(Box::new(read)), outputs),
-            ReadStep::Undecided { primary_key, index_key } if self.is_primary(partition) => {
+            ReadStep::Undecided { primary_key, index_key } if self.is_primary(slot) => {
                 let Some(VersionState::Prepared(owner)) = fragment.newest(&primary_key).state else {
                     // Decided in the meantime, or covered by this transaction's own staged version: look again.
                     read.run.look_again(&index_key);
@@ -193,7 +192,7 @@ impl Ldm {
         let operations = read
             .request
             .transaction
-            .map_or(0, |transaction| self.operation_count((transaction, read.request.partition)));
+            .map_or(0, |transaction| self.operation_count((transaction, read.request.slot)));
         let progress = read.run.progress(step);
         let raised = read.run.take_raised();
         let batch = ReadBatch { rows: read.writer.finish(), progress, operations, raised };
@@ -251,7 +250,7 @@ impl Ldm {
         else {
             return self.refuse_read(read.from, &read.request, Refusal::WrongView, outputs);
         };
-        let place = (transaction, read.request.partition);
+        let place = (transaction, read.request.slot);
         let checked = self.check_session(read.from, place);
         if let Err(refusal) = checked.and_then(|()| self.check_known(place, read.request.known)) {
             return self.refuse_locked_read(read, refusal, outputs);
@@ -265,11 +264,8 @@ impl Ldm {
             if is_full {
                 break;
             }
-            let lock = LockKey {
-                partition: read.request.partition,
-                table: read.request.program.table.id,
-                key: key.clone(),
-            };
+            let lock =
+                LockKey { slot: read.request.slot, table: read.request.program.table.id, key: key.clone() };
             let place =
                 if std::mem::take(&mut read.is_first) { locks::Place::First } else { locks::Place::Last };
             if place == locks::Place::Last
@@ -283,7 +279,7 @@ impl Ldm {
             let in_the_way = if lock.is_whole() {
                 self.is_table_taken(&lock, transaction, mode, at_table).then(|| lock.clone())
             } else if let Some(table) =
-                self.closed_table((lock.table, lock.partition), transactions, mode, at_table)
+                self.closed_table((lock.table, lock.slot), transactions, mode, at_table)
             {
                 Some(table)
             } else {
@@ -314,7 +310,7 @@ impl Ldm {
         let is_end = matches!(&read.request.access, Access::Keys(keys) if read.next >= keys.len());
         let position = u32::try_from(read.next).unwrap_or(u32::MAX);
         let progress = if is_end { ReadProgress::End } else { ReadProgress::More { after: None, position } };
-        let operations = self.operation_count((transaction, read.request.partition));
+        let operations = self.operation_count((transaction, read.request.slot));
         let raised = read.warnings.take_raised();
         let batch = ReadBatch { rows: read.batch, progress, operations, raised };
         let done = ReadDone { request: read.request.request, result: Ok(batch) };
@@ -338,7 +334,7 @@ impl Ldm {
         transaction: TransactionId,
         mode: LockMode,
     ) -> Result<(), Refusal> {
-        let fragment = self.fragments.get(&(lock.table, lock.partition)).ok_or(Refusal::WrongSchema)?;
+        let fragment = self.fragments.get(&(lock.table, lock.slot)).ok_or(Refusal::WrongSchema)?;
         let info = self.map.table(lock.table).ok_or(Refusal::WrongSchema)?;
         let newest = fragment.newest(&lock.key);
         let row = match newest.row {
@@ -369,7 +365,7 @@ impl Ldm {
     ) -> Result<(), Refusal> {
         if !self.locks.is_held(lock, transaction) {
             self.charge_operation()?;
-            let held = self.held_mut((transaction, lock.partition), session);
+            let held = self.held_mut((transaction, lock.slot), session);
             held.operations.push(Operation::Locked(lock.clone()));
         }
         if !mutants::is(Mutant::LockForgotten) {

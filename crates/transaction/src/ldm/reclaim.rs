@@ -5,7 +5,7 @@
 //! on, [`VISITS`] times in all, each visit in slices. A write for which DataMemory is full is refused only if nothing of it is announced to come
 //! back, or did not in [`WAIT_MAX`]; deletes need not wait: they may use the last 5 %.
 //!
-//! Invariants: nothing that was unlinked waits longer for a visit than for its readers, however idle its partition is; a request waits for memory
+//! Invariants: nothing that was unlinked waits longer for a visit than for its readers, however idle its slot is; a request waits for memory
 //! or for a lock, never for both. When visits come depends on changes alone, not on when readers let go: a simulation repeats.
 
 use super::waits::WaitAlarm;
@@ -16,7 +16,7 @@ use query::Shared;
 use std::collections::BTreeMap;
 use stdx::{Duration, Instant, Now};
 use storage::Fragment;
-use types::{PartitionId, TableId};
+use types::{SlotId, TableId};
 
 /// How long after a change its fragment is visited.
 const FIRST_VISIT: Duration = Duration::from_millis(5);
@@ -29,7 +29,7 @@ pub(super) const WAIT_INTERVAL: Duration = Duration::from_millis(1);
 /// Objects freed at once.
 const FREED_AT_ONCE: u32 = 2_000;
 
-type FragmentId = (TableId, PartitionId);
+type FragmentId = (TableId, SlotId);
 
 /// Whose memory comes back.
 #[derive(Default)]
@@ -184,7 +184,7 @@ impl Ldm {
 
     /// A write that found DataMemory full, or whose functions take long, goes on a moment later.
     pub(super) fn pause_write(&mut self, now: Now, mut run: WriteRun) {
-        let place = (run.request.transaction, run.request.partition);
+        let place = (run.request.transaction, run.request.slot);
         run.request.known = run.request.known.max(self.operation_count(place));
         if self.reclaim.waiting.is_empty() {
             self.alarms.register(now.monotonic + WAIT_INTERVAL, WaitAlarm::Memory);
@@ -199,12 +199,12 @@ impl Ldm {
         }
     }
 
-    /// The writes of a transaction in a partition that wait for memory do so no longer.
+    /// The writes of a transaction in a slot that wait for memory do so no longer.
     pub(super) fn take_memory_waits(&mut self, place: Place) -> Vec<WriteRun> {
         if self.reclaim.waiting.is_empty() {
             return Vec::new();
         }
-        let is_its = |run: &WriteRun| (run.request.transaction, run.request.partition) == place;
+        let is_its = |run: &WriteRun| (run.request.transaction, run.request.slot) == place;
         let (taken, others) = std::mem::take(&mut self.reclaim.waiting).into_iter().partition(is_its);
         self.reclaim.waiting = others;
         taken
@@ -212,13 +212,13 @@ impl Ldm {
 
     /// Who waits for memory, and for which transaction.
     pub(super) fn memory_waits(&self) -> impl Iterator<Item = (Address, Place)> {
-        let place = |run: &WriteRun| (run.from, (run.request.transaction, run.request.partition));
+        let place = |run: &WriteRun| (run.from, (run.request.transaction, run.request.slot));
         self.reclaim.waiting.iter().map(place)
     }
 
-    /// All writes of a partition that wait for memory.
-    pub(super) fn take_memory_waits_of(&mut self, partition: PartitionId) -> Vec<WriteRun> {
-        let is_its = |run: &WriteRun| run.request.partition == partition;
+    /// All writes of a slot that wait for memory.
+    pub(super) fn take_memory_waits_of(&mut self, slot: SlotId) -> Vec<WriteRun> {
+        let is_its = |run: &WriteRun| run.request.slot == slot;
         let (taken, others) = std::mem::take(&mut self.reclaim.waiting).into_iter().partition(is_its);
         self.reclaim.waiting = others;
         taken

@@ -4,7 +4,7 @@
 //! them. A dropped table's rows are freed when the last reader is gone; operations of open transactions on it are void, and
 //! their prepare is refused (`check_schema`).
 
-use super::{HeldStage, Job, Ldm, Partition, Place};
+use super::{HeldStage, Job, Ldm, Place, Slot};
 use crate::mutants::{self, Mutant};
 use protocol::program::{Refusal, TableRef};
 use protocol::signal::RequestId;
@@ -15,7 +15,7 @@ use std::sync::Arc;
 use stdx::Now;
 use storage::{BackfillProgress, Fragment, FragmentDefinition};
 use types::{
-    Epoch, IndexDefinition, IndexId, IndexState, NodeId, PartitionId, TableDefinition, TableId, TableKind,
+    Epoch, IndexDefinition, IndexId, IndexState, NodeId, SlotId, TableDefinition, TableId, TableKind,
     TransactionId, ViewNumber,
 };
 
@@ -29,7 +29,7 @@ pub(super) struct Backfill {
     table: TableId,
     index: IndexId,
     /// Fragments still to do.
-    partitions: Vec<PartitionId>,
+    slots: Vec<SlotId>,
     after: Option<Box<[u8]>>,
 }
 
@@ -43,7 +43,7 @@ impl Ldm {
         self.install_map(now, map, outputs);
         let schema = Arc::clone(&self.map.schema);
         let is_dropped =
-            |(table, _): &(TableId, PartitionId), _: &mut Fragment| !schema.tables.contains_key(table);
+            |(table, _): &(TableId, SlotId), _: &mut Fragment| !schema.tables.contains_key(table);
         let mut dropped: Vec<_> = self.fragments.extract_if(is_dropped).collect();
         if !dropped.is_empty() {
             dropped.sort_by_key(|(place, _)| *place);
@@ -51,8 +51,8 @@ impl Ldm {
         }
         let mut made = Vec::new();
         for definition in schema.tables.values() {
-            for partition in self.partitions_of(definition) {
-                let place = (definition.id, partition);
+            for slot in self.slots_of(definition) {
+                let place = (definition.id, slot);
                 match self.fragments.get_mut(&place) {
                     Some(fragment) if Arc::ptr_eq(fragment.definition().table(), definition) => {}
                     Some(fragment) => {
@@ -78,10 +78,10 @@ impl Ldm {
     }
 
     /// A new cluster begins with the same rows in the system tables of every replica.
-    fn bootstrap(&mut self, made: &[(TableId, PartitionId)]) {
+    fn bootstrap(&mut self, made: &[(TableId, SlotId)]) {
         let transaction = TransactionId(0);
         for write in catalogue::bootstrap_rows() {
-            let place = (write.table, PartitionId(0));
+            let place = (write.table, SlotId(0));
             let Some(fragment) = self.fragments.get_mut(&place).filter(|_| made.contains(&place)) else {
                 continue;
             };
@@ -93,25 +93,25 @@ impl Ldm {
         }
     }
 
-    /// Which of this ldm's partitions a table has a fragment in.
-    fn partitions_of(&self, definition: &TableDefinition) -> Vec<PartitionId> {
+    /// Which of this ldm's slots a table has a fragment in.
+    fn slots_of(&self, definition: &TableDefinition) -> Vec<SlotId> {
         let is_system = definition.kind == TableKind::System;
-        self.partitions.keys().copied().filter(|partition| (partition.0 == 0) == is_system).collect()
+        self.slots.keys().copied().filter(|slot| (slot.0 == 0) == is_system).collect()
     }
 
-    /// Partitions as the map's view wants them; `before` is the view that the module was in.
+    /// Slots as the map's view wants them; `before` is the view that the module was in.
     /// Gives those whose primary this module was and is no more.
-    fn install_partitions(&mut self, before: ViewNumber) -> Vec<PartitionId> {
+    fn install_slots(&mut self, before: ViewNumber) -> Vec<SlotId> {
         let mut stepped_down = Vec::new();
         let view = Arc::clone(&self.map.view);
-        let mut partitions = BTreeMap::new();
-        for id in (0..u32::try_from(view.partitions.len()).unwrap_or(0)).map(PartitionId) {
+        let mut slots = BTreeMap::new();
+        for id in (0..u32::try_from(view.slots.len()).unwrap_or(0)).map(SlotId) {
             let is_mine = view.ldm(id, self.address.node) == Some(self.address)
                 && view.written(id).any(|node| node == self.address.node);
             if !is_mine {
                 continue;
             }
-            let mut state: Partition = self.partitions.remove(&id).unwrap_or_default();
+            let mut state: Slot = self.slots.remove(&id).unwrap_or_default();
             let was_primary =
                 std::mem::replace(&mut state.is_primary, view.primary(id) == Some(self.address));
             let others = view.written(id).filter(|node| *node != self.address.node);
@@ -129,10 +129,10 @@ impl Ldm {
             if view.number > before {
                 state.begin_stream(before, view.number, was_primary);
             }
-            partitions.insert(id, state);
+            slots.insert(id, state);
         }
-        self.partitions = partitions;
-        self.is_joining = self.partitions.values().any(|state| state.copy_in.is_some());
+        self.slots = slots;
+        self.is_joining = self.slots.values().any(|state| state.copy_in.is_some());
         stepped_down
     }
 
@@ -150,7 +150,7 @@ impl Ldm {
         let before = self.map.view.number;
         self.map = map;
         self.is_entering = self.map.view.number > before.max(ViewNumber(1));
-        let stepped_down = self.install_partitions(before);
+        let stepped_down = self.install_slots(before);
         if before == ViewNumber(0) {
             self.learn_floors();
         }
@@ -191,7 +191,7 @@ impl Ldm {
             held.map(|(place, held)| (held.session.node, *place)).collect();
         let waiting = self.waits.values().filter(|waiting| is_lost_session(waiting.run.from()));
         places.extend(
-            waiting.map(|waiting| (waiting.run.from().node, (waiting.transaction, waiting.key.partition))),
+            waiting.map(|waiting| (waiting.run.from().node, (waiting.transaction, waiting.key.slot))),
         );
         places.sort_unstable();
         places.dedup();
@@ -233,11 +233,10 @@ impl Ldm {
         outputs: &mut Outputs<Shared>,
     ) {
         self.version_floors.insert(table.id, table.version);
-        let partitions =
-            self.fragments.keys().filter(|(id, _)| *id == table.id).map(|(_, partition)| *partition);
-        let mut partitions: Vec<PartitionId> = partitions.collect();
-        partitions.sort_unstable();
-        let backfill = Backfill { from, request, table: table.id, index, partitions, after: None };
+        let slots = self.fragments.keys().filter(|(id, _)| *id == table.id).map(|(_, slot)| *slot);
+        let mut slots: Vec<SlotId> = slots.collect();
+        slots.sort_unstable();
+        let backfill = Backfill { from, request, table: table.id, index, slots, after: None };
         self.later(Job::Backfill(Box::new(backfill)), outputs);
     }
 
@@ -253,18 +252,18 @@ impl Ldm {
             }
             return self.waiting_backfills.push(backfill);
         }
-        while let Some(partition) = backfill.partitions.last() {
+        while let Some(slot) = backfill.slots.last() {
             if !budget.spend(BACKFILL_ROWS.min(budget.rows.max(1))) {
                 return self.later(Job::Backfill(Box::new(backfill)), outputs);
             }
-            let Some(fragment) = self.fragments.get_mut(&(backfill.table, *partition)) else {
+            let Some(fragment) = self.fragments.get_mut(&(backfill.table, *slot)) else {
                 return self.end_backfill(&backfill, Some(Refusal::WrongSchema), outputs);
             };
             match fragment.backfill(backfill.index, backfill.after.as_deref(), BACKFILL_ROWS) {
                 Ok(BackfillProgress::More(after)) => backfill.after = Some(after),
                 Ok(BackfillProgress::End) => {
                     backfill.after = None;
-                    backfill.partitions.pop();
+                    backfill.slots.pop();
                 }
                 Err(full) => return self.end_backfill(&backfill, Some(super::region_full(&full)), outputs),
             }

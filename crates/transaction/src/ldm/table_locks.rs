@@ -1,34 +1,34 @@
 //! LOCK TABLES at a primary: who may have a table as a whole, and who must keep away from its rows.
 //!
-//! A request locks the key of no bytes ([`LockKey::whole`]) like a row. It waits until nobody else has changed or locked rows of the table in the partition, and
+//! A request locks the key of no bytes ([`LockKey::whole`]) like a row. It waits until nobody else has changed or locked rows of the table in the slot, and
 //! until nobody holds the table against it. From then on, and while it waits, others are stopped in front of the table. So a table that nobody
 //! locks costs a writer one look at [`Locks::has_tables`](crate::locks::Locks::has_tables).
 //!
 //! Holders, waits, timeouts, deadlocks, hand-overs and failures are those of row locks.
 //!
-//! Deliberately not here: reads without locks, which go on, and the order in which partitions are locked, which is the session's.
+//! Deliberately not here: reads without locks, which go on, and the order in which slots are locked, which is the session's.
 
 use super::waits::Waiting;
 use super::{Ldm, Operation, Place};
 use crate::locks::{self, LockKey, WaitId};
 use protocol::program::LockMode;
-use types::{PartitionId, TableId, TransactionId};
+use types::{SlotId, TableId, TransactionId};
 
 impl Ldm {
     /// The table, if it keeps a transaction, which works `under` another, from changing or locking a row of it.
     #[inline]
     pub(super) fn closed_table(
         &self,
-        (table, partition): (TableId, PartitionId),
+        (table, slot): (TableId, SlotId),
         transactions: (TransactionId, Option<TransactionId>),
         mode: LockMode,
         place: locks::Place,
     ) -> Option<LockKey> {
-        if !self.locks.has_tables() || !self.locks.has_table(partition, table) {
+        if !self.locks.has_tables() || !self.locks.has_table(slot, table) {
             return None;
         }
-        let key = LockKey::whole(partition, table);
-        let has_some = || self.has_rows_of((transactions.0, partition), table);
+        let key = LockKey::whole(slot, table);
+        let has_some = || self.has_rows_of((transactions.0, slot), table);
         self.locks.is_table_closed(&key, transactions, mode, place, has_some).then_some(key)
     }
 
@@ -63,8 +63,7 @@ impl Ldm {
             }
             Operation::Locked(_) | Operation::Staged { .. } => false,
         };
-        let others =
-            self.held.iter().filter(|((other, of), _)| *of == key.partition && *other != transaction);
+        let others = self.held.iter().filter(|((other, of), _)| *of == key.slot && *other != transaction);
         let users = others.filter(|((other, _), held)| {
             held.tables.iter().any(|(known, _)| known.id == key.table)
                 || held.operations.iter().any(|operation| in_the_way(*other, operation))
@@ -77,7 +76,7 @@ impl Ldm {
     /// The first who waits at a table and whose turn it is.
     pub(super) fn first_at_table(&self, key: &LockKey) -> Option<WaitId> {
         let is_used = |transaction, mode| !self.users_of(key, transaction, mode).is_empty();
-        let has_some = |transaction| self.has_rows_of((transaction, key.partition), key.table);
+        let has_some = |transaction| self.has_rows_of((transaction, key.slot), key.table);
         self.locks.first_grantable_of_table(key, is_used, has_some)
     }
 
@@ -95,11 +94,11 @@ impl Ldm {
         blockers
     }
 
-    /// A transaction has less in a partition than before: those who wait for tables may go on.
+    /// A transaction has less in a slot than before: those who wait for tables may go on.
     #[inline]
-    pub(super) fn serve_tables(&mut self, partition: PartitionId) {
+    pub(super) fn serve_tables(&mut self, slot: SlotId) {
         if self.locks.has_tables() {
-            self.to_serve.extend(self.locks.tables_waited_for(partition));
+            self.to_serve.extend(self.locks.tables_waited_for(slot));
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Takeover: how what a view left undecided goes on in the next.
 //!
-//! Every view starts a new stream, numbered from 1, in each partition, and the fence (I2) drops what is still under way in older ones. On
-//! installing a view, each partition does this, whether its primary stayed or changed:
+//! Every view starts a new stream, numbered from 1, in each slot, and the fence (I2) drops what is still under way in older ones. On
+//! installing a view, each slot does this, whether its primary stayed or changed:
 //!
 //! ```text
 //! backups --Gather: what is undecided here, how far the old streams were consumed, which outcomes are kept--> primary
@@ -34,8 +34,8 @@ use super::commit::{
     AHEAD_BYTES, After, Ending, Mark, PendingCommit, Reply, Ship, ShipWindow, prepared, send_to_all,
 };
 use super::copy::CopyIn;
-use super::handover::partition_of;
-use super::{Held, HeldStage, Ldm, Marker, Operation, Partition, Place, RELEASE};
+use super::handover::slot_of;
+use super::{Held, HeldStage, Ldm, Marker, Operation, Place, RELEASE, Slot};
 use crate::mutants::{self, Mutant};
 use protocol::signal::{
     Claim, GatherReport, HandOver, Outcome, RecoveredState, RecoveryReport, Replicate, UndecidedPlace,
@@ -45,12 +45,12 @@ use query::Shared;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use stdx::{FixedMap, Now};
-use types::{Epoch, NodeId, PartitionId, Sequence, TransactionId, ViewNumber};
+use types::{Epoch, NodeId, Sequence, SlotId, TransactionId, ViewNumber};
 
 /// Earlier streams that are remembered: what is older was settled long ago.
 const STREAMS_KEPT: usize = 64;
 
-/// A partition's part.
+/// A slot's part.
 #[derive(Debug, Default)]
 pub(super) struct Takeover {
     /// The first view of this primary's line: what was staged here for an earlier one is lost.
@@ -107,7 +107,7 @@ struct Gathering {
 /// A place in the stream of a view.
 type StreamPlace = (ViewNumber, Sequence);
 
-/// What all members have reported of a partition.
+/// What all members have reported of a slot.
 struct Reported<'a> {
     reports: &'a [(NodeId, GatherReport)],
     /// Where each of them has what it does not know the outcome of.
@@ -177,7 +177,7 @@ impl Takeover {
     }
 }
 
-impl Partition {
+impl Slot {
     /// A new view's stream begins; primary and backups are those of the new view already.
     pub(super) fn begin_stream(&mut self, before: ViewNumber, view: ViewNumber, was_primary: bool) {
         let takeover = &mut self.takeover;
@@ -225,17 +225,17 @@ impl Partition {
 }
 
 impl Ldm {
-    /// A newer view is installed: its partitions have begun their streams.
+    /// A newer view is installed: its slots have begun their streams.
     pub(super) fn begin_takeover(
         &mut self,
         now: Now,
         reborn: &[NodeId],
-        stepped_down: &[PartitionId],
+        stepped_down: &[SlotId],
         outputs: &mut Outputs<Shared>,
     ) {
         self.copying.begin_view();
-        for partition in stepped_down {
-            self.step_down(now, *partition, outputs);
+        for slot in stepped_down {
+            self.step_down(now, *slot, outputs);
         }
         self.begin_lines(now, outputs);
         self.lose_unread(reborn, outputs);
@@ -255,43 +255,42 @@ impl Ldm {
         self.ship_again(reborn, outputs);
         self.count_unsettled(outputs);
         self.is_entering = false;
-        for partition in self.partitions.keys().copied().collect::<Vec<_>>() {
-            if self.is_primary(partition) {
-                self.tell_taken(partition, outputs);
-                self.finish_gathering(partition, outputs);
+        for slot in self.slots.keys().copied().collect::<Vec<_>>() {
+            if self.is_primary(slot) {
+                self.tell_taken(slot, outputs);
+                self.finish_gathering(slot, outputs);
             } else {
-                if self.partition(partition).is_some_and(|state| state.hand_out.is_some()) {
-                    self.hand_over(partition, outputs);
+                if self.slot(slot).is_some_and(|state| state.hand_out.is_some()) {
+                    self.hand_over(slot, outputs);
                 } else {
-                    self.report(partition, outputs);
+                    self.report(slot, outputs);
                 }
-                self.report_copied(partition, outputs);
+                self.report_copied(slot, outputs);
             }
         }
     }
 
     /// Lines that the view has ended are given up.
     fn begin_lines(&mut self, now: Now, outputs: &mut Outputs<Shared>) {
-        for partition in self.partitions.keys().copied().collect::<Vec<_>>() {
-            let Some(state) = self.partitions.get_mut(&partition) else { continue };
+        for slot in self.slots.keys().copied().collect::<Vec<_>>() {
+            let Some(state) = self.slots.get_mut(&slot) else { continue };
             let view = &self.map.view;
             let hand_out = state.hand_out.as_mut();
-            let is_known = hand_out.is_none_or(|hand_out| hand_out.begin_view(view, partition));
+            let is_known = hand_out.is_none_or(|hand_out| hand_out.begin_view(view, slot));
             let has_claim = state.takeover.acquired.is_some();
-            if has_claim && (!is_known || self.claim_of(partition).is_none()) {
-                self.give_up_line(now, partition, outputs);
+            if has_claim && (!is_known || self.claim_of(slot).is_none()) {
+                self.give_up_line(now, slot, outputs);
             }
         }
     }
 
     pub(super) fn count_unsettled(&mut self, outputs: &mut Outputs<Shared>) {
         let before = self.unsettled_count;
-        let is_unsettled = |state: &&Partition| !state.takeover.is_settled() || state.hand_out.is_some();
-        self.unsettled_count = self.partitions.values().filter(is_unsettled).count();
+        let is_unsettled = |state: &&Slot| !state.takeover.is_settled() || state.hand_out.is_some();
+        self.unsettled_count = self.slots.values().filter(is_unsettled).count();
         if before > 0 && self.unsettled_count == 0 {
             // Operators want to know how long a failover took; so does `latsdb bench failover`.
-            let text =
-                format!("view {}: all partitions of {} take writes", self.map.view.number, self.address);
+            let text = format!("view {}: all slots of {} take writes", self.map.view.number, self.address);
             outputs.event(Severity::Info, text);
         }
     }
@@ -335,12 +334,12 @@ impl Ldm {
     // ---- gathering ----------------------------------------------------------------------------------------------------------------
 
     /// Tells the primary what is undecided here.
-    pub(super) fn report(&self, partition: PartitionId, outputs: &mut Outputs<Shared>) {
-        let (Some(state), Some(primary)) = (self.partition(partition), self.map.primary(partition)) else {
+    pub(super) fn report(&self, slot: SlotId, outputs: &mut Outputs<Shared>) {
+        let (Some(state), Some(primary)) = (self.slot(slot), self.map.primary(slot)) else {
             return;
         };
-        let undecided = self.applied_of(partition).into_iter().filter_map(|(transaction, ..)| {
-            let applied = self.applied.get(&(transaction, partition))?;
+        let undecided = self.applied_of(slot).into_iter().filter_map(|(transaction, ..)| {
+            let applied = self.applied.get(&(transaction, slot))?;
             Some(UndecidedPlace {
                 transaction,
                 stream: applied.stream,
@@ -350,20 +349,20 @@ impl Ldm {
             })
         });
         let undecided = undecided.collect();
-        let outcomes = self.outcomes.iter().filter(|((_, of), _)| *of == partition);
+        let outcomes = self.outcomes.iter().filter(|((_, of), _)| *of == slot);
         let mut outcomes: Vec<(TransactionId, Option<Epoch>)> =
             outcomes.map(|((transaction, _), marker)| (*transaction, marker.outcome)).collect();
         outcomes.sort_unstable();
         let streams = state.takeover.streams.iter().map(|(view, consumed)| (*view, *consumed)).collect();
         let is_copied = state.copy_in.as_ref().is_none_or(CopyIn::is_whole);
-        let claim = self.claim_of(partition);
-        let report = GatherReport { partition, streams, undecided, outcomes, is_copied, claim };
+        let claim = self.claim_of(slot);
+        let report = GatherReport { slot, streams, undecided, outcomes, is_copied, claim };
         outputs.send(self.address, primary, Signal::Gather(Box::new(report)));
     }
 
     /// What was replicated here and is undecided, in the order in which it came.
-    pub(super) fn applied_of(&self, partition: PartitionId) -> Vec<(TransactionId, ViewNumber, Sequence)> {
-        let of = self.applied.iter().filter(|((_, of), _)| *of == partition);
+    pub(super) fn applied_of(&self, slot: SlotId) -> Vec<(TransactionId, ViewNumber, Sequence)> {
+        let of = self.applied.iter().filter(|((_, of), _)| *of == slot);
         let mut places: Vec<_> = of
             .map(|((transaction, _), applied)| {
                 (applied.order, *transaction, applied.stream, applied.sequence)
@@ -388,8 +387,8 @@ impl Ldm {
         mut report: GatherReport,
         outputs: &mut Outputs<Shared>,
     ) {
-        let partition = report.partition;
-        let Some(state) = self.partitions.get_mut(&partition) else { return };
+        let slot = report.slot;
+        let Some(state) = self.slots.get_mut(&slot) else { return };
         let Some(gathering) = &mut state.takeover.gathering else { return };
         if !gathering.missing.contains(&from) {
             return;
@@ -400,42 +399,42 @@ impl Ldm {
         // Not in the order in which they come: nothing depends on that.
         let place = gathering.reports.partition_point(|(node, _)| *node < from);
         gathering.reports.insert(place, (from, report));
-        self.finish_gathering(partition, outputs);
+        self.finish_gathering(slot, outputs);
     }
 
     /// All members have reported: nothing that a survivor knows is unknown here.
-    pub(super) fn finish_gathering(&mut self, partition: PartitionId, outputs: &mut Outputs<Shared>) {
-        let Some(state) = self.partitions.get_mut(&partition) else { return };
+    pub(super) fn finish_gathering(&mut self, slot: SlotId, outputs: &mut Outputs<Shared>) {
+        let Some(state) = self.slots.get_mut(&slot) else { return };
         let is_whole =
             |gathering: &mut Gathering| gathering.missing.is_empty() || mutants::is(Mutant::GatherSkipped);
         let Some(mut gathering) = state.takeover.gathering.take_if(is_whole) else { return };
-        let claimant = self.claimant(partition, &gathering.reports);
+        let claimant = self.claimant(slot, &gathering.reports);
         gathering.pieces.retain(|(from, _)| Some(*from) == claimant);
         // What is being undone must be gone before it comes again with a piece, and what the claimant had published must be whole.
-        if claimant.is_some() && self.has_slices(partition) {
-            return self.gather_later(partition, gathering);
+        if claimant.is_some() && self.has_slices(slot) {
+            return self.gather_later(slot, gathering);
         }
         if claimant.is_some() {
             // Its own claim, if it has one, is older: it never heard that it may let go.
-            self.lose_own_waits(partition, &gathering.pieces, outputs);
-            self.let_go(partition, outputs);
+            self.lose_own_waits(slot, &gathering.pieces, outputs);
+            self.let_go(slot, outputs);
         }
         for (_, piece) in &mut gathering.pieces {
-            self.take_places(partition, std::mem::take(&mut piece.places), outputs);
+            self.take_places(slot, std::mem::take(&mut piece.places), outputs);
         }
         let reported = Reported::new(&gathering.reports, claimant);
-        for (transaction, stream, sequence) in self.applied_of(partition) {
-            self.learn((transaction, partition), (stream, sequence), &reported, outputs);
+        for (transaction, stream, sequence) in self.applied_of(slot) {
+            self.learn((transaction, slot), (stream, sequence), &reported, outputs);
         }
-        if claimant.is_some() && self.has_slices(partition) {
-            return self.gather_later(partition, gathering);
+        if claimant.is_some() && self.has_slices(slot) {
+            return self.gather_later(slot, gathering);
         }
-        self.go_on_gathered(partition, claimant, gathering, outputs);
+        self.go_on_gathered(slot, claimant, gathering, outputs);
     }
 
     /// It goes on when the slices that are under way have ended.
-    fn gather_later(&mut self, partition: PartitionId, gathering: Gathering) {
-        if let Some(state) = self.partitions.get_mut(&partition) {
+    fn gather_later(&mut self, slot: SlotId, gathering: Gathering) {
+        if let Some(state) = self.slots.get_mut(&slot) {
             state.takeover.gathering = Some(gathering);
         }
     }
@@ -443,21 +442,21 @@ impl Ldm {
     /// What is undecided is told, dropped or replicated again; what is open goes on.
     fn go_on_gathered(
         &mut self,
-        partition: PartitionId,
+        slot: SlotId,
         claimant: Option<NodeId>,
         gathering: Gathering,
         outputs: &mut Outputs<Shared>,
     ) {
-        self.tell_all_taken(partition, outputs);
-        self.learn_of_orphans(partition, &gathering.reports, outputs);
+        self.tell_all_taken(slot, outputs);
+        self.learn_of_orphans(slot, &gathering.reports, outputs);
         for (node, report) in &gathering.reports {
             for place in &report.undecided {
-                self.tell(*node, partition, place, outputs);
+                self.tell(*node, slot, place, outputs);
             }
         }
-        self.drop_again(partition, outputs);
-        let again = self.take_over(partition);
-        if let Some(state) = self.partitions.get_mut(&partition) {
+        self.drop_again(slot, outputs);
+        let again = self.take_over(slot);
+        if let Some(state) = self.slots.get_mut(&slot) {
             let takeover = &mut state.takeover;
             takeover.again = again.into();
             let whole = gathering.reports.iter().filter(|(_, report)| report.is_copied);
@@ -468,48 +467,48 @@ impl Ldm {
                 }
             }
         }
-        self.replicate_rest(partition, outputs);
-        self.begin_line(partition, claimant, gathering, outputs);
-        self.open_if_ready(partition, outputs);
-        self.release(partition, outputs);
+        self.replicate_rest(slot, outputs);
+        self.begin_line(slot, claimant, gathering, outputs);
+        self.open_if_ready(slot, outputs);
+        self.release(slot, outputs);
     }
 
     /// Who hands the line over: the last one to have taken it, if that is not this member.
-    fn claimant(&self, partition: PartitionId, reports: &[(NodeId, GatherReport)]) -> Option<NodeId> {
-        let since = self.map.view.place(partition)?.since;
+    fn claimant(&self, slot: SlotId, reports: &[(NodeId, GatherReport)]) -> Option<NodeId> {
+        let since = self.map.view.place(slot)?.since;
         let claims = reports.iter().filter_map(|(node, report)| Some((report.claim?.acquired, *node)));
         let (acquired, node) = claims.filter(|(acquired, _)| *acquired >= since).max()?;
-        let own = self.claim_of(partition).map(|claim| claim.acquired);
+        let own = self.claim_of(slot).map(|claim| claim.acquired);
         (own.is_none_or(|own| own < acquired)).then_some(node)
     }
 
     /// The word that a claimant may let go was void, perhaps: what goes on here at once is replicated behind it.
-    fn tell_taken(&self, partition: PartitionId, outputs: &mut Outputs<Shared>) {
-        if self.partition(partition).is_some_and(|state| state.takeover.has_taken) {
-            self.tell_all_taken(partition, outputs);
+    fn tell_taken(&self, slot: SlotId, outputs: &mut Outputs<Shared>) {
+        if self.slot(slot).is_some_and(|state| state.takeover.has_taken) {
+            self.tell_all_taken(slot, outputs);
         }
     }
 
     /// Whoever claims the line may let go: the claim is here, or a newer one is. (Who claims nothing may have waited for this to leave.)
-    fn tell_all_taken(&self, partition: PartitionId, outputs: &mut Outputs<Shared>) {
-        let Some(state) = self.partition(partition) else { return };
-        send_to_all(self.address, &state.backups, Signal::Taken { partition }, outputs);
+    fn tell_all_taken(&self, slot: SlotId, outputs: &mut Outputs<Shared>) {
+        let Some(state) = self.slot(slot) else { return };
+        send_to_all(self.address, &state.backups, Signal::Taken { slot }, outputs);
     }
 
     /// From here on the line is this member's: a new one, its own, or one that was handed over.
     fn begin_line(
         &mut self,
-        partition: PartitionId,
+        slot: SlotId,
         claimant: Option<NodeId>,
         gathering: Gathering,
         outputs: &mut Outputs<Shared>,
     ) {
         let view = self.map.view.number;
-        let named = self.map.view.place(partition).map_or(view, |place| place.since);
+        let named = self.map.view.place(slot).map_or(view, |place| place.since);
         let claimed = gathering.reports.iter().find(|(node, _)| Some(*node) == claimant);
-        let own = self.claim_of(partition);
-        self.take_back(partition, outputs);
-        let Some(state) = self.partitions.get_mut(&partition) else { return };
+        let own = self.claim_of(slot);
+        self.take_back(slot, outputs);
+        let Some(state) = self.slots.get_mut(&slot) else { return };
         let takeover = &mut state.takeover;
         match (claimed.and_then(|(_, report)| report.claim), own) {
             (Some(claim), _) => {
@@ -521,7 +520,7 @@ impl Ldm {
         }
         takeover.has_taken = takeover.acquired.is_some();
         let pieces = gathering.pieces.into_iter().map(|(_, piece)| piece).collect();
-        self.take_open(partition, pieces, outputs);
+        self.take_open(slot, pieces, outputs);
         self.count_unsettled(outputs);
     }
 
@@ -576,11 +575,11 @@ impl Ldm {
     /// A primary that stayed learns the outcome of transactions whose coordinator is lost from members that heard it.
     fn learn_of_orphans(
         &mut self,
-        partition: PartitionId,
+        slot: SlotId,
         reports: &[(NodeId, GatherReport)],
         outputs: &mut Outputs<Shared>,
     ) {
-        for place in self.ending_of(partition) {
+        for place in self.ending_of(slot) {
             let Some(held) = self.held.get(&place) else { continue };
             if held.coordinator != Some(Address::NOBODY) {
                 continue;
@@ -594,17 +593,17 @@ impl Ldm {
     }
 
     /// Transactions that end here and whose outcome is not known, as the primary of the last view left them, in their order.
-    fn ending_of(&self, partition: PartitionId) -> Vec<Place> {
+    fn ending_of(&self, slot: SlotId) -> Vec<Place> {
         let view = self.map.view.number;
-        let mut places = self.sealed_of(partition);
+        let mut places = self.sealed_of(slot);
         places.retain(|place| self.held.get(place).is_some_and(|held| held.sealed < view));
         places
     }
 
     /// Transactions that this primary has sealed, and whose outcome is not known, in their order.
-    pub(super) fn sealed_of(&self, partition: PartitionId) -> Vec<Place> {
+    pub(super) fn sealed_of(&self, slot: SlotId) -> Vec<Place> {
         let is_sealed = |held: &Held| held.stage == HeldStage::Ending && held.epoch > Epoch(0);
-        let of = self.held.iter().filter(|((_, of), held)| *of == partition && is_sealed(held));
+        let of = self.held.iter().filter(|((_, of), held)| *of == slot && is_sealed(held));
         let mut places: Vec<(u64, Place)> = of.map(|(place, held)| (held.order, *place)).collect();
         places.sort_unstable();
         places.into_iter().map(|(_, place)| place).collect()
@@ -614,17 +613,17 @@ impl Ldm {
     fn tell(
         &mut self,
         node: NodeId,
-        partition: PartitionId,
+        slot: SlotId,
         undecided: &UndecidedPlace,
         outputs: &mut Outputs<Shared>,
     ) {
-        let place = (undecided.transaction, partition);
+        let place = (undecided.transaction, slot);
         let (transaction, is_one) = (undecided.transaction, undecided.is_one_primary);
         if mutants::is(Mutant::DecisionNotTold) {
             return;
         }
-        let Some(to) = self.map.view.ldm(partition, node) else { return };
-        let outcome = |committed| Signal::Outcome(Outcome { transaction, partition, committed });
+        let Some(to) = self.map.view.ldm(slot, node) else { return };
+        let outcome = |committed| Signal::Outcome(Outcome { transaction, slot, committed });
         match self.outcomes.get(&place).map(|marker| marker.outcome) {
             // Perhaps nobody else knows: it is told when all do.
             Some(None) => return self.drop_lacking(place, is_one, outputs),
@@ -636,7 +635,7 @@ impl Ldm {
             Some(HeldStage::Publishing) => {}
             None if self.applied.contains_key(&place) => return,
             None => {
-                let Some(state) = self.partitions.get_mut(&partition) else { return };
+                let Some(state) = self.slots.get_mut(&slot) else { return };
                 if !state.takeover.has_consumed(undecided.stream, undecided.sequence) {
                     return self.drop_lacking(place, is_one, outputs);
                 }
@@ -648,19 +647,19 @@ impl Ldm {
             }
         }
         outputs.send(self.address, to, outcome(Some(undecided.epoch)));
-        outputs.send(self.address, to, Signal::Forget { partition, transactions: vec![transaction] });
+        outputs.send(self.address, to, Signal::Forget { slot, transactions: vec![transaction] });
     }
 
     /// A member holds what this primary never got: it was never acknowledged, and aborts.
     fn drop_lacking(&mut self, place: Place, is_one_primary: bool, outputs: &mut Outputs<Shared>) {
-        let (transaction, partition) = place;
+        let (transaction, slot) = place;
         self.outcomes.insert(place, Marker::of(None));
-        let Some(state) = self.partitions.get_mut(&partition) else { return };
+        let Some(state) = self.slots.get_mut(&slot) else { return };
         if is_one_primary || !mutants::is(Mutant::DropToldEarly) {
             let missing = state.backups.iter().map(|backup| backup.node).collect();
             state.takeover.dropping.insert(transaction, Dropping { missing, is_one_primary });
         }
-        let abort = Signal::Outcome(Outcome { transaction, partition, committed: None });
+        let abort = Signal::Outcome(Outcome { transaction, slot, committed: None });
         send_to_all(self.address, &state.backups, abort, outputs);
         if mutants::is(Mutant::DropToldUnrecorded) {
             self.end_drop(place, outputs);
@@ -668,14 +667,14 @@ impl Ldm {
     }
 
     /// What was being dropped when the view changed is dropped by the members of the new one.
-    fn drop_again(&mut self, partition: PartitionId, outputs: &mut Outputs<Shared>) {
-        let Some(state) = self.partition(partition) else { return };
+    fn drop_again(&mut self, slot: SlotId, outputs: &mut Outputs<Shared>) {
+        let Some(state) = self.slot(slot) else { return };
         let dropping = state.takeover.dropping.iter();
         let dropping: Vec<(TransactionId, bool)> =
             dropping.map(|(transaction, dropping)| (*transaction, dropping.is_one_primary)).collect();
         for (transaction, is_one_primary) in dropping {
-            self.drop_lacking((transaction, partition), is_one_primary, outputs);
-            self.end_drop((transaction, partition), outputs);
+            self.drop_lacking((transaction, slot), is_one_primary, outputs);
+            self.end_drop((transaction, slot), outputs);
         }
     }
 
@@ -686,7 +685,7 @@ impl Ldm {
         place: Place,
         outputs: &mut Outputs<Shared>,
     ) -> bool {
-        let Some(state) = self.partitions.get_mut(&place.1) else { return false };
+        let Some(state) = self.slots.get_mut(&place.1) else { return false };
         let Some(dropping) = state.takeover.dropping.get_mut(&place.0) else { return false };
         dropping.missing.retain(|missing| *missing != node);
         self.end_drop(place, outputs);
@@ -695,7 +694,7 @@ impl Ldm {
 
     /// If all members have recorded the abort, it may be told.
     fn end_drop(&mut self, place: Place, outputs: &mut Outputs<Shared>) {
-        let Some(state) = self.partitions.get_mut(&place.1) else { return };
+        let Some(state) = self.slots.get_mut(&place.1) else { return };
         let is_over =
             |dropping: &Dropping| dropping.missing.is_empty() || mutants::is(Mutant::DropToldUnrecorded);
         if state.takeover.dropping.get(&place.0).is_some_and(is_over)
@@ -712,13 +711,13 @@ impl Ldm {
     // ---- going on -----------------------------------------------------------------------------------------------------------------
 
     /// What was applied here for the old primary is held here from now on. All that is to be replicated again, in order.
-    fn take_over(&mut self, partition: PartitionId) -> Vec<Place> {
-        let mut again = self.ending_of(partition);
-        for (transaction, ..) in self.applied_of(partition) {
-            let place = (transaction, partition);
+    fn take_over(&mut self, slot: SlotId) -> Vec<Place> {
+        let mut again = self.ending_of(slot);
+        for (transaction, ..) in self.applied_of(slot) {
+            let place = (transaction, slot);
             let Some(applied) = self.applied.remove(&place) else { continue };
             self.held.insert(place, held_of(applied));
-            if let Some(state) = self.partitions.get_mut(&partition) {
+            if let Some(state) = self.slots.get_mut(&slot) {
                 state.takeover.inherited.insert(transaction);
             }
             again.push(place);
@@ -731,11 +730,9 @@ impl Ldm {
     }
 
     /// Replicates the next again, and so on, until one is large. What was decided meanwhile is not undecided anywhere any more.
-    pub(super) fn replicate_rest(&mut self, partition: PartitionId, outputs: &mut Outputs<Shared>) {
+    pub(super) fn replicate_rest(&mut self, slot: SlotId, outputs: &mut Outputs<Shared>) {
         let view = self.map.view.number;
-        while let Some(place) =
-            self.partitions.get_mut(&partition).and_then(|state| state.takeover.again.pop_front())
-        {
+        while let Some(place) = self.slots.get_mut(&slot).and_then(|state| state.takeover.again.pop_front()) {
             let is_ending = |held: &Held| held.stage == HeldStage::Ending && held.sealed < view;
             if !self.held.get(&place).is_some_and(is_ending) {
                 continue;
@@ -749,15 +746,15 @@ impl Ldm {
             }
             self.replicate_again(place, 0, outputs);
         }
-        let whole = self.partitions.get_mut(&partition).and_then(|state| state.takeover.whole.take());
+        let whole = self.slots.get_mut(&slot).and_then(|state| state.takeover.whole.take());
         if let Some(whole) = whole {
-            self.begin_copies(partition, &whole, outputs);
+            self.begin_copies(slot, &whole, outputs);
         }
     }
 
     /// Members that have not reported that they hold it.
-    fn lacking(&self, (transaction, partition): Place) -> Vec<Address> {
-        let Some(state) = self.partition(partition) else { return Vec::new() };
+    fn lacking(&self, (transaction, slot): Place) -> Vec<Address> {
+        let Some(state) = self.slot(slot) else { return Vec::new() };
         let holders = state.takeover.holders.get(&transaction);
         let lacks = |backup: &&Address| holders.is_none_or(|holders| !holders.contains(&backup.node));
         state.backups.iter().filter(lacks).copied().collect()
@@ -778,7 +775,7 @@ impl Ldm {
     }
 
     fn replicate_again(&mut self, place: Place, pieces: u32, outputs: &mut Outputs<Shared>) {
-        let (transaction, partition) = place;
+        let (transaction, slot) = place;
         let lacking = self.lacking(place);
         let writes = if lacking.is_empty() || pieces > 0 {
             Vec::new()
@@ -786,13 +783,12 @@ impl Ldm {
             self.replicated_writes(place, 0, usize::MAX, usize::MAX).0
         };
         let view = self.map.view.number;
-        let (Some(held), Some(state)) = (self.held.get_mut(&place), self.partitions.get_mut(&partition))
-        else {
+        let (Some(held), Some(state)) = (self.held.get_mut(&place), self.slots.get_mut(&slot)) else {
             return;
         };
         held.sealed = view;
         let (epoch, coordinator) = (held.epoch, held.coordinator);
-        let has_writes = held.has_writes(partition);
+        let has_writes = held.has_writes(slot);
         let mut sequence = None;
         let missing: Vec<NodeId> = state.backups.iter().map(|backup| backup.node).collect();
         if has_writes && !missing.is_empty() {
@@ -800,7 +796,7 @@ impl Ldm {
             sequence = Some(state.sequence);
             held.sequence = state.sequence;
             let replicate = Replicate {
-                partition,
+                slot,
                 sequence: state.sequence,
                 transaction,
                 epoch,
@@ -816,7 +812,7 @@ impl Ldm {
             let replicate = Replicate { pieces_ahead: pieces, writes, ..replicate };
             send_to_all(self.address, &lacking, Signal::Replicate(Box::new(replicate)), outputs);
         }
-        let Some(state) = self.partitions.get_mut(&partition) else { return };
+        let Some(state) = self.slots.get_mut(&slot) else { return };
         match (coordinator, sequence) {
             (None, _) => {
                 let resumed = state.takeover.resumed.remove(&transaction).map(|pending| pending.reply);
@@ -871,14 +867,14 @@ impl Ldm {
     pub(super) fn on_orphan_applied(
         &mut self,
         node: NodeId,
-        partition: PartitionId,
+        slot: SlotId,
         sequence: Sequence,
         is_refused: bool,
         outputs: &mut Outputs<Shared>,
     ) {
-        let Some(state) = self.partitions.get_mut(&partition) else { return };
+        let Some(state) = self.slots.get_mut(&slot) else { return };
         let Some((transaction, missing)) = state.takeover.confirming.get_mut(&sequence) else { return };
-        let place = (*transaction, partition);
+        let place = (*transaction, slot);
         missing.retain(|missing| *missing != node);
         if !is_refused && !missing.is_empty() {
             return;
@@ -910,7 +906,7 @@ impl Ldm {
                 && held.sealed == view
         };
         let held = self.held.get(&place).filter(is_orphan)?;
-        let is_unconfirmed = self.partition(place.1)?.takeover.unconfirmed.contains(&place.0);
+        let is_unconfirmed = self.slot(place.1)?.takeover.unconfirmed.contains(&place.0);
         if is_unconfirmed { None } else { Some(held.epoch) }
     }
 
@@ -932,12 +928,12 @@ impl Ldm {
     fn send_recovery_report(
         &self,
         to: Address,
-        (transaction, partition): Place,
-        participants: Arc<Vec<PartitionId>>,
+        (transaction, slot): Place,
+        participants: Arc<Vec<SlotId>>,
         state: RecoveredState,
         outputs: &mut Outputs<Shared>,
     ) {
-        let report = RecoveryReport { transaction, partition, participants, state };
+        let report = RecoveryReport { transaction, slot, participants, state };
         outputs.send(self.address, to, Signal::RecoveryReport(Box::new(report)));
     }
 
@@ -946,7 +942,7 @@ impl Ldm {
         &mut self,
         from: Address,
         place: Place,
-        participants: Arc<Vec<PartitionId>>,
+        participants: Arc<Vec<SlotId>>,
         outputs: &mut Outputs<Shared>,
     ) {
         if !self.is_primary(place.1) {
@@ -969,21 +965,21 @@ impl Ldm {
     /// Every data node has installed a view.
     pub(super) fn on_settled(&mut self, view: ViewNumber, outputs: &mut Outputs<Shared>) {
         self.settled = self.settled.max(view);
-        for partition in self.partitions.keys().copied().collect::<Vec<_>>() {
-            self.open_if_ready(partition, outputs);
+        for slot in self.slots.keys().copied().collect::<Vec<_>>() {
+            self.open_if_ready(slot, outputs);
         }
     }
 
-    fn open_if_ready(&mut self, partition: PartitionId, outputs: &mut Outputs<Shared>) {
+    fn open_if_ready(&mut self, slot: SlotId, outputs: &mut Outputs<Shared>) {
         let is_settled = self.settled >= self.map.view.number;
-        let Some(state) = self.partitions.get_mut(&partition) else { return };
+        let Some(state) = self.slots.get_mut(&slot) else { return };
         let takeover = &mut state.takeover;
         // Of a line that was handed over all locks are here, but those of what was sealed.
         let is_safe = (is_settled || takeover.has_taken) && takeover.inherited.is_empty();
         if takeover.is_opening && takeover.gathering.is_none() && is_safe {
             (takeover.is_opening, takeover.has_taken) = (false, true);
             takeover.acquired.get_or_insert(self.map.view.number);
-            self.release(partition, outputs);
+            self.release(slot, outputs);
         }
         self.count_unsettled(outputs);
     }
@@ -996,7 +992,7 @@ impl Ldm {
         outputs: &mut Outputs<Shared>,
     ) {
         if self.unsettled_count > 0
-            && let Some(state) = self.partitions.get_mut(&place.1)
+            && let Some(state) = self.slots.get_mut(&place.1)
             && state.takeover.inherited.remove(&place.0)
         {
             self.open_if_ready(place.1, outputs);
@@ -1017,84 +1013,79 @@ impl Ldm {
         }
     }
 
-    /// Whether a request must wait until its partition's takeover is over.
+    /// Whether a request must wait until its slot's takeover is over.
     pub(super) fn is_held_back(&self, signal: &Signal) -> bool {
-        let takeover = |partition: PartitionId| self.partition(partition).map(|state| &state.takeover);
+        let takeover = |slot: SlotId| self.slot(slot).map(|state| &state.takeover);
         // While a member is given up nobody knows how long it takes: what can be refused is refused.
-        let is_given_up = |partition| self.partition(partition).is_some_and(|state| state.is_replica_lost);
-        let is_opening = |partition| {
-            takeover(partition).is_some_and(|takeover| takeover.is_opening) && !is_given_up(partition)
-        };
-        let is_gathering = |partition| self.is_gathering(partition);
+        let is_given_up = |slot| self.slot(slot).is_some_and(|state| state.is_replica_lost);
+        let is_opening =
+            |slot| takeover(slot).is_some_and(|takeover| takeover.is_opening) && !is_given_up(slot);
+        let is_gathering = |slot| self.is_gathering(slot);
         #[expect(clippy::wildcard_enum_match_arm, reason = "everything else goes on during a takeover")]
         match signal {
-            Signal::Write(request) => is_opening(request.partition),
+            Signal::Write(request) => is_opening(request.slot),
             Signal::Read(request) => {
-                (request.lock.is_some() || request.transaction.is_some()) && is_opening(request.partition)
+                (request.lock.is_some() || request.transaction.is_some()) && is_opening(request.slot)
             }
             Signal::CommitOne(request) => {
-                let partition = request.participant.partition;
-                is_opening(partition) && is_gathering(partition)
+                let slot = request.participant.slot;
+                is_opening(slot) && is_gathering(slot)
             }
             Signal::Prepare { participant, .. } => {
-                is_opening(participant.partition) && is_gathering(participant.partition)
+                is_opening(participant.slot) && is_gathering(participant.slot)
             }
             // An answer to a question comes before that to a request to undo what it asks about.
-            Signal::OutcomeAsk { partition, .. } | Signal::RollbackTo { partition, .. } => {
-                is_gathering(*partition) && !is_given_up(*partition)
+            Signal::OutcomeAsk { slot, .. } | Signal::RollbackTo { slot, .. } => {
+                is_gathering(*slot) && !is_given_up(*slot)
             }
             // Reports may still name as undecided what all have recorded since: the marker tells the answer.
             // What is handed over is not here yet, and is undone all the same.
-            Signal::Forget { partition, .. }
-            | Signal::Abort { partition, .. }
-            | Signal::RecoveryAsk { partition, .. } => is_gathering(*partition),
+            Signal::Forget { slot, .. } | Signal::Abort { slot, .. } | Signal::RecoveryAsk { slot, .. } => {
+                is_gathering(*slot)
+            }
             _ => false,
         }
     }
 
     /// Keeps a request for later.
     pub(super) fn hold_back(&mut self, from: Address, signal: Signal) {
-        let Some(partition) = partition_of(&signal) else { return };
-        if let Some(state) = self.partitions.get_mut(&partition) {
+        let Some(slot) = slot_of(&signal) else { return };
+        if let Some(state) = self.slots.get_mut(&slot) {
             state.takeover.waiting.push((from, signal));
         }
     }
 
     /// A transaction is undone: what it asked for before and was held back is not done any more.
-    pub(super) fn drop_held_back(&mut self, (transaction, partition): Place) {
+    pub(super) fn drop_held_back(&mut self, (transaction, slot): Place) {
         if mutants::is(Mutant::HeldBackRedone) {
             return;
         }
         #[expect(clippy::wildcard_enum_match_arm, reason = "only these stage and lock")]
         let is_its = |(_, signal): &(Address, Signal)| match signal {
-            Signal::Write(request) => (request.transaction, request.partition) == (transaction, partition),
-            Signal::Read(request) => {
-                (request.transaction, request.partition) == (Some(transaction), partition)
-            }
+            Signal::Write(request) => (request.transaction, request.slot) == (transaction, slot),
+            Signal::Read(request) => (request.transaction, request.slot) == (Some(transaction), slot),
             _ => false,
         };
-        if let Some(state) = self.partitions.get_mut(&partition)
+        if let Some(state) = self.slots.get_mut(&slot)
             && !state.takeover.waiting.is_empty()
         {
             state.takeover.waiting.retain(|held_back| !is_its(held_back));
         }
         self.released.retain(|held_back| !is_its(held_back));
         // What waited at an earlier primary, too.
-        self.resuming.retain(|run| run.place() != (transaction, partition));
-        if let Some(hand_out) = self.partitions.get_mut(&partition).and_then(|state| state.hand_out.as_mut())
-        {
-            hand_out.drop_waits((transaction, partition));
+        self.resuming.retain(|run| run.place() != (transaction, slot));
+        if let Some(hand_out) = self.slots.get_mut(&slot).and_then(|state| state.hand_out.as_mut()) {
+            hand_out.drop_waits((transaction, slot));
         }
     }
 
     /// What would stage or lock as soon as it goes on: who asked, and for which transaction.
     pub(super) fn postponed(&self) -> Vec<(Address, Place)> {
-        let held_back =
-            self.partitions.values().flat_map(|state| &state.takeover.waiting).chain(&self.released);
+        let held_back = self.slots.values().flat_map(|state| &state.takeover.waiting).chain(&self.released);
         #[expect(clippy::wildcard_enum_match_arm, reason = "only these stage and lock")]
         let place_of = |(from, signal): &(Address, Signal)| match signal {
-            Signal::Write(request) => Some((*from, (request.transaction, request.partition))),
-            Signal::Read(request) => Some((*from, (request.transaction?, request.partition))),
+            Signal::Write(request) => Some((*from, (request.transaction, request.slot))),
+            Signal::Read(request) => Some((*from, (request.transaction?, request.slot))),
             _ => None,
         };
         let resuming = self.resuming.iter().map(|run| (run.from(), run.place()));
@@ -1104,27 +1095,27 @@ impl Ldm {
     /// From a member that is given up no report comes: what waits for it is looked at again, to be refused. Returns the commits that were to be
     /// replicated again: nobody knows what becomes of them.
     pub(super) fn give_up_takeovers(&mut self, outputs: &mut Outputs<Shared>) -> Vec<(Place, Reply)> {
-        let is_lost = |(_, state): &(&PartitionId, &Partition)| state.is_replica_lost;
-        let lost: Vec<PartitionId> = self.partitions.iter().filter(is_lost).map(|(id, _)| *id).collect();
+        let is_lost = |(_, state): &(&SlotId, &Slot)| state.is_replica_lost;
+        let lost: Vec<SlotId> = self.slots.iter().filter(is_lost).map(|(id, _)| *id).collect();
         let mut unknown = Vec::new();
-        for partition in lost {
-            self.release(partition, outputs);
-            if let Some(state) = self.partitions.get_mut(&partition) {
+        for slot in lost {
+            self.release(slot, outputs);
+            if let Some(state) = self.slots.get_mut(&slot) {
                 let resumed = std::mem::take(&mut state.takeover.resumed).into_values();
-                unknown.extend(resumed.map(|pending| ((pending.transaction, partition), pending.reply)));
+                unknown.extend(resumed.map(|pending| ((pending.transaction, slot), pending.reply)));
             }
         }
         unknown
     }
 
     /// Whether something that is undecided may be known to a member that has not reported.
-    pub(super) fn is_gathering(&self, partition: PartitionId) -> bool {
-        self.partition(partition).is_some_and(|state| state.takeover.gathering.is_some())
+    pub(super) fn is_gathering(&self, slot: SlotId) -> bool {
+        self.slot(slot).is_some_and(|state| state.takeover.gathering.is_some())
     }
 
     /// What was held back is looked at again, after this handler's other work.
-    fn release(&mut self, partition: PartitionId, outputs: &mut Outputs<Shared>) {
-        let Some(state) = self.partitions.get_mut(&partition) else { return };
+    fn release(&mut self, slot: SlotId, outputs: &mut Outputs<Shared>) {
+        let Some(state) = self.slots.get_mut(&slot) else { return };
         if !state.takeover.waiting.is_empty() {
             self.released.extend(state.takeover.waiting.drain(..));
             outputs.send(self.address, self.address, Signal::Continue(RELEASE));
@@ -1134,8 +1125,8 @@ impl Ldm {
 
 impl Held {
     /// Whether its backups take part.
-    pub(super) fn has_writes(&self, partition: PartitionId) -> bool {
-        self.rows > 0 || self.participants.contains(&partition)
+    pub(super) fn has_writes(&self, slot: SlotId) -> bool {
+        self.rows > 0 || self.participants.contains(&slot)
     }
 }
 

@@ -12,7 +12,7 @@ use crate::mutants::{self, Mutant};
 use protocol::signal::RequestId;
 use protocol::{Address, Budget, Outputs, Signal};
 use query::Shared;
-use types::PartitionId;
+use types::SlotId;
 
 /// Undoing on its way.
 #[derive(Debug)]
@@ -25,7 +25,7 @@ pub(super) struct Undo {
 }
 
 impl Undo {
-    pub(super) fn partition(&self) -> PartitionId {
+    pub(super) fn slot(&self) -> SlotId {
         self.place.1
     }
 }
@@ -149,7 +149,7 @@ impl Ldm {
                 self.reclaim.note((table, place.1));
                 if !self.locks.is_empty() {
                     let key = fragment.key_of(row).into();
-                    self.to_serve.push_back(LockKey { partition: place.1, table, key });
+                    self.to_serve.push_back(LockKey { slot: place.1, table, key });
                 }
                 fragment.unstage(row, place.0);
             }

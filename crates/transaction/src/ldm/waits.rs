@@ -14,7 +14,7 @@ use protocol::{Address, Outputs, Signal};
 use query::Shared;
 use stdx::{Duration, Instant, Now};
 use storage::{LockTally, VersionState};
-use types::{PartitionId, TransactionId};
+use types::{SlotId, TransactionId};
 
 /// A request that stopped at a lock.
 pub(super) enum Run {
@@ -30,15 +30,15 @@ impl Run {
         }
     }
 
-    pub(super) fn partition(&self) -> PartitionId {
+    pub(super) fn slot(&self) -> SlotId {
         match self {
-            Self::Write(run) => run.request.partition,
-            Self::Read(run) => run.request.partition,
+            Self::Write(run) => run.request.slot,
+            Self::Read(run) => run.request.slot,
         }
     }
 
     pub(super) fn place(&self) -> Place {
-        (self.transaction(), self.partition())
+        (self.transaction(), self.slot())
     }
 
     /// What its transaction holds when it begins to wait. When it goes on, wherever that is, it must not do so without that.
@@ -108,7 +108,7 @@ impl Waiting {
 impl Ldm {
     /// The transaction that owns the newest version of a row while it is not committed.
     pub(super) fn implicit_owner(&self, key: &LockKey) -> Option<TransactionId> {
-        match self.fragments.get(&(key.table, key.partition))?.newest(&key.key).state? {
+        match self.fragments.get(&(key.table, key.slot))?.newest(&key.key).state? {
             VersionState::Staged(owner) | VersionState::Prepared(owner) => Some(owner),
             VersionState::Committed(_) => None,
         }
@@ -216,10 +216,10 @@ impl Ldm {
         }
     }
 
-    /// The waits of a transaction in a partition, in the order of their beginning.
+    /// The waits of a transaction in a slot, in the order of their beginning.
     pub(super) fn waits_of(&self, place: super::Place) -> Vec<WaitId> {
         let mut waits = self.waits_of_transaction(place.0);
-        waits.retain(|wait| self.waits.get(wait).is_some_and(|waiting| waiting.key.partition == place.1));
+        waits.retain(|wait| self.waits.get(wait).is_some_and(|waiting| waiting.key.slot == place.1));
         waits
     }
 
@@ -229,7 +229,7 @@ impl Ldm {
         self.waits_by_transaction.range(its).map(|(_, wait)| *wait).collect()
     }
 
-    /// Ends all waits of a transaction in a partition without an answer: nobody waits for one.
+    /// Ends all waits of a transaction in a slot without an answer: nobody waits for one.
     pub(super) fn drop_waits(&mut self, place: super::Place) {
         drop(self.take_memory_waits(place));
         self.drop_held_back(place);
@@ -258,7 +258,7 @@ impl Ldm {
 
     /// Where requests for a lock in this mode are counted.
     pub(super) fn lock_tally(&mut self, key: &LockKey, mode: LockMode) -> Option<&mut LockTally> {
-        let tally = &mut self.fragments.get_mut(&(key.table, key.partition))?.tally;
+        let tally = &mut self.fragments.get_mut(&(key.table, key.slot))?.tally;
         Some(match mode {
             LockMode::Exclusive => &mut tally.exclusive,
             LockMode::Shared => &mut tally.shared,
@@ -269,16 +269,15 @@ impl Ldm {
     fn waits_for_ever(&self, wait: WaitId) -> bool {
         let Some(waiting) = self.waits.get(&wait) else { return false };
         let is_ending = |owner: TransactionId| {
-            let held = self.held.get(&(owner, waiting.key.partition));
+            let held = self.held.get(&(owner, waiting.key.slot));
             held.is_some_and(|held| held.stage == HeldStage::Ending)
         };
         self.has_lost_replicas() && self.implicit_owner(&waiting.key).is_some_and(is_ending)
     }
 
-    /// Partitions that lost a replica grant no locks any more.
+    /// Slots that lost a replica grant no locks any more.
     pub(super) fn refuse_waits_of_lost(&mut self, outputs: &mut Outputs<Shared>) {
-        let is_lost =
-            |key: &LockKey| self.partition(key.partition).is_some_and(|state| state.is_replica_lost);
+        let is_lost = |key: &LockKey| self.slot(key.slot).is_some_and(|state| state.is_replica_lost);
         let mut waits: Vec<WaitId> =
             self.waits.iter().filter(|(_, waiting)| is_lost(&waiting.key)).map(|(wait, _)| *wait).collect();
         waits.sort_unstable();

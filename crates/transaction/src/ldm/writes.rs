@@ -138,14 +138,14 @@ impl Ldm {
 
     /// Runs a request from the operation where it stands.
     pub(super) fn run_write(&mut self, now: Now, mut run: WriteRun, outputs: &mut Outputs<Shared>) {
-        let place = (run.request.transaction, run.request.partition);
+        let place = (run.request.transaction, run.request.slot);
         if run.results.is_empty() && self.is_elsewhere(place.1) {
             return self.send_back(run.from, Signal::Write(run.request), outputs);
         }
         let checked = self
-            .check_primary(run.request.partition)
+            .check_primary(run.request.slot)
             .and_then(|()| self.check_known(place, run.request.known))
-            .and_then(|()| self.check_schema(run.request.table, run.request.partition))
+            .and_then(|()| self.check_schema(run.request.table, run.request.slot))
             .and_then(|()| self.check_open(place))
             .and_then(|()| self.check_session(run.from, place))
             .and_then(|()| self.check_lease(now));
@@ -218,7 +218,7 @@ impl Ldm {
     }
 
     fn finish_write(&mut self, run: WriteRun, outputs: &mut Outputs<Shared>) {
-        let place = (run.request.transaction, run.request.partition);
+        let place = (run.request.transaction, run.request.slot);
         if let Some(epoch_seen) = run.request.commit {
             let done = (run.results, run.warnings.take_raised());
             let reply = Reply::Write {
@@ -243,7 +243,7 @@ impl Ldm {
         let done = WriteDone { request: run.request.request, result: Err(failure) };
         let done = Signal::WriteDone(Box::new(done));
         if run.request.commit.is_some() {
-            self.undo_then((run.request.transaction, run.request.partition), Some((run.from, done)), outputs);
+            self.undo_then((run.request.transaction, run.request.slot), Some((run.from, done)), outputs);
         } else {
             outputs.send(self.address, run.from, done);
         }
@@ -259,15 +259,12 @@ impl Ldm {
         let request = &run.request;
         let operation = &request.operations[run.results.len()];
         let key = operation_key(operation);
-        let (table, partition) = (request.table.id, request.partition);
+        let (table, slot) = (request.table.id, request.slot);
         let transactions = (request.transaction, request.under);
-        if let Some(table) =
-            self.closed_table((table, partition), transactions, LockMode::Exclusive, at_table)
-        {
+        if let Some(table) = self.closed_table((table, slot), transactions, LockMode::Exclusive, at_table) {
             return Err(Stop::Locked(table));
         }
-        let fragment =
-            self.fragments.get_mut(&(table, partition)).ok_or(Stop::Refused(Refusal::WrongSchema))?;
+        let fragment = self.fragments.get_mut(&(table, slot)).ok_or(Stop::Refused(Refusal::WrongSchema))?;
         let info = self.map.table(table).ok_or(Stop::Refused(Refusal::WrongSchema))?;
         fragment.tally.exclusive.requests += u64::from(place == locks::Place::Last);
         let newest = fragment.newest(key);
@@ -278,7 +275,7 @@ impl Ldm {
         // The usual case: nobody holds an explicit lock here, and the newest version is committed or our own.
         let is_free = owner.is_none_or(|owner| owner == request.transaction);
         if !is_free || !self.locks.is_empty() {
-            let lock = LockKey { partition, table, key: key.into() };
+            let lock = LockKey { slot, table, key: key.into() };
             let is_blocked =
                 self.locks.is_blocked(&lock, request.transaction, LockMode::Exclusive, owner, place);
             if is_blocked && !mutants::is(Mutant::StagedOwnerIgnored) {
@@ -290,7 +287,7 @@ impl Ldm {
                 // A row that keeps its values is locked until the transaction ends, as if it had changed.
                 let is_locked = result == OperationResult::Unchanged && request.commit.is_none();
                 if is_locked && owner.is_none() {
-                    let lock = LockKey { partition, table, key: key.into() };
+                    let lock = LockKey { slot, table, key: key.into() };
                     self.keep_lock(&lock, request.transaction, LockMode::Exclusive, run.from)
                         .map_err(Stop::Refused)?;
                 }
@@ -303,7 +300,7 @@ impl Ldm {
                 let mut staged = stage(fragment, key, request.transaction, row.as_deref(), &result);
                 if staged.is_err() {
                     self.free_at_once();
-                    let again = self.fragments.get_mut(&(table, partition));
+                    let again = self.fragments.get_mut(&(table, slot));
                     staged = match again {
                         Some(fragment) => stage(fragment, key, request.transaction, row.as_deref(), &result),
                         None => staged,
@@ -315,7 +312,7 @@ impl Ldm {
                 };
                 let version = request.table.version;
                 let is_first = owner.is_none();
-                let place = (request.transaction, partition);
+                let place = (request.transaction, slot);
                 let held = self.held_mut(place, run.from);
                 held.note_change(request.table, is_first, row.as_deref().map_or(0, <[u8]>::len));
                 held.operations.push(Operation::Staged { table, version, row: handle, is_first });

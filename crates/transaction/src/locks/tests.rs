@@ -6,7 +6,7 @@ use protocol::program::LockMode::{Exclusive, Shared};
 const OTHER: TransactionId = TransactionId(99);
 
 fn key() -> LockKey {
-    LockKey { partition: PartitionId(1), table: TableId(7), key: [1, 2].into() }
+    LockKey { slot: SlotId(1), table: TableId(7), key: [1, 2].into() }
 }
 
 fn id(number: u64) -> TransactionId {

@@ -20,14 +20,14 @@ use protocol::signal::{CoordinateRequest, Participant, RecoveredState, RecoveryR
 use protocol::{Address, Outputs, Signal};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use types::{Epoch, PartitionId, TransactionId, ViewNumber};
+use types::{Epoch, SlotId, TransactionId, ViewNumber};
 
 /// A transaction whose participants are being asked.
 #[derive(Debug)]
 pub(super) struct Recovering {
-    participants: Arc<Vec<PartitionId>>,
+    participants: Arc<Vec<SlotId>>,
     /// What was heard; also of participants with locks only.
-    states: BTreeMap<PartitionId, RecoveredState>,
+    states: BTreeMap<SlotId, RecoveredState>,
 }
 
 impl Recovering {
@@ -35,8 +35,8 @@ impl Recovering {
     fn outcome(&self) -> Option<Option<Epoch>> {
         let mut highest = Epoch(0);
         let (mut committed, mut is_aborted) = (None, false);
-        for partition in self.participants.iter() {
-            let state = self.states.get(partition);
+        for slot in self.participants.iter() {
+            let state = self.states.get(slot);
             if state.is_none() && mutants::is(Mutant::RecoveryAsksNobody) {
                 continue;
             }
@@ -67,10 +67,9 @@ impl Tc {
         for transaction in self.open_transactions() {
             let Some(coordinated) = self.open.get_mut(&transaction) else { continue };
             for answers in &mut coordinated.answers {
-                let partition = answers.participant.partition;
-                answers.replicas = self.map.view.written(partition).collect();
-                answers.primary =
-                    self.map.view.place(partition).map_or(answers.primary, |place| place.primary);
+                let slot = answers.participant.slot;
+                answers.replicas = self.map.view.written(slot).collect();
+                answers.primary = self.map.view.place(slot).map_or(answers.primary, |place| place.primary);
                 if coordinated.stage == Stage::Preparing && !mutants::is(Mutant::PreparesKeptAcrossViews) {
                     answers.prepared.clear();
                     answers.has_writes = None;
@@ -97,12 +96,9 @@ impl Tc {
         let transaction = report.transaction;
         if let Some(coordinated) = self.open.get_mut(&transaction) {
             // Decided already: a participant with locks only came late.
-            let is_known =
-                coordinated.answers.iter().any(|answers| answers.participant.partition == report.partition);
+            let is_known = coordinated.answers.iter().any(|answers| answers.participant.slot == report.slot);
             if coordinated.is_recovered && !is_known {
-                coordinated
-                    .answers
-                    .extend(Answers::new(&self.map.view, participant(report.partition, false)));
+                coordinated.answers.extend(Answers::new(&self.map.view, participant(report.slot, false)));
                 let outcome = matches!(coordinated.stage, Stage::Committed).then_some(coordinated.epoch);
                 self.send_outcome(transaction, outcome, outputs);
             }
@@ -113,12 +109,12 @@ impl Tc {
             participants: Arc::clone(&report.participants),
             states: BTreeMap::new(),
         });
-        recovering.states.entry(report.partition).or_insert(report.state);
+        recovering.states.entry(report.slot).or_insert(report.state);
         if is_new {
-            for partition in report.participants.iter().filter(|partition| **partition != report.partition) {
-                let Some(primary) = self.map.primary(*partition) else { continue };
+            for slot in report.participants.iter().filter(|slot| **slot != report.slot) {
+                let Some(primary) = self.map.primary(*slot) else { continue };
                 let participants = Arc::clone(&report.participants);
-                let ask = Signal::RecoveryAsk { transaction, partition: *partition, participants };
+                let ask = Signal::RecoveryAsk { transaction, slot: *slot, participants };
                 outputs.send(self.address, primary, ask);
             }
         }
@@ -135,14 +131,10 @@ impl Tc {
         outputs: &mut Outputs<S>,
     ) {
         let Some(recovering) = self.recovering.remove(&transaction) else { return };
-        let mut partitions: Vec<PartitionId> = recovering.participants.to_vec();
-        partitions.extend(
-            recovering.states.keys().filter(|partition| !recovering.participants.contains(partition)),
-        );
-        let participants: Vec<Participant> = partitions
-            .iter()
-            .map(|partition| participant(*partition, recovering.participants.contains(partition)))
-            .collect();
+        let mut slots: Vec<SlotId> = recovering.participants.to_vec();
+        slots.extend(recovering.states.keys().filter(|slot| !recovering.participants.contains(slot)));
+        let participants: Vec<Participant> =
+            slots.iter().map(|slot| participant(*slot, recovering.participants.contains(slot))).collect();
         let view = &self.map.view;
         let answers =
             participants.iter().filter_map(|participant| Answers::new(view, *participant)).collect();
@@ -165,6 +157,6 @@ impl Tc {
     }
 }
 
-fn participant(partition: PartitionId, has_writes: bool) -> Participant {
-    Participant { partition, operations: 0, view: ViewNumber(0), has_writes }
+fn participant(slot: SlotId, has_writes: bool) -> Participant {
+    Participant { slot, operations: 0, view: ViewNumber(0), has_writes }
 }

@@ -13,7 +13,7 @@ impl Cluster {
         let request = WriteRequest {
             request: RequestId(transaction),
             transaction: TransactionId(transaction),
-            partition: self.partition(id),
+            slot: self.slot(id),
             table: TableRef { id: TABLE, version: 1 },
             operations: vec![WriteOperation::Put { key: self.key(id), row: self.row(id, 1) }],
             wait: WAIT,
@@ -27,8 +27,8 @@ impl Cluster {
 
     fn end(&mut self, transaction: u64, id: i64) {
         let to = self.primary(id);
-        let (transaction, partition) = (TransactionId(transaction), self.partition(id));
-        self.send(to, Signal::Abort { transaction, partition });
+        let (transaction, slot) = (TransactionId(transaction), self.slot(id));
+        self.send(to, Signal::Abort { transaction, slot });
     }
 
     /// Delivers everything, probes by way of sessions; what else comes to sessions.

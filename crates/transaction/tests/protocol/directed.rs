@@ -11,7 +11,7 @@ use protocol::program::{LockMode, LockWait, WriteOperation};
 use protocol::signal::{CommitOneRequest, CoordinateRequest, Participant, RequestId, WriteRequest};
 use protocol::{Address, Envelope, ModuleKind, Signal};
 use stdx::Instant;
-use types::{Epoch, NodeId, PartitionId, TransactionId};
+use types::{Epoch, NodeId, SlotId, TransactionId};
 
 /// More than are published in a slice, fewer than are shipped ahead.
 const SLICES: usize = 7;
@@ -33,8 +33,8 @@ fn is_decided_to(node: u16) -> impl Fn(&Envelope) -> bool {
     move |envelope| matches!(envelope.signal, Signal::Decided { .. }) && envelope.to == ldm(node)
 }
 
-fn is_prepare_of(partition: PartitionId) -> impl Fn(&Envelope) -> bool {
-    move |envelope| matches!(&envelope.signal, Signal::Prepare { participant, .. } if participant.partition == partition)
+fn is_prepare_of(slot: SlotId) -> impl Fn(&Envelope) -> bool {
+    move |envelope| matches!(&envelope.signal, Signal::Prepare { participant, .. } if participant.slot == slot)
 }
 
 /// Whether a session has heard the end of its commit.
@@ -65,13 +65,13 @@ impl Nodes {
         }))
     }
 
-    /// Transaction 1 stages a row at the primary of `partition_of_second`.
+    /// Transaction 1 stages a row at the primary of `slot_of_second`.
     fn stage_at_second(&mut self) -> Participant {
-        let partition = self.partition_of_second();
-        let row = self.ids_in(partition, 1);
-        let request = WriteRequest { partition, ..self.write(1, &row) };
+        let slot = self.slot_of_second();
+        let row = self.ids_in(slot, 1);
+        let request = WriteRequest { slot, ..self.write(1, &row) };
         assert!(is_written(&self.ask(2, Signal::Write(Box::new(request))), 1));
-        Participant { partition, ..self.participant(1) }
+        Participant { slot, ..self.participant(1) }
     }
 
     /// Node 1 has begun to publish transaction 1 in slices, and stands still: what it waits for.
@@ -181,7 +181,7 @@ fn an_abort_is_told_when_a_participant_has_recorded_it() {
     let [row] = all.row_ids();
     all.stage(1, &[row]);
     // Node 2 has nothing of it, and refuses.
-    let there = Participant { partition: all.partition_of_second(), ..all.participant(1) };
+    let there = Participant { slot: all.slot_of_second(), ..all.participant(1) };
     let request = all.coordinate(1, vec![all.participant(1), there]);
     all.send(SESSION, tc(1), request);
     let heard = all.run_but(|envelope| matches!(envelope.signal, Signal::Outcome(_)));
@@ -199,11 +199,11 @@ fn what_was_prepared_in_an_earlier_view_does_not_count() {
     let here = Participant { has_writes: false, ..all.participant(1) };
     let request = all.coordinate(1, vec![here, there]);
     all.send(SESSION, tc(3), request);
-    let heard = all.run_but(is_prepare_of(there.partition));
+    let heard = all.run_but(is_prepare_of(there.slot));
     assert!(!is_told(&heard), "{heard:?}");
     // The lock is lost with node 1; only then the other participant prepares.
     all.lose_first(&[2, 3]);
-    let heard = all.run_but(is_prepare_of(here.partition));
+    let heard = all.run_but(is_prepare_of(here.slot));
     assert!(!is_told(&heard), "{heard:?}");
     all.settle();
     let heard = all.run();
@@ -252,7 +252,7 @@ fn a_session_hears_that_its_commit_was_given_up_in_spite_of_a_view() {
         all.give_up(1, &[NodeId(3)]);
         assert!(!is_told(&all.run_but(is_continue)));
         all.leave_out(3, 1);
-        all.view.partitions[all.partition.0 as usize].primary = primary;
+        all.view.slots[all.slot.0 as usize].primary = primary;
         all.install_at(&[1, 2]);
         let mut heard = all.run_but(is_continue);
         heard.extend(all.run());

@@ -14,7 +14,7 @@ use protocol::signal::{
 };
 use protocol::{Address, Envelope, ModuleKind, Signal};
 use std::sync::Arc;
-use types::{Epoch, NodeId, PartitionId, Sequence, TransactionId, ViewNumber};
+use types::{Epoch, NodeId, Sequence, SlotId, TransactionId, ViewNumber};
 
 /// More than is done in a slice, or sent in one piece.
 const MANY: usize = 12;
@@ -66,7 +66,7 @@ pub(super) fn what_is_open_goes_on_at_the_new_primary() {
     all.move_to_second(&[1, 2]);
     let heard = all.run();
     assert!(is_moved(&heard, 2, ldm(2)), "{heard:?}");
-    let told = Signal::TransactionMoved { transaction: TransactionId(1), partition: all.partition };
+    let told = Signal::TransactionMoved { transaction: TransactionId(1), slot: all.slot };
     assert!(heard.contains(&told), "{heard:?}");
     assert!(!is_written(&heard, 2), "the row is not free");
     assert_eq!([all.is_free(2, locked), all.is_free(2, row), all.is_free(2, other)], [false, false, true]);
@@ -185,8 +185,8 @@ impl Nodes {
         assert!(all.lose(is_answer) > 0, "it is replicated");
         let nodes: Vec<u16> = (1..=data_nodes).collect();
         all.move_to_second(&nodes);
-        let partition = all.partition;
-        let is_report = move |envelope: &Envelope| matches!(&envelope.signal, Signal::Gather(report) if report.partition == partition);
+        let slot = all.slot;
+        let is_report = move |envelope: &Envelope| matches!(&envelope.signal, Signal::Gather(report) if report.slot == slot);
         all.run_but(move |envelope| is_continue_of(1)(envelope) || is_report(envelope));
         assert!(all.queue.iter().any(is_continue_of(1)), "node 1 prepares in slices");
         let is_early = |envelope: &Envelope| is_report(envelope) && envelope.from == ldm(1);
@@ -424,13 +424,13 @@ fn what_is_sealed_travels_while_there_is_room() {
 fn an_explicit_lock_of_a_sealed_transaction_holds_until_it_is_decided() {
     let mut all = Nodes::new(2);
     let [parent, row] = all.row_ids();
-    let other = all.partition_of_second();
+    let other = all.slot_of_second();
     all.stage_lock(1, parent, LockMode::Shared);
     all.stage(1, &[row]);
     let child = all.ids_in(other, 1);
-    let request = WriteRequest { partition: other, ..all.write(1, &child) };
+    let request = WriteRequest { slot: other, ..all.write(1, &child) };
     assert!(is_written(&all.ask(2, write(request)), 1));
-    let there = Participant { partition: other, operations: 1, ..all.participant(1) };
+    let there = Participant { slot: other, operations: 1, ..all.participant(1) };
     let request = CoordinateRequest {
         request: RequestId(1),
         transaction: TransactionId(1),
@@ -438,7 +438,7 @@ fn an_explicit_lock_of_a_sealed_transaction_holds_until_it_is_decided() {
         epoch_seen: Epoch(0),
     };
     all.send(SESSION, tc(2), Signal::Coordinate(Box::new(request)));
-    let is_late = |envelope: &Envelope| matches!(&envelope.signal, Signal::Prepare { participant, .. } if participant.partition == other);
+    let is_late = |envelope: &Envelope| matches!(&envelope.signal, Signal::Prepare { participant, .. } if participant.slot == other);
     assert_eq!(all.run_but(is_late), Vec::new());
     all.move_to_second(&[1, 2]);
     all.run_but(is_late);
@@ -564,7 +564,7 @@ fn an_owed_abort_is_told_by_the_primary_when_all_have_recorded_it() {
     let ask = ReturnedRequest::OutcomeAsk {
         request: RequestId(1),
         transaction: TransactionId(1),
-        partition: all.partition,
+        slot: all.slot,
         is_write: false,
     };
     assert!(heard.contains(&Signal::Returned(Box::new(ask.clone()))), "{heard:?}");
@@ -617,7 +617,7 @@ fn last_words(heard: &[Signal]) -> (usize, usize) {
 impl Nodes {
     /// Modules of sessions that no test is about answer a node's last word.
     fn others_have_heard(&mut self, node: u16) {
-        let members = self.view.in_sync(self.partition).to_vec();
+        let members = self.view.in_sync(self.slot).to_vec();
         let modules = members.into_iter().map(|member| Address::new(member, ModuleKind::Sql, 0));
         for module in modules.chain([Address::main(NodeId(SQL_NODE))]).collect::<Vec<_>>() {
             self.send(module, ldm(node), Signal::LastWordHeard);
@@ -633,10 +633,10 @@ fn a_node_leaves_when_all_sessions_have_heard_everything() {
     all.stage_wait(2, row);
     let main = Address::main(NodeId(1));
     all.send(main, ldm(1), Signal::StandDown);
-    assert_eq!(last_words(&all.run()), (0, 0), "it leads a partition");
+    assert_eq!(last_words(&all.run()), (0, 0), "it leads a slot");
     // It leads nothing, but others do not have what it has.
     let view = &mut all.view;
-    view.partitions.iter_mut().for_each(|place| place.primary = NodeId(2));
+    view.slots.iter_mut().for_each(|place| place.primary = NodeId(2));
     view.number = ViewNumber(2);
     all.install_at(&[1, 2]);
     let heard = all.run_but(|envelope| is_piece(envelope) && envelope.from == ldm(1));
@@ -715,7 +715,7 @@ impl Nodes {
     fn lead_all_at_second(&mut self, is_leaving: bool) {
         let view = &mut self.view;
         view.number = ViewNumber(view.number.0 + 1);
-        view.partitions.iter_mut().for_each(|place| place.primary = NodeId(2));
+        view.slots.iter_mut().for_each(|place| place.primary = NodeId(2));
         view.leaving = if is_leaving { vec![NodeId(1)] } else { Vec::new() };
         self.install_at(&[1, 2]);
     }
@@ -773,7 +773,7 @@ fn a_node_that_hands_on_what_it_never_had_waits_until_it_is_taken() {
     let is_handed = |envelope: &Envelope| is_piece(envelope) && envelope.from == ldm(1);
     all.run_but(is_handed);
     let view = &mut all.view;
-    for place in &mut view.partitions {
+    for place in &mut view.slots {
         place.primary = if place.primary == NodeId(2) { NodeId(3) } else { place.primary };
     }
     view.number = ViewNumber(3);
@@ -792,19 +792,19 @@ fn a_node_that_hands_on_what_it_never_had_waits_until_it_is_taken() {
 
 // ---- bytes of a broken peer -------------------------------------------------------------------------------------------------------
 
-fn piece(partition: PartitionId) -> HandOver {
-    HandOver { partition, places: Vec::new(), transactions: Vec::new(), waits: Vec::new(), void: Vec::new() }
+fn piece(slot: SlotId) -> HandOver {
+    HandOver { slot, places: Vec::new(), transactions: Vec::new(), waits: Vec::new(), void: Vec::new() }
 }
 
-fn place(all: &Nodes, partition: PartitionId, id: i64) -> (ViewNumber, Replicate) {
+fn place(all: &Nodes, slot: SlotId, id: i64) -> (ViewNumber, Replicate) {
     let (table, row) = (all.write(1, &[]).table, Some(Arc::from(all.row(id, 10))));
     let replicate = Replicate {
-        partition,
+        slot,
         sequence: Sequence(1),
         transaction: TransactionId(1),
         epoch: Epoch(1),
         coordinator: None,
-        participants: Arc::new(vec![partition]),
+        participants: Arc::new(vec![slot]),
         marker: None,
         pieces_ahead: 0,
         writes: vec![ReplicatedWrite { table, key: all.key(id), row }],
@@ -826,17 +826,17 @@ impl Nodes {
 }
 
 #[test]
-fn pieces_with_things_of_another_partition_are_ignored() {
+fn pieces_with_things_of_another_slot_are_ignored() {
     let mut all = Nodes::new(2);
-    let led = all.partition_of_second();
+    let led = all.slot_of_second();
     let id = all.ids_in(led, 1)[0];
-    let request = Box::new(WriteRequest { partition: led, ..all.write(3, &[id]) });
+    let request = Box::new(WriteRequest { slot: led, ..all.write(3, &[id]) });
     let (results, raised) = (Vec::new(), None);
     let wait = HandedWait::Write { from: SESSION, request, results, raised };
-    let piece = HandOver { places: vec![place(&all, led, id)], waits: vec![wait], ..piece(all.partition) };
+    let piece = HandOver { places: vec![place(&all, led, id)], waits: vec![wait], ..piece(all.slot) };
     let heard = all.hand_over_instead(piece);
     assert!(!is_written(&heard, 3), "{heard:?}");
-    all.partition = led;
+    all.slot = led;
     all.assert_committed(&[id], &[]);
     all.assert_idle();
 }
@@ -845,11 +845,11 @@ fn pieces_with_things_of_another_partition_are_ignored() {
 fn a_transaction_that_is_sealed_and_open_is_sealed() {
     let mut all = Nodes::new(2);
     let [row, other] = all.row_ids();
-    let [(_, again), (_, more)] = [row, other].map(|id| place(&all, all.partition, id));
+    let [(_, again), (_, more)] = [row, other].map(|id| place(&all, all.slot, id));
     let operations = [again, more].map(|place| HandedOperation::Staged(place.writes[0].clone())).to_vec();
-    let place = place(&all, all.partition, row);
+    let place = place(&all, all.slot, row);
     let open = HandedTransaction { transaction: TransactionId(1), session: SESSION, operations };
-    let piece = HandOver { places: vec![place], transactions: vec![open], ..piece(all.partition) };
+    let piece = HandOver { places: vec![place], transactions: vec![open], ..piece(all.slot) };
     all.hand_over_instead(piece);
     all.assert_committed(&[row, other], &[row]);
     all.assert_idle();
@@ -863,7 +863,7 @@ fn rows_of_a_handed_wait_are_rows() {
     let request = WriteRequest { operations: vec![operation], ..all.write(3, &[]) };
     let (results, raised) = (Vec::new(), None);
     let wait = HandedWait::Write { from: SESSION, request: Box::new(request), results, raised };
-    let piece = HandOver { waits: vec![wait], ..piece(all.partition) };
+    let piece = HandOver { waits: vec![wait], ..piece(all.slot) };
     let heard = all.hand_over_instead(piece);
     assert!(is_refused(&heard, 3), "{heard:?}");
     all.assert_idle();
@@ -876,9 +876,9 @@ fn strangers_end_nothing() {
     all.stage(1, &[row]);
     all.move_to_second(&[1, 2, 3]);
     all.run_but(is_piece);
-    let partition = all.partition;
+    let slot = all.slot;
     for stranger in [ldm(3), ldm(1), SESSION, tc(2)] {
-        all.send(stranger, ldm(1), Signal::Taken { partition });
+        all.send(stranger, ldm(1), Signal::Taken { slot });
         all.send(stranger, ldm(1), Signal::StandDown);
     }
     all.send(Address::main(NodeId(2)), ldm(1), Signal::StandDown);
@@ -888,7 +888,7 @@ fn strangers_end_nothing() {
     all.run();
     // It leads nothing in a later view, and says nothing to those who asked.
     all.view.number = ViewNumber(4);
-    all.view.partitions.iter_mut().for_each(|place| place.primary = NodeId(2));
+    all.view.slots.iter_mut().for_each(|place| place.primary = NodeId(2));
     all.install_at(&[1, 2, 3]);
     assert_eq!(last_words(&all.run()), (0, 0));
     let commit = all.commit(1, 1);

@@ -3,13 +3,13 @@
 use super::*;
 
 impl Cluster {
-    /// Ids of rows in the partition of `like`.
+    /// Ids of rows in the slot of `like`.
     fn ids_with(&self, like: i64, count: usize) -> Vec<i64> {
-        let partition = self.partition(like);
-        (1..).filter(|id| self.partition(*id) == partition).take(count).collect()
+        let slot = self.slot(like);
+        (1..).filter(|id| self.slot(*id) == slot).take(count).collect()
     }
 
-    /// Stages a row per id, all in one partition.
+    /// Stages a row per id, all in one slot.
     fn stage_all(&mut self, transaction: u64, ids: &[i64]) {
         let operations = ids
             .iter()
@@ -18,7 +18,7 @@ impl Cluster {
         let request = WriteRequest {
             request: RequestId(1),
             transaction: TransactionId(transaction),
-            partition: self.partition(ids[0]),
+            slot: self.slot(ids[0]),
             table: TableRef { id: TABLE, version: 1 },
             operations,
             wait: LockWait::NoWait,
@@ -52,13 +52,8 @@ impl Cluster {
     }
 }
 
-fn rollback(transaction: u64, partition: PartitionId) -> Signal {
-    Signal::RollbackTo {
-        request: RequestId(6),
-        transaction: TransactionId(transaction),
-        partition,
-        operations: 0,
-    }
+fn rollback(transaction: u64, slot: SlotId) -> Signal {
+    Signal::RollbackTo { request: RequestId(6), transaction: TransactionId(transaction), slot, operations: 0 }
 }
 
 #[test]
@@ -69,7 +64,7 @@ fn others_have_their_turn_while_a_large_transaction_is_undone() {
     assert!(cluster.insert(1, ids[0], 3, true).result.is_ok());
     cluster.stage_all(2, &ids[1..]);
     let to = cluster.primary(id);
-    cluster.send(to, rollback(2, cluster.partition(id)));
+    cluster.send(to, rollback(2, cluster.slot(id)));
     let request = cluster.read_request(ids[0], None, None);
     cluster.send(to, Signal::Read(Box::new(request)));
     let answers = cluster.run();
@@ -85,10 +80,10 @@ fn an_abort_overtakes_a_rollback_to_a_savepoint() {
     let id = cluster.id_at(1, 1);
     let ids = cluster.ids_with(id, 2_000);
     cluster.stage_all(2, &ids);
-    let (to, partition) = (cluster.primary(id), cluster.partition(id));
+    let (to, slot) = (cluster.primary(id), cluster.slot(id));
     let (request, transaction) = (RequestId(7), TransactionId(2));
-    cluster.send(to, Signal::RollbackTo { request, transaction, partition, operations: 10 });
-    cluster.send(to, Signal::Abort { transaction, partition });
+    cluster.send(to, Signal::RollbackTo { request, transaction, slot, operations: 10 });
+    cluster.send(to, Signal::Abort { transaction, slot });
     assert_eq!(cluster.run(), vec![Signal::RollbackDone { request, held: true }]);
     assert_eq!(cluster.read(ids[0], None), None);
     assert!(cluster.ldms.iter().all(Ldm::is_idle));
@@ -99,12 +94,12 @@ fn memory_of_an_undone_transaction_can_be_used_at_once_by_everyone() {
     let mut cluster = Cluster::with_data_memory(4 << 20);
     let (here, there) = (cluster.id_at(1, 1), cluster.id_at(2, 1));
     let count = cluster.fill(1, here);
-    cluster.send(cluster.primary(here), rollback(1, cluster.partition(here)));
+    cluster.send(cluster.primary(here), rollback(1, cluster.slot(here)));
     assert_eq!(cluster.run(), vec![Signal::RollbackDone { request: RequestId(6), held: true }]);
     // The other node's ldm has nothing of its own to free: it waits for the first one's.
     let again = cluster.fill(2, there);
     assert!(again * 10 >= count * 9, "{again} rows where {count} had room before");
-    cluster.send(cluster.primary(there), rollback(2, cluster.partition(there)));
+    cluster.send(cluster.primary(there), rollback(2, cluster.slot(there)));
     cluster.run();
     assert!(cluster.ldms.iter().all(Ldm::is_idle));
 }
@@ -168,8 +163,7 @@ fn what_is_shipped_ahead_is_bounded_in_bytes() {
         cluster.send(to, Signal::CommitOne(Box::new(commit)));
     }
     // The fourth gives up while it ships or waits.
-    let outcome =
-        Outcome { transaction: TransactionId(4), partition: cluster.partition(id), committed: None };
+    let outcome = Outcome { transaction: TransactionId(4), slot: cluster.slot(id), committed: None };
     cluster.send(to, Signal::Outcome(outcome));
     let answers = cluster.run();
     let committed = |signal: &Signal| {
@@ -181,8 +175,8 @@ fn what_is_shipped_ahead_is_bounded_in_bytes() {
         let expected = (index / ROWS != 3).then_some(1);
         assert_eq!(cluster.read(*id, None), expected);
     }
-    let (partition, transactions) = (cluster.partition(id), vec![TransactionId(4)]);
-    cluster.send(to, Signal::Forget { partition, transactions });
+    let (slot, transactions) = (cluster.slot(id), vec![TransactionId(4)]);
+    cluster.send(to, Signal::Forget { slot, transactions });
     cluster.run();
     assert!(cluster.ldms.iter().all(Ldm::is_idle));
 }

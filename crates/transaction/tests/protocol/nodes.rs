@@ -1,7 +1,7 @@
 //! Data nodes with an `ldm` and a `tc` each, whose views change one node after the other and whose signals the test holds back, loses or delivers.
 //!
 //! What the node's wrapper does is done here: signals carry the view and the epoch of their sender, wait for a newer view, and what is strict is void in
-//! a newer one. All rows of a test are in one partition, whose primary is node 1 in the first view. Sessions are those of node 4, which holds nothing.
+//! a newer one. All rows of a test are in one slot, whose primary is node 1 in the first view. Sessions are those of node 4, which holds nothing.
 
 use super::{TABLE, table};
 use memory::{MemoryConfig, MemoryManager, PAGE_BYTES, Region, Urgency};
@@ -21,11 +21,11 @@ use std::sync::Arc;
 use stdx::{Duration, Instant, Now};
 use transaction::{Ldm, MARKER_TIME, Sizes, Tc};
 use types::{
-    ColumnIndex, Epoch, Incarnation, NodeId, PartitionId, Schema, TableDefinition, TransactionId, ValueRef,
+    ColumnIndex, Epoch, Incarnation, NodeId, Schema, SlotId, TableDefinition, TransactionId, ValueRef,
     ViewNumber,
 };
 
-/// Whose sessions ask: a node without partitions.
+/// Whose sessions ask: a node without slots.
 pub(crate) const SQL_NODE: u16 = 4;
 pub(crate) const SESSION: Address = Address::new(NodeId(SQL_NODE), ModuleKind::Sql, 0);
 /// Few rows show what slices are, and what is large.
@@ -80,8 +80,8 @@ pub(crate) struct Nodes {
     pub(crate) ended: BTreeMap<u16, u8>,
     /// The view that sessions use.
     pub(crate) view: View,
-    /// The partition of the test, and ids of rows in it.
-    pub(crate) partition: PartitionId,
+    /// The slot of the test, and ids of rows in it.
+    pub(crate) slot: SlotId,
     pub(crate) ids: Vec<i64>,
 }
 
@@ -139,14 +139,14 @@ impl Nodes {
             heard: Vec::new(),
             ended: BTreeMap::new(),
             view,
-            partition: PartitionId(0),
+            slot: SlotId(0),
             ids: Vec::new(),
         };
         for id in 1..=data_nodes {
             all.install(id);
         }
-        all.partition = (1..).map(PartitionId).find(|id| all.view.primary(*id) == Some(ldm(1))).expect("one");
-        all.ids = all.ids_in(all.partition, 100);
+        all.slot = (1..).map(SlotId).find(|id| all.view.primary(*id) == Some(ldm(1))).expect("one");
+        all.ids = all.ids_in(all.slot, 100);
         all.run();
         all
     }
@@ -155,9 +155,9 @@ impl Nodes {
         &mut self.nodes[usize::from(node) - 1]
     }
 
-    /// Ids of rows in a partition.
-    pub(crate) fn ids_in(&self, partition: PartitionId, count: usize) -> Vec<i64> {
-        let is_there = |id: &i64| self.nodes[0].map.partition_of_key(&table(), &self.key(*id)) == partition;
+    /// Ids of rows in a slot.
+    pub(crate) fn ids_in(&self, slot: SlotId, count: usize) -> Vec<i64> {
+        let is_there = |id: &i64| self.nodes[0].map.slot_of_key(&table(), &self.key(*id)) == slot;
         (1..).filter(is_there).take(count).collect()
     }
 
@@ -166,9 +166,9 @@ impl Nodes {
         self.ids[..COUNT].try_into().expect("enough rows")
     }
 
-    /// A partition whose primary is node 2.
-    pub(crate) fn partition_of_second(&self) -> PartitionId {
-        (1..).map(PartitionId).find(|id| self.view.primary(*id) == Some(ldm(2))).expect("one")
+    /// A slot whose primary is node 2.
+    pub(crate) fn slot_of_second(&self) -> SlotId {
+        (1..).map(SlotId).find(|id| self.view.primary(*id) == Some(ldm(2))).expect("one")
     }
 
     /// Commits that a coordinator has not forgotten.
@@ -206,17 +206,17 @@ impl Nodes {
     /// The next view: another primary that goes on with what is open.
     pub(crate) fn hand_over_to(&mut self, node: u16) {
         self.view.number = ViewNumber(self.view.number.0 + 1);
-        self.view.partitions[self.partition.0 as usize].primary = NodeId(node);
+        self.view.slots[self.slot.0 as usize].primary = NodeId(node);
     }
 
-    /// The next view: a node is left out, and its partitions go to another one. What was open at its own primaries is lost.
+    /// The next view: a node is left out, and its slots go to another one. What was open at its own primaries is lost.
     pub(crate) fn leave_out(&mut self, node: u16, heir: u16) {
         self.view.number = ViewNumber(self.view.number.0 + 1);
         for group in &mut self.view.groups {
             group.in_sync.retain(|member| *member != NodeId(node));
         }
         let number = self.view.number;
-        for place in self.view.partitions.iter_mut().filter(|place| place.primary == NodeId(node)) {
+        for place in self.view.slots.iter_mut().filter(|place| place.primary == NodeId(node)) {
             (place.primary, place.since) = (NodeId(heir), number);
         }
     }
@@ -434,7 +434,7 @@ impl Nodes {
         WriteRequest {
             request: RequestId(transaction),
             transaction: TransactionId(transaction),
-            partition: self.partition,
+            slot: self.slot,
             table: TableRef { id: TABLE, version: 1 },
             operations: ids.iter().map(|id| self.put(*id, 10)).collect(),
             wait: LockWait::NoWait,
@@ -449,7 +449,7 @@ impl Nodes {
             request: RequestId(transaction),
             transaction: Some(TransactionId(transaction)),
             lock: Some(lock),
-            partition: self.partition,
+            slot: self.slot,
             program: Arc::new(ReadProgram {
                 table: TableRef { id: TABLE, version: 1 },
                 filter: None,
@@ -485,7 +485,7 @@ impl Nodes {
     }
 
     pub(crate) fn participant(&self, operations: u32) -> Participant {
-        Participant { partition: self.partition, operations, view: ViewNumber(1), has_writes: true }
+        Participant { slot: self.slot, operations, view: ViewNumber(1), has_writes: true }
     }
 
     pub(crate) fn commit(&self, transaction: u64, operations: u32) -> Signal {
@@ -500,13 +500,13 @@ impl Nodes {
     }
 
     pub(crate) fn abort(&self, transaction: u64) -> Signal {
-        Signal::Abort { transaction: TransactionId(transaction), partition: self.partition }
+        Signal::Abort { transaction: TransactionId(transaction), slot: self.slot }
     }
 
     pub(crate) fn ask_outcome(&self, transaction: u64) -> Signal {
-        let (request, partition) = (RequestId(transaction), self.partition);
+        let (request, slot) = (RequestId(transaction), self.slot);
         let transaction = TransactionId(transaction);
-        Signal::OutcomeAsk { request, transaction, partition, is_write: false }
+        Signal::OutcomeAsk { request, transaction, slot, is_write: false }
     }
 
     // ---- what is there ------------------------------------------------------------------------------------------------------------
@@ -519,7 +519,7 @@ impl Nodes {
 
     /// Which of these rows are committed at a node.
     pub(crate) fn committed(&self, node: u16, ids: &[i64]) -> Vec<i64> {
-        let rows = self.nodes[usize::from(node) - 1].ldm.committed_epochs(TABLE, self.partition);
+        let rows = self.nodes[usize::from(node) - 1].ldm.committed_epochs(TABLE, self.slot);
         let is_there = |id: &i64| rows.iter().any(|(key, _)| *key == self.key(*id));
         ids.iter().copied().filter(is_there).collect()
     }

@@ -2,7 +2,7 @@
 //!
 //! Three nodes hold everything. Node 3 coordinates, and never hears that anybody has prepared; then it is left out, and the other two decide. What is
 //! counted is what they say to each other, what is measured is their work, one after the other in one thread: no links, no waiting. Node 3 had a third of
-//! the partitions, too, but no transaction writes there: what is decided here is decided for want of a coordinator alone.
+//! the slots, too, but no transaction writes there: what is decided here is decided for want of a coordinator alone.
 //!
 //! `cargo test --release -p transaction --test protocol undecided -- --nocapture` prints the time.
 
@@ -17,7 +17,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use stdx::Now;
 use transaction::{Ldm, MARKER_TIME, Tc};
-use types::{Epoch, Incarnation, NodeId, PartitionId, Schema, TransactionId, ValueRef, ViewNumber};
+use types::{Epoch, Incarnation, NodeId, Schema, SlotId, TransactionId, ValueRef, ViewNumber};
 
 const TRANSACTIONS: u64 = 10_000;
 const NODES: u16 = 3;
@@ -47,7 +47,7 @@ fn next_view(view: &View) -> View {
         group.in_sync.retain(|node| *node != DEAD);
         group.restorable.retain(|node| *node != DEAD);
     }
-    for place in next.partitions.iter_mut().filter(|place| place.primary == DEAD) {
+    for place in next.slots.iter_mut().filter(|place| place.primary == DEAD) {
         place.primary = NodeId(1);
     }
     next
@@ -135,20 +135,20 @@ impl Survivors {
         key.into()
     }
 
-    fn partition(&self, id: i64) -> PartitionId {
-        self.map.partition_of_key(&table(), &self.key(id))
+    fn slot(&self, id: i64) -> SlotId {
+        self.map.slot_of_key(&table(), &self.key(id))
     }
 
     /// Stages a row.
     fn write(&mut self, transaction: TransactionId, id: i64) {
-        let (key, partition) = (self.key(id), self.partition(id));
+        let (key, slot) = (self.key(id), self.slot(id));
         let mut row = Vec::new();
         let info = self.map.table(TABLE).expect("the table");
         info.layout.encode(&[ValueRef::Int(id), ValueRef::Int(7), ValueRef::Null], &mut row);
         let request = WriteRequest {
             request: RequestId(1),
             transaction,
-            partition,
+            slot,
             table: TableRef { id: TABLE, version: 1 },
             operations: vec![WriteOperation::Insert {
                 key,
@@ -160,7 +160,7 @@ impl Survivors {
             known: 0,
             under: None,
         };
-        let to = self.map.primary(partition).expect("a primary");
+        let to = self.map.primary(slot).expect("a primary");
         self.send(SESSION, to, Signal::Write(Box::new(request)));
     }
 
@@ -171,7 +171,7 @@ impl Survivors {
             self.write(transaction, id);
         }
         let participants = rows.map(|id| Participant {
-            partition: self.partition(id),
+            slot: self.slot(id),
             operations: 1,
             view: ViewNumber(1),
             has_writes: true,
@@ -190,16 +190,15 @@ impl Survivors {
         let count = |(ldm, _): &(Ldm, Tc)| {
             let fragments = ldm.fragments();
             let of_table = fragments.iter().filter(|(definition, _)| definition.id == TABLE);
-            of_table.map(|(_, partition)| ldm.committed_epochs(TABLE, *partition).len()).sum()
+            of_table.map(|(_, slot)| ldm.committed_epochs(TABLE, *slot).len()).sum()
         };
         self.nodes.iter().map(count).collect()
     }
 
     /// Ids whose rows' primary is a node.
     fn ids_at(&self, node: u16) -> Vec<i64> {
-        let is_there = |id: &i64| {
-            self.map.primary(self.partition(*id)).is_some_and(|primary| primary.node == NodeId(node))
-        };
+        let is_there =
+            |id: &i64| self.map.primary(self.slot(*id)).is_some_and(|primary| primary.node == NodeId(node));
         (1..).filter(is_there).take(usize::try_from(TRANSACTIONS).expect("few")).collect()
     }
 }

@@ -6,9 +6,9 @@ const LOG: &str = "\
 2026-11-21T16:05:55.774000Z  INFO node 4: node 3 is lost
 2026-11-21T16:05:55.781200Z  INFO node 4: view 17, 8144 us after it was wanted; the longest write of control.log meanwhile: 4210 us
 2026-11-21T16:05:55.781300Z  INFO node 1: view 17, 8000 us after it was wanted; the longest write of control.log meanwhile: 5000 us
-2026-11-21T16:05:55.782900Z  INFO node 4: view 17: all partitions of 4.ldm0 take writes
+2026-11-21T16:05:55.782900Z  INFO node 4: view 17: all slots of 4.ldm0 take writes
 2026-11-21T16:05:56.000000Z  INFO node 4: view 18
-2026-11-21T16:05:56.100000Z  INFO node 4: view 18: all partitions of 4.ldm0 take writes
+2026-11-21T16:05:56.100000Z  INFO node 4: view 18: all slots of 4.ldm0 take writes
 ";
 
 fn at(time: &str) -> u64 {

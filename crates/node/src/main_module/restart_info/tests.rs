@@ -33,7 +33,7 @@ fn phases_follow_each_other() {
     let row = restart.row(3, Instant(1_000 * SECOND)).unwrap();
     let number = |index: usize| row[index].clone();
     assert_eq!(row.len(), 25);
-    // Node id; the phases that there are; the total in seconds and milliseconds; the partitions.
+    // Node id; the phases that there are; the total in seconds and milliseconds; the slots.
     let phases =
         [(0, 3), (4, 1), (5, 3), (10, 5), (11, 7), (18, 20), (21, 36), (22, 36_000), (23, 8), (24, 7)];
     for (index, expected) in phases {

@@ -1,6 +1,6 @@
 use super::{Contents, Digest, differing, uniques};
 use std::collections::BTreeSet;
-use types::{PartitionId, TableId};
+use types::{SlotId, TableId};
 
 fn digest(rows: &[(u8, u64)]) -> Digest {
     rows.iter().map(|(key, hash)| (vec![*key].into(), *hash)).collect()
@@ -8,7 +8,7 @@ fn digest(rows: &[(u8, u64)]) -> Digest {
 
 fn contents(replicas: &[&[(u8, u64)]]) -> Contents {
     let replicas = replicas.iter().map(|rows| digest(rows)).collect();
-    Contents { replicas: [((TableId(100), PartitionId(1)), replicas)].into(), ..Contents::default() }
+    Contents { replicas: [((TableId(100), SlotId(1)), replicas)].into(), ..Contents::default() }
 }
 
 #[test]

@@ -101,7 +101,7 @@ fn nobody_locks_rows_of_the_catalogue() {
         harness.query(client, "BEGIN");
         harness.response(client);
         assert_eq!(errno(harness.ask(client, statement)), 3554, "{statement}");
-        assert!(harness.signals().is_empty(), "nothing is asked of a partition: {statement}");
+        assert!(harness.signals().is_empty(), "nothing is asked of a slot: {statement}");
     }
     harness.query(client, "PREPARE held FROM 'SELECT * FROM latsdb.ddl_lock FOR UPDATE'");
     assert_eq!(errno(harness.response(client)), 3554);

@@ -1,4 +1,4 @@
-//! What a session's module hears when a partition is handed over to another primary.
+//! What a session's module hears when a slot is handed over to another primary.
 
 use super::harness::{BACKUP, Harness, LDM};
 use super::{affected, errno, write_in};
@@ -23,9 +23,9 @@ fn waiting_update(harness: &mut Harness) -> (usize, WriteRequest) {
 fn a_transaction_that_is_over_is_aborted_where_it_went() {
     let mut harness = Harness::new();
     let (client, write) = waiting_update(&mut harness);
-    let (transaction, partition) = (write.transaction, write.partition);
-    let moved = |transaction| Signal::TransactionMoved { transaction, partition };
-    let abort = |transaction| Signal::Abort { transaction, partition };
+    let (transaction, slot) = (write.transaction, write.slot);
+    let moved = |transaction| Signal::TransactionMoved { transaction, slot };
+    let abort = |transaction| Signal::Abort { transaction, slot };
     harness.signal(LDM, moved(transaction));
     assert_eq!(harness.signals(), [], "its statement may wait there");
     harness.written_in(&write, vec![OperationResult::Updated], 2);

@@ -108,7 +108,7 @@ fn view(data_nodes: &[u16]) -> View {
 fn led_by(view: &View, node: NodeId) -> View {
     let mut view = view.clone();
     view.number = ViewNumber(view.number.0 + 1);
-    view.partitions.iter_mut().for_each(|place| place.primary = node);
+    view.slots.iter_mut().for_each(|place| place.primary = node);
     view
 }
 

@@ -24,7 +24,7 @@ use memory::Guard;
 use protocol::signal::{CopiedEntries, CopiedRow};
 use std::ops::{Bound, ControlFlow};
 use storage::{Direction, Fragment, KeyBounds, ScanItem, Visibility};
-use types::{IndexId, IndexKind, IndexState, PartitionId, TableDefinition, TableId};
+use types::{IndexId, IndexKind, IndexState, SlotId, TableDefinition, TableId};
 
 /// Bytes after which a piece ends: with its last row it fits the ring of a link, so nothing waits behind half of it.
 const PIECE_BYTES: usize = 48 * 1024;
@@ -66,17 +66,17 @@ impl Ldm {
     /// What comes behind a position, and where the next piece goes on: nowhere if there is no more.
     pub(super) fn next_share(
         &self,
-        partition: PartitionId,
+        slot: SlotId,
         after: Option<Position>,
         rows_max: usize,
     ) -> (Share, Option<Position>) {
         let mut tables: Vec<TableId> =
-            self.fragments.keys().filter(|(_, of)| *of == partition).map(|(table, _)| *table).collect();
+            self.fragments.keys().filter(|(_, of)| *of == slot).map(|(table, _)| *table).collect();
         tables.sort_unstable();
         let from = after.as_ref().map(|position| position.table);
         let mut share = Share::default();
         for table in tables.into_iter().filter(|table| from.is_none_or(|from| *table >= from)) {
-            let Some(fragment) = self.fragments.get(&(table, partition)) else { continue };
+            let Some(fragment) = self.fragments.get(&(table, slot)) else { continue };
             let start = after.as_ref().filter(|position| position.table == table);
             let first = start.and_then(|position| position.index);
             let mut indexes: Vec<IndexId> = fragment.definition().secondary_indexes().collect();

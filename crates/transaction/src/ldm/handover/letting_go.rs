@@ -5,47 +5,47 @@ use crate::mutants::{self, Mutant};
 use protocol::{Outputs, Signal};
 use query::Shared;
 use stdx::Now;
-use types::PartitionId;
+use types::SlotId;
 
 impl Ldm {
     /// Who replicates has taken: its word was lost with a connection, perhaps, but not what followed.
-    pub(in crate::ldm) fn on_replicated(&mut self, partition: PartitionId, outputs: &mut Outputs<Shared>) {
-        if self.partition(partition).is_some_and(|state| state.hand_out.is_some()) {
-            self.on_taken(partition, outputs);
+    pub(in crate::ldm) fn on_replicated(&mut self, slot: SlotId, outputs: &mut Outputs<Shared>) {
+        if self.slot(slot).is_some_and(|state| state.hand_out.is_some()) {
+            self.on_taken(slot, outputs);
         }
     }
 
     /// The new primary has everything. What it replicates comes behind this, so it is done at once.
-    pub(in crate::ldm) fn on_taken(&mut self, partition: PartitionId, outputs: &mut Outputs<Shared>) {
-        if !self.is_elsewhere(partition) || mutants::is(Mutant::OpenKeptAfterHandOver) {
+    pub(in crate::ldm) fn on_taken(&mut self, slot: SlotId, outputs: &mut Outputs<Shared>) {
+        if !self.is_elsewhere(slot) || mutants::is(Mutant::OpenKeptAfterHandOver) {
             return;
         }
-        let hand_out = self.partition(partition).and_then(|state| state.hand_out.as_ref());
+        let hand_out = self.slot(slot).and_then(|state| state.hand_out.as_ref());
         let is_report_due = hand_out.is_some_and(|hand_out| !hand_out.is_sent);
-        if let (Some(hand_out), Some(primary)) = (hand_out, self.map.primary(partition)) {
+        if let (Some(hand_out), Some(primary)) = (hand_out, self.map.primary(slot)) {
             for run in &hand_out.waits {
                 let moved = Signal::WaitMoved { request: run.request(), to: primary };
                 outputs.send(self.address, run.from(), moved);
             }
         }
-        self.let_go(partition, outputs);
+        self.let_go(slot, outputs);
         if is_report_due {
-            self.report(partition, outputs);
+            self.report(slot, outputs);
         }
     }
 
     /// Drops what is open: another member has it, or nobody goes on with it. At once: another member's places on the same rows may come next.
-    pub(in crate::ldm) fn let_go(&mut self, partition: PartitionId, outputs: &mut Outputs<Shared>) {
-        let Some(state) = self.partitions.get_mut(&partition) else { return };
+    pub(in crate::ldm) fn let_go(&mut self, slot: SlotId, outputs: &mut Outputs<Shared>) {
+        let Some(state) = self.slots.get_mut(&slot) else { return };
         state.hand_out = None;
         state.takeover.lose_claim();
-        if self.is_elsewhere(partition) {
+        if self.is_elsewhere(slot) {
             // Slices that prepare these are not waited for: the report that comes next names them.
-            for place in self.sealed_of(partition) {
+            for place in self.sealed_of(slot) {
                 self.become_backup(place, outputs);
             }
         }
-        let is_undo = |job: &Job| matches!(job, Job::Undo(undo) if undo.partition() == partition);
+        let is_undo = |job: &Job| matches!(job, Job::Undo(undo) if undo.slot() == slot);
         let mut undos: Vec<u64> =
             self.jobs.iter().filter(|(_, job)| is_undo(job)).map(|(id, _)| *id).collect();
         undos.sort_unstable();
@@ -54,7 +54,7 @@ impl Ldm {
                 self.end_undo(*undo, outputs);
             }
         }
-        for place in self.open_of(partition) {
+        for place in self.open_of(slot) {
             self.drop_open(place);
         }
         self.count_unsettled(outputs);
@@ -85,35 +85,30 @@ impl Ldm {
         }
     }
 
-    pub(super) fn open_of(&self, partition: PartitionId) -> Vec<Place> {
+    pub(super) fn open_of(&self, slot: SlotId) -> Vec<Place> {
         let is_open = |held: &Held| held.stage == HeldStage::Open;
-        let of = self.held.iter().filter(|((_, of), held)| *of == partition && is_open(held));
+        let of = self.held.iter().filter(|((_, of), held)| *of == slot && is_open(held));
         let mut places: Vec<Place> = of.map(|(place, _)| *place).collect();
         places.sort_unstable();
         places
     }
 
     /// The view has begun another line, or nobody knows how far this one went elsewhere: what is open here is lost, and requests that wait are.
-    pub(in crate::ldm) fn give_up_line(
-        &mut self,
-        now: Now,
-        partition: PartitionId,
-        outputs: &mut Outputs<Shared>,
-    ) {
-        let waits = self.take_waits(now, partition);
-        let Some(state) = self.partitions.get_mut(&partition) else { return };
+    pub(in crate::ldm) fn give_up_line(&mut self, now: Now, slot: SlotId, outputs: &mut Outputs<Shared>) {
+        let waits = self.take_waits(now, slot);
+        let Some(state) = self.slots.get_mut(&slot) else { return };
         state.hand_out.get_or_insert_default().waits.extend(waits);
         state.takeover.begin_again(state.is_primary, self.map.view.number);
-        self.lose_handed_waits(|run| run.partition() == partition, outputs);
-        self.let_go(partition, outputs);
+        self.lose_handed_waits(|run| run.slot() == slot, outputs);
+        self.let_go(slot, outputs);
     }
 
     /// Primary again before anybody took what was to be handed over: requests that waited go on.
-    pub(in crate::ldm) fn take_back(&mut self, partition: PartitionId, outputs: &mut Outputs<Shared>) {
-        let Some(state) = self.partitions.get_mut(&partition) else { return };
+    pub(in crate::ldm) fn take_back(&mut self, slot: SlotId, outputs: &mut Outputs<Shared>) {
+        let Some(state) = self.slots.get_mut(&slot) else { return };
         if let Some(hand_out) = state.hand_out.take() {
             self.resuming.extend(hand_out.waits);
-            self.tell_sessions(partition, outputs);
+            self.tell_sessions(slot, outputs);
         }
     }
 }

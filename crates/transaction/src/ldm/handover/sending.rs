@@ -3,7 +3,7 @@
 use super::Room;
 use crate::ldm::backup::Applied;
 use crate::ldm::waits::Run;
-use crate::ldm::{Job, Ldm, Operation, Partition, Place};
+use crate::ldm::{Job, Ldm, Operation, Place, Slot};
 use protocol::program::{LockMode, TableRef};
 use protocol::signal::{
     Claim, HandOver, HandedOperation, HandedTransaction, HandedWait, Replicate, ReplicatedWrite,
@@ -13,7 +13,7 @@ use query::Shared;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use storage::RowHandle;
-use types::{Incarnation, NodeId, PartitionId, TableId};
+use types::{Incarnation, NodeId, SlotId, TableId};
 
 /// Operations of a piece.
 const PIECE_OPERATIONS: usize = 500;
@@ -25,36 +25,35 @@ type StagedRow = VecDeque<Option<Arc<[u8]>>>;
 
 impl Ldm {
     /// Sends what is open to the primary of the installed view, and the report, once no slices are under way.
-    pub(in crate::ldm) fn hand_over(&mut self, partition: PartitionId, outputs: &mut Outputs<Shared>) {
-        let is_due = |state: &&Partition| {
+    pub(in crate::ldm) fn hand_over(&mut self, slot: SlotId, outputs: &mut Outputs<Shared>) {
+        let is_due = |state: &&Slot| {
             !state.is_primary && state.hand_out.as_ref().is_some_and(|hand_out| !hand_out.is_sent)
         };
-        if self.partition(partition).filter(is_due).is_none() || self.has_slices(partition) {
+        if self.slot(slot).filter(is_due).is_none() || self.has_slices(slot) {
             return;
         }
-        let Some(primary) = self.map.primary(partition) else { return };
+        let Some(primary) = self.map.primary(slot) else { return };
         let life = self.map.view.node(primary.node).map(|info| (primary.node, info.incarnation));
-        let is_claimed = self.claim_of(partition).is_some();
+        let is_claimed = self.claim_of(slot).is_some();
         if is_claimed {
-            for piece in self.pieces(partition) {
+            for piece in self.pieces(slot) {
                 outputs.send(self.address, primary, Signal::HandOver(Box::new(piece)));
             }
         }
-        if let Some(hand_out) = self.partitions.get_mut(&partition).and_then(|state| state.hand_out.as_mut())
-        {
+        if let Some(hand_out) = self.slots.get_mut(&slot).and_then(|state| state.hand_out.as_mut()) {
             hand_out.is_sent = true;
             let is_new = |life: &(NodeId, Incarnation)| is_claimed && !hand_out.sent_to.contains(life);
             hand_out.sent_to.extend(life.filter(is_new));
         }
-        self.report(partition, outputs);
+        self.report(slot, outputs);
     }
 
     /// Whether something goes on in slices that a report must not be ahead of: undoing, publishing, what was sealed here becoming a backup's.
-    pub(in crate::ldm) fn has_slices(&self, partition: PartitionId) -> bool {
+    pub(in crate::ldm) fn has_slices(&self, slot: SlotId) -> bool {
         self.jobs.values().any(|job| match job {
-            Job::Publish(publish) => publish.place.1 == partition,
-            Job::Undo(undo) => undo.partition() == partition,
-            Job::Mark(mark) => mark.place.1 == partition && self.is_elsewhere(partition),
+            Job::Publish(publish) => publish.place.1 == slot,
+            Job::Undo(undo) => undo.slot() == slot,
+            Job::Mark(mark) => mark.place.1 == slot && self.is_elsewhere(slot),
             Job::Read(_)
             | Job::Backfill(_)
             | Job::Copy(_)
@@ -66,33 +65,32 @@ impl Ldm {
     }
 
     /// The line that this member has, if the installed view still follows it.
-    pub(in crate::ldm) fn claim_of(&self, partition: PartitionId) -> Option<Claim> {
-        let since = self.map.view.place(partition)?.since;
-        self.partition(partition)?.takeover.claim().filter(|claim| claim.acquired >= since)
+    pub(in crate::ldm) fn claim_of(&self, slot: SlotId) -> Option<Claim> {
+        let since = self.map.view.place(slot)?.since;
+        self.slot(slot)?.takeover.claim().filter(|claim| claim.acquired >= since)
     }
 
     /// Slices ended: what waited for them goes on.
-    pub(in crate::ldm) fn after_slices(&mut self, partition: PartitionId, outputs: &mut Outputs<Shared>) {
+    pub(in crate::ldm) fn after_slices(&mut self, slot: SlotId, outputs: &mut Outputs<Shared>) {
         if self.unsettled_count > 0 && !self.is_entering {
-            self.hand_over(partition, outputs);
-            self.finish_gathering(partition, outputs);
+            self.hand_over(slot, outputs);
+            self.finish_gathering(slot, outputs);
         }
     }
 
-    fn pieces(&self, partition: PartitionId) -> Vec<HandOver> {
-        let mut pieces = Pieces::new(partition);
-        let Some(hand_out) = self.partition(partition).and_then(|state| state.hand_out.as_ref()) else {
+    fn pieces(&self, slot: SlotId) -> Vec<HandOver> {
+        let mut pieces = Pieces::new(slot);
+        let Some(hand_out) = self.slot(slot).and_then(|state| state.hand_out.as_ref()) else {
             return pieces.pieces;
         };
         let mut room = hand_out.room;
-        for (transaction, stream, sequence) in self.applied_of(partition) {
-            let Some(applied) = self.applied.get(&(transaction, partition)) else { continue };
-            let Some((writes, bytes)) = self.sealed_writes((transaction, partition), applied, &mut room)
-            else {
+        for (transaction, stream, sequence) in self.applied_of(slot) {
+            let Some(applied) = self.applied.get(&(transaction, slot)) else { continue };
+            let Some((writes, bytes)) = self.sealed_writes((transaction, slot), applied, &mut room) else {
                 continue;
             };
             let replicate = Replicate {
-                partition,
+                slot,
                 sequence,
                 transaction,
                 epoch: applied.epoch,
@@ -104,14 +102,14 @@ impl Ldm {
             };
             pieces.last(bytes).places.push((stream, replicate));
         }
-        for place in self.open_of(partition) {
+        for place in self.open_of(slot) {
             self.add_open(place, &mut pieces);
         }
         for run in &hand_out.waits {
             pieces.last(run.handed_size()).waits.push(run.handed());
         }
         for (node, places) in &self.void {
-            for (transaction, _) in places.iter().filter(|(_, of)| *of == partition) {
+            for (transaction, _) in places.iter().filter(|(_, of)| *of == slot) {
                 pieces.last(0).void.push((*node, *transaction));
             }
         }
@@ -151,7 +149,7 @@ impl Ldm {
     /// An open transaction: each operation with the version that it staged, so that the new primary can undo the same.
     fn add_open(&self, place: Place, pieces: &mut Pieces) {
         let Some(held) = self.held.get(&place) else { return };
-        let (transaction, partition) = place;
+        let (transaction, slot) = place;
         // From the last one: the newest version of a row is that of the last operation on it.
         let mut versions: BTreeMap<(TableId, RowHandle), StagedRow> = BTreeMap::new();
         let mut operations = Vec::with_capacity(held.operations.len());
@@ -163,7 +161,7 @@ impl Ldm {
                     mode: self.locks.mode_of(key, transaction).unwrap_or(LockMode::Shared),
                 },
                 Operation::Staged { table, version, row, .. } => {
-                    let fragment = self.fragments.get(&(*table, partition));
+                    let fragment = self.fragments.get(&(*table, slot));
                     let of_row = versions.entry((*table, *row)).or_insert_with(|| {
                         let staged = fragment.map(|fragment| fragment.staged_versions(*row, transaction));
                         staged.into_iter().flatten().map(|row| row.map(Arc::from)).collect()
@@ -221,7 +219,7 @@ impl Run {
 
 /// Pieces that are filled one after the other.
 struct Pieces {
-    partition: PartitionId,
+    slot: SlotId,
     pieces: Vec<HandOver>,
     /// Of the last one.
     count: usize,
@@ -229,8 +227,8 @@ struct Pieces {
 }
 
 impl Pieces {
-    fn new(partition: PartitionId) -> Self {
-        Self { partition, pieces: Vec::new(), count: 0, bytes: 0 }
+    fn new(slot: SlotId) -> Self {
+        Self { slot, pieces: Vec::new(), count: 0, bytes: 0 }
     }
 
     /// The piece that takes the next thing, of this size.
@@ -238,7 +236,7 @@ impl Pieces {
         if self.pieces.is_empty() || self.count >= PIECE_OPERATIONS || self.bytes >= PIECE_BYTES {
             (self.count, self.bytes) = (0, 0);
             self.pieces.push(HandOver {
-                partition: self.partition,
+                slot: self.slot,
                 places: Vec::new(),
                 transactions: Vec::new(),
                 waits: Vec::new(),

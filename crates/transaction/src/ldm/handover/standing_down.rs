@@ -8,7 +8,7 @@
 use crate::ldm::Ldm;
 use protocol::{Address, ModuleKind, NodeInfo, NodeRole, Outputs, Signal};
 use query::Shared;
-use types::{NodeId, PartitionId};
+use types::{NodeId, SlotId};
 
 /// The node is about to stop, or was.
 #[derive(Debug, Default)]
@@ -26,7 +26,7 @@ impl Ldm {
         let map = &self.map;
         let in_reach = map.view.nodes.iter().filter(|info| !map.is_out(info.node));
         self.told.extend(in_reach.flat_map(|info| match info.role {
-            NodeRole::Data if map.view.in_sync(PartitionId(0)).contains(&info.node) => session_modules(info),
+            NodeRole::Data if map.view.in_sync(SlotId(0)).contains(&info.node) => session_modules(info),
             NodeRole::Sql => vec![Address::main(info.node)],
             NodeRole::Data | NodeRole::Management => Vec::new(),
         }));
@@ -34,7 +34,7 @@ impl Ldm {
 
     /// Says so once this module leads nothing, has nothing that another one waits for, and all sessions have heard what it said.
     pub(in crate::ldm) fn stand_down(&mut self, outputs: &mut Outputs<Shared>) {
-        let is_done = self.partitions.values().all(|state| !state.is_primary && state.hand_out.is_none())
+        let is_done = self.slots.values().all(|state| !state.is_primary && state.hand_out.is_none())
             && self.owed.is_empty();
         let Some(main) = self.standing_down.main.filter(|_| is_done) else { return };
         let (map, unheard) = (&self.map, &mut self.standing_down.unheard);

@@ -13,12 +13,12 @@ use query::Shared;
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use stdx::Now;
-use types::{Epoch, NodeId, PartitionId};
+use types::{Epoch, NodeId, SlotId};
 
 impl Ldm {
-    /// Whether this member has a replica of the partition and another one is its primary.
-    pub(in crate::ldm) fn is_elsewhere(&self, partition: PartitionId) -> bool {
-        self.partition(partition).is_some_and(|state| !state.is_primary)
+    /// Whether this member has a replica of the slot and another one is its primary.
+    pub(in crate::ldm) fn is_elsewhere(&self, slot: SlotId) -> bool {
+        self.slot(slot).is_some_and(|state| !state.is_primary)
     }
 
     /// A request that was sent in an older view: its session's module sends it on. What nobody answers is passed on.
@@ -28,21 +28,21 @@ impl Ldm {
             reason = "the others are answered, or asked again in the newer view"
         )]
         match signal {
-            Signal::Abort { transaction, partition } => {
+            Signal::Abort { transaction, slot } => {
                 // What is open is here until it is taken. (Whoever gets it next is in a newer view than this one was, or is primary.)
-                self.on_abort((transaction, partition), outputs);
-                if let Some(primary) = self.map.primary(partition) {
+                self.on_abort((transaction, slot), outputs);
+                if let Some(primary) = self.map.primary(slot) {
                     outputs.send(self.address, primary, signal);
                 }
             }
-            Signal::Forget { partition, .. } => {
-                if let Some(primary) = self.map.primary(partition).filter(|_| from.kind != ModuleKind::Ldm) {
+            Signal::Forget { slot, .. } => {
+                if let Some(primary) = self.map.primary(slot).filter(|_| from.kind != ModuleKind::Ldm) {
                     outputs.send(self.address, primary, signal);
                 }
             }
             // Its commit is decided, or sealed: the answer comes from here.
-            Signal::RollbackTo { request, transaction, partition, .. }
-                if self.owed.contains_key(&(transaction, partition)) =>
+            Signal::RollbackTo { request, transaction, slot, .. }
+                if self.owed.contains_key(&(transaction, slot)) =>
             {
                 outputs.send(self.address, from, Signal::RollbackDone { request, held: false });
             }
@@ -58,63 +58,50 @@ impl Ldm {
     }
 
     /// The session of what is decided here, or handed over, will not ask: the new primary need not keep it.
-    pub(in crate::ldm) fn pass_on_forget(
-        &self,
-        (transaction, partition): Place,
-        outputs: &mut Outputs<Shared>,
-    ) {
-        if let Some(primary) = self.map.primary(partition) {
-            outputs.send(
-                self.address,
-                primary,
-                Signal::Forget { partition, transactions: vec![transaction] },
-            );
+    pub(in crate::ldm) fn pass_on_forget(&self, (transaction, slot): Place, outputs: &mut Outputs<Shared>) {
+        if let Some(primary) = self.map.primary(slot) {
+            outputs.send(self.address, primary, Signal::Forget { slot, transactions: vec![transaction] });
         }
     }
 
     /// The session of a commit whose outcome is owed here hears from the primary what became of it.
     pub(in crate::ldm) fn ask_primary(&mut self, place: Place, reply: &Reply, outputs: &mut Outputs<Shared>) {
-        let (transaction, partition) = place;
+        let (transaction, slot) = place;
         let (to, request, is_write) = match reply {
             Reply::Write { to, request, .. } => (*to, *request, true),
             Reply::Commit { to, request } => (*to, *request, false),
             Reply::Nobody => return,
         };
-        let ask = Signal::OutcomeAsk { request, transaction, partition, is_write };
+        let ask = Signal::OutcomeAsk { request, transaction, slot, is_write };
         self.send_back(to, ask, outputs);
     }
 
     /// This member was primary, and another one is now: nobody is served here any more.
-    pub(in crate::ldm) fn step_down(
-        &mut self,
-        now: Now,
-        partition: PartitionId,
-        outputs: &mut Outputs<Shared>,
-    ) {
-        let waits = self.take_waits(now, partition);
-        self.unship(partition, outputs);
-        for place in self.sealed_of(partition) {
-            let is_prepared = |held: &Held| held.is_marked || !held.has_writes(partition);
+    pub(in crate::ldm) fn step_down(&mut self, now: Now, slot: SlotId, outputs: &mut Outputs<Shared>) {
+        let waits = self.take_waits(now, slot);
+        self.unship(slot, outputs);
+        for place in self.sealed_of(slot) {
+            let is_prepared = |held: &Held| held.is_marked || !held.has_writes(slot);
             if self.held.get(&place).is_some_and(is_prepared) {
                 self.become_backup(place, outputs);
             } else {
                 self.mark_at_once(Mark { place, next: 0, then: None }, outputs);
             }
         }
-        let asked: Vec<Place> = self.askers.keys().copied().filter(|(_, of)| *of == partition).collect();
+        let asked: Vec<Place> = self.askers.keys().copied().filter(|(_, of)| *of == slot).collect();
         for place in asked {
             for asker in self.askers.remove(&place).unwrap_or_default() {
-                let (transaction, partition) = place;
+                let (transaction, slot) = place;
                 let ask = Signal::OutcomeAsk {
                     request: asker.request,
                     transaction,
-                    partition,
+                    slot,
                     is_write: asker.is_write,
                 };
                 self.send_back(asker.from, ask, outputs);
             }
         }
-        let Some(state) = self.partitions.get_mut(&partition) else { return };
+        let Some(state) = self.slots.get_mut(&slot) else { return };
         // It may have stepped down before, and not have gone on since.
         let hand_out = state.hand_out.get_or_insert_default();
         hand_out.is_sent = false;
@@ -123,7 +110,7 @@ impl Ldm {
         let (resumed, held_back) = state.takeover.step_down();
         for (transaction, pending) in resumed {
             if !matches!(pending.reply, Reply::Nobody) {
-                self.owed.insert((transaction, partition), pending.reply);
+                self.owed.insert((transaction, slot), pending.reply);
             }
         }
         for (from, signal) in held_back {
@@ -131,24 +118,24 @@ impl Ldm {
         }
         let (here, others): (Vec<_>, Vec<_>) = std::mem::take(&mut self.released)
             .into_iter()
-            .partition(|(_, signal)| super::partition_of(signal) == Some(partition));
+            .partition(|(_, signal)| super::slot_of(signal) == Some(slot));
         self.released = others.into();
         for (from, signal) in here {
             self.send_back(from, signal, outputs);
         }
         // Their next requests may be on the way here, and are sent back.
-        let open = self.open_of(partition).into_iter();
+        let open = self.open_of(slot).into_iter();
         let open: Vec<Address> = open.filter_map(|place| Some(self.held.get(&place)?.session)).collect();
         let sessions = waiting.into_iter().chain(open);
         self.told.extend(sessions.filter(|module| module.kind == ModuleKind::Sql));
-        self.give_up_large(partition, outputs);
+        self.give_up_large(slot, outputs);
     }
 
     /// What is too much to travel inside a view change is lost, and undone in slices.
-    fn give_up_large(&mut self, partition: PartitionId, outputs: &mut Outputs<Shared>) {
+    fn give_up_large(&mut self, slot: SlotId, outputs: &mut Outputs<Shared>) {
         let mut room = Room::default();
         let mut large: Vec<(NodeId, Place)> = Vec::new();
-        for place in self.open_of(partition) {
+        for place in self.open_of(slot) {
             let Some(held) = self.held.get(&place) else { continue };
             let operations = held.operations.len();
             // (No more is measured than may travel.)
@@ -157,15 +144,14 @@ impl Ldm {
                 large.push((held.session.node, place));
             }
         }
-        let hand_out = self.partition(partition).and_then(|state| state.hand_out.as_ref());
+        let hand_out = self.slot(slot).and_then(|state| state.hand_out.as_ref());
         for run in hand_out.into_iter().flat_map(|hand_out| &hand_out.waits) {
             let is_lost = large.iter().any(|(_, place)| *place == run.place());
             if !is_lost && !room.take(0, run.handed_size()) {
                 large.push((run.from().node, run.place()));
             }
         }
-        if let Some(hand_out) = self.partitions.get_mut(&partition).and_then(|state| state.hand_out.as_mut())
-        {
+        if let Some(hand_out) = self.slots.get_mut(&slot).and_then(|state| state.hand_out.as_mut()) {
             hand_out.room = room;
         }
         for (session, place) in large {
@@ -176,11 +162,11 @@ impl Ldm {
     }
 
     /// Bytes of an open transaction's operations as they travel: each has the version that it staged.
-    fn open_size(&self, (transaction, partition): Place, held: &Held) -> usize {
+    fn open_size(&self, (transaction, slot): Place, held: &Held) -> usize {
         let size = |operation: &Operation| match operation {
             Operation::Locked(key) => key.key.len(),
             Operation::Staged { table, row, is_first: true, .. } => {
-                let Some(fragment) = self.fragments.get(&(*table, partition)) else { return 0 };
+                let Some(fragment) = self.fragments.get(&(*table, slot)) else { return 0 };
                 let versions = fragment.staged_versions(*row, transaction);
                 versions.map(|bytes| fragment.key_of(*row).len() + bytes.map_or(0, <[u8]>::len)).sum()
             }
@@ -196,7 +182,7 @@ impl Ldm {
         is_lost: impl Fn(&Run) -> bool,
         outputs: &mut Outputs<Shared>,
     ) {
-        for hand_out in self.partitions.values_mut().filter_map(|state| state.hand_out.as_mut()) {
+        for hand_out in self.slots.values_mut().filter_map(|state| state.hand_out.as_mut()) {
             let waits = std::mem::take(&mut hand_out.waits);
             let (lost, kept): (Vec<Run>, Vec<Run>) = waits.into_iter().partition(&is_lost);
             hand_out.waits = kept;
@@ -209,9 +195,9 @@ impl Ldm {
 
     /// A replica is given up: no view that lets these go on is awaited.
     pub(in crate::ldm) fn refuse_handed_of_lost(&mut self, outputs: &mut Outputs<Shared>) {
-        let partitions = self.partitions.iter().filter(|(_, state)| state.is_replica_lost);
-        let lost: BTreeSet<PartitionId> = partitions.map(|(partition, _)| *partition).collect();
-        let is_lost = |run: &Run| lost.contains(&run.partition());
+        let slots = self.slots.iter().filter(|(_, state)| state.is_replica_lost);
+        let lost: BTreeSet<SlotId> = slots.map(|(slot, _)| *slot).collect();
+        let is_lost = |run: &Run| lost.contains(&run.slot());
         self.lose_handed_waits(is_lost, outputs);
         let (refused, kept): (VecDeque<Run>, VecDeque<Run>) =
             std::mem::take(&mut self.resuming).into_iter().partition(is_lost);
@@ -221,13 +207,13 @@ impl Ldm {
         }
     }
 
-    /// All requests that wait in a partition, in the order in which they began to, with the time that is left to them.
-    pub(super) fn take_waits(&mut self, now: Now, partition: PartitionId) -> Vec<Run> {
-        let of = self.waits.iter().filter(|(_, waiting)| waiting.key.partition == partition);
+    /// All requests that wait in a slot, in the order in which they began to, with the time that is left to them.
+    pub(super) fn take_waits(&mut self, now: Now, slot: SlotId) -> Vec<Run> {
+        let of = self.waits.iter().filter(|(_, waiting)| waiting.key.slot == slot);
         let mut waits: Vec<WaitId> = of.map(|(wait, _)| *wait).collect();
         waits.sort_unstable();
         let (here, others): (Vec<Run>, Vec<Run>) =
-            std::mem::take(&mut self.resuming).into_iter().partition(|run| run.partition() == partition);
+            std::mem::take(&mut self.resuming).into_iter().partition(|run| run.slot() == slot);
         self.resuming = others.into();
         let mut runs = here;
         for wait in waits {
@@ -240,14 +226,13 @@ impl Ldm {
             }
             runs.push(waiting.run);
         }
-        runs.extend(self.take_memory_waits_of(partition).into_iter().map(Run::Write));
+        runs.extend(self.take_memory_waits_of(slot).into_iter().map(Run::Write));
         runs
     }
 
     /// Large transactions that are not sealed are open again: whoever decides asks the new primary.
-    fn unship(&mut self, partition: PartitionId, outputs: &mut Outputs<Shared>) {
-        let mut places: Vec<Place> =
-            self.shipping.keys().copied().filter(|(_, of)| *of == partition).collect();
+    fn unship(&mut self, slot: SlotId, outputs: &mut Outputs<Shared>) {
+        let mut places: Vec<Place> = self.shipping.keys().copied().filter(|(_, of)| *of == slot).collect();
         places.sort_unstable();
         for place in places {
             let Some(ship) = self.shipping.remove(&place) else { continue };
@@ -258,7 +243,7 @@ impl Ldm {
                     let (transaction, epoch_seen) = (place.0, ship.epoch_seen);
                     // Its session began in this line, or the commit would have been refused.
                     let view = self.map.view.number;
-                    let participant = Participant { partition, operations, view, has_writes: true };
+                    let participant = Participant { slot, operations, view, has_writes: true };
                     let commit = CommitOneRequest { request, transaction, participant, epoch_seen };
                     self.send_back(to, Signal::CommitOne(Box::new(commit)), outputs);
                 }
@@ -331,11 +316,11 @@ fn returned(signal: Signal) -> Option<ReturnedRequest> {
         Signal::Read(read) => ReturnedRequest::Read(read),
         Signal::Write(write) => ReturnedRequest::Write(write),
         Signal::CommitOne(commit) => ReturnedRequest::CommitOne(commit),
-        Signal::RollbackTo { request, transaction, partition, operations } => {
-            ReturnedRequest::RollbackTo { request, transaction, partition, operations }
+        Signal::RollbackTo { request, transaction, slot, operations } => {
+            ReturnedRequest::RollbackTo { request, transaction, slot, operations }
         }
-        Signal::OutcomeAsk { request, transaction, partition, is_write } => {
-            ReturnedRequest::OutcomeAsk { request, transaction, partition, is_write }
+        Signal::OutcomeAsk { request, transaction, slot, is_write } => {
+            ReturnedRequest::OutcomeAsk { request, transaction, slot, is_write }
         }
         _ => return None,
     })

@@ -15,11 +15,11 @@ use query::Shared;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use stdx::Now;
 use storage::RowHandle;
-use types::{NodeId, PartitionId, TransactionId, ViewNumber};
+use types::{NodeId, SlotId, TransactionId, ViewNumber};
 
 impl Ldm {
     pub(in crate::ldm) fn on_hand_over(&mut self, from: NodeId, piece: HandOver) {
-        if let Some(state) = self.partitions.get_mut(&piece.partition) {
+        if let Some(state) = self.slots.get_mut(&piece.slot) {
             state.takeover.keep_piece(from, piece);
         }
     }
@@ -27,16 +27,16 @@ impl Ldm {
     /// Places that this new primary lacks become prepared here, as if they had come in time.
     pub(in crate::ldm) fn take_places(
         &mut self,
-        partition: PartitionId,
+        slot: SlotId,
         places: Vec<(ViewNumber, Replicate)>,
         outputs: &mut Outputs<Shared>,
     ) {
-        let places = places.into_iter().filter(|(_, replicate)| replicate.partition == partition);
+        let places = places.into_iter().filter(|(_, replicate)| replicate.slot == slot);
         for (stream, replicate) in places.filter(|_| !mutants::is(Mutant::HandedPlacesLost)) {
-            let place = (replicate.transaction, replicate.partition);
+            let place = (replicate.transaction, replicate.slot);
             let is_known = self.applied.contains_key(&place) || self.outcomes.get(&place).is_some();
             let is_consumed = self
-                .partition(place.1)
+                .slot(place.1)
                 .is_none_or(|state| state.takeover.has_consumed(stream, replicate.sequence));
             if is_known || is_consumed {
                 continue;
@@ -64,23 +64,22 @@ impl Ldm {
     /// lost with the connection that kept this member from hearing that they are there.
     pub(in crate::ldm) fn lose_own_waits(
         &mut self,
-        partition: PartitionId,
+        slot: SlotId,
         pieces: &[(NodeId, HandOver)],
         outputs: &mut Outputs<Shared>,
     ) {
         let waits = pieces.iter().flat_map(|(_, piece)| &piece.waits);
         let handed: BTreeSet<(Address, RequestId)> = waits.map(asked_by).collect();
-        let is_lost =
-            |run: &Run| run.partition() == partition && !handed.contains(&(run.from(), run.request()));
+        let is_lost = |run: &Run| run.slot() == slot && !handed.contains(&(run.from(), run.request()));
         self.lose_handed_waits(is_lost, outputs);
     }
 
     /// Requests that were on their way here from a member that is gone: they wait nowhere any more. (Their sessions may believe that they wait here: this
     /// member let go of its own when it saw theirs.)
     pub(in crate::ldm) fn lose_unread(&mut self, reborn: &[NodeId], outputs: &mut Outputs<Shared>) {
-        for (partition, state) in &mut self.partitions {
+        for (slot, state) in &mut self.slots {
             let stays =
-                |node: NodeId| self.map.view.in_sync(*partition).contains(&node) && !reborn.contains(&node);
+                |node: NodeId| self.map.view.in_sync(*slot).contains(&node) && !reborn.contains(&node);
             let unread = std::mem::take(&mut state.takeover.unread);
             let lost = unread.into_iter().filter(|(from, _)| !stays(*from));
             for wait in lost.flat_map(|(_, piece)| piece.waits) {
@@ -93,7 +92,7 @@ impl Ldm {
     /// Open transactions and waits go on here.
     pub(in crate::ldm) fn take_open(
         &mut self,
-        partition: PartitionId,
+        slot: SlotId,
         pieces: Vec<HandOver>,
         outputs: &mut Outputs<Shared>,
     ) {
@@ -101,10 +100,10 @@ impl Ldm {
         let mut waits = Vec::new();
         for piece in pieces {
             for (node, transaction) in piece.void {
-                self.void.entry(node).or_default().insert((transaction, partition));
+                self.void.entry(node).or_default().insert((transaction, slot));
             }
             for handed in piece.transactions {
-                let place = (handed.transaction, partition);
+                let place = (handed.transaction, slot);
                 let is_sealed = self.outcomes.get(&place).is_some()
                     || self.applied.contains_key(&place)
                     || self.held.get(&place).is_some_and(|held| held.stage != HeldStage::Open);
@@ -126,7 +125,7 @@ impl Ldm {
                 waits.extend(piece.waits);
             }
         }
-        for run in waits.into_iter().map(Run::taken).filter(|run| run.partition() == partition) {
+        for run in waits.into_iter().map(Run::taken).filter(|run| run.slot() == slot) {
             if run.from().node == self.address.node {
                 // The old primary's word may come after it has left the view; between these two nothing is lost.
                 let moved = Signal::WaitMoved { request: run.request(), to: self.address };
@@ -142,21 +141,21 @@ impl Ldm {
                 Err(refusal) => self.refuse_run(run, refusal, outputs),
             }
         }
-        self.tell_sessions(partition, outputs);
+        self.tell_sessions(slot, outputs);
     }
 
     /// Sessions hear of what is open here now, and abort what is over.
-    pub(super) fn tell_sessions(&self, partition: PartitionId, outputs: &mut Outputs<Shared>) {
+    pub(super) fn tell_sessions(&self, slot: SlotId, outputs: &mut Outputs<Shared>) {
         if mutants::is(Mutant::SessionsNotTold) {
             return;
         }
-        let open = self.open_of(partition).into_iter();
+        let open = self.open_of(slot).into_iter();
         let open = open.filter_map(|place| Some((place.0, self.held.get(&place)?.session)));
-        let resuming = self.resuming.iter().filter(|run| run.partition() == partition);
+        let resuming = self.resuming.iter().filter(|run| run.slot() == slot);
         let told: BTreeMap<TransactionId, Address> =
             open.chain(resuming.map(|run| (run.place().0, run.from()))).collect();
         for (transaction, session) in told {
-            outputs.send(self.address, session, Signal::TransactionMoved { transaction, partition });
+            outputs.send(self.address, session, Signal::TransactionMoved { transaction, slot });
         }
     }
 
@@ -166,12 +165,12 @@ impl Ldm {
         session: Address,
         operations: Vec<HandedOperation>,
     ) -> Result<(), Refusal> {
-        let (transaction, partition) = place;
+        let (transaction, slot) = place;
         for operation in operations {
             self.charge_operation()?;
             let done = match operation {
                 HandedOperation::Locked { table, key, mode } => {
-                    let key = LockKey { partition, table, key };
+                    let key = LockKey { slot, table, key };
                     if !mutants::is(Mutant::HandedLocksForgotten) {
                         self.locks.hold(&key, transaction, mode);
                     }
@@ -196,15 +195,15 @@ impl Ldm {
     }
 
     fn stage_write(&mut self, place: Place, write: &ReplicatedWrite) -> Result<(RowHandle, bool), Refusal> {
-        let (transaction, partition) = place;
+        let (transaction, slot) = place;
         self.check_row(write.table.id, &write.key, write.row.as_deref())?;
-        let key = LockKey { partition, table: write.table.id, key: write.key.clone() };
+        let key = LockKey { slot, table: write.table.id, key: write.key.clone() };
         let owner = self.implicit_owner(&key);
         if owner.is_some_and(|owner| owner != transaction) {
             // A broken peer's: two transactions on one row.
             return Err(Refusal::NotHeld);
         }
-        let fragment = self.fragments.get_mut(&(write.table.id, partition)).ok_or(Refusal::WrongSchema)?;
+        let fragment = self.fragments.get_mut(&(write.table.id, slot)).ok_or(Refusal::WrongSchema)?;
         let row = fragment.stage(&write.key, transaction, write.row.as_deref());
         Ok((row.map_err(|full| region_full(&full))?, owner.is_none()))
     }
@@ -218,8 +217,7 @@ impl Ldm {
             return self.await_lease(now);
         }
         let resuming = std::mem::take(&mut self.resuming);
-        let is_early =
-            |run: &Run| self.partition(run.partition()).is_some_and(|state| !state.takeover.is_settled());
+        let is_early = |run: &Run| self.slot(run.slot()).is_some_and(|state| !state.takeover.is_settled());
         let (early, due): (VecDeque<Run>, VecDeque<Run>) = resuming.into_iter().partition(is_early);
         self.resuming = early;
         for run in due {

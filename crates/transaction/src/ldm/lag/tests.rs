@@ -2,12 +2,12 @@ use super::{ENTERING_LOOKS, LOOK_EVERY, Lag, SPARED_LOOKS_MAX};
 use protocol::{Address, ModuleKind};
 use std::collections::BTreeMap;
 use stdx::{Duration, Instant, Now, WallTime};
-use types::{Incarnation, NodeId, PartitionId, Sequence, ViewNumber};
+use types::{Incarnation, NodeId, Sequence, SlotId, ViewNumber};
 
 const LIMIT: Duration = Duration::from_secs(2);
 const PEER: Address = Address::new(NodeId(2), ModuleKind::Ldm, 0);
 const OTHER: Address = Address::new(NodeId(3), ModuleKind::Ldm, 0);
-const PARTITION: PartitionId = PartitionId(1);
+const PARTITION: SlotId = SlotId(1);
 
 /// A module that looks, with its clock.
 struct Looking {
