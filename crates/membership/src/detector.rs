@@ -207,8 +207,8 @@ impl Detector {
         self.beat_at.min(proposal).min(settled)
     }
 
-    /// Members by the view: those that hold rows or get them, and the witnesses.
-    fn is_member(view: &View, node: NodeId) -> bool {
+    /// Whether heartbeats watch a node: a member of the view, or a witness.
+    fn is_watched(view: &View, node: NodeId) -> bool {
         let Some(info) = view.node(node) else { return false };
         match info.role {
             NodeRole::Data => view.is_counted(node),
@@ -225,7 +225,7 @@ impl Detector {
         let members: Vec<(NodeId, Incarnation)> = view
             .nodes
             .iter()
-            .filter(|info| info.node != self.node && Self::is_member(&view, info.node))
+            .filter(|info| info.node != self.node && Self::is_watched(&view, info.node))
             .map(|info| (info.node, info.incarnation))
             .collect();
         for (node, incarnation) in members {
@@ -320,7 +320,7 @@ impl Detector {
     /// The same of a member; false for other nodes.
     #[must_use]
     pub fn suspects_member(&self, now: Instant, node: NodeId) -> bool {
-        Self::is_member(&self.view, node) && self.suspects(now, node)
+        Self::is_watched(&self.view, node) && self.suspects(now, node)
     }
 
     /// Whether this node has run well for a while, so that it may blame others.
@@ -353,7 +353,7 @@ impl Detector {
     }
 
     fn others(&self) -> impl Iterator<Item = (NodeId, &Peer)> {
-        let members = self.peers.iter().filter(|(node, _)| Self::is_member(&self.view, **node));
+        let members = self.peers.iter().filter(|(node, _)| Self::is_watched(&self.view, **node));
         members.map(|(node, peer)| (*node, peer))
     }
 
@@ -383,7 +383,7 @@ impl Detector {
         if heartbeat.view > self.view.number {
             outputs.behind = Some(from);
         }
-        let is_witness = Self::is_member(&self.view, from) && !self.view.is_counted(from);
+        let is_witness = Self::is_watched(&self.view, from) && !self.view.is_counted(from);
         let Some(peer) = self.peers.get_mut(&from) else { return false };
         if is_witness && incarnation > peer.incarnation {
             // It holds no rows: another life of it is as good. (One that holds rows is known when the view has it.)

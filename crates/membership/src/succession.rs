@@ -132,7 +132,7 @@ pub fn refounded(view: &View, gone: &[NodeId], founding: GroupId, leap: u64) -> 
 #[must_use]
 pub fn with_leaving(view: &View, node: NodeId) -> Option<View> {
     let mut next = follow(view);
-    if view.leaving.contains(&node) || !view.is_member(node) {
+    if view.leaving.contains(&node) || !view.is_in_sync(node) {
         return None;
     }
     next.leaving.push(node);

@@ -423,7 +423,7 @@ impl MainModule {
         self.view = view;
         self.reach(Step::Included);
         // Who is connected again in a newer view has not been lost in it.
-        self.lost.retain(|node| self.view.is_member(*node) && !self.found.contains(node));
+        self.lost.retain(|node| self.view.is_in_sync(*node) && !self.found.contains(node));
         self.given_up.retain(|node| self.lost.contains(node));
         self.schema_reading.begin_view(&self.view);
         if !is_first {

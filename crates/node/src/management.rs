@@ -629,7 +629,7 @@ impl Management {
             NodeRole::Management => NodeState::Started,
             NodeRole::Sql if serves => NodeState::Started,
             NodeRole::Sql => NodeState::Opening,
-            NodeRole::Data if !serves && view.is_member(node.node) => NodeState::Opening,
+            NodeRole::Data if !serves && view.is_in_sync(node.node) => NodeState::Opening,
             NodeRole::Data if view.groups.iter().any(|group| group.in_sync.contains(&node.node)) => {
                 NodeState::Started
             }

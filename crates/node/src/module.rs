@@ -383,7 +383,7 @@ impl Module for NodeModule {
 fn left_out_of(view: &View) -> Vec<NodeId> {
     let is_joining = |node| view.groups.iter().any(|group| group.joining.contains(&node));
     let data = view.nodes.iter().filter(|info| info.role == NodeRole::Data).map(|info| info.node);
-    data.filter(|node| !view.is_member(*node) && !is_joining(*node)).collect()
+    data.filter(|node| !view.is_in_sync(*node) && !is_joining(*node)).collect()
 }
 
 fn handle_membership(

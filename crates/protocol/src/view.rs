@@ -153,13 +153,13 @@ impl View {
         self.nodes.is_sorted_by(|left, right| left.node < right.node)
             && self.groups.iter().all(is_group)
             && self.slots.iter().all(is_place)
-            && self.leaving.iter().all(|node| self.is_member(*node))
+            && self.leaving.iter().all(|node| self.is_in_sync(*node))
             && self.groups.iter().flat_map(|group| &group.replicas).all(|node| self.node(*node).is_some())
     }
 
-    /// Whether a node is an in-sync data node.
+    /// Whether a node is an in-sync data node: a member that is not joining.
     #[must_use]
-    pub fn is_member(&self, node: NodeId) -> bool {
+    pub fn is_in_sync(&self, node: NodeId) -> bool {
         self.groups.first().is_some_and(|group| group.in_sync.contains(&node))
     }
 
@@ -169,7 +169,7 @@ impl View {
         self.place(slot).is_none_or(|place| began < place.since)
     }
 
-    /// Whether a data node holds rows of this view: it is in sync, or being copied to.
+    /// Whether a node is a member: a data node that is in sync, or joining.
     #[must_use]
     pub fn is_counted(&self, node: NodeId) -> bool {
         self.groups.iter().any(|group| group.in_sync.contains(&node) || group.joining.contains(&node))

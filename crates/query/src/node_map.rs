@@ -275,7 +275,7 @@ impl NodeMap {
             return false;
         }
         let is_given_up = |node: &NodeId| self.given_up.contains(node);
-        if self.view.is_member(self.node) {
+        if self.view.is_in_sync(self.node) {
             self.view.in_sync(slot).iter().any(is_given_up)
         } else {
             self.primary(slot).is_some_and(|primary| is_given_up(&primary.node))
@@ -299,7 +299,7 @@ impl NodeMap {
     /// comes back, with all its sessions.)
     #[must_use]
     pub fn is_left_out(&self, node: NodeId) -> bool {
-        let is_out = |info: &NodeInfo| info.role == NodeRole::Data && !self.view.is_member(node);
+        let is_out = |info: &NodeInfo| info.role == NodeRole::Data && !self.view.is_in_sync(node);
         self.view.number.0 > 0 && self.view.node(node).is_none_or(is_out)
     }
 }

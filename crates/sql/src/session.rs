@@ -346,7 +346,7 @@ impl SessionCore {
     pub(crate) fn on_view_changed(&mut self, before: &View, now: &View) {
         self.lose(|slot, began| now.is_lost(slot, began));
         let left_out =
-            before.nodes.iter().filter(|info| before.is_member(info.node) && !now.is_member(info.node));
+            before.nodes.iter().filter(|info| before.is_in_sync(info.node) && !now.is_in_sync(info.node));
         for info in left_out {
             self.inbox.node_lost(info.node);
         }
@@ -369,7 +369,7 @@ impl SessionCore {
         moved_in: ViewNumber,
         to: Address,
     ) -> bool {
-        let is_out = map.lost.contains(&to.node) || !map.view.is_member(to.node);
+        let is_out = map.lost.contains(&to.node) || !map.view.is_in_sync(to.node);
         let is_lost = self.inbox.follow(&map.view, request, moved_in, to);
         (is_out && self.inbox.node_lost(to.node)) || is_lost
     }

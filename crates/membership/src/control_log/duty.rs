@@ -31,7 +31,7 @@ const SILENCE_TICKS: u32 = 4;
 fn rank(config: &ControlConfig, voter: &Voter, node: NodeId) -> (bool, usize) {
     let is_outside = voter.state.as_ref().is_some_and(|state| {
         let is_data_node = state.view.node(node).is_some_and(|info| info.role == NodeRole::Data);
-        is_data_node && !state.view.is_member(node)
+        is_data_node && !state.view.is_in_sync(node)
     });
     (is_outside, config.rank_of(node))
 }

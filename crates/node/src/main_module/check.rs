@@ -231,7 +231,7 @@ impl MainModule {
     /// Data nodes of the configuration that have no whole replicas now.
     fn nodes_not_in_sync(&self) -> Vec<NodeId> {
         let data_nodes = self.view.nodes.iter().filter(|info| info.role == NodeRole::Data);
-        data_nodes.map(|info| info.node).filter(|node| !self.view.is_member(*node)).collect()
+        data_nodes.map(|info| info.node).filter(|node| !self.view.is_in_sync(*node)).collect()
     }
 
     fn end_check(&mut self, outputs: &mut Outputs<Shared>) {

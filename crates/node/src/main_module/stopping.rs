@@ -224,7 +224,7 @@ impl MainModule {
 
     /// Why a node may not be stopped alone, if so.
     pub(super) fn is_needed(&self, node: NodeId) -> bool {
-        self.view.is_member(node)
+        self.view.is_in_sync(node)
             && !self.view.leaving.contains(&node)
             && succession::with_leaving(&self.view, node).is_none()
     }

@@ -75,7 +75,7 @@ impl Management {
         if view.leaving.contains(&id) {
             return Some("it is about to stop already".to_owned());
         }
-        if view.is_member(id) && succession::with_leaving(view, id).is_none() {
+        if view.is_in_sync(id) && succession::with_leaving(view, id).is_none() {
             return Some(
                 "no other node in sync has its rows, so the cluster would stop; use 'shutdown' for that"
                     .to_owned(),

@@ -231,8 +231,8 @@ impl LeaseWorld {
         self.tick >= TICKS_BEFORE + TICKS_BAD + FAULT_TICKS
     }
 
-    fn is_member(&self, node: NodeId) -> bool {
-        self.view.is_member(node)
+    fn is_in_sync(&self, node: NodeId) -> bool {
+        self.view.is_in_sync(node)
     }
 
     /// A process that stands still reads nothing.
@@ -243,17 +243,17 @@ impl LeaseWorld {
 
     fn check(&self) -> Result<(), String> {
         for (holder, granter) in [(OTHER, VICTIM), (VICTIM, OTHER)] {
-            let is_member = self.members[&holder].detector.view().0 == 1 || self.is_member(granter);
+            let is_counted = self.members[&holder].detector.view().0 == 1 || self.is_in_sync(granter);
             let is_over = self.members[&granter].detector.granted_until(holder) <= self.now();
-            if is_member && self.may_read(holder) && self.is_alive(granter) && is_over {
+            if is_counted && self.may_read(holder) && self.is_alive(granter) && is_over {
                 return Err(format!("node {holder} reads, node {granter} says it may not"));
             }
             let granting = &self.members[&granter].detector;
             let writes = self.is_alive(granter)
                 && granting.view() == self.view.number
-                && self.is_member(granter)
+                && self.is_in_sync(granter)
                 && granting.writable_at() <= self.now();
-            if writes && !self.is_member(holder) && self.may_read(holder) {
+            if writes && !self.is_in_sync(holder) && self.may_read(holder) {
                 return Err(format!("node {holder} was left out and reads, node {granter} acknowledges"));
             }
         }
@@ -316,7 +316,7 @@ impl SmallWorld for LeaseWorld {
 
     fn check_end(&self) -> Result<(), String> {
         let is_killed = matches!(self.fault, Some((Fault::Kill, _)));
-        if is_killed && self.is_member(VICTIM) {
+        if is_killed && self.is_in_sync(VICTIM) {
             return Err("the dead node has not left".to_owned());
         }
         for node in [OTHER, VICTIM].into_iter().filter(|node| self.is_alive(*node)) {
@@ -325,7 +325,7 @@ impl SmallWorld for LeaseWorld {
                 return Err(format!("node {node} does not know the newest view in the end"));
             }
             let is_well = detector.may_read(self.now()) && detector.writable_at() <= self.now();
-            if self.is_member(node) && !is_well {
+            if self.is_in_sync(node) && !is_well {
                 return Err(format!("node {node} may not read or write in the end"));
             }
         }

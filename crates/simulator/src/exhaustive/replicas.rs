@@ -1057,7 +1057,7 @@ impl ReplicaWorld {
     /// Nodes whose modules all use the newest view.
     fn is_installed_everywhere(&self) -> bool {
         let newest = self.view.number;
-        self.members.iter().all(|member| !self.view.is_member(member.at.node) || member.view == newest)
+        self.members.iter().all(|member| !self.view.is_in_sync(member.at.node) || member.view == newest)
     }
 
     fn is_whole(&self, node: NodeId) -> bool {
@@ -1071,7 +1071,7 @@ impl ReplicaWorld {
     /// Ldms that answer reads: those in sync in the newest view. (Who was left out has no lease: that is the other world's.)
     fn readers(&self) -> impl Iterator<Item = &Member> {
         let reads =
-            |member: &&Member| member.at.kind == ModuleKind::Ldm && self.view.is_member(member.at.node);
+            |member: &&Member| member.at.kind == ModuleKind::Ldm && self.view.is_in_sync(member.at.node);
         self.members.iter().filter(reads)
     }
 
@@ -1234,7 +1234,7 @@ impl SmallWorld for ReplicaWorld {
             return Err(format!("the session of transaction {task} hears nothing"));
         }
         for member in &self.members {
-            if !self.view.is_member(member.at.node) {
+            if !self.view.is_in_sync(member.at.node) {
                 let (node, copied) = (member.at.node, &self.copied);
                 return Err(format!("node {node} is not in sync in the end, copied: {copied:?}"));
             }

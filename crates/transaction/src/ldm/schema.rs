@@ -37,7 +37,7 @@ impl Ldm {
     /// Makes the fragments that `map` wants, and answers with their readers.
     pub(super) fn install_tables(&mut self, now: Now, map: Arc<NodeMap>, outputs: &mut Outputs<Shared>) {
         // Who is in sync without having joined was so from the beginning, whichever view it hears of first.
-        let is_first_view = self.map.view.number == ViewNumber(0) && map.view.is_member(self.address.node);
+        let is_first_view = self.map.view.number == ViewNumber(0) && map.view.is_in_sync(self.address.node);
         let is_older = map.schema.version < self.map.schema.version;
         stdx::require!(!is_older, "an index that an older schema lacks would be empty when it is back");
         self.install_map(now, map, outputs);

@@ -196,7 +196,7 @@ impl Nodes {
     }
 
     pub(crate) fn assert_idle(&self) {
-        for (id, node) in (1..).zip(&self.nodes).filter(|(id, _)| self.view.is_member(NodeId(*id))) {
+        for (id, node) in (1..).zip(&self.nodes).filter(|(id, _)| self.view.is_in_sync(NodeId(*id))) {
             assert!(node.ldm.is_idle(), "node {id} is not: {:?}", node.ldm.unfinished());
         }
     }
@@ -513,7 +513,7 @@ impl Nodes {
 
     /// Outcomes that members keep for somebody.
     pub(crate) fn marker_counts(&self) -> Vec<usize> {
-        let members = (1..).zip(&self.nodes).filter(|(id, _)| self.view.is_member(NodeId(*id)));
+        let members = (1..).zip(&self.nodes).filter(|(id, _)| self.view.is_in_sync(NodeId(*id)));
         members.map(|(_, node)| node.ldm.marker_count()).collect()
     }
 
@@ -527,7 +527,7 @@ impl Nodes {
     /// All members have these rows, and of `ids` no others.
     pub(crate) fn assert_committed(&self, ids: &[i64], expected: &[i64]) {
         for node in
-            (1..=u16::try_from(self.nodes.len()).expect("few")).filter(|id| self.view.is_member(NodeId(*id)))
+            (1..=u16::try_from(self.nodes.len()).expect("few")).filter(|id| self.view.is_in_sync(NodeId(*id)))
         {
             assert_eq!(self.committed(node, ids), expected, "at node {node}");
         }
