@@ -1,0 +1,141 @@
+//! Commits: what sessions, coordinators, primaries and backups say to each other (the write path of [`super`]).
+
+use super::RequestId;
+use crate::Address;
+use crate::program::{OperationResult, Refusal, TableRef};
+use std::sync::Arc;
+use types::{Epoch, Sequence, SlotId, TransactionId, ViewNumber};
+use wire_derive::Wire;
+
+/// Commit at the only participant.
+#[derive(Clone, PartialEq, Debug, Wire)]
+pub struct CommitOneRequest {
+    /// Echoed.
+    pub request: RequestId,
+    /// Whose.
+    pub transaction: TransactionId,
+    /// The participant.
+    pub participant: Participant,
+    /// Stamp no epoch below this.
+    pub epoch_seen: Epoch,
+}
+
+/// A slot in which a transaction has staged writes or holds locks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Wire)]
+pub struct Participant {
+    /// The slot.
+    pub slot: SlotId,
+    /// How many operations it must hold.
+    pub operations: u32,
+    /// The view in which it took the first.
+    pub view: ViewNumber,
+    /// Writes were sent to it: its backups take part, and recovery counts it.
+    pub has_writes: bool,
+}
+
+/// Commit over several participants.
+#[derive(Clone, PartialEq, Debug, Wire)]
+pub struct CoordinateRequest {
+    /// Echoed.
+    pub request: RequestId,
+    /// Whose.
+    pub transaction: TransactionId,
+    /// All participants, lock-only ones included.
+    pub participants: Vec<Participant>,
+    /// Stamp no epoch below this.
+    pub epoch_seen: Epoch,
+}
+
+/// The outcome of a commit.
+#[derive(Clone, PartialEq, Debug, Wire)]
+pub struct CommitDone {
+    /// From the request.
+    pub request: RequestId,
+    /// What became of it.
+    pub outcome: CommitOutcome,
+}
+
+/// What became of a commit.
+#[derive(Clone, PartialEq, Debug, Wire)]
+pub enum CommitOutcome {
+    /// All in-sync replicas have it.
+    Committed(Epoch),
+    /// Nothing of it remains.
+    Aborted(Refusal),
+    /// It was sent to a replica that is lost: the outcome is not known here (1180, the connection closes).
+    Unknown,
+}
+
+/// One replicated change: the row's new bytes, or its deletion.
+#[derive(Clone, PartialEq, Debug, Wire)]
+pub struct ReplicatedWrite {
+    /// The table.
+    pub table: TableRef,
+    /// Its primary key.
+    pub key: Box<[u8]>,
+    /// Its new bytes; None deletes it.
+    pub row: Option<Arc<[u8]>>,
+}
+
+/// Writes of a large transaction shipped ahead of its prepare: staged at the backup, outside the numbered stream.
+#[derive(Clone, PartialEq, Debug, Wire)]
+pub struct ReplicateAhead {
+    /// Which slot.
+    pub slot: SlotId,
+    /// Whose.
+    pub transaction: TransactionId,
+    /// The piece's number, counted from 0.
+    pub piece: u32,
+    /// The changes.
+    pub writes: Vec<ReplicatedWrite>,
+}
+
+/// The place in the slot's stream where a transaction's writes become prepared at a backup.
+#[derive(Clone, PartialEq, Debug, Wire)]
+pub struct Replicate {
+    /// Which slot.
+    pub slot: SlotId,
+    /// The place.
+    pub sequence: Sequence,
+    /// Whose.
+    pub transaction: TransactionId,
+    /// Stamped by the primary.
+    pub epoch: Epoch,
+    /// The coordinator to answer; None for a one-primary commit, which answers the primary.
+    pub coordinator: Option<Address>,
+    /// The participants with writes, for recovery.
+    pub participants: Arc<Vec<SlotId>>,
+    /// The session of a one-primary commit is on another node than the primary: what it is to hear if that node dies is kept until it
+    /// confirms.
+    pub marker: Option<Vec<OperationResult>>,
+    /// How many pieces went ahead.
+    pub pieces_ahead: u32,
+    /// The (remaining) changes.
+    pub writes: Vec<ReplicatedWrite>,
+}
+
+/// What every in-sync replica tells the coordinator.
+#[derive(Clone, PartialEq, Debug, Wire)]
+pub struct Prepared {
+    /// Whose.
+    pub transaction: TransactionId,
+    /// Which slot.
+    pub slot: SlotId,
+    /// Stamped by the primary.
+    pub epoch: Epoch,
+    /// Whether there is anything to replicate: false only from the primary of a slot where the transaction only holds locks.
+    pub has_writes: bool,
+    /// Why not.
+    pub refusal: Option<Refusal>,
+}
+
+/// What the coordinator tells every replica of every participant.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Wire)]
+pub struct Outcome {
+    /// Whose.
+    pub transaction: TransactionId,
+    /// Which slot.
+    pub slot: SlotId,
+    /// The commit epoch, or None for abort.
+    pub committed: Option<Epoch>,
+}

@@ -1,0 +1,51 @@
+//! Membership: how a node joins, what it learns of the cluster then, and how it leaves.
+
+use crate::view::NodeRole;
+use types::NodeId;
+use wire_derive::Wire;
+
+/// A node asks the control plane to be let in.
+#[derive(Clone, PartialEq, Eq, Debug, Wire)]
+pub struct JoinRequest {
+    /// Its role.
+    pub role: NodeRole,
+    /// A number of this process start, told apart from earlier ones of the same node.
+    pub start: u64,
+    /// Host and port, for people.
+    pub host: String,
+    /// Modules.
+    pub ldm_count: u8,
+    /// Modules.
+    pub tc_count: u8,
+    /// Modules.
+    pub query_count: u8,
+    /// Modules.
+    pub sql_count: u8,
+}
+
+/// What all nodes of a cluster must have in common, whatever each one's config.ini says.
+#[derive(Clone, PartialEq, Eq, Debug, Wire)]
+pub struct ClusterTerms {
+    /// NoOfReplicas.
+    pub replica_count: u16,
+    /// PartitionsPerNode.
+    pub partitions_per_node: u16,
+    /// HeartbeatIntervalDbDb, by which nodes compute each other's leases.
+    pub heartbeat_us: u64,
+    /// All configured nodes, by id.
+    pub members: Vec<(NodeId, NodeRole)>,
+}
+
+/// What a data node that is about to stop asks the control plane for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Wire)]
+pub enum LeaveStep {
+    /// A view in which others lead its slots.
+    HandOver,
+    /// It does not stop after all.
+    Stay,
+    /// A view without it; then it ends.
+    Leave {
+        /// With this exit code.
+        exit_code: u8,
+    },
+}
