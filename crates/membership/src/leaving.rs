@@ -1,6 +1,6 @@
 //! Planned moves: a node that is about to stop asks for what it needs, and primaries are spread over all members again when one has come back.
 //!
-//! Invariant: primaries are moved only while all members are connected, for they are handed over (`transaction::ldm::handover`).
+//! Invariant: primaries are moved only while all members are connected, for they are handed over (`transaction::ldm::slot::view_change::handover`).
 //!
 //! Deliberately not here: the steps of a stop (`node`, `main_module/stopping.rs`).
 

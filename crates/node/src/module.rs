@@ -2,7 +2,7 @@
 //!
 //! Invariants:
 //! - I2: a signal between modules that belongs to a view is never handled before that view is installed here: it waits. An older one is
-//!   dropped if it is the replicas' own (`Fence::Strict`): what it was to do is done again in the new view (`transaction::ldm::takeover`). What sessions
+//!   dropped if it is the replicas' own (`Fence::Strict`): what it was to do is done again in the new view (`transaction::ldm::slot::view_change`). What sessions
 //!   ask and hear is handled in newer views too (`Fence::Older`): a primary that stayed goes on, one that changed refuses. (Signals that make
 //!   views, and those to and from modules without one, are exempt.)
 //! - An ldm enters a view with the tables, all others with the complete map; what a module sends from then on belongs to it.

@@ -14,56 +14,43 @@
 //!   primary's word, never by guess.
 //! - Epoch stamps come from primaries only and are never below the highest epoch this module has heard of.
 //!
-//! `writes` stages, `undo` takes it back, `reads` reads, `commit` is the primary's side of both commits, `backup` the other side, `deadlock` finds cycles, `schema`
-//! makes and drops fragments, `reclaim` frees what nobody needs any more, `information` answers ndbinfo, `inspect` the replica check, `digest` tells checkers apart what they
-//! have seen; `takeover` carries what a view left undecided into the next, `handover` what it left open to a new primary, `copy` brings rows to members that
-//! join, `question` answers sessions whose commit's answer is lost, and `lag` looks how late other replicas' answers are.
+//! `slot` is what each slot has and does. `deadlock` finds cycles, `schema` makes and drops fragments, `reclaim` frees what nobody needs any more, `lease`
+//! keeps requests while the node may not read, `information` answers ndbinfo, `lag` looks how late other replicas' answers are, `digest` tells checkers apart
+//! what they have seen.
 
-mod backup;
-mod commit;
-mod copy;
 mod deadlock;
 mod digest;
-mod handover;
 mod information;
-mod inspect;
 mod lag;
 mod lease;
-mod markers;
-mod question;
-mod reads;
 mod reclaim;
 mod schema;
-mod table_locks;
-mod takeover;
-mod undo;
-mod waits;
-mod writes;
+mod slot;
 
 use crate::locks::{LockKey, Locks, WaitId};
 use crate::mutants::{self, Mutant};
-use backup::{Ahead, Applied};
-use commit::{Mark, PendingCommit, Publish, Reply, Ship, ShipWindow};
-use copy::{Copy, CopyIn, CopyOut, Copying};
-use handover::{HandOut, StandingDown};
 use lag::Lag;
-use markers::{Marker, Markers, Sweep};
 use memory::{Ledger, MemoryManager, Region};
-use protocol::program::{OperationResult, Refusal, TableRef};
-use protocol::signal::Replicate;
+use protocol::program::Refusal;
 use protocol::{Address, Budget, Envelope, ModuleKind, Outputs, Signal};
 use query::{NodeMap, PublishedReader, Shared};
-use question::Asker;
-use reads::PendingRead;
 use reclaim::{Reclaim, Visits};
+use slot::Slot;
+use slot::backup::{Ahead, Applied};
+use slot::commit::{self, Mark, Publish, Reply, Ship, ShipWindow};
+use slot::copy::{Copy, Copying};
+use slot::lock_wait::{Run, WaitAlarm, Waiting};
+use slot::markers::{Markers, Sweep};
+use slot::question::Asker;
+use slot::read::PendingRead;
+use slot::transaction::{Held, HeldStage, OPERATION_COST};
+use slot::undo::Undo;
+use slot::view_change::handover::StandingDown;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use stdx::{Deadlines, Duration, FixedMap, Instant, Now, earlier};
-use storage::{Fragment, RowHandle};
-use takeover::Takeover;
+use storage::Fragment;
 use types::{Epoch, NodeId, Sequence, SlotId, TableId, TransactionId, ViewNumber};
-use undo::Undo;
-use waits::{Run, WaitAlarm, Waiting};
 
 /// How much is done at once, and what is too large for that.
 #[derive(Clone, Copy, Debug)]
@@ -78,126 +65,6 @@ impl Sizes {
     /// More than most transactions have.
     pub const DEFAULT: Self = Self { at_once: 64, ahead_rows: 1_000 };
 }
-
-/// What one operation record costs in TransactionMemory.
-const OPERATION_COST: u64 = size_of::<Operation>() as u64 + 16;
-
-/// What a transaction did here, in order; its number of operations is the length of the list.
-#[derive(Clone, Debug)]
-enum Operation {
-    /// It staged a version.
-    Staged {
-        table: TableId,
-        /// The table's version that the session was bound to.
-        version: u32,
-        row: RowHandle,
-        /// The first version of this transaction on this row: the row is replicated once.
-        is_first: bool,
-    },
-    /// It locked a key explicitly.
-    Locked(LockKey),
-}
-
-/// Where a transaction stands at this primary.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum HeldStage {
-    /// Statements run.
-    Open,
-    /// What is above the first `kept` operations is being undone; the operations are with the job.
-    Undoing { kept: u32 },
-    /// Its writes are on their way to the backups; the outcome is not decided.
-    Ending,
-    /// Its outcome is known and being carried out.
-    Publishing,
-}
-
-/// A transaction at this primary.
-#[derive(Debug)]
-struct Held {
-    session: Address,
-    operations: Vec<Operation>,
-    /// Rows it has staged, each counted once.
-    rows: u32,
-    /// Bytes it has staged; undoing does not take them away: they only decide whether it is shipped ahead.
-    bytes: u64,
-    /// The tables it has changed, as the session was bound to them, with the number of changes.
-    tables: Vec<(TableRef, u32)>,
-    stage: HeldStage,
-    /// Stamped when it ends.
-    epoch: Epoch,
-    /// The view in whose stream it was replicated last, and its place there.
-    sealed: ViewNumber,
-    sequence: Sequence,
-    /// Orders what is undecided here as its versions lie above each other; stamped when it ends.
-    order: u64,
-    /// Who decides: None for a one-primary commit.
-    coordinator: Option<Address>,
-    /// The participants with writes, once it ends.
-    participants: Arc<Vec<SlotId>>,
-    /// What its session is to hear if it asks (a one-primary commit of another node's session).
-    marker: Option<Vec<OperationResult>>,
-    /// Its session will not ask.
-    is_confirmed: bool,
-    /// All its rows are prepared: readers wait for its outcome.
-    is_marked: bool,
-    /// It came from the primary of an earlier view: its operations were never charged here.
-    is_taken_over: bool,
-}
-
-impl Held {
-    /// A version of `bytes` is about to be staged.
-    #[inline]
-    fn note_change(&mut self, table: TableRef, is_first: bool, bytes: usize) {
-        self.rows += u32::from(is_first);
-        self.bytes += bytes as u64;
-        match self.tables.iter_mut().find(|(known, _)| *known == table) {
-            Some((_, count)) => *count += 1,
-            None => self.tables.push((table, 1)),
-        }
-    }
-
-    /// A staged version was taken back.
-    fn forget_change(&mut self, table: TableId, version: u32, is_first: bool) {
-        self.rows -= u32::from(is_first);
-        let table = TableRef { id: table, version };
-        if let Some(position) = self.tables.iter().position(|(known, _)| *known == table) {
-            self.tables[position].1 -= 1;
-            if self.tables[position].1 == 0 {
-                self.tables.swap_remove(position);
-            }
-        }
-    }
-}
-
-/// A slot that this ldm has a replica of.
-#[derive(Debug, Default)]
-struct Slot {
-    is_primary: bool,
-    /// The ldms of the other replicas that get every write: those in sync and those joining.
-    backups: Vec<Address>,
-    /// This replica is joining.
-    copy_in: Option<CopyIn>,
-    /// Primary: the members that it is copied to.
-    copies: BTreeMap<NodeId, CopyOut>,
-    /// A replica is lost, and no view without it will come.
-    is_replica_lost: bool,
-    /// The participants of transactions that have no others.
-    alone: Arc<Vec<SlotId>>,
-    /// Primary: the last place given out.
-    sequence: Sequence,
-    /// Primary: one-primary commits that wait for backups.
-    pending: BTreeMap<Sequence, PendingCommit>,
-    /// Backup: the last place consumed.
-    applied: Sequence,
-    /// Backup: places that came too early.
-    early: BTreeMap<Sequence, (Address, Replicate)>,
-    /// Backup: one-primary transactions by place.
-    undecided: BTreeMap<Sequence, TransactionId>,
-    takeover: Takeover,
-    /// This member was primary, and has not heard that it may let go of what is open.
-    hand_out: Option<HandOut>,
-}
-
 /// Work that goes on in slices.
 enum Job {
     Read(Box<PendingRead>),

@@ -5,7 +5,8 @@
 //! no message. (Waiting for locks and memory is told by its number only, as are large reads, new indexes and the freeing of memory: worlds that are
 //! enumerated have none of them.)
 
-use super::{HeldStage, Job, Ldm, Operation};
+use crate::ldm::slot::transaction::{HeldStage, Operation};
+use crate::ldm::{Job, Ldm};
 use memory::Guard;
 use std::fmt::Write;
 use std::ops::Bound;

@@ -7,8 +7,9 @@
 //!
 //! Deliberately not here: reads that take no locks. Every thread does them by itself, and counts none of them by fragment.
 
-use super::waits::{Run, milliseconds};
-use super::{Held, HeldStage, Ldm, Operation, Place};
+use crate::ldm::slot::lock_wait::{Run, milliseconds};
+use crate::ldm::slot::transaction::{Held, HeldStage, Operation};
+use crate::ldm::{Ldm, Place};
 use crate::locks::LockKey;
 use protocol::program::{LockMode, WriteOperation};
 use protocol::signal::{INFO_ROWS_MAX, InfoTable, RequestId};

@@ -22,7 +22,7 @@
 //! Deliberately not here: what coordinators are owed (the probes are as late); reports about the view before (`takeover`): who undoes or publishes what is
 //! large sends them behind that, and answers probes meanwhile; modules that are no ldm: a thread that hangs ends its node (`runtime`, `watchdog`).
 
-use super::{Job, Ldm};
+use crate::ldm::{Job, Ldm};
 use protocol::{Address, Outputs, Signal};
 use query::Shared;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};

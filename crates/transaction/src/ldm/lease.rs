@@ -12,8 +12,8 @@
 //! Invariants: no request of a session overtakes another one of it that is kept (but for `Abort`, which takes away what is kept); nothing is
 //! evaluated for a session while the lease has run out, not even for one whose turn for a lock has come.
 
-use super::writes::WriteRun;
-use super::{Ldm, WaitAlarm};
+use crate::ldm::slot::stage::WriteRun;
+use crate::ldm::{Ldm, WaitAlarm};
 use crate::mutants::{self, Mutant};
 use protocol::program::Refusal;
 use protocol::{Outputs, Signal};

@@ -8,9 +8,9 @@
 //! Invariants: nothing that was unlinked waits longer for a visit than for its readers, however idle its slot is; a request waits for memory
 //! or for a lock, never for both. When visits come depends on changes alone, not on when readers let go: a simulation repeats.
 
-use super::waits::WaitAlarm;
-use super::writes::WriteRun;
-use super::{Job, Ldm, Place};
+use crate::ldm::slot::lock_wait::WaitAlarm;
+use crate::ldm::slot::stage::WriteRun;
+use crate::ldm::{Job, Ldm, Place};
 use protocol::{Address, Budget, Outputs};
 use query::Shared;
 use std::collections::BTreeMap;

@@ -4,7 +4,9 @@
 //! them. A dropped table's rows are freed when the last reader is gone; operations of open transactions on it are void, and
 //! their prepare is refused (`check_schema`).
 
-use super::{HeldStage, Job, Ldm, Place, Slot};
+use crate::ldm::slot::Slot;
+use crate::ldm::slot::transaction::HeldStage;
+use crate::ldm::{Job, Ldm, Place};
 use crate::mutants::{self, Mutant};
 use protocol::program::{Refusal, TableRef};
 use protocol::signal::RequestId;

@@ -6,7 +6,8 @@
 //!
 //! Invariant: operations are undone in the reverse order of their doing, so each finds its row as it left it.
 
-use super::{HeldStage, Job, Ldm, OPERATION_COST, Operation, Place};
+use crate::ldm::slot::transaction::{HeldStage, OPERATION_COST, Operation};
+use crate::ldm::{Job, Ldm, Place};
 use crate::locks::LockKey;
 use crate::mutants::{self, Mutant};
 use protocol::signal::RequestId;
@@ -16,7 +17,7 @@ use types::SlotId;
 
 /// Undoing on its way.
 #[derive(Debug)]
-pub(super) struct Undo {
+pub(in crate::ldm) struct Undo {
     place: Place,
     /// Taken from the transaction; what stays goes back to it.
     operations: Vec<Operation>,
@@ -25,14 +26,14 @@ pub(super) struct Undo {
 }
 
 impl Undo {
-    pub(super) fn slot(&self) -> SlotId {
+    pub(in crate::ldm) fn slot(&self) -> SlotId {
         self.place.1
     }
 }
 
 impl Ldm {
     /// Undoes a transaction's operations above `operations`, and answers.
-    pub(super) fn on_rollback_to(
+    pub(in crate::ldm) fn on_rollback_to(
         &mut self,
         from: Address,
         request: RequestId,
@@ -56,12 +57,12 @@ impl Ldm {
     }
 
     /// Undoes everything of a transaction that is open here.
-    pub(super) fn undo(&mut self, place: Place, outputs: &mut Outputs<Shared>) {
+    pub(in crate::ldm) fn undo(&mut self, place: Place, outputs: &mut Outputs<Shared>) {
         self.undo_then(place, None, outputs);
     }
 
     /// The same; `then` is sent when it is done.
-    pub(super) fn undo_then(
+    pub(in crate::ldm) fn undo_then(
         &mut self,
         place: Place,
         then: Option<(Address, Signal)>,
@@ -98,7 +99,12 @@ impl Ldm {
     }
 
     /// Undoes what the budget allows; the rest in the next slice.
-    pub(super) fn step_undo(&mut self, mut undo: Undo, budget: &mut Budget, outputs: &mut Outputs<Shared>) {
+    pub(in crate::ldm) fn step_undo(
+        &mut self,
+        mut undo: Undo,
+        budget: &mut Budget,
+        outputs: &mut Outputs<Shared>,
+    ) {
         let place = undo.place;
         let kept = match self.held.get(&place).map(|held| held.stage) {
             Some(HeldStage::Undoing { kept }) => kept as usize,
@@ -128,7 +134,7 @@ impl Ldm {
     }
 
     /// Ends undoing without slices: nothing of the transaction stays.
-    pub(super) fn end_undo(&mut self, undo: Undo, outputs: &mut Outputs<Shared>) {
+    pub(in crate::ldm) fn end_undo(&mut self, undo: Undo, outputs: &mut Outputs<Shared>) {
         for operation in undo.operations {
             self.drop_operation(undo.place, operation);
         }

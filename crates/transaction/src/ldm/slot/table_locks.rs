@@ -8,8 +8,9 @@
 //!
 //! Deliberately not here: reads without locks, which go on, and the order in which slots are locked, which is the session's.
 
-use super::waits::Waiting;
-use super::{Ldm, Operation, Place};
+use crate::ldm::slot::lock_wait::Waiting;
+use crate::ldm::slot::transaction::Operation;
+use crate::ldm::{Ldm, Place};
 use crate::locks::{self, LockKey, WaitId};
 use protocol::program::LockMode;
 use types::{SlotId, TableId, TransactionId};
@@ -17,7 +18,7 @@ use types::{SlotId, TableId, TransactionId};
 impl Ldm {
     /// The table, if it keeps a transaction, which works `under` another, from changing or locking a row of it.
     #[inline]
-    pub(super) fn closed_table(
+    pub(in crate::ldm) fn closed_table(
         &self,
         (table, slot): (TableId, SlotId),
         transactions: (TransactionId, Option<TransactionId>),
@@ -33,7 +34,7 @@ impl Ldm {
     }
 
     /// Whether anybody keeps a transaction from having a table as a whole.
-    pub(super) fn is_table_taken(
+    pub(in crate::ldm) fn is_table_taken(
         &self,
         key: &LockKey,
         transaction: TransactionId,
@@ -74,14 +75,14 @@ impl Ldm {
     }
 
     /// The first who waits at a table and whose turn it is.
-    pub(super) fn first_at_table(&self, key: &LockKey) -> Option<WaitId> {
+    pub(in crate::ldm) fn first_at_table(&self, key: &LockKey) -> Option<WaitId> {
         let is_used = |transaction, mode| !self.users_of(key, transaction, mode).is_empty();
         let has_some = |transaction| self.has_rows_of((transaction, key.slot), key.table);
         self.locks.first_grantable_of_table(key, is_used, has_some)
     }
 
     /// Whom somebody waits for who waits at a table.
-    pub(super) fn blockers_at_table(&self, wait: WaitId, waiting: &Waiting) -> Vec<TransactionId> {
+    pub(in crate::ldm) fn blockers_at_table(&self, wait: WaitId, waiting: &Waiting) -> Vec<TransactionId> {
         let (key, transaction) = (&waiting.key, waiting.transaction);
         let mut blockers = self.locks.holders(key, transaction, None);
         blockers.extend(self.locks.waiters_before(key, wait));
@@ -96,7 +97,7 @@ impl Ldm {
 
     /// A transaction has less in a slot than before: those who wait for tables may go on.
     #[inline]
-    pub(super) fn serve_tables(&mut self, slot: SlotId) {
+    pub(in crate::ldm) fn serve_tables(&mut self, slot: SlotId) {
         if self.locks.has_tables() {
             self.to_serve.extend(self.locks.tables_waited_for(slot));
         }

@@ -1,6 +1,7 @@
 //! Answers about what is here: digests for the comparison of replicas, and what checkers ask.
 
-use super::{HeldStage, Ldm};
+use crate::ldm::Ldm;
+use crate::ldm::slot::transaction::HeldStage;
 use memory::Guard;
 use protocol::program::KeyRange;
 use protocol::signal::{ChecksumDone, ChecksumRequest};
@@ -57,7 +58,7 @@ impl Ldm {
         lines
     }
 
-    pub(super) fn on_checksum(
+    pub(in crate::ldm) fn on_checksum(
         &self,
         from: Address,
         request: &ChecksumRequest,

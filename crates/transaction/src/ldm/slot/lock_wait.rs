@@ -3,10 +3,11 @@
 //! Invariants: a request waits for one key at a time; it goes on where it stopped; waiters of a key go on in order of arrival, one at a time,
 //! each deciding anew on the row's newest version. Nothing recurses: releases only note keys in `to_serve`, and `serve` works that off.
 
-use super::deadlock::{PROBES_AT_ONCE, probe_pause};
-use super::reads::LockedRead;
-use super::writes::WriteRun;
-use super::{HeldStage, Ldm, Place, RELEASE};
+use crate::ldm::deadlock::{PROBES_AT_ONCE, probe_pause};
+use crate::ldm::slot::read::LockedRead;
+use crate::ldm::slot::stage::WriteRun;
+use crate::ldm::slot::transaction::HeldStage;
+use crate::ldm::{Ldm, Place, RELEASE};
 use crate::locks::{self, LockKey, WaitId};
 use protocol::program::{LockMode, LockWait, Refusal};
 use protocol::signal::RequestId;
@@ -17,32 +18,32 @@ use storage::{LockTally, VersionState};
 use types::{SlotId, TransactionId};
 
 /// A request that stopped at a lock.
-pub(super) enum Run {
+pub(in crate::ldm) enum Run {
     Write(WriteRun),
     Read(LockedRead),
 }
 
 impl Run {
-    pub(super) fn from(&self) -> Address {
+    pub(in crate::ldm) fn from(&self) -> Address {
         match self {
             Self::Write(run) => run.from,
             Self::Read(run) => run.from,
         }
     }
 
-    pub(super) fn slot(&self) -> SlotId {
+    pub(in crate::ldm) fn slot(&self) -> SlotId {
         match self {
             Self::Write(run) => run.request.slot,
             Self::Read(run) => run.request.slot,
         }
     }
 
-    pub(super) fn place(&self) -> Place {
+    pub(in crate::ldm) fn place(&self) -> Place {
         (self.transaction(), self.slot())
     }
 
     /// What its transaction holds when it begins to wait. When it goes on, wherever that is, it must not do so without that.
-    pub(super) fn note_known(&mut self, operations: u32) {
+    pub(in crate::ldm) fn note_known(&mut self, operations: u32) {
         let known = match self {
             Self::Write(run) => &mut run.request.known,
             Self::Read(run) => &mut run.request.known,
@@ -50,7 +51,7 @@ impl Run {
         *known = operations.max(*known);
     }
 
-    pub(super) fn request(&self) -> RequestId {
+    pub(in crate::ldm) fn request(&self) -> RequestId {
         match self {
             Self::Write(run) => run.request.request,
             Self::Read(run) => run.request.request,
@@ -58,7 +59,7 @@ impl Run {
     }
 
     /// How it wants a table as a whole, if that is what it stopped at.
-    pub(super) fn table_mode(&self) -> Option<LockMode> {
+    pub(in crate::ldm) fn table_mode(&self) -> Option<LockMode> {
         match self {
             Self::Write(_) => None,
             Self::Read(run) => run.table_mode(),
@@ -74,20 +75,20 @@ impl Run {
 }
 
 /// Its wait.
-pub(super) struct Waiting {
-    pub(super) transaction: TransactionId,
-    pub(super) key: LockKey,
-    pub(super) run: Run,
-    pub(super) mode: LockMode,
-    pub(super) since: Instant,
+pub(in crate::ldm) struct Waiting {
+    pub(in crate::ldm) transaction: TransactionId,
+    pub(in crate::ldm) key: LockKey,
+    pub(in crate::ldm) run: Run,
+    pub(in crate::ldm) mode: LockMode,
+    pub(in crate::ldm) since: Instant,
     deadline: Instant,
     /// How often it has looked for deadlocks.
-    pub(super) probe_rounds: u32,
+    pub(in crate::ldm) probe_rounds: u32,
 }
 
 /// What a deadline is for.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) enum WaitAlarm {
+pub(in crate::ldm) enum WaitAlarm {
     Timeout(WaitId),
     Probe(WaitId),
     /// Writes wait for memory.
@@ -100,14 +101,14 @@ pub(super) enum WaitAlarm {
 
 impl Waiting {
     /// When it has waited for long enough.
-    pub(super) fn deadline(&self) -> Instant {
+    pub(in crate::ldm) fn deadline(&self) -> Instant {
         self.deadline
     }
 }
 
 impl Ldm {
     /// The transaction that owns the newest version of a row while it is not committed.
-    pub(super) fn implicit_owner(&self, key: &LockKey) -> Option<TransactionId> {
+    pub(in crate::ldm) fn implicit_owner(&self, key: &LockKey) -> Option<TransactionId> {
         match self.fragments.get(&(key.table, key.slot))?.newest(&key.key).state? {
             VersionState::Staged(owner) | VersionState::Prepared(owner) => Some(owner),
             VersionState::Committed(_) => None,
@@ -115,7 +116,7 @@ impl Ldm {
     }
 
     /// Whether anybody keeps `transaction` from locking `key`.
-    pub(super) fn is_blocked(
+    pub(in crate::ldm) fn is_blocked(
         &self,
         key: &LockKey,
         transaction: TransactionId,
@@ -126,7 +127,7 @@ impl Ldm {
     }
 
     /// Puts a request to wait for a lock.
-    pub(super) fn wait_for_lock(
+    pub(in crate::ldm) fn wait_for_lock(
         &mut self,
         now: Now,
         key: LockKey,
@@ -160,7 +161,7 @@ impl Ldm {
     }
 
     /// Works off the keys whose locks were released.
-    pub(super) fn serve(&mut self, now: Now, outputs: &mut Outputs<Shared>) {
+    pub(in crate::ldm) fn serve(&mut self, now: Now, outputs: &mut Outputs<Shared>) {
         if !self.to_serve.is_empty() && !self.is_leased(now) {
             return self.await_lease(now);
         }
@@ -194,7 +195,7 @@ impl Ldm {
         }
     }
 
-    pub(super) fn stop_waiting(&mut self, wait: WaitId) -> Option<Waiting> {
+    pub(in crate::ldm) fn stop_waiting(&mut self, wait: WaitId) -> Option<Waiting> {
         let waiting = self.waits.remove(&wait)?;
         self.locks.stop_waiting(wait);
         self.waits_by_transaction.remove(&(waiting.transaction, wait));
@@ -202,14 +203,19 @@ impl Ldm {
     }
 
     /// Ends a wait without the lock.
-    pub(super) fn refuse_wait(&mut self, wait: WaitId, refusal: Refusal, outputs: &mut Outputs<Shared>) {
+    pub(in crate::ldm) fn refuse_wait(
+        &mut self,
+        wait: WaitId,
+        refusal: Refusal,
+        outputs: &mut Outputs<Shared>,
+    ) {
         let Some(waiting) = self.stop_waiting(wait) else { return };
         self.count_refused(&waiting);
         self.to_serve.push_back(waiting.key);
         self.refuse_run(waiting.run, refusal, outputs);
     }
 
-    pub(super) fn refuse_run(&mut self, run: Run, refusal: Refusal, outputs: &mut Outputs<Shared>) {
+    pub(in crate::ldm) fn refuse_run(&mut self, run: Run, refusal: Refusal, outputs: &mut Outputs<Shared>) {
         match run {
             Run::Write(run) => self.refuse_write(run, refusal, outputs),
             Run::Read(run) => self.refuse_locked_read(run, refusal, outputs),
@@ -217,20 +223,20 @@ impl Ldm {
     }
 
     /// The waits of a transaction in a slot, in the order of their beginning.
-    pub(super) fn waits_of(&self, place: super::Place) -> Vec<WaitId> {
+    pub(in crate::ldm) fn waits_of(&self, place: Place) -> Vec<WaitId> {
         let mut waits = self.waits_of_transaction(place.0);
         waits.retain(|wait| self.waits.get(wait).is_some_and(|waiting| waiting.key.slot == place.1));
         waits
     }
 
     /// The waits of a transaction, in the order of their beginning.
-    pub(super) fn waits_of_transaction(&self, transaction: TransactionId) -> Vec<WaitId> {
+    pub(in crate::ldm) fn waits_of_transaction(&self, transaction: TransactionId) -> Vec<WaitId> {
         let its = (transaction, WaitId(0))..=(transaction, WaitId(u64::MAX));
         self.waits_by_transaction.range(its).map(|(_, wait)| *wait).collect()
     }
 
     /// Ends all waits of a transaction in a slot without an answer: nobody waits for one.
-    pub(super) fn drop_waits(&mut self, place: super::Place) {
+    pub(in crate::ldm) fn drop_waits(&mut self, place: Place) {
         drop(self.take_memory_waits(place));
         self.drop_held_back(place);
         for wait in self.waits_of(place) {
@@ -250,14 +256,14 @@ impl Ldm {
     }
 
     /// A lock was not free, and the request does not wait for it.
-    pub(super) fn count_not_waited(&mut self, key: &LockKey, mode: LockMode) {
+    pub(in crate::ldm) fn count_not_waited(&mut self, key: &LockKey, mode: LockMode) {
         if let Some(tally) = self.lock_tally(key, mode) {
             tally.refused += 1;
         }
     }
 
     /// Where requests for a lock in this mode are counted.
-    pub(super) fn lock_tally(&mut self, key: &LockKey, mode: LockMode) -> Option<&mut LockTally> {
+    pub(in crate::ldm) fn lock_tally(&mut self, key: &LockKey, mode: LockMode) -> Option<&mut LockTally> {
         let tally = &mut self.fragments.get_mut(&(key.table, key.slot))?.tally;
         Some(match mode {
             LockMode::Exclusive => &mut tally.exclusive,
@@ -276,7 +282,7 @@ impl Ldm {
     }
 
     /// Slots that lost a replica grant no locks any more.
-    pub(super) fn refuse_waits_of_lost(&mut self, outputs: &mut Outputs<Shared>) {
+    pub(in crate::ldm) fn refuse_waits_of_lost(&mut self, outputs: &mut Outputs<Shared>) {
         let is_lost = |key: &LockKey| self.slot(key.slot).is_some_and(|state| state.is_replica_lost);
         let mut waits: Vec<WaitId> =
             self.waits.iter().filter(|(_, waiting)| is_lost(&waiting.key)).map(|(wait, _)| *wait).collect();
@@ -288,7 +294,7 @@ impl Ldm {
     }
 
     /// Handles what is due, but not all probes at once: the rest is still due afterwards.
-    pub(super) fn on_alarms(&mut self, now: Now, outputs: &mut Outputs<Shared>) {
+    pub(in crate::ldm) fn on_alarms(&mut self, now: Now, outputs: &mut Outputs<Shared>) {
         let mut probes_left = PROBES_AT_ONCE;
         while probes_left > 0
             && let Some(alarm) = self.alarms.expired(now.monotonic)
@@ -321,12 +327,12 @@ impl Ldm {
     }
 }
 
-pub(super) fn milliseconds(duration: Duration) -> u64 {
+pub(in crate::ldm) fn milliseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// How long to wait, if at all.
-pub(super) fn timeout_of(wait: LockWait) -> Result<u32, Refusal> {
+pub(in crate::ldm) fn timeout_of(wait: LockWait) -> Result<u32, Refusal> {
     match wait {
         LockWait::Wait { timeout_ms } => Ok(timeout_ms),
         LockWait::NoWait | LockWait::SkipLocked => Err(Refusal::LockNotAvailable),

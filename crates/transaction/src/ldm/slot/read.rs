@@ -5,8 +5,9 @@
 //! has published. A locking read locks first and reads the newest version then. A committed read begins only while this node may read
 //! (`protocol::lease`); the session tries again else.
 
-use super::waits::{Run, timeout_of};
-use super::{Job, Ldm, Operation};
+use crate::ldm::slot::lock_wait::{Run, timeout_of};
+use crate::ldm::slot::transaction::Operation;
+use crate::ldm::{Job, Ldm};
 use crate::locks::{self, LockKey};
 use crate::mutants::{self, Mutant};
 use protocol::program::{
@@ -23,7 +24,7 @@ use storage::{VersionState, Visibility};
 use types::{SlotId, TransactionId};
 
 /// A read in progress.
-pub(super) struct PendingRead {
+pub(in crate::ldm) struct PendingRead {
     from: Address,
     request: Box<ReadRequest>,
     run: ReadRun,
@@ -31,28 +32,28 @@ pub(super) struct PendingRead {
 }
 
 /// A locking read of keys in progress.
-pub(super) struct LockedRead {
-    pub(super) from: Address,
-    pub(super) request: Box<ReadRequest>,
+pub(in crate::ldm) struct LockedRead {
+    pub(in crate::ldm) from: Address,
+    pub(in crate::ldm) request: Box<ReadRequest>,
     next: usize,
     batch: RowBatch,
     warnings: Warnings,
     /// It waited for the next key's lock, and its turn has come.
-    pub(super) is_first: bool,
+    pub(in crate::ldm) is_first: bool,
     /// It waited in front of the table, or for it as a whole, and its turn has come.
-    pub(super) is_let_in: bool,
+    pub(in crate::ldm) is_let_in: bool,
 }
 
 impl LockedRead {
     /// How it locks a table as a whole, if that is what it locks next.
-    pub(super) fn table_mode(&self) -> Option<LockMode> {
+    pub(in crate::ldm) fn table_mode(&self) -> Option<LockMode> {
         let Access::Keys(keys) = &self.request.access else { return None };
         let is_next = keys.get(self.next).is_some_and(|key| key.is_empty());
         self.request.lock.filter(|_| is_next).map(|(mode, _)| mode)
     }
 
     /// As it travels to another primary.
-    pub(super) fn handed(&self) -> HandedWait {
+    pub(in crate::ldm) fn handed(&self) -> HandedWait {
         HandedWait::Read {
             from: self.from,
             request: self.request.clone(),
@@ -63,13 +64,13 @@ impl LockedRead {
     }
 
     /// Bytes of that, roughly: what a client can make large is counted.
-    pub(super) fn handed_size(&self) -> usize {
+    pub(in crate::ldm) fn handed_size(&self) -> usize {
         let request = &self.request;
         request.program.wire_size() + request.access.wire_size() + self.batch.bytes.len()
     }
 
     /// What another primary had begun.
-    pub(super) fn taken(
+    pub(in crate::ldm) fn taken(
         from: Address,
         request: Box<ReadRequest>,
         next: u32,
@@ -85,7 +86,7 @@ impl LockedRead {
 }
 
 impl Ldm {
-    pub(super) fn on_read(
+    pub(in crate::ldm) fn on_read(
         &mut self,
         now: Now,
         from: Address,
@@ -127,11 +128,11 @@ impl Ldm {
         self.step_read(PendingRead { from, request, run, writer }, budget, outputs);
     }
 
-    pub(super) fn is_primary(&self, slot: SlotId) -> bool {
+    pub(in crate::ldm) fn is_primary(&self, slot: SlotId) -> bool {
         self.slot(slot).is_some_and(|state| state.is_primary)
     }
 
-    pub(super) fn refuse_read(
+    pub(in crate::ldm) fn refuse_read(
         &self,
         from: Address,
         request: &ReadRequest,
@@ -143,7 +144,7 @@ impl Ldm {
     }
 
     /// Goes on with a read until its batch is full or it must wait.
-    pub(super) fn step_read(
+    pub(in crate::ldm) fn step_read(
         &mut self,
         mut read: PendingRead,
         budget: &mut Budget,
@@ -201,7 +202,7 @@ impl Ldm {
     }
 
     /// Nobody wants the rest of a read.
-    pub(super) fn cancel_read(&mut self, from: Address, request: RequestId) {
+    pub(in crate::ldm) fn cancel_read(&mut self, from: Address, request: RequestId) {
         let is_other = |read: &PendingRead| read.from != from || read.request.request != request;
         self.jobs.retain(|_, job| match job {
             Job::Read(read) => is_other(read),
@@ -221,7 +222,7 @@ impl Ldm {
     }
 
     /// An outcome is known: reads that waited for it go on.
-    pub(super) fn wake_reads(&mut self, transaction: TransactionId, outputs: &mut Outputs<Shared>) {
+    pub(in crate::ldm) fn wake_reads(&mut self, transaction: TransactionId, outputs: &mut Outputs<Shared>) {
         if self.outcome_waits.is_empty() {
             return;
         }
@@ -231,7 +232,7 @@ impl Ldm {
     }
 
     /// The outcome of these transactions cannot be known any more: reads that wait for them hear an error.
-    pub(super) fn fail_reads(&mut self, outputs: &mut Outputs<Shared>) {
+    pub(in crate::ldm) fn fail_reads(&mut self, outputs: &mut Outputs<Shared>) {
         let mut owners: Vec<TransactionId> = self.outcome_waits.keys().copied().collect();
         owners.sort_unstable();
         for owner in owners {
@@ -244,7 +245,12 @@ impl Ldm {
     // ---- locking reads ------------------------------------------------------------------------------------------------------------
 
     /// Locks and reads the keys from where the read stands.
-    pub(super) fn run_locked_read(&mut self, now: Now, mut read: LockedRead, outputs: &mut Outputs<Shared>) {
+    pub(in crate::ldm) fn run_locked_read(
+        &mut self,
+        now: Now,
+        mut read: LockedRead,
+        outputs: &mut Outputs<Shared>,
+    ) {
         let (Access::Keys(_), Some((mode, wait)), Some(transaction)) =
             (&read.request.access, read.request.lock, read.request.transaction)
         else {
@@ -317,7 +323,7 @@ impl Ldm {
         outputs.send(self.address, read.from, Signal::ReadDone(Box::new(done)));
     }
 
-    pub(super) fn refuse_locked_read(
+    pub(in crate::ldm) fn refuse_locked_read(
         &mut self,
         read: LockedRead,
         refusal: Refusal,
@@ -356,7 +362,7 @@ impl Ldm {
     }
 
     /// The transaction holds an explicit lock until its end, or until the statement is undone.
-    pub(super) fn keep_lock(
+    pub(in crate::ldm) fn keep_lock(
         &mut self,
         lock: &LockKey,
         transaction: TransactionId,

@@ -1,9 +1,11 @@
 //! Sending: what is open, and what the new primary may lack, packed into pieces.
 
 use super::Room;
-use crate::ldm::backup::Applied;
-use crate::ldm::waits::Run;
-use crate::ldm::{Job, Ldm, Operation, Place, Slot};
+use crate::ldm::slot::Slot;
+use crate::ldm::slot::backup::Applied;
+use crate::ldm::slot::lock_wait::Run;
+use crate::ldm::slot::transaction::Operation;
+use crate::ldm::{Job, Ldm, Place};
 use protocol::program::{LockMode, TableRef};
 use protocol::signal::{
     Claim, HandOver, HandedOperation, HandedTransaction, HandedWait, Replicate, ReplicatedWrite,
@@ -209,7 +211,7 @@ impl Run {
     }
 
     /// Bytes of that, roughly.
-    pub(super) fn handed_size(&self) -> usize {
+    pub(in crate::ldm) fn handed_size(&self) -> usize {
         match self {
             Self::Write(run) => run.handed_size(),
             Self::Read(run) => run.handed_size(),

@@ -1,6 +1,7 @@
 //! Letting go: the open transactions of a line have another owner, or none, or are this member's again.
 
-use crate::ldm::{Held, HeldStage, Job, Ldm, OPERATION_COST, Operation, Place};
+use crate::ldm::slot::transaction::{Held, HeldStage, OPERATION_COST, Operation};
+use crate::ldm::{Job, Ldm, Place};
 use crate::mutants::{self, Mutant};
 use protocol::{Outputs, Signal};
 use query::Shared;
@@ -64,7 +65,7 @@ impl Ldm {
     }
 
     /// Undoes an open transaction without slices. (Who asks for more of it is refused.)
-    pub(super) fn drop_open(&mut self, place: Place) {
+    pub(in crate::ldm) fn drop_open(&mut self, place: Place) {
         let Some(held) = self.held.remove(&place) else { return };
         for operation in held.operations {
             self.drop_operation(place, operation);
@@ -85,7 +86,7 @@ impl Ldm {
         }
     }
 
-    pub(super) fn open_of(&self, slot: SlotId) -> Vec<Place> {
+    pub(in crate::ldm) fn open_of(&self, slot: SlotId) -> Vec<Place> {
         let is_open = |held: &Held| held.stage == HeldStage::Open;
         let of = self.held.iter().filter(|((_, of), held)| *of == slot && is_open(held));
         let mut places: Vec<Place> = of.map(|(place, _)| *place).collect();

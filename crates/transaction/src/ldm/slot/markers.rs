@@ -11,7 +11,7 @@
 //! Invariants: there is one marker of a place, young or old. No turn while a replica of the view is out of reach or a takeover is not over: members report
 //! refusals by their markers. What is undecided here keeps its marker whatever its age.
 
-use super::{Job, Ldm, Place};
+use crate::ldm::{Job, Ldm, Place};
 use protocol::program::OperationResult;
 use protocol::{Budget, Outputs};
 use query::Shared;
@@ -20,24 +20,24 @@ use types::{Epoch, SlotId, TransactionId};
 
 /// What is kept of a decided transaction until nobody can need it.
 #[derive(Debug)]
-pub(super) struct Marker {
-    pub(super) outcome: Option<Epoch>,
+pub(in crate::ldm) struct Marker {
+    pub(in crate::ldm) outcome: Option<Epoch>,
     /// Of a write that carried its commit.
-    pub(super) results: Vec<OperationResult>,
+    pub(in crate::ldm) results: Vec<OperationResult>,
 }
 
 impl Marker {
-    pub(super) fn of(outcome: Option<Epoch>) -> Self {
+    pub(in crate::ldm) fn of(outcome: Option<Epoch>) -> Self {
         Self { outcome, results: Vec::new() }
     }
 }
 
 /// What is left of a generation that is being swept.
-pub(super) type Sweep = std::collections::hash_map::IntoIter<Place, Marker>;
+pub(in crate::ldm) type Sweep = std::collections::hash_map::IntoIter<Place, Marker>;
 
 /// The markers of an ldm.
 #[derive(Debug)]
-pub(super) struct Markers {
+pub(in crate::ldm) struct Markers {
     young: FixedMap<Place, Marker>,
     old: FixedMap<Place, Marker>,
     interval: Duration,
@@ -45,20 +45,20 @@ pub(super) struct Markers {
 }
 
 impl Markers {
-    pub(super) fn new(interval: Duration) -> Self {
+    pub(in crate::ldm) fn new(interval: Duration) -> Self {
         Self { young: FixedMap::default(), old: FixedMap::default(), interval, turn_at: None }
     }
 
-    pub(super) fn get(&self, place: &Place) -> Option<&Marker> {
+    pub(in crate::ldm) fn get(&self, place: &Place) -> Option<&Marker> {
         self.young.get(place).or_else(|| self.old.get(place))
     }
 
-    pub(super) fn get_mut(&mut self, place: &Place) -> Option<&mut Marker> {
+    pub(in crate::ldm) fn get_mut(&mut self, place: &Place) -> Option<&mut Marker> {
         self.young.get_mut(place).or_else(|| self.old.get_mut(place))
     }
 
     /// Puts a marker in the place of any other.
-    pub(super) fn insert(&mut self, place: Place, marker: Marker) {
+    pub(in crate::ldm) fn insert(&mut self, place: Place, marker: Marker) {
         if !self.old.is_empty() {
             self.old.remove(&place);
         }
@@ -66,41 +66,41 @@ impl Markers {
     }
 
     /// Puts a marker where none is.
-    pub(super) fn keep(&mut self, place: Place, marker: Marker) {
+    pub(in crate::ldm) fn keep(&mut self, place: Place, marker: Marker) {
         if self.get(&place).is_none() {
             self.young.insert(place, marker);
         }
     }
 
-    pub(super) fn remove(&mut self, place: &Place) {
+    pub(in crate::ldm) fn remove(&mut self, place: &Place) {
         if self.young.remove(place).is_none() {
             self.old.remove(place);
         }
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = (&Place, &Marker)> {
+    pub(in crate::ldm) fn iter(&self) -> impl Iterator<Item = (&Place, &Marker)> {
         self.young.iter().chain(self.old.iter())
     }
 
     /// Of which transactions of a slot there is one.
-    pub(super) fn transactions_of(&self, slot: SlotId) -> Vec<TransactionId> {
+    pub(in crate::ldm) fn transactions_of(&self, slot: SlotId) -> Vec<TransactionId> {
         let of = self.iter().filter(|((_, of), _)| *of == slot);
         let mut transactions: Vec<TransactionId> = of.map(|((transaction, _), _)| *transaction).collect();
         transactions.sort_unstable();
         transactions
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(in crate::ldm) fn len(&self) -> usize {
         self.young.len() + self.old.len()
     }
 
-    pub(super) fn deadline(&self) -> Option<Instant> {
+    pub(in crate::ldm) fn deadline(&self) -> Option<Instant> {
         self.turn_at
     }
 
     /// There are markers: a turn will come.
     #[inline]
-    pub(super) fn watch(&mut self, now: Now) {
+    pub(in crate::ldm) fn watch(&mut self, now: Now) {
         if self.turn_at.is_none() && self.len() > 0 {
             self.turn_at = Some(now.monotonic + self.interval);
         }
@@ -114,7 +114,7 @@ impl Markers {
 
 impl Ldm {
     /// Markers that nobody asks for any more begin to go.
-    pub(super) fn turn_markers(&mut self, now: Now, outputs: &mut Outputs<Shared>) {
+    pub(in crate::ldm) fn turn_markers(&mut self, now: Now, outputs: &mut Outputs<Shared>) {
         if self.outcomes.turn_at.is_none_or(|at| at > now.monotonic) {
             return;
         }
@@ -131,7 +131,12 @@ impl Ldm {
     }
 
     /// The next slice goes, but for what is undecided.
-    pub(super) fn sweep(&mut self, mut sweep: Sweep, budget: &mut Budget, outputs: &mut Outputs<Shared>) {
+    pub(in crate::ldm) fn sweep(
+        &mut self,
+        mut sweep: Sweep,
+        budget: &mut Budget,
+        outputs: &mut Outputs<Shared>,
+    ) {
         while budget.spend(1) {
             let Some((place, marker)) = sweep.next() else { return };
             if self.held.contains_key(&place) || self.applied.contains_key(&place) {

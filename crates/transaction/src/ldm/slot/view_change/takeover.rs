@@ -29,13 +29,16 @@
 //!
 //! Hand-over between primaries that both live is this, and what `handover` adds: open transactions travel too.
 
-use super::backup::{Applied, HELD_ALREADY};
-use super::commit::{
+use crate::ldm::slot::Slot;
+use crate::ldm::slot::backup::{Applied, HELD_ALREADY};
+use crate::ldm::slot::commit::{
     AHEAD_BYTES, After, Ending, Mark, PendingCommit, Reply, Ship, ShipWindow, prepared, send_to_all,
 };
-use super::copy::CopyIn;
-use super::handover::slot_of;
-use super::{Held, HeldStage, Ldm, Marker, Operation, Place, RELEASE, Slot};
+use crate::ldm::slot::copy::CopyIn;
+use crate::ldm::slot::markers::Marker;
+use crate::ldm::slot::transaction::{Held, HeldStage, Operation};
+use crate::ldm::slot::view_change::handover::slot_of;
+use crate::ldm::{Ldm, Place, RELEASE};
 use crate::mutants::{self, Mutant};
 use protocol::signal::{
     Claim, GatherReport, HandOver, Outcome, RecoveredState, RecoveryReport, Replicate, UndecidedPlace,
@@ -52,9 +55,9 @@ const STREAMS_KEPT: usize = 64;
 
 /// A slot's part.
 #[derive(Debug, Default)]
-pub(super) struct Takeover {
+pub(in crate::ldm) struct Takeover {
     /// The first view of this primary's line: what was staged here for an earlier one is lost.
-    pub(super) since: ViewNumber,
+    pub(in crate::ldm) since: ViewNumber,
     /// The first view of this member as primary, of those that follow each other.
     leads_since: ViewNumber,
     /// The view in which this member took the line's open transactions over; None: another member has them, or nobody.
@@ -64,7 +67,7 @@ pub(super) struct Takeover {
     /// Primary: reports that are missing, and those that came.
     gathering: Option<Gathering>,
     /// What was handed over to it in the view before, and not taken.
-    pub(super) unread: Vec<(NodeId, HandOver)>,
+    pub(in crate::ldm) unread: Vec<(NodeId, HandOver)>,
     /// New primary: it grants no locks yet.
     is_opening: bool,
     /// Primary: what is open of the line is here.
@@ -130,33 +133,35 @@ impl<'a> Reported<'a> {
 }
 
 impl Takeover {
-    pub(super) fn is_settled(&self) -> bool {
+    pub(in crate::ldm) fn is_settled(&self) -> bool {
         self.gathering.is_none() && !self.is_opening
     }
 
     /// Whether a place of an earlier stream was consumed here.
-    pub(super) fn has_consumed(&self, stream: ViewNumber, sequence: Sequence) -> bool {
+    pub(in crate::ldm) fn has_consumed(&self, stream: ViewNumber, sequence: Sequence) -> bool {
         let oldest = self.streams.first_key_value().map(|(view, _)| *view);
         is_consumed(oldest, self.streams.get(&stream).copied(), (stream, sequence))
     }
 
     /// The line whose open transactions are here.
-    pub(super) fn claim(&self) -> Option<Claim> {
+    pub(in crate::ldm) fn claim(&self) -> Option<Claim> {
         self.acquired.map(|acquired| Claim { since: self.since, acquired })
     }
 
     /// The line that this member had is over. A primary (it was that in the view before, and skipped one in which it was not) opens as a new one does.
-    pub(super) fn begin_again(&mut self, is_primary: bool, view: ViewNumber) {
+    pub(in crate::ldm) fn begin_again(&mut self, is_primary: bool, view: ViewNumber) {
         (self.is_opening, self.has_taken, self.leads_since) = (is_primary, false, view);
     }
 
     /// Another member has them.
-    pub(super) fn lose_claim(&mut self) {
+    pub(in crate::ldm) fn lose_claim(&mut self) {
         self.acquired = None;
     }
 
     /// This member is not primary any more: pending commits and requests that were held back.
-    pub(super) fn step_down(&mut self) -> (BTreeMap<TransactionId, PendingCommit>, Vec<(Address, Signal)>) {
+    pub(in crate::ldm) fn step_down(
+        &mut self,
+    ) -> (BTreeMap<TransactionId, PendingCommit>, Vec<(Address, Signal)>) {
         (self.is_opening, self.has_taken) = (false, false);
         self.inherited.clear();
         self.dropping.clear();
@@ -164,7 +169,7 @@ impl Takeover {
     }
 
     /// What a member hands over.
-    pub(super) fn keep_piece(&mut self, from: NodeId, piece: HandOver) {
+    pub(in crate::ldm) fn keep_piece(&mut self, from: NodeId, piece: HandOver) {
         if let Some(gathering) = self.gathering.as_mut().filter(|gathering| gathering.missing.contains(&from))
         {
             gathering.pieces.push((from, piece));
@@ -172,14 +177,14 @@ impl Takeover {
     }
 
     /// Whether the abort of a transaction is being recorded.
-    pub(super) fn is_dropping(&self, transaction: TransactionId) -> bool {
+    pub(in crate::ldm) fn is_dropping(&self, transaction: TransactionId) -> bool {
         self.dropping.contains_key(&transaction)
     }
 }
 
 impl Slot {
     /// A new view's stream begins; primary and backups are those of the new view already.
-    pub(super) fn begin_stream(&mut self, before: ViewNumber, view: ViewNumber, was_primary: bool) {
+    pub(in crate::ldm) fn begin_stream(&mut self, before: ViewNumber, view: ViewNumber, was_primary: bool) {
         let takeover = &mut self.takeover;
         if before == ViewNumber(0) {
             takeover.since = view;
@@ -226,7 +231,7 @@ impl Slot {
 
 impl Ldm {
     /// A newer view is installed: its slots have begun their streams.
-    pub(super) fn begin_takeover(
+    pub(in crate::ldm) fn begin_takeover(
         &mut self,
         now: Now,
         reborn: &[NodeId],
@@ -284,7 +289,7 @@ impl Ldm {
         }
     }
 
-    pub(super) fn count_unsettled(&mut self, outputs: &mut Outputs<Shared>) {
+    pub(in crate::ldm) fn count_unsettled(&mut self, outputs: &mut Outputs<Shared>) {
         let before = self.unsettled_count;
         let is_unsettled = |state: &&Slot| !state.takeover.is_settled() || state.hand_out.is_some();
         self.unsettled_count = self.slots.values().filter(is_unsettled).count();
@@ -334,7 +339,7 @@ impl Ldm {
     // ---- gathering ----------------------------------------------------------------------------------------------------------------
 
     /// Tells the primary what is undecided here.
-    pub(super) fn report(&self, slot: SlotId, outputs: &mut Outputs<Shared>) {
+    pub(in crate::ldm) fn report(&self, slot: SlotId, outputs: &mut Outputs<Shared>) {
         let (Some(state), Some(primary)) = (self.slot(slot), self.map.primary(slot)) else {
             return;
         };
@@ -361,7 +366,7 @@ impl Ldm {
     }
 
     /// What was replicated here and is undecided, in the order in which it came.
-    pub(super) fn applied_of(&self, slot: SlotId) -> Vec<(TransactionId, ViewNumber, Sequence)> {
+    pub(in crate::ldm) fn applied_of(&self, slot: SlotId) -> Vec<(TransactionId, ViewNumber, Sequence)> {
         let of = self.applied.iter().filter(|((_, of), _)| *of == slot);
         let mut places: Vec<_> = of
             .map(|((transaction, _), applied)| {
@@ -376,12 +381,12 @@ impl Ldm {
     }
 
     /// A number above all that were given.
-    pub(super) fn new_order(&mut self) -> u64 {
+    pub(in crate::ldm) fn new_order(&mut self) -> u64 {
         self.next_order += 1;
         self.next_order
     }
 
-    pub(super) fn on_gather(
+    pub(in crate::ldm) fn on_gather(
         &mut self,
         from: NodeId,
         mut report: GatherReport,
@@ -403,7 +408,7 @@ impl Ldm {
     }
 
     /// All members have reported: nothing that a survivor knows is unknown here.
-    pub(super) fn finish_gathering(&mut self, slot: SlotId, outputs: &mut Outputs<Shared>) {
+    pub(in crate::ldm) fn finish_gathering(&mut self, slot: SlotId, outputs: &mut Outputs<Shared>) {
         let Some(state) = self.slots.get_mut(&slot) else { return };
         let is_whole =
             |gathering: &mut Gathering| gathering.missing.is_empty() || mutants::is(Mutant::GatherSkipped);
@@ -601,7 +606,7 @@ impl Ldm {
     }
 
     /// Transactions that this primary has sealed, and whose outcome is not known, in their order.
-    pub(super) fn sealed_of(&self, slot: SlotId) -> Vec<Place> {
+    pub(in crate::ldm) fn sealed_of(&self, slot: SlotId) -> Vec<Place> {
         let is_sealed = |held: &Held| held.stage == HeldStage::Ending && held.epoch > Epoch(0);
         let of = self.held.iter().filter(|((_, of), held)| *of == slot && is_sealed(held));
         let mut places: Vec<(u64, Place)> = of.map(|(place, held)| (held.order, *place)).collect();
@@ -679,7 +684,7 @@ impl Ldm {
     }
 
     /// A member has recorded the abort of such a transaction; true if it was one.
-    pub(super) fn on_dropped_recorded(
+    pub(in crate::ldm) fn on_dropped_recorded(
         &mut self,
         node: NodeId,
         place: Place,
@@ -730,7 +735,7 @@ impl Ldm {
     }
 
     /// Replicates the next again, and so on, until one is large. What was decided meanwhile is not undecided anywhere any more.
-    pub(super) fn replicate_rest(&mut self, slot: SlotId, outputs: &mut Outputs<Shared>) {
+    pub(in crate::ldm) fn replicate_rest(&mut self, slot: SlotId, outputs: &mut Outputs<Shared>) {
         let view = self.map.view.number;
         while let Some(place) = self.slots.get_mut(&slot).and_then(|state| state.takeover.again.pop_front()) {
             let is_ending = |held: &Held| held.stage == HeldStage::Ending && held.sealed < view;
@@ -769,7 +774,7 @@ impl Ldm {
     }
 
     /// A large one is with all who lacked it.
-    pub(super) fn go_on_again(&mut self, place: Place, pieces: u32, outputs: &mut Outputs<Shared>) {
+    pub(in crate::ldm) fn go_on_again(&mut self, place: Place, pieces: u32, outputs: &mut Outputs<Shared>) {
         self.replicate_again(place, pieces, outputs);
         self.replicate_rest(place.1, outputs);
     }
@@ -840,7 +845,7 @@ impl Ldm {
     }
 
     /// Whether a transaction is prepared, or about to be, for this coordinator, who asks again.
-    pub(super) fn is_prepared_for(&self, place: Place, coordinator: Address) -> bool {
+    pub(in crate::ldm) fn is_prepared_for(&self, place: Place, coordinator: Address) -> bool {
         let is_shipped = self.shipping.get(&place).is_some_and(
             |ship| matches!(&ship.ending, Ending::Two { coordinator: of, .. } if *of == coordinator),
         );
@@ -849,7 +854,7 @@ impl Ldm {
     }
 
     /// Says so (again) when all its rows are prepared.
-    pub(super) fn answer_prepare_again(
+    pub(in crate::ldm) fn answer_prepare_again(
         &mut self,
         place: Place,
         coordinator: Address,
@@ -864,7 +869,7 @@ impl Ldm {
     // ---- transactions without coordinator -----------------------------------------------------------------------------------------
 
     /// A backup has (or has not) confirmed a transaction without coordinator.
-    pub(super) fn on_orphan_applied(
+    pub(in crate::ldm) fn on_orphan_applied(
         &mut self,
         node: NodeId,
         slot: SlotId,
@@ -911,7 +916,7 @@ impl Ldm {
     }
 
     /// Reports a transaction without coordinator, once all members hold it as prepared.
-    pub(super) fn report_if_prepared(&self, place: Place, outputs: &mut Outputs<Shared>) {
+    pub(in crate::ldm) fn report_if_prepared(&self, place: Place, outputs: &mut Outputs<Shared>) {
         if let Some(epoch) = self.is_prepared_orphan(place) {
             self.report_orphan(place, RecoveredState::Prepared(epoch), outputs);
         }
@@ -938,7 +943,7 @@ impl Ldm {
     }
 
     /// The recoverer wants to know; what is still being confirmed is reported when it is.
-    pub(super) fn on_recovery_ask(
+    pub(in crate::ldm) fn on_recovery_ask(
         &mut self,
         from: Address,
         place: Place,
@@ -963,7 +968,7 @@ impl Ldm {
     // ---- opening ------------------------------------------------------------------------------------------------------------------
 
     /// Every data node has installed a view.
-    pub(super) fn on_settled(&mut self, view: ViewNumber, outputs: &mut Outputs<Shared>) {
+    pub(in crate::ldm) fn on_settled(&mut self, view: ViewNumber, outputs: &mut Outputs<Shared>) {
         self.settled = self.settled.max(view);
         for slot in self.slots.keys().copied().collect::<Vec<_>>() {
             self.open_if_ready(slot, outputs);
@@ -985,7 +990,7 @@ impl Ldm {
     }
 
     /// The outcome of a transaction is carried out here.
-    pub(super) fn after_decided(
+    pub(in crate::ldm) fn after_decided(
         &mut self,
         place: Place,
         outcome: Option<Epoch>,
@@ -1014,7 +1019,7 @@ impl Ldm {
     }
 
     /// Whether a request must wait until its slot's takeover is over.
-    pub(super) fn is_held_back(&self, signal: &Signal) -> bool {
+    pub(in crate::ldm) fn is_held_back(&self, signal: &Signal) -> bool {
         let takeover = |slot: SlotId| self.slot(slot).map(|state| &state.takeover);
         // While a member is given up nobody knows how long it takes: what can be refused is refused.
         let is_given_up = |slot| self.slot(slot).is_some_and(|state| state.is_replica_lost);
@@ -1048,7 +1053,7 @@ impl Ldm {
     }
 
     /// Keeps a request for later.
-    pub(super) fn hold_back(&mut self, from: Address, signal: Signal) {
+    pub(in crate::ldm) fn hold_back(&mut self, from: Address, signal: Signal) {
         let Some(slot) = slot_of(&signal) else { return };
         if let Some(state) = self.slots.get_mut(&slot) {
             state.takeover.waiting.push((from, signal));
@@ -1056,7 +1061,7 @@ impl Ldm {
     }
 
     /// A transaction is undone: what it asked for before and was held back is not done any more.
-    pub(super) fn drop_held_back(&mut self, (transaction, slot): Place) {
+    pub(in crate::ldm) fn drop_held_back(&mut self, (transaction, slot): Place) {
         if mutants::is(Mutant::HeldBackRedone) {
             return;
         }
@@ -1080,7 +1085,7 @@ impl Ldm {
     }
 
     /// What would stage or lock as soon as it goes on: who asked, and for which transaction.
-    pub(super) fn postponed(&self) -> Vec<(Address, Place)> {
+    pub(in crate::ldm) fn postponed(&self) -> Vec<(Address, Place)> {
         let held_back = self.slots.values().flat_map(|state| &state.takeover.waiting).chain(&self.released);
         #[expect(clippy::wildcard_enum_match_arm, reason = "only these stage and lock")]
         let place_of = |(from, signal): &(Address, Signal)| match signal {
@@ -1094,7 +1099,7 @@ impl Ldm {
 
     /// From a member that is given up no report comes: what waits for it is looked at again, to be refused. Returns the commits that were to be
     /// replicated again: nobody knows what becomes of them.
-    pub(super) fn give_up_takeovers(&mut self, outputs: &mut Outputs<Shared>) -> Vec<(Place, Reply)> {
+    pub(in crate::ldm) fn give_up_takeovers(&mut self, outputs: &mut Outputs<Shared>) -> Vec<(Place, Reply)> {
         let is_lost = |(_, state): &(&SlotId, &Slot)| state.is_replica_lost;
         let lost: Vec<SlotId> = self.slots.iter().filter(is_lost).map(|(id, _)| *id).collect();
         let mut unknown = Vec::new();
@@ -1109,7 +1114,7 @@ impl Ldm {
     }
 
     /// Whether something that is undecided may be known to a member that has not reported.
-    pub(super) fn is_gathering(&self, slot: SlotId) -> bool {
+    pub(in crate::ldm) fn is_gathering(&self, slot: SlotId) -> bool {
         self.slot(slot).is_some_and(|state| state.takeover.gathering.is_some())
     }
 
@@ -1125,7 +1130,7 @@ impl Ldm {
 
 impl Held {
     /// Whether its backups take part.
-    pub(super) fn has_writes(&self, slot: SlotId) -> bool {
+    pub(in crate::ldm) fn has_writes(&self, slot: SlotId) -> bool {
         self.rows > 0 || self.participants.contains(&slot)
     }
 }

@@ -42,12 +42,12 @@ mod standing_down;
 mod stepping_down;
 mod taking;
 
-use super::Place;
-use super::waits::Run;
+use crate::ldm::Place;
+use crate::ldm::slot::lock_wait::Run;
 use protocol::{Signal, View};
 use types::{Incarnation, NodeId, SlotId};
 
-pub(super) use standing_down::StandingDown;
+pub(in crate::ldm) use standing_down::StandingDown;
 
 /// Open operations of a slot that travel, and sealed rows: about what can be packed and staged in a stall that nobody notices.
 const HANDED_OPERATIONS_MAX: usize = 50_000;
@@ -56,7 +56,7 @@ const HANDED_BYTES_MAX: usize = 64 << 20;
 
 /// What a primary that stepped down keeps until it is told that it may let go.
 #[derive(Default)]
-pub(super) struct HandOut {
+pub(in crate::ldm) struct HandOut {
     /// Requests that waited, in their order.
     waits: Vec<Run>,
     /// What may travel besides these and what is open.
@@ -69,7 +69,7 @@ pub(super) struct HandOut {
 
 impl HandOut {
     /// Pieces of older views are void. False if somebody who may have acted for the line is not asked any more: then nobody knows what it did.
-    pub(super) fn begin_view(&mut self, view: &View, slot: SlotId) -> bool {
+    pub(in crate::ldm) fn begin_view(&mut self, view: &View, slot: SlotId) -> bool {
         self.is_sent = false;
         let is_asked = |(node, life): &(NodeId, Incarnation)| {
             view.in_sync(slot).contains(node)
@@ -79,7 +79,7 @@ impl HandOut {
     }
 
     /// A transaction is undone.
-    pub(super) fn drop_waits(&mut self, place: Place) {
+    pub(in crate::ldm) fn drop_waits(&mut self, place: Place) {
         self.waits.retain(|run| run.place() != place);
     }
 }
@@ -115,7 +115,7 @@ impl Room {
 }
 
 /// Where a request belongs that may be held back or returned.
-pub(super) fn slot_of(signal: &Signal) -> Option<SlotId> {
+pub(in crate::ldm) fn slot_of(signal: &Signal) -> Option<SlotId> {
     #[expect(clippy::wildcard_enum_match_arm, reason = "only these are held back")]
     match signal {
         Signal::Write(request) => Some(request.slot),

@@ -5,8 +5,9 @@
 //! A refusal aborts the transaction, so a member that joins never says one: what is replicated to it again may have been acknowledged. It gives up
 //! joining instead, and the primary goes on in a view without it. (It does refuse what it knows to be aborted.)
 
-use super::commit::{After, Publish, Rest};
-use super::{Ldm, Marker, Place, region_full};
+use crate::ldm::slot::commit::{After, Publish, Rest};
+use crate::ldm::slot::markers::Marker;
+use crate::ldm::{Ldm, Place, region_full};
 use crate::mutants::{self, Mutant};
 use protocol::program::{OperationResult, Refusal};
 use protocol::signal::{Replicate, ReplicateAhead, ReplicatedWrite};
@@ -18,25 +19,25 @@ use types::{Epoch, Sequence, SlotId, TableId, ViewNumber};
 
 /// A transaction that a primary has replicated here.
 #[derive(Debug)]
-pub(super) struct Applied {
-    pub(super) rows: Vec<(TableId, RowHandle)>,
-    pub(super) epoch: Epoch,
+pub(in crate::ldm) struct Applied {
+    pub(in crate::ldm) rows: Vec<(TableId, RowHandle)>,
+    pub(in crate::ldm) epoch: Epoch,
     /// Where it came in the stream of which view.
-    pub(super) stream: ViewNumber,
-    pub(super) sequence: Sequence,
+    pub(in crate::ldm) stream: ViewNumber,
+    pub(in crate::ldm) sequence: Sequence,
     /// When it first came here, as a number: versions lie above each other in this order, whatever their places were since.
-    pub(super) order: u64,
-    pub(super) coordinator: Option<Address>,
-    pub(super) participants: Arc<Vec<SlotId>>,
-    pub(super) marker: Option<Vec<OperationResult>>,
+    pub(in crate::ldm) order: u64,
+    pub(in crate::ldm) coordinator: Option<Address>,
+    pub(in crate::ldm) participants: Arc<Vec<SlotId>>,
+    pub(in crate::ldm) marker: Option<Vec<OperationResult>>,
 }
 
 /// Instead of a number of pieces that went ahead: the receiver has said that it holds this transaction.
-pub(super) const HELD_ALREADY: u32 = u32::MAX;
+pub(in crate::ldm) const HELD_ALREADY: u32 = u32::MAX;
 
 /// Pieces of a large transaction that went ahead of their place in the stream.
 #[derive(Debug, Default)]
-pub(super) struct Ahead {
+pub(in crate::ldm) struct Ahead {
     rows: Vec<(TableId, RowHandle)>,
     pieces: u32,
     refused: Option<Refusal>,
@@ -45,7 +46,7 @@ pub(super) struct Ahead {
 }
 
 impl Ldm {
-    pub(super) fn on_replicate_ahead(
+    pub(in crate::ldm) fn on_replicate_ahead(
         &mut self,
         from: Address,
         piece: ReplicateAhead,
@@ -68,7 +69,7 @@ impl Ldm {
         outputs.send(self.address, from, applied);
     }
 
-    pub(super) fn drop_ahead(&mut self, place: Place, outputs: &mut Outputs<Shared>) {
+    pub(in crate::ldm) fn drop_ahead(&mut self, place: Place, outputs: &mut Outputs<Shared>) {
         let Some(ahead) = self.ahead.get_mut(&place) else { return };
         let is_undoing = ahead.held_back.replace(Vec::new()).is_some();
         let rows = std::mem::take(&mut ahead.rows);
@@ -78,14 +79,14 @@ impl Ldm {
     }
 
     /// What was dropped is undone: what came meanwhile has its turn.
-    pub(super) fn take_held_back(&mut self, place: Place, outputs: &mut Outputs<Shared>) {
+    pub(in crate::ldm) fn take_held_back(&mut self, place: Place, outputs: &mut Outputs<Shared>) {
         let ahead = self.ahead.remove(&place);
         for (from, piece) in ahead.and_then(|ahead| ahead.held_back).into_iter().flatten() {
             self.on_replicate_ahead(from, piece, outputs);
         }
     }
 
-    pub(super) fn on_replicate(
+    pub(in crate::ldm) fn on_replicate(
         &mut self,
         from: Address,
         replicate: Replicate,
@@ -222,7 +223,7 @@ impl Ldm {
     }
 
     /// Applies writes as prepared; what was applied before a failure is in `rows` too.
-    pub(super) fn apply(
+    pub(in crate::ldm) fn apply(
         &mut self,
         place: Place,
         writes: &[ReplicatedWrite],
@@ -243,7 +244,7 @@ impl Ldm {
     }
 
     /// In slices: other transactions may apply on top of these rows meanwhile, each finds its own versions.
-    pub(super) fn undo_applied(
+    pub(in crate::ldm) fn undo_applied(
         &mut self,
         place: Place,
         rows: Vec<(TableId, RowHandle)>,
@@ -271,7 +272,12 @@ impl Ldm {
     }
 
     /// A one-primary commit that its primary has published.
-    pub(super) fn on_decided(&mut self, slot: SlotId, sequence: Sequence, outputs: &mut Outputs<Shared>) {
+    pub(in crate::ldm) fn on_decided(
+        &mut self,
+        slot: SlotId,
+        sequence: Sequence,
+        outputs: &mut Outputs<Shared>,
+    ) {
         let Some(state) = self.slots.get_mut(&slot) else { return };
         let Some(transaction) = state.undecided.remove(&sequence) else { return };
         let place = (transaction, slot);
@@ -285,7 +291,7 @@ impl Ldm {
         }
     }
 
-    pub(super) fn on_outcome_at_backup(
+    pub(in crate::ldm) fn on_outcome_at_backup(
         &mut self,
         from: Address,
         place: Place,
@@ -313,7 +319,7 @@ impl Ldm {
     }
 
     /// Publishes at the coordinator's epoch, or at the primary's stamp for a one-primary commit (`outcome` None).
-    pub(super) fn publish_applied(
+    pub(in crate::ldm) fn publish_applied(
         &mut self,
         place: Place,
         applied: Applied,

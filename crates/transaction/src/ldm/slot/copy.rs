@@ -31,9 +31,10 @@
 
 mod piece;
 
-use super::reclaim::{WAIT_INTERVAL, WAIT_MAX};
-use super::waits::WaitAlarm;
-use super::{Job, Ldm, Marker, Place};
+use crate::ldm::reclaim::{WAIT_INTERVAL, WAIT_MAX};
+use crate::ldm::slot::lock_wait::WaitAlarm;
+use crate::ldm::slot::markers::Marker;
+use crate::ldm::{Job, Ldm, Place};
 use crate::mutants::{self, Mutant};
 use memory::{MIB, RegionFull};
 use piece::{Position, Share};
@@ -62,7 +63,7 @@ type RowKey = (TableId, Box<[u8]>);
 
 /// How far the primary has copied a slot to a member.
 #[derive(Debug)]
-pub(super) struct CopyOut {
+pub(in crate::ldm) struct CopyOut {
     to: Address,
     /// Whose outcomes are to be sent yet; None: it has not begun.
     outcomes: Option<Vec<TransactionId>>,
@@ -77,7 +78,7 @@ pub(super) struct CopyOut {
 
 /// What a joining member knows of a slot that is copied to it.
 #[derive(Debug, Default)]
-pub(super) struct CopyIn {
+pub(in crate::ldm) struct CopyIn {
     /// A piece of this view has come, so everything undecided was replicated before.
     has_begun: bool,
     /// The last piece of this view has come.
@@ -96,12 +97,12 @@ pub(super) struct CopyIn {
 
 impl CopyIn {
     /// Every row is here.
-    pub(super) fn is_whole(&self) -> bool {
+    pub(in crate::ldm) fn is_whole(&self) -> bool {
         self.is_whole
     }
 
     /// A newer view: the copy begins again, if it was not over.
-    pub(super) fn begin_view(&mut self) {
+    pub(in crate::ldm) fn begin_view(&mut self) {
         self.has_begun = false;
         self.has_last = false;
         self.early.clear();
@@ -110,7 +111,7 @@ impl CopyIn {
 
 /// What copying there is to do in this thread, and how far its turn is.
 #[derive(Debug, Default)]
-pub(super) struct Copying {
+pub(in crate::ldm) struct Copying {
     turns: VecDeque<Turn>,
     /// A turn or its rest is under way.
     is_busy: bool,
@@ -118,12 +119,12 @@ pub(super) struct Copying {
 
 impl Copying {
     /// Pieces of older views are void.
-    pub(super) fn begin_view(&mut self) {
+    pub(in crate::ldm) fn begin_view(&mut self) {
         self.turns.clear();
     }
 
     /// Nothing is to be done, and nothing is being done.
-    pub(super) fn is_over(&self) -> bool {
+    pub(in crate::ldm) fn is_over(&self) -> bool {
         self.turns.is_empty() && !self.is_busy
     }
 }
@@ -154,7 +155,7 @@ enum Taken {
 
 /// A step of copying.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Copy {
+pub(in crate::ldm) enum Copy {
     Turn,
     /// The turn was taken then, and the round with it is over.
     Rest {
@@ -166,7 +167,12 @@ impl Ldm {
     // ---- the primary --------------------------------------------------------------------------------------------------------------
 
     /// The takeover of a slot is over: members that join and do not have it whole are copied to.
-    pub(super) fn begin_copies(&mut self, slot: SlotId, whole: &[NodeId], outputs: &mut Outputs<Shared>) {
+    pub(in crate::ldm) fn begin_copies(
+        &mut self,
+        slot: SlotId,
+        whole: &[NodeId],
+        outputs: &mut Outputs<Shared>,
+    ) {
         let view = self.map.view.clone();
         let publishing = self.publishing(slot);
         for node in view.joining(slot).iter().filter(|node| !whole.contains(node)) {
@@ -192,13 +198,13 @@ impl Ldm {
     }
 
     /// The rest is over.
-    pub(super) fn on_copy_alarm(&mut self, outputs: &mut Outputs<Shared>) {
+    pub(in crate::ldm) fn on_copy_alarm(&mut self, outputs: &mut Outputs<Shared>) {
         self.copying.is_busy = false;
         self.go_on_copying(outputs);
     }
 
     /// One step: a turn, or the rest behind it.
-    pub(super) fn step_copy(
+    pub(in crate::ldm) fn step_copy(
         &mut self,
         now: Now,
         step: Copy,
@@ -339,7 +345,12 @@ impl Ldm {
     }
 
     /// A member has applied a piece.
-    pub(super) fn on_copy_applied(&mut self, node: NodeId, slot: SlotId, outputs: &mut Outputs<Shared>) {
+    pub(in crate::ldm) fn on_copy_applied(
+        &mut self,
+        node: NodeId,
+        slot: SlotId,
+        outputs: &mut Outputs<Shared>,
+    ) {
         let Some(out) = self.copy_out(slot, node) else { return };
         out.in_flight = out.in_flight.saturating_sub(1);
         self.go_on_copying(outputs);
@@ -348,7 +359,7 @@ impl Ldm {
     // ---- the joining member -------------------------------------------------------------------------------------------------------
 
     /// A piece is here: its rows are applied when its turn comes. Outcomes are kept at once, because the word that forgets them may be next.
-    pub(super) fn on_copy_piece(
+    pub(in crate::ldm) fn on_copy_piece(
         &mut self,
         from: Address,
         mut piece: CopyPiece,
@@ -409,7 +420,7 @@ impl Ldm {
     }
 
     /// A commit: true if it is kept until the place of its transaction comes, because this member joined while it was under way.
-    pub(super) fn is_early_commit(&mut self, from: Address, outcome: &Outcome) -> bool {
+    pub(in crate::ldm) fn is_early_commit(&mut self, from: Address, outcome: &Outcome) -> bool {
         let place = (outcome.transaction, outcome.slot);
         let Some(epoch) = outcome.committed.filter(|_| !self.applied.contains_key(&place)) else {
             return false;
@@ -423,7 +434,11 @@ impl Ldm {
     }
 
     /// A place was consumed: if its outcome came before, it is carried out.
-    pub(super) fn take_early_commit(&mut self, (transaction, slot): Place, outputs: &mut Outputs<Shared>) {
+    pub(in crate::ldm) fn take_early_commit(
+        &mut self,
+        (transaction, slot): Place,
+        outputs: &mut Outputs<Shared>,
+    ) {
         let Some(copy) = self.copy_in(slot) else { return };
         if let Some((from, epoch)) = copy.early.remove(&transaction) {
             if !self.applied.contains_key(&(transaction, slot)) {
@@ -434,7 +449,7 @@ impl Ldm {
     }
 
     /// This node has too little memory, and ends; it may try again as another life.
-    pub(super) fn give_up_for_memory(&mut self, full: RegionFull, outputs: &mut Outputs<Shared>) {
+    pub(in crate::ldm) fn give_up_for_memory(&mut self, full: RegionFull, outputs: &mut Outputs<Shared>) {
         let (used, maximum) =
             (self.memory.used(full.region), self.memory.config().region(full.region).maximum);
         let rows: u64 = self.fragments.values().map(|fragment| fragment.statistics().rows).sum();
@@ -450,7 +465,7 @@ impl Ldm {
     }
 
     /// This node ends; it may try again as another life. Until its process is gone it says and takes nothing more.
-    pub(super) fn give_up_joining(&mut self, why: &str, outputs: &mut Outputs<Shared>) {
+    pub(in crate::ldm) fn give_up_joining(&mut self, why: &str, outputs: &mut Outputs<Shared>) {
         self.has_given_up = true;
         outputs.event(Severity::Error, format!("node {} cannot join: {why}", self.address.node));
         outputs.request(RequestToRuntime::Exit(EXIT_CANNOT_JOIN));
@@ -486,7 +501,7 @@ impl Ldm {
     }
 
     /// A row of the stream is about to be published: a deletion is remembered while older rows may come.
-    pub(super) fn note_deletion(&mut self, place: Place, table: TableId, row: RowHandle) {
+    pub(in crate::ldm) fn note_deletion(&mut self, place: Place, table: TableId, row: RowHandle) {
         let Some(fragment) = self.fragments.get(&(table, place.1)) else { return };
         if fragment.staged_row(row, place.0) != Some(None) {
             return;
@@ -498,7 +513,7 @@ impl Ldm {
     }
 
     /// A transaction is decided here: rows that waited under its versions find their place.
-    pub(super) fn retry_copied(&mut self, slot: SlotId, outputs: &mut Outputs<Shared>) {
+    pub(in crate::ldm) fn retry_copied(&mut self, slot: SlotId, outputs: &mut Outputs<Shared>) {
         let Some(copy) = self.copy_in(slot).filter(|copy| !copy.is_whole) else { return };
         for (_, row) in std::mem::take(&mut copy.waiting) {
             // Its entries may have passed by.
@@ -521,7 +536,7 @@ impl Ldm {
     }
 
     /// Says that a slot is whole.
-    pub(super) fn report_copied(&mut self, slot: SlotId, outputs: &mut Outputs<Shared>) {
+    pub(in crate::ldm) fn report_copied(&mut self, slot: SlotId, outputs: &mut Outputs<Shared>) {
         if self.copy_in(slot).is_some_and(|copy| copy.is_whole) {
             let main = Address::main(self.address.node);
             outputs.send(self.address, main, Signal::SlotCopied { slot });

@@ -5,7 +5,9 @@
 //! transaction that is not ending is undone by the question, and one that is being dropped has its abort recorded first (I8). While a replica
 //! is given up, what is undecided is answered *unknown*.
 
-use super::{HeldStage, Ldm, Marker, Place};
+use crate::ldm::slot::markers::Marker;
+use crate::ldm::slot::transaction::HeldStage;
+use crate::ldm::{Ldm, Place};
 use crate::mutants::{self, Mutant};
 use protocol::program::{OperationResult, Refusal};
 use protocol::signal::{CommitDone, CommitOutcome, RequestId, WriteDone, WriteFailure, WriteSummary};
@@ -15,15 +17,20 @@ use types::Epoch;
 
 /// Who asks.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Asker {
-    pub(super) from: Address,
-    pub(super) request: RequestId,
+pub(in crate::ldm) struct Asker {
+    pub(in crate::ldm) from: Address,
+    pub(in crate::ldm) request: RequestId,
     /// The commit was carried by a write.
-    pub(super) is_write: bool,
+    pub(in crate::ldm) is_write: bool,
 }
 
 impl Ldm {
-    pub(super) fn on_outcome_ask(&mut self, place: Place, asker: Asker, outputs: &mut Outputs<Shared>) {
+    pub(in crate::ldm) fn on_outcome_ask(
+        &mut self,
+        place: Place,
+        asker: Asker,
+        outputs: &mut Outputs<Shared>,
+    ) {
         let Some(state) = self.slot(place.1).filter(|state| state.is_primary) else { return };
         let stage = self.held.get(&place).map(|held| held.stage);
         let is_ending = matches!(stage, Some(HeldStage::Ending | HeldStage::Publishing));
@@ -44,7 +51,7 @@ impl Ldm {
     }
 
     /// A member is given up: when what they ask for is decided, nobody knows.
-    pub(super) fn refuse_askers_of_lost(&mut self, outputs: &mut Outputs<Shared>) {
+    pub(in crate::ldm) fn refuse_askers_of_lost(&mut self, outputs: &mut Outputs<Shared>) {
         let is_lost = |place: &Place| self.slot(place.1).is_some_and(|state| state.is_replica_lost);
         let mut places: Vec<Place> = self.askers.keys().copied().filter(is_lost).collect();
         places.sort_unstable();
@@ -56,7 +63,7 @@ impl Ldm {
     }
 
     /// A transaction is decided, and that is carried out.
-    pub(super) fn answer_askers(
+    pub(in crate::ldm) fn answer_askers(
         &mut self,
         place: Place,
         outcome: Option<Epoch>,

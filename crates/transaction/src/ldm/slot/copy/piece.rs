@@ -18,7 +18,7 @@
 //!
 //! Deliberately not here: when pieces are sent, and what becomes of them (`copy`).
 
-use super::super::Ldm;
+use crate::ldm::Ldm;
 use crate::mutants::{self, Mutant};
 use memory::Guard;
 use protocol::signal::{CopiedEntries, CopiedRow};
@@ -33,7 +33,7 @@ const ENTRIES_PER_ROW: usize = 2;
 
 /// How far a copy is: behind a row, or behind an entry of an index.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Position {
+pub(in crate::ldm) struct Position {
     table: TableId,
     /// None: the primary key.
     index: Option<IndexId>,
@@ -42,10 +42,10 @@ pub(super) struct Position {
 
 /// What one piece has of them.
 #[derive(Default)]
-pub(super) struct Share {
-    pub(super) rows: Vec<CopiedRow>,
-    pub(super) later: Vec<(TableId, Vec<IndexId>)>,
-    pub(super) entries: Vec<CopiedEntries>,
+pub(in crate::ldm) struct Share {
+    pub(in crate::ldm) rows: Vec<CopiedRow>,
+    pub(in crate::ldm) later: Vec<(TableId, Vec<IndexId>)>,
+    pub(in crate::ldm) entries: Vec<CopiedEntries>,
     /// In entries.
     work: usize,
     bytes: usize,
@@ -53,7 +53,7 @@ pub(super) struct Share {
 
 impl Share {
     /// In rows.
-    pub(super) fn cost(&self) -> usize {
+    pub(in crate::ldm) fn cost(&self) -> usize {
         self.work.div_ceil(ENTRIES_PER_ROW)
     }
 
@@ -64,7 +64,7 @@ impl Share {
 
 impl Ldm {
     /// What comes behind a position, and where the next piece goes on: nowhere if there is no more.
-    pub(super) fn next_share(
+    pub(in crate::ldm) fn next_share(
         &self,
         slot: SlotId,
         after: Option<Position>,

@@ -1,11 +1,12 @@
 //! Taking: what comes in pieces is placed, staged, locked and waited for here.
 
-use crate::ldm::backup::Applied;
-use crate::ldm::commit::After;
-use crate::ldm::reads::LockedRead;
-use crate::ldm::waits::Run;
-use crate::ldm::writes::WriteRun;
-use crate::ldm::{HeldStage, Ldm, OPERATION_COST, Operation, Place, region_full};
+use crate::ldm::slot::backup::Applied;
+use crate::ldm::slot::commit::After;
+use crate::ldm::slot::lock_wait::Run;
+use crate::ldm::slot::read::LockedRead;
+use crate::ldm::slot::stage::WriteRun;
+use crate::ldm::slot::transaction::{HeldStage, OPERATION_COST, Operation};
+use crate::ldm::{Ldm, Place, region_full};
 use crate::locks::LockKey;
 use crate::mutants::{self, Mutant};
 use protocol::program::Refusal;
@@ -145,7 +146,7 @@ impl Ldm {
     }
 
     /// Sessions hear of what is open here now, and abort what is over.
-    pub(super) fn tell_sessions(&self, slot: SlotId, outputs: &mut Outputs<Shared>) {
+    pub(in crate::ldm) fn tell_sessions(&self, slot: SlotId, outputs: &mut Outputs<Shared>) {
         if mutants::is(Mutant::SessionsNotTold) {
             return;
         }

@@ -4,9 +4,10 @@
 //! a lock the whole request waits and goes on there; so it does for a moment if DataMemory is full and some of it is coming back. A failure leaves what is staged: the session undoes its statement, except when the
 //! request carries its commit: then this participant is the only one and undoes it here.
 
-use super::commit::{Ending, Reply};
-use super::waits::{Run, timeout_of};
-use super::{HeldStage, Ldm, Operation, Place, region_full};
+use crate::ldm::slot::commit::{Ending, Reply};
+use crate::ldm::slot::lock_wait::{Run, timeout_of};
+use crate::ldm::slot::transaction::{HeldStage, OPERATION_COST, Operation};
+use crate::ldm::{Ldm, Place, region_full};
 use crate::locks::{self, LockKey};
 use crate::mutants::{self, Mutant};
 use memory::RegionFull;
@@ -24,23 +25,23 @@ use types::{TableId, TransactionId};
 const KEY_SIZE_MAX: usize = 64 << 10;
 
 /// A write request on its way.
-pub(super) struct WriteRun {
-    pub(super) from: Address,
-    pub(super) request: Box<WriteRequest>,
+pub(in crate::ldm) struct WriteRun {
+    pub(in crate::ldm) from: Address,
+    pub(in crate::ldm) request: Box<WriteRequest>,
     results: Vec<OperationResult>,
     warnings: Warnings,
     /// It waited for the next row's lock, and its turn has come.
-    pub(super) is_first: bool,
+    pub(in crate::ldm) is_first: bool,
     /// It waited in front of the table, and its turn has come.
-    pub(super) is_let_in: bool,
+    pub(in crate::ldm) is_let_in: bool,
     /// It began at another primary: even a session of this node may have to ask what became of it.
     was_handed: bool,
     /// It has found DataMemory full, and waits no longer than this.
-    pub(super) waits_for_memory_until: Option<Instant>,
+    pub(in crate::ldm) waits_for_memory_until: Option<Instant>,
 }
 
 impl WriteRun {
-    pub(super) fn new(from: Address, request: Box<WriteRequest>) -> Self {
+    pub(in crate::ldm) fn new(from: Address, request: Box<WriteRequest>) -> Self {
         let results = Vec::with_capacity(request.operations.len());
         Self {
             from,
@@ -55,12 +56,12 @@ impl WriteRun {
     }
 
     /// The operation at which it stands.
-    pub(super) fn operation(&self) -> Option<&WriteOperation> {
+    pub(in crate::ldm) fn operation(&self) -> Option<&WriteOperation> {
         self.request.operations.get(self.results.len())
     }
 
     /// As it travels to another primary.
-    pub(super) fn handed(&self) -> HandedWait {
+    pub(in crate::ldm) fn handed(&self) -> HandedWait {
         HandedWait::Write {
             from: self.from,
             request: self.request.clone(),
@@ -70,13 +71,13 @@ impl WriteRun {
     }
 
     /// Bytes of that, roughly: what a client can make large is counted.
-    pub(super) fn handed_size(&self) -> usize {
+    pub(in crate::ldm) fn handed_size(&self) -> usize {
         let operations = self.request.operations.iter().map(WriteOperation::wire_size);
         operations.sum::<usize>() + self.results.len()
     }
 
     /// What another primary had begun.
-    pub(super) fn taken(
+    pub(in crate::ldm) fn taken(
         from: Address,
         request: Box<WriteRequest>,
         results: Vec<OperationResult>,
@@ -99,7 +100,7 @@ enum Change<'a> {
 }
 
 impl Ldm {
-    pub(super) fn on_write(
+    pub(in crate::ldm) fn on_write(
         &mut self,
         now: Now,
         from: Address,
@@ -116,7 +117,7 @@ impl Ldm {
     }
 
     /// Rows from another node must be rows before anybody looks at them.
-    pub(super) fn check_rows(&self, request: &WriteRequest) -> Result<(), Refusal> {
+    pub(in crate::ldm) fn check_rows(&self, request: &WriteRequest) -> Result<(), Refusal> {
         for operation in &request.operations {
             let row = match operation {
                 WriteOperation::Insert { row, .. } | WriteOperation::Put { row, .. } => Some(&**row),
@@ -128,7 +129,12 @@ impl Ldm {
     }
 
     /// The same for one; a key without a row must only be short enough.
-    pub(super) fn check_row(&self, table: TableId, key: &[u8], row: Option<&[u8]>) -> Result<(), Refusal> {
+    pub(in crate::ldm) fn check_row(
+        &self,
+        table: TableId,
+        key: &[u8],
+        row: Option<&[u8]>,
+    ) -> Result<(), Refusal> {
         let accepts = |row| self.map.table(table).is_none_or(|info| info.accepts(key, row));
         if key.len() <= KEY_SIZE_MAX && row.is_none_or(accepts) {
             return Ok(());
@@ -137,7 +143,7 @@ impl Ldm {
     }
 
     /// Runs a request from the operation where it stands.
-    pub(super) fn run_write(&mut self, now: Now, mut run: WriteRun, outputs: &mut Outputs<Shared>) {
+    pub(in crate::ldm) fn run_write(&mut self, now: Now, mut run: WriteRun, outputs: &mut Outputs<Shared>) {
         let place = (run.request.transaction, run.request.slot);
         if run.results.is_empty() && self.is_elsewhere(place.1) {
             return self.send_back(run.from, Signal::Write(run.request), outputs);
@@ -194,14 +200,14 @@ impl Ldm {
     }
 
     /// A session of a lost node takes no locks: nobody would ever give them back.
-    pub(super) fn check_session(&self, session: Address, place: Place) -> Result<(), Refusal> {
+    pub(in crate::ldm) fn check_session(&self, session: Address, place: Place) -> Result<(), Refusal> {
         let is_void = || self.void.get(&session.node).is_some_and(|void| void.contains(&place));
         if self.is_lost(session.node) || is_void() { Err(Refusal::WrongView) } else { Ok(()) }
     }
 
     /// A transaction some of whose operations are lost (another primary had them and died, or a broken connection undid them) must not go on without
     /// them.
-    pub(super) fn check_known(&self, place: Place, known: u32) -> Result<(), Refusal> {
+    pub(in crate::ldm) fn check_known(&self, place: Place, known: u32) -> Result<(), Refusal> {
         if self.operation_count(place) < known && !mutants::is(Mutant::LostOperationsUnnoticed) {
             Err(Refusal::NotHeld)
         } else {
@@ -237,7 +243,12 @@ impl Ldm {
     }
 
     /// Answers a request that cannot be done.
-    pub(super) fn refuse_write(&mut self, run: WriteRun, refusal: Refusal, outputs: &mut Outputs<Shared>) {
+    pub(in crate::ldm) fn refuse_write(
+        &mut self,
+        run: WriteRun,
+        refusal: Refusal,
+        outputs: &mut Outputs<Shared>,
+    ) {
         let operation = u32::try_from(run.results.len()).unwrap_or(u32::MAX);
         let failure = WriteFailure { operation, refusal };
         let done = WriteDone { request: run.request.request, result: Err(failure) };
@@ -295,7 +306,7 @@ impl Ldm {
             }
             Change::Stage(result, row) => {
                 self.transaction_memory
-                    .charge(super::OPERATION_COST)
+                    .charge(OPERATION_COST)
                     .map_err(|full| Stop::Refused(region_full(&full)))?;
                 let mut staged = stage(fragment, key, request.transaction, row.as_deref(), &result);
                 if staged.is_err() {
@@ -307,7 +318,7 @@ impl Ldm {
                     };
                 }
                 let Ok(handle) = staged else {
-                    self.transaction_memory.release(super::OPERATION_COST);
+                    self.transaction_memory.release(OPERATION_COST);
                     return Err(Stop::Full(Refusal::RegionFull { region: "DataMemory".to_owned() }));
                 };
                 let version = request.table.version;
@@ -321,7 +332,7 @@ impl Ldm {
         }
     }
 
-    pub(super) fn on_abort(&mut self, place: Place, outputs: &mut Outputs<Shared>) {
+    pub(in crate::ldm) fn on_abort(&mut self, place: Place, outputs: &mut Outputs<Shared>) {
         self.undo(place, outputs);
         // What a coordinator has asked for is ended by its word only.
         if self.shipping.get(&place).is_some_and(|ship| matches!(ship.ending, Ending::One(_))) {

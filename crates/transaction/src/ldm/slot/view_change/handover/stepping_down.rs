@@ -1,10 +1,11 @@
 //! Stepping down: what a member does on installing the view in which another one is primary, and with requests that come to it afterwards.
 
 use super::Room;
-use crate::ldm::backup::Applied;
-use crate::ldm::commit::{Ending, Mark, Reply, Ship};
-use crate::ldm::waits::Run;
-use crate::ldm::{Held, HeldStage, Ldm, OPERATION_COST, Operation, Place};
+use crate::ldm::slot::backup::Applied;
+use crate::ldm::slot::commit::{Ending, Mark, Reply, Ship};
+use crate::ldm::slot::lock_wait::Run;
+use crate::ldm::slot::transaction::{Held, HeldStage, OPERATION_COST, Operation};
+use crate::ldm::{Ldm, Place};
 use crate::locks::WaitId;
 use protocol::program::{LockWait, Refusal};
 use protocol::signal::{CommitOneRequest, Participant, ReturnedRequest};
@@ -208,7 +209,7 @@ impl Ldm {
     }
 
     /// All requests that wait in a slot, in the order in which they began to, with the time that is left to them.
-    pub(super) fn take_waits(&mut self, now: Now, slot: SlotId) -> Vec<Run> {
+    pub(in crate::ldm) fn take_waits(&mut self, now: Now, slot: SlotId) -> Vec<Run> {
         let of = self.waits.iter().filter(|(_, waiting)| waiting.key.slot == slot);
         let mut waits: Vec<WaitId> = of.map(|(wait, _)| *wait).collect();
         waits.sort_unstable();

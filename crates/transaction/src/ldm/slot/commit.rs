@@ -9,7 +9,9 @@
 //! a sequence. Preparing and publishing are cut into slices too; the coordinator is answered after the last slice of the one, the client of a
 //! one-primary commit after the last of the other, so that a read that follows the answer sees it.
 
-use super::{Held, HeldStage, Job, Ldm, Marker, OPERATION_COST, Operation, Place};
+use crate::ldm::slot::markers::Marker;
+use crate::ldm::slot::transaction::{Held, HeldStage, OPERATION_COST, Operation};
+use crate::ldm::{Job, Ldm, Place};
 use crate::locks::LockKey;
 use crate::mutants::{self, Mutant};
 use protocol::program::{OperationResult, Refusal, TableRef};
@@ -28,7 +30,7 @@ use storage::{Fragment, VersionState};
 use types::{Epoch, NodeId, Sequence, SlotId, TableId, TransactionId, ViewNumber};
 
 /// Bytes above which a transaction is shipped ahead of its prepare, as it is above so many rows (`Sizes`).
-pub(super) const AHEAD_BYTES: u64 = 1 << 20;
+pub(in crate::ldm) const AHEAD_BYTES: u64 = 1 << 20;
 /// Rows in a piece: as many as a backup applies in a slice.
 const PIECE_ROWS: usize = 100;
 /// Bytes after which a piece ends.
@@ -43,7 +45,7 @@ type StatementDone = (Vec<OperationResult>, Option<Box<Raised>>);
 
 /// How the end of a one-primary commit is told.
 #[derive(Debug)]
-pub(super) enum Reply {
+pub(in crate::ldm) enum Reply {
     /// To a statement that carried its commit.
     Write { to: Address, request: RequestId, done: StatementDone, operations: u32, was_handed: bool },
     /// To a COMMIT.
@@ -67,12 +69,12 @@ impl Reply {
 }
 
 /// A one-primary commit that waits for its backups.
-pub(super) struct PendingCommit {
-    pub(super) transaction: TransactionId,
-    pub(super) missing: Vec<NodeId>,
-    pub(super) reply: Reply,
+pub(in crate::ldm) struct PendingCommit {
+    pub(in crate::ldm) transaction: TransactionId,
+    pub(in crate::ldm) missing: Vec<NodeId>,
+    pub(in crate::ldm) reply: Reply,
     /// A backup refused it: the abort is being recorded by these nodes.
-    pub(super) refused: Option<Refusal>,
+    pub(in crate::ldm) refused: Option<Refusal>,
 }
 
 impl std::fmt::Debug for PendingCommit {
@@ -83,7 +85,7 @@ impl std::fmt::Debug for PendingCommit {
 
 /// How a commit goes on once everything is shipped.
 #[derive(Debug)]
-pub(super) enum Ending {
+pub(in crate::ldm) enum Ending {
     One(Reply),
     Two {
         coordinator: Address,
@@ -95,22 +97,22 @@ pub(super) enum Ending {
 
 /// A large transaction on its way to the backups.
 #[derive(Debug)]
-pub(super) struct Ship {
-    pub(super) place: Place,
-    pub(super) ending: Ending,
-    pub(super) epoch_seen: Epoch,
+pub(in crate::ldm) struct Ship {
+    pub(in crate::ldm) place: Place,
+    pub(in crate::ldm) ending: Ending,
+    pub(in crate::ldm) epoch_seen: Epoch,
     /// Into the transaction's operations.
-    pub(super) next: usize,
-    pub(super) pieces: u32,
+    pub(in crate::ldm) next: usize,
+    pub(in crate::ldm) pieces: u32,
     /// Acknowledgements missing for pieces sent.
-    pub(super) unacknowledged: u32,
+    pub(in crate::ldm) unacknowledged: u32,
     /// Bytes of the pieces since none was on its way.
-    pub(super) bytes: u64,
+    pub(in crate::ldm) bytes: u64,
 }
 
 /// What all large transactions of an ldm have on their way to backups.
 #[derive(Debug, Default)]
-pub(super) struct ShipWindow {
+pub(in crate::ldm) struct ShipWindow {
     bytes: u64,
     /// Transactions that wait until there is room, none of them with a piece on its way.
     waiting: VecDeque<Place>,
@@ -118,17 +120,17 @@ pub(super) struct ShipWindow {
 
 /// Rows on their way from staged to prepared.
 #[derive(Debug)]
-pub(super) struct Mark {
-    pub(super) place: Place,
+pub(in crate::ldm) struct Mark {
+    pub(in crate::ldm) place: Place,
     /// Into the transaction's operations.
-    pub(super) next: usize,
+    pub(in crate::ldm) next: usize,
     /// Who is told when it is done.
-    pub(super) then: Option<(Address, Signal)>,
+    pub(in crate::ldm) then: Option<(Address, Signal)>,
 }
 
 /// What is left to be carried out; worked off from the end.
 #[derive(Debug)]
-pub(super) enum Rest {
+pub(in crate::ldm) enum Rest {
     /// Of a transaction held here.
     Operations(Vec<Operation>),
     /// Of one that its primary has replicated here.
@@ -146,18 +148,18 @@ impl Rest {
 
 /// Rows whose outcome is known and is being carried out.
 #[derive(Debug)]
-pub(super) struct Publish {
-    pub(super) place: Place,
-    pub(super) rest: Rest,
-    pub(super) outcome: Option<Epoch>,
+pub(in crate::ldm) struct Publish {
+    pub(in crate::ldm) place: Place,
+    pub(in crate::ldm) rest: Rest,
+    pub(in crate::ldm) outcome: Option<Epoch>,
     /// The epoch it was counted in.
-    pub(super) stamp: Option<Epoch>,
-    pub(super) then: After,
+    pub(in crate::ldm) stamp: Option<Epoch>,
+    pub(in crate::ldm) then: After,
 }
 
 /// What follows a publication.
 #[derive(Debug)]
-pub(super) enum After {
+pub(in crate::ldm) enum After {
     /// Tell the client, and the backups: they know it by its place in this view's stream.
     Answer { reply: Reply, sequence: Option<(ViewNumber, Sequence)>, refusal: Option<Refusal> },
     /// Tell the coordinator.
@@ -169,7 +171,7 @@ pub(super) enum After {
 }
 
 impl Ldm {
-    pub(super) fn on_commit_one(
+    pub(in crate::ldm) fn on_commit_one(
         &mut self,
         from: Address,
         request: &CommitOneRequest,
@@ -189,7 +191,7 @@ impl Ldm {
     }
 
     /// An autocommit statement that carried its commit was staged: this is its only participant.
-    pub(super) fn commit_with_write(
+    pub(in crate::ldm) fn commit_with_write(
         &mut self,
         place: Place,
         reply: Reply,
@@ -205,7 +207,7 @@ impl Ldm {
         }
     }
 
-    pub(super) fn answer(
+    pub(in crate::ldm) fn answer(
         &self,
         reply: Reply,
         outcome: Result<Epoch, Refusal>,
@@ -216,7 +218,7 @@ impl Ldm {
         }
     }
 
-    pub(super) fn on_prepare(
+    pub(in crate::ldm) fn on_prepare(
         &mut self,
         from: Address,
         transaction: TransactionId,
@@ -379,12 +381,12 @@ impl Ldm {
     }
 
     /// Begins to mark at once.
-    pub(super) fn mark_at_once(&mut self, mark: Mark, outputs: &mut Outputs<Shared>) {
+    pub(in crate::ldm) fn mark_at_once(&mut self, mark: Mark, outputs: &mut Outputs<Shared>) {
         self.mark_prepared(mark, &mut Budget { rows: self.sizes.at_once }, outputs);
     }
 
     /// Staged becomes prepared: readers here wait for the outcome from now on. When all are, somebody is told.
-    pub(super) fn mark_prepared(
+    pub(in crate::ldm) fn mark_prepared(
         &mut self,
         mut mark: Mark,
         budget: &mut Budget,
@@ -430,7 +432,7 @@ impl Ldm {
         }
     }
 
-    pub(super) fn send_prepared(
+    pub(in crate::ldm) fn send_prepared(
         &self,
         coordinator: Address,
         place: Place,
@@ -443,7 +445,7 @@ impl Ldm {
     }
 
     /// The transaction's changes from an operation on, up to a number of rows and bytes; also the operation behind the last.
-    pub(super) fn replicated_writes(
+    pub(in crate::ldm) fn replicated_writes(
         &self,
         place: Place,
         from_operation: usize,
@@ -470,7 +472,7 @@ impl Ldm {
     // ---- large transactions -------------------------------------------------------------------------------------------------------
 
     /// Sends pieces as long as the backups keep up; the last is sealed.
-    pub(super) fn ship(&mut self, mut ship: Ship, outputs: &mut Outputs<Shared>) {
+    pub(in crate::ldm) fn ship(&mut self, mut ship: Ship, outputs: &mut Outputs<Shared>) {
         if self.held.get(&ship.place).is_none_or(|held| held.stage != HeldStage::Ending) {
             self.ship_window.bytes -= ship.bytes;
             return;
@@ -523,7 +525,12 @@ impl Ldm {
     }
 
     /// Ends a large transaction before anything was sealed: no replica can ever commit it.
-    pub(super) fn refuse_ship(&mut self, ship: Ship, refusal: Refusal, outputs: &mut Outputs<Shared>) {
+    pub(in crate::ldm) fn refuse_ship(
+        &mut self,
+        ship: Ship,
+        refusal: Refusal,
+        outputs: &mut Outputs<Shared>,
+    ) {
         self.ship_window.bytes -= ship.bytes;
         let answer = match ship.ending {
             Ending::One(reply) => answer_of(reply, Err(refusal)),
@@ -537,7 +544,7 @@ impl Ldm {
     }
 
     /// Pieces of a transaction are not waited for any more.
-    pub(super) fn forget_shipped(&mut self, bytes: u64) {
+    pub(in crate::ldm) fn forget_shipped(&mut self, bytes: u64) {
         self.ship_window.bytes -= bytes;
     }
 
@@ -551,7 +558,7 @@ impl Ldm {
         send_to_all(self.address, &backups, drop, outputs);
     }
 
-    pub(super) fn on_ahead_applied(&mut self, place: Place, outputs: &mut Outputs<Shared>) {
+    pub(in crate::ldm) fn on_ahead_applied(&mut self, place: Place, outputs: &mut Outputs<Shared>) {
         if let Some(mut ship) = self.shipping.remove(&place) {
             ship.unacknowledged = ship.unacknowledged.saturating_sub(1);
             if ship.unacknowledged == 0 {
@@ -564,7 +571,7 @@ impl Ldm {
 
     /// The session gave up before the prepare was sent, or the outcome is known. True if members that lacked it got it again: what is behind it goes on
     /// when its rows are being published.
-    pub(super) fn stop_shipping(&mut self, place: Place, outputs: &mut Outputs<Shared>) -> bool {
+    pub(in crate::ldm) fn stop_shipping(&mut self, place: Place, outputs: &mut Outputs<Shared>) -> bool {
         let Some(ship) = self.shipping.remove(&place) else { return false };
         self.ship_window.bytes -= ship.bytes;
         let was_shipped_again = match ship.ending {
@@ -584,7 +591,7 @@ impl Ldm {
 
     // ---- answers of backups, outcomes ---------------------------------------------------------------------------------------------
 
-    pub(super) fn on_applied(
+    pub(in crate::ldm) fn on_applied(
         &mut self,
         node: NodeId,
         slot: SlotId,
@@ -624,7 +631,12 @@ impl Ldm {
     }
 
     /// A backup has recorded the abort of a one-primary commit that another backup refused.
-    pub(super) fn on_abort_recorded(&mut self, node: NodeId, place: Place, outputs: &mut Outputs<Shared>) {
+    pub(in crate::ldm) fn on_abort_recorded(
+        &mut self,
+        node: NodeId,
+        place: Place,
+        outputs: &mut Outputs<Shared>,
+    ) {
         if self.on_dropped_recorded(node, place, outputs) {
             return;
         }
@@ -649,7 +661,12 @@ impl Ldm {
     }
 
     /// The coordinator has decided: here as primary or as backup.
-    pub(super) fn on_outcome(&mut self, from: Address, outcome: Outcome, outputs: &mut Outputs<Shared>) {
+    pub(in crate::ldm) fn on_outcome(
+        &mut self,
+        from: Address,
+        outcome: Outcome,
+        outputs: &mut Outputs<Shared>,
+    ) {
         let place = (outcome.transaction, outcome.slot);
         if let Some(marker) = self.outcomes.get(&place) {
             if self.is_joining && marker.outcome.is_none() && outcome.committed.is_some() {
@@ -686,7 +703,7 @@ impl Ldm {
     }
 
     /// Carries out a known outcome of a transaction held here: publishes or undoes its rows, gives its locks back.
-    pub(super) fn finish(
+    pub(in crate::ldm) fn finish(
         &mut self,
         place: Place,
         outcome: Option<Epoch>,
@@ -720,12 +737,12 @@ impl Ldm {
     }
 
     /// Carries out what a backup has to, beginning at once.
-    pub(super) fn publish_rows(&mut self, publish: Publish, outputs: &mut Outputs<Shared>) {
+    pub(in crate::ldm) fn publish_rows(&mut self, publish: Publish, outputs: &mut Outputs<Shared>) {
         self.publish(publish, &mut Budget { rows: self.sizes.at_once }, outputs);
     }
 
     /// Publishes or undoes the next slice of rows.
-    pub(super) fn publish(
+    pub(in crate::ldm) fn publish(
         &mut self,
         mut publish: Publish,
         budget: &mut Budget,
@@ -832,7 +849,12 @@ impl Ldm {
         self.after_decided(place, publish.outcome, outputs);
     }
 
-    pub(super) fn record_outcome(&self, coordinator: Address, place: Place, outputs: &mut Outputs<Shared>) {
+    pub(in crate::ldm) fn record_outcome(
+        &self,
+        coordinator: Address,
+        place: Place,
+        outputs: &mut Outputs<Shared>,
+    ) {
         let recorded = Signal::OutcomeRecorded { transaction: place.0, slot: place.1 };
         outputs.send(self.address, coordinator, recorded);
     }
@@ -841,7 +863,7 @@ impl Ldm {
 
     /// One-primary commits that wait for a backup that is given up: their outcome is not known any more. The session hears "unknown"; the rows stay
     /// prepared, so that nobody reads around them.
-    pub(super) fn give_up_on_lost(&mut self, outputs: &mut Outputs<Shared>) {
+    pub(in crate::ldm) fn give_up_on_lost(&mut self, outputs: &mut Outputs<Shared>) {
         let lost = self.map.given_up.clone();
         let mut given_up = self.give_up_takeovers(outputs);
         self.refuse_askers_of_lost(outputs);
@@ -892,7 +914,7 @@ impl Ldm {
     }
 
     /// A data node is given up: what is prepared may never be decided, so nobody waits for it.
-    pub(super) fn has_lost_replicas(&self) -> bool {
+    pub(in crate::ldm) fn has_lost_replicas(&self) -> bool {
         !self.map.given_up.is_empty()
     }
 }
@@ -950,12 +972,22 @@ fn first_row(operation: &Operation) -> Option<(TableId, RowHandle)> {
 }
 
 /// What a coordinator hears.
-pub(super) fn prepared(place: Place, epoch: Epoch, has_writes: bool, refusal: Option<Refusal>) -> Signal {
+pub(in crate::ldm) fn prepared(
+    place: Place,
+    epoch: Epoch,
+    has_writes: bool,
+    refusal: Option<Refusal>,
+) -> Signal {
     let (transaction, slot) = place;
     Signal::Prepared(Box::new(Prepared { transaction, slot, epoch, has_writes, refusal }))
 }
 
-pub(super) fn send_to_all(from: Address, to: &[Address], signal: Signal, outputs: &mut Outputs<Shared>) {
+pub(in crate::ldm) fn send_to_all(
+    from: Address,
+    to: &[Address],
+    signal: Signal,
+    outputs: &mut Outputs<Shared>,
+) {
     if let Some((last, others)) = to.split_last() {
         for address in others {
             outputs.send(from, *address, signal.clone());

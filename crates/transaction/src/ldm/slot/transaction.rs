@@ -1,0 +1,98 @@
+//! A transaction at a primary: what it has staged and locked there, and how far its end is.
+
+use crate::locks::LockKey;
+use protocol::Address;
+use protocol::program::{OperationResult, TableRef};
+use std::sync::Arc;
+use storage::RowHandle;
+use types::{Epoch, Sequence, SlotId, TableId, ViewNumber};
+
+/// What one operation record costs in TransactionMemory.
+pub(in crate::ldm) const OPERATION_COST: u64 = size_of::<Operation>() as u64 + 16;
+
+/// What a transaction did here, in order; its number of operations is the length of the list.
+#[derive(Clone, Debug)]
+pub(in crate::ldm) enum Operation {
+    /// It staged a version.
+    Staged {
+        table: TableId,
+        /// The table's version that the session was bound to.
+        version: u32,
+        row: RowHandle,
+        /// The first version of this transaction on this row: the row is replicated once.
+        is_first: bool,
+    },
+    /// It locked a key explicitly.
+    Locked(LockKey),
+}
+
+/// Where a transaction stands at this primary.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::ldm) enum HeldStage {
+    /// Statements run.
+    Open,
+    /// What is above the first `kept` operations is being undone; the operations are with the job.
+    Undoing { kept: u32 },
+    /// Its writes are on their way to the backups; the outcome is not decided.
+    Ending,
+    /// Its outcome is known and being carried out.
+    Publishing,
+}
+
+/// A transaction at this primary.
+#[derive(Debug)]
+pub(in crate::ldm) struct Held {
+    pub(in crate::ldm) session: Address,
+    pub(in crate::ldm) operations: Vec<Operation>,
+    /// Rows it has staged, each counted once.
+    pub(in crate::ldm) rows: u32,
+    /// Bytes it has staged; undoing does not take them away: they only decide whether it is shipped ahead.
+    pub(in crate::ldm) bytes: u64,
+    /// The tables it has changed, as the session was bound to them, with the number of changes.
+    pub(in crate::ldm) tables: Vec<(TableRef, u32)>,
+    pub(in crate::ldm) stage: HeldStage,
+    /// Stamped when it ends.
+    pub(in crate::ldm) epoch: Epoch,
+    /// The view in whose stream it was replicated last, and its place there.
+    pub(in crate::ldm) sealed: ViewNumber,
+    pub(in crate::ldm) sequence: Sequence,
+    /// Orders what is undecided here as its versions lie above each other; stamped when it ends.
+    pub(in crate::ldm) order: u64,
+    /// Who decides: None for a one-primary commit.
+    pub(in crate::ldm) coordinator: Option<Address>,
+    /// The participants with writes, once it ends.
+    pub(in crate::ldm) participants: Arc<Vec<SlotId>>,
+    /// What its session is to hear if it asks (a one-primary commit of another node's session).
+    pub(in crate::ldm) marker: Option<Vec<OperationResult>>,
+    /// Its session will not ask.
+    pub(in crate::ldm) is_confirmed: bool,
+    /// All its rows are prepared: readers wait for its outcome.
+    pub(in crate::ldm) is_marked: bool,
+    /// It came from the primary of an earlier view: its operations were never charged here.
+    pub(in crate::ldm) is_taken_over: bool,
+}
+
+impl Held {
+    /// A version of `bytes` is about to be staged.
+    #[inline]
+    pub(in crate::ldm) fn note_change(&mut self, table: TableRef, is_first: bool, bytes: usize) {
+        self.rows += u32::from(is_first);
+        self.bytes += bytes as u64;
+        match self.tables.iter_mut().find(|(known, _)| *known == table) {
+            Some((_, count)) => *count += 1,
+            None => self.tables.push((table, 1)),
+        }
+    }
+
+    /// A staged version was taken back.
+    pub(in crate::ldm) fn forget_change(&mut self, table: TableId, version: u32, is_first: bool) {
+        self.rows -= u32::from(is_first);
+        let table = TableRef { id: table, version };
+        if let Some(position) = self.tables.iter().position(|(known, _)| *known == table) {
+            self.tables[position].1 -= 1;
+            if self.tables[position].1 == 0 {
+                self.tables.swap_remove(position);
+            }
+        }
+    }
+}
