@@ -44,6 +44,8 @@ const COMMANDS: &[(&str, &str)] = &[
     (
         "tidy",
         "  tidy                                the rules of the house that no compiler checks
+           --accept                   lower the counts of exceptions to the rules of prose, where comments were mended
+           --prose NAME               each line of a crate that breaks these rules
 ",
     ),
     (

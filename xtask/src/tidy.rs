@@ -4,6 +4,7 @@
 //! the file, the line and the rule. A rule that no longer holds is deleted, not switched off for a file.
 
 mod dependencies;
+mod prose;
 
 use crate::arguments::Arguments;
 use crate::processes::{Failure, Workspace, capture};
@@ -49,31 +50,61 @@ impl Remark {
     }
 }
 
-/// `cargo xtask tidy`.
-pub(crate) fn command(workspace: &Workspace, arguments: Arguments) -> Result<(), Failure> {
+/// `cargo xtask tidy`; with `--accept` the exceptions shrink to what is left, with `--prose NAME` the findings of a crate are printed.
+pub(crate) fn command(workspace: &Workspace, mut arguments: Arguments) -> Result<(), Failure> {
+    let accepts = arguments.flag("--accept");
+    let named: Option<String> = arguments.value("--prose")?;
     arguments.finish()?;
+    if let Some(names) = named {
+        return report(&prose::of_crates(prose_findings(&files(workspace)?), &names), "");
+    }
+    if accepts {
+        let path = workspace.root.join(prose::EXCEPTIONS);
+        let findings = prose_findings(&files(workspace)?);
+        let accepted = prose::accept(&findings, &read_exceptions(workspace)?);
+        let accepted =
+            accepted.map_err(|remark| Failure::new(format!("{}: {}", remark.path, remark.text)))?;
+        fs::write(&path, accepted).map_err(|error| Failure::new(format!("{}: {error}", path.display())))?;
+    }
     check(workspace)
 }
 
 /// Reads all files; prints what is wrong.
 pub(crate) fn check(workspace: &Workspace) -> Result<(), Failure> {
+    let files = files(workspace)?;
+    let mut remarks: Vec<Remark> = files.iter().flat_map(|(name, text)| remarks_on(name, text)).collect();
+    remarks.extend(prose::judge(&prose_findings(&files), &read_exceptions(workspace)?));
+    report(&remarks, &format!("{} files read, ", files.len()))
+}
+
+/// Every file that git knows or would add, with its text.
+fn files(workspace: &Workspace) -> Result<Vec<(String, String)>, Failure> {
     let mut list = std::process::Command::new("git");
     list.current_dir(&workspace.root).args(["ls-files", "--cached", "--others", "--exclude-standard", "-z"]);
     let names = capture(&mut list, Duration::from_secs(60))?;
-    let mut remarks = Vec::new();
-    let mut file_count = 0;
-    for name in names.split('\0').filter(|name| !name.is_empty()) {
-        // A file that is listed but deleted, or is not text, is nothing to read.
-        let Ok(text) = fs::read_to_string(workspace.root.join(name)) else { continue };
-        file_count += 1;
-        remarks.extend(remarks_on(name, &text));
-    }
-    for remark in &remarks {
+    // A file that is listed but deleted, or is not text, is nothing to read.
+    let read = |name: &str| Some((name.to_owned(), fs::read_to_string(workspace.root.join(name)).ok()?));
+    Ok(names.split('\0').filter(|name| !name.is_empty()).filter_map(read).collect())
+}
+
+fn prose_findings(files: &[(String, String)]) -> Vec<prose::Finding> {
+    let code = files.iter().filter(|(name, _)| has_extension(name, &["rs"]));
+    code.flat_map(|(name, text)| prose::findings(name, text)).collect()
+}
+
+fn read_exceptions(workspace: &Workspace) -> Result<String, Failure> {
+    let path = workspace.root.join(prose::EXCEPTIONS);
+    fs::read_to_string(&path).map_err(|error| Failure::new(format!("{}: {error}", path.display())))
+}
+
+/// Prints what is wrong.
+fn report(remarks: &[Remark], read: &str) -> Result<(), Failure> {
+    for remark in remarks {
         println!("{}:{}: {}", remark.path, remark.line, remark.text);
     }
     match remarks.len() {
         0 => {
-            println!("tidy: {file_count} files read, nothing to remark");
+            println!("tidy: {read}nothing to remark");
             Ok(())
         }
         count => Err(Failure::new(format!("tidy: {count} remarks"))),
