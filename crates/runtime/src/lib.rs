@@ -14,7 +14,7 @@
 //! | `certificates`, `keys`, `signing` | the certificates of nodes: what they say, who is let in with them, how they are made |
 //! | `links`, `supervisor` | which links there are, and frames on them |
 //! | `shared_memory` | rings of bytes between two nodes of one machine |
-//! | `process`, `report` | what threads share; what they count |
+//! | `process`, `statistics`, `report` | what threads share; what they count; the report of it |
 //! | `log_file` | the file of the control log |
 //! | `crash` | traces of a node that dies |
 //! | `machine`, `clock` | CPUs, priorities, time |
@@ -45,6 +45,7 @@ mod runtime;
 mod shared_memory;
 pub mod signing;
 mod spin;
+mod statistics;
 mod supervisor;
 mod tls;
 mod wake;
@@ -56,5 +57,7 @@ mod tests;
 
 pub use config::{Limits, Listeners, LogSink, PeerConfig, RuntimeConfig, SpinMethod, StartError};
 pub use crash::install_crash_handler;
-pub use runtime::{BoundAddresses, BoxedModule, KeyHolder, Runtime, RuntimeCounters};
+pub use runtime::{BoundAddresses, KeyHolder, Runtime};
+pub use statistics::RuntimeCounters;
 pub use tls::{TlsError, TlsIdentity};
+pub use worker::BoxedModule;

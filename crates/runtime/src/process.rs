@@ -6,8 +6,7 @@
 use crate::config::{Limits, LogSink, PeerConfig, RuntimeConfig};
 use crate::keys::{Claim, NodeKeys};
 use crate::password_key::PasswordKey;
-use crate::report::ThreadStatistics;
-use crate::runtime::RuntimeCounters;
+use crate::statistics::{RuntimeCounters, ThreadStatistics};
 use crate::wake::Waker;
 use protocol::{Address, ConnectionId, Event, ModuleKind, PasswordKeyAnswer, PeerReport, Severity};
 use rustix::fd::OwnedFd;

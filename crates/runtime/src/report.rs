@@ -1,74 +1,12 @@
-//! What threads count about themselves, and the report made of it (ndbinfo.threads, threadblocks, cpustat).
+//! The report made of what threads count about themselves (ndbinfo.threads, threadblocks, cpustat).
 //!
-//! Each thread counts in plain fields and publishes them every [`PUBLISH_INTERVAL`] while it works, and once more that long after it
-//! fell asleep; a report reads what was published and costs the other threads nothing.
+//! It reads what they have published (`statistics`) and costs them nothing.
 
 use crate::certificates::Facts;
-use crate::machine;
 use crate::process::{Process, unpoisoned};
 use protocol::{CertificateReport, RuntimeReport, ThreadReport};
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use stdx::{Duration, Instant};
-
-/// How old published figures may be.
-pub(crate) const PUBLISH_INTERVAL: Duration = Duration::from_millis(10);
-
-/// Published by one thread, read by all.
-#[derive(Default)]
-pub(crate) struct ThreadStatistics {
-    user_us: AtomicU64,
-    system_us: AtomicU64,
-    asleep_ns: AtomicU64,
-    rounds: AtomicU64,
-    signals: AtomicU64,
-    system_calls: AtomicU64,
-    wakes: AtomicU64,
-    pub(crate) connections: AtomicU32,
-}
-
-/// Counted by one thread for itself.
-#[derive(Default)]
-pub(crate) struct Counting {
-    pub(crate) asleep: Duration,
-    pub(crate) rounds: u64,
-    pub(crate) signals: u64,
-    pub(crate) system_calls: u64,
-    pub(crate) wakes: u64,
-    published: Instant,
-    signals_published: u64,
-}
-
-impl Counting {
-    /// Something was handled since figures were published.
-    pub(crate) fn is_unpublished(&self) -> bool {
-        self.signals != self.signals_published
-    }
-
-    /// Publishes if the last time is long enough ago.
-    #[inline]
-    pub(crate) fn publish_if_due(&mut self, now: Instant, statistics: &ThreadStatistics) {
-        if now.since(self.published) >= PUBLISH_INTERVAL {
-            self.publish(now, statistics);
-        }
-    }
-
-    #[cold]
-    pub(crate) fn publish(&mut self, now: Instant, statistics: &ThreadStatistics) {
-        self.published = now;
-        self.signals_published = self.signals;
-        let (user, system) = machine::cpu_time_of_this_thread();
-        let store = |cell: &AtomicU64, value: u128| {
-            cell.store(u64::try_from(value).unwrap_or(u64::MAX), Ordering::Relaxed);
-        };
-        store(&statistics.user_us, user.as_micros());
-        store(&statistics.system_us, system.as_micros());
-        store(&statistics.asleep_ns, self.asleep.as_nanos());
-        statistics.rounds.store(self.rounds, Ordering::Relaxed);
-        statistics.signals.store(self.signals, Ordering::Relaxed);
-        statistics.system_calls.store(self.system_calls, Ordering::Relaxed);
-        statistics.wakes.store(self.wakes, Ordering::Relaxed);
-    }
-}
+use std::sync::atomic::{AtomicU64, Ordering};
+use stdx::Duration;
 
 /// One row per thread.
 pub(crate) fn report(process: &Process) -> RuntimeReport {

@@ -6,21 +6,19 @@ use crate::keys::NodeKeys;
 use crate::listeners::{Listener, ListenerKind};
 use crate::log_file::{self, LogFile};
 use crate::process::{External, Process, ThreadShared, unpoisoned};
+use crate::statistics::RuntimeCounters;
 use crate::supervisor::{PeerPlan, Supervisor, SupervisorLimits};
 use crate::wake::Poller;
-use crate::worker::{Worker, WorkerParts};
+use crate::worker::{BoxedModule, Worker, WorkerParts};
 use crate::{clock, crash, machine, report};
 use protocol::layout::ThreadKind;
-use protocol::{Address, Module, ModuleKind, RuntimeReport};
+use protocol::{Address, ModuleKind, RuntimeReport};
 use std::any::Any;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use stdx::{Duration, Instant};
-
-/// A module that a thread of the runtime owns.
-pub type BoxedModule<S> = Box<dyn Module<Shared = S> + Send>;
 
 /// The modules of a thread that has ended.
 type Remains = Box<dyn Any + Send>;
@@ -60,25 +58,6 @@ pub struct BoundAddresses {
     pub mysql: Option<SocketAddr>,
     /// For management clients.
     pub management: Option<SocketAddr>,
-}
-
-/// Unusual things, counted since the start (ndbinfo.counters).
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct RuntimeCounters {
-    /// Signals dropped because their node was not connected.
-    pub dropped: u64,
-    /// Signals to modules that do not exist.
-    pub undeliverable: u64,
-    /// Connections on the cluster port that were not a peer's: another cluster, an unknown or second node, no hello.
-    pub strangers_refused: u64,
-    /// Client connections closed because of a limit.
-    pub connections_refused: u64,
-    /// Client connections whose buffers found no room in ClientMemory.
-    pub memory_refused: u64,
-    /// Links closed for breaking the protocol.
-    pub links_refused: u64,
-    /// Rounds of threads that took longer than they should.
-    pub slow_rounds: u64,
 }
 
 impl Runtime {

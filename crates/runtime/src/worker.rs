@@ -27,17 +27,17 @@ use crate::listeners::Listener;
 use crate::log_file::LogWriter;
 use crate::password_key::{self, Wanted};
 use crate::process::{External, Process, ThreadShared};
-use crate::report::{Counting, PUBLISH_INTERVAL, report};
-use crate::runtime::BoxedModule;
+use crate::report::report;
 use crate::spin::Spinner;
+use crate::statistics::{Counting, PUBLISH_INTERVAL};
 use crate::supervisor::Supervisor;
 use crate::wake::{Poller, Readiness, Token, Wait};
 use crate::watchdog::{Finding, WARN_AFTER, Watchdog};
 use memory::{Ledger, MemoryManager, Region};
 use protocol::layout::ThreadPlan;
 use protocol::{
-    Address, Budget, ConnectionId, Envelope, Input, ModuleKind, Outputs, PasswordKeyAnswer, ReceiveBuffer,
-    RequestToRuntime, RuntimeReport, Severity, Signal,
+    Address, Budget, ConnectionId, Envelope, Input, Module, ModuleKind, Outputs, PasswordKeyAnswer,
+    ReceiveBuffer, RequestToRuntime, RuntimeReport, Severity, Signal,
 };
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -87,6 +87,9 @@ enum Timer {
     /// A stranger has had its time to say hello.
     Stranger(u32, u32),
 }
+
+/// A module that a thread of the runtime owns.
+pub type BoxedModule<S> = Box<dyn Module<Shared = S> + Send>;
 
 /// Work queued for a module of this thread.
 struct Work<S> {
