@@ -5,8 +5,8 @@
 //!
 //! **Who should leave.** Nodes whose leaving takes all broken links between them with them, as few as possible of those that somebody hears
 //! (`cover`), if every group keeps an in-sync member (I5). Nobody leaves for a link to a witness, which holds no rows (it may be starting, and not
-//! have all its links yet); such a link only tells which of two is to blame. Who hears nobody says nothing: it is cut off, or nobody is left to agree.
-//!   So does that one of them answers late, as its peers say in their rows, or is about to stop.
+//! have all its links yet). Such a link only tells which end of another link is to blame. So does an end that answers late, as its peers say in their
+//! rows, or that is about to stop. Who hears nobody says nothing: it is cut off, or nobody is left to agree.
 //! - A node whose process is *known* to have ended (its farewell, its angel's notice) leaves at once.
 //! - A node that nobody hears leaves when that has settled for a moment: the others see its connections close a little later than this one.
 //! - Otherwise somebody hears it: one-way and partial cuts. They are debounced: the links must be broken for as long as a silent node may

@@ -34,9 +34,10 @@
 //!
 //! Deliberately not here: how lateness is measured.
 
+use super::Membership;
 use crate::detector::Detector;
 use crate::mutants::{self, Mutant};
-use crate::{Membership, succession};
+use crate::succession;
 use protocol::control::Command;
 use protocol::{Address, NodeRole, Outputs, Severity, Signal, View};
 use std::collections::BTreeMap;

@@ -4,9 +4,10 @@
 //!
 //! Deliberately not here: what may follow which view (`succession`), and how long who was late has to wait (`laggards`).
 
+use super::Membership;
 use crate::control_log::ControlLog;
 use crate::mutants::{self, Mutant};
-use crate::{Membership, succession};
+use crate::succession;
 use protocol::control::Command;
 use protocol::{Address, NodeInfo, NodeRole, Outputs, Severity, Signal, View};
 use stdx::{Duration, Now};

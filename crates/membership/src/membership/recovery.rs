@@ -27,9 +27,10 @@
 //!
 //! Deliberately not here: recovering where no copy lives at all; and the rows of a replica group of which no member lives: they are gone.
 
+use super::Membership;
 use crate::control_state::{ControlState, RecoveryRecord};
 use crate::mutants::{self, Mutant};
-use crate::{Membership, succession};
+use crate::succession;
 use protocol::control::{
     ControlMessage, GONE_MAX, GroupId, RecoveryMessage, RecoveryOrder, RecoveryOutcome, Survivor,
 };
@@ -491,7 +492,7 @@ impl Membership {
     /// The answer to the founder's question.
     fn survivor(&self, without: &[NodeId], refusal: Option<String>) -> Survivor {
         let heard = without.iter().filter(|node| self.up.contains(node));
-        let log = self.log.as_ref().and_then(crate::ControlLog::everything);
+        let log = self.log.as_ref().and_then(super::ControlLog::everything);
         Survivor {
             incarnation: self.incarnation.unwrap_or(Incarnation(0)),
             log: log.map(|(_, last)| last),
@@ -590,7 +591,7 @@ impl Membership {
             self.end(EXIT_LEFT_OUT, (Severity::Error, &text), outputs);
             return false;
         }
-        if self.log.as_ref().is_some_and(crate::ControlLog::is_writing) {
+        if self.log.as_ref().is_some_and(super::ControlLog::is_writing) {
             // It will hear of it again.
             return false;
         }

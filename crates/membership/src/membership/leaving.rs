@@ -4,7 +4,8 @@
 //!
 //! Deliberately not here: the steps of a stop (`node`, `main_module/stopping.rs`).
 
-use crate::{Membership, succession};
+use super::Membership;
+use crate::succession;
 use protocol::signal::LeaveStep;
 use protocol::{Outputs, Severity};
 use std::sync::Arc;

@@ -8,7 +8,7 @@
 //!
 //! Deliberately not here: what each node has for itself (memory, threads, limits of clients), and addresses, by which others would not find it.
 
-use crate::{Membership, MembershipConfig};
+use super::{Membership, MembershipConfig};
 use protocol::module::EXIT_REFUSED;
 use protocol::signal::ClusterTerms;
 use protocol::{NodeRole, Outputs, Severity};

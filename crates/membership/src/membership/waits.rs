@@ -6,8 +6,8 @@
 //!
 //! Invariant: nothing is decided by that.
 
+use super::{Membership, Recovery};
 use crate::control_state::VoterInfo;
-use crate::{Membership, Recovery};
 use protocol::control::VoterPlace;
 use protocol::{Address, Outputs, Severity, Signal};
 use stdx::{Duration, Instant, Now};
