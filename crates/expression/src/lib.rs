@@ -33,7 +33,6 @@ pub mod volatile_functions;
 mod arithmetic;
 mod control_functions;
 mod conversion;
-mod md5;
 mod numeric_functions;
 mod regexp_functions;
 mod search;

@@ -379,7 +379,7 @@ impl<'a> Call<'a> {
             TextFunction::FromBase64 => {
                 self.text(0)?.and_then(|text| code::from_base64(&text)).map(Cow::Owned)
             }
-            TextFunction::Md5 => self.mapped(|text| Cow::Owned(code::hex_text(&crate::md5::md5(&text))))?,
+            TextFunction::Md5 => self.mapped(|text| Cow::Owned(code::md5(&text)))?,
             TextFunction::Sha1 => self.mapped(|text| Cow::Owned(code::sha1(&text)))?,
             TextFunction::Sha2 => code::sha2(self)?,
             TextFunction::Collation | TextFunction::CharacterSet => {

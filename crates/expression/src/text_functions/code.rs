@@ -20,7 +20,7 @@ fn upper_hex(bytes: &[u8]) -> Vec<u8> {
 }
 
 /// Lower-case hexadecimal digits, as the digests have them.
-pub(super) fn hex_text(bytes: &[u8]) -> Vec<u8> {
+fn hex_text(bytes: &[u8]) -> Vec<u8> {
     upper_hex(bytes).to_ascii_lowercase()
 }
 
@@ -106,6 +106,10 @@ pub(super) fn quote(text: Option<&[u8]>) -> Vec<u8> {
     }
     quoted.push(b'\'');
     quoted
+}
+
+pub(super) fn md5(text: &[u8]) -> Vec<u8> {
+    hex_text(&md5::Md5::digest(text))
 }
 
 pub(super) fn sha1(text: &[u8]) -> Vec<u8> {
