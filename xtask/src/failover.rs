@@ -10,7 +10,7 @@
 //! `--all` injects [`EVERYTHING`]; `--table` measures what docs/benchmarks.md tells of failover (`failover/table.rs`). With `--peer` the same clients measure
 //! MariaDB Galera with three nodes, without sysbench. `--table --tls` measures a part of it with links of TCP, without keys and with them.
 //!
-//! **What it deliberately does not do**: judge times.
+//! **Deliberately not here**: judge times.
 
 mod load;
 mod relayed;

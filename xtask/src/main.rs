@@ -6,7 +6,7 @@
 //! **Invariants.** Every program that it starts has a time limit, and is ended when xtask ends. Servers listen on loopback, on free
 //! ports, with data below the target directory.
 //!
-//! **What it deliberately does not do**: decide whether a benchmark is good enough. Figures are reported beside their targets.
+//! **Deliberately not here**: decide whether a benchmark is good enough. Figures are reported beside their targets.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool")]
 
 mod arguments;

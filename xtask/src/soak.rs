@@ -9,7 +9,7 @@
 //! indexes that disagree (`latsdb check`); a node that ends; memory that grows: the mean of the last quarter of the samples above that of
 //! the third by more than [`growth_bound`].
 //!
-//! **What it deliberately does not do**: measure speed. With a rate it is meant to run beside other work.
+//! **Deliberately not here**: measure speed. With a rate it is meant to run beside other work.
 
 use crate::arguments::Arguments;
 use crate::cluster::{Cluster, Shape, sql};

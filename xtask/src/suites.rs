@@ -7,7 +7,7 @@
 //!
 //! Beside them stand checks of our own with what other programs send: [`CHECKS`].
 //!
-//! **What it deliberately does not do**: run as a step of `cargo xtask test`. A suite can need a network, and fails when its registry
+//! **Deliberately not here**: run as a step of `cargo xtask test`. A suite can need a network, and fails when its registry
 //! does not answer.
 
 mod outcomes;

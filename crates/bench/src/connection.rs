@@ -5,7 +5,7 @@
 //!
 //! **Invariants.** After [`Trouble::Lost`] the connection is not used again. An answer belongs to the one statement that is outstanding.
 //!
-//! **What it deliberately does not do**: TLS, prepared statements, several statements at once.
+//! **Deliberately not here**: TLS, prepared statements, several statements at once.
 
 use mysql_protocol::client::{ClientConnection, ClientOptions, Response, Value};
 use std::fmt;

@@ -15,7 +15,7 @@
 //! **Invariants.** [`End::Refused`] is said only of what certainly has no effect, [`End::Done`] only of what was acknowledged. An error that no
 //! list here knows is a *surprise*: it is kept, and whoever runs the campaign calls it a failure.
 //!
-//! **What it deliberately does not do**: retry by itself. What is tried again, and under which name, is the load's decision: only it knows
+//! **Deliberately not here**: retry by itself. What is tried again, and under which name, is the load's decision: only it knows
 //! whether its statement may be done twice.
 
 use crate::connection::{Answer, Connection, Patience, TextRow, Trouble};

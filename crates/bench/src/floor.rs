@@ -10,7 +10,7 @@
 //! **Invariants.** A connection belongs to one worker. While an answer has not gone out, nothing more is read from
 //! its connection.
 //!
-//! **What it deliberately does not do**: check passwords, remember statements, decode parameters. Never listen with
+//! **Deliberately not here**: check passwords, remember statements, decode parameters. Never listen with
 //! it where strangers are.
 
 use std::convert::Infallible;

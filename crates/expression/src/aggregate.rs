@@ -1,16 +1,17 @@
 //! Aggregates: what a call is, and its state while rows come in.
 //!
-//! A data node updates states row by row and sends them (they have a binary form); the session merges them and finishes. A call
-//! travels with the plan, so that a state holds no types.
+//! A data node updates states row by row and sends them (they have a binary form); the session merges them and
+//! finishes. A call travels with the plan, so that a state holds no types.
 //!
 //! - COUNT, SUM, AVG: a count and a total. Integers are summed in 128 bits and become a DECIMAL at the end only.
 //! - MIN, MAX, ANY_VALUE: one value. BIT_AND, BIT_OR, BIT_XOR: 64 bits.
 //! - Variances: count, mean and squared distance (Welford's update, Chan's merge).
 //! - DISTINCT and GROUP_CONCAT: the rows themselves, for DISTINCT found again by hash.
 //!
-//! Invariants: merging in any grouping of the same rows finishes to the same value, save for floating-point rounding and the order of an
-//! unordered GROUP_CONCAT; NULL arguments are skipped everywhere but in COUNT(*) and ANY_VALUE; updating with an integer column
-//! allocates nothing. A state that another function made (only a broken peer could send it) is refused with an error.
+//! Invariants: merging in any grouping of the same rows finishes to the same value, save for floating-point rounding
+//! and the order of an unordered GROUP_CONCAT. NULL arguments are skipped everywhere but in COUNT(*) and ANY_VALUE.
+//! Updating with an integer column allocates nothing. A state that another function made (only a broken peer could send
+//! it) is refused with an error.
 
 use crate::comparison::{compare_values, hash_value};
 use crate::context::{
@@ -112,7 +113,7 @@ impl AggregateFunction {
 /// One ORDER BY item inside GROUP_CONCAT.
 #[derive(Clone, PartialEq, Debug, Wire)]
 pub struct AggregateOrder {
-    /// What to order by.
+    /// The expression to order by.
     pub expression: Expression,
     /// DESC.
     pub descending: bool,
@@ -575,14 +576,14 @@ fn order_rows(left: &[Value], right: &[Value], call: &AggregateCall) -> Ordering
     Ordering::Equal
 }
 
-/// What an aggregate remembers of the rows so far.
+/// The state of an aggregate after the rows so far.
 #[derive(Clone, PartialEq, Debug, Wire)]
 pub enum AggregateState {
     /// COUNT.
     Count(u64),
     /// SUM, AVG.
     Total {
-        /// Of the non-NULL values.
+        /// The sum of the non-NULL values.
         sum: Sum,
         /// How many those are.
         count: u64,

@@ -1,10 +1,11 @@
 //! `+ - * / DIV %`, unary minus and the bit operators.
 //!
-//! The result's type was decided by `typing`; here it selects one of three ways to compute: 64-bit integers (signed or unsigned,
-//! error 1690 beyond the range), decimals, doubles.
+//! The result's type was decided by `typing`; here it selects one of three ways to compute: 64-bit integers (signed or
+//! unsigned, error 1690 beyond the range), decimals, doubles.
 //!
-//! Invariants: no operation wraps or yields an infinity; division by zero is NULL (with 1365 as the mode says). A quotient keeps
-//! digits beyond its type's scale, in groups of nine that end with a cut as in MySQL, so that `1/3*3` is 1.0000: the outermost evaluation rounds.
+//! Invariants: no operation wraps or yields an infinity; division by zero is NULL (with 1365 as the mode says). A
+//! quotient keeps digits beyond its type's scale, in groups of nine that end with a cut as in MySQL, so that `1/3*3` is
+//! 1.0000: the outermost evaluation rounds.
 
 use crate::context::{Context, ER_DATA_OUT_OF_RANGE, EvaluationError};
 use crate::conversion::{Number, clamp_i64, integer_of, low_bits, number_of};
@@ -166,7 +167,8 @@ fn beyond_65_digits(_: types::OutOfRange) -> DecimalError {
     DecimalError::OutOfRange
 }
 
-/// Digits behind the point that MySQL computes a quotient to: whole groups of nine that cover the operands' scales plus four.
+/// Digits behind the point that MySQL computes a quotient to: whole groups of nine that cover the operands' scales plus
+/// four.
 pub(crate) fn quotient_scale(left: &Decimal, right: &Decimal) -> u8 {
     let group = |scale: u32| scale.div_ceil(9) * 9;
     let (left, right) = (u32::from(left.scale()), u32::from(right.scale()));

@@ -1,9 +1,11 @@
 //! The order and equality of values.
 //!
-//! Two entrances: [`compare_values`], [`order_prefix`] and [`hash_value`] for values of one type (ORDER BY, GROUP BY, DISTINCT, MIN, MAX, join
-//! keys), and `compare_in` for the two sides of a comparison operator, already brought into one [`Domain`].
+//! There are two entrances. [`compare_values`], [`order_prefix`] and [`hash_value`] are for values of one type (ORDER
+//! BY, GROUP BY, DISTINCT, MIN, MAX, join keys). `compare_in` is for the two sides of a comparison operator, already
+//! brought into one [`Domain`].
 //!
-//! Invariants: NULL is first and equal to NULL; ENUM and SET order by number; values of one type that compare equal hash equal.
+//! Invariants: NULL is first and equal to NULL; ENUM and SET order by number; values of one type that compare equal
+//! hash equal.
 
 use crate::context::Context;
 use crate::conversion::{datetime_of, int_to_double, text_of, time_of, uint_to_double};
@@ -13,8 +15,8 @@ use std::hash::{Hash, Hasher};
 use stdx::FixedHasher;
 use types::{Collation, Decimal, SqlType, ValueRef};
 
-/// Orders two values of type `sql_type`, NULL first. A total order on any values, so that sorting never meets a contradiction even
-/// if a careless caller mixes kinds.
+/// Orders two values of type `sql_type`, NULL first. A total order on any values, so that sorting never meets a
+/// contradiction even if a careless caller mixes kinds.
 #[must_use]
 #[inline]
 pub fn compare_values(left: &ValueRef<'_>, right: &ValueRef<'_>, sql_type: &SqlType) -> Ordering {
@@ -37,7 +39,8 @@ pub fn compare_values(left: &ValueRef<'_>, right: &ValueRef<'_>, sql_type: &SqlT
     }
 }
 
-/// A number for sorting: of two values that have one, the one with the smaller number is the smaller value. Equal numbers say nothing.
+/// A number for sorting: of two values that have one, the one with the smaller number is the smaller value. Equal
+/// numbers say nothing.
 #[must_use]
 #[inline]
 pub fn order_prefix(value: &ValueRef<'_>, sql_type: &SqlType) -> Option<u64> {
@@ -63,8 +66,8 @@ fn kind_rank(value: ValueRef<'_>) -> u8 {
     }
 }
 
-/// Exact numbers exactly; an exact number beside a double as doubles, and below it if these are equal: the order of (double, kind,
-/// exact number).
+/// Exact numbers exactly; an exact number beside a double as doubles, and below it if these are equal: the order of
+/// (double, kind, exact number).
 fn compare_mixed_numbers(left: ValueRef<'_>, right: ValueRef<'_>) -> Ordering {
     let is_double = |value: ValueRef<'_>| matches!(value, ValueRef::Double(_));
     compare_numbers(left, right).then_with(|| is_double(left).cmp(&is_double(right)))
@@ -93,7 +96,8 @@ pub fn hash_value(value: &ValueRef<'_>, sql_type: &SqlType) -> u64 {
     hasher.finish()
 }
 
-/// Orders two numbers: exactly where both are exact, as doubles where one is a double. Other kinds count as their doubles.
+/// Orders two numbers: exactly where both are exact, as doubles where one is a double. Other kinds count as their
+/// doubles.
 #[inline]
 #[must_use]
 pub fn compare_numbers(left: ValueRef<'_>, right: ValueRef<'_>) -> Ordering {
@@ -132,7 +136,8 @@ fn plain_double(value: ValueRef<'_>) -> f64 {
     }
 }
 
-/// Orders two non-NULL values in `domain`; `None` if one of them is none of it (text that is no date), which counts as NULL.
+/// Orders two non-NULL values in `domain`; `None` if one of them is none of it (text that is no date), which counts as
+/// NULL.
 #[inline]
 pub(crate) fn compare_in(
     domain: Domain,

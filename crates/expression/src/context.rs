@@ -1,10 +1,10 @@
-//! What an expression sees besides itself: the row, and the statement it runs in.
+//! The context of an expression: the row, and the statement it runs in.
 //!
-//! A [`Context`] is made once per statement (or per batch in a data node, from [`Settings`]). Time is a field, never a clock.
-//! Warnings are collected here, bounded, because MySQL warns per value while evaluation goes on.
+//! A [`Context`] is made once per statement (or per batch in a data node, from [`Settings`]). Time is a field, never a
+//! clock. Warnings are collected here, bounded, because MySQL warns per value while evaluation goes on.
 //!
-//! Invariants: at most [`WARNINGS_MAX`] warnings are kept, the rest are only counted; a row source yields NULL for no slot it
-//! has, and evaluation asks for no slot that the binder did not number.
+//! Invariants: at most [`WARNINGS_MAX`] warnings are kept, the rest are only counted. A row source yields NULL for no
+//! slot it has, and evaluation asks for no slot that the binder did not number.
 
 use crate::regexp_functions::Program;
 use crate::volatile_functions::Volatile;
@@ -20,7 +20,8 @@ pub const WARNINGS_MAX: usize = 1024;
 /// Strings a function may build (`max_allowed_packet` default): longer results are NULL with warning 1301.
 pub const RESULT_SIZE_MAX: usize = 64 << 20;
 
-/// Bytes of text that functions may read and build for one row. A byte takes up to some ten nanoseconds, so this is seconds of a thread.
+/// Bytes of text that functions may read and build for one row. A byte takes up to some ten nanoseconds, so this is
+/// seconds of a thread.
 pub const TEXT_WORK_MAX: u64 = 256 << 20;
 /// Bytes of text that cost as much of a slice as one more row.
 pub const TEXT_WORK_PER_ROW: u64 = 4 << 10;
@@ -148,8 +149,8 @@ impl Columns for StoredRow<'_> {
 /// The parts of `sql_mode` that values depend on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Wire)]
 pub struct SqlMode {
-    /// STRICT_*_TABLES **and** the value is about to be stored: warnings about truncation and (with the next flag) division
-    /// by zero are then errors. A plain SELECT evaluates with `strict` off whatever the session's mode is.
+    /// STRICT_*_TABLES **and** the value is about to be stored: warnings about truncation and (with the next flag)
+    /// division by zero are then errors. A plain SELECT evaluates with `strict` off whatever the session's mode is.
     pub strict: bool,
     /// ERROR_FOR_DIVISION_BY_ZERO: division by zero warns (or fails when `strict`); off, it is a silent NULL.
     pub error_for_division_by_zero: bool,
@@ -211,9 +212,9 @@ pub struct Warning {
 
 /// Bytes of text that a slice has worked on and not paid for.
 ///
-/// A slice is measured in rows, but functions can make a row as long as they like, and so can clients: `REPLACE(REPEAT(b, 60000000), 'x', 'y')` of a
-/// thousand rows held a thread until its watchdog ended the node. So every loop over rows takes the work of each row ([`TextWork::take_rows`]) and
-/// pays for it.
+/// A slice is measured in rows, but functions and clients can make a row as long as they like.
+/// `REPLACE(REPEAT(b, 60000000), 'x', 'y')` of a thousand rows held a thread until its watchdog ended the node. So
+/// every loop over rows takes the work of each row ([`TextWork::take_rows`]) and pays for it.
 #[derive(Clone, Debug, Default)]
 pub struct TextWork(Cell<u64>);
 
@@ -251,7 +252,7 @@ pub struct Warnings {
     text_work: TextWork,
 }
 
-/// What an evaluation keeps.
+/// The state that an evaluation keeps.
 #[derive(Clone, Debug, Default)]
 struct Kept {
     warnings: Vec<Warning>,
@@ -285,7 +286,8 @@ impl Warnings {
         Err(EvaluationError::new(ER_OUT_OF_RESOURCES, message))
     }
 
-    /// Two values are compared, perhaps texts. Letters beyond ASCII take so much longer under most collations that the longest texts cannot be.
+    /// Two values are compared, perhaps texts. Letters beyond ASCII take so much longer under most collations that the
+    /// longest texts cannot be.
     #[inline]
     pub(crate) fn work_on_comparison(
         &self,
@@ -393,7 +395,7 @@ pub struct Raised {
     pub warnings: Vec<Warning>,
 }
 
-/// What evaluation knows about the statement and its session.
+/// The facts about the statement and its session that evaluation needs.
 #[derive(Clone, Debug)]
 pub struct Context<'a> {
     /// Values of `?`, by number.
@@ -412,7 +414,7 @@ pub struct Context<'a> {
     pub database: Option<&'a str>,
     /// USER(): name@host.
     pub user: &'a str,
-    /// What RAND(), UUID() and SLEEP() draw from; none but where the session evaluates.
+    /// The source of RAND(), UUID() and SLEEP(); there is one only where the session evaluates.
     pub volatile: Option<&'a Volatile>,
     /// Warnings raised so far.
     pub warnings: Warnings,
@@ -442,7 +444,7 @@ impl Context<'_> {
         }
     }
 
-    /// What travels to data nodes.
+    /// The part that travels to data nodes.
     #[must_use]
     pub fn settings(&self) -> Settings {
         Settings {
@@ -577,7 +579,7 @@ pub enum TypeError {
     BadPrecision(u16, String),
     /// An argument that can never be right (1210).
     WrongArguments(String),
-    /// What is wrong with a pattern, or with the text beside it (3685 to 3700, 3995).
+    /// A fault of a pattern, or of the text beside it (3685 to 3700, 3995).
     BadPattern(u16, String),
 }
 

@@ -1,5 +1,5 @@
-//! COALESCE, GREATEST, LEAST, INTERVAL(): functions that choose among their arguments; and XOR, which as a function of any number of
-//! operands stays flat however long its chain is.
+//! COALESCE, GREATEST, LEAST, INTERVAL(): functions that choose among their arguments; and XOR, which as a function of
+//! any number of operands stays flat however long its chain is.
 
 use crate::comparison::{compare_numbers, compare_values};
 use crate::context::{EvaluationError, TypeError};

@@ -1,8 +1,9 @@
-//! Values of one kind as values of another, with MySQL's rules and warnings: the scanners of numbers in text, the temporal
-//! readings of numbers and text, values as text, and CAST.
+//! Values of one kind as values of another, with MySQL's rules and warnings. Here are the scanners of numbers in text,
+//! the temporal readings of numbers and text, values as text, and CAST.
 //!
-//! Invariants: NULL converts to NULL; text that is no number counts as its longest numeric prefix, or 0, with warning 1292; text
-//! or a number that is no date counts as NULL with a warning. Every function is total: any kind of value may come in.
+//! Invariants: NULL converts to NULL. Text that is no number counts as its longest numeric prefix, or 0, with warning
+//! 1292. Text or a number that is no date counts as NULL with a warning. Every function is total: any kind of value may
+//! come in.
 
 use crate::context::{
     Context, ER_INVALID_CHARACTER_STRING, ER_WARN_DATA_OUT_OF_RANGE, ER_WRONG_VALUE, EvaluationError, shown,
@@ -104,7 +105,7 @@ fn decimal_to_integer(decimal: &Decimal) -> i128 {
     decimal.to_u64().map_or(i128::from(u64::MAX), i128::from)
 }
 
-/// What a scanner of numbers found at the start of a text.
+/// The number that a scanner found at the start of a text.
 struct Scanned<'a> {
     /// The longest prefix that is a number, white space in front of it removed; empty if there is none.
     number: &'a [u8],
@@ -572,8 +573,9 @@ impl Cast<'_> {
         }
     }
 
-    /// A constant beside a column: it comes as close to the column's kind as it can without losing anything, so that an index can
-    /// be asked for it. Numbers in text stay exact; a midnight beside a DATE is a day; a date must be one (1525).
+    /// A constant beside a column: it comes as close to the column's kind as it can without losing anything, so that an
+    /// index can be asked for it. Numbers in text stay exact; a midnight beside a DATE is a day; a date must be one
+    /// (1525).
     fn apply_for_comparison<'v>(
         &self,
         value: ValueRef<'v>,

@@ -1,11 +1,12 @@
 //! Evaluates a tree on a row.
 //!
 //! Two recursive functions carry everything: `value` gives the value of any node, `truth` the three-valued truth of a
-//! condition without making a value of it. Columns, literals and parameters come out borrowed, so filters and projections of
-//! plain columns allocate nothing.
+//! condition without making a value of it. Columns, literals and parameters come out borrowed, so filters and
+//! projections of plain columns allocate nothing.
 //!
-//! Invariants: AND and OR stop at the first operand that decides, NULL included where only TRUE counts; recursion is as deep as the tree and no deeper; the outermost
-//! evaluation rounds a DECIMAL to its type's scale, inner ones keep the digits that MySQL keeps.
+//! Invariants: AND and OR stop at the first operand that decides, NULL included where only TRUE counts. Recursion is as
+//! deep as the tree and no deeper. The outermost evaluation rounds a DECIMAL to its type's scale, inner ones keep the
+//! digits that MySQL keeps.
 
 use crate::comparison::{compare_in, compare_numbers, equal_in};
 use crate::context::{Columns, Context, EvaluationError};
@@ -104,11 +105,11 @@ impl Expression {
         Ok(value)
     }
 
-    /// True if the value is TRUE: neither FALSE nor unknown. What WHERE, HAVING and ON ask.
+    /// True if the value is TRUE: neither FALSE nor unknown. Whether it is TRUE, as WHERE, HAVING and ON ask.
     #[inline]
     pub fn is_true(&self, row: &dyn Columns, context: &Context<'_>) -> Result<bool, EvaluationError> {
         match &self.node {
-            // What is behind an operand that is not TRUE can't change the answer any more, and may fail.
+            // Operands behind one that is not TRUE can't change the answer any more, and may fail.
             Node::And(operands) => {
                 for operand in operands.iter() {
                     if !operand.is_true(row, context)? {
@@ -143,7 +144,8 @@ impl Expression {
         }
     }
 
-    /// The value of anything but a literal or a column. Each arm is a call, so that a level of recursion takes little stack.
+    /// The value of anything but a literal or a column. Each arm is a call, so that a level of recursion takes little
+    /// stack.
     fn computed<'a>(
         &'a self,
         row: &'a dyn Columns,

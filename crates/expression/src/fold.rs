@@ -1,7 +1,8 @@
 //! Folding: what does not depend on the row becomes a literal, once per execution.
 //!
-//! Invariants: the folded expression has the same type and the same value on every row; what fails or warns stays as it is and does so
-//! when it is evaluated, if it ever is. Only the constant beside a compared column is converted once, silently.
+//! Invariants: the folded expression has the same type and the same value on every row. An operation that fails or
+//! warns stays as it is, and does so when it is evaluated, if it ever is. Only the constant beside a compared column is
+//! converted once, silently.
 
 use crate::context::{Context, NoColumns};
 use crate::function::Function;
@@ -9,8 +10,8 @@ use crate::node::{BinaryOperator, CastPurpose, Expression, InList, Node, UnaryOp
 use crate::typing::{of_folded, sorted_list};
 use types::Value;
 
-/// `expression` with every part that reads no column replaced by its value. Parameters that the context has are replaced too;
-/// others stay.
+/// `expression` with every part that reads no column replaced by its value. Parameters that the context has are
+/// replaced too; others stay.
 #[must_use]
 pub fn fold_constants(expression: &Expression, context: &Context<'_>) -> Expression {
     let mut folded = expression.clone();

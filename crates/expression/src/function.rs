@@ -1,10 +1,11 @@
 //! Functions by name: which exist, how many arguments they take, what type they give, and where they are evaluated.
 //!
 //! Each topic has its own enum, typing and evaluation (`control_functions`, `numeric_functions`, `text_functions`,
-//! `temporal_functions`, `session_functions`); this file joins them. Functions that are another way to write an operator (IF,
-//! IFNULL, NULLIF, MOD, ADDDATE …) become that operator.
+//! `temporal_functions`, `session_functions`); this file joins them. Functions that are another way to write an
+//! operator (IF, IFNULL, NULLIF, MOD, ADDDATE …) become that operator.
 //!
-//! Invariant: no function reads a clock or a random source; RAND, UUID and SLEEP have what they need from the session (`volatile_functions`).
+//! Invariant: no function reads a clock or a random source; RAND, UUID and SLEEP have what they need from the session
+//! (`volatile_functions`).
 
 use crate::arithmetic::out_of_range;
 use crate::context::{Columns, Context, EvaluationError, TypeError};
@@ -194,7 +195,7 @@ impl Function {
     }
 }
 
-/// What typing decides about a call.
+/// The decisions of typing about a call.
 pub(crate) struct Typed {
     /// Converted where the function needs it.
     pub(crate) arguments: Vec<Expression>,

@@ -1,8 +1,8 @@
 //! `date ± INTERVAL amount unit`.
 //!
-//! A DATE with a unit of days and longer stays a DATE, with a shorter one becomes a DATETIME; a TIME stays a TIME unless the unit
-//! has days; text stays text, in the form its value has. Composite units ('1:30' MINUTE_SECOND) are groups of digits, the
-//! missing ones on the left.
+//! A DATE with a unit of days and longer stays a DATE, with a shorter one it becomes a DATETIME. A TIME stays a TIME
+//! unless the unit has days. Text stays text, in the form its value has. Composite units ('1:30' MINUTE_SECOND) are
+//! groups of digits, the missing ones on the left.
 //!
 //! Invariant: a result outside the calendar is NULL with warning 1441, never a wrapped date.
 

@@ -2,14 +2,15 @@
 //! `'1abc' + 1`, `NULL <=> NULL` or DATE + INTERVAL mean.
 //!
 //! - [`node`]: the tree. [`typing`]: its constructors, which decide types and insert conversions, once.
-//! - [`evaluation`]: the value on a row; `arithmetic`, `comparison`, `conversion`, `pattern` and the `*_functions` do the work.
+//! - [`evaluation`]: the value on a row; `arithmetic`, `comparison`, `conversion`, `pattern` and the `*_functions` do
+//!   the work.
 //! - [`aggregate`]: aggregate calls and their mergeable states. [`fold`]: constant folding.
 //!
-//! The same code runs in sessions and, for pushed-down conditions, in data nodes: trees and aggregate states have a binary form,
-//! and evaluation needs no catalogue.
+//! The same code runs in sessions and, for pushed-down conditions, in data nodes: trees and aggregate states have a
+//! binary form, and evaluation needs no catalogue.
 //!
-//! Invariants: nothing here reads a clock, a random source or a global; evaluation never panics, whatever tree and row it is
-//! given; it recurses as deep as the tree, which decoding and [`node::DEPTH_MAX`] bound.
+//! Invariants: nothing here reads a clock, a random source or a global. Evaluation never panics, whatever tree and row
+//! it is given. It recurses as deep as the tree, which decoding and [`node::DEPTH_MAX`] bound.
 //!
 //! Deliberately not here: names (columns are slots), subqueries, user variables, VALUES(), window functions.
 

@@ -1,13 +1,14 @@
 //! The typed expression tree: what the binder builds, the planner looks at, and every node of the cluster evaluates.
 //!
-//! A node holds everything its evaluation needs (operators, domains of comparison, target types), so that it runs without a
-//! catalogue. Trees are made by the constructors in `typing` and `function`; they insert the conversions, so evaluation never
-//! decides about types again.
+//! A node holds everything its evaluation needs (operators, domains of comparison, target types), so that it runs
+//! without a catalogue. Trees are made by the constructors in `typing` and `function`; they insert the conversions, so
+//! evaluation never decides about types again.
 //!
-//! Invariants: AND and OR are n-ary and never directly contain their own kind; `Expression::sql_type` is the type of every
-//! non-NULL result; a value of type TIMESTAMP is in UTC, any other DATETIME in the session's time zone.
+//! Invariants: AND and OR are n-ary and never directly contain their own kind. `Expression::sql_type` is the type of
+//! every non-NULL result. A value of type TIMESTAMP is in UTC, any other DATETIME in the session's time zone.
 //!
-//! Trees from a peer are decoded but not typed again: evaluation must not panic on an ill-typed one, its result may then be wrong.
+//! Trees from a peer are decoded but not typed again: evaluation must not panic on an ill-typed one, its result may
+//! then be wrong.
 
 use crate::context::ColumnSlot;
 use crate::control_functions::ControlFunction;
@@ -23,7 +24,7 @@ pub const DEPTH_MAX: usize = 480;
 /// A typed scalar expression.
 #[derive(Clone, PartialEq, Debug, Wire)]
 pub struct Expression {
-    /// What it does.
+    /// The operation.
     pub node: Node,
     /// The type of its result.
     pub sql_type: SqlType,
@@ -49,7 +50,7 @@ impl From<Vec<Expression>> for Arguments {
     }
 }
 
-/// What an expression does.
+/// The operation of an expression.
 #[derive(Clone, PartialEq, Debug, Wire)]
 pub enum Node {
     /// A constant.
@@ -66,10 +67,10 @@ pub enum Node {
     Unary {
         /// Which.
         operator: UnaryOperator,
-        /// Of what.
+        /// The operand.
         operand: Box<Expression>,
     },
-    /// Arithmetic and bits. (A chain of XOR is a flat function call.)
+    /// Arithmetic and bits. A chain of XOR is a flat function call.
     Binary {
         /// Which; never a comparison, AND, OR or XOR.
         operator: BinaryOperator,
@@ -95,7 +96,7 @@ pub enum Node {
         negated: bool,
         /// As what all three are compared.
         domain: Domain,
-        /// What is tested.
+        /// The operand that is tested.
         operand: Box<Expression>,
         /// Inclusive.
         low: Box<Expression>,
@@ -108,7 +109,7 @@ pub enum Node {
         negated: bool,
         /// As what the operand and all items are compared.
         domain: Domain,
-        /// What is looked for.
+        /// The operand that is looked for.
         operand: Box<Expression>,
         /// The candidates.
         list: InList,
@@ -121,7 +122,7 @@ pub enum Node {
         collation: Collation,
         /// The escape character; none for ESCAPE ''.
         escape: Option<u32>,
-        /// What is matched.
+        /// The operand that is matched.
         operand: Box<Expression>,
         /// With `%` and `_`.
         pattern: Box<Expression>,
@@ -130,7 +131,7 @@ pub enum Node {
     Is {
         /// Which.
         test: Test,
-        /// Of what.
+        /// The operand.
         operand: Box<Expression>,
     },
     /// CASE, IF, NULLIF: the result of the first branch whose condition is true. A CASE with an operand was rewritten.
@@ -142,16 +143,16 @@ pub enum Node {
     },
     /// Conversion to `sql_type`, by CAST or because the operation around it needs it.
     Cast {
-        /// Of what.
+        /// The operand.
         operand: Box<Expression>,
-        /// What is lost warns as CAST or as the implicit conversion.
+        /// A value that is cut warns as CAST does, or as the implicit conversion.
         purpose: CastPurpose,
     },
     /// `operand COLLATE …`: the collation is in `sql_type`.
     Collate(Box<Expression>),
     /// DATE_ADD, DATE_SUB, `date ± INTERVAL amount unit`.
     Interval {
-        /// Of the amount.
+        /// The unit of the amount.
         unit: IntervalUnit,
         /// Subtract.
         negated: bool,
@@ -285,7 +286,7 @@ pub enum Domain {
     Time,
 }
 
-/// What IS tests.
+/// The test of IS.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Wire)]
 pub enum Test {
     /// IS NULL, IS UNKNOWN.
@@ -309,7 +310,8 @@ pub enum CastPurpose {
     Explicit,
     /// Inserted by a constructor.
     Implicit,
-    /// Inserted around a constant that is compared with a column of `sql_type`: a number in text stays exact where it can.
+    /// Inserted around a constant that is compared with a column of `sql_type`: a number in text stays exact where it
+    /// can.
     Comparison,
 }
 

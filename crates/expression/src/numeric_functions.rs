@@ -1,7 +1,7 @@
 //! Functions on numbers.
 //!
-//! Rounding of exact numbers is half away from zero, of doubles half to even, as MySQL does. Arguments outside a function's domain give
-//! NULL (logarithms with warning 3020); results beyond a double are error 1690.
+//! Rounding of exact numbers is half away from zero, of doubles half to even, as MySQL does. Arguments outside a
+//! function's domain give NULL (logarithms with warning 3020); results beyond a double are error 1690.
 
 use crate::arithmetic::{bits_of, out_of_range};
 use crate::context::{ER_INVALID_ARGUMENT_FOR_LOGARITHM, EvaluationError};
@@ -399,7 +399,7 @@ impl<'a> Call<'a> {
     }
 }
 
-/// What happens to digits that are not wanted.
+/// The treatment of digits that are not wanted.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Cut {
     Round,

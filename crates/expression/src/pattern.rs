@@ -1,7 +1,8 @@
 //! LIKE: `%` stands for any characters, `_` for one, the escape character takes the next one literally.
 //!
-//! Characters are compared one by one under the collation, as MySQL does (so a character never matches two). Matching keeps only
-//! the last `%` to come back to: memory is constant. Time is at most text length × pattern length, which is counted as it passes.
+//! Characters are compared one by one under the collation, as MySQL does (so a character never matches two). Matching
+//! keeps only the last `%` to come back to: memory is constant. Time is at most text length × pattern length, which is
+//! counted as it passes.
 //!
 //! Invariant: total on bytes that are not UTF-8: a malformed byte is a character of its own.
 
@@ -138,7 +139,8 @@ fn is_plain(byte: u8, escape: Option<&[u8]>) -> bool {
     byte.is_ascii() && byte != b'%' && byte != b'_' && escape != Some(&[byte])
 }
 
-/// Where behind `from` a pattern that follows a `%` may match next: at a character equal to its first one, if that is plain.
+/// Where behind `from` a pattern that follows a `%` may match next: at a character equal to its first one, if that is
+/// plain.
 fn next_candidate(
     pattern: &[u8],
     text: &[u8],
@@ -155,8 +157,8 @@ fn next_candidate(
     skipped.map_or(text.len(), |skipped| start + skipped)
 }
 
-/// The literal characters that every match of `pattern` starts with, unescaped, and whether the pattern is nothing else than
-/// these followed by one `%`. For range access by an index.
+/// The literal characters that every match of `pattern` starts with, unescaped, and whether the pattern is nothing else
+/// than these followed by one `%`. For range access by an index.
 #[must_use]
 pub fn like_prefix(pattern: &[u8], escape: Option<u32>) -> (Vec<u8>, bool) {
     let mut buffer = [0; 4];

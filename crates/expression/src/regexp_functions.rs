@@ -1,10 +1,12 @@
-//! REGEXP, REGEXP_LIKE, REGEXP_INSTR, REGEXP_REPLACE, REGEXP_SUBSTR: ICU's patterns, matched by crate `regex` in time that grows with the text only.
+//! REGEXP, REGEXP_LIKE, REGEXP_INSTR, REGEXP_REPLACE, REGEXP_SUBSTR: ICU's patterns, matched by crate `regex` in time
+//! that grows with the text only.
 //!
-//! `regexp_functions/translate.rs` brings a pattern into the crate's syntax and finds what is wrong with it. A constant pattern is compiled when the
-//! call is typed or folded, once for all copies of the plan ([`Compiled`]); the others once per change of the pattern, where a [`Context`] lives.
+//! `regexp_functions/translate.rs` brings a pattern into the crate's syntax and finds what is wrong with it. A constant
+//! pattern is compiled when the call is typed or folded, once for all copies of the plan ([`Compiled`]). The others are
+//! compiled once per change of the pattern, where a [`Context`] lives.
 //!
-//! *Invariants.* The work on a text is counted before it is done: its length times the pattern's weight, so neither can hold a thread for long. A
-//! compiled pattern is only used for the same pattern and the same modes.
+//! *Invariants.* The work on a text is counted before it is done: its length times the pattern's weight, so neither can
+//! hold a thread for long. A compiled pattern is only used for the same pattern and the same modes.
 //!
 //! [`Context`]: crate::Context
 
@@ -237,7 +239,7 @@ impl Search<'_> {
     /// The next match.
     fn next(&mut self) -> Result<Option<(usize, usize)>, EvaluationError> {
         let Some(at) = self.at.filter(|at| *at <= self.text.len()) else { return Ok(None) };
-        // Of the first search all is counted already.
+        // The work of the first search is counted already.
         if !std::mem::replace(&mut self.is_first, false) {
             self.count((self.text.len() - at) / READ_ON)?;
         }

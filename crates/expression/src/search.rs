@@ -1,8 +1,9 @@
 //! Searching a text for a part of it: byte by byte, or under a collation.
 //!
-//! The obvious search takes time that grows with the *product* of both sizes: `LOCATE` of a hundred thousand times 'a' and a 'b' in a million times 'a'
-//! held a thread until its watchdog ended the node. So bytes are searched by an algorithm whose time grows with the sum, ASCII letters are folded for
-//! it first, and what must be compared part by part counts its work as it goes on ([`Meter`]).
+//! The obvious search takes time that grows with the *product* of both sizes. `LOCATE` of a hundred thousand times 'a'
+//! and a 'b' in a million times 'a' held a thread until its watchdog ended the node. So bytes are searched by an
+//! algorithm whose time grows with the sum. ASCII letters are folded for it first. A comparison part by part counts its
+//! work as it goes on ([`Meter`]).
 
 use crate::context::{EvaluationError, WIDE_FACTOR, Warnings};
 use crate::pattern::{character_size, equal_characters};
@@ -44,8 +45,8 @@ pub(crate) fn find_last(text: &[u8], needle: &[u8]) -> Option<usize> {
     memmem::rfind(text, needle)
 }
 
-/// Byte position of the first part of `text` that equals `needle` under `collation`. Only parts of as many bytes as the needle has
-/// are tried, as MySQL does: 'o' is not found in 'ö' though they are equal.
+/// Byte position of the first part of `text` that equals `needle` under `collation`. Only parts of as many bytes as the
+/// needle has are tried, as MySQL does: 'o' is not found in 'ö' though they are equal.
 pub(crate) fn find(
     text: &[u8],
     needle: &[u8],

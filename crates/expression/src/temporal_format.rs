@@ -52,7 +52,7 @@ pub(crate) fn standard_format(kind: &[u8], region: &[u8]) -> Option<&'static str
     })
 }
 
-/// What a pattern can show.
+/// The fields that a pattern can show.
 pub(crate) struct Fields {
     date: Date,
     negative: bool,
@@ -197,7 +197,7 @@ pub(crate) fn parsed_type(pattern: Option<&Value>) -> SqlType {
     }
 }
 
-/// What STR_TO_DATE read.
+/// The text that STR_TO_DATE has read.
 pub(crate) struct ParsedText {
     /// With the date that was read, zero parts where the pattern names none.
     pub(crate) datetime: DateTime,
@@ -207,7 +207,7 @@ pub(crate) struct ParsedText {
     pub(crate) truncated: bool,
 }
 
-/// What is being gathered while a text is read by a pattern.
+/// The fields gathered while a text is read by a pattern.
 #[derive(Default)]
 struct Gathered {
     year: u32,

@@ -1,11 +1,13 @@
 //! Functions on dates and times.
 //!
-//! Arguments of any type are read as instants, days or durations as `conversion` says. What needs a day of the calendar gives NULL for
-//! dates with zero parts; YEAR, MONTH and DAY take them. TIMESTAMP arguments arrive in the session's time zone already.
+//! Arguments of any type are read as instants, days or durations as `conversion` says. Functions that need a day of the
+//! calendar give NULL for dates with zero parts; YEAR, MONTH and DAY take them. TIMESTAMP arguments arrive in the
+//! session's time zone already.
 //!
 //! - `temporal_functions/moment.rs`: EXTRACT, TIMESTAMPDIFF, TIMEDIFF, ADDTIME: what works on an instant or a duration.
 //!
-//! Invariant: NOW() is the statement's start everywhere; SYSDATE() too (MySQL asks the clock; here no clock can be asked).
+//! Invariant: NOW() is the statement's start everywhere; SYSDATE() too (MySQL asks the clock; here no clock can be
+//! asked).
 
 mod moment;
 
@@ -527,8 +529,8 @@ fn months_of_period(period: i64) -> i64 {
     full_year(period / 100).saturating_mul(12).saturating_add(period % 100 - 1)
 }
 
-/// A time zone's offset in seconds: '+05:30', UTC, SYSTEM (the session's). Named zones are not known: NULL, as in MySQL without
-/// its time zone tables.
+/// A time zone's offset in seconds: '+05:30', UTC, SYSTEM (the session's). Named zones are not known: NULL, as in MySQL
+/// without its time zone tables.
 fn zone_offset(name: &[u8], session: i64) -> Option<i64> {
     if name.eq_ignore_ascii_case(b"SYSTEM") {
         return Some(session);

@@ -1,5 +1,5 @@
-//! Tests: tables of SQL texts and what MySQL 8 gives for them (`tests/*.txt`), random trees that must not panic, wire forms,
-//! aggregates and the shapes that the planner relies on.
+//! Tests: tables of SQL texts and what MySQL 8 gives for them (`tests/*.txt`), random trees that must not panic, wire
+//! forms, aggregates and the shapes that the planner relies on.
 
 mod aggregates;
 mod parser;

@@ -1,9 +1,11 @@
 //! Functions on strings.
 //!
-//! Positions and lengths count characters, bytes for binary strings. Searching compares under the collation of the operation (LOCATE,
-//! INSTR, FIND_IN_SET, FIELD, STRCMP) or byte by byte (REPLACE, SUBSTRING_INDEX, TRIM), as MySQL does.
+//! Positions and lengths count characters, bytes for binary strings. Searching compares under the collation of the
+//! operation (LOCATE, INSTR, FIND_IN_SET, FIELD, STRCMP) or byte by byte (REPLACE, SUBSTRING_INDEX, TRIM), as MySQL
+//! does.
 //!
-//! - `text_functions/measure.rs`: characters, positions, case. `search.rs`: searching. `text_functions/code.rs`: HEX, Base64, QUOTE, digests, FORMAT.
+//! - `text_functions/measure.rs`: characters, positions, case. `search.rs`: searching. `text_functions/code.rs`: HEX,
+//!   Base64, QUOTE, digests, FORMAT.
 //!
 //! Invariants: total on bytes that are no UTF-8 (a malformed byte is a character); no result is longer than
 //! [`RESULT_SIZE_MAX`](crate::context::RESULT_SIZE_MAX): NULL with warning 1301 instead.
@@ -267,7 +269,8 @@ impl TextFunction {
         }
     }
 
-    /// CHAR(… USING character_set): the name is the first argument. All characters are kept as UTF-8, so the numbers are its bytes.
+    /// CHAR(… USING character_set): the name is the first argument. All characters are kept as UTF-8, so the numbers
+    /// are its bytes.
     fn typed_char_using(arguments: Vec<Expression>) -> Result<Typed, TypeError> {
         let name = match arguments.first().and_then(Expression::as_literal) {
             Some(Value::Bytes(name)) => String::from_utf8_lossy(name).to_ascii_lowercase(),
@@ -338,7 +341,7 @@ impl TextFunction {
     }
 }
 
-/// What most text functions give: a text, or NULL.
+/// The result of most text functions: a text, or NULL.
 type Text<'a> = Option<Cow<'a, [u8]>>;
 
 impl<'a> Call<'a> {

@@ -1,12 +1,14 @@
-//! Constructors: they decide the type of each node from its operands and insert the conversions that MySQL makes there, once.
+//! Constructors: they decide the type of each node from its operands and insert the conversions that MySQL makes there,
+//! once.
 //!
-//! - `typing/result_type.rs`: numeric classes, decimal shapes, the common type of several results (CASE, COALESCE, UNION).
+//! - `typing/result_type.rs`: numeric classes, decimal shapes, the common type of several results (CASE, COALESCE,
+//!   UNION).
 //! - `typing/collation.rs`: whose collation a comparison uses (coercibility).
 //! - `typing/compared.rs`: comparisons, BETWEEN, IN, LIKE: the domain and the conversions of both sides.
 //!
-//! Invariants: a constructor never evaluates a column or a parameter; conversions of literals are folded at once where the result
-//! depends on nothing else, so the planner finds `column = literal` in the column's kind; TIMESTAMP operands are first brought
-//! into the session's time zone, except beside other TIMESTAMPs.
+//! Invariants: a constructor never evaluates a column or a parameter. Conversions of literals are folded at once where
+//! the result depends on nothing else, so the planner finds `column = literal` in the column's kind. TIMESTAMP operands
+//! are first brought into the session's time zone, except beside other TIMESTAMPs.
 
 mod collation;
 mod compared;
@@ -28,7 +30,7 @@ use crate::function::Function;
 use crate::node::{BinaryOperator, CastPurpose, Expression, IntervalUnit, Node, Test, UnaryOperator};
 use types::{Collation, IntegerWidth, SqlType, Value};
 
-/// What constructors know about the session.
+/// The facts about the session that constructors need.
 #[derive(Clone, Copy, Debug)]
 pub struct TypingContext {
     /// The connection's collation: that of text made from numbers and dates.
@@ -393,8 +395,7 @@ impl Expression {
         localised.cast_for(text_type(length, collation), CastPurpose::Implicit)
     }
 
-    /// What DATE_ADD makes of a text is a text for clients, but a moment where a number is wanted:
-    /// that is its digits.
+    /// The result of DATE_ADD on a text is a text for clients. Where a number is wanted it is a moment: the digits.
     fn moment_as_number(self) -> Self {
         if !matches!(self.node, Node::Interval { .. }) || !is_text(&self.sql_type) {
             return self;

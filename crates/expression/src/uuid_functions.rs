@@ -1,7 +1,7 @@
 //! UUID_TO_BIN, BIN_TO_UUID, IS_UUID: UUIDs as text and as 16 bytes.
 //!
-//! Text is 32 hexadecimal digits, the same with hyphens (8-4-4-4-12), or that in braces. The swap flag puts the moment's high digits in front, so
-//! that UUIDs of version 1 sort by time.
+//! Text is 32 hexadecimal digits, the same with hyphens (8-4-4-4-12), or that in braces. The swap flag puts the
+//! moment's high digits in front, so that UUIDs of version 1 sort by time.
 
 use crate::context::{ER_WRONG_VALUE_FOR_TYPE, EvaluationError, shown};
 use crate::evaluation::Evaluated;

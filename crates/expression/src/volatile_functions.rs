@@ -1,15 +1,18 @@
 //! Functions whose value is another one each time: RAND, UUID, UUID_SHORT, SLEEP.
 //!
-//! Nothing here draws randomness or looks at a clock: a session gives a statement a [`Volatile`] with a seed, the time and a source of numbers, and
-//! evaluates these functions itself, row by row. Data nodes have none of that. What UPDATE and DELETE send to them has RAND() and UUID() replaced
-//! by functions *of the row*: a digest of the statement's seed, the place in the statement and the row's primary key ([`Expression::of_row`]). So a
-//! condition has the same value when rows are found and when they are tested again under their locks.
+//! Nothing here draws randomness or looks at a clock. A session gives a statement a [`Volatile`] with a seed, the time
+//! and a source of numbers, and evaluates these functions itself, row by row. Data nodes have none of that. In the
+//! programs that UPDATE and DELETE send to them, RAND() and UUID() are replaced by functions *of the row*. Such a
+//! function is a digest of the statement's seed, the position in the statement and the row's primary key
+//! ([`Expression::of_row`]). So a condition has the same value when rows are found and when they are tested again under
+//! their locks.
 //!
-//! SLEEP does not wait. It fails with [`EvaluationError::asleep`], and the session evaluates the row again when the time is over. Then the sleeps of
-//! the row that are done give their results at once, and what was drawn is drawn again: [`Volatile::begin_row`] puts all back to where the row began.
+//! SLEEP does not wait. It fails with [`EvaluationError::asleep`], and the session evaluates the row again when the
+//! time is over. Then the sleeps of the row that are done give their results at once, and what was drawn is drawn
+//! again: [`Volatile::begin_row`] puts all back to where the row began.
 //!
-//! *Invariants.* A volatile call is never folded and is no constant. Of a statement's UUIDs no two are equal. RAND(n) of a constant n is MySQL's
-//! sequence for that seed, one sequence per call in the text.
+//! *Invariants.* A volatile call is never folded and is no constant. No two UUIDs of a statement are equal. RAND(n) of
+//! a constant n is MySQL's sequence for that seed, one sequence per call in the text.
 
 use crate::context::{
     ColumnSlot, ER_NOT_SUPPORTED_YET, ER_OUT_OF_RESOURCES, ER_WRONG_ARGUMENTS, EvaluationError, TypeError,
@@ -36,7 +39,8 @@ functions! {
     }
 }
 
-/// Forms of volatile functions that any node evaluates: their arguments are a seed, the number of the call and the row's primary key.
+/// Forms of volatile functions that any node evaluates: their arguments are a seed, the number of the call and the
+/// row's primary key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Wire)]
 pub enum RowFunction {
     /// RAND().
@@ -91,7 +95,7 @@ impl Sequence {
     }
 }
 
-/// What changes from call to call.
+/// The state that changes from call to call.
 #[derive(Clone, Debug)]
 struct Drawn {
     random: Prng,
@@ -108,7 +112,7 @@ pub enum Woken {
     Early,
 }
 
-/// What volatile functions of one execution of a statement draw from.
+/// The source that volatile functions of one execution of a statement draw from.
 #[derive(Debug)]
 pub struct Volatile {
     drawn: RefCell<Drawn>,
@@ -131,7 +135,7 @@ pub struct Volatile {
 /// The numbers of UUID_SHORT() that one module of a node gives out.
 #[derive(Clone, Debug)]
 pub struct ShortIds {
-    /// Of the module alone. It never ends: it is refilled with all numbers up to the next node's.
+    /// The numbers of the module alone. It never ends: it is refilled with all numbers up to the next node's.
     pub range: Arc<IdRange>,
     /// The module's place in each step.
     pub instance: u8,
@@ -164,7 +168,7 @@ impl Volatile {
         }
     }
 
-    /// What functions of a row are made with.
+    /// The seed of functions of a row.
     #[must_use]
     pub fn seed(&self) -> u64 {
         self.seed
@@ -299,7 +303,8 @@ impl Expression {
             || self.operands().into_iter().any(Self::sleeps)
     }
 
-    /// Replaces RAND() and UUID() by functions of the row whose primary key is in these slots. The first other volatile call is the error.
+    /// Replaces RAND() and UUID() by functions of the row whose primary key is in these slots. The first other volatile
+    /// call is the error.
     pub fn of_row(&mut self, seed: u64, key: &[(ColumnSlot, SqlType)]) -> Result<(), TypeError> {
         if let Node::Function { function: Function::Volatile(function, call), arguments } = &self.node {
             let of_row = match function {

@@ -1,15 +1,17 @@
 //! The budget: what each region has, what it may still take, and who is refused.
 //!
-//! A charge first uses the region's own reserve, then shared memory as far as its priority reaches. The priority is looked up from
-//! the region's share of shared memory after the charge (`Region::shares`).
+//! A charge first uses the region's own reserve, then shared memory as far as its priority reaches. The priority is
+//! looked up from the region's share of shared memory after the charge (`Region::shares`).
 //!
-//! Some of DataMemory in use is on its way back: unlinked, waiting until no reader can see it, or part of a table that is being dropped.
-//! Owners announce it ([`MemoryManager::announce`]), so that a request which finds DataMemory full knows whether waiting helps.
+//! Some of DataMemory in use is on its way back: unlinked, waiting until no reader can see it, or part of a table that
+//! is being dropped. Owners announce it ([`MemoryManager::announce`]), so that a request which finds DataMemory full
+//! knows whether waiting helps.
 //!
-//! Invariants, after every call: `used[r] <= maximum[r]`; `shared_used` is the sum over all regions of what they use above their own reserve;
-//! `shared_used <= shared`; thus the sum of all uses never exceeds the total.
+//! Invariants, after every call: `used[r] <= maximum[r]`. `shared_used` is the sum over all regions of what they use
+//! above their own reserve. `shared_used <= shared`. Thus the sum of all uses never exceeds the total.
 //!
-//! Deliberately not here: queues of those who wait for a fixed region; they belong to the owners of redo and undo buffers.
+//! Deliberately not here: queues of those who wait for a fixed region; they belong to the owners of redo and undo
+//! buffers.
 
 use crate::exclusive::Exclusive;
 use crate::heap::Heap;
@@ -24,7 +26,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// No more memory for this purpose.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RegionFull {
-    /// What is full.
+    /// The region that is full.
     pub region: Region,
 }
 
@@ -42,7 +44,7 @@ impl std::fmt::Display for RegionFull {
     }
 }
 
-/// Who asks for DataMemory or ClientMemory.
+/// The purpose for which DataMemory or ClientMemory is asked for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Urgency {
     /// A client's statement; a client that holds much.
@@ -68,7 +70,7 @@ pub struct ResourceRow {
     pub maximum: u64,
     /// The highest use so far.
     pub high_water: u64,
-    /// What only a restart may use.
+    /// Memory that only a restart may use.
     pub spare: u64,
 }
 
@@ -112,7 +114,8 @@ impl SharedLimits {
         }
     }
 
-    /// The priority of a request that brings a region to `share` bytes of shared memory; `None` if it may not have so much.
+    /// The priority of a request that brings a region to `share` bytes of shared memory; `None` if it may not have so
+    /// much.
     fn priority(&self, region: Region, share: u64) -> Option<Priority> {
         let shares = region.shares();
         let (last, _) = shares.last()?;
@@ -135,7 +138,7 @@ pub struct MemoryManager {
     accounts: Exclusive<Accounts>,
     /// Bytes of DataMemory that owners have announced to free soon.
     announced: AtomicU64,
-    /// What the process holds, as whoever can look has found; 0: nobody has.
+    /// The memory that the process holds, as last measured; 0: it was never measured.
     resident: AtomicU64,
     pages: PagePool,
     heaps: [Heap; HEAP_COUNT],
@@ -154,7 +157,8 @@ impl MemoryManager {
         Self::over(config, PagePool::new(Box::new(|_, _| {}), false))
     }
 
-    /// The same; each chunk of pages is prepared before it is used, and is given back by whoever calls [`PagePool::give_back_idle`].
+    /// The same; each chunk of pages is prepared before it is used, and is given back by whoever calls
+    /// [`PagePool::give_back_idle`].
     #[must_use]
     pub fn prepared(config: MemoryConfig, prepare: Prepare) -> Arc<Self> {
         Self::over(config, PagePool::new(prepare, true))
@@ -232,7 +236,8 @@ impl MemoryManager {
         stdx::require!(bytes <= before, "more is freed than was announced");
     }
 
-    /// Bytes of DataMemory that will be freed soon. Nothing hangs on its being exact: who waits for it also has a limit of time.
+    /// Bytes of DataMemory that will be freed soon. Nothing hangs on its being exact: who waits for it also has a limit
+    /// of time.
     #[must_use]
     pub fn announced(&self) -> u64 {
         self.announced.load(Ordering::Relaxed)
@@ -255,8 +260,9 @@ impl MemoryManager {
         self.resident.store(bytes, Ordering::Relaxed);
     }
 
-    /// Bytes that the process holds beside what is charged to regions: code, stacks, what nobody charges, and what was freed and is not given back
-    /// yet. None if nobody has looked. Memory that is charged and was never written to makes it less.
+    /// Bytes that the process holds beside what is charged to regions: code, stacks, what nobody charges, and what was
+    /// freed and is not given back yet. None if nobody has looked. Memory that is charged and was never written to
+    /// makes it less.
     #[must_use]
     pub fn beside_regions(&self) -> Option<u64> {
         let resident = self.resident.load(Ordering::Relaxed);
@@ -287,7 +293,7 @@ impl MemoryManager {
             .collect()
     }
 
-    /// What the node was configured with.
+    /// The configuration of the node.
     #[must_use]
     pub fn config(&self) -> &MemoryConfig {
         &self.config

@@ -1,8 +1,8 @@
 //! How large the regions are: NDB's automatic memory configuration, scaled down so that a node also runs in 256 MiB.
 //!
-//! The formulas are NDB's, in MiB, for T threads (AutomaticMemoryConfig). Together they are what a node wants beside its data; if that
-//! were more than half of the total, all of them shrink alike until it is half. What remains is DataMemory.
-//! Disk columns do not exist yet: their regions are empty unless asked for.
+//! The formulas are NDB's, in MiB, for T threads (AutomaticMemoryConfig). Together they are what a node wants beside
+//! its data; if that were more than half of the total, all of them shrink alike until it is half. The rest is
+//! DataMemory. Disk columns do not exist yet: their regions are empty unless asked for.
 //!
 //! Invariant: the reserves of a `MemoryConfig` fit into its total.
 
@@ -64,7 +64,7 @@ pub enum ConfigError {
     TotalTooSmall,
     /// The reserves need so many bytes, more than the total.
     ReservesAboveTotal {
-        /// What they need.
+        /// The memory that they need.
         needed: u64,
     },
 }
@@ -79,10 +79,10 @@ pub struct MemoryConfig {
 
 /// A node does not start with less.
 pub const TOTAL_MINIMUM: u64 = 64 * MIB;
-/// What is not data takes at most this part of the total.
+/// Regions that do not hold data take at most this part of the total.
 pub const OTHER_THAN_DATA_PERCENT: u64 = 50;
 
-/// What NDB's formulas say, in bytes, before scaling.
+/// Sizes in bytes by NDB's formulas, before scaling.
 struct Wanted {
     transaction: u64,
     shared: u64,
@@ -129,7 +129,8 @@ impl Wanted {
 }
 
 impl MemoryConfig {
-    /// The configuration of a node that has `machine` bytes (the machine's, the cgroup's or TotalMemoryConfig) and talks to `nodes` nodes.
+    /// The configuration of a node that has `machine` bytes (the machine's, the cgroup's or TotalMemoryConfig) and
+    /// talks to `nodes` nodes.
     pub fn automatic(
         machine: u64,
         threads: &ThreadCounts,
@@ -170,8 +171,8 @@ impl MemoryConfig {
         })
     }
 
-    /// A configuration by its reserves. Fixed regions have their reserve as maximum, the others the whole total. ClientMemory has its reserve, or its part
-    /// of what is shared.
+    /// A configuration by its reserves. Fixed regions have their reserve as maximum, the others the whole total.
+    /// ClientMemory has its reserve, or its part of what is shared.
     pub fn new(total: u64, reserve: impl Fn(Region) -> u64) -> Result<Self, ConfigError> {
         let mut regions = Region::ALL.map(|region| {
             let reserved = reserve(region);

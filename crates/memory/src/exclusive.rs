@@ -1,8 +1,9 @@
 //! A value that several threads change, one at a time.
 //!
-//! The budget, the page pool and the heaps are shared by the owners of all fragments. The first two are visited once per page; a heap is
-//! visited by the one thread that owns the fragments on it and, rarely, by a thread that drops the last reader of a dropped table: so the
-//! lock is practically never contended. What it protects depends only on the order of calls.
+//! The budget, the page pool and the heaps are shared by the owners of all fragments. The first two are visited once
+//! per page. A heap is visited by the one thread that owns the fragments on it and, rarely, by a thread that drops the
+//! last reader of a dropped table. So the lock is practically never contended. The protected data depends only on the
+//! order of calls.
 
 #[expect(
     clippy::disallowed_types,

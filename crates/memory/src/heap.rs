@@ -1,13 +1,14 @@
 //! Small pieces of DataMemory: slots of size classes cut out of pages, shared by all fragments of one owner thread.
 //!
-//! A page holds slots of one class. Its header counts the slots in use and heads a list of free ones; pages with a free slot are in their
-//! class's list. Sharing the pages among the fragments of a thread makes an almost empty table cost bytes, not pages.
-//! Pieces above [`SMALL_BYTES_MAX`] are allocations of their own, charged by the byte; a piece of exactly a page is a page.
+//! A page holds slots of one class. Its header counts the slots in use and heads a list of free ones; pages with a free
+//! slot are in their class's list. Sharing the pages among the fragments of a thread makes an almost empty table cost
+//! bytes, not pages. Pieces above [`SMALL_BYTES_MAX`] are allocations of their own, charged by the byte; a piece of
+//! exactly a page is a page.
 //!
 //! Classes: steps of 8 bytes up to 256, of 16 up to 512, then whatever fits k times into a page.
 //!
-//! Invariants: a page with no slot in use goes back to the pool (but for one per heap, kept against thrashing); a page is in its class's
-//! list exactly when it has a free slot.
+//! Invariants: a page with no slot in use goes back to the pool. One such page per heap is kept, against thrashing. A
+//! page is in its class's list exactly when it has a free slot.
 //!
 //! Deliberately not here: when a piece that readers may see can be freed (`quiescence`).
 #![expect(unsafe_code, reason = "slots are raw memory; each block states why it is sound")]
@@ -85,7 +86,8 @@ struct Classes {
     pages: usize,
 }
 
-// SAFETY: the pages belong to the heap alone; its lock gives one thread at a time access to their headers and free slots.
+// SAFETY: the pages belong to the heap alone; its lock gives one thread at a time access to their headers and free
+// slots.
 unsafe impl Send for Classes {}
 
 /// Slots of DataMemory.
@@ -198,7 +200,7 @@ impl Classes {
         let class = header.class as usize;
         let was_full = header.free == 0 && header.fresh as usize + class_bytes(class) > PAGE_BYTES;
         #[cfg(debug_assertions)]
-        // SAFETY: the slot has so many bytes and is free now. Who still reads it shall notice.
+        // SAFETY: the slot has so many bytes and is free now. A thread that still reads it shall notice.
         unsafe {
             slot.write_bytes(0xdb, class_bytes(class));
         }
@@ -280,7 +282,8 @@ impl Heap {
     /// Frees pieces given with their sizes.
     ///
     /// # Safety
-    /// Each came from `allocate` of this heap with this size and this `memory`, nobody uses it any more, and it is given once.
+    /// Each came from `allocate` of this heap with this size and this `memory`, nobody uses it any more, and it is
+    /// given once.
     pub unsafe fn free_all(
         &self,
         memory: &MemoryManager,

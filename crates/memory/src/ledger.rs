@@ -1,9 +1,10 @@
 //! An owner's account in a region: counts bytes, takes whole pages from the budget.
 //!
-//! Small owners that come and go (connections) share a ledger: each has a [`Holding`] of it, which is brought to what the owner uses now.
+//! Small owners that come and go (connections) share a ledger: each has a [`Holding`] of it, which is brought to what
+//! the owner uses now.
 //!
-//! Invariants: `used <= granted`; `granted` is a multiple of the page size and is charged to the region; dropping a ledger gives all back; `used`
-//! includes all holdings.
+//! Invariants: `used <= granted`; `granted` is a multiple of the page size and is charged to the region; dropping a
+//! ledger gives all back; `used` includes all holdings.
 
 use crate::region::CLIENT_LITTLE_BYTES;
 use crate::{MemoryManager, PAGE_BYTES, Region, RegionFull, Urgency};
@@ -18,7 +19,7 @@ pub struct Ledger {
     used: u64,
 }
 
-/// What one of the owners that share a ledger has of it. It is brought to 0 before it is dropped.
+/// The part that one of the owners of a shared ledger has. It is brought to 0 before it is dropped.
 #[derive(Debug, Default)]
 pub struct Holding {
     bytes: u64,
@@ -80,8 +81,8 @@ impl Ledger {
         }
     }
 
-    /// Brings what `holding` has to `bytes`. Less is never refused; a refusal leaves it as it was. An owner that has little afterwards may use what is
-    /// kept for such.
+    /// Brings what `holding` has to `bytes`. Less is never refused; a refusal leaves it as it was. An owner that has
+    /// little afterwards may use what is kept for such.
     pub fn bring(&mut self, holding: &mut Holding, bytes: u64) -> Result<(), RegionFull> {
         if bytes > holding.bytes {
             let is_little = bytes <= CLIENT_LITTLE_BYTES;

@@ -1,15 +1,19 @@
-//! Pages of 32 KiB, aligned to their size, cut out of chunks of 2 MiB that come from the operating system: a huge page each, if it is asked for them
-//! ([`Prepare`]) and has them. Then a process of many GiB that is killed is gone in no time: what it held is freed before its connections are closed.
+//! Pages of 32 KiB, aligned to their size, cut out of chunks of 2 MiB that come from the operating system. A chunk is a
+//! huge page, if one is asked for ([`Prepare`]) and there is one. Then a process of many GiB that is killed is gone in
+//! no time: what it held is freed before its connections are closed.
 //!
-//! A page is taken from the first chunk in address order that has one, so that chunks at the end run empty and go back. A spare chunk is kept
-//! behind: it is begun when all others are full, and the next one is prepared at once, by somebody who has time: to clear a huge page takes as long as
-//! many transactions. A second spare is kept, so that a page taken and freed in turn does not visit the operating system.
+//! A page is taken from the first chunk in address order that has one, so that chunks at the end run empty and go back.
+//! A spare chunk is kept, and begun when all others are full. A thread that has time prepares the next one at once,
+//! because to clear a huge page takes as long as many transactions. A second spare is kept, so that a page taken and
+//! freed in turn does not visit the operating system.
 //!
-//! A chunk that runs empty beyond that keeps its address and, for a while, its memory: whoever prepares memory also gives it back, one chunk at a time,
-//! because that interrupts all CPUs ([`PagePool::give_back_idle`]). Where nobody does, an empty chunk is freed at once.
+//! A chunk that runs empty beyond that keeps its address and, for a while, its memory. The thread that prepares memory
+//! also gives it back, one chunk at a time, because that interrupts all CPUs ([`PagePool::give_back_idle`]). Where no
+//! thread prepares memory, an empty chunk is freed at once.
 //!
-//! Invariants: a page is in use or its bit is set in its chunk's mask, never both; pages in use are charged to DataMemory;
-//! a chunk in the map has a page in use: one whose pages are all free is a spare, idle, bare or gone. No page of a chunk is in use while it is given back.
+//! Invariants: a page is in use or its bit is set in its chunk's mask, never both. Pages in use are charged to
+//! DataMemory. A chunk in the map has a page in use; one whose pages are all free is a spare, idle, bare or gone. No
+//! page of a chunk is in use while it is given back.
 //!
 //! Deliberately not here: what a page is used for.
 #![expect(unsafe_code, reason = "pages are raw memory; each block states why it is sound")]
@@ -29,8 +33,8 @@ const SPARES_MAX: usize = 2;
 
 const _: () = assert!(PAGES_IN_CHUNK == u64::BITS as usize);
 
-/// Prepares memory that is going to be used: its address and size. It may go on after it came back, and even when the memory is gone or used
-/// otherwise, so it must not change what memory holds.
+/// Prepares memory that is going to be used: its address and size. It may go on after it came back, and even when the
+/// memory is gone or used otherwise, so it must not change what memory holds.
 pub type Prepare = Box<dyn Fn(NonNull<u8>, usize) + Send + Sync>;
 
 struct Chunk {
@@ -183,7 +187,8 @@ impl PagePool {
         self.chunks.with(|chunks| chunks.idle.len() as u64 * CHUNK_BYTES as u64)
     }
 
-    /// Has `give_back` take the memory of one chunk that is due; it must leave the addresses usable, with whatever in them. False if none is due.
+    /// Has `give_back` take the memory of one chunk that is due; it must leave the addresses usable, with whatever in
+    /// them. False if none is due.
     pub fn give_back_idle(&self, give_back: impl FnOnce(NonNull<u8>, usize)) -> bool {
         let due = self.chunks.with(|chunks| {
             let round = chunks.round;

@@ -1,20 +1,25 @@
-//! When memory that readers may still look at can be used again: quiescent states (as in user-space RCU's QSBR flavour).
+//! When memory that readers may still look at can be used again: quiescent states (as in user-space RCU's QSBR
+//! flavour).
 //!
-//! The process has a *period* that grows. Every thread that reads has a slot; an active thread *announces* the current period at moments when
-//! it holds no reference. Who unlinks an object seals it with the next period ([`seal`]); once every active slot has announced that
-//! period or a later one ([`passed`]), no thread can still hold the object, because whoever announced it could only reach what was
+//! The process has a *period* that grows. Every thread that reads has a slot; an active thread *announces* the current
+//! period at moments when it holds no reference. The thread that unlinks an object begins a new period
+//! ([`begin_period`]), and the object waits for that period. Once every active slot has announced that period or a
+//! later one ([`passed`]), no thread can still hold the object. A thread that announced it could only reach what was
 //! linked then. A parked thread holds nothing and is not waited for.
 //!
-//! There is one registry for the process, and every owner waits for all threads of it: so a reader cannot be on the wrong list, which makes
-//! [`Guard`] safe to use from anywhere. A thread of the runtime registers itself and announces once per loop round: then entering a guard
-//! costs one thread-local increment. A thread that did not register (a test, a tool) is active only while it holds a guard.
+//! There is one registry for the process, and every owner waits for all threads of it. So a reader cannot be on the
+//! wrong list, which makes [`Guard`] safe to use from anywhere. A thread of the runtime registers itself and announces
+//! once per loop round: then entering a guard costs one thread-local increment. A thread that did not register (a test,
+//! a tool) is active only while it holds a guard.
 //!
-//! Invariants: a thread with a guard is active, and its slot does not change until its last guard is dropped; a slot belongs to one thread.
+//! Invariants: a thread with a guard is active, and its slot does not change until its last guard is dropped; a slot
+//! belongs to one thread.
 //!
-//! Why it is sound. *Announce*: it loads the period with acquire; if that is at least an object's period, the unlinking happened before,
-//! and what the thread loads later does not contain the object; its earlier reads happen before the release store that the reclaimer
-//! acquires. *Becoming active*: the slot's store, a full fence, then the first read; the reclaimer unlinks, then a full fence, then reads the
-//! slots: either it sees the slot active, or the thread sees the object unlinked.
+//! Why it is sound. *Announce*: the thread loads the period with acquire. If that is at least an object's period, the
+//! unlinking happened before, and what the thread loads later does not contain the object. Its earlier reads happen
+//! before the release store that the reclaimer acquires. *Becoming active*: the slot's store, a full fence, then the
+//! first read. The reclaimer unlinks, then a full fence, then reads the slots. Either the reclaimer sees the slot
+//! active, or the thread sees the object unlinked.
 //!
 //! Deliberately not here: lists of what waits to be freed (each owner has its own).
 
@@ -235,7 +240,7 @@ pub struct Period(u64);
 
 /// Begins a new period: everything that the caller has unlinked so far belongs to the one returned.
 #[must_use]
-pub fn seal() -> Period {
+pub fn begin_period() -> Period {
     Period(PERIOD.fetch_add(1, Ordering::AcqRel) + 1)
 }
 
@@ -248,7 +253,7 @@ pub fn may_have_passed(period: Period) -> bool {
     })
 }
 
-/// The newest period that every active thread has announced: what was sealed with it or an earlier one may be freed.
+/// The newest period that every active thread has announced: what waits for it or an earlier one may be freed.
 #[must_use]
 pub fn passed() -> Period {
     fence(Ordering::SeqCst);

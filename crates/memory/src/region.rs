@@ -1,9 +1,10 @@
 //! The regions of the budget and what each may take of the shared part.
 //!
-//! Shared memory is what no region reserves. Who may take how much of it is in [`Region::shares`]: a list of (share of the shared memory in
-//! percent, priority): up to that share the region has that priority; beyond the last it gets nothing more. A priority says how deep
-//! into the shared memory a request may reach: low up to 90 %, high up to 96 %, highest to the end and into the half of the job
-//! and send buffers' reserve that is kept for emergencies.
+//! Shared memory is what no region reserves. [`Region::shares`] says which region may take how much of it, as a list of
+//! (share of the shared memory in percent, priority). Up to that share the region has that priority; beyond the last it
+//! gets nothing more. A priority says how deep into the shared memory a request may reach: low up to 90 %, high up to
+//! 96 %, highest to the end. The highest also reaches into the half of the job and send buffers' reserve that is kept
+//! for emergencies.
 //!
 //! Invariants: shares rise, priorities fall within a list; fixed regions have none.
 
@@ -52,7 +53,7 @@ pub enum Priority {
     Highest,
 }
 
-/// What a region may use, in bytes.
+/// The memory that a region may use, in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RegionConfig {
     /// Its own; nobody else gets it (but see [`EMERGENCY_RESERVE_PERCENT`]).
@@ -87,7 +88,8 @@ pub const DISK_OPERATION_HIGHEST_PERCENT: u64 = 10;
 pub const DISK_OPERATION_HIGH_PERCENT: u64 = 30;
 /// ClientMemory never takes more of shared memory.
 pub const CLIENT_MAXIMUM_PERCENT: u64 = 25;
-/// Clients that hold much fill ClientMemory so far; the rest is for those that hold little, so that large packets lock nobody out.
+/// Clients that hold much fill ClientMemory so far; the rest is for those that hold little, so that large packets lock
+/// nobody out.
 pub const CLIENT_LARGE_PERCENT: u64 = 75;
 /// A client that holds no more than this holds little.
 pub const CLIENT_LITTLE_BYTES: u64 = 16 * 1024;

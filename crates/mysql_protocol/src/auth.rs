@@ -78,7 +78,7 @@ impl AuthPlugin {
     }
 }
 
-/// What an account keeps in order to recognise its password.
+/// The record by which an account recognises its password.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Verifier {
     /// No password: only the empty one is right.
@@ -107,7 +107,8 @@ const NATIVE_PREFIX: &str = "*";
 const SHA2_PREFIX: &str = "$SHA256D$";
 
 impl Verifier {
-    /// What can be made of a password at once; for `caching_sha2_password` the fast digest, which is for memory only.
+    /// The verifier that can be made of a password at once. For `caching_sha2_password` it is the fast digest, which is
+    /// for memory only.
     #[must_use]
     pub fn from_password(plugin: AuthPlugin, password: &[u8]) -> Self {
         if password.is_empty() {
@@ -159,7 +160,8 @@ impl Verifier {
 
     /// Whether a client that answered `nonce` with `response` holds the password.
     ///
-    /// `response` must be of the plugin that [`Self::plugin`] names. What needs the clear password is not verified.
+    /// `response` must be of the plugin that [`Self::plugin`] names. A verifier that needs the clear password verifies
+    /// nothing here.
     #[must_use]
     pub fn verify_response(&self, nonce: &Nonce, response: &[u8]) -> bool {
         match self {
@@ -188,7 +190,7 @@ pub fn is_empty_password(response: &[u8]) -> bool {
     matches!(response, [] | [0])
 }
 
-/// What a client answers; empty for an empty password, with either plugin.
+/// The answer of a client; empty for an empty password, with either plugin.
 #[must_use]
 pub fn scramble(plugin: AuthPlugin, password: &[u8], nonce: &Nonce) -> Vec<u8> {
     if password.is_empty() {

@@ -1,4 +1,5 @@
-//! Collation ids that the protocol itself speaks of, as clients send them in the handshake and as column definitions carry them.
+//! Collation ids that the protocol itself speaks of, as clients send them in the handshake and as column definitions
+//! carry them.
 //!
 //! Deliberately not here: what an id means. The server's collations are the crate `types`'.
 

@@ -1,10 +1,10 @@
 //! The client half: a connection without a socket.
 //!
 //! The caller moves bytes: what arrives goes to [`ClientConnection::receive`], what [`ClientConnection::take_output`]
-//! gives goes out. Requests may be sent ahead of answers; answers come in the order of the requests. There are two
-//! ways to read them: [`ClientConnection::next_event`] lends each packet as it lies in the buffer and allocates
-//! nothing once the buffers have grown (load generators), [`ClientConnection::next_response`] collects an answer
-//! into owned values (simulator, tests).
+//! gives goes out. Requests may be sent ahead of answers; answers come in the order of the requests. There are two ways
+//! to read them. [`ClientConnection::next_event`] lends each packet as it lies in the buffer and allocates nothing once
+//! the buffers have grown (load generators). [`ClientConnection::next_response`] collects an answer into owned values
+//! (simulator, tests).
 //!
 //! ```text
 //! Greeting ─▶ Authenticating ─▶ FirstPacket ─┬─▶ Columns ─▶ Rows ─▶ FirstPacket (of the next result or answer)
@@ -14,7 +14,7 @@
 //! **Invariants.** `pending` holds the requests not answered completely; the reading stage belongs to its front.
 //! After an error of the connection ([`ClientError`]) nothing more is read.
 //!
-//! **What it deliberately does not do**: TLS, compression, full authentication over an open network, LOCAL INFILE.
+//! **Deliberately not here**: TLS, compression, full authentication over an open network, LOCAL INFILE.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -194,7 +194,7 @@ impl Columns {
     }
 }
 
-/// What shape the answer to a request has.
+/// The shape of the answer to a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Request {
     /// OK, an error, or result sets with rows of this format.
@@ -244,7 +244,7 @@ enum Stage {
     Closed,
 }
 
-/// What a packet amounted to; [`Event`] without the borrows.
+/// The meaning of a packet: [`Event`] without the borrows.
 #[derive(Clone, Copy)]
 enum Outcome {
     /// Part of something larger.
@@ -264,7 +264,7 @@ enum Outcome {
 #[derive(Debug)]
 pub struct ClientConnection {
     options: ClientOptions,
-    /// What both sides have; what was asked for until the greeting came.
+    /// The capabilities that both sides have; until the greeting came, those that were asked for.
     capabilities: Capabilities,
     connection_id: u32,
     /// The server's challenge, and whose it is; kept for COM_CHANGE_USER.
@@ -279,7 +279,7 @@ pub struct ClientConnection {
     columns: Columns,
     /// Statement and parameter of data sent ahead of the next execute.
     sent_ahead: Vec<(u32, u16)>,
-    /// What [`Self::next_response`] has of a result set.
+    /// The part of a result set that [`Self::next_response`] has.
     collected: Option<ResultSet>,
 }
 
@@ -320,7 +320,7 @@ impl ClientConnection {
         std::mem::take(&mut self.output)
     }
 
-    /// What both sides can do; valid once connected.
+    /// The capabilities of both sides; valid once connected.
     #[must_use]
     pub fn capabilities(&self) -> Capabilities {
         self.capabilities

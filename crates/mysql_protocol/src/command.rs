@@ -1,4 +1,4 @@
-//! What a client asks: the payload of a packet in the command phase.
+//! Requests of a client: the payload of a packet in the command phase.
 //!
 //! Everything borrows from the payload. An execute is parsed in two steps, because its parameters can't be told
 //! apart without the statement: [`Command::parse`] finds the statement id, [`Execute::parameters`] the values.

@@ -128,7 +128,7 @@ flags! {
 }
 
 impl Capabilities {
-    /// What this codec can speak as a server, TLS aside: that depends on the caller.
+    /// The capabilities of this codec as a server. TLS depends on the caller.
     pub const SERVER: Self = Self(
         Self::LONG_PASSWORD.0
             | Self::FOUND_ROWS.0
@@ -154,7 +154,8 @@ impl Capabilities {
             | Self::QUERY_ATTRIBUTES.0,
     );
 
-    /// What the client half asks for. Found rows, interactive and multi-statements are its user's choice.
+    /// The capabilities that the client half asks for. Found rows, interactive and multi-statements are its user's
+    /// choice.
     pub const CLIENT: Self = Self(
         Self::LONG_PASSWORD.0
             | Self::LONG_FLAG.0

@@ -30,7 +30,7 @@ impl<'a> Reader<'a> {
         Self { rest: bytes }
     }
 
-    /// What has not been read yet.
+    /// The bytes that have not been read yet.
     #[must_use]
     pub fn rest(&self) -> &'a [u8] {
         self.rest

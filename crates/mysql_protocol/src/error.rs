@@ -1,7 +1,7 @@
 //! The error packet, and the errors that the protocol itself has.
 //!
-//! What SQL answers (its codes, its SQLSTATEs, its texts) is decided elsewhere; here are only the conditions that a
-//! decoder can meet, each with the packet that tells the client.
+//! The answers of SQL (codes, SQLSTATEs, texts) are decided elsewhere. Here are only the conditions that a decoder can
+//! meet, each with the packet that tells the client.
 
 use crate::encoding::{Malformed, Reader};
 use crate::framing::{FrameError, PacketWriter};

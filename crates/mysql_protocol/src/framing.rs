@@ -1,15 +1,15 @@
 //! Packets on the byte stream: a three-byte length, a sequence number, a payload.
 //!
 //! A payload of 16 MiB − 1 bytes or more continues in further frames, until one is shorter; its frames carry
-//! consecutive sequence numbers. Receiving: [`next_packet`] looks at one frame and is pure; [`Reassembler`] is what
-//! a session uses: a packet that lies whole in the receive buffer is returned in place, a large one is absorbed
-//! piece by piece, so that the receive buffer never has to hold it. Sending: [`PacketWriter`] appends to a reply
-//! buffer and patches the header in when the packet is finished.
+//! consecutive sequence numbers. Receiving: [`next_packet`] looks at one frame and is pure. A session uses
+//! [`Reassembler`]: a packet that lies whole in the receive buffer is returned in place. A large one is absorbed piece
+//! by piece, so that the receive buffer never has to hold it. Sending: [`PacketWriter`] appends to a reply buffer and
+//! patches the header in when the packet is finished.
 //!
 //! **Invariants.** A payload is refused as soon as the header of its last frame is there, before that frame's bytes are
-//! awaited: clients read the answer when they have sent all, and check its number, which is one above the last frame's.
-//! Of a payload above the limit nothing is kept. Memory grows with bytes received, never with bytes announced. The frames in a reply buffer are always complete
-//! and numbered without gaps (the number wraps at 256, as in MySQL).
+//! awaited. Clients read the answer when they have sent all, and check its number, which is one above the last frame's.
+//! Nothing is kept of a payload above the limit. Memory grows with bytes received, never with bytes announced. The
+//! frames in a reply buffer are always complete and numbered without gaps (the number wraps at 256, as in MySQL).
 //!
 //! **Not here**: compression, and what the payloads mean.
 
@@ -26,14 +26,14 @@ pub const FRAME_PAYLOAD_SIZE_MAX: usize = 0xFF_FFFF;
 /// Nobody who has not authenticated yet may make us hold more than this.
 pub const UNAUTHENTICATED_PAYLOAD_SIZE_MAX: usize = 16 * 1024;
 
-/// A frame at least this long is absorbed by the [`Reassembler`] as it arrives; a shorter one waits in the receive
-/// buffer, which therefore needs to hold no more than this and a header.
+/// The [`Reassembler`] absorbs a frame at least this long as it arrives. A shorter one waits in the receive buffer,
+/// which therefore needs to hold no more than this and a header.
 pub const ABSORBED_FRAME_SIZE_MIN: usize = 64 * 1024;
 
 /// A payload above the limit is refused after so many frames, 1 GiB, even if more follow.
 const SKIPPED_FRAMES_MAX: u32 = 64;
 
-/// What the next packet must look like to be taken.
+/// The packet that is taken next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Expected {
     /// 0 for a command; one above ours for an answer in the connection phase.
@@ -111,7 +111,7 @@ impl FrameHeader {
     }
 }
 
-/// What [`Reassembler::next`] found.
+/// The result of [`Reassembler::next`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Received<'a> {
     /// A whole payload. Drop `consumed` bytes from the receive buffer once done with it.
@@ -120,7 +120,7 @@ pub enum Received<'a> {
     Incomplete { consumed: usize },
 }
 
-/// What [`Reassembler::let_go`] let go of.
+/// The bytes that [`Reassembler::let_go`] let go of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LetGo {
     /// The payload lay in the receive buffer.
@@ -140,7 +140,7 @@ pub struct Reassembler {
 #[derive(Debug)]
 struct Large {
     stage: Stage,
-    /// What has been absorbed.
+    /// The bytes that have been absorbed.
     payload: Vec<u8>,
     /// Bytes received, kept or not.
     received: usize,
@@ -166,7 +166,7 @@ impl Reassembler {
         Self::default()
     }
 
-    /// Memory of what has been absorbed. What there is room for besides was never written to.
+    /// Memory of what has been absorbed. The rest of its capacity was never written to.
     #[must_use]
     pub fn size(&self) -> usize {
         self.large.as_ref().map_or(0, |large| large.payload.len())
@@ -199,7 +199,8 @@ impl Reassembler {
         last.wrapping_add(1)
     }
 
-    /// The payload that was handed out and is kept here is done with: one huge statement must not pin its memory for the life of the connection.
+    /// The payload that was handed out and is kept here is done with: one huge statement must not pin its memory for
+    /// the life of the connection.
     #[inline]
     pub fn let_go(&mut self) -> LetGo {
         match &self.large {

@@ -1,6 +1,6 @@
 //! The packets of the connection phase: greeting, response, TLS request, authentication switch and more data.
 //!
-//! Each has a `parse` and a writer. Who sends which when is in `server_handshake` and `client`.
+//! Each has a `parse` and a writer. The order in which they are sent is in `server_handshake` and `client`.
 
 use crate::auth::{AuthPlugin, NONCE_SIZE, Nonce};
 use crate::constants::{Capabilities, StatusFlags};
@@ -196,7 +196,7 @@ impl<'a> ClientHello<'a> {
     }
 }
 
-/// What a client says about itself: program name, version, process id and the like.
+/// A client's description of itself: program name, version, process id and the like.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ConnectAttributes<'a> {
     bytes: &'a [u8],
@@ -249,7 +249,7 @@ impl<'a> AuthSwitchRequest<'a> {
     }
 }
 
-/// What `caching_sha2_password` says in AuthMoreData packets.
+/// The words of `caching_sha2_password` in AuthMoreData packets.
 pub mod auth_more_data {
     pub const HEADER: u8 = 0x01;
     /// The scramble was right; an OK packet follows.

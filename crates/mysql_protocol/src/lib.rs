@@ -21,7 +21,7 @@
 //! parameters, columns, one row, end) neither half allocates once its buffers have grown. A packet that is not
 //! finished is as if never begun, so that half a packet can't reach the wire.
 //!
-//! **What it deliberately does not do.** No TLS (the caller wraps the stream), no RSA (the caller decrypts), no
+//! **Deliberately not here.** No TLS (the caller wraps the stream), no RSA (the caller decrypts), no
 //! compression, no LOCAL INFILE, no session-state tracking, no pre-4.1 protocol. It doesn't check the meaning of
 //! what it carries: a date may say month 13; that is for SQL to refuse.
 

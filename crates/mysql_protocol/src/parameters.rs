@@ -1,11 +1,11 @@
 //! Parameters of COM_STMT_EXECUTE, and the attributes of COM_QUERY, which have the same shape: a NULL bitmap, types
 //! (with names, where query attributes were negotiated), values one after the other.
 //!
-//! A client sends types once and then only if they change, so the statement keeps them in [`ParameterTypes`];
-//! values sent ahead by COM_STMT_SEND_LONG_DATA wait in [`LongData`] and are missing from the execute.
+//! A client sends types once and then only if they change, so the statement keeps them in [`ParameterTypes`]. Values
+//! sent ahead by COM_STMT_SEND_LONG_DATA wait in [`LongData`] and are missing from the execute.
 //!
-//! **Invariants.** Values are decoded as they are asked for and borrow from the packet or from the long data. Types
-//! are replaced as a whole or not at all. What is kept grows only with bytes received.
+//! **Invariants.** Values are decoded as they are asked for and borrow from the packet or from the long data. Types are
+//! replaced as a whole or not at all. Memory grows only with bytes received.
 
 use std::collections::BTreeMap;
 
@@ -104,8 +104,8 @@ impl LongData {
         Self::default()
     }
 
-    /// Adds a piece. What goes beyond `size_max` for the statement is dropped, and its execute refused: the command
-    /// has no answer that could say so earlier.
+    /// Adds a piece. Bytes beyond `size_max` for the statement are dropped, and its execute is refused: the command has
+    /// no answer that could say so earlier.
     pub fn append(&mut self, parameter: u16, data: &[u8], size_max: usize) {
         if self.refused.is_some() {
             return;
@@ -304,7 +304,7 @@ impl<'a> Iterator for AttributeEntries<'a> {
     }
 }
 
-/// What a client gives for one parameter.
+/// A client's argument for one parameter.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Argument<'a> {
     Value(ParameterValue<'a>),

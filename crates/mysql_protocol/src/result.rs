@@ -1,4 +1,4 @@
-//! What a server answers: OK and EOF packets, column definitions, text and binary rows, prepared statements.
+//! Answers of a server: OK and EOF packets, column definitions, text and binary rows, prepared statements.
 //!
 //! A result set is: column count; the definitions; [`PacketWriter::end_of_columns`]; rows; and
 //! [`PacketWriter::end_of_rows`] or an error. Clients that negotiated `DEPRECATE_EOF` get no EOF packet after the
@@ -17,7 +17,7 @@ use crate::value::{Date, DateEncoding, DateTime, ParameterValue, Time};
 /// NULL in a text row.
 const TEXT_NULL: u8 = 0xFB;
 
-/// What a statement without a result set did.
+/// The effect of a statement without a result set.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct OkPacket<'a> {
     pub affected_rows: u64,
@@ -62,8 +62,8 @@ impl EndPacket {
     /// Without `DEPRECATE_EOF`, a payload that starts like the end but is at least this long is a row.
     const EOF_SIZE_MAX: usize = 8;
 
-    /// Whether `payload`, where a row could stand, is the end of the rows: a row may start with the same byte, but
-    /// only if it has a first value of 16 MiB or more.
+    /// Whether `payload`, where a row could stand, is the end of the rows. A row may start with the same byte, but only
+    /// if it has a first value of 16 MiB or more.
     #[must_use]
     pub fn is_end(payload: &[u8], capabilities: Capabilities) -> bool {
         let size_max = if capabilities.contains(Capabilities::DEPRECATE_EOF) {
@@ -344,7 +344,7 @@ impl TextRow<'_> {
 pub struct BinaryRow<'a> {
     packet: OpenPacket<'a>,
     column_count: usize,
-    /// Of the next value.
+    /// The index of the next value.
     index: usize,
 }
 

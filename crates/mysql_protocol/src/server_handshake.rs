@@ -22,7 +22,7 @@ use crate::encoding::Malformed;
 use crate::framing::{Expected, PacketWriter, UNAUTHENTICATED_PAYLOAD_SIZE_MAX};
 use crate::handshake::{ClientHello, ConnectAttributes, Greeting, HandshakeResponse, auth_more_data};
 
-/// What the bytes travel over.
+/// The transport of the bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Transport {
     Tcp,
@@ -56,10 +56,11 @@ pub struct HandshakeOptions<'a> {
     pub transport: Transport,
 }
 
-/// Bytes of a connection's attributes that are kept, names and values: MySQL's `performance_schema_session_connect_attrs_size`.
+/// Bytes of a connection's attributes that are kept, names and values: MySQL's
+/// `performance_schema_session_connect_attrs_size`.
 pub const ATTRIBUTES_SIZE_MAX: usize = 512;
 
-/// Who wants in, and how.
+/// The login that a client asks for.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Login {
     /// Invalid UTF-8 is replaced by U+FFFD, which no account has in its name.
@@ -68,7 +69,7 @@ pub struct Login {
     pub database: Option<String>,
     /// `None` if an old client's COM_CHANGE_USER left it out: keep the one in use.
     pub collation: Option<u16>,
-    /// What client and server have in common.
+    /// The capabilities that client and server have in common.
     pub capabilities: Capabilities,
     /// Name and value: those that fit into [`ATTRIBUTES_SIZE_MAX`].
     pub attributes: Vec<(String, String)>,
@@ -76,7 +77,7 @@ pub struct Login {
     pub used_password: bool,
 }
 
-/// What the caller has to do next.
+/// The next thing for the caller to do.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum HandshakeStep {
     /// Send what was appended, receive the next packet.
@@ -196,7 +197,7 @@ impl ServerHandshake {
         }
     }
 
-    /// What the client's next packet must look like, until the handshake is over.
+    /// The packet that is taken next, until the handshake is over.
     #[must_use]
     pub fn expected(&self) -> Expected {
         Expected { sequence: self.sequence, payload_size_max: UNAUTHENTICATED_PAYLOAD_SIZE_MAX }
@@ -208,13 +209,13 @@ impl ServerHandshake {
         self.sequence
     }
 
-    /// Who wants in; valid from [`HandshakeStep::FindAccount`] on.
+    /// The login; valid from [`HandshakeStep::FindAccount`] on.
     #[must_use]
     pub fn login(&self) -> &Login {
         &self.login
     }
 
-    /// What the client tells of itself; [`Self::login`] has it no more.
+    /// The client's description of itself; [`Self::login`] has it no more.
     pub fn take_attributes(&mut self) -> Vec<(String, String)> {
         std::mem::take(&mut self.login.attributes)
     }
@@ -305,7 +306,8 @@ impl ServerHandshake {
         Ok(HandshakeStep::Receive)
     }
 
-    /// In place of [`Self::on_account`]: the client is let in whatever it has sent, because the caller knows it otherwise.
+    /// In place of [`Self::on_account`]: the client is let in whatever it has sent, because the caller knows it
+    /// otherwise.
     pub fn on_trusted(&mut self, out: &mut Vec<u8>) -> HandshakeStep {
         stdx::require!(self.stage == Stage::Account, "trusted in {:?}", self.stage);
         self.accept(out)

@@ -1,7 +1,7 @@
 //! The deadlines of one module: who wants to be called when.
 //!
-//! A binary heap with lazy deletion: cancelling is forgetting, the owner checks on expiry whether the key still matters.
-//! Invariant: `next()` is never later than the earliest registered deadline.
+//! A binary heap with lazy deletion: cancelling is forgetting, the owner checks on expiry whether the key still
+//! matters. Invariant: `next()` is never later than the earliest registered deadline.
 
 use crate::Instant;
 use std::cmp::Reverse;
@@ -39,7 +39,8 @@ impl<K: Ord> Deadlines<K> {
         self.heap.pop().map(|Reverse((_, key))| key)
     }
 
-    /// Forgets deadlines whose key does not matter any more, when they outnumber `live` keys by far: call it where keys end early.
+    /// Forgets deadlines whose key does not matter any more, when they outnumber `live` keys by far: call it where keys
+    /// end early.
     pub fn prune(&mut self, live: usize, matters: impl Fn(&K) -> bool) {
         const SLACK: usize = 1_024;
         if self.heap.len() > SLACK + 4 * live {

@@ -1,7 +1,7 @@
 //! Hash maps whose order depends only on what was put into them, never on a random seed.
 //!
-//! The hash is a multiply-rotate mix (as in FxHash) with a strong finish. It does not resist chosen collisions: maps keyed by
-//! bytes that a client chooses must be bounded, or use `BTreeMap`.
+//! The hash is a multiply-rotate mix (as in FxHash) with a strong finish. It does not resist chosen collisions: maps
+//! keyed by bytes that a client chooses must be bounded, or use `BTreeMap`.
 
 #[expect(clippy::disallowed_types, reason = "given a fixed hasher here, the order is deterministic")]
 /// A hash map with a fixed hasher.

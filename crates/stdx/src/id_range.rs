@@ -1,7 +1,7 @@
 //! A range of ids that all threads of a node draw from: AUTO_INCREMENT values reserved by one system-table write.
 //!
-//! Invariants: every id is handed out at most once; ids of one `take` are consecutive; a refill never mixes with the range before it.
-//! Values of a range that is refilled too early are lost, never reused.
+//! Invariants: every id is handed out at most once; ids of one `take` are consecutive; a refill never mixes with the
+//! range before it. Values of a range that is refilled too early are lost, never reused.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -17,7 +17,8 @@ impl IdRange {
     /// The first of `count` consecutive ids, or None if fewer are left.
     pub fn take(&self, count: u64) -> Option<u64> {
         loop {
-            // `next` before `end`: a refill publishes `next` first, so an old `next` with a new `end` fails the exchange below.
+            // `next` before `end`: a refill publishes `next` first, so an old `next` with a new `end` fails the
+            // exchange below.
             let next = self.next.load(Ordering::Acquire);
             let end = self.end.load(Ordering::Acquire);
             let behind = next.checked_add(count)?;
@@ -45,8 +46,8 @@ impl IdRange {
         is_newer
     }
 
-    /// Passes over all ids up to `value`, which a client used explicitly; true if the range held ids above it (then the sequence itself
-    /// is above it too), false if the sequence must be raised.
+    /// Passes over all ids up to `value`, which a client used explicitly. True: the range held ids above it, so the
+    /// sequence itself is above it too. False: the sequence must be raised.
     pub fn pass(&self, value: u64) -> bool {
         loop {
             let next = self.next.load(Ordering::Acquire);

@@ -1,4 +1,5 @@
-//! A hint to the CPU: memory that is going to be read soon. It changes nothing but time; on CPUs for which Rust has no such hint it does nothing.
+//! A hint to the CPU: memory that is going to be read soon. It changes nothing but time; on CPUs for which Rust has no
+//! such hint it does nothing.
 
 /// Bytes that the CPU fetches at once.
 pub const CACHE_LINE: usize = 64;

@@ -37,7 +37,7 @@ impl Prng {
         result
     }
 
-    /// A number in `0..bound`; `bound` must not be 0. (Multiply-shift: a bias below 2^-32 for bounds we use.)
+    /// A number in `0..bound`; `bound` must not be 0. Multiply-shift has a bias below 2^-32 for the bounds we use.
     pub fn below(&mut self, bound: u64) -> u64 {
         crate::require!(bound > 0);
         let wide = u128::from(self.next_u64()) * u128::from(bound);

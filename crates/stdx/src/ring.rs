@@ -1,9 +1,9 @@
 //! A bounded first-in first-out ring between two threads: one produces, the other consumes, nobody waits.
 //!
-//! The two ends share a power-of-two array of slots and two ever-growing counters, each on a cache line of its own: `published`
-//! (written by the producer) and `consumed` (written by the consumer). Each end keeps a private copy of the other's counter and reads
-//! the shared one only when its copy says "full" or "empty", so that a busy ring moves a cache line once per batch and not
-//! once per item (the technique of Lamport's queue as refined by FastForward and MCRingBuffer).
+//! The two ends share a power-of-two array of slots and two ever-growing counters, each on a cache line of its own. The
+//! producer writes `published`, the consumer writes `consumed`. Each end keeps a private copy of the other's counter.
+//! It reads the shared one only when its copy says "full" or "empty". So a busy ring moves a cache line once per batch
+//! and not once per item. This is the technique of Lamport's queue as refined by FastForward and MCRingBuffer.
 //!
 //! Invariants:
 //! - `consumed ≤ published ≤ written ≤ consumed + capacity`, where `written` is private to the producer;
@@ -32,8 +32,9 @@ struct Slots<T> {
 }
 
 #[expect(unsafe_code, reason = "the two ends hand items over through raw slots")]
-// SAFETY: a slot is touched by the producer only while it lies in `written..consumed + capacity` and by the consumer only while it lies in
-// `consumed..published`; the release/acquire pairs on the counters order the hand-over. So sharing needs only `T: Send`.
+// SAFETY: a slot is touched by the producer only while it lies in `written..consumed + capacity` and by the consumer
+// only while it lies in `consumed..published`; the release/acquire pairs on the counters order the hand-over. So
+// sharing needs only `T: Send`.
 unsafe impl<T: Send> Sync for Slots<T> {}
 
 impl<T> Slots<T> {
@@ -92,7 +93,8 @@ impl<T> Producer<T> {
             }
         }
         #[expect(unsafe_code, reason = "writes into a slot that the consumer may not read yet")]
-        // SAFETY: `written - consumed < capacity`, so the consumer has given this slot back (acquire above) and reads it only after `publish`.
+        // SAFETY: `written - consumed < capacity`, so the consumer has given this slot back (acquire above) and reads
+        // it only after `publish`.
         unsafe {
             (*self.shared.slot(self.written)).write(item);
         }
@@ -149,8 +151,8 @@ impl<T> Consumer<T> {
             return None;
         }
         #[expect(unsafe_code, reason = "takes an item out of a published slot")]
-        // SAFETY: `consumed < published`, so the slot is initialised (acquire in `is_empty`) and the producer leaves it alone until `consumed`
-        // passes it, which happens below, after the item was moved out.
+        // SAFETY: `consumed < published`, so the slot is initialised (acquire in `is_empty`) and the producer leaves it
+        // alone until `consumed` passes it, which happens below, after the item was moved out.
         let item = unsafe { (*self.shared.slot(self.consumed)).assume_init_read() };
         self.consumed = self.consumed.wrapping_add(1);
         self.shared.consumed.0.store(self.consumed, Ordering::Release);

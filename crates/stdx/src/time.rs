@@ -12,7 +12,7 @@ pub struct Instant(pub u64);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct WallTime(pub u64);
 
-/// What a handler is told about time: both readings were taken after its input arrived.
+/// The time that a handler is told: both readings were taken after its input arrived.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Now {
     /// For deadlines, leases and durations.

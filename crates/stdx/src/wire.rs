@@ -1,11 +1,12 @@
 //! The binary form of everything that leaves a node or is stored in a system table.
 //!
-//! Little-endian fixed-width integers, one-byte enum tags, `u32` counts. A value is written and read at a *wire version*:
-//! fields marked `#[wire(since = V)]` are left out below `V` and defaulted when read, so that version N and N-1 understand each
-//! other during a rolling upgrade. `wire_derive` writes the implementations; nobody pushes bytes per signal.
+//! Little-endian fixed-width integers, one-byte enum tags, `u32` counts. A value is written and read at a *wire
+//! version*. Fields marked `#[wire(since = V)]` are omitted below `V` and defaulted when read. So version N and N-1
+//! understand each other during a rolling upgrade. `wire_derive` writes the implementations; nobody pushes bytes per
+//! signal.
 //!
-//! Invariants: decoding is total (any bytes give a value or a [`WireError`]), never allocates more than a small multiple of the input's
-//! length, and never recurses deeper than [`DEPTH_MAX`].
+//! Invariants: decoding is total (any bytes give a value or a [`WireError`]), never allocates more than a small
+//! multiple of the input's length, and never recurses deeper than [`DEPTH_MAX`].
 
 use std::sync::Arc;
 
@@ -82,7 +83,8 @@ impl<'a> Decoder<'a> {
         self.rest.len()
     }
 
-    /// Reads a count of items of which each takes at least one byte, so that a lying count cannot allocate more than the input's size.
+    /// Reads a count of items of which each takes at least one byte, so that a lying count cannot allocate more than
+    /// the input's size.
     pub fn count(&mut self) -> Result<usize, WireError> {
         let count = u32::decode(self)? as usize;
         if count > self.rest.len() { Err(WireError::TooLarge) } else { Ok(count) }
@@ -163,7 +165,8 @@ fn encode_count(count: usize, encoder: &mut Encoder<'_>) {
     count.encode(encoder);
 }
 
-/// A byte string: unlike `Vec<u8>` through the generic implementation, copied in one piece. `Vec<u8>` fields use it by `#[wire(bytes)]`.
+/// A byte string: unlike `Vec<u8>` through the generic implementation, copied in one piece. `Vec<u8>` fields use it by
+/// `#[wire(bytes)]`.
 pub fn encode_bytes(bytes: &[u8], encoder: &mut Encoder<'_>) {
     encode_count(bytes.len(), encoder);
     encoder.bytes.extend_from_slice(bytes);

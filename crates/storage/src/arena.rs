@@ -1,14 +1,16 @@
-//! The memory of one fragment: pieces of the owner thread's heap, counted, and the list of what waits until no reader can see it.
+//! The memory of one fragment: pieces of the owner thread's heap, counted, and the list of what waits until no reader
+//! can see it.
 //!
-//! What was unlinked is *retired*: it goes into the open batch; a batch is sealed with a period (`memory::quiescence`) and freed when that period
-//! has passed. A dropped index is retired by its root and taken apart node by node.
+//! An unlinked object is *retired*: it goes into the open batch. A batch is closed with a period (`memory::quiescence`)
+//! and freed when that period has passed. A dropped index is retired by its root and taken apart node by node.
 //!
 //! Only the owner of a fragment has `&mut Arena`, so a function that takes it is called by the only writer.
 //!
-//! What waits is announced to the memory manager when its batch is sealed; the arena of a table that is dropped announces all it has.
+//! The memory manager is told of a batch that waits when the batch is closed. The arena of a table that is dropped
+//! announces all it has.
 //!
-//! Invariants: what is in a batch is unlinked: a reader that starts now cannot reach it. `data_bytes` and `index_bytes` count what is linked,
-//! `retired_bytes` what waits.
+//! Invariants: what is in a batch is unlinked: a reader that starts now cannot reach it. `data_bytes` and `index_bytes`
+//! count what is linked, `retired_bytes` what waits.
 #![expect(unsafe_code, reason = "frees raw memory; each block states why nobody uses it")]
 
 use crate::ordered_index;
@@ -19,7 +21,7 @@ use std::collections::VecDeque;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-/// What a piece is counted as.
+/// The kind that a piece is counted as.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Purpose {
     /// Row heads and versions.
@@ -36,7 +38,7 @@ enum Retired {
     Object(Box<dyn Send + Sync>),
 }
 
-/// While a batch waits, the next is sealed when it has so many objects,
+/// While a batch waits, the next is closed when it has so many objects,
 const BATCH_MIN: usize = 64;
 /// or so many bytes.
 const BATCH_BYTES: u64 = 256 * 1024;
@@ -46,7 +48,7 @@ const RETIRED_BYTES_MAX: u64 = 1 << 20;
 /// So many objects are then freed at most: more than can come together between two such occasions.
 const TIDY_LIMIT: u32 = 4 * 64;
 
-/// What a call of `reclaim` did.
+/// The result of a call of `reclaim`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Reclaimed {
     /// Objects freed; as many as were allowed: call again soon.
@@ -62,14 +64,14 @@ pub(crate) struct Arena {
     data_bytes: u64,
     index_bytes: u64,
     retired_bytes: u64,
-    /// Of `retired_bytes`: in the open batch.
+    /// The part of `retired_bytes` that is in the open batch.
     open_bytes: u64,
-    /// What the memory manager was told about and is not freed.
+    /// Bytes that the memory manager was told about and that are not freed.
     announced: u64,
     /// Everything was announced: its table is dropped.
     is_condemned: bool,
     open: Vec<Retired>,
-    sealed: VecDeque<(Period, Vec<Retired>)>,
+    closed: VecDeque<(Period, Vec<Retired>)>,
     /// Nodes of dropped indexes that nobody can see any more.
     demolition: Vec<*mut u8>,
     /// An empty batch to fill next.
@@ -91,7 +93,7 @@ impl Arena {
             announced: 0,
             is_condemned: false,
             open: Vec::new(),
-            sealed: VecDeque::new(),
+            closed: VecDeque::new(),
             demolition: Vec::new(),
             spare: Vec::new(),
         }
@@ -120,7 +122,8 @@ impl Arena {
     /// Frees a piece at once.
     ///
     /// # Safety
-    /// It came from `allocate` with the same purpose and size, and no other thread has ever seen it or can see it any more.
+    /// It came from `allocate` with the same purpose and size, and no other thread has ever seen it or can see it any
+    /// more.
     pub(crate) unsafe fn free(&mut self, purpose: Purpose, piece: NonNull<u8>, bytes: usize) {
         *self.counter(purpose) -= footprint(bytes) as u64;
         // SAFETY: the caller's promise.
@@ -155,7 +158,8 @@ impl Arena {
         self.open.push(Retired::Object(object));
     }
 
-    /// Frees some of what nobody can see any more if much has come together, so that a busy fragment does not depend on `reclaim` being called.
+    /// Frees some of what nobody can see any more if much has come together, so that a busy fragment does not depend on
+    /// `reclaim` being called.
     #[inline]
     pub(crate) fn tidy(&mut self) {
         if self.open.len() >= BATCH_MIN || self.retired_bytes > RETIRED_BYTES_MAX {
@@ -165,12 +169,12 @@ impl Arena {
 
     /// Frees up to `limit` objects that nobody can see any more.
     pub(crate) fn reclaim(&mut self, limit: u32) -> Reclaimed {
-        // Sealing and looking at all threads' slots touches what other threads write: not for every little thing.
+        // Closing and looking at all threads' slots touches what other threads write: not for every little thing.
         let is_batch = self.open.len() >= BATCH_MIN || self.open_bytes >= BATCH_BYTES;
-        if !self.open.is_empty() && (self.sealed.is_empty() || is_batch) {
-            self.seal();
+        if !self.open.is_empty() && (self.closed.is_empty() || is_batch) {
+            self.close();
         }
-        match self.sealed.front() {
+        match self.closed.front() {
             None if self.demolition.is_empty() => return Reclaimed { count: 0, is_left: false },
             Some((period, _)) if !quiescence::may_have_passed(*period) && self.demolition.is_empty() => {
                 return Reclaimed { count: 0, is_left: true };
@@ -180,7 +184,7 @@ impl Arena {
         let passed = quiescence::passed();
         let mut left = limit as usize;
         while left > 0 {
-            let Some((period, batch)) = self.sealed.front_mut() else { break };
+            let Some((period, batch)) = self.closed.front_mut() else { break };
             if *period > passed {
                 break;
             }
@@ -190,21 +194,21 @@ impl Arena {
             self.release(&mut batch, count);
             if batch.is_empty() {
                 self.spare = batch;
-                self.sealed.pop_front();
-            } else if let Some((_, rest)) = self.sealed.front_mut() {
+                self.closed.pop_front();
+            } else if let Some((_, rest)) = self.closed.front_mut() {
                 *rest = batch;
             }
         }
         while left > 0 && self.demolish_one() {
             left -= 1;
         }
-        let is_left = !self.open.is_empty() || !self.sealed.is_empty() || !self.demolition.is_empty();
+        let is_left = !self.open.is_empty() || !self.closed.is_empty() || !self.demolition.is_empty();
         Reclaimed { count: limit - u32::try_from(left).unwrap_or(0), is_left }
     }
 
-    fn seal(&mut self) {
+    fn close(&mut self) {
         let batch = std::mem::replace(&mut self.open, std::mem::take(&mut self.spare));
-        self.sealed.push_back((quiescence::seal(), batch));
+        self.closed.push_back((quiescence::begin_period(), batch));
         let bytes = std::mem::take(&mut self.open_bytes);
         if !self.is_condemned {
             self.announced += bytes;
@@ -246,8 +250,8 @@ impl Arena {
                 None
             }
         });
-        // SAFETY: `retire` was promised that they came from this heap with these sizes and are unlinked; every thread has announced
-        // since, so nobody holds one.
+        // SAFETY: `retire` was promised that they came from this heap with these sizes and are unlinked; every thread
+        // has announced since, so nobody holds one.
         unsafe { self.memory.heap(self.heap).free_all(&self.memory, pieces) };
         self.withdraw(before - self.retired_bytes);
     }
@@ -255,7 +259,8 @@ impl Arena {
     fn demolish_one(&mut self) -> bool {
         let Some(node) = self.demolition.pop() else { return false };
         let mut children = std::mem::take(&mut self.demolition);
-        // SAFETY: the node belongs to a dropped index that nobody can see any more, and it was popped, so it is taken apart once.
+        // SAFETY: the node belongs to a dropped index that nobody can see any more, and it was popped, so it is taken
+        // apart once.
         unsafe { ordered_index::demolish(node, self, &mut children) };
         self.demolition = children;
         true
@@ -277,7 +282,7 @@ impl Arena {
 impl Drop for Arena {
     fn drop(&mut self) {
         // The arena goes with its fragment's last reader: nobody can see anything of it.
-        let batches = std::mem::take(&mut self.sealed).into_iter().map(|(_, batch)| batch);
+        let batches = std::mem::take(&mut self.closed).into_iter().map(|(_, batch)| batch);
         for mut batch in batches.chain([std::mem::take(&mut self.open)]) {
             let count = batch.len();
             self.release(&mut batch, count);

@@ -1,6 +1,7 @@
-//! What a fragment knows of its table: the row layout, the primary key and its ordered indexes.
+//! The part of a table's definition that a fragment uses: the row layout, the primary key and its ordered indexes.
 //!
-//! Invariant: an index id names the same columns for the table's whole life, so an index keeps the encoder it was made with.
+//! Invariant: an index id names the same columns for the table's whole life, so an index keeps the encoder it was made
+//! with.
 
 use std::sync::Arc;
 use types::{IndexId, IndexKind, KeyEncoder, KeyPart, RowLayout, TableDefinition};
@@ -31,8 +32,8 @@ pub struct FragmentDefinition {
 }
 
 impl FragmentDefinition {
-    /// The view of `table`: every index of it is kept by the fragment, in whatever state it is (unique ones as an ordered index for
-    /// ranges; their uniqueness is kept by their hidden table).
+    /// The view of `table`. The fragment keeps every index of it, in whatever state it is. It keeps unique ones as an
+    /// ordered index for ranges; their hidden table keeps their uniqueness.
     #[must_use]
     pub fn new(table: &Arc<TableDefinition>) -> Self {
         let layout = Arc::new(RowLayout::of_table(table));

@@ -1,8 +1,9 @@
 //! A fragment as its owner sees it: the operations of transactions on rows.
 //!
-//! A row's versions form a chain, newest first. On a primary, the row lock lets one transaction at a time have versions that are not committed; it may have
-//! several (one per statement, so that statements and savepoints can be undone). On a backup a transaction may come prepared before the
-//! commit of the one before it is known; so versions of several transactions may be stacked, and each is found by its transaction.
+//! A row's versions form a chain, newest first. On a primary, the row lock lets one transaction at a time have versions
+//! that are not committed. It may have several, one per statement, so that statements and savepoints can be undone. On
+//! a backup a transaction may come prepared before the commit of the one before it is known. So versions of several
+//! transactions may be stacked, and each is found by its transaction.
 //!
 //! | operation | effect on the chain |
 //! | --- | --- |
@@ -12,8 +13,8 @@
 //! | commit | the transaction's versions become one, committed; committed versions below that no snapshot needs go |
 //! | abort | the transaction's versions go |
 //!
-//! Invariants: a refused `stage` changed nothing; commit, abort, unstage and prepare never need memory that can be refused; a row in the
-//! indexes shows something to someone or belongs to an open transaction.
+//! Invariants: a refused `stage` changed nothing. Commit, abort, unstage and prepare never need memory that can be
+//! refused. A row in the indexes shows something to someone or belongs to an open transaction.
 //!
 //! Deliberately not here: locks, order of commits, replication (`transaction`).
 #![expect(
@@ -53,7 +54,7 @@ pub enum BackfillProgress {
     More(Box<[u8]>),
 }
 
-/// What a fragment holds.
+/// The contents of a fragment, in numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct FragmentStatistics {
     /// Rows, those that are not committed or deleted but needed included.
@@ -85,7 +86,7 @@ pub struct LockTally {
     pub refused_ms: u64,
 }
 
-/// What a fragment's owner counts about it since it was made, for people. Storage counts only `commits`.
+/// The counts of a fragment's owner since the fragment was made, for people. Storage counts only `commits`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Tally {
     /// Rows inserted.
@@ -104,7 +105,8 @@ pub struct Tally {
     pub shared: LockTally,
 }
 
-/// The rows of one table in one slot, for their owner. May be sent to another thread, not shared; [`Fragment::reader`] is for that.
+/// The rows of one table in one slot, for their owner. May be sent to another thread, not shared; [`Fragment::reader`]
+/// is for that.
 pub struct Fragment {
     core: Arc<Core>,
     /// Plain numbers of the one owner: no reader sees them.
@@ -118,7 +120,7 @@ impl std::fmt::Debug for Fragment {
     }
 }
 
-/// Whose open versions a new one may be put on.
+/// The open versions that a new one may be put on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Below {
     /// Its transaction's.
@@ -158,8 +160,8 @@ impl Fragment {
         &self.owner().definition
     }
 
-    /// Takes a new definition of the same table: indexes that are new start empty and are kept from now on ([`Fragment::backfill`] adds what is
-    /// there already), indexes that are gone are dropped.
+    /// Takes a new definition of the same table. New indexes start empty and are kept from now on;
+    /// [`Fragment::backfill`] adds the rows that are there already. Indexes that are gone are dropped.
     pub fn set_definition(&mut self, definition: Arc<FragmentDefinition>) {
         let (core, owner) = self.parts();
         stdx::require!(definition.table().id == owner.definition.table().id);
@@ -244,8 +246,9 @@ impl Fragment {
         })
     }
 
-    /// Puts a version of `transaction` on top of a key's others; `None` deletes. The caller holds the row's lock: no other transaction has an open
-    /// version there. The handle is good until the transaction has no version on the row any more.
+    /// Puts a version of `transaction` on top of a key's others; `None` deletes. The caller holds the row's lock: no
+    /// other transaction has an open version there. The handle is good until the transaction has no version on the row
+    /// any more.
     pub fn stage(
         &mut self,
         key: &[u8],
@@ -256,8 +259,9 @@ impl Fragment {
         self.put(key, transaction, Below::Own, row, (urgency, &[]))
     }
 
-    /// What a member that joins does with a row that is copied to it. Its entries in the indexes `later` come by [`Fragment::add_copied_entry`], in the order
-    /// of their keys, so that those indexes are filled densely. May use the last 5 % of DataMemory.
+    /// Takes a row that is copied to this member while it joins. Its entries in the indexes `later` come by
+    /// [`Fragment::add_copied_entry`], in the order of their keys, so that those indexes are filled densely. May use
+    /// the last 5 % of DataMemory.
     pub fn stage_copied(
         &mut self,
         key: &[u8],
@@ -268,7 +272,8 @@ impl Fragment {
         self.put(key, transaction, Below::Own, Some(row), (Urgency::Restart, later))
     }
 
-    /// Makes the entries that a row still lacks in an index, for all its versions. Nothing if there is no such row or index.
+    /// Makes the entries that a row still lacks in an index, for all its versions. Nothing if there is no such row or
+    /// index.
     pub fn add_copied_entry(&mut self, index: IndexId, key: &[u8]) -> Result<(), RegionFull> {
         let (core, owner) = self.parts();
         // SAFETY: the owner does not reclaim here.
@@ -281,13 +286,14 @@ impl Fragment {
         added
     }
 
-    /// Deletes and the catalogue's rows may use the last 5 % of DataMemory, so that rows and tables can be removed when memory is full.
+    /// Deletes and the catalogue's rows may use the last 5 % of DataMemory, so that rows and tables can be removed when
+    /// memory is full.
     fn urgency_of(&self, row: Option<&[u8]>) -> Urgency {
         let is_system = self.owner().definition.table().kind == TableKind::System;
         if row.is_none() || is_system { Urgency::Restart } else { Urgency::Normal }
     }
 
-    /// What a backup does with a row of a prepare: stage and prepare at once. May use the last 5 % of DataMemory.
+    /// Takes a row of a prepare at a backup: stages and prepares it at once. May use the last 5 % of DataMemory.
     pub fn apply_prepared(
         &mut self,
         key: &[u8],
@@ -394,20 +400,21 @@ impl Fragment {
         owner.arena.tidy();
     }
 
-    /// No snapshot is or will be below `epoch`: older versions that only those would need may go. `Epoch(u64::MAX)`, the initial value, means
-    /// that there are no snapshots.
+    /// No snapshot is or will be below `epoch`: older versions that only those would need may go. `Epoch(u64::MAX)`,
+    /// the initial value, means that there are no snapshots.
     pub fn set_lowest_snapshot(&mut self, epoch: Epoch) {
         self.parts().1.lowest_snapshot = epoch;
     }
 
-    /// What `transaction` has on a row: its newest version's bytes (`None` in it for a delete), or `None` if it has no version there.
+    /// The version that `transaction` has on a row: its newest version's bytes (`None` in it for a delete), or `None`
+    /// if it has no version there.
     #[must_use]
     pub fn staged_row(&self, handle: RowHandle, transaction: TransactionId) -> Option<Option<&[u8]>> {
         let (_, version) = version_of(row_of(&self.core, self.owner(), handle)?, transaction)?;
         Some(version.row())
     }
 
-    /// What `transaction` staged on a row, the newest first (None: it deleted it).
+    /// The versions that `transaction` staged on a row, the newest first (None: it deleted it).
     pub fn staged_versions(
         &self,
         handle: RowHandle,
@@ -426,8 +433,9 @@ impl Fragment {
         row.map(Row::key).unwrap_or_default()
     }
 
-    /// Frees up to `limit` things that no reader can see any more; true if something is left for later. Commits and aborts do so by themselves when much
-    /// has come together; the owner calls this when it has nothing else to do, and after DDL and changes of the lowest snapshot, until it is false.
+    /// Frees up to `limit` things that no reader can see any more; true if something is left for later. Commits and
+    /// aborts do so by themselves when much has come together. The owner calls this when it has nothing else to do, and
+    /// after DDL and changes of the lowest snapshot, until it is false.
     pub fn reclaim(&mut self, limit: u32) -> bool {
         self.reclaim_slice(limit).is_left
     }
@@ -445,8 +453,9 @@ impl Fragment {
         self.parts().1.arena.condemn();
     }
 
-    /// Removes up to `rows` rows with all their versions, whatever their state; true if rows are left. For a table that is dropped and that nobody
-    /// uses any more: a large fragment is cleared in steps and dropped when it is empty, because dropping frees what is left at once.
+    /// Removes up to `rows` rows with all their versions, whatever their state; true if rows are left. For a table that
+    /// is dropped and not used any more. A large fragment is cleared in steps and dropped when it is empty, because
+    /// dropping frees what is left at once.
     pub fn clear(&mut self, rows: u32) -> bool {
         let (core, owner) = self.parts();
         for _ in 0..rows {
@@ -460,7 +469,7 @@ impl Fragment {
         core.hash.len() > 0
     }
 
-    /// What it holds.
+    /// The contents in numbers.
     #[must_use]
     pub fn statistics(&self) -> FragmentStatistics {
         let owner = self.owner();
@@ -477,8 +486,8 @@ impl Fragment {
     }
 }
 
-/// The first leaf of the primary index that has rows, for the owner, who does not reclaim while it looks at it. A leaf stays where it has run
-/// empty if both its neighbours are inner nodes, or memory for merging it was refused.
+/// The first leaf of the primary index that has rows, for the owner, who does not reclaim while it looks at it. A leaf
+/// stays where it has run empty if both its neighbours are inner nodes, or memory for merging it was refused.
 fn first_rows(core: &Core) -> Option<LeafView<'_>> {
     // SAFETY: the owner does not reclaim here.
     let mut leaf = unsafe { core.primary.leaf(Target::First) }?;
@@ -489,7 +498,8 @@ fn first_rows(core: &Core) -> Option<LeafView<'_>> {
     Some(leaf)
 }
 
-/// The row of a handle. It is alive until the owner reclaims, for which the fragment is borrowed exclusively, or ends: that is while the core is borrowed.
+/// The row of a handle. It is alive until the owner reclaims, for which the fragment is borrowed exclusively, or ends:
+/// that is while the core is borrowed.
 fn row_of<'a>(_core: &'a Core, owner: &Owner, handle: RowHandle) -> Option<Row<'a>> {
     let pointer = owner.slab.get(handle)?;
     // SAFETY: the slab holds rows that have a version which is not committed; such rows are linked.

@@ -1,16 +1,18 @@
 //! The hash index: primary key to row. Linear hashing (Litwin 1980) in buckets of one cache line.
 //!
-//! A bucket has seven slots and a link to an overflow bucket. A slot is a row's pointer with 16 bits of the key's hash in its unused top
-//! bits, so a lookup touches the bucket's line and the row's. The table grows by one bucket at a time: the next bucket in order is split
-//! when there are more than [`LOAD_MAX`] rows per bucket. Nothing is ever copied at large: a directory points to segments of 512
-//! buckets (a page each); the first segment starts with one bucket and doubles.
+//! A bucket has seven slots and a link to an overflow bucket. A slot is a row's pointer with 16 bits of the key's hash
+//! in its unused top bits, so a lookup touches the bucket's line and the row's. The table grows by one bucket at a
+//! time: the next bucket in order is split when there are more than [`LOAD_MAX`] rows per bucket. Nothing is ever
+//! copied at large: a directory points to segments of 512 buckets (a page each); the first segment starts with one
+//! bucket and doubles.
 //!
-//! One writer; readers take no lock. `state` holds the number of buckets and a count of changes. The writer moves a row by writing the copy,
-//! then storing `state`, then clearing the old slot. A reader that finds nothing looks at `state` again and repeats if it changed: if
-//! it had missed the row because the old slot was already cleared, it sees the changed `state`.
+//! One writer; readers take no lock. `state` holds the number of buckets and a count of changes. The writer moves a row
+//! by writing the copy, then storing `state`, then clearing the old slot. A reader that finds nothing looks at `state`
+//! again and repeats if it changed. If it had missed the row because the old slot was already cleared, it sees the
+//! changed `state`.
 //!
-//! Invariants: slots of a chain are filled from the front without holes, as the writer sees them; every row is in the chain that the current
-//! number of buckets gives for its hash; buckets that are in no chain are all null.
+//! Invariants: slots of a chain are filled from the front without holes, as the writer sees them. Every row is in the
+//! chain that the current number of buckets gives for its hash. Buckets that are in no chain are all null.
 //!
 //! Deliberately not here: what a reader sees of the row it found.
 #![expect(
@@ -61,8 +63,8 @@ pub(crate) struct HashIndex {
     rows: AtomicUsize,
 }
 
-/// A segment as the directory points to it: the binary logarithm of its number of buckets is in the pointer's top bits, so that a reader
-/// with an old `state` does not look behind a first segment that became smaller.
+/// A segment as the directory points to it. The binary logarithm of its number of buckets is in the pointer's top bits.
+/// So a reader with an old `state` does not look behind a first segment that became smaller.
 #[derive(Clone, Copy)]
 struct Segment {
     buckets: NonNull<Bucket>,
@@ -87,7 +89,8 @@ impl Segment {
     }
 }
 
-/// The hash of a key in this index: unlike `stdx::hash64`, which has already chosen the partition, all its bits are independent of that choice.
+/// The hash of a key in this index: unlike `stdx::hash64`, which has already chosen the partition, all its bits are
+/// independent of that choice.
 #[must_use]
 #[inline]
 pub(crate) fn hash_of(key: &[u8]) -> u64 {
@@ -129,8 +132,8 @@ impl<'a> Iterator for Chain<'a> {
     fn next(&mut self) -> Option<Self::Item> {
         let mut bucket = self.bucket?;
         if self.position == SLOTS {
-            // SAFETY: whoever walks a chain may use its buckets for 'a; overflow buckets are linked after they were filled, and
-            // retired not earlier than unlinked.
+            // SAFETY: whoever walks a chain may use its buckets for 'a; overflow buckets are linked after they were
+            // filled, and retired not earlier than unlinked.
             bucket = unsafe { bucket.overflow.load(Ordering::Acquire).as_ref() }?;
             self.bucket = Some(bucket);
             self.position = 0;
@@ -271,7 +274,8 @@ impl HashIndex {
         append(arena, bucket, tagged, urgency)?;
         let rows = self.len() + 1;
         self.rows.store(rows, Ordering::Relaxed);
-        // Growing only keeps chains short: it may wait for memory. Two steps at most, so that a refused step is made up for later.
+        // Growing only keeps chains short: it may wait for memory. Two steps at most, so that a refused step is made up
+        // for later.
         for _ in 0..2 {
             if rows * 2 <= self.count() * LOAD_MAX_TWICE || self.grow(arena, urgency).is_err() {
                 break;
@@ -414,8 +418,8 @@ impl HashIndex {
         let Some(entry) = (unsafe { self.segment(0) }) else { return Ok(()) };
         let piece = arena.allocate(Purpose::Index, capacity * BUCKET_BYTES, urgency)?;
         let old = self.first().map(Segment::piece);
-        // SAFETY: the new piece has room for `capacity` buckets and is ours alone; the old one has as many bytes as its piece says. We are the
-        // only writer, so plain reads of what we wrote are fine beside readers' atomic loads.
+        // SAFETY: the new piece has room for `capacity` buckets and is ours alone; the old one has as many bytes as its
+        // piece says. We are the only writer, so plain reads of what we wrote are fine beside readers' atomic loads.
         unsafe {
             piece.write_bytes(0, capacity * BUCKET_BYTES);
             if let Some((old, bytes)) = old {
@@ -425,7 +429,8 @@ impl HashIndex {
         }
         entry.store(Segment { buckets: piece.cast(), capacity }.tagged(), Ordering::Release);
         if let Some((old, bytes)) = old {
-            // A reader in the old segment misses what is changed from now on: that it began before, or it sees that `state` changed.
+            // A reader in the old segment misses what is changed from now on: that it began before, or it sees that
+            // `state` changed.
             self.note_move();
             // SAFETY: it was allocated with this size and is unlinked.
             unsafe { arena.retire(Purpose::Index, old, bytes) };
@@ -559,8 +564,8 @@ fn empty(arena: &mut Arena, bucket: &Bucket) {
         slot.store(std::ptr::null_mut(), Ordering::Release);
     }
     while let Some(piece) = overflow {
-        // SAFETY: an overflow bucket of this chain, alive until it is retired here and reclaimed later; readers in it find its rows or see
-        // that `state` changed.
+        // SAFETY: an overflow bucket of this chain, alive until it is retired here and reclaimed later; readers in it
+        // find its rows or see that `state` changed.
         unsafe {
             overflow = NonNull::new((*piece.as_ptr()).overflow.load(Ordering::Relaxed));
             arena.retire(Purpose::Index, piece.cast(), BUCKET_BYTES);

@@ -1,7 +1,7 @@
 //! Rows in memory: a [`Fragment`] is one table's rows in one slot on one node, with their versions and indexes.
 //!
-//! One thread owns a fragment and is its only writer; any thread of the node reads it through a [`Reader`], without locks, under a
-//! `memory::Guard`.
+//! One thread owns a fragment and is its only writer; any thread of the node reads it through a [`Reader`], without
+//! locks, under a `memory::Guard`.
 //!
 //! | file | what |
 //! | --- | --- |
@@ -15,12 +15,14 @@
 //! | `slab` | rows that a transaction has versions on, by handle |
 //!
 //! Invariants are at the head of each file. The ones that hold across them:
-//! - a row is in the hash index and in the primary ordered index from before its first version is published until after its last is gone;
-//! - an index has an entry (key, row) from before the first version with that key is published until the last such version is unlinked
-//!   (an index that is being filled may lack entries of versions older than itself);
+//! - a row is in the hash index and in the primary ordered index from before its first version is published until after
+//!   its last is gone;
+//! - an index has an entry (key, row) from before the first version with that key is published until the last such
+//!   version is unlinked. An index that is being filled may lack entries of versions older than itself;
 //! - memory that a reader may see is freed only when every thread has announced that it holds nothing.
 //!
-//! Deliberately not here: locks, who may write when, epochs and views (`transaction`); types and key encodings (`types`).
+//! Deliberately not here: locks, who may write when, epochs and views (`transaction`); types and key encodings
+//! (`types`).
 
 mod arena;
 mod definition;

@@ -1,23 +1,26 @@
-//! The ordered index: a B+tree whose leaves point to things with a key (row heads or entries), by one writer for many readers.
+//! The ordered index: a B+tree whose leaves point to things with a key (row heads or entries), by one writer for many
+//! readers.
 //!
-//! **Leaf**: up to 15 slots, and one word that says which of them are in use in which order (as in Masstree's leaves, Mao et al. 2012). A slot is
-//! written once, before the word that mentions it is stored; so whoever has loaded the word has an immutable sorted list. Inserting is: write
-//! a slot, store the word. Removing is: store the word, which never needs memory. When its slots are used up, a leaf is replaced by a new one of the
-//! right size. One that is full is split: in halves, or, where keys come in ascending order, behind the last of them, so that leaves are full wherever
-//! an index is filled in its own order. All keys of a leaf share the first `prefix` bytes (those that its two separators share); each slot has
-//! the two bytes behind them beside it, so most comparisons do not touch the key.
+//! **Leaf**: up to 15 slots, and one word that says which of them are in use in which order (as in Masstree's leaves,
+//! Mao et al. 2012). A slot is written once, before the word that mentions it is stored. So a reader that has loaded
+//! the word has an immutable sorted list. Inserting is: write a slot, store the word. Removing is: store the word,
+//! which never needs memory. When its slots are used up, a leaf is replaced by a new one of the right size. A full leaf
+//! is split in halves. Where keys come in ascending order it is split behind the last of them, so that leaves are full
+//! wherever an index is filled in its own order. All keys of a leaf share the first `prefix` bytes, those that its two
+//! separators share. Each slot has the two bytes behind them beside it, so most comparisons do not touch the key.
 //!
-//! **Inner node**: separators and children, immutable but for the child pointers: a child is replaced in place by one for the same range; splits and
-//! merges make a new inner node.
+//! **Inner node**: separators and children, immutable but for the child pointers. A child is replaced in place by one
+//! for the same range. Splits and merges make a new inner node.
 //!
-//! Readers go down from the root and look at one leaf at a time. To go on, they go down again with the separator that bounded the leaf;
-//! so they need not notice splits and merges.
+//! Readers go down from the root and look at one leaf at a time. To go on, they go down again with the separator that
+//! bounded the leaf; so they need not notice splits and merges.
 //!
-//! Chosen over optimistic validation because readers never read bytes that may change under them: no retry, nothing torn, and no
-//! argument about data races beyond publish and retire.
+//! Chosen over optimistic validation because readers never read bytes that may change under them: no retry, nothing
+//! torn, and no argument about data races beyond publish and retire.
 //!
-//! Invariants: a node covers `low <= key < high` by the separators above it, and a leaf's `prefix` is at most what they share; an inner node has at
-//! least two children; paths need not be equally long (an inner node that would have one child is replaced by it).
+//! Invariants: a node covers `low <= key < high` by the separators above it, and a leaf's `prefix` is at most what they
+//! share. An inner node has at least two children; one that would have one child is replaced by it, so paths need not
+//! be equally long.
 //!
 //! Deliberately not here: which key belongs to which row, and what of it is visible.
 #![expect(
@@ -132,7 +135,8 @@ impl<'a> LeafView<'a> {
         }
     }
 
-    /// The first position whose key is not below `key`, and whether it is there; `key` lies within the leaf's range or is its upper end.
+    /// The first position whose key is not below `key`, and whether it is there; `key` lies within the leaf's range or
+    /// is its upper end.
     #[inline]
     pub(crate) fn search(&self, key: &[u8]) -> (usize, bool) {
         self.leaf.search(self.order, key)
@@ -247,7 +251,8 @@ impl Tree {
         mut path: Option<&mut Path<'a>>,
     ) -> Option<LeafView<'a>> {
         let (mut low, mut high) = (None, None);
-        // SAFETY: what the root and the inner nodes below it point to was linked during 'a; it is retired after it was unlinked.
+        // SAFETY: what the root and the inner nodes below it point to was linked during 'a; it is retired after it was
+        // unlinked.
         let mut node = unsafe { Node::from_ptr(self.root.load(Ordering::Acquire)) }?;
         loop {
             match node {
@@ -357,7 +362,7 @@ impl Tree {
             return Ok(());
         }
         let middle = match is_run(&view, position) {
-            // (With it, if it fits: what comes next has a leaf of its own then, without those that are behind.)
+            // The key goes with it, if it fits: the next key has a leaf of its own then, without those that are behind.
             true => (position + 1).min(LEAF_MAX),
             false => count / 2,
         };
@@ -472,8 +477,8 @@ impl Tree {
     ) -> Result<(), RegionFull> {
         let Some(Step { inner, child }) = path.last() else { return Ok(()) };
         let items: Vec<Keyed<'a>> = pair.iter().flat_map(|leaf| leaf.items()).collect();
-        // The separator on the far side of the neighbour; at the parent's edge it comes from further above and may be wider than
-        // we know: no separator is always right.
+        // The separator on the far side of the neighbour; at the parent's edge it comes from further above and may be
+        // wider than we know: no separator is always right.
         let low =
             if left < child { left.checked_sub(1).map(|before| inner.separator(before)) } else { view.low };
         let after = left + 1;
@@ -499,8 +504,9 @@ impl Tree {
     }
 }
 
-/// Whether a key that comes to a position of a full leaf goes on with a run of ascending ones: then the leaf is split there, and what was before stays
-/// full. At the right edge any key above all others does; elsewhere one that comes, near the end, behind the one that came last.
+/// Whether a key that comes to a position of a full leaf goes on with a run of ascending ones. Then the leaf is split
+/// there, and what was before stays full. At the right edge any key above all others does; elsewhere one that comes,
+/// near the end, behind the one that came last.
 fn is_run(view: &LeafView<'_>, position: usize) -> bool {
     let is_append = view.high.is_none() && position == LEAF_MAX;
     is_append || (position >= RUN_MIN && view.order.slot(position - 1) == LEAF_MAX - 1)

@@ -1,14 +1,15 @@
 //! Reading a fragment: lookups by primary key and scans of ordered indexes, from any thread, without locks.
 //!
-//! What a reader sees of a row is decided by walking its versions from the newest: it passes over what other transactions have staged, it stops at what another
-//! transaction has prepared (`Undecided`: never an older version), it takes the first committed version that is not above its snapshot.
-//! A version that it passes over may be committed at that very moment, and what is below it unlinked; so after taking the link the state is read
-//! again, and the version looked at anew if it changed.
+//! A reader walks a row's versions from the newest. It passes over what other transactions have staged. It stops at
+//! what another transaction has prepared (`Undecided`: never an older version). It takes the first committed version
+//! that is not above its snapshot. A version that it passes over may be committed at that very moment, and the version
+//! below it unlinked. So after taking the link the state is read again, and the version looked at anew if it changed.
 //!
-//! References are bound to the guard (nothing is freed while it is held) and to the reader (the fragment lives as long as a reader).
+//! References are bound to the guard (nothing is freed while it is held) and to the reader (the fragment lives as long
+//! as a reader).
 //!
-//! Invariants: a scan gives keys in strictly ascending or descending order; through a secondary index, a row is given only by the entry whose
-//! key the version has that is given.
+//! Invariants: a scan gives keys in strictly ascending or descending order. Through a secondary index, a row is given
+//! only by the entry whose key the version has that is given.
 //!
 //! Deliberately not here: locks, filters, limits (`query`, `transaction`).
 #![expect(unsafe_code, reason = "a guard is what the shared structures ask for; each block names it")]
@@ -23,14 +24,14 @@ use std::ops::{Bound, Range};
 use std::sync::Arc;
 use types::{Epoch, IndexId, TransactionId};
 
-/// Who reads.
+/// The reader's right to see versions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Visibility {
-    /// What is committed.
+    /// Committed versions.
     Committed,
-    /// What is committed, and what this transaction has staged or prepared.
+    /// Committed versions, and those that this transaction has staged or prepared.
     Transaction(TransactionId),
-    /// What was committed in this epoch or before.
+    /// Versions that were committed in this epoch or before.
     Snapshot(Epoch),
     /// The newest committed version, though a newer one may be decided already: prepared ones are passed over.
     Stale,
@@ -70,18 +71,19 @@ impl KeyBounds<'_> {
     }
 }
 
-/// What a key shows.
+/// The result of a lookup by key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Lookup<'g> {
     /// No row.
     Absent,
     /// Its bytes.
     Found(&'g [u8]),
-    /// Its newest relevant version is prepared by another transaction: ask the primary, or wait; never take an older one.
+    /// Its newest relevant version is prepared by another transaction: ask the primary, or wait; never take an older
+    /// one.
     Undecided,
 }
 
-/// What a scan visits.
+/// The item that a scan visits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ScanItem<'g> {
     /// A row.
@@ -196,7 +198,7 @@ impl Reader {
     }
 }
 
-/// What a row shows.
+/// The version that a row shows.
 #[inline]
 fn visible(row: Row<'_>, visibility: Visibility) -> Lookup<'_> {
     let mut next = row.newest();
@@ -236,8 +238,8 @@ enum Source<'g> {
 
 /// A scan in progress.
 ///
-/// Bounds are compared with the separators of a leaf once, not with each key in it; and what the next entries point to is fetched into the CPU's
-/// caches ahead of its use.
+/// Bounds are compared with the separators of a leaf once, not with each key in it. The next entries' targets are
+/// fetched into the CPU's caches ahead of their use.
 pub struct Cursor<'g> {
     source: Source<'g>,
     tree: &'g Tree,
@@ -361,7 +363,7 @@ impl<'g> Cursor<'g> {
         }
     }
 
-    /// What an entry shows; `None` if nothing.
+    /// The item that an entry shows, if any.
     #[inline]
     fn show(&mut self, item: Keyed<'g>) -> Option<ScanItem<'g>> {
         let index_key = item.key();

@@ -126,7 +126,8 @@ impl<'a> Row<'a> {
     /// Its newest version.
     #[inline]
     pub(crate) fn newest(self) -> Option<Version<'a>> {
-        // SAFETY: a row that is alive for 'a points to a version that was linked during 'a or is retired not earlier than the row.
+        // SAFETY: a row that is alive for 'a points to a version that was linked during 'a or is retired not earlier
+        // than the row.
         unsafe { Version::from_ptr(self.0.link().load(Ordering::Acquire)) }
     }
 
@@ -179,8 +180,8 @@ impl<'a> Entry<'a> {
     #[inline]
     pub(crate) fn row(self) -> Row<'a> {
         let link = self.0.link().load(Ordering::Relaxed);
-        // SAFETY: an entry always points to a row, which is retired not earlier than its entries, so it is alive for 'a, too. The link was
-        // written before the entry was published.
+        // SAFETY: an entry always points to a row, which is retired not earlier than its entries, so it is alive for
+        // 'a, too. The link was written before the entry was published.
         unsafe { Row(Keyed::from_ptr(NonNull::new_unchecked(link))) }
     }
 

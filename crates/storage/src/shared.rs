@@ -1,10 +1,12 @@
-//! What a fragment's owner and its readers share, and the steps that keep rows, versions and index entries together.
+//! The state that a fragment's owner and its readers share, and the steps that keep rows, versions and index entries
+//! together.
 //!
-//! Index entries follow versions: an entry (key, row) is made before the first version with that key is published and removed when the last such version
-//! was unlinked. So a reader that comes through an index finds every visible row, and sorts out entries whose version it does not see.
+//! Index entries follow versions: an entry (key, row) is made before the first version with that key is published and
+//! removed when the last such version was unlinked. So a reader that comes through an index finds every visible row,
+//! and sorts out entries whose version it does not see.
 //!
-//! Invariants: only the one `Fragment` reaches `owner`; everything that readers reach is changed by publishing with one store and retired after
-//! it was unlinked; a step that is refused for lack of memory leaves nothing behind.
+//! Invariants: only the one `Fragment` reaches `owner`. Everything that readers reach is changed by publishing with one
+//! store and retired after it was unlinked. A step that is refused for lack of memory leaves nothing behind.
 #![expect(unsafe_code, reason = "owner's state beside what readers see; each block states why it is sound")]
 
 use crate::arena::{Arena, Purpose};
@@ -40,7 +42,8 @@ impl Index {
         self.shape.encoder.encode_row(&self.shape.layout, row, key);
     }
 
-    /// True if the rows agree in all columns of the index, so that they have the same key; cheaper than two keys, above all of strings.
+    /// True if the rows agree in all columns of the index, so that they have the same key; cheaper than two keys, above
+    /// all of strings.
     fn is_same(&self, left: &[u8], right: &[u8]) -> bool {
         let layout = &self.shape.layout;
         self.shape
@@ -56,7 +59,7 @@ pub(crate) struct IndexSet {
     pub(crate) indexes: Vec<Arc<Index>>,
 }
 
-/// What only the owner uses.
+/// The part that only the owner uses.
 pub(crate) struct Owner {
     pub(crate) definition: Arc<FragmentDefinition>,
     pub(crate) arena: Arena,
@@ -80,8 +83,9 @@ pub(crate) struct Core {
     owner: UnsafeCell<Owner>,
 }
 
-// SAFETY: everything but `owner` consists of atomics and of memory that is published and retired as the modules state. `owner` is reached only
-// through `Core::owner` and `Core::owner_mut`, whose callers promise to be the one `Fragment`, and on drop; nothing in it is bound to a thread.
+// SAFETY: everything but `owner` consists of atomics and of memory that is published and retired as the modules state.
+// `owner` is reached only through `Core::owner` and `Core::owner_mut`, whose callers promise to be the one `Fragment`,
+// and on drop; nothing in it is bound to a thread.
 unsafe impl Send for Core {}
 // SAFETY: as above.
 unsafe impl Sync for Core {}
@@ -176,8 +180,8 @@ impl Core {
         Ok(row)
     }
 
-    /// Takes a row that shows nothing out of the primary indexes. Its newest version, a delete or none, stays linked to it for
-    /// readers that hold it.
+    /// Takes a row that shows nothing out of the primary indexes. Its newest version, a delete or none, stays linked to
+    /// it for readers that hold it.
     pub(crate) fn remove_row(&self, owner: &mut Owner, row: Row<'_>) {
         self.hash.remove(&mut owner.arena, row);
         self.primary.remove(&mut owner.arena, row.key());
@@ -187,7 +191,8 @@ impl Core {
         unsafe { owner.arena.retire(Purpose::Data, piece, bytes) };
     }
 
-    /// Makes the index entries of a version that will be published on top of `row`, but for those of the indexes in `later`.
+    /// Makes the index entries of a version that will be published on top of `row`, but for those of the indexes in
+    /// `later`.
     pub(crate) fn add_entries<'a>(
         &'a self,
         owner: &mut Owner,
@@ -215,8 +220,8 @@ impl Core {
         Ok(())
     }
 
-    /// Removes the entries of a version that was unlinked from `row` or never linked, in the first `count` indexes, unless another version
-    /// of the row has the same key.
+    /// Removes the entries of a version that was unlinked from `row` or never linked, in the first `count` indexes,
+    /// unless another version of the row has the same key.
     pub(crate) fn remove_entries(&self, owner: &mut Owner, row: Row<'_>, bytes: &[u8], count: usize) {
         // SAFETY: the owner does not reclaim here.
         let set = unsafe { self.index_set() };
@@ -392,8 +397,9 @@ impl Drop for Core {
     fn drop(&mut self) {
         let Self { hash, primary, indexes, owner, .. } = self;
         let arena = &mut owner.get_mut().arena;
-        // SAFETY: fragment and readers are gone, and what they gave out was bound to their lifetimes: nobody sees anything of this any more.
-        // Every row is in the hash index, every version in its row's chain, every entry in its index: each is freed once.
+        // SAFETY: fragment and readers are gone, and what they gave out was bound to their lifetimes: nobody sees
+        // anything of this any more. Every row is in the hash index, every version in its row's chain, every entry in
+        // its index: each is freed once.
         unsafe {
             for row in hash.rows() {
                 let mut next = row.newest();

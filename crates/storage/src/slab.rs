@@ -1,12 +1,14 @@
 //! The rows that some transaction has a version on, by handle.
 //!
-//! A handle is an index and a generation, not a pointer: a row is in the slab exactly while it has a version that is not committed, and a row
-//! with such a version is never removed. So a handle leads to a row that is alive or, when all is decided, to nothing; a stale or foreign handle can
-//! at worst name another living row, where the transaction has no version.
+//! A handle is an index and a generation, not a pointer. A row is in the slab exactly while it has a version that is
+//! not committed, and a row with such a version is never removed. So a handle leads to a row that is alive or, when all
+//! is decided, to nothing. A stale or foreign handle can at worst name another living row, where the transaction has no
+//! version.
 //!
-//! What a large transaction took is given back when no row is left; the places that come then have generations that no handle has.
+//! The memory of a large transaction is given back when no row is left. The entries that are made then have generations
+//! that no handle has.
 //!
-//! Invariant: `by_row` and the occupied places are inverse to each other.
+//! Invariant: `by_row` and the occupied entries are inverse to each other.
 
 use std::ptr::NonNull;
 use stdx::FixedMap;
@@ -19,7 +21,7 @@ pub struct RowHandle {
 }
 
 #[derive(Clone, Copy)]
-struct Place {
+struct Entry {
     row: Option<NonNull<u8>>,
     generation: u32,
 }
@@ -27,46 +29,46 @@ struct Place {
 /// Rows by handle.
 #[derive(Default)]
 pub(crate) struct Slab {
-    places: Vec<Place>,
+    entries: Vec<Entry>,
     free: Vec<u32>,
     by_row: FixedMap<usize, u32>,
-    /// Of new places.
+    /// The generation of new entries.
     generation: u32,
 }
 
-/// Places that are kept when no row is left.
-const PLACES_KEPT: usize = 4_096;
+/// Entries that are kept when no row is left.
+const ENTRIES_KEPT: usize = 4_096;
 
 impl Slab {
-    /// The handle of a row; the row gets a place if it has none.
+    /// The handle of a row; the row gets an entry if it has none.
     pub(crate) fn insert(&mut self, row: NonNull<u8>) -> RowHandle {
-        let Self { places, free, by_row, generation } = self;
+        let Self { entries, free, by_row, generation } = self;
         let index = *by_row.entry(row.addr().get()).or_insert_with(|| {
             let index = free.pop().unwrap_or_else(|| {
-                places.push(Place { row: None, generation: *generation });
-                u32::try_from(places.len() - 1).unwrap_or(u32::MAX)
+                entries.push(Entry { row: None, generation: *generation });
+                u32::try_from(entries.len() - 1).unwrap_or(u32::MAX)
             });
-            places[index as usize].row = Some(row);
+            entries[index as usize].row = Some(row);
             index
         });
-        RowHandle { index, generation: places[index as usize].generation }
+        RowHandle { index, generation: entries[index as usize].generation }
     }
 
     /// The row of a handle.
     #[inline]
     pub(crate) fn get(&self, handle: RowHandle) -> Option<NonNull<u8>> {
-        let place = self.places.get(handle.index as usize)?;
-        if place.generation == handle.generation { place.row } else { None }
+        let entry = self.entries.get(handle.index as usize)?;
+        if entry.generation == handle.generation { entry.row } else { None }
     }
 
     /// Forgets a row, if it is there.
     pub(crate) fn remove(&mut self, row: NonNull<u8>) {
         if let Some(index) = self.by_row.remove(&row.addr().get()) {
-            let place = &mut self.places[index as usize];
-            place.row = None;
-            place.generation = place.generation.wrapping_add(1);
+            let entry = &mut self.entries[index as usize];
+            entry.row = None;
+            entry.generation = entry.generation.wrapping_add(1);
             self.free.push(index);
-            if self.places.len() > PLACES_KEPT && self.by_row.is_empty() {
+            if self.entries.len() > ENTRIES_KEPT && self.by_row.is_empty() {
                 self.begin_again();
             }
         }
@@ -74,7 +76,7 @@ impl Slab {
 
     #[cold]
     fn begin_again(&mut self) {
-        let highest = self.places.iter().map(|place| place.generation).max();
+        let highest = self.entries.iter().map(|entry| entry.generation).max();
         let generation = highest.map_or(self.generation, |highest| highest.wrapping_add(1));
         *self = Self { generation, ..Self::default() };
     }

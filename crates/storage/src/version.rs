@@ -2,17 +2,17 @@
 //!
 //! ```text
 //! previous  8 bytes, only if there was an older version when it was made: pointer to it, or null
-//! stamp     8 bytes: state in the top 2 bits, transaction or epoch below          <- a version's pointer points here
+//! state     8 bytes: state in the top 2 bits, transaction or epoch below          <- a version's pointer points here
 //! length    4 bytes: bit 31 deleted, bit 30 has `previous`, the rest the number of row bytes
 //! row       the bytes
 //! ```
 //! Leaving out `previous` saves 8 bytes in every row that was never updated.
 //!
-//! The stamp says all about who sees the version, so publishing a commit is one store. A chain goes from newer to older.
-//! Only the owner stores; the bytes never change.
+//! The state says all about who sees the version, so publishing a commit is one store. A chain goes from newer to
+//! older. Only the owner stores; the bytes never change.
 //!
-//! Invariants: a stamp goes staged → prepared → committed, or staged → committed, and never back; `previous` of a version that is still linked
-//! changes only to something further down the same chain.
+//! Invariants: a state goes staged → prepared → committed, or staged → committed, and never back; `previous` of a
+//! version that is still linked changes only to something further down the same chain.
 #![expect(
     unsafe_code,
     reason = "a header and bytes of any length in one piece of memory; each block states why it is in bounds and alive"
@@ -49,7 +49,7 @@ const COMMITTED: u64 = 2 << ID_BITS;
 const ID_MASK: u64 = PREPARED - 1;
 
 impl VersionState {
-    fn stamp(self) -> u64 {
+    fn word(self) -> u64 {
         let (state, id) = match self {
             VersionState::Staged(transaction) => (0, transaction.0),
             VersionState::Prepared(transaction) => (PREPARED, transaction.0),
@@ -60,11 +60,11 @@ impl VersionState {
     }
 
     #[inline]
-    fn of_stamp(stamp: u64) -> Self {
-        let id = stamp & ID_MASK;
-        if stamp & COMMITTED != 0 {
+    fn of_word(word: u64) -> Self {
+        let id = word & ID_MASK;
+        if word & COMMITTED != 0 {
             VersionState::Committed(Epoch(id))
-        } else if stamp & PREPARED != 0 {
+        } else if word & PREPARED != 0 {
             VersionState::Prepared(TransactionId(id))
         } else {
             VersionState::Staged(TransactionId(id))
@@ -114,7 +114,7 @@ impl<'a> Version<'a> {
         // SAFETY: the piece has room for link, head and bytes; it is aligned to 8 and ours alone.
         let pointer = unsafe {
             let pointer = piece.add(link);
-            pointer.cast::<AtomicU64>().write(AtomicU64::new(state.stamp()));
+            pointer.cast::<AtomicU64>().write(AtomicU64::new(state.word()));
             pointer.add(8).cast::<u32>().write(length);
             std::ptr::copy_nonoverlapping(bytes.as_ptr(), pointer.add(HEAD_BYTES).as_ptr(), bytes.len());
             if let Some(previous) = previous {
@@ -144,36 +144,36 @@ impl<'a> Version<'a> {
     }
 
     #[inline]
-    fn stamp(self) -> &'a AtomicU64 {
-        // SAFETY: the version is alive for 'a; its stamp is only accessed as an atomic.
+    fn state_word(self) -> &'a AtomicU64 {
+        // SAFETY: the version is alive for 'a; its state is only accessed as an atomic.
         unsafe { self.pointer.cast::<AtomicU64>().as_ref() }
     }
 
     #[inline]
     fn link(self) -> Option<&'a AtomicPtr<u8>> {
         let has_previous = self.length_and_flags() & HAS_PREVIOUS != 0;
-        // SAFETY: with the flag there are 8 bytes of link before the stamp, only accessed as an atomic; alive for 'a.
+        // SAFETY: with the flag there are 8 bytes of link before the state, only accessed as an atomic; alive for 'a.
         has_previous.then(|| unsafe { self.pointer.sub(LINK_BYTES).cast::<AtomicPtr<u8>>().as_ref() })
     }
 
     /// Its state now.
     #[inline]
     pub(crate) fn state(self) -> VersionState {
-        VersionState::of_stamp(self.stamp().load(Ordering::Acquire))
+        VersionState::of_word(self.state_word().load(Ordering::Acquire))
     }
 
     /// Publishes a new state; owner only.
     #[inline]
     pub(crate) fn set_state(self, state: VersionState) {
-        self.stamp().store(state.stamp(), Ordering::Release);
+        self.state_word().store(state.word(), Ordering::Release);
     }
 
     /// The next older version.
     #[inline]
     pub(crate) fn previous(self) -> Option<Version<'a>> {
         let pointer = self.link()?.load(Ordering::Acquire);
-        // SAFETY: what a version that is alive for 'a points to was linked during 'a or is retired not earlier than the version, so
-        // it is freed after 'a, too.
+        // SAFETY: what a version that is alive for 'a points to was linked during 'a or is retired not earlier than the
+        // version, so it is freed after 'a, too.
         unsafe { Self::from_ptr(pointer) }
     }
 

@@ -2,8 +2,8 @@
 //!
 //! A role is an account too: a locked one without a password.
 //!
-//! In a host pattern `%` stands for any characters and `_` for one. A pattern of IPv4 addresses may be a network: `10.1.0.0/16`, or
-//! `10.1.0.0/255.255.0.0`.
+//! In a host pattern `%` stands for any characters and `_` for one. A pattern of IPv4 addresses may be a network:
+//! `10.1.0.0/16`, or `10.1.0.0/255.255.0.0`.
 //!
 //! Deliberately not here: privileges; how verifiers are made and checked.
 
@@ -41,7 +41,7 @@ impl User {
     }
 }
 
-/// What an account is held to, besides its password and its privileges.
+/// The demands on an account, besides its password and its privileges.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Wire)]
 pub struct AccountAttributes {
     /// ACCOUNT LOCK: nobody can connect as this account.
@@ -56,7 +56,8 @@ pub struct AccountAttributes {
     pub security: RequiredSecurity,
     /// WITH MAX_…: counted per node.
     pub limits: ResourceLimits,
-    /// Raised by what makes every node forget the wrong passwords that it has counted: ACCOUNT UNLOCK, and new values of the next two.
+    /// Raised by what makes every node forget the wrong passwords that it has counted: ACCOUNT UNLOCK, and new values
+    /// of the next two.
     pub login_resets: u32,
     /// FAILED_LOGIN_ATTEMPTS: so many wrong passwords in a row lock the account at a node; 0: never.
     pub failed_login_attempts: u16,
@@ -93,7 +94,7 @@ impl Default for PasswordLockTime {
     }
 }
 
-/// What REQUIRE demands of a connection.
+/// The security that REQUIRE demands of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Wire)]
 pub enum RequiredSecurity {
     /// Nothing.

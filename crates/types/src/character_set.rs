@@ -1,6 +1,7 @@
 //! Character sets: their names, and text between them and UTF-8.
 //!
-//! Rows hold UTF-8 always. A column's character set says which characters it may hold; a client's, in what bytes it speaks.
+//! Rows hold UTF-8 always. A column's character set says which characters it may hold; a client's, in what bytes it
+//! speaks.
 //!
 //! | character sets | how |
 //! |---|---|
@@ -9,10 +10,11 @@
 //! | Chinese, Japanese, Korean | `encoding_rs` |
 //! | ucs2, utf16, utf16le, utf32 | computed |
 //!
-//! The encodings are the web's. They know more than MySQL's in some places: gb2312 also reads what only gbk has, sjis what only cp932 has,
-//! euckr what Windows added, big5 what Hong Kong added.
+//! The encodings are the web's. They know more than MySQL's in some places: gb2312 also reads what only gbk has, sjis
+//! what only cp932 has, euckr what Windows added, big5 what Hong Kong added.
 //!
-//! Deliberately not here: armscii8, cp850, cp852, dec8, geostd8, hp8, keybcs2, macce and swe7, for which `encoding_rs` has nothing.
+//! Deliberately not here: armscii8, cp850, cp852, dec8, geostd8, hp8, keybcs2, macce and swe7, for which `encoding_rs`
+//! has nothing.
 
 mod single;
 #[cfg(test)]
@@ -60,7 +62,8 @@ pub enum CharacterSet {
     Utf8mb4,
 }
 
-/// What MySQL says of a character set: name, number of its default collation, description, bytes of a character at most.
+/// MySQL's description of a character set: name, number of its default collation, description, bytes of a character at
+/// most.
 type Row = (CharacterSet, &'static str, u16, &'static str, u32);
 
 #[rustfmt::skip]
@@ -128,7 +131,7 @@ impl CharacterSet {
         self.row().1
     }
 
-    /// What MySQL calls it for people.
+    /// MySQL's description of it for people.
     #[must_use]
     pub fn description(self) -> &'static str {
         self.row().3
@@ -325,8 +328,8 @@ impl CharacterSet {
     }
 }
 
-/// A string of type `from` as `to` has it, where one of them is binary and the other one text in a character set whose bytes are not those
-/// of UTF-8; any other string as it is.
+/// A string of type `from` as `to` has it. It is recoded where one of them is binary and the other one text in a
+/// character set whose bytes are not those of UTF-8. Any other string stays as it is.
 pub fn recoded<'a>(bytes: Cow<'a, [u8]>, from: &SqlType, to: &SqlType) -> Result<Cow<'a, [u8]>, MalformedAt> {
     let other_bytes = |sql_type: &SqlType| {
         let set = sql_type.character_collation().and_then(Collation::narrow_set);

@@ -3,23 +3,26 @@
 //! A collation has MySQL's name and number and belongs to a character set. How it compares is one of six rules:
 //!
 //! - `binary` and the `_bin` collations: bytes, which for UTF-8 is code point order.
-//! - `general_ci`, and the `_ci` collations of character sets other than Unicode's: one weight a character ([`weights`]), as MySQL has it
-//!   for `general_ci` and `latin1_swedish_ci`; other such collations compare as `general_ci`.
-//! - All others: CLDR's root collation, punctuation not ignored. `_ai_ci` and `unicode_ci` at primary strength, `_as_ci` at secondary,
-//!   `_as_cs` at tertiary. ICU4X has the data and the algorithm; strings of ASCII characters only, the common case, go through
-//!   128-entry tables derived from it ([`ascii`]). A language's own order is not followed.
-//! - PAD SPACE (all but `binary` and the 0900 collations): trailing spaces are cut before anything else. (MySQL pads the shorter string
-//!   with spaces instead; the two differ only for strings that go on with characters below the space, such as tab.)
+//! - `general_ci`, and the `_ci` collations of character sets other than Unicode's: one weight a character
+//!   ([`weights`]), as MySQL has it for `general_ci` and `latin1_swedish_ci`; other such collations compare as
+//!   `general_ci`.
+//! - All others: CLDR's root collation, punctuation not ignored. `_ai_ci` and `unicode_ci` at primary strength,
+//!   `_as_ci` at secondary, `_as_cs` at tertiary. ICU4X has the data and the algorithm; strings of ASCII characters
+//!   only, the common case, go through 128-entry tables derived from it ([`ascii`]). A language's own order is not
+//!   followed.
+//! - PAD SPACE (all but `binary` and the 0900 collations): trailing spaces are cut before anything else. MySQL pads the
+//!   shorter string with spaces instead. The two differ only for strings that go on with characters below the space,
+//!   such as tab.
 //!
-//! MySQL's 0900 collations are UCA 9.0, ICU4X is a newer CLDR: characters that Unicode added or moved since 2016 sort differently.
-//! (Measured against MariaDB's `utf8mb4_uca1400_nopad_ai_ci`: ASCII, Latin, Greek, Cyrillic, kana, Han, Hangul and emoji have the same
-//! order and the same equalities; unassigned code points do not.)
+//! MySQL's 0900 collations are UCA 9.0, ICU4X is a newer CLDR: characters that Unicode added or moved since 2016 sort
+//! differently. Measured against MariaDB's `utf8mb4_uca1400_nopad_ai_ci`, ASCII, Latin, Greek, Cyrillic, kana, Han,
+//! Hangul and emoji have the same order and the same equalities. Unassigned code points do not.
 //!
-//! **Invariants**: `compare`, `equal`, `hash` and `sort_key` agree with each other for all byte strings, UTF-8 or not: equal ⟺
-//! compare is Equal ⟺ same sort key, which implies the same hash; sort keys order as `compare` does, and so do order prefixes as far as
-//! they differ. The fast paths agree with ICU4X.
-//! Bytes that are not UTF-8 count as U+FFFD. Sort keys may change with the version of ICU4X, hence the pinned dependency and
-//! [`COLLATION_VERSION`] in the catalogue.
+//! **Invariants**: `compare`, `equal`, `hash` and `sort_key` agree with each other for all byte strings, UTF-8 or not.
+//! Equal ⟺ compare is Equal ⟺ same sort key, which implies the same hash. Sort keys order as `compare` does, and so do
+//! order prefixes as far as they differ. The fast paths agree with ICU4X. Bytes that are not UTF-8 count as U+FFFD.
+//! Sort keys may change with the version of ICU4X, hence the pinned dependency and [`COLLATION_VERSION`] in the
+//! catalogue.
 //!
 //! Tables and collators are made once per process from constants: results depend on arguments only.
 
@@ -37,8 +40,8 @@ use std::cmp::Ordering;
 use stdx::wire::{Decoder, Encoder, Wire, WireError};
 use weights::Weights;
 
-/// Names the data behind the sort keys: the version of `icu_collator`, and of our own weights. Stored keys of another version must be
-/// made again.
+/// Names the data behind the sort keys: the version of `icu_collator`, and of our own weights. Stored keys of another
+/// version must be made again.
 pub const COLLATION_VERSION: &str = "icu4x-2.4.0 weights-1";
 
 const fn options(strength: Strength) -> CollatorOptions {
@@ -53,7 +56,7 @@ static PRIMARY: CollatorBorrowed<'static> = CollatorBorrowed::new_root(options(S
 static SECONDARY: CollatorBorrowed<'static> = CollatorBorrowed::new_root(options(Strength::Secondary));
 static TERTIARY: CollatorBorrowed<'static> = CollatorBorrowed::new_root(options(Strength::Tertiary));
 
-/// What decides the order once padding is cut.
+/// The rule that decides the order once padding is cut.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Order {
     Bytes = 0,
@@ -181,14 +184,16 @@ impl Collation {
         self.0 & PAD_SPACE != 0
     }
 
-    /// The character set, unless that is utf8mb4 or binary: one that does not have all characters, or has them in other bytes.
+    /// The character set, unless that is utf8mb4 or binary: one that does not have all characters, or has them in other
+    /// bytes.
     #[must_use]
     #[inline]
     pub fn narrow_set(self) -> Option<CharacterSet> {
         (self.0 & NARROW != 0).then(|| self.set())
     }
 
-    /// True for `binary` and the `_bin` collations: strings of other bytes differ, and their bytes say how they are ordered.
+    /// True for `binary` and the `_bin` collations: strings of other bytes differ, and their bytes say how they are
+    /// ordered.
     #[must_use]
     #[inline]
     pub fn is_code_point_order(self) -> bool {
@@ -236,8 +241,8 @@ impl Collation {
         }
     }
 
-    /// The beginning of a string as a number: of two strings that have one, the one with the smaller number is the smaller string. Equal
-    /// numbers say nothing.
+    /// The beginning of a string as a number: of two strings that have one, the one with the smaller number is the
+    /// smaller string. Equal numbers say nothing.
     #[must_use]
     #[inline]
     pub fn order_prefix(self, text: &[u8]) -> Option<u64> {
@@ -251,8 +256,8 @@ impl Collation {
         }
     }
 
-    /// True if the two strings are equal under this collation and end with as many spaces: what functions that look for a string in
-    /// another one ask.
+    /// True if the two strings are equal under this collation and end with as many spaces: what functions that look for
+    /// a string in another one ask.
     #[must_use]
     pub fn equal_with_padding(self, left: &[u8], right: &[u8]) -> bool {
         let spaces = |text: &[u8]| text.len() - text.trim_suffix_spaces().len();
@@ -265,7 +270,8 @@ impl Collation {
         left == right || self.compare(left, right).is_eq()
     }
 
-    /// Appends bytes whose order is that of [`Collation::compare`]. Only keys of the `_bin` collations may hold a zero byte.
+    /// Appends bytes whose order is that of [`Collation::compare`]. Only keys of the `_bin` collations may hold a zero
+    /// byte.
     pub fn sort_key(self, text: &[u8], key: &mut Vec<u8>) {
         let text = self.without_padding(text);
         match self.order() {
@@ -332,16 +338,17 @@ impl Collation {
         names::by_id(id).and_then(of_name)
     }
 
-    /// What MySQL calls the collation with that number, whether its character set is here or not.
+    /// MySQL's name of the collation with that number, whether its character set is here or not.
     #[must_use]
     pub fn mysql_name(id: u16) -> Option<CollationName> {
         names::by_id(id)
     }
 
-    /// The collation of that name, without regard to case; `None` if there is none, or if its character set is not here.
+    /// The collation of that name, without regard to case; `None` if there is none, or if its character set is not
+    /// here.
     ///
-    /// Besides MySQL's names there are `utf8_…`, MySQL's older names of the utf8mb3 collations, and MariaDB's names that have no equal in
-    /// MySQL: these mean the nearest collation ([`nearest`]).
+    /// Besides MySQL's names there are `utf8_…`, MySQL's older names of the utf8mb3 collations, and MariaDB's names
+    /// that have no equal in MySQL: these mean the nearest collation ([`nearest`]).
     #[must_use]
     pub fn by_name(name: &str) -> Option<Collation> {
         let name = name.to_ascii_lowercase();

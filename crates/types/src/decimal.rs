@@ -1,12 +1,14 @@
 //! DECIMAL: exact decimal numbers of up to 65 digits, up to 30 of them behind the point.
 //!
-//! A decimal is sign, coefficient (a 256-bit integer) and scale: coefficient / 10^scale. Intermediate results live in 512 bits
-//! ([`wide`]), so every operation is exact until its one final rounding (half away from zero, as MySQL rounds decimals).
+//! A decimal is sign, coefficient (a 256-bit integer) and scale: coefficient / 10^scale. Intermediate results live in
+//! 512 bits ([`wide`]), so every operation is exact until its one final rounding (half away from zero, as MySQL rounds
+//! decimals).
 //!
-//! Row encoding: one byte sign (bit 7) and scale (bits 0–4), then the coefficient little-endian without leading zero bytes:
-//! 12345.67 takes 4 bytes. [`DecimalRef`] points at these bytes or at a `Decimal`.
+//! Row encoding: one byte sign (bit 7) and scale (bits 0–4), then the coefficient little-endian without leading zero
+//! bytes: 12345.67 takes 4 bytes. [`DecimalRef`] points at these bytes or at a `Decimal`.
 //!
-//! Invariants: coefficient < 10^65; scale ≤ 30; zero is never negative. Comparison, equality and hash are by number: 1.0 = 1.00.
+//! Invariants: coefficient < 10^65; scale ≤ 30; zero is never negative. Comparison, equality and hash are by number:
+//! 1.0 = 1.00.
 //!
 //! Deliberately not here: which precision and scale an expression has (`expression` decides).
 
@@ -123,8 +125,9 @@ impl Decimal {
         Self::build(Wide::from_u128(coefficient.unsigned_abs()), scale, coefficient < 0).ok()
     }
 
-    /// Reads the longest decimal literal (leading white space, sign, digits, point, exponent) at the start of `text` and says how many
-    /// bytes it took; rounds what exceeds 30 digits behind the point; clamps to 65 nines what is too large.
+    /// Reads the longest decimal literal (leading white space, sign, digits, point, exponent) at the start of `text`
+    /// and says how many bytes it took. Rounds what exceeds 30 digits behind the point. Clamps to 65 nines what is too
+    /// large.
     #[must_use]
     pub fn parse(text: &[u8]) -> Option<(Decimal, usize)> {
         parse::parse(text)
@@ -291,8 +294,8 @@ impl Decimal {
         Decimal { negative: false, ..*self }
     }
 
-    /// Cuts to `digits` behind the point (before it if negative); also says whether the first lost digit is 5 or more and whether
-    /// anything but zeros was lost. Never has more digits behind the point than `self`.
+    /// Cuts to `digits` behind the point (before it if negative); also says whether the first lost digit is 5 or more
+    /// and whether anything but zeros was lost. Never has more digits behind the point than `self`.
     fn cut(&self, digits: i32) -> (Decimal, Cut) {
         let drop = i32::from(self.scale).saturating_sub(digits);
         let Ok(drop @ 1..) = u32::try_from(drop) else {
@@ -318,7 +321,8 @@ impl Decimal {
         Self::build(self.wide().add(&unit), self.scale, negative)
     }
 
-    /// ROUND(self, digits): half away from zero; negative `digits` round before the point. Never adds digits behind the point.
+    /// ROUND(self, digits): half away from zero; negative `digits` round before the point. Never adds digits behind the
+    /// point.
     pub fn round(&self, digits: i32) -> Result<Decimal, OutOfRange> {
         let (kept, cut) = self.cut(digits);
         if cut.round_up { kept.step(digits, self.negative) } else { Ok(kept) }
@@ -484,8 +488,8 @@ impl Decimal {
         valid.then_some(Decimal { coefficient, scale, negative })
     }
 
-    /// Appends bytes whose order is that of the numbers, for a DECIMAL(precision, scale) column: the sign-flipped coefficient
-    /// big-endian in a fixed width. The value must be of that type.
+    /// Appends bytes whose order is that of the numbers, for a DECIMAL(precision, scale) column: the sign-flipped
+    /// coefficient big-endian in a fixed width. The value must be of that type.
     pub(crate) fn write_key_bytes(&self, precision: u8, scale: u8, key: &mut Vec<u8>) {
         let value = if self.scale == scale { *self } else { self.rescale(precision, scale).unwrap_or(*self) };
         stdx::require!(
@@ -512,7 +516,7 @@ impl Decimal {
     }
 }
 
-/// What [`Decimal::cut`] lost.
+/// The part that [`Decimal::cut`] dropped.
 struct Cut {
     round_up: bool,
     inexact: bool,

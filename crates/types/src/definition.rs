@@ -1,9 +1,11 @@
-//! What a table is: columns, keys, indexes. Definitions are immutable; a DDL step makes a new one with a higher version.
+//! The definition of a table: columns, keys, indexes. Definitions are immutable; a DDL step makes a new one with a
+//! higher version.
 //!
-//! Invariants of a definition that [`TableDefinition::check`] passed (everything that comes as bytes is checked where it is decoded):
-//! it has columns of valid types with defaults of these types; its first index is the primary key, the only one of that kind, over
-//! columns that are NOT NULL (except in the hidden table of a unique index, whose key bytes must be those of the base table's index,
-//! nullable columns included; rows with a NULL in them have no entry there); all key parts name columns it has.
+//! [`TableDefinition::check`] is asked of everything that comes as bytes, where it is decoded. Invariants of a
+//! definition that passed it: it has columns of valid types with defaults of these types. Its first index is the
+//! primary key, the only one of that kind, over columns that are NOT NULL. The hidden table of a unique index is the
+//! exception: its key bytes must be those of the base table's index, nullable columns included. Rows with a NULL in
+//! them have no entry there. All key parts name columns that the table has.
 //!
 //! Deliberately not here: the limits and messages of DDL (`catalogue`), and expressions (stored encoded).
 
@@ -11,7 +13,7 @@ use crate::row::Form;
 use crate::{Collation, ColumnIndex, Decimal, IndexId, IntegerWidth, SqlType, TableId, Value};
 use wire_derive::Wire;
 
-/// What DEFAULT gives.
+/// The value that DEFAULT gives.
 #[derive(Clone, PartialEq, Debug, Wire)]
 pub enum DefaultValue {
     /// NOT NULL without DEFAULT: an INSERT must name the column (1364).
@@ -43,7 +45,7 @@ pub struct ColumnFlags {
     pub on_update_now: bool,
 }
 
-/// What a column of numbers declares besides its type: how it is shown, and what FLOAT and DOUBLE round to.
+/// The declaration of a column of numbers besides its type: how it is shown, and what FLOAT and DOUBLE round to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Wire)]
 pub struct NumberFormat {
     /// Digits shown: the n of `INT(n)`, the M of `FLOAT(M,D)`.
@@ -69,7 +71,7 @@ pub struct ColumnDefinition {
     pub flags: ColumnFlags,
     /// COMMENT.
     pub comment: String,
-    /// Of numbers.
+    /// The format of numbers.
     #[wire(since = 6)]
     pub format: NumberFormat,
 }
@@ -125,14 +127,15 @@ pub struct IndexDefinition {
     pub state: IndexState,
 }
 
-/// What a table serves.
+/// The purpose of a table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Wire)]
 pub enum TableKind {
     /// Made by CREATE TABLE.
     User,
     /// A part of the catalogue, in slot 0.
     System,
-    /// The entries of a unique index: its first columns are the unique key (its primary key), the rest the base table's primary key.
+    /// The entries of a unique index: its first columns are the unique key (its primary key), the rest the base table's
+    /// primary key.
     UniqueIndex {
         /// The base table.
         base: TableId,
@@ -172,7 +175,7 @@ pub struct TableDefinition {
     pub database: String,
     /// Its name.
     pub name: String,
-    /// What it serves.
+    /// The purpose of the table.
     pub kind: TableKind,
     /// All columns, hidden ones last.
     pub columns: Vec<ColumnDefinition>,
@@ -186,7 +189,7 @@ pub struct TableDefinition {
     pub collation: crate::Collation,
 }
 
-/// What is wrong with a definition that came as bytes.
+/// The fault of a definition that came as bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DefinitionError {
     /// No columns, or more than [`COLUMN_COUNT_MAX`] and the hidden ones.
@@ -365,7 +368,8 @@ impl TableDefinition {
         self.indexes.iter().find(|index| index.id == id)
     }
 
-    /// The index in use that is called `name`, without regard to case. The primary key over a hidden row id has no name for SQL.
+    /// The index in use that is called `name`, without regard to case. The primary key over a hidden row id has no name
+    /// for SQL.
     #[must_use]
     pub fn index_by_name(&self, name: &str) -> Option<&IndexDefinition> {
         self.public_indexes().find(|index| equal_without_case(&index.name, name))

@@ -57,7 +57,8 @@ id!(
     SchemaVersion(u64)
 );
 
-/// Cluster-wide commit group. From a peer always below 2^61, which leaves room for all that come after it: versions of rows have 62 bits for it.
+/// Cluster-wide commit group. From a peer always below 2^61, which leaves room for all that come after it: versions of
+/// rows have 62 bits for it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Epoch(pub u64);
 
@@ -85,8 +86,9 @@ fn below(limit: u64, decoder: &mut Decoder<'_>) -> Result<u64, WireError> {
 /// The bit of transactions that lock whole tables.
 const OF_TABLES: u64 = 1 << 35;
 
-/// A transaction, unique among all that are known in the cluster: node (8 bits), incarnation (10), sql module (8), whether it locks tables (1), counter
-/// (35, begins again behind its end: who had the number 34 thousand million transactions ago is forgotten). Always below 2^62.
+/// A transaction, unique among all that are known in the cluster. Its number is made of node (8 bits), incarnation
+/// (10), sql module (8), whether it locks tables (1), and counter (35). The counter begins again behind its end: the
+/// transaction that had the number 34 thousand million transactions ago is forgotten. Always below 2^62.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct TransactionId(pub u64);
 
@@ -115,7 +117,8 @@ impl TransactionId {
         Self(self.0 | OF_TABLES)
     }
 
-    /// Of those in a deadlock the highest gives way: first of all who wants whole tables, and can begin again unseen.
+    /// The transaction with the highest rank in a deadlock gives way: first of all one that wants whole tables, and can
+    /// begin again unseen.
     #[must_use]
     pub fn rank(self) -> (bool, Self) {
         (self.0 & OF_TABLES != 0, self)

@@ -10,14 +10,15 @@
 //! | strings by a UCA collation | the sort key (which has no zero byte), then 0 |
 //! | strings by code point, binary strings | the bytes with 0 → 1 1 and 1 → 1 2, then 0 |
 //!
-//! A descending part has all its bits flipped. A prefix part (`KEY (name(10))`) is the value cut to so many characters or bytes.
+//! A descending part has all its bits flipped. A prefix part (`KEY (name(10))`) is the value cut to so many characters
+//! or bytes.
 //!
-//! Invariants: `compare(key(a), key(b)) == compare(a, b)` for values of the parts' types; the bytes of a part are never a prefix of
-//! another value's, so that the key of the first n parts is a byte prefix of exactly the keys that start with them.
-//! Floating point zeros are one key; strings that are equal under the collation are one key.
+//! Invariants: `compare(key(a), key(b)) == compare(a, b)` for values of the parts' types. The bytes of a part are never
+//! a prefix of another value's. So the key of the first n parts is a byte prefix of exactly the keys that start with
+//! them. Floating point zeros are one key; strings that are equal under the collation are one key.
 //!
-//! Deliberately not here: decoding (a sort key has no way back; the row has the values) and conversion into the part's type: callers
-//! bring values there by `store` first, and a value of another type is a bug.
+//! Deliberately not here: decoding, because a sort key has no way back and the row has the values; conversion into the
+//! part's type. Callers bring values there by `store` first, and a value of another type is a bug.
 
 use crate::row::Form;
 use crate::{Collation, ColumnIndex, KeyPart, RowLayout, SqlType, TableDefinition, ValueRef};
@@ -25,7 +26,7 @@ use crate::{Collation, ColumnIndex, KeyPart, RowLayout, SqlType, TableDefinition
 /// How a part becomes bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum PartForm {
-    /// What its row form says.
+    /// The encoding that its row form says.
     Fixed(Form),
     Decimal {
         precision: u8,
@@ -260,15 +261,16 @@ impl KeyEncoder {
         self.parts.len()
     }
 
-    /// True if `values` can be encoded: not more than there are parts, each of its part's type, NULL only where the column is nullable.
-    /// What came from a peer is asked this before it is encoded.
+    /// True if `values` can be encoded: not more than there are parts, each of its part's type, NULL only where the
+    /// column is nullable. Values that came from a peer are asked this before they are encoded.
     #[must_use]
     pub fn accepts(&self, values: &[ValueRef<'_>]) -> bool {
         values.len() <= self.parts.len()
             && self.parts.iter().zip(values).all(|(part, value)| part.accepts(*value))
     }
 
-    /// Appends the key of `values`, one per part, or fewer: then it is the common prefix of all keys that start with them.
+    /// Appends the key of `values`, one per part, or fewer: then it is the common prefix of all keys that start with
+    /// them.
     pub fn encode_values(&self, values: &[ValueRef<'_>], key: &mut Vec<u8>) {
         stdx::require!(values.len() <= self.parts.len());
         for (part, value) in self.parts.iter().zip(values) {

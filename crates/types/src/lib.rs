@@ -1,5 +1,5 @@
-//! The vocabulary of the database: ids, SQL types, values, collations, table and index definitions, and the two encodings
-//! that storage works on: order-preserving key bytes and row bytes.
+//! The vocabulary of the database: ids, SQL types, values, collations, table and index definitions, and the two
+//! encodings that storage works on: order-preserving key bytes and row bytes.
 //!
 //! Deliberately not here: expressions and conversions with MySQL's coercion rules (`expression`), and anything that
 //! knows where data lives (`query::NodeMap`).

@@ -1,16 +1,17 @@
-//! What accounts may do: MySQL 8's privileges, where they hold, and what is granted to each account and role.
+//! The rights of accounts: MySQL 8's privileges, where they hold, and what is granted to each account and role.
 //!
 //! - [`Privileges`]: a set of static privileges, one bit each. [`DynamicPrivileges`]: the same for the dynamic ones.
 //! - [`GrantRow`], [`RoleEdge`], [`DefaultRole`]: rows of the catalogue's grant tables.
 //! - [`GrantTables`]: all rows, ordered by account. A role is an account like any other.
-//! - [`PrivilegeSet`]: what one session may do: the grants of its account and of its active roles, and of the roles granted to these.
+//! - [`PrivilegeSet`]: what one session may do: the grants of its account and of its active roles, and of the roles
+//!   granted to these.
 //!
-//! Levels: global, database (a name or a pattern with `_` and `%`, `\` in front of either takes it literally), table, column. A privilege of
-//! an outer level holds in all inner ones. Of several patterns of *one* account that match a database only the most specific counts, as in
-//! MySQL; what roles give comes on top.
+//! Levels: global, database (a name or a pattern with `_` and `%`, `\` in front of either takes it literally), table,
+//! column. A privilege of an outer level holds in all inner ones. If several patterns of *one* account match a
+//! database, only the most specific counts, as in MySQL. The privileges of roles come on top.
 //!
-//! **Invariants**: bits are never renumbered, because rows hold them; a [`Grants`] in [`GrantTables`] is never empty, so that tables with the
-//! same rows are equal.
+//! **Invariants**: bits are never renumbered, because rows hold them; a [`Grants`] in [`GrantTables`] is never empty,
+//! so that tables with the same rows are equal.
 //!
 //! Deliberately not here: which statement needs which privilege (`sql::front::privileges`), and how GRANT changes rows
 //! (`catalogue::grant`).
@@ -66,7 +67,8 @@ macro_rules! static_privileges {
                 #[doc = concat!("The privilege ", $text, ".")]
                 pub const $name: Self = Self(1 << $bit);
             )*
-            /// Every static privilege in the order in which MySQL lists them: the bit, its name in GRANT, its column of `mysql.user`.
+            /// Every static privilege in the order in which MySQL lists them: the bit, its name in GRANT, its column of
+            /// `mysql.user`.
             pub const NAMES: &'static [(Self, &'static str, &'static str)] =
                 &[$((Self::$name, $text, $column)),*];
         }
@@ -326,7 +328,7 @@ pub enum GrantPlace {
     },
 }
 
-/// What an account may do in one place.
+/// The privileges of an account in one place.
 #[derive(Clone, PartialEq, Eq, Debug, Wire)]
 pub struct GrantRow {
     /// The account.
@@ -368,7 +370,7 @@ pub struct DefaultRole {
     pub role: UserName,
 }
 
-/// What is granted on one table.
+/// The privileges that are granted on one table.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Default, Debug)]
 pub struct TableGrants {
     /// On all of it.
@@ -392,7 +394,7 @@ impl TableGrants {
     }
 }
 
-/// What is granted to one account itself.
+/// The privileges that are granted to one account itself.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Default, Debug)]
 pub struct Grants {
     /// On `*.*`.
@@ -488,7 +490,7 @@ impl Grants {
     }
 
     fn on_table(&self, database: &str, table: &str) -> Option<&TableGrants> {
-        // (Most accounts have no grants on tables: no key is made for them.)
+        // Most accounts have no grants on tables: no key is made for them.
         if self.tables.is_empty() {
             return None;
         }
@@ -555,7 +557,7 @@ pub struct GrantTables {
 }
 
 impl GrantTables {
-    /// What is granted to this account itself; None: nothing.
+    /// The privileges that are granted to this account itself, if any.
     #[must_use]
     pub fn of(&self, account: &UserName) -> Option<&Arc<Grants>> {
         self.accounts.get(account)
@@ -666,20 +668,21 @@ impl GrantTables {
     }
 }
 
-/// What a session may do.
+/// The privileges of a session.
 ///
-/// Two sets are equal if they are made of the same grants: sessions of many accounts share one, and the plans that are bound to it.
+/// Two sets are equal if they are made of the same grants: sessions of many accounts share one, and the plans that are
+/// bound to it.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Default, Debug)]
 pub struct PrivilegeSet {
     global: Privileges,
     dynamic: DynamicPrivileges,
     grantable: DynamicPrivileges,
-    /// Of the account and its active roles, those that have any.
+    /// The grants of the account and of its active roles, without those that have none.
     sources: Vec<Arc<Grants>>,
 }
 
 impl PrivilegeSet {
-    /// What an account may do with these roles active; roles come with those that are granted to them.
+    /// The privileges of an account with these roles active. Roles come with those that are granted to them.
     #[must_use]
     pub fn of(tables: &GrantTables, account: &UserName, active: impl IntoIterator<Item = UserName>) -> Self {
         let roles = tables.closure(active);
@@ -754,27 +757,27 @@ impl PrivilegeSet {
         self.global.has(Privileges::SUPER) || self.dynamic.has(dynamic)
     }
 
-    /// What holds for all of a database.
+    /// The privileges that hold for all of a database.
     #[must_use]
     pub fn on_database(&self, database: &str) -> Privileges {
         self.sources.iter().fold(self.global, |all, grants| all.with(grants.on_database(database)))
     }
 
-    /// What holds for all of a table.
+    /// The privileges that hold for all of a table.
     #[must_use]
     pub fn on_table(&self, database: &str, table: &str) -> Privileges {
         let own = |grants: &Arc<Grants>| grants.on_table(database, table).map(|grants| grants.table);
         self.sources.iter().filter_map(own).fold(self.on_database(database), Privileges::with)
     }
 
-    /// What holds for a table or for any column of it.
+    /// The privileges that hold for a table or for any column of it.
     #[must_use]
     pub fn within_table(&self, database: &str, table: &str) -> Privileges {
         let columns = |grants: &Arc<Grants>| grants.on_table(database, table).map(TableGrants::any_column);
         self.sources.iter().filter_map(columns).fold(self.on_table(database, table), Privileges::with)
     }
 
-    /// What holds for a column.
+    /// The privileges that hold for a column.
     #[must_use]
     pub fn on_column(&self, database: &str, table: &str, column: &str) -> Privileges {
         let own = |grants: &Arc<Grants>| grants.on_table(database, table).map(|grants| grants.column(column));

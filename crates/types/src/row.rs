@@ -10,13 +10,15 @@
 //! ```
 //! A sysbench row (INT, INT, CHAR(120), CHAR(60)) costs 7 bytes above its data.
 //!
-//! Because both counts are in the row, a row is readable by the layout of an older *and* of a newer schema version: columns are only
-//! ever added behind the others, a column that the row lacks reads as its default, one that the layout lacks is not looked at.
+//! Because both counts are in the row, a row is readable by the layout of an older *and* of a newer schema version.
+//! Columns are only ever added behind the others. A column that the row lacks reads as its default; one that the layout
+//! lacks is not looked at.
 //!
-//! Invariants: `column` of a row that this build encoded gives back what was encoded; `column` never panics, whatever the bytes
-//! (what [`RowLayout::check`] would refuse reads as NULL or as some value of the type).
+//! Invariants: `column` of a row that this build encoded gives back what was encoded. `column` never panics, whatever
+//! the bytes: what [`RowLayout::check`] would refuse reads as NULL or as some value of the type.
 //!
-//! Deliberately not here: versions, locks and overflow chains (`storage`), and conversion into a column's type (`store`).
+//! Deliberately not here: versions, locks and overflow chains (`storage`), and conversion into a column's type
+//! (`store`).
 
 use crate::{
     ColumnDefinition, ColumnIndex, Date, DateTime, Decimal, DecimalRef, DefaultValue, IntegerWidth, SqlType,
@@ -291,7 +293,8 @@ impl RowLayout {
         self.columns.len()
     }
 
-    /// True if `values` are one per column and of the columns' types: what came from a peer is asked this before it is encoded.
+    /// True if `values` are one per column and of the columns' types: what came from a peer is asked this before it is
+    /// encoded.
     #[must_use]
     pub fn accepts(&self, values: &[ValueRef<'_>]) -> bool {
         values.len() == self.columns.len()
@@ -428,8 +431,8 @@ fn variable_bound(value: ValueRef<'_>) -> usize {
     }
 }
 
-/// What rows show that were written before the column was added. DDL that adds a column with another kind of default than a literal
-/// writes the rows again.
+/// The value of rows that were written before the column was added. DDL that adds a column with another kind of default
+/// than a literal writes the rows again.
 fn default_of(column: &ColumnDefinition) -> Value {
     if let DefaultValue::Literal(value) = &column.default {
         value.clone()

@@ -1,14 +1,15 @@
 //! The catalogue as sessions see it: an immutable snapshot of all databases, tables and users at one schema version.
 //!
-//! `catalogue` makes it from the rows of the system tables; every module of a node holds an `Arc` of the newest installed one. Nodes
-//! without slots get it whole, by `Signal::SchemaFetched`, in the binary form defined here.
+//! `catalogue` makes it from the rows of the system tables; every module of a node holds an `Arc` of the newest
+//! installed one. Nodes without slots get it whole, by `Signal::SchemaFetched`, in the binary form defined here.
 //!
-//! Names: databases and tables compare byte by byte, as on a MySQL server on Linux (`lower_case_table_names = 0`); columns and indexes
-//! compare without case ([`TableDefinition::column`]).
+//! Names: databases and tables compare byte by byte, as on a MySQL server on Linux (`lower_case_table_names = 0`);
+//! columns and indexes compare without case ([`TableDefinition::column`]).
 //!
-//! Invariants (kept by [`Schema::new`] and [`Schema::put_table`], demanded of decoded bytes): every definition passed
-//! [`TableDefinition::check`]; `names` holds exactly the user and system tables of `tables`; each of these is in a database that exists;
-//! no two tables have one id or one name; a unique index's hidden table is there and points back.
+//! [`Schema::new`] and [`Schema::put_table`] keep these invariants, and decoded bytes are held to them. Every
+//! definition passed [`TableDefinition::check`]. `names` holds exactly the user and system tables of `tables`. Each of
+//! these is in a database that exists. No two tables have one id or one name. A unique index's hidden table is there
+//! and points back.
 
 use crate::account::{HostSpecificity, User, matches_host};
 use crate::definition::DefinitionError;
@@ -56,7 +57,7 @@ pub struct Schema {
     pub tables: BTreeMap<TableId, Arc<TableDefinition>>,
     /// All users, by name and host.
     pub users: Vec<User>,
-    /// What accounts may do, and which roles they have.
+    /// The privileges of accounts, and their roles.
     pub grants: GrantTables,
     /// System variables that are not as the configuration has them, by name.
     pub variables: BTreeMap<String, GlobalVariable>,
@@ -227,7 +228,8 @@ impl Schema {
 
     /// The account that a client called `name` gets, who is known by any of `hosts` (`localhost` and `127.0.0.1`, say).
     ///
-    /// As in MySQL: of the accounts that match, the one with the most specific host, then a named one before the anonymous one.
+    /// As in MySQL: of the accounts that match, the one with the most specific host, then a named one before the
+    /// anonymous one.
     #[must_use]
     pub fn user_of_client(&self, name: &str, hosts: &[&str]) -> Option<&User> {
         let matches = |user: &&User| hosts.iter().any(|host| matches_host(&user.host, host));
@@ -250,7 +252,8 @@ impl TableKind {
     }
 }
 
-/// Version, databases, tables in order of id, users, grants, role edges, default roles, variables. `names` is made anew.
+/// Version, databases, tables in order of id, users, grants, role edges, default roles, variables. `names` is made
+/// anew.
 impl Wire for Schema {
     fn encode(&self, encoder: &mut Encoder<'_>) {
         self.version.encode(encoder);

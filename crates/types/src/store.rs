@@ -1,16 +1,19 @@
-//! Bringing a value of any kind into a column's type, by MySQL 8's rules: what INSERT, UPDATE, LOAD DATA and CAST to a column do.
+//! Bringing a value of any kind into a column's type, by MySQL 8's rules: what INSERT, UPDATE, LOAD DATA and CAST to a
+//! column do.
 //!
-//! Every conversion yields the nearest value of the type and, where something was lost, what. Strict mode (MySQL 8's default
-//! sql_mode) makes losses errors; lenient mode (INSERT IGNORE) keeps the value and reports the loss as a warning. Which dates a column
-//! takes is apart from that: a [`DateMode`] says it; what it does not let in is a loss, and becomes the zero date. Some losses are only notes in both modes: digits rounded away from a decimal, trailing spaces over
-//! a column's length, the time of day of what becomes a date.
+//! Every conversion yields the nearest value of the type and, where something was lost, what. Strict mode (MySQL 8's
+//! default sql_mode) makes losses errors; lenient mode (INSERT IGNORE) keeps the value and reports the loss as a
+//! warning. Which dates a column takes is apart from that: a [`DateMode`] says it; what it does not let in is a loss,
+//! and becomes the zero date. Some losses are only notes in both modes: digits rounded away from a decimal, trailing
+//! spaces over a column's length, the time of day of what becomes a date.
 //!
-//! Invariants: the value that comes out is NULL or of the column's type, so that `RowLayout` and `KeyEncoder` accept it; a value that
-//! already is of the type comes out unchanged (dates aside that the mode does not let in).
+//! Invariants: the value that comes out is NULL or of the column's type, so that `RowLayout` and `KeyEncoder` accept
+//! it. A value that already is of the type comes out unchanged, but for dates that the mode does not let in.
 //!
-//! Deliberately not here: the message (its writer knows column and row), NOT NULL (1048), the shift of TIMESTAMP between time zones and
-//! its range afterwards ([`crate::DateTime::is_timestamp`]), TIME to DATETIME (which needs today's date), and text with a time-zone offset:
-//! the caller converts these first; here they are incorrect values.
+//! Deliberately not here: the message (its writer knows column and row), NOT NULL (1048), and conversions that the
+//! caller makes first. These are the shift of TIMESTAMP between time zones and its range afterwards
+//! ([`crate::DateTime::is_timestamp`]), TIME to DATETIME (which needs today's date), and text with a time-zone offset.
+//! Here such values are incorrect.
 
 mod numbers;
 mod strings;
@@ -20,7 +23,7 @@ use wire_derive::Wire;
 
 use crate::{Collation, Date, DateMode, DateTime, Decimal, NumberFormat, SqlType, Time, Value};
 
-/// What a value that is not one of a type was meant to be: the `%s` of "Incorrect %s value".
+/// The type that an incorrect value was meant to have: the `%s` of "Incorrect %s value".
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum IncorrectKind {
     /// integer
@@ -84,7 +87,8 @@ impl StoreError {
         }
     }
 
-    /// The type's name in "Incorrect %s value: '…' for column …"; `None` for errors whose message does not show the value.
+    /// The type's name in "Incorrect %s value: '…' for column …"; `None` for errors whose message does not show the
+    /// value.
     #[must_use]
     pub fn incorrect_type(self) -> Option<&'static str> {
         match self {
@@ -129,7 +133,7 @@ pub enum Severity {
     Warning,
 }
 
-/// What a conversion lost.
+/// The loss of a conversion.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Loss {
     Nothing,
@@ -221,8 +225,8 @@ fn convert(value: Value, to: &SqlType, dates: DateMode) -> Converted {
     }
 }
 
-/// What a NOT NULL column without DEFAULT gets where MySQL fills it in (lenient INSERT, ADD COLUMN): 0, '', the zero date, the first
-/// member.
+/// The value of a NOT NULL column without DEFAULT where MySQL fills it in (lenient INSERT, ADD COLUMN): 0, '', the zero
+/// date, the first member.
 #[must_use]
 pub fn implicit_default(sql_type: &SqlType) -> Value {
     match sql_type {

@@ -2,14 +2,15 @@
 //!
 //! - [`Date`] packs year (14 bits), month (4) and day (5); month and day may be 0 as MySQL's zero dates have them.
 //! - [`Time`] counts microseconds and is signed: ±838:59:59.999999.
-//! - [`DateTime`] packs date, hour (5), minute (6), second (6) and microsecond (20). It knows no time zone: a TIMESTAMP is a
-//!   `DateTime` in UTC while stored, and its caller shifts it.
+//! - [`DateTime`] packs date, hour (5), minute (6), second (6) and microsecond (20). It knows no time zone: a TIMESTAMP
+//!   is a `DateTime` in UTC while stored, and its caller shifts it.
 //!
-//! The calendar is the proleptic Gregorian one with years 0 to 9999; day numbers count as TO_DAYS does ('0000-01-01' is day 1).
+//! The calendar is the proleptic Gregorian one with years 0 to 9999; day numbers count as TO_DAYS does ('0000-01-01' is
+//! day 1).
 //!
-//! Invariants: the integer order is the order of the values; every constructor refuses fields out of range, so fields need no
-//! check when read. A day up to 31 is in range in every month, because ALLOW_INVALID_DATES keeps '2024-02-31'; [`DateMode`] says which
-//! dates a statement lets in. No clock is read here: NOW() is an argument.
+//! Invariants: the integer order is the order of the values; every constructor refuses fields out of range, so fields
+//! need no check when read. A day up to 31 is in range in every month, because ALLOW_INVALID_DATES keeps '2024-02-31';
+//! [`DateMode`] says which dates a statement lets in. No clock is read here: NOW() is an argument.
 //!
 //! `calendar.rs` has day numbers, weeks and intervals; `parse.rs` MySQL's text and number forms.
 
@@ -43,7 +44,7 @@ impl DateMode {
     pub const ANY: DateMode =
         DateMode { no_zero_date: false, no_zero_in_date: false, allow_invalid_dates: true };
 
-    /// What a TIMESTAMP column lets in: moments, and the zero date if the mode has it.
+    /// The mode of a TIMESTAMP column: it lets in moments, and the zero date if the mode has it.
     #[must_use]
     pub const fn of_timestamp(self) -> DateMode {
         DateMode { no_zero_in_date: true, allow_invalid_dates: false, ..self }
@@ -60,7 +61,8 @@ impl DateMode {
     }
 }
 
-/// A day, or one of MySQL's zero dates ('0000-00-00', '2024-00-00', '2024-05-00'), or a day that its month lacks ('2024-02-31').
+/// A day, or one of MySQL's zero dates ('0000-00-00', '2024-00-00', '2024-05-00'), or a day that its month lacks
+/// ('2024-02-31').
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Date(u32);
 
@@ -188,7 +190,7 @@ impl Date {
 impl Time {
     /// '00:00:00'.
     pub const ZERO: Time = Time(0);
-    /// '838:59:59.999999'. (A column holds at most '838:59:59'; intermediate results keep their fraction.)
+    /// '838:59:59.999999'. A column holds at most '838:59:59'; intermediate results keep their fraction.
     pub const MAX: Time = Time(((838 * 60 + 59) * 60 + 59) * MICROSECONDS_PER_SECOND + 999_999);
     /// '-838:59:59.999999'.
     pub const MIN: Time = Time(-Time::MAX.0);

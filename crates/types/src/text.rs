@@ -1,8 +1,8 @@
 //! Values as the MySQL text protocol, CONCAT and CAST … AS CHAR show them.
 //!
-//! Doubles print their shortest digits that read back as the same double, floats six significant digits (as MySQL does: a FLOAT of
-//! 16777217 shows 16777200). Both have a point where the first digit lies between the 15th place before and the 14th behind it,
-//! or where digits behind the point remain; else an exponent: 1e15, 1.5e-16.
+//! Doubles print their shortest digits that read back as the same double, floats six significant digits (as MySQL does:
+//! a FLOAT of 16777217 shows 16777200). Both have a point where the first digit lies between the 15th place before and
+//! the 14th behind it, or where digits behind the point remain. Else they have an exponent: 1e15, 1.5e-16.
 //!
 //! Deliberately not here: NULL has no text; the caller knows how its protocol says NULL.
 
@@ -14,8 +14,8 @@ const POINT_MAX: i32 = 15;
 
 /// Appends `value` of type `sql_type` as the MySQL text protocol shows it; nothing for NULL.
 ///
-/// The value decides, the type only refines it (FLOAT's digits, members, BIT's bytes, fraction digits): a value of another type than
-/// `sql_type` prints as what it is.
+/// The value decides, the type only refines it (FLOAT's digits, members, BIT's bytes, fraction digits): a value of
+/// another type than `sql_type` prints as what it is.
 pub fn format_text(value: ValueRef<'_>, sql_type: &SqlType, text: &mut Vec<u8>) {
     match value {
         ValueRef::Null => {}
@@ -40,7 +40,8 @@ pub fn format_text(value: ValueRef<'_>, sql_type: &SqlType, text: &mut Vec<u8>) 
     }
 }
 
-/// As [`format_text`], as a column with this format shows its numbers: with all digits of `FLOAT(M,D)`, and the zeros of ZEROFILL.
+/// As [`format_text`], as a column with this format shows its numbers: with all digits of `FLOAT(M,D)`, and the zeros
+/// of ZEROFILL.
 pub fn format_number(value: ValueRef<'_>, sql_type: &SqlType, format: &NumberFormat, text: &mut Vec<u8>) {
     let start = text.len();
     match (value, format.scale) {
@@ -164,8 +165,8 @@ fn written(scratch: &mut [u8; 32], write: impl FnOnce(&mut [u8]) -> std::io::Res
     32 - room.unwrap_or(32)
 }
 
-/// Reads the longest number (leading white space, sign, digits, point, exponent) at the start of `text` and says how many bytes it
-/// took; what is too large for a double is an infinity.
+/// Reads the longest number (leading white space, sign, digits, point, exponent) at the start of `text` and says how
+/// many bytes it took. A number too large for a double is an infinity.
 #[must_use]
 pub fn parse_double(text: &[u8]) -> Option<(f64, usize)> {
     let (start, end) = crate::decimal::literal_bounds(text)?;

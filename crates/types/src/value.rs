@@ -1,4 +1,5 @@
-//! One SQL value, owned or borrowed from a row. What it means (collation, ENUM members, fraction digits) is in its `SqlType`.
+//! One SQL value, owned or borrowed from a row. Its meaning (collation, ENUM members, fraction digits) is in its
+//! `SqlType`.
 
 use crate::{Date, DateTime, Decimal, Time};
 use wire_derive::Wire;

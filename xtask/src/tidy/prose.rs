@@ -8,7 +8,7 @@
 //! lower counts. A line with `<=` is a limit only, for crates whose files are moved from one to the other: they are summed, and
 //! `--accept` does not change them.
 //!
-//! **What it deliberately does not do**: judge whether a sentence is good.
+//! **Deliberately not here**: judge whether a sentence is good.
 
 use super::Remark;
 use std::collections::BTreeMap;

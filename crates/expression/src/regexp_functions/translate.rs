@@ -1,8 +1,8 @@
 //! ICU's syntax of regular expressions in that of crate `regex`.
 //!
-//! One pass from left to right, without recursion. What both write alike is copied; what means something else is written otherwise; what
-//! `regex` cannot do (it never tracks back) is refused by name: look-around, back-references, atomic groups, possessive quantifiers. Errors in a
-//! pattern are found here, so that they have MySQL's numbers.
+//! One pass from left to right, without recursion. Syntax that both share is copied, and syntax with another meaning is
+//! written otherwise. `regex` never tracks back. So look-around, back-references, atomic groups and possessive
+//! quantifiers are refused by name. Errors in a pattern are found here, so that they have MySQL's numbers.
 //!
 //! Deliberately not here: `\X`, `\G`, `\N{name}`, the `w` flag, and set difference written with one hyphen.
 
@@ -92,7 +92,7 @@ struct Pass {
     at: usize,
     out: String,
     modes: Modes,
-    /// Of what is done in each open group.
+    /// The weight of what is done in each open group.
     weights: Vec<usize>,
     /// The weight of what a quantifier would repeat.
     item: Option<usize>,
@@ -120,7 +120,7 @@ impl Pass {
         matches
     }
 
-    /// What was written last is done; an item of this weight follows.
+    /// The last item is done; an item of this weight follows.
     fn item(&mut self, weight: Option<usize>) {
         let done = std::mem::replace(&mut self.item, weight).unwrap_or(0);
         if let Some(group) = self.weights.last_mut() {

@@ -8,7 +8,7 @@ use crate::function::Call;
 use crate::node::IntervalUnit;
 use types::{Date, DateTime, Interval, SqlType, Time, ValueRef};
 
-/// What a temporal argument turned out to be.
+/// The kinds of temporal argument.
 #[derive(Clone, Copy)]
 enum Moment {
     Instant(DateTime),

@@ -1,5 +1,5 @@
-//! Random trees on random rows: typing and evaluation never panic, a tree that travelled gives the same, folding changes no value,
-//! and bytes that are no tree are refused. Seeded, so a failure repeats.
+//! Random trees on random rows: typing and evaluation never panic, a tree that travelled gives the same, folding
+//! changes no value, and bytes that are no tree are refused. Seeded, so a failure repeats.
 
 use super::{context, parser::columns};
 use crate::*;

@@ -1,4 +1,5 @@
-//! What planners rely on: literals in the column's kind, flat AND and OR, sorted IN lists, folding, display, wire form, errors.
+//! Properties that planners rely on: literals in the column's kind, flat AND and OR, sorted IN lists, folding, display,
+//! wire form, errors.
 
 use super::{context, parse, row};
 use crate::*;
@@ -102,7 +103,7 @@ fn folding_takes_parameters_and_decides_and() {
     let bound = fold_constants(&condition, &Context { parameters: &values, ..context() });
     let Node::Compare { right, .. } = &bound.node else { panic!("no comparison") };
     assert_eq!(right.as_literal(), Some(&Value::Int(7)));
-    // What the statement cache made of `da = '2024-02-29'` and `e = 'blue'` finds its way back to a key.
+    // The statement cache's form of `da = '2024-02-29'` and `e = 'blue'` finds its way back to a key.
     for (column, text, expected) in
         [("da", "2024-02-29", "'2024-02-29'"), ("e", "blue", "'blue'"), ("i", "5", "5")]
     {
@@ -128,7 +129,7 @@ fn folding_takes_parameters_and_decides_and() {
         fold_constants(&typed("UPPER(USER())"), &context()).as_literal(),
         Some(&Value::text("ROOT@LOCALHOST"))
     );
-    // What fails, fails when it is evaluated.
+    // An expression that fails does so when it is evaluated.
     let failing = fold_constants(&typed("i = 9223372036854775807 + 1"), &context());
     assert_eq!(failing.evaluate(&row(), &context()).unwrap_err().code, 1690);
 }
@@ -224,7 +225,8 @@ fn deep_trees_are_evaluated_and_travel_up_to_the_limit() {
     assert_eq!(from_bytes::<Expression>(&to_bytes(&expression)), Err(stdx::wire::WireError::TooDeep));
 }
 
-/// Every kind of node that recurses, as deep as a statement may be (the front end's limits), within the two megabytes of a test thread.
+/// Every kind of node that recurses, as deep as a statement may be (the front end's limits), within the two megabytes
+/// of a test thread.
 #[test]
 fn every_deep_tree_fits_the_stack() {
     type Wrap = fn(Expression) -> Result<Expression, TypeError>;
@@ -402,7 +404,7 @@ fn what_is_no_date_is_an_error_where_values_are_stored() {
     assert!(parsed.evaluate(&row(), &context()).unwrap().is_null());
 }
 
-/// What a text gives where sql_mode lets every date in, and the warnings.
+/// The value of a text where sql_mode lets every date in, and the warnings.
 fn with_any_date(text: &str) -> String {
     let mut context = context();
     context.sql_mode.no_zero_date = false;

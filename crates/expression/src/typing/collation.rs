@@ -1,6 +1,6 @@
-//! Whose collation a comparison of strings uses: MySQL's coercibility, 0 (explicit COLLATE) to 6 (NULL). The lower one wins; of
-//! equals, `binary` wins over characters, a character set of Unicode over one that is not, a `_bin` collation over others of its
-//! character set, and two others are an illegal mix (1267).
+//! The operand whose collation a comparison of strings uses: MySQL's coercibility, 0 (explicit COLLATE) to 6 (NULL).
+//! The lower one wins. Among equals, `binary` wins over characters, a character set of Unicode over one that is not,
+//! and a `_bin` collation over others of its character set. Two others are an illegal mix (1267).
 
 use super::{DEFAULT_COLLATION, collation_of};
 use crate::context::TypeError;
@@ -77,7 +77,8 @@ fn equal_rank(level: u8, left: Collation, right: Collation, operation: &str) -> 
         if left == Collation::Binary || right == Collation::Binary {
             return Ok(Collation::Binary);
         }
-        // Of two character sets the one that has the other's characters wins; of one character set, its `_bin` collation.
+        // A character set that has all characters of the other one wins; within one character set, its `_bin`
+        // collation.
         let rank = |collation: Collation| {
             let set = collation.set();
             (set.is_unicode(), set.is_unicode() && set.size_max() > 3)

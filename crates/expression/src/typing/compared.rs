@@ -1,9 +1,10 @@
 //! Comparisons: as what the two sides are compared, and which side is converted to what.
 //!
-//! MySQL's rules: strings with strings under a collation; numbers with numbers exactly unless one is a double; a string with a
-//! number as doubles (a constant that is wholly an integer stays exact, as MySQL does for a column beside a constant); a
-//! date or time with a string as instants or durations; with a constant number likewise, else as numbers; ENUM and SET with
-//! strings by their text, with numbers by their number.
+//! MySQL's rules: strings are compared with strings under a collation. Numbers are compared with numbers exactly unless
+//! one is a double. A string and a number are compared as doubles; a constant that is wholly an integer stays exact, as
+//! MySQL does for a column beside a constant. A date or time is compared with a string as instants or durations, with a
+//! constant number likewise, else as numbers. ENUM and SET are compared with strings by their text, with numbers by
+//! their number.
 
 use super::{NumericClass, aggregate_collation, collation_of, is_temporal, is_text, numeric_class};
 use crate::comparison::{compare_in, compare_numbers};
@@ -168,7 +169,8 @@ fn meet_temporal(temporal: &Expression, other: &Expression) -> Meeting {
     Meeting { domain: Domain::Number, left: Some((number, CastPurpose::Implicit)), right: None }
 }
 
-/// A constant beside an ENUM is looked up once, and one beside a YEAR gets its century: afterwards only numbers are compared.
+/// A constant beside an ENUM is looked up once, and one beside a YEAR gets its century: afterwards only numbers are
+/// compared.
 fn meet_by_number(side: &Expression, other: &Expression, equality: bool) -> Conversion {
     if !other.is_constant() || matches!(other.sql_type, SqlType::Null) {
         return None;

@@ -1,4 +1,5 @@
-//! What type an operation's result has: numeric classes, decimal shapes, string lengths, and the common type of several results.
+//! The type of an operation's result: numeric classes, decimal shapes, string lengths, and the common type of several
+//! results.
 
 use crate::context::TypeError;
 use crate::function::Function;
@@ -374,7 +375,7 @@ fn pair_type(left: &SqlType, right: &SqlType) -> SqlType {
 }
 
 fn pair_of_numbers(left: &SqlType, right: &SqlType) -> SqlType {
-    // What a FLOAT holds exactly stays in one; all else with a FLOAT is DOUBLE.
+    // A type that a FLOAT holds exactly stays in one; all else with a FLOAT is DOUBLE.
     let fits_float = |sql_type: &SqlType| match sql_type {
         SqlType::Float | SqlType::Year => true,
         SqlType::Integer { width, .. } => *width <= IntegerWidth::Medium,

@@ -2,7 +2,8 @@ use super::*;
 use crate::{Holding, Ledger, MIB};
 use stdx::Prng;
 
-/// 1000 MiB, of which all but the reserves are shared: 600 MiB, and 20 MiB of the job and send buffers' reserve for emergencies.
+/// 1000 MiB, of which all but the reserves are shared: 600 MiB, and 20 MiB of the job and send buffers' reserve for
+/// emergencies.
 fn config() -> MemoryConfig {
     let reserves = [
         (Region::DataMemory, 300),

@@ -1,4 +1,5 @@
-//! The registry is the process's, and tests run side by side: so each asks only about periods that it sealed itself and about threads of its own.
+//! The registry is the process's, and tests run side by side. So each test asks only about periods that it began itself
+//! and about threads of its own.
 #![expect(clippy::disallowed_methods, reason = "tests of threads")]
 
 use super::*;
@@ -48,7 +49,7 @@ impl Puppet {
 fn an_unregistered_thread_is_waited_for_while_it_holds_a_guard() {
     let puppet = Puppet::new();
     puppet.run(|stage| stage.guards.push(Guard::enter()));
-    let period = seal();
+    let period = begin_period();
     assert!(passed() < period);
     puppet.run(|stage| stage.guards.push(Guard::enter()));
     puppet.run(|stage| drop(stage.guards.remove(0)));
@@ -61,7 +62,7 @@ fn an_unregistered_thread_is_waited_for_while_it_holds_a_guard() {
 fn a_registered_thread_is_waited_for_until_it_announces_or_parks() {
     let puppet = Puppet::new();
     puppet.run(|stage| stage.slot = Some(register_thread()));
-    let period = seal();
+    let period = begin_period();
     assert!(passed() < period);
     puppet.run(|stage| {
         stage.guards.push(Guard::enter());
@@ -70,18 +71,18 @@ fn a_registered_thread_is_waited_for_until_it_announces_or_parks() {
     assert!(passed() < period, "the end of a guard is no announcement");
     puppet.run(|stage| stage.slot.as_ref().unwrap().announce());
     wait_until_passed(period);
-    let period = seal();
+    let period = begin_period();
     assert!(passed() < period);
     puppet.run(|stage| stage.slot.as_ref().unwrap().park());
     wait_until_passed(period);
     // Parked, it may still read.
     puppet.run(|stage| stage.guards.push(Guard::enter()));
-    let period = seal();
+    let period = begin_period();
     assert!(passed() < period);
     puppet.run(|stage| stage.guards.clear());
     wait_until_passed(period);
     puppet.run(|stage| stage.slot.as_ref().unwrap().unpark());
-    let period = seal();
+    let period = begin_period();
     assert!(passed() < period);
     puppet.run(|stage| stage.slot = None);
     wait_until_passed(period);

@@ -1,5 +1,5 @@
-//! The slow salted hash that MySQL 8 keeps of a `caching_sha2_password`: SHA-crypt with SHA-256, a salt of 20 bytes and at
-//! least 5 000 rounds (<https://www.akkadia.org/drepper/SHA-crypt.txt>).
+//! The slow salted hash that MySQL 8 keeps of a `caching_sha2_password`: SHA-crypt with SHA-256, a salt of 20 bytes and
+//! at least 5 000 rounds (<https://www.akkadia.org/drepper/SHA-crypt.txt>).
 //!
 //! ```text
 //! $A$005$<20 bytes of salt><43 characters of digest>      005: thousands of rounds, hexadecimal
@@ -97,7 +97,8 @@ impl fmt::Debug for SlowHash {
 }
 
 impl SlowHash {
-    /// The hash of a new password; `random` must come from a cryptographic generator. `None` if the password is too long.
+    /// The hash of a new password; `random` must come from a cryptographic generator. `None` if the password is too
+    /// long.
     #[must_use]
     pub fn of_password(password: &[u8], random: [u8; SALT_SIZE]) -> Option<Self> {
         // Printable, so that stored hashes can be copied as text.

@@ -1,7 +1,7 @@
 //! The client's receive buffer: whole payloads out of whatever pieces arrive.
 //!
-//! Unlike a server, a client trusts its peer with memory: a frame waits in the buffer until it is whole, and only
-//! payloads of several frames are copied, to join them.
+//! Unlike a server, a client trusts its peer with memory: a frame waits in the buffer until it is whole. Only payloads
+//! of several frames are copied, to join them.
 //!
 //! **Invariant.** A location stays valid until the next call of [`Inbox::receive`] or [`Inbox::next_payload`].
 

@@ -8,7 +8,7 @@ use crate::value::{Date, DateTime, ParameterValue, Time};
 
 use super::{ColumnsView, Event, RowView};
 
-/// One answer. Of several result sets each is one.
+/// One answer. Each of several result sets is a response.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Response {
     Connected,
@@ -20,7 +20,7 @@ pub enum Response {
     Text(Vec<u8>),
 }
 
-/// What a statement without a result set did.
+/// The effect of a statement without a result set.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Completion {
     pub affected_rows: u64,

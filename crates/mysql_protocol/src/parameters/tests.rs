@@ -19,7 +19,7 @@ fn values<'a>(
     execute.parameters(count, types, long_data, capabilities)?.collect()
 }
 
-/// What sysbench sends: one INT parameter, types first, then only the value.
+/// As sysbench sends it: one INT parameter, types first, then only the value.
 #[test]
 fn types_are_sent_once_and_kept() {
     let first = [0x17, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 3, 0, 42, 0, 0, 0];
@@ -81,7 +81,7 @@ fn too_much_long_data_is_dropped_and_refuses_the_execute() {
     assert!(values(&execute(&bytes), 1, &mut types, &long_data, WITHOUT_ATTRIBUTES).is_ok());
 }
 
-/// What mysql2 (Node.js) sends to MySQL 8: names, and the count before them.
+/// As mysql2 (Node.js) sends it to MySQL 8: names, and the count before them.
 #[test]
 fn with_query_attributes_parameters_are_counted_and_named() {
     let bytes = [0x17, 4, 0, 0, 0, 8, 1, 0, 0, 0, 1, 0, 1, 0xFD, 0, 0, 5, b'a', b'd', b'm', b'i', b'n'];

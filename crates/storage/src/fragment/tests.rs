@@ -574,7 +574,7 @@ fn an_index_that_is_filled_in_its_own_order_has_full_leaves() {
             }
         }
         let rows = fragment.statistics().index_bytes - before;
-        // Who has the number k: 7 919 is prime, and so has an inverse.
+        // The row with the number k: 7 919 is prime, and so has an inverse.
         let inverse = (1..ROWS).find(|number| number * 7_919 % ROWS == 1).unwrap();
         for k in ks {
             fragment.add_copied_entry(BY_K, &key(k * inverse % ROWS)).unwrap();
@@ -590,7 +590,8 @@ fn an_index_that_is_filled_in_its_own_order_has_full_leaves() {
         reclaim_all(&mut fragment);
         (fragment.statistics().index_bytes - before - rows) as f64 / ROWS as f64
     };
-    // An entry takes 24 bytes, its part of a full leaf 11.2 and of the nodes above 1.1; its part of a half full leaf is 16.
+    // An entry takes 24 bytes, its part of a full leaf 11.2 and of the nodes above 1.1; its part of a half full leaf is
+    // 16.
     let ascending = fill(&mut (0..ROWS));
     let scattered = fill(&mut (0..ROWS).map(|k| k * 12_347 % ROWS));
     println!("{ascending:.1} bytes of an entry in order, {scattered:.1} in none");
@@ -695,7 +696,7 @@ fn what_waits_is_announced_until_it_is_free() {
     }
     fragment.reclaim(u32::MAX);
     let waiting = fragment.statistics().retired_bytes;
-    // What is in the batch that is still being filled is not told yet.
+    // The batch that is still being filled is not told yet.
     assert!(memory.announced() > 0 && memory.announced() <= waiting);
     // A table that is dropped announces all it has, and no part of it twice.
     fragment.condemn();
@@ -773,7 +774,7 @@ fn what_a_large_transaction_took_for_its_handles_is_given_back() {
     };
     let stale = stage(&mut fragment, first);
     stale.iter().for_each(|handle| fragment.abort(*handle, first));
-    // The places are new ones, and no handle of before leads to them.
+    // The entries are new ones, and no handle of before leads to them.
     let handles = stage(&mut fragment, transaction);
     assert!(handles.iter().all(|handle| fragment.staged_row(*handle, transaction).is_some()));
     assert!(stale.iter().all(|handle| fragment.staged_row(*handle, transaction).is_none()));
@@ -824,7 +825,8 @@ fn what_was_read_stays_while_the_guard_lives() {
     assert_eq!(fragment.statistics().retired_bytes, 0);
 }
 
-/// What this thread has run so far, in nanoseconds; unlike a clock it does not count the time of others on a shared machine.
+/// The time that this thread has run so far, in nanoseconds. Unlike a clock it does not count the time of others on a
+/// shared machine.
 fn processor_time() -> u64 {
     #[expect(clippy::disallowed_methods, reason = "measures time")]
     let statistics = std::fs::read("/proc/thread-self/schedstat").unwrap_or_default();
@@ -906,7 +908,7 @@ fn small_fragments_share_pages() {
     fragments.iter_mut().for_each(reclaim_all);
     let used = memory.used(Region::DataMemory);
     assert!(used < count * 700 + 8 * memory::PAGE_BYTES as u64, "{used}");
-    // Whoever goes last: a reader reads on when the fragment is gone.
+    // The order of dropping does not matter: a reader reads on when the fragment is gone.
     let readers: Vec<Reader> = fragments.iter().map(Fragment::reader).collect();
     drop(fragments);
     let guard = Guard::enter();

@@ -182,8 +182,8 @@ impl<'a> Leaf<'a> {
     /// The entry in a slot that an order of this leaf names.
     #[inline]
     pub(super) fn item(self, slot: usize) -> Keyed<'a> {
-        // SAFETY: orders name slots below the capacity that were written before the order was published and never change; an entry
-        // that an order named during 'a is retired after it left the leaf.
+        // SAFETY: orders name slots below the capacity that were written before the order was published and never
+        // change; an entry that an order named during 'a is retired after it left the leaf.
         unsafe {
             let place = self.pointer.add(slots_offset(self.capacity()) + 8 * slot).cast::<*mut u8>();
             Keyed::from_ptr(NonNull::new_unchecked(place.read()))
@@ -241,7 +241,8 @@ impl<'a> Leaf<'a> {
     }
 }
 
-/// The size of an inner node. Inner nodes are replaced whenever they get a child: in steps, so that their pages are used again by the next.
+/// The size of an inner node. Inner nodes are replaced whenever they get a child: in steps, so that their pages are
+/// used again by the next.
 const fn inner_bytes(children: usize, separators: usize) -> usize {
     (INNER_HEAD + 8 * children + 4 * (children - 1) + separators).next_multiple_of(128)
 }
@@ -265,7 +266,8 @@ impl<'a> Inner<'a> {
         let bytes: usize = separators.iter().map(|separator| separator.len()).sum();
         stdx::require!(u32::try_from(bytes).is_ok(), "separators of more than 4 GiB");
         let pointer = arena.allocate(Purpose::Index, inner_bytes(children.len(), bytes), urgency)?;
-        // SAFETY: the piece has room for head, children, ends and bytes in this order; it is aligned to 8 and ours alone.
+        // SAFETY: the piece has room for head, children, ends and bytes in this order; it is aligned to 8 and ours
+        // alone.
         unsafe {
             pointer.cast::<u32>().write(u32::try_from(children.len()).unwrap_or(0));
             pointer.add(4).cast::<u32>().write(u32::try_from(bytes).unwrap_or(0));

@@ -1,6 +1,7 @@
 //! Character sets with one byte for each character, the lower half of which is ASCII.
 //!
-//! The tables come from `encoding_rs`. [`CORRECTIONS`] says where MySQL's differ; they were measured with MariaDB 10.11 for every byte.
+//! The tables come from `encoding_rs`. [`CORRECTIONS`] says where MySQL's differ; they were measured with MariaDB 10.11
+//! for every byte.
 
 use super::CharacterSet;
 use encoding_rs::Encoding;

@@ -1,12 +1,13 @@
 //! The UCA collations on ASCII strings, by tables that are derived from ICU4X at first use.
 //!
-//! Every ASCII character has one collation element of its own (or, as most control characters, none), and no sequence of ASCII
-//! characters contracts; only a *following* non-ASCII character can change what an ASCII character means ("l·", "o" with a combining
-//! mark that is part of a contraction). So a difference between two ASCII characters decides as soon as both are followed by ASCII or
-//! by the end; where that does not hold, the answer is `None` and ICU4X is asked.
+//! Every ASCII character has one collation element of its own, or none, as most control characters. No sequence of
+//! ASCII characters contracts. Only a *following* non-ASCII character can change what an ASCII character means: "l·",
+//! or "o" with a combining mark that is part of a contraction. So a difference between two ASCII characters decides as
+//! soon as both are followed by ASCII or by the end. Where that does not hold, the answer is `None` and ICU4X is asked.
 //!
-//! Sort keys follow ICU's format, byte for byte: primary weights with the lead byte left out where it repeats and is compressible.
-//! Invariant (tested for all pairs of characters and random strings): what these functions say is what ICU4X says.
+//! Sort keys follow ICU's format, byte for byte: primary weights with the lead byte left out where it repeats and is
+//! compressible. Invariant (tested for all pairs of characters and random strings): what these functions say is what
+//! ICU4X says.
 
 use super::{PRIMARY, icu_sort_key};
 use std::cmp::Ordering;
@@ -172,8 +173,8 @@ pub(super) fn compare_tertiary(left: &[u8], right: &[u8]) -> Option<Ordering> {
 /// Characters of an order prefix.
 const PREFIX: usize = 8;
 
-/// The ranks of the first characters, the first one highest; `None` unless each of them counts and is followed by an ASCII character that
-/// counts, or by the end: then a difference between two prefixes is one that `walk` decides by.
+/// The ranks of the first characters, the first one highest. `None` unless each of them counts and is followed by an
+/// ASCII character that counts, or by the end. Then a difference between two prefixes is one that `walk` decides by.
 #[inline]
 pub(super) fn order_prefix(text: &[u8]) -> Option<u64> {
     let ranks = &TABLES.ranks;
@@ -190,7 +191,8 @@ pub(super) fn order_prefix(text: &[u8]) -> Option<u64> {
     Some(prefix)
 }
 
-/// Writes the key of up to [`BLOCK`] characters; `previous` is the last weight whose lead byte was written and is compressible.
+/// Writes the key of up to [`BLOCK`] characters; `previous` is the last weight whose lead byte was written and is
+/// compressible.
 fn write_block(text: &[u8], previous: &mut u32, block: &mut [u8; KEY_BLOCK]) -> usize {
     let tables = &*TABLES;
     let mut length = 0;

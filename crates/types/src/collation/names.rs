@@ -1,7 +1,7 @@
 //! MySQL's collations: number, name, character set.
 //!
-//! All of MySQL 8.0, those included whose character set is not here: their names and numbers are known, so that the error can say
-//! which character set is missing.
+//! All of MySQL 8.0, those included whose character set is not here: their names and numbers are known, so that the
+//! error can say which character set is missing.
 //!
 //! **Invariant.** The table is sorted by number, without duplicates.
 

@@ -75,7 +75,7 @@ fn plain_strings_have_an_order_prefix() {
     }
     assert_eq!(prefix(AI, "ABCDEFGH"), prefix(AI, "abcdefgh!"));
     assert_eq!(prefix(Collation::Utf8mb4GeneralCi, "a  "), prefix(Collation::Utf8mb4GeneralCi, "a"));
-    // What follows may change what the last letter means, or nothing follows that counts.
+    // The next character may change what the last letter means, or nothing follows that counts.
     assert_eq!((prefix(AI, "abcdefgh\u{301}"), prefix(CS, "a\u{1}")), (None, None));
 }
 

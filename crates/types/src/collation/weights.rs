@@ -1,15 +1,15 @@
-//! Collations that give each character one weight, which is itself a character: `general_ci`, and what stands for the `_ci` collations
-//! of character sets other than Unicode's.
+//! Collations that give each character one weight, which is itself a character: `general_ci`, and what stands for the
+//! `_ci` collations of character sets other than Unicode's.
 //!
-//! The weight of a letter is its capital without accents, as far as Unicode 3.0 knew both; 'ß' weighs as 'S'. Characters beyond U+FFFF
-//! all weigh as U+FFFD. [`FOLDS`] was measured with `WEIGHT_STRING()` of MariaDB 10.11 for every character up to U+FFFF; all other
-//! characters weigh as themselves.
+//! The weight of a letter is its capital without accents, as far as Unicode 3.0 knew both; 'ß' weighs as 'S'.
+//! Characters beyond U+FFFF all weigh as U+FFFD. [`FOLDS`] was measured with `WEIGHT_STRING()` of MariaDB 10.11 for
+//! every character up to U+FFFF; all other characters weigh as themselves.
 //!
 //! A sort key is the weights as UTF-8, U+0000 and U+0001 as two bytes, so that it holds no zero byte.
 
 use std::cmp::Ordering;
 
-/// Whose weights.
+/// The owner of the weights.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Weights {
     /// `general_ci`.
@@ -18,8 +18,8 @@ pub(super) enum Weights {
     Swedish,
 }
 
-/// A run of characters from the first to the second. With step 0 all have the fourth as their weight; else it is the weight of the
-/// first, and the characters of the run lie as far apart as the step says, as do their weights.
+/// A run of characters from the first to the second. With step 0 all have the fourth as their weight. Else it is the
+/// weight of the first, and the characters of the run lie as far apart as the step says, as do their weights.
 type Fold = (u32, u32, u32, u32);
 
 fn general(character: char) -> char {
@@ -89,7 +89,8 @@ impl Weights {
 
     /// The first eight bytes of the sort key.
     pub(super) fn order_prefix(self, text: &[u8]) -> u64 {
-        // Thirty-two bytes have at least eight characters, so a character that the cut divides lies behind the eighth byte.
+        // Thirty-two bytes have at least eight characters, so a character that the cut divides lies behind the eighth
+        // byte.
         let text = &text[..text.len().min(32)];
         let (mut prefix, mut length) = ([0; 8], 0);
         for weight in self.all(text) {

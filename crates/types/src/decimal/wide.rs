@@ -1,7 +1,8 @@
-//! 512-bit unsigned integers: room for the exact product of two 65-digit decimals and for dividends shifted by 60 digits.
+//! 512-bit unsigned integers: room for the exact product of two 65-digit decimals and for dividends shifted by 60
+//! digits.
 //!
-//! Little-endian 64-bit limbs. Invariant: callers keep every result below 10^130 < 2^512, so nothing here overflows; an overflow
-//! is a bug and dies. Division is Knuth's algorithm D (TAOCP volume 2, 4.3.1).
+//! Little-endian 64-bit limbs. Invariant: callers keep every result below 10^130 < 2^512, so nothing here overflows; an
+//! overflow is a bug and dies. Division is Knuth's algorithm D (TAOCP volume 2, 4.3.1).
 
 use std::cmp::Ordering;
 
@@ -201,7 +202,8 @@ impl Wide {
     }
 }
 
-/// One step of long division: divides the window (one limb longer than the divisor) in place and gives the quotient's limb.
+/// One step of long division: divides the window (one limb longer than the divisor) in place and gives the quotient's
+/// limb.
 fn divide_window(window: &mut [u64], divisor: &[u64]) -> u64 {
     let len = divisor.len();
     let (top, next) = (u128::from(divisor[len - 1]), u128::from(divisor[len - 2]));

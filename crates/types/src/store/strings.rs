@@ -27,7 +27,8 @@ fn into_bytes(value: Value) -> Vec<u8> {
     text
 }
 
-/// Text that is UTF-8, else its valid start. Question marks stand for characters that the column's character set does not have.
+/// Text that is UTF-8, else its valid start. Question marks stand for characters that the column's character set does
+/// not have.
 fn into_text(value: Value, collation: Collation) -> (Vec<u8>, Loss) {
     let mut text = into_bytes(value);
     match std::str::from_utf8(&text) {

@@ -1,7 +1,7 @@
 //! Day numbers, weeks and intervals.
 //!
-//! Day numbers count from '0000-01-01' = 1 (TO_DAYS), proleptic Gregorian. MySQL's own functions use the same rule for every year
-//! (its year 0 is not a leap year: TO_DAYS('0000-03-01') = 60).
+//! Day numbers count from '0000-01-01' = 1 (TO_DAYS), proleptic Gregorian. MySQL's own functions use the same rule for
+//! every year (its year 0 is not a leap year: TO_DAYS('0000-03-01') = 60).
 
 use super::{
     Date, DateTime, MICROSECONDS_PER_DAY, MICROSECONDS_PER_SECOND, Time, days_in_month, round_microseconds,
@@ -12,7 +12,7 @@ const UNIX_EPOCH_DAYS: i64 = 719_528;
 /// The day number of 9999-12-31.
 const DAYS_MAX: i64 = 3_652_424;
 
-/// What is added to a date: months first (the day is cut to the month's last), then days, then microseconds.
+/// An amount that is added to a date: months first (the day is cut to the month's last), then days, then microseconds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Interval {
     /// Months; a year is 12, a quarter 3.
@@ -230,7 +230,8 @@ impl DateTime {
         DateTime::from_absolute_microseconds(absolute)
     }
 
-    /// True if a TIMESTAMP column can hold the value (in UTC): '1970-01-01 00:00:01' to '2038-01-19 03:14:07', or the zero date.
+    /// True if a TIMESTAMP column can hold the value (in UTC): '1970-01-01 00:00:01' to '2038-01-19 03:14:07', or the
+    /// zero date.
     #[must_use]
     pub fn is_timestamp(self) -> bool {
         const LAST_SECOND: i64 = 2_147_483_647;

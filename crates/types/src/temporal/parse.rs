@@ -1,11 +1,11 @@
 //! MySQL's text and number forms of temporal values.
 //!
-//! Text with delimiters ('2024-01-02 03:04:05.678', '24/1/2', '2024-01-02T03:04:05+05:30') reads a number per field, whatever the
-//! punctuation between; text of digits only ('20240102030405', '240102') reads fixed widths. Two-digit years are 1970 to 2069.
-//! Digits of a second beyond the sixth round.
+//! Text with delimiters ('2024-01-02 03:04:05.678', '24/1/2', '2024-01-02T03:04:05+05:30') reads a number per field,
+//! whatever the punctuation between; text of digits only ('20240102030405', '240102') reads fixed widths. Two-digit
+//! years are 1970 to 2069. Digits of a second beyond the sixth round.
 //!
-//! Zero dates and zero parts are values here, and with `written` days that their month lacks, too; callers refuse what their
-//! [`super::DateMode`] does not let in.
+//! Zero dates and zero parts are values here, and with `written` days that their month lacks, too; callers refuse what
+//! their [`super::DateMode`] does not let in.
 
 use super::{Date, DateTime, Interval, MICROSECONDS_PER_SECOND, Time};
 
@@ -167,8 +167,8 @@ const DAY: usize = 2;
 const SECOND: usize = 5;
 
 impl Fields {
-    /// Year to second. With `packed_digits` each field has a fixed width, and 8 or 14 and more digits have a year of four; without,
-    /// a field goes on to the next delimiter.
+    /// Year to second. With `packed_digits` each field has a fixed width, and 8 or 14 and more digits have a year of
+    /// four; without, a field goes on to the next delimiter.
     fn read_numbers(scanner: &mut Scanner<'_>, packed_digits: Option<usize>) -> Option<Fields> {
         let mut fields = Fields::default();
         let mut behind_last_field = *scanner;
@@ -241,8 +241,8 @@ impl Fields {
 }
 
 impl DateTime {
-    /// Reads '2024-01-02 03:04:05.678', '2024-01-02T03:04:05+05:30', '20240102030405', '24-1-2' and the like. A date alone is its
-    /// midnight; zero dates are values. An offset is reported, not applied.
+    /// Reads '2024-01-02 03:04:05.678', '2024-01-02T03:04:05+05:30', '20240102030405', '24-1-2' and the like. A date
+    /// alone is its midnight; zero dates are values. An offset is reported, not applied.
     #[must_use]
     pub fn parse(text: &[u8]) -> Option<Parsed<DateTime>> {
         DateTime::parse_with(text, Date::new)
@@ -304,8 +304,8 @@ impl Date {
 }
 
 impl Time {
-    /// Reads '12:30', '1 12:30:00', '-12:30:00.5', '123000', '2024-01-02 03:04:05' (its time of day). What is beyond the range is
-    /// clamped and says so.
+    /// Reads '12:30', '1 12:30:00', '-12:30:00.5', '123000', '2024-01-02 03:04:05' (its time of day). A time beyond the
+    /// range is clamped and says so.
     #[must_use]
     pub fn parse(text: &[u8]) -> Option<Parsed<Time>> {
         let mut scanner = Scanner::new(text);
@@ -350,7 +350,8 @@ impl Time {
         })
     }
 
-    /// '[days ]hours[:minutes[:seconds]]' or 'HHMMSS': seconds, and the rest of the text. `None` if minutes or seconds exceed 59.
+    /// '[days ]hours[:minutes[:seconds]]' or 'HHMMSS': seconds, and the rest of the text. `None` if minutes or seconds
+    /// exceed 59.
     fn read_clock(mut scanner: Scanner<'_>) -> Option<(i64, Scanner<'_>)> {
         let first = i64::from(scanner.number(9)?.0);
         let behind_first = scanner;
@@ -379,8 +380,8 @@ impl Time {
         is_clock.then_some(((days * 24 + hours) * 3_600 + minutes * 60 + seconds, scanner))
     }
 
-    /// Reads 123000 as 12:30:00, and numbers of 11 digits and more as date and time. `None` if minutes or seconds exceed 59; what is
-    /// beyond the range is clamped and says so.
+    /// Reads 123000 as 12:30:00, and numbers of 11 digits and more as date and time. `None` if minutes or seconds
+    /// exceed 59; what is beyond the range is clamped and says so.
     #[must_use]
     pub fn from_number(number: i64) -> Option<Parsed<Time>> {
         let size = number.unsigned_abs();

@@ -3,7 +3,8 @@
 use super::*;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// Rows that are always there: readers must find every one in every scan and lookup, while others come and go around them.
+/// Rows that are always there: readers must find every one in every scan and lookup, while others come and go around
+/// them.
 const LASTING: i64 = if cfg!(miri) { 12 } else { 200 };
 const ROUNDS: u64 = if cfg!(miri) { 60 } else { 48_000 };
 
