@@ -1,6 +1,6 @@
 """Statements of six accounts on LatsDB and on MariaDB: who may do what, by the numbers of their errors.
 
-The statements are those of crates/sql/src/front/tests/privileges.txt, whose test says for each account what LatsDB answers when it binds
+The statements are those of crates/planner/src/tests/privileges.txt, whose test says for each account what LatsDB answers when it binds
 them: `ok`, or the error's number. Here they run. LatsDB must answer as the file says; MariaDB must, too, but where
 `privileges_differences.txt` names the statement, with MariaDB's answers and why MySQL 8 answers otherwise.
 
@@ -48,7 +48,7 @@ GRANT r TO 'column'@'%'
 
 def statements():
     """Statement and expected answers, in order; what only MySQL has comes after its heading."""
-    path = os.path.join(HERE, '../../crates/sql/src/front/tests/privileges.txt')
+    path = os.path.join(HERE, '../../crates/planner/src/tests/privileges.txt')
     is_shared, statement = True, None
     with open(path, encoding='utf-8') as file:
         for line in file.read().split('\n'):

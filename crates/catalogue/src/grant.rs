@@ -6,7 +6,7 @@
 //! **Invariants**: rows about an account go with it; no role is granted to itself, directly or not; an account that may administer is left
 //! (accounts.rs).
 //!
-//! Deliberately not here: whether the account that asks may do so, which is decided when its statement is bound (`sql::front::privileges`).
+//! Deliberately not here: whether the account that asks may do so, which is decided when its statement is bound (`planner::privileges`).
 
 use crate::accounts::check_administrator_left;
 use crate::error;

@@ -15,8 +15,9 @@ mod guessing;
 
 pub(crate) use guessing::{Admission, Guessing};
 
-use mysql_protocol::Verifier;
-use mysql_protocol::auth::slow::SlowVerifier;
+use catalogue::{Authentication, Credential};
+use mysql_protocol::auth::slow::{PASSWORD_SIZE_MAX, SlowVerifier};
+use mysql_protocol::{AuthPlugin, Verifier};
 use protocol::SqlError;
 use query::{AccountName, AccountNews};
 use std::collections::BTreeMap;
@@ -270,3 +271,26 @@ pub(crate) fn decoy() -> Option<SlowVerifier> {
 
 #[cfg(test)]
 mod tests;
+
+/// Passwords that can be hashed and hashes that can be checked, of a plugin that is known.
+pub(crate) fn check_authentication(authentication: &Authentication) -> Result<(), SqlError> {
+    let plugin = match &authentication.plugin {
+        None => None,
+        Some(name) => Some(
+            AuthPlugin::from_name(name.as_bytes())
+                .ok_or_else(|| SqlError::new(1524, format!("Plugin '{name}' is not loaded")))?,
+        ),
+    };
+    match &authentication.credential {
+        Credential::None => Ok(()),
+        Credential::Password(password) if password.0.len() > PASSWORD_SIZE_MAX => {
+            let message = "Your password does not satisfy the current policy requirements";
+            Err(SqlError::new(1819, message))
+        }
+        Credential::Password(_) => Ok(()),
+        Credential::Stored(stored) => match Verifier::from_stored(stored) {
+            Some(verifier) if verifier.plugin().is_none() || verifier.plugin() == plugin => Ok(()),
+            _ => Err(SqlError::new(1827, "The password hash doesn't have the expected format.")),
+        },
+    }
+}

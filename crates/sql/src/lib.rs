@@ -1,7 +1,7 @@
-//! SQL over the MySQL protocol: sessions, statements, plans and their execution.
+//! SQL over the MySQL protocol: sessions, statements and their execution.
 //!
 //! ```text
-//! bytes -> session (commands, one at a time) -> front (text -> plan, by a cache) -> execute (operators) -> results -> bytes
+//! bytes -> session (commands, one at a time) -> planner (text -> plan, by a cache) -> execute (operators) -> results -> bytes
 //!                        |                                   |
 //!                        +-- transaction_client              +-- reads of this node's replicas, signals to slots elsewhere
 //! ```
@@ -9,7 +9,6 @@
 //! | --- | --- |
 //! | `module` | [`SqlModule`]: all sessions of one thread, as the node drives them |
 //! | `session` | a connection: handshake, commands, the statement that runs |
-//! | `front`, `plan` | from text to a plan; what a plan is |
 //! | `statement_cache` | plans by text |
 //! | `execute` | operators and statements as state machines |
 //! | `transaction_client`, `inbox` | the session's side of a transaction; requests and answers |
@@ -18,9 +17,6 @@
 //! | `ddl_job` | DDL statements as jobs of the catalogue |
 //!
 //! Invariants: no clock, file, socket or thread; everything that happens follows from the inputs of `SqlModule::handle`.
-
-pub mod front;
-pub mod plan;
 
 mod accounts;
 mod ddl_job;

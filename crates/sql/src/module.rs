@@ -8,11 +8,11 @@
 
 use crate::ddl_job::finisher::Finisher;
 use crate::environment::{Alarm, Environment, ModuleState};
-use crate::front::TextLimits;
 use crate::inbox::{Inbox, Reply};
 use crate::session::{Session, SessionCore};
 use crate::variables::Globals;
 use memory::MemoryManager;
+use planner::TextLimits;
 use protocol::module::{ConnectionAction, Counts};
 use protocol::program::TableRef;
 use protocol::signal::{InfoTable, Probe, RequestId, ReturnedRequest, SCHEMA_USERS_MAX};
@@ -727,7 +727,7 @@ impl SqlModule {
                 Value::text(&state),
                 session.running_text().map_or(Value::Null, |text| {
                     let modes = session.core.variables.text_modes;
-                    Value::text(&crate::front::without_secrets(first_characters(text, SHOWN_TEXT_MAX), modes))
+                    Value::text(&planner::without_secrets(first_characters(text, SHOWN_TEXT_MAX), modes))
                 }),
                 Value::UInt(self.state.address.node.0.into()),
             ])

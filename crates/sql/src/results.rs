@@ -8,15 +8,15 @@
 #[cfg(test)]
 mod tests;
 
-use crate::plan::ResultColumn;
 use mysql_protocol::charset::BINARY;
 use mysql_protocol::result::{BinaryRow, RowFormat, TextRow};
 use mysql_protocol::{ColumnDefinition, ColumnFlags, ColumnType, PacketWriter};
+use planner::plan::ResultColumn;
 use protocol::module::SEND_BUFFER_HIGH;
 use query::RowSink;
 use types::{
-    BlobSize, CharacterSet, Collation, ColumnIndex, DateTime, DefaultValue, IndexDefinition, IndexKind,
-    IntegerWidth, Interval, NumberFormat, SqlType, TableDefinition, Value, ValueRef,
+    BlobSize, CharacterSet, Collation, DateTime, DefaultValue, IndexDefinition, IndexKind, IntegerWidth,
+    Interval, NumberFormat, SqlType, Value, ValueRef,
 };
 
 /// Column count and definitions as whole packets, to be appended with new numbers.
@@ -76,13 +76,15 @@ pub(crate) fn definition_of(column: &ResultColumn, results: Option<Collation>) -
         collation: shape.collation,
         length: shape.length,
         column_type: shape.column_type,
-        flags: flags | not_null | column.origin,
+        flags: flags | not_null | origin_flags(column),
         decimals: shape.decimals,
     }
 }
 
 /// What a column's table says of it. Of keys only the first part has MULTIPLE_KEY or UNIQUE_KEY.
-pub(crate) fn origin_flags(table: &TableDefinition, index: ColumnIndex) -> ColumnFlags {
+pub(crate) fn origin_flags(column: &ResultColumn) -> ColumnFlags {
+    let Some(origin) = &column.origin else { return ColumnFlags::EMPTY };
+    let (table, index) = (&*origin.table, origin.column);
     let column = table.column_at(index);
     let is_moment = matches!(column.sql_type, SqlType::Timestamp { .. });
     let is_now = column.default == DefaultValue::CurrentTimestamp;

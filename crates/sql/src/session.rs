@@ -47,9 +47,7 @@ pub(crate) use login::ROUNDS_PER_SLICE;
 
 use crate::environment::{Alarm, AlarmKind, Environment};
 use crate::execute::QueryMemory;
-use crate::front::Normalized;
 use crate::inbox::{Inbox, Reply};
-use crate::plan::SessionValue;
 use crate::session_locks::SessionLocks;
 use crate::transaction_client::TransactionClient;
 use crate::variables::{Scope, SessionVariables, UserVariables};
@@ -65,6 +63,8 @@ use mysql_protocol::{
 };
 use named::NamedStatements;
 use patience::Pace;
+use planner::Normalized;
+use planner::plan::SessionValue;
 use prepared::PreparedStatements;
 use probe_log::ProbeLog;
 use protocol::module::{ConnectionAction, TlsSession};

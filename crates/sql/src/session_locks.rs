@@ -12,8 +12,8 @@
 //! Deliberately not here: asking for the locks (`execute::lock_tables`, `execute::user_locks`).
 
 use crate::environment::Environment;
-use crate::plan::Plan;
 use crate::transaction_client::TransactionClient;
+use planner::plan::Plan;
 use protocol::SqlError;
 use protocol::program::{LockMode, TableRef};
 use stdx::Instant;

@@ -23,7 +23,7 @@
 //!
 //! Definitions that an account has no privilege for are left out ([`ShowContext::privileges`]), and so are the statements of others.
 //!
-//! Deliberately not here: whether a table may be read at all (`front::privileges`).
+//! Deliberately not here: whether a table may be read at all (`planner::privileges`).
 
 mod account_rows;
 mod engine_status;
@@ -46,8 +46,8 @@ pub(crate) use reader::{VirtualReader, operator_of};
 pub(crate) use schema_rows::database_exists;
 pub(crate) use statement::{columns_of, field_list};
 
-use crate::plan::VirtualTable;
 use crate::variables::SessionVariables;
+use planner::plan::VirtualTable;
 use protocol::module::TlsSession;
 use protocol::signal::InfoTable;
 use pruning::Pruning;

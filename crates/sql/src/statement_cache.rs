@@ -15,7 +15,7 @@
 #[cfg(test)]
 mod tests;
 
-use crate::plan::Prepared;
+use planner::plan::Prepared;
 use std::sync::Arc;
 use stdx::FixedMap;
 use types::{CharacterSet, Collation, SchemaVersion};

@@ -5,10 +5,10 @@
 //!
 //! Deliberately not here: kinds that this server does not have are listed, because tools read them, and stay 0.
 
-use crate::plan::{
+use catalogue::DdlRequest;
+use planner::plan::{
     InsertConflict, NamedStatement, Plan, SetTarget, Show, TableMaintenance, TransactionStatement,
 };
-use catalogue::DdlRequest;
 
 /// MySQL's kinds, by name.
 pub(crate) const NAMES: [&str; 172] = [

@@ -20,15 +20,15 @@ mod table;
 mod tests;
 mod user;
 
-pub(crate) use character_sets::{character_set_deprecation, collation_deprecation};
-pub(crate) use table::{Definition, Kind, Reach, TABLE, VERSION, definition};
+pub(crate) use table::{Definition, Kind, TABLE, VERSION, definition};
 pub(crate) use user::UserVariables;
 
-use crate::front::TextModes;
 use expression::SqlMode;
 use expression::aggregate::GROUP_CONCAT_SIZE_MAX;
 use locales::LOCALES;
 use mysql_protocol::StatusFlags;
+use planner::TextModes;
+use planner::plan::Reach;
 use protocol::SqlError;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -456,7 +456,7 @@ impl SessionVariables {
             },
             Kind::Collation => match number_of(value) {
                 Some(id) => character_sets::numbered_collation(id),
-                None => crate::front::named_collation(&text()?),
+                None => planner::named_collation(&text()?),
             }
             .map(|collation| Value::text(collation.name())),
             Kind::Locale => checked_locale(name, value).map(Value::text),

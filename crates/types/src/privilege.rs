@@ -13,7 +13,7 @@
 //! **Invariants**: bits are never renumbered, because rows hold them; a [`Grants`] in [`GrantTables`] is never empty,
 //! so that tables with the same rows are equal.
 //!
-//! Deliberately not here: which statement needs which privilege (`sql::front::privileges`), and how GRANT changes rows
+//! Deliberately not here: which statement needs which privilege (`planner::privileges`), and how GRANT changes rows
 //! (`catalogue::grant`).
 
 use crate::equal_without_case;

@@ -16,6 +16,7 @@ const ALL_BLOCKS: &[&str] = &[
     "membership",
     "transaction",
     "mysql_protocol",
+    "planner",
     "sql",
 ];
 
@@ -33,6 +34,7 @@ pub(super) const TABLE: &[(&str, &[&str])] = &[
     ("membership", &["stdx", "types", "wire_derive", "protocol"]),
     ("transaction", &["stdx", "types", "protocol", "memory", "storage", "query", "catalogue"]),
     ("mysql_protocol", &["stdx"]),
+    ("planner", &["stdx", "types", "expression", "protocol", "catalogue"]),
     (
         "sql",
         &[
@@ -45,6 +47,7 @@ pub(super) const TABLE: &[(&str, &[&str])] = &[
             "query",
             "catalogue",
             "mysql_protocol",
+            "planner",
         ],
     ),
     ("node", ALL_BLOCKS),
@@ -64,6 +67,7 @@ pub(super) const TABLE: &[(&str, &[&str])] = &[
             "membership",
             "transaction",
             "mysql_protocol",
+            "planner",
             "sql",
             "node",
         ],

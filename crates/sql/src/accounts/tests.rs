@@ -18,6 +18,24 @@ fn ann(change: impl FnOnce(&mut AccountAttributes)) -> User {
     user
 }
 
+#[test]
+fn hashes_are_those_of_their_plugin() {
+    let check = |plugin: &str, credential: Credential| {
+        code(check_authentication(&Authentication { plugin: Some(plugin.to_owned()), credential }))
+    };
+    let native = || Credential::Stored(b"*2470C0C06DEE42FD1618BB99005ADCA2EC9D1E19".to_vec());
+    assert_eq!(check("mysql_native_password", native()), 0);
+    assert_eq!(check("caching_sha2_password", native()), 1827);
+    assert_eq!(check("mysql_native_password", Credential::Stored(b"*24".to_vec())), 1827);
+    assert_eq!(check("caching_sha2_password", Credential::Stored(b"stored".to_vec())), 1827);
+    let slow = SlowHash::of_password(b"secret", [3; 20]).unwrap().run(u32::MAX).unwrap();
+    assert_eq!(check("caching_sha2_password", Credential::Stored(slow.to_bytes())), 0);
+    assert_eq!(check("caching_sha2_password", Credential::Stored(Vec::new())), 0);
+    assert_eq!(check("sha256_password", Credential::None), 1524);
+    let long = Credential::Password(catalogue::Secret("x".repeat(PASSWORD_SIZE_MAX + 1)));
+    assert_eq!(check("caching_sha2_password", long), 1819);
+}
+
 fn code(result: Result<(), SqlError>) -> u16 {
     result.map_or_else(|error| error.code, |()| 0)
 }

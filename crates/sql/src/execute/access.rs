@@ -10,8 +10,8 @@
 mod tests;
 
 use super::{Cx, Failure, warnings_of};
-use crate::plan::{Inclusive, KeyTemplate, RangeTemplate};
 use expression::{Context, Expression, NoColumns, compare_numbers, compare_values};
+use planner::plan::{Inclusive, KeyTemplate, RangeTemplate};
 use protocol::program::KeyRange;
 use query::TableAccessInfo;
 use std::cmp::Ordering;

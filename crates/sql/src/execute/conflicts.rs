@@ -25,8 +25,8 @@ use super::write_set::{
     FailedWrite, HiddenIndexes, WriteSet, add_change, add_delete, add_insert, duplicate_error,
 };
 use super::{Cx, Failure};
-use crate::plan::InsertConflict;
 use expression::context::Warnings;
+use planner::plan::InsertConflict;
 use protocol::SqlError;
 use protocol::program::{LockMode, ReadOutput, ReadProgram, Refusal, UpdateProgram};
 use query::{Evaluated, TableAccessInfo, evaluate_insert_conflict};

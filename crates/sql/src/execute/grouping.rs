@@ -8,11 +8,11 @@
 use super::distinct::{equal_rows, hash_row, pass_texts};
 use super::table_reader::malformed;
 use super::{Cx, Failure, Row, UNCHARGED_MAX, row_size};
-use crate::plan::Grouping;
 use crate::results::borrowed;
 use expression::aggregate::{AggregateCall, AggregateState};
 use expression::context::TextWork;
 use expression::{Context, Expression};
+use planner::plan::Grouping;
 use query::RowSink;
 use stdx::FixedMap;
 use types::{SqlType, Value, ValueRef};
@@ -162,10 +162,10 @@ impl RowSink for GroupSink<'_> {
 #[cfg(test)]
 mod tests {
     use super::Groups;
-    use crate::plan::Grouping;
     use crate::results::borrowed;
     use expression::aggregate::{AggregateCall, AggregateState};
     use expression::{ColumnSlot, Context, Expression};
+    use planner::plan::Grouping;
     use types::{Collation, SqlType, Value};
 
     fn partial(group: &str, count: u64) -> Vec<Value> {

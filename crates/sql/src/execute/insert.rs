@@ -20,9 +20,9 @@ use super::write_set::{
 };
 use super::{Completion, Cx, Failure, Progress, warnings_of};
 use crate::inbox::{Reply, RequestKind};
-use crate::plan::{InsertConflict, InsertPlan, Plan};
 use expression::Context;
 use mysql_protocol::Capabilities;
+use planner::plan::{InsertConflict, InsertPlan, Plan};
 use protocol::program::{OnDuplicate, OperationResult, Refusal, UpdateProgram, WriteOperation};
 use protocol::signal::RequestId;
 use protocol::{Address, Signal, SqlError};

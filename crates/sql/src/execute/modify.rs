@@ -22,12 +22,12 @@ use super::write_set::{
     FailedWrite, HiddenIndexes, Origin, WriteOutcome, WriteSet, add_change, add_delete, duplicate_error,
 };
 use super::{Completion, Cx, Failure, Progress, Pull, warnings_of};
-use crate::plan::{
-    AccessPath, ColumnAssignment, DeletePlan, InsertConflict, Limit, SortKey, TableAccess, UpdatePlan,
-};
 use expression::context::Warnings;
 use expression::{Expression, IntervalUnit};
 use mysql_protocol::Capabilities;
+use planner::plan::{
+    AccessPath, ColumnAssignment, DeletePlan, InsertConflict, Limit, SortKey, TableAccess, UpdatePlan,
+};
 use protocol::SqlError;
 use protocol::program::{
     Assignment, DeleteFilter, LockMode, OperationResult, ReadProgram, Refusal, UpdateProgram, WriteOperation,

@@ -7,8 +7,8 @@
 
 use super::Failure;
 use super::access::to_utc;
-use crate::plan::InsertPlan;
 use expression::{Context, Expression, NoColumns};
+use planner::plan::InsertPlan;
 use protocol::SqlError;
 use protocol::program::ROW_SIZE_MAX;
 use query::{TableAccessInfo, now_for, store_value, timestamp_in_range};

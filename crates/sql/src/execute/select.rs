@@ -20,12 +20,12 @@ use super::sort::{Equals, SortColumn, Sorted, Sorter};
 use super::table_reader::{Order, Pump, TableReader, Target};
 use super::unique_reader::UniqueReader;
 use super::{Completion, Cx, Failure, Progress, Pull, Row, Statement, access, warnings_of};
-use crate::plan::{AccessPath, Grouping, SelectPlan, SortKey, Source, TableAccess};
 use crate::results::{RowWriter, TranscodingWriter, borrowed};
 use crate::show::{EngineReader, VirtualReader};
 use expression::aggregate::AggregateCall;
 use expression::{ColumnSlot, Columns, Context, Expression, NoColumns};
 use mysql_protocol::PacketWriter;
+use planner::plan::{AccessPath, Grouping, SelectPlan, SortKey, Source, TableAccess};
 use protocol::program::{LockMode, LockWait, ROW_SIZE_MAX, ReadOutput};
 use protocol::{SqlError, module::SEND_BUFFER_HIGH};
 use query::{RowSink, TableAccessInfo};
@@ -307,7 +307,7 @@ pub(crate) struct Window {
 impl Window {
     /// Evaluates the clauses.
     pub(crate) fn of(
-        limit: &crate::plan::Limit,
+        limit: &planner::plan::Limit,
         unlimited: u64,
         statement: &Statement,
     ) -> Result<Self, Failure> {

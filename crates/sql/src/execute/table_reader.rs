@@ -20,7 +20,7 @@
 use super::row_buffer::{RowAt, RowBuffer};
 use super::{Cx, Failure, Place, Retry, Row, failure_of, table_ref};
 use crate::inbox::Reply;
-use crate::plan::ScanDirection;
+use planner::plan::ScanDirection;
 use protocol::program::{Access, KeyRange, ReadOutput, ReadProgram, ReadProgress, Refusal, RowBatch};
 use protocol::signal::{ReadBatch, RequestId};
 use protocol::{Address, SqlError};

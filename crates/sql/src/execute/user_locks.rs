@@ -9,11 +9,11 @@
 use super::lock_tables::GivingBack;
 use super::{Cx, Failure, Pull, Retry, failure_of, table_ref};
 use crate::inbox::Reply;
-use crate::plan::{UserLockCall, UserLockFunction};
 use crate::session_locks::{LocksOf, NamedLock};
 use crate::show::VirtualReader;
 use catalogue::system::USER_LOCKS;
 use expression::NoColumns;
+use planner::plan::{UserLockCall, UserLockFunction};
 use protocol::SqlError;
 use protocol::program::{LockMode, LockWait, Refusal};
 use protocol::signal::{InfoTable, RequestId};

@@ -1,8 +1,8 @@
 use super::{RowWriter, column_frames, definition_of, shifted};
-use crate::plan::ResultColumn;
 use mysql_protocol::ColumnFlags;
 use mysql_protocol::result::{RowCells, RowFormat};
 use mysql_protocol::{ColumnDefinition, ColumnType, PacketWriter, ParameterValue};
+use planner::plan::ResultColumn;
 use query::RowSink;
 use types::{Collation, Date, DateTime, IntegerWidth, NumberFormat, SqlType, ValueRef};
 
@@ -15,7 +15,7 @@ fn column(name: &str, sql_type: SqlType) -> ResultColumn {
         database: "test".to_owned(),
         sql_type,
         nullable: true,
-        origin: ColumnFlags::EMPTY,
+        origin: None,
         format: NumberFormat::default(),
     }
 }

@@ -5,11 +5,12 @@
 
 use super::SessionCore;
 use crate::environment::{Environment, ModuleState};
-use crate::front::{self, BindContext, Description, Normalized, Surroundings};
-use crate::plan::{Prepared, SessionValue, Show};
 use crate::statement_cache::{Bound, CachedStatement};
-use crate::variables::SessionVariables;
+use crate::variables::{self, SessionVariables};
+use catalogue::Authentication;
 use expression::TypingContext;
+use planner::plan::{Prepared, Reach, SessionValue, Show};
+use planner::{BindContext, Description, Normalized, Surroundings};
 use protocol::SqlError;
 use std::sync::Arc;
 use types::{SqlType, TableDefinition, Value};
@@ -33,6 +34,18 @@ impl Surroundings for Facts<'_> {
 
     fn show_columns(&self, show: &Show) -> Vec<(String, SqlType)> {
         crate::show::columns_of(show)
+    }
+
+    fn variable_reach(&self, name: &str) -> Option<Reach> {
+        variables::definition(name).map(|definition| definition.reach)
+    }
+
+    fn version(&self) -> &'static str {
+        variables::VERSION
+    }
+
+    fn check_authentication(&self, authentication: &Authentication) -> Result<(), SqlError> {
+        crate::accounts::check_authentication(authentication)
     }
 }
 
@@ -61,13 +74,13 @@ impl SessionCore {
         text: &str,
         parameter_types: &[SqlType],
     ) -> Result<Prepared, SqlError> {
-        self.with_bind_context(module, |context| front::prepare(text, context, parameter_types))
+        self.with_bind_context(module, |context| planner::prepare(text, context, parameter_types))
     }
 
     /// What a text's parameters and columns are before values come.
     pub(super) fn describe(&mut self, module: &mut ModuleState, text: &str) -> Result<Description, SqlError> {
         self.renew_rights(module);
-        self.with_bind_context(module, |context| front::describe(text, context))
+        self.with_bind_context(module, |context| planner::describe(text, context))
     }
 
     /// The plan for a text of COM_QUERY; `normalized` holds its literals afterwards.
@@ -79,7 +92,7 @@ impl SessionCore {
     ) -> Result<Arc<CachedStatement>, SqlError> {
         self.renew_rights(env.module);
         let SessionVariables { text_modes, collation, .. } = self.variables;
-        front::normalize_into(text, &env.module.config.text_limits, text_modes, collation, normalized)?;
+        planner::normalize_into(text, &env.module.config.text_limits, text_modes, collation, normalized)?;
         if normalized.is_cacheable {
             let (digest, markers) = (normalized.digest, normalized.text_with_markers.as_str());
             if let Some(found) = self.cached(env, digest, markers) {
@@ -106,7 +119,7 @@ impl SessionCore {
         parameter_types: &[SqlType],
     ) -> Result<Arc<CachedStatement>, SqlError> {
         self.renew_rights(env.module);
-        let digest = front::digest(text, parameter_types);
+        let digest = planner::digest(text, parameter_types);
         if let Some(found) = self.cached(env, digest, text)
             && found.prepared.parameters == parameter_types
         {

@@ -11,8 +11,8 @@
 
 use super::{Session, Stage};
 use crate::environment::Environment;
-use crate::front::Normalized;
 use memory::RegionFull;
+use planner::Normalized;
 use protocol::{ConnectionKind, SqlError};
 
 /// What a session takes by itself: its own struct, the handshake's, entries in tables.

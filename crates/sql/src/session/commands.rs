@@ -4,7 +4,7 @@
 
 use super::{Session, Stage};
 use crate::environment::Environment;
-use crate::front;
+
 use crate::session::running::TextSource;
 use mysql_protocol::Command;
 use mysql_protocol::command::MultiStatements;
@@ -72,7 +72,7 @@ impl Session {
     }
 
     fn on_query(&mut self, env: &mut Environment<'_>, text: &[u8]) {
-        let text = match front::statement_text(text, self.core.variables.text_modes) {
+        let text = match planner::statement_text(text, self.core.variables.text_modes) {
             Ok(text) => text,
             Err(error) => return self.core.reply_error(env, &error),
         };
@@ -81,7 +81,7 @@ impl Session {
         if !text.contains(';') {
             return self.begin_text(env, text);
         }
-        let statements = front::split_statements(text, self.core.variables.text_modes);
+        let statements = planner::split_statements(text, self.core.variables.text_modes);
         match statements.as_slice() {
             [] => self.begin_text(env, text),
             [only] => self.begin_text(env, only),
@@ -162,10 +162,10 @@ impl Session {
         let schema = std::sync::Arc::clone(&env.module.map.schema);
         let database = self.core.database.clone().unwrap_or_else(|| "".into());
         self.core.renew_rights(env.module);
-        let (is_free, rights) = (front::privileges::is_free(&database, &table), self.core.rights.set());
+        let (is_free, rights) = (planner::privileges::is_free(&database, &table), self.core.rights.set());
         if !is_free && !rights.sees_table(&database, &table) {
             let account = (&*self.core.account.0, &*self.core.account.1);
-            let error = front::privileges::denied("SELECT", &table, account);
+            let error = planner::privileges::denied("SELECT", &table, account);
             return self.end_with_error(env, &error);
         }
         let definition = schema

@@ -5,7 +5,7 @@
 //!
 //! A connection that does not finish its handshake in time is closed.
 //!
-//! Deliberately not here: accounts, and what they may do (`roles`, `front::privileges`).
+//! Deliberately not here: accounts, and what they may do (`roles`, `planner::privileges`).
 
 use super::{Session, Stage};
 use crate::environment::{Alarm, AlarmKind, Environment};

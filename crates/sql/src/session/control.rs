@@ -8,13 +8,12 @@ use super::running::is_asleep;
 use super::{Diagnostics, Session, SessionCore};
 use crate::environment::{Environment, ModuleState};
 use crate::execute::{Completion, Statement, warnings_of};
-use crate::plan::{Plan, SetItem, SetTarget, TransactionStatement};
 use crate::transaction_client::SAVEPOINTS_MAX;
-use crate::variables::{
-    SessionVariables, UserVariables, character_set_deprecation, checked_isolation, collation_deprecation,
-};
+use crate::variables::{SessionVariables, UserVariables, checked_isolation};
 use catalogue::{VariableChange, VariableSetting};
 use expression::NoColumns;
+use planner::plan::{Plan, SetItem, SetTarget, TransactionStatement};
+use planner::{character_set_deprecation, collation_deprecation};
 use protocol::SqlError;
 use query::AccountNews;
 use std::sync::Arc;

@@ -7,7 +7,7 @@
 
 use super::Session;
 use crate::environment::Environment;
-use crate::front;
+
 use mysql_protocol::{ColumnType, Command};
 use protocol::SqlError;
 use types::{CharacterSet, Value};
@@ -24,7 +24,7 @@ fn read_value(set: CharacterSet, column_type: ColumnType, value: &mut Value) -> 
             | ColumnType::Set
     );
     if is_text && let Value::Bytes(bytes) = value {
-        let text = set.decode(bytes).map_err(|malformed| front::invalid(set, bytes, malformed))?;
+        let text = set.decode(bytes).map_err(|malformed| planner::invalid(set, bytes, malformed))?;
         *value = Value::Bytes(text.into_owned().into_bytes());
     }
     Ok(())
@@ -42,11 +42,11 @@ impl Session {
         }
         let name = |bytes: &[u8]| match set.decode(bytes) {
             Ok(name) => Ok(name.into_owned()),
-            Err(malformed) => Err(front::invalid(set, bytes, malformed)),
+            Err(malformed) => Err(planner::invalid(set, bytes, malformed)),
         };
         let texts = match &command {
             Command::Query { text, .. } | Command::StatementPrepare { text } => {
-                front::foreign_text(text, set, self.core.variables.text_modes)
+                planner::foreign_text(text, set, self.core.variables.text_modes)
                     .map(|text| (text, String::new()))
             }
             Command::InitDatabase { name: database } => name(database).map(|name| (name, String::new())),

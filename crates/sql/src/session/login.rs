@@ -18,7 +18,7 @@
 use super::{Session, Stage};
 use crate::accounts::{self, Admission, Demand};
 use crate::environment::{Alarm, AlarmKind, Environment};
-use crate::front;
+
 use crate::variables::Scope;
 use mysql_protocol::auth;
 use mysql_protocol::auth::slow::{SlowHash, SlowVerifier};
@@ -396,12 +396,12 @@ impl Session {
         match command {
             Command::Query { text, .. } => {
                 let text = String::from_utf8_lossy(text);
-                front::split_statements(&text, self.core.variables.text_modes)
+                planner::split_statements(&text, self.core.variables.text_modes)
                     .into_iter()
                     .try_for_each(|text| self.check_text(env, text))
             }
             Command::StatementPrepare { text } if self.restriction.must_change_password => {
-                match front::leading_words(&String::from_utf8_lossy(text)).changes_password() {
+                match planner::leading_words(&String::from_utf8_lossy(text)).changes_password() {
                     true => Ok(()),
                     false => Err(must_change_password()),
                 }
@@ -436,7 +436,7 @@ impl Session {
 
     /// Whether a statement may run; it is counted.
     fn check_text(&self, env: &mut Environment<'_>, text: &str) -> Result<(), SqlError> {
-        let words = front::leading_words(text);
+        let words = planner::leading_words(text);
         if self.restriction.must_change_password && !words.changes_password() {
             return Err(must_change_password());
         }

@@ -9,13 +9,13 @@
 use super::SessionCore;
 use crate::environment::Environment;
 use crate::execute::{Failure, access};
-use crate::plan::{AccessPath, KeyTemplate, Plan, Prepared, Source};
 use crate::results::RowWriter;
 use crate::statement_cache::CachedStatement;
 use expression::{Context, Settings};
 use memory::Guard;
 use mysql_protocol::PacketWriter;
 use mysql_protocol::result::RowFormat;
+use planner::plan::{AccessPath, KeyTemplate, Plan, Prepared, Source};
 use storage::{Lookup, Visibility};
 use types::{ColumnIndex, TableId, Value};
 

@@ -9,7 +9,6 @@
 
 use super::{Session, SessionCore};
 use crate::environment::Environment;
-use crate::front::normalize::text_parameter_type;
 use crate::results;
 use crate::session::running::TextSource;
 use crate::statement_cache::CachedStatement;
@@ -18,6 +17,7 @@ use mysql_protocol::{
     ColumnDefinition, ColumnFlags, ColumnType, CommandError, Execute, LongData, ParameterType,
     ParameterTypes, ParameterValue,
 };
+use planner::normalize::text_parameter_type;
 use protocol::SqlError;
 use std::sync::Arc;
 use stdx::FixedMap;
@@ -214,7 +214,7 @@ impl Session {
         if self.statements.len() + self.named_statements.count() >= STATEMENTS_MAX {
             return self.end_with_error(env, &too_many_statements());
         }
-        let text = match crate::front::statement_text(text, self.core.variables.text_modes) {
+        let text = match planner::statement_text(text, self.core.variables.text_modes) {
             Ok(text) => text,
             Err(error) => return self.end_with_error(env, &error),
         };

@@ -7,13 +7,13 @@
 //! **Invariants**: a role that is not granted any more is not active, whatever SET ROLE said; two sets with one number are equal, and a number
 //! that is not in use any more is never used again.
 //!
-//! Deliberately not here: which statement needs what (`front::privileges`).
+//! Deliberately not here: which statement needs what (`planner::privileges`).
 
 use super::{Session, SessionCore};
 use crate::environment::{Environment, ModuleState};
-use crate::front::{privileges, role_names};
-use crate::plan::SetRole;
 use crate::variables::Scope;
+use planner::plan::SetRole;
+use planner::{privileges, role_names};
 use protocol::SqlError;
 use std::collections::BTreeMap;
 use std::sync::Arc;

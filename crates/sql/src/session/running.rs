@@ -33,11 +33,11 @@ use crate::execute::select::{Operator, SelectRun};
 use crate::execute::user_locks::{Called, UserLockRun};
 use crate::execute::{Completion, Cx, Failure, Progress, Retry, Statement, failure_of, table_ref};
 use crate::inbox::{Reply, RequestKind};
-use crate::plan::{Plan, SessionValue, Show, Source, TransactionStatement};
 use crate::statement_cache::CachedStatement;
 use catalogue::DdlRequest;
 use expression::{Settings, Woken};
 use mysql_protocol::result::RowFormat;
+use planner::plan::{Plan, SessionValue, Show, Source, TransactionStatement};
 use protocol::program::{Refusal, TableRef};
 use protocol::signal::{CommitOutcome, RequestId};
 use protocol::{Address, Signal, SqlError};
@@ -662,7 +662,7 @@ impl Session {
                 Execution::Select(Box::new(SelectRun::of_operator(operator)))
             }
             Plan::Explain { plan, format } => {
-                let rows = crate::front::explain::rows(plan, *format);
+                let rows = planner::explain::rows(plan, *format);
                 Execution::Select(Box::new(SelectRun::of_operator(Operator::rows(rows))))
             }
             Plan::Kill { connection, query_only } => {

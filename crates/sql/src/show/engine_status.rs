@@ -6,7 +6,7 @@
 use super::reader::VirtualReader;
 use super::virtual_tables::{Respondents, text};
 use crate::execute::{Cx, Failure, Pull, Row};
-use crate::plan::EngineForm;
+use planner::plan::EngineForm;
 use protocol::signal::InfoTable;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

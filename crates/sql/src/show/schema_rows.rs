@@ -7,8 +7,8 @@ use super::pruning::Pruning;
 use super::virtual_tables::{
     self, VIRTUAL_DATABASES, count, optional_number, optional_text, text, yes_or_no,
 };
-use crate::front::privileges::is_free;
 use catalogue::{column_default_text, column_type_text};
+use planner::privileges::is_free;
 use std::collections::BTreeMap;
 use types::{
     BlobSize, Collation, ColumnDefinition, ColumnIndex, DefaultValue, IndexDefinition, IndexKind,

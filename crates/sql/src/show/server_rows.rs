@@ -119,7 +119,7 @@ pub(super) fn engines() -> Vec<Vec<Value>> {
 
 /// KEYWORDS.
 pub(super) fn keywords() -> Vec<Vec<Value>> {
-    crate::front::reserved_words().iter().map(|word| vec![text(word), Value::Int(1)]).collect()
+    planner::reserved_words().iter().map(|word| vec![text(word), Value::Int(1)]).collect()
 }
 
 /// PLUGINS.

@@ -5,12 +5,13 @@
 use super::schema_rows::{self, ShownTable};
 use super::virtual_tables::{Column, Kind, NAME as TEXT, Respondents, column, nullable, text};
 use super::{Level, ShowContext, VirtualRows, account_rows, grants, information_schema, server_rows};
-use crate::front::with_ansi_quotes;
-use crate::plan::{ResultColumn, Show, TableMaintenance};
 use crate::variables::Scope;
 use expression::{Context, Expression, NoColumns, Node};
+use planner::plan::{ColumnOrigin, ResultColumn, Show, TableMaintenance};
+use planner::with_ansi_quotes;
 use protocol::SqlError;
 use protocol::signal::InfoTable;
+use std::sync::Arc;
 use types::{
     BlobSize, Collation, ColumnDefinition, ColumnIndex, IntegerWidth, SqlType, TableDefinition, Value,
 };
@@ -120,7 +121,10 @@ pub(crate) fn show(
 }
 
 /// What COM_FIELD_LIST answers: the columns whose names match, with their defaults.
-pub(crate) fn field_list(table: &TableDefinition, like: Option<&str>) -> Vec<(ResultColumn, Option<String>)> {
+pub(crate) fn field_list(
+    table: &Arc<TableDefinition>,
+    like: Option<&str>,
+) -> Vec<(ResultColumn, Option<String>)> {
     let matches = |column: &ColumnDefinition| {
         like.is_none_or(|like| is_like(column.name.as_bytes(), like, NAME_COLLATION))
     };
@@ -133,7 +137,7 @@ pub(crate) fn field_list(table: &TableDefinition, like: Option<&str>) -> Vec<(Re
             database: table.database.clone(),
             sql_type: column.sql_type.clone(),
             nullable: column.flags.nullable,
-            origin: crate::results::origin_flags(table, index),
+            origin: Some(ColumnOrigin { table: Arc::clone(table), column: index }),
             format: column.format,
         };
         (shown, catalogue::column_default_text(column))

@@ -3,8 +3,8 @@
 use super::statement::show;
 use super::virtual_tables::definition;
 use super::*;
-use crate::plan::{Show, TableMaintenance};
 use expression::{BinaryOperator, ColumnSlot, Comparison, Expression};
+use planner::plan::{Show, TableMaintenance};
 use protocol::module::TlsSession;
 use std::sync::Arc;
 use types::{
@@ -374,14 +374,15 @@ fn sessions_under_the_names_of_show() {
 
 #[test]
 fn fields_of_a_table() {
-    let fields = field_list(&customers(), Some("B%"));
+    let fields = field_list(&customers().into(), Some("B%"));
     let shown: Vec<(&str, Option<&str>)> =
         fields.iter().map(|(column, default)| (column.name.as_str(), default.as_deref())).collect();
     assert_eq!(shown, [("balance", None), ("born", None)]);
-    let all = field_list(&tokens(), None);
+    let all = field_list(&tokens().into(), None);
+    use crate::results::origin_flags;
     use mysql_protocol::ColumnFlags as Flags;
     let flags = Flags::PRIMARY_KEY | Flags::PART_KEY | Flags::NO_DEFAULT_VALUE;
-    assert_eq!(all.iter().map(|(column, _)| column.origin).collect::<Vec<_>>(), [flags]);
+    assert_eq!(all.iter().map(|(column, _)| origin_flags(column)).collect::<Vec<_>>(), [flags]);
 }
 
 #[test]

@@ -1,5 +1,5 @@
 use super::{Bound, CachedStatement, StatementCache};
-use crate::plan::{Plan, Prepared};
+use planner::plan::{Plan, Prepared};
 use std::sync::Arc;
 use types::SchemaVersion;
 

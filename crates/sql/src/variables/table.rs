@@ -4,6 +4,7 @@
 //! MySQL server without the feature shows.
 
 use super::Scope;
+use planner::plan::Reach;
 
 /// What kind of value a variable has, and which SET takes.
 #[derive(Clone, Copy, Debug)]
@@ -30,19 +31,6 @@ pub(crate) enum Kind {
     Isolation,
     /// The name of a locale.
     Locale,
-}
-
-/// Where a variable has values.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Reach {
-    /// In each session, which begins with the global one.
-    Both,
-    /// In the cluster (or node) only.
-    Global,
-    /// In each session only.
-    Session,
-    /// In each session the global one as it was when the session began.
-    Begin,
 }
 
 /// A system variable.

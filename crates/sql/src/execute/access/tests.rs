@@ -1,6 +1,6 @@
 use super::{append_ranges, fit, merged};
-use crate::plan::{Inclusive, RangeTemplate};
 use expression::{Context, Expression};
+use planner::plan::{Inclusive, RangeTemplate};
 use protocol::program::KeyRange;
 use std::cmp::Ordering;
 use std::ops::Bound;

@@ -1,0 +1,444 @@
+//! Statements to plans: names become columns, expressions get types, clauses are checked as MySQL checks them.
+//!
+//! - `scope`: which column a name means. `expression/`: expressions and calls. `grouping`: GROUP BY and aggregates.
+//! - `select`, `insert`, `modify`, `session`, `ddl`: the statements.
+//!
+//! Invariant: a bound statement names only columns and indexes of the schema it was bound to, and every expression in it is typed.
+
+#![expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "the parser crate's enums hold every dialect: what is not named does not fit"
+)]
+
+mod ddl;
+mod expression;
+mod grant;
+mod grouping;
+mod insert;
+mod item_names;
+mod modify;
+mod scope;
+mod select;
+mod session;
+
+pub(crate) use ddl::resolved_collation;
+pub use expression::named_collation;
+pub use grant::role_names;
+pub(crate) use select::table_of_select;
+
+use super::statement::{FlushOption, Statement, TableName};
+use super::{BindContext, privileges};
+use crate::plan::{
+    Plan, Prepared, ResultColumn, SessionValue, Source, UserLockCall, UserLockFunction, VirtualTable,
+};
+use ::expression::Expression;
+use ::expression::aggregate::GROUP_CONCAT_SIZE_MAX;
+use protocol::SqlError;
+use sqlparser::ast::{Expr, Value as AstValue};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use types::{Collation, ColumnIndex, IntegerWidth, NumberFormat, SqlType, TableDefinition, TableKind, Value};
+
+/// Items of a SELECT list, of GROUP BY and of ORDER BY: as many as a prepared statement can have markers.
+const ITEM_COUNT_MAX: usize = 65_535;
+
+/// The clause that an expression stands in, for messages.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Clause {
+    FieldList,
+    Where,
+    GroupBy,
+    Having,
+    OrderBy,
+    Limit,
+    Default,
+}
+
+impl Clause {
+    /// As MySQL names it.
+    pub(crate) fn text(self) -> &'static str {
+        match self {
+            Self::FieldList => "field list",
+            Self::Where => "where clause",
+            Self::GroupBy => "group statement",
+            Self::Having => "having clause",
+            Self::OrderBy => "order clause",
+            Self::Limit => "limit clause",
+            Self::Default => "default value expression",
+        }
+    }
+}
+
+/// Binds one statement.
+pub(crate) struct Binder<'a> {
+    pub(crate) text: &'a str,
+    pub(crate) context: &'a BindContext<'a>,
+    pub(crate) parameter_types: &'a [SqlType],
+    pub(crate) session_values: Vec<SessionValue>,
+    /// Nodes of items that stood for their aliases and ordinals so far.
+    pub(crate) substituted: usize,
+    /// The columns that the statement names.
+    pub(crate) uses: ColumnUse,
+    /// Calls of volatile functions so far.
+    pub(crate) volatile_calls: u16,
+    /// It may store defaults that are computed, and may be volatile.
+    pub(crate) stores_computed: bool,
+    /// What volatile functions may be, where the expression that is bound next stands.
+    pub(crate) volatile_place: VolatilePlace,
+}
+
+/// Where a volatile function stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum VolatilePlace {
+    /// The session evaluates it row by row.
+    Session,
+    /// The session evaluates it, but cannot wait in the middle.
+    Restless,
+    /// The rows' own nodes evaluate it.
+    Rows,
+}
+
+/// The columns of its table that a statement names, and what for.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ColumnUse {
+    /// Whose values are read.
+    pub(crate) read: BTreeSet<ColumnIndex>,
+    /// `*` stands for some of them.
+    pub(crate) reads_all: bool,
+    /// That INSERT gives values.
+    pub(crate) inserted: BTreeSet<ColumnIndex>,
+    /// INSERT names none and means all.
+    pub(crate) inserts_all: bool,
+    /// That UPDATE or ON DUPLICATE KEY UPDATE assigns.
+    pub(crate) updated: BTreeSet<ColumnIndex>,
+}
+
+/// A plan and the columns of its result.
+pub(crate) struct Bound {
+    pub(crate) plan: Plan,
+    pub(crate) columns: Vec<ResultColumn>,
+}
+
+impl Bound {
+    /// A statement without a result set.
+    pub(crate) fn without_rows(plan: Plan) -> Self {
+        Self { plan, columns: Vec::new() }
+    }
+}
+
+/// A table that a statement names.
+pub(crate) enum NamedTable {
+    Stored(Arc<TableDefinition>),
+    Virtual(VirtualTable, Arc<TableDefinition>),
+}
+
+/// Binds a statement whose `?` have the given types.
+pub(crate) fn bind(
+    text: &str,
+    statement: &Statement,
+    context: &BindContext<'_>,
+    parameter_types: &[SqlType],
+) -> Result<Prepared, SqlError> {
+    privileges::check(statement, text, context)?;
+    let mut binder = Binder {
+        text,
+        context,
+        parameter_types,
+        session_values: Vec::new(),
+        substituted: 0,
+        uses: ColumnUse::default(),
+        volatile_calls: 0,
+        stores_computed: false,
+        volatile_place: VolatilePlace::Session,
+    };
+    let bound = binder.statement(statement);
+    let bound = bound.map_err(|error| privileges::hide_unknown_column(error, statement, context))?;
+    let calls_user_locks =
+        binder.session_values.iter().any(|value| matches!(value, SessionValue::UserLock(_)));
+    let is_without_table = matches!(&bound.plan, Plan::Set(_))
+        || matches!(&bound.plan, Plan::Select(select) if matches!(select.source, Source::Nothing));
+    if calls_user_locks && !is_without_table {
+        return Err(user_lock_in_table());
+    }
+    if let Some(table) = table_of(&bound.plan) {
+        privileges::check_columns(table, &binder.uses, context)?;
+    }
+    Ok(Prepared {
+        schema: context.schema.version,
+        plan: bound.plan,
+        parameters: parameter_types.to_vec(),
+        session_values: binder.session_values,
+        is_volatile: binder.volatile_calls > 0 || binder.stores_computed,
+        columns: Arc::new(bound.columns),
+        warnings: ddl::deprecations(statement),
+    })
+}
+
+/// The table whose columns a plan names.
+fn table_of(plan: &Plan) -> Option<&TableDefinition> {
+    match plan {
+        Plan::Select(plan) => match &plan.source {
+            Source::Nothing => None,
+            Source::Table(access) => Some(&access.table),
+            Source::Virtual { definition, .. } => Some(definition),
+        },
+        Plan::Insert(plan) => Some(&plan.table),
+        Plan::Update(plan) => Some(&plan.access.table),
+        Plan::Delete(plan) => Some(&plan.access.table),
+        Plan::Explain { plan, .. } => table_of(plan),
+        Plan::Ddl(_)
+        | Plan::Transaction(_)
+        | Plan::Set(_)
+        | Plan::SetRole(_)
+        | Plan::Use(_)
+        | Plan::Show(_)
+        | Plan::Kill { .. }
+        | Plan::FlushUserResources
+        | Plan::LockTables(_)
+        | Plan::UnlockTables
+        | Plan::Nothing { .. }
+        | Plan::Named(_) => None,
+    }
+}
+
+/// Whether a column of the table has an expression for its default.
+fn has_computed_default(table: &TableDefinition) -> bool {
+    table.columns.iter().any(|column| matches!(column.default, types::DefaultValue::Expression { .. }))
+}
+
+impl Binder<'_> {
+    /// A select item in the place of its alias or ordinal. A short text can ask for a huge tree in this way, so they are counted.
+    pub(crate) fn substitute(&mut self, item: &Expression) -> Result<Expression, SqlError> {
+        self.substituted += item.node_count();
+        let limit = self.context.limits.substituted_node_count_max;
+        super::limits::exceeds("substituted_node_count_max", self.substituted, limit)?;
+        Ok(item.clone())
+    }
+
+    fn statement(&mut self, statement: &Statement) -> Result<Bound, SqlError> {
+        match statement {
+            Statement::Select(select) => self.select(select),
+            Statement::Insert(insert) => self.insert(insert),
+            Statement::Update(update) => self.update(update),
+            Statement::Delete(delete) => self.delete(delete),
+            Statement::Explain(format, explained) => {
+                let plan = Box::new(self.statement(explained)?.plan);
+                let columns = super::explain::columns(*format);
+                Ok(Bound {
+                    plan: Plan::Explain { plan, format: *format },
+                    columns: explain_columns(&columns),
+                })
+            }
+            Statement::Ddl(ddl) => self.ddl(ddl),
+            Statement::Transaction(transaction) => {
+                Ok(Bound::without_rows(Plan::Transaction(transaction.clone())))
+            }
+            Statement::Set(items) => self.set(items),
+            Statement::Use(database) => {
+                self.known_database(database)?;
+                Ok(Bound::without_rows(Plan::Use(database.clone())))
+            }
+            Statement::Show(show) => {
+                self.volatile_place = VolatilePlace::Restless;
+                self.show(show)
+            }
+            Statement::Maintenance(operation, tables) => self.maintenance(*operation, tables),
+            Statement::Kill { connection, query_only } => self.kill(connection, *query_only),
+            Statement::LockTables(tables) => self.lock_tables(tables),
+            Statement::UnlockTables => Ok(Bound::without_rows(Plan::UnlockTables)),
+            Statement::Named(named) => Ok(Bound::without_rows(Plan::Named(named.clone()))),
+            Statement::Grant(grant) => self.grant(grant),
+            Statement::SetRole(roles) => Ok(Bound::without_rows(Plan::SetRole(self.set_role(roles)?))),
+            Statement::Flush(options) => {
+                let resets =
+                    |option| matches!(option, &FlushOption::UserResources | &FlushOption::Privileges);
+                let nothing = Plan::Nothing { note: None };
+                let plan = if options.iter().any(resets) { Plan::FlushUserResources } else { nothing };
+                Ok(Bound::without_rows(plan))
+            }
+            Statement::Nothing(note) => {
+                let note = note.clone().map(|note| (1235, note));
+                Ok(Bound::without_rows(Plan::Nothing { note }))
+            }
+        }
+    }
+
+    /// The current database, or 1046.
+    pub(crate) fn current_database(&self) -> Result<&str, SqlError> {
+        self.context.database.ok_or_else(|| SqlError::new(1046, "No database selected"))
+    }
+
+    /// 1049 unless the database exists; databases of virtual tables do.
+    pub(crate) fn known_database(&self, database: &str) -> Result<(), SqlError> {
+        if self.context.schema.database(database).is_some() || is_virtual_database(database) {
+            return Ok(());
+        }
+        Err(SqlError::new(1049, format!("Unknown database '{database}'")))
+    }
+
+    /// The table of that name: 1046, 1049, 1146.
+    pub(crate) fn named_table(&self, name: &TableName) -> Result<NamedTable, SqlError> {
+        let database = match &name.database {
+            Some(database) => database.as_str(),
+            None => self.current_database()?,
+        };
+        if let Some(table) = self.context.schema.table(database, &name.name) {
+            return Ok(NamedTable::Stored(Arc::clone(table)));
+        }
+        if is_virtual_database(database) {
+            let table = VirtualTable {
+                database: database.to_ascii_lowercase(),
+                name: name.name.to_ascii_lowercase(),
+            };
+            if let Some(definition) = self.context.surroundings.virtual_table(&table.database, &table.name) {
+                return Ok(NamedTable::Virtual(table, definition));
+            }
+            if table.database == "information_schema" {
+                let upper = name.name.to_ascii_uppercase();
+                return Err(SqlError::new(1109, format!("Unknown table '{upper}' in information_schema")));
+            }
+        }
+        self.known_database(database)?;
+        Err(SqlError::new(1146, format!("Table '{database}.{}' doesn't exist", name.name)))
+    }
+
+    /// A table that may be changed.
+    pub(crate) fn stored_table(&self, name: &TableName) -> Result<Arc<TableDefinition>, SqlError> {
+        match self.named_table(name)? {
+            NamedTable::Stored(table) if table.kind == TableKind::User => Ok(table),
+            NamedTable::Stored(table) => Err(system_table_rejected(&table)),
+            NamedTable::Virtual(table, _) => {
+                let (user, host) = self.context.user;
+                Err(SqlError::new(
+                    1044,
+                    format!("Access denied for user '{user}'@'{host}' to database '{}'", table.database),
+                ))
+            }
+        }
+    }
+
+    /// A value of the session as a parameter behind the statement's own.
+    pub(crate) fn session_value(&mut self, value: SessionValue, name: &str) -> Result<Expression, SqlError> {
+        let Some(present) = self.context.surroundings.session_value(&value) else {
+            return Err(SqlError::new(1193, format!("Unknown system variable '{name}'")));
+        };
+        self.session_parameter(value, type_of_value(&present))
+    }
+
+    /// `@name`.
+    pub(crate) fn user_variable(&mut self, name: String) -> Result<Expression, SqlError> {
+        let sql_type = self
+            .context
+            .surroundings
+            .user_variable_type(&name)
+            .unwrap_or_else(|| type_of_value(&Value::Null));
+        self.session_parameter(SessionValue::User(name), sql_type)
+    }
+
+    /// A call of GET_LOCK or its kin: not the same as another one, however alike.
+    pub(crate) fn user_lock_call(
+        &mut self,
+        function: UserLockFunction,
+        arguments: Vec<Expression>,
+    ) -> Result<Expression, SqlError> {
+        let call = UserLockCall { function, arguments };
+        self.session_values.push(SessionValue::UserLock(Box::new(call)));
+        self.numbered_parameter(self.session_values.len() - 1, type_of_value(&Value::Int(0)))
+    }
+
+    fn session_parameter(&mut self, value: SessionValue, sql_type: SqlType) -> Result<Expression, SqlError> {
+        let position = match self.session_values.iter().position(|known| *known == value) {
+            Some(position) => position,
+            None => {
+                self.session_values.push(value);
+                self.session_values.len() - 1
+            }
+        };
+        self.numbered_parameter(position, sql_type)
+    }
+
+    fn numbered_parameter(&self, position: usize, sql_type: SqlType) -> Result<Expression, SqlError> {
+        let number = u16::try_from(self.parameter_types.len() + position)
+            .map_err(|_| SqlError::new(1390, "Prepared statement contains too many placeholders"))?;
+        Ok(Expression::parameter(number, sql_type))
+    }
+
+    /// LIMIT or OFFSET: an unsigned integer or a parameter.
+    pub(crate) fn limit_number(&mut self, expr: &Expr) -> Result<Expression, SqlError> {
+        let refused = || super::syntax::syntax_error_behind_word(self.text, "LIMIT");
+        let Expr::Value(value) = expr else { return Err(refused()) };
+        match &value.value {
+            AstValue::Number(digits, _) if digits.bytes().all(|byte| byte.is_ascii_digit()) => {
+                Ok(Expression::unsigned(digits.parse().unwrap_or(u64::MAX)))
+            }
+            AstValue::Placeholder(_) => {
+                let scope = scope::Scope::default();
+                self.expression(expr, &mut expression::Place::new(&scope, Clause::Limit))
+            }
+            _ => Err(refused()),
+        }
+    }
+}
+
+/// Calls of GET_LOCK and its kin are made once, before the statement: they can't depend on rows.
+pub(crate) fn user_lock_in_table() -> SqlError {
+    SqlError::unsupported("GET_LOCK and its kin in statements on tables")
+}
+
+/// What a statement hears that would change or lock rows of a system table.
+pub(crate) fn system_table_rejected(table: &TableDefinition) -> SqlError {
+    SqlError::new(3554, format!("Access to system table '{}.{}' is rejected.", table.database, table.name))
+}
+
+/// `group_concat_max_len`.
+pub(crate) fn group_concat_size_max(context: &BindContext<'_>) -> u32 {
+    let name = SessionValue::Variable("group_concat_max_len".to_owned());
+    match context.surroundings.session_value(&name) {
+        Some(Value::Int(size)) => u32::try_from(size).unwrap_or(GROUP_CONCAT_SIZE_MAX),
+        Some(Value::UInt(size)) => u32::try_from(size).unwrap_or(u32::MAX),
+        _ => GROUP_CONCAT_SIZE_MAX,
+    }
+}
+
+/// Databases whose tables are made when read.
+pub(crate) fn is_virtual_database(database: &str) -> bool {
+    ["information_schema", "performance_schema", "ndbinfo", "mysql", "sys"]
+        .iter()
+        .any(|name| database.eq_ignore_ascii_case(name))
+}
+
+fn type_of_value(value: &Value) -> SqlType {
+    match value {
+        Value::Null | Value::Bytes(_) => {
+            SqlType::VarChar { length: 1_024, collation: Collation::Utf8mb4GeneralCi }
+        }
+        Value::Int(_) => SqlType::Integer { width: IntegerWidth::Big, unsigned: false },
+        Value::UInt(_) => SqlType::Integer { width: IntegerWidth::Big, unsigned: true },
+        Value::Double(_) => SqlType::Double,
+        Value::Decimal(decimal) => {
+            SqlType::Decimal { precision: decimal.precision(), scale: decimal.scale(), unsigned: false }
+        }
+        Value::Date(_) => SqlType::Date,
+        Value::Time(_) => SqlType::Time { fraction: 6 },
+        Value::DateTime(_) => SqlType::DateTime { fraction: 6 },
+    }
+}
+
+/// A column of a result that no table has.
+pub(crate) fn computed_column(name: impl Into<String>, sql_type: SqlType, nullable: bool) -> ResultColumn {
+    ResultColumn {
+        name: name.into(),
+        original_name: String::new(),
+        table: String::new(),
+        original_table: String::new(),
+        database: String::new(),
+        sql_type,
+        nullable,
+        origin: None,
+        format: NumberFormat::default(),
+    }
+}
+
+fn explain_columns(columns: &[(&'static str, SqlType)]) -> Vec<ResultColumn> {
+    columns.iter().map(|(name, sql_type)| computed_column(*name, sql_type.clone(), true)).collect()
+}

@@ -1,0 +1,475 @@
+//! DDL statements to requests of the catalogue: names completed, types and collations resolved, defaults evaluated. Whether a request
+//! makes sense is the catalogue's to say.
+
+use super::expression::{Place, hex_for_column, named_character_set, named_collation};
+use super::scope::Scope;
+use super::{Binder, Bound, Clause};
+use crate::character_sets::{character_set_deprecation, collation_deprecation};
+use crate::plan::Plan;
+use crate::statement::{
+    Account, AccountWithPassword, AlterClause, CollationClause, ColumnClause, CreateTableStatement,
+    DdlStatement, DefaultClause, Statement, TableName as WrittenName, TableOptionsClause, TypeClause,
+};
+use catalogue::{
+    AccountOptions, AlterAction, ColumnSpec, CreateTable, DdlRequest, DefaultSpec, TableName, TableOptions,
+    UserName, UserSpec,
+};
+use expression::{Context, Expression, NoColumns};
+use protocol::SqlError;
+use std::sync::Arc;
+use stdx::wire::to_bytes;
+use types::{
+    BlobSize, Collation, ColumnDefinition, ColumnFlags, DefaultValue, IntegerWidth, NumberFormat, SqlType,
+    TableDefinition, TableId, TableKind, Value,
+};
+
+impl Binder<'_> {
+    pub(crate) fn ddl(&mut self, ddl: &DdlStatement) -> Result<Bound, SqlError> {
+        let request = match ddl {
+            DdlStatement::CreateDatabase { name, if_not_exists, collation } => DdlRequest::CreateDatabase {
+                name: name.clone(),
+                if_not_exists: *if_not_exists,
+                collation: Some(resolved_collation(collation)?.unwrap_or(self.context.server_collation)),
+            },
+            DdlStatement::DropDatabase { name, if_exists } => {
+                DdlRequest::DropDatabase { name: name.clone(), if_exists: *if_exists }
+            }
+            DdlStatement::AlterDatabase { name, collation } => DdlRequest::AlterDatabase {
+                name: match name {
+                    Some(name) => name.clone(),
+                    None => self.current_database()?.to_owned(),
+                },
+                collation: resolved_collation(collation)?.unwrap_or(Collation::Utf8mb40900AiCi),
+            },
+            DdlStatement::CreateTable(create) => {
+                DdlRequest::CreateTable(Box::new(self.create_table(create)?))
+            }
+            DdlStatement::CreateTableLike { table, if_not_exists, like } => DdlRequest::CreateTableLike {
+                table: self.full_name(table)?,
+                if_not_exists: *if_not_exists,
+                like: self.full_name(like)?,
+            },
+            DdlStatement::DropTables { tables, if_exists } => {
+                DdlRequest::DropTables { tables: self.full_names(tables)?, if_exists: *if_exists }
+            }
+            DdlStatement::Truncate(table) => DdlRequest::Truncate { table: self.full_name(table)? },
+            DdlStatement::RenameTables(renames) => {
+                let mut named = Vec::with_capacity(renames.len());
+                for (from, to) in renames {
+                    named.push((self.full_name(from)?, self.full_name(to)?));
+                }
+                DdlRequest::RenameTables(named)
+            }
+            DdlStatement::AlterTable { table, actions, .. } => match self.alter_table(table, actions)? {
+                Some(request) => request,
+                None => {
+                    let is_about_keys = actions.iter().any(|action| matches!(action, AlterClause::Keys));
+                    let text =
+                        || format!("Table storage engine for '{}' doesn't have this option", table.name);
+                    let note = is_about_keys.then(|| (1031, text()));
+                    return Ok(Bound::without_rows(Plan::Nothing { note }));
+                }
+            },
+            DdlStatement::CreateUsers { users, options, if_not_exists } => DdlRequest::CreateUsers {
+                users: self.users(users)?,
+                options: (**options).clone(),
+                if_not_exists: *if_not_exists,
+            },
+            DdlStatement::DropUsers { users, if_exists } => DdlRequest::DropUsers {
+                users: users.iter().map(|account| self.user_name(account)).collect(),
+                if_exists: *if_exists,
+            },
+            DdlStatement::AlterUsers { users, options, if_exists } => DdlRequest::AlterUsers {
+                users: self.users(users)?,
+                options: (**options).clone(),
+                if_exists: *if_exists,
+            },
+            DdlStatement::SetPassword(user) => {
+                let UserName { name, host } = self.user_name(&user.account);
+                if self.context.schema.user(&name, &host).is_none() {
+                    return Err(SqlError::new(1133, "Can't find any matching row in the user table"));
+                }
+                let users = self.users(std::slice::from_ref(user))?;
+                DdlRequest::AlterUsers { users, options: AccountOptions::default(), if_exists: false }
+            }
+            DdlStatement::RenameUsers(renames) => DdlRequest::RenameUsers(
+                renames.iter().map(|(from, to)| (self.user_name(from), self.user_name(to))).collect(),
+            ),
+            DdlStatement::CreateRoles { roles, if_not_exists } => {
+                DdlRequest::CreateRoles { roles: self.user_names(roles), if_not_exists: *if_not_exists }
+            }
+            DdlStatement::DropRoles { roles, if_exists } => DdlRequest::DropRoles {
+                roles: self.user_names(roles),
+                if_exists: *if_exists,
+                mandatory: self.mandatory_roles(),
+            },
+            DdlStatement::SetDefaultRoles { accounts, roles } => self.default_roles(accounts, roles),
+        };
+        Ok(Bound::without_rows(Plan::Ddl(Box::new(request))))
+    }
+
+    fn full_name(&self, name: &WrittenName) -> Result<TableName, SqlError> {
+        let database = match &name.database {
+            Some(database) => database.clone(),
+            None => self.current_database()?.to_owned(),
+        };
+        Ok(TableName { database, name: name.name.clone() })
+    }
+
+    fn full_names(&self, names: &[WrittenName]) -> Result<Vec<TableName>, SqlError> {
+        names.iter().map(|name| self.full_name(name)).collect()
+    }
+
+    /// The collation of a new table's columns that name none.
+    fn table_collation(&self, database: &str, options: &TableOptionsClause) -> Result<Collation, SqlError> {
+        if let Some(collation) = resolved_collation(&options.collation)? {
+            return Ok(collation);
+        }
+        let database = self.context.schema.database(database);
+        Ok(database.map_or(Collation::Utf8mb40900AiCi, |database| database.collation))
+    }
+
+    fn create_table(&mut self, create: &CreateTableStatement) -> Result<CreateTable, SqlError> {
+        let table = self.full_name(&create.table)?;
+        let collation = self.table_collation(&table.database, &create.options)?;
+        let mut columns = Vec::with_capacity(create.columns.len());
+        for column in &create.columns {
+            columns.push(self.column(column, collation, &create.columns)?);
+        }
+        let options = TableOptions {
+            comment: create.options.comment.clone().unwrap_or_default(),
+            collation: resolved_collation(&create.options.collation)?,
+            auto_increment: create.options.auto_increment,
+        };
+        Ok(CreateTable {
+            table,
+            if_not_exists: create.if_not_exists,
+            columns,
+            keys: create.keys.clone(),
+            options,
+        })
+    }
+
+    /// A column; `siblings` are the columns that an expression default may name.
+    fn column(
+        &mut self,
+        column: &ColumnClause,
+        table_collation: Collation,
+        siblings: &[ColumnClause],
+    ) -> Result<ColumnSpec, SqlError> {
+        let sql_type = column_type(column, table_collation)?;
+        let format = number_format(&column.data_type, &sql_type);
+        let default = match &column.default {
+            DefaultClause::Missing => DefaultSpec::Unspecified,
+            DefaultClause::CurrentTimestamp { fraction } => {
+                DefaultSpec::CurrentTimestamp { fraction: *fraction }
+            }
+            DefaultClause::Literal(expr) => {
+                let scope = Scope::default();
+                let value = match hex_for_column(expr, &sql_type) {
+                    Some(number) => number,
+                    None => self.expression(expr, &mut Place::new(&scope, Clause::Default))?,
+                };
+                DefaultSpec::Literal(self.default_value(&value, &sql_type, &column.name)?)
+            }
+            DefaultClause::Expression(expr, text) => {
+                let siblings = sibling_table(siblings, table_collation)?;
+                let scope = Scope::of_table(Arc::new(siblings), None);
+                let expression = self.expression(expr, &mut Place::new(&scope, Clause::Default))?;
+                if !self.session_values.is_empty() {
+                    return Err(SqlError::new(
+                        3772,
+                        format!(
+                            "Default value expression of column '{}' cannot refer user or system variables.",
+                            column.name
+                        ),
+                    ));
+                }
+                DefaultSpec::Expression { encoded: to_bytes(&expression), text: text.clone() }
+            }
+        };
+        Ok(ColumnSpec {
+            name: column.name.clone(),
+            sql_type,
+            nullability: column.nullability,
+            default,
+            auto_increment: column.auto_increment,
+            on_update_now: column.on_update_now,
+            comment: column.comment.clone(),
+            format,
+        })
+    }
+
+    /// The value of a literal default: a date that sql_mode lets in, that of a TIMESTAMP in UTC.
+    fn default_value(
+        &self,
+        expression: &Expression,
+        sql_type: &SqlType,
+        column: &str,
+    ) -> Result<Value, SqlError> {
+        let invalid = || SqlError::new(1067, format!("Invalid default value for '{column}'"));
+        let context = Context::default();
+        let value = expression.evaluate(&NoColumns, &context).map_err(|_| invalid())?;
+        let is_dated =
+            matches!(sql_type, SqlType::Date | SqlType::DateTime { .. } | SqlType::Timestamp { .. });
+        if value.is_null() || !is_dated {
+            return Ok(value);
+        }
+        let dates = self.context.typing.sql_mode.dates();
+        let stored = types::store(value, sql_type, types::StoreMode::Strict, dates).map_err(|_| invalid())?;
+        let (Value::DateTime(local), SqlType::Timestamp { .. }) = (&stored, sql_type) else {
+            return Ok(stored);
+        };
+        let offset_us = i64::from(self.context.time_zone_offset_s) * 1_000_000;
+        if local.date().has_zero_part() {
+            // The zero timestamp is the same everywhere.
+            return Ok(stored);
+        }
+        let utc = types::DateTime::from_unix_microseconds(local.to_unix_microseconds() - offset_us);
+        utc.map(Value::DateTime).ok_or_else(invalid)
+    }
+
+    /// None if every clause is one that changes nothing here.
+    fn alter_table(
+        &mut self,
+        table: &WrittenName,
+        clauses: &[AlterClause],
+    ) -> Result<Option<DdlRequest>, SqlError> {
+        let existing = self.stored_table(table)?;
+        let name = self.full_name(table)?;
+        let mut actions = Vec::with_capacity(clauses.len());
+        for clause in clauses {
+            actions.push(match clause {
+                AlterClause::AddColumn(column) => {
+                    if matches!(column.default, DefaultClause::Expression(..)) {
+                        return Err(SqlError::unsupported(
+                            "ALTER TABLE ... ADD COLUMN with an expression default",
+                        ));
+                    }
+                    AlterAction::AddColumn(self.column(column, existing.collation, &[])?)
+                }
+                AlterClause::AddKey(key) => AlterAction::AddIndex(key.clone()),
+                AlterClause::DropKey(name) => AlterAction::DropIndex { name: name.clone() },
+                AlterClause::RenameKey { from, to } => {
+                    AlterAction::RenameIndex { from: from.clone(), to: to.clone() }
+                }
+                AlterClause::RenameColumn { from, to } => {
+                    AlterAction::RenameColumn { from: from.clone(), to: to.clone() }
+                }
+                AlterClause::RenameTo(to) => AlterAction::RenameTo(self.full_name(to)?),
+                AlterClause::Comment(comment) => AlterAction::Comment(comment.clone()),
+                AlterClause::Collation(collation) => AlterAction::Collation(
+                    resolved_collation(collation)?.unwrap_or(Collation::Utf8mb40900AiCi),
+                ),
+                AlterClause::Accepted | AlterClause::Keys => continue,
+            });
+        }
+        Ok((!actions.is_empty()).then_some(DdlRequest::AlterTable { table: name, actions }))
+    }
+
+    pub(super) fn user_names(&self, accounts: &[Account]) -> Vec<UserName> {
+        accounts.iter().map(|account| self.user_name(account)).collect()
+    }
+
+    pub(super) fn user_name(&self, account: &Account) -> UserName {
+        match account {
+            Account::Current => {
+                let (name, host) = self.context.user;
+                UserName { name: name.to_owned(), host: host.to_owned() }
+            }
+            Account::Named { name, host } => UserName { name: name.clone(), host: host.clone() },
+        }
+    }
+
+    fn users(&self, accounts: &[AccountWithPassword]) -> Result<Vec<UserSpec>, SqlError> {
+        let mut users = Vec::with_capacity(accounts.len());
+        for AccountWithPassword { account, authentication } in accounts {
+            let user = self.user_name(account);
+            if let Some(authentication) = authentication {
+                self.context.surroundings.check_authentication(authentication)?;
+            }
+            users.push(UserSpec { user, authentication: authentication.clone() });
+        }
+        Ok(users)
+    }
+}
+
+fn clause_of_alteration(clause: &AlterClause) -> Option<&CollationClause> {
+    match clause {
+        AlterClause::AddColumn(column) => Some(&column.collation),
+        AlterClause::Collation(collation) => Some(collation),
+        _ => None,
+    }
+}
+
+/// What a DDL statement is warned of: names of utf8mb3.
+pub(super) fn deprecations(statement: &Statement) -> Vec<(u16, String)> {
+    let Statement::Ddl(ddl) = statement else { return Vec::new() };
+    let clauses: Vec<&CollationClause> = match &**ddl {
+        DdlStatement::CreateDatabase { collation, .. } | DdlStatement::AlterDatabase { collation, .. } => {
+            vec![collation]
+        }
+        DdlStatement::CreateTable(create) => {
+            let columns = create.columns.iter().map(|column| &column.collation);
+            columns.chain([&create.options.collation]).collect()
+        }
+        DdlStatement::AlterTable { actions: clauses, .. } => {
+            clauses.iter().filter_map(clause_of_alteration).collect()
+        }
+        _ => Vec::new(),
+    };
+    let warnings = |clause: &CollationClause| {
+        let set = clause.character_set.as_deref().and_then(character_set_deprecation);
+        set.into_iter().chain(clause.collation.as_deref().and_then(collation_deprecation))
+    };
+    clauses.into_iter().flat_map(warnings).collect()
+}
+
+/// The collation of a clause; COLLATE says more than CHARACTER SET, and must be of that character set.
+pub(crate) fn resolved_collation(clause: &CollationClause) -> Result<Option<Collation>, SqlError> {
+    let by_set = clause.character_set.as_deref().map(named_character_set).transpose()?;
+    let Some(name) = &clause.collation else { return Ok(by_set) };
+    let collation = named_collation(name)?;
+    match by_set {
+        Some(by_set) if by_set.character_set() != collation.character_set() => {
+            let message = format!(
+                "COLLATION '{}' is not valid for CHARACTER SET '{}'",
+                collation.name(),
+                by_set.character_set()
+            );
+            Err(SqlError::new(1253, message))
+        }
+        Some(_) | None => Ok(Some(collation)),
+    }
+}
+
+/// A table of the columns being made, so that expression defaults can be bound.
+fn sibling_table(columns: &[ColumnClause], collation: Collation) -> Result<TableDefinition, SqlError> {
+    let mut definitions = Vec::with_capacity(columns.len());
+    for column in columns {
+        definitions.push(ColumnDefinition {
+            name: column.name.clone(),
+            sql_type: column_type(column, collation)?,
+            default: DefaultValue::Missing,
+            flags: ColumnFlags { nullable: true, ..ColumnFlags::default() },
+            comment: String::new(),
+            format: NumberFormat::default(),
+        });
+    }
+    Ok(TableDefinition {
+        id: TableId(0),
+        version: 0,
+        database: String::new(),
+        name: String::new(),
+        kind: TableKind::User,
+        columns: definitions,
+        indexes: Vec::new(),
+        auto_increment: None,
+        comment: String::new(),
+        collation,
+    })
+}
+
+fn first_number(data_type: &TypeClause) -> Option<u64> {
+    data_type.numbers.first().copied()
+}
+
+/// The type of a column; numbers that do not fit are saturated, the catalogue refuses them.
+fn column_type(column: &ColumnClause, table_collation: Collation) -> Result<SqlType, SqlError> {
+    let data_type = &column.data_type;
+    let mut collation = resolved_collation(&column.collation)?.unwrap_or(table_collation);
+    if data_type.binary && column.collation.collation.is_none() {
+        collation = collation.bin();
+    }
+    let byte = |number: u64| u8::try_from(number).unwrap_or(u8::MAX);
+    let length = |default: u64| u32::try_from(first_number(data_type).unwrap_or(default)).unwrap_or(u32::MAX);
+    let fraction = byte(first_number(data_type).unwrap_or(0));
+    let unsigned = data_type.unsigned;
+    let is_binary = collation == Collation::Binary;
+    Ok(match data_type.name.as_str() {
+        "BOOL" | "BOOLEAN" => SqlType::Integer { width: IntegerWidth::Tiny, unsigned: false },
+        "SERIAL" => SqlType::Integer { width: IntegerWidth::Big, unsigned: true },
+        "TINYINT" => SqlType::Integer { width: IntegerWidth::Tiny, unsigned },
+        "SMALLINT" => SqlType::Integer { width: IntegerWidth::Small, unsigned },
+        "MEDIUMINT" => SqlType::Integer { width: IntegerWidth::Medium, unsigned },
+        "INT" => SqlType::Integer { width: IntegerWidth::Normal, unsigned },
+        "BIGINT" => SqlType::Integer { width: IntegerWidth::Big, unsigned },
+        "DECIMAL" => {
+            let precision = byte(first_number(data_type).unwrap_or(10));
+            let scale = byte(data_type.numbers.get(1).copied().unwrap_or(0));
+            SqlType::Decimal { precision, scale, unsigned }
+        }
+        // FLOAT(25) and above is a DOUBLE; FLOAT(7,4) is a FLOAT.
+        "FLOAT" if data_type.numbers.len() == 1 && first_number(data_type) > Some(53) => {
+            return Err(SqlError::new(
+                1063,
+                format!("Incorrect column specifier for column '{}'", column.name),
+            ));
+        }
+        "FLOAT" if data_type.numbers.len() == 1 && first_number(data_type) > Some(24) => SqlType::Double,
+        "FLOAT" => SqlType::Float,
+        "DOUBLE" => SqlType::Double,
+        "BIT" => SqlType::Bit { length: byte(first_number(data_type).unwrap_or(1)) },
+        "CHAR" if is_binary => SqlType::Binary { length: length(1) },
+        "CHAR" => SqlType::Char { length: length(1), collation },
+        "VARCHAR" if is_binary => SqlType::VarBinary { length: length(0) },
+        "VARCHAR" => SqlType::VarChar { length: length(0), collation },
+        "BINARY" => SqlType::Binary { length: length(1) },
+        "VARBINARY" => SqlType::VarBinary { length: length(0) },
+        "ENUM" => SqlType::Enum { members: Arc::new(trimmed(&data_type.members)), collation },
+        "SET" => SqlType::Set { members: Arc::new(trimmed(&data_type.members)), collation },
+        "DATE" => SqlType::Date,
+        "TIME" => SqlType::Time { fraction },
+        "DATETIME" => SqlType::DateTime { fraction },
+        "TIMESTAMP" => SqlType::Timestamp { fraction },
+        "YEAR" => SqlType::Year,
+        name => large_type(name, first_number(data_type), collation)?,
+    })
+}
+
+/// What the type says besides its range. A width of 0 is none, as in MySQL.
+fn number_format(data_type: &TypeClause, sql_type: &SqlType) -> NumberFormat {
+    let is_floating = matches!(sql_type, SqlType::Float | SqlType::Double);
+    let mut format = NumberFormat {
+        unsigned: data_type.unsigned && is_floating,
+        zerofill: data_type.zerofill,
+        ..NumberFormat::default()
+    };
+    let width = |number: u64| u16::try_from(number).unwrap_or(u16::MAX);
+    match (data_type.numbers.as_slice(), sql_type) {
+        (&[number], SqlType::Integer { .. }) if number > 0 => format.width = Some(width(number)),
+        (&[number, scale], SqlType::Float | SqlType::Double) if number > 0 || scale > 0 => {
+            format.width = Some(width(number));
+            format.scale = Some(u8::try_from(scale).unwrap_or(u8::MAX));
+        }
+        _ if matches!(data_type.name.as_str(), "BOOL" | "BOOLEAN") => format.width = Some(1),
+        _ => {}
+    }
+    format
+}
+
+/// The TEXT and BLOB families; TEXT(n) is the smallest that holds n.
+fn large_type(name: &str, length: Option<u64>, collation: Collation) -> Result<SqlType, SqlError> {
+    let size = match name {
+        "TINYTEXT" | "TINYBLOB" => BlobSize::Tiny,
+        "MEDIUMTEXT" | "MEDIUMBLOB" => BlobSize::Medium,
+        "LONGTEXT" | "LONGBLOB" => BlobSize::Long,
+        "TEXT" | "BLOB" => match length {
+            None => BlobSize::Normal,
+            Some(..=255) => BlobSize::Tiny,
+            Some(..=65_535) => BlobSize::Normal,
+            Some(..=16_777_215) => BlobSize::Medium,
+            Some(_) => BlobSize::Long,
+        },
+        _ => return Err(SqlError::unsupported(&format!("column type {name}"))),
+    };
+    if name.ends_with("BLOB") || collation == Collation::Binary {
+        return Ok(SqlType::Blob { size });
+    }
+    Ok(SqlType::Text { size, collation })
+}
+
+/// Members lose their trailing spaces.
+fn trimmed(members: &[String]) -> Vec<String> {
+    members.iter().map(|member| member.trim_end_matches(' ').to_owned()).collect()
+}

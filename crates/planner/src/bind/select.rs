@@ -1,0 +1,707 @@
+//! SELECT from no table or one.
+//!
+//! Everything is bound in the mixed space first; then, if there is a grouping, brought into the group space.
+
+use super::expression::{Aggregates, Aliases, Place};
+use super::grouping::{Adopted, Groups, ordinal, select_item};
+use super::item_names::item_texts;
+use super::scope::{Scope, ScopeTable, same_name};
+use super::{Binder, Bound, Clause, NamedTable, VolatilePlace, computed_column, system_table_rejected};
+use crate::access_path::{self, Purpose, Wanted};
+use crate::limits::SELECT_ITEM_COUNT_MAX;
+use crate::plan::{ColumnOrigin, Grouping, Limit, Plan, ResultColumn, SelectPlan, SortKey, Source};
+use crate::statement::{SelectStatement, TableName};
+use crate::syntax::{syntax_error, syntax_error_at_word, syntax_error_behind_word};
+use crate::tokens::offset_of;
+use expression::Expression;
+use protocol::SqlError;
+use protocol::program::{LockMode, LockWait};
+use sqlparser::ast::{
+    Distinct, Expr, GroupByExpr, LimitClause, LockClause, LockType, NonBlock, ObjectNamePart, OrderBy,
+    OrderByExpr, OrderByKind, OrderByOptions, OrderBySort, Query, Select, SelectFlavor, SelectItem,
+    SelectItemQualifiedWildcardKind, SetExpr, SetOperator, TableFactor, TableWithJoins, Value as AstValue,
+    WildcardAdditionalOptions,
+};
+use std::sync::Arc;
+use types::{ColumnIndex, TableKind};
+
+/// A select item.
+struct Item {
+    /// In the mixed space.
+    expression: Expression,
+    column: ResultColumn,
+    /// A name that other clauses may use.
+    alias: Option<String>,
+}
+
+/// The parts of a query that are here.
+struct Parts<'q> {
+    select: &'q Select,
+    order_by: &'q [OrderByExpr],
+    limit: Option<&'q LimitClause>,
+    locks: &'q [LockClause],
+}
+
+impl Binder<'_> {
+    pub(crate) fn select(&mut self, statement: &SelectStatement) -> Result<Bound, SqlError> {
+        let parts = parts(self.text, &statement.query)?;
+        let (named, alias) = match from(self.text, &parts.select.from)? {
+            Some((name, alias)) => (Some(self.named_table(&name)?), alias),
+            None => (None, None),
+        };
+        let name = named
+            .as_ref()
+            .map_or("", |(NamedTable::Stored(table) | NamedTable::Virtual(_, table))| &table.name);
+        let lock = lock(parts.locks, statement.lock_in_share_mode, alias.as_deref().unwrap_or(name))?;
+        for clause in parts.locks {
+            check_locked_name(clause, named.as_ref(), alias.as_deref())?;
+        }
+        let scope = match &named {
+            Some(NamedTable::Stored(table) | NamedTable::Virtual(_, table)) => {
+                Scope::of_table(table.clone(), alias.as_deref())
+            }
+            None => Scope::default(),
+        };
+        let selection = match &parts.select.selection {
+            Some(selection) => Some(self.expression(selection, &mut Place::new(&scope, Clause::Where))?),
+            None => None,
+        };
+        let mut body = self.body(&parts, &scope, selection.as_ref())?;
+        let limit = self.limit_clause(parts.limit)?;
+        let distinct = distinct(self.text, parts.select.distinct.as_ref())?;
+        if distinct {
+            check_distinct_order(&body)?;
+        }
+        let ordered: &[SortKey] = if body.grouping.is_some() { &[] } else { &body.order_by };
+        let has_lock = lock.is_some();
+        let mut order_by_index = None;
+        let source = match named {
+            None => {
+                if selection.is_some() && body.grouping.is_some() {
+                    return Err(SqlError::unsupported("WHERE with aggregates and without a table"));
+                }
+                body.order_by.clear();
+                Source::Nothing
+            }
+            Some(NamedTable::Virtual(table, definition)) => {
+                Source::Virtual { table, definition, filter: selection.clone() }
+            }
+            Some(NamedTable::Stored(table)) => {
+                if has_lock && table.kind != TableKind::User {
+                    // A lock on a row of the catalogue would keep others from DDL, AUTO_INCREMENT values and accounts.
+                    return Err(system_table_rejected(&table));
+                }
+                let purpose = if has_lock { Purpose::Lock } else { Purpose::Read };
+                let alias = alias.unwrap_or_else(|| table.name.clone());
+                let wanted = Wanted { order_by: ordered, is_limited: limit.count.is_some(), purpose };
+                let (access, direction) = access_path::access(table, alias, selection.clone(), &wanted);
+                order_by_index = direction;
+                Source::Table(access)
+            }
+        };
+        let having = merged_having(body.having, &source, selection);
+        let plan = SelectPlan {
+            source,
+            grouping: body.grouping,
+            projection: body.projection,
+            distinct,
+            having,
+            order_by: body.order_by,
+            order_by_index,
+            limit,
+            lock,
+        };
+        Ok(Bound { plan: Plan::Select(Box::new(plan)), columns: body.columns })
+    }
+
+    /// Items, GROUP BY, HAVING and ORDER BY.
+    fn body(
+        &mut self,
+        parts: &Parts<'_>,
+        scope: &Scope,
+        selection: Option<&Expression>,
+    ) -> Result<Body, SqlError> {
+        let first_slot = scope.table().map_or(0, |table| table.definition.columns.len());
+        let first_slot = u16::try_from(first_slot).map_err(|_| SqlError::new(1117, "Too many columns"))?;
+        let mut aggregates = Aggregates { first_slot, calls: Vec::new() };
+        let mut items = self.items(&parts.select.projection, scope, &mut aggregates)?;
+        let aliases: Vec<(String, Expression)> = items
+            .iter()
+            .filter_map(|item| item.alias.clone().map(|alias| (alias, item.expression.clone())))
+            .collect();
+        let all: Vec<(String, Expression)> = items
+            .iter()
+            .map(|item| (item.alias.clone().unwrap_or_default(), item.expression.clone()))
+            .collect();
+        let group_by = match &parts.select.group_by {
+            GroupByExpr::Expressions(items, modifiers) if modifiers.is_empty() => {
+                let volatile_place = std::mem::replace(&mut self.volatile_place, VolatilePlace::Restless);
+                let is_aggregate = |expression: &Expression| uses_slot_from(expression, first_slot);
+                let bound = self.group_by(items, scope, &all, is_aggregate)?;
+                self.volatile_place = volatile_place;
+                if bound.iter().any(Expression::sleeps) {
+                    return Err(SqlError::unsupported("SLEEP() in GROUP BY"));
+                }
+                bound
+            }
+            GroupByExpr::Expressions(..) => return Err(SqlError::unsupported("GROUP BY ... WITH ROLLUP")),
+            GroupByExpr::All(_) => return Err(syntax_error_at_word(self.text, &["ALL"])),
+        };
+        let mut having = match &parts.select.having {
+            Some(having) => {
+                let mut place = Place::new(scope, Clause::Having);
+                place.aggregates = Some(&mut aggregates);
+                place.aliases = Some(Aliases { items: &aliases, first: group_by.is_empty() });
+                Some(self.expression(having, &mut place)?)
+            }
+            None => None,
+        };
+        let mut order_by = self.order_by(parts.order_by, scope, &mut aggregates, &all, &aliases)?;
+        let mut grouping = None;
+        if !group_by.is_empty() || !aggregates.calls.is_empty() {
+            let is_single = group_by.is_empty();
+            let only_full = self.context.only_full_group_by;
+            let mut groups = Groups::new(scope, group_by, aggregates, selection, only_full);
+            for (number, item) in items.iter_mut().enumerate() {
+                groups.adopt(&mut item.expression, Adopted::Item(number))?;
+            }
+            if let Some(having) = &mut having {
+                groups.adopt(having, Adopted::Having)?;
+            }
+            if is_single {
+                // One row needs no order.
+                order_by.clear();
+            }
+            for (number, key) in order_by.iter_mut().enumerate() {
+                groups.adopt(&mut key.expression, Adopted::OrderBy(number))?;
+            }
+            let adopted = items.iter_mut().map(|item| &mut item.expression);
+            let adopted =
+                adopted.chain(&mut having).chain(order_by.iter_mut().map(|key| &mut key.expression));
+            grouping = Some(groups.finish(adopted));
+        }
+        let (projection, columns) = items.into_iter().map(|item| (item.expression, item.column)).unzip();
+        Ok(Body { projection, columns, grouping, having, order_by })
+    }
+
+    fn items(
+        &mut self,
+        projection: &[SelectItem],
+        scope: &Scope,
+        aggregates: &mut Aggregates,
+    ) -> Result<Vec<Item>, SqlError> {
+        let texts = item_texts(self.text, self.context.modes);
+        if projection.len() > SELECT_ITEM_COUNT_MAX {
+            return Err(SqlError::new(1117, "Too many columns"));
+        }
+        let mut items = Vec::with_capacity(projection.len());
+        for (position, item) in projection.iter().enumerate() {
+            match item {
+                SelectItem::UnnamedExpr(expr) => {
+                    let text = texts.get(position).filter(|_| texts.len() == projection.len());
+                    let name = text.map_or_else(|| expr.to_string(), |text| (*text).to_owned());
+                    items.push(self.item(expr, name, None, scope, aggregates)?);
+                }
+                SelectItem::ExprWithAlias { expr, alias } => {
+                    let name = alias.value.clone();
+                    items.push(self.item(expr, name.clone(), Some(name), scope, aggregates)?);
+                }
+                SelectItem::ExprWithAliases { .. } => return Err(syntax_error_at_word(self.text, &["AS"])),
+                SelectItem::Wildcard(options) => {
+                    plain_wildcard(self.text, options)?;
+                    let Some(table) = scope.table() else {
+                        return Err(SqlError::new(1096, "No tables used"));
+                    };
+                    self.uses.reads_all = true;
+                    self.uses.read.extend(table.definition.visible_columns().map(|(column, _)| column));
+                    items.extend(self.all_columns(table)?);
+                }
+                SelectItem::QualifiedWildcard(kind, options) => {
+                    plain_wildcard(self.text, options)?;
+                    let table = qualified_table(self.text, kind, scope)?;
+                    self.uses.reads_all = true;
+                    self.uses.read.extend(table.definition.visible_columns().map(|(column, _)| column));
+                    items.extend(self.all_columns(table)?);
+                }
+            }
+        }
+        Ok(items)
+    }
+
+    fn all_columns(&mut self, table: &ScopeTable) -> Result<Vec<Item>, SqlError> {
+        let mut items = Vec::new();
+        for (index, definition) in table.definition.visible_columns() {
+            let expression = table.expression(index);
+            let mut column =
+                computed_column(&*definition.name, expression.sql_type.clone(), expression.nullable);
+            describe_origin(&mut column, table, index);
+            items.push(Item { expression: self.padded(expression)?, column, alias: None });
+        }
+        Ok(items)
+    }
+
+    fn item(
+        &mut self,
+        expr: &Expr,
+        name: String,
+        alias: Option<String>,
+        scope: &Scope,
+        aggregates: &mut Aggregates,
+    ) -> Result<Item, SqlError> {
+        let mut place = Place::new(scope, Clause::FieldList);
+        place.aggregates = Some(aggregates);
+        let mut expression = self.expression(expr, &mut place)?;
+        if expression.is_pi() {
+            // Shown as DOUBLE(8,6); what is computed with it has all digits.
+            expression = self.call("ROUND", vec![expression, Expression::integer(6)])?;
+        }
+        let mut named = expr;
+        while let Expr::Nested(inner) = named {
+            named = inner;
+        }
+        let name = match (named, &alias) {
+            // A column is named as it was written, without its qualifiers; a text by its value.
+            (Expr::Identifier(ident), None) if expression.as_column().is_some() => ident.value.clone(),
+            (Expr::CompoundIdentifier(parts), None) => parts.last().map_or(name, |part| part.value.clone()),
+            (Expr::Value(value), None) => {
+                let is_nested = !std::ptr::eq(named, expr);
+                text_of(&value.value).unwrap_or_else(|| if is_nested { named.to_string() } else { name })
+            }
+            (Expr::Prefixed { value, .. }, None) => match &**value {
+                Expr::Value(value) => text_of(&value.value).unwrap_or(name),
+                _ => name,
+            },
+            _ => name,
+        };
+        let mut column = computed_column(name, expression.sql_type.clone(), expression.nullable);
+        if let (Some(slot), Some(table)) = (expression.as_column(), scope.table())
+            && slot.index() < table.definition.columns.len()
+        {
+            describe_origin(&mut column, table, ColumnIndex(slot.0));
+        }
+        Ok(Item { expression: self.padded(expression)?, column, alias })
+    }
+
+    /// ORDER BY items: ordinals, aliases, columns, expressions. Constants order nothing.
+    fn order_by(
+        &mut self,
+        items: &[OrderByExpr],
+        scope: &Scope,
+        aggregates: &mut Aggregates,
+        select: &[(String, Expression)],
+        aliases: &[(String, Expression)],
+    ) -> Result<Vec<SortKey>, SqlError> {
+        if items.len() > super::ITEM_COUNT_MAX {
+            return Err(SqlError::new(1117, "Too many columns"));
+        }
+        let mut keys: Vec<SortKey> = Vec::with_capacity(items.len());
+        for item in items {
+            let OrderByExpr { expr, options: OrderByOptions { sort, nulls_first: None }, with_fill: None } =
+                item
+            else {
+                return Err(syntax_error_at_word(self.text, &["NULLS", "FILL"]));
+            };
+            let descending = match sort {
+                None | Some(OrderBySort::Asc) => false,
+                Some(OrderBySort::Desc) => true,
+                Some(OrderBySort::Using(_)) => return Err(syntax_error_at_word(self.text, &["USING"])),
+            };
+            let expression = match ordinal(expr) {
+                Some(digits) => self.substitute(select_item(digits, select, Clause::OrderBy)?)?,
+                None => {
+                    let mut place = Place::new(scope, Clause::OrderBy);
+                    place.aggregates = Some(aggregates);
+                    // A whole item is an alias first; within an expression, columns come first.
+                    let first = matches!(expr, Expr::Identifier(_));
+                    place.aliases = Some(Aliases { items: aliases, first });
+                    self.expression(expr, &mut place)?
+                }
+            };
+            if !expression.is_constant() && !keys.iter().any(|key| key.expression == expression) {
+                keys.push(SortKey { expression, descending });
+            }
+        }
+        Ok(keys)
+    }
+
+    fn limit_clause(&mut self, clause: Option<&LimitClause>) -> Result<Limit, SqlError> {
+        match clause {
+            None => Ok(Limit::default()),
+            Some(LimitClause::OffsetCommaLimit { offset, limit }) => {
+                Ok(Limit { count: Some(self.limit_number(limit)?), offset: Some(self.limit_number(offset)?) })
+            }
+            Some(LimitClause::LimitOffset { limit: Some(limit), offset, limit_by })
+                if limit_by.is_empty() =>
+            {
+                let count = Some(self.limit_number(limit)?);
+                let offset = match offset {
+                    Some(offset) => Some(self.limit_number(&offset.value)?),
+                    None => None,
+                };
+                Ok(Limit { count, offset })
+            }
+            Some(LimitClause::LimitOffset { .. }) => Err(syntax_error_at_word(self.text, &["OFFSET"])),
+        }
+    }
+}
+
+fn text_of(value: &AstValue) -> Option<String> {
+    let AstValue::SingleQuotedString(text) = value else { return None };
+    // As MySQL names it.
+    Some(text.trim_start_matches(|first: char| first.is_whitespace() || first.is_control()).to_owned())
+}
+
+/// Everything but rows and limits.
+struct Body {
+    projection: Vec<Expression>,
+    columns: Vec<ResultColumn>,
+    grouping: Option<Grouping>,
+    having: Option<Expression>,
+    order_by: Vec<SortKey>,
+}
+
+/// Without a table, WHERE filters the one row, as HAVING does.
+fn merged_having(
+    having: Option<Expression>,
+    source: &Source,
+    selection: Option<Expression>,
+) -> Option<Expression> {
+    match (source, selection) {
+        (Source::Nothing, Some(selection)) => {
+            Some(Expression::and(std::iter::once(selection).chain(having).collect()))
+        }
+        (Source::Nothing | Source::Table(_) | Source::Virtual { .. }, _) => having,
+    }
+}
+
+fn uses_slot_from(expression: &Expression, first: u16) -> bool {
+    match expression.as_column() {
+        Some(slot) => slot.0 >= first,
+        None => expression.operands().into_iter().any(|operand| uses_slot_from(operand, first)),
+    }
+}
+
+/// What drivers are told about a plain column.
+fn describe_origin(column: &mut ResultColumn, table: &ScopeTable, index: ColumnIndex) {
+    let definition = &table.definition;
+    let own = definition.column_at(index);
+    column.original_name.clone_from(&own.name);
+    column.table.clone_from(&table.alias);
+    column.original_table.clone_from(&definition.name);
+    column.database.clone_from(&definition.database);
+    column.origin = Some(ColumnOrigin { table: Arc::clone(definition), column: index });
+    column.format = own.format;
+}
+
+fn plain_wildcard(text: &str, options: &WildcardAdditionalOptions) -> Result<(), SqlError> {
+    let WildcardAdditionalOptions {
+        wildcard_token: _,
+        opt_ilike: None,
+        opt_exclude: None,
+        opt_except: None,
+        opt_replace: None,
+        opt_rename: None,
+        opt_alias: None,
+    } = options
+    else {
+        return Err(syntax_error_at_word(text, &["EXCEPT", "EXCLUDE", "REPLACE", "RENAME", "ILIKE"]));
+    };
+    Ok(())
+}
+
+fn qualified_table<'s>(
+    text: &str,
+    kind: &SelectItemQualifiedWildcardKind,
+    scope: &'s Scope,
+) -> Result<&'s ScopeTable, SqlError> {
+    let SelectItemQualifiedWildcardKind::ObjectName(name) = kind else {
+        return Err(syntax_error(text, text.len()));
+    };
+    let mut parts = Vec::new();
+    for part in &name.0 {
+        match part {
+            ObjectNamePart::Identifier(ident) => parts.push(ident.value.as_str()),
+            ObjectNamePart::Function(_) => return Err(syntax_error(text, text.len())),
+        }
+    }
+    let found = scope.table().filter(|table| match parts.as_slice() {
+        [alias] => same_name(alias, &table.alias),
+        [database, alias] => same_name(alias, &table.alias) && table.database.as_deref() == Some(*database),
+        _ => false,
+    });
+    found.ok_or_else(|| SqlError::new(1051, format!("Unknown table '{}'", parts.join("."))))
+}
+
+/// 3065: what DISTINCT drops cannot order.
+fn check_distinct_order(body: &Body) -> Result<(), SqlError> {
+    for (number, key) in body.order_by.iter().enumerate() {
+        if !is_made_of(&key.expression, &body.projection) {
+            return Err(SqlError::new(
+                3065,
+                format!(
+                    "Expression #{} of ORDER BY clause is not in SELECT list, references column which is not in SELECT list; this is \
+                     incompatible with DISTINCT",
+                    number + 1
+                ),
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn is_made_of(expression: &Expression, projection: &[Expression]) -> bool {
+    if projection.contains(expression) {
+        return true;
+    }
+    let operands = expression.operands();
+    expression.as_column().is_none() && operands.into_iter().all(|operand| is_made_of(operand, projection))
+}
+
+fn distinct(text: &str, distinct: Option<&Distinct>) -> Result<bool, SqlError> {
+    match distinct {
+        None | Some(Distinct::All) => Ok(false),
+        Some(Distinct::Distinct) => Ok(true),
+        Some(Distinct::On(_)) => Err(syntax_error_at_word(text, &["ON"])),
+    }
+}
+
+/// Takes a query apart; every part that is not here is refused by name.
+fn parts<'q>(text: &str, query: &'q Query) -> Result<Parts<'q>, SqlError> {
+    let Query {
+        with,
+        body,
+        order_by,
+        limit_clause,
+        fetch,
+        locks,
+        for_clause,
+        settings,
+        format_clause,
+        pipe_operators,
+    } = query;
+    if with.is_some() {
+        return Err(SqlError::unsupported("common table expressions (WITH)"));
+    }
+    if fetch.is_some()
+        || for_clause.is_some()
+        || settings.is_some()
+        || format_clause.is_some()
+        || !pipe_operators.is_empty()
+    {
+        return Err(syntax_error_at_word(text, &["FETCH", "XML", "JSON", "BROWSE", "SETTINGS", "FORMAT"]));
+    }
+    let order_by = match order_by {
+        None => &[],
+        Some(OrderBy { kind: OrderByKind::Expressions(items), interpolate: None }) => items.as_slice(),
+        Some(_) => return Err(syntax_error_at_word(text, &["ALL", "INTERPOLATE"])),
+    };
+    match &**body {
+        SetExpr::Select(select) => {
+            check_select(text, select)?;
+            Ok(Parts { select, order_by, limit: limit_clause.as_ref(), locks })
+        }
+        SetExpr::Query(inner) if order_by.is_empty() && limit_clause.is_none() && locks.is_empty() => {
+            parts(text, inner)
+        }
+        SetExpr::Query(_) => Err(SqlError::unsupported("ORDER BY and LIMIT behind a query in parentheses")),
+        SetExpr::SetOperation { op, .. } => Err(SqlError::unsupported(match op {
+            SetOperator::Union => "UNION",
+            SetOperator::Except | SetOperator::Minus => "EXCEPT",
+            SetOperator::Intersect => "INTERSECT",
+        })),
+        SetExpr::Values(_) | SetExpr::Table(_) => Err(SqlError::unsupported("VALUES and TABLE statements")),
+        SetExpr::Insert(_) | SetExpr::Update(_) | SetExpr::Delete(_) | SetExpr::Merge(_) => {
+            Err(SqlError::unsupported("common table expressions (WITH)"))
+        }
+    }
+}
+
+fn check_select(text: &str, select: &Select) -> Result<(), SqlError> {
+    let Select {
+        select_token: _,
+        optimizer_hints: _,
+        distinct: _,
+        select_modifiers,
+        top,
+        top_before_distinct: _,
+        projection: _,
+        exclude,
+        into,
+        from: _,
+        lateral_views,
+        prewhere,
+        selection: _,
+        connect_by,
+        group_by: _,
+        cluster_by,
+        distribute_by,
+        sort_by,
+        having: _,
+        named_window,
+        qualify,
+        window_before_qualify: _,
+        value_table_mode,
+        flavor,
+    } = select;
+    if select_modifiers.as_ref().is_some_and(|modifiers| modifiers.sql_calc_found_rows) {
+        return Err(SqlError::unsupported("SQL_CALC_FOUND_ROWS"));
+    }
+    if into.is_some() {
+        return Err(SqlError::unsupported("SELECT ... INTO"));
+    }
+    if !named_window.is_empty() {
+        return Err(SqlError::unsupported("window functions"));
+    }
+    let is_foreign = top.is_some()
+        || exclude.is_some()
+        || !lateral_views.is_empty()
+        || prewhere.is_some()
+        || !connect_by.is_empty()
+        || !cluster_by.is_empty()
+        || !distribute_by.is_empty()
+        || !sort_by.is_empty()
+        || qualify.is_some()
+        || value_table_mode.is_some()
+        || *flavor != SelectFlavor::Standard;
+    if is_foreign {
+        return Err(syntax_error_at_word(
+            text,
+            &[
+                "TOP",
+                "EXCLUDE",
+                "LATERAL",
+                "PREWHERE",
+                "CONNECT",
+                "START",
+                "CLUSTER",
+                "DISTRIBUTE",
+                "SORT",
+                "QUALIFY",
+            ],
+        ));
+    }
+    Ok(())
+}
+
+/// The one table of FROM and its alias; DUAL is none.
+fn from(text: &str, tables: &[TableWithJoins]) -> Result<Option<(TableName, Option<String>)>, SqlError> {
+    let [TableWithJoins { relation, joins }] = tables else {
+        return if tables.is_empty() { Ok(None) } else { Err(SqlError::unsupported("joins")) };
+    };
+    if !joins.is_empty() {
+        return Err(SqlError::unsupported("joins"));
+    }
+    let TableFactor::Table {
+        name,
+        alias,
+        args: None,
+        with_hints,
+        version: None,
+        with_ordinality: false,
+        partitions,
+        json_path: None,
+        sample: None,
+        // Hints change speed, not results.
+        index_hints: _,
+    } = relation
+    else {
+        return Err(SqlError::unsupported(match relation {
+            TableFactor::Derived { .. } => "derived tables",
+            TableFactor::NestedJoin { .. } => "joins",
+            _ => "table functions",
+        }));
+    };
+    if !partitions.is_empty() {
+        return Err(SqlError::unsupported("PARTITION clause"));
+    }
+    if !with_hints.is_empty() {
+        return Err(syntax_error_at_word(text, &["WITH"]));
+    }
+    let name = match name.0.as_slice() {
+        // The parser crate takes a text for a name.
+        [ObjectNamePart::Identifier(name), ..] if name.quote_style == Some('\'') => {
+            return Err(syntax_error(text, offset_of(name.span.start)));
+        }
+        [_, ObjectNamePart::Identifier(name), ..] if name.quote_style == Some('\'') => {
+            return Err(syntax_error(text, offset_of(name.span.start)));
+        }
+        [ObjectNamePart::Identifier(table)] => {
+            if table.quote_style.is_none() && table.value.eq_ignore_ascii_case("dual") {
+                return Ok(None);
+            }
+            TableName { database: None, name: table.value.clone() }
+        }
+        [ObjectNamePart::Identifier(database), ObjectNamePart::Identifier(table)] => {
+            TableName { database: Some(database.value.clone()), name: table.value.clone() }
+        }
+        _ => return Err(syntax_error_behind_word(text, "FROM")),
+    };
+    match alias {
+        Some(alias) if alias.name.quote_style == Some('\'') => {
+            Err(syntax_error(text, offset_of(alias.name.span.start)))
+        }
+        Some(alias) if !alias.columns.is_empty() => Err(syntax_error_behind_word(text, "FROM")),
+        alias => Ok(Some((name, alias.as_ref().map(|alias| alias.name.value.clone())))),
+    }
+}
+
+/// The table that a SELECT reads, and how it locks rows of it.
+pub(crate) fn table_of_select(
+    text: &str,
+    statement: &SelectStatement,
+) -> Result<Option<(TableName, Option<LockType>)>, SqlError> {
+    let parts = parts(text, &statement.query)?;
+    let lock = parts.locks.first().map(|lock| lock.lock_type);
+    Ok(from(text, &parts.select.from)?.map(|(table, _)| (table, lock)))
+}
+
+/// `OF name` names the table by its alias, or, if it has none, by its name.
+fn check_locked_name(
+    clause: &LockClause,
+    named: Option<&NamedTable>,
+    alias: Option<&str>,
+) -> Result<(), SqlError> {
+    let Some(of) = &clause.of else { return Ok(()) };
+    let own = named.map(|(NamedTable::Stored(table) | NamedTable::Virtual(_, table))| table);
+    let is_known = match (of.0.as_slice(), own, alias) {
+        ([ObjectNamePart::Identifier(name)], Some(_), Some(alias)) => name.value == alias,
+        ([ObjectNamePart::Identifier(name)], Some(table), None) => name.value == table.name,
+        ([ObjectNamePart::Identifier(database), ObjectNamePart::Identifier(name)], Some(table), None) => {
+            database.value == table.database && name.value == table.name
+        }
+        _ => false,
+    };
+    if is_known {
+        return Ok(());
+    }
+    let name = match of.0.last() {
+        Some(ObjectNamePart::Identifier(name)) => name.value.as_str(),
+        _ => "",
+    };
+    Err(SqlError::new(3568, format!("Unresolved table name {name} in locking clause.")))
+}
+
+/// The timeout is the session's to fill in.
+fn lock(
+    locks: &[LockClause],
+    in_share_mode: bool,
+    table: &str,
+) -> Result<Option<(LockMode, LockWait)>, SqlError> {
+    const WAIT: LockWait = LockWait::Wait { timeout_ms: 0 };
+    match locks {
+        [] => Ok(in_share_mode.then_some((LockMode::Shared, WAIT))),
+        [LockClause { lock_type, of: _, nonblock }] if !in_share_mode => {
+            let mode = match lock_type {
+                LockType::Share => LockMode::Shared,
+                LockType::Update => LockMode::Exclusive,
+            };
+            let wait = match nonblock {
+                None => WAIT,
+                Some(NonBlock::Nowait) => LockWait::NoWait,
+                Some(NonBlock::SkipLocked) => LockWait::SkipLocked,
+            };
+            Ok(Some((mode, wait)))
+        }
+        _ => Err(SqlError::new(3569, format!("Table {table} appears in multiple locking clauses."))),
+    }
+}

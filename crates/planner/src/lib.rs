@@ -1,0 +1,143 @@
+//! From text to plan: what a statement says, bound to the catalogue, and how its rows are found.
+//!
+//! ```text
+//! text ─ lexer ─ normalize ─────────────► digest, text with markers, parameters      (every statement; finds a cached plan)
+//!           └─── limits ─ tokens ─ parse ─► Statement ─ bind ─► typed parts ─ access path ─► Prepared   (once per digest)
+//! ```
+//!
+//! | file | what |
+//! | --- | --- |
+//! | `lexer`, `modes`, `limits`, `normalize`, `syntax` | tokens; what of sql_mode shapes them; bounds on them; literals to parameters; 1064 |
+//! | `tokens`, `dialect`, `reserved`, `cursor` | what the sqlparser crate needs to read MySQL exactly |
+//! | `statement`, `parse/` | the statement as written |
+//! | `bind/` | names, types, clauses: every MySQL error about meaning |
+//! | `access_path/` | which keys or ranges of which index find the rows |
+//! | `privileges` | which privileges each statement needs |
+//! | `plan` | what a plan is |
+//! | `character_sets` | what MySQL warns of where utf8mb3 is named |
+//! | `explain`, `secrets` | plans for people; texts without passwords |
+//!
+//! *Invariants.* Nothing here knows rows, transactions, connections or the client protocol; the result depends only on the arguments. What is not understood
+//! is refused: 1064 if MySQL has no such syntax, else 1235 with the feature's name, never passed over. Total on any text: bounded work,
+//! bounded stack.
+//!
+//! *How a session uses it.* `normalize` each text. If it `is_cacheable`, look for a plan by digest and text, else `prepare` the text with
+//! markers for the parameter types and keep it; if *that* fails, `prepare` the original text and report its error (or run its plan,
+//! unkept). If it is not cacheable, `prepare` the original. Plans are shared between sessions only where `SessionVariables::bind_key` and the
+//! database are the same and [`Prepared::is_shareable`] says so.
+
+pub mod explain;
+pub mod limits;
+pub mod normalize;
+pub mod plan;
+pub mod privileges;
+
+mod access_path;
+mod bind;
+mod character_sets;
+mod cursor;
+mod dialect;
+mod encoding;
+mod lexer;
+mod modes;
+mod parse;
+mod reserved;
+mod secrets;
+mod statement;
+mod syntax;
+mod tokens;
+
+#[cfg(test)]
+mod tests;
+
+pub use bind::{named_collation, role_names};
+pub use character_sets::{character_set_deprecation, collation_deprecation};
+pub use encoding::{foreign_text, invalid, statement_text};
+pub use lexer::with_ansi_quotes;
+pub use limits::TextLimits;
+pub use modes::TextModes;
+pub use normalize::{Normalized, digest, normalize, normalize_into, split_statements};
+pub use reserved::reserved_words;
+pub use secrets::{leading_words, without_secrets};
+
+use crate::plan::{Prepared, Reach, ResultColumn, SessionValue, Show};
+use catalogue::Authentication;
+use expression::TypingContext;
+use protocol::SqlError;
+use std::sync::Arc;
+use types::{Collation, PrivilegeSet, Schema, SqlType, TableDefinition, Value};
+
+/// What a statement is bound to besides the catalogue: facts that belong to the session and to the parts of the server behind it.
+pub trait Surroundings {
+    /// The present value of what a statement names; only its kind matters to a plan. None: there is no such variable (1193).
+    fn session_value(&self, name: &SessionValue) -> Option<Value>;
+    /// The type of a user variable's present value; None if it was never set.
+    fn user_variable_type(&self, name: &str) -> Option<SqlType>;
+    /// A table of information_schema, performance_schema, ndbinfo or mysql that is made when read; names in lower case.
+    fn virtual_table(&self, database: &str, name: &str) -> Option<Arc<TableDefinition>>;
+    /// Names and types of the columns that a SHOW statement gives.
+    fn show_columns(&self, show: &Show) -> Vec<(String, SqlType)>;
+    /// Where a system variable has values; None: there is none of that name (in lower case).
+    fn variable_reach(&self, name: &str) -> Option<Reach>;
+    /// What VERSION() says.
+    fn version(&self) -> &'static str;
+    /// Refuses a password that cannot be hashed, a hash that cannot be checked, and a plugin that is not known.
+    fn check_authentication(&self, authentication: &Authentication) -> Result<(), SqlError>;
+}
+
+/// What a statement is bound to.
+#[derive(Clone, Copy)]
+pub struct BindContext<'a> {
+    /// The catalogue.
+    pub schema: &'a Schema,
+    /// The current database.
+    pub database: Option<&'a str>,
+    /// CURRENT_USER(): name and host pattern.
+    pub user: (&'a str, &'a str),
+    /// What the session may do.
+    pub privileges: &'a PrivilegeSet,
+    /// The connection's collation and the parts of sql_mode that types depend on.
+    pub typing: TypingContext,
+    /// ONLY_FULL_GROUP_BY in sql_mode.
+    pub only_full_group_by: bool,
+    /// The session's time zone: literal defaults of TIMESTAMP columns are kept in UTC.
+    pub time_zone_offset_s: i32,
+    /// collation_server, which a new database has.
+    pub server_collation: Collation,
+    /// Limits on text.
+    pub limits: &'a TextLimits,
+    /// How the text is read.
+    pub modes: TextModes,
+    /// The rest.
+    pub surroundings: &'a dyn Surroundings,
+}
+
+/// What COM_STMT_PREPARE answers.
+#[derive(Clone, Debug)]
+pub struct Description {
+    /// How many `?` the statement has.
+    pub parameter_count: usize,
+    /// The columns of its result.
+    pub columns: Arc<Vec<ResultColumn>>,
+}
+
+/// Parses, binds and plans one statement whose `?` have the given types.
+pub fn prepare(
+    text: &str,
+    context: &BindContext<'_>,
+    parameter_types: &[SqlType],
+) -> Result<Prepared, SqlError> {
+    let parsed = parse::parse(text, context.limits, context.modes)?;
+    bind::bind(text, &parsed.statement, context, parameter_types)
+}
+
+/// Parses and binds a statement before the types of its parameters are known: they count as texts.
+pub fn describe(text: &str, context: &BindContext<'_>) -> Result<Description, SqlError> {
+    let parsed = parse::parse(text, context.limits, context.modes)?;
+    if parsed.marker_count > usize::from(u16::MAX) {
+        return Err(SqlError::new(1390, "Prepared statement contains too many placeholders"));
+    }
+    let types = vec![normalize::text_parameter_type(context.typing.collation); parsed.marker_count];
+    let prepared = bind::bind(text, &parsed.statement, context, &types)?;
+    Ok(Description { parameter_count: parsed.marker_count, columns: prepared.columns })
+}

@@ -1,0 +1,703 @@
+//! Statements about the session and the server: transactions, SET, SHOW, USE, KILL, FLUSH, and what is accepted without effect.
+
+use crate::bind::resolved_collation;
+use crate::cursor::Cursor;
+use crate::lexer::unquote;
+use crate::modes::TextModes;
+use crate::plan::{
+    EngineForm, NamedStatement, SetTarget, Show, StatementSource, TableMaintenance, TransactionStatement,
+};
+use crate::statement::{
+    Account, CollationClause, FlushOption, GrantVerb, SetStatementItem, ShowStatement, Statement,
+    TableReference,
+};
+use protocol::SqlError;
+use protocol::program::LockMode;
+use sqlparser::ast::{Expr, Value as AstValue};
+use sqlparser::tokenizer::{Span, Token};
+use types::{Collation, Privileges};
+
+/// Any of these statements, else 1064 or the 1235 of one that MySQL has.
+pub(super) fn statement(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
+    let verbs = [
+        "BEGIN",
+        "START",
+        "COMMIT",
+        "ROLLBACK",
+        "SAVEPOINT",
+        "RELEASE",
+        "SET",
+        "SHOW",
+        "USE",
+        "KILL",
+        "FLUSH",
+        "ANALYZE",
+        "OPTIMIZE",
+        "CHECK",
+        "REPAIR",
+        "UNLOCK",
+        "GRANT",
+        "REVOKE",
+        "DO",
+        "PREPARE",
+        "EXECUTE",
+        "DEALLOCATE",
+        "DROP",
+        "RESET",
+    ];
+    if cursor.take_words("LOCK TABLES") || cursor.take_words("LOCK TABLE") {
+        return cursor.list(locked_table).map(Statement::LockTables);
+    }
+    match cursor.take_one_of(&verbs) {
+        Some("BEGIN") => {
+            cursor.take_words("WORK");
+            Ok(Statement::Transaction(TransactionStatement::Begin { read_only: false }))
+        }
+        Some("START") => start_transaction(cursor),
+        Some("COMMIT") => end_of_transaction(cursor, "COMMIT")
+            .map(|()| Statement::Transaction(TransactionStatement::Commit)),
+        Some("ROLLBACK") => rollback(cursor),
+        Some("SAVEPOINT") => {
+            cursor.identifier().map(|name| Statement::Transaction(TransactionStatement::Savepoint(name)))
+        }
+        Some("RELEASE") => {
+            cursor.expect_words("SAVEPOINT")?;
+            cursor.identifier().map(|name| Statement::Transaction(TransactionStatement::Release(name)))
+        }
+        Some("SET") => set(cursor),
+        Some("RESET") => reset(cursor),
+        Some("SHOW") => show(cursor),
+        Some("USE") => cursor.identifier().map(Statement::Use),
+        Some("KILL") => kill(cursor),
+        Some("FLUSH") => flush(cursor),
+        Some("ANALYZE") => maintenance(cursor, TableMaintenance::Analyze),
+        Some("OPTIMIZE") => maintenance(cursor, TableMaintenance::Optimize),
+        Some("CHECK") => maintenance(cursor, TableMaintenance::Check),
+        Some("REPAIR") => maintenance(cursor, TableMaintenance::Repair),
+        Some("UNLOCK") => {
+            if cursor.take_one_of(&["TABLES", "TABLE"]).is_none() {
+                return Err(cursor.unexpected());
+            }
+            Ok(Statement::UnlockTables)
+        }
+        Some("GRANT") => super::grant::statement(cursor, GrantVerb::Grant),
+        Some("REVOKE") => super::grant::statement(cursor, GrantVerb::Revoke),
+        Some("DO") => calculate(cursor),
+        Some("PREPARE") => prepare(cursor),
+        Some("EXECUTE") => execute(cursor),
+        Some("DEALLOCATE" | "DROP") => {
+            cursor.expect_words("PREPARE")?;
+            let name = cursor.identifier()?.to_lowercase();
+            Ok(Statement::Named(NamedStatement::Deallocate { name }))
+        }
+        _ => Err(missing_statement(cursor)),
+    }
+}
+
+/// DO: expressions that are evaluated for what they do.
+fn calculate(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
+    let items = cursor.list(|cursor| {
+        let value = Some(cursor.expression()?);
+        Ok(SetStatementItem { target: SetTarget::Nothing, value })
+    })?;
+    Ok(Statement::Set(items))
+}
+
+/// `PREPARE name FROM 'text' | @variable`.
+fn prepare(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
+    let name = cursor.identifier()?.to_lowercase();
+    cursor.expect_words("FROM")?;
+    let source = match cursor.peek() {
+        Token::SingleQuotedString(_) => StatementSource::Text(cursor.text_literal()?),
+        _ => StatementSource::Variable(user_variable(cursor)?),
+    };
+    Ok(Statement::Named(NamedStatement::Prepare { name, source }))
+}
+
+/// `EXECUTE name [USING @a, @b]`.
+fn execute(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
+    let name = cursor.identifier()?.to_lowercase();
+    let using = if cursor.take_words("USING") { cursor.list(user_variable)? } else { Vec::new() };
+    Ok(Statement::Named(NamedStatement::Execute { name, using }))
+}
+
+/// `RESET PERSIST [[IF EXISTS] name]`.
+fn reset(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
+    if !cursor.take_words("PERSIST") {
+        let replication = ["MASTER", "SLAVE", "REPLICA", "BINARY"];
+        let is_missing = replication.iter().any(|word| cursor.is_word(word));
+        return Err(if is_missing { SqlError::unsupported("RESET") } else { cursor.unexpected() });
+    }
+    let if_exists = cursor.take_words("IF EXISTS");
+    let name = if cursor.at_end() && !if_exists { None } else { Some(variable_name(cursor)?) };
+    let target = SetTarget::ResetPersist { name, if_exists };
+    Ok(Statement::Set(vec![SetStatementItem { target, value: None }]))
+}
+
+fn user_variable(cursor: &mut Cursor<'_>) -> Result<String, SqlError> {
+    match cursor.peek() {
+        Token::Word(word)
+            if word.quote_style.is_none() && word.value.starts_with('@') && !word.value.starts_with("@@") =>
+        {
+            let name = user_variable_name(&word.value);
+            cursor.next();
+            Ok(name)
+        }
+        _ => Err(cursor.unexpected()),
+    }
+}
+
+/// 1235 for statements that MySQL has and this version does not, else 1064.
+fn missing_statement(cursor: &Cursor<'_>) -> SqlError {
+    const MISSING: [&str; 18] = [
+        "LOCK INSTANCE",
+        "LOAD DATA",
+        "LOAD XML",
+        "CALL",
+        "HANDLER",
+        "XA",
+        "BINLOG",
+        "CACHE INDEX",
+        "CHANGE MASTER",
+        "CHANGE REPLICATION",
+        "CHECKSUM TABLE",
+        "INSTALL PLUGIN",
+        "UNINSTALL PLUGIN",
+        "PURGE",
+        "STOP",
+        "SIGNAL",
+        "RESIGNAL",
+        "HELP",
+    ];
+    MISSING
+        .iter()
+        .find(|words| cursor.are_words(words))
+        .map_or_else(|| cursor.unexpected(), |words| SqlError::unsupported(words))
+}
+
+/// `table [AS alias] READ [LOCAL] | [LOW_PRIORITY] WRITE`.
+fn locked_table(cursor: &mut Cursor<'_>) -> Result<(TableReference, LockMode), SqlError> {
+    let name = cursor.table_name()?;
+    let is_mode =
+        |cursor: &Cursor<'_>| ["READ", "WRITE", "LOW_PRIORITY"].iter().any(|word| cursor.is_word(word));
+    let alias = if is_mode(cursor) { None } else { cursor.alias()? };
+    let mode = if cursor.take_words("READ") {
+        cursor.take_words("LOCAL");
+        LockMode::Shared
+    } else {
+        cursor.take_words("LOW_PRIORITY");
+        cursor.expect_words("WRITE")?;
+        LockMode::Exclusive
+    };
+    Ok((TableReference { name, alias }, mode))
+}
+
+fn start_transaction(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
+    if cursor.is_word("REPLICA") || cursor.is_word("SLAVE") || cursor.is_word("GROUP_REPLICATION") {
+        return Err(SqlError::unsupported("replication statements"));
+    }
+    cursor.expect_words("TRANSACTION")?;
+    let mut read_only = false;
+    if !cursor.at_end() {
+        loop {
+            if cursor.take_words("WITH CONSISTENT SNAPSHOT") {
+                return Err(SqlError::unsupported("START TRANSACTION WITH CONSISTENT SNAPSHOT"));
+            } else if cursor.take_words("READ ONLY") {
+                read_only = true;
+            } else if !cursor.take_words("READ WRITE") {
+                return Err(cursor.unexpected());
+            }
+            if !cursor.take(&Token::Comma) {
+                break;
+            }
+        }
+    }
+    Ok(Statement::Transaction(TransactionStatement::Begin { read_only }))
+}
+
+/// `[WORK] [AND [NO] CHAIN] [[NO] RELEASE]`.
+fn end_of_transaction(cursor: &mut Cursor<'_>, verb: &str) -> Result<(), SqlError> {
+    cursor.take_words("WORK");
+    if cursor.take_words("AND CHAIN") {
+        return Err(SqlError::unsupported(&format!("{verb} AND CHAIN")));
+    }
+    cursor.take_words("AND NO CHAIN");
+    if cursor.take_words("RELEASE") {
+        return Err(SqlError::unsupported(&format!("{verb} RELEASE")));
+    }
+    cursor.take_words("NO RELEASE");
+    Ok(())
+}
+
+fn rollback(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
+    end_of_transaction(cursor, "ROLLBACK")?;
+    if !cursor.take_words("TO") {
+        return Ok(Statement::Transaction(TransactionStatement::Rollback));
+    }
+    cursor.take_words("SAVEPOINT");
+    cursor.identifier().map(|name| Statement::Transaction(TransactionStatement::RollbackTo(name)))
+}
+
+fn kill(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
+    let query_only = cursor.take_one_of(&["CONNECTION", "QUERY"]) == Some("QUERY");
+    let connection = Box::new(cursor.expression()?);
+    Ok(Statement::Kill { connection, query_only })
+}
+
+fn flush(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
+    const OPTIONS: [(&str, FlushOption); 14] = [
+        ("TABLES", FlushOption::Tables),
+        ("TABLE", FlushOption::Tables),
+        ("STATUS", FlushOption::Status),
+        ("USER_RESOURCES", FlushOption::UserResources),
+        ("OPTIMIZER_COSTS", FlushOption::OptimizerCosts),
+        ("PRIVILEGES", FlushOption::Privileges),
+        ("HOSTS", FlushOption::Other),
+        ("BINARY LOGS", FlushOption::Other),
+        ("ENGINE LOGS", FlushOption::Other),
+        ("ERROR LOGS", FlushOption::Other),
+        ("GENERAL LOGS", FlushOption::Other),
+        ("RELAY LOGS", FlushOption::Other),
+        ("SLOW LOGS", FlushOption::Other),
+        ("LOGS", FlushOption::Other),
+    ];
+    cursor.take_one_of(&["NO_WRITE_TO_BINLOG", "LOCAL"]);
+    let options = cursor.list(|cursor| {
+        let Some((_, option)) = OPTIONS.iter().find(|(words, _)| cursor.take_words(words)) else {
+            return Err(cursor.unexpected());
+        };
+        if *option == FlushOption::Tables && !cursor.at_end() && *cursor.peek() != Token::Comma {
+            return Err(SqlError::unsupported("FLUSH TABLES with tables or locks"));
+        }
+        Ok(*option)
+    })?;
+    Ok(Statement::Flush(options))
+}
+
+fn maintenance(cursor: &mut Cursor<'_>, operation: TableMaintenance) -> Result<Statement, SqlError> {
+    cursor.take_one_of(&["NO_WRITE_TO_BINLOG", "LOCAL"]);
+    if cursor.take_one_of(&["TABLE", "TABLES"]).is_none() {
+        return Err(cursor.unexpected());
+    }
+    let tables = cursor.list(Cursor::table_name)?;
+    while cursor.take_one_of(&["QUICK", "FAST", "MEDIUM", "EXTENDED", "CHANGED"]).is_some()
+        || cursor.take_words("FOR UPGRADE")
+    {}
+    if cursor.is_word("UPDATE") || cursor.is_word("DROP") {
+        return Err(SqlError::unsupported("ANALYZE TABLE ... HISTOGRAM"));
+    }
+    Ok(Statement::Maintenance(operation, tables))
+}
+
+fn text_expression(text: impl Into<String>) -> Expr {
+    Expr::Value(AstValue::SingleQuotedString(text.into()).with_span(Span::empty()))
+}
+
+/// Whose variable an unqualified name in SET means: the word before it holds for it and the names behind it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Scope {
+    Session,
+    Global,
+    /// A bare `@@transaction_isolation`: the next transaction only.
+    NextTransaction,
+    /// SET PERSIST.
+    Persist,
+    /// SET PERSIST_ONLY.
+    PersistOnly,
+}
+
+fn set(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
+    if cursor.take_words("PASSWORD") {
+        return super::account::set_password(cursor);
+    }
+    if cursor.take_words("ROLE") {
+        return super::grant::set_role(cursor);
+    }
+    if cursor.take_words("DEFAULT ROLE") {
+        return super::grant::set_default_role(cursor);
+    }
+    if cursor.are_words("RESOURCE GROUP") {
+        return Err(SqlError::unsupported("resource groups"));
+    }
+    if let Some(items) = set_transaction(cursor)? {
+        return Ok(Statement::Set(items));
+    }
+    let mut items = Vec::new();
+    let mut scope = Scope::Session;
+    loop {
+        items.push(set_item(cursor, &mut scope)?);
+        if !cursor.take(&Token::Comma) {
+            return Ok(Statement::Set(items));
+        }
+    }
+}
+
+/// `SET [GLOBAL | SESSION] TRANSACTION ISOLATION LEVEL …, READ ONLY | READ WRITE`.
+fn set_transaction(cursor: &mut Cursor<'_>) -> Result<Option<Vec<SetStatementItem>>, SqlError> {
+    let scopes = [
+        ("TRANSACTION", Scope::NextTransaction),
+        ("SESSION TRANSACTION", Scope::Session),
+        ("LOCAL TRANSACTION", Scope::Session),
+        ("GLOBAL TRANSACTION", Scope::Global),
+    ];
+    // `SET transaction_isolation = …` and `SET TRANSACTION = …` are variables.
+    let Some((_, scope)) = scopes.into_iter().find(|(words, _)| cursor.take_words(words)) else {
+        return Ok(None);
+    };
+    let items = cursor.list(|cursor| {
+        if cursor.take_words("ISOLATION LEVEL") {
+            let levels = [
+                ("READ UNCOMMITTED", "READ-UNCOMMITTED"),
+                ("READ COMMITTED", "READ-COMMITTED"),
+                ("REPEATABLE READ", "REPEATABLE-READ"),
+                ("SERIALIZABLE", "SERIALIZABLE"),
+            ];
+            let Some((_, level)) = levels.into_iter().find(|(words, _)| cursor.take_words(words)) else {
+                return Err(cursor.unexpected());
+            };
+            let target = match scope {
+                Scope::Global | Scope::Persist | Scope::PersistOnly => {
+                    SetTarget::Global("transaction_isolation".to_owned())
+                }
+                Scope::Session => SetTarget::Isolation { next_only: false },
+                Scope::NextTransaction => SetTarget::Isolation { next_only: true },
+            };
+            return Ok(SetStatementItem { target, value: Some(text_expression(level)) });
+        }
+        let read_only = if cursor.take_words("READ ONLY") {
+            "1"
+        } else if cursor.take_words("READ WRITE") {
+            "0"
+        } else {
+            return Err(cursor.unexpected());
+        };
+        let name = "transaction_read_only".to_owned();
+        let target = if scope == Scope::Global { SetTarget::Global(name) } else { SetTarget::Session(name) };
+        let value = Expr::Value(AstValue::Number(read_only.to_owned(), false).with_span(Span::empty()));
+        Ok(SetStatementItem { target, value: Some(value) })
+    })?;
+    Ok(Some(items))
+}
+
+fn set_item(cursor: &mut Cursor<'_>, scope: &mut Scope) -> Result<SetStatementItem, SqlError> {
+    if cursor.take_words("NAMES") {
+        return set_names(cursor, SetTarget::Names);
+    }
+    if cursor.take_words("CHARACTER SET") || cursor.take_words("CHARSET") || cursor.take_words("CHAR SET") {
+        return set_names(cursor, SetTarget::CharacterSet);
+    }
+    let target = set_target(cursor, scope)?;
+    if !cursor.take(&Token::Eq) {
+        cursor.expect(&Token::Assignment)?;
+    }
+    // A bare word is the value of a system variable; to a user variable it is a column that is not there.
+    let value = match target {
+        SetTarget::User(_) => Some(cursor.expression()?),
+        _ => set_value(cursor)?,
+    };
+    Ok(SetStatementItem { target, value })
+}
+
+/// `SET NAMES name [COLLATE name]`: the collation alone says both, if it is one of that character set.
+fn set_names(cursor: &mut Cursor<'_>, target: SetTarget) -> Result<SetStatementItem, SqlError> {
+    if cursor.take_words("DEFAULT") {
+        return Ok(SetStatementItem { target, value: None });
+    }
+    let mut name = cursor.identifier_or_text()?;
+    if target == SetTarget::Names && cursor.take_words("COLLATE") {
+        let collation = Some(cursor.identifier_or_text()?);
+        let clause = CollationClause { character_set: Some(name), collation };
+        name = resolved_collation(&clause)?.map_or("", Collation::name).to_owned();
+    }
+    Ok(SetStatementItem { target, value: Some(text_expression(name)) })
+}
+
+fn set_target(cursor: &mut Cursor<'_>, scope: &mut Scope) -> Result<SetTarget, SqlError> {
+    let Token::Word(word) = cursor.peek() else { return Err(cursor.unexpected()) };
+    let is_quoted = word.quote_style.is_some();
+    let mut name = word.value.to_ascii_lowercase();
+    if !is_quoted && name.starts_with("@@") {
+        cursor.next();
+        return system_variable_target(&name);
+    }
+    if !is_quoted && name.starts_with('@') {
+        let target = SetTarget::User(user_variable_name(&word.value));
+        cursor.next();
+        return Ok(target);
+    }
+    match cursor.take_one_of(&["GLOBAL", "SESSION", "LOCAL", "PERSIST", "PERSIST_ONLY"]) {
+        Some("PERSIST") => *scope = Scope::Persist,
+        Some("PERSIST_ONLY") => *scope = Scope::PersistOnly,
+        Some("GLOBAL") => *scope = Scope::Global,
+        Some(_) => *scope = Scope::Session,
+        None => {}
+    }
+    let Token::Word(word) = cursor.peek() else { return Err(cursor.unexpected()) };
+    if word.quote_style.is_none() && word.value.starts_with("@@") {
+        return Err(cursor.unexpected());
+    }
+    name = variable_name(cursor)?;
+    Ok(match scope {
+        Scope::Global => SetTarget::Global(name),
+        Scope::Persist => SetTarget::Persist(name),
+        Scope::PersistOnly => SetTarget::PersistOnly(name),
+        Scope::Session | Scope::NextTransaction => SetTarget::Session(name),
+    })
+}
+
+/// `name`, or `component.name`, in lower case.
+fn variable_name(cursor: &mut Cursor<'_>) -> Result<String, SqlError> {
+    let mut name = cursor.identifier()?.to_ascii_lowercase();
+    while cursor.take(&Token::Period) {
+        name.push('.');
+        name.push_str(&cursor.identifier_part()?.to_ascii_lowercase());
+    }
+    Ok(name)
+}
+
+fn system_variable_target(written: &str) -> Result<SetTarget, SqlError> {
+    let (scope, name) = split_system_variable(written);
+    Ok(match scope {
+        Some("global") => SetTarget::Global(name),
+        Some("persist") => SetTarget::Persist(name),
+        Some("persist_only") => SetTarget::PersistOnly(name),
+        // MySQL: without a scope, the isolation of the next transaction only.
+        None if name == "transaction_isolation" || name == "tx_isolation" => {
+            SetTarget::Isolation { next_only: true }
+        }
+        _ => SetTarget::Session(name),
+    })
+}
+
+/// The name of `@name`, ``@`name` `` or `@'name'`, in lower case.
+pub(crate) fn user_variable_name(written: &str) -> String {
+    let name = written.strip_prefix('@').unwrap_or(written);
+    let name = if name.starts_with(['`', '\'', '"']) {
+        unquote(name, TextModes::default())
+    } else {
+        name.to_owned()
+    };
+    name.to_lowercase()
+}
+
+/// `@@scope.name` as its scope (lower case) and its name.
+pub(crate) fn split_system_variable(written: &str) -> (Option<&'static str>, String) {
+    const SCOPES: [&str; 5] = ["global", "session", "local", "persist_only", "persist"];
+    let lower = written.trim_start_matches('@').to_ascii_lowercase().replace('`', "");
+    for scope in SCOPES {
+        if let Some(name) = lower.strip_prefix(scope).and_then(|rest| rest.strip_prefix('.')) {
+            return (Some(scope), name.to_owned());
+        }
+    }
+    (None, lower)
+}
+
+/// An expression; a bare word is a text, ON and OFF too; DEFAULT is none.
+fn set_value(cursor: &mut Cursor<'_>) -> Result<Option<Expr>, SqlError> {
+    let ends = matches!(cursor.peek_ahead(1), Token::EOF | Token::Comma);
+    if let Token::Word(word) = cursor.peek()
+        && ends
+        && !word.value.starts_with('@')
+    {
+        let name = word.value.clone();
+        let is_bare = word.quote_style.is_none();
+        if is_bare && name.eq_ignore_ascii_case("DEFAULT") {
+            cursor.next();
+            return Ok(None);
+        }
+        let is_constant =
+            is_bare && ["NULL", "TRUE", "FALSE"].iter().any(|word| name.eq_ignore_ascii_case(word));
+        if !is_constant {
+            cursor.next();
+            return Ok(Some(text_expression(name)));
+        }
+    }
+    cursor.expression().map(Some)
+}
+
+/// `DESCRIBE table [column | 'pattern']`.
+pub(super) fn describe(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
+    let table = cursor.table_name()?;
+    let like = if cursor.at_end() { None } else { Some(cursor.identifier_or_text()?) };
+    let database_missing = table.database.is_none();
+    let what = Show::Columns { database: table.database.unwrap_or_default(), table: table.name, full: false };
+    Ok(Statement::Show(Box::new(ShowStatement { what, like, filter: None, database_missing })))
+}
+
+fn show(cursor: &mut Cursor<'_>) -> Result<Statement, SqlError> {
+    let full = cursor.take_words("FULL");
+    cursor.take_words("EXTENDED");
+    let (what, database_missing) = show_what(cursor, full)?;
+    let mut like = None;
+    let mut filter = None;
+    if cursor.take_words("LIKE") {
+        like = Some(cursor.text_literal()?);
+    } else if cursor.take_words("WHERE") {
+        filter = Some(cursor.expression()?);
+    }
+    Ok(Statement::Show(Box::new(ShowStatement { what, like, filter, database_missing })))
+}
+
+/// `[FROM | IN database]`.
+fn from_database(cursor: &mut Cursor<'_>) -> Result<Option<String>, SqlError> {
+    if cursor.take_one_of(&["FROM", "IN"]).is_some() { cursor.identifier().map(Some) } else { Ok(None) }
+}
+
+/// `FROM table [FROM database]`, `FROM database.table`.
+fn from_table(cursor: &mut Cursor<'_>) -> Result<(Option<String>, String), SqlError> {
+    if cursor.take_one_of(&["FROM", "IN"]).is_none() {
+        return Err(cursor.unexpected());
+    }
+    let table = cursor.table_name()?;
+    let database = from_database(cursor)?.or(table.database);
+    Ok((database, table.name))
+}
+
+fn show_what(cursor: &mut Cursor<'_>, full: bool) -> Result<(Show, bool), SqlError> {
+    let scope = cursor.take_one_of(&["GLOBAL", "SESSION", "LOCAL"]);
+    let simple = [
+        ("DATABASES", Show::Databases),
+        ("SCHEMAS", Show::Databases),
+        ("VARIABLES", Show::Variables { global: scope == Some("GLOBAL") }),
+        ("STATUS", Show::Status),
+        ("STORAGE ENGINES", Show::Engines),
+        ("ENGINES", Show::Engines),
+        ("CHARACTER SET", Show::CharacterSets),
+        ("CHARSET", Show::CharacterSets),
+        ("COLLATION", Show::Collations),
+        ("PROCESSLIST", Show::ProcessList),
+        ("PRIVILEGES", Show::Privileges),
+        ("PLUGINS", Show::Plugins),
+    ];
+    for (words, what) in simple {
+        if cursor.take_words(words) {
+            return Ok((what, false));
+        }
+    }
+    if cursor.take_words("TABLES") {
+        let database = from_database(cursor)?;
+        let missing = database.is_none();
+        return Ok((Show::Tables { database: database.unwrap_or_default(), full }, missing));
+    }
+    if cursor.take_words("TABLE STATUS") {
+        let database = from_database(cursor)?;
+        let missing = database.is_none();
+        return Ok((Show::TableStatus { database: database.unwrap_or_default() }, missing));
+    }
+    if cursor.take_one_of(&["COLUMNS", "FIELDS"]).is_some() {
+        let (database, table) = from_table(cursor)?;
+        let missing = database.is_none();
+        return Ok((Show::Columns { database: database.unwrap_or_default(), table, full }, missing));
+    }
+    if cursor.take_one_of(&["INDEX", "INDEXES", "KEYS"]).is_some() {
+        let (database, table) = from_table(cursor)?;
+        let missing = database.is_none();
+        return Ok((Show::Indexes { database: database.unwrap_or_default(), table }, missing));
+    }
+    show_others(cursor)
+}
+
+fn show_others(cursor: &mut Cursor<'_>) -> Result<(Show, bool), SqlError> {
+    if cursor.take_words("CREATE TABLE") {
+        let table = cursor.table_name()?;
+        let missing = table.database.is_none();
+        return Ok((
+            Show::CreateTable { database: table.database.unwrap_or_default(), table: table.name },
+            missing,
+        ));
+    }
+    if cursor.take_words("CREATE DATABASE") || cursor.take_words("CREATE SCHEMA") {
+        if cursor.take_words("IF") {
+            cursor.expect_words("NOT EXISTS")?;
+        }
+        return Ok((Show::CreateDatabase { database: cursor.identifier()? }, false));
+    }
+    if cursor.take_words("CREATE USER") {
+        return Ok((Show::CreateUser { account: named(cursor.account()?) }, false));
+    }
+    if cursor.take_words("CREATE") {
+        return Err(SqlError::unsupported("SHOW CREATE of views, routines, triggers and events"));
+    }
+    if cursor.take_words("GRANTS") {
+        let account = if cursor.take_words("FOR") { named(cursor.account()?) } else { None };
+        let mut using = Vec::new();
+        if cursor.take_words("USING") {
+            using = cursor.list(Cursor::account)?.into_iter().filter_map(named).collect();
+        }
+        return Ok((Show::Grants { account, using }, false));
+    }
+    for (word, what) in [("WARNINGS", Show::Warnings), ("ERRORS", Show::Errors)] {
+        if cursor.take_words(word) {
+            if cursor.take_words("LIMIT") {
+                return Err(SqlError::unsupported("SHOW WARNINGS LIMIT"));
+            }
+            return Ok((what, false));
+        }
+    }
+    show_empty(cursor)
+}
+
+/// Name and host; None: the session's own account.
+fn named(account: Account) -> Option<(String, String)> {
+    match account {
+        Account::Named { name, host } => Some((name, host)),
+        Account::Current => None,
+    }
+}
+
+/// Behind `SHOW ENGINE`: `name STATUS | MUTEX | LOGS`.
+fn engine_status(cursor: &mut Cursor<'_>) -> Result<Show, SqlError> {
+    let name = cursor.identifier_or_text()?;
+    let form = match name.to_ascii_uppercase().as_str() {
+        "INNODB" => EngineForm::InnoDb,
+        "NDB" | "NDBCLUSTER" | "LATSDB" => EngineForm::Ndb,
+        _ => return Err(SqlError::new(1286, format!("Unknown storage engine '{name}'"))),
+    };
+    if cursor.take_words("STATUS") {
+        return Ok(Show::EngineStatus(form));
+    }
+    if cursor.take_one_of(&["MUTEX", "LOGS"]).is_some() {
+        let columns = ["Type", "Name", "Status"].map(str::to_owned).into();
+        return Ok(Show::Nothing { columns, privilege: Privileges::PROCESS });
+    }
+    Err(cursor.unexpected())
+}
+
+/// Things that exist in MySQL, and of which there are none here.
+fn show_empty(cursor: &mut Cursor<'_>) -> Result<(Show, bool), SqlError> {
+    let empty: [(&str, &[&str]); 9] = [
+        ("MASTER STATUS", &["File", "Position", "Binlog_Do_DB", "Binlog_Ignore_DB", "Executed_Gtid_Set"]),
+        ("BINARY LOG STATUS", &["File", "Position", "Binlog_Do_DB", "Binlog_Ignore_DB", "Executed_Gtid_Set"]),
+        ("BINARY LOGS", &["Log_name", "File_size", "Encrypted"]),
+        ("SLAVE STATUS", &["Slave_IO_State", "Master_Host"]),
+        ("REPLICA STATUS", &["Replica_IO_State", "Source_Host"]),
+        ("TRIGGERS", &["Trigger", "Event", "Table", "Statement", "Timing", "Created", "sql_mode", "Definer"]),
+        ("EVENTS", &["Db", "Name", "Definer", "Time zone", "Type", "Execute at", "Status"]),
+        ("OPEN TABLES", &["Database", "Table", "In_use", "Name_locked"]),
+        ("PROFILES", &["Query_ID", "Duration", "Query"]),
+    ];
+    for (words, columns) in empty {
+        if cursor.take_words(words) {
+            from_database(cursor)?;
+            let columns = columns.iter().map(|column| (*column).to_owned()).collect();
+            let is_replication = words.ends_with(" STATUS") || words == "BINARY LOGS";
+            let privilege = if is_replication { Privileges::REPLICATION_CLIENT } else { Privileges::NONE };
+            return Ok((Show::Nothing { columns, privilege }, false));
+        }
+    }
+    for words in ["FUNCTION STATUS", "PROCEDURE STATUS"] {
+        if cursor.take_words(words) {
+            let columns =
+                ["Db", "Name", "Type", "Definer", "Modified", "Created", "Security_type", "Comment"];
+            let columns = columns.iter().map(|column| (*column).to_owned()).collect();
+            return Ok((Show::Nothing { columns, privilege: Privileges::NONE }, false));
+        }
+    }
+    if cursor.take_words("ENGINE") {
+        return Ok((engine_status(cursor)?, false));
+    }
+    if cursor.is_word("PROFILE") || cursor.is_word("BINLOG") || cursor.is_word("RELAYLOG") {
+        return Err(SqlError::unsupported("this SHOW statement"));
+    }
+    Err(cursor.unexpected())
+}

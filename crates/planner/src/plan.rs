@@ -1,0 +1,721 @@
+//! What a statement will do: the bound, planned form that the executor runs, cached by digest.
+//!
+//! *Row spaces.* Expressions name their inputs by slot. In the **source space** slot `i` is column `i` of the table (hidden columns
+//! included). Behind a grouping the **group space** holds the values of GROUP BY, then one result per aggregate call. `SELECT` items,
+//! HAVING and ORDER BY are in the group space if there is a grouping, else in the source space.
+//!
+//! *Constant expressions* (keys, ranges, LIMIT, VALUES) use no slots, only literals and parameters; they are evaluated once per execution.
+//!
+//! *Values of keys.* A path is chosen by types, because values are only known when it runs. Each value of a key or bound is brought into
+//! its column's type exactly, never rounded or cut silently (`executor::access` does it):
+//!
+//! - NULL in a key, in `equal` or as a bound finds nothing (`column = NULL` is never true). `with_null` is how NULLs are found.
+//! - A value that the column's type cannot hold (3.5, 70000 or '1abc' in a SMALLINT, 0.1 in a FLOAT, a DATETIME with a time in a DATE)
+//!   equals no row: that key, or that whole range, is left out.
+//! - As a bound, such a value becomes the nearest value of the type inside the range, inclusive; beyond the type's limits the bound falls
+//!   away or the range is empty.
+//! - Strings keep their full length, whatever the column's; for a part with a prefix length the key is cut to it (the encoder does), and
+//!   the planner keeps the condition in the filter and makes the bound inclusive.
+//!
+//! *Session values.* `@@variable`, ROW_COUNT() and the like are parameters behind the statement's own: a plan never holds their values.
+//!
+//! Invariant: a plan is valid for the schema version it was bound to; tables carry their own versions, which slots check.
+
+use expression::Expression;
+use expression::aggregate::AggregateCall;
+use protocol::program::{LockMode, LockWait};
+use std::sync::Arc;
+use types::{
+    ColumnIndex, IndexId, NumberFormat, Privileges, SchemaVersion, SqlType, TableDefinition, UserName,
+};
+
+/// A statement ready to run.
+#[derive(Clone, Debug)]
+pub struct Prepared {
+    /// The schema it was bound to.
+    pub schema: SchemaVersion,
+    /// What to do.
+    pub plan: Plan,
+    /// Types of the parameters it was bound for, in order.
+    pub parameters: Vec<SqlType>,
+    /// What the session appends to the parameters at each execution, in order.
+    pub session_values: Vec<SessionValue>,
+    /// An expression of it has another value each time, or a default that it stores may have.
+    pub is_volatile: bool,
+    /// Columns of its result set; empty if it has none.
+    pub columns: Arc<Vec<ResultColumn>>,
+    /// What each execution warns of, by number.
+    pub warnings: Vec<(u16, String)>,
+}
+
+impl Prepared {
+    /// Whether it was bound to the types that user variables have at this moment.
+    pub fn reads_user_variables(&self) -> bool {
+        self.session_values.iter().any(|value| matches!(value, SessionValue::User(_)))
+    }
+
+    /// Whether it calls GET_LOCK or its kin.
+    pub fn calls_user_locks(&self) -> bool {
+        self.session_values.iter().any(|value| matches!(value, SessionValue::UserLock(_)))
+    }
+
+    /// Whether another session may run this plan for the same text, database, parameter types and `SessionVariables::bind_key`: DDL, SET and SHOW are bound
+    /// to more of a session than that (whose password ALTER USER CURRENT_USER() changes).
+    #[must_use]
+    pub fn is_shareable(&self) -> bool {
+        match &self.plan {
+            Plan::Select(_)
+            | Plan::Insert(_)
+            | Plan::Update(_)
+            | Plan::Delete(_)
+            | Plan::Explain { .. }
+            | Plan::Transaction(_)
+            | Plan::Use(_)
+            | Plan::Kill { .. }
+            | Plan::FlushUserResources
+            | Plan::UnlockTables
+            | Plan::Nothing { .. } => true,
+            Plan::LockTables(_)
+            | Plan::Ddl(_)
+            | Plan::Set(_)
+            | Plan::SetRole(_)
+            | Plan::Show(_)
+            | Plan::Named(_) => false,
+        }
+    }
+}
+
+/// A value of the session that a statement names.
+#[derive(Clone, PartialEq, Debug)]
+pub enum SessionValue {
+    /// `@@name`, `@@session.name`: the session's value, or the global one if the variable has no other.
+    Variable(String),
+    /// `@@global.name`.
+    GlobalVariable(String),
+    /// `@name`, in lower case: of the type that it has when the statement is bound, and NULL if it was never set.
+    User(String),
+    /// ROW_COUNT().
+    RowCount,
+    /// FOUND_ROWS().
+    FoundRows,
+    /// CURRENT_ROLE().
+    CurrentRole,
+    /// CURRENT_USER(): name and host pattern of the account.
+    CurrentUser,
+    /// GET_LOCK and its kin: each call is made once, in their order, before the statement runs.
+    UserLock(Box<UserLockCall>),
+}
+
+/// Where a system variable has values.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reach {
+    /// In each session, which begins with the global one.
+    Both,
+    /// In the cluster (or node) only.
+    Global,
+    /// In each session only.
+    Session,
+    /// In each session the global one as it was when the session began.
+    Begin,
+}
+
+/// A call of GET_LOCK or its kin.
+#[derive(Clone, PartialEq, Debug)]
+pub struct UserLockCall {
+    /// Which.
+    pub function: UserLockFunction,
+    /// A text, and for GET_LOCK an integer: constants.
+    pub arguments: Vec<Expression>,
+}
+
+/// GET_LOCK and its kin.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum UserLockFunction {
+    /// GET_LOCK.
+    Get,
+    /// RELEASE_LOCK.
+    Release,
+    /// RELEASE_ALL_LOCKS.
+    ReleaseAll,
+    /// IS_FREE_LOCK.
+    IsFree,
+    /// IS_USED_LOCK.
+    IsUsed,
+}
+
+/// A column of a result set, as the client sees it.
+#[derive(Clone, Debug)]
+pub struct ResultColumn {
+    /// Alias or text of the item.
+    pub name: String,
+    /// Column name in the table; empty for expressions.
+    pub original_name: String,
+    /// Table alias or name; empty for expressions.
+    pub table: String,
+    /// Table name; empty for expressions.
+    pub original_table: String,
+    /// Its database; empty for expressions.
+    pub database: String,
+    /// Type.
+    pub sql_type: SqlType,
+    /// May be NULL.
+    pub nullable: bool,
+    /// The column of a table that it is; clients are told of its keys and its default.
+    pub origin: Option<ColumnOrigin>,
+    /// How the table shows its numbers.
+    pub format: NumberFormat,
+}
+
+/// A column of a table.
+#[derive(Clone, Debug)]
+pub struct ColumnOrigin {
+    /// The table.
+    pub table: Arc<TableDefinition>,
+    /// Which column.
+    pub column: ColumnIndex,
+}
+
+/// Kinds of statements.
+#[derive(Clone, Debug)]
+pub enum Plan {
+    /// SELECT, also without a table.
+    Select(Box<SelectPlan>),
+    /// INSERT, REPLACE.
+    Insert(Box<InsertPlan>),
+    /// UPDATE.
+    Update(Box<UpdatePlan>),
+    /// DELETE.
+    Delete(Box<DeletePlan>),
+    /// EXPLAIN of a plan: `explain::rows` makes the result.
+    Explain {
+        /// What is explained.
+        plan: Box<Plan>,
+        /// How.
+        format: ExplainFormat,
+    },
+    /// CREATE, DROP, ALTER … of databases, tables, indexes, users.
+    Ddl(Box<catalogue::DdlRequest>),
+    /// Transaction control.
+    Transaction(TransactionStatement),
+    /// SET.
+    Set(Vec<SetItem>),
+    /// USE.
+    Use(String),
+    /// SHOW, DESCRIBE and the like: rows made from the catalogue or the session, then filtered.
+    Show(Box<ShowPlan>),
+    /// SET ROLE.
+    SetRole(SetRole),
+    /// FLUSH USER_RESOURCES, FLUSH PRIVILEGES.
+    FlushUserResources,
+    /// KILL.
+    Kill {
+        /// Connection id.
+        connection: u64,
+        /// KILL QUERY.
+        query_only: bool,
+    },
+    /// LOCK TABLES: each table once, as it is to be locked.
+    LockTables(Vec<(Arc<TableDefinition>, LockMode)>),
+    /// UNLOCK TABLES.
+    UnlockTables,
+    /// Accepted and without effect.
+    Nothing {
+        /// A note that says so, with its number, if it deserves one.
+        note: Option<(u16, String)>,
+    },
+    /// PREPARE, EXECUTE, DEALLOCATE PREPARE.
+    Named(NamedStatement),
+}
+
+impl Plan {
+    /// The stored table whose rows it reads or changes.
+    #[must_use]
+    pub fn table(&self) -> Option<&Arc<TableDefinition>> {
+        match self {
+            Plan::Select(select) => match &select.source {
+                Source::Table(access) => Some(&access.table),
+                Source::Nothing | Source::Virtual { .. } => None,
+            },
+            Plan::Insert(insert) => Some(&insert.table),
+            Plan::Update(update) => Some(&update.access.table),
+            Plan::Delete(delete) => Some(&delete.access.table),
+            Plan::Explain { .. }
+            | Plan::Ddl(_)
+            | Plan::Transaction(_)
+            | Plan::Set(_)
+            | Plan::SetRole(_)
+            | Plan::Use(_)
+            | Plan::Show(_)
+            | Plan::Kill { .. }
+            | Plan::FlushUserResources
+            | Plan::LockTables(_)
+            | Plan::UnlockTables
+            | Plan::Nothing { .. }
+            | Plan::Named(_) => None,
+        }
+    }
+}
+
+/// The roles that SET ROLE makes active.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum SetRole {
+    /// NONE.
+    None,
+    /// DEFAULT: as at login.
+    Default,
+    /// ALL, or ALL EXCEPT these.
+    AllExcept(Vec<UserName>),
+    /// These.
+    These(Vec<UserName>),
+}
+
+/// Forms of EXPLAIN.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ExplainFormat {
+    /// MySQL's table.
+    Table,
+    /// FORMAT=TREE.
+    Tree,
+}
+
+/// ANALYZE TABLE and its like: one row per table that says it is well.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TableMaintenance {
+    /// ANALYZE TABLE.
+    Analyze,
+    /// CHECK TABLE.
+    Check,
+    /// OPTIMIZE TABLE.
+    Optimize,
+    /// REPAIR TABLE.
+    Repair,
+}
+
+/// Where a SELECT gets its rows.
+#[derive(Clone, Debug)]
+pub enum Source {
+    /// No table: one row without columns.
+    Nothing,
+    /// A table.
+    Table(TableAccess),
+    /// A table of information_schema, performance_schema, ndbinfo or mysql that is made when read; `filter` is in its own space.
+    Virtual {
+        /// Database and table.
+        table: VirtualTable,
+        /// Its columns.
+        definition: Arc<TableDefinition>,
+        /// WHERE.
+        filter: Option<Expression>,
+    },
+}
+
+/// A virtual table by name (lower case); `show::virtual_tables` knows them all.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct VirtualTable {
+    /// `information_schema`, `performance_schema`, `ndbinfo`.
+    pub database: String,
+    /// Name in lower case.
+    pub name: String,
+}
+
+/// How the rows of a table are found.
+#[derive(Clone, Debug)]
+pub struct TableAccess {
+    /// The table.
+    pub table: Arc<TableDefinition>,
+    /// Its name in the statement.
+    pub alias: String,
+    /// Keys or ranges.
+    pub path: AccessPath,
+    /// What of WHERE the path does not imply, in the source space. Where rows are found by another index than the primary key and then
+    /// locked or changed, or through a unique key's hidden table, it is the whole WHERE: the row may have changed since its key was found.
+    pub filter: Option<Expression>,
+}
+
+/// Access by key or by range.
+#[derive(Clone, Debug)]
+pub enum AccessPath {
+    /// Full primary keys: a batch of point reads. Duplicates are read once. A NULL in a key finds nothing.
+    PrimaryKeys(Vec<KeyTemplate>),
+    /// Full unique keys without NULL: through the hidden table, then the primary key.
+    UniqueKeys {
+        /// The unique index.
+        index: IndexId,
+        /// The keys.
+        keys: Vec<KeyTemplate>,
+    },
+    /// Ranges of an ordered index (IndexId(0): the primary key), disjoint and ascending once evaluated (the executor sorts and merges).
+    Ranges {
+        /// The index.
+        index: IndexId,
+        /// At least one; a range without bounds is a full scan.
+        ranges: Vec<RangeTemplate>,
+    },
+    /// WHERE can never be true.
+    Empty,
+}
+
+/// One constant expression per key column; how their values become key values is told at the top of this file.
+pub type KeyTemplate = Vec<Expression>;
+
+/// A range: equal in the first columns, bounded in the next. Without bounds it is everything that is equal in the first columns, NULLs in
+/// the next included; with `with_null` and no bounds it is only the NULLs in the next.
+#[derive(Clone, Debug, Default)]
+pub struct RangeTemplate {
+    /// Values of the first columns.
+    pub equal: Vec<Expression>,
+    /// Lower bound of the next column, inclusive or not.
+    pub lower: Option<(Expression, Inclusive)>,
+    /// Upper bound of the next column, inclusive or not.
+    pub upper: Option<(Expression, Inclusive)>,
+    /// NULL in the next column is in this range (a bounded range leaves it out by default).
+    pub with_null: bool,
+}
+
+/// Whether a bound belongs to the range.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Inclusive {
+    /// `<=`, `>=`.
+    Yes,
+    /// `<`, `>`.
+    No,
+}
+
+/// SELECT.
+#[derive(Clone, Debug)]
+pub struct SelectPlan {
+    /// Rows.
+    pub source: Source,
+    /// GROUP BY and aggregates.
+    pub grouping: Option<Grouping>,
+    /// The items.
+    pub projection: Vec<Expression>,
+    /// DISTINCT.
+    pub distinct: bool,
+    /// HAVING, in the group space (or the source space without a grouping).
+    pub having: Option<Expression>,
+    /// ORDER BY.
+    pub order_by: Vec<SortKey>,
+    /// The access path yields rows in this order already (forwards or backwards): no sort, LIMIT ends the scan.
+    pub order_by_index: Option<ScanDirection>,
+    /// LIMIT.
+    pub limit: Limit,
+    /// FOR UPDATE, FOR SHARE.
+    pub lock: Option<(LockMode, LockWait)>,
+}
+
+/// Direction of an index scan.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ScanDirection {
+    /// In key order.
+    Forward,
+    /// Against it.
+    Backward,
+}
+
+/// GROUP BY and aggregates. Without GROUP BY there is one group, also over no rows.
+#[derive(Clone, Debug)]
+pub struct Grouping {
+    /// GROUP BY, in the source space.
+    pub group_by: Vec<Expression>,
+    /// Aggregates, their arguments in the source space.
+    pub calls: Vec<AggregateCall>,
+}
+
+/// One ORDER BY item.
+#[derive(Clone, Debug)]
+pub struct SortKey {
+    /// In the same space as the items.
+    pub expression: Expression,
+    /// DESC.
+    pub descending: bool,
+}
+
+/// LIMIT and OFFSET: constant expressions.
+#[derive(Clone, Debug, Default)]
+pub struct Limit {
+    /// Rows at most.
+    pub count: Option<Expression>,
+    /// Rows passed over first.
+    pub offset: Option<Expression>,
+}
+
+/// INSERT and REPLACE.
+#[derive(Clone, Debug)]
+pub struct InsertPlan {
+    /// The table.
+    pub table: Arc<TableDefinition>,
+    /// The columns that VALUES name, in their order.
+    pub columns: Vec<ColumnIndex>,
+    /// Rows of constant expressions; None is DEFAULT. (A value that names an earlier column of its row uses its slot in the source space.)
+    pub rows: Vec<Vec<Option<Expression>>>,
+    /// IGNORE, REPLACE, ON DUPLICATE KEY UPDATE.
+    pub conflict: InsertConflict,
+}
+
+/// What happens to a row whose primary or unique key exists.
+#[derive(Clone, Debug)]
+pub enum InsertConflict {
+    /// 1062.
+    Fail,
+    /// IGNORE: passed over with a warning; conversion errors become warnings too.
+    Ignore,
+    /// REPLACE: the rows in the way are deleted.
+    Replace,
+    /// ON DUPLICATE KEY UPDATE: slots behind the table's columns are the new row's (VALUES(c), alias.c).
+    Update(Vec<ColumnAssignment>),
+    /// The same with IGNORE: a row that can't get its new keys stays as it is, with a warning.
+    UpdateIgnoring(Vec<ColumnAssignment>),
+}
+
+/// `column = expression` in the source space; None is DEFAULT.
+#[derive(Clone, Debug)]
+pub struct ColumnAssignment {
+    /// The column.
+    pub column: ColumnIndex,
+    /// Its value.
+    pub value: Option<Expression>,
+}
+
+/// UPDATE.
+#[derive(Clone, Debug)]
+pub struct UpdatePlan {
+    /// Rows.
+    pub access: TableAccess,
+    /// SET, from left to right.
+    pub assignments: Vec<ColumnAssignment>,
+    /// ORDER BY.
+    pub order_by: Vec<SortKey>,
+    /// As in [`SelectPlan`]: the first rows of the scan are the ones that LIMIT leaves.
+    pub order_by_index: Option<ScanDirection>,
+    /// LIMIT.
+    pub limit: Limit,
+    /// IGNORE.
+    pub ignore: bool,
+}
+
+/// DELETE.
+#[derive(Clone, Debug)]
+pub struct DeletePlan {
+    /// Rows.
+    pub access: TableAccess,
+    /// ORDER BY.
+    pub order_by: Vec<SortKey>,
+    /// As in [`SelectPlan`]: the first rows of the scan are the ones that LIMIT leaves.
+    pub order_by_index: Option<ScanDirection>,
+    /// LIMIT.
+    pub limit: Limit,
+}
+
+/// Transaction control.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum TransactionStatement {
+    /// BEGIN, START TRANSACTION.
+    Begin {
+        /// READ ONLY.
+        read_only: bool,
+    },
+    /// COMMIT.
+    Commit,
+    /// ROLLBACK.
+    Rollback,
+    /// SAVEPOINT.
+    Savepoint(String),
+    /// ROLLBACK TO.
+    RollbackTo(String),
+    /// RELEASE SAVEPOINT.
+    Release(String),
+}
+
+/// PREPARE, EXECUTE and DEALLOCATE PREPARE as texts.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum NamedStatement {
+    /// PREPARE name FROM source.
+    Prepare {
+        /// In lower case.
+        name: String,
+        /// Where its text is.
+        source: StatementSource,
+    },
+    /// EXECUTE name USING variables.
+    Execute {
+        /// In lower case.
+        name: String,
+        /// User variables, in lower case.
+        using: Vec<String>,
+    },
+    /// DEALLOCATE PREPARE name.
+    Deallocate {
+        /// In lower case.
+        name: String,
+    },
+}
+
+/// Where PREPARE finds the text.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum StatementSource {
+    /// A literal.
+    Text(String),
+    /// A user variable, in lower case.
+    Variable(String),
+}
+
+/// One assignment of SET.
+#[derive(Clone, Debug)]
+pub struct SetItem {
+    /// What is set.
+    pub target: SetTarget,
+    /// To what; None is DEFAULT. A constant expression (bare words arrive as string literals).
+    pub value: Option<Expression>,
+}
+
+/// What SET sets.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum SetTarget {
+    /// A session system variable, lower case.
+    Session(String),
+    /// A global system variable, lower case.
+    Global(String),
+    /// A global system variable, lower case, and what the cluster is to begin with.
+    Persist(String),
+    /// What the cluster is to begin with.
+    PersistOnly(String),
+    /// RESET PERSIST.
+    ResetPersist {
+        /// Lower case; None: all.
+        name: Option<String>,
+        /// IF EXISTS.
+        if_exists: bool,
+    },
+    /// A user variable, lower case.
+    User(String),
+    /// SET NAMES.
+    Names,
+    /// SET CHARACTER SET.
+    CharacterSet,
+    /// Nothing, as of DO.
+    Nothing,
+    /// The isolation level of this session, or of the next transaction.
+    Isolation {
+        /// Only the next transaction.
+        next_only: bool,
+    },
+}
+
+/// SHOW and DESCRIBE.
+#[derive(Clone, Debug)]
+pub struct ShowPlan {
+    /// What is shown.
+    pub what: Show,
+    /// LIKE pattern.
+    pub like: Option<String>,
+    /// WHERE over the result's columns.
+    pub filter: Option<Expression>,
+}
+
+/// In which engine's form SHOW ENGINE … STATUS shows the cluster.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum EngineForm {
+    /// One text in sections.
+    InnoDb,
+    /// A row for each fact.
+    Ndb,
+}
+
+/// What SHOW shows.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Show {
+    /// SHOW DATABASES.
+    Databases,
+    /// SHOW [FULL] TABLES [FROM database].
+    Tables {
+        /// The database.
+        database: String,
+        /// FULL.
+        full: bool,
+    },
+    /// SHOW [FULL] COLUMNS, DESCRIBE.
+    Columns {
+        /// The table.
+        database: String,
+        /// The table.
+        table: String,
+        /// FULL.
+        full: bool,
+    },
+    /// SHOW INDEX.
+    Indexes {
+        /// The table.
+        database: String,
+        /// The table.
+        table: String,
+    },
+    /// SHOW CREATE TABLE.
+    CreateTable {
+        /// The table.
+        database: String,
+        /// The table.
+        table: String,
+    },
+    /// SHOW CREATE DATABASE.
+    CreateDatabase {
+        /// The database.
+        database: String,
+    },
+    /// SHOW TABLE STATUS.
+    TableStatus {
+        /// The database.
+        database: String,
+    },
+    /// SHOW [SESSION | GLOBAL] VARIABLES.
+    Variables {
+        /// Those that sessions begin with.
+        global: bool,
+    },
+    /// SHOW STATUS.
+    Status,
+    /// SHOW WARNINGS.
+    Warnings,
+    /// SHOW ERRORS.
+    Errors,
+    /// SHOW ENGINES.
+    Engines,
+    /// SHOW ENGINE … STATUS.
+    EngineStatus(EngineForm),
+    /// SHOW CHARACTER SET.
+    CharacterSets,
+    /// SHOW COLLATION.
+    Collations,
+    /// SHOW [FULL] PROCESSLIST.
+    ProcessList,
+    /// SHOW GRANTS.
+    Grants {
+        /// Name and host; none: the session's own.
+        account: Option<(String, String)>,
+        /// USING: roles whose privileges are shown with the account's own.
+        using: Vec<(String, String)>,
+    },
+    /// SHOW CREATE USER.
+    CreateUser {
+        /// Name and host; none: the session's own.
+        account: Option<(String, String)>,
+    },
+    /// SHOW PRIVILEGES.
+    Privileges,
+    /// SHOW PLUGINS.
+    Plugins,
+    /// ANALYZE TABLE and its like: columns Table, Op, Msg_type, Msg_text.
+    Maintenance {
+        /// Which.
+        operation: TableMaintenance,
+        /// Databases and tables.
+        tables: Vec<(String, String)>,
+    },
+    /// SHOW MASTER STATUS and other things that are empty here.
+    Nothing {
+        /// Names of the columns of the empty result.
+        columns: Vec<String>,
+        /// One of these privileges is needed to ask; none if everybody may.
+        privilege: Privileges,
+    },
+}
