@@ -1,11 +1,12 @@
 //! Options of a command: `--name value` or `--name=value`, and flags.
 //!
-//! Each command takes what it knows; [`Arguments::finish`] refuses what is left, so that a misspelt option is never ignored.
+//! Each command takes what it knows; [`Arguments::finish`] refuses what is left, so that a misspelt option is never
+//! ignored.
 
 use crate::processes::Failure;
 use std::str::FromStr;
 
-/// What was typed after the command, less what has been taken.
+/// The words typed after the command, less those that have been taken.
 pub(crate) struct Arguments {
     words: Vec<String>,
 }

@@ -1,9 +1,10 @@
 //! `cargo xtask bench`: LatsDB, MariaDB and the floor in turn on one machine, with targets beside what was measured.
 //!
-//! Machines differ and so do hours: only ratios within one run mean anything. Rounds alternate between the servers, medians are taken
-//! over rounds. CPU is what the kernel counts for all processes of a server during a run, divided by the queries of that run.
-//! Each run of sysbench is one line of `docs/benchmarks.jsonl`; the medians become the table in `docs/benchmarks.md`, between the two
-//! marks there. What stands outside of the marks is written by people. `--tls` compares LatsDB with itself instead (`encrypted`).
+//! Machines differ and so do hours: only ratios within one run mean anything. Rounds alternate between the servers,
+//! medians are taken over rounds. CPU is what the kernel counts for all processes of a server during a run, divided by
+//! the queries of that run. Each run of sysbench is one line of `docs/benchmarks.jsonl`; the medians become the table
+//! in `docs/benchmarks.md`, between the two marks there. Text outside of the marks is written by people. `--tls`
+//! compares LatsDB with itself instead (`encrypted`).
 
 mod encrypted;
 
@@ -23,7 +24,7 @@ use std::time::{Duration, SystemTime};
 const BEGIN: &str = "<!-- table: written by `cargo xtask bench` -->";
 const END: &str = "<!-- end of table -->";
 
-/// What a workload must reach, as the goal was set.
+/// The goal that a workload must reach.
 #[derive(Clone, Copy, Debug)]
 struct Target {
     /// Events per second, as a multiple of MariaDB's.

@@ -1,7 +1,8 @@
 //! `latsdb dev` for tests and benchmarks: on free ports, with a folder of its own, stopped when dropped.
 //!
-//! A plain cluster is started with `dev`'s options and finds its ports itself; one that options can't describe is started from a
-//! config.ini written here. Either way the ports are then read from the config.ini that the cluster runs with.
+//! A plain cluster is started with `dev`'s options and finds its ports itself; one that options can't describe is
+//! started from a config.ini written here. Either way the ports are then read from the config.ini that the cluster runs
+//! with.
 
 use crate::processes::{Failure, Profile, Server, Workspace, capture, command_line, free_ports, tree};
 use crate::tools::Tool;
@@ -29,7 +30,7 @@ pub(crate) enum Links {
     Tls,
 }
 
-/// What kind of cluster.
+/// The kind of cluster.
 #[derive(Clone, Debug)]
 pub(crate) struct Shape {
     pub(crate) data_nodes: u16,
@@ -57,7 +58,7 @@ impl Default for Shape {
 pub(crate) struct Cluster {
     pub(crate) server: Server,
     binary: PathBuf,
-    /// Of its nodes: data directories, sockets.
+    /// The directory of its nodes: data directories, sockets.
     pub(crate) directory: PathBuf,
     config: PathBuf,
     /// One per data node, then those of SQL nodes.
@@ -125,7 +126,7 @@ impl Cluster {
         Ok(cluster)
     }
 
-    /// Whoever measures links must know that they are what he thinks.
+    /// A measurement of links must be sure which kind they are.
     fn is_linked_as(&self, shape: &Shape) -> Result<(), Failure> {
         let said = match shape.links {
             Links::Near => return Ok(()),
@@ -169,7 +170,7 @@ impl Cluster {
         &self.config
     }
 
-    /// What clients verify a node's TLS with; the first data node is node 2.
+    /// The certificate with which clients verify a node's TLS; the first data node is node 2.
     pub(crate) fn certificate(&self, node: u16) -> PathBuf {
         self.directory.join(format!("node{node}/latsdb_{node}_certificate.pem"))
     }
@@ -189,7 +190,8 @@ impl Cluster {
         }
     }
 
-    /// Waits until a management node answers again and sees everybody connected, with all voters: until `show` warns of nothing.
+    /// Waits until a management node answers again and sees everybody connected, with all voters: until `show` warns of
+    /// nothing.
     pub(crate) fn is_whole(&self, limit: Duration) -> Result<(), Failure> {
         let end = Instant::now() + limit;
         loop {
@@ -220,7 +222,7 @@ impl Cluster {
         mgm
     }
 
-    /// What a node has logged.
+    /// The log of a node.
     pub(crate) fn node_log(&self, node: u16) -> Result<String, Failure> {
         let path = self.directory.join(format!("node{node}/latsdb_{node}.log"));
         fs::read_to_string(&path).map_err(Failure::while_doing(path.display()))
@@ -302,7 +304,7 @@ pub(crate) fn test_binary(workspace: &Workspace) -> PathBuf {
     workspace.target.join(Profile::Simulation.name()).join("latsdb")
 }
 
-/// What the mariadb client prints for SQL text, tab-separated and without headings.
+/// The output of the mariadb client for SQL text, tab-separated and without headings.
 pub(crate) fn sql(port: u16, text: &str) -> Result<String, Failure> {
     let mut client = Command::new(Tool::MariadbClient.ensure()?);
     client.args(["--no-defaults", "--batch", "--skip-column-names", "--default-character-set=utf8mb4"]);

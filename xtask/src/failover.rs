@@ -1,14 +1,18 @@
-//! `cargo xtask failover`: nodes of a running cluster are paused or killed, one after the other, under load, and everything is checked.
+//! `cargo xtask failover`: nodes of a running cluster are paused or killed, one after the other, under load, and
+//! everything is checked.
 //!
-//! sysbench's oltp_read_write works through every SQL port the whole time, as a user's program would (`failover/load.rs`): what it may not ignore (an
-//! error that is not retryable, and is not the loss of its connection) ends it, and the campaign with it. Beside it `latsdb bench failover` has clients of its own,
-//! which measure gaps and check what they were told; it injects the faults and waits for nodes to be back. Then replicas are compared.
+//! sysbench's oltp_read_write works through every SQL port the whole time, as a user's program would
+//! (`failover/load.rs`). An error that it may not ignore ends it, and the campaign with it: one that is not retryable,
+//! and is not the loss of its connection. Beside it `latsdb bench failover` has clients of its own, which measure gaps
+//! and check what they were told; it injects the faults and waits for nodes to be back. Then replicas are compared.
 //!
-//! Nodes of `latsdb dev` can't be cut from each other. `cut-3s` and the like are injected into a second cluster, whose links go through relays
-//! (`failover/relayed.rs`). Faults of *leaders* need a management node that stays away: a third cluster, four data nodes started by hand.
+//! Nodes of `latsdb dev` can't be cut from each other. `cut-3s` and the like are injected into a second cluster, whose
+//! links go through relays (`failover/relayed.rs`). Faults of *leaders* need a management node that stays away: a third
+//! cluster, four data nodes started by hand.
 //!
-//! `--all` injects [`EVERYTHING`]; `--table` measures what docs/benchmarks.md tells of failover (`failover/table.rs`). With `--peer` the same clients measure
-//! MariaDB Galera with three nodes, without sysbench. `--table --tls` measures a part of it with links of TCP, without keys and with them.
+//! `--all` injects [`EVERYTHING`]; `--table` measures what docs/benchmarks.md tells of failover (`failover/table.rs`).
+//! With `--peer` the same clients measure MariaDB Galera with three nodes, without sysbench. `--table --tls` measures a
+//! part of it with links of TCP, without keys and with them.
 //!
 //! **Deliberately not here**: judge times.
 
@@ -76,7 +80,7 @@ pub(crate) struct Campaign {
     pub(crate) words: Vec<String>,
     /// A line of JSON for each injection is appended here.
     pub(crate) figures: Option<PathBuf>,
-    /// Of the nodes of `latsdb dev`.
+    /// The links between the nodes of `latsdb dev`.
     pub(crate) links: Links,
 }
 

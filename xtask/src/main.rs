@@ -1,10 +1,11 @@
 //! xtask: what developers and CI run. `cargo xtask help` lists the commands.
 //!
-//! It depends on no crate of the project and on nothing else, so that it builds in seconds and can judge a tree that does not compile.
-//! What it needs of the machine (sysbench, MariaDB, Python packages, Go modules) it installs when it may, else it says what to install.
+//! It depends on no crate of the project and on nothing else, so that it builds in seconds and can judge a tree that
+//! does not compile. It installs the programs that it needs (sysbench, MariaDB, Python packages, Go modules) when it
+//! may, else it says what to install.
 //!
-//! **Invariants.** Every program that it starts has a time limit, and is ended when xtask ends. Servers listen on loopback, on free
-//! ports, with data below the target directory.
+//! **Invariants.** Every program that it starts has a time limit, and is ended when xtask ends. Servers listen on
+//! loopback, on free ports, with data below the target directory.
 //!
 //! **Deliberately not here**: decide whether a benchmark is good enough. Figures are reported beside their targets.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool")]

@@ -1,4 +1,4 @@
-//! What LatsDB is compared with: MariaDB as a private process, and the floor.
+//! The servers that LatsDB is compared with: MariaDB as a private process, and the floor.
 
 use crate::processes::{Failure, Server, Workspace, capture, free_ports, run};
 use crate::tools::Tool;
@@ -15,8 +15,8 @@ pub(crate) struct Peer {
     pub(crate) port: u16,
 }
 
-/// MariaDB without a replica: redo is written at commit and synchronised each second, as a replicated in-memory database would be
-/// fairly compared with. Its data directory is below the target directory and is made anew.
+/// MariaDB without a replica: redo is written at commit and synchronised each second, as a replicated in-memory
+/// database would be fairly compared with. Its data directory is below the target directory and is made anew.
 pub(crate) fn mariadb(workspace: &Workspace, name: &str, buffer_pool: &str) -> Result<Peer, Failure> {
     let (daemon, install) = (Tool::MariadbServer.ensure()?, Tool::MariadbInstall.ensure()?);
     let directory = workspace.scratch(&format!("{name}-mariadb"))?;

@@ -1,7 +1,8 @@
 //! Programs that xtask starts: with a time limit, with their output where it belongs, and never left behind.
 //!
-//! [`run`] waits for a program to end; a [`Server`] runs beside and is stopped when it is dropped: asked first, then killed, with all
-//! its children. What the kernel counts of a process tree (CPU time, resident memory) is read from `/proc`.
+//! [`run`] waits for a program to end; a [`Server`] runs beside and is stopped when it is dropped: asked first, then
+//! killed, with all its children. The kernel's counts of a process tree (CPU time, resident memory) are read from
+//! `/proc`.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -53,7 +54,7 @@ pub(crate) struct Workspace {
 /// Which of the two optimised builds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Profile {
-    /// What users run.
+    /// The build that users run.
     Release,
     /// Optimised, with debug assertions: what tests run.
     Simulation,
@@ -70,7 +71,8 @@ impl Profile {
 
 impl Workspace {
     pub(crate) fn find() -> Result<Self, Failure> {
-        // `cargo run` says where it runs. What was compiled in may be another working tree's, if its target folder was copied.
+        // `cargo run` says where it runs. The path that was compiled in may be another working tree's, if its target
+        // folder was copied.
         let here =
             std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
         let here = Path::new(&here);
@@ -122,7 +124,7 @@ pub(crate) fn between<'text>(text: &'text str, before: &str, after: &str) -> Opt
     rest.find(after).map(|end| &rest[..end])
 }
 
-/// What a command is, for a person.
+/// A command, for a person.
 pub(crate) fn describe(command: &Command) -> String {
     let words = std::iter::once(command.get_program()).chain(command.get_args());
     words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
@@ -263,7 +265,7 @@ impl Server {
         }
     }
 
-    /// What went wrong, with the last lines that the server printed.
+    /// A failure with the last lines that the server printed.
     pub(crate) fn failure(&self, what: &str) -> Failure {
         let log = self.log();
         let lines: Vec<&str> = log.lines().collect();
@@ -348,7 +350,8 @@ fn stat_field(pid: u32, index: usize) -> Option<u64> {
     fields.split_whitespace().nth(index)?.parse().ok()
 }
 
-/// CPU time that a process tree has used so far, user and system, in microseconds; children that have ended are counted by their parents.
+/// CPU time that a process tree has used so far, user and system, in microseconds; children that have ended are counted
+/// by their parents.
 pub(crate) fn cpu_us(root: u32) -> u64 {
     // utime, stime, cutime, cstime are fields 14 to 17 of proc(5), which counts from 1 and begins two before ours.
     let ticks = |pid| (11..15).filter_map(|index| stat_field(pid, index)).sum::<u64>();

@@ -1,13 +1,14 @@
 //! `cargo xtask soak`: a cluster under mixed load for as long as wanted, to see that nothing grows and nothing fails.
 //!
-//! Sixty-four active connections (four sysbench workloads over both SQL ports, and the actors of `tests/clients/python/soak.py`: DDL,
-//! prepared statements, aborted transactions, connects and disconnects) and 500 idle ones. The load deletes what it inserts, so that
-//! after the first minutes a node should hold the same amount of memory for ever. Every ten seconds the resident memory of each node and
-//! the pages of each resource are written to a file, and now and then printed.
+//! Sixty-four active connections (four sysbench workloads over both SQL ports, and the actors of
+//! `tests/clients/python/soak.py`: DDL, prepared statements, aborted transactions, connects and disconnects) and 500
+//! idle ones. The load deletes what it inserts, so that after the first minutes a node should hold the same amount of
+//! memory for ever. Every ten seconds the resident memory of each node and the pages of each resource are written to a
+//! file, and now and then printed.
 //!
-//! **What makes it fail.** An error that is not retryable, in any client; an idle connection that does not answer in the end; replicas or
-//! indexes that disagree (`latsdb check`); a node that ends; memory that grows: the mean of the last quarter of the samples above that of
-//! the third by more than [`growth_bound`].
+//! **It fails** by any of these. A client meets an error that is not retryable. An idle connection does not answer in
+//! the end. Replicas or indexes disagree (`latsdb check`). A node ends. Memory grows: the mean of the last quarter of
+//! the samples is above that of the third by more than [`growth_bound`].
 //!
 //! **Deliberately not here**: measure speed. With a rate it is meant to run beside other work.
 
@@ -27,20 +28,20 @@ const SAMPLE_INTERVAL: Duration = Duration::from_secs(10);
 /// One sample in so many is printed.
 const PRINT_EVERY: usize = 6;
 
-/// What clients may take to end beyond their time: the last event, and 500 idle connections to be asked.
+/// The time that clients may take to end beyond theirs: the last event, and 500 idle connections to be asked.
 const GRACE: Duration = Duration::from_secs(180);
 
 const IDLE_CONNECTIONS: u32 = 500;
 const ACTORS: u32 = 16;
 
-/// Of each data node: enough for the load many times over, and so little that a leak meets its end in hours.
+/// The memory of each data node: enough for the load many times over, and so little that a leak meets its end in hours.
 const MEMORY: &str = "1G";
 
 /// A share of the load that sysbench does.
 struct Part {
     script: &'static str,
     threads: u32,
-    /// Of all transactions, in percent. What is left over is the actors'.
+    /// Its share of all transactions, in percent. The rest is the actors'.
     percent: u32,
     statements: Statements,
     /// Which SQL port, from 0.
@@ -128,7 +129,8 @@ fn start_clients(
         extra: vec![
             format!("--rate={}", rate * part.percent / 100),
             "--report-interval=10".to_owned(),
-            // What a client is told to retry, and nothing else: without it sysbench would ignore duplicate keys of its own making too.
+            // The errors that a client is told to retry, and nothing else: without it sysbench would ignore duplicate
+            // keys of its own making too.
             "--mysql-ignore-errors=1213,1205".to_owned(),
         ],
     };
@@ -151,7 +153,7 @@ fn start_clients(
     Ok(clients)
 }
 
-/// What is left of a client's log when it has ended well: its totals.
+/// The last part of a client's log when it has ended well: its totals.
 fn end_of(server: &mut Server) -> Result<String, Failure> {
     let status = server.wait(GRACE)?;
     if !status.success() {
@@ -214,8 +216,8 @@ fn sample(
     Ok(samples)
 }
 
-/// The pages that each resource of each node holds. A machine may be so busy that a client does not log in in time: one that does not is told, and
-/// another one is tried.
+/// The pages that each resource of each node holds. A machine may be so busy that a client does not log in in time: one
+/// that does not is told, and another one is tried.
 fn resources(cluster: &Cluster) -> Result<String, Failure> {
     const TEXT: &str = "SELECT node_id, resource_name, used FROM ndbinfo.resources WHERE used > 0 ORDER BY node_id, resource_name";
     sql(cluster.mysql_ports[0], TEXT).or_else(|failure| {
@@ -244,9 +246,9 @@ fn line(elapsed: Duration, sample: &Sample, pages: &str) -> String {
     line
 }
 
-/// How much more than in its third quarter a node may hold on the average in its last one: one in a hundred, and 2 MiB. Pages are taken and
-/// given back in chunks of megabytes as tables and transactions come and go; a leak of 16 bytes per transaction is more than this in an
-/// hour at 200 a second.
+/// How much more than in its third quarter a node may hold on the average in its last one: one in a hundred, and 2 MiB.
+/// Pages are taken and given back in chunks of megabytes as tables and transactions come and go. A leak of 16 bytes per
+/// transaction is more than this in an hour at 200 a second.
 fn growth_bound(third_quarter: u64) -> u64 {
     third_quarter / 100 + (2 << 20)
 }

@@ -1,9 +1,9 @@
 //! `cargo xtask test`: everything that is bounded, cheapest first, closed by one line that counts.
 //!
-//! A step passes, fails, or is skipped with a reason (only for want of a program that could not be installed). Steps go on after a
-//! failure, so that one run tells all; only steps that need the binary are not tried when it can't be built. Runners print what they
-//! print. Processes are started from the same build that the unit tests use (profile `simulation`: optimised, with assertions), so
-//! that dependencies are built once.
+//! A step passes, fails, or is skipped with a reason (only for want of a program that could not be installed). Steps go
+//! on after a failure, so that one run tells all; only steps that need the binary are not tried when it can't be built.
+//! Runners print what they print. Processes are started from the same build that the unit tests use (profile
+//! `simulation`: optimised, with assertions), so that dependencies are built once.
 
 pub(crate) mod dumps;
 mod namespaces;
@@ -218,7 +218,7 @@ fn mutants(workspace: &Workspace) -> Result<Passed, Failure> {
     // Its runs panic by design, and only their number counts.
     test.args(["--profile", Profile::Simulation.name()]).env("RUST_BACKTRACE", "0");
     run(&mut test, CARGO_LIMIT)?;
-    // What seeds do not meet soon: directed schedules, in the crates that have the bugs.
+    // Directed schedules for bugs that seeds do not meet soon, in the crates that have the bugs.
     let packages = ["transaction", "membership", "node"];
     let mut directed = workspace.cargo();
     directed.args(["test", "--quiet"]);
@@ -331,7 +331,7 @@ fn dev(workspace: &Workspace) -> Result<Passed, Failure> {
     Ok(Passed::Done)
 }
 
-/// What a page in a browser or a stranger sends to the management port is not obeyed.
+/// The management port does not obey a page in a browser, or a stranger.
 fn strangers(management: &str) -> Result<(), Failure> {
     let ask = |request: &str| -> std::io::Result<String> {
         let mut stream = TcpStream::connect(management)?;
@@ -356,7 +356,7 @@ fn strangers(management: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Who asks a MySQL port what management nodes are asked is told so.
+/// A tool that asks a MySQL port what management nodes are asked is told so.
 fn wrong_port(binary: &Path, port: u16) -> Result<(), Failure> {
     let mut ask = Command::new(binary);
     ask.args(["mgm", "--execute=show", "--ndb-connectstring"]).arg(format!("127.0.0.1:{port}"));
@@ -452,7 +452,7 @@ fn differential(workspace: &Workspace) -> Result<Passed, Failure> {
     }
     program.arg(format!("--count={STATEMENTS}"));
     run(&mut program, CLIENT_LIMIT)?;
-    // Who may do what.
+    // The rights of accounts.
     let mut program = Command::new(python);
     program.env("PYTHONDONTWRITEBYTECODE", "1").env("PYTHONUNBUFFERED", "1");
     program.arg(workspace.root.join("tests/differential/privileges.py"));

@@ -1,14 +1,15 @@
 //! `cargo xtask suites`: the test suites of other projects, against a fresh `latsdb dev`.
 //!
-//! A [`Suite`] is data: where its package comes from, what it needs around it, how it is started, and how its output is read. The
-//! package registries have the tests, in the version that is pinned here or in the files beside the list; this repository has none.
-//! What fails is compared with `tests/suites/NAME.txt`: one line a failing test, its name and the reason, one of [`REASONS`]. The
-//! list is exact. A failure that it does not name fails the command, and so does a named test that passes or does not run at all.
+//! A [`Suite`] is data: where its package comes from, what it needs around it, how it is started, and how its output is
+//! read. The package registries have the tests, in the version that is pinned here or in the files beside the list;
+//! this repository has none. Failures are compared with `tests/suites/NAME.txt`: one line a failing test, its name and
+//! the reason, one of [`REASONS`]. The list is exact. A failure that it does not name fails the command, and so does a
+//! named test that passes or does not run at all.
 //!
 //! Beside them stand checks of our own with what other programs send: [`CHECKS`].
 //!
-//! **Deliberately not here**: run as a step of `cargo xtask test`. A suite can need a network, and fails when its registry
-//! does not answer.
+//! **Deliberately not here**: run as a step of `cargo xtask test`. A suite can need a network, and fails when its
+//! registry does not answer.
 
 mod outcomes;
 
@@ -31,7 +32,7 @@ const SUITE_LIMIT: Duration = Duration::from_secs(900);
 /// Fetching and unpacking a package.
 const FETCH_LIMIT: Duration = Duration::from_secs(300);
 
-/// What LatsDB does not have, or does otherwise on purpose: the only reasons for a line of a list.
+/// Features that LatsDB does not have, or has otherwise on purpose: the only reasons for a line of a list.
 const REASONS: &[&str] = &[
     "joins",
     "subqueries",
@@ -51,9 +52,10 @@ struct Suite {
     name: &'static str,
     what: &'static str,
     source: Source,
-    /// What it finds in the cluster.
+    /// The tables that it finds in the cluster.
     setup: &'static str,
-    /// Files that it reads, by their path in its folder. `{port}` stands for the MySQL port of the first node, here and below.
+    /// Files that it reads, by their path in its folder. `{port}` stands for the MySQL port of the first node, here and
+    /// below.
     files: &'static [(&'static str, &'static str)],
     environment: &'static [(&'static str, &'static str)],
     arguments: &'static [&'static str],
@@ -64,7 +66,8 @@ struct Suite {
 enum Source {
     /// `go test` of a package that the go.mod in this folder of the repository requires.
     Go { folder: &'static str },
-    /// Python's interpreter in the unpacked source distribution, with the packages of `tests/suites/NAME-requirements.txt`.
+    /// Python's interpreter in the unpacked source distribution, with the packages of
+    /// `tests/suites/NAME-requirements.txt`.
     Python { distribution: &'static str, folder: &'static str },
 }
 
@@ -83,7 +86,7 @@ const SUITES: &[Suite] = &[
             ("MYSQL_TEST_ADDR", "127.0.0.1:{port}"),
             ("MYSQL_TEST_DBNAME", "gotest"),
         ],
-        // The test that is left out dials an address of the internet.
+        // The omitted test dials an address of the internet.
         arguments: &[
             "-v",
             "-count=1",

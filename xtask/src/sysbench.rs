@@ -1,4 +1,5 @@
-//! Debian's sysbench, unmodified: one run as a value, and `cargo xtask sysbench`, which runs all workloads and writes a report.
+//! Debian's sysbench, unmodified: one run as a value, and `cargo xtask sysbench`, which runs all workloads and writes a
+//! report.
 //!
 //! A run fails when sysbench does: on any error but the retryable ones that it ignores by default (1213, 1020, 1205).
 
@@ -72,7 +73,7 @@ impl Statements {
     }
 }
 
-/// What a run measured. Latencies are of events, in milliseconds.
+/// The figures of a run. Latencies are of events, in milliseconds.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Figures {
     pub(crate) queries: f64,
@@ -178,7 +179,7 @@ fn percentile(histogram: &[(f64, u64)], share: f64) -> f64 {
 /// Looks at the database between runs.
 pub(crate) type Verify<'a> = &'a dyn Fn() -> Result<(), Failure>;
 
-/// What `cargo xtask sysbench` and the test suite may choose.
+/// The choices of `cargo xtask sysbench` and the test suite.
 pub(crate) struct Campaign {
     pub(crate) threads: Vec<u32>,
     pub(crate) seconds: u32,
@@ -201,8 +202,8 @@ impl Campaign {
         }
     }
 
-    /// Runs everything against a server; a row of the report for each run. `verify` is called after each workload, while its tables
-    /// are still there.
+    /// Runs everything against a server; a row of the report for each run. `verify` is called after each workload,
+    /// while its tables are still there.
     pub(crate) fn run(&self, host: &str, port: u16, verify: Verify<'_>) -> Result<Vec<Row>, Failure> {
         let mut rows = Vec::new();
         for workload in &self.workloads {

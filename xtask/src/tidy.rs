@@ -1,7 +1,7 @@
 //! The rules of the house that no compiler checks: the code read as data.
 //!
-//! Every file that git knows or would add is read once; each rule is a pure function from its path and text to remarks. A remark names
-//! the file, the line and the rule. A rule that no longer holds is deleted, not switched off for a file.
+//! Every file that git knows or would add is read once; each rule is a pure function from its path and text to remarks.
+//! A remark names the file, the line and the rule. A rule that no longer holds is deleted, not switched off for a file.
 
 mod dependencies;
 mod prose;
@@ -17,13 +17,13 @@ const LINE_COUNT_MAX: usize = 1_500;
 /// Names that say nothing about what is inside.
 const EMPTY_NAMES: &[&str] = &["util", "utils", "common", "helper", "helpers", "manager", "misc", "data2"];
 
-/// What must not stand in any file, and why. Written in two halves, so that this file obeys its own rule.
+/// Texts that must not stand in any file, and why. Written in two halves, so that this file obeys its own rule.
 const FORBIDDEN_TEXT: &[(&str, &str)] = &[
     (concat!("/wo", "rk/"), "a path of one machine"),
     (concat!("../", "shared/"), "a path outside of the repository"),
 ];
 
-/// What must not stand in Rust code, and why.
+/// Texts that must not stand in Rust code, and why.
 const FORBIDDEN_CODE: &[(&str, &str)] = &[
     (concat!("todo", "!("), "unfinished code"),
     (concat!("unimplemented", "!("), "unfinished code"),
@@ -31,11 +31,11 @@ const FORBIDDEN_CODE: &[(&str, &str)] = &[
     (concat!("dbg", "!("), "a trace left behind"),
 ];
 
-/// What must not stand in tests, and why.
+/// Texts that must not stand in tests, and why.
 const FORBIDDEN_IN_TESTS: &[(&str, &str)] =
     &[(concat!("thread::", "sleep"), "a test that sleeps is slow on one machine and fails on another")];
 
-/// What is wrong, and where.
+/// A fault, and where it is.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Remark {
     pub(crate) path: String,
@@ -50,7 +50,8 @@ impl Remark {
     }
 }
 
-/// `cargo xtask tidy`; with `--accept` the exceptions shrink to what is left, with `--prose NAME` the findings of a crate are printed.
+/// `cargo xtask tidy`; with `--accept` the exceptions shrink to what is left, with `--prose NAME` the findings of a
+/// crate are printed.
 pub(crate) fn command(workspace: &Workspace, mut arguments: Arguments) -> Result<(), Failure> {
     let accepts = arguments.flag("--accept");
     let named: Option<String> = arguments.value("--prose")?;

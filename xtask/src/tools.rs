@@ -1,10 +1,11 @@
-//! What tests need of the machine, installed when missing and allowed.
+//! Tools that tests need, installed when missing and allowed.
 //!
-//! Programs come from Debian's packages (only as root, and only where `apt-get` is), Python packages go into an environment of our own
-//! below the target directory, Go modules are the go tool's business. What can't be had is a [`Missing`] that says what to install:
-//! the test that needs it is skipped with that text.
+//! Programs come from Debian's packages, only as root and only where `apt-get` is. Python packages go into an
+//! environment of our own below the target directory. Go modules are the go tool's business. A tool that can't be had
+//! is a [`Missing`] that says what to install: the test that needs it is skipped with that text.
 //!
-//! Only packages without services are installed (`mariadb-server-core`, not `mariadb-server`): nothing starts that was not asked for.
+//! Only packages without services are installed (`mariadb-server-core`, not `mariadb-server`): nothing starts that was
+//! not asked for.
 
 use crate::processes::{Failure, Workspace, capture, output_of, run};
 use std::fs;
@@ -15,7 +16,7 @@ use std::time::Duration;
 /// An installation may have to fetch a few hundred megabytes.
 const INSTALL_LIMIT: Duration = Duration::from_secs(900);
 
-/// What is not there and could not be installed: a report for a person.
+/// A tool that is not there and could not be installed: a report for a person.
 #[derive(Debug)]
 pub(crate) struct Missing(pub(crate) String);
 
@@ -110,7 +111,8 @@ fn install_package(package: &str) -> Result<(), Missing> {
     installed.map(|_| ()).map_err(|failure| Missing(format!("apt-get install {package} failed: {failure}")))
 }
 
-/// Python with the packages that `requirements` names, in an environment of this name below the target directory; gives its interpreter.
+/// Python with the packages that `requirements` names, in an environment of this name below the target directory; gives
+/// its interpreter.
 pub(crate) fn python(workspace: &Workspace, name: &str, requirements: &Path) -> Result<PathBuf, Missing> {
     let missing =
         |failure: Failure| Missing(format!("Python packages of {}: {failure}", requirements.display()));

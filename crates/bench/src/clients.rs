@@ -1,10 +1,11 @@
-//! All clients of a campaign: probes and checking loads on threads of their own, and the judgement of what they have written down.
+//! All clients of a campaign: probes and checking loads on threads of their own, and the judgement of what they have
+//! written down.
 //!
-//! Each SQL address is the home of one pair of probes (the writer's home; the reader's is the next one) and of as many clients of each load as were
-//! asked for.
+//! Each SQL address is the home of one pair of probes: the writer's home; the reader's is the next one. It is the home
+//! of as many clients of each load as were asked for.
 //!
-//! **Invariants.** No thread outlives [`Clients::stop`]. The judgement reads the logs from disk and the tables through every address that is
-//! named, so a replica that differs is found even where no checksum looks.
+//! **Invariants.** No thread outlives [`Clients::stop`]. The judgement reads the logs from disk and the tables through
+//! every address that is named, so a replica that differs is found even where no checksum looks.
 
 use crate::connection::{Connection, Patience, TextRow};
 use crate::driver::{Driver, End, Tally, rows};
@@ -27,7 +28,7 @@ const CONNECT_LIMIT: Duration = Duration::from_millis(200);
 /// Faults that are told word by word; beyond, their number.
 const FAULTS_MAX: usize = 20;
 
-/// What clients there are to be.
+/// The clients that there are to be.
 #[derive(Clone, Debug)]
 pub struct Plan {
     pub addresses: Vec<SocketAddr>,
@@ -61,7 +62,7 @@ impl Role {
     }
 }
 
-/// What a client has seen so far.
+/// The state of a client, seen from outside.
 pub struct View {
     pub role: Role,
     /// Index of its home among the addresses.
@@ -76,7 +77,7 @@ impl View {
         &self.seen.timeline
     }
 
-    /// What became of its work.
+    /// The outcome of its work.
     #[must_use]
     pub fn tally(&self) -> &Tally {
         &self.tally
@@ -113,7 +114,8 @@ pub fn prepare(plan: &Plan) -> Result<(), String> {
     wait_until_visible(plan, Duration::from_secs(30))
 }
 
-/// Waits until every address shows what was made last: where replicas apply writes later, a client could come too early.
+/// Waits until every address shows what was made last: where replicas apply writes later, a client could come too
+/// early.
 fn wait_until_visible(plan: &Plan, limit: Duration) -> Result<(), String> {
     let end = Instant::now() + limit;
     for address in &plan.addresses {
@@ -243,7 +245,7 @@ impl Drop for Clients {
     fn drop(&mut self) {
         self.orders.stop();
         for thread in self.threads.drain(..) {
-            // Whoever wants to know how they ended calls `stop`.
+            // A caller that wants to know how they ended calls `stop`.
             let _ = thread.join();
         }
     }
@@ -276,7 +278,7 @@ fn work(
     Ok(driver)
 }
 
-/// What is left of the clients of a campaign.
+/// The rest of the clients of a campaign.
 #[derive(Debug)]
 pub struct Stopped {
     /// Reads of probes that were older than they may be.
@@ -285,7 +287,7 @@ pub struct Stopped {
     pub stale_reads: Vec<String>,
     /// How often each error number came; lost connections are number 0.
     pub errors: BTreeMap<u16, u64>,
-    /// What should not have happened.
+    /// Events that should not have happened.
     pub faults: Vec<String>,
     logs: Vec<(Kind, PathBuf)>,
     plan: Plan,

@@ -1,9 +1,11 @@
 //! A MySQL connection that waits: the client half of `mysql_protocol` on a TCP socket, one statement at a time.
 //!
-//! Every wait ends: connecting, logging in and each statement have a time limit, after which the connection counts as lost. What a statement has
-//! done whose answer did not come is not known here; [`crate::driver`] draws the conclusions.
+//! Every wait ends: connecting, logging in and each statement have a time limit, after which the connection counts as
+//! lost. If an answer did not come, the effect of its statement is not known here; [`crate::driver`] draws the
+//! conclusions.
 //!
-//! **Invariants.** After [`Trouble::Lost`] the connection is not used again. An answer belongs to the one statement that is outstanding.
+//! **Invariants.** After [`Trouble::Lost`] the connection is not used again. An answer belongs to the one statement
+//! that is outstanding.
 //!
 //! **Deliberately not here**: TLS, prepared statements, several statements at once.
 
@@ -42,7 +44,7 @@ impl From<std::io::Error> for Trouble {
 /// A row of text; NULL is `None`.
 pub type TextRow = Vec<Option<String>>;
 
-/// What a statement answered.
+/// The answer to a statement.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Answer {
     /// No result set; this many rows were affected.

@@ -6,17 +6,19 @@
 //! error 1180                    nobody knows; the server closes the connection
 //! connection lost               before COMMIT was sent: it was not done; behind it: nobody knows
 //! ```
-//! A server that is about to stop says so (1053) between transactions: whoever hears it goes on elsewhere, and has lost nothing. In a transaction, and as
-//! anything else, a refusal or a loss is a *failure*, but for a deadlock among clients. [`Tally`] counts both.
+//! A server that is about to stop says so (1053) between transactions: whoever hears it goes on elsewhere, and has lost
+//! nothing. In a transaction, and as anything else, a refusal or a loss is a *failure*, but for a deadlock among
+//! clients. [`Tally`] counts both.
 //!
-//! The addresses are tried in turn, beginning with the one that the driver calls its home; between two rounds it pauses a little, so that a
-//! thousand of them do not keep a recovering server busy.
+//! The addresses are tried in turn, beginning with the one that the driver calls its home. Between two rounds it pauses
+//! a little, so that a thousand drivers do not keep a recovering server busy.
 //!
-//! **Invariants.** [`End::Refused`] is said only of what certainly has no effect, [`End::Done`] only of what was acknowledged. An error that no
-//! list here knows is a *surprise*: it is kept, and whoever runs the campaign calls it a failure.
+//! **Invariants.** [`End::Refused`] is said only of what certainly has no effect, [`End::Done`] only of what was
+//! acknowledged. An error that no list here knows is a *surprise*: it is kept, and whoever runs the campaign calls it a
+//! failure.
 //!
-//! **Deliberately not here**: retry by itself. What is tried again, and under which name, is the load's decision: only it knows
-//! whether its statement may be done twice.
+//! **Deliberately not here**: retry by itself. The load decides which work is tried again, and under which name: only
+//! it knows whether its statement may be done twice.
 
 use crate::connection::{Answer, Connection, Patience, TextRow, Trouble};
 use std::collections::BTreeMap;
@@ -31,7 +33,7 @@ const ROUND_PAUSE: Duration = Duration::from_millis(2);
 /// Surprises that are kept word by word.
 const SURPRISES_MAX: usize = 20;
 
-/// What an error number says about the transaction.
+/// The meaning of an error number for the transaction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Meaning {
     /// It is undone, and may be tried again on this connection.
@@ -44,7 +46,8 @@ enum Meaning {
     Surprise,
 }
 
-/// Numbers are MySQL's; 1047 is Galera's "WSREP has not yet prepared node for application use", 1927 MariaDB's "connection was killed".
+/// Numbers are MySQL's; 1047 is Galera's "WSREP has not yet prepared node for application use", 1927 MariaDB's
+/// "connection was killed".
 fn meaning(number: u16) -> Meaning {
     match number {
         1205 | 1213 => Meaning::TryAgain,
@@ -57,10 +60,10 @@ fn meaning(number: u16) -> Meaning {
 /// A server that is about to stop.
 const SHUTDOWN: u16 = 1053;
 
-/// What the text of 1213 says if nobody but other clients is to blame.
+/// The text of 1213 if nobody but other clients is to blame.
 const DEADLOCK: &str = "Deadlock found";
 
-/// What became of a client's work, for whoever watches.
+/// The outcome of a client's work, for watchers.
 #[derive(Debug, Default)]
 pub struct Tally {
     failed: AtomicU64,
@@ -121,7 +124,7 @@ pub struct Driver {
     tally: Arc<Tally>,
 }
 
-/// What a transaction's body may end with.
+/// The end of a transaction's body.
 pub type Step<T> = Result<T, Trouble>;
 
 impl Driver {
@@ -143,7 +146,7 @@ impl Driver {
         }
     }
 
-    /// What became of its work so far, to be looked at from outside.
+    /// The outcome of its work so far, to be looked at from outside.
     #[must_use]
     pub fn tally(&self) -> Arc<Tally> {
         Arc::clone(&self.tally)
@@ -207,7 +210,7 @@ impl Driver {
         }
     }
 
-    /// What a failure means.
+    /// Concludes from a failure.
     fn conclude<T>(&mut self, trouble: &Trouble, place: Place) -> End<T> {
         self.count(trouble);
         self.judge(trouble, place);

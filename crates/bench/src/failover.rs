@@ -1,4 +1,5 @@
-//! `latsdb bench failover`: faults are injected into a cluster under load, what clients notice is measured, and what they were told is checked.
+//! `latsdb bench failover`: faults are injected into a cluster under load, what clients notice is measured, and what
+//! they were told is checked.
 //!
 //! ```text
 //! start the cluster, make tables, start clients           once per life of the cluster
@@ -10,9 +11,10 @@
 //! ```
 //! A cluster that does not take its nodes back ([`Expectation::Takeover`]) is started anew for each injection.
 //!
-//! **What makes it fail**: a log that contradicts a table, a read that is older than it may be (of LatsDB; Galera does not promise it), replicas
-//! that differ, an error that no client should get, a client that does not come back, a node that does not; and, where nothing is broken but a restart is
-//! planned, a single statement that fails (to be told 1053 between two transactions, and to go on elsewhere, is no failure).
+//! **It fails** if a log contradicts a table, if a read is older than it may be, if replicas differ, or if a client
+//! gets an error that none should get. Only LatsDB's reads are judged by their age; Galera does not promise it. It also
+//! fails if a client or a node does not come back. Where nothing is broken but a restart is planned, a single failed
+//! statement makes it fail. To be told 1053 between two transactions, and to go on elsewhere, is no failure.
 //!
 //! **Invariants.** A failed campaign leaves its folder; all processes end with it. Times are reported, never judged.
 
@@ -62,7 +64,7 @@ pub enum Cluster {
     Galera { options: String },
 }
 
-/// What a cluster is expected to do after a fault.
+/// The behaviour that is expected of a cluster after a fault.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Expectation {
     /// Survivors go on; the node does not come back.
@@ -136,7 +138,7 @@ impl Cluster {
         })
     }
 
-    /// What every session begins with: the isolation level that all of them have.
+    /// The first statements of every session: the isolation level that all of them have.
     fn preamble(&self) -> Vec<String> {
         vec!["SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED".to_owned()]
     }
@@ -150,7 +152,7 @@ impl Cluster {
     }
 }
 
-/// What a whole campaign came to.
+/// The totals of a whole campaign.
 #[derive(Default)]
 struct Totals {
     injections: Vec<Injection>,
@@ -191,7 +193,7 @@ struct Life<'run> {
     clients: Clients,
 }
 
-/// What a fault was done to.
+/// The target of a fault.
 struct Hit {
     at: u64,
     /// When it was taken back: at once, for a kill.
@@ -399,7 +401,8 @@ impl<'run> Life<'run> {
         Ok(Hit { at, undone, nodes, killed })
     }
 
-    /// Cuts a data node from the others of its group, and heals that. Gives those that have left by then; if none has, the node itself.
+    /// Cuts a data node from the others of its group, and heals that. Gives those that have left by then; if none has,
+    /// the node itself.
     fn cut(&mut self, node: usize, time: Duration) -> Result<Vec<usize>, String> {
         let nodes = self.target.nodes();
         let is_other = |index: &usize| {
@@ -421,7 +424,7 @@ impl<'run> Life<'run> {
         Ok(if left.is_empty() { vec![node] } else { left })
     }
 
-    /// What became of all clients' work so far: how much failed, and how often one was sent to another node.
+    /// The outcome of all clients' work so far: how much failed, and how often one was sent to another node.
     fn tally(&self) -> (u64, u64) {
         let tallies = self.clients.views.iter().map(clients::View::tally);
         tallies.fold((0, 0), |(failed, moved), tally| (failed + tally.failed(), moved + tally.moved()))
@@ -440,8 +443,8 @@ impl<'run> Life<'run> {
         }
     }
 
-    /// Waits until every client has succeeded since, and a second more. Gives how many have not, and how long it took until all nodes were in
-    /// sync, if they are by then.
+    /// Waits until every client has succeeded since, and a second more. Gives how many have not, and how long it took
+    /// until all nodes were in sync, if they are by then.
     fn settle(&mut self, hit: &Hit) -> (usize, Option<Duration>) {
         let end = Instant::now() + self.options.settle_limit;
         let (mut rejoin, mut next_look) = (None, Instant::now() + LOOK_INTERVAL);
@@ -461,8 +464,8 @@ impl<'run> Life<'run> {
         }
     }
 
-    /// How long it took until all nodes were there, with all rows; else what is missing. Nodes that have ended are started again: which of them a
-    /// cluster leaves out is its own choice.
+    /// How long it took until all nodes were there, with all rows; else what is missing. Nodes that have ended are
+    /// started again: which of them a cluster leaves out is its own choice.
     fn rejoined(&mut self, hit: &Hit) -> Result<Duration, String> {
         if self.options.expectation == Expectation::Rejoin {
             (0..self.target.nodes().len()).try_for_each(|node| self.target.revive(node))?;

@@ -1,8 +1,8 @@
 //! The floor: a server that speaks MySQL and knows one row.
 //!
-//! It answers every SELECT with the same 119 characters, and everything else with OK. What sysbench reaches against
-//! it is what the kernel, the protocol and sysbench itself leave over: no database on the same machine can be
-//! faster, and figures taken in the same hour are given as a share of it.
+//! It answers every SELECT with the same 119 characters, and everything else with OK. It is the limit that the kernel,
+//! the protocol and sysbench itself set. No database on the same machine can be faster, and figures taken in the same
+//! hour are given as a share of it.
 //!
 //! One thread accepts and deals connections out in turn; each worker owns its connections and waits for them with
 //! an epoll of its own. Answers are encoded once, for each form that a client may have negotiated, and copied.
@@ -302,7 +302,7 @@ fn on_packet(stage: &mut Stage, sequence: u8, payload: &[u8], out: &mut Vec<u8>)
         Stage::Handshake(handshake) => handshake,
     };
     match handshake.on_packet(payload, out) {
-        // Whoever it is.
+        // Any account is let in.
         Ok(HandshakeStep::FindAccount) => {
             let capabilities = handshake.login().capabilities;
             PacketWriter::new(out, handshake.sequence()).ok(&DONE);

@@ -10,7 +10,8 @@
 //! | `record` | the synchronised log of a client |
 //! | `driver`, `connection` | a MySQL client with several addresses |
 //!
-//! A shell: it has threads, sockets and the clock. Nothing of the product depends on it, but for the command line's `bench`.
+//! A shell: it has threads, sockets and the clock. Nothing of the product depends on it, but for the command line's
+//! `bench`.
 
 pub mod clients;
 pub mod connection;

@@ -8,7 +8,8 @@
 //!
 //! Each check is a pure function of the logs and the tables, so that its tests can show it wrong ones.
 //!
-//! **Invariants.** Names of what is written (transfer ids, list values) are never used twice, so that a refused one can be told from another try.
+//! **Invariants.** Names of what is written (transfer ids, list values) are never used twice, so that a refused one can
+//! be told from another try.
 
 use crate::connection::{Answer, TextRow, Trouble};
 use crate::driver::{Driver, Step};
@@ -63,7 +64,7 @@ impl Kind {
     }
 }
 
-/// What a client is told of its turn: how a transaction ended, for the timeline.
+/// The result of a client's turn: how a transaction ended, for the timeline.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Turn {
     /// Acknowledged.
@@ -114,7 +115,7 @@ fn one_row(answer: Answer) -> Step<()> {
     }
 }
 
-/// What a query wants to know of a table: all rows, as text.
+/// The tables as a check reads them: all rows, as text.
 pub trait Tables {
     fn rows(&mut self, query: &str) -> Result<Vec<TextRow>, String>;
 }

@@ -1,13 +1,14 @@
 //! The probe: a client that makes a small write each millisecond, and one that reads what the first has written.
 //!
-//! Rows lie in many partitions, and are taken in turn: whatever partition stalls, the probe meets it within some milliseconds and stalls too. A
-//! statement that fails is tried again with the next tick, as its user would.
+//! Rows lie in many partitions, and are taken in turn: whatever partition stalls, the probe meets it within some
+//! milliseconds and stalls too. A statement that fails is tried again with the next tick, as its user would.
 //!
-//! The reader asks another node than the writer where there is one. What it reads may not be older than what was acknowledged before it asked, nor
-//! than what it has read before: single-row statements are linearizable through all nodes, also across a failover. Violations are counted in
-//! [`Seen::stale`].
+//! The reader asks another node than the writer where there is one. A read may not be older than what was acknowledged
+//! before it was asked, nor than what the reader has read before. Single-row statements are linearizable through all
+//! nodes, also across a failover. Violations are counted in [`Seen::stale`].
 //!
-//! A write whose outcome is unknown may be done late, so each names what it may replace (`value < new`): late ones change nothing.
+//! A write whose outcome is unknown may be done late, so each names what it may replace (`value < new`): late ones
+//! change nothing.
 //!
 //! **Invariants.** Only one writer writes a row, ever growing numbers. Ticks that were missed are not made up for.
 
@@ -43,7 +44,7 @@ pub fn setup(pairs: usize) -> Vec<String> {
     ]
 }
 
-/// What a pair of writer and reader share: what was acknowledged last, by row.
+/// The state that a pair of writer and reader share: the last acknowledged value, by row.
 #[derive(Debug)]
 pub struct Pair {
     index: usize,
@@ -61,7 +62,7 @@ impl Pair {
     }
 }
 
-/// What all clients are told.
+/// The orders to all clients.
 #[derive(Debug, Default)]
 pub struct Orders {
     stop: AtomicBool,
@@ -91,7 +92,7 @@ impl Orders {
     }
 }
 
-/// What a probe has seen.
+/// The observations of a probe.
 #[derive(Debug, Default)]
 pub struct Seen {
     pub timeline: Timeline,
@@ -110,7 +111,7 @@ impl Seen {
         }
     }
 
-    /// What was older than it may be: the first such reads.
+    /// Reads that were older than they may be: the first of them.
     #[must_use]
     pub fn stale_reads(&self) -> Vec<String> {
         self.stale_reads.lock().unwrap_or_else(PoisonError::into_inner).clone()

@@ -1,11 +1,12 @@
 //! The log that a checking client keeps: each outcome is on disk before the client goes on.
 //!
-//! One line per transaction, `kind from until detail`: `A` acknowledged, `U` unknown, `R` refused; times are nanoseconds of the machine's
-//! monotonic clock. The detail is the load's own. What is checked after a run is what these files say, not what the client remembers, so that
-//! the judgement holds though a client, or all of them, died with the servers.
+//! One line per transaction, `kind from until detail`: `A` acknowledged, `U` unknown, `R` refused; times are
+//! nanoseconds of the machine's monotonic clock. The detail is the load's own. After a run these files are checked, not
+//! what the client remembers. So the judgement holds though a client, or all of them, died with the servers.
 //!
-//! **Invariants.** When [`Writer::append`] returns, an acknowledged or unknown outcome has been synchronised (`fdatasync`); a refused one is
-//! written only: to lose it makes the check weaker, not wrong. A last line without its end, which a crash may leave, is passed over.
+//! **Invariants.** When [`Writer::append`] returns, an acknowledged or unknown outcome has been synchronised
+//! (`fdatasync`); a refused one is written only: to lose it makes the check weaker, not wrong. A last line without its
+//! end, which a crash may leave, is passed over.
 
 use rustix::time::{ClockId, clock_gettime};
 use std::fmt::Display;
@@ -48,7 +49,7 @@ pub struct Record {
     pub from: u64,
     /// After its last answer came, or was given up.
     pub until: u64,
-    /// What it did, as its load writes it.
+    /// Its work, as its load writes it.
     pub detail: String,
 }
 

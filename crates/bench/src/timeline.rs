@@ -1,14 +1,17 @@
-//! What clients saw, and when: successes in the order of time, and what follows from them.
+//! The observations of clients: successes in the order of time, and what follows from them.
 //!
-//! A *gap* is the time between two successive successes of one client. Around a fault the longest one is what its user would notice.
+//! A *gap* is the time between two successive successes of one client. Around a fault the longest one is what its user
+//! would notice.
 //!
-//! **Invariants.** A timeline holds at most [`EVENTS_MAX`] successes; older ones are dropped first. Times are those of [`crate::record::now`].
+//! **Invariants.** A timeline holds at most [`EVENTS_MAX`] successes; older ones are dropped first. Times are those of
+//! [`crate::record::now`].
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// Some minutes of a client that succeeds each millisecond; a client that goes as fast as it can is looked at for seconds only.
+/// Some minutes of a client that succeeds each millisecond; a client that goes as fast as it can is looked at for
+/// seconds only.
 const EVENTS_MAX: usize = 400_000;
 
 /// A success.
@@ -63,7 +66,7 @@ pub struct Gap {
 #[must_use]
 pub fn longest_gap(events: &[Event], from: u64, until: u64) -> Gap {
     let first = events.partition_point(|event| event.until < from);
-    // What came before the window begins the first gap.
+    // The last success before the window begins the first gap.
     let mut previous = first.checked_sub(1).map_or(from, |index| events[index].until);
     let mut longest = Gap { from: previous, length: Duration::ZERO, is_open: false };
     for event in &events[first..] {

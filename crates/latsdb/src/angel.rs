@@ -4,17 +4,20 @@
 //! latsdb data --ndb-nodeid 2                      the angel: forwards SIGTERM, SIGHUP and Ctrl-C as SIGTERM, reaps, starts it again
 //!  └─ latsdb data --ndb-nodeid 2 --angel-pid N    the node
 //! ```
-//! The angel shares nothing with the node but its standard streams and a pipe, so whatever kills the node, somebody is left to tell. `latsdb dev` is
-//! itself the angel of its nodes.
+//! The angel shares nothing with the node but its standard streams and a pipe, so whatever kills the node, somebody is
+//! left to tell. `latsdb dev` is itself the angel of its nodes.
 //!
-//! A node that wants to be started again (`restart`) is: from the file that lies at the program's path then, which may be another version, and with
-//! whatever config.ini its management node has then; a mistake in it does not end the angel, which tries until it is mended. After an error the angel ends
-//! with its node, unless StopOnError=0: a service manager may prefer to know. (`restart` has the table.)
+//! A node that wants to be started again (`restart`) is started from the file that lies at the program's path then,
+//! which may be another version. It gets whatever config.ini its management node has then. A mistake in that file does
+//! not end the angel, which tries until it is mended. After an error the angel ends with its node, unless
+//! StopOnError=0: a service manager may prefer to know. The table is in `restart`.
 //!
-//! Exit codes: 0 if the node was to stop, 1 if it could not start; else the node's own; 128 and the signal's number if a signal killed it.
+//! Exit codes: 0 if the node was to stop, 1 if it could not start; else the node's own; 128 and the signal's number if
+//! a signal killed it.
 //!
-//! Invariants: the node does not outlive its angel, even if the angel is killed: the kernel kills the node then. `--initial` is for the first start
-//! only: a node that is started again must not forget what it has promised as a voter.
+//! Invariants: the node does not outlive its angel, even if the angel is killed: the kernel kills the node then.
+//! `--initial` is for the first start only: a node that is started again must not forget what it has promised as a
+//! voter.
 
 use crate::processes::{self, Happening, NodeProcess};
 use crate::program;
@@ -60,7 +63,8 @@ pub(crate) fn run() -> Result<ExitCode, Failure> {
     }
 }
 
-/// Waits for the end of the node, and passes on what it is asked meanwhile. True if this process was asked to stop before.
+/// Waits for the end of the node, and passes on what it is asked meanwhile. True if this process was asked to stop
+/// before.
 fn watch(stop: &mut StopSignal, node: &mut NodeProcess) -> io::Result<(bool, ExitStatus)> {
     let mut is_stopping = false;
     loop {
@@ -78,7 +82,7 @@ fn watch(stop: &mut StopSignal, node: &mut NodeProcess) -> io::Result<(bool, Exi
     }
 }
 
-/// What it takes to start the node again.
+/// All that is needed to start the node again.
 struct Angel {
     program: PathBuf,
     arguments: Vec<OsString>,
@@ -113,7 +117,7 @@ impl Angel {
                     ));
                     return Ok(Some(node));
                 }
-                // Whoever installs another version may not be done yet.
+                // The installation of another version may not be done yet.
                 Err(error) => {
                     let path = self.program.display();
                     terminal::complain(&format!("cannot start the node again from {path}: {error}"));
@@ -130,7 +134,8 @@ fn start(program: &PathBuf, arguments: &[OsString]) -> io::Result<NodeProcess> {
     NodeProcess::start(command)
 }
 
-/// Says how it ended, if it can't have said so itself; gives what this process ends with if the node is not started again.
+/// Says how it ended, if it can't have said so itself; gives what this process ends with if the node is not started
+/// again.
 fn tell(node: &NodeProcess, ending: Ending, status: ExitStatus) -> ExitCode {
     if status.code().is_none() {
         terminal::complain(&format!("the node's process {} {}", node.id(), processes::describe(status)));

@@ -55,10 +55,11 @@ pub(crate) enum Command {
 
 /// Start a whole cluster on this machine: one management node, and data nodes that serve MySQL clients.
 ///
-/// Writes a config.ini into the directory and starts each node as a process of its own, listening on 127.0.0.1 only. Memory and CPUs of the
-/// machine are divided among the nodes. The first data node serves MySQL on --mysql-port, the next ones on the ports after it, and each on a
-/// Unix socket in the directory. Prints `ready: ...` once clients can connect to all of them. Ctrl-C or SIGTERM stops everything; a
-/// second Ctrl-C kills. Logs of the nodes are in DIR/node<N>/.
+/// Writes a config.ini into the directory and starts each node as a process of its own, listening on 127.0.0.1 only.
+/// Memory and CPUs of the machine are divided among the nodes. The first data node serves MySQL on --mysql-port, the
+/// next ones on the ports after it, and each on a Unix socket in the directory. Prints `ready: ...` once clients can
+/// connect to all of them. Ctrl-C or SIGTERM stops everything; a second Ctrl-C kills. Logs of the nodes are in
+/// DIR/node<N>/.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
 Examples:
@@ -122,7 +123,8 @@ pub(crate) struct ManagementOptions {
     #[arg(long, value_name = "ID", value_parser = clap::value_parser!(u16).range(1..=255))]
     pub(crate) ndb_nodeid: Option<u16>,
 
-    /// Begin a new, empty cluster: forget what this node's disk knows of an earlier one. Start all management and data nodes so.
+    /// Begin a new, empty cluster: forget what this node's disk knows of an earlier one. Start all management and data
+    /// nodes so.
     #[arg(long)]
     pub(crate) initial: bool,
 
@@ -238,8 +240,9 @@ pub(crate) struct AccessOptions {
     #[arg(short = 'c', long, value_name = "CONNECTSTRING", default_value = "localhost:1186")]
     ndb_connectstring: Connectstring,
 
-    /// A copy of the management nodes' token files (latsdb_N_management.token in their DataDir), one line each: it gives authority to stop nodes and the like.
-    /// On the machine of a management node its file is found without this option, if it may be read.
+    /// A copy of the management nodes' token files (latsdb_N_management.token in their DataDir), one line each: it
+    /// gives authority to stop nodes and the like. On the machine of a management node its file is found without this
+    /// option, if it may be read.
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
 
@@ -265,10 +268,10 @@ pub(crate) enum BenchCommand {
 
 /// Inject faults into a cluster under load: what clients notice is measured, what they were told is checked.
 ///
-/// Starts `latsdb dev` (or Galera) on free ports and clients of its own: probes that make a write and a read each millisecond, and loads that keep a
-/// synchronised log of every acknowledged commit. After each fault the longest time between two successes of each client is told; in the end the
-/// logs are compared with the tables at every node. Ends with 1 if anything acknowledged is missing or anything else is wrong; times are
-/// told, not judged.
+/// Starts `latsdb dev` (or Galera) on free ports and clients of its own. Probes make a write and a read each
+/// millisecond, and loads keep a synchronised log of every acknowledged commit. After each fault the longest time
+/// between two successes of each client is told; in the end the logs are compared with the tables at every node. Ends
+/// with 1 if anything acknowledged is missing or anything else is wrong; times are told, not judged.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
 Examples:
@@ -276,7 +279,7 @@ Examples:
   latsdb bench failover --fault pause-data-1s --rounds 30
   latsdb bench failover --cluster galera --rounds 30          MariaDB Galera, which must be installed")]
 pub(crate) struct FailoverOptions {
-    /// Whose cluster.
+    /// The kind of cluster.
     #[arg(long, value_enum, default_value_t = ClusterKind::Dev)]
     pub(crate) cluster: ClusterKind,
 
@@ -288,9 +291,9 @@ pub(crate) struct FailoverOptions {
     #[arg(long, value_name = "COUNT", default_value_t = 2, value_parser = clap::value_parser!(u16).range(2..=4))]
     pub(crate) replicas: u16,
 
-    /// kill-data, kill-management, kill-both, pause-data-200ms, pause-management-1s, pause-both-10s, cut-3s (of a relayed
-    /// cluster), kill-leader and pause-leader-1s (of four data nodes, relayed or by hand), switchover (`N restart`), rolling
-    /// (`rolling restart`), nothing; may be repeated.
+    /// kill-data, kill-management, kill-both, pause-data-200ms, pause-management-1s, pause-both-10s, cut-3s (of a
+    /// relayed cluster), kill-leader and pause-leader-1s (of four data nodes, relayed or by hand), switchover
+    /// (`N restart`), rolling (`rolling restart`), nothing; may be repeated.
     #[arg(long = "fault", value_name = "FAULT", default_value = "kill-data")]
     pub(crate) faults: Vec<bench::failover::Fault>,
 
@@ -298,7 +301,7 @@ pub(crate) struct FailoverOptions {
     #[arg(long, value_name = "COUNT", default_value_t = 10)]
     pub(crate) rounds: u32,
 
-    /// What a cluster is to do after a fault.
+    /// The behaviour that is expected of a cluster after a fault.
     #[arg(long, value_enum, default_value_t = Expectation::Rejoin)]
     pub(crate) expect: Expectation,
 
@@ -322,8 +325,8 @@ pub(crate) struct FailoverOptions {
     #[arg(long, value_name = "MIB", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(256..))]
     pub(crate) memory: u32,
 
-    /// Wait for a line on standard input before the first fault, and for another one before the cluster is stopped: for whoever has other
-    /// clients at work.
+    /// Wait for a line on standard input before the first fault, and for another one before the cluster is stopped: for
+    /// whoever has other clients at work.
     #[arg(long)]
     pub(crate) await_line: bool,
 

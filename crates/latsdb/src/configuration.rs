@@ -1,5 +1,5 @@
-//! A cluster's configuration as the binary uses it: reading the file, naming what is wrong with it, finding this process's node in it, and the
-//! addresses and paths that follow from it.
+//! A cluster's configuration as the binary uses it. Here a file is read, its mistakes are named, this process's node is
+//! found in it, and addresses and paths follow from it.
 //!
 //! Invariant: every node computes the same addresses and paths of every other node from the same text.
 
@@ -27,7 +27,7 @@ pub(crate) fn load(path: &Path) -> Result<(String, ClusterConfig), Failure> {
     Ok((text, config))
 }
 
-/// What the text of `source` says, or one line per problem.
+/// The configuration in the text of `source`, or one line per problem.
 pub(crate) fn parse(text: &str, source: &str) -> Result<ClusterConfig, Failure> {
     ClusterConfig::parse(text).map_err(|problems| {
         let lines: Vec<String> = problems.iter().map(|problem| locate(problem, source)).collect();
@@ -35,7 +35,8 @@ pub(crate) fn parse(text: &str, source: &str) -> Result<ClusterConfig, Failure> 
     })
 }
 
-/// What all nodes of a cluster must have in common, and has changed: with that no node is let in while the cluster runs.
+/// The terms that all nodes of a cluster must have in common, and that have changed. With such a change no node is let
+/// in while the cluster runs.
 pub(crate) fn changed_terms(old: &ClusterConfig, new: &ClusterConfig) -> Vec<String> {
     let mut changes = Vec::new();
     let mut compare = |name: &str, old: String, new: String| {
@@ -113,7 +114,8 @@ pub(crate) fn is_loopback(host: &str) -> bool {
         || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
-/// Where a node on `host` listens: on `bind` if that is given, on loopback only if `host` is a loopback name, else on all addresses.
+/// Where a node on `host` listens: on `bind` if that is given, on loopback only if `host` is a loopback name, else on
+/// all addresses.
 pub(crate) fn listen_address(host: &str, bind: Option<&str>, port: u16) -> Result<SocketAddr, Failure> {
     let resolve = |name: &str| -> Result<SocketAddr, Failure> {
         let failed = |why: &str| Failure::new(format!("cannot listen on '{name}': {why}"));
@@ -138,7 +140,8 @@ pub(crate) fn listen_address(host: &str, bind: Option<&str>, port: u16) -> Resul
     }
 }
 
-/// The address from which a node makes its links: its HostName's, as peers look it up; none for a name that has several or none.
+/// The address from which a node makes its links: its HostName's, as peers look it up; none for a name that has several
+/// or none.
 pub(crate) fn source_address(host: &str) -> Option<IpAddr> {
     if let Ok(address) = host.parse() {
         return Some(address);
@@ -172,8 +175,9 @@ pub(crate) fn spans_machines(config: &ClusterConfig) -> bool {
     config.nodes.first().is_some_and(|first| !config.nodes.iter().all(|node| are_neighbours(first, node)))
 }
 
-/// Whether links over TCP between two nodes have to be encrypted: if either of them wants that. A node that says nothing wants it in a cluster on several
-/// machines, unless another node's section says RequireTls=0: then the operator has decided.
+/// Whether links over TCP between two nodes have to be encrypted: if either of them wants that. A node that says
+/// nothing wants it in a cluster on several machines, unless another node's section says RequireTls=0: then the
+/// operator has decided.
 pub(crate) fn requires_tls(config: &ClusterConfig, one: &NodeConfig, other: &NodeConfig) -> bool {
     let is_waived = config.nodes.iter().any(|node| node.requires_tls == Some(false));
     let default = spans_machines(config) && !is_waived;

@@ -20,7 +20,7 @@ pub(crate) struct Connectstring {
     pub(crate) places: Vec<(String, u16)>,
 }
 
-/// What is wrong with a connectstring.
+/// The mistake in a connectstring.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct BadConnectstring(String);
 

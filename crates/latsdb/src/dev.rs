@@ -10,7 +10,8 @@
 //! ```
 //! `dev` is the angel of its nodes (`angel`): they die with it, whatever ends it.
 //!
-//! Exit code: 0 after an orderly stop; 1 if the cluster could not start, if a node had to be killed, or if all nodes ended and not by request.
+//! Exit code: 0 after an orderly stop; 1 if the cluster could not start, if a node had to be killed, or if all nodes
+//! ended and not by request.
 //!
 //! Invariant: when `run` returns, no node runs any more.
 
@@ -115,7 +116,7 @@ struct Member {
     remind_at: Instant,
 }
 
-/// What is still missing while the cluster starts, for a person.
+/// The next condition that is awaited while the cluster starts, for a person.
 const MANAGEMENT_KNOWS: &str = "the management node to know all others";
 
 impl Member {
@@ -240,7 +241,8 @@ impl Cluster {
         })
     }
 
-    /// Waits until clients can connect to every node and `latsdb mgm` finds a complete cluster. False if somebody wants the cluster to stop first.
+    /// Waits until clients can connect to every node and `latsdb mgm` finds a complete cluster. False if somebody wants
+    /// the cluster to stop first.
     fn wait_until_ready(&mut self, stop: &mut StopSignal) -> Result<bool, Failure> {
         let start = Instant::now();
         let mut told = PROGRESS_INTERVAL;
@@ -260,7 +262,8 @@ impl Cluster {
                     waiting.push(member.name());
                 }
             }
-            // A data node serves clients as soon as it has the cluster's map; the management node may get it a moment later.
+            // A data node serves clients as soon as it has the cluster's map; the management node may get it a moment
+            // later.
             if waiting.is_empty() && !self.is_complete() {
                 waiting.push(MANAGEMENT_KNOWS.to_owned());
             }
@@ -282,7 +285,7 @@ impl Cluster {
         }
     }
 
-    /// What the nodes that start wait for, as they tell the management nodes.
+    /// Tells for what the starting nodes wait, as they tell the management nodes.
     fn tell_starting(&self) {
         let managers = self.members.iter().filter(|member| member.config.role == NodeRole::Management);
         let states = managers
@@ -321,7 +324,8 @@ impl Cluster {
         }
     }
 
-    /// A node of `dev` is started again after errors, whatever its StopOnError: who works on a cluster of their own wants it whole.
+    /// A node of `dev` is started again after errors, whatever its StopOnError: who works on a cluster of their own
+    /// wants it whole.
     fn plan_restart(&mut self, index: usize, status: ExitStatus) {
         let member = &mut self.members[index];
         let has_read_configuration = member.process.restarts_after_errors().map(|_| true);
@@ -349,7 +353,7 @@ impl Cluster {
                 let mut lives = member.lives;
                 match self.start_member(config, false) {
                     Ok(fresh) => self.members[index] = Member { lives, ..fresh },
-                    // The others live on. Whoever installs another version of the program may not be done yet.
+                    // The others live on. The installation of another version of the program may not be done yet.
                     Err(failure) => {
                         terminal::complain(&failure.to_string());
                         let pause = lives.after_no_life();
@@ -378,7 +382,7 @@ impl Cluster {
         }
     }
 
-    /// What follows from a node's end, for a person.
+    /// The consequence of a node's end, for a person.
     fn consequence(&self, index: usize) -> String {
         // One that has not served yet has no rows yet.
         let serves = |member: &&Member| member.process.status().is_none() && member.is_ready;

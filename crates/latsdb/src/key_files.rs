@@ -5,10 +5,11 @@
 //!   DIR/node3/ndb-data-node-cert          as `latsdb keys` writes them, for a machine with several nodes
 //!   DIR/ndb-data-node-cert                the same without the folder, as NDB has them
 //! ```
-//! Beside each `...-cert` lies its `...-private-key`. The names are NDB's: `ndb-mgm-server` for management nodes, `ndb-data-node` for data nodes, `ndb-api` for SQL
-//! nodes and operators' tools.
+//! Beside each `...-cert` lies its `...-private-key`. The names are NDB's: `ndb-mgm-server` for management nodes,
+//! `ndb-data-node` for data nodes, `ndb-api` for SQL nodes and operators' tools.
 //!
-//! Invariant: keys of another cluster that lie in the default folder are not used, and are no error: `latsdb dev` needs none.
+//! Invariant: keys of another cluster that lie in the default folder are not used, and are no error: `latsdb dev` needs
+//! none.
 
 use crate::configuration;
 use crate::terminal::Failure;
@@ -16,7 +17,7 @@ use clap::Args;
 use node::config::{ClusterConfig, NodeConfig};
 use protocol::NodeRole;
 use runtime::KeyHolder;
-use runtime::keys::{Claim, NodeKeys};
+use runtime::keys::{Identity, NodeKeys};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -115,14 +116,14 @@ impl TlsOptions {
         candidates.map(|folder| KeyFiles::within(&folder, None)).find(|files| files.certificate.is_file())
     }
 
-    /// What a node speaks TLS with before it has its configuration.
+    /// The keys with which a node speaks TLS before it has its configuration.
     pub(crate) fn for_node(&self, role: NodeRole, node: Option<u16>) -> Option<ClientKeys> {
         let missing = || self.missing(Some(role));
         let files = self.find(role, node).or_else(missing)?;
         Some(ClientKeys { files, is_asked_for: self.ndb_tls_search_path.is_some() })
     }
 
-    /// What an operator's tool speaks TLS with.
+    /// The keys with which an operator's tool speaks TLS.
     pub(crate) fn for_tools(&self) -> Option<ClientKeys> {
         let files = self.find_for_tools().or_else(|| self.missing(None))?;
         Some(ClientKeys { files, is_asked_for: self.ndb_tls_search_path.is_some() })
@@ -146,7 +147,7 @@ impl TlsOptions {
         if self.ndb_tls_search_path.is_none() && of_cluster.is_some_and(|cluster| cluster != config.name) {
             return Ok(None);
         }
-        if let Some(reason) = keys.refuse_own(&config.name, claim(me), now()) {
+        if let Some(reason) = keys.refuse_own(&config.name, identity(me), now()) {
             return Err(Failure::new(format!("{}: {reason}", files.certificate.display())));
         }
         if files.is_open_to_others() {
@@ -156,9 +157,9 @@ impl TlsOptions {
     }
 }
 
-/// Whose certificate a node has to have.
-pub(crate) fn claim(node: &NodeConfig) -> Claim<'_> {
-    Claim { node: node.node, role: node.role, host: &node.host }
+/// The identity that a node's certificate has to name.
+pub(crate) fn identity(node: &NodeConfig) -> Identity<'_> {
+    Identity { node: node.node, role: node.role, host: &node.host }
 }
 
 /// Why a node may not start without keys; `None` if it may.
@@ -232,10 +233,11 @@ impl Watched {
             return None;
         }
         let loaded = self.files.load().map_err(|failure| failure.to_string());
-        let loaded = loaded.and_then(|keys| match keys.refuse_own(&self.cluster, claim(&self.me), now()) {
-            Some(reason) => Err(format!("{}: {reason}", self.files.certificate.display())),
-            None => Ok(keys),
-        });
+        let loaded =
+            loaded.and_then(|keys| match keys.refuse_own(&self.cluster, identity(&self.me), now()) {
+                Some(reason) => Err(format!("{}: {reason}", self.files.certificate.display())),
+                None => Ok(keys),
+            });
         match loaded {
             Ok(keys) => {
                 self.seen = written;
@@ -277,7 +279,7 @@ fn is_fresh((one, other): (SystemTime, SystemTime)) -> bool {
     [one, other].iter().any(|time| time.elapsed().is_ok_and(|time| time < 3 * LOOK_INTERVAL))
 }
 
-/// What to say of a certificate that expires at this moment; `None` if there is time enough.
+/// The warning about a certificate that expires at this moment; `None` if there is time enough.
 pub(crate) fn expiry_warning(not_after: i64, now: i64) -> Option<String> {
     let left = not_after.saturating_sub(now);
     let warned = i64::try_from(WARNING_TIME.as_secs()).unwrap_or(i64::MAX);

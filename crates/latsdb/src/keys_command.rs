@@ -5,10 +5,11 @@
 //! DIR/node3/ndb-data-node-cert, ...-private-key           for the machine of node 3: one folder each
 //! DIR/client/ndb-api-cert, ...-private-key                for operators' tools
 //! ```
-//! The same command again renews: the authority stays, each node gets a fresh key and certificate. Nodes that run notice it (`key_files`).
+//! The same command again renews: the authority stays, each node gets a fresh key and certificate. Nodes that run
+//! notice it (`key_files`).
 //!
-//! Invariants: a file appears whole or not at all; private keys can be read by their owner only; the key is written before its certificate, so whoever reads in
-//! between sees that they do not fit.
+//! Invariants: a file appears whole or not at all. Private keys can be read by their owner only. The key is written
+//! before its certificate, so a reader in between sees that they do not fit.
 
 use crate::configuration;
 use crate::key_files::{self, KeyFiles};
@@ -31,9 +32,10 @@ const DAY: Duration = Duration::from_secs(24 * 3600);
 
 /// Make keys and certificates for all nodes of a config.ini, or renew them (ndb_sign_keys).
 ///
-/// The first time an authority for the cluster is made, too. Each node gets a folder DIR/node<ID>, operators' tools get DIR/client: copy each to its machine, to
-/// where --ndb-tls-search-path says there. NDB-Cluster-private-key signs certificates: keep it where no node is. Nodes that run notice new
-/// files within seconds: nothing needs to be restarted.
+/// The first time an authority for the cluster is made, too. Each node gets a folder DIR/node<ID>, operators' tools get
+/// DIR/client: copy each to its machine, to where --ndb-tls-search-path says there. NDB-Cluster-private-key signs
+/// certificates: keep it where no node is. Nodes that run notice new files within seconds: nothing needs to be
+/// restarted.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
 Examples:
@@ -98,7 +100,7 @@ pub(crate) fn run(options: &KeyOptions) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Whose keys are made, for which host, and where.
+/// The nodes for which keys are made, with the host and the files of each.
 fn wanted(config: &ClusterConfig, options: &KeyOptions) -> Vec<(Bearer, Option<String>, KeyFiles)> {
     let is_wanted = |id: u16| options.ndb_nodeid.is_empty() || options.ndb_nodeid.contains(&id);
     let nodes = config.nodes.iter().filter(|node| is_wanted(node.node.0)).map(|node| {
@@ -138,7 +140,7 @@ fn check(wanted: &[(Bearer, Option<String>, KeyFiles)]) -> ExitCode {
 /// The authority, ready to sign.
 struct Signer {
     authority: Authority,
-    /// What everybody is to believe.
+    /// The certificates that every node is to believe.
     certificates: String,
 }
 

@@ -3,7 +3,8 @@
 //! ```text
 //! 2026-11-21T04:30:12.123456Z  INFO node 2: view 1 installed
 //! ```
-//! Blocks emit events, the runtime hands them to [`sink`], and `tracing` writes them; nothing below the binary knows what a log line looks like.
+//! Blocks emit events, the runtime hands them to [`sink`], and `tracing` writes them; nothing below the binary knows
+//! what a log line looks like.
 
 use crate::command_line::{LogLevel, LogOptions};
 use crate::terminal::Failure;
@@ -49,7 +50,7 @@ pub(crate) fn set_node(node: NodeId) {
     NODE.store(node.0, Ordering::Relaxed);
 }
 
-/// What the runtime calls for each event.
+/// The sink that the runtime calls for each event.
 pub(crate) fn sink() -> LogSink {
     Arc::new(|event: &Event| {
         let message = event.message.as_str();

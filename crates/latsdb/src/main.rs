@@ -18,10 +18,12 @@
 //! | `resources`, `ports` | what the machine has, and how nodes share it |
 //! | `logging`, `terminal` | lines for logs, lines for people |
 //!
-//! Invariants: the process ends with 0 if it did what it was asked to, 2 if the command line is wrong, 1 otherwise (`angel` has the exit codes
-//! of nodes); a failure is one line on standard error that begins with `latsdb: `; no node process outlives its parent.
+//! Invariants: the process ends with 0 if it did what it was asked to, 2 if the command line is wrong, 1 otherwise.
+//! `angel` has the exit codes of nodes. A failure is one line on standard error that begins with `latsdb: `. No node
+//! process outlives its parent.
 //!
-//! Deliberately not here: anything a cluster does. The binary meets the machine and hands the rest to `node` and `runtime`.
+//! Deliberately not here: anything a cluster does. The binary meets the machine and hands the rest to `node` and
+//! `runtime`.
 
 mod angel;
 mod bench_command;
@@ -29,6 +31,7 @@ mod command_line;
 mod configuration;
 mod connectstring;
 mod dev;
+mod exit_notice;
 mod key_files;
 mod keys_command;
 mod logging;
@@ -36,7 +39,6 @@ mod management_client;
 mod management_token;
 mod node_choice;
 mod node_process;
-mod obituary;
 mod ports;
 mod processes;
 mod program;

@@ -1,10 +1,12 @@
-//! The management protocol from the client's side: `latsdb mgm`, `latsdb check`, and how nodes fetch their configuration.
+//! The management protocol from the client's side: `latsdb mgm`, `latsdb check`, and how nodes fetch their
+//! configuration.
 //!
-//! One request per line; the answer is lines, ended by a line with a single dot; a line that begins with a dot has another one before it. What takes
-//! several requests, and waits in between, is in `rolling`: `N stop`, `N restart`, `rolling restart`. What the client does itself is in `session`.
+//! One request per line; the answer is lines, ended by a line with a single dot; a line that begins with a dot has
+//! another one before it. Commands that take several requests, and wait in between, are in `rolling`: `N stop`,
+//! `N restart`, `rolling restart`. Commands that the client carries out itself are in `session`.
 //!
-//! Invariants: an answer is at most [`ANSWER_SIZE_MAX`] bytes, and no wait for a piece of it is longer than [`ANSWER_TIMEOUT`] (a check:
-//! [`CHECK_TIMEOUT`]). After an error the connection is given up.
+//! Invariants: an answer is at most [`ANSWER_SIZE_MAX`] bytes, and no wait for a piece of it is longer than
+//! [`ANSWER_TIMEOUT`] (a check: [`CHECK_TIMEOUT`]). After an error the connection is closed.
 
 mod access;
 mod channel;
@@ -40,9 +42,9 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 const RETRY_PAUSE: Duration = Duration::from_millis(100);
 /// How often a node that waits for a management node says so, and a command what it waits for.
 const REMINDER_INTERVAL: Duration = Duration::from_secs(10);
-/// What begins a line that says that a request was refused.
+/// The start of a line that says that a request was refused.
 const ERROR_PREFIX: &str = "ERROR";
-/// What begins a line that says that a check found something.
+/// The start of a line that says that a check found something.
 const DIFFERENCE_PREFIX: &str = "DIFFERENCE";
 
 /// A connection to a management node.
@@ -116,7 +118,7 @@ impl ManagementClient {
         let answer = read_answer(&mut self.connection, is_farewell(request));
         let lines = answer.map_err(|error| explain(&self.place, error))?;
         if lines.is_empty() && request.split_whitespace().next().is_some_and(is_shutdown) {
-            // Whoever was asked has ended, and perhaps for another reason: nobody has said that the others are asked.
+            // The node that was asked has ended, perhaps for another reason: nobody has said that the others are asked.
             return Err(io::Error::new(
                 ErrorKind::UnexpectedEof,
                 "the connection was closed before an answer",
@@ -161,7 +163,7 @@ fn connect_to(address: SocketAddr, timeout: Duration) -> io::Result<TcpStream> {
     Ok(stream)
 }
 
-/// What an error of a connection means, if the port is perhaps not that of a management node.
+/// The meaning of a connection's error, if the port is perhaps not that of a management node.
 fn explain(place: &str, error: io::Error) -> io::Error {
     let port = place.rsplit_once(':').and_then(|(_, port)| port.parse::<u16>().ok());
     let was_closed = matches!(error.kind(), ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset);
@@ -219,7 +221,7 @@ fn read_answer(from: &mut impl BufRead, may_end: bool) -> io::Result<Vec<String>
         match line.strip_prefix('.') {
             Some("") => return Ok(lines),
             Some(escaped) => lines.push(escaped.to_owned()),
-            // What takes long says how far it is.
+            // A command that takes long says how far it is.
             None if line.starts_with(PROGRESS_PREFIX) => terminal::say(&line),
             None => lines.push(line),
         }
@@ -281,8 +283,8 @@ pub(crate) fn check(access: &Access) -> Result<ExitCode, Failure> {
     Ok(if ask(&mut client, "check")? { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Whether the management node can do all that it is there for: it can from the moment that it knows which node holds what. A check is what needs
-/// that, and is quick as long as there are no rows.
+/// Whether the management node can do all that it is there for: it can from the moment that it knows which node holds
+/// what. A check is what needs that, and is quick as long as there are no rows.
 pub(crate) fn is_complete(address: SocketAddr, timeout: Duration) -> bool {
     let Ok(stream) = connect_to(address, timeout) else { return false };
     let mut client = ManagementClient::new(Channel::Plain(stream), address.to_string(), None);
@@ -312,7 +314,7 @@ fn follow(followed: rolling::Followed, access: &Access) -> bool {
     let result = rolling::run(followed, access);
     if let Err(failure) = &result {
         let text = failure.to_string();
-        // What a management node refuses is told as its other answers are.
+        // A refusal of a management node is told as its other answers are.
         let tell = if text.starts_with(ERROR_PREFIX) { terminal::say } else { terminal::complain };
         tell(&text);
     }

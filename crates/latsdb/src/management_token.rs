@@ -1,9 +1,10 @@
 //! The token file of a management node: `latsdb_N_management.token` in its DataDir, one line of 64 hexadecimal digits.
 //!
-//! It is made at the node's first start and kept from then on, so that copies of it (`--token-file`) outlive restarts; who wants another token removes
-//! the file and starts the node again.
+//! It is made at the node's first start and kept from then on, so that copies of it (`--token-file`) outlive restarts.
+//! To get another token, remove the file and start the node again.
 //!
-//! Invariant: the token that is used was in a file that nobody but this process's user could read: a file with another owner or more permissions is replaced.
+//! Invariant: the token that is used was in a file that nobody but this process's user could read: a file with another
+//! owner or more permissions is replaced.
 
 use node::management::{Authority, Token};
 use runtime::machine;
@@ -15,7 +16,7 @@ use std::path::Path;
 
 /// Permissions of the file: its owner's only.
 const MODE: u32 = 0o600;
-/// What its name ends with.
+/// The end of its name.
 const SUFFIX: &str = "_management.token";
 /// More than this is no token file.
 const SIZE_MAX: u64 = 4_096;
@@ -62,7 +63,7 @@ fn make(path: &Path) -> io::Result<Token> {
     let random = machine::random_seed().ok_or_else(|| io::Error::other("the system has no randomness"))?;
     let token = Token::new(random);
     let new = path.with_extension(format!("new-{}", std::process::id()));
-    // What an earlier process of this number has left.
+    // An earlier process of this number may have left one.
     let _ = fs::remove_file(&new);
     let mut file = OpenOptions::new().create_new(true).write(true).mode(MODE).open(&new)?;
     file.write_all(format!("{}\n", token.line()).as_bytes())?;

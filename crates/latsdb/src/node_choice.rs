@@ -1,9 +1,10 @@
-//! Which node of config.ini this process is: the one with the id that was typed; else the only one of its role; else, as in NDB, a free one whose HostName
-//! is an address of this machine.
+//! Which node of config.ini this process is. It is the one with the id that was typed, else the only one of its role.
+//! Else it is, as in NDB, a free one whose HostName is an address of this machine.
 //!
-//! A node is free if the management node does not see it connected, if nobody listens at its ServerPort, and if no other process that chose like this has
-//! chosen it: each keeps a lock on `latsdb_N_id.lock` in the node's DataDir. All of them on this machine taken is no error at once: the node's last process may have ended a
-//! moment ago, and the management node does not know yet.
+//! A node is free if the management node does not see it connected, nobody listens at its ServerPort, and no other
+//! process that chose like this has chosen it. Each such process keeps a lock on `latsdb_N_id.lock` in the node's
+//! DataDir. All of them on this machine taken is no error at once: the node's last process may have ended a moment ago,
+//! and the management node does not know yet.
 //!
 //! Invariant: of two processes that choose at the same time on one machine no two choose the same node.
 

@@ -3,20 +3,22 @@
 //! ```text
 //! config.ini ─ get config ─▶ ClusterConfig ─▶ Layout ─▶ MemoryConfig ─▶ node::build ─▶ Runtime::start ─▶ exit code
 //! ```
-//! A management node reads the file; the others ask a management node for its text, so that all nodes work with the same one.
+//! A management node reads the file; the others ask a management node for its text, so that all nodes work with the
+//! same one.
 //!
-//! Invariant: the same text gives every node the same members, replicas and addresses; only what the machine has differs.
+//! Invariant: the same text gives every node the same members, replicas and addresses; only what the machine has
+//! differs.
 //!
 //! Deliberately not here: when a node is ready. It opens its MySQL port once the cluster is complete (`node`).
 
 use crate::command_line::{ManagementOptions, MemberOptions};
 use crate::configuration::{self, role_name};
+use crate::exit_notice;
 use crate::key_files::{self, TlsOptions};
 use crate::logging;
 use crate::management_client::{self, Access};
 use crate::management_token;
 use crate::node_choice;
-use crate::obituary;
 use crate::resources::Machine;
 use crate::start_check;
 use crate::terminal::Failure;
@@ -40,7 +42,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Memory of a management node: it holds a catalogue and no rows.
 const MANAGEMENT_MEMORY: u64 = 256 * MIB;
-/// Connections above `max_connections` that the runtime still accepts: those that are about to log in, those that a session refuses, and administrators.
+/// Connections above `max_connections` that the runtime still accepts: those that are about to log in, those that a
+/// session refuses, and administrators.
 const CONNECTIONS_SPARE: u32 = 200;
 
 /// How a process was started.
@@ -122,7 +125,7 @@ fn run(config: &ClusterConfig, text: String, me: &NodeConfig, start: Start) -> R
     if let Some(why) = key_files::needed(config, me).filter(|_| keys.is_none()) {
         return Err(of_node(why));
     }
-    // What lies there is for this user only: the sockets of links, the control log.
+    // The files there are for this user only: the sockets of links, the control log.
     DirBuilder::new()
         .recursive(true)
         .mode(0o700)
@@ -147,7 +150,7 @@ fn run(config: &ClusterConfig, text: String, me: &NodeConfig, start: Start) -> R
     if let Some(descriptor) = start.angel {
         let life = (config.name.as_str(), node, settings.start);
         let files = keys.as_ref().map(|(_, files)| files);
-        obituary::write(descriptor, life, me.stops_on_error, files, &peers(config, me));
+        exit_notice::write(descriptor, life, me.stops_on_error, files, &peers(config, me));
     }
     let modules: Vec<(Address, BoxedModule<_>)> = node::build(&settings, &layout, &memory)
         .into_iter()
@@ -187,7 +190,7 @@ fn run(config: &ClusterConfig, text: String, me: &NodeConfig, start: Start) -> R
     Ok(ExitCode::from(code))
 }
 
-/// What gives authority over the cluster at this node, if it is a management node.
+/// The secrets that give authority over the cluster at this node, if it is a management node.
 fn authority(me: &NodeConfig) -> Result<Option<Authority>, String> {
     match me.role {
         NodeRole::Management => management_token::open(Path::new(&me.data_dir), me.node.0).map(Some),
@@ -320,7 +323,8 @@ fn settings(config: &ClusterConfig, text: String, me: &NodeConfig) -> NodeSettin
 fn with_descriptors(me: &NodeConfig, layout: &Layout, nodes: usize, descriptors: u64) -> NodeConfig {
     let mut me = me.clone();
     let Some(mysql) = &mut me.mysql else { return me };
-    // Of each thread: epoll, wake, alarm, listeners, and to each node a link, a bell and what is offered while it is opened.
+    // Each thread has epoll, wake, alarm, listeners, and to each node a link, a bell and what is offered while it is
+    // opened.
     let reserved = 32 + layout.threads.len() * (4 + 4 * nodes);
     let reserved = u64::try_from(reserved).unwrap_or(u64::MAX).saturating_add(CONNECTIONS_SPARE.into());
     let left = descriptors.saturating_sub(reserved);
@@ -335,7 +339,7 @@ fn with_descriptors(me: &NodeConfig, layout: &Layout, nodes: usize, descriptors:
     me
 }
 
-/// What clients see of the configuration as system variables.
+/// The part of the configuration that clients see as system variables.
 fn globals(me: &NodeConfig, mysql: &MysqlConfig) -> Globals {
     let address = configuration::listen_address(&me.host, mysql.bind_address.as_deref(), mysql.port);
     let all = [
@@ -440,7 +444,8 @@ fn listeners(me: &NodeConfig) -> Result<Listeners, Failure> {
     Ok(listeners)
 }
 
-/// A certificate for MySQL clients that ask for TLS, made anew at each start. Clients that want to verify it find it in DataDir.
+/// A certificate for MySQL clients that ask for TLS, made anew at each start. Clients that want to verify it find it in
+/// DataDir.
 fn tls(me: &NodeConfig) -> Result<Option<TlsIdentity>, Failure> {
     if me.mysql.is_none() {
         return Ok(None);
@@ -451,7 +456,8 @@ fn tls(me: &NodeConfig) -> Result<Option<TlsIdentity>, Failure> {
     Ok(Some(identity))
 }
 
-/// Puts the certificate where clients find it, once the ports are this process's: a second one of the same node must not replace it.
+/// Puts the certificate where clients find it, once the ports are this process's: a second one of the same node must
+/// not replace it.
 fn write_certificate(me: &NodeConfig, certificate: Option<String>) {
     let Some(certificate) = certificate else { return };
     let path = certificate_path(me);
@@ -461,7 +467,7 @@ fn write_certificate(me: &NodeConfig, certificate: Option<String>) {
     }
 }
 
-/// What clients verify the server with.
+/// The certificate with which clients verify the server.
 fn certificate_path(me: &NodeConfig) -> PathBuf {
     Path::new(&me.data_dir).join(format!("latsdb_{}_certificate.pem", me.node))
 }

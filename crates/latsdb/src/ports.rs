@@ -1,7 +1,8 @@
 //! Finding free TCP ports before nodes are started, so that a port in use is one line and not a node that dies.
 //!
-//! A port counts as free if it can be bound on 127.0.0.1. All ports that were found are held until the [`Reservation`] is dropped, right before
-//! the nodes start: so no port is given out twice. (Somebody else may take one in between; then the node says so.)
+//! A port counts as free if it can be bound on 127.0.0.1. All ports that were found are held until the [`Reservation`]
+//! is dropped, right before the nodes start: so no port is given out twice. Another process may take one in between;
+//! then the node says so.
 
 use crate::terminal::Failure;
 use std::io::ErrorKind;

@@ -1,11 +1,12 @@
 //! Child processes that run nodes, and waiting for whatever happens to them.
 //!
-//! Each child has a descriptor that becomes readable when it ends, so one thread waits for all of them and for the stop signal together.
+//! Each child has a descriptor that becomes readable when it ends, so one thread waits for all of them and for the stop
+//! signal together.
 //!
-//! Invariants: a signal is only ever sent to a child that has not been reaped, so it cannot hit a stranger; dropping a [`NodeProcess`] that still
-//! runs kills it.
+//! Invariants: a signal is only ever sent to a child that has not been reaped, so it cannot hit a stranger; dropping a
+//! [`NodeProcess`] that still runs kills it.
 
-use crate::obituary::{self, Obituary, Telling};
+use crate::exit_notice::{self, ExitNotice, Telling};
 use crate::stop_signal::StopSignal;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd, OwnedFd};
@@ -22,26 +23,26 @@ pub(crate) struct NodeProcess {
     child: Child,
     /// Readable once the process has ended.
     end: OwnedFd,
-    /// Whom to tell when it has ended.
-    obituary: Option<Obituary>,
+    /// The notice to send when it has ended.
+    exit_notice: Option<ExitNotice>,
     telling: Option<Telling>,
     restarts_after_errors: Option<bool>,
     status: Option<ExitStatus>,
 }
 
 impl NodeProcess {
-    /// Starts `program` as this process's child that lives no longer than it (the hidden option makes the child see to that). It gets a process
-    /// group of its own: Ctrl-C goes to the parent, who decides.
+    /// Starts `program` as this process's child that lives no longer than it (the hidden option makes the child see to
+    /// that). It gets a process group of its own: Ctrl-C goes to the parent, who decides.
     pub(crate) fn start(mut program: Command) -> io::Result<Self> {
         program.arg("--angel-pid").arg(std::process::id().to_string()).process_group(0);
-        let (obituary, node_end) = obituary::pipe()?;
+        let (exit_notice, node_end) = exit_notice::pipe()?;
         program.arg("--angel-pipe").arg(node_end.number().to_string());
         let mut child = program.spawn()?;
         drop(node_end);
         match pidfd_open(Pid::from_child(&child), PidfdFlags::empty()) {
             Ok(end) => {
-                let (obituary, restarts_after_errors) = (Some(obituary), None);
-                Ok(Self { child, end, obituary, telling: None, restarts_after_errors, status: None })
+                let (exit_notice, restarts_after_errors) = (Some(exit_notice), None);
+                Ok(Self { child, end, exit_notice, telling: None, restarts_after_errors, status: None })
             }
             Err(error) => {
                 let _ = child.kill().and_then(|()| child.wait());
@@ -58,9 +59,9 @@ impl NodeProcess {
     fn reap(&mut self) {
         self.status = self.child.wait().ok();
         if self.status.is_some()
-            && let Some(obituary) = self.obituary.take()
+            && let Some(exit_notice) = self.exit_notice.take()
         {
-            let telling = obituary.publish();
+            let telling = exit_notice.publish();
             self.restarts_after_errors = telling.stops_on_error().map(|stops| !stops);
             self.telling = Some(telling);
         }
@@ -78,7 +79,8 @@ impl NodeProcess {
         self.status
     }
 
-    /// Whether its configuration wants it to be started again after an error (StopOnError=0), if it had read that before it ended.
+    /// Whether its configuration wants it to be started again after an error (StopOnError=0), if it had read that
+    /// before it ended.
     pub(crate) fn restarts_after_errors(&self) -> Option<bool> {
         self.restarts_after_errors
     }
@@ -106,7 +108,7 @@ impl Drop for NodeProcess {
     }
 }
 
-/// What was waited for.
+/// The event that was waited for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Happening {
     /// Somebody wants this process to stop.

@@ -1,7 +1,8 @@
 //! The program's own path, by which it is started again: as a node, or as the next version of itself.
 //!
-//! The system tells the path of the file that runs, with all symbolic links resolved. Whoever installs versions side by side and turns a link
-//! (`/opt/latsdb/current`) would get the old one again. So the path that was typed is kept where it leads to this file.
+//! The system tells the path of the file that runs, with all symbolic links resolved. An operator who installs versions
+//! side by side and turns a link (`/opt/latsdb/current`) would get the old one again. So the path that was typed is
+//! kept where it leads to this file.
 //!
 //! Invariant: when [`path`] is called, the path leads to the file that runs.
 

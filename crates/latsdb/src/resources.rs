@@ -1,21 +1,23 @@
-//! What the machine has, and how the data nodes of `dev` share it.
+//! The machine's resources, and how the data nodes of `dev` share them.
 //!
-//! Memory is the smallest of the machine's and the limits of the cgroups this process is in, version 1 or 2, at every level that can be
-//! seen. CPUs are those the process may run on, quotas of cgroups counted (`runtime::machine::cpu_count`).
+//! Memory is the smallest of the machine's and the limits of the cgroups this process is in, version 1 or 2, at every
+//! level that can be seen. CPUs are those the process may run on, quotas of cgroups counted
+//! (`runtime::machine::cpu_count`).
 //!
-//! Invariants: the shares of all nodes together are at most [`NODES_MEMORY_PERCENT`] of the memory; each node has at least one CPU in
-//! its plan and never more than there are.
+//! Invariants: the shares of all nodes together are at most [`NODES_MEMORY_PERCENT`] of the memory; each node has at
+//! least one CPU in its plan and never more than there are.
 
 use crate::terminal::Failure;
 use memory::MIB;
 use runtime::SpinMethod;
 
-/// Of the memory, this much is for data nodes; the rest is for the system, the clients, and the processes' own code and stacks.
+/// This much of the memory is for data nodes. The rest is for the system, the clients, and the processes' own code and
+/// stacks.
 pub(crate) const NODES_MEMORY_PERCENT: u64 = 80;
 /// The smallest `TotalMemoryConfig`.
 pub(crate) const NODE_MEMORY_MINIMUM: u64 = 256 * MIB;
 
-/// What this process may use.
+/// The resources that this process may use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Machine {
     /// Bytes.
@@ -24,7 +26,7 @@ pub(crate) struct Machine {
     pub(crate) cpu_count: u16,
 }
 
-/// What one data node gets.
+/// The share of one data node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Share {
     /// `TotalMemoryConfig`: bytes, whole mebibytes.
@@ -46,10 +48,10 @@ impl Machine {
 
     /// One node's share when `data_nodes` of them run here.
     ///
-    /// Two threads per node are the least that shows what several threads do, so on small machines threads outnumber CPUs. Then, and when no
-    /// CPU would be left for clients, threads must not spin: a spinning thread keeps the one from running that it waits for. Threads without a CPU of
-    /// their own get no partitions either: the write that has to visit them waits for a wake-up, and costs one, where it could be in a
-    /// thread that is awake.
+    /// Two threads per node are the least that shows what several threads do, so on small machines threads outnumber
+    /// CPUs. Then, and when no CPU would be left for clients, threads must not spin: a spinning thread keeps the one
+    /// from running that it waits for. Threads without a CPU of their own get no slots either. A write that has to
+    /// visit them waits for a wake-up, and costs one, where it could be in a thread that is awake.
     pub(crate) fn share(&self, data_nodes: u16) -> Result<Share, Failure> {
         let nodes = data_nodes.max(1);
         let memory = self.memory / 100 * NODES_MEMORY_PERCENT / u64::from(nodes) / MIB * MIB;
@@ -75,7 +77,8 @@ fn memory(read: &dyn Fn(&str) -> Option<String>) -> u64 {
     let mut least = machine;
     for line in groups.lines() {
         let Some((mount, file, path)) = memory_controller(line) else { continue };
-        // Inside a container the path may name directories outside of it, which are not there; the limit then is at the root.
+        // Inside a container the path may name directories outside of it, which are not there; the limit then is at the
+        // root.
         let mut directory = path;
         loop {
             let limit = read(&format!("{mount}{directory}/{file}"));

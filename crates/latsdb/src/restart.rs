@@ -8,11 +8,13 @@
 //! | the cluster refuses it (1); it could not start: configuration, disk, ports (6), or its command line (2) | stays away | again, patiently |
 //! | anything else: an error | again if StopOnError=0, and by `dev` | the same |
 //!
-//! Who could not start at all was started by hand just now, and somebody reads why. Who has run, and was started again with a mistake in config.ini or before
-//! a file system was there, must come back when that is mended: nobody may be there to type its command line.
+//! A node that could not start at all was started by hand just now, and somebody reads why. A node that has run may be
+//! started again with a mistake in config.ini, or before a file system is there. It must come back when that is mended:
+//! nobody may be there to type its command line.
 //!
-//! The first time hardly any time passes; a node that dies again and again is given ever more, so that it does not keep the machine busy, nor the
-//! others, who copy all rows to it. Who has lived for a while is trusted again, but *patiently* is whatever the length of its life.
+//! The first time hardly any time passes. A node that dies again and again is given ever more, so that it keeps neither
+//! the machine busy nor the others, who copy all rows to it. A node that has lived for a while is trusted again. But
+//! *patiently* holds whatever the length of its life.
 //!
 //! **Invariant.** The pause lies between [`FIRST`] and [`LONGEST`], or [`LONGEST_PATIENT`].
 
@@ -51,7 +53,7 @@ pub(crate) enum Ending {
 }
 
 impl Ending {
-    /// What a status means.
+    /// The meaning of a status.
     pub(crate) fn of(status: ExitStatus) -> Self {
         let asks_to_stop = [Signal::TERM, Signal::INT, Signal::HUP].map(Signal::as_raw);
         match status.code().map(u8::try_from) {
@@ -93,7 +95,7 @@ impl Ending {
     }
 }
 
-/// What is remembered of a node's lives.
+/// The history of a node's lives.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Lives {
     /// StopOnError=0, as the last life that had read its configuration said.
@@ -104,13 +106,14 @@ pub(crate) struct Lives {
 }
 
 impl Lives {
-    /// Of a node that was not started yet; a node that has not read its configuration is treated like this after an error.
+    /// The history of a node that was not started yet. A node that has not read its configuration is treated like this
+    /// after an error.
     pub(crate) fn new(restarts_after_errors: bool) -> Self {
         Self { restarts_after_errors, has_run: false, backoff: Backoff::default() }
     }
 
-    /// A life of this length has ended: when the next one begins, if at all. `configured`: whether its configuration wants it to be started again after
-    /// errors, if it had read that.
+    /// A life of this length has ended: when the next one begins, if at all. `configured`: whether its configuration
+    /// wants it to be started again after errors, if it had read that.
     pub(crate) fn after(
         &mut self,
         ending: Ending,

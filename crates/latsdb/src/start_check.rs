@@ -1,4 +1,5 @@
-//! Whether this node could start again: what its next life needs is looked at before this one ends (`N restart`, `rolling restart`).
+//! Whether this node could start again: what its next life needs is looked at before this one ends (`N restart`,
+//! `rolling restart`).
 //!
 //! | what | refused if |
 //! | --- | --- |
@@ -9,7 +10,7 @@
 //! | DataDir | nothing can be written there |
 //! | keys | there are none, where they are needed, or they are not this node's |
 //!
-//! What else a node must have to start belongs here, too.
+//! Anything else that a node must have to start belongs here, too.
 //!
 //! Invariant: a check changes nothing but for a file in DataDir that it makes and removes. It asks no other machine.
 
@@ -28,7 +29,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Of a management node, which reads `file`; `running` is what it runs with.
+/// The check of a management node, which reads `file`; `running` is what it runs with.
 pub(crate) fn of_manager(
     file: PathBuf,
     running: ClusterConfig,
@@ -42,7 +43,7 @@ pub(crate) fn of_manager(
     }))
 }
 
-/// Of a data or SQL node, which gets the text of config.ini from a management node.
+/// The check of a data or SQL node, which gets the text of config.ini from a management node.
 pub(crate) fn of_member(
     running: ClusterConfig,
     me: NodeConfig,
@@ -67,7 +68,7 @@ fn has_keys(tls: &TlsOptions, config: &ClusterConfig, next: &NodeConfig) -> Resu
     }
 }
 
-/// What all nodes have in common; the node as it would be.
+/// The check that all nodes have in common. Gives the node as it would be.
 fn can_start<'config>(
     program: Option<&Path>,
     running: &ClusterConfig,
@@ -85,7 +86,7 @@ fn can_start<'config>(
             changes.join("; ")
         ));
     }
-    // (Not as `me` has it: a port may have been typed in the place of the configured one.)
+    // The configured one counts: `me` may have a port that was typed instead.
     has_ports(running.node(me.node).unwrap_or(me), next)?;
     can_write(Path::new(&next.data_dir), me.node.0)?;
     Ok(next)
@@ -102,7 +103,8 @@ fn can_run(program: &Path) -> Result<(), String> {
     }
 }
 
-/// The ports of clients that it has; others must be free. (ServerPort may not change while the cluster runs: the others would look for it at the old one.)
+/// The ports of clients that it has; others must be free. ServerPort may not change while the cluster runs: the others
+/// would look for it at the old one.
 fn has_ports(me: &NodeConfig, next: &NodeConfig) -> Result<(), String> {
     let ports = |node: &NodeConfig| {
         [("PortNumber", node.management_port), ("port", node.mysql.as_ref().map(|mysql| mysql.port))]

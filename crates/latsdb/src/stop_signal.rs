@@ -1,10 +1,11 @@
 //! SIGTERM, SIGHUP and Ctrl-C as a descriptor to wait for.
 //!
-//! The only safe way to hear these signals in this project is a `runtime::Runtime`, which tells its `main` module. So a parent of nodes runs a
-//! runtime with one module that passes the message on as a byte in a pipe. It has two threads, both asleep for ever.
+//! The only safe way to hear these signals in this project is a `runtime::Runtime`, which tells its `main` module. So a
+//! parent of nodes runs a runtime with one module that passes the message on as a byte in a pipe. It has two threads,
+//! both asleep for ever.
 //!
-//! Invariant: a signal that comes a second or more after the first one, of whichever kind, has its default effect and ends this process at once; its
-//! nodes die with it (see `angel`).
+//! Invariant: a signal that comes a second or more after the first one, of whichever kind, has its default effect and
+//! ends this process at once. Its nodes die with it (see `angel`).
 
 use crate::terminal::Failure;
 use protocol::layout::{Layout, LayoutRequest};
@@ -58,7 +59,7 @@ impl StopSignal {
         Ok(Self { arrived, _runtime: runtime })
     }
 
-    /// What becomes readable.
+    /// The descriptor that becomes readable.
     pub(crate) fn descriptor(&self) -> BorrowedFd<'_> {
         self.arrived.as_fd()
     }

@@ -56,9 +56,9 @@ impl fmt::Debug for NodeKeys {
     }
 }
 
-/// Which node a certificate has to be of.
+/// The node that a certificate has to name.
 #[derive(Clone, Copy, Debug)]
-pub struct Claim<'a> {
+pub struct Identity<'a> {
     /// Its id.
     pub node: NodeId,
     /// Its role.
@@ -154,12 +154,12 @@ impl NodeKeys {
 
     /// Why these keys are not for this node of this cluster, at this moment (seconds since 1970); `None` if they are.
     #[must_use]
-    pub fn refuse_own(&self, cluster: &str, claim: Claim<'_>, now: i64) -> Option<String> {
+    pub fn refuse_own(&self, cluster: &str, identity: Identity<'_>, now: i64) -> Option<String> {
         let (of_cluster, _) = self.own.bearer.as_ref()?;
         if of_cluster != cluster {
             return Some(format!("the certificate is of cluster '{of_cluster}', not '{cluster}'"));
         }
-        if let Some(reason) = refuse(&self.own, claim) {
+        if let Some(reason) = refuse(&self.own, identity) {
             return Some(reason);
         }
         for facts in std::iter::once(&self.own).chain(&self.authorities) {
@@ -184,9 +184,9 @@ impl NodeKeys {
     }
 
     /// Why a peer's certificate, which was verified, is not that of the node that it says it is.
-    pub(crate) fn judge(filter: &TlsFilter, claim: Claim<'_>) -> Result<Facts, String> {
+    pub(crate) fn judge(filter: &TlsFilter, identity: Identity<'_>) -> Result<Facts, String> {
         let facts = peer_facts(filter)?;
-        match refuse(&facts, claim) {
+        match refuse(&facts, identity) {
             None => Ok(facts),
             Some(reason) => Err(reason),
         }
@@ -211,8 +211,8 @@ pub(crate) fn peer_facts(filter: &TlsFilter) -> Result<Facts, String> {
 }
 
 /// Why a certificate is not of this node; `None` if it is.
-fn refuse(facts: &Facts, claim: Claim<'_>) -> Option<String> {
-    let Claim { node, role, host } = claim;
+fn refuse(facts: &Facts, identity: Identity<'_>) -> Option<String> {
+    let Identity { node, role, host } = identity;
     let wanted = Bearer::Node(node, role);
     match &facts.bearer {
         Some((_, bearer)) if *bearer == wanted => {}

@@ -709,8 +709,8 @@ pub(crate) fn connect_to(process: &Process, peer: usize, addresses: &[SocketAddr
     Err(last)
 }
 
-/// The length that the header of the first frame in `bytes` claims, header included.
-pub(crate) fn claimed_size(bytes: &[u8]) -> Option<usize> {
+/// The length that the header of the first frame in `bytes` announces, header included.
+pub(crate) fn announced_size(bytes: &[u8]) -> Option<usize> {
     let length = bytes.first_chunk::<4>()?;
     Some(transport::FRAME_HEADER_SIZE + usize::try_from(u32::from_le_bytes(*length)).unwrap_or(usize::MAX))
 }

@@ -4,7 +4,7 @@
 //! (accepting, opening and closing links, stopping). No lock is taken to move a signal.
 
 use crate::config::{Limits, LogSink, PeerConfig, RuntimeConfig};
-use crate::keys::{Claim, NodeKeys};
+use crate::keys::{Identity, NodeKeys};
 use crate::password_key::PasswordKey;
 use crate::statistics::{RuntimeCounters, ThreadStatistics};
 use crate::wake::Waker;
@@ -134,8 +134,8 @@ impl Peer {
     }
 
     /// Whose certificate it has to present.
-    pub(crate) fn claim(&self) -> Claim<'_> {
-        Claim { node: self.config.node, role: self.config.role, host: &self.config.host }
+    pub(crate) fn identity(&self) -> Identity<'_> {
+        Identity { node: self.config.node, role: self.config.role, host: &self.config.host }
     }
 }
 

@@ -396,7 +396,7 @@ pub(crate) fn read_with_descriptors(
 #[cfg(test)]
 impl Rings {
     /// What a broken peer might do.
-    pub(crate) fn claim_impossible(&self) {
+    pub(crate) fn publish_impossible(&self) {
         self.cell(self.outgoing, PRODUCED).store(usize::MAX / 2, Ordering::Release);
     }
 }

@@ -1,7 +1,9 @@
-//! `cargo xtask bench --tls`: what TLS between nodes costs. Two clusters on loopback whose links are TCP (`UseShm=0`), with keys and without, in turn.
+//! `cargo xtask bench --tls`: what TLS between nodes costs. Two clusters on loopback whose links are TCP (`UseShm=0`),
+//! with keys and without, in turn.
 //!
-//! Only what uses links is measured: reads by an SQL node, which has no rows, and writes, which go to both replicas. The other cluster is idle meanwhile. How
-//! links on one machine fare (shared memory) is told by `cargo xtask bench` without `--tls`, which is another comparison.
+//! Only what uses links is measured: reads by an SQL node, which has no rows, and writes, which go to both replicas.
+//! The other cluster is idle meanwhile. How links on one machine fare (shared memory) is told by `cargo xtask bench`
+//! without `--tls`, which is another comparison.
 
 use super::{Options, Recorder, Run, WORKLOADS, Workload, load, measure as run, middle};
 use crate::cluster::{Cluster, Links, Shape};

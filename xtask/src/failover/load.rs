@@ -1,7 +1,7 @@
 //! sysbench at every SQL port of a cluster whose nodes are killed.
 //!
-//! sysbench can't connect again: it ends when its connection is lost. Then it is started again as soon as the port listens, as a user's program would
-//! be. Whatever else ends it is a failure.
+//! sysbench can't connect again: it ends when its connection is lost. Then it is started again as soon as the port
+//! listens, as a user's program would be. Whatever else ends it is a failure.
 //!
 //! **Invariant.** A load runs, or waits for its port, until [`Loads::stop`].
 
@@ -16,7 +16,8 @@ use std::time::Duration;
 /// How often loads are looked at.
 const LOOK_INTERVAL: Duration = Duration::from_millis(100);
 
-/// What a statement may meet when a node dies: a deadlock or a lost transaction, a timeout, an outcome that nobody knows.
+/// The errors that a statement may meet when a node dies: a deadlock or a transaction whose node is lost, a timeout, an
+/// outcome that nobody knows.
 const IGNORED: &str = "--mysql-ignore-errors=1213,1205,1020,1180";
 
 /// The loss of a connection, or none at all, in all forms.

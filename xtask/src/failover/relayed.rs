@@ -7,7 +7,8 @@
 //! here    stops sysbench, writes the line
 //! ```
 //!
-//! **Invariants.** Whoever ends first, the other one ends with it: `bench` takes the end of its input for a line, and is killed when this is dropped.
+//! **Invariants.** When one of them ends, the other one ends with it: `bench` takes the end of its input for a line,
+//! and is killed when this is dropped.
 
 use super::load::Loads;
 use crate::processes::{Failure, describe, tree};
@@ -23,7 +24,7 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(100);
 /// From the last line until the program has ended.
 const END_LIMIT: Duration = Duration::from_secs(60);
 
-/// What is printed when the cluster runs, before its ports, and when all is done.
+/// The words that are printed when the cluster runs, before its ports, and when all is done.
 const RUNS: &str = " runs; SQL ports: ";
 const CHECKED: &str = "all is checked";
 

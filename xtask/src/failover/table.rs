@@ -1,9 +1,11 @@
 //! `cargo xtask failover --table`: what docs/benchmarks.md tells of failover, measured anew, as lines of its table.
 //!
-//! Each [`Campaign`] here is a cluster of its own, with the probes and checking clients of `latsdb bench failover` and without sysbench, which would take
-//! what CPU there is. All of them leave their figures in one file; every line of the table takes its own from there.
+//! Each [`Campaign`] here is a cluster of its own, with the probes and checking clients of `latsdb bench failover` and
+//! without sysbench, which would take what CPU there is. All of them leave their figures in one file; every line of the
+//! table takes its own from there.
 //!
-//! **Invariants.** A figure that no injection has is left out, and never taken for zero. p99 of fewer than a hundred injections is the longest.
+//! **Invariants.** A figure that no injection has is left out, and never taken for zero. p99 of fewer than a hundred
+//! injections is the longest.
 
 use super::Campaign;
 use crate::cluster::Links;

@@ -1,9 +1,10 @@
-//! What mariadb-dump writes makes the same tables with the same rows.
+//! A dump by mariadb-dump makes the same tables with the same rows.
 //!
 //! Step `dump` of the tests dumps and restores a small database within LatsDB. `cargo xtask suites --only dumps` takes
-//! `tests/dumps/schema.sql`, which has every kind of column, from MariaDB into LatsDB and back: by dumps with default options, and by
-//! one without locks. What came back is compared with what left as MariaDB dumps both, so that neither side's way of writing a
-//! definition counts. What LatsDB does not keep by intent (docs/operating/differences.md) is left out of the comparison.
+//! `tests/dumps/schema.sql`, which has every kind of column, from MariaDB into LatsDB and back: by dumps with default
+//! options, and by one without locks. Both sides are compared as MariaDB dumps them, so that neither side's way of
+//! writing a definition counts. The comparison omits properties that LatsDB does not keep by intent
+//! (docs/operating/differences.md).
 
 use super::{CLIENT_LIMIT, Passed, close, or_skip};
 use crate::cluster::{Cluster, sql};
@@ -95,7 +96,8 @@ pub(crate) fn there_and_back(workspace: &Workspace, cluster: &Cluster) -> Result
     Ok(())
 }
 
-/// The definitions and rows of a database of MariaDB, as lines in an order of their own: a table without a primary key has none.
+/// The definitions and rows of a database of MariaDB, as lines in an order of their own: a table without a primary key
+/// has none.
 fn content(peer: &Peer, database: &str, file: &PathBuf) -> Result<Vec<String>, Failure> {
     dump(peer.port, database, &["--compact", "--skip-extended-insert", "--hex-blob"], file)?;
     let bytes = fs::read(file).map_err(Failure::while_doing(file.display()))?;

@@ -1,15 +1,18 @@
-//! The step `namespaces`: two management, four data and two SQL nodes, each with a network namespace of its own, TLS on all links, and a stranger.
+//! The step `namespaces`: two management, four data and two SQL nodes, each with a network namespace of its own, TLS on
+//! all links, and a stranger.
 //!
 //! ```text
 //! hub        a bridge; each other namespace has an end of a veth pair in it, and the address 10.99.0.<its number>
 //! 1 2        management nodes         3 4 5 6    data nodes, two replica groups         7 8    SQL nodes
 //! 20         an operator's machine    21         a stranger's
 //! ```
-//! Before node 8 starts, impostors try to pass for it (`impostors`). Then, under sysbench at an SQL node: the authority is replaced by another one, which renews all
-//! keys three times, each node is restarted, and no statement may fail; then `kill -9` of a data node, after which only retryable errors may be seen. The
-//! stranger tries its worst meanwhile.
+//! Before node 8 starts, impostors try to pass for it (`impostors`). Then, under sysbench at an SQL node, the authority
+//! is replaced by another one, which renews all keys three times. Each node is restarted, and no statement may fail. At
+//! last comes `kill -9` of a data node, after which only retryable errors may be seen. The stranger tries its worst
+//! meanwhile.
 //!
-//! **Invariants.** Nothing is changed outside of namespaces that are made here, and they are deleted whatever happens. Whoever waits here waits with a limit.
+//! **Invariants.** Nothing is changed outside of namespaces that are made here, and they are deleted whatever happens.
+//! Every wait here has a limit.
 
 mod impostors;
 
@@ -35,7 +38,7 @@ const IP_LIMIT: Duration = Duration::from_secs(20);
 const PATIENCE: Duration = Duration::from_secs(120);
 /// Seconds of load under what is planned; it is ended sooner, by the end of what is planned.
 const LOAD_SECONDS: u64 = 300;
-/// What failures.md says that clients may see when a node dies.
+/// The errors that clients may see when a node dies, by failures.md.
 const RETRYABLE: &str = "--mysql-ignore-errors=1213,1205,1020,1180,1297,2013,2006";
 
 /// The namespaces, deleted at the end.
@@ -104,7 +107,7 @@ impl Network {
 impl Drop for Network {
     fn drop(&mut self) {
         for number in &self.made {
-            // What is left is told by `ip netns list`; nothing else can be done about it.
+            // Namespaces that are left are shown by `ip netns list`; nothing else can be done about them.
             let _ = self.ip(&["netns", "delete", &self.name(*number)]);
         }
     }
@@ -368,7 +371,8 @@ fn under_load(nodes: &Nodes<'_>, ini: &Path, stranger: &mut Command) -> Result<(
     new_certificates_are_used(nodes, &serials)
 }
 
-/// As security.md says it: believe both authorities, be signed by the new one, believe only that. Each step renews all keys; no link is lost, none is made.
+/// As security.md says it: believe both authorities, be signed by the new one, believe only that. Each step renews all
+/// keys; no link is lost, none is made.
 fn replace_authority(nodes: &Nodes<'_>, ini: &Path) -> Result<BTreeMap<u16, String>, Failure> {
     let (old, new) = (&nodes.keys, nodes.folder.join("new-keys"));
     make_keys(&nodes.binary, ini, &new)?;

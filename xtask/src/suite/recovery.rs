@@ -1,4 +1,5 @@
-//! The step `recovery`: the management node and one of two data nodes lose their `control.log`, and an operator goes on with the other data node.
+//! The step `recovery`: the management node and one of two data nodes lose their `control.log`, and an operator goes on
+//! with the other data node.
 //!
 //! `dev` starts what is killed again, each with what is left in its folder: that is what containers without volumes do.
 
@@ -8,7 +9,8 @@ use crate::processes::{Failure, Workspace, output_of, signal};
 use std::fs;
 use std::time::{Duration, Instant};
 
-/// A whole recovery: the waiting nodes say nothing before they have waited for ten seconds, and the rows are copied afterwards.
+/// A whole recovery: the waiting nodes say nothing before they have waited for ten seconds, and the rows are copied
+/// afterwards.
 const LIMIT: Duration = Duration::from_secs(120);
 
 pub(super) fn step(workspace: &Workspace) -> Result<Passed, Failure> {

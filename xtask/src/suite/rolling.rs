@@ -1,6 +1,7 @@
-//! The step `rolling`: planned restarts under checking clients, with another binary and another configuration, and those that must be refused.
+//! The step `rolling`: planned restarts under checking clients, with another binary and another configuration, and
+//! those that must be refused.
 //!
-//! **Invariants.** Whoever waits here waits for what the program says or for a process, with a limit; no time is judged.
+//! **Invariants.** Every wait here is for the program's words or for a process, with a limit; no time is judged.
 
 use super::{CLIENT_LIMIT, Passed};
 use crate::cluster::{Cluster, Shape, sql, test_binary};
@@ -98,7 +99,8 @@ fn what_may_not_change(cluster: &Cluster) -> Result<(), Failure> {
     succeed(cluster, "rolling restart", "rolling restart is done")
 }
 
-/// A management node that is asked to start again reads the file first; one that dies comes back as soon as the file is mended.
+/// A management node that is asked to start again reads the file first; one that dies comes back as soon as the file is
+/// mended.
 fn a_mistake_in_the_configuration(cluster: &mut Cluster) -> Result<(), Failure> {
     let misspelt = ("NumCPUs=1", "NumCPU=1", "could not start");
     let refused = (
@@ -126,7 +128,7 @@ fn what_could_not_start(cluster: &Cluster, binary: &Path) -> Result<(), Failure>
     let away = binary.with_extension("away");
     fs::rename(binary, &away).map_err(Failure::while_doing(binary.display()))?;
     let refused = ["2 restart", "rolling restart"].map(|command| {
-        // (The binary that asks is another one.)
+        // The binary that asks is another one.
         let mut ask = cluster.mgm_of(&away, command);
         output_of(&mut ask, COMMAND_LIMIT)
     });
@@ -143,7 +145,7 @@ fn what_could_not_start(cluster: &Cluster, binary: &Path) -> Result<(), Failure>
     Ok(())
 }
 
-/// What would leave a group without a replica is refused at once.
+/// A stop that would leave a group without a replica is refused at once.
 fn what_is_not_safe(cluster: &Cluster) -> Result<(), Failure> {
     succeed(cluster, "2 stop", "has stopped")?;
     fail(cluster, "rolling restart", "node 2 (data) is not connected")?;

@@ -1,7 +1,7 @@
 //! How the tests of a suite ended, as its runner prints it.
 //!
-//! Names have no blanks: runners of Go and of Python see to that. A test that has parts has failed when a part has; then the parts
-//! are named, not the whole.
+//! Names have no blanks: runners of Go and of Python see to that. A test that has parts has failed when a part has;
+//! then the parts are named, not the whole.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +14,7 @@ pub(super) struct Outcomes {
 }
 
 impl Outcomes {
-    /// What is not as the list says, one line each.
+    /// The differences from the list, one line each.
     pub(super) fn unlike(&self, listed: &BTreeMap<String, &str>) -> Vec<String> {
         let unlisted = self.failed.iter().filter(|name| !listed.contains_key(*name));
         let mut lines: Vec<String> =

@@ -1,6 +1,7 @@
 //! Which crate may depend on which: the table that ARCHITECTURE.md speaks of.
 //!
-//! An entry is a permission, not a need. A new edge is architecture: it is added here, in a commit that says why; a new crate is told of in ARCHITECTURE.md.
+//! An entry is a permission, not a need. A new edge is architecture: it is added here, in a commit that says why; a new
+//! crate is told of in ARCHITECTURE.md.
 
 /// Below every crate that meets values: named once, because many rows repeat it.
 const ALL_BLOCKS: &[&str] = &[

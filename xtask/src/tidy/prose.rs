@@ -1,12 +1,13 @@
 //! Comments that a reader reads, and need not decode: the rules of plain English that a tool can check.
 //!
-//! Each rule gives findings: comment lines that are too wide, sentences of doc comments that are too long, and sentences that begin with
-//! a word that hides their subject. Code blocks, diagrams, tables and headings are not sentences; a code span counts as one word.
+//! Each rule gives findings: comment lines that are too wide, sentences of doc comments that are too long, and
+//! sentences that begin with a word that hides their subject. Code blocks, diagrams, tables and headings are not
+//! sentences; a code span counts as one word.
 //!
-//! **The ratchet.** Findings that are left are counted by crate in `prose_exceptions.txt`, and the counts may only shrink. A count that is
-//! too high fails as well as one that is too low, so that nobody can spend what another has mended. `cargo xtask tidy --accept` writes
-//! lower counts. A line with `<=` is a limit only, for crates whose files are moved from one to the other: they are summed, and
-//! `--accept` does not change them.
+//! **The ratchet.** Findings that are left are counted by crate in `prose_exceptions.txt`, and the counts may only
+//! shrink. A count that is too high fails as well as one that is too low, so that nobody can spend what another has
+//! mended. `cargo xtask tidy --accept` writes lower counts. A line with `<=` is a limit only, for crates whose files
+//! are moved from one to the other: they are summed, and `--accept` does not change them.
 //!
 //! **Deliberately not here**: judge whether a sentence is good.
 
@@ -82,7 +83,8 @@ pub(super) fn findings(path: &str, text: &str) -> Vec<Finding> {
     findings
 }
 
-/// Whether a line of a comment is a table's, a heading, or drawn: indented like a code block, or the rule in front of a section.
+/// Whether a line of a comment is a table's, a heading, or drawn: indented like a code block, or the rule in front of a
+/// section.
 fn is_drawn(body: &str) -> bool {
     let words = body.trim_start();
     body.starts_with("     ") || words.starts_with('|') || words.starts_with('#') || words.starts_with("--")
@@ -132,7 +134,7 @@ impl Paragraph {
     }
 }
 
-/// What may stand around a word: brackets, quotes, and the marks of emphasis.
+/// Whether a character may stand around a word: brackets, quotes, and the marks of emphasis.
 fn is_dressing(character: char) -> bool {
     matches!(character, '(' | ')' | '[' | ']' | '*' | '_' | '"' | '\'')
 }
@@ -170,7 +172,7 @@ fn word_count(sentence: &[(usize, String)]) -> usize {
     count
 }
 
-/// What is counted together: a crate, by its folder.
+/// The crate of a file, by its folder: its findings are counted together.
 fn crate_of(path: &str) -> &str {
     let mut folders = path.split('/');
     match (folders.next(), folders.next()) {
@@ -215,7 +217,7 @@ fn parse(text: &str) -> Result<Vec<Exception>, Remark> {
     Ok(exceptions)
 }
 
-/// What the exceptions say of what was found: remarks, if a count is not as it is there.
+/// Compares findings with the exceptions: remarks, if a count is not as it is there.
 pub(super) fn judge(findings: &[Finding], exceptions: &str) -> Vec<Remark> {
     let exceptions = match parse(exceptions) {
         Ok(exceptions) => exceptions,
@@ -299,7 +301,7 @@ pub(super) fn accept(findings: &[Finding], text: &str) -> Result<String, Remark>
     Ok(accepted)
 }
 
-/// What was found in the crates of a list of names joined by `+`.
+/// The findings in the crates of a list of names joined by `+`.
 pub(super) fn of_crates(findings: Vec<Finding>, names: &str) -> Vec<Remark> {
     let is_named = |finding: &Finding| names.split('+').any(|name| name == crate_of(&finding.remark.path));
     findings.into_iter().filter(is_named).map(|finding| finding.remark).collect()

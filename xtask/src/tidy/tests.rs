@@ -2,7 +2,7 @@
 
 use super::{dependencies, remarks_on};
 
-/// What is remarked on a file, a line each.
+/// The remarks on a file, a line each.
 fn remarks(path: &str, text: &str) -> Vec<String> {
     remarks_on(path, text).into_iter().map(|remark| format!("{}: {}", remark.line, remark.text)).collect()
 }

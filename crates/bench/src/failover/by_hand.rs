@@ -1,12 +1,14 @@
-//! A cluster of LatsDB whose nodes are started by hand, and may reach each other through relays, so that any two of them can be cut from each other.
+//! A cluster of LatsDB whose nodes are started by hand, and may reach each other through relays, so that any two of
+//! them can be cut from each other.
 //!
 //! ```text
 //! config.ini of node X:   its own ServerPort, and for every other node Y the port of the relay X → Y
 //! management node         reads its file
 //! data node X             asks a small server here for its own text, as it would ask a management node
 //! ```
-//! With relays, nodes do not talk through shared memory or Unix sockets (`UseShm=0`). Each node is below its own angel, which starts it again when it was
-//! left out or restarted. Who ends otherwise is started again here when it is asked for, as an init system would.
+//! With relays, nodes do not talk through shared memory or Unix sockets (`UseShm=0`). Each node is below its own angel,
+//! which starts it again when it was left out or restarted. A node that ends otherwise is started again here when it is
+//! asked for, as an init system would.
 
 use super::dev::{Shape, ask, ask_to_restart, is_whole, loopback, make_folder};
 use super::processes::{Process, children, free_ports};

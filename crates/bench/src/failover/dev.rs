@@ -1,6 +1,7 @@
 //! `latsdb dev` as a cluster under test: nodes are its children, and it starts them again.
 //!
-//! Either it is started here, or it runs already, with other clients at work, and is left running ([`DevCluster::attach`]).
+//! Either it is started here, or it runs already, with other clients at work, and is left running
+//! ([`DevCluster::attach`]).
 
 use super::processes::{Process, children};
 use super::target::{Node, NodeRole, Target};
@@ -17,7 +18,7 @@ const STOP_LIMIT: Duration = Duration::from_secs(30);
 
 const STATES_LIMIT: Duration = Duration::from_secs(5);
 
-/// What kind of cluster.
+/// The kind of cluster.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
     pub data_nodes: u16,
@@ -106,7 +107,7 @@ impl DevCluster {
     }
 }
 
-/// What `latsdb` answers to a question about a cluster.
+/// The answer of `latsdb` to a question about a cluster.
 pub(super) fn ask(binary: &Path, management: SocketAddr, words: &[&str]) -> Result<String, String> {
     let mut command = Command::new(binary);
     command.args(words).args(["--ndb-connectstring", &management.to_string()]);
@@ -126,7 +127,8 @@ pub(super) fn ask_to_restart(
     ask(binary, management, &["mgm", "--execute", &command])
 }
 
-/// What `all status` says, without a process that clients would feel: the management protocol's answers are lines, ended by one with a dot.
+/// The answer to `all status`, without a process that clients would feel. The management protocol's answers are lines,
+/// ended by one with a dot.
 fn states(management: SocketAddr) -> std::io::Result<String> {
     let mut stream = TcpStream::connect_timeout(&management, STATES_LIMIT)?;
     stream.set_read_timeout(Some(STATES_LIMIT))?;

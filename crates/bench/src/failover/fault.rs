@@ -1,11 +1,11 @@
-//! What is done to a cluster, by name: `kill-data`, `kill-management`, `kill-both`, `kill-leader`, `pause-data-1s`, `cut-3s`; and what is no
-//! fault, but planned: `switchover`, `rolling`.
+//! Faults of a cluster, by name: `kill-data`, `kill-management`, `kill-both`, `kill-leader`, `pause-data-1s`, `cut-3s`;
+//! and planned events, which are no faults: `switchover`, `rolling`.
 
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// Who it is done to.
+/// The node that a fault hits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Victim {
     /// A data node, another one each time.
@@ -26,7 +26,8 @@ pub enum Fault {
     Pause(Victim, Duration),
     /// The data nodes of a replica group can't reach each other for this time; everybody else reaches both.
     Cut(Duration),
-    /// `N restart` of a data node, another one each time: its primaries and its sessions go elsewhere first, and come back.
+    /// `N restart` of a data node, another one each time: its primaries and its sessions go elsewhere first, and come
+    /// back.
     Switchover,
     /// `rolling restart` of all nodes.
     Rolling,

@@ -1,11 +1,13 @@
-//! MariaDB Galera with three nodes on loopback, the peer that we are compared with: synchronous as we are, every node takes writes.
+//! MariaDB Galera with three nodes on loopback, the peer that we are compared with: synchronous as we are, every node
+//! takes writes.
 //!
-//! Redo is written at commit and synchronised each second (`innodb_flush_log_at_trx_commit=2`), as Galera's manual advises for nodes that have each
-//! other. Everything else is as it is shipped, the detection of silent nodes included. A node that was killed is started again as `mariadbd-safe`
-//! would: its last position is recovered from its files, and it fetches what it missed from another one's cache.
+//! Redo is written at commit and synchronised each second (`innodb_flush_log_at_trx_commit=2`), as Galera's manual
+//! advises for nodes that have each other. Everything else is as it is shipped, the detection of silent nodes included.
+//! A node that was killed is started again as `mariadbd-safe` would: its last position is recovered from its files, and
+//! it fetches what it missed from another one's cache.
 //!
-//! The nodes begin as copies of one data directory. Started by root, they run as `nobody`: rsync, which Galera's transfers use, gives up root's rights
-//! and could not write into directories of root.
+//! The nodes begin as copies of one data directory. Started by root, they run as `nobody`: rsync, which Galera's
+//! transfers use, gives up root's rights and could not write into directories of root.
 
 use super::dev::make_folder;
 use super::processes::{Process, free_ports};
@@ -35,7 +37,7 @@ const NEW_CLUSTER: &str = "--wsrep-new-cluster";
 pub(super) struct GaleraCluster {
     folder: PathBuf,
     first_port: u16,
-    /// Of the provider, beside addresses: `evs.suspect_timeout=PT1S`, for instance.
+    /// Options of the provider, beside addresses: `evs.suspect_timeout=PT1S`, for instance.
     options: String,
     processes: Vec<Option<Process>>,
     nodes: Vec<Node>,
@@ -133,7 +135,7 @@ impl GaleraCluster {
         Ok(())
     }
 
-    /// What a node says of itself: `Synced` and the size of its cluster.
+    /// A node's own state: `Synced` and the size of its cluster.
     fn state(&self, node: usize) -> Result<(String, String), String> {
         let second = Duration::from_secs(1);
         let patience = Patience { connect: second, statement: second };

@@ -1,7 +1,7 @@
 //! Processes of a cluster under test: started, found, paused, killed; never left behind.
 //!
-//! **Invariants.** A [`Process`] is killed when it is dropped, its children with it if they die with their parent, as LatsDB's nodes do. Signals are
-//! sent to own children, or to children of theirs that were found a moment ago.
+//! **Invariants.** A [`Process`] is killed when it is dropped, its children with it if they die with their parent, as
+//! LatsDB's nodes do. Signals are sent to own children, or to children of theirs that were found a moment ago.
 
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process};

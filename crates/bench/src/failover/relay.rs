@@ -1,10 +1,10 @@
 //! A relay between two nodes that can be cut: bytes stay where they are until it is healed, and nobody is told.
 //!
-//! That is what a cable does that is pulled and put back: neither side learns of it but by silence, and what was on its way arrives in the end, long
-//! after both sides have drawn their conclusions.
+//! A cable that is pulled and put back does the same. Neither side learns of it but by silence. Bytes on their way
+//! arrive in the end, long after both sides have drawn their conclusions.
 //!
-//! **Invariants.** Bytes of a connection are neither lost nor reordered. A relay's threads end with the connections, and its listener with the process:
-//! it is a tool for a campaign, not a service.
+//! **Invariants.** Bytes of a connection are neither lost nor reordered. A relay's threads end with the connections,
+//! and its listener with the process: it is a tool for a campaign, not a service.
 
 use super::dev::loopback;
 use std::io::{Read as _, Write as _};

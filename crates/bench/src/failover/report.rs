@@ -1,4 +1,4 @@
-//! What injections did to clients, as figures.
+//! The effects of injections on clients, as figures.
 
 use super::story::Story;
 use crate::timeline::percentile;
@@ -29,7 +29,7 @@ pub struct Injection {
     /// When the fault was injected, and when the last of the survivors' writers went on behind the next view.
     pub at: u64,
     pub first_write: Option<u64>,
-    /// What the nodes' logs say.
+    /// The story that the nodes' logs tell.
     pub(super) story: Story,
     /// From the fault until every node had all rows again.
     pub rejoin: Option<Duration>,
@@ -39,7 +39,8 @@ pub struct Injection {
     pub rejoin_gap_after: Duration,
     /// Clients that had no success until the end of the time that was given.
     pub starved: usize,
-    /// Statements and transactions that failed meanwhile; and how often a client was sent to another node between two of them.
+    /// Statements and transactions that failed meanwhile; and how often a client was sent to another node between two
+    /// of them.
     pub failed: u64,
     pub moved: u64,
 }

@@ -1,13 +1,16 @@
-//! What the nodes' logs tell of a failover: when it was noticed, when the next view was there, when writes were taken again.
+//! A failover as the nodes' logs tell it: when it was noticed, when the next view was there, when writes were taken
+//! again.
 //!
 //! ```text
 //! 2026-11-21T16:05:55.773056Z  INFO node 4: the process of node 3 has ended (incarnation 14)
 //! 2026-11-21T16:05:55.781200Z  INFO node 4: view 17, 8144 us after it was wanted; the longest write of control.log meanwhile: 4210 us
 //! 2026-11-21T16:05:55.782900Z  INFO node 4: view 17: all slots of 4.ldm0 take writes
 //! ```
-//! Log lines have the time of the day, clients the machine's monotonic clock; the difference is taken when logs are read.
+//! Log lines have the time of the day, clients the machine's monotonic clock; the difference is taken when logs are
+//! read.
 //!
-//! **Invariants.** What a log does not tell is `None`, never a guess. Lines of before the fault are passed over.
+//! **Invariants.** A moment that a log does not tell is `None`, never a guess. Lines of before the fault are passed
+//! over.
 
 use crate::record::now;
 use rustix::time::{ClockId, clock_gettime};

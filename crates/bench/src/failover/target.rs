@@ -1,11 +1,11 @@
-//! What a cluster under test can be asked, whoever's it is.
+//! The interface of a cluster under test, LatsDB's or another's.
 //!
 //! **Invariants.** Dropping a target ends all its processes.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-/// What a node is there for.
+/// The purpose of a node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum NodeRole {
     /// It holds rows and serves SQL.
@@ -40,7 +40,8 @@ pub(super) trait Target {
     /// Whether a node that ends stays away until it is revived.
     fn is_by_hand(&self) -> bool;
 
-    /// Does what an operator would type to have one node, or all of them one after the other, started again; returns when that is done.
+    /// Does what an operator would type to have one node, or all of them one after the other, started again; returns
+    /// when that is done.
     fn restart(&mut self, node: Option<usize>) -> Result<String, String>;
 
     /// Starts a node again that has ended, if nobody else does.

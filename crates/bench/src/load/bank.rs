@@ -1,6 +1,8 @@
-//! Transfers between accounts, each with a row that tells of it: transactions over several partitions that must be whole.
+//! Transfers between accounts, each with a row that tells of it: transactions over several partitions that must be
+//! whole.
 //!
-//! The rows say which transfers took place, so every outcome can be judged, and the balances must follow from them to the last unit.
+//! The rows say which transfers took place, so every outcome can be judged, and the balances must follow from them to
+//! the last unit.
 
 use super::{Client, DATABASE, Tables, Turn, numbers, one_row, words};
 use crate::driver::{Driver, End};
@@ -57,7 +59,7 @@ impl Client {
     }
 }
 
-/// What is wrong with the bank, a line each.
+/// The faults of the bank, a line each.
 pub fn check(records: &[Record], tables: &mut dyn Tables) -> Result<Vec<String>, String> {
     let mut faults = Vec::new();
     let mut found: BTreeMap<u64, [u64; 4]> = BTreeMap::new();

@@ -1,4 +1,5 @@
-//! Increments of shared rows, each a transaction of its own: the shortest write there is, with its commit in one signal.
+//! Increments of shared rows, each a transaction of its own: the shortest write there is, with its commit in one
+//! signal.
 
 use super::{Client, DATABASE, Tables, Turn, numbers, words};
 use crate::connection::Answer;
@@ -43,7 +44,7 @@ impl Client {
     }
 }
 
-/// What is wrong with the counters, a line each.
+/// The faults of the counters, a line each.
 pub fn check(records: &[Record], tables: &mut dyn Tables) -> Result<Vec<String>, String> {
     let mut expected: BTreeMap<u64, (u64, u64)> = (0..COUNTERS).map(|id| (id, (0, 0))).collect();
     for record in records {

@@ -1,9 +1,10 @@
-//! Transactions that read lists and append to them: every read shows the order of all appends before it, so that dependencies between
-//! transactions follow from the answers alone (Kingsbury and Alvaro, Elle, VLDB 2020).
+//! Transactions that read lists and append to them. Every read shows the order of all appends before it. So
+//! dependencies between transactions follow from the answers alone (Kingsbury and Alvaro, Elle, VLDB 2020).
 //!
-//! A list is a text; lists are left for new ones when they have grown long. What is judged is READ COMMITTED as Adya defines it (no cycle of
-//! write and read dependencies, nothing read that was aborted or not final), that nothing appended is lost or doubled, and that single-row
-//! reads are linearizable: who reads a list after an append to it was acknowledged sees that append, whichever node either of them asked.
+//! A list is a text; lists are left for new ones when they have grown long. Three things are judged. The history is
+//! READ COMMITTED as Adya defines it: no cycle of write and read dependencies, nothing read that was aborted or not
+//! final. Nothing appended is lost or doubled. Single-row reads are linearizable: a client that reads a list after an
+//! append to it was acknowledged sees that append, whichever node either of them asked.
 
 use super::{Client, DATABASE, Tables, Turn};
 use crate::connection::{Connection, TextRow};
@@ -133,15 +134,15 @@ struct Transaction {
     actions: Vec<Action>,
 }
 
-/// What the logs and the tables say together.
+/// The logs and the tables taken together.
 struct History {
     transactions: Vec<Transaction>,
     lists: BTreeMap<u64, Vec<u64>>,
-    /// Who appended a value, and where it is in its list.
+    /// The transaction that appended a value, and where it is in its list.
     writers: BTreeMap<u64, usize>,
 }
 
-/// What is wrong with the lists, a line each. `stale` gets the number of reads that missed an acknowledged append.
+/// The faults of the lists, a line each. `stale` gets the number of reads that missed an acknowledged append.
 pub fn check(records: &[Record], tables: &mut dyn Tables, stale: &mut u64) -> Result<Vec<String>, String> {
     let mut transactions = Vec::new();
     let mut writers = BTreeMap::new();
@@ -228,7 +229,8 @@ impl History {
         faults
     }
 
-    /// Committed transactions read prefixes of what the lists became; nothing aborted, nothing intermediate; their own appends are seen.
+    /// Committed transactions read prefixes of what the lists became; nothing aborted, nothing intermediate; their own
+    /// appends are seen.
     fn wrong_reads(&self) -> Vec<String> {
         let mut faults = Vec::new();
         for (index, transaction) in self.committed() {
@@ -262,7 +264,8 @@ impl History {
         faults
     }
 
-    /// "Was appended before" and "was read by" have no cycle. Found by taking away, again and again, what nothing comes before (Kahn).
+    /// "Was appended before" and "was read by" have no cycle. Found by taking away, again and again, what nothing comes
+    /// before (Kahn).
     fn cycle(&self) -> Option<String> {
         let mut edges: BTreeSet<(usize, usize)> = BTreeSet::new();
         for values in self.lists.values() {

@@ -1,10 +1,11 @@
-//! What `dev` will start: the configuration of all nodes, and their command lines.
+//! The plan of `dev`: the configuration of all nodes, and their command lines.
 //!
-//! Without `--config`, a config.ini is written into the directory: node 1 is the management node, nodes 2.. are data nodes, everything on
-//! 127.0.0.1. With `--config`, the file is used as it is, as long as all its nodes are on this machine.
+//! Without `--config`, a config.ini is written into the directory: node 1 is the management node, nodes 2.. are data
+//! nodes, everything on 127.0.0.1. With `--config`, the file is used as it is, as long as all its nodes are on this
+//! machine.
 //!
-//! Invariants: the plan's configuration was read from the text of the file that the management node will read; every port in it was free a
-//! moment ago and is held until [`Plan::release_ports`].
+//! Invariants: the plan's configuration was read from the text of the file that the management node will read. Every
+//! port in it was free a moment ago and is held until [`Plan::release_ports`].
 
 use crate::command_line::DevOptions;
 use crate::configuration;
@@ -154,7 +155,7 @@ impl Plan {
         places.collect::<Vec<_>>().join(",")
     }
 
-    /// What will be started, in one line.
+    /// The plan in one line.
     pub(super) fn summary(&self) -> String {
         let count = |role| self.config.nodes_of(role).count();
         let data = self.config.nodes_of(NodeRole::Data).next();
@@ -173,7 +174,7 @@ impl Plan {
     }
 }
 
-/// What was decided for a cluster without a configuration of its own.
+/// The decisions for a cluster without a configuration of its own.
 struct Choice<'a> {
     directory: &'a Path,
     mysql_ports: Vec<u16>,

@@ -29,7 +29,7 @@ fn one_command_makes_all_keys_and_makes_them_anew() {
         let within = key_files::folder_of(&folder.join("keys"), NodeId(id));
         let keys = KeyFiles::within(&within, Some(node.role)).load().expect("keys");
         let moment = keys.own().not_before + 60;
-        assert_eq!(keys.refuse_own("shop", key_files::claim(node), moment), None, "node {id}");
+        assert_eq!(keys.refuse_own("shop", key_files::identity(node), moment), None, "node {id}");
         assert_eq!(keys.verify_own(), Ok(()));
         keys
     };

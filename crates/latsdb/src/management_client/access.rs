@@ -1,11 +1,13 @@
-//! Where management nodes are, and how this process shows them that it has authority (`node`, management/authority.rs, has the protocol).
+//! Where management nodes are, and how this process shows them that it has authority (`node`, management/authority.rs,
+//! has the protocol).
 //!
-//! The token comes from the file of `--token-file`, else from the file that the management node names, which is readable on its own machine by who it
-//! belongs to. The token is not sent: the node's challenge is answered with it.
+//! The token comes from the file of `--token-file`, else from the file that the management node names, which is
+//! readable on its own machine by who it belongs to. The token is not sent: the node's challenge is answered with it.
 //!
 //! With keys (`key_files`) the connection is encrypted, and the certificate is proof enough.
 //!
-//! Invariant: a file is read only if its name is that of a token file, or was typed here; so what a false management node names is not read.
+//! Invariant: a file is read only if its name is that of a token file, or was typed here; so what a false management
+//! node names is not read.
 
 use super::ManagementClient;
 use crate::connectstring::Connectstring;
@@ -23,7 +25,7 @@ pub(crate) struct Access {
     pub(crate) connectstring: Connectstring,
     /// `--token-file`: a line for each management node that has a token of its own.
     pub(crate) token_file: Option<PathBuf>,
-    /// What TLS is spoken with.
+    /// The keys with which TLS is spoken.
     pub(crate) keys: Option<ClientKeys>,
 }
 
@@ -40,7 +42,7 @@ impl Access {
     }
 }
 
-/// What a management node says when it is asked for a challenge.
+/// The answer of a management node that is asked for a challenge.
 #[derive(Default)]
 struct Asked {
     challenge: String,

@@ -1,4 +1,5 @@
-//! One node that was asked to stop or to start again, followed from look to look: how far it is, and when to give up. Pure.
+//! One node that was asked to stop or to start again, followed from look to look: how far it is, and when to give up.
+//! Pure.
 //!
 //! ```text
 //! data node    asked → hands over → sessions end → away → waits → is copied to → gets its share → done
@@ -7,13 +8,14 @@
 //! ```
 //! A look may miss stages, because they last milliseconds; what was missed is not told.
 //!
-//! Invariants: a node is done only in another life than the one that was asked (or when it is away, if it was to stop); who makes no progress for longer
-//! than its stage may last is given up, and so is one that dies again and again while it starts.
+//! Invariants: a node is done only in another life than the one that was asked, or when it is away, if it was to stop.
+//! The command fails if a node makes no progress for longer than its stage may last, or dies again and again while it
+//! starts.
 
 use super::status::{NodeStatus, Role, State, Status};
 use std::time::Duration;
 
-/// For each step until a node is away. (A node itself gives up after some seconds.)
+/// For each step until a node is away. A node itself stops waiting after some seconds.
 const LEAVE_LIMIT: Duration = Duration::from_secs(15);
 /// Until the view says that a data node is about to stop; else it has found a reason to stay.
 const ASKED_LIMIT: Duration = Duration::from_secs(5);
@@ -27,7 +29,7 @@ const SHARE_LIMIT: Duration = Duration::from_secs(30);
 /// A node that ends so often while it starts will do so again.
 const FALLS_MAX: u32 = 3;
 
-/// What was asked for.
+/// The end that was asked for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Wanted {
     Stop,
@@ -62,7 +64,7 @@ pub(super) struct Follow {
     falls: u32,
 }
 
-/// What a look has shown.
+/// The result of a look.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct Seen {
     /// For a person, if it is news.
@@ -77,7 +79,8 @@ impl Follow {
         Self { wanted, before, manager: status.incarnation, stage: Stage::Asked, furthest, falls: 0 }
     }
 
-    /// Losses are counted by the management node that is asked, in its present life: numbers of another one are no news.
+    /// Losses are counted by the management node that is asked, in its present life: numbers of another one are no
+    /// news.
     fn change_manager(&mut self, status: &Status) {
         if self.before.role == Role::Management || status.incarnation == self.manager {
             return;
@@ -88,7 +91,7 @@ impl Follow {
         }
     }
 
-    /// Looks, so long after it was asked; `None`: no management node answers. An error says why it is given up.
+    /// Looks, so long after it was asked; `None`: no management node answers. An error says why the command fails.
     pub(super) fn look(&mut self, at: Duration, status: Option<&Status>) -> Result<Seen, String> {
         if let Some(status) = status {
             self.change_manager(status);
@@ -165,7 +168,7 @@ impl Follow {
         })
     }
 
-    /// What is worth telling.
+    /// The news that is worth telling.
     fn news(&self, at: Duration, before: Stage, status: Option<&Status>) -> Option<String> {
         let node = status.and_then(|status| status.find(self.before.id));
         let what = match (before, self.stage) {
@@ -204,7 +207,7 @@ impl Follow {
         }
     }
 
-    /// Why it is given up.
+    /// Why the command fails.
     fn stuck(&self, at: Duration) -> String {
         let (furthest, since) = self.furthest;
         let seconds = at.saturating_sub(since).as_secs();

@@ -1,4 +1,4 @@
-//! What takes several requests and waits in between: `N stop`, `N restart`, and `rolling restart`.
+//! Commands that take several requests and wait in between: `N stop`, `N restart`, and `rolling restart`.
 //!
 //! ```text
 //! all nodes are there and in sync, and each of them may stop      else it is refused at once
@@ -6,11 +6,11 @@
 //! data nodes            one after the other: in sync again and with its share of primaries before the next one is asked
 //! SQL nodes             last; who is not connected is passed over
 //! ```
-//! The client does it, not a management node, because these are started again, too. Whoever ends it (Ctrl-C) leaves the node that is under way to finish
-//! by itself; `rolling restart` begins anew with all of them.
+//! The client does it, not a management node, because these are started again, too. Ctrl-C leaves the node that is
+//! under way to finish by itself; `rolling restart` begins anew with all of them.
 //!
-//! Invariants: a node is asked only while everybody else is there and in sync; every wait is bounded (`follow`); config.ini may change only in what each
-//! node has for itself ([`changed`]), else no data node is started with it.
+//! Invariants: a node is asked only while all others are there and in sync. Every wait is bounded (`follow`).
+//! config.ini may change only in what each node has for itself ([`changed`]), else no data node is started with it.
 
 use super::follow::{Follow, Wanted};
 use super::status::{NodeStatus, Role, Status};
@@ -134,8 +134,8 @@ impl Watcher {
         configuration::parse(&lines.join("\n"), "config.ini of the management node")
     }
 
-    /// Where a management node itself is asked: others do not know its lives. (Its host's name may mean another machine here than it does there: who answers
-    /// is looked at.)
+    /// Where a management node itself is asked: others do not know its lives. Its host's name may mean another machine
+    /// here than it does there, so the answering node is checked.
     fn at(&mut self, node: u16) -> Result<Self, Failure> {
         let config = self.config()?;
         let manager = config.node(NodeId(node));
@@ -255,7 +255,8 @@ fn rolling_restart(watcher: &mut Watcher) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Authority is wanted at each management node: that it lacks at the second one must not be found when the first one has been restarted.
+/// Authority is wanted at each management node: that it lacks at the second one must not be found when the first one
+/// has been restarted.
 fn prove_to_all(watcher: &mut Watcher, status: &Status, nodes: &[NodeStatus]) -> Result<(), Failure> {
     watcher.prove()?;
     let is_other = |node: &&NodeStatus| node.role == Role::Management && node.id != status.node;
@@ -289,7 +290,7 @@ fn restart_one(
     Ok(())
 }
 
-/// What a person must know when it does not go on.
+/// The report to a person when it does not go on.
 fn stopped(failure: &Failure, done: &[NodeStatus], left: &[NodeStatus]) -> Failure {
     let names = |nodes: &[NodeStatus]| {
         let names: Vec<String> = nodes.iter().map(|node| node.id.to_string()).collect();
@@ -346,11 +347,12 @@ fn wait_until_calm(watcher: &mut Watcher, voter_count: usize) -> Result<(), Fail
     }
 }
 
-/// What may not change while nodes with the old and with the new configuration run together, and did: the terms of the cluster, which the management node
-/// looks at before it starts again, too, and where each node is.
+/// The forbidden changes that were made: those that must not be while nodes with the old and with the new configuration
+/// run together. They are the terms of the cluster, which the management node looks at before it starts again, too, and
+/// where each node is.
 ///
-/// Memory, threads, CPUs, limits of clients and time-outs are each node's own. HeartbeatIntervalDbDb is not: the lease under which a node reads is as long
-/// as its own configuration says, and those that grant it count with theirs.
+/// Memory, threads, CPUs, limits of clients and time-outs are each node's own. HeartbeatIntervalDbDb is not: the lease
+/// under which a node reads is as long as its own configuration says, and those that grant it count with theirs.
 fn changed(old: &ClusterConfig, new: &ClusterConfig) -> Vec<String> {
     let mut changes = configuration::changed_terms(old, new);
     for before in &old.nodes {

@@ -1,4 +1,5 @@
-//! Commands of `latsdb mgm`, typed or given by `-e`: which of them the client does itself, and the connection that the others are sent by.
+//! Commands of `latsdb mgm`, typed or given by `-e`: which of them the client does itself, and the connection that the
+//! others are sent by.
 //!
 //! Invariants: words are compared without case. A lost connection is made anew with the next command.
 
@@ -6,10 +7,10 @@ use super::{Access, ManagementClient, ask, follow, rolling};
 use crate::connectstring::Connectstring;
 use crate::terminal::{self, Failure};
 
-/// What is shown where a command is awaited, if nothing else was chosen.
+/// The prompt, if nothing else was chosen.
 const PROMPT: &str = "latsdb_mgm> ";
 
-/// What the client does without a management node.
+/// A command that the client carries out without a management node.
 #[derive(PartialEq, Eq, Debug)]
 enum Local<'line> {
     /// `quit`, `exit`, `bye`.
@@ -71,7 +72,7 @@ impl Session {
         self.access.connectstring.to_string()
     }
 
-    /// What is shown where a command is awaited.
+    /// The prompt.
     pub(super) fn prompt(&self) -> &str {
         &self.prompt
     }

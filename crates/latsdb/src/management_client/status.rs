@@ -1,10 +1,12 @@
-//! The answer to `get status`, read: what a client that follows a restart must know. (`node`, management/status.rs, says what the words mean.)
+//! The answer to `get status`, read: what a client that follows a restart must know. The words are explained in `node`,
+//! management/status.rs.
 //!
-//! Invariant: a word that is not known is passed over, one that is missing is zero; so management nodes of another version can be asked, too.
+//! Invariant: a word that is not known is passed over, one that is missing is zero; so management nodes of another
+//! version can be asked, too.
 
 use std::collections::BTreeMap;
 
-/// What a node is for.
+/// The role of a node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Role {
     Management,
@@ -107,7 +109,8 @@ impl Status {
         self.nodes.iter().find(|node| node.id == id)
     }
 
-    /// What is missing until all is as it should be; `voter_count` voters are wanted. SQL nodes may be away: nobody needs them.
+    /// The conditions that are missing until all is as it should be; `voter_count` voters are wanted. SQL nodes may be
+    /// away: nobody needs them.
     pub(super) fn missing(&self, voter_count: usize) -> Vec<String> {
         let mut missing = Vec::new();
         for node in self.nodes.iter().filter(|node| node.role != Role::Sql) {

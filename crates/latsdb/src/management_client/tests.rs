@@ -46,7 +46,7 @@ fn a_management_node_is_complete_when_it_can_check() {
 
 #[test]
 fn a_wrong_port_is_guessed() {
-    // What MySQL 8.0 and MariaDB 10.11 say first.
+    // The first words of MySQL 8.0 and MariaDB 10.11.
     for version in ["8.0.36", "5.5.5-10.11.6-MariaDB"] {
         let mut greeting = vec![0x4a, 0, 0, 0, 10];
         greeting.extend_from_slice(version.as_bytes());

@@ -11,7 +11,7 @@ fn a_token_is_made_once_and_only_its_owner_can_read_it() {
     assert!(is_name(&path));
     assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
     assert_eq!(open(&folder, 7).unwrap(), first);
-    // What others could read is a secret no more.
+    // A file that others could read is a secret no more.
     fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
     let second = open(&folder, 7).unwrap();
     assert_ne!(second.token, first.token);

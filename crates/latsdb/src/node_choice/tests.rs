@@ -32,7 +32,7 @@ fn a_node_is_found_by_its_address_and_nobody_gets_it_twice() {
         TcpListener::bind(("127.0.0.1", config.nodes_of(NodeRole::Data).nth(1).unwrap().server_port))
             .unwrap();
     assert_eq!(choose(&config, NodeRole::Data, None, None).unwrap().node.node.0, 4);
-    // Who says which one it is, or is the only one, is it.
+    // A process that says which node it is, or is the only one, is that node.
     assert_eq!(choose(&config, NodeRole::Data, Some(2), None).unwrap().node.node.0, 2);
     assert_eq!(choose(&config, NodeRole::Management, None, None).unwrap().node.node.0, 1);
     std::fs::remove_dir_all(&folder).unwrap();

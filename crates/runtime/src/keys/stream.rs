@@ -1,6 +1,6 @@
 //! TLS on a blocking connection: for the tools of operators, for a node that fetches its configuration, for an angel that tells of its node's end.
 
-use super::{Claim, NodeKeys};
+use super::{Identity, NodeKeys};
 use crate::tls::TlsProgress;
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
@@ -24,7 +24,7 @@ impl std::fmt::Debug for TlsStream {
 
 impl TlsStream {
     /// Establishes TLS; the peer has to be a node of our cluster, and this one if one is claimed. Waits no longer than the stream's own timeouts.
-    pub fn connect(stream: TcpStream, keys: &NodeKeys, claim: Option<Claim<'_>>) -> io::Result<Self> {
+    pub fn connect(stream: TcpStream, keys: &NodeKeys, identity: Option<Identity<'_>>) -> io::Result<Self> {
         let filter = keys.connect().map_err(io::Error::other)?;
         let mut connection = Self { stream, filter, plain: Vec::new(), taken: 0 };
         connection.filter.begin();
@@ -32,8 +32,8 @@ impl TlsStream {
         while !connection.filter.is_established() {
             connection.read_some()?;
         }
-        if let Some(claim) = claim {
-            NodeKeys::judge(&connection.filter, claim).map_err(io::Error::other)?;
+        if let Some(identity) = identity {
+            NodeKeys::judge(&connection.filter, identity).map_err(io::Error::other)?;
         }
         Ok(connection)
     }

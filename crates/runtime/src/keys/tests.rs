@@ -79,15 +79,15 @@ fn meet(
     (end(server, server_failed), end(client, client_failed))
 }
 
-fn claim(node: u16) -> Claim<'static> {
-    Claim { node: NodeId(node), role: NodeRole::Data, host: "127.0.0.1" }
+fn identity(node: u16) -> Identity<'static> {
+    Identity { node: NodeId(node), role: NodeRole::Data, host: "127.0.0.1" }
 }
 
 /// Whether the accepting end lets the other one in as data node 2; and the connecting end the accepting one, as data node 1.
 fn lets_in(accepting: &NodeKeys, connecting: &NodeKeys) -> (bool, bool) {
     let (server, client) = meet(accepting, connecting);
     let is_right = |met: Result<TlsFilter, String>, node| {
-        met.and_then(|filter| NodeKeys::judge(&filter, claim(node))).is_ok()
+        met.and_then(|filter| NodeKeys::judge(&filter, identity(node))).is_ok()
     };
     (is_right(server, 2), is_right(client, 1))
 }
@@ -172,11 +172,13 @@ fn a_node_looks_at_its_own_keys_first() {
     // Signed by one authority, beside the certificate of another one.
     let stranger = Realm { authority: Realm::new("shop").authority, ..Realm::new("shop") };
     assert!(stranger.keys_of(1, NodeRole::Data).verify_own().is_err());
-    assert_eq!(keys.refuse_own("shop", claim(1), now), None);
-    assert!(keys.refuse_own("shelf", claim(1), now).unwrap().contains("of cluster 'shop'"));
-    assert!(keys.refuse_own("shop", claim(2), now).unwrap().contains("of data node 1"));
-    assert!(keys.refuse_own("shop", claim(1), keys.own().not_after + 1).unwrap().contains("has expired"));
-    assert!(keys.refuse_own("shop", claim(1), keys.own().not_before - 1).unwrap().contains("not valid yet"));
+    assert_eq!(keys.refuse_own("shop", identity(1), now), None);
+    assert!(keys.refuse_own("shelf", identity(1), now).unwrap().contains("of cluster 'shop'"));
+    assert!(keys.refuse_own("shop", identity(2), now).unwrap().contains("of data node 1"));
+    assert!(keys.refuse_own("shop", identity(1), keys.own().not_after + 1).unwrap().contains("has expired"));
+    assert!(
+        keys.refuse_own("shop", identity(1), keys.own().not_before - 1).unwrap().contains("not valid yet")
+    );
 }
 
 #[test]

@@ -4,7 +4,7 @@ use super::cluster::{RECEIVE_COUNTS, ask_everywhere, pair, wait_up};
 use super::{Client, Node, Seen, Setup, connect};
 use crate::certificates::Bearer;
 use crate::keys::tests::Realm;
-use crate::keys::{Claim, Forgets, NodeKeys, TlsStream};
+use crate::keys::{Forgets, Identity, NodeKeys, TlsStream};
 use crate::signing::Wish;
 use protocol::{LinkSecurity, NodeRole, PeerReport};
 use types::NodeId;
@@ -120,14 +120,14 @@ fn a_tool_with_a_certificate_is_told_apart_at_the_management_port() {
         |realm: &Realm| realm.keys(&Wish { bearer: Bearer::Client, ..Realm::wish(2, NodeRole::Data) });
     // Without TLS nothing is known of it.
     assert_eq!(Client::new(connect(address)).ask("echo here"), "here");
-    let claim = Claim { node: NodeId(1), role: NodeRole::Data, host: "127.0.0.1" };
-    let tool = TlsStream::connect(connect(address), &client(&realm), Some(claim)).unwrap();
+    let identity = Identity { node: NodeId(1), role: NodeRole::Data, host: "127.0.0.1" };
+    let tool = TlsStream::connect(connect(address), &client(&realm), Some(identity)).unwrap();
     assert_eq!(tool.peer_name(), "LatsDB data node 1 of toys");
     assert_eq!(Client::new(tool).ask("echo there"), "there");
     let seen: Vec<Seen> = std::iter::from_fn(|| node.seen.try_recv().ok()).collect();
     let certified = seen.iter().filter(|seen| **seen == Seen::SecurityChanged).count();
     assert_eq!(certified, 1, "{seen:?}");
-    let elsewhere = Claim { node: NodeId(7), ..claim };
+    let elsewhere = Identity { node: NodeId(7), ..identity };
     assert!(TlsStream::connect(connect(address), &client(&realm), Some(elsewhere)).is_err());
     // One of another cluster does not even get its lines read.
     let refused = node.runtime().counters().connections_refused;

@@ -180,7 +180,7 @@ fn a_peer_that_misuses_shared_memory_loses_its_links_only() {
         },
         // Frames by the socket after the mark.
         &|actor, _| actor.say(encode_ring_mark),
-        &|_, rings| rings.claim_impossible(),
+        &|_, rings| rings.publish_impossible(),
     ];
     for (number, misuse) in (1..).zip(misuse) {
         let mut actor = connect_as_two(&path);

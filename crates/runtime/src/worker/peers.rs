@@ -7,7 +7,7 @@ use crate::exchange::{Control, Parcel};
 use crate::keys::{NodeKeys, peer_facts};
 use crate::links::{
     AdoptedLink, HELLO_SIZE_MAX, Link, LinkOrder, LinkStage, PeerTable, RING_BROKEN, RING_SIZE_ENOUGH,
-    claimed_size, connect_to, fits, is_hello,
+    announced_size, connect_to, fits, is_hello,
 };
 use crate::process::{External, Process, unpoisoned};
 use crate::report;
@@ -235,7 +235,7 @@ impl<S: Send + 'static> Worker<S> {
         let mut buffer = std::mem::take(if owns_buffer { &mut link.receive } else { &mut self.raw_scratch });
         if owns_buffer {
             // A large frame is read in as few pieces as its size allows.
-            let missing = claimed_size(&buffer).map_or(0, |size| size.saturating_sub(buffer.len()));
+            let missing = announced_size(&buffer).map_or(0, |size| size.saturating_sub(buffer.len()));
             buffer.reserve(missing.clamp(READ_SIZE, transport::FRAME_SIZE_MAX));
         } else {
             buffer.clear();
@@ -298,7 +298,7 @@ impl<S: Send + 'static> Worker<S> {
         let progress = tls.receive(&raw, buffer);
         let refusal = match progress {
             TlsProgress::Going => None,
-            TlsProgress::Established => NodeKeys::judge(tls, process.peers[link.peer].claim()).err(),
+            TlsProgress::Established => NodeKeys::judge(tls, process.peers[link.peer].identity()).err(),
             TlsProgress::Failed => Some(format!("TLS: {}", tls.failure())),
         };
         if tls.has_ended() {
@@ -348,7 +348,8 @@ impl<S: Send + 'static> Worker<S> {
         loop {
             let Some(link) = self.links.get(slot) else { return bytes.len() };
             let rest = &bytes[consumed..];
-            if link.stage != LinkStage::Open && claimed_size(rest).is_some_and(|size| size > HELLO_SIZE_MAX) {
+            if link.stage != LinkStage::Open && announced_size(rest).is_some_and(|size| size > HELLO_SIZE_MAX)
+            {
                 self.refuse_link(slot, "its first frame is no hello");
                 return bytes.len();
             }

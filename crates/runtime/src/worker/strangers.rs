@@ -18,7 +18,7 @@
 use super::{Notice, Timer, Worker};
 use crate::connections::{ReadOutcome, read_once, write_once};
 use crate::keys::NodeKeys;
-use crate::links::{HELLO_SIZE_MAX, claimed_size};
+use crate::links::{HELLO_SIZE_MAX, announced_size};
 use crate::listeners::{Accepted, ListenerKind, is_of_this_user};
 use crate::process::External;
 use crate::tls::{TlsFilter, TlsProgress};
@@ -91,7 +91,7 @@ impl Strangers {
         self.slots.get_mut(slot as usize)?.as_mut()
     }
 
-    /// The oldest one of whoever has most.
+    /// The oldest stranger of the address that has most.
     fn least_welcome(&self) -> Option<u32> {
         let mut by_address: BTreeMap<Option<IpAddr>, (usize, Instant, u32)> = BTreeMap::new();
         for (slot, stranger) in (0_u32..).zip(&self.slots) {
@@ -250,7 +250,7 @@ impl<S: Send + 'static> Worker<S> {
         if matches!(stranger.host, HostLookup::Waiting(_)) && outcome != ReadOutcome::Ended {
             return;
         }
-        let is_too_long = claimed_size(&stranger.receive).is_some_and(|size| size > HELLO_SIZE_MAX);
+        let is_too_long = announced_size(&stranger.receive).is_some_and(|size| size > HELLO_SIZE_MAX);
         let frame = match next_frame(&stranger.receive) {
             Ok(Some((payload, size))) if !is_too_long => Ok((payload.to_vec(), size)),
             Ok(None) if !is_too_long && outcome == ReadOutcome::Drained => return,
@@ -335,7 +335,7 @@ impl<S: Send + 'static> Worker<S> {
         // By the Unix socket, which only this user's processes can use.
         let Some(ip) = stranger.ip else { return Ok(Proof::Complete) };
         match &stranger.tls {
-            Some(tls) => drop(NodeKeys::judge(tls, process.peers[peer].claim())?),
+            Some(tls) => drop(NodeKeys::judge(tls, process.peers[peer].identity())?),
             None if config.requires_tls => return Err(format!("node {node} has to speak TLS")),
             None => {}
         }

@@ -1,8 +1,9 @@
 //! Certificates that are not right in one thing each: their bearers are refused, and both ends say why.
 //!
-//! `tests/clients/python/impostor.py` says exactly what an SQL node says, from that node's own address, at another data node for each kind of certificate: so each
-//! of them has its line in a log that tells of strangers once a minute. With the right certificate it is answered, so nothing but the certificate is refused.
-//! Then the real program is started with each of them.
+//! `tests/clients/python/impostor.py` says exactly what an SQL node says, from that node's own address. It goes to
+//! another data node for each kind of certificate. So each of them has its line in a log that tells of strangers once a
+//! minute. With the right certificate it is answered, so nothing but the certificate is refused. Then the real program
+//! is started with each of them.
 
 use super::{DATA, MANAGEMENT, Nodes, PATIENCE, address};
 use crate::processes::{Failure, Workspace, run};
@@ -10,7 +11,8 @@ use crate::suite::python_program;
 use std::path::Path;
 use std::process::Command;
 
-/// A certificate that is wrong, the node at which it is shown, what that node logs, and what a node says that is started with it.
+/// A certificate that is wrong, the node at which it is shown, what that node logs, and what a node says that is
+/// started with it.
 const CASES: [(&str, u16, &str, &str); 4] = [
     ("expired", DATA[0], "the certificate has expired, ", "this certificate has expired"),
     (

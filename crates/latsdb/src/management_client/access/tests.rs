@@ -89,7 +89,7 @@ fn the_refusal_says_what_was_tried() {
         drop(client);
         assert_eq!(server.join().unwrap(), ["2 stop", "authenticate"]);
     }
-    // What was typed is read, whatever its name.
+    // A file that was typed is read, whatever its name.
     let (access, server) = serve("nothing");
     let mut client = Access { token_file: Some(other), ..access }.connect().unwrap();
     assert_eq!(client.request("2 stop").unwrap(), ["Node 2: stop requested"]);

@@ -99,7 +99,7 @@ fn a_node_that_stays_says_so() {
     assert!(why.starts_with("node 2 (data) stays"), "{why}");
 }
 
-/// Looks once a second until it is given up: after how long, and why.
+/// Looks once a second until the command fails: after how long, and why.
 fn give_up(follow: &mut Follow, from: u64, status: impl Fn(u64) -> Option<Status>) -> (u64, String) {
     for second in from..10_000 {
         if let Err(why) = follow.look(Duration::from_secs(second), status(second).as_ref()) {

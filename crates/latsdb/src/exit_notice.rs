@@ -1,4 +1,4 @@
-//! Telling a node's peers that its process has ended: by its angel, who has reaped it.
+//! The notice to a node's peers that its process has ended. Its angel sends it, after it has reaped the process.
 //!
 //! ```text
 //! node, when it starts      writes into the angel's pipe: who it is, whether it stays away after an error, and where its peers listen
@@ -6,11 +6,12 @@
 //! angel                     reads the pipe, connects to each peer: by its Unix socket on this machine, else to its cluster port, with the node's keys if it has
 //!                           any; sends `Notice::ProcessExited`
 //! ```
-//! So the angel of any node knows whom to tell without reading a configuration. The notice is what lets the others acknowledge writes at once instead of waiting
-//! until the read lease of the dead node has run out: a connection that closes proves nothing, a process that was reaped does.
+//! So the angel of any node knows whom to tell without reading a configuration. With the notice the others acknowledge
+//! writes at once, instead of waiting until the read lease of the dead node has run out. A connection that closes
+//! proves nothing; a process that was reaped does.
 //!
-//! Invariants: a notice is sent only after `wait` has returned the status of the very process that wrote the pipe; an angel that ends with its node
-//! ends behind its notices ([`Telling::wait`]).
+//! Invariants: a notice is sent only after `wait` has returned the status of the very process that wrote the pipe. An
+//! angel that ends with its node ends behind its notices ([`Telling::wait`]).
 
 use crate::key_files::KeyFiles;
 use protocol::transport::{Notice, encode_notice};
@@ -38,7 +39,7 @@ const SIZE_MAX: u64 = 64 * 1024;
 
 /// The angel's end of the pipe.
 #[derive(Debug)]
-pub(crate) struct Obituary {
+pub(crate) struct ExitNotice {
     reader: File,
 }
 
@@ -54,10 +55,10 @@ impl NodeEnd {
 }
 
 /// A pipe: this process keeps one end, the next child inherits the other one.
-pub(crate) fn pipe() -> io::Result<(Obituary, NodeEnd)> {
+pub(crate) fn pipe() -> io::Result<(ExitNotice, NodeEnd)> {
     let (reader, writer) = pipe_with(PipeFlags::CLOEXEC)?;
     fcntl_setfd(&writer, FdFlags::empty())?;
-    Ok((Obituary { reader: File::from(reader) }, NodeEnd(writer)))
+    Ok((ExitNotice { reader: File::from(reader) }, NodeEnd(writer)))
 }
 
 /// In the node: tells the angel whom to tell. The pipe stays open until the process ends.
@@ -72,7 +73,8 @@ pub(crate) fn write(
         return;
     }
     #[expect(unsafe_code, reason = "the descriptor comes by its number, as inherited ones do")]
-    // SAFETY: the angel passes the number of a pipe that this process inherited and that nothing else here owns; it is never closed.
+    // SAFETY: the angel passes the number of a pipe that this process inherited and that nothing else here owns; it is
+    // never closed.
     let mut pipe = std::mem::ManuallyDrop::new(unsafe { File::from_raw_fd(descriptor) });
     let mut text = format!("{node}\n{start}\n{cluster}\n{}\n", u8::from(stops_on_error));
     let path = |path: &Path| path.display().to_string();
@@ -96,27 +98,28 @@ pub(crate) struct Telling {
 impl Telling {
     /// Returns when all peers were told or cannot be; a process that ends sooner takes its notices with it.
     pub(crate) fn wait(self) {
-        // Nobody sends anything: the last one who tells closes the channel.
+        // Nothing is sent on the channel: the last thread that tells a peer closes it.
         let _ = self.told.recv_timeout(TELLING_MAX);
     }
 
-    /// Whether the node stays away if it has ended by an error (StopOnError); `None`: it had not read its configuration yet.
+    /// Whether the node stays away if it has ended by an error (StopOnError); `None`: it had not read its configuration
+    /// yet.
     pub(crate) fn stops_on_error(&self) -> Option<bool> {
         self.stops_on_error
     }
 }
 
-/// What a node has written.
+/// The instructions that a node has written into the pipe.
 #[derive(PartialEq, Eq, Debug)]
-struct Will {
+struct Instructions {
     notice: Notice,
-    /// What proves to peers on other machines that it is this node's angel who tells.
+    /// The keys that prove to peers on other machines that this node's angel tells them.
     keys: Option<KeyFiles>,
     peers: Vec<Peer>,
     stops_on_error: bool,
 }
 
-/// Who is to be told, and where: by its Unix socket if it is on this machine.
+/// A peer that is to be told, and where: by its Unix socket if it is on this machine.
 #[derive(PartialEq, Eq, Debug)]
 struct Peer {
     host: String,
@@ -124,7 +127,7 @@ struct Peer {
     socket: Option<PathBuf>,
 }
 
-impl Obituary {
+impl ExitNotice {
     /// Tells the peers of a process that has been reaped; does not wait for them.
     pub(crate) fn publish(self) -> Telling {
         let (told, telling) = mpsc::channel();
@@ -152,7 +155,7 @@ fn tell(notice: &Notice, keys: Option<&KeyFiles>, peers: Vec<Peer>, told: &Sende
             drop(told);
         };
         // Peers that cannot be told hear of the end otherwise.
-        let _ = std::thread::Builder::new().name("obituary".to_owned()).spawn(tell);
+        let _ = std::thread::Builder::new().name("exit_notice".to_owned()).spawn(tell);
     }
 }
 
@@ -179,7 +182,7 @@ impl Peer {
     }
 }
 
-fn parse(text: &str) -> Option<Will> {
+fn parse(text: &str) -> Option<Instructions> {
     let mut lines = text.lines();
     let node = NodeId(lines.next()?.parse().ok()?);
     let start = lines.next()?.parse().ok()?;
@@ -194,7 +197,7 @@ fn parse(text: &str) -> Option<Will> {
         Some(Peer { host: host.to_owned(), port: port.parse().ok()?, socket })
     });
     let peers = peers.collect::<Option<Vec<_>>>()?;
-    Some(Will { notice: Notice::ProcessExited { cluster, node, start }, keys, peers, stops_on_error })
+    Some(Instructions { notice: Notice::ProcessExited { cluster, node, start }, keys, peers, stops_on_error })
 }
 
 #[cfg(test)]
@@ -215,13 +218,13 @@ mod tests {
 
     #[test]
     fn what_a_node_writes_is_what_its_angel_reads() {
-        let (obituary, end) = pipe().unwrap();
+        let (exit_notice, end) = pipe().unwrap();
         let files = KeyFiles { certificate: "/k/cert".into(), key: "/k/key".into() };
         let peers = [peer(4001, Some("/d/one.sock")), peer(4002, None)];
         write(end.number(), ("c", NodeId(3), 77), false, Some(&files), &peers);
         drop(end);
         let mut text = String::new();
-        (&obituary.reader).read_to_string(&mut text).unwrap();
+        (&exit_notice.reader).read_to_string(&mut text).unwrap();
         let notice = Notice::ProcessExited { cluster: "c".to_owned(), node: NodeId(3), start: 77 };
         let peer = |port, socket: Option<&str>| Peer {
             host: "127.0.0.1".to_owned(),
@@ -229,7 +232,10 @@ mod tests {
             socket: socket.map(PathBuf::from),
         };
         let peers = vec![peer(4001, Some("/d/one.sock")), peer(4002, None)];
-        assert_eq!(parse(&text), Some(Will { notice, keys: Some(files), peers, stops_on_error: false }));
+        assert_eq!(
+            parse(&text),
+            Some(Instructions { notice, keys: Some(files), peers, stops_on_error: false })
+        );
     }
 
     #[test]
@@ -237,11 +243,11 @@ mod tests {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let gone = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let (obituary, end) = pipe().unwrap();
+        let (exit_notice, end) = pipe().unwrap();
         let peers = [peer(gone, None), peer(port, Some("/no/such.sock"))];
         write(end.number(), ("c", NodeId(3), 77), true, None, &peers);
         drop(end);
-        let telling = obituary.publish();
+        let telling = exit_notice.publish();
         assert_eq!(telling.stops_on_error(), Some(true));
         telling.wait();
         listener.set_nonblocking(true).unwrap();
