@@ -11,10 +11,10 @@
 //! ```
 //! A cluster that does not take its nodes back ([`Expectation::Takeover`]) is started anew for each injection.
 //!
-//! **It fails** if a log contradicts a table, if a read is older than it may be, if replicas differ, or if a client
-//! gets an error that none should get. Only LatsDB's reads are judged by their age; Galera does not promise it. It also
-//! fails if a client or a node does not come back. Where nothing is broken but a restart is planned, a single failed
-//! statement makes it fail. To be told 1053 between two transactions, and to go on elsewhere, is no failure.
+//! **It fails** if a log contradicts a table, if a read is older than it may be, or if replicas differ. It fails if a
+//! client gets an error that none should get. Only LatsDB's reads are judged by their age; Galera does not promise it.
+//! It also fails if a client or a node does not come back. Where nothing is broken but a restart is planned, a single
+//! failed statement makes it fail. To be told 1053 between two transactions, and to go on elsewhere, is no failure.
 //!
 //! **Invariants.** A failed campaign leaves its folder; all processes end with it. Times are reported, never judged.
 

@@ -3,8 +3,8 @@
 //! | load | a transaction | what must hold |
 //! | --- | --- | --- |
 //! | [`counters`] | one autocommit increment of a shared row | acknowledged ≤ value ≤ acknowledged + unknown |
-//! | [`bank`] | a transfer between two accounts, and a row that tells of it | the row is there if acknowledged, not if refused, whole if unknown; balances follow from the rows that are there |
-//! | [`lists`] | reads of and appends to lists | READ COMMITTED as Adya defines it, nothing lost or doubled; a read sees every append that was acknowledged before it |
+//! | [`bank`] | a transfer, and a row about it | acknowledged rows are there, refused ones are not, and add up |
+//! | [`lists`] | reads of and appends to lists | READ COMMITTED, nothing lost or doubled, reads linearizable |
 //!
 //! Each check is a pure function of the logs and the tables, so that its tests can show it wrong ones.
 //!

@@ -169,7 +169,7 @@ fn changed(schema: &Schema, account: &UserName, change: impl FnOnce(&mut Grants)
     changes
 }
 
-// ---- roles ------------------------------------------------------------------------------------------------------------
+// ---- roles ----------------------------------------------------------------------------------------------------------
 
 fn exists(schema: &Schema, account: &UserName) -> bool {
     schema.user(&account.name, &account.host).is_some()

@@ -141,7 +141,7 @@ pub(crate) fn join(items: impl IntoIterator<Item = String>, separator: &str) -> 
     items.into_iter().collect::<Vec<_>>().join(separator)
 }
 
-// ---- variables --------------------------------------------------------------------------------------------------------
+// ---- variables ------------------------------------------------------------------------------------------------------
 
 fn set_variables(schema: &Schema, changes: &[VariableChange]) -> Planned {
     let mut changed = BTreeMap::new();
@@ -168,7 +168,7 @@ fn set_variables(schema: &Schema, changes: &[VariableChange]) -> Planned {
     Planned::once(changes.collect())
 }
 
-// ---- databases --------------------------------------------------------------------------------------------------------
+// ---- databases ------------------------------------------------------------------------------------------------------
 
 /// Refuses databases that belong to the server.
 pub(crate) fn check_not_reserved(database: &str) -> Result<(), SqlError> {
@@ -209,7 +209,7 @@ fn drop_database(schema: &Schema, name: &str, if_exists: bool) -> Result<Planned
     Ok(Planned { affected_rows: tables.len() as u64, ..Planned::once(changes) })
 }
 
-// ---- tables -----------------------------------------------------------------------------------------------------------
+// ---- tables ---------------------------------------------------------------------------------------------------------
 
 /// The table, if it is there and DDL may touch it.
 pub(crate) fn changeable_table<'a>(

@@ -1,7 +1,8 @@
 //! The angel: the parent of a node's process. `latsdb mgmd|data|sql` runs its node in a child process of itself.
 //!
 //! ```text
-//! latsdb data --ndb-nodeid 2                      the angel: forwards SIGTERM, SIGHUP and Ctrl-C as SIGTERM, reaps, starts it again
+//! latsdb data --ndb-nodeid 2                      the angel: forwards SIGTERM, SIGHUP and Ctrl-C as SIGTERM,
+//!  │                                              reaps, starts it again
 //!  └─ latsdb data --ndb-nodeid 2 --angel-pid N    the node
 //! ```
 //! The angel shares nothing with the node but its standard streams and a pipe, so whatever kills the node, somebody is

@@ -1,8 +1,10 @@
 //! NDB's connectstring: where management nodes are reached, and perhaps who asks.
 //!
 //! ```text
-//! [nodeid=ID,]HOST[:PORT][,HOST[:PORT]...]        PORT is 1186 unless it is given; an IPv6 address with a port stands in brackets
+//! [nodeid=ID,]HOST[:PORT][,HOST[:PORT]...]
 //! ```
+//! PORT is 1186 unless it is given. An IPv6 address with a port stands in brackets.
+//!
 //! `bind-address=...` is understood and ignored: the system chooses the address to connect from.
 
 use std::fmt;

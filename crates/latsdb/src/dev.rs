@@ -1,12 +1,13 @@
 //! `latsdb dev`: a whole cluster on this machine, one process per node, in one command.
 //!
 //! ```text
-//! plan (dev/plan.rs)      ports, memory and CPUs per node; config.ini is written and read back as any node will read it
-//! start                   one child per node, with the command line a user would type; logs in DIR/node<N>/latsdb_<N>.log
+//! plan (dev/plan.rs)      ports, memory and CPUs per node; config.ini is written, and read back as by any node
+//! start                   one child per node, with a user's command line; logs in DIR/node<N>/latsdb_<N>.log
 //! wait until ready        every MySQL port greets, and the management node can check the replicas
-//! watch                   for ever: until Ctrl-C, SIGTERM, SIGHUP, or until no node is left; a node that dies is reported, and started again
-//!                         (`restart`: how soon); one that was asked to stop stays away
-//! stop                    data and SQL nodes, then the management nodes: SIGTERM, and SIGKILL for who does not stop in time
+//! watch                   until Ctrl-C, SIGTERM, SIGHUP, or until no node is left; a node that dies is reported, and
+//!                         started again (`restart`: how soon); one that was asked to stop stays away
+//! stop                    data and SQL nodes, then the management nodes: SIGTERM, and SIGKILL for those that do not
+//!                         stop in time
 //! ```
 //! `dev` is the angel of its nodes (`angel`): they die with it, whatever ends it.
 //!

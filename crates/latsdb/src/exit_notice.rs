@@ -1,10 +1,11 @@
 //! The notice to a node's peers that its process has ended. Its angel sends it, after it has reaped the process.
 //!
 //! ```text
-//! node, when it starts      writes into the angel's pipe: who it is, whether it stays away after an error, and where its peers listen
+//! node, when it starts      writes into the angel's pipe: its name, whether it stays away after an error, and
+//!                           where its peers listen
 //! node ends, however        its end of the pipe closes
-//! angel                     reads the pipe, connects to each peer: by its Unix socket on this machine, else to its cluster port, with the node's keys if it has
-//!                           any; sends `Notice::ProcessExited`
+//! angel                     reads the pipe, connects to each peer: by its Unix socket on this machine, else to
+//!                           its cluster port, with the node's keys if it has any; sends `Notice::ProcessExited`
 //! ```
 //! So the angel of any node knows whom to tell without reading a configuration. With the notice the others acknowledge
 //! writes at once, instead of waiting until the read lease of the dead node has run out. A connection that closes

@@ -1,9 +1,9 @@
 //! `latsdb keys`: makes the authority of a cluster and signs a key for each of its nodes (ndb_sign_keys).
 //!
 //! ```text
-//! DIR/NDB-Cluster-cert, DIR/NDB-Cluster-private-key       the authority: its private key stays here, with the administrator
-//! DIR/node3/ndb-data-node-cert, ...-private-key           for the machine of node 3: one folder each
-//! DIR/client/ndb-api-cert, ...-private-key                for operators' tools
+//! DIR/NDB-Cluster-cert, DIR/NDB-Cluster-private-key   the authority: its private key stays with the administrator
+//! DIR/node3/ndb-data-node-cert, ...-private-key       for the machine of node 3: one folder each
+//! DIR/client/ndb-api-cert, ...-private-key            for operators' tools
 //! ```
 //! The same command again renews: the authority stays, each node gets a fresh key and certificate. Nodes that run
 //! notice it (`key_files`).

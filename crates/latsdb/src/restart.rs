@@ -2,10 +2,11 @@
 //!
 //! | how it ended | its first life | a later life |
 //! | --- | --- | --- |
-//! | it was asked to stop: exit code 0, or SIGTERM, SIGINT or SIGHUP before it listened for them | stays away | stays away |
+//! | it was asked to stop: exit code 0, or a signal before it listened for them | stays away | stays away |
 //! | it wants to be started again (3): an operator's `N restart`, or the others have left it out | again | again |
 //! | it has too little memory for the rows of the others (5) | again, patiently | again, patiently |
-//! | the cluster refuses it (1); it could not start: configuration, disk, ports (6), or its command line (2) | stays away | again, patiently |
+//! | the cluster refuses it (1) | stays away | again, patiently |
+//! | it could not start: configuration, disk, ports (6), command line (2) | stays away | again, patiently |
 //! | anything else: an error | again if StopOnError=0, and by `dev` | the same |
 //!
 //! A node that could not start at all was started by hand just now, and somebody reads why. A node that has run may be

@@ -1,11 +1,11 @@
 //! Whether this node could start again: what its next life needs is looked at before this one ends (`N restart`,
 //! `rolling restart`).
 //!
-//! | what | refused if |
+//! | part | refused if |
 //! | --- | --- |
 //! | program | there is none any more at the path from which the angel will start it, or it may not be run |
-//! | config.ini | it cannot be read, has another role for this node, or has changed where it may not while the cluster runs |
-//! | threads, memory | the layout or the memory regions cannot be as configured; the rows would not fit into DataMemory |
+//! | config.ini | it cannot be read, has another role for this node, or a change that a running cluster forbids |
+//! | threads, memory | they cannot be laid out as configured; the rows would not fit into DataMemory |
 //! | ports | one that is new for this node is in use |
 //! | DataDir | nothing can be written there |
 //! | keys | there are none, where they are needed, or they are not this node's |

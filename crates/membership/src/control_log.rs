@@ -262,7 +262,7 @@ impl ControlLog {
         if leader == 0 { None } else { self.route(VoterId(leader)) }
     }
 
-    // ---- an operator's recovery (`recovery`) --------------------------------------------------------------------------------------
+    // ---- an operator's recovery (`recovery`) ------------------------------------------------------------------------
 
     /// The state behind everything that this copy holds, committed or not, and term and index of its last entry.
     #[must_use]
@@ -331,7 +331,7 @@ impl ControlLog {
         }
     }
 
-    // ---- inputs -------------------------------------------------------------------------------------------------------------------
+    // ---- inputs -----------------------------------------------------------------------------------------------------
 
     /// Asks for something to be decided. It may be lost on the way.
     pub fn propose(&mut self, command: Command, outputs: &mut ControlOutputs) {
@@ -473,7 +473,7 @@ impl ControlLog {
         }
     }
 
-    // ---- messages -----------------------------------------------------------------------------------------------------------------
+    // ---- messages ---------------------------------------------------------------------------------------------------
 
     fn on_voter_message(
         &mut self,
@@ -676,7 +676,7 @@ impl ControlLog {
         self.campaign = None;
     }
 
-    // ---- after every input --------------------------------------------------------------------------------------------------------
+    // ---- after every input ------------------------------------------------------------------------------------------
 
     /// Lets Raft go on, and sends what it has to say.
     fn settle(&mut self, outputs: &mut ControlOutputs) {

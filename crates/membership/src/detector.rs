@@ -264,7 +264,7 @@ impl Detector {
         self.look(now);
     }
 
-    // ---- questions ----------------------------------------------------------------------------------------------------------------
+    // ---- questions --------------------------------------------------------------------------------------------------
 
     /// Whether this node may answer reads now: every other member lets it. `now` is read after the input that is served.
     #[must_use]
@@ -357,7 +357,7 @@ impl Detector {
         members.map(|(node, peer)| (*node, peer))
     }
 
-    // ---- inputs -------------------------------------------------------------------------------------------------------------------
+    // ---- inputs -----------------------------------------------------------------------------------------------------
 
     /// Before every input: if this node should have beaten long ago, it did not run, and what it has not heard proves nothing. What others sent
     /// meanwhile is still to be read.
@@ -528,7 +528,7 @@ impl Detector {
         }
     }
 
-    // ---- who should leave -----------------------------------------------------------------------------------------------------------
+    // ---- who should leave -------------------------------------------------------------------------------------------
 
     /// Brings the picture of broken links up to date.
     fn look(&mut self, now: Instant) {

@@ -241,7 +241,7 @@ impl Membership {
         ]
     }
 
-    // ---- inputs -------------------------------------------------------------------------------------------------------------------
+    // ---- inputs -----------------------------------------------------------------------------------------------------
 
     /// The node starts; `seed` is random.
     pub fn on_start<S>(&mut self, now: Now, seed: &[u8; 32], outputs: &mut Outputs<S>) {
@@ -446,7 +446,7 @@ impl Membership {
         self.heartbeats_refused += u64::from(!is_known);
     }
 
-    // ---- views --------------------------------------------------------------------------------------------------------------------
+    // ---- views ------------------------------------------------------------------------------------------------------
 
     /// Tells another node the newest view. SQL nodes do not: they live on while a cluster is founded anew. Nor does who was not let in yet: what its disk
     /// holds may be of a cluster that is gone, or of another one.
@@ -620,7 +620,7 @@ impl Membership {
         }
     }
 
-    // ---- who decides --------------------------------------------------------------------------------------------------------------
+    // ---- who decides ------------------------------------------------------------------------------------------------
 
     fn log_state(&self) -> Option<&ControlState> {
         self.log.as_ref().and_then(ControlLog::state)
@@ -673,7 +673,7 @@ impl Membership {
         }
     }
 
-    // ---- the blocks below -----------------------------------------------------------------------------------------------------------
+    // ---- the blocks below -------------------------------------------------------------------------------------------
 
     fn with_log<S>(
         &mut self,

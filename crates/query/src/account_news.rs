@@ -1,4 +1,5 @@
-//! What the `sql` modules of a node tell each other about logins, so that what is counted per node is known to each of them.
+//! News about logins that the `sql` modules of a node tell each other, so that each of them knows what is counted per
+//! node.
 //!
 //! It never leaves the node, and `Debug` shows no digest.
 
@@ -16,7 +17,7 @@ pub enum AccountNews {
         account: AccountName,
         /// The stored verifier that the password was checked against.
         stored: Vec<u8>,
-        /// What scrambles are checked by.
+        /// The digest by which scrambles are checked.
         digest: Digest,
     },
     /// A client is let in.

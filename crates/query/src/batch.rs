@@ -3,8 +3,8 @@
 //! ```text
 //! row:   [primary key: length u32, bytes] [index key: length u32, bytes] value count u16, values
 //! ```
-//! The keys are there if the read program asks for them. Values have the wire form of `types::Value`, written here straight from
-//! borrowed values (a test holds the two together).
+//! The keys are there if the read program asks for them. Values have the wire form of `types::Value`, written here
+//! straight from borrowed values (a test holds the two together).
 
 use protocol::program::{ReadProgram, RowBatch};
 use stdx::wire::{Decoder, Encoder, WIRE_VERSION, Wire, WireError, decode_bytes, encode_bytes};

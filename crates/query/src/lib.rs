@@ -1,5 +1,6 @@
-//! What is done with rows, wherever that happens: key reads, scans, filters, projections, partial aggregates and write programs
-//! over storage's read handles. Sessions use it for local reads, `query` modules and `ldm`s for reads that came by signal.
+//! Work on rows, wherever it happens: key reads, scans, filters, projections, partial aggregates and write programs
+//! over storage's read handles. Sessions use it for local reads, `query` modules and `ldm`s for reads that came by
+//! signal.
 //!
 //! `NodeMap` is how a session finds a slot: by a reader on this node, or by the address of a module that has one.
 //!

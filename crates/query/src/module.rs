@@ -1,9 +1,10 @@
 //! The `query` module: committed reads and scans of any slot of this node, for sessions of other threads and nodes.
 //!
-//! It owns no rows: it reads through the node map's readers. A row whose outcome is not known here is answered `Undecided`; the session asks
-//! the primary.
+//! It owns no rows: it reads through the node map's readers. A row whose outcome is not known here is answered
+//! `Undecided`; the session asks the primary.
 //!
-//! Invariant: a read begins only while this node may read (`protocol::lease`); what it goes on with later is newer still.
+//! Invariant: a read begins only while this node may read (`protocol::lease`); what it goes on with later is newer
+//! still.
 
 use crate::batch::BatchShape;
 use crate::{NodeMap, ReadRun, ReadStep, RowBatchWriter, Shared};

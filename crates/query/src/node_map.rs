@@ -1,8 +1,8 @@
 //! The map of the cluster as one node sees it: the view, the schema, readers of the slots that live here.
 //!
-//! `main` makes a new map whenever the view, the schema or the readers change and sends it to every module; a module uses the newest it
-//! was given and keeps it alive by its `Arc`. Invariant: the parts of one map fit each other: every table of the schema has its access
-//! info, and readers are only there for tables of the schema.
+//! `main` makes a new map whenever the view, the schema or the readers change, and sends it to every module. A module
+//! uses the newest map it was given and keeps it alive by its `Arc`. Invariant: the parts of one map fit each other:
+//! every table of the schema has its access info, and readers are only there for tables of the schema.
 
 use crate::AccountNews;
 use protocol::lease::Lease;
@@ -16,7 +16,7 @@ use types::{
     Incarnation, IndexId, KeyEncoder, NodeId, RowLayout, Schema, SlotId, TableDefinition, TableId, TableKind,
 };
 
-/// What modules of a node send each other by reference.
+/// Values that modules of a node send each other by reference.
 #[derive(Clone)]
 pub enum Shared {
     /// main -> everyone: the newest map.
@@ -30,7 +30,7 @@ pub enum Shared {
     },
     /// ldm -> main: its fragments are as `version` wants them; readers of all of them.
     Readers {
-        /// Of the schema that was installed.
+        /// The version of the schema that was installed.
         version: types::SchemaVersion,
         /// All fragments of this ldm.
         readers: Vec<PublishedReader>,
@@ -59,14 +59,16 @@ pub struct TableAccessInfo {
     pub layout: RowLayout,
     /// Its primary keys.
     pub primary_key: KeyEncoder,
-    /// Keys of all indexes in order of `definition.indexes`, the primary key included; index entries of the others end with the primary key.
+    /// Keys of all indexes in order of `definition.indexes`, the primary key included; index entries of the others end
+    /// with the primary key.
     pub indexes: Vec<(IndexId, KeyEncoder)>,
     /// This node's AUTO_INCREMENT values; the same object in all maps of the node.
     pub auto_increment: Arc<IdRange>,
 }
 
 impl TableAccessInfo {
-    /// Whether bytes from a peer are a row of this table that belongs under this key. (Rows of the version before and behind this one are, too.)
+    /// Whether bytes from a peer are a row of this table that belongs under this key. Rows of the version before and
+    /// behind this one are readable, too.
     #[must_use]
     pub fn accepts(&self, key: &[u8], row: &[u8]) -> bool {
         if row.len() > ROW_SIZE_MAX || self.layout.check(row).is_err() {
@@ -119,9 +121,11 @@ pub struct NodeMap {
     pub lost: Vec<NodeId>,
     /// How often each node was lost: one that comes back is not in `lost` any more, but what it had open is void.
     pub losses: BTreeMap<NodeId, u64>,
-    /// Data nodes of the view out of reach for so long that no view without them is awaited any more: what needs them is refused.
+    /// Data nodes of the view out of reach for so long that no view without them is awaited any more: what needs them
+    /// is refused.
     pub given_up: Vec<NodeId>,
-    /// DDL statements may have ended without this node, which keeps no replica: it answers nobody before it has the newest schema.
+    /// DDL statements may have ended without this node, which keeps no replica: it answers nobody before it has the
+    /// newest schema.
     pub is_behind: bool,
     /// Until when this node may answer reads, and from when on it may acknowledge writes.
     pub lease: Arc<Lease>,
@@ -180,7 +184,7 @@ impl NodeMap {
         let readers = readers
             .iter()
             .filter(|published| schema.tables.contains_key(&published.table))
-            // What is being copied to this node is not whole.
+            // A slot that is being copied to this node is not whole.
             .filter(|published| view.in_sync(published.slot).contains(&self.node))
             .map(|published| ((published.table, published.slot), published.reader.clone()))
             .collect();
@@ -237,8 +241,8 @@ impl NodeMap {
         self.primary(slot).filter(|primary| !self.lost.contains(&primary.node))
     }
 
-    /// A module of another node that can answer a committed read of a slot: a replica that is not lost and has not `refused`, spread by
-    /// slot.
+    /// A module of another node that can answer a committed read of a slot: a replica that is not lost and has not
+    /// `refused`, spread by slot.
     #[must_use]
     pub fn replica_for_read(&self, slot: SlotId, refused: &[NodeId]) -> Option<Address> {
         let replicas = self.view.in_sync(slot).iter().copied();
@@ -253,8 +257,8 @@ impl NodeMap {
         Some(Address::new(node, ModuleKind::Query, instance))
     }
 
-    /// The tc that coordinates for a session on module `instance` of this node: beside it if this is a data node, else on the node that
-    /// owns `first`.
+    /// The tc that coordinates for a session on module `instance` of this node: beside it if this is a data node, else
+    /// on the node that owns `first`.
     #[must_use]
     pub fn coordinator(&self, instance: u8, first: SlotId) -> Option<Address> {
         let here = self.view.node(self.node)?;
@@ -267,8 +271,8 @@ impl NodeMap {
         (tc_count > 0).then(|| Address::new(node, ModuleKind::Tc, instance % tc_count))
     }
 
-    /// Whether a replica of the slot is lost and no view without it will come: new writes and locks are refused. For a node that is no member
-    /// only the primary counts: the others' connections with each other are not its own.
+    /// Whether a replica of the slot is lost and no view without it will come: new writes and locks are refused. For a
+    /// node that is no member only the primary counts: the others' connections with each other are not its own.
     #[must_use]
     pub fn is_replica_lost(&self, slot: SlotId) -> bool {
         if self.given_up.is_empty() {
@@ -282,7 +286,8 @@ impl NodeMap {
         }
     }
 
-    /// Whether sessions and coordinators of a node do not count any more: it is out of reach, or a data node that the view leaves out.
+    /// Whether sessions and coordinators of a node do not count any more: it is out of reach, or a data node that the
+    /// view leaves out.
     #[must_use]
     pub fn is_out(&self, node: NodeId) -> bool {
         self.lost.contains(&node) || self.is_left_out(node)
@@ -295,8 +300,8 @@ impl NodeMap {
         is_leaving(before) && !is_leaving(self)
     }
 
-    /// Whether a node is a data node that the view leaves out: nobody there can ask anything in this life. (A node that is only out of reach
-    /// comes back, with all its sessions.)
+    /// Whether a node is a data node that the view leaves out: nobody there can ask anything in this life. A node that
+    /// is only lost comes back, with all its sessions.
     #[must_use]
     pub fn is_left_out(&self, node: NodeId) -> bool {
         let is_out = |info: &NodeInfo| info.role == NodeRole::Data && !self.view.is_in_sync(node);

@@ -1,14 +1,18 @@
-//! Reads of one fragment: a cursor over keys or an index range that filters, projects and aggregates, a slice at a time.
+//! Reads of one fragment: a cursor over keys or an index range that filters, projects and aggregates, a slice at a
+//! time.
 //!
-//! A `ReadRun` holds no reference into storage between steps: it remembers where it is by key, so it may be stepped again after any
-//! number of writes, and the same run continues after a reply was sent. Many ranges are one run: the cursor moves on from range to range.
+//! A `ReadRun` holds no reference into storage between steps: it remembers where it is by key. So it may be stepped
+//! again after any number of writes, and the same run continues after a reply was sent. Many ranges are one run: the
+//! cursor moves on from range to range.
 //!
-//! Groups of a partial aggregate go to the sink as soon as they are large, and the run goes on with none: whoever merges partial aggregates
-//! merges several of a group as well. So memory and batches are bounded whatever is aggregated.
+//! Groups of a partial aggregate go to the sink as soon as they are large, and the run goes on with none. The session
+//! that merges partial aggregates merges several of a group as well. So memory and batches are bounded whatever is
+//! aggregated.
 //!
-//! Invariants: a row is given to the sink at most once; a row whose newest version is prepared is never answered from an older one: the run
-//! stops at it, says `Undecided`, and goes on behind it when it is stepped again; between two rows the groups hold at most
-//! [`BATCH_BYTES_MAX`] and what one row adds, and one row gives at most [`ROW_SIZE_MAX`], or it is an error.
+//! Invariants: a row is given to the sink at most once. A row whose newest version is prepared is never answered from
+//! an older one. The run stops at it, says `Undecided`, and goes on behind it when it is stepped again. Between two
+//! rows the groups hold at most [`BATCH_BYTES_MAX`] and what one row adds. One row gives at most [`ROW_SIZE_MAX`], or
+//! it is an error.
 
 #[cfg(test)]
 mod tests;
@@ -79,7 +83,7 @@ struct Groups {
     size: usize,
 }
 
-/// What a group costs besides its values and states.
+/// The bytes of a group besides its values and states.
 const GROUP_COST: usize = 128;
 
 impl Groups {
@@ -247,7 +251,7 @@ impl ReadRun {
                 Lookup::Absent => {}
                 Lookup::Found(row) => {
                     evaluator.row(key, key, row, &mut self.groups, sink)?;
-                    // What this leaves is seen at the next key.
+                    // The rest of the budget is seen at the next key.
                     budget.spend(evaluator.context.warnings.take_text_work());
                 }
                 Lookup::Undecided => {
@@ -341,7 +345,7 @@ impl ReadRun {
         Ok(())
     }
 
-    /// What a reply says after a step.
+    /// The progress that a reply tells after a step.
     #[must_use]
     pub fn progress(&self, step: ReadStep) -> ReadProgress {
         let position = u32::try_from(self.position).unwrap_or(u32::MAX);

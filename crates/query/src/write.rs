@@ -1,7 +1,7 @@
 //! Write programs: the new bytes of a row from its newest version, evaluated at the primary that holds the lock.
 //!
-//! Invariant: programs never change primary key columns (sessions turn such an update into a delete and an insert), and a row whose columns
-//! all keep their values is `Unchanged`: nothing is staged or replicated for it.
+//! Invariant: programs never change primary key columns; sessions turn such an update into a delete and an insert. A
+//! row whose columns all keep their values is `Unchanged`: nothing is staged or replicated for it.
 
 use crate::TableAccessInfo;
 use crate::read::{absorb, evaluation_error};
@@ -18,7 +18,7 @@ const INCORRECT_STRING: StoreError = StoreError::Incorrect(IncorrectKind::String
 /// Bytes of such a string that its error shows.
 const SHOWN_BYTES: usize = 6;
 
-/// What a write program makes of a row.
+/// The result of a write program on a row.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Evaluated {
     /// The filter is not true.
@@ -57,7 +57,7 @@ pub fn evaluate_update(
     row: &[u8],
     warnings: &Warnings,
 ) -> Result<Evaluated, SqlError> {
-    // Whoever found the row has evaluated the filter, and warned.
+    // The read that found the row has evaluated the filter, and warned.
     if let Some(filter) = &program.filter {
         let context = program.context.evaluation();
         let matches =
@@ -70,7 +70,8 @@ pub fn evaluate_update(
     evaluate_assignments(program, info, row, None, warnings)
 }
 
-/// ON DUPLICATE KEY UPDATE: the existing row as `program` changes it, `inserted` being the row that INSERT wanted to write.
+/// ON DUPLICATE KEY UPDATE: the existing row as `program` changes it, `inserted` being the row that INSERT wanted to
+/// write.
 pub fn evaluate_insert_conflict(
     program: &UpdateProgram,
     info: &TableAccessInfo,
@@ -88,7 +89,7 @@ pub fn delete_matches(
     row: &[u8],
     warnings: &Warnings,
 ) -> Result<bool, SqlError> {
-    // Whoever found the row has warned: only the work counts.
+    // The read that found the row has warned: only the work counts.
     let context = filter.context.evaluation();
     let matches = filter.filter.is_true(&StoredRow::new(&info.layout, row), &context);
     warnings.add_text_work(&context.warnings);
@@ -169,7 +170,8 @@ fn touch_timestamps(
     }
 }
 
-/// NOW() as a column of this type stores it: TIMESTAMP in UTC, DATETIME in the session's time zone, cut to the column's fraction digits.
+/// NOW() as a column of this type stores it: TIMESTAMP in UTC, DATETIME in the session's time zone, cut to the column's
+/// fraction digits.
 #[must_use]
 #[expect(clippy::wildcard_enum_match_arm, reason = "two types of many")]
 pub fn now_for(sql_type: &types::SqlType, context: &expression::Context<'_>) -> Value {
@@ -181,7 +183,8 @@ pub fn now_for(sql_type: &types::SqlType, context: &expression::Context<'_>) -> 
     }
 }
 
-/// Brings a value of type `from` into a column's type, or says as MySQL does what is wrong with it; `row` is for messages.
+/// Brings a value of type `from` into a column's type, or says as MySQL does what is wrong with it; `row` is for
+/// messages.
 pub fn store_value(
     value: Value,
     from: &SqlType,
@@ -189,8 +192,9 @@ pub fn store_value(
     (mode, row): (StoreMode, u64),
     context: &Context<'_>,
 ) -> Result<Value, SqlError> {
-    // A value of the column's own type is stored as it is, also one that nobody could write: an ENUM's 0. But each statement's sql_mode
-    // says which dates it stores, and a string's type does not say that its characters are in the character set.
+    // A value of the column's own type is stored as it is, also one that nobody could write: an ENUM's 0. But each
+    // statement's sql_mode says which dates it stores, and a string's type does not say that its characters are in the
+    // character set.
     let dates = context.sql_mode.dates();
     let is_limited = column.format.scale.is_some() || column.format.unsigned;
     let is_narrow = matches!(value, Value::Bytes(_)) && narrow_set(column).is_some();

@@ -1,12 +1,12 @@
-//! What the runtime costs: an echo module behind it, a bare epoll loop beside it, the same clients on both.
+//! The cost of the runtime: an echo module behind it, a bare epoll loop beside it, the same clients on both.
 //!
 //! ```text
 //! cargo run --release -p runtime --example echo -- [CLIENTS] [SECONDS] [THREADS] [SPIN_METHOD]
 //! cargo run --release -p runtime --example echo -- idle [SECONDS]
 //! cargo run --release -p runtime --example echo -- linked [CLIENTS] [SECONDS] [THREADS] [SPIN_METHOD]
 //! ```
-//! Prints requests per second, server CPU per request, system calls, rounds and wakes per request. Clients send 40 bytes and
-//! wait for 120, which is about a point select. `linked` asks another node for each request.
+//! Prints requests per second, server CPU per request, system calls, rounds and wakes per request. Clients send 40
+//! bytes and wait for 120, which is about a point select. `linked` asks another node for each request.
 #![expect(clippy::print_stdout, reason = "a tool that prints its measurement")]
 
 use protocol::layout::{Layout, LayoutRequest};

@@ -1,4 +1,4 @@
-//! What the certificate of a node says: which cluster, which node or client, on which hosts, from when until when.
+//! The facts in the certificate of a node: which cluster, which node or client, on which hosts, from when until when.
 //!
 //! ```text
 //! subject         CN=LatsDB data node 3 of shop                 for people
@@ -6,9 +6,11 @@
 //!                 DNS:db3.example or IP:10.0.0.3                its HostName in config.ini
 //! validity        notBefore, notAfter                           checked by the library that verifies the signature
 //! ```
-//! The library (rustls) verifies signatures and dates, and gives no access to the other fields: they are read here, from the DER form.
+//! The library (rustls) verifies signatures and dates, and gives no access to the other fields: they are read here,
+//! from the DER form.
 //!
-//! Invariant: any bytes are read into a `Result`. Nothing that is read here is believed before the signature was verified (`keys`).
+//! Invariant: any bytes are read into a `Result`. Nothing that is read here is believed before the signature was
+//! verified (`keys`).
 
 use protocol::NodeRole;
 use std::fmt;
@@ -21,7 +23,7 @@ const SCHEME: &str = "latsdb://";
 /// Microseconds of a second.
 const SECOND: i64 = 1_000_000;
 
-/// Who presents a certificate.
+/// The bearer of a certificate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Bearer {
     /// A node.
@@ -74,10 +76,10 @@ const fn role_word(role: NodeRole) -> &'static str {
     }
 }
 
-/// What a certificate says.
+/// The facts in a certificate.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Facts {
-    /// Whose it is: cluster and bearer; none in the certificate of an authority.
+    /// Cluster and bearer; none in the certificate of an authority.
     pub bearer: Option<(String, Bearer)>,
     /// The host names and addresses that it is bound to.
     pub hosts: Vec<String>,
@@ -238,7 +240,7 @@ fn hexadecimal(bytes: &[u8]) -> String {
     bytes.join(":")
 }
 
-/// The fields of a DER sequence: tag and contents of each. What is cut off ends it.
+/// The fields of a DER sequence: tag and contents of each. A field that is cut off ends it.
 #[derive(Clone)]
 struct Fields<'a>(&'a [u8]);
 

@@ -1,12 +1,12 @@
-//! The machine's clocks. Read in each round, when parcels and links were taken and after each connection's bytes, and before each slice of long work:
-//! `now` is never earlier than the input that it comes with.
+//! The machine's clocks. It is read in each round, when parcels and links were taken and after each connection's bytes,
+//! and before each slice of long work. `now` is never earlier than the input that it comes with.
 
 use rustix::time::{ClockId, Timespec, clock_gettime};
 use stdx::{Instant, Now, WallTime};
 
-/// CLOCK_BOOTTIME: like CLOCK_MONOTONIC, but it goes on while the machine is suspended, and so do the leases of others. A node that wakes up must not
-/// believe in grants that ran out in its sleep. (Both are read in the process, without a system call, and cost the same. A virtual machine whose
-/// whole clock stands still cannot be helped.)
+/// CLOCK_BOOTTIME: like CLOCK_MONOTONIC, but it goes on while the machine is suspended, and so do the leases of others.
+/// A node that wakes up must not believe in grants that ran out in its sleep. (Both are read in the process, without a
+/// system call, and cost the same. A virtual machine whose whole clock stands still cannot be helped.)
 pub(crate) fn monotonic() -> Instant {
     Instant(nanoseconds(clock_gettime(ClockId::Boottime)))
 }

@@ -1,7 +1,7 @@
-//! What a runtime is told before it starts, its limits by name, and why it may refuse to start.
+//! The configuration of a runtime, its limits by name, and why it may refuse to start.
 //!
-//! Plain data: whoever reads `config.ini` (the binary) fills it in. Every limit of the runtime is a field of [`Limits`] or a named constant
-//! next to the code that keeps it.
+//! Plain data: whoever reads `config.ini` (the binary) fills it in. Every limit of the runtime is a field of [`Limits`]
+//! or a named constant next to the code that keeps it.
 
 use memory::MemoryManager;
 use protocol::{Event, NodeRole, layout::Layout};
@@ -130,13 +130,15 @@ impl std::str::FromStr for SpinMethod {
     }
 }
 
-/// Connections by the Unix socket above `connections_max`: strangers on the network do not lock out the machine's administrator.
+/// Connections by the Unix socket above `connections_max`: strangers on the network do not lock out the machine's
+/// administrator.
 pub const UNIX_SPARE: u32 = 16;
 
 /// Limits of the runtime, by name.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Limits {
-    /// Client connections of the node; more are told `refusal` and closed as they come. [`UNIX_SPARE`] more come in by the Unix socket.
+    /// Client connections of the node; more are told `refusal` and closed as they come. [`UNIX_SPARE`] more come in by
+    /// the Unix socket.
     pub connections_max: u32,
     /// The bytes that a client above `connections_max` is told.
     pub refusal: Vec<u8>,
@@ -148,20 +150,22 @@ pub struct Limits {
     pub link_memory: usize,
     /// Unsent bytes of one link above which this thread stops reading its clients.
     pub link_buffer_high: usize,
-    /// Unsent bytes of one link above which it is closed, which fails the peer, if the peer takes nothing for `link_silence_timeout`.
+    /// Unsent bytes of one link above which it is closed, which fails the peer, if the peer takes nothing for
+    /// `link_silence_timeout`.
     pub link_buffer_max: usize,
     /// Slots of each ring between two threads.
     pub ring_capacity: usize,
-    /// Parcels that may wait behind full rings of one thread: more mean that it makes them without end, which is a bug. With a quarter of them the
-    /// thread reads no links, so that peers cannot bring it there.
+    /// Parcels that may wait behind full rings of one thread: more mean that it makes them without end, which is a bug.
+    /// With a quarter of them the thread reads no links, so that peers cannot bring it there.
     pub ring_spill_max: usize,
     /// Links between two nodes; with more pairs of threads, several share a link.
     pub links_per_peer_max: usize,
     /// Time for a link to be opened, hello included.
     pub link_open_timeout: Duration,
-    /// A TCP link is closed whose peer acknowledges nothing for this long, so that it can be opened anew as soon as the network is back instead of
-    /// waiting for ever longer retransmissions; and one whose peer *reads* nothing for this long, so that its window is closed: a thread hangs there.
-    /// Both ends see the same then, so whoever can tell which of them hangs must have done so before (`membership`, `laggards.rs`).
+    /// A TCP link is closed if its peer acknowledges nothing for this long. Then it can be opened anew as soon as the
+    /// network is back, without waiting for ever longer retransmissions. It is also closed if its peer *reads* nothing
+    /// for this long, so that its window is closed: a thread hangs there. Both ends see the same then, so whoever can
+    /// tell which of them hangs must have done so before (`membership`, `laggards.rs`).
     pub link_silence_timeout: Duration,
     /// First pause before a lost peer is tried again; doubles up to `reconnect_pause_max`.
     pub reconnect_pause_min: Duration,
@@ -171,8 +175,8 @@ pub struct Limits {
     pub slice: Duration,
     /// Time for a closed connection's last bytes to be taken by the client.
     pub close_linger: Duration,
-    /// A process that peers refuse for so long, because they are connected with another one of its node, ends. Longer than `link_silence_timeout`, within
-    /// which they notice that an earlier one is gone.
+    /// A process that peers refuse for so long, because they are connected with another one of its node, ends. Longer
+    /// than `link_silence_timeout`, within which they notice that an earlier one is gone.
     pub refused_patience: Duration,
     /// A thread that stays in one round for so long hangs, and the process ends; zero: never.
     pub stuck_after: Duration,
@@ -217,7 +221,7 @@ pub enum StartError {
     },
     /// The system refused something else.
     System {
-        /// What was attempted.
+        /// The attempted action.
         what: &'static str,
         /// Why.
         error: std::io::Error,

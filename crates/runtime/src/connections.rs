@@ -1,11 +1,13 @@
-//! The client connections of one thread: sockets, their state, and their slots. Who is told what, the worker decides.
+//! The client connections of one thread: sockets, their state, and their slots. The worker decides whom to tell.
 //!
-//! Reading is edge-triggered: an edge makes a connection *ready*, ready connections are read once per round, and a read that filled its
-//! buffer leaves the connection ready. Pausing and push-back are therefore free: a connection that may not be read just stays ready.
+//! Reading is edge-triggered: an edge makes a connection *ready*, ready connections are read once per round, and a read
+//! that filled its buffer leaves the connection ready. Pausing and push-back are therefore free: a connection that may
+//! not be read just stays ready.
 //!
 //! Invariants:
 //! - a slot's generation grows with each use, so that an id never means two clients;
-//! - an idle connection owns no receive buffer: bytes are read into the thread's buffer, and only what a module leaves over is kept;
+//! - an idle connection owns no receive buffer: bytes are read into the thread's buffer, and only what a module leaves
+//!   over is kept;
 //! - what a module leaves over, what the kernel does not take and the state of TLS are charged to ClientMemory;
 //! - `is_queued` is true exactly for the connections in `ready`.
 
@@ -24,7 +26,7 @@ pub(crate) const READ_SIZE: usize = 64 * 1024;
 /// An empty send buffer keeps this much memory at most once the connection has been idle for a while.
 pub(crate) const IDLE_BUFFER_SIZE: usize = 512;
 
-/// What the state of TLS takes while nothing is on its way: keys, and the buffer of the last record.
+/// The size of TLS's state while nothing is on its way: keys, and the buffer of the last record.
 const TLS_STATE_SIZE: usize = 8 * 1024;
 
 /// A connection on its way to the thread that will own it.
@@ -51,10 +53,10 @@ pub(crate) enum Stage {
     Discarding,
 }
 
-/// What a connection may begin with.
+/// The first byte of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum FirstByte {
-    /// What its protocol says.
+    /// A byte of its own protocol.
     Plain,
     /// TLS or not.
     Either,
@@ -68,7 +70,7 @@ pub(crate) struct Client {
     pub(crate) module: usize,
     sql: Option<usize>,
     pub(crate) stage: Stage,
-    /// What the module has not consumed.
+    /// The bytes that the module has not consumed.
     pub(crate) receive: ReceiveBuffer,
     pub(crate) tls: Option<Box<TlsFilter>>,
     /// Its first byte says whether it speaks TLS.
@@ -91,7 +93,7 @@ pub(crate) struct Client {
     pub(crate) is_lingering: bool,
     /// Before it is closed, what the client still sends is dropped.
     pub(crate) is_rejected: bool,
-    /// What this thread's ledger has for its buffers.
+    /// The part of this thread's ledger that its buffers have.
     pub(crate) holding: Holding,
     is_queued: bool,
 }
@@ -216,7 +218,7 @@ impl Clients {
     }
 }
 
-/// What one read gave.
+/// The result of one read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum ReadOutcome {
     /// Bytes, and there may be more.
@@ -240,7 +242,7 @@ pub(crate) fn read_once(socket: &OwnedFd, into: &mut Vec<u8>) -> ReadOutcome {
     }
 }
 
-/// What one attempt to write gave.
+/// The result of one attempt to write.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum WriteOutcome {
     /// The kernel took this many bytes, possibly not all.

@@ -1,4 +1,5 @@
-//! Dying well: what a node leaves behind when an invariant breaks, a thread panics, or the machine sends a fatal signal.
+//! Dying well: what a node leaves behind when an invariant breaks, a thread panics, or the machine sends a fatal
+//! signal.
 //!
 //! ```text
 //! the thread that broke                          all other threads
@@ -9,11 +10,12 @@
 //! waits for the others, at most TRACE_TIMEOUT
 //! aborts
 //! ```
-//! Each thread keeps the places where its code was (`stdx::jam`) and the heads of its last [`TRACE_COUNT`] signals, never their contents: a
-//! trace holds no row data. Each thread writes its own file, so nobody reads another's memory; a thread that is stuck in one
-//! handler for longer than the timeout leaves none, which says enough.
+//! Each thread keeps the places where its code was (`stdx::jam`) and the heads of its last [`TRACE_COUNT`] signals,
+//! never their contents: a trace holds no row data. Each thread writes its own file, so nobody reads another's memory;
+//! a thread that is stuck in one handler for longer than the timeout leaves none, which says enough.
 //!
-//! The only farewell is the closing of all links: a peer hears that sooner than it could read a message, and needs no new frame for it.
+//! The only farewell is the closing of all links: a peer hears that sooner than it could read a message, and needs no
+//! new frame for it.
 //!
 //! Invariant: once dying has begun, no thread handles another signal.
 
@@ -47,9 +49,9 @@ struct Crash {
     traces_written: AtomicUsize,
 }
 
-/// From now on a panic or a fatal signal anywhere in this process writes `<directory>/<name>_error.log` and a trace file
-/// per thread (`<name>_trace_<thread>.log`, mode 0600), closes the links of all runtimes of the process, and aborts. Call once,
-/// before runtimes are started; `name` is `latsdb_<node>`.
+/// From now on a panic or a fatal signal anywhere in this process writes `<directory>/<name>_error.log` and a trace
+/// file per thread (`<name>_trace_<thread>.log`, mode 0600). Then it closes the links of all runtimes of the process,
+/// and aborts. Call once, before runtimes are started; `name` is `latsdb_<node>`.
 pub fn install_crash_handler(name: impl Into<String>, directory: impl Into<PathBuf>) {
     let crash = Crash {
         name: name.into(),
@@ -67,8 +69,8 @@ pub fn install_crash_handler(name: impl Into<String>, directory: impl Into<PathB
     }));
     for signal in FATAL_SIGNALS {
         #[expect(unsafe_code, reason = "signal handlers are not in rustix")]
-        // SAFETY: `on_fatal_signal` has the signature of a handler and never returns. It allocates, which a handler should not: the process is
-        // lost anyway, and `alarm` ends it should the allocator be locked.
+        // SAFETY: `on_fatal_signal` has the signature of a handler and never returns. It allocates, which a handler
+        // should not: the process is lost anyway, and `alarm` ends it should the allocator be locked.
         unsafe {
             signal_(signal, on_fatal_signal as *const () as usize);
         }
@@ -111,7 +113,7 @@ pub(crate) fn is_dying() -> bool {
     DYING.load(Ordering::Relaxed)
 }
 
-/// What a thread of the runtime does once [`is_dying`]: it leaves its trace and stops.
+/// The end of a thread of the runtime once [`is_dying`]: it leaves its trace and stops.
 #[cold]
 pub(crate) fn leave_trace_and_stop() -> ! {
     if let Some(crash) = CRASH.get() {

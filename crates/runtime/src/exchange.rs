@@ -2,14 +2,17 @@
 //!
 //! Invariants:
 //! - parcels from one thread to another arrive in the order in which they were sent, full ring or not;
-//! - a parcel is never lost and sending never waits: what does not fit waits at the sender (`spill`, at most `ring_spill_max`);
-//! - a parcel that may wait (`hold`) takes its place in the ring and becomes visible with the round's others, but wakes nobody; what a
-//!   sleeping receiver has not taken is left to [`release_held`](Exchange::release_held);
-//! - `is_congested` is true while any ring out of this thread is nearly full: the thread then reads no client, because a session can wait;
-//! - `is_overfull` is true while so much waits that only peers can have sent it: the thread then reads no links either. (`membership`, whose signals cannot
-//!   wait, has links and a thread of its own.)
+//! - a parcel is never lost and sending never waits: what does not fit waits at the sender (`spill`, at most
+//!   `ring_spill_max`);
+//! - a parcel that may wait (`hold`) enters the ring and becomes visible with the round's others, but wakes nobody.
+//!   Parcels that a sleeping receiver has not taken are left to [`release_held`](Exchange::release_held);
+//! - `is_congested` is true while any ring out of this thread is nearly full: the thread then reads no client, because
+//!   a session can wait;
+//! - `is_overfull` is true while so much waits that only peers can have sent it: the thread then reads no links either.
+//!   The signals of `membership` cannot wait: it has links and a thread of its own.
 //!
-//! What arrives from outside the runtime's threads (a stop request, an address that was resolved) comes by the inbox with a lock, in `process`.
+//! Messages from outside the runtime's threads (a stop request, an address that was resolved) come by the inbox with a
+//! lock, in `process`.
 
 use crate::connections::NewClient;
 use crate::links::LinkOrder;
@@ -20,14 +23,14 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use stdx::ring::{Consumer, Producer, ring};
 
-/// What one thread hands to another.
+/// A message from one thread to another.
 pub(crate) enum Parcel<S> {
     Signal(Envelope),
     Shared { from: Address, to: Address, shared: S },
     Control(Box<Control>),
 }
 
-/// What the runtime's threads tell each other.
+/// Orders that the runtime's threads give each other.
 pub(crate) enum Control {
     /// A client connection for the receiver's module.
     Client(NewClient),

@@ -1,16 +1,16 @@
 //! The keys of a node or an operator's tool, and who is let in with which certificate.
 //!
 //! ```text
-//! certificate file     own certificate, then those of the authorities that are believed (NDB's form: the whole chain of trust)
+//! certificate file     own certificate, then those of the authorities that are believed (as in NDB)
 //! key file             the private key
 //! TLS 1.3 only         both ends present a certificate; no tickets, no resumption: each connection is judged anew
 //! ```
-//! A peer is judged in two steps. While TLS is being established: some authority of ours has signed it, today lies within its validity, and it is of
-//! our cluster. Once the peer has said which node it is, or because it was called as one: it is that node's certificate, of that role, and bound to
-//! its HostName ([`NodeKeys::judge`]).
+//! A peer is judged in two steps. While TLS is being established: some authority of ours has signed it, today lies
+//! within its validity, and it is of our cluster. Once the peer has said which node it is, or because it was called as
+//! one: it is that node's certificate, of that role, and bound to its HostName ([`NodeKeys::judge`]).
 //!
-//! Invariants: nobody is let in whose certificate is not judged in both steps; keys are never changed, but replaced as a whole, so a connection has one
-//! set for its whole life.
+//! Invariants: no peer is let in whose certificate is not judged in both steps. Keys are never changed, but replaced as
+//! a whole, so a connection has one set for its whole life.
 //!
 //! Deliberately not here: revocation. A key that was lost is made worthless by a new authority.
 
@@ -140,13 +140,13 @@ impl NodeKeys {
         Ok(Self { own, certificate, verifier, authorities: facts_of_authorities, client, server })
     }
 
-    /// What the own certificate says.
+    /// The facts in the own certificate.
     #[must_use]
     pub fn own(&self) -> &Facts {
         &self.own
     }
 
-    /// Whose certificates are believed.
+    /// The authorities whose certificates are believed.
     #[must_use]
     pub fn authorities(&self) -> &[Facts] {
         &self.authorities
@@ -204,7 +204,7 @@ impl NodeKeys {
     }
 }
 
-/// What the certificate says that the peer has presented, and that was verified.
+/// The facts in the certificate that the peer has presented, and that was verified.
 pub(crate) fn peer_facts(filter: &TlsFilter) -> Result<Facts, String> {
     let certificate = filter.peer_certificate().ok_or("it has presented no certificate")?;
     certificates::read(certificate).map_err(|error| error.to_string())
@@ -234,7 +234,7 @@ fn is_same_host(one: &str, other: &str) -> bool {
     }
 }
 
-/// What a verifier leaves out, to see that tests notice.
+/// A check that a verifier omits, to see that tests notice.
 #[cfg(test)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Forgets {
@@ -266,7 +266,7 @@ struct PeerVerifier {
 }
 
 impl PeerVerifier {
-    /// It is of our cluster. (Clusters may share an authority by mistake: names are cheap.)
+    /// It is of our cluster. Clusters may share an authority by mistake: names are cheap.
     fn check_cluster(&self, certificate: &CertificateDer<'_>) -> Result<(), Error> {
         #[cfg(test)]
         if self.forgets == Some(Forgets::Cluster) {

@@ -1,17 +1,18 @@
-//! Meets the machine: threads, pinning, epoll, sockets, TLS, links between nodes, clocks, crashes. Drives `protocol::Module` and knows no block.
+//! Meets the machine: threads, pinning, epoll, sockets, TLS, links between nodes, clocks, crashes. Drives
+//! `protocol::Module` and knows no block.
 //!
-//! The binary plans a [`Layout`](protocol::layout::Layout), makes the modules, and calls [`Runtime::start`]; everything after that happens on
-//! the layout's threads, each of which runs the loop described in `worker`. Modules see inputs and outputs as `protocol::module`
-//! defines them; the simulator drives the same modules with the same inputs.
+//! The binary plans a [`Layout`](protocol::layout::Layout), makes the modules, and calls [`Runtime::start`]; everything
+//! after that happens on the layout's threads, each of which runs the loop described in `worker`. Modules see inputs
+//! and outputs as `protocol::module` defines them; the simulator drives the same modules with the same inputs.
 //!
-//! | file | what |
+//! | file | contents |
 //! | --- | --- |
 //! | `runtime` | starting and stopping; what the binary sees |
 //! | `worker`, `worker/clients`, `worker/peers` | one thread's loop; client connections; links |
 //! | `exchange` | rings between threads |
 //! | `wake`, `spin` | sleeping, waking, spinning |
 //! | `connections`, `listeners`, `tls` | clients' sockets |
-//! | `certificates`, `keys`, `signing` | the certificates of nodes: what they say, who is let in with them, how they are made |
+//! | `certificates`, `keys`, `signing` | certificates of nodes: contents, checks, signing |
 //! | `links`, `supervisor` | which links there are, and frames on them |
 //! | `shared_memory` | rings of bytes between two nodes of one machine |
 //! | `process`, `statistics`, `report` | what threads share; what they count; the report of it |
@@ -20,9 +21,10 @@
 //! | `machine`, `clock` | CPUs, priorities, time |
 //! | `resident` | memory that the process takes from the system and gives back |
 //!
-//! Invariants: a module is handled by one thread only, for its whole life; signals between two modules are handled in the order of sending or,
-//! between nodes, lost from some point on until the link is up again; nothing blocks but the wait in epoll; an idle node makes no system calls
-//! other than for deadlines of its modules, and one look at its memory a second.
+//! Invariants: a module is handled by one thread only, for its whole life. Signals between two modules are handled in
+//! the order of sending or, between nodes, lost from some point on until the link is up again. Nothing blocks but the
+//! wait in epoll. An idle node makes no system calls other than for deadlines of its modules, and one look at its
+//! memory a second.
 //!
 //! Deliberately not here: what signals mean.
 

@@ -1,15 +1,19 @@
 //! Links between nodes, as one thread owns them: sockets, frames, and which link leads to which module.
 //!
-//! Links run thread to thread: a signal for a module of a peer leaves on the sender's own link to the peer's thread that owns the module,
-//! and arrives there. With more pairs of threads than `links_per_peer_max`, pairs share links ([`Pairing`]) and the receiver passes signals on.
-//! The `supervisor` decides which links there are; this file opens, uses and closes them. A link by a Unix socket soon carries its frames by
-//! shared memory (`shared_memory`); the socket stays, so that its end is the link's end.
+//! Links run thread to thread: a signal for a module of a peer leaves on the sender's own link to the peer's thread
+//! that owns the module, and arrives there. With more pairs of threads than `links_per_peer_max`, pairs share links
+//! ([`Pairing`]) and the receiver passes signals on. The `supervisor` decides which links there are; this file opens,
+//! uses and closes them. A link by a Unix socket soon carries its frames by shared memory (`shared_memory`); the socket
+//! stays, so that its end is the link's end.
 //!
 //! Invariants:
-//! - signals from one thread to one module of a peer always take the same link of a set, so they arrive in order or not at all;
+//! - signals from one thread to one module of a peer always take the same link of a set, so they arrive in order or not
+//!   at all;
 //! - a link belongs to one *set* of links to its peer; when one link of a set closes, all of them close;
-//! - frames keep their order when a link goes from its socket to shared memory: a mark is the last frame that goes by the socket;
-//! - the first frame each way is a hello; a hello, a bad frame or an envelope that does not fit the link closes it and nothing else;
+//! - frames keep their order when a link goes from its socket to shared memory: a mark is the last frame that goes by
+//!   the socket;
+//! - the first frame each way is a hello; a hello, a bad frame or an envelope that does not fit the link closes it and
+//!   nothing else;
 //! - what leaves the machine is encrypted if there are keys: frames are as they are, TLS is a filter on their bytes.
 
 use crate::connections::{ReadOutcome, WriteOutcome, read_once, write_once};
@@ -32,7 +36,7 @@ pub(crate) const HELLO_SIZE_MAX: usize = 64 * 1024;
 pub(crate) const RING_SIZE_ENOUGH: usize = 64 * 1024;
 /// A link that is encrypted is written when there is so much ciphertext.
 const CIPHERTEXT_ENOUGH: usize = 256 * 1024;
-/// What is encrypted at once: as much as keeps the ciphertext below twice that.
+/// The bytes that are encrypted at once: as many as keep the ciphertext below twice that.
 const PLAINTEXT_PIECE: usize = 64 * 1024;
 /// Most threads that a peer may have.
 const THREADS_MAX: usize = 1024;
@@ -57,7 +61,8 @@ impl PeerTable {
     }
 }
 
-/// Which pairs of threads have a link of their own, and which link the other pairs use. Symmetric: both ends compute the same.
+/// Which pairs of threads have a link of their own, and which link the other pairs use. Symmetric: both ends compute
+/// the same.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Pairing {
     mine: usize,
@@ -113,10 +118,10 @@ pub(crate) struct AdoptedLink {
     pub(crate) set: u64,
     pub(crate) their_thread: usize,
     pub(crate) socket: OwnedFd,
-    /// What encrypts it.
+    /// The filter that encrypts it.
     pub(crate) tls: Option<Box<TlsFilter>>,
     pub(crate) version: u16,
-    /// What came behind the hello.
+    /// The bytes that came behind the hello.
     pub(crate) leftover: Vec<u8>,
     pub(crate) table: Arc<PeerTable>,
 }
@@ -159,13 +164,13 @@ pub(crate) struct Link {
     pub(crate) is_queued: bool,
     /// The peer will send nothing more: read until the end shows, for no further edge will come.
     pub(crate) is_hung_up: bool,
-    /// What encrypts it, if it leaves the machine.
+    /// The filter that encrypts it, if it leaves the machine.
     pub(crate) tls: Option<Box<TlsFilter>>,
     /// Shared memory, once it is there.
     pub(crate) rings: Option<Box<RingWay>>,
-    /// What goes out with the first bytes, for the peer to share our memory.
+    /// The descriptors that go out with the first bytes, for the peer to share our memory.
     offer: Option<[OwnedFd; HANDED_OVER]>,
-    /// What came with the peer's hello.
+    /// The descriptors that came with the peer's hello.
     offered: Vec<OwnedFd>,
 }
 
@@ -586,13 +591,14 @@ impl Links {
         }
     }
 
-    // ---- shared memory ----------------------------------------------------------------------------------------------------
+    // ---- shared memory ----------------------------------------------------------------------------------------------
 
     /// Bytes of each ring of a link to this peer: all links to a peer share `link_memory`.
     pub(crate) fn ring_size(&self, peer: usize) -> usize {
         let links = self.routes[peer].pairing.map_or(1, |pairing| pairing.pairs().count().max(1));
         let size = self.process.limits.link_memory / links;
-        // Rounded down to a power of two. A ring that is drained every round gains nothing from being longer than a cache.
+        // Rounded down to a power of two. A ring that is drained every round gains nothing from being longer than a
+        // cache.
         (1_usize << size.max(1).ilog2()).min(RING_SIZE_ENOUGH)
     }
 
@@ -698,7 +704,8 @@ pub(crate) fn connect_to(process: &Process, peer: usize, addresses: &[SocketAddr
         let socket = crate::listeners::new_socket(family)?;
         sockopt::set_tcp_nodelay(&socket, true)?;
         if let Some(source) = process.source.filter(|source| source.is_ipv4() == address.is_ipv4()) {
-            // The peer compares it with this node's HostName. An address that is not this machine's (behind a translator) is left to the system.
+            // The peer compares it with this node's HostName. An address that is not this machine's (behind a
+            // translator) is left to the system.
             let _ = rustix::net::bind(&socket, &SocketAddr::new(source, 0));
         }
         match connect(&socket, address) {

@@ -1,7 +1,8 @@
-//! Listening: addresses are bound at start, so that a port in use is an error at once; connections are accepted when the node is ready.
+//! Listening: addresses are bound at start, so that a port in use is an error at once; connections are accepted when
+//! the node is ready.
 //!
-//! A bound TCP port that does not listen refuses connections, which is what a client of a starting node should see: it tries the next node.
-//! A Unix socket file left by a dead process is removed; one that somebody answers on is "in use".
+//! A bound TCP port that does not listen refuses connections, which is what a client of a starting node should see: it
+//! tries the next node. A Unix socket file left by a dead process is removed; one that somebody answers on is "in use".
 
 use crate::config::StartError;
 use protocol::ConnectionKind;
@@ -18,7 +19,7 @@ use std::path::Path;
 /// Connections that the kernel keeps for us while we are busy.
 const BACKLOG: i32 = 1024;
 
-/// What a listener is for.
+/// The purpose of a listener.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum ListenerKind {
     MySqlTcp,

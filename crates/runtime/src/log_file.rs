@@ -1,17 +1,21 @@
-//! The file of a node's control log on a real disk: it does the writes that `membership` asks for, and knows nothing of their content.
+//! The file of a node's control log on a real disk: it does the writes that `membership` asks for, and knows nothing of
+//! their content.
 //!
-//! `control.log` in the node's data directory. A write at an offset is on disk when it returns (`fdatasync` into space that was written with zeros
-//! when the file was made, so that no metadata has to follow it). A new file is written beside the old one, synced, and renamed over it; then
-//! the directory is synced: after a crash there is the old file or the new one.
+//! `control.log` in the node's data directory. A write at an offset is on disk when it returns. It is an `fdatasync`
+//! into space that was written with zeros when the file was made, so that no metadata has to follow it. A new file is
+//! written beside the old one, synced, and renamed over it; then the directory is synced. After a crash there is the
+//! old file or the new one.
 //!
-//! What an earlier process left may be in the memory of the machine only: it died before its sync, or its sync failed. Its records count all the
-//! same, so a file that is found is written anew before anything that it holds is used.
+//! The bytes of an earlier process may be in the memory of the machine only: it died before its sync, or its sync
+//! failed. Its records count all the same, so a file that is found is written anew before anything that it holds is
+//! used.
 //!
-//! Invariants: one process has the file (an advisory lock on the directory's `control.lock`, which goes with the process); what `open` gives is on
-//! disk; after an error nothing more is written, whatever is asked: a failed sync is never retried, the node dies.
+//! Invariants: one process has the file, by an advisory lock on the directory's `control.lock`, which goes with the
+//! process. All that `open` gives is on disk. After an error nothing more is written, whatever is asked: a failed sync
+//! is never retried, the node dies.
 //!
-//! A node's writes are done by a thread of their own (`io`), one after the other: [`begin`] starts it, [`LogWriter`] is what the thread of `membership` has
-//! of it. The thread ends when that is dropped.
+//! A node's writes are done by a thread of their own (`io`), one after the other: [`begin`] starts it, [`LogWriter`] is
+//! what the thread of `membership` has of it. The thread ends when that is dropped.
 
 use crate::process::{External, Process};
 use protocol::Severity;
@@ -54,8 +58,8 @@ impl LogFile {
         Ok(log)
     }
 
-    /// Opens the file in this directory, which is made if it is not there: the file, and all its bytes (none if there is no file yet), which are on
-    /// disk.
+    /// Opens the file in this directory, which is made if it is not there. Gives the file, and all its bytes (none if
+    /// there is no file yet), which are on disk.
     pub fn open(directory: &Path) -> io::Result<(Self, Vec<u8>)> {
         let mut log = Self::lock(directory)?;
         let mut bytes = Vec::new();

@@ -1,6 +1,7 @@
-//! What the machine offers and permits: CPUs, priorities, descriptors, CPU time, randomness.
+//! The machine's offers and permissions: CPUs, priorities, descriptors, CPU time, randomness.
 //!
-//! Everything here degrades to "not permitted" without failing the node; the caller decides whether that deserves a line in the log.
+//! Everything here degrades to "not permitted" without failing the node; the caller decides whether that deserves a
+//! line in the log.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setpriority_process, setrlimit};
 use rustix::thread::{CpuSet, gettid, sched_setaffinity};

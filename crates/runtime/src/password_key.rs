@@ -1,12 +1,14 @@
-//! The key pair with which clients encrypt their passwords on connections without TLS (full `caching_sha2_password` authentication).
+//! The key pair with which clients encrypt their passwords on connections without TLS (full `caching_sha2_password`
+//! authentication).
 //!
-//! A key is made when a client first asks for it, because that takes a good part of a second, and kept in a file, so that clients which have
-//! been given the public key go on trusting the node. Making it, and decrypting with it, is done on threads of their own, a few at a
-//! time: the threads of modules never wait for it.
+//! A key is made when a client first asks for it, because that takes a good part of a second. It is kept in a file, so
+//! that clients which have been given the public key go on trusting the node. Making it, and decrypting with it, is
+//! done on threads of their own, a few at a time: the threads of modules never wait for it.
 //!
 //! RSA with 2 048 bits and OAEP with SHA-1, as clients of MySQL do it.
 //!
-//! Invariants: the private key is readable by the node's user only; a request that finds no thread, no key or no sense is answered, too.
+//! Invariants: the private key is readable by the node's user only; a request that finds no thread, no key or no sense
+//! is answered, too.
 //!
 //! Deliberately not here: what is encrypted, and for whom.
 
@@ -40,11 +42,11 @@ pub(crate) struct PasswordKey {
     threads: AtomicUsize,
 }
 
-/// What a session asks for.
+/// The answer that a session asks for.
 pub(crate) enum Wanted {
     /// The public key.
     Public,
-    /// What was encrypted with it.
+    /// The clear text of what was encrypted with it.
     Clear(Vec<u8>),
 }
 

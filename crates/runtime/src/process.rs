@@ -1,7 +1,8 @@
-//! What the threads of one runtime share: the table of modules, wakers, counters, the inbox for the world outside, how it ends.
+//! The state that the threads of one runtime share: the table of modules, wakers, counters, the inbox for the world
+//! outside, how it ends.
 //!
-//! Everything here is written before the threads start, or is an atomic, or sits behind a lock that is taken on rare paths only
-//! (accepting, opening and closing links, stopping). No lock is taken to move a signal.
+//! Everything here is written before the threads start, or is an atomic, or sits behind a lock that is taken on rare
+//! paths only (accepting, opening and closing links, stopping). No lock is taken to move a signal.
 
 use crate::config::{Limits, LogSink, PeerConfig, RuntimeConfig};
 use crate::keys::{Identity, NodeKeys};
@@ -27,8 +28,8 @@ pub(crate) struct ModuleTable {
 }
 
 impl ModuleTable {
-    /// The table of a node whose threads carry these modules; `None` if a module is on two threads, belongs to another node, or if there are
-    /// more threads than can be.
+    /// The table of a node whose threads carry these modules. `None` if a module is on two threads or belongs to
+    /// another node, or if there are too many threads.
     pub(crate) fn new(node: NodeId, threads: &[Vec<Address>]) -> Option<Self> {
         let mut places = Box::new([[(NOWHERE, 0); 256]; KINDS]);
         for (thread, modules) in threads.iter().enumerate() {
@@ -51,7 +52,7 @@ impl ModuleTable {
     }
 }
 
-/// What is known to others about one thread.
+/// The facts about one thread that others know.
 pub(crate) struct ThreadShared {
     pub(crate) name: String,
     pub(crate) cpu: Option<u16>,
@@ -65,7 +66,7 @@ pub(crate) struct ThreadShared {
     has_external: AtomicBool,
 }
 
-/// What comes from outside the runtime's threads.
+/// A message from outside the runtime's threads.
 pub(crate) enum External {
     /// SIGTERM, Ctrl-C or the embedding program.
     StopRequested,
@@ -75,7 +76,7 @@ pub(crate) enum External {
     Resolved { peer: usize, set: u64, addresses: Vec<SocketAddr> },
     /// The same, for strangers that say that they are this peer.
     HostFound { peer: usize, addresses: Vec<IpAddr> },
-    /// What a session asked the key for passwords.
+    /// The answer to a session's question about the key for passwords.
     PasswordKey { module: usize, connection: ConnectionId, answer: PasswordKeyAnswer },
 }
 
@@ -119,7 +120,7 @@ pub(crate) struct Peer {
     pub(crate) dropped: AtomicU64,
     /// It did not speak TLS, and need not: the next attempt is made without.
     pub(crate) is_tried_plain: AtomicBool,
-    /// Who is at the other end while there are links.
+    /// The process at the other end while there are links.
     pub(crate) connected: Mutex<Option<PeerReport>>,
 }
 
@@ -133,7 +134,7 @@ impl Peer {
         }
     }
 
-    /// Whose certificate it has to present.
+    /// The identity that its certificate has to name.
     pub(crate) fn identity(&self) -> Identity<'_> {
         Identity { node: self.config.node, role: self.config.role, host: &self.config.host }
     }
@@ -156,7 +157,7 @@ pub(crate) struct Counters {
     pub(crate) slow_rounds: AtomicU64,
 }
 
-/// What all threads of a runtime share.
+/// The state that all threads of a runtime share.
 pub(crate) struct Process {
     pub(crate) node: NodeId,
     pub(crate) cluster: String,

@@ -44,7 +44,7 @@ pub(crate) fn report(process: &Process) -> RuntimeReport {
     RuntimeReport { threads: threads.collect(), counts, peers, certificates }
 }
 
-/// What is told of a certificate.
+/// The report on a certificate.
 pub(crate) fn certificate(facts: &Facts) -> CertificateReport {
     CertificateReport { name: facts.name.clone(), expires: facts.expires(), serial: facts.serial.clone() }
 }

@@ -1,14 +1,17 @@
 //! The node's memory and the operating system's: one thread fetches what is going to be used, and gives back what was.
 //!
-//! - Chunks of pages are fetched ahead (`memory::pages`, [`huge_pages`]): who comes to use a huge page first would stand still while the kernel clears it.
-//! - Chunks that have been empty for a second or two go back, one after the other with a [`PAUSE`] between, because each interrupts all CPUs; where
-//!   there are very many, several at a time, so that they are gone in some seconds.
-//! - What the C library keeps of freed memory goes back when it is much: large rows, packets, whatever threads allocate beside the pages. It lies in the
-//!   holes between living pieces, so nothing but [`trim`] brings it back. That takes locks which allocating threads need, for up to half a millisecond per
-//!   mebibyte where the holes are small; so it is done when much is kept for some time, or very much, and has become more since.
-//! - What the process holds beside its regions is told to the memory manager, for `ndbinfo.resources`.
+//! - Chunks of pages are fetched ahead (`memory::pages`, [`huge_pages`]): who comes to use a huge page first would
+//!   stand still while the kernel clears it.
+//! - Chunks that have been empty for a second or two go back, one after the other with a [`PAUSE`] between, because
+//!   each interrupts all CPUs. Where there are very many, several go at a time, so that they are gone in some seconds.
+//! - Freed memory that the C library keeps goes back when it is much: large rows, packets, and other things that
+//!   threads allocate beside the pages. It lies in the holes between living pieces, so nothing but [`trim`] brings it
+//!   back. To give it back takes locks which allocating threads need, for up to half a millisecond per mebibyte where
+//!   the holes are small. So it is done when much is kept for some time, or very much, and has become more since.
+//! - The memory manager is told how much the process holds beside its regions, for `ndbinfo.resources`.
 //!
-//! Invariant: while nothing else happens, ten seconds after memory was freed the process holds at most 1.25 times what its regions do, and 64 MiB.
+//! Invariant: while nothing else happens, ten seconds after memory was freed the process holds at most 1.25 times what
+//! its regions do, and 64 MiB.
 //!
 //! Deliberately not here: what memory is used for, and how much (`memory`).
 
@@ -25,7 +28,8 @@ const PAUSE: Duration = Duration::from_millis(10);
 const BYTES_WAITING: u64 = 256 << 20;
 /// Between two looks at what the process holds.
 const ROUND: Duration = Duration::from_secs(1);
-/// The C library is asked when the process holds so much beside its regions, and a fifth of what they hold (but not more than [`SHARE_MAX`]),
+/// The C library is asked when the process holds so much beside its regions, and a fifth of what they hold (but not
+/// more than [`SHARE_MAX`]),
 const SLACK: u64 = 48 << 20;
 const SHARE_MAX: u64 = 512 << 20;
 /// in so many looks, one after the other,
@@ -38,12 +42,12 @@ const GROWN: u64 = 16 << 20;
 /// Memory to be fetched.
 type Fetch = (usize, usize);
 
-/// What [`huge_pages`] wants done.
+/// The requests of [`huge_pages`].
 #[derive(Debug)]
 pub struct Requests(Receiver<Fetch>);
 
-/// Asks for huge pages below memory that is not used yet, and for a thread of its own to fetch and clear them. Without huge pages, or without that
-/// thread ([`look_after`]), all works as well, only slower.
+/// Asks for huge pages below memory that is not used yet, and for a thread of its own to fetch and clear them. Without
+/// huge pages, or without that thread ([`look_after`]), all works as well, only slower.
 pub fn huge_pages() -> (impl Fn(NonNull<u8>, usize) + Send + Sync, Requests) {
     let (sender, receiver) = mpsc::channel();
     let prepare = move |start: NonNull<u8>, size| {
@@ -148,9 +152,10 @@ fn resident() -> Option<u64> {
 
 #[expect(unsafe_code, reason = "advice about memory is unsafe in general")]
 fn advise(start: usize, size: usize, advice: Advice) {
-    // SAFETY: fetching and huge pages change neither what the memory holds nor who may use it, whosever it is by now, and the kernel refuses addresses that
-    // are not mapped. What memory held that is given back does not matter: the page pool lends its chunk for that, and nobody else knows it. A kernel that
-    // does not know an advice refuses, which is no harm.
+    // SAFETY: fetching and huge pages change neither what the memory holds nor who may use it, whosever it is by now,
+    // and the kernel refuses addresses that are not mapped. The contents of memory that is given back do not matter:
+    // the page pool lends its chunk for that, and nobody else knows it. A kernel that does not know an advice refuses,
+    // which is no harm.
     let _ = unsafe { madvise(std::ptr::with_exposed_provenance_mut(start), size, advice) };
 }
 

@@ -49,7 +49,7 @@ impl std::fmt::Debug for KeyHolder {
     }
 }
 
-/// What the listeners are bound to (the system chooses when the configuration says port 0).
+/// The addresses of the listeners. The system chooses a port when the configuration says 0.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct BoundAddresses {
     /// For peers.
@@ -63,8 +63,8 @@ pub struct BoundAddresses {
 impl Runtime {
     /// Binds all addresses, then starts the threads of the layout with these modules on them.
     ///
-    /// The modules must be exactly those of the layout, with this node's addresses; anything else is a bug of the caller. `log_file` is where `membership`
-    /// keeps its log; a node whose `membership` writes nothing needs none.
+    /// The modules must be exactly those of the layout, with this node's addresses; anything else is a bug of the
+    /// caller. `log_file` is where `membership` keeps its log; a node whose `membership` writes nothing needs none.
     pub fn start<S: Send + 'static>(
         config: RuntimeConfig,
         modules: Vec<(Address, BoxedModule<S>)>,
@@ -106,14 +106,15 @@ impl Runtime {
         self.process.threads[main].tell(External::StopRequested);
     }
 
-    /// From now on SIGTERM, SIGINT and SIGHUP ask this runtime to stop. Another one, later than [`SAME_REQUEST`], ends the process at once. SIGHUP stays
-    /// ignored if it was (`nohup`).
+    /// From now on SIGTERM, SIGINT and SIGHUP ask this runtime to stop. Another one, later than [`SAME_REQUEST`], ends
+    /// the process at once. SIGHUP stays ignored if it was (`nohup`).
     pub fn stop_on_signals(&self) {
         let previous = SIGNALLED.swap(Arc::into_raw(Arc::clone(&self.process)).cast_mut(), Ordering::AcqRel);
         stdx::require!(previous.is_null(), "signals stop one runtime only");
         for number in [SIGINT, SIGTERM, SIGHUP] {
             #[expect(unsafe_code, reason = "signal handlers are not in rustix")]
-            // SAFETY: `on_stop_signal` has the signature of a handler and only touches atomics and writes to a descriptor.
+            // SAFETY: `on_stop_signal` has the signature of a handler and only touches atomics and writes to a
+            // descriptor.
             unsafe {
                 let previous = signal_(number, IGNORED);
                 if number != SIGHUP || previous != IGNORED {
@@ -129,7 +130,7 @@ impl Runtime {
         KeyHolder(Arc::clone(&self.process))
     }
 
-    /// What the listeners are bound to.
+    /// The addresses of the listeners.
     #[must_use]
     pub fn addresses(&self) -> BoundAddresses {
         self.addresses
@@ -149,8 +150,8 @@ impl Runtime {
 
     /// Waits until a module asks for `Exit` and returns its code.
     ///
-    /// What the modules hold is not given back: the process is about to end, and freeing gigabytes row by row would hold up its end for
-    /// so long that whoever asked for it would kill it.
+    /// The modules' memory is not given back: the process is about to end. Freeing gigabytes row by row would hold up
+    /// its end for so long that an operator would kill it.
     pub fn wait(mut self) -> u8 {
         for remains in self.join() {
             std::mem::forget(remains);
@@ -324,7 +325,7 @@ fn hand_out_modules<S>(
     stdx::require!(extra.is_none(), "module {extra:?} is not in the layout");
 }
 
-// ---- SIGTERM, SIGINT and SIGHUP -----------------------------------------------------------------------------------------------------
+// ---- SIGTERM, SIGINT and SIGHUP -------------------------------------------------------------------------------------
 
 const SIGHUP: i32 = 1;
 const SIGINT: i32 = 2;
@@ -332,7 +333,8 @@ const SIGTERM: i32 = 15;
 const DEFAULT_ACTION: usize = 0;
 const IGNORED: usize = 1;
 
-/// Signals that come together are one request: whoever stops a whole group of processes signals this one, and its parent does, too.
+/// Signals that come together are one request: whoever stops a whole group of processes signals this one, and its
+/// parent does, too.
 const SAME_REQUEST: Duration = Duration::from_secs(1);
 
 /// When the first stop signal came; 0: none has.
@@ -348,7 +350,8 @@ extern "C" fn on_stop_signal(number: i32) {
         Err(first) if now.since(Instant(first)) < SAME_REQUEST => {}
         Err(_) => {
             #[expect(unsafe_code, reason = "signal handlers are not in rustix")]
-            // SAFETY: `signal` and `raise` are async-signal-safe. The signal of an impatient operator has its default effect.
+            // SAFETY: `signal` and `raise` are async-signal-safe. The signal of an impatient operator has its default
+            // effect.
             unsafe {
                 signal_(number, DEFAULT_ACTION);
                 raise_(number);

@@ -1,21 +1,24 @@
 //! Two rings of bytes in memory that two processes of one machine share: what a link uses instead of its Unix socket.
 //!
-//! The end that accepted the connection makes the memory and an eventfd ("bell") for each end, and hands all three over with its hello;
-//! `docs/formats/wire.md` has the layout and who says when. A ring is a stream of bytes, like the socket that it replaces: it has one
-//! writer, one reader, and two counters that only grow, `produced` and `consumed`. A node that works looks at its rings once per round and
-//! costs its peer no system call; only one that announced that it sleeps is woken by its bell, and one that ran out of room is rung when
-//! there is some.
+//! The end that accepted the connection makes the memory and an eventfd ("bell") for each end, and hands all three over
+//! with its hello. `docs/formats/wire.md` has the layout, and which end says what when. A ring is a stream of bytes,
+//! like the socket that it replaces: it has one writer, one reader, and two counters that only grow, `produced` and
+//! `consumed`. A node that works looks at its rings once per round and costs its peer no system call. Only a node that
+//! announced that it sleeps is woken by its bell. One that ran out of room is rung when there is some.
 //!
 //! Invariants:
-//! - the peer can write anything into this memory at any time, and harms nobody but itself and this link: a counter is believed only as far
-//!   as the ring is long ([`Broken`] closes the link), bytes are copied out before anybody looks at them, every access is a relaxed or
-//!   stronger atomic one, and the file is sealed against shrinking, so that no access can fault;
-//! - no lost wake: a sleeper announces itself, *then* looks at the counters; a writer publishes, *then* looks for the announcement, with a
-//!   sequentially consistent fence between on both sides. The same holds for a writer that waits for room;
-//! - memory is shared with processes of the same user only. They could stop or trace each other anyhow, so a peer that blocks a bell gains
-//!   nothing.
+//! - the peer can write anything into this memory at any time, and harms nobody but itself and this link. A counter is
+//!   believed only as far as the ring is long ([`Broken`] closes the link). Bytes are copied out before anybody looks
+//!   at them. Every access is a relaxed or stronger atomic one. The file is sealed against shrinking, so that no access
+//!   can fault;
+//! - no lost wake: a sleeper announces itself, *then* looks at the counters; a writer publishes, *then* looks for the
+//!   announcement, with a sequentially consistent fence between on both sides. The same holds for a writer that waits
+//!   for room;
+//! - memory is shared with processes of the same user only. They could stop or trace each other anyhow, so a peer that
+//!   blocks a bell gains nothing.
 //!
-//! Deliberately not here: frames, and noticing that the peer died. The socket stays open, and its end is the link's end.
+//! Deliberately not here: frames, and noticing that the peer died. The socket stays open, and its end is the link's
+//! end.
 
 use crate::connections::{ReadOutcome, WriteOutcome};
 use rustix::event::{EventfdFlags, eventfd};
@@ -87,7 +90,7 @@ impl Rings {
         let length = CONTROL_WORDS * WORD + 2 * size;
         let length_on_file = u64::try_from(length).map_err(|_| Errno::INVAL)?;
         rustix::fs::ftruncate(&file, length_on_file)?;
-        // What is allocated now can't be missing later, when touching it would be fatal.
+        // Pages that are allocated now can't be missing later, when touching them would be fatal.
         rustix::fs::fallocate(&file, FallocateFlags::empty(), 0, length_on_file)?;
         rustix::fs::fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
         let memory = Memory::map(&file, length / WORD)?;
@@ -136,7 +139,8 @@ impl Rings {
         }
     }
 
-    /// Rung when this end slept and something came, or waited for room and there is some. Never read: watch it for edges.
+    /// Rung when this end slept and something came, or waited for room and there is some. Never read: watch it for
+    /// edges.
     pub(crate) fn bell(&self) -> BorrowedFd<'_> {
         self.bell.as_fd()
     }
@@ -154,7 +158,7 @@ impl Rings {
         self.words * WORD
     }
 
-    // ---- writing ----------------------------------------------------------------------------------------------------------
+    // ---- writing ----------------------------------------------------------------------------------------------------
 
     /// Publishes as many of these bytes as there is room for; how many.
     pub(crate) fn send(&mut self, bytes: &[u8]) -> Result<usize, Broken> {
@@ -207,7 +211,7 @@ impl Rings {
         rings
     }
 
-    // ---- reading ----------------------------------------------------------------------------------------------------------
+    // ---- reading ----------------------------------------------------------------------------------------------------
 
     /// Something came, or the peer's counter is wrong.
     #[inline]
@@ -232,7 +236,8 @@ impl Rings {
         Ok(count < available)
     }
 
-    /// Before sleeping; a sequentially consistent fence and a last look at [`has_incoming`](Self::has_incoming) must follow.
+    /// Before sleeping; a sequentially consistent fence and a last look at [`has_incoming`](Self::has_incoming) must
+    /// follow.
     pub(crate) fn announce_sleep(&self) {
         self.cell(self.incoming, SLEEPS).store(1, Ordering::Relaxed);
     }
@@ -248,8 +253,8 @@ fn unnamed(error: std::io::Error) -> Errno {
     Errno::from_io_error(&error).unwrap_or(Errno::MFILE)
 }
 
-/// Writes bytes into a ring from this position on. Only the writer of a ring writes its words, so the rest of a word that is filled partly is
-/// as it was: bytes that the reader may be looking at keep their values.
+/// Writes bytes into a ring from this position on. Only the writer of a ring writes its words. So the rest of a word
+/// that is filled partly is as it was: bytes that the reader may be looking at keep their values.
 fn copy_in(ring: &[AtomicUsize], position: usize, bytes: &[u8]) {
     let mask = ring.len() - 1;
     let mut at = position / WORD;
@@ -328,8 +333,8 @@ impl Memory {
 
     fn words(&self) -> &[AtomicUsize] {
         #[expect(unsafe_code, reason = "a mapping is reached by its address")]
-        // SAFETY: the mapping has `words` words, is aligned to pages, lives as long as `self`, and its file cannot shrink (it is sealed). Others
-        // write it at any moment, which atomics allow; every bit pattern is a `usize`.
+        // SAFETY: the mapping has `words` words, is aligned to pages, lives as long as `self`, and its file cannot
+        // shrink (it is sealed). Others write it at any moment, which atomics allow; every bit pattern is a `usize`.
         unsafe {
             std::slice::from_raw_parts(self.start.as_ptr(), self.words)
         }
@@ -385,7 +390,7 @@ pub(crate) fn read_with_descriptors(
     }
     match received {
         Ok(received) if received.bytes == 0 => ReadOutcome::Ended,
-        // What carried descriptors may be shorter than what waits: read on.
+        // A message with descriptors may be shorter than what waits: read on.
         Ok(received) if received.bytes == room || !descriptors.is_empty() => ReadOutcome::More,
         Ok(_) | Err(Errno::AGAIN) => ReadOutcome::Drained,
         Err(Errno::INTR) => ReadOutcome::More,
@@ -395,7 +400,7 @@ pub(crate) fn read_with_descriptors(
 
 #[cfg(test)]
 impl Rings {
-    /// What a broken peer might do.
+    /// Does what a broken peer might do.
     pub(crate) fn publish_impossible(&self) {
         self.cell(self.outgoing, PRODUCED).store(usize::MAX / 2, Ordering::Release);
     }

@@ -1,7 +1,7 @@
 //! Makes the certificates of a cluster: an authority of its own, and a key with a certificate for each node.
 //!
-//! A cluster is a realm of trust: whatever its authority has signed belongs to it, and nothing else does. The authority's private key is needed to sign
-//! only; no node has it.
+//! A cluster is a realm of trust: whatever its authority has signed belongs to it, and nothing else does. The
+//! authority's private key is needed to sign only; no node has it.
 
 use crate::certificates::Bearer;
 use crate::tls::TlsError;
@@ -31,10 +31,10 @@ impl std::fmt::Debug for SignedKey {
     }
 }
 
-/// What a certificate is to say.
+/// The facts that a certificate is to state.
 #[derive(Clone, Debug)]
 pub struct Wish {
-    /// Whose it is.
+    /// The bearer.
     pub bearer: Bearer,
     /// Its HostName, if it is bound to one.
     pub host: Option<String>,

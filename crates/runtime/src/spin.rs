@@ -1,9 +1,10 @@
 //! Whether it pays to spin before sleeping: `SpinMethod` as a pure decision from the waits seen lately.
 //!
-//! Sleeping and being woken costs a thread some microseconds of CPU and its client a good deal more of latency. Spinning costs the CPU
-//! that it burns. For each possible spin time *s* the spinner knows how many of the last waits were shorter (hits) and what spinning that long
-//! would have burnt on average, and takes the *s* with the largest `hits × worth − burnt`, if that is positive. `worth` is what a method
-//! thinks a spared sleep is worth. Long waits (an idle node) make every *s* a loss, so an idle node does not spin.
+//! Sleeping and being woken costs a thread some microseconds of CPU and its client a good deal more of latency.
+//! Spinning costs the CPU that it burns. For each possible spin time *s* the spinner knows how many of the last waits
+//! were shorter (hits), and what spinning that long would have burnt on average. It takes the *s* with the largest
+//! `hits × worth − burnt`, if that is positive. `worth` is what a method thinks a spared sleep is worth. Long waits (an
+//! idle node) make every *s* a loss, so an idle node does not spin.
 //!
 //! Invariant: never more than [`SPIN_MAX`], unless the operator's `spintime` says so.
 
@@ -34,7 +35,7 @@ pub(crate) struct Spinner {
 
 enum Rule {
     Fixed(Duration),
-    /// What a spared sleep is worth, in microseconds of spinning.
+    /// The worth of a spared sleep, in microseconds of spinning.
     Worth {
         us: f32,
         longest: Duration,

@@ -1,7 +1,7 @@
-//! What threads count about themselves, and what a process counts.
+//! The counts of threads about themselves, and those of a process.
 //!
-//! Each thread counts in plain fields and publishes them every [`PUBLISH_INTERVAL`] while it works, and once more that long after it
-//! fell asleep; a report reads what was published and costs the other threads nothing.
+//! Each thread counts in plain fields and publishes them every [`PUBLISH_INTERVAL`] while it works, and once more that
+//! long after it fell asleep. A report reads the published counts and costs the other threads nothing.
 //!
 //! Deliberately not here: the report (`report`).
 

@@ -1,4 +1,5 @@
-//! Which links this node has: one set of links per peer, all up or none. A pure state machine on the `membership` thread.
+//! Which links this node has: one set of links per peer, all up or none. A pure state machine on the `membership`
+//! thread.
 //!
 //! ```text
 //! higher node id (connects)                          lower node id (accepts)
@@ -11,12 +12,12 @@
 //! ```
 //! Invariants:
 //! - LinkUp is told once per set and before any signal from that peer's `membership` of that set is delivered to ours;
-//! - when one link of a set closes, LinkDown follows if LinkUp was told, and all links of the set are closed; a new set has a new number, and news
-//!   about older sets is ignored;
+//! - when one link of a set closes, LinkDown follows if LinkUp was told, and all links of the set are closed. A new set
+//!   has a new number, and news about older sets is ignored;
 //! - the acceptor's LinkUp follows the connector's, so that whoever hears it finds all links open at the other end.
 //!
-//! Signals to other modules may arrive shortly before LinkUp: views fence them. An attempt uses a peer's Unix socket if it answers, else the first
-//! of its addresses that does not refuse at once.
+//! Signals to other modules may arrive shortly before LinkUp: views fence them. An attempt uses a peer's Unix socket if
+//! it answers, else the first of its addresses that does not refuse at once.
 
 use crate::links::{AdoptedLink, LinkOrder, Pairing, PeerTable};
 use crate::tls::TlsFilter;
@@ -43,7 +44,7 @@ pub(crate) enum LinkNews {
     Confirmed { peer: usize, set: u64 },
 }
 
-/// What the supervisor wants done, in this order.
+/// The steps that the supervisor wants done, in this order.
 pub(crate) enum Step {
     /// Give a thread an order.
     Order { thread: usize, order: LinkOrder },
@@ -61,7 +62,7 @@ pub(crate) enum Step {
     End(String),
 }
 
-/// What the supervisor needs to know about a peer.
+/// The facts about a peer that the supervisor needs.
 #[derive(Clone)]
 pub(crate) struct PeerPlan {
     pub(crate) node: NodeId,
@@ -284,7 +285,8 @@ impl Supervisor {
         match news {
             LinkNews::Opened { peer, set, my_thread, their_thread, table } => {
                 let state = &self.peers[peer];
-                // A set that has failed keeps its number until the next one begins: its link does not count in that one.
+                // A set that has failed keeps its number until the next one begins: its link does not count in that
+                // one.
                 let is_filling = matches!(state.phase, Phase::First | Phase::Filling);
                 if state.set == set && is_filling && state.role == Role::Connects {
                     self.on_opened(peer, (my_thread, their_thread), table, steps);
@@ -310,8 +312,8 @@ impl Supervisor {
         }
     }
 
-    /// The peer is connected with another process of this node. It may be about to notice that that one is gone; but if it does not, that one lives,
-    /// and this one is too many: unless somebody is connected with this one.
+    /// The peer is connected with another process of this node. It may be about to notice that the other one is gone.
+    /// If it does not, the other one lives, and this one is too many, unless somebody is connected with this one.
     fn on_refused(&mut self, index: usize, reason: &str, now: Instant, steps: &mut Vec<Step>) {
         let peer = &mut self.peers[index];
         let since = *peer.refused_since.get_or_insert(now);

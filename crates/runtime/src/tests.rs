@@ -1,5 +1,5 @@
-//! Whole runtimes with toy modules, real threads and loopback sockets. Nothing here asserts a time or sleeps to wait for something: a test
-//! waits for what it wants to see, and [`PATIENCE`] only ends a test that has failed already.
+//! Whole runtimes with toy modules, real threads and loopback sockets. Nothing here asserts a time or sleeps to wait
+//! for something: a test waits for what it wants to see, and [`PATIENCE`] only ends a test that has failed already.
 
 use crate::{BoxedModule, Limits, Listeners, PeerConfig, Runtime, RuntimeConfig, SpinMethod};
 use protocol::layout::{Layout, LayoutRequest};
@@ -34,7 +34,7 @@ const DATA: &[ModuleKind] = &[
     ModuleKind::Membership,
 ];
 
-/// What toys tell the test.
+/// The events that toys tell the test.
 #[derive(Clone, PartialEq, Debug)]
 enum Seen {
     Opened,
@@ -166,7 +166,7 @@ impl Toy {
             buffer.consume(end + 1);
             self.obey(now, connection, &line, outputs);
             if line == "pause" || line == "tls" {
-                // What is left is for later, or is not plaintext.
+                // The rest is for later, or is not plaintext.
                 break;
             }
         }
@@ -297,7 +297,7 @@ pub(crate) struct Node {
     gate: Arc<std::sync::Mutex<()>>,
 }
 
-/// What a test may choose.
+/// The choices of a test.
 pub(crate) struct Setup {
     pub(crate) node: u16,
     pub(crate) thread_config: Option<&'static str>,

@@ -1,7 +1,9 @@
-//! TLS as a filter on a connection: of a client whose module asks `StartTls` and sees plaintext from then on, or of a link between nodes.
+//! TLS as a filter on a connection: of a client whose module asks `StartTls` and sees plaintext from then on, or of a
+//! link between nodes.
 //!
-//! Sans-IO: ciphertext goes in and comes out as byte vectors, the connection's code moves them to and from the socket. The certificate for clients
-//! comes from files or is made at start; clients of a database verify certificates only when told to, so a self-signed one is better than none.
+//! Sans-IO: ciphertext goes in and comes out as byte vectors, the connection's code moves them to and from the socket.
+//! The certificate for clients comes from files or is made at start; clients of a database verify certificates only
+//! when told to, so a self-signed one is better than none.
 //!
 //! Deliberately not here: the certificates of nodes, and who is let in with them (`keys`).
 
@@ -111,7 +113,7 @@ pub(crate) struct TlsFilter {
     failure: Option<String>,
 }
 
-/// What became of received ciphertext.
+/// The progress after received ciphertext.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum TlsProgress {
     /// Plaintext was appended, or more is needed.
@@ -144,7 +146,7 @@ impl TlsFilter {
         self.is_established
     }
 
-    /// What the handshake came to.
+    /// The result of the handshake.
     pub(crate) fn session(&self) -> TlsSession {
         let version = match self.connection.protocol_version() {
             Some(ProtocolVersion::TLSv1_3) => "TLSv1.3",
@@ -237,7 +239,8 @@ impl TlsFilter {
     }
 }
 
-/// What a process without keys answers to TLS: a fatal alert, `certificate_unobtainable`, by which the other end can tell its user why.
+/// The answer of a process without keys to TLS: a fatal alert, `certificate_unobtainable`, by which the other end can
+/// tell its user why.
 pub(crate) const NO_KEYS_ALERT: [u8; 7] = [21, 3, 3, 0, 2, 2, 0x6f];
 
 /// Why TLS failed, in words for operators.

@@ -1,14 +1,16 @@
 //! How a thread sleeps and how others wake it: epoll, and per thread one eventfd and one alarm.
 //!
-//! Invariant (no lost wake): a thread announces itself parked, *then* looks at its inboxes once more, *then* sleeps; a sender publishes,
-//! *then* looks whether the receiver is parked. Sequentially consistent fences on both sides make it impossible that the receiver misses the
-//! parcel and the sender misses the announcement. Only a parked thread costs its waker a system call.
+//! Invariant (no lost wake): a thread announces itself parked, *then* looks at its inboxes once more, *then* sleeps; a
+//! sender publishes, *then* looks whether the receiver is parked. Sequentially consistent fences on both sides make it
+//! impossible that the receiver misses the parcel and the sender misses the announcement. Only a parked thread costs
+//! its waker a system call.
 //!
 //! The eventfd is registered edge-triggered and never read: each write is an edge of its own.
 //!
-//! The alarm (a timer descriptor, edge-triggered and never read as well) is set only when a thread that goes to sleep must wake earlier than it would
-//! already, and is never taken back: at worst it wakes the thread once for nothing. A timeout of epoll's own would program the CPU's timer at each
-//! sleep and once more at each waking, which costs more than the sleep itself where sleeps are short, above all in a virtual machine.
+//! The alarm is a timer descriptor, edge-triggered and never read as well. It is set only when a thread that goes to
+//! sleep must wake earlier than it would already, and is never taken back. At worst it wakes the thread once for
+//! nothing. A timeout of epoll's own would program the CPU's timer at each sleep and once more at each waking. Where
+//! sleeps are short, that costs more than the sleep itself, above all in a virtual machine.
 
 use rustix::event::{EventfdFlags, epoll, eventfd};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -20,7 +22,7 @@ use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicBool, Ordering, fence};
 use stdx::Instant;
 
-/// What an epoll event is about.
+/// The subject of an epoll event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Token {
     Wake,
@@ -71,7 +73,7 @@ pub(crate) fn same_generation(token: u32, generation: u32) -> bool {
     token == generation & GENERATION_MASK
 }
 
-/// What happened to a descriptor.
+/// The readiness of a descriptor.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Readiness {
     pub(crate) token: Token,
@@ -81,7 +83,7 @@ pub(crate) struct Readiness {
     pub(crate) hung_up: bool,
 }
 
-/// What the alarm's events say: no token is packed like this.
+/// The token of the alarm's events: no other token is packed like this.
 const ALARM: u64 = u64::MAX;
 
 /// Most events taken at once: bounds a round.
@@ -100,7 +102,7 @@ pub(crate) enum Wait {
 pub(crate) struct Poller {
     epoll: OwnedFd,
     alarm: OwnedFd,
-    /// What the alarm is set to, until it is known to have rung.
+    /// The time that the alarm is set to, until it is known to have rung.
     alarm_at: Option<Instant>,
 }
 
@@ -115,7 +117,8 @@ impl Poller {
         Ok(poller)
     }
 
-    /// Watches a descriptor for bytes and hang-up, edge-triggered: every edge must be followed by reading until less came than fits.
+    /// Watches a descriptor for bytes and hang-up, edge-triggered: every edge must be followed by reading until less
+    /// came than fits.
     pub(crate) fn watch(&self, descriptor: impl AsFd, token: Token) -> rustix::io::Result<()> {
         self.add(descriptor, token, epoll::EventFlags::IN | epoll::EventFlags::RDHUP | epoll::EventFlags::ET)
     }

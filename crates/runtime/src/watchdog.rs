@@ -1,15 +1,16 @@
 //! Watches that every thread comes round: the thread of `membership`, which has no other module, looks at all others.
 //!
-//! A thread says when it began the round that it is in. One that stays in a round for [`WARN_AFTER`] is slow, and counted; one that stays there for
-//! `Limits::stuck_after` is taken for dead, and the node with it: it hangs, while its heartbeats tell everybody that all is well. The others
-//! have the rows.
+//! A thread says when it began the round that it is in. A thread that stays in a round for [`WARN_AFTER`] is slow, and
+//! counted. A thread that stays there for `Limits::stuck_after` is taken for dead, and the node with it: it hangs,
+//! while its heartbeats tell everybody that all is well. The others have the rows.
 //!
 //! Invariants:
-//! - only time in which the watching thread ran itself counts, [`LOOK_MAX`] at a time: a process that was stopped, or a machine that was suspended, has
-//!   no thread that hangs;
+//! - only time in which the watching thread ran itself counts, [`LOOK_MAX`] at a time: a process that was stopped, or a
+//!   machine that was suspended, has no thread that hangs;
 //! - a thread that sleeps is in no round.
 //!
-//! Deliberately not here: what is done about a thread that hangs (`crash`), and about a node whose `membership` does (its peers miss its heartbeats).
+//! Deliberately not here: what is done about a thread that hangs (`crash`), and about a node whose `membership` does
+//! (its peers miss its heartbeats).
 
 use stdx::{Duration, Instant};
 
@@ -20,7 +21,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(10);
 /// How much time a look may count: `membership` is woken by its timers at least this often.
 const LOOK_MAX: Duration = Duration::from_millis(100);
 
-/// What became of a thread at a look.
+/// The finding about a thread at a look.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Finding {
     /// It has been in one round for [`WARN_AFTER`]; told once per round.
@@ -39,7 +40,7 @@ struct Watched {
     is_told: bool,
 }
 
-/// What the watching thread remembers.
+/// The memory of the watching thread.
 pub(crate) struct Watchdog {
     threads: Vec<Watched>,
     looked: Instant,

@@ -1,21 +1,25 @@
-//! One thread of a node: takes input, runs modules in slices, flushes once per round, sleeps when there is nothing to do.
+//! One thread of a node: takes input, runs modules in slices, flushes once per round, sleeps when there is nothing to
+//! do.
 //!
 //! ```text
 //! wait        nothing to do: spin, then sleep in epoll until an event, a wake or the next deadline
 //! take        epoll events, parcels of other threads, links
 //! handle      queued signals; then ready clients, one read each; then what those queued; then deadlines
-//! flush       parcels to other threads (waking those that sleep), cluster frames, client replies: one write per destination;
+//! flush       parcels to other threads (waking those that sleep), cluster frames, client replies: one write each;
 //!             signals that may wait (`Signal::is_deferrable`) go with others, or alone after [`DEFER_TIME_MAX`]
 //! ```
 //! Invariants:
-//! - the signals that one module sends to another on this thread are handled in the order of sending; `Continue` goes behind everything
-//!   that is queued and is handled in the next round at the earliest, so a scan takes one slice per round and a point read never waits
-//!   for more than one;
-//! - a round is bounded: in events, reads, signals and time ([`ROUND_TIME_MAX`]); what is left over is taken up in the next without sleeping;
-//! - the clock is read after the input of a round was taken, after every [`CLOCK_EVERY`] handlers, and before each slice of long work;
+//! - the signals that one module sends to another on this thread are handled in the order of sending. `Continue` goes
+//!   behind everything that is queued and is handled in the next round at the earliest. So a scan takes one slice per
+//!   round, and a point read never waits for more than one;
+//! - a round is bounded: in events, reads, signals and time ([`ROUND_TIME_MAX`]); what is left over is taken up in the
+//!   next without sleeping;
+//! - the clock is read after the input of a round was taken, after every [`CLOCK_EVERY`] handlers, and before each
+//!   slice of long work;
 //! - nothing here waits except `wait`; no work means no system call but one `epoll_wait`, and no tick.
 //!
-//! Deliberately not here: what any module does. The worker knows kinds of modules only to know who owns clients, stop requests and links.
+//! Deliberately not here: what any module does. The worker knows kinds of modules only to know who owns clients, stop
+//! requests and links.
 
 use crate::clock;
 use crate::config::SpinMethod;
@@ -66,13 +70,13 @@ const POLL_INTERVAL: Duration = Duration::from_micros(20);
 const SPINS_PER_POLL: u32 = 16;
 /// How long a thread sleeps at most while a ring out of it is full.
 const CONGESTED_PAUSE: Duration = Duration::from_micros(100);
-/// How long a signal that may wait is held back at most. Backups send readers of what is not published yet to the primary, and an epoch is
-/// closed only when everything in it is known to be decided: both bear a millisecond.
+/// How long a signal that may wait is held back at most. Backups send readers of rows that are not published yet to the
+/// primary. An epoch is closed only when everything in it is known to be decided. Both bear a millisecond.
 const DEFER_TIME_MAX: Duration = Duration::from_millis(1);
 /// Idle send buffers are given back after this time.
 const SWEEP_INTERVAL: Duration = Duration::from_millis(20);
 
-/// That a thread takes long is logged no more often than this.
+/// A slow thread is logged no more often than this.
 const SLOW_LOG_PAUSE: Duration = Duration::from_secs(10);
 
 /// Timers of the runtime itself.
@@ -150,7 +154,7 @@ impl Slice {
     }
 }
 
-/// What the runtime prepares for a thread before it starts.
+/// The parts that the runtime prepares for a thread before it starts.
 pub(crate) struct WorkerParts<S> {
     pub(crate) index: usize,
     pub(crate) plan: ThreadPlan,
@@ -184,7 +188,7 @@ pub(crate) struct Worker<S> {
     /// On the thread of `membership`, as the supervisor.
     watchdog: Option<Watchdog>,
     supervisor: Option<Supervisor>,
-    /// What the supervisor wants of its own thread and is not carried out yet.
+    /// The supervisor's orders to its own thread that are not carried out yet.
     orders: VecDeque<LinkOrder>,
     /// A link is being read, or an order carried out: further orders wait.
     are_orders_held: bool,
@@ -203,11 +207,11 @@ pub(crate) struct Worker<S> {
     got_parcels: bool,
     queue: VecDeque<Work<S>>,
     continues: VecDeque<Work<S>>,
-    /// What clients' bytes are read into.
+    /// The buffer that clients' bytes are read into.
     scratch: ReceiveBuffer,
-    /// What links' and TLS bytes are read into.
+    /// The buffer that links' and TLS bytes are read into.
     raw_scratch: Vec<u8>,
-    /// What links' bytes are read into that are encrypted.
+    /// The buffer that encrypted bytes of links are read into.
     cipher_scratch: Vec<u8>,
     /// Which links are read in a round.
     slots_scratch: Vec<u32>,
@@ -367,7 +371,8 @@ impl<S: Send + 'static> Worker<S> {
         }
     }
 
-    /// Input was taken: what serves it must not believe that it is earlier. (The process may have been stopped meanwhile, and its lease be over.)
+    /// Input was taken: what serves it must not believe that it is earlier. The process may have been stopped
+    /// meanwhile, and its lease be over.
     fn look_at_clock(&mut self) {
         self.now.monotonic = clock::monotonic();
     }
@@ -409,7 +414,7 @@ impl<S: Send + 'static> Worker<S> {
         self.counting.publish(self.now.monotonic, &self.process.threads[self.index].statistics);
     }
 
-    // ---- waiting ----------------------------------------------------------------------------------------------------------
+    // ---- waiting ----------------------------------------------------------------------------------------------------
 
     /// Returns when there is something to do, or may be.
     fn wait(&mut self) {
@@ -517,7 +522,7 @@ impl<S: Send + 'static> Worker<S> {
         own.into_iter().flatten().min()
     }
 
-    // ---- taking -----------------------------------------------------------------------------------------------------------
+    // ---- taking -----------------------------------------------------------------------------------------------------
 
     fn take_events(&mut self) {
         self.got_parcels = false;
@@ -585,7 +590,7 @@ impl<S: Send + 'static> Worker<S> {
         }
     }
 
-    // ---- handling ---------------------------------------------------------------------------------------------------------
+    // ---- handling ---------------------------------------------------------------------------------------------------
 
     fn notify(&mut self, module: usize, notice: Notice) {
         self.queue.push_back(Work { module, what: What::Notice(notice) });
@@ -816,7 +821,7 @@ impl<S: Send + 'static> Worker<S> {
         self.links.high_count > 0 || self.queue.len() > QUEUE_HIGH || self.exchange.is_congested()
     }
 
-    // ---- what may wait ----------------------------------------------------------------------------------------------------
+    // ---- what may wait ----------------------------------------------------------------------------------------------
 
     /// Keeps the time up to which signals may be held back: from the first that did not leave with others.
     fn watch_held(&mut self, now: Instant) {
@@ -834,7 +839,7 @@ impl<S: Send + 'static> Worker<S> {
         self.exchange.release_held();
     }
 
-    // ---- flushing ---------------------------------------------------------------------------------------------------------
+    // ---- flushing ---------------------------------------------------------------------------------------------------
 
     fn flush(&mut self) {
         self.flush_exchange();

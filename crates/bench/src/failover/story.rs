@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! 2026-11-21T16:05:55.773056Z  INFO node 4: the process of node 3 has ended (incarnation 14)
-//! 2026-11-21T16:05:55.781200Z  INFO node 4: view 17, 8144 us after it was wanted; the longest write of control.log meanwhile: 4210 us
+//! 2026-11-21T16:05:55.781200Z  INFO node 4: view 17, 8144 us after it was wanted; …
 //! 2026-11-21T16:05:55.782900Z  INFO node 4: view 17: all slots of 4.ldm0 take writes
 //! ```
 //! Log lines have the time of the day, clients the machine's monotonic clock; the difference is taken when logs are

@@ -763,7 +763,7 @@ fn a_write_that_fails_leaves_nothing_or_the_journal() {
     assert_eq!(world.item().indexes.len(), 1);
 }
 
-// ---- random statements ------------------------------------------------------------------------------------------------
+// ---- random statements ----------------------------------------------------------------------------------------------
 
 fn random_name(random: &mut Prng) -> TableName {
     let database = ["a", "b", "shop"][random.index(3)];

@@ -3,8 +3,8 @@
 //! ```text
 //! all nodes are there and in sync, and each of them may stop      else it is refused at once
 //! management nodes      first: they read config.ini, and hand it to those that start after them (as in NDB)
-//! data nodes            one after the other: in sync again and with its share of primaries before the next one is asked
-//! SQL nodes             last; who is not connected is passed over
+//! data nodes            one after the other: in sync, and with its share of primaries, before the next one is asked
+//! SQL nodes             last; a node that is not connected is passed over
 //! ```
 //! The client does it, not a management node, because these are started again, too. Ctrl-C leaves the node that is
 //! under way to finish by itself; `rolling restart` begins anew with all of them.

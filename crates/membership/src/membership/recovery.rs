@@ -206,7 +206,7 @@ impl Membership {
         outputs.send(self.me(), Address::membership(to), message);
     }
 
-    // ---- the operator's node ------------------------------------------------------------------------------------------------------
+    // ---- the operator's node ----------------------------------------------------------------------------------------
 
     /// The operator of this node gives an order: the first node that may be able to carry it out gets it.
     pub(crate) fn on_operators_order<S>(&mut self, now: Now, order: RecoveryOrder, outputs: &mut Outputs<S>) {
@@ -287,7 +287,7 @@ impl Membership {
         }
     }
 
-    // ---- the founder --------------------------------------------------------------------------------------------------------------
+    // ---- the founder ------------------------------------------------------------------------------------------------
 
     /// An order that this node may carry out.
     fn on_order<S>(&mut self, now: Now, asker: NodeId, order: RecoveryOrder, outputs: &mut Outputs<S>) {
@@ -487,7 +487,7 @@ impl Membership {
         self.answer_order(now, to, RecoveryOutcome::Done, text, outputs);
     }
 
-    // ---- those who live -----------------------------------------------------------------------------------------------------------
+    // ---- those who live ---------------------------------------------------------------------------------------------
 
     /// The answer to the founder's question.
     fn survivor(&self, without: &[NodeId], refusal: Option<String>) -> Survivor {
@@ -601,7 +601,7 @@ impl Membership {
         true
     }
 
-    // ---- inputs -------------------------------------------------------------------------------------------------------------------
+    // ---- inputs -----------------------------------------------------------------------------------------------------
 
     pub(crate) fn on_recovery<S>(
         &mut self,

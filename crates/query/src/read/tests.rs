@@ -1,5 +1,6 @@
-//! Scans of several ranges: however small the steps and the batches are, the rows are those of the ranges, each once, in order. Partial
-//! aggregates: however much there is to aggregate, it leaves in batches of bounded size, which merge to the whole.
+//! Scans of several ranges: however small the steps and the batches are, the rows are those of the ranges, each once,
+//! in order. Partial aggregates: however much there is to aggregate, it leaves in batches of bounded size, which merge
+//! to the whole.
 
 use super::{ReadRun, ReadStep, RowSink, remaining};
 use crate::TableAccessInfo;
@@ -144,7 +145,8 @@ fn ranges_are_read_in_steps_and_batches_of_any_size() {
 /// Merged states by the group's encoded values.
 type Merged = BTreeMap<Vec<u8>, Vec<AggregateState>>;
 
-/// All groups of the table with ids below `rows`, read in batches as a peer would read them; with the size of the largest batch.
+/// All groups of the table with ids below `rows`, read in batches as a peer would read them; with the size of the
+/// largest batch.
 fn aggregate(
     rows: i64,
     group_by: Vec<Expression>,

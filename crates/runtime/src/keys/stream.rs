@@ -1,4 +1,5 @@
-//! TLS on a blocking connection: for the tools of operators, for a node that fetches its configuration, for an angel that tells of its node's end.
+//! TLS on a blocking connection: for the tools of operators, for a node that fetches its configuration, for an angel
+//! that tells of its node's end.
 
 use super::{Identity, NodeKeys};
 use crate::tls::TlsProgress;
@@ -23,7 +24,8 @@ impl std::fmt::Debug for TlsStream {
 }
 
 impl TlsStream {
-    /// Establishes TLS; the peer has to be a node of our cluster, and this one if one is claimed. Waits no longer than the stream's own timeouts.
+    /// Establishes TLS; the peer has to be a node of our cluster, and this one if one is claimed. Waits no longer than
+    /// the stream's own timeouts.
     pub fn connect(stream: TcpStream, keys: &NodeKeys, identity: Option<Identity<'_>>) -> io::Result<Self> {
         let filter = keys.connect().map_err(io::Error::other)?;
         let mut connection = Self { stream, filter, plain: Vec::new(), taken: 0 };

@@ -83,7 +83,8 @@ fn identity(node: u16) -> Identity<'static> {
     Identity { node: NodeId(node), role: NodeRole::Data, host: "127.0.0.1" }
 }
 
-/// Whether the accepting end lets the other one in as data node 2; and the connecting end the accepting one, as data node 1.
+/// Whether the accepting end lets the other one in as data node 2; and the connecting end the accepting one, as data
+/// node 1.
 fn lets_in(accepting: &NodeKeys, connecting: &NodeKeys) -> (bool, bool) {
     let (server, client) = meet(accepting, connecting);
     let is_right = |met: Result<TlsFilter, String>, node| {
@@ -131,7 +132,7 @@ fn certificates_of_another_cluster_are_refused_by_both_ends() {
     let (forgetful_one, forgetful_two) =
         (realm.forgetful(1, Forgets::Cluster), realm.forgetful(2, Forgets::Cluster));
     let abused = realm.abused_for("shelf");
-    // (A stranger does not mind whom it meets.)
+    // A stranger does not mind whom it meets.
     let (foreign_one, foreign_two) =
         (abused.forgetful(1, Forgets::Cluster), abused.forgetful(2, Forgets::Cluster));
     assert!(!lets_in(&one, &foreign_two).0);

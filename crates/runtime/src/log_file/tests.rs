@@ -84,7 +84,7 @@ fn a_file_that_is_found_is_written_anew_and_stays_the_same() {
         assert_ne!(anew.ino(), found.ino(), "what was found may not be on disk");
         assert_eq!(anew.mode() & 0o777, 0o600);
         assert!(!directory.join(NEW_NAME).exists());
-        // What is written from now on goes into the file that the next life finds.
+        // From now on writes go into the file that the next life finds.
         log.write(&write(LogPlace::At(u64::from(round) * 4_096), round, 4_096)).unwrap();
         let start = usize::from(round) * 4_096;
         expected[start..start + 4_096].fill(round);

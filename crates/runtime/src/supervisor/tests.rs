@@ -251,7 +251,7 @@ fn a_process_that_is_refused_for_long_ends() {
     // The first process may be gone, and its peer about to notice.
     assert_eq!(refuse(&mut supervisor, 1, 0), None);
     assert_eq!(refuse(&mut supervisor, 2, 9), None);
-    // What else goes wrong in between begins it anew.
+    // Any other fault in between begins it anew.
     supervisor.on_deadline(Instant(9_900_000_000), &mut Vec::new());
     supervisor.on_news(closed(3), Instant(9_900_000_000), &mut Vec::new());
     assert_eq!(refuse(&mut supervisor, 4, 11), None);

@@ -209,7 +209,8 @@ fn full_rings_lose_nothing_and_push_back_on_clients() {
 #[test]
 fn a_congested_thread_does_not_read_its_clients() {
     const COUNT: u64 = 20_000;
-    /// What may lie between the sender's ring and the handler: the ring, and what the receiving thread has taken but not handled.
+    /// The signals that may lie between the sender's ring and the handler: the ring, and those that the receiving
+    /// thread has taken but not handled.
     const IN_FLIGHT_MAX: u64 = 16 + 256;
     let limits = Limits { ring_capacity: 16, ..Limits::default() };
     let node =

@@ -101,7 +101,7 @@ fn a_signal_that_may_wait_arrives_in_its_place_and_alone_if_nothing_follows() {
             // Nothing follows.
             client.say(&format!("tell {to} {LDM} {instance} 7"));
             node.until(|seen| matches!(seen, Seen::Signal(_, 7)));
-            // What follows overtakes nothing.
+            // The next signal overtakes nothing.
             client.say(&format!("tell {to} {LDM} {instance} 1"));
             client.say(&format!("tell {to} {LDM} {instance} 2"));
             assert_eq!(client.ask(&format!("ask {to} {LDM} {instance} 3")), "3");
@@ -155,7 +155,8 @@ fn a_unix_socket_is_preferred_and_tcp_taken_without_it() {
         Setup { cluster_unix: Some(path("one")), ..Setup::default() },
         Setup { cluster_unix: Some(path("two")), ..Setup::default() },
     );
-    // The path is known to the other, but only one of the two nodes is there: links must go over TCP once the path is wrong.
+    // The path is known to the other, but only one of the two nodes is there: links must go over TCP once the path is
+    // wrong.
     {
         let (one, two) = (one.start(), two.start());
         wait_up(&one, &two);
@@ -304,7 +305,7 @@ fn garbage_on_the_cluster_port_harms_nobody() {
         let _ = stream.shutdown(std::net::Shutdown::Write);
         // Refused: the node closes, and says nothing.
         assert!(matches!(stream.read(&mut [0; 64]), Ok(0) | Err(_)), "{bytes:?}");
-        // (It closes when it has counted.)
+        // It closes when it has counted.
         assert!(one.runtime().counters().strangers_refused > refused, "{bytes:?} is not counted");
         // An abrupt end as well.
         drop(connect(loopback(port)));
@@ -423,7 +424,7 @@ fn a_bad_frame_by_one_of_several_links_to_the_supervising_thread_harms_no_other_
         links[0].say(|bytes| encode_hello(&hello_of_two_threads(2, 1, 0, 0), bytes));
         node.until(|seen| *seen == Seen::LinkUp(NodeId(2)));
         let refused = node.runtime().counters().links_refused;
-        // What came before by another link is heard.
+        // A signal that came before by another link is heard.
         let [.., good, broken] = &mut links[..] else { panic!("there are two") };
         good.say(|bytes| encode_envelope(&question(2, 1, number), bytes).unwrap());
         broken.say(bad);

@@ -1,4 +1,5 @@
-//! Links over TCP that are encrypted: what is carried arrives, and only those are let in whose certificate says who they are.
+//! Links over TCP that are encrypted: what is carried arrives, and only those are let in whose certificate says who
+//! they are.
 
 use super::cluster::{RECEIVE_COUNTS, ask_everywhere, pair, wait_up};
 use super::{Client, Node, Seen, Setup, connect};
@@ -13,7 +14,7 @@ fn with_keys(keys: NodeKeys) -> Setup {
     Setup { keys: Some(keys), ..Setup::default() }
 }
 
-/// What a node knows of its only peer.
+/// A node's report on its only peer.
 fn peer_of(node: &Node) -> PeerReport {
     let mut client = node.client();
     client.say("report");
@@ -68,7 +69,7 @@ fn links_live_on_while_keys_are_renewed_and_new_ones_use_the_new_keys() {
     assert_ne!(peer_of(&two).certificate.unwrap().serial, serial);
 }
 
-/// Node 1 has good keys; node 2 these: whether they connect. (Node 2 is the one that calls.)
+/// Node 1 has good keys; node 2 these: whether they connect. Node 2 is the one that calls.
 fn meets(realm: &Realm, second: Option<NodeKeys>) -> bool {
     let (one, two) =
         pair(with_keys(realm.keys_of(1, NodeRole::Data)), Setup { keys: second, ..Setup::default() });
@@ -137,7 +138,7 @@ fn a_tool_with_a_certificate_is_told_apart_at_the_management_port() {
     }
 }
 
-/// What operators read of TLS that failed at the management port.
+/// The words that operators read about TLS that failed at the management port.
 fn told(node: &Node) -> Vec<String> {
     let lines = node.logged.try_iter().filter(|line| line.starts_with("management port: connection from "));
     lines.filter_map(|line| line.split_once(" refused: ").map(|(_, why)| why.to_owned())).collect()
@@ -186,7 +187,7 @@ fn tls_that_fails_at_the_management_port_is_explained_to_both_ends() {
 #[test]
 fn a_certificate_of_another_cluster_is_named_in_the_log() {
     let realm = Realm::new("toys").abused_for("shelf");
-    // (A stranger does not mind whom it meets.)
+    // A stranger does not mind whom it meets.
     let foreign = realm.forgetful(2, Forgets::Cluster);
     let node = with_keys(realm.abused_for("toys").keys_of(1, NodeRole::Data)).start();
     assert_eq!(

@@ -21,7 +21,7 @@ fn watch(watchdog: &mut Watchdog, from: u64, to: u64, round: u64) -> Vec<(u64, F
 fn a_thread_that_hangs_is_slow_then_stuck() {
     let mut watchdog = Watchdog::new(1, LIMIT, at(0));
     let findings = watch(&mut watchdog, 10, 2_100, 1);
-    // (It was first seen in its round at 10 ms.)
+    // It was first seen in its round at 10 ms.
     assert_eq!(findings.first(), Some(&(60, Finding::Slow)));
     assert_eq!(findings.get(1), Some(&(2_010, Finding::Stuck)));
     assert_eq!(watch(&mut Watchdog::new(1, Duration::ZERO, at(0)), 10, 9_000, 1), [(60, Finding::Slow)]);

@@ -1,10 +1,12 @@
 //! Client connections as the worker serves them: accept, read, act, write, close.
 //!
 //! Invariants:
-//! - a module hears `Opened` first, `Closed` last and once, and `Bytes` only in between, while it has not paused reading;
-//! - replies leave in the round in which they were made, in one write per connection; "writable" events are asked for only while the kernel's
-//!   buffer is full;
-//! - `Writable` follows whenever `Outputs::is_congested` may have said yes: after a blocked write or a buffer above the high mark has drained;
+//! - a module hears `Opened` first, `Closed` last and once, and `Bytes` only in between, while it has not paused
+//!   reading;
+//! - replies leave in the round in which they were made, in one write per connection; "writable" events are asked for
+//!   only while the kernel's buffer is full;
+//! - `Writable` follows whenever `Outputs::is_congested` may have said yes: after a blocked write or a buffer above the
+//!   high mark has drained;
 //! - bytes that a module left over come again with more bytes, or after it resumed reading.
 
 use super::{Notice, SWEEP_INTERVAL, Timer, Worker};
@@ -38,14 +40,14 @@ const REFUSAL_LOG_PAUSE: Duration = Duration::from_secs(60);
 /// How long to wait when the process has no descriptor left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// What one read of a client brought.
+/// The result of one read of a client.
 struct Filled {
     outcome: ReadOutcome,
     tls: TlsProgress,
 }
 
 impl<S: Send + 'static> Worker<S> {
-    // ---- accepting --------------------------------------------------------------------------------------------------------
+    // ---- accepting --------------------------------------------------------------------------------------------------
 
     /// This node may now be used: listen, and say so where it fails.
     pub(super) fn open_client_listeners(&mut self) {
@@ -204,7 +206,7 @@ impl<S: Send + 'static> Worker<S> {
         }
     }
 
-    // ---- reading ----------------------------------------------------------------------------------------------------------
+    // ---- reading ----------------------------------------------------------------------------------------------------
 
     pub(super) fn on_client_event(&mut self, slot: u32, generation: u32, event: Readiness) {
         let Some(connection) = self.clients.identify(slot, generation) else { return };
@@ -272,7 +274,8 @@ impl<S: Send + 'static> Worker<S> {
             self.dispatch(module, Input::Bytes { connection, buffer: &mut buffer });
             let resumed = self.reading.take().is_none();
             let left = buffer.bytes().len();
-            // Whoever resumes within the call is owed what is left, if the call moved something: else it would never end.
+            // A module that resumes within the call is owed the rest, if the call moved something: else it would never
+            // end.
             if resumed
                 && left < received
                 && let Some(client) = self.clients.get(connection)
@@ -372,16 +375,17 @@ impl<S: Send + 'static> Worker<S> {
         }
     }
 
-    // ---- memory -----------------------------------------------------------------------------------------------------------
+    // ---- memory -----------------------------------------------------------------------------------------------------
 
-    /// Brings what is charged for a connection's buffers up to date. Without room, the module is told, which closes the connection.
+    /// Brings what is charged for a connection's buffers up to date. Without room, the module is told, which closes the
+    /// connection.
     #[cold]
     fn account(&mut self, connection: ConnectionId) {
         let Some(ledger) = &mut self.ledger else { return };
         let Some(client) = self.clients.get(connection) else { return };
         // A send buffer that the kernel has emptied is given back by the next sweep, or used again.
         let unsent = if client.is_blocked { self.outputs.unsent(connection) } else { None };
-        // What it has room for besides was never written to.
+        // The rest of its capacity was never written to.
         let unsent = unsent.map_or(0, |bytes| bytes.len());
         let size = client.buffers_size() + unsent;
         if ledger.bring(&mut client.holding, size as u64).is_ok() {
@@ -402,7 +406,7 @@ impl<S: Send + 'static> Worker<S> {
         }
     }
 
-    // ---- what modules ask for ---------------------------------------------------------------------------------------------
+    // ---- what modules ask for ---------------------------------------------------------------------------------------
 
     pub(super) fn act(&mut self, connection: ConnectionId, action: protocol::module::ConnectionAction) {
         use protocol::module::ConnectionAction as Action;
@@ -474,7 +478,7 @@ impl<S: Send + 'static> Worker<S> {
         }
     }
 
-    // ---- writing ----------------------------------------------------------------------------------------------------------
+    // ---- writing ----------------------------------------------------------------------------------------------------
 
     pub(super) fn flush_clients(&mut self) {
         let mut dirty = std::mem::take(&mut self.dirty_scratch);
@@ -670,8 +674,8 @@ impl<S: Send + 'static> Worker<S> {
     }
 }
 
-/// The first bytes of a connection that may speak TLS have come: a record of a handshake begins TLS with certificates at both ends.
-/// Without keys the other end is answered that there are none.
+/// The first bytes of a connection that may speak TLS have come: a record of a handshake begins TLS with certificates
+/// at both ends. Without keys the other end is answered that there are none.
 fn begin_tls_or_not(
     process: &Process,
     client: &mut Client,

@@ -42,9 +42,10 @@ enum Source {
 }
 
 impl<S: Send + 'static> Worker<S> {
-    // ---- sending ----------------------------------------------------------------------------------------------------------
+    // ---- sending ----------------------------------------------------------------------------------------------------
 
-    /// Appends a signal to the link that leads to its receiver. Without a link it is dropped: `membership` knows that the peer is down.
+    /// Appends a signal to the link that leads to its receiver. Without a link it is dropped: `membership` knows that
+    /// the peer is down.
     pub(super) fn send_to_peer(&mut self, envelope: &Envelope) {
         let to = envelope.to;
         let Some(peer) = self.process.peer(to.node) else {
@@ -68,7 +69,8 @@ impl<S: Send + 'static> Worker<S> {
             return;
         }
         let unsent = link.unsent();
-        // Much that waits is no fault of a peer that takes it: what makes it wait less is that this thread reads no client meanwhile.
+        // Much that waits is no fault of a peer that takes it: what makes it wait less is that this thread reads no
+        // client meanwhile.
         let is_stuck = link.blocked_since.is_some_and(|since| now.since(since) >= silence);
         if unsent > high && !link.is_high {
             link.is_high = true;
@@ -100,8 +102,8 @@ impl<S: Send + 'static> Worker<S> {
         self.links.dirty = dirty;
     }
 
-    /// What is held back for shared memory is put there all the same, without a bell: a peer that is awake sees it, and one that survives this
-    /// process has it.
+    /// Signals that are held back are put into shared memory all the same, without a bell. A peer that is awake sees
+    /// them, and a peer that survives this process has them.
     fn publish_held(&mut self) {
         let mut index = 0;
         while let Some(slot) = self.links.held(index) {
@@ -133,7 +135,7 @@ impl<S: Send + 'static> Worker<S> {
                 link.sent = 0;
             }
         }
-        // What TLS has encrypted already may wait all the same, and what it may not encrypt yet is kept.
+        // Bytes that TLS has encrypted already may wait all the same, and bytes that it may not encrypt yet are kept.
         if link.unsent() == 0 {
             link.sent = 0;
             link.send.clear();
@@ -159,7 +161,7 @@ impl<S: Send + 'static> Worker<S> {
         }
     }
 
-    // ---- receiving --------------------------------------------------------------------------------------------------------
+    // ---- receiving --------------------------------------------------------------------------------------------------
 
     pub(super) fn on_link_event(&mut self, slot: u32, generation: u32, event: Readiness) {
         let Some(slot) = self.links.identify(slot, generation) else { return };
@@ -192,7 +194,7 @@ impl<S: Send + 'static> Worker<S> {
         self.write_link(slot);
     }
 
-    /// The peer rang: there is room in a ring. What it may have put into the other one is found without a bell.
+    /// The peer rang: there is room in a ring. Bytes that it may have put into the other one are found without a bell.
     pub(super) fn on_bell(&mut self, slot: u32, generation: u32) {
         let Some(slot) = self.links.identify(slot, generation) else { return };
         if self.links.get(slot).is_some_and(|link| link.is_blocked && !link.is_writable_wanted) {
@@ -201,7 +203,8 @@ impl<S: Send + 'static> Worker<S> {
     }
 
     pub(super) fn read_ready_links(&mut self) {
-        // Another thread takes nothing: what peers sent stays with them. It takes it in the end, or the node dies of it (`watchdog`).
+        // Another thread takes nothing: what peers sent stays with them. It takes it in the end, or the node dies of it
+        // (`watchdog`).
         if self.exchange.is_overfull() {
             return;
         }
@@ -220,8 +223,8 @@ impl<S: Send + 'static> Worker<S> {
         self.slots_scratch = slots;
     }
 
-    /// Reads once, and handles what came. What the supervisor makes of it waits until the link is left alone: closing its set reads other
-    /// links with the same buffer, and opening one may take its slot.
+    /// Reads once, and handles what came. The supervisor's steps wait until the link is left alone: closing its set
+    /// reads other links with the same buffer, and opening one may take its slot.
     fn read_link(&mut self, slot: u32, source: Source) {
         let are_held = std::mem::replace(&mut self.are_orders_held, true);
         self.read_and_take(slot, source);
@@ -264,7 +267,7 @@ impl<S: Send + 'static> Worker<S> {
             self.raw_scratch = buffer;
         }
         if source == Source::Ring {
-            // What is left over shows by itself in the next round.
+            // The rest shows by itself in the next round.
             if outcome == ReadOutcome::Ended {
                 self.refuse_link(slot, RING_BROKEN);
             }
@@ -284,7 +287,8 @@ impl<S: Send + 'static> Worker<S> {
         }
     }
 
-    /// Reads once from the socket, and decrypts what came. Once it is known who is at the other end, it has to be the node that was called.
+    /// Reads once from the socket, and decrypts what came. Once it is known who is at the other end, it has to be the
+    /// node that was called.
     #[cold]
     fn read_tls(&mut self, slot: u32, buffer: &mut Vec<u8>) -> ReadOutcome {
         self.counting.system_calls += 1;
@@ -465,7 +469,8 @@ impl<S: Send + 'static> Worker<S> {
         }
     }
 
-    /// Takes a link out. Its bell must be forgotten by hand: the peer has it as well, so closing it here does not end it.
+    /// Takes a link out. Its bell must be forgotten by hand: the peer has it as well, so closing it here does not end
+    /// it.
     pub(super) fn remove_link(&mut self, slot: u32) -> Option<Link> {
         let link = self.links.remove(slot)?;
         if let Some(way) = &link.rings {
@@ -484,7 +489,8 @@ impl<S: Send + 'static> Worker<S> {
         if let Some(link) = self.remove_link(slot) {
             let peer = &self.process.peers[link.peer];
             let was_refused = link.tls.is_some() && link.stage != LinkStage::Open;
-            // Who need not speak TLS may not be able to: the next attempt is made without, the one after that with it.
+            // A peer that need not speak TLS may not be able to: the next attempt is made without, the one after that
+            // with it.
             peer.is_tried_plain.store(was_refused && !peer.config.requires_tls, Ordering::Relaxed);
             self.tell_supervisor(LinkNews::Closed {
                 peer: link.peer,
@@ -494,7 +500,7 @@ impl<S: Send + 'static> Worker<S> {
         }
     }
 
-    // ---- the supervisor's orders ------------------------------------------------------------------------------------------
+    // ---- the supervisor's orders ------------------------------------------------------------------------------------
 
     pub(super) fn on_link_order(&mut self, order: LinkOrder) {
         match order {
@@ -528,7 +534,7 @@ impl<S: Send + 'static> Worker<S> {
         }
     }
 
-    /// What encrypts a link that this node makes; none for one that does not leave the machine.
+    /// The filter that encrypts a link that this node makes; none for one that does not leave the machine.
     fn begin_tls(&self, peer: usize, socket: OwnedFd) -> Result<(OwnedFd, Option<Box<TlsFilter>>), String> {
         let to = &self.process.peers[peer];
         if shared_memory::is_for(&socket) {
@@ -588,7 +594,7 @@ impl<S: Send + 'static> Worker<S> {
         }
     }
 
-    // ---- the supervisor's thread ------------------------------------------------------------------------------------------
+    // ---- the supervisor's thread ------------------------------------------------------------------------------------
 
     fn tell_supervisor(&mut self, news: LinkNews) {
         if self.supervisor.is_some() {
@@ -626,7 +632,8 @@ impl<S: Send + 'static> Worker<S> {
         }
     }
 
-    /// Does what the supervisor wants, but for what it orders of its own thread while a link is being read there: that follows.
+    /// Does what the supervisor wants, but for what it orders of its own thread while a link is being read there: that
+    /// follows.
     pub(super) fn take_steps(&mut self, steps: Vec<Step>) {
         for step in steps {
             match step {
@@ -657,7 +664,8 @@ impl<S: Send + 'static> Worker<S> {
         self.take_orders();
     }
 
-    /// Carries out the supervisor's orders to its own thread, one after the other: what follows from one comes behind those that wait.
+    /// Carries out the supervisor's orders to its own thread, one after the other: what follows from one comes behind
+    /// those that wait.
     fn take_orders(&mut self) {
         if self.are_orders_held {
             return;
@@ -691,7 +699,7 @@ impl<S: Send + 'static> Worker<S> {
         }
     }
 
-    // ---- the end ---------------------------------------------------------------------------------------------------------
+    // ---- the end ----------------------------------------------------------------------------------------------------
 
     /// The last word of a process whose other threads have all stopped: its peers need not wait for any lease of it.
     pub(super) fn say_farewell(&mut self) {
@@ -724,7 +732,8 @@ impl<S: Send + 'static> Worker<S> {
         self.flush_links();
     }
 
-    /// Nobody watches any more whether a thread hangs, which may be why this node ends: it would never be started again.
+    /// Nobody watches any more whether a thread hangs, which may be why this node ends: it would never be started
+    /// again.
     pub(super) fn await_other_threads(&self) {
         let limit = self.process.limits.stuck_after;
         let mut waited = stdx::Duration::ZERO;

@@ -4,16 +4,17 @@
 //! accepted ─▶ TLS, if it begins like TLS ─▶ first frame ─▶ a hello:  judged, and handed to the supervisor
 //!                                                      └─▶ a notice: that a process has ended
 //! ```
-//! What a stranger has to prove, whichever node it says it is:
+//! A stranger has to prove this, whichever node it says it is:
 //! - by TLS: it has that node's certificate (`keys`); where TLS is required, nothing else will do;
 //! - by TCP: it comes from an address of that node's HostName, which is looked up anew each time;
 //! - by the Unix socket: it is a process of this user (or root), on this machine.
 //!
-//! A notice that a process has ended counts only with the same proof: it is that node's own angel who says so, from its host, with its keys. One of a node
-//! of this machine comes by the Unix socket.
+//! A notice that a process has ended counts only with the same proof: it is that node's own angel who says so, from its
+//! host, with its keys. One of a node of this machine comes by the Unix socket.
 //!
-//! Invariants: a stranger costs at most a slot of [`STRANGERS_MAX`], [`STRANGER_BYTES_MAX`] bytes, the time `link_open_timeout`, and with others a line
-//! of the log in [`LOG_PAUSE`]; when slots are scarce, whoever holds most of them loses the oldest one; it is answered nothing but TLS before its proof.
+//! Invariants: a stranger costs at most a slot of [`STRANGERS_MAX`], [`STRANGER_BYTES_MAX`] bytes, the time
+//! `link_open_timeout`, and with others a line of the log in [`LOG_PAUSE`]. When slots are scarce, the address that
+//! holds most of them loses its oldest one. A stranger is answered nothing but TLS before its proof.
 
 use super::{Notice, Timer, Worker};
 use crate::connections::{ReadOutcome, read_once, write_once};
@@ -35,7 +36,7 @@ use types::NodeId;
 
 /// Connections that have not proved who they are.
 const STRANGERS_MAX: usize = 256;
-/// What is read of one: its hello, and what TLS says before it.
+/// The bytes that are read of one: its hello, and what TLS says before it.
 const STRANGER_BYTES_MAX: usize = HELLO_SIZE_MAX + 64 * 1024;
 /// Bytes read at once.
 const PIECE_SIZE: usize = 4096;
@@ -47,7 +48,7 @@ struct Stranger {
     socket: OwnedFd,
     generation: u32,
     since: Instant,
-    /// What it has said, decrypted.
+    /// The bytes that it has said, decrypted.
     receive: Vec<u8>,
     /// How much was read of it.
     read_count: usize,
@@ -386,7 +387,8 @@ impl<S: Send + 'static> Worker<S> {
     }
 }
 
-/// Tells whoever said an unacceptable hello why. It fits the empty buffer of a new connection; who does not take it does not learn it.
+/// Tells whoever said an unacceptable hello why. It fits the empty buffer of a new connection; who does not take it
+/// does not learn it.
 fn tell_refusal(socket: &OwnedFd, tls: Option<&mut TlsFilter>, reason: &str) {
     let mut bytes = Vec::new();
     transport::encode_notice(&PeerNotice::Refused { reason: reason.to_owned() }, &mut bytes);
