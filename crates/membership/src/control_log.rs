@@ -1,7 +1,9 @@
-//! The control log: where views, incarnations and restarts are decided, one after the other, by the nodes that hold a copy of it.
+//! The control log: where views, incarnations and restarts are decided, one after the other, by the nodes that hold a
+//! copy of it.
 //!
-//! Raft (TiKV's crate, which does no I/O) replicates commands; [`ControlState`] applies them. A block like any other: it is told the time, gets
-//! messages and the news that a write is on disk, and says what to send, what to write and what was decided.
+//! Raft (TiKV's crate, which does no I/O) replicates commands; [`ControlState`] applies them. It is a block like any
+//! other. It is told the time, gets messages and the news that a write is on disk, and says what to send, what to write
+//! and what was decided.
 //!
 //! ```text
 //! proposer -> any copy -> leader   Propose(command)     leader <-> copies   Raft's messages (`VoterMessage`)
@@ -10,24 +12,27 @@
 //! node without a log -> the same   VoterWanted          -> node             NoLog
 //! any copy -> a void copy          VoterRemoved         decided here        Decided: a view, an incarnation
 //! ```
-//! **Proposals have no answers.** Each is void when it is late or repeated (compare-and-set from view to view; a join names its process start), so
-//! whoever wants something looks at what was decided and asks again.
+//! **Proposals have no answers.** Each is void when it is late or repeated: it is compare-and-set from view to view,
+//! and a join names its process start. So a node that wants something looks at what was decided and asks again.
 //!
-//! **Who holds a copy.** A cluster is founded by the first candidate, with a random group id, once all the others have said that they have no log
-//! either; it is voter 1. Every other copy is added by the group: a
-//! node without a log asks, is given an id that was never used, follows as a learner, and is promoted when it has caught up. A node whose log
-//! is lost or damaged does the same and is another voter then: what the old one promised is forgotten, so it must not vote, and its id leaves the
-//! group first. A voter that is silent for long is replaced when a spare node asks.
+//! **Holders of a copy.** A cluster is founded by the first candidate, with a random group id, once all the others have
+//! said that they have no log either; it is voter 1. Every other copy is added by the group. A node without a log asks,
+//! is given an id that was never used, follows as a learner, and is promoted when it has caught up. A node whose log is
+//! gone or damaged does the same, and is another voter then. Nobody knows what the old voter promised, so it must not
+//! vote, and its id leaves the group first. A voter that is silent for long is replaced when a spare node asks.
 //!
-//! **Who leads.** Candidates are ranked (management nodes first). Each copy waits for a leader by its rank, and no two wait equally long; so
-//! nothing is random. When the leader's connection closes or its death is known, the first copy left in rank campaigns at once, the next
-//! 20 ms later. Leadership is handed to the first in rank when it has kept up for a second. Raft's own priorities are not used: a voter that
-//! refuses those below it can wait for ever when its own log is older and theirs is not longer.
+//! **The leader.** Candidates are ranked (management nodes first). Each copy waits for a leader by its rank, and no two
+//! wait equally long; so nothing is random. When the leader's connection closes or its death is known, the first copy
+//! left in rank campaigns at once, the next 20 ms later. Leadership is handed to the first in rank when it has kept up
+//! for a second. Raft's own priorities are not used: a voter that refuses those below it can wait for ever when its own
+//! log is older and theirs is not longer.
 //!
 //! Invariants:
-//! - All copies decide the same views in the same order; what was decided once stays decided while a majority of the disks lives.
+//! - All copies decide the same views in the same order; what was decided once stays decided while a majority of the
+//!   disks lives.
 //! - A voter id belongs to one file for ever (see `log_file` for what a damaged file is).
-//! - Messages of another founding, to another voter, or that Raft could not take are refused and counted; they change nothing.
+//! - Messages of another founding, to another voter, or that Raft could not take are refused and counted; they change
+//!   nothing.
 //!
 //! Deliberately not here: who is suspected, leases, and telling members of views (`Membership` and its detector).
 
@@ -58,7 +63,7 @@ const ASK_AGAIN: Duration = Duration::from_millis(500);
 /// How much later than the first in rank each next one campaigns when the leader is gone.
 const CAMPAIGN_STAGGER: Duration = Duration::from_millis(20);
 
-/// What a node knows of the control plane before it has a log.
+/// A node's knowledge of the control plane before it has a log.
 #[derive(Clone, Debug)]
 pub struct ControlConfig {
     /// This node.
@@ -71,8 +76,8 @@ pub struct ControlConfig {
     pub candidates: Vec<NodeId>,
     /// How many copies there should be: 3 or 5.
     pub voter_count: usize,
-    /// What the group is when this node founds it: only on the first candidate, which does so when it has no log and all other candidates have said
-    /// that they have none either.
+    /// The group that this node founds. Only the first candidate founds one, when it has no log and all other
+    /// candidates have said that they have none either.
     pub founding: Option<(GroupId, ClusterSettings)>,
     /// The unit of Raft's timeouts.
     pub tick: Duration,
@@ -86,7 +91,7 @@ impl ControlConfig {
     }
 }
 
-/// What was decided.
+/// A decision.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Decided {
     /// A view; each copy says each view once, in order, though a copy that was behind skips some.
@@ -95,14 +100,14 @@ pub enum Decided {
     Joined(Life),
 }
 
-/// What the block wants done.
+/// The outputs of the block.
 #[derive(Debug, Default)]
 pub struct ControlOutputs {
     /// To other nodes.
     pub messages: Vec<(NodeId, ControlMessage)>,
     /// To the file of the log, at most one until it is done.
     pub writes: Vec<LogWrite>,
-    /// What was decided, in order.
+    /// The decisions, in order.
     pub decided: Vec<Decided>,
     /// For the log of the node.
     pub events: Vec<Event>,
@@ -125,7 +130,7 @@ enum Stage {
         asked_at: Instant,
         /// How often it has asked.
         asked: u32,
-        /// Who has said that it has none either.
+        /// The candidates that have said that they have none either.
         without: BTreeSet<NodeId>,
     },
     /// One of the copies.
@@ -150,7 +155,7 @@ pub struct ControlLog {
     tick_at: Instant,
     /// The leader is gone: campaign then, if it is still the one.
     campaign: Option<(Instant, u64)>,
-    /// Who led when last looked at.
+    /// The leader when last looked at.
     leader_seen: u64,
     /// The newest view that was said.
     newest_view: ViewNumber,
@@ -180,7 +185,7 @@ impl ControlLog {
             Recovery::Damaged(reason) => {
                 let message = format!("the control log of this node is void, and is copied anew: {reason}");
                 outputs.event(Severity::Warning, message);
-                // What it had promised may still bind others: it founds nothing.
+                // Others may still rely on what it had promised: it founds nothing.
                 config.founding = None;
                 Stage::asking(now)
             }
@@ -356,7 +361,8 @@ impl ControlLog {
         match message {
             ControlMessage::Voter(message) => self.on_voter_message(now, from, &message, outputs),
             ControlMessage::Propose { command, is_forwarded } => {
-                // A node without a log hands on nothing but its own, nor does one that has just been given one: it could not say what a join replaces.
+                // A node without a log hands on nothing but its own, nor does one that has just been given one: it
+                // could not say what a join replaces.
                 if self.state().is_none() {
                     return;
                 }
@@ -579,7 +585,8 @@ impl ControlLog {
         }
     }
 
-    /// This node was let in, so its cluster exists: it founds none in this life, even if it hears of one candidate after the other that has lost its log.
+    /// This node was let in, so its cluster exists: it founds none in this life, even if it hears of one candidate
+    /// after the other that has lost its log.
     pub(crate) fn never_found(&mut self) {
         self.config.founding = None;
     }

@@ -1,10 +1,11 @@
-//! What the control log decides, as a state machine: incarnations, views, restarts, voters. It knows no Raft.
+//! The state machine that the control log replicates: incarnations, views, restarts, voters. It knows no Raft.
 //!
-//! Every copy applies the same changes in the same order. A change that is void (overtaken, repeated, not allowed) changes nothing, on every copy
-//! alike; nobody is told, because whoever wants something looks at the state and asks again.
+//! Every copy applies the same changes in the same order. A change that is void (overtaken, repeated, not allowed)
+//! changes nothing, on every copy alike. Nobody is told, because a node that wants something looks at the state and
+//! asks again.
 //!
-//! Invariants: views follow each other by [`succession::check`]; an incarnation and a voter id are given once and never again; the same
-//! question (node, start) always gets the same answer; a data node has one voter at most.
+//! Invariants: views follow each other by [`succession::check`]. An incarnation and a voter id are given once and never
+//! again. The same question (node, start) always gets the same answer. A data node has one voter at most.
 //!
 //! Deliberately not here: epochs and schema (they must not fence data), and what runs on a node.
 
@@ -22,7 +23,7 @@ use stdx::wire::{Decoder, WIRE_VERSION, Wire, WireError, to_bytes};
 use types::{Epoch, Incarnation, NodeId};
 use wire_derive::Wire;
 
-/// What a cluster is founded with.
+/// The settings with which a cluster is founded.
 #[derive(Clone, PartialEq, Eq, Debug, Wire)]
 pub struct ClusterSettings {
     /// All configured nodes, by id.
@@ -42,7 +43,7 @@ pub struct Life {
     pub node: NodeId,
     /// The life's number.
     pub incarnation: Incarnation,
-    /// What it said of itself.
+    /// Its own description.
     pub join: JoinRequest,
 }
 
@@ -79,7 +80,7 @@ pub struct RecoveryRecord {
     pub operator: String,
 }
 
-/// What becomes of a change.
+/// The verdict on a change.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Verdict {
     /// The state is another one.
@@ -106,8 +107,8 @@ pub struct ControlState {
     voters: Vec<VoterInfo>,
     last_voter: VoterId,
     restart: Option<Restart>,
-    /// The last ones, the newest last. In snapshots they stand behind everything else, and only if there are any: what was written before there could be
-    /// any reads the same.
+    /// The last ones, the newest last. In snapshots they stand behind everything else, and only if there are any: what
+    /// was written before there could be any reads the same.
     #[wire(since = 65535)]
     recoveries: Vec<RecoveryRecord>,
 }
@@ -131,7 +132,8 @@ impl ControlState {
         }
     }
 
-    /// The state with which an operator's recovery goes on: another founding, one voter, a view without those that are gone, higher numbers.
+    /// The state with which an operator's recovery goes on: another founding, one voter, a view without those that are
+    /// gone, higher numbers.
     #[must_use]
     pub fn refounded(
         &self,
@@ -292,7 +294,8 @@ impl ControlState {
         Verdict::Done
     }
 
-    /// View 1 is decided by whoever comes last: a data node that joins, or a voter without whom the loss of one node could be that of the majority.
+    /// View 1 is decided by whoever comes last: a data node that joins, or a voter without whom the loss of one node
+    /// could be that of the majority.
     fn decide_first_view(&mut self) {
         let data = self.settings.members.iter().filter(|(_, role)| *role == NodeRole::Data);
         let voting = self.voters.iter().filter(|info| info.votes).count();

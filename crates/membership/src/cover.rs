@@ -1,9 +1,11 @@
 //! Which nodes must leave so that all who stay hear each other: a vertex cover of the broken links. Pure.
 //!
-//! Whoever is heard by somebody stays if that can be: of all covers one with the fewest such nodes is taken, and of those one of the fewest nodes. (By their
-//! number alone one that lives would leave for the sake of two that died.)
+//! A node that somebody hears stays if that can be. Among all covers one with the fewest such nodes is taken, and among
+//! those one of the fewest nodes. If only their number counted, one that lives would leave for the sake of two that
+//! died.
 //!
-//! Exact as long as few nodes have a broken link (which is every failure that is not a disaster), else by the worst node first.
+//! Exact as long as few nodes have a broken link (which is every failure that is not a disaster), else by the worst
+//! node first.
 
 use std::collections::BTreeSet;
 use types::NodeId;
@@ -13,7 +15,7 @@ const EXACT_MAX: usize = 16;
 
 type Links = BTreeSet<(NodeId, NodeId)>;
 
-/// What tells who of two is to blame for a broken link; nobody leaves for it alone.
+/// Evidence which of two nodes is to blame for a broken link; nobody leaves for it alone.
 #[derive(Debug, Default)]
 pub struct Evidence {
     /// Broken links that nobody has to leave for: those to witnesses.
@@ -22,11 +24,12 @@ pub struct Evidence {
     pub blamed: BTreeSet<NodeId>,
 }
 
-/// The nodes that should leave, given the broken links; `is_heard` says whether somebody hears a node, `may_leave` whether a set of leavers is
-/// allowed (I5).
+/// The nodes that should leave, given the broken links; `is_heard` says whether somebody hears a node, `may_leave`
+/// whether a set of leavers is allowed (I5).
 ///
-/// Of several equally good sets the one that takes most hints with it, then most of those that are blamed, then the one that keeps the lower ids is
-/// taken, so that all who see the same choose the same set. None if no allowed set would do.
+/// If several sets are equally good, the one that takes most hints with it is taken. Then the one with most of those
+/// that are blamed counts, then the one that keeps the lower ids. So all that see the same choose the same set. None if
+/// no allowed set would do.
 #[must_use]
 pub fn fewest(
     broken: &Links,

@@ -1,37 +1,45 @@
-//! Who is still there: heartbeats of all to all, the matrix of links, leases for reading, and who should leave the view.
+//! The failure detector: heartbeats of all to all, the matrix of links, leases for reading, and which nodes should
+//! leave the view.
 //!
-//! Every member sends every other one a heartbeat each interval and says in it whom it hears: its *row*. A link is *broken* when one of its ends
-//! does not hear the other. From the rows every member knows all links; a row travels on through third members while not all is well.
+//! Every member sends every other one a heartbeat each interval and says in it whom it hears: its *row*. A link is
+//! *broken* when one of its ends does not hear the other. From the rows every member knows all links; a row travels on
+//! through third members while not all is well.
 //!
-//! **Who should leave.** Nodes whose leaving takes all broken links between them with them, as few as possible of those that somebody hears
-//! (`cover`), if every group keeps an in-sync member (I5). Nobody leaves for a link to a witness, which holds no rows (it may be starting, and not
-//! have all its links yet). Such a link only tells which end of another link is to blame. So does an end that answers late, as its peers say in their
-//! rows, or that is about to stop. Who hears nobody says nothing: it is cut off, or nobody is left to agree.
+//! **Nodes that should leave.** They are nodes whose leaving takes all broken links with them, as few as possible of
+//! those that somebody hears (`cover`), if every group keeps an in-sync member (I5). Nobody leaves for a link to a
+//! witness, which holds no rows, and which may be starting and not have all its links yet. Such a link is only evidence
+//! which end of another link is to blame. It is evidence, too, that an end answers late, as its peers say in their
+//! rows, or is about to stop. A node that hears nobody says nothing: it is cut off, or nobody is left to agree.
 //! - A node whose process is *known* to have ended (its farewell, its angel's notice) leaves at once.
-//! - A node that nobody hears leaves when that has settled for a moment: the others see its connections close a little later than this one.
-//! - Otherwise somebody hears it: one-way and partial cuts. They are debounced: the links must be broken for as long as a silent node may
-//!   be silent, and their ends must say so still, so that a link that flaps costs nothing, nor does one that the end that died had not known yet.
-//! - Who did not run itself (it was stopped, or starved of CPU) has heard nobody meanwhile, and blames nobody for that: only proofs count until it has
-//!   run for half as long again as a node may be silent. The same holds for who hears the first of the others again (or at first), after it heard nobody.
+//! - A node that nobody hears leaves when that has settled for a moment: the others see its connections close a little
+//!   later than this one.
+//! - Otherwise somebody hears it: the cut is one-way or partial. Such cuts are debounced: the links must be broken for
+//!   as long as a silent node may be silent, and their ends must say so still. So a link that flaps costs nothing, nor
+//!   does a link of a dead node of which that node had not known yet.
+//! - A node that did not run itself (it was stopped, or starved of CPU) has heard nobody meanwhile, and blames nobody
+//!   for that. Only proofs count until it has run for half as long again as a node may be silent. The same holds for a
+//!   node that hears the first of the others, at its start or after it heard nobody.
 //!
-//! The lowest member that stays proposes at once, the next ones later, if the view has not changed: the compare-and-set takes one.
+//! The lowest member that stays proposes at once, the next ones later, if the view has not changed: the compare-and-set
+//! takes one.
 //!
-//! **Leases (I3).** Heartbeat n of X, received at t, is a request: who is willing grants X to read until t + L (on its own clock, from its receiving) by
-//! naming n in its next heartbeat. X counts the same L, less a margin for the rates of clocks, from its *sending* of n. So X's lease ends before any
-//! granter believes that it has. Who suspects X, or has installed a view without it, stops granting, and waits for what it has granted.
+//! **Leases (I3).** Heartbeat n of X, received at t, is a request. A node that is willing names n in its next
+//! heartbeat, and so grants X to read until t + L, on its own clock and from its receiving. X counts the same L, less a
+//! margin for the rates of clocks, from its *sending* of n. So X's lease ends before any granter believes that it has.
+//! A node that suspects X, or has installed a view without it, stops granting, and waits for what it has granted.
 //!
-//! A node that joins may be in sync, and lead, before the others hear of that. So they need its grants from the view on in which it joins. The first one
-//! they take as given when they enter that view; the joiner honours it when it finds itself in sync, which is later: it gets the last rows from members
-//! that have entered the view in which it joins.
+//! A node that joins may be in sync, and lead, before the others hear of that. So they need its grants from the view on
+//! in which it joins. They take the first grant as given when they enter that view. The joiner honours it when it finds
+//! itself in sync, which is later: it gets the last rows from members that have entered the view in which it joins.
 //!
 //! Invariants:
 //! - a node is proposed for leaving only from rows of the present lives of present members;
-//! - `may_read(now)` implies that every other member that can come to lead, now or in a later view, honours it: its `granted_until(this node)` is
-//!   not over yet, or it still joins and will set it when it is in sync;
+//! - `may_read(now)` implies that every other member that can come to lead, now or in a later view, honours it. Its
+//!   `granted_until(this node)` is not over yet, or it still joins and will set it when it is in sync;
 //! - grants are never taken back: they run out, or the node is proved dead.
 //!
-//! Deliberately not here: what a view change does (`Membership`), and acknowledgements of replication as grants: they will call
-//! [`Detector::on_granted`] too.
+//! Deliberately not here: what a view change does (`Membership`), and acknowledgements of replication as grants: they
+//! will call [`Detector::on_granted`] too.
 
 use crate::mutants::{self, Mutant};
 use crate::{cover, succession};
@@ -42,13 +50,14 @@ use std::sync::Arc;
 use stdx::{Duration, Instant};
 use types::{Incarnation, NodeId, SlotId, ViewNumber};
 
-/// For how long a picture must not change before a node that nobody hears is given up.
+/// For how long a picture must not change before a node that nobody hears has to leave.
 const SETTLE: Duration = Duration::from_millis(5);
 /// How much later the next one proposes.
 const PROPOSE_STAGGER: Duration = Duration::from_millis(20);
 /// Clocks of two nodes differ by less than a 64th.
 const RATE_MARGIN: u32 = 64;
-/// For how long it counts that a member was reported to answer late: until it is decided what becomes of a link that closed meanwhile.
+/// For how long it counts that a member was reported to answer late: until it is decided what becomes of a link that
+/// closed meanwhile.
 const LATE_FOR: Duration = Duration::from_secs(1);
 /// Heartbeats whose grants may still come.
 const UNANSWERED_MAX: usize = 64;
@@ -83,7 +92,8 @@ impl DetectorConfig {
         self.interval * self.misses
     }
 
-    /// For how long a node that was away blames nobody: until the others can have heard it and said so, and its own silence is over.
+    /// For how long a node that was away blames nobody: until the others can have heard it and said so, and its own
+    /// silence is over.
     fn patience(&self) -> Duration {
         self.silence_max() * 3 / 2
     }
@@ -99,7 +109,7 @@ impl DetectorConfig {
     }
 }
 
-/// What the block wants done.
+/// The outputs of the block.
 #[derive(Debug, Default)]
 pub struct DetectorOutputs {
     /// To other members.
@@ -164,12 +174,12 @@ pub struct Detector {
     blames_from: Instant,
     /// Members that were reported to answer late, and when.
     late: BTreeMap<NodeId, Instant>,
-    /// What this node has decided, and when it says so.
+    /// The proposal that this node has decided on, and when it makes it.
     proposal: Option<(Vec<NodeId>, Instant)>,
 }
 
 impl Detector {
-    /// The block of a member of `view`, in this life. (A witness may be in a later one than the view says.)
+    /// The block of a member of `view`, in this life. A witness may be in a later one than the view says.
     #[must_use]
     pub fn new(
         node: NodeId,
@@ -234,7 +244,7 @@ impl Detector {
                 peer.incarnation == incarnation || is_witness && peer.incarnation > incarnation
             });
             if !known {
-                // What an earlier life was granted runs on, unless that is proved dead.
+                // The grants of an earlier life run on, unless that is proved dead.
                 let granted_until = match mutants::is(Mutant::EarlierGrantsForgotten) {
                     true => Instant(0),
                     false => self.granted_until(node),
@@ -249,7 +259,8 @@ impl Detector {
         let was_joining = self.view.joining(SlotId(0)).contains(&self.node);
         let has_joined = was_joining && !view.joining(SlotId(0)).contains(&self.node);
         if has_joined && !mutants::is(Mutant::FirstGrantForgotten) {
-            // A witness takes nothing as given: it does not read. (To wait for it would stop all writes, since this node's answers count.)
+            // A witness takes nothing as given: it does not read. To wait for it would stop all writes, since this
+            // node's answers count.
             let reads = |node: NodeId| view.node(node).is_some_and(|info| info.role == NodeRole::Data);
             for (_, peer) in self.peers.iter_mut().filter(|(node, _)| reads(**node)) {
                 peer.granted_until = peer.granted_until.max(now + self.config.lease());
@@ -266,14 +277,15 @@ impl Detector {
 
     // ---- questions --------------------------------------------------------------------------------------------------
 
-    /// Whether this node may answer reads now: every other member lets it. `now` is read after the input that is served.
+    /// Whether this node may answer reads now: every other member lets it. `now` is read after the input that is
+    /// served.
     #[must_use]
     pub fn may_read(&self, now: Instant) -> bool {
         now < self.read_until()
     }
 
-    /// Until when this node may answer reads, as far as it is let now; in the past if it may not. Also those that join must let it: they may be in
-    /// sync, and lead, before this node hears of it.
+    /// Until when this node may answer reads, as far as it is let now; in the past if it may not. Also those that join
+    /// must let it: they may be in sync, and lead, before this node hears of it.
     #[must_use]
     pub fn read_until(&self) -> Instant {
         if mutants::is(Mutant::ReadsWithoutGrants) {
@@ -302,7 +314,7 @@ impl Detector {
         left.map(|(node, _)| self.granted_until(*node)).max().unwrap_or(Instant(0))
     }
 
-    /// What decides how it goes on, as a number, among those of one node whose views of one number are the same.
+    /// A digest of all that decides how it goes on, among states of one node whose views of one number are the same.
     #[must_use]
     pub fn digest(&self) -> u64 {
         let own =
@@ -359,8 +371,8 @@ impl Detector {
 
     // ---- inputs -----------------------------------------------------------------------------------------------------
 
-    /// Before every input: if this node should have beaten long ago, it did not run, and what it has not heard proves nothing. What others sent
-    /// meanwhile is still to be read.
+    /// Before every input: if this node should have beaten long ago, it did not run, and what it has not heard proves
+    /// nothing. Heartbeats that others sent meanwhile are still to be read.
     fn forgive_own_silence(&mut self, now: Instant) {
         if now.since(self.beat_at) >= self.config.silence_max() / 2 {
             for peer in self.peers.values_mut() {
@@ -386,7 +398,7 @@ impl Detector {
         let is_witness = Self::is_watched(&self.view, from) && !self.view.is_counted(from);
         let Some(peer) = self.peers.get_mut(&from) else { return false };
         if is_witness && incarnation > peer.incarnation {
-            // It holds no rows: another life of it is as good. (One that holds rows is known when the view has it.)
+            // It holds no rows: another life of it is as good. A node that holds rows is known when the view has it.
             *peer = Peer::new(incarnation, now, peer.granted_until);
         }
         if peer.incarnation != incarnation || peer.is_dead || heartbeat.rows.len() > ROWS_MAX {
@@ -502,7 +514,7 @@ impl Detector {
                 peer.unanswered.pop_front();
             }
             peer.unanswered.push_back((peer.sent, now));
-            // Who does not know this view may not know all who must let it read.
+            // A node that does not know this view may not know all members that must let it read.
             let knows = peer.view >= view || mutants::is(Mutant::LaggardsAreGranted);
             let is_heard = peer.is_heard(now, &config) || mutants::is(Mutant::SuspectsAreGranted);
             let is_willing = is_holder && knows && is_heard;
@@ -607,7 +619,8 @@ impl Detector {
         let unheard: Vec<NodeId> =
             self.others().map(|(node, _)| node).filter(|node| self.is_unheard(*node, now)).collect();
         let counts = |link: &(NodeId, NodeId), broken: Broken| {
-            // What nobody has said for some intervals may be the last words of one that is silent: who that is shows soon.
+            // A report that nobody has repeated for some intervals may be the last words of a node that is silent:
+            // which one it is shows soon.
             let is_told = now.since(broken.told) <= self.config.interval * 2;
             let is_old = is_told && now.since(broken.since) >= self.config.silence_max()
                 || mutants::is(Mutant::CutsUndebounced);
@@ -647,7 +660,8 @@ impl Detector {
         Some(heard)
     }
 
-    /// Whether no member that tells whom it hears hears this one, this node included, and there is another witness or none to ask.
+    /// Whether no member that tells whom it hears hears this one, this node included, and there is another witness or
+    /// none to ask.
     fn is_unheard(&self, node: NodeId, now: Instant) -> bool {
         let is_link_broken = |other: NodeId| {
             let link = (node.min(other), node.max(other));
@@ -657,11 +671,12 @@ impl Detector {
             *other != node && peer.is_heard(now, &self.config) && peer.fresh_row(now, &self.config).is_some()
         });
         let mut tellers = tellers.map(|(other, _)| other).peekable();
-        // Who is heard by nobody may be the one who hears nobody: without a witness the silence must last.
+        // A node that nobody hears may be the one that hears nobody: without a witness the silence must last.
         tellers.peek().is_some() && tellers.all(is_link_broken) && is_link_broken(self.node)
     }
 
-    /// Members that hold rows, or are being copied to (every write waits for them, too): a witness does not leave the view.
+    /// Members that hold rows, or are being copied to (every write waits for them, too): a witness does not leave the
+    /// view.
     fn holders(&self, nodes: &[NodeId]) -> Vec<NodeId> {
         nodes.iter().copied().filter(|node| self.view.is_counted(*node)).collect()
     }

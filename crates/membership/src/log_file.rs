@@ -1,28 +1,31 @@
-//! The file of a control log: what its bytes mean. Whoever has the file (the runtime, the simulator) reads and writes it as told.
+//! The file of a control log: what its bytes mean. The owner of the file (the runtime, the simulator) reads and writes
+//! it as told.
 //!
 //! ```text
 //! file:    record*  then zeros, or what a torn write left
-//! record:  magic u32 | checksum u32 | length u32 | 0 u32 | generation u64 | sequence u64 | payload, padded with zeros to whole blocks
+//! record:  magic u32 | checksum u32 | length u32 | 0 u32 | generation u64 | sequence u64 | payload,
+//!          padded with zeros to whole blocks
 //!          (the checksum, CRC-32C, covers everything behind itself up to the end of the payload)
-//! payload: the first record is a Base: whose file this is, hard state, snapshot, entries; each later one is a Batch: hard state, entries
+//! payload: the first record is a Base: the voter, hard state, snapshot, entries;
+//!          each later one is a Batch: hard state, entries
 //! ```
-//! A file is begun anew (another generation) with every snapshot, all or nothing. Otherwise it grows by one record at a time: the next record
-//! is written when the last one is on disk. An entry replaces those of its index and above.
+//! A file is begun anew (another generation) with every snapshot, all or nothing. Otherwise it grows by one record at a
+//! time: the next record is written when the last one is on disk. An entry replaces those of its index and above.
 //!
 //! Invariants:
 //! - No block is written twice, so a torn write damages nothing that was on disk before it.
-//! - Only the record that was being written when the power went may be torn, and nothing valid follows it. So a bad record at the end is
-//!   cut off: it was never acknowledged. A bad record *in front of a good one* is damage: the voter has forgotten something that it
-//!   acknowledged, so it must never vote again.
+//! - Only the record that was being written when the power went may be torn, and nothing valid follows it. So a bad
+//!   record at the end is cut off: it was never acknowledged. A bad record *in front of a good one* is damage: the
+//!   voter has forgotten something that it acknowledged, so it must never vote again.
 //!
-//! Deliberately not here: repairing. A copy that is damaged is thrown away, and the node asks for a new one. One limit is known: when the *last*
-//! record rots after it was acknowledged, it cannot be told from a torn one.
+//! Deliberately not here: repairing. A copy that is damaged is thrown away, and the node asks for a new one. One limit
+//! is known: when the *last* record rots after it was acknowledged, it cannot be told from a torn one.
 
 use protocol::control::{GroupId, HardState, LogEntry, LogPlace, LogSnapshot, LogWrite, VoterId};
 use stdx::wire::{Wire, from_bytes, to_bytes};
 use wire_derive::Wire;
 
-/// What records are padded to: at least what a disk writes at once.
+/// The size that records are padded to: at least what a disk writes at once.
 pub const BLOCK_SIZE: usize = 4_096;
 /// A file that grows beyond this is begun anew with a snapshot.
 pub const FILE_SIZE_LIMIT: u64 = 4 << 20;
@@ -38,7 +41,7 @@ const FORMAT: u16 = 1;
 pub struct Durable {
     /// The founding.
     pub group: GroupId,
-    /// Who it is.
+    /// The voter.
     pub voter: VoterId,
     /// Term and vote.
     pub hard: HardState,
@@ -65,7 +68,7 @@ struct Batch {
     entries: Vec<LogEntry>,
 }
 
-/// What a file holds.
+/// The contents of a file.
 #[derive(Debug)]
 pub enum Recovery {
     /// Nothing was ever written.

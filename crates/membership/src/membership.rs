@@ -1,12 +1,13 @@
-//! The block: what happens to a node binds the control log, the failure detector and the leases together.
+//! The block. It binds the control log, the failure detector and the leases together.
 //!
-//! One input is handled to its end, then housekeeping: what the control log and the detector want done is done at once. Each topic has a file of its
-//! own: `joining`, `leaving`, `laggards` (members that answer late), `recovery` (an operator's), `terms` (parameters that must agree), `waits` (what
-//! operators are told of).
+//! One input is handled to its end, then housekeeping. The outputs of the control log and the detector are carried out
+//! at once. Each topic has a file of its own: `joining`, `leaving`, `laggards` (members that answer late), `recovery`
+//! (an operator's), `terms` (parameters that must agree), `waits` (what operators are told of).
 //!
 //! Invariants: those of the crate.
 //!
-//! Deliberately not here: how views are decided (`control_log`), who should leave (`detector`), and which views may follow (`succession`).
+//! Deliberately not here: how views are decided (`control_log`), who should leave (`detector`), and which views may
+//! follow (`succession`).
 
 use crate::control_log::{ControlConfig, ControlLog, ControlOutputs, Decided};
 use crate::control_state::{ClusterSettings, ControlState, VoterInfo};
@@ -42,7 +43,7 @@ const VOTERS_MAX: usize = 5;
 /// A snapshot takes the place of more entries than these.
 const LOG_ENTRIES_MAX: usize = 256;
 
-/// What a node says of itself when it joins, and the cluster that it belongs to.
+/// A node's description of itself when it joins, and the cluster that it belongs to.
 #[derive(Clone, Debug)]
 pub struct MembershipConfig {
     /// This node.
@@ -59,7 +60,7 @@ pub struct MembershipConfig {
     pub partitions_per_node: usize,
     /// How fast failures are found.
     pub detector: DetectorConfig,
-    /// What the file of the control log holds.
+    /// The contents of the file of the control log.
     pub log_file: Vec<u8>,
 }
 
@@ -102,7 +103,8 @@ impl MembershipConfig {
     }
 }
 
-/// Since when another view is wanted, and what the disk had to do with it: for operators, who want to know what a failover waited for.
+/// Since when another view is wanted, and what the disk had to do with it: for operators, who want to know what a
+/// failover waited for.
 #[derive(Debug, Default)]
 struct Want {
     /// The first sign that a member has to leave.
@@ -159,7 +161,8 @@ pub struct Membership {
     caught_up: Option<ViewNumber>,
     /// Members whose connection broke since the view was installed.
     broken: BTreeSet<NodeId>,
-    /// One of them is back: what was lost with the connection is repaired by a view with the same members, which is asked for then.
+    /// One of them is back: what was lost with the connection is repaired by a view with the same members, which is
+    /// asked for then.
     renew_at: Option<Instant>,
     /// This node is about to stop, or was: what it asks for, and when it does so again.
     leaving: Option<LeaveStep>,
@@ -177,7 +180,7 @@ pub struct Membership {
     heartbeats_refused: u64,
     /// Views of another founding, or whose parts do not fit together.
     views_refused: u64,
-    /// Who has copies of the control log, and how far that one was applied that says so.
+    /// The nodes with copies of the control log, and how far the copy that says so was applied.
     voters: (u64, Vec<VoterPlace>),
     recovery: Recovery,
     waits: Waits,
@@ -230,7 +233,7 @@ impl Membership {
         own.into_iter().chain(parts).flatten().min().filter(|_| !self.is_ending)
     }
 
-    /// What went wrong without being anybody's bug here.
+    /// Counts of faults that are nobody's bug here.
     #[must_use]
     pub fn counts(&self) -> Counts {
         vec![
@@ -448,8 +451,8 @@ impl Membership {
 
     // ---- views ------------------------------------------------------------------------------------------------------
 
-    /// Tells another node the newest view. SQL nodes do not: they live on while a cluster is founded anew. Nor does who was not let in yet: what its disk
-    /// holds may be of a cluster that is gone, or of another one.
+    /// Tells another node the newest view. SQL nodes do not: they live on while a cluster is founded anew. Nor does who
+    /// was not let in yet: what its disk holds may be of a cluster that is gone, or of another one.
     fn hand_on_view<S>(&self, to: NodeId, outputs: &mut Outputs<S>) {
         let is_let_in = self.incarnation.is_some();
         if self.view.number > ViewNumber(0) && self.config.join.role != NodeRole::Sql && is_let_in {
@@ -482,9 +485,10 @@ impl Membership {
         self.after_refounding(now, outputs);
     }
 
-    /// Views of another founding are void, unless it has taken the place of this node's (`recovery`). For a node without a copy of the log one says that its cluster is gone: who hands on views has a copy, or
-    /// is counted, and does not start beside an older cluster. A node that starts with a copy of another founding has the wrong disk: whoever hands on
-    /// a view was let in, by a majority of voters.
+    /// Views of another founding are void, unless it has taken the place of this node's (`recovery`). To a node without
+    /// a copy of the log such a view says that its cluster is gone. A node that hands on views has a copy, or is a
+    /// member, and does not start beside an older cluster. A node that starts with a copy of another founding has the
+    /// wrong disk: whoever hands on a view was let in, by a majority of voters.
     fn is_of_another_founding<S>(&mut self, now: Now, view: &View, outputs: &mut Outputs<S>) -> bool {
         let own = self.log_state().map(|state| state.group);
         let known = own.or((self.view.number > ViewNumber(0)).then_some(self.view.founding));
@@ -552,7 +556,7 @@ impl Membership {
             return self.ask_to_be_copied_to(now, outputs);
         }
         outputs.event(Severity::Info, self.want.end(now.monotonic, self.view.number));
-        // What is sent in this view over connections that are down now is lost.
+        // Signals that are sent in this view over connections that are down now do not arrive.
         let others = self.view.nodes.iter().map(|info| info.node).filter(|node| *node != self.config.node);
         let is_counted = self.view.is_counted(self.config.node);
         let is_broken = |node: &NodeId| is_counted && self.view.is_counted(*node) && !self.up.contains(node);
@@ -581,7 +585,7 @@ impl Membership {
         }
     }
 
-    /// When `main` may hear of the newest view: what the nodes that were left out were let read has run out by then.
+    /// When `main` may hear of the newest view. The leases of the nodes that were left out have run out by then.
     fn install_at(&self) -> Instant {
         match &self.detector {
             Some(_) if mutants::is(Mutant::WritableAtOnce) => Instant(0),
@@ -590,8 +594,9 @@ impl Membership {
         }
     }
 
-    /// Hands the newest view to `main`, who makes the node enter it. Nothing is acknowledged in a view before somebody enters it, and what is
-    /// acknowledged in the one before was prepared at the nodes that were left out, too: so this is the only place that waits for leases.
+    /// Hands the newest view to `main`, who makes the node enter it. Nothing is acknowledged in a view before somebody
+    /// enters it. All that is acknowledged in the view before was prepared at the nodes that were left out, too. So
+    /// this is the only place that waits for leases.
     fn install_if_due<S>(&mut self, now: Now, outputs: &mut Outputs<S>) {
         let is_early = now.monotonic < self.install_at();
         if !self.is_install_due || self.is_ending || is_early {
@@ -602,7 +607,7 @@ impl Membership {
         outputs.send(self.me(), Address::main(self.config.node), install);
     }
 
-    /// What the other threads may do from now on.
+    /// Tells the other threads what they may do from now on.
     fn publish_lease(&self) {
         if let Some(detector) = self.detector.as_ref().filter(|_| self.config.join.role == NodeRole::Data) {
             self.lease.set(detector.read_until());
@@ -631,8 +636,8 @@ impl Membership {
         self.log.as_ref().and_then(ControlLog::role).is_some_and(|(.., leads)| leads)
     }
 
-    /// Other copies of the control log than before: this node's `main` and everybody without a copy hear of it. Nothing is decided by that: it is
-    /// for operators.
+    /// Other copies of the control log than before: this node's `main` and everybody without a copy hear of it. Nothing
+    /// is decided by that: it is for operators.
     fn tell_voters<S>(&mut self, outputs: &mut Outputs<S>) {
         let Some(log) = &self.log else { return };
         let Some(state) = log.state() else { return };
@@ -726,10 +731,11 @@ impl Membership {
         }
     }
 
-    /// Whether a majority of voters may be within earshot. A proposal of a minority could only be decided when it is out of date.
+    /// Whether a majority of voters may be within earshot. A proposal of a minority could only be decided when it is
+    /// out of date.
     fn hears_majority(&self, now: Now) -> bool {
         let Some(state) = self.log_state() else { return true };
-        // (Who is no member is not listened to, but may vote.)
+        // A node that is no member is not listened to, but may vote.
         let suspects = |node| {
             let misses = |detector: &Detector| detector.suspects_member(now.monotonic, node);
             self.detector.as_ref().is_some_and(misses)

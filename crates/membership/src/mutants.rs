@@ -1,4 +1,5 @@
-//! Deliberate bugs of the control plane, one at a time, behind the feature `mutants`: the simulator must catch each of them, or a directed schedule.
+//! Deliberate bugs of the control plane, one at a time, behind the feature `mutants`: the simulator must catch each of
+//! them, or a directed schedule.
 
 /// A bug that can be planted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -13,7 +14,7 @@ pub enum Mutant {
     DamageTakenForTornEnd,
     /// A snapshot that was lost on the way is waited for without end.
     LostSnapshotAwaited,
-    /// What is committed is not written with the log, and a change of voters takes effect all the same.
+    /// The committed index is not written with the log, and a change of voters takes effect all the same.
     VotersFallBack,
     /// Voters refuse those whom they outrank, as Raft's own priorities do.
     RankRefusesVotes,
@@ -21,13 +22,13 @@ pub enum Mutant {
     LeaseFromAnswer,
     /// A cut that others do not see counts at once.
     CutsUndebounced,
-    /// Whoever is silent here must leave, whatever others hear.
+    /// A node that is silent here must leave, whatever others hear.
     SilenceIsDeath,
     /// A node reads whether or not the others let it.
     ReadsWithoutGrants,
-    /// Who is suspected is let read all the same.
+    /// A suspected node is let read all the same.
     SuspectsAreGranted,
-    /// What was granted to the earlier life of a node does not count any more.
+    /// Grants to the earlier life of a node do not count any more.
     EarlierGrantsForgotten,
     /// A witness that is proved dead is proposed for leaving with the others.
     DeadWitnessLeaves,
@@ -41,9 +42,9 @@ pub enum Mutant {
     JoinUnconnected,
     /// The earlier life of a node that has started again is not made to leave.
     EarlierLifeStays,
-    /// What a broken connection lost is not repaired by a view.
+    /// Signals that a broken connection dropped are not repaired by a view.
     BrokenLinkNotRenewed,
-    /// Who comes in sync does not honour what the others took as granted when it joined.
+    /// A node that comes in sync does not honour the grants that the others took as given when it joined.
     FirstGrantForgotten,
     /// A node is let read that does not know the newest view.
     LaggardsAreGranted,
@@ -53,7 +54,7 @@ pub enum Mutant {
     LaggardsStay,
     /// Several members may leave for late answers at the same time.
     LaggardsAtOnce,
-    /// Who answers late is not more to blame for a link that closes than the other end.
+    /// A node that answers late is not more to blame for a link that closes than the other end.
     LateAreBlameless,
     /// A join takes the place of any other life, however late it comes.
     JoinReplacesAnything,

@@ -1,14 +1,16 @@
-//! Which view may follow which, and how the usual ones are made. Pure: the control log asks when it applies a change, proposers ask before.
+//! Which view may follow which, and how the usual ones are made. Pure: the control log asks when it applies a change,
+//! proposers ask before.
 //!
 //! Invariants that a legal step keeps (ARCHITECTURE.md numbers them):
 //! - views are numbered without gaps;
 //! - I5: every replica group keeps an in-sync member, and every primary is one;
-//! - I4, the part that a view can show: who enters the in-sync set was *joining* in the view before, in the same life. (That it has caught
-//!   up, and that the members have confirmed that they need it, is what the proposer must know.)
+//! - I4, the part that a view can show: who enters the in-sync set was *joining* in the view before, in the same life.
+//!   The proposer must know that it has caught up, and that the members have confirmed that they need it.
 //! - a member that stays in sync stays in the same life: rows of an earlier process start exist nowhere;
 //! - the founding stays;
 //! - a slot's group and rank never change: they say which `ldm` of a node owns it;
-//! - a primary moves *by hand-over*, to the same line (`since`), only from a member that stays in sync; else a new line begins.
+//! - a primary moves *by hand-over*, to the same line (`since`), only from a member that stays in sync; else a new line
+//!   begins.
 //!
 //! Deliberately not here: adding replica groups (they need their own steps), and who is suspected (`detector`).
 
@@ -115,7 +117,8 @@ pub fn without(view: &View, gone: &[NodeId]) -> Option<View> {
     Some(next)
 }
 
-/// The first view of another founding, `leap` numbers higher, without what is gone; None if a group would be left without an in-sync member (I5).
+/// The first view of another founding, `leap` numbers higher, without what is gone; None if a group would be left
+/// without an in-sync member (I5).
 #[must_use]
 pub fn refounded(view: &View, gone: &[NodeId], founding: GroupId, leap: u64) -> Option<View> {
     let mut next = without(view, gone)?;
@@ -127,8 +130,8 @@ pub fn refounded(view: &View, gone: &[NodeId], founding: GroupId, leap: u64) -> 
     Some(next)
 }
 
-/// The view in which a node that is about to stop leads nothing and gets nothing; its slots are handed over. None if there is nobody to
-/// take one of them, or it is so already.
+/// The view in which a node that is about to stop leads nothing and gets nothing; its slots are handed over. None if
+/// there is nobody to take one of them, or it is so already.
 #[must_use]
 pub fn with_leaving(view: &View, node: NodeId) -> Option<View> {
     let mut next = follow(view);
@@ -145,13 +148,15 @@ pub fn with_leaving(view: &View, node: NodeId) -> Option<View> {
     Some(next)
 }
 
-/// The same members once more. Every view begins new streams between replicas, so this repairs what a broken connection lost.
+/// The same members once more. Every view begins new streams between replicas, so this repairs what a broken connection
+/// lost.
 #[must_use]
 pub fn renewed(view: &View) -> View {
     follow(view)
 }
 
-/// The view in which a node, in its newest life, is being copied to in all its groups. None while a group still counts it as in sync.
+/// The view in which a node, in its newest life, is being copied to in all its groups. None while a group still counts
+/// it as in sync.
 #[must_use]
 pub fn with_joining(view: &View, info: &NodeInfo) -> Option<View> {
     let mut next = follow(view);
@@ -169,7 +174,8 @@ pub fn with_joining(view: &View, info: &NodeInfo) -> Option<View> {
     Some(next)
 }
 
-/// The view in which a joining node is in sync in all its groups; the proposer knows that it has caught up and is needed by all (I4).
+/// The view in which a joining node is in sync in all its groups; the proposer knows that it has caught up and is
+/// needed by all (I4).
 #[must_use]
 pub fn with_in_sync(view: &View, node: NodeId) -> Option<View> {
     let mut next = follow(view);

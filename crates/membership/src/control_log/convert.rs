@@ -1,8 +1,9 @@
 //! Raft's messages and records in our form, and back.
 //!
-//! Invariants: `to_raft(from_raft(m)) == m` for every message that Raft sends here, but for what only the proposer needs (its own bytes of a change of voters).
-//! What Raft never sends in our use (proposals, read indexes, local messages) has no form. [`admit`] lets through only messages that Raft can
-//! take: the crate ends the process on some others, and a bad message must harm nobody but its sender.
+//! Invariants: `to_raft(from_raft(m)) == m` for every message that Raft sends here, but for what only the proposer
+//! needs (its own bytes of a change of voters). Messages that Raft never sends in our use (proposals, read indexes,
+//! local messages) have no form. [`admit`] lets through only messages that Raft can take: the crate ends the process on
+//! some others, and a bad message must harm nobody but its sender.
 
 use super::store::LogStore;
 use protocol::control::{

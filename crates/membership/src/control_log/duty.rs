@@ -1,6 +1,8 @@
-//! What the leader of the control log does besides Raft: it keeps the number of voters, and hands leadership to whoever should have it.
+//! Duties of the control log's leader besides Raft: it keeps the number of voters, and hands leadership to the voter
+//! that should have it.
 //!
-//! Decisions only, from what the leader sees; each is taken again at the next tick while it is still right, so none needs an answer.
+//! Decisions only, from what the leader sees; each is taken again at the next tick while it is still right, so none
+//! needs an answer.
 
 use super::ControlConfig;
 use super::voter::Voter;
@@ -20,14 +22,17 @@ const LOST_TICKS: u32 = 20;
 const SPARE_FOR: Duration = Duration::from_secs(5);
 /// A follower that did not answer a snapshot for so long gets it again.
 const SNAPSHOT_PATIENCE: Duration = Duration::from_millis(500);
-/// For how long someone more preferred must have kept up before it is made the leader, and how long the attempt is given.
+/// For how long someone more preferred must have kept up before it is made the leader, and how long the attempt is
+/// given.
 const TRANSFER_PATIENCE: Duration = Duration::from_secs(1);
-/// Who was not heard of for so long, and for so many ticks (it has something to answer at each second one), is not made the leader, nor a voter.
+/// A node that was not heard of for so long is not made the leader, nor a voter. It has something to answer at each
+/// second tick.
 const SILENCE_MAX: Duration = Duration::from_millis(200);
 const SILENCE_TICKS: u32 = 4;
 
-/// How much a node is preferred as leader, the most preferred one first: by rank, but data nodes that are no members come last. One that had to leave for its
-/// late answers is to wait for its return (`laggards`), and nobody keeps itself waiting.
+/// How much a node is preferred as leader, the most preferred one first: by rank, but data nodes that are no members
+/// come last. One that had to leave for its late answers is to wait for its return (`laggards`), and nobody keeps
+/// itself waiting.
 fn rank(config: &ControlConfig, voter: &Voter, node: NodeId) -> (bool, usize) {
     let is_outside = voter.state.as_ref().is_some_and(|state| {
         let is_data_node = state.view.node(node).is_some_and(|info| info.role == NodeRole::Data);
@@ -46,7 +51,7 @@ fn change(info: &VoterInfo, step: VoterStep) -> VoterChange {
     VoterChange { voter: info.voter, node: info.node, start: info.start, step }
 }
 
-/// What a leader remembers of the others; void when it is no leader.
+/// A leader's memory of the others; void when it is no leader.
 #[derive(Default)]
 pub(super) struct Duty {
     heard: BTreeMap<VoterId, Instant>,

@@ -1,7 +1,8 @@
 //! The log in memory, as Raft reads it. All of it is here: it is begun anew with a snapshot before it is long.
 //!
-//! Invariants: entries follow the snapshot without gaps; what Raft has handed out is here at once, and on disk when the file says so.
-//! Raft's own bytes of a change of voters exist only between proposal and append: here and in messages it has our form.
+//! Invariants: entries follow the snapshot without gaps; what Raft has handed out is here at once, and on disk when the
+//! file says so. Raft's own bytes of a change of voters exist only between proposal and append: here and in messages it
+//! has our form.
 
 use super::convert;
 use crate::log_file::Durable;

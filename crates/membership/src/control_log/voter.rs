@@ -1,15 +1,19 @@
 //! One copy of the control log: Raft, the state that it replicates, and the file under it.
 //!
-//! Every input is followed by `pump`: what Raft wants to keep goes into the log in memory at once and to the file in order; what it may say only
-//! then waits for the file; what is committed is applied. One write is on its way at a time; what comes up meanwhile shares the next one.
+//! Every input is followed by `pump`. State that Raft wants to keep goes into the log in memory at once and to the file
+//! in order. Messages that it may send only then wait for the file. Committed entries are applied. One write is on its
+//! way at a time; what comes up meanwhile shares the next one.
 //!
 //! Invariants:
-//! - A vote, or a promise about entries, leaves this node only when it is on disk. (A leader's appends go out before its own flush.)
-//! - Every record on disk says what is committed, and a change of voters takes effect here only when a record says so of the change.
-//!   Otherwise a copy that restarts would fall back to an older set of voters, by several steps at once, and two leaders could be elected in
-//!   one term by majorities that do not meet.
-//! - While a leader's snapshot is being written nothing else is handled: Raft has forgotten the entries before it and cannot campaign on them.
-//! - Nothing depends on Raft's own random numbers: it draws an election timeout at each reset, and that is overwritten before the next tick.
+//! - A vote, or a promise about entries, leaves this node only when it is on disk. Only a leader's appends go out
+//!   before its own flush.
+//! - Every record on disk says what is committed, and a change of voters takes effect here only when a record says so
+//!   of the change. Otherwise a copy that restarts would fall back to an older set of voters, by several steps at once.
+//!   Then two leaders could be elected in one term by majorities that do not meet.
+//! - While a leader's snapshot is being written nothing else is handled: Raft has forgotten the entries before it and
+//!   cannot campaign on them.
+//! - Nothing depends on Raft's own random numbers: it draws an election timeout at each reset, and that is overwritten
+//!   before the next tick.
 
 use super::{ControlOutputs, Decided, convert, store::LogStore};
 use crate::control_state::{ControlState, Verdict};
@@ -38,7 +42,7 @@ const MESSAGE_SIZE_MAX: u64 = 64 << 10;
 const UNCOMMITTED_SIZE_MAX: u64 = 1 << 20;
 const IN_FLIGHT_MAX: usize = 64;
 
-/// What waits for the file.
+/// Messages that wait for the file.
 struct Unwritten {
     number: u64,
     entries: Vec<LogEntry>,
@@ -51,7 +55,7 @@ struct Writing {
     ticket: u64,
     /// The newest of what it covers.
     number: Option<u64>,
-    /// What is known to be committed, in it.
+    /// The index that is known to be committed, in it.
     commit: u64,
 }
 
@@ -64,7 +68,7 @@ pub(super) struct Voter {
     applied: u64,
     /// Committed, not applied yet.
     committed: VecDeque<LogEntry>,
-    /// What is committed as the disk knows it.
+    /// The index that is committed as the disk knows it.
     commit_on_disk: u64,
     /// A change of voters waits for the disk to know that it is committed.
     is_commit_due: bool,
@@ -177,7 +181,7 @@ impl Voter {
         if !convert::admit(&self.raft.raft, message) {
             return false;
         }
-        // What Raft refuses (an answer from someone it does not know) is nothing to worry about.
+        // A message that Raft refuses (an answer from someone it does not know) is nothing to worry about.
         let _ = self.raft.step(convert::to_raft(message));
         true
     }
@@ -195,7 +199,7 @@ impl Voter {
         let _ = self.raft.campaign();
     }
 
-    /// As leader, puts a command into the log. What is dropped is asked again.
+    /// As leader, puts a command into the log. A dropped proposal is asked again.
     pub(super) fn propose(&mut self, command: &Command) {
         let bytes = to_bytes(command);
         if bytes.len() <= protocol::control::COMMAND_SIZE_MAX {
@@ -302,7 +306,7 @@ impl Voter {
         match entry.kind {
             EntryKind::Command if entry.data.is_empty() => {}
             EntryKind::Command => {
-                // What cannot be read is void, at every copy alike.
+                // A command that cannot be read is void, at every copy alike.
                 if let Ok(command) = from_bytes::<Command>(&entry.data)
                     && state.apply(&command) == Verdict::Done
                     && let Command::Join { node, .. } = &command

@@ -34,7 +34,7 @@ fn nobody_who_is_heard_leaves_for_the_sake_of_the_dead() {
     assert_eq!(leavers(&[(1, 2), (1, 3), (1, 4)], &[2, 3, 4]), [4, 3, 2]);
     // Two that live do not hear each other, and a third is dead.
     assert_eq!(leavers(&[(1, 2), (1, 3), (2, 3)], &[1]), [3, 1]);
-    // Who is the last of its group cannot leave: the other end of its broken link does.
+    // The last node of its group cannot leave: the other end of its broken link does.
     let keeps_one = |leavers: &[NodeId]| !leavers.contains(&NodeId(4));
     let one = fewest(&links(&[(1, 4)]), &hints, |node| node != NodeId(4), keeps_one);
     assert_eq!(one, Some(vec![NodeId(1)]));

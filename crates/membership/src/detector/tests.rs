@@ -48,7 +48,7 @@ pub(crate) fn who_was_alone_needs_the_grants_of_who_joins() {
     assert!(!a.may_read(at(10) + CONFIG.lease()));
 }
 
-/// What B says as a member overtakes the view that makes it one.
+/// B's words as a member overtake the view that makes it one.
 #[test]
 fn who_was_heard_before_its_view_lets_read_from_that_view_on() {
     let [alone, joining, ..] = views();

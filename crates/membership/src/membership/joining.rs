@@ -1,8 +1,9 @@
-//! How this node comes in: an incarnation, then, if it holds rows, being copied to, then being in sync. And how its earlier life goes out.
+//! How this node comes in: an incarnation, then, if it holds rows, being copied to, then being in sync. And how its
+//! earlier life goes out.
 //!
 //! Each wish is asked for again until the view, or the log, has it; `join_at` says when.
 //!
-//! Deliberately not here: what may follow which view (`succession`), and how long who was late has to wait (`laggards`).
+//! Deliberately not here: what may follow which view (`succession`), and how long a late node has to wait (`laggards`).
 
 use super::Membership;
 use crate::control_log::ControlLog;
@@ -28,7 +29,7 @@ impl Membership {
         let command = Command::Join {
             node: self.config.node,
             join: Box::new(self.config.join.clone()),
-            // Whoever has the log sets it.
+            // The control log sets it.
             replaces: Incarnation(0),
         };
         self.with_log(now, outputs, |log, todo| log.propose(command, todo));
@@ -53,7 +54,8 @@ impl Membership {
 
     /// This joining node has all rows: asks to be in sync, until a newer view comes.
     pub(crate) fn ask_for_sync<S>(&mut self, now: Now, outputs: &mut Outputs<S>) {
-        // What a broken connection lost is repaired by the view that is on its way: this member may lack it.
+        // Signals that a broken connection dropped are repaired by the view that is on its way: this member may lack
+        // them.
         if self.caught_up != Some(self.view.number) || !self.broken.is_empty() {
             return;
         }
@@ -63,8 +65,8 @@ impl Membership {
         }
     }
 
-    /// This data node, which has started while the cluster runs, asks to be taken in as *joining*, when it is connected with all members: only then
-    /// what they send arrives. (Its earlier life has to leave first.)
+    /// This data node, which has started while the cluster runs, asks to be taken in as *joining*, when it is connected
+    /// with all members: only then what they send arrives. Its earlier life has to leave first.
     pub(crate) fn ask_to_be_copied_to<S>(&mut self, now: Now, outputs: &mut Outputs<S>) {
         let Some(incarnation) = self.incarnation else { return };
         let node = self.config.node;
@@ -81,7 +83,8 @@ impl Membership {
         if !is_connected && !mutants::is(Mutant::JoinUnconnected) {
             return;
         }
-        // Who leads the control log is to know how long this node has to wait, and that is not its own business.
+        // The leader of the control log is to know how long this node has to wait: a node does not decide that for
+        // itself.
         if self.log.as_ref().is_some_and(ControlLog::is_handing_over) {
             return;
         }

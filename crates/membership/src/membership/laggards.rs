@@ -1,36 +1,42 @@
 //! Members that live and answer late: which of them has to leave the view, when, and when it may come back.
 //!
-//! A replica's ldms measure how late the others' answers are, and say so while that is above a limit (`transaction`, `ldm/lag.rs`). Heartbeats tell nothing of it:
-//! they have a thread of their own. This block listens to the reports of its own node:
+//! A replica's ldms measure how late the others' answers are, and say so while that is above a limit (`transaction`,
+//! `ldm/lag.rs`). Heartbeats tell nothing of it: they have a thread of their own. This block listens to the reports of
+//! its own node:
 //!
 //! ```text
 //! reports for SUSTAINED, heartbeats all the time --> a view without it is asked for, and all nodes hear why
 //!                       |                                                     |
-//!       nobody had to leave or came for PAUSE              it ends, and starts again; it is let in as *joining* after a probation,
-//!                                                          which doubles while it is soon asked to leave again
+//!       nobody had to leave or came for PAUSE              it ends, and starts again; it is let in as *joining*
+//!                                                          after a probation, which doubles while it is soon
+//!                                                          asked to leave again
 //! ```
-//! Every commit waits for a member that joins, too, so one that is as slow as before would only be in the way. All nodes are told who is asked to leave, and
-//! the leader of the control log passes its wish to be copied to on when the probation is over. A data node that is no member hands leadership on before
-//! it asks (`control_log`, `duty`). A leader that was not connected then, or has started since, knows of no probation: that costs one more round.
+//! Every commit waits for a member that joins, too, so one that is as slow as before would only be in the way. All
+//! nodes are told who is asked to leave, and the leader of the control log passes its wish to be copied to on when the
+//! probation is over. A data node that is no member hands leadership on before it asks (`control_log`, `duty`). A
+//! leader that was not connected then, or has started since, knows of no probation: that costs one more round.
 //!
-//! **Four limits, in this order.** A node that hangs should end itself, or leave, before anything happens that looks the same at both ends:
+//! **Four limits, in this order.** A node that hangs should end itself, or leave, before anything happens that looks
+//! the same at both ends:
 //!
 //! ```text
 //! late answers   ReplicaAnswerTimeout + SUSTAINED             3 + 1 s   the others know who it is
 //! watchdog       TimeBetweenWatchDogCheck                     6 s       the node knows that it is itself
-//! late answers of each other   … + SUSTAINED_IN_DOUBT         3 + 4 s   a thread hangs that moves signals: both wait for answers
-//! links          Limits::link_silence_timeout                 8 s       nothing is taken: the kernel closes the connection, at both ends alike
+//! late answers of each other   … + SUSTAINED_IN_DOUBT         3 + 4 s   a thread that moves signals hangs: both wait
+//! links          Limits::link_silence_timeout                 8 s       nothing is taken: the kernel closes the connection
 //! ```
-//! And whoever is called late then, by members that are heard, is the one to leave for a link that has closed (`cover`): heartbeats say who is.
+//! If a link closes then, the end that other members call late is the one to leave (`cover`). Heartbeats say which one
+//! that is.
 //!
 //! Invariants:
 //! - one that joins is spared for a while when a member in sync is late: it may wait for that one itself;
-//! - nobody is blamed by who does not run well itself, or is not in the newest view, nor for silence: that is `detector`'s, and reports begin anew
-//!   behind it;
-//! - between two views that make an in-sync member leave for its lateness there is [`PAUSE`]: when everything is slow one leaves, and the others catch up
-//!   before the next one does. There is as much after other changes of members, but for those in the ten seconds after such a pause;
-//! - nothing is decided here: a view is asked for by compare-and-set like any other, and only if each group keeps an in-sync member (I5) that is not
-//!   about to stop.
+//! - a node that does not run well itself, or is not in the newest view, blames nobody. Nobody is blamed for silence:
+//!   that is `detector`'s, and reports begin anew behind it;
+//! - between two views that make an in-sync member leave for its lateness there is [`PAUSE`]. When everything is slow
+//!   one leaves, and the others catch up before the next one does. There is as much after other changes of members, but
+//!   for those in the ten seconds after such a pause;
+//! - nothing is decided here: a view is asked for by compare-and-set like any other, and only if each group keeps an
+//!   in-sync member (I5) that is not about to stop.
 //!
 //! Deliberately not here: how lateness is measured.
 
@@ -46,10 +52,10 @@ use types::{NodeId, ViewNumber};
 
 /// For how long a member must be reported before it has to leave.
 const SUSTAINED: Duration = Duration::from_secs(1);
-/// The same if there is doubt: for one that joins, it starts and gets all rows; and for one that says the same of this node, in one of both a thread hangs
-/// that others wait for, and its watchdog ends it first (after 6 s, and reports begin after 3 s).
+/// The same if there is doubt. A member that joins starts and gets all rows. If two members call each other late, a
+/// thread hangs in one of both, and its watchdog ends it first (after 6 s, and reports begin after 3 s).
 const SUSTAINED_IN_DOUBT: Duration = Duration::from_secs(4);
-/// Reports come four times in a second: what was longer ago was another time.
+/// Reports come four times in a second: an older one belongs to another time.
 const REPORT_GAP: Duration = Duration::from_millis(700);
 /// For how long after a change of members nobody in sync has to leave for being late.
 const PAUSE: Duration = Duration::from_secs(10);
@@ -62,7 +68,7 @@ const ASKED_FOR: Duration = Duration::from_secs(5);
 /// How long the first probation is, and how often it doubles at most (to ten minutes and forty seconds).
 const PROBATION: Duration = Duration::from_secs(10);
 const DOUBLED_MAX: u32 = 6;
-/// Who was well for so long after its probation begins with the first one again.
+/// A member that was well for so long after its probation begins with the first one again.
 const FORGIVEN_AFTER: Duration = Duration::from_secs(1_800);
 
 /// Whether a member that is reported says the same of this node.
@@ -91,7 +97,7 @@ fn is_in_sync(view: &View, node: NodeId) -> bool {
     view.groups.iter().any(|group| group.in_sync.contains(&node))
 }
 
-/// Whether members came, or one that was in sync went. (One that has not come in sync leaves everything as it was.)
+/// Whether members came, or one that was in sync went. A member that has not come in sync leaves everything as it was.
 fn has_other_members(before: &View, view: &View) -> bool {
     let mut groups = view.groups.iter().enumerate();
     groups.any(|(index, group)| {
@@ -101,7 +107,7 @@ fn has_other_members(before: &View, view: &View) -> bool {
     })
 }
 
-/// What this node knows of late members.
+/// This node's knowledge of late members.
 #[derive(Debug, Default)]
 pub(crate) struct Laggards {
     late: BTreeMap<NodeId, Late>,
@@ -130,7 +136,8 @@ impl Laggards {
             let is_pause = self.paused_at.is_some_and(|at| now.since(at) < PAUSE);
             is_pause && !mutants::is(Mutant::LaggardsAtOnce)
         } else {
-            // It may wait itself for one that is late, for the catalogue, say, and that one leaves when the pause is over, if it can.
+            // It may wait itself for one that is late, for the catalogue, say, and that one leaves when the pause is
+            // over, if it can.
             let mut others = self.late.iter().filter(|(other, late)| **other != node && is_late(late));
             since < JOINING_SPARED && others.any(|(other, _)| is_in_sync(view, *other))
         };
@@ -138,7 +145,7 @@ impl Laggards {
         is_long && !is_spared && !is_asked && !mutants::is(Mutant::LaggardsStay)
     }
 
-    /// What is reported of a member tells nothing now: it is silent, or this node does not run well.
+    /// Reports about a member tell nothing now: it is silent, or this node does not run well.
     pub(crate) fn on_doubt(&mut self, node: NodeId) {
         self.late.remove(&node);
     }
@@ -177,7 +184,8 @@ impl Laggards {
     }
 }
 
-/// The view without a late member; None if a group would keep nobody who stays: one that is about to stop is no reason to make its heir leave.
+/// The view without a late member; None if a group would keep nobody who stays: one that is about to stop is no reason
+/// to make its heir leave.
 fn without_laggard(view: &View, node: NodeId) -> Option<View> {
     let mut gone = view.leaving.clone();
     gone.push(node);
@@ -197,7 +205,8 @@ impl Membership {
         if node == self.config.node || !self.view.is_counted(node) || !self.is_in_view() {
             return;
         }
-        // Who has not come to the newest view waits for something of this node, and those who have do not answer its probes.
+        // A member that has not come to the newest view waits for something of this node, and those that have do not
+        // answer its probes.
         if from_view < self.view.number {
             return;
         }
@@ -230,7 +239,8 @@ impl Membership {
         self.propose(now, next, outputs);
     }
 
-    /// Another node asks for a view without a member: the log of the management node, and of that member, should say why.
+    /// Another node asks for a view without a member: the log of the management node, and of that member, should say
+    /// why.
     pub(crate) fn on_laggard_elsewhere<S>(
         &mut self,
         now: Now,
@@ -251,7 +261,8 @@ impl Membership {
         }
     }
 
-    /// Whether this is the wish of a node to be copied to that had to leave, and is to wait a little longer. (Only who leads needs to refuse it.)
+    /// Whether this is the wish of a node to be copied to that had to leave, and is to wait a little longer. Only the
+    /// leader needs to refuse it.
     pub(crate) fn is_too_early(&self, now: Now, command: &Command) -> bool {
         let Command::ChangeView { next } = command else { return false };
         let mut joining = next.groups.iter().flat_map(|group| &group.joining);

@@ -1,6 +1,8 @@
-//! Planned moves: a node that is about to stop asks for what it needs, and primaries are spread over all members again when one has come back.
+//! Planned moves: a node that is about to stop asks for what it needs, and primaries are spread over all members again
+//! when one has come back.
 //!
-//! Invariant: primaries are moved only while all members are connected, for they are handed over (`transaction::ldm::slot::view_change::handover`).
+//! Invariant: primaries are moved only while all members are connected, for they are handed over
+//! (`transaction::ldm::slot::view_change::handover`).
 //!
 //! Deliberately not here: the steps of a stop (`node`, `main_module/stopping.rs`).
 
@@ -28,7 +30,7 @@ impl Membership {
             None => None,
         };
         self.leave_at = next.is_some().then(|| now.monotonic + LEAVE_RETRY);
-        // Primaries go to members that are there. (Who leaves leads nothing any more.)
+        // Primaries go to members that are there. A node that leaves leads nothing any more.
         let is_leaving = matches!(self.leaving, Some(LeaveStep::Leave { .. }));
         if let Some(next) = next.filter(|_| is_leaving || self.hears_all_members()) {
             self.propose(now, next, outputs);

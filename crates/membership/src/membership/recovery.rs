@@ -1,31 +1,40 @@
-//! An operator's recovery: a majority of the voters is lost with its disks, and the control log goes on from one of the copies that live.
+//! An operator's recovery: a majority of the voters is gone with its disks, and the control log goes on from one of the
+//! copies that live.
 //!
-//! Raft alone waits for ever then, and rightly so: a copy cannot tell a majority that is lost from one that it does not reach. Only an operator knows, and
-//! names the nodes that are gone. This is a two-phase commit between those that are left:
+//! Raft alone waits for ever then, and rightly so: a copy cannot tell a majority that is gone from one that it does not
+//! reach. Only an operator knows, and names the nodes that are gone. This is a two-phase commit between those that are
+//! left:
 //!
 //! ```text
 //! operator -> any management node -> Order -> a node with a copy, the founder
-//! founder -> each management and data node that is not named     Prepare     (from here on it takes no part in the old log)
-//! each    -> founder                                              Prepared    its life, its view, how long its log is, which of those named it hears
-//! founder: decides; writes a new file of the log, with another founding, higher numbers and itself as the only voter. That is the commit.
+//! founder -> each management and data node that is not named   Prepare     (from here on it is out of the old log)
+//! each    -> founder                                           Prepared    its life, its view, the length of its log,
+//!                                                                          the named nodes that it hears
+//! founder: decides; writes a new file of the log, with another founding, higher numbers and itself as the only voter.
+//!          That is the commit.
 //! founder -> everybody                                            Replaced, then the first view of the new founding
-//! each: drops its old copy, enters that view, asks for a copy of the new log.              (or, of a refusal:   Released)
+//! each: drops its old copy, enters that view, asks for a copy of the new log.  (after a refusal: Released)
 //! ```
-//! The founder goes on with everything that its copy holds, committed or not, and with the newest view that any survivor knows: what the lost ones have
-//! decided is in there, if a survivor has heard of it.
+//! The founder goes on with everything that its copy holds, committed or not, and with the newest view that any
+//! survivor knows. The decisions of those that are gone are in there, if a survivor has heard of them.
 //!
 //! Invariants:
-//! - *Nobody who lives is passed over.* Each management and data node of the configuration is named, or takes part, or has said itself that it has no log
-//!   and no rows. None of those named is connected with anyone who takes part. So a minority that is cut off recovers only by a false word of its operator.
-//! - *The rows are here*: of each replica group a member takes part that is in sync in the newest view, in the life that the view names.
-//! - *One founding follows.* A node takes part in one recovery at a time, the founder in its own; each that takes part keeps out of the old log, and out of
-//!   views of the old founding, until the founder says how it ended, or an operator names that founder as gone. A process that forgets this has lost its
-//!   rows with it, so no view without the others can follow from what it does then.
+//! - *No living node is passed over.* Each management and data node of the configuration is named, or takes part, or
+//!   has said itself that it has no log and no rows. None of those named is connected with anyone who takes part. So a
+//!   minority that is cut off recovers only by a false word of its operator.
+//! - *The rows are here*: of each replica group a member takes part that is in sync in the newest view, in the life
+//!   that the view names.
+//! - *One founding follows.* A node takes part in one recovery at a time, the founder in its own. Each that takes part
+//!   keeps out of the old log, and out of views of the old founding. It does so until the founder says how it ended, or
+//!   an operator names that founder as gone. A process that forgets this has lost its rows with it, so no view without
+//!   the others can follow from what it does then.
 //! - *Nothing is given twice*: numbers of views, lives, voters and entries go on [`NUMBERS_LEAP`] higher.
-//! - *The old logs are void for ever*: messages name their founding, and each node of the new one knows all that it has replaced. A process of the old one
-//!   that meets it ends; one that starts with an old copy drops it and asks for a new one.
+//! - *The old logs are void for ever*: messages name their founding, and each node of the new one knows all that it has
+//!   replaced. A process of the old one that meets it ends; one that starts with an old copy drops it and asks for a
+//!   new one.
 //!
-//! Deliberately not here: recovering where no copy lives at all; and the rows of a replica group of which no member lives: they are gone.
+//! Deliberately not here: recovering where no copy lives at all; and the rows of a replica group of which no member
+//! lives: they are gone.
 
 use super::Membership;
 use crate::control_state::{ControlState, RecoveryRecord};
@@ -542,7 +551,8 @@ impl Membership {
         }
     }
 
-    /// A survivor asks how it ended: a process that knows nothing of it, and has the old log, has never begun the new one.
+    /// A survivor asks how it ended: a process that knows nothing of it, and has the old log, has never begun the new
+    /// one.
     fn on_check<S>(&self, from: NodeId, recovery: GroupId, outputs: &mut Outputs<S>) {
         if self.known_founding() == Some(recovery) {
             self.hand_on_view(from, outputs);
@@ -638,7 +648,8 @@ impl Membership {
         }
     }
 
-    /// A connection begins or ends: what was said over the one before is void, and without one that lives nothing is founded.
+    /// A connection begins or ends: what was said over the one before is void, and without one that lives nothing is
+    /// founded.
     pub(crate) fn on_recovery_link<S>(&mut self, now: Now, node: NodeId, outputs: &mut Outputs<S>) {
         self.recovery.without_log.remove(&node);
         let founding = self.recovery.founding.as_ref();

@@ -1,12 +1,14 @@
-//! What all nodes of a cluster must have in common, and what becomes of a node whose config.ini says something else: it is not let in.
+//! Terms that all nodes of a cluster must have in common. A node whose config.ini says something else is not let in.
 //!
-//! The control log knows what the cluster was founded with, but not the interval of heartbeats, and only some nodes have a copy. So whoever was let in
-//! tells its own terms with the view, when a link comes up. That is before any answer of the same node to a Join: a node that starts has heard what the
-//! cluster runs with before it can be let in.
+//! The control log knows what the cluster was founded with, but not the interval of heartbeats, and only some nodes
+//! have a copy. So a node that was let in tells its own terms with the view, when a link comes up. It does so before it
+//! answers a Join: a node that starts has heard the cluster's terms before it can be let in.
 //!
-//! Invariant: all nodes that were let in have the same terms. (A peer below wire version 4 says nothing, and is not asked.)
+//! Invariant: all nodes that were let in have the same terms. A peer below wire version 4 says nothing, and is not
+//! asked.
 //!
-//! Deliberately not here: what each node has for itself (memory, threads, limits of clients), and addresses, by which others would not find it.
+//! Deliberately not here: what each node has for itself (memory, threads, limits of clients), and addresses, by which
+//! others would not find it.
 
 use super::{Membership, MembershipConfig};
 use protocol::module::EXIT_REFUSED;

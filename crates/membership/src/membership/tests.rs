@@ -57,7 +57,7 @@ struct World {
     asleep: Option<NodeId>,
 }
 
-/// What a block is given.
+/// An input of a block.
 type Input<'a> = Box<dyn FnOnce(&mut Membership, Now, &mut Outputs<()>) + 'a>;
 
 impl World {
@@ -331,7 +331,8 @@ fn nodes_without_a_copy_of_the_log_hear_who_votes() {
     assert_eq!(world.node(SQL).block.voters, (applied, voters));
 }
 
-/// An ldm of the data node, in its newest view, reports the other one four times in a second; when that one has to leave for it, in milliseconds.
+/// An ldm of the data node, in its newest view, reports the other one four times in a second; when that one has to
+/// leave for it, in milliseconds.
 fn report(world: &mut World, milliseconds: u64) -> Option<u64> {
     report_from(world, milliseconds, 0)
 }

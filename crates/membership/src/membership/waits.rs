@@ -1,8 +1,8 @@
 //! A node that waits for the control plane says which voters are missing, and what an operator can do about it.
 //!
-//! A node waits while nobody leads the control log as far as it can tell: its own copy has no leader that is connected; or, without a copy, no majority of the
-//! voters it was told of is connected; or it was not let in yet. When that has lasted for [`PATIENCE`], it says so, and again each [`PATIENCE`]: in its log,
-//! and to its `main`, for `show`.
+//! A node waits while nobody leads the control log as far as it can tell. Its own copy has no leader that is connected.
+//! Or, without a copy, no majority of the voters it was told of is connected. Or it was not let in yet. When that has
+//! lasted for [`PATIENCE`], it says so, and again each [`PATIENCE`]: in its log, and to its `main`, for `show`.
 //!
 //! Invariant: nothing is decided by that.
 
@@ -114,7 +114,7 @@ impl Membership {
         let is_there = |node: NodeId| node == me || self.up.contains(&node);
         match self.log.as_ref().filter(|log| log.state().is_some()) {
             Some(log) => !log.leader().is_some_and(is_there),
-            // (A node without a copy is told who has one; until then it has no reason to worry.)
+            // A node without a copy is told which nodes have one; until then it has no reason to worry.
             None => {
                 let voting = self.voters.1.iter().filter(|voter| voter.votes);
                 let (there, away): (Vec<&VoterPlace>, Vec<&VoterPlace>) =

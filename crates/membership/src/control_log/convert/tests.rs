@@ -57,7 +57,7 @@ fn messages_come_back_from_raft_and_from_bytes() {
     }
 }
 
-/// What a copy begins with, without entries.
+/// The snapshot that a copy begins with, without entries.
 fn snapshot() -> LogSnapshot {
     let settings = crate::control_state::ClusterSettings {
         members: Vec::new(),
@@ -102,7 +102,8 @@ fn no_message_ends_the_process() {
         let mut raft = copy();
         for _ in 0..40 {
             let message = message(prng.below(6), draw(&mut prng));
-            // Whatever is let through, Raft must survive; an entry that contradicts what is committed comes from no leader.
+            // Whatever is let through, Raft must survive; an entry that contradicts what is committed comes from no
+            // leader.
             if admit(&raft.raft, &message) && !contradicts(&raft, &message) {
                 admitted += 1;
                 let _ = raft.step(to_raft(&message));

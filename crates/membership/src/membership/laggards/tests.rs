@@ -63,7 +63,7 @@ fn after_a_change_of_members_those_in_sync_are_spared() {
         succession::with_joining(&third, &NodeInfo { incarnation: Incarnation(9), ..info(3) }).unwrap();
     laggards.on_view(at(40_000), &third, &fourth);
     assert_eq!(report(&mut laggards, &fourth, NodeId(3), 40_000..60_000), Some(44_000));
-    // That one leaves again: those in sync are spared no longer for that.
+    // The joining one leaves again: those in sync are spared no longer for that.
     laggards.on_view(at(45_000), &fourth, &succession::without(&fourth, &[NodeId(3)]).unwrap());
     assert_eq!(report(&mut laggards, &fourth, LATE, 45_000..60_000), Some(50_000));
 }
@@ -108,7 +108,7 @@ fn one_that_joins_is_not_spared_for_ever_by_one_that_may_not_leave() {
     laggards.on_view(at(0), &second, &joining);
     let mut times = (0..60_000).step_by(250);
     let asked = times.find(|now| {
-        // (Nothing comes of this: it is the last in sync, say.)
+        // Nothing comes of this: it is the last in sync, say.
         laggards.on_report(at(*now), &joining, LATE, OneSided);
         laggards.on_report(at(*now), &joining, NodeId(3), OneSided)
     });

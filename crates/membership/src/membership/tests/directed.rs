@@ -1,4 +1,5 @@
-//! Interleavings that seeds seldom meet, each of which one deliberate bug (`mutants`) turns into a failure; and the list of all tests that catch bugs.
+//! Interleavings that seeds seldom meet, each of which one deliberate bug (`mutants`) turns into a failure; and the
+//! list of all tests that catch bugs.
 
 use super::*;
 
@@ -74,7 +75,7 @@ fn a_connection_that_broke_is_there_again_with_the_next_view() {
     assert!(view.is_counted(DATA) && view.is_counted(OTHER));
 }
 
-/// What runs with each deliberate bug, and has to fail.
+/// The tests that run with each deliberate bug, and have to fail.
 #[cfg(feature = "mutants")]
 mod bugs {
     use crate::control_state::tests as control_state;

@@ -1,4 +1,5 @@
-//! Operators' recoveries: five voters in four data nodes of two groups and a management node, an SQL node, disks that take their time, links that are cut.
+//! Operators' recoveries: five voters in four data nodes of two groups and a management node, an SQL node, disks that
+//! take their time, links that are cut.
 
 use crate::membership::tests::{Input, config};
 use crate::recovery::NUMBERS_LEAP;
@@ -357,7 +358,7 @@ pub(crate) fn a_node_that_lives_is_not_gone() {
     let mut cluster = Cluster::founded();
     cluster.lose(&[MANAGEMENT, 3]);
     cluster.run(1_000);
-    // (Too soon for anybody to be left out.)
+    // It is too soon for anybody to be left out.
     cluster.cut_off(1, &[2]);
     cluster.give_order(2, "test", &[MANAGEMENT, 1, 3]);
     cluster.run(5);
@@ -424,7 +425,8 @@ fn a_crash_before_the_file_is_written_changes_nothing() {
     assert!(cluster.nodes[&2].block.recovery.awaited().is_none());
 }
 
-/// The founder dies with its file on disk and before anybody has heard of it. The others wait for it, and follow when it is back.
+/// The founder dies with its file on disk and before anybody has heard of it. The others wait for it, and follow when
+/// it is back.
 #[test]
 fn a_founder_that_has_written_the_file_goes_on_with_it() {
     let mut cluster = Cluster::of_groups(4);
@@ -448,7 +450,8 @@ fn a_founder_that_has_written_the_file_goes_on_with_it() {
     assert_eq!(cluster.in_sync(4), [2]);
 }
 
-/// The same, but the founder is lost, too, and the operator gives the order anew. When it comes back after all, it is a stranger.
+/// The same, but the founder is lost, too, and the operator gives the order anew. When it comes back after all, it is a
+/// stranger.
 #[test]
 fn a_founder_that_is_lost_is_named_in_the_next_order() {
     let mut cluster = Cluster::of_groups(4);
