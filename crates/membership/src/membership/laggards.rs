@@ -23,7 +23,7 @@
 //! late answers   ReplicaAnswerTimeout + SUSTAINED             3 + 1 s   the others know who it is
 //! watchdog       TimeBetweenWatchDogCheck                     6 s       the node knows that it is itself
 //! late answers of each other   … + SUSTAINED_IN_DOUBT         3 + 4 s   a thread that moves signals hangs: both wait
-//! links          Limits::link_silence_timeout                 8 s       nothing is taken: the kernel closes the connection
+//! links          Limits::link_silence_timeout                 8 s       the kernel closes the connection
 //! ```
 //! If a link closes then, the end that other members call late is the one to leave (`cover`). Heartbeats say which one
 //! that is.
