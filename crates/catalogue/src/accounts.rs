@@ -19,7 +19,8 @@ const HOST_NAME_MAX: usize = 255;
 /// Authentication plugins that the front door knows.
 const PLUGINS: [&str; 2] = ["caching_sha2_password", "mysql_native_password"];
 
-/// Whether somebody who connects as this account can administer the cluster: create accounts, change all of them, and give rights.
+/// Whether somebody who connects as this account can administer the cluster: create accounts, change all of them, and
+/// give rights.
 #[must_use]
 pub fn may_administer(schema: &Schema, user: &User) -> bool {
     let account = UserName::new(user.name.clone(), user.host.clone());
@@ -185,7 +186,7 @@ pub(crate) fn alter(
     Ok(Planned::once(changes).with_notes(notes))
 }
 
-/// RENAME USER. What was granted to the accounts goes with them.
+/// RENAME USER. The grants of the accounts go with them.
 pub(crate) fn rename(schema: &Schema, pairs: &[(UserName, UserName)]) -> Result<Planned, SqlError> {
     // Each account by the name that it has so far.
     let mut present: BTreeMap<UserName, UserName> = BTreeMap::new();

@@ -1,4 +1,5 @@
-//! ALTER TABLE as steps: all actions become visible in one schema version, whatever has to be built before it or cleared away after it.
+//! ALTER TABLE as steps: all actions become visible in one schema version, whatever has to be built before it or
+//! cleared away after it.
 //!
 //! ```text
 //! version  new indexes              everything else                     dropped indexes
@@ -13,8 +14,8 @@
 //!
 //! Ids of indexes that are added here come from the cluster's table ids, so none is ever used twice in a table.
 //!
-//! **Invariants**: a new index is over columns that the table has already, so that version 1 can name them; added columns are the last
-//! ones and rows without them read as their default, so the default is a literal.
+//! **Invariants**: a new index is over columns that the table has already, so that version 1 can name them. Added
+//! columns are the last ones, and rows without them read as their default, so the default is a literal.
 
 use crate::error;
 use crate::job::Step;

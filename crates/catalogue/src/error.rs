@@ -103,7 +103,7 @@ The restriction can be lifted by excluding the role identifier from the global v
 
 const _: () = assert!(KEY_BYTES_MAX == 3_072, "the text of 1071 names the limit");
 
-/// What a name is the name of.
+/// The kind of thing that a name names.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Named {
     Database,

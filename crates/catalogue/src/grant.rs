@@ -1,12 +1,13 @@
 //! GRANT, REVOKE and roles: from what is asked to changes of the grant tables, with MySQL's checks.
 //!
-//! Each statement says what an account's [`Grants`] are afterwards; the changes are the rows by which they differ from what is there. So a
-//! statement that changes nothing writes nothing.
+//! Each statement says what an account's [`Grants`] are afterwards; the changes are the rows by which they differ from
+//! what is there. So a statement that changes nothing writes nothing.
 //!
-//! **Invariants**: rows about an account go with it; no role is granted to itself, directly or not; an account that may administer is left
-//! (accounts.rs).
+//! **Invariants**: rows about an account go with it; no role is granted to itself, directly or not; an account that may
+//! administer is left (accounts.rs).
 //!
-//! Deliberately not here: whether the account that asks may do so, which is decided when its statement is bound (`planner::privileges`).
+//! Deliberately not here: whether the account that asks may do so, which is decided when its statement is bound
+//! (`planner::privileges`).
 
 use crate::accounts::check_administrator_left;
 use crate::error;
@@ -57,7 +58,7 @@ pub(crate) fn grant(schema: &Schema, change: &PrivilegeChange) -> Result<Planned
 
 /// The table must be there, unless it may be created, and so must its columns, which are named as it names them.
 ///
-/// (Tables that are made when they are read are not in the schema: the binder has looked for them.)
+/// Tables that are made when they are read are not in the schema: the binder has looked for them.
 fn check_table(
     schema: &Schema,
     name: &TableName,

@@ -2,79 +2,90 @@
 //!
 //! # The scheme
 //!
-//! **Lock.** The runner opens a transaction that locks the only row of `ddl_lock` exclusively and keeps it open until the job has ended:
-//! one job at a time in the cluster, others queue (1205 when their wait times out). The lock only keeps runners from stepping on each
-//! other's toes; it is lost when the primary of slot 0 changes, and what keeps the catalogue right is:
+//! **Lock.** The runner opens a transaction that locks the only row of `ddl_lock` exclusively and keeps it open until
+//! the job has ended. So there is one job at a time in the cluster, and others queue (1205 when their wait times out).
+//! The lock only keeps runners from stepping on each other's toes. It goes when the primary of slot 0 changes. The next
+//! rule keeps the catalogue right:
 //!
-//! **Compare and set.** [`JobStep::Write`] is *one* transaction on slot 0: lock the `schema_version` row exclusively, compare it with
-//! `expected`, put all `writes` (of which the first raises that row), commit. A runner that lost its lock without knowing finds another
-//! version there and writes nothing. So two runners can never both write step n.
+//! **Compare and set.** [`JobStep::Write`] is *one* transaction on slot 0: lock the `schema_version` row exclusively,
+//! compare it with `expected`, put all `writes` (of which the first raises that row), commit. A runner that lost its
+//! lock without knowing finds another version there and writes nothing. So two runners can never both write step n.
 //!
-//! **Journal.** Every step that is written also puts the job's row in `jobs`: the job as it stands *after* that write. Whoever gets the
-//! lock reads `ids` and `jobs` first ([`Journal`]), and before a job of its own runs the unfinished one that it finds there to its end.
-//! The last write marks the row `done`, or `failed` with the error; it stays for [`JOURNAL_LENGTH`] jobs, so that a runner that lost its
-//! lock or does not know the outcome of its commit (1180) can lock again and look what became of its job ([`Journal::outcome`]). A job is
-//! known by its id *and* the runner that made it: two runners, of which one lost its lock without knowing, may make jobs with one id, of
-//! which one at most is written.
+//! **Journal.** Every step that is written also puts the job's row in `jobs`: the job as it stands *after* that write.
+//! A runner that gets the lock reads `ids` and `jobs` first ([`Journal`]). Before a job of its own it runs the
+//! unfinished one that it finds there to its end. The last write marks the row `done`, or `failed` with the error. The
+//! row stays for [`JOURNAL_LENGTH`] jobs. A runner may have no lock any more, or not know the outcome of its commit
+//! (1180). Then it locks again and looks up the outcome of its job ([`Journal::outcome`]). A job is known by its id
+//! *and* the runner that made it. Two runners, of which one has no lock any more without knowing, may make jobs with
+//! one id; one of them at most is written.
 //!
-//! **Two versions.** [`JobStep::Install`] sends `SchemaInstall` to `main` of every member and waits until each has installed the version
-//! *and nobody there uses an older version of the tables that the step has changed*. The next version is written only then, so that two
-//! neighbouring versions *of a table* are in use at most (the online schema change of Google's F1). A member that is
-//! gone from the view is not waited for: it reads the rows when it starts. A runner that dies between write and install leaves a version
-//! that not all know; so every runner, once it has the lock, first installs what the version row says.
+//! **Two versions.** [`JobStep::Install`] sends `SchemaInstall` to `main` of every member. It waits until each has
+//! installed the version *and nobody there uses an older version of the tables that the step has changed*. The next
+//! version is written only then, so that two neighbouring versions *of a table* are in use at most (the online schema
+//! change of Google's F1). A member that is gone from the view is not waited for: it reads the rows when it starts. A
+//! runner that dies between write and install leaves a version that not all know; so every runner, once it has the
+//! lock, first installs what the version row says.
 //!
-//! **Users.** A statement that runs on a table uses it in the version that it was bound to; so does an open transaction that has changed or locked
-//! rows of it. Rows that were only read are not kept for their reader, at READ COMMITTED.
+//! **Users.** A statement that runs on a table uses it in the version that it was bound to; so does an open transaction
+//! that has changed or locked rows of it. Rows that were only read are not kept for their reader, at READ COMMITTED.
 //!
-//! - *Before it locks or writes anything*, a statement waits for those who use its tables already ([`DdlJob::tables_of`]). If one of them does
-//!   not end within ten seconds (or `lock_wait_timeout`, if that is shorter), the statement fails with 1205, and there is nothing to undo.
-//! - A step waits as long for users of older versions, who began meanwhile. A job that can go back then does, with 1205. One that cannot goes on.
+//! - *Before it locks or writes anything*, a statement waits for those who use its tables already
+//!   ([`DdlJob::tables_of`]). If one of them does not end within ten seconds (or `lock_wait_timeout`, if that is
+//!   shorter), the statement fails with 1205, and there is nothing to undo.
+//! - A step waits as long for users of older versions, who began meanwhile. A job that can go back then does, with
+//!   1205. One that cannot goes on.
 //! - The last step of a job waits for nobody: no version follows that older users must not meet.
 //!
 //! # Why users of other tables need not end
 //!
-//! Every write, lock and prepare names the version of its table. A primary takes the installed one and the one before only, and no table that was
-//! dropped; it looks again when the transaction is prepared. So waiting decides who fails, and never what is written:
+//! Every write, lock and prepare names the version of its table. A primary takes the installed one and the one before
+//! only, and no table that was dropped; it looks again when the transaction is prepared. So waiting decides who fails,
+//! and never what is written:
 //!
-//! - *States of an index* are part of the base table's version. A user of the version before meets the neighbouring state; one of an older version is
-//!   refused at its next request and at its commit. A statement that reads by an index looks when its node installs a version, and runs again (or
-//!   fails with 1412) if it is bound to one that is older than the one before: entries of its index may be missing from the next one on.
-//! - *The hidden table of a unique index* keeps its own version while its index changes state. Only statements on the base table touch it, and
-//!   those are waited for as its users. When the index is gone, so is the hidden table, and what is left for it is refused.
-//! - *TRUNCATE and DROP* put nothing in the place of the old id, which is never used again. An open transaction that holds rows of it is refused when it
-//!   commits (1412). That is why those who hold some are waited for *before* the write.
-//! - *RENAME* and what else takes one version changes names, not rows: statements that are bound to the old name go on in the version before. A database
-//!   is dropped with its tables, in one version, and waits for users of all of them.
-//! - *AUTO_INCREMENT*: a sequence belongs to a table's id. `main` reserves ranges in short transactions of its own. A range of a dropped table is
-//!   never used: its rows are refused.
-//! - *Accounts, privileges, databases* change no table. Nobody's transaction is waited for. They are in force when every member has installed the
-//!   version, because each statement is bound to the newest schema of its node.
+//! - *States of an index* are part of the base table's version. A user of the version before meets the neighbouring
+//!   state; one of an older version is refused at its next request and at its commit. A statement that reads by an
+//!   index looks when its node installs a version. It runs again (or fails with 1412) if it is bound to a version that
+//!   is older than the one before. Entries of its index may be missing from the next one on.
+//! - *The hidden table of a unique index* keeps its own version while its index changes state. Only statements on the
+//!   base table touch it, and those are waited for as its users. When the index is gone, so is the hidden table, and
+//!   what is left for it is refused.
+//! - *TRUNCATE and DROP* put nothing in the place of the old id, which is never used again. An open transaction that
+//!   holds rows of it is refused when it commits (1412). So holders of such rows are waited for *before* the write.
+//! - *RENAME* and what else takes one version changes names, not rows: statements that are bound to the old name go on
+//!   in the version before. A database is dropped with its tables, in one version, and waits for users of all of them.
+//! - *AUTO_INCREMENT*: a sequence belongs to a table's id. `main` reserves ranges in short transactions of its own. A
+//!   range of a dropped table is never used: its rows are refused.
+//! - *Accounts, privileges, databases* change no table. Nobody's transaction is waited for. They are in force when
+//!   every member has installed the version, because each statement is bound to the newest schema of its node.
 //!
 //! # Steps
 //!
 //! | statement | versions |
 //! | --- | --- |
-//! | databases, users, CREATE, LIKE, DROP, RENAME, TRUNCATE | one; TRUNCATE puts an empty table with another id in the table's place |
+//! | databases, users, CREATE, LIKE, DROP, RENAME, TRUNCATE | one; TRUNCATE puts an empty table with a new id there |
 //! | ALTER TABLE without indexes | one |
-//! | new indexes | delete-only (with the hidden tables of unique ones) → write-only → **backfill** → public, with all other changes |
+//! | new indexes | delete-only (with hidden tables) → write-only → **backfill** → public, with all other changes |
 //! | dropped indexes | (with the public step above) write-only → delete-only → gone |
 //!
-//! Backfill, after write-only is installed everywhere: [`JobStep::Backfill`] is done by the `ldm`s of every replica (`BackfillRequest` to
-//! every data node's `main`): the ordered index of the table, for unique indexes too (ranges). [`JobStep::BackfillUnique`] is done by the
-//! runner: batch by batch, each in a transaction of its own, it reads primary keys of the table, locks these rows *shared*, reads their
-//! newest versions, and inserts the entry (unique key columns, then primary key columns) of each row without a NULL in the key into the
-//! hidden table. An entry that is there already with the same primary key is right (a writer was faster, or an earlier run of this
-//! backfill); one with another primary key is a duplicate: [`DdlJob::fail`] with 1062. Both kinds can be run again from the start.
+//! Backfill comes after write-only is installed everywhere. The `ldm`s of every replica do [`JobStep::Backfill`]
+//! (`BackfillRequest` to every data node's `main`): the ordered index of the table, for unique indexes too (ranges).
+//! The runner does [`JobStep::BackfillUnique`], batch by batch, each in a transaction of its own. It reads primary keys
+//! of the table, locks these rows *shared*, and reads their newest versions. For each row without a NULL in the key it
+//! inserts the entry (unique key columns, then primary key columns) into the hidden table. An entry that is there
+//! already with the same primary key is right: a writer was faster, or an earlier run of this backfill. An entry with
+//! another primary key is a duplicate: [`DdlJob::fail`] with 1062. Both kinds can be run again from the start.
 //!
-//! A table's versions on the way back are new ones, too. So a transaction that began while a job waited, and for which the job gave way, may be two versions
-//! behind when the job has stepped back: its commit is refused with 1412, though the table is as it was.
+//! A table's versions on the way back are new ones, too. So a transaction for which the job gave way may be two
+//! versions behind when the job has stepped back. Its commit is refused with 1412, though the table is as it was.
 //!
-//! Failing. Before the public step the job steps back: write-only → delete-only → gone, then [`JobStep::Failed`]. From the public step on
-//! it only goes forward: if the runner cannot go on it reports the error, and the journal's next reader finishes the job.
+//! Failing. Before the public step the job steps back: write-only → delete-only → gone, then [`JobStep::Failed`]. From
+//! the public step on it only goes forward: if the runner cannot go on it reports the error, and the journal's next
+//! reader finishes the job.
 //!
-//! **Invariants**: all changes are computed under the lock by [`DdlJob::new`], from the schema at the version row, and nothing else
-//! changes the catalogue while the job is unfinished; every write raises the schema version by one; a table's version is raised by every
-//! step that touches it; no step but a backfill touches rows of users' tables; a job read from any bytes is refused or harmless to decode.
+//! **Invariants**: all changes are computed under the lock by [`DdlJob::new`], from the schema at the version row, and
+//! nothing else changes the catalogue while the job is unfinished. Every write raises the schema version by one. A
+//! table's version is raised by every step that touches it. No step but a backfill touches rows of users' tables. A job
+//! read from any bytes is refused or harmless to decode.
 //!
 //! Deliberately not here: transactions, signals, timeouts and retries.
 
@@ -95,7 +106,7 @@ const SUMMARY_BYTES_MAX: usize = 512;
 /// Bytes of an error's text in the journal.
 const ERROR_BYTES_MAX: usize = 2_048;
 
-/// What the runner does next.
+/// The next step of the runner.
 #[derive(Clone, PartialEq, Debug)]
 pub enum JobStep {
     /// Write these rows in one transaction, if the schema version is the expected one.
@@ -138,9 +149,10 @@ pub struct InstallStep {
 /// The rows of one step.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct StepWrite {
-    /// What the `schema_version` row must say before; if it says something else, another runner went on with the journal.
+    /// The version that the `schema_version` row must have before. If it has another one, another runner went on with
+    /// the journal.
     pub expected: SchemaVersion,
-    /// What it says after.
+    /// The version that it has after.
     pub version: SchemaVersion,
     /// All rows, that of `schema_version` first.
     pub writes: Vec<SystemWrite>,
@@ -216,8 +228,8 @@ pub struct Ids {
 impl DdlJob {
     /// The job that does what `request` asks, or MySQL's error if it makes no sense.
     ///
-    /// To be called with the DDL lock held by transaction `maker`, with the schema of the version that the version row shows, and with ids
-    /// read under the lock.
+    /// To be called with the DDL lock held by transaction `maker`, with the schema of the version that the version row
+    /// shows, and with ids read under the lock.
     pub fn new(
         request: &DdlRequest,
         schema: &Schema,
@@ -241,11 +253,11 @@ impl DdlJob {
         })
     }
 
-    /// The tables that a statement changes, drops or makes again, as they are in `schema`: users of these are waited for before it begins.
-    /// Empty if it makes no sense (or touches no table that exists).
+    /// The tables that a statement changes, drops or makes again, as they are in `schema`: users of these are waited
+    /// for before it begins. Empty if it makes no sense (or touches no table that exists).
     #[must_use]
     pub fn tables_of(request: &DdlRequest, schema: &Schema) -> Vec<TableId> {
-        // (Ids of new tables do not matter here.)
+        // Ids of new tables do not matter here.
         let mut ids = TableIds { next: TableId(u32::MAX / 2) };
         let Ok(Planned { steps, .. }) = plan::plan(request, schema, &mut ids) else { return Vec::new() };
         let changes = steps.iter().flat_map(|step| match step {
@@ -270,7 +282,7 @@ impl DdlJob {
         self.name
     }
 
-    /// What the statement is, in short.
+    /// The statement in short.
     #[must_use]
     pub fn summary(&self) -> &str {
         &self.summary
@@ -336,7 +348,8 @@ impl DdlJob {
 
     /// The step that [`Self::next`] gave last cannot be done: go back if there is a way. `next` says how it goes on.
     ///
-    /// A `Write` that met another version than expected is *not* a failure of the job: the runner looks into the journal.
+    /// A `Write` that met another version than expected is *not* a failure of the job: the runner looks into the
+    /// journal.
     pub fn fail(&mut self, error: SqlError) {
         self.error.get_or_insert(error);
         if self.direction != Direction::Forward {
@@ -439,7 +452,7 @@ impl JobState {
     }
 }
 
-/// What became of a job, as the journal says.
+/// The outcome of a job, by the journal.
 #[derive(Clone, PartialEq, Debug)]
 pub enum JobOutcome {
     /// Nothing of it was written, and nothing will be unless its runner writes it.
@@ -454,7 +467,7 @@ pub enum JobOutcome {
     Forgotten,
 }
 
-/// What a runner reads under the DDL lock, before it makes a job: the rows of `ids` and `jobs`.
+/// The rows that a runner reads under the DDL lock, before it makes a job: those of `ids` and `jobs`.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Journal {
     next_table: Option<TableId>,
@@ -493,7 +506,7 @@ impl Journal {
         Some(Ids { next_table: self.next_table?, next_job: self.next_job? })
     }
 
-    /// The job that must be run to its end before any other. (There is one at most; the lowest id goes first.)
+    /// The job that must be run to its end before any other. There is one at most; the lowest id goes first.
     #[must_use]
     pub fn unfinished(&self) -> Option<&DdlJob> {
         let running = self.jobs.iter().filter_map(|(_, outcome)| match outcome {
@@ -503,7 +516,7 @@ impl Journal {
         running.min_by_key(|job| job.name.id)
     }
 
-    /// What became of a job.
+    /// The outcome of a job.
     #[must_use]
     pub fn outcome(&self, job: JobName) -> JobOutcome {
         let of_id = self.jobs.iter().find(|(name, _)| name.id == job.id);

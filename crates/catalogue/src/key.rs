@@ -1,7 +1,7 @@
 //! From what a key clause says to an [`IndexDefinition`].
 //!
-//! Limits are MySQL's: 64 keys besides the primary one, 16 parts, 3 072 bytes. A primary key over column prefixes is refused (1235): every
-//! access by primary key would have to look at the row again.
+//! Limits are MySQL's: 64 keys besides the primary one, 16 parts, 3 072 bytes. A primary key over column prefixes is
+//! refused (1235): every access by primary key would have to look at the row again.
 
 use crate::error::{self, Named, check_name};
 use crate::request::{KeyPartSpec, KeySpec, KeySpecKind};
@@ -14,7 +14,8 @@ use types::{
 /// The name of every primary key, and of no other key.
 pub(crate) const PRIMARY: &str = "PRIMARY";
 
-/// The index that `spec` describes on a table that has its columns, and its other indexes so far. Its hidden table is still to be named.
+/// The index that `spec` describes on a table that has its columns, and its other indexes so far. Its hidden table is
+/// still to be named.
 pub(crate) fn resolve(
     table: &TableDefinition,
     spec: &KeySpec,
@@ -157,7 +158,8 @@ fn part_bytes(table: &TableDefinition, part: &KeyPart) -> u64 {
     }
 }
 
-/// MySQL's order: the primary key, unique keys without nullable columns, other unique keys, the rest; within these as they were declared.
+/// MySQL's order: the primary key, unique keys without nullable columns, other unique keys, the rest; within these as
+/// they were declared.
 pub(crate) fn sort(table: &mut TableDefinition) {
     let columns = &table.columns;
     let class = |index: &IndexDefinition| match index.kind {

@@ -1,20 +1,22 @@
-//! The catalogue: databases, tables, indexes and users as rows of system tables, and DDL as resumable jobs made of schema versions.
+//! The catalogue: databases, tables, indexes and users as rows of system tables, and DDL as resumable jobs made of
+//! schema versions.
 //!
-//! The catalogue has no storage of its own. It is rows of the system tables ([`system`]) in slot 0, which lives on every data node,
-//! written by ordinary transactions; the definitions of the system tables themselves are compiled in. A [`types::Schema`] is one reading
-//! of these rows at one schema version.
+//! The catalogue has no storage of its own. It is rows of the system tables ([`system`]) in slot 0, which lives on
+//! every data node. Ordinary transactions write them. The definitions of the system tables themselves are compiled in.
+//! A [`types::Schema`] is one reading of these rows at one schema version.
 //!
 //! | file | what |
 //! | --- | --- |
 //! | request.rs | [`DdlRequest`]: what a DDL statement asks for, as the binder understood it |
 //! | job.rs | [`DdlJob`]: the statement as resumable steps; the whole argument why DDL is online and safe |
-//! | plan.rs, alter.rs, accounts.rs, table.rs, key.rs | from request to steps, with MySQL's checks and errors (error.rs) |
+//! | plan.rs, alter.rs, accounts.rs, table.rs, key.rs | from request to steps, with MySQL's checks (error.rs) |
 //! | system.rs | the system tables, their codecs, and the first rows of a cluster |
 //! | grant.rs | GRANT, REVOKE, roles |
 //! | rows.rs | [`SchemaBuilder`]: rows → `Schema`; [`SchemaChange`]: a change of both |
 //! | show.rs | SHOW CREATE TABLE and COLUMN_TYPE texts |
 //!
-//! Deliberately not here: SQL text, sessions, transactions, signals. The session that runs a job does what its steps say.
+//! Deliberately not here: SQL text, sessions, transactions, signals. The session that runs a job does what its steps
+//! say.
 
 pub mod accounts;
 mod alter;

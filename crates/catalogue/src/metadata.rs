@@ -1,8 +1,10 @@
-//! ATTRIBUTE and COMMENT of accounts: the text of a JSON object, into which each statement merges its own (RFC 7396, as MySQL does).
+//! ATTRIBUTE and COMMENT of accounts: the text of a JSON object, into which each statement merges its own (RFC 7396, as
+//! MySQL does).
 //!
 //! Only what is needed for that is understood of JSON: objects are taken apart, all other values stay texts.
 //!
-//! Invariants: a text that was merged is an object; its keys are in MySQL's order, shorter ones first; total on any text, of bounded depth.
+//! Invariants: a text that was merged is an object; its keys are in MySQL's order, shorter ones first; total on any
+//! text, of bounded depth.
 
 use std::collections::BTreeMap;
 

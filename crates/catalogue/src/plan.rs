@@ -1,7 +1,8 @@
-//! From a [`DdlRequest`] to the steps of a job, with MySQL's checks; ALTER TABLE is in alter.rs, accounts are in accounts.rs.
+//! From a [`DdlRequest`] to the steps of a job, with MySQL's checks; ALTER TABLE is in alter.rs, accounts are in
+//! accounts.rs.
 //!
-//! **Invariant**: a plan's changes, applied in order to the schema it was made from, give a schema that keeps the invariants of
-//! `types::schema` after every step.
+//! **Invariant**: a plan's changes, applied in order to the schema it was made from, give a schema that keeps the
+//! invariants of `types::schema` after every step.
 
 use crate::error::{self, Named, check_name};
 use crate::job::Step;
@@ -15,7 +16,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use types::{Collation, Database, GlobalVariable, Schema, TableDefinition, TableId, TableKind};
 
-/// What a job is made of.
+/// The parts of a job.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(crate) struct Planned {
     pub(crate) steps: Vec<Step>,
@@ -222,7 +223,8 @@ pub(crate) fn changeable_table<'a>(
     Ok(table)
 }
 
-/// Refuses a name under which no new table can come: reserved or unknown database, name that is none, name that is taken.
+/// Refuses a name under which no new table can come: reserved or unknown database, name that is none, name that is
+/// taken.
 pub(crate) fn check_free(schema: &Schema, name: &TableName) -> Result<(), SqlError> {
     check_name(&name.name, Named::Table)?;
     check_not_reserved(&name.database)?;

@@ -1,13 +1,16 @@
-//! What a DDL statement asks for, as the binder understood it.
+//! The request of a DDL statement, as the binder understood it.
 //!
-//! The binder resolves syntax only: missing database names (1046), character set and collation of each string column (column, else table
-//! option, else database), type names, `SERIAL`, column attributes `PRIMARY KEY` and `UNIQUE` (they become [`KeySpec`]s in the order they
-//! were written), and evaluates literal defaults. Whether the request *makes sense* (names, limits, keys, defaults that fit) is decided by
-//! `DdlJob::new` under the cluster-wide DDL lock, with MySQL's errors.
+//! The binder resolves syntax only. It fills in missing database names (1046), character set and collation of each
+//! string column (column, else table option, else database), type names and `SERIAL`. Column attributes `PRIMARY KEY`
+//! and `UNIQUE` become [`KeySpec`]s in the order they were written. It evaluates literal defaults. Whether the request
+//! *makes sense* (names, limits, keys, defaults that fit) is decided by `DdlJob::new` under the cluster-wide DDL lock,
+//! with MySQL's errors.
 //!
-//! Numbers that do not fit a field of `SqlType` (DECIMAL(300)) are saturated by the binder; the job refuses the saturated number too.
+//! Numbers that do not fit a field of `SqlType` (DECIMAL(300)) are saturated by the binder; the job refuses the
+//! saturated number too.
 //!
-//! Deliberately not here: CHECK constraints, foreign keys, generated columns, partitioning clauses; whether the account may ask for it.
+//! Deliberately not here: CHECK constraints, foreign keys, generated columns, partitioning clauses; whether the account
+//! may ask for it.
 
 use crate::{error, metadata};
 use protocol::SqlError;
@@ -258,7 +261,7 @@ pub enum Nullability {
     NotNull,
 }
 
-/// What DEFAULT says.
+/// The value or expression of DEFAULT.
 #[derive(Clone, PartialEq, Debug, Default, Wire)]
 pub enum DefaultSpec {
     /// No DEFAULT clause: NULL if the column is nullable, else the column must be named by INSERT.
@@ -365,7 +368,7 @@ impl KeyPartSpec {
 /// One action of ALTER TABLE.
 #[derive(Clone, PartialEq, Debug, Wire)]
 pub enum AlterAction {
-    /// ADD KEY, ADD UNIQUE, CREATE INDEX. (ADD PRIMARY KEY is refused: it would move every row.)
+    /// ADD KEY, ADD UNIQUE, CREATE INDEX. ADD PRIMARY KEY is refused: it would move every row.
     AddIndex(KeySpec),
     /// DROP KEY, DROP INDEX.
     DropIndex {
@@ -379,7 +382,8 @@ pub enum AlterAction {
         /// Its new name.
         to: String,
     },
-    /// ADD COLUMN behind the last column: rows are not touched, they yield the default. Any other place is refused by the binder.
+    /// ADD COLUMN behind the last column: rows are not touched, they yield the default. Any other place is refused by
+    /// the binder.
     AddColumn(ColumnSpec),
     /// RENAME COLUMN.
     RenameColumn {
@@ -429,7 +433,7 @@ pub enum GrantLevel {
 pub struct RoleChange {
     /// The roles.
     pub roles: Vec<UserName>,
-    /// Who gets or loses them.
+    /// The accounts that get or lose them.
     pub accounts: Vec<UserName>,
     /// WITH ADMIN OPTION.
     pub admin: AdminOption,
@@ -471,7 +475,7 @@ pub struct Authentication {
 pub enum Credential {
     /// Neither BY nor AS: no password; an account that was there before must get one first.
     None,
-    /// A password. Whoever runs the statement replaces it by its verifier before a job is made.
+    /// A password. The session that runs the statement replaces it by its verifier before a job is made.
     Password(Secret),
     /// The stored verifier, as the plugin defines it; empty: no password.
     Stored(#[wire(bytes)] Vec<u8>),
@@ -526,7 +530,7 @@ pub enum MetadataOption {
 }
 
 impl MetadataOption {
-    /// What an account's metadata becomes, or MySQL's error.
+    /// The new metadata of an account, or MySQL's error.
     fn merged(&self, present: Option<&str>) -> Result<String, SqlError> {
         let merged = match self {
             MetadataOption::Comment(comment) => metadata::merge(present, &metadata::of_comment(comment)),
@@ -564,7 +568,7 @@ impl std::fmt::Debug for AccountOptions {
 }
 
 impl AccountOptions {
-    /// What an account's attributes become; `has_new_password`: the statement sets its password.
+    /// The new attributes of an account; `has_new_password`: the statement sets its password.
     pub(crate) fn apply(
         &self,
         attributes: &mut AccountAttributes,

@@ -1,12 +1,14 @@
 //! System-table rows ⇄ [`Schema`].
 //!
-//! A DDL step is a list of [`SchemaChange`]s. Each has two meanings, and a property test holds them together: [`SchemaChange::apply`]
-//! changes a `Schema` in memory; [`SchemaChange::writes`] changes rows, from which [`SchemaBuilder`] makes the same `Schema`.
+//! A DDL step is a list of [`SchemaChange`]s. Each has two meanings, and a property test holds them together:
+//! [`SchemaChange::apply`] changes a `Schema` in memory; [`SchemaChange::writes`] changes rows, from which
+//! [`SchemaBuilder`] makes the same `Schema`.
 //!
-//! **Reading a whole schema without a lock.** Reads are READ COMMITTED: a DDL step may commit while the rows are scanned. A step's rows
-//! and its `schema_version` row are written by one transaction, the version row first. So: read the version row, scan, read it again; if
-//! both are the same version, no row of a later step had arrived at the replica when the scan ended, and every row of this version was
-//! there when it began. Else [`CatalogueError::Torn`]: scan again.
+//! **Reading a whole schema without a lock.** Reads are READ COMMITTED: a DDL step may commit while the rows are
+//! scanned. A step's rows and its `schema_version` row are written by one transaction, the version row first. So a
+//! reader reads the version row, scans, and reads the version row again. If both are the same version, no row of a
+//! later step had arrived at the replica when the scan ended. And every row of this version was there when it began.
+//! Else [`CatalogueError::Torn`]: scan again.
 //!
 //! Deliberately not here: who reads the rows and when.
 
@@ -98,7 +100,7 @@ pub enum SchemaChange {
 }
 
 impl SchemaChange {
-    /// What the change means to a schema in memory. (Sequences are not part of it.)
+    /// Applies the change to a schema in memory. Sequences are not part of it.
     pub fn apply(&self, schema: &mut Schema) {
         match self {
             SchemaChange::PutDatabase(database) => {
@@ -129,7 +131,7 @@ impl SchemaChange {
         }
     }
 
-    /// What the change means to the rows.
+    /// The change as a write of rows.
     #[must_use]
     pub fn write(&self, tables: &SystemTables) -> SystemWrite {
         let text = Value::text;

@@ -1,10 +1,11 @@
-//! Definitions as MySQL 8 prints them: SHOW CREATE TABLE, SHOW CREATE DATABASE, COLUMN_TYPE and COLUMN_DEFAULT of `information_schema`.
+//! Definitions as MySQL 8 prints them: SHOW CREATE TABLE, SHOW CREATE DATABASE, COLUMN_TYPE and COLUMN_DEFAULT of
+//! `information_schema`.
 //!
-//! What it prints parses back to the same definition (ids aside). Indexes on their way in or out and hidden columns are not shown.
-//! Defaults of TIMESTAMP columns are shown in UTC, as they are stored.
+//! The printed text parses back to the same definition (ids aside). Indexes on their way in or out and hidden columns
+//! are not shown. Defaults of TIMESTAMP columns are shown in UTC, as they are stored.
 //!
-//! Deliberately not here: display widths (`int(11)`) but for `tinyint(1)` and ZEROFILL, as in MySQL 8; `AUTO_INCREMENT=n`, which is not part of a
-//! definition.
+//! Deliberately not here: display widths (`int(11)`) but for `tinyint(1)` and ZEROFILL, as in MySQL 8;
+//! `AUTO_INCREMENT=n`, which is not part of a definition.
 
 use crate::table::now_fraction;
 use std::fmt::Write;
@@ -104,7 +105,8 @@ pub fn column_type_text(column: &ColumnDefinition) -> String {
     }
 }
 
-/// The default as `information_schema.columns.COLUMN_DEFAULT` and SHOW COLUMNS show it; None for NULL and for none at all.
+/// The default as `information_schema.columns.COLUMN_DEFAULT` and SHOW COLUMNS show it; None for NULL and for none at
+/// all.
 #[must_use]
 pub fn column_default_text(column: &ColumnDefinition) -> Option<String> {
     match &column.default {

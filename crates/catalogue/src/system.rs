@@ -1,4 +1,5 @@
-//! The system tables: what the catalogue is stored in. Compiled in, because nothing can be looked up before they are known.
+//! The system tables: what the catalogue is stored in. Compiled in, because nothing can be looked up before they are
+//! known.
 //!
 //! | id | table | key | rows |
 //! | --- | --- | --- | --- |
@@ -10,18 +11,22 @@
 //! | 6 | `jobs` | id | the journal of DDL jobs (job.rs) |
 //! | 7 | `ddl_lock` | id = 1 | one row, whose exclusive row lock is the cluster-wide DDL lock |
 //! | 8 | `ids` | name | the next table id and the next job id |
-//! | 9 | `grants` | name, host, place, database, object, column | what an account may do in one place; `place` as in [`GrantPlace`]: 0 global, 1 dynamic, 2 database, 3 table, 4 column |
+//! | 9 | `grants` | name, host, place, database, object, column | the privileges of an account in one place |
 //! | 10 | `role_edges` | to name, to host, role name, role host | a role that an account or role has |
 //! | 11 | `default_roles` | name, host, role name, role host | a role that is active when its account logs in |
-//! | 12 | `variables` | name | a system variable that was set for the whole cluster: its value, and the one it is to begin with |
+//! | 12 | `variables` | name | a variable set for the whole cluster: its value, and the one to begin with |
 //! | 13 | `user_locks` | name | none: what GET_LOCK locks is the row lock of a name's key |
 //!
-//! They live in database `latsdb` in slot 0, with a replica on every data node, and are read and written like all other rows.
-//! SQL may read them without locks; only DDL jobs and the sequence allocator write and lock them, and GET_LOCK locks keys of `user_locks`.
+//! `place` in `grants` is 0 global, 1 dynamic, 2 database, 3 table, 4 column ([`GrantPlace`]).
 //!
-//! **Invariants**: the columns of a table's primary key are its first columns; ids are below [`FIRST_USER_TABLE`]; definitions only ever
-//! gain columns at the end, so that rows of older builds stay readable; encoded values in BLOBs start with the wire version they were
-//! written at. [`bootstrap_rows`] is a constant: every replica of slot 0 writes the same rows on the first start of a cluster.
+//! They live in database `latsdb` in slot 0, with a replica on every data node, and are read and written like all other
+//! rows. SQL may read them without locks; only DDL jobs and the sequence allocator write and lock them, and GET_LOCK
+//! locks keys of `user_locks`.
+//!
+//! **Invariants**: the columns of a table's primary key are its first columns. Ids are below [`FIRST_USER_TABLE`].
+//! Definitions only ever gain columns at the end, so that rows of older builds stay readable. Encoded values in BLOBs
+//! start with the wire version they were written at. [`bootstrap_rows`] is a constant: every replica of slot 0 writes
+//! the same rows on the first start of a cluster.
 //!
 //! Deliberately not here: what rows mean together (rows.rs).
 
@@ -101,7 +106,7 @@ pub struct MalformedRow {
 /// A system table with its codecs.
 #[derive(Clone, Debug)]
 pub struct SystemTable {
-    /// What it is.
+    /// The definition of the table.
     pub definition: Arc<TableDefinition>,
     /// Its rows.
     pub layout: RowLayout,
@@ -461,7 +466,7 @@ fn definitions() -> Vec<TableDefinition> {
     .collect()
 }
 
-/// What accounts may do.
+/// The tables of privileges.
 fn grant_tables() -> [TableDefinition; 3] {
     let (tiny, big) = (unsigned(IntegerWidth::Tiny), unsigned(IntegerWidth::Big));
     [

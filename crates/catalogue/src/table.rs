@@ -1,12 +1,14 @@
 //! From what CREATE TABLE says to a [`TableDefinition`]: columns and their defaults; keys are in key.rs.
 //!
-//! **Tables without a primary key** get a hidden column `$row_id` (BIGINT UNSIGNED) behind the others, keyed by it, with
-//! `DefaultValue::AutoIncrement`. A UNIQUE NOT NULL key is *not* promoted to primary key: it can be dropped later without moving rows. Such
-//! a table's AUTO_INCREMENT column, if it has one, and its row ids draw from the same sequence (gaps, never a value twice).
+//! **Tables without a primary key** get a hidden column `$row_id` (BIGINT UNSIGNED) behind the others, keyed by it,
+//! with `DefaultValue::AutoIncrement`. A UNIQUE NOT NULL key is *not* promoted to primary key: it can be dropped later
+//! without moving rows. Such a table's AUTO_INCREMENT column, if it has one, and its row ids draw from the same
+//! sequence (gaps, never a value twice).
 //!
-//! **Hidden tables.** Each unique index has one: its columns are the unique key's columns, then the base table's primary key columns, with
-//! types and nullability as in the base table, so that the key bytes of the base table's index are the primary key bytes here. Its primary
-//! key is the unique key's parts. Rows whose unique key holds a NULL have no entry.
+//! **Hidden tables.** Each unique index has one. Its columns are the unique key's columns, then the base table's
+//! primary key columns, with types and nullability as in the base table. So the key bytes of the base table's index are
+//! the primary key bytes here. Its primary key is the unique key's parts. Rows whose unique key holds a NULL have no
+//! entry.
 //!
 //! **Invariant**: every definition made here passes `TableDefinition::check`.
 
@@ -55,7 +57,7 @@ pub(crate) struct NewTable {
     pub(crate) hidden: Vec<TableDefinition>,
 }
 
-/// The table that a CREATE TABLE describes. That its database exists and its name is free was checked.
+/// The table that a CREATE TABLE describes. The caller has checked that its database exists and its name is free.
 pub(crate) fn create(
     request: &CreateTable,
     schema: &Schema,

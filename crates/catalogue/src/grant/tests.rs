@@ -1,4 +1,4 @@
-//! What GRANT and REVOKE leave, and MySQL's refusals.
+//! The grants after GRANT and REVOKE, and MySQL's refusals.
 
 use super::*;
 use crate::system;

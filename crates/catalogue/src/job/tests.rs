@@ -1,5 +1,5 @@
-//! Jobs are run against rows in a map: every write must find the expected version, every rebuilt schema must be the one that the changes
-//! make logically, and a job that is read back from the journal must go on where it stood.
+//! Jobs are run against rows in a map. Every write must find the expected version. Every rebuilt schema must be the one
+//! that the changes make logically. A job that is read back from the journal must go on where it stood.
 
 use super::*;
 use crate::request::{
@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use stdx::Prng;
 use types::{Collation, IndexKind, IntegerWidth, SqlType, TableDefinition};
 
-/// Whoever runs the jobs.
+/// The runner of the jobs.
 const MAKER: TransactionId = TransactionId(7);
 const INT: SqlType = SqlType::Integer { width: IntegerWidth::Normal, unsigned: false };
 
@@ -84,7 +84,7 @@ struct World {
     schema: Schema,
 }
 
-/// What a run may do besides running.
+/// The faults of a run.
 #[derive(Clone, Copy, Default)]
 struct Faults<'a> {
     /// Fails the backfill with this number, counted from 0.
