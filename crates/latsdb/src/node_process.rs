@@ -27,7 +27,7 @@ use node::config::{ClusterConfig, MysqlConfig, NodeConfig};
 use node::main_module::Reporting;
 use node::management::{Authority, ConfiguredNode, StartCheck};
 use node::{Globals, NodeModule, NodeSettings};
-use protocol::layout::{Layout, LayoutRequest, ThreadKind};
+use protocol::layout::{CpuShare, Layout, LayoutRequest, ThreadKind};
 use protocol::{Address, ModuleKind, NodeRole};
 use runtime::log_file::LogFile;
 use runtime::{BoxedModule, Limits, Listeners, PeerConfig, Runtime, RuntimeConfig, SpinMethod, TlsIdentity};
@@ -133,7 +133,8 @@ fn run(config: &ClusterConfig, text: String, me: &NodeConfig, start: Start) -> R
         .map_err(|error| of_node(format!("cannot make DataDir {}: {error}", me.data_dir)))?;
     runtime::install_crash_handler(format!("latsdb_{node}"), &me.data_dir);
     let machine = Machine::measure();
-    let layout = plan_layout(me, &machine).map_err(&of_node)?;
+    let share = machine.cpu_share(config, me);
+    let layout = plan_layout(me, share, &machine).map_err(&of_node)?;
     for note in &layout.notes {
         tracing::warn!("{note}");
     }
@@ -169,7 +170,7 @@ fn run(config: &ClusterConfig, text: String, me: &NodeConfig, start: Start) -> R
     let runtime_config = RuntimeConfig {
         memory: Some(Arc::clone(&memory)),
         keys: keys.as_ref().map(|(keys, _)| keys.clone()),
-        ..runtime_config(config, me, layout.clone(), settings.start)?
+        ..runtime_config(config, me, layout.clone(), share, settings.start)?
     };
     let certificate = runtime_config.tls.as_ref().map(|identity| identity.certificate_pem().to_owned());
     let runtime =
@@ -221,15 +222,11 @@ const fn module_kinds(role: NodeRole) -> &'static [ModuleKind] {
     }
 }
 
-pub(crate) fn plan_layout(me: &NodeConfig, machine: &Machine) -> Result<Layout, String> {
-    let cpu_count = match me.role {
-        NodeRole::Data => me.threads.cpu_count.unwrap_or(machine.cpu_count),
-        NodeRole::Sql => me.threads.cpu_count.unwrap_or(1),
-        NodeRole::Management => 1,
-    };
+pub(crate) fn plan_layout(me: &NodeConfig, share: CpuShare, machine: &Machine) -> Result<Layout, String> {
     let request = LayoutRequest {
         thread_config: me.threads.thread_config.as_deref(),
-        cpu_count: cpu_count.max(1),
+        share,
+        cpus: &machine.cpus,
         kinds: module_kinds(me.role),
     };
     Layout::plan(&request).map_err(|error| error.to_string())
@@ -360,6 +357,7 @@ fn runtime_config(
     config: &ClusterConfig,
     me: &NodeConfig,
     layout: Layout,
+    share: CpuShare,
     start: u64,
 ) -> Result<RuntimeConfig, Failure> {
     let link_silence_timeout = node::patience::link_silence(config.answer_timeout, config.heartbeat_interval);
@@ -373,10 +371,15 @@ fn runtime_config(
     };
     if let Some(mysql) = &me.mysql {
         limits.connections_max = mysql.max_connections.saturating_add(CONNECTIONS_SPARE);
+        let modules = u32::from(layout.count(ModuleKind::Sql)).max(1);
+        limits.connections_per_module = mysql.max_connections.div_ceil(modules);
         limits.refusal = node::too_many_connections();
     }
+    // A ThreadConfig has been made with the machine in mind.
+    let may_spin = share.may_spin || me.threads.thread_config.is_some();
     let spin: SpinMethod = match me.role {
         NodeRole::Management => SpinMethod::NoSpinning,
+        NodeRole::Data | NodeRole::Sql if !may_spin => SpinMethod::NoSpinning,
         NodeRole::Data | NodeRole::Sql => me
             .threads
             .spin_method

@@ -1,15 +1,17 @@
-//! The machine's resources, and how the data nodes of `dev` share them.
+//! What the machine has, and how nodes share it.
 //!
 //! Memory is the smallest of the machine's and the limits of the cgroups this process is in, version 1 or 2, at every
 //! level that can be seen. CPUs are those the process may run on, quotas of cgroups counted
 //! (`runtime::machine::cpu_count`).
 //!
-//! Invariants: the shares of all nodes together are at most [`NODES_MEMORY_PERCENT`] of the memory; each node has at
-//! least one CPU in its plan and never more than there are.
+//! Invariant: the memory of all data nodes of `dev` together is at most [`NODES_MEMORY_PERCENT`] of the machine's.
 
+use crate::configuration::are_neighbours;
 use crate::terminal::Failure;
 use memory::MIB;
-use runtime::SpinMethod;
+use node::config::{ClusterConfig, NodeConfig};
+use protocol::NodeRole;
+use protocol::layout::{CpuFacts, CpuShare};
 
 /// This much of the memory is for data nodes. The rest is for the system, the clients, and the processes' own code and
 /// stacks.
@@ -17,42 +19,43 @@ pub(crate) const NODES_MEMORY_PERCENT: u64 = 80;
 /// The smallest `TotalMemoryConfig`.
 pub(crate) const NODE_MEMORY_MINIMUM: u64 = 256 * MIB;
 
-/// The resources that this process may use.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// What this process may use.
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Machine {
     /// Bytes.
     pub(crate) memory: u64,
-    /// At least 1.
+    /// CPUs whose time the process may use, at least 1.
     pub(crate) cpu_count: u16,
-}
-
-/// The share of one data node.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Share {
-    /// `TotalMemoryConfig`: bytes, whole mebibytes.
-    pub(crate) memory: u64,
-    /// `NumCPUs`.
-    pub(crate) cpu_count: u16,
-    /// How many of its threads own partitions.
-    pub(crate) ldm_count: u16,
-    /// `SpinMethod`.
-    pub(crate) spin: SpinMethod,
+    /// The CPUs that it may run on.
+    pub(crate) cpus: Vec<u16>,
 }
 
 impl Machine {
     /// Looks.
     pub(crate) fn measure() -> Self {
         let read = |path: &str| std::fs::read_to_string(path).ok();
-        Self { memory: memory(&read), cpu_count: runtime::machine::cpu_count().max(1) }
+        let cpu_count = runtime::machine::cpu_count().max(1);
+        Self { memory: memory(&read), cpu_count, cpus: runtime::machine::cpus() }
     }
 
-    /// One node's share when `data_nodes` of them run here.
-    ///
-    /// Two threads per node are the least that shows what several threads do, so on small machines threads outnumber
-    /// CPUs. Then, and when no CPU would be left for clients, threads must not spin: a spinning thread keeps the one
-    /// from running that it waits for. Threads without a CPU of their own get no slots either. A write that has to
-    /// visit them waits for a wake-up, and costs one, where it could be in a thread that is awake.
-    pub(crate) fn share(&self, data_nodes: u16) -> Result<Share, Failure> {
+    /// The CPUs of a node, of which others of the configuration may be on this machine.
+    pub(crate) fn cpu_share(&self, config: &ClusterConfig, me: &NodeConfig) -> CpuShare {
+        if me.role == NodeRole::Management {
+            return CpuShare::ONE;
+        }
+        let here = || config.nodes.iter().filter(|node| are_neighbours(node, me));
+        let sharing = here().filter(|node| node.role != NodeRole::Management).count();
+        CpuShare::of(&CpuFacts {
+            usable: self.cpu_count,
+            has_quota: usize::from(self.cpu_count) < self.cpus.len(),
+            configured: me.threads.cpu_count,
+            sharing: u16::try_from(sharing).unwrap_or(u16::MAX),
+            has_neighbours: here().count() > 1,
+        })
+    }
+
+    /// `TotalMemoryConfig` of a node when `data_nodes` of them run here: bytes, whole mebibytes.
+    pub(crate) fn memory_share(&self, data_nodes: u16) -> Result<u64, Failure> {
         let nodes = data_nodes.max(1);
         let memory = self.memory / 100 * NODES_MEMORY_PERCENT / u64::from(nodes) / MIB * MIB;
         if memory < NODE_MEMORY_MINIMUM {
@@ -62,11 +65,7 @@ impl Machine {
                  that this machine gives: fewer of them (--data-nodes) fit"
             )));
         }
-        let cpu_count = (self.cpu_count / nodes).max(2).min(self.cpu_count);
-        let is_crowded = u32::from(cpu_count) * u32::from(nodes) >= u32::from(self.cpu_count);
-        let spin = if is_crowded { SpinMethod::NoSpinning } else { SpinMethod::CostBasedSpinning };
-        let ldm_count = (self.cpu_count / nodes).max(1).min(cpu_count);
-        Ok(Share { memory, cpu_count, ldm_count, spin })
+        Ok(memory)
     }
 }
 

@@ -133,7 +133,7 @@ fn can_write(data_dir: &Path, node: u16) -> Result<(), String> {
 /// Whether a node with this configuration has room for the rows that it has now.
 fn has_memory(next: &NodeConfig, config: &ClusterConfig, rows: u64) -> Result<(), String> {
     let machine = Machine::measure();
-    let layout = plan_layout(next, &machine)?;
+    let layout = plan_layout(next, machine.cpu_share(config, next), &machine)?;
     let planned = plan_memory(next, &layout, &machine, config.nodes.len())?;
     let room = planned.region(Region::DataMemory).maximum;
     if next.role == NodeRole::Data && rows > room {

@@ -8,7 +8,7 @@
 //! ends this process at once. Its nodes die with it (see `angel`).
 
 use crate::terminal::Failure;
-use protocol::layout::{Layout, LayoutRequest};
+use protocol::layout::{CpuShare, Layout, LayoutRequest};
 use protocol::{Address, Budget, Input, Module, ModuleKind, Outputs, RequestToRuntime};
 use runtime::{BoxedModule, Listeners, Runtime, RuntimeConfig, SpinMethod};
 use rustix::fd::{AsFd, BorrowedFd};
@@ -30,7 +30,8 @@ impl StopSignal {
         let (arrived, tell) = std::io::pipe().map_err(|error| broken(&error.to_string()))?;
         // Nobody sees this node: it has no peers and no listeners.
         let node = NodeId(0);
-        let request = LayoutRequest { thread_config: None, cpu_count: 1, kinds: &[ModuleKind::Main] };
+        let kinds = &[ModuleKind::Main];
+        let request = LayoutRequest { thread_config: None, share: CpuShare::ONE, cpus: &[], kinds };
         let layout = Layout::plan(&request).map_err(|error| broken(&error.to_string()))?;
         let config = RuntimeConfig {
             node,

@@ -5,18 +5,20 @@
 //! Name=shop               NoOfReplicas=2           NodeId=65               NodeId=1                NodeId=67
 //!                         DataMemory=4G            HostName=10.0.0.9       HostName=10.0.0.1       HostName=10.0.0.3
 //! ```
-//! Three passes, each a pure function: ini.rs splits the text into sections with line numbers; here each entry is looked up in the table of
-//! known names (parameters.rs) and its value read; then sections become nodes: own value, else the one of the role's default section, else
-//! the default.
+//! Three passes, each a pure function: ini.rs splits the text into sections with line numbers; here each entry is
+//! looked up in the table of known names (parameters.rs) and its value read; then sections become nodes: own value,
+//! else the one of the role's default section, else the default.
 //!
-//! What goes wrong is told all at once, one line per problem, with its line number. An unknown name is an error that says the nearest known
-//! one. A name that NDB knows and that does nothing here is a warning that says why.
+//! What goes wrong is told all at once, one line per problem, with its line number. An unknown name is an error that
+//! says the nearest known one. A name that NDB knows and that does nothing here is a warning that says why.
 //!
-//! Ports that are not set: each node on a host gets the next free number, in order of node ids, from 2202 (`ServerPort`, for the other
-//! nodes), 3306 (`port`, MySQL protocol; data nodes serve it too) and 1186 (`PortNumber`, management protocol).
+//! Ports that are not set: each node on a host gets the next free number, in order of node ids, from 2202
+//! (`ServerPort`, for the other nodes), 3306 (`port`, MySQL protocol; data nodes serve it too) and 1186 (`PortNumber`,
+//! management protocol).
 //!
-//! **Invariants** of a [`ClusterConfig`]: it has a management node and data nodes, a multiple of `replicas`; node ids are unique and in order;
-//! no two nodes on one host share a port; `ThreadConfig` can be laid out; the same text gives the same configuration on every node.
+//! **Invariants** of a [`ClusterConfig`]: it has a management node and data nodes, a multiple of `replicas`; node ids
+//! are unique and in order; no two nodes on one host share a port; `ThreadConfig` can be laid out; the same text gives
+//! the same configuration on every node.
 //!
 //! Deliberately not here: files, environment, what the machine has.
 
@@ -28,7 +30,7 @@ pub use parameters::{Effect, Kind, PARAMETERS, Parameter, Sections};
 use ini::{Entry, Section};
 use memory::MemoryOverrides;
 use parameters::Number;
-use protocol::layout::{Layout, LayoutRequest};
+use protocol::layout::{CpuShare, Layout, LayoutRequest};
 use protocol::{ModuleKind, NodeRole};
 use std::collections::{BTreeMap, BTreeSet};
 use stdx::Duration;
@@ -120,7 +122,8 @@ pub struct NodeConfig {
     pub total_memory: Option<u64>,
     /// Sizes of single regions, where they are set.
     pub memory: MemoryOverrides,
-    /// `TransactionDeadlockDetectionTimeout`: no wait for a lock is longer, whatever the session says; None: as the session says.
+    /// `TransactionDeadlockDetectionTimeout`: no wait for a lock is longer, whatever the session says; None: as the
+    /// session says.
     pub lock_wait_timeout: Option<Duration>,
     /// `TransactionInactiveTimeout`: a transaction without a statement for so long is rolled back; None: never.
     pub transaction_inactive_timeout: Option<Duration>,
@@ -575,8 +578,13 @@ impl Reader {
         }
         if let Some(set) = used {
             let kinds = [ModuleKind::Sql, ModuleKind::Tc, ModuleKind::Ldm, ModuleKind::Query];
-            match Layout::plan(&LayoutRequest { thread_config: Some(set.text), cpu_count: 1, kinds: &kinds })
-            {
+            let thread_config = Some(set.text);
+            match Layout::plan(&LayoutRequest {
+                thread_config,
+                share: CpuShare::ONE,
+                cpus: &[],
+                kinds: &kinds,
+            }) {
                 Ok(layout) => layout.notes.into_iter().for_each(|note| self.warn(set.line, note)),
                 Err(error) => self.error(set.line, error.to_string()),
             }

@@ -1,18 +1,27 @@
-//! Which modules run on which threads: NDB's `ThreadConfig` and the automatic table, as a pure function.
+//! Which modules run on which threads: our automatic layout, or NDB's `ThreadConfig`, as a pure function.
+//!
+//! The automatic layout has a *worker* per CPU: a receiving thread that carries instance *i* of `sql`, `tc`, `query`
+//! and `ldm`, so that whatever the mix of reads and writes is, every CPU has a part of it. `main` and `membership` have
+//! threads of their own, which are not pinned. Workers are pinned only if the node has its CPUs alone. [`CpuShare::of`]
+//! says how many workers there are, and how many of them have an `ldm`.
+//!
+//! `ThreadConfig` is taken literally:
 //!
 //! ```text
 //! ldm={count=2,cpubind=0,1},query={count=2},tc={count=1},recv={count=2,cpubind=2,3},main={count=1},send={count=0},io={count=1}
 //! ```
-//! A kind with count 0 lives in other threads: `sql` always runs in the receiving threads; `tc`, `ldm` and `query` run there too when they have
-//! no threads of their own (the "receive setup": every receiving thread carries instance *i* of each), and `main` runs in the first of
-//! them. Without `recv` threads the `main` thread receives. `ldm={count=1,host=recv}`, which NDB does not have, says how many of the receiving
-//! threads carry a kind: where the threads of several nodes share CPUs, each thread less that a write has to visit is a wake-up less.
+//! A kind with count 0 lives in other threads: `sql` always runs in the receiving threads; `tc`, `ldm` and `query` run
+//! there too when they have no threads of their own (the "receive setup": every receiving thread carries instance *i*
+//! of each), and `main` runs in the first of them. Without `recv` threads the `main` thread receives.
+//! `ldm={count=1,host=recv}`, which NDB does not have, says how many of the receiving threads carry a kind: where the
+//! threads of several nodes share CPUs, each thread less that a write has to visit is a wake-up less.
 //!
-//! Invariants of a [`Layout`]: each module is on exactly one thread; `membership` has a thread of its own; the instances of a
-//! kind are numbered from 0 without gaps; no thread is without modules; the result depends on the arguments alone.
+//! Invariants of a [`Layout`]: each module is on exactly one thread; `membership` has a thread of its own; the
+//! instances of a kind are numbered from 0 without gaps; no thread is without modules; the result depends on the
+//! arguments alone.
 //!
-//! Deliberately not here: what the machine has. Whether a CPU exists and whether a priority is permitted is found out, and only warned
-//! about, by the runtime.
+//! Deliberately not here: what the machine has. Whether a CPU exists and whether a priority is permitted is found out,
+//! and only warned about, by the runtime.
 
 use crate::ModuleKind;
 use std::fmt;
@@ -21,8 +30,12 @@ use stdx::Duration;
 #[cfg(test)]
 mod tests;
 
-/// Most threads of one kind.
+/// Most threads of one kind in `ThreadConfig`.
 pub const THREADS_PER_KIND_MAX: u16 = 128;
+/// Most workers of the automatic layout: instances of modules are numbered by a byte.
+pub const WORKERS_MAX: u16 = 240;
+/// Most `ldm` of the automatic layout: more would have no slots.
+pub const LDM_MAX: u16 = 128;
 /// Longest `spintime`.
 pub const SPIN_TIME_MAX: Duration = Duration::from_micros(9000);
 /// Highest `thread_prio`.
@@ -148,13 +161,68 @@ pub struct Layout {
     pub notes: Vec<String>,
 }
 
+/// What decides how many CPUs a node has for itself.
+#[derive(Clone, Copy, Debug)]
+pub struct CpuFacts {
+    /// CPUs that the process may use, quotas of control groups counted.
+    pub usable: u16,
+    /// Whether a quota is below the number of CPUs that the process may run on.
+    pub has_quota: bool,
+    /// `NumCPUs`, if it is set.
+    pub configured: Option<u16>,
+    /// Data and SQL nodes of the configuration on this machine, this one included.
+    pub sharing: u16,
+    /// Whether any other node of the configuration is on this machine.
+    pub has_neighbours: bool,
+}
+
+/// How a node uses CPUs where no `ThreadConfig` says it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CpuShare {
+    /// Workers, 1 to [`WORKERS_MAX`].
+    pub workers: u16,
+    /// How many of them have an `ldm`, the first ones: 1 to [`LDM_MAX`].
+    pub ldm_count: u16,
+    /// Whether each worker has a CPU for itself, to be pinned to.
+    pub is_pinned: bool,
+    /// Whether threads may spin: under a quota, spinning uses up what the heartbeats need later; beside other nodes, it
+    /// takes their CPUs.
+    pub may_spin: bool,
+}
+
+impl CpuShare {
+    /// One worker, pinned nowhere.
+    pub const ONE: Self = Self { workers: 1, ldm_count: 1, is_pinned: false, may_spin: true };
+
+    /// The share of a node. Where several nodes share the CPUs, each has a worker on every CPU, because clients come to
+    /// any of them. Only as many workers as there are CPUs per node have an `ldm`: a write that has to visit a thread
+    /// without a CPU waits for a wake-up. A configured number counts as CPUs of the node alone.
+    #[must_use]
+    pub fn of(facts: &CpuFacts) -> Self {
+        let workers = facts.configured.unwrap_or(facts.usable).clamp(1, WORKERS_MAX);
+        let own = match facts.configured {
+            Some(_) => workers,
+            None => (facts.usable / facts.sharing.max(1)).max(1),
+        };
+        let fits = workers <= facts.usable && !facts.has_quota;
+        Self {
+            workers,
+            ldm_count: own.min(workers).min(LDM_MAX),
+            is_pinned: fits && !facts.has_neighbours,
+            may_spin: fits && (facts.configured.is_some() || facts.sharing <= 1),
+        }
+    }
+}
+
 /// What a layout is made from.
 #[derive(Clone, Copy, Debug)]
 pub struct LayoutRequest<'a> {
     /// `ThreadConfig`; `None` means `AutomaticThreadConfig`.
     pub thread_config: Option<&'a str>,
-    /// `NumCPUs` for the automatic table, at least 1 (what 0 means, the runtime finds out).
-    pub cpu_count: u16,
+    /// For the automatic layout.
+    pub share: CpuShare,
+    /// The CPUs that the process may run on, in order: what workers are pinned to, if they are.
+    pub cpus: &'a [u16],
     /// The kinds of modules that this node's roles need; `main` and `membership` are always there.
     pub kinds: &'a [ModuleKind],
 }
@@ -224,8 +292,7 @@ impl Layout {
         let has = |kind| request.kinds.contains(&kind);
         let mut config = match request.thread_config {
             Some(text) => parse(text)?,
-            None if has(ModuleKind::Ldm) => automatic(request.cpu_count),
-            None => without_slots(request.cpu_count),
+            None => automatic(request, has(ModuleKind::Sql)),
         };
         let mut notes = Vec::new();
         for kind in ThreadKind::NAMED {
@@ -346,50 +413,21 @@ fn plan_one(kind: ThreadKind, group: &ThreadGroup, index: u16) -> ThreadPlan {
     ThreadPlan { name, kind, cpus, modules: Vec::new(), spin: group.spin, priority: group.priority }
 }
 
-/// `AutomaticThreadConfig`: CPUs, then main, ldm, query, tc, recv (`rep` and `send` threads are not started, see `unused_because`).
-const AUTOMATIC: [(u16, [u16; 5]); 21] = [
-    (1, [0, 0, 0, 0, 1]),
-    (2, [0, 0, 0, 0, 2]),
-    (4, [0, 0, 0, 0, 4]),
-    (5, [1, 2, 0, 0, 1]),
-    (6, [1, 2, 2, 0, 1]),
-    (8, [1, 2, 2, 2, 1]),
-    (10, [1, 3, 3, 2, 1]),
-    (12, [1, 3, 3, 3, 2]),
-    (14, [1, 4, 4, 3, 2]),
-    (16, [1, 4, 4, 4, 2]),
-    (18, [1, 5, 5, 4, 2]),
-    (20, [1, 5, 5, 5, 2]),
-    (24, [1, 6, 6, 5, 3]),
-    (28, [1, 7, 7, 6, 4]),
-    (32, [1, 8, 8, 8, 4]),
-    (40, [1, 10, 10, 10, 5]),
-    (48, [1, 12, 12, 12, 6]),
-    (64, [1, 16, 16, 16, 8]),
-    (96, [1, 24, 24, 24, 12]),
-    (112, [1, 28, 28, 28, 14]),
-    (128, [1, 32, 32, 32, 16]),
-];
-/// Beyond the table: for each further 16 CPUs, this many more ldm, query, tc and recv threads.
-const AUTOMATIC_STEP: (u16, [u16; 5]) = (16, [0, 4, 4, 4, 2]);
-
-fn automatic(cpu_count: u16) -> Groups {
-    let row = AUTOMATIC.iter().rev().find(|(cpus, _)| *cpus <= cpu_count).unwrap_or(&AUTOMATIC[0]);
-    let (last, _) = AUTOMATIC[AUTOMATIC.len() - 1];
-    let steps = cpu_count.saturating_sub(last) / AUTOMATIC_STEP.0;
+/// `AutomaticThreadConfig`: a worker per CPU, and a thread for `main`. A node without sessions has nothing to spread:
+/// one thread does all.
+fn automatic(request: &LayoutRequest<'_>, has_sessions: bool) -> Groups {
     let mut groups = Groups::default();
-    let kinds = [ThreadKind::Main, ThreadKind::Ldm, ThreadKind::Query, ThreadKind::Tc, ThreadKind::Recv];
-    for (place, kind) in kinds.into_iter().enumerate() {
-        let count = row.1[place] + steps.saturating_mul(AUTOMATIC_STEP.1[place]);
-        groups[kind.index()].count = count.min(THREADS_PER_KIND_MAX);
+    let workers = &mut groups[ThreadKind::Recv.index()];
+    workers.count = request.share.workers.clamp(1, WORKERS_MAX);
+    if request.share.is_pinned {
+        workers.bind = request.cpus.to_vec();
     }
-    groups
-}
-
-/// A node without slots has nothing but sessions to spread: one receiving thread per CPU.
-fn without_slots(cpu_count: u16) -> Groups {
-    let mut groups = Groups::default();
-    groups[ThreadKind::Recv.index()].count = cpu_count.clamp(1, THREADS_PER_KIND_MAX);
+    if has_sessions {
+        let main = &mut groups[ThreadKind::Main.index()];
+        (main.count, main.spin) = (1, Some(Duration::ZERO));
+    }
+    let ldm = &mut groups[ThreadKind::Ldm.index()];
+    (ldm.count, ldm.is_hosted) = (request.share.ldm_count.clamp(1, LDM_MAX), true);
     groups
 }
 

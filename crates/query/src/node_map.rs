@@ -242,9 +242,9 @@ impl NodeMap {
     }
 
     /// A module of another node that can answer a committed read of a slot: a replica that is not lost and has not
-    /// `refused`, spread by slot.
+    /// `refused`, spread by slot. Its `query` modules are asked in `turn`.
     #[must_use]
-    pub fn replica_for_read(&self, slot: SlotId, refused: &[NodeId]) -> Option<Address> {
+    pub fn replica_for_read(&self, slot: SlotId, refused: &[NodeId], turn: u32) -> Option<Address> {
         let replicas = self.view.in_sync(slot).iter().copied();
         let alive: Vec<NodeId> =
             replicas.filter(|node| !self.lost.contains(node) && !refused.contains(node)).collect();
@@ -253,20 +253,20 @@ impl NodeMap {
         if query_count == 0 {
             return self.view.ldm(slot, node);
         }
-        let instance = u8::try_from(slot.0 % u32::from(query_count)).unwrap_or(0);
+        let instance = u8::try_from(turn % u32::from(query_count)).unwrap_or(0);
         Some(Address::new(node, ModuleKind::Query, instance))
     }
 
     /// The tc that coordinates for a session on module `instance` of this node: beside it if this is a data node, else
-    /// on the node that owns `first`.
+    /// the one with the number of the `ldm` that leads `first`.
     #[must_use]
     pub fn coordinator(&self, instance: u8, first: SlotId) -> Option<Address> {
         let here = self.view.node(self.node)?;
-        let (node, tc_count) = if here.role == NodeRole::Data {
-            (self.node, here.tc_count)
+        let (node, tc_count, instance) = if here.role == NodeRole::Data {
+            (self.node, here.tc_count, instance)
         } else {
-            let primary = self.view.place(first)?.primary;
-            (primary, self.view.node(primary)?.tc_count)
+            let primary = self.view.primary(first)?;
+            (primary.node, self.view.node(primary.node)?.tc_count, primary.instance)
         };
         (tc_count > 0).then(|| Address::new(node, ModuleKind::Tc, instance % tc_count))
     }
@@ -308,3 +308,6 @@ impl NodeMap {
         self.view.number.0 > 0 && self.view.node(node).is_none_or(is_out)
     }
 }
+
+#[cfg(test)]
+mod tests;

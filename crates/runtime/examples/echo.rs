@@ -9,7 +9,7 @@
 //! bytes and wait for 120, which is about a point select. `linked` asks another node for each request.
 #![expect(clippy::print_stdout, reason = "a tool that prints its measurement")]
 
-use protocol::layout::{Layout, LayoutRequest};
+use protocol::layout::{CpuShare, Layout, LayoutRequest};
 use protocol::{
     Address, Budget, ConnectionId, Input, Module, ModuleKind, NodeRole, Outputs, RequestToRuntime, Signal,
 };
@@ -90,8 +90,9 @@ fn start(threads: u16, spin: SpinMethod, (node, peer): (u16, Option<u16>)) -> Op
         role: NodeRole::Data,
         requires_tls: false,
     };
+    let share = CpuShare { workers: threads, ldm_count: threads, ..CpuShare::ONE };
     let layout =
-        Layout::plan(&LayoutRequest { thread_config: None, cpu_count: threads, kinds: &kinds }).ok()?;
+        Layout::plan(&LayoutRequest { thread_config: None, share, cpus: &[], kinds: &kinds }).ok()?;
     let modules = layout.modules().map(|(kind, instance)| {
         let module: BoxedModule<()> =
             Box::new(Echo { me: Address::new(node, kind, instance), peer: peer.map(NodeId) });

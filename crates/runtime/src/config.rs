@@ -140,6 +140,8 @@ pub struct Limits {
     /// Client connections of the node; more are told `refusal` and closed as they come. [`UNIX_SPARE`] more come in by
     /// the Unix socket.
     pub connections_max: u32,
+    /// Client connections that a module should have at most; more go to others as long as these have fewer.
+    pub connections_per_module: u32,
     /// The bytes that a client above `connections_max` is told.
     pub refusal: Vec<u8>,
     /// Unconsumed bytes of one connection; more close it.
@@ -186,6 +188,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             connections_max: 100_000,
+            connections_per_module: u32::MAX,
             refusal: Vec::new(),
             receive_buffer_max: 128 * 1024 * 1024,
             send_buffer_max: 256 * 1024 * 1024,

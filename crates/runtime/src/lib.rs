@@ -40,6 +40,7 @@ mod listeners;
 pub mod log_file;
 pub mod machine;
 mod password_key;
+mod placement;
 mod process;
 mod report;
 pub mod resident;

@@ -4,8 +4,15 @@
 //! line in the log.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setpriority_process, setrlimit};
-use rustix::thread::{CpuSet, gettid, sched_setaffinity};
+use rustix::thread::{CpuSet, gettid, sched_getaffinity, sched_setaffinity};
 use stdx::Duration;
+
+/// The CPUs that this process may run on, in order. A quota may allow less time than that of all of them.
+#[must_use]
+pub fn cpus() -> Vec<u16> {
+    let Ok(set) = sched_getaffinity(None) else { return Vec::new() };
+    (0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).filter_map(|cpu| u16::try_from(cpu).ok()).collect()
+}
 
 /// `NumCPUs = 0`: CPUs that this process may use, affinity and cgroup quotas counted.
 #[must_use]

@@ -7,6 +7,7 @@
 use crate::config::{Limits, LogSink, PeerConfig, RuntimeConfig};
 use crate::keys::{Identity, NodeKeys};
 use crate::password_key::PasswordKey;
+use crate::placement::{Candidate, Placement};
 use crate::statistics::{RuntimeCounters, ThreadStatistics};
 use crate::wake::Waker;
 use protocol::{Address, ConnectionId, Event, ModuleKind, PasswordKeyAnswer, PeerReport, Severity};
@@ -15,7 +16,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use stdx::FixedMap;
+use stdx::{FixedMap, Instant};
 use types::NodeId;
 
 /// Thread index that means "no such module".
@@ -98,6 +99,11 @@ impl ThreadShared {
         unpoisoned(&self.inbox).push(external);
         self.has_external.store(true, Ordering::Release);
         self.waker.ring();
+    }
+
+    /// The share of the last moments that the thread has worked, in percent.
+    fn load(&self, now: Instant) -> u32 {
+        self.statistics.load(now, Instant(self.round.load(Ordering::Relaxed)))
     }
 
     pub(crate) fn has_external(&self) -> bool {
@@ -347,18 +353,15 @@ impl Process {
         }
     }
 
-    /// The `sql` module with the fewest connections, and a reservation there.
-    pub(crate) fn reserve_sql(&self) -> usize {
-        let mut best = 0;
-        let mut fewest = u32::MAX;
-        for (index, (_, _, count)) in self.sql_modules.iter().enumerate() {
-            let count = count.load(Ordering::Relaxed);
-            if count < fewest {
-                (best, fewest) = (index, count);
-            }
-        }
-        self.sql_modules[best].2.fetch_add(1, Ordering::Relaxed);
-        best
+    /// The `sql` module that a new client goes to, and a reservation there.
+    pub(crate) fn reserve_sql(&self, placement: &mut Placement, now: Instant) -> usize {
+        let candidates = self.sql_modules.iter().map(|(thread, _, clients)| Candidate {
+            load: self.threads[*thread].load(now),
+            clients: clients.load(Ordering::Relaxed),
+        });
+        let chosen = placement.choose(now, self.limits.connections_per_module, candidates);
+        self.sql_modules[chosen].2.fetch_add(1, Ordering::Relaxed);
+        chosen
     }
 }
 

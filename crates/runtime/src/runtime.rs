@@ -11,7 +11,7 @@ use crate::supervisor::{PeerPlan, Supervisor, SupervisorLimits};
 use crate::wake::Poller;
 use crate::worker::{BoxedModule, Worker, WorkerParts};
 use crate::{clock, crash, machine, report};
-use protocol::layout::ThreadKind;
+use protocol::layout::{ThreadKind, ThreadPlan};
 use protocol::{Address, ModuleKind, RuntimeReport};
 use std::any::Any;
 use std::net::SocketAddr;
@@ -218,7 +218,9 @@ fn prepare<S>(
     let process = Arc::new(Process::new(&config, threads));
     unpoisoned(&process.unix_paths)
         .extend([&config.cluster_unix, &config.listeners.mysql_unix].into_iter().flatten().cloned());
-    let workers = config.layout.threads.iter().filter(|plan| plan.kind != ThreadKind::Membership).count();
+    // `main` and `membership` have little to do, and do not spin on their own threads.
+    let is_worker = |plan: &&ThreadPlan| !matches!(plan.kind, ThreadKind::Main | ThreadKind::Membership);
+    let workers = config.layout.threads.iter().filter(is_worker).count();
     let threads_have_cpus = workers <= usize::from(machine::cpu_count());
     let mut parts = Vec::new();
     for (index, exchange) in exchanges::<S>(config.layout.threads.len(), &process).into_iter().enumerate() {

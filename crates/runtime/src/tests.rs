@@ -2,7 +2,7 @@
 //! for something: a test waits for what it wants to see, and [`PATIENCE`] only ends a test that has failed already.
 
 use crate::{BoxedModule, Limits, Listeners, PeerConfig, Runtime, RuntimeConfig, SpinMethod};
-use protocol::layout::{Layout, LayoutRequest};
+use protocol::layout::{CpuShare, Layout, LayoutRequest};
 use protocol::module::ConnectionAction;
 use protocol::{
     Address, Budget, ConnectionId, Input, Module, ModuleKind, Outputs, ReceiveBuffer, RequestToRuntime,
@@ -340,8 +340,8 @@ fn loopback(port: u16) -> SocketAddr {
 
 impl Setup {
     fn config(&self) -> RuntimeConfig {
-        let request =
-            LayoutRequest { thread_config: self.thread_config, cpu_count: self.cpu_count, kinds: DATA };
+        let share = CpuShare { workers: self.cpu_count, ldm_count: self.cpu_count, ..CpuShare::ONE };
+        let request = LayoutRequest { thread_config: self.thread_config, share, cpus: &[], kinds: DATA };
         RuntimeConfig {
             node: NodeId(self.node),
             cluster: self.cluster.to_owned(),

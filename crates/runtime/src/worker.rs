@@ -30,6 +30,7 @@ use crate::links::{LinkOrder, Links};
 use crate::listeners::Listener;
 use crate::log_file::LogWriter;
 use crate::password_key::{self, Wanted};
+use crate::placement::Placement;
 use crate::process::{External, Process, ThreadShared};
 use crate::report::report;
 use crate::spin::Spinner;
@@ -180,6 +181,8 @@ pub(crate) struct Worker<S> {
     outputs: Outputs<S>,
     exchange: Exchange<S>,
     listeners: Vec<Listener>,
+    /// Of the thread that accepts clients.
+    placement: Placement,
     clients: Clients,
     /// ClientMemory: buffers of this thread's connections.
     ledger: Option<Ledger>,
@@ -255,6 +258,7 @@ impl<S: Send + 'static> Worker<S> {
             outputs: Outputs::default(),
             exchange: parts.exchange,
             listeners: parts.listeners,
+            placement: Placement::default(),
             clients: Clients::default(),
             ledger: parts.memory.map(|memory| Ledger::new(memory, Region::ClientMemory)),
             links,
@@ -423,6 +427,7 @@ impl<S: Send + 'static> Worker<S> {
         }
         self.quiescence.announce();
         let before = clock::monotonic();
+        self.counting.busy_ns += before.0.saturating_sub(self.round_start.0);
         self.counting.publish_if_due(before, &self.process.threads[self.index].statistics);
         self.watch_held(before);
         let deadline = self.next_deadline();

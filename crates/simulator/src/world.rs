@@ -1,13 +1,15 @@
 //! Nodes, queues, the clock and the network of one simulated cluster.
 //!
-//! Every module has a queue. A step draws one module with work, gives it one input with a drawn budget, and advances its clock a little.
-//! When nobody has work, time jumps to the next delivery or deadline. Each node has a clock of its own, which is never quite right.
+//! Every module has a queue. A step draws one module with work, gives it one input with a drawn budget, and advances
+//! its clock a little. When nobody has work, time jumps to the next delivery or deadline. Each node has a clock of its
+//! own, which is never quite right.
 //!
-//! The network delivers signals between two modules in order (as one TCP connection does) and reorders everything else by drawn delays;
-//! client bytes arrive in drawn pieces. A crash of a node drops its modules, its queues and what it has not sent; what is on its way still
-//! arrives; its peers and clients see their connections close a little later.
+//! The network delivers signals between two modules in order (as one TCP connection does) and reorders everything else
+//! by drawn delays; client bytes arrive in drawn pieces. A crash of a node drops its modules, its queues and what it
+//! has not sent; what is on its way still arrives; its peers and clients see their connections close a little later.
 //!
-//! Invariants: virtual time never goes back; every choice is drawn from the one generator; nothing depends on addresses or hash seeds.
+//! Invariants: virtual time never goes back; every choice is drawn from the one generator; nothing depends on addresses
+//! or hash seeds.
 
 mod faults;
 mod points;
@@ -19,7 +21,7 @@ use membership::detector::DetectorConfig;
 use memory::{MemoryConfig, MemoryManager};
 use node::{NodeModule, NodeSettings, build};
 use protocol::control::{LogPlace, LogWrite, RecoveryOrder};
-use protocol::layout::{Layout, LayoutRequest};
+use protocol::layout::{CpuShare, Layout, LayoutRequest};
 use protocol::module::{BROKEN_PEER, ConnectionAction, EXIT_CANNOT_JOIN, EXIT_LEFT_OUT};
 use protocol::{
     Address, Budget, CloseReason, ConnectionId, ConnectionKind, Envelope, Input, Module, ModuleKind,
@@ -393,7 +395,7 @@ impl World {
             NodeRole::Management => &[],
         };
         let thread_config = (role == NodeRole::Data).then_some(self.shape.thread_config.as_str());
-        let layout = Layout::plan(&LayoutRequest { thread_config, cpu_count: 1, kinds });
+        let layout = Layout::plan(&LayoutRequest { thread_config, share: CpuShare::ONE, cpus: &[], kinds });
         stdx::require!(layout.is_ok(), "the shape's ThreadConfig is wrong");
         let Ok(layout) = layout else { return };
         let memory = self.memory_of(node);
@@ -479,7 +481,8 @@ impl World {
         self.enqueue(Address::membership(node), Item::Signal(Box::new(envelope)));
     }
 
-    // ---- running ------------------------------------------------------------------------------------------------------------------
+    // ---- running
+    // ------------------------------------------------------------------------------------------------------------------
 
     /// Does one thing. False if nothing can ever happen again.
     pub fn step(&mut self) -> bool {
@@ -675,7 +678,8 @@ impl World {
         self.enqueue(Address::membership(node), Item::LogWritten(write.ticket));
     }
 
-    // ---- the network --------------------------------------------------------------------------------------------------------------
+    // ---- the network
+    // --------------------------------------------------------------------------------------------------------------
 
     fn later(&mut self, at: u64, delivery: Delivery) {
         self.next_order += 1;
@@ -781,7 +785,8 @@ impl World {
         }
     }
 
-    // ---- clients ------------------------------------------------------------------------------------------------------------------
+    // ---- clients
+    // ------------------------------------------------------------------------------------------------------------------
 
     /// Adds a client; it acts when it is run.
     pub fn add_client(&mut self, client: Client) -> usize {

@@ -12,8 +12,8 @@
 //! | `modify` | UPDATE and DELETE |
 //! | `conflicts`, `write_set` | writes that the session computes itself: unique keys, key changes |
 //!
-//! A statement is a state machine: `step` runs until it is done, must wait for an answer (the session polls it again when one came) or has
-//! spent its budget. Answers come by the session's inbox.
+//! A statement is a state machine: `step` runs until it is done, must wait for an answer (the session polls it again
+//! when one came) or has spent its budget. Answers come by the session's inbox.
 //!
 //! Invariants: a failed statement leaves undoing to the session; memory that grows with rows is charged to QueryMemory.
 
@@ -127,7 +127,8 @@ pub(crate) enum Failure {
     Error(SqlError),
     /// The transaction is over everywhere.
     Doomed(SqlError),
-    /// The view changed or a replica is lost: nothing of this statement was done there; it may run again when the next view is installed.
+    /// The view changed or a replica is lost: nothing of this statement was done there; it may run again when the next
+    /// view is installed.
     ViewChanged(SqlError),
     /// The plan was made for another version of the table.
     WrongSchema,
@@ -246,8 +247,8 @@ impl Statement {
         folded
     }
 
-    /// Makes volatile functions in a change of rows functions of the row; `place` tells expressions apart that were not bound together. What is none
-    /// of a row either stays, and is refused when it is evaluated.
+    /// Makes volatile functions in a change of rows functions of the row; `place` tells expressions apart that were not
+    /// bound together. What is none of a row either stays, and is refused when it is evaluated.
     pub(crate) fn make_of_row(&self, expression: &mut Expression, place: u16) {
         let (Some(volatile), Some(table)) = (&self.volatile, self.cached.prepared.plan.table()) else {
             return;
@@ -311,11 +312,12 @@ impl Cx<'_, '_> {
         if map.reader(table, slot).is_some() {
             return Place::Here;
         }
-        map.replica_for_read(slot, refused).map_or(Place::Nowhere, |replica| Place::There(replica, None))
+        let replica = map.replica_for_read(slot, refused, self.core.inbox.turn());
+        replica.map_or(Place::Nowhere, |replica| Place::There(replica, None))
     }
 
-    /// The primary of a slot, where writes and locks go. To one that is lost nothing is sent, because it could be done unheard: the statement
-    /// waits for the next view, or is refused when that is not awaited any more.
+    /// The primary of a slot, where writes and locks go. To one that is lost nothing is sent, because it could be done
+    /// unheard: the statement waits for the next view, or is refused when that is not awaited any more.
     pub(crate) fn primary(&self, slot: SlotId) -> Result<Address, Failure> {
         let map = &self.env.module.map;
         if map.is_replica_lost(slot) {
@@ -443,7 +445,8 @@ impl Cx<'_, '_> {
         LockWait::Wait { timeout_ms }
     }
 
-    /// True if the statement is a transaction by itself that has asked for nothing yet: its only request may carry the commit.
+    /// True if the statement is a transaction by itself that has asked for nothing yet: its only request may carry the
+    /// commit.
     pub(crate) fn is_alone(&self) -> bool {
         !self.core.transaction.is_open() && !self.core.transaction.has_participants()
     }

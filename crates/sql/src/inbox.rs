@@ -1,10 +1,10 @@
 //! What a session has asked other modules, and what they answered.
 //!
-//! Requests are registered with the module they went to, so that the loss of a node can be answered in its stead. Answers wait here until
-//! the operator that asked polls again.
+//! Requests are registered with the module they went to, so that the loss of a node can be answered in its stead.
+//! Answers wait here until the operator that asked polls again.
 //!
-//! Invariants: a request is in `outstanding` until its answer came or it is forgotten; an answer to a request that is not outstanding is
-//! dropped, so a late one never reaches another statement.
+//! Invariants: a request is in `outstanding` until its answer came or it is forgotten; an answer to a request that is
+//! not outstanding is dropped, so a late one never reaches another statement.
 
 use protocol::program::Refusal;
 use protocol::signal::{CommitOutcome, ReadBatch, RequestId, WriteFailure, WriteSummary};
@@ -75,7 +75,8 @@ pub(crate) struct Inbox {
 const LIFE_STRIDE: u32 = 0x9e37_79b1;
 
 impl Inbox {
-    /// Connections are numbered from 1 in every life of a node, and answers to an earlier life may still come: its requests have other numbers.
+    /// Connections are numbered from 1 in every life of a node, and answers to an earlier life may still come: its
+    /// requests have other numbers.
     pub(crate) fn new(connection: u32, incarnation: Incarnation) -> Self {
         Self {
             connection,
@@ -107,13 +108,20 @@ impl Inbox {
         }
     }
 
+    /// A number that is another one for each request, and for each session: modules that can all answer are asked in
+    /// turn by it.
+    pub(crate) fn turn(&self) -> u32 {
+        self.connection.wrapping_add(self.last)
+    }
+
     /// It is sent to another module, in this view; false if nobody waits for it.
     pub(crate) fn move_to(&mut self, request: RequestId, view: ViewNumber, to: Address) -> bool {
         let open = self.outstanding.get_mut(&request);
         open.map(|open| (open.to, open.moved_in) = (to, view)).is_some()
     }
 
-    /// It waits at another primary since a view. (Of two moves the word of the second may come first.) True if the request is lost there.
+    /// It waits at another primary since a view. (Of two moves the word of the second may come first.) True if the
+    /// request is lost there.
     pub(crate) fn follow(
         &mut self,
         now: &View,
@@ -152,7 +160,8 @@ impl Inbox {
         Some(reply)
     }
 
-    /// True from the asking for a commit to the taking of its answer, by whomever it is given: until then nobody may say that it did not take place.
+    /// True from the asking for a commit to the taking of its answer, by whomever it is given: until then nobody may
+    /// say that it did not take place.
     pub(crate) fn has_commit(&self) -> bool {
         self.commit.is_some()
     }
@@ -195,7 +204,8 @@ impl Inbox {
         modules
     }
 
-    /// The connection to a life of a node broke. A request that waits elsewhere may have moved there already: the word of it comes later.
+    /// The connection to a life of a node broke. A request that waits elsewhere may have moved there already: the word
+    /// of it comes later.
     pub(crate) fn cut_off(&mut self, node: NodeId, life: Incarnation) {
         for open in self.outstanding.values_mut().filter(|open| !open.cut_off.contains(&(node, life))) {
             open.cut_off.push((node, life));

@@ -62,7 +62,7 @@ fn another_version(workspace: &Workspace, cluster: &Cluster, binary: &Path) -> R
         let rows = sql(*port, "SELECT COUNT(*) FROM shop.item")?;
         let log = cluster.node_log(node)?;
         let started = log.lines().rfind(|line| line.contains(" starts: ")).unwrap_or_default();
-        if rows.trim() != "3" || !started.ends_with("threads recv0 membership") {
+        if rows.trim() != "3" || !started.ends_with("threads main recv0 membership") {
             return Err(Failure::new(format!(
                 "node {node} has {rows} rows; one CPU is configured: {started}"
             )));

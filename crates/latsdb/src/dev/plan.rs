@@ -10,12 +10,11 @@
 use crate::command_line::DevOptions;
 use crate::configuration;
 use crate::ports::Reservation;
-use crate::resources::{Machine, Share};
+use crate::resources::Machine;
 use crate::terminal::Failure;
 use memory::MIB;
 use node::config::{ClusterConfig, NodeConfig};
 use protocol::NodeRole;
-use runtime::SpinMethod;
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -49,8 +48,7 @@ impl Plan {
                  {replicas} nodes"
             )));
         }
-        let machine = Machine::measure();
-        let share = machine.share(data_nodes)?;
+        let memory = Machine::measure().memory_share(data_nodes)?;
         let mut ports = Reservation::default();
         let choice = Choice {
             directory,
@@ -60,7 +58,7 @@ impl Plan {
             server_ports: ports.take(options.data_port, data_nodes + 1, "--data-port")?,
             replicas,
             max_connections: options.max_connections,
-            share,
+            memory,
         };
         let text = choice.config_text();
         let file = directory.join("config.ini");
@@ -183,7 +181,8 @@ struct Choice<'a> {
     server_ports: Vec<u16>,
     replicas: u16,
     max_connections: Option<u32>,
-    share: Share,
+    /// Of each data node, bytes.
+    memory: u64,
 }
 
 impl Choice<'_> {
@@ -205,20 +204,13 @@ impl Choice<'_> {
         )?;
         writeln!(text, "[system]\nName={CLUSTER}\n")?;
         writeln!(text, "[ndbd default]\nNoOfReplicas={}", self.replicas)?;
-        writeln!(text, "TotalMemoryConfig={}M", self.share.memory / MIB)?;
-        let Share { cpu_count, ldm_count, .. } = self.share;
-        writeln!(text, "NumCPUs={cpu_count}")?;
-        if ldm_count < cpu_count {
-            writeln!(text, "# Threads that have no CPU of their own serve clients, but own no partitions.")?;
-            writeln!(text, "ThreadConfig=recv={{count={cpu_count}}},ldm={{count={ldm_count},host=recv}}")?;
-        }
-        if self.share.spin == SpinMethod::NoSpinning {
-            writeln!(
-                text,
-                "# Threads of all nodes leave no CPU free: spinning would take time from whom is waited for."
-            )?;
-            writeln!(text, "SpinMethod=NoSpinning")?;
-        }
+        writeln!(text, "TotalMemoryConfig={}M", self.memory / MIB)?;
+        // A spinning thread keeps the one from running that it waits for.
+        writeln!(
+            text,
+            "# The threads of all nodes, and the clients, share the machine's CPUs: nobody spins."
+        )?;
+        writeln!(text, "SpinMethod=NoSpinning")?;
         if let Some(count) = self.max_connections {
             writeln!(text, "max_connections={count}")?;
         }

@@ -21,7 +21,11 @@ NodeId=5
 HostName=10.1.1.3
 ";
 
-const MACHINE: Machine = Machine { memory: 8 << 30, cpu_count: 8 };
+const MACHINE: Machine = Machine { memory: 8 << 30, cpu_count: 8, cpus: Vec::new() };
+
+fn layout_of(config: &ClusterConfig, node: &NodeConfig) -> Layout {
+    plan_layout(node, MACHINE.cpu_share(config, node), &MACHINE).expect("a layout")
+}
 
 fn config() -> ClusterConfig {
     configuration::parse(TEXT, "config.ini").expect("a good configuration")
@@ -31,7 +35,7 @@ fn config() -> ClusterConfig {
 fn layouts_have_the_modules_that_are_built() {
     let config = config();
     for node in &config.nodes {
-        let layout = plan_layout(node, &MACHINE).expect("a layout");
+        let layout = layout_of(&config, node);
         let memory = plan_memory(node, &layout, &MACHINE, config.nodes.len()).expect("memory");
         let memory = MemoryManager::new(memory);
         let built = node::build(&settings(&config, String::new(), node), &layout, &memory);
@@ -65,7 +69,7 @@ fn clients_find_a_socket_in_the_data_directory() {
 fn clients_leave_descriptors_to_links() {
     let config = config();
     let node = config.node(types::NodeId(2)).expect("a node");
-    let layout = plan_layout(node, &MACHINE).expect("a layout");
+    let layout = layout_of(&config, node);
     let fitting = |descriptors| {
         let node = with_descriptors(node, &layout, config.nodes.len(), descriptors);
         node.mysql.expect("it serves clients").max_connections
@@ -80,12 +84,13 @@ fn threads_by_role() {
     let config = config();
     let threads = |id| {
         let node = config.node(types::NodeId(id)).expect("a node");
-        let layout = plan_layout(node, &MACHINE).expect("a layout");
+        let layout = layout_of(&config, node);
         layout.threads.iter().map(|thread| thread.name.clone()).collect::<Vec<_>>().join(" ")
     };
     assert_eq!(threads(1), "recv0 membership");
-    assert_eq!(threads(2), "recv0 recv1 membership");
-    assert_eq!(threads(4), "recv0 membership");
+    assert_eq!(threads(2), "main recv0 recv1 membership");
+    let eight = "main recv0 recv1 recv2 recv3 recv4 recv5 recv6 recv7 membership";
+    assert_eq!(threads(4), eight, "a SQL node has a worker per CPU");
 }
 
 #[test]

@@ -37,27 +37,45 @@ fn version_1_with_a_path_that_is_outside_of_the_container() {
     assert_eq!(memory_of(&unlimited), 16 * GIB);
 }
 
+fn machine(memory: u64, cpu_count: u16) -> Machine {
+    Machine { memory, cpu_count, cpus: (0..cpu_count).collect() }
+}
+
 #[test]
-fn shares() {
-    let share = |gib: u64, cpus: u16, nodes: u16| {
-        let share = Machine { memory: gib * GIB, cpu_count: cpus }.share(nodes).expect("enough memory");
-        assert!(share.memory * u64::from(nodes) <= gib * GIB / 100 * NODES_MEMORY_PERCENT);
-        assert!(share.memory.is_multiple_of(MIB));
-        (share.cpu_count, share.ldm_count, share.spin)
+fn memory_is_divided() {
+    for (gib, nodes) in [(24, 1), (24, 2), (7, 3)] {
+        let share = machine(gib * GIB, 2).memory_share(nodes).expect("enough memory");
+        assert!(share * u64::from(nodes) <= gib * GIB / 100 * NODES_MEMORY_PERCENT);
+        assert!(share.is_multiple_of(MIB));
+    }
+    assert!(machine(600 * MIB, 2).memory_share(2).is_err());
+    assert!(machine(600 * MIB, 2).memory_share(1).is_ok());
+}
+
+#[test]
+fn cpus_are_shared_with_the_nodes_of_the_same_machine() {
+    let text = "[ndb_mgmd]\nNodeId=1\nHostName=10.0.0.1\n[ndbd]\nNodeId=2\nHostName=10.0.0.2\n\
+                [ndbd]\nNodeId=3\nHostName=10.0.0.1\n[ndbd]\nNodeId=4\nHostName=10.0.0.3\n\
+                [ndbd]\nNodeId=5\nHostName=10.0.0.3\nNumCPUs=3\n[mysqld]\nNodeId=6\nHostName=10.0.0.4\n";
+    let config = crate::configuration::parse(text, "config.ini").expect("a good configuration");
+    let share = |machine: &Machine, id| {
+        let share = machine.cpu_share(&config, config.node(types::NodeId(id)).expect("a node"));
+        (share.workers, share.ldm_count, share.is_pinned, share.may_spin)
     };
-    assert_eq!(share(24, 2, 2), (2, 1, SpinMethod::NoSpinning));
-    assert_eq!(share(24, 1, 2), (1, 1, SpinMethod::NoSpinning));
-    assert_eq!(share(24, 4, 2), (2, 2, SpinMethod::NoSpinning));
-    assert_eq!(share(24, 8, 1), (8, 8, SpinMethod::NoSpinning));
-    assert_eq!(share(24, 9, 2), (4, 4, SpinMethod::CostBasedSpinning));
-    assert_eq!(share(24, 16, 4), (4, 4, SpinMethod::NoSpinning));
-    let small = Machine { memory: 600 * MIB, cpu_count: 2 };
-    assert!(small.share(2).is_err());
-    assert!(small.share(1).is_ok());
+    let eight = machine(GIB, 8);
+    assert_eq!(share(&eight, 1), (1, 1, false, true), "a management node has little to do");
+    assert_eq!(share(&eight, 2), (8, 8, true, true));
+    assert_eq!(share(&eight, 3), (8, 8, false, true));
+    assert_eq!(share(&eight, 4), (8, 4, false, false));
+    assert_eq!(share(&eight, 5), (3, 3, false, true));
+    assert_eq!(share(&eight, 6), (8, 8, true, true));
+    // A container that may run on 8 CPUs and use the time of 2.
+    let container = Machine { cpu_count: 2, ..eight };
+    assert_eq!(share(&container, 2), (2, 2, false, false));
 }
 
 #[test]
 fn this_machine_has_something() {
     let machine = Machine::measure();
-    assert!(machine.memory > 0 && machine.cpu_count > 0);
+    assert!(machine.memory > 0 && machine.cpu_count > 0 && !machine.cpus.is_empty());
 }

@@ -1,4 +1,4 @@
-use super::{Layout, LayoutError, LayoutRequest, ThreadKind, automatic};
+use super::{CpuFacts, CpuShare, LDM_MAX, Layout, LayoutError, LayoutRequest, ThreadKind, WORKERS_MAX};
 use crate::ModuleKind;
 use crate::ModuleKind::{Ldm, Main, Membership, Query, Sql, Tc};
 use stdx::Duration;
@@ -6,7 +6,20 @@ use stdx::Duration;
 const DATA: &[ModuleKind] = &[Sql, Tc, Ldm, Query, Main, Membership];
 
 fn plan(thread_config: &str) -> Result<Layout, LayoutError> {
-    Layout::plan(&LayoutRequest { thread_config: Some(thread_config), cpu_count: 1, kinds: DATA })
+    let request =
+        LayoutRequest { thread_config: Some(thread_config), share: CpuShare::ONE, cpus: &[], kinds: DATA };
+    Layout::plan(&request)
+}
+
+/// A node that has so many CPUs alone.
+fn alone(cpus: u16) -> CpuFacts {
+    CpuFacts { usable: cpus, has_quota: false, configured: None, sharing: 1, has_neighbours: false }
+}
+
+fn automatic(facts: &CpuFacts, kinds: &[ModuleKind]) -> Layout {
+    let cpus: Vec<u16> = (10..10 + facts.usable).collect();
+    let share = CpuShare::of(facts);
+    Layout::plan(&LayoutRequest { thread_config: None, share, cpus: &cpus, kinds }).unwrap()
 }
 
 fn shape(layout: &Layout) -> Vec<(String, Vec<(ModuleKind, u8)>)> {
@@ -14,17 +27,20 @@ fn shape(layout: &Layout) -> Vec<(String, Vec<(ModuleKind, u8)>)> {
 }
 
 #[test]
-fn the_receive_setup_carries_everything_in_recv_threads() {
-    let layout = Layout::plan(&LayoutRequest { thread_config: None, cpu_count: 2, kinds: DATA }).unwrap();
+fn a_worker_per_cpu_carries_one_of_each() {
+    let layout = automatic(&alone(2), DATA);
     assert_eq!(
         shape(&layout),
         [
-            ("recv0".into(), vec![(Sql, 0), (Tc, 0), (Ldm, 0), (Query, 0), (Main, 0)]),
+            ("main".into(), vec![(Main, 0)]),
+            ("recv0".into(), vec![(Sql, 0), (Tc, 0), (Ldm, 0), (Query, 0)]),
             ("recv1".into(), vec![(Sql, 1), (Tc, 1), (Ldm, 1), (Query, 1)]),
             ("membership".into(), vec![(Membership, 0)]),
         ]
     );
     assert!(layout.notes.is_empty());
+    let cpus: Vec<Option<u16>> = layout.threads.iter().map(super::ThreadPlan::cpu).collect();
+    assert_eq!(cpus, [None, Some(10), Some(11), None], "main and membership run where there is room");
 }
 
 #[test]
@@ -103,25 +119,24 @@ fn somebody_always_receives() {
 
 #[test]
 fn other_roles_get_only_their_modules() {
-    let sql = LayoutRequest { thread_config: None, cpu_count: 8, kinds: &[Sql, Main, Membership] };
-    assert_eq!(Layout::plan(&sql).unwrap().count(Sql), 8);
-    let management = LayoutRequest { thread_config: None, cpu_count: 8, kinds: &[Main, Membership] };
+    let sql = automatic(&alone(192), &[Sql, Main, Membership]);
+    assert_eq!((sql.count(Sql), sql.count(Ldm)), (192, 0));
     assert_eq!(
-        shape(&Layout::plan(&management).unwrap()),
+        shape(&automatic(&alone(8), &[Main, Membership])),
         [("recv0".into(), vec![(Main, 0)]), ("membership".into(), vec![(Membership, 0)])]
     );
 }
 
 #[test]
 fn every_layout_holds_its_invariants() {
-    for cpu_count in 1..400 {
-        let layout = Layout::plan(&LayoutRequest { thread_config: None, cpu_count, kinds: DATA }).unwrap();
+    for cpus in 1..400 {
+        let layout = automatic(&alone(cpus), DATA);
         for kind in DATA {
             let mut instances: Vec<u8> =
                 layout.modules().filter(|(module, _)| module == kind).map(|(_, instance)| instance).collect();
             instances.sort_unstable();
             let expected: Vec<u8> = (0..layout.count(*kind)).collect();
-            assert_eq!(instances, expected, "{kind:?} with {cpu_count} CPUs");
+            assert_eq!(instances, expected, "{kind:?} with {cpus} CPUs");
             assert!(!instances.is_empty());
         }
         assert!(layout.threads.iter().all(|thread| !thread.modules.is_empty()));
@@ -129,19 +144,50 @@ fn every_layout_holds_its_invariants() {
 }
 
 #[test]
-fn between_rows_the_row_below_beyond_the_table_steps() {
-    let counts = |cpus| {
-        let groups = automatic(cpus);
-        [ThreadKind::Main, ThreadKind::Ldm, ThreadKind::Query, ThreadKind::Tc, ThreadKind::Recv]
-            .map(|kind| groups[kind.index()].count)
+fn every_cpu_has_a_worker_and_as_many_as_may_have_an_ldm() {
+    for cpus in 1..=256 {
+        let share = CpuShare::of(&alone(cpus));
+        assert_eq!(share.workers, cpus.min(WORKERS_MAX));
+        assert_eq!(share.ldm_count, cpus.min(LDM_MAX));
+        assert!(share.may_spin && share.is_pinned);
+        let layout = automatic(&alone(cpus), DATA);
+        let counts = [Sql, Tc, Query, Ldm].map(|kind| u16::from(layout.count(kind)));
+        assert_eq!(counts, [share.workers, share.workers, share.workers, share.ldm_count]);
+        // Instance i of each kind is on worker i, and each worker has a CPU of its own.
+        let workers: Vec<_> = layout.threads.iter().filter(|plan| plan.kind == ThreadKind::Recv).collect();
+        for (index, worker) in (0..).zip(&workers) {
+            assert!(worker.modules.iter().all(|(_, instance)| u16::from(*instance) == index));
+            assert_eq!(worker.cpu(), Some(10 + index));
+        }
+    }
+}
+
+#[test]
+fn quotas_neighbours_and_numcpus() {
+    let share = |facts: CpuFacts| {
+        let share = CpuShare::of(&facts);
+        (share.workers, share.ldm_count, share.is_pinned, share.may_spin)
     };
-    assert_eq!(counts(0), [0, 0, 0, 0, 1]);
-    assert_eq!(counts(3), [0, 0, 0, 0, 2]);
-    assert_eq!(counts(7), [1, 2, 2, 0, 1]);
-    assert_eq!(counts(23), [1, 5, 5, 5, 2]);
-    assert_eq!(counts(95), [1, 16, 16, 16, 8]);
-    assert_eq!(counts(143), [1, 32, 32, 32, 16]);
-    assert_eq!(counts(160), [1, 40, 40, 40, 20]);
+    assert_eq!(share(alone(8)), (8, 8, true, true));
+    // Two CPUs' worth of time on a machine with more: nobody is pinned, nobody spins.
+    assert_eq!(share(CpuFacts { has_quota: true, ..alone(2) }), (2, 2, false, false));
+    // A management node beside it: the CPUs are not its own.
+    assert_eq!(share(CpuFacts { has_neighbours: true, ..alone(8) }), (8, 8, false, true));
+    // Several nodes share them.
+    let shared = |usable, sharing| share(CpuFacts { sharing, has_neighbours: true, ..alone(usable) });
+    assert_eq!(shared(2, 2), (2, 1, false, false));
+    assert_eq!(shared(1, 2), (1, 1, false, false));
+    assert_eq!(shared(9, 2), (9, 4, false, false));
+    assert_eq!(shared(64, 48), (64, 1, false, false));
+    // NumCPUs counts as CPUs of the node alone, also where there are fewer.
+    let configured = |usable, count| {
+        let facts = CpuFacts { sharing: 2, has_neighbours: true, ..alone(usable) };
+        share(CpuFacts { configured: Some(count), ..facts })
+    };
+    assert_eq!(configured(8, 4), (4, 4, false, true));
+    assert_eq!(configured(2, 8), (8, 8, false, false));
+    assert_eq!(configured(192, 1024), (240, 128, false, false));
+    assert_eq!(share(CpuFacts { configured: Some(4), ..alone(8) }), (4, 4, true, true));
 }
 
 #[test]

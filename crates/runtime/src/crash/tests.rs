@@ -66,7 +66,7 @@ fn a_dying_process_leaves_its_traces() {
     assert!(!output.status.success());
     let error = std::fs::read_to_string(directory.join("latsdb_9_error.log")).unwrap();
     assert!(error.contains("thread recv0: panicked at") && error.contains("InvalidDigit"), "{error}");
-    for thread in ["recv0", "recv1", "membership"] {
+    for thread in ["main", "recv0", "recv1", "membership"] {
         let file = directory.join(format!("latsdb_9_trace_{thread}.log"));
         let trace = std::fs::read_to_string(&file).unwrap();
         assert!(trace.starts_with(&format!("thread {thread}\n")), "{trace}");

@@ -43,7 +43,7 @@ fn management_connections_go_to_main() {
     let Seen::Report(report) = node.until(|seen| matches!(seen, Seen::Report(_))) else { unreachable!() };
     assert_eq!(
         report.threads.iter().map(|thread| &*thread.name).collect::<Vec<_>>(),
-        ["recv0", "recv1", "membership"]
+        ["main", "recv0", "recv1", "membership"]
     );
     assert_eq!(report.threads[0].connections, 1);
     assert!(
@@ -61,7 +61,7 @@ fn clients_are_spread_evenly() {
     let connections = |node: &super::Node| -> Vec<u32> {
         node.runtime().report().threads.iter().map(|thread| thread.connections).collect()
     };
-    assert_eq!(connections(&node), [3, 3, 3, 3, 0]);
+    assert_eq!(connections(&node), [0, 3, 3, 3, 3, 0]);
     clients.truncate(4);
     for _ in 0..8 {
         node.until(|seen| *seen == Seen::Closed(CloseReason::Peer));

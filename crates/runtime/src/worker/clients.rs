@@ -115,7 +115,7 @@ impl<S: Send + 'static> Worker<S> {
             let (thread, module) = process.modules.find(ModuleKind::Main, 0).unwrap_or((self.index, 0));
             (thread, module, None)
         } else {
-            let sql = process.reserve_sql();
+            let sql = process.reserve_sql(&mut self.placement, self.now.monotonic);
             (process.sql_modules[sql].0, process.sql_modules[sql].1, Some(sql))
         };
         let Accepted { socket, kind, peer } = accepted;

@@ -9,7 +9,7 @@ fn choice(directory: &Path) -> Choice<'_> {
         server_ports: vec![2202, 2203, 2204],
         replicas: 2,
         max_connections: Some(77),
-        share: Share { memory: 512 * MIB, cpu_count: 2, ldm_count: 1, spin: SpinMethod::NoSpinning },
+        memory: 512 * MIB,
     }
 }
 
@@ -28,10 +28,9 @@ fn what_is_written_is_what_is_read() {
         assert_eq!((node.server_port, mysql.port, mysql.max_connections), (server_port, mysql_port, 77));
         assert_eq!(mysql.socket, Some(format!("/tmp/with space/dev/node{id}.sock")));
         assert_eq!(node.data_dir, format!("/tmp/with space/dev/node{id}"));
-        assert_eq!((node.total_memory, node.threads.cpu_count), (Some(512 * MIB), Some(2)));
+        assert_eq!((node.total_memory, node.threads.cpu_count), (Some(512 * MIB), None));
         assert_eq!(node.threads.spin_method, "NoSpinning");
-        let threads = node.threads.thread_config.as_deref();
-        assert_eq!(threads, Some("recv={count=2},ldm={count=1,host=recv}"));
+        assert_eq!(node.threads.thread_config, None);
         assert_eq!(node.host, HOST);
     }
 }
