@@ -502,7 +502,7 @@ fn a_peer_that_breaks_the_protocol_loses_its_links_only() {
         let (version, answered) = decode_hello(&link.hear()).unwrap();
         assert_eq!(
             (version, answered.node, answered.threads.len()),
-            (stdx::wire::WIRE_VERSION, NodeId(1), 3)
+            (stdx::wire::WIRE_VERSION, NodeId(1), 4)
         );
         let refused = node.runtime().counters().links_refused;
         link.stream.write_all(bytes).unwrap();

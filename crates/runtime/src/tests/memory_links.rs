@@ -57,6 +57,9 @@ struct Actor {
     descriptors: Vec<OwnedFd>,
 }
 
+/// Where the toy is that the played peer asks, by the link of the first threads.
+const LDM_ON_THREAD_0: Option<&str> = Some("recv={count=2}");
+
 impl Actor {
     fn new(stream: UnixStream, node: u16) -> Self {
         stream.set_nonblocking(true).unwrap();
@@ -145,6 +148,7 @@ fn connect_as_two(path: &Path) -> Actor {
 fn node_one(path: &Path) -> Node {
     let setup = Setup {
         cluster_unix: Some(path.to_path_buf()),
+        thread_config: LDM_ON_THREAD_0,
         peers: vec![peer(2, free_port(), None)],
         ..Setup::default()
     };
@@ -205,6 +209,7 @@ fn memory_that_was_not_offered_cannot_be_used() {
     let limits = Limits { link_memory: 0, ..Limits::default() };
     let setup = Setup {
         cluster_unix: Some(path.clone()),
+        thread_config: LDM_ON_THREAD_0,
         peers: vec![peer(2, free_port(), None)],
         limits,
         ..Setup::default()
@@ -232,7 +237,12 @@ fn accept_as_one(listener: &UnixListener, handed: &[OwnedFd; 3]) -> Actor {
 fn offered_memory_is_used() {
     let path = path("offered");
     let listener = UnixListener::bind(&path).unwrap();
-    let setup = Setup { node: 2, peers: vec![peer(1, free_port(), Some(path))], ..Setup::default() };
+    let setup = Setup {
+        node: 2,
+        thread_config: LDM_ON_THREAD_0,
+        peers: vec![peer(1, free_port(), Some(path))],
+        ..Setup::default()
+    };
     let node = setup.start();
     let mut served = node.client();
     let (mut rings, handed) = Rings::make(1).unwrap();
@@ -250,7 +260,12 @@ fn offered_memory_is_used() {
 fn a_link_whose_offer_is_no_memory_stays_on_its_socket() {
     let path = path("no-memory");
     let listener = UnixListener::bind(&path).unwrap();
-    let setup = Setup { node: 2, peers: vec![peer(1, free_port(), Some(path))], ..Setup::default() };
+    let setup = Setup {
+        node: 2,
+        thread_config: LDM_ON_THREAD_0,
+        peers: vec![peer(1, free_port(), Some(path))],
+        ..Setup::default()
+    };
     let _node = setup.start();
     let (one, two) = rustix::pipe::pipe().unwrap();
     let three = two.try_clone().unwrap();
