@@ -1,4 +1,4 @@
-//! What the machine has, and how nodes share it.
+//! The machine's resources, and how nodes share them.
 //!
 //! Memory is the smallest of the machine's and the limits of the cgroups this process is in, version 1 or 2, at every
 //! level that can be seen. CPUs are those the process may run on, quotas of cgroups counted
@@ -19,7 +19,7 @@ pub(crate) const NODES_MEMORY_PERCENT: u64 = 80;
 /// The smallest `TotalMemoryConfig`.
 pub(crate) const NODE_MEMORY_MINIMUM: u64 = 256 * MIB;
 
-/// What this process may use.
+/// The resources that this process may use.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Machine {
     /// Bytes.

@@ -257,8 +257,8 @@ impl NodeMap {
         Some(Address::new(node, ModuleKind::Query, instance))
     }
 
-    /// The tc that coordinates for a session on module `instance` of this node: beside it if this is a data node, else
-    /// the one with the number of the `ldm` that leads `first`.
+    /// The tc that coordinates for a session on module `instance` of this node. On a data node it is beside it;
+    /// else it is the one with the number of the `ldm` that leads `first`.
     #[must_use]
     pub fn coordinator(&self, instance: u8, first: SlotId) -> Option<Address> {
         let here = self.view.node(self.node)?;

@@ -16,12 +16,12 @@ mod tests;
 
 /// How old a sample of loads may be, and the time that a load is measured over.
 pub(crate) const LOAD_WINDOW: Duration = Duration::from_millis(50);
-/// What a client counts that the sample has not seen.
+/// Points of a client that the sample has not seen.
 const CLIENT_POINTS: u32 = 5;
 /// Loads that differ by less are taken for the same.
 const NOISE_POINTS: u32 = 10;
 
-/// What is known of the modules that clients are spread over.
+/// Knowledge of the modules that clients are spread over.
 #[derive(Default)]
 pub(crate) struct Placement {
     sampled: Option<Instant>,
