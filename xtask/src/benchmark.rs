@@ -14,6 +14,7 @@ use crate::peers::{self, Peer};
 use crate::processes::{Failure, Profile, Workspace, capture, cpu_us, resident};
 use crate::sysbench::{Figures, Load, Pressure, Statements, commit, create_database, date};
 use crate::tools::Tool;
+use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
@@ -385,10 +386,13 @@ fn standing(
     };
     let overhead = before.iter().zip(&full).map(overhead).fold(0.0, f64::max);
     let empty_mib = as_float(empty.iter().copied().max().unwrap_or(0)) / f64::from(1u32 << 20);
-    recorder.record(&format!(
-        "\"workload\":\"{STANDING}\",\"server\":\"latsdb\",\"idle_cpu_percent\":{idle_percent:.3},\
-         \"empty_node_mib\":{empty_mib:.1},\"overhead_bytes_per_row\":{overhead:.1}"
-    ))?;
+    recorder.record(json!({
+        "workload": STANDING,
+        "server": "latsdb",
+        "idle_cpu_percent": rounded(idle_percent, 3),
+        "empty_node_mib": rounded(empty_mib, 1),
+        "overhead_bytes_per_row": rounded(overhead, 1),
+    }))?;
     cluster.stop()?;
     let line = |what: &str, found: String, wanted: &str, is_reached: bool| {
         let verdict = format!("{wanted}{}", if is_reached { "" } else { " **missed**" });
@@ -448,36 +452,40 @@ impl Recorder<'_> {
         run: &Run,
     ) -> Result<(), Failure> {
         let figures = &run.figures;
-        self.record(&format!(
-            "\"workload\":\"{}\",\"server\":\"{server}\",\"round\":{round},\"clients\":{},\
-             \"events_per_second\":{:.1},\"queries_per_second\":{:.1},\"average_ms\":{:.3},\"p50_ms\":{:.3},\
-             \"p95_ms\":{:.3},\"p99_ms\":{:.3},\"cpu_us_per_query\":{:.2},\"retried\":{}",
-            workload.name,
-            workload.threads,
-            figures.events_per_second,
-            figures.queries_per_second,
-            figures.average_ms,
-            figures.p50_ms,
-            figures.p95_ms,
-            figures.p99_ms,
-            run.cpu_us_per_query,
-            figures.ignored_errors
-        ))
+        self.record(json!({
+            "workload": workload.name,
+            "server": server,
+            "round": round,
+            "clients": workload.threads,
+            "events_per_second": rounded(figures.events_per_second, 1),
+            "queries_per_second": rounded(figures.queries_per_second, 1),
+            "average_ms": rounded(figures.average_ms, 3),
+            "p50_ms": rounded(figures.p50_ms, 3),
+            "p95_ms": rounded(figures.p95_ms, 3),
+            "p99_ms": rounded(figures.p99_ms, 3),
+            "cpu_us_per_query": rounded(run.cpu_us_per_query, 2),
+            "retried": figures.ignored_errors,
+        }))
     }
 
-    /// One line of JSON; `fields` are its own, the moment and the commit are added.
-    fn record(&mut self, fields: &str) -> Result<(), Failure> {
+    /// One line of JSON: an object, to which the moment and the commit are added.
+    fn record(&mut self, mut line: Value) -> Result<(), Failure> {
         if !self.is_recorded {
             return Ok(());
         }
         let seconds = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
-        let line =
-            format!("{{\"unix_time\":{seconds},\"commit\":\"{}\",{fields}}}\n", commit(&self.workspace.root));
+        line["unix_time"] = json!(seconds);
+        line["commit"] = json!(commit(&self.workspace.root));
         let path = self.workspace.root.join("docs/benchmarks.jsonl");
         let file = OpenOptions::new().create(true).append(true).open(&path);
-        file.and_then(|mut file| file.write_all(line.as_bytes()))
-            .map_err(Failure::while_doing(path.display()))
+        file.and_then(|mut file| writeln!(file, "{line}")).map_err(Failure::while_doing(path.display()))
     }
+}
+
+/// With so many digits behind the point.
+fn rounded(figure: f64, digits: i32) -> f64 {
+    let scale = 10_f64.powi(digits);
+    (figure * scale).round() / scale
 }
 
 /// The table as Markdown, with the command that made it.

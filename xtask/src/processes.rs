@@ -80,7 +80,10 @@ impl Workspace {
         let mut metadata = cargo(&root);
         metadata.args(["metadata", "--no-deps", "--offline", "--format-version", "1"]);
         let text = capture(&mut metadata, Duration::from_secs(60))?;
-        let target = between(&text, "\"target_directory\":\"", "\"")
+        let metadata: serde_json::Value =
+            serde_json::from_str(&text).map_err(Failure::while_doing("cargo metadata"))?;
+        let target = metadata["target_directory"]
+            .as_str()
             .ok_or_else(|| Failure::new("cargo metadata names no target directory"))?;
         Ok(Self { target: PathBuf::from(target), root })
     }

@@ -9,7 +9,8 @@
 
 use super::Campaign;
 use crate::cluster::Links;
-use crate::processes::{Failure, Workspace, between};
+use crate::processes::{Failure, Workspace};
+use serde_json::Value;
 use std::fs;
 use std::path::Path;
 
@@ -187,7 +188,7 @@ fn run_all(
     workspace: &Workspace,
     binary: &Path,
     campaigns: Vec<(&'static str, &str, Campaign)>,
-) -> Result<Vec<(&'static str, String)>, Failure> {
+) -> Result<Vec<(&'static str, Value)>, Failure> {
     let folder = workspace.scratch("failover-table")?;
     let mut figures = Vec::new();
     for (name, kind, campaign) in campaigns {
@@ -199,22 +200,24 @@ fn run_all(
             _ => campaign.run_by_hand(workspace, binary, &scratch, kind)?,
         }
         let text = fs::read_to_string(&file).map_err(Failure::while_doing(file.display()))?;
-        figures.extend(text.lines().map(|line| (name, line.to_owned())));
+        for line in text.lines() {
+            let injection = serde_json::from_str(line).map_err(Failure::while_doing(file.display()))?;
+            figures.push((name, injection));
+        }
     }
     Ok(figures)
 }
 
 /// The lines, in Markdown.
-fn table(figures: &[(&str, String)]) -> String {
+fn table(figures: &[(&str, Value)]) -> String {
     let mut text =
         "| | injections | p50 | p99 | longest | to reach |\n|---|---:|---:|---:|---:|---:|\n".to_owned();
     for line in &LINES {
-        let fault = format!("\"{}\"", line.fault);
-        let of_line =
-            figures.iter().filter(|(cluster, json)| *cluster == line.cluster && json.contains(&fault));
-        let key = format!("\"{}\":", line.figure);
+        let of_line = figures
+            .iter()
+            .filter(|(cluster, injection)| *cluster == line.cluster && injection["fault"] == line.fault);
         let mut values: Vec<f64> =
-            of_line.filter_map(|(_, json)| between(json, &key, ",")?.parse().ok()).collect();
+            of_line.filter_map(|(_, injection)| injection[line.figure].as_f64()).collect();
         values.sort_unstable_by(f64::total_cmp);
         let count = values.len();
         // Nearest rank.

@@ -2,6 +2,7 @@
 
 use super::story::Story;
 use crate::timeline::percentile;
+use serde_json::json;
 use std::fmt::Write as _;
 use std::time::Duration;
 
@@ -68,36 +69,34 @@ impl Injection {
     /// A line of JSON.
     #[must_use]
     pub fn json(&self, cluster: &str) -> String {
-        let ms = |time: Duration| format!("{:.3}", time.as_secs_f64() * 1e3);
-        let some = |time: Option<Duration>| time.map_or_else(|| "null".to_owned(), ms);
-        format!(
-            "{{\"cluster\":\"{cluster}\",\"fault\":\"{}\",\"victim\":\"{}\",\"survivor_write_ms\":{},\"survivor_read_ms\":{},\
-             \"victim_write_ms\":{},\"victim_read_ms\":{},\"gap_after_ms\":{},\"pace_before\":{},\"pace_after\":{},\"latency_before_ms\":{},\
-             \"latency_after_ms\":{},\"rejoin_ms\":{},\"rejoin_gap_ms\":{},\"latency_rejoin_ms\":{},\"detection_ms\":{},\"view_ms\":{},\"disk_ms\":{},\
-             \"open_ms\":{},\"first_write_ms\":{},\"failed\":{},\"moved\":{},\"starved\":{}}}",
-            self.fault,
-            self.victim,
-            ms(self.survivor_write),
-            ms(self.survivor_read),
-            ms(self.victim_write),
-            ms(self.victim_read),
-            ms(self.gap_after),
-            self.pace_before,
-            self.pace_after,
-            ms(self.latency_before),
-            ms(self.latency_after),
-            some(self.rejoin),
-            ms(self.rejoin_gap),
-            ms(self.latency_rejoin),
-            some(self.detection()),
-            some(self.until_view()),
-            some(self.story.disk),
-            some(self.until_open()),
-            some(self.until_write()),
-            self.failed,
-            self.moved,
-            self.starved,
-        )
+        // In microseconds, and not in a dozen digits of what no clock tells.
+        let ms = |time: Duration| (time.as_secs_f64() * 1e6).round() / 1e3;
+        json!({
+            "cluster": cluster,
+            "fault": self.fault,
+            "victim": self.victim,
+            "survivor_write_ms": ms(self.survivor_write),
+            "survivor_read_ms": ms(self.survivor_read),
+            "victim_write_ms": ms(self.victim_write),
+            "victim_read_ms": ms(self.victim_read),
+            "gap_after_ms": ms(self.gap_after),
+            "pace_before": self.pace_before,
+            "pace_after": self.pace_after,
+            "latency_before_ms": ms(self.latency_before),
+            "latency_after_ms": ms(self.latency_after),
+            "rejoin_ms": self.rejoin.map(ms),
+            "rejoin_gap_ms": ms(self.rejoin_gap),
+            "latency_rejoin_ms": ms(self.latency_rejoin),
+            "detection_ms": self.detection().map(ms),
+            "view_ms": self.until_view().map(ms),
+            "disk_ms": self.story.disk.map(ms),
+            "open_ms": self.until_open().map(ms),
+            "first_write_ms": self.until_write().map(ms),
+            "failed": self.failed,
+            "moved": self.moved,
+            "starved": self.starved,
+        })
+        .to_string()
     }
 
     /// A line for whoever waits.

@@ -4,11 +4,9 @@ fn figures(
     cluster: &'static str,
     fault: &str,
     values: std::ops::RangeInclusive<u32>,
-) -> Vec<(&'static str, String)> {
-    let json = |value| {
-        format!("{{\"fault\":\"{fault}\",\"survivor_write_ms\":{value}.500,\"view_ms\":null,\"starved\":0}}")
-    };
-    values.map(|value| (cluster, json(value))).collect()
+) -> Vec<(&'static str, Value)> {
+    let injection = |value| serde_json::json!({"fault": fault, "survivor_write_ms": f64::from(value) + 0.5, "view_ms": null, "starved": 0});
+    values.map(|value| (cluster, injection(value))).collect()
 }
 
 #[test]

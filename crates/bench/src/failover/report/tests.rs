@@ -30,8 +30,12 @@ fn a_table_has_a_line_for_each_fault() {
 #[test]
 fn json_has_every_figure() {
     let mut one = injection("kill-data", 12);
-    assert!(one.json("latsdb").contains(r#""survivor_write_ms":12.000,"#));
-    assert!(one.json("latsdb").contains(r#""rejoin_ms":null"#));
+    one.rejoin_gap = Duration::from_nanos(1_234_567);
+    let figures = |one: &Injection| serde_json::from_str::<serde_json::Value>(&one.json("latsdb")).unwrap();
+    let before = figures(&one);
+    assert_eq!((&before["cluster"], &before["fault"]), (&json!("latsdb"), &json!("kill-data")));
+    assert_eq!((&before["survivor_write_ms"], &before["rejoin_gap_ms"]), (&json!(12.0), &json!(1.235)));
+    assert_eq!(before["rejoin_ms"], json!(null));
     one.rejoin = Some(Duration::from_millis(1500));
-    assert!(one.json("latsdb").contains(r#""rejoin_ms":1500.000"#));
+    assert_eq!(figures(&one)["rejoin_ms"], json!(1500.0));
 }
