@@ -211,7 +211,7 @@ fn unit(workspace: &Workspace) -> Result<Passed, Failure> {
     Ok(Passed::Done)
 }
 
-/// The feature changes `transaction` and what is above it in the simulator only: that much is built a second time.
+/// The feature changes `transaction`, `membership` and what is above them: that much is built a second time.
 fn mutants(workspace: &Workspace) -> Result<Passed, Failure> {
     let mut test = workspace.cargo();
     test.args(["test", "--quiet", "--package", "simulator", "--features", "mutants", "--test", "mutants"]);

@@ -1,8 +1,8 @@
-//! The tests of this crate that catch deliberate bugs (`transaction::mutants`): each runs with its bug, and has to fail.
+//! The tests of this crate that catch deliberate bugs (`mutants`): each runs with its bug, and has to fail.
 
+use crate::mutants::{DIRECTED, Mutant, activate};
 use crate::{main_module, module};
 use stdx::planted::survivors;
-use transaction::mutants::{DIRECTED_IN_NODE, Mutant, activate};
 
 const TESTS: [(Mutant, fn()); 5] = [
     (Mutant::LeftOutHeard, module::tests::signals_of_a_node_that_the_view_leaves_out_are_counted),
@@ -17,6 +17,6 @@ const TESTS: [(Mutant, fn()); 5] = [
 
 #[test]
 fn every_listed_bug_fails_its_test() {
-    assert_eq!(TESTS.map(|(mutant, _)| mutant), DIRECTED_IN_NODE);
+    assert_eq!(TESTS.map(|(mutant, _)| mutant), DIRECTED);
     assert_eq!(survivors(&TESTS, activate), []);
 }

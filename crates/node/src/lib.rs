@@ -11,6 +11,7 @@ pub mod config;
 pub mod main_module;
 pub mod management;
 pub mod module;
+pub mod mutants;
 pub mod patience;
 
 pub use build::{NodeSettings, build};

@@ -23,6 +23,7 @@ mod stopping;
 mod waiting;
 
 use crate::management::{ClusterState, Management, ManagementRequest, StartCheck};
+use crate::mutants::{self, Mutant};
 use alone::Alone;
 use check::Check;
 pub use information::Configuration;
@@ -47,7 +48,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use stdx::{Instant, Now};
 use stopping::Stopping;
-use transaction::mutants::{self, Mutant};
 use transaction::{EpochMember, EpochSignals};
 use types::{Epoch, Incarnation, NodeId, Schema, SchemaVersion, SlotId, ViewNumber};
 pub use waiting::Reporting;

@@ -11,6 +11,7 @@
 //!   impossibly far ahead comes from a broken peer: it is dropped, and nobody adopts its epoch.
 
 use crate::main_module::{MainModule, counter_rows};
+use crate::mutants::{self, Mutant};
 use membership::Membership;
 use protocol::module::Counts;
 use protocol::signal::InfoTable;
@@ -20,7 +21,6 @@ use sql::SqlModule;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use stdx::{Instant, Now};
-use transaction::mutants::{self, Mutant};
 use transaction::{Ldm, Tc};
 use types::{Epoch, NodeId, ViewNumber};
 

@@ -9,7 +9,7 @@
 //! Invariants: [`KNOWN`], [`UNCAUGHT`] and those with a directed schedule name every bug once, together; a seed in [`KNOWN`] is where the last campaign found it first. (A change of
 //! the protocol moves seeds: then the bug is looked for again, and the campaign prints the new table.)
 //!
-//! Deliberately not here: what the bugs are (`transaction::mutants`, `membership::mutants`).
+//! Deliberately not here: what the bugs are (`transaction::mutants`, `membership::mutants`, `node::mutants`).
 
 use crate::control::run_control_seed;
 use crate::detect::run_detect_seed;
@@ -60,6 +60,8 @@ pub enum Bug {
     Transaction(transaction::mutants::Mutant),
     /// Of the control plane.
     Membership(membership::mutants::Mutant),
+    /// Of what all modules of a node share, and of its `main`.
+    Node(node::mutants::Mutant),
 }
 
 /// Where a bug was caught.
@@ -156,7 +158,8 @@ impl Bug {
         let membership =
             OF_DETECTOR.into_iter().chain(OF_CONTROL_LOG).chain(OF_MEMBERSHIP).chain(OF_RECOVERY);
         let transaction = transaction::mutants::ALL.into_iter().map(Self::Transaction);
-        transaction.chain(membership.map(Self::Membership)).collect()
+        let node = node::mutants::ALL.into_iter().map(Self::Node);
+        transaction.chain(membership.map(Self::Membership)).chain(node).collect()
     }
 
     /// Its name.
@@ -165,6 +168,7 @@ impl Bug {
         match self {
             Self::Transaction(mutant) => format!("{mutant:?}"),
             Self::Membership(mutant) => format!("{mutant:?}"),
+            Self::Node(mutant) => format!("{mutant:?}"),
         }
     }
 
@@ -172,11 +176,9 @@ impl Bug {
     #[must_use]
     pub fn is_directed(self) -> bool {
         match self {
-            Self::Transaction(mutant) => {
-                use transaction::mutants::{DIRECTED, DIRECTED_IN_NODE};
-                DIRECTED.contains(&mutant) || DIRECTED_IN_NODE.contains(&mutant)
-            }
+            Self::Transaction(mutant) => transaction::mutants::DIRECTED.contains(&mutant),
             Self::Membership(mutant) => membership::mutants::DIRECTED.contains(&mutant),
+            Self::Node(mutant) => node::mutants::DIRECTED.contains(&mutant),
         }
     }
 
@@ -196,9 +198,9 @@ impl Bug {
             }
             Self::Membership(_) => &[WorldKind::Cluster, WorldKind::Isolated, WorldKind::Paused],
             Self::Transaction(transaction::mutants::Mutant::JoinerRefuses) => &[WorldKind::Scant],
-            Self::Transaction(transaction::mutants::Mutant::StepWaitsForNobody) => &[WorldKind::Held],
-            Self::Transaction(transaction::mutants::Mutant::RevokeNotAwaited) => &[WorldKind::Granted],
-            Self::Transaction(_) => &[
+            Self::Node(node::mutants::Mutant::StepWaitsForNobody) => &[WorldKind::Held],
+            Self::Node(node::mutants::Mutant::RevokeNotAwaited) => &[WorldKind::Granted],
+            Self::Transaction(_) | Self::Node(_) => &[
                 WorldKind::Walk,
                 WorldKind::Cluster,
                 WorldKind::Struck,
@@ -227,6 +229,7 @@ impl Bug {
         match self {
             Self::Transaction(mutant) => transaction::mutants::activate(is_planted.then_some(mutant)),
             Self::Membership(mutant) => membership::mutants::activate(is_planted.then_some(mutant)),
+            Self::Node(mutant) => node::mutants::activate(is_planted.then_some(mutant)),
         }
     }
 

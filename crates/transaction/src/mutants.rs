@@ -29,8 +29,6 @@ pub enum Mutant {
     GatherSkipped,
     /// A new primary grants locks at once.
     LocksBeforeSettled,
-    /// Signals of older views are handled.
-    NotFenced,
     /// Recovery commits although a participant has nothing.
     RecoveryIgnoresMissing,
     /// A commit is accepted whatever became of the primary that staged its writes.
@@ -127,18 +125,6 @@ pub enum Mutant {
     CopyLeavesWaiting,
     /// A row of each piece is not copied.
     CopySkipsPiece,
-    /// Signals of a view that is not installed yet are dropped.
-    EarlySignalsDropped,
-    /// What a node sent that the view leaves out is handled.
-    LeftOutHeard,
-    /// A view counts as installed everywhere when one data node has installed it.
-    SettledByOne,
-    /// Whoever asks for the catalogue gets it, though this node is in an older view.
-    SchemaBeforeView,
-    /// A node without replicas answers though it may not know the newest schema.
-    AnswersBehind,
-    /// A node says that it has installed a schema when it has only heard of it: a REVOKE is acknowledged while others permit what it took away.
-    RevokeNotAwaited,
     /// A new primary does not hold the locks that are handed over to it.
     HandedLocksForgotten,
     /// An old primary keeps what is open when another one has it.
@@ -153,14 +139,10 @@ pub enum Mutant {
     SessionsNotTold,
     /// Operations of a transaction that its session knows of are not missed.
     LostOperationsUnnoticed,
-    /// A step of DDL does not wait for users of its tables in older versions.
-    StepWaitsForNobody,
-    /// A data node reports a version as installed that an SQL node in its reach has not.
-    SqlNodesUnheard,
 }
 
 /// All of them.
-pub const ALL: [Mutant; 76] = [
+pub const ALL: [Mutant; 67] = [
     Mutant::AckBeforeBackup,
     Mutant::BackupFallsBack,
     Mutant::CommitOnPartialPrepare,
@@ -173,7 +155,6 @@ pub const ALL: [Mutant; 76] = [
     Mutant::OwnWritesUnseen,
     Mutant::GatherSkipped,
     Mutant::LocksBeforeSettled,
-    Mutant::NotFenced,
     Mutant::RecoveryIgnoresMissing,
     Mutant::StagedElsewhereAccepted,
     Mutant::MarkerForgotten,
@@ -222,12 +203,6 @@ pub const ALL: [Mutant; 76] = [
     Mutant::EarlyCommitLost,
     Mutant::CopyLeavesWaiting,
     Mutant::CopySkipsPiece,
-    Mutant::EarlySignalsDropped,
-    Mutant::LeftOutHeard,
-    Mutant::SettledByOne,
-    Mutant::SchemaBeforeView,
-    Mutant::AnswersBehind,
-    Mutant::RevokeNotAwaited,
     Mutant::HandedLocksForgotten,
     Mutant::OpenKeptAfterHandOver,
     Mutant::HandedPlacesLost,
@@ -235,8 +210,6 @@ pub const ALL: [Mutant; 76] = [
     Mutant::OwedRepliesForgotten,
     Mutant::SessionsNotTold,
     Mutant::LostOperationsUnnoticed,
-    Mutant::StepWaitsForNobody,
-    Mutant::SqlNodesUnheard,
 ];
 
 /// Those that no seed catches soon, and a schedule that is written down does: `tests/protocol/directed.rs`.
@@ -261,15 +234,6 @@ pub const DIRECTED: [Mutant; 20] = [
     Mutant::JoinerRefuses,
     Mutant::SessionsNotTold,
     Mutant::LostOperationsUnnoticed,
-];
-
-/// The same, by tests of `node`, where these are.
-pub const DIRECTED_IN_NODE: [Mutant; 5] = [
-    Mutant::LeftOutHeard,
-    Mutant::SettledByOne,
-    Mutant::AnswersBehind,
-    Mutant::SchemaBeforeView,
-    Mutant::SqlNodesUnheard,
 ];
 
 #[cfg(feature = "mutants")]

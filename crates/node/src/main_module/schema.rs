@@ -10,6 +10,7 @@
 
 use super::MainModule;
 use super::restart_info::Step;
+use crate::mutants::{self, Mutant};
 use catalogue::{SchemaBuilder, SystemTables};
 use memory::Guard;
 use protocol::program::{Refusal, TableRef};
@@ -21,7 +22,6 @@ use std::ops::Bound;
 use std::sync::Arc;
 use stdx::{Duration, Instant, Now};
 use storage::{Direction, KeyBounds, Lookup, ScanItem, Visibility};
-use transaction::mutants::{self, Mutant};
 use types::{IndexId, NodeId, Schema, SchemaVersion, SlotId, TableId, ViewNumber};
 
 /// How soon the system tables are read again when a commit was still under way.

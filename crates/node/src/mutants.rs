@@ -1,0 +1,70 @@
+//! Deliberate bugs of what all modules of a node share and of its `main`, one at a time, behind the feature `mutants`: the simulator must catch
+//! each of them, or a test of this crate.
+
+/// A bug that can be planted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Mutant {
+    /// Signals of older views are handled.
+    NotFenced,
+    /// Signals of a view that is not installed yet are dropped.
+    EarlySignalsDropped,
+    /// What a node sent that the view leaves out is handled.
+    LeftOutHeard,
+    /// A view counts as installed everywhere when one data node has installed it.
+    SettledByOne,
+    /// Whoever asks for the catalogue gets it, though this node is in an older view.
+    SchemaBeforeView,
+    /// A node without replicas answers though it may not know the newest schema.
+    AnswersBehind,
+    /// A node says that it has installed a schema when it has only heard of it: a REVOKE is acknowledged while others permit what it took away.
+    RevokeNotAwaited,
+    /// A step of DDL does not wait for users of its tables in older versions.
+    StepWaitsForNobody,
+    /// A data node reports a version as installed that an SQL node in its reach has not.
+    SqlNodesUnheard,
+}
+
+/// All of them.
+pub const ALL: [Mutant; 9] = [
+    Mutant::NotFenced,
+    Mutant::EarlySignalsDropped,
+    Mutant::LeftOutHeard,
+    Mutant::SettledByOne,
+    Mutant::SchemaBeforeView,
+    Mutant::AnswersBehind,
+    Mutant::RevokeNotAwaited,
+    Mutant::StepWaitsForNobody,
+    Mutant::SqlNodesUnheard,
+];
+
+/// The bugs that no seed catches soon, and a test does: `bugs`.
+pub const DIRECTED: [Mutant; 5] = [
+    Mutant::LeftOutHeard,
+    Mutant::SettledByOne,
+    Mutant::AnswersBehind,
+    Mutant::SchemaBeforeView,
+    Mutant::SqlNodesUnheard,
+];
+
+#[cfg(feature = "mutants")]
+thread_local! {
+    static ACTIVE: std::cell::Cell<Option<Mutant>> = const { std::cell::Cell::new(None) };
+}
+
+/// Plants a bug on this thread, or none.
+#[cfg(feature = "mutants")]
+pub fn activate(mutant: Option<Mutant>) {
+    ACTIVE.with(|active| active.set(mutant));
+}
+
+/// Whether this bug is planted.
+#[inline]
+pub(crate) fn is(mutant: Mutant) -> bool {
+    #[cfg(feature = "mutants")]
+    return ACTIVE.with(|active| active.get() == Some(mutant));
+    #[cfg(not(feature = "mutants"))]
+    {
+        let _ = mutant;
+        false
+    }
+}
