@@ -24,8 +24,8 @@ pub use error::SqlError;
 pub use known::KnownOutcomes;
 pub use module::{
     Budget, CertificateReport, CloseReason, ConnectionAction, ConnectionId, ConnectionKind, Event, Input,
-    LinkSecurity, Module, Outputs, PasswordKeyAnswer, PeerReport, ReceiveBuffer, RequestToRuntime,
-    RuntimeReport, Severity, ThreadReport,
+    LinkSecurity, Module, Outputs, OwnedInput, PasswordKeyAnswer, PeerReport, ReceiveBuffer,
+    RequestToRuntime, RuntimeReport, Severity, ThreadReport,
 };
 pub use signal::{Envelope, Signal};
 pub use view::{GroupView, NodeInfo, NodeRole, SlotPlace, View};

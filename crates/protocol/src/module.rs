@@ -74,7 +74,7 @@ pub struct TlsSession {
     pub cipher: &'static str,
 }
 
-/// What happened.
+/// What happened. It borrows the bytes of a client, and owns everything else.
 pub enum Input<'a, S> {
     /// The first input of a module's life: 32 bytes from a cryptographic source (nonces, salts). In the simulator, from the seed.
     Start {
@@ -171,6 +171,9 @@ pub enum Input<'a, S> {
     /// The module's deadline has come.
     Deadline,
 }
+
+/// An input that borrows nothing: a driver may keep it in a queue.
+pub type OwnedInput<S> = Input<'static, S>;
 
 /// Bytes received on a connection: contiguous, consumed from the front.
 #[derive(Debug, Default)]

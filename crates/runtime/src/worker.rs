@@ -41,15 +41,14 @@ use crate::watchdog::{Finding, WARN_AFTER, Watchdog};
 use memory::{Ledger, MemoryManager, Region};
 use protocol::layout::ThreadPlan;
 use protocol::{
-    Address, Budget, ConnectionId, Envelope, Input, Module, ModuleKind, Outputs, PasswordKeyAnswer,
-    ReceiveBuffer, RequestToRuntime, RuntimeReport, Severity, Signal,
+    Address, Budget, ConnectionId, Envelope, Input, Module, ModuleKind, Outputs, OwnedInput, ReceiveBuffer,
+    RequestToRuntime, Severity, Signal,
 };
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use stdx::{Deadlines, Duration, Instant, Now};
 use strangers::Strangers;
-use types::NodeId;
 
 mod clients;
 mod peers;
@@ -99,32 +98,7 @@ pub type BoxedModule<S> = Box<dyn Module<Shared = S> + Send>;
 /// Work queued for a module of this thread.
 struct Work<S> {
     module: usize,
-    what: What<S>,
-}
-
-enum What<S> {
-    Signal(Envelope),
-    Shared {
-        from: Address,
-        shared: S,
-    },
-    /// An input that borrows nothing and has no sender.
-    Notice(Notice),
-}
-
-enum Notice {
-    LinkUp(NodeId),
-    LinkDown(NodeId),
-    ProcessExited(NodeId, u64),
-    LogWritten(u64),
-    SecurityChanged(ConnectionId, protocol::module::TlsSession),
-    Writable(ConnectionId),
-    Blocked(ConnectionId),
-    MemoryFull(ConnectionId),
-    Closed(ConnectionId, protocol::CloseReason),
-    Report(Box<RuntimeReport>),
-    PasswordKey(ConnectionId, PasswordKeyAnswer),
-    StopRequested,
+    input: OwnedInput<S>,
 }
 
 struct ModuleSlot<S> {
@@ -549,16 +523,16 @@ impl<S: Send + 'static> Worker<S> {
         let mut controls = Vec::new();
         let (modules, queue, counters) = (&self.process.modules, &mut self.queue, &self.process.counters);
         self.got_parcels |= self.exchange.receive(PARCELS_MAX, |parcel| {
-            let (to, what) = match parcel {
-                Parcel::Signal(envelope) => (envelope.to, What::Signal(envelope)),
-                Parcel::Shared { from, to, shared } => (to, What::Shared { from, shared }),
+            let (to, input) = match parcel {
+                Parcel::Signal(envelope) => (envelope.to, Input::Signal(envelope)),
+                Parcel::Shared { from, to, shared } => (to, Input::Shared { from, shared }),
                 Parcel::Control(control) => {
                     controls.push(*control);
                     return;
                 }
             };
             match modules.find(to.kind, to.instance) {
-                Some((_, module)) => queue.push_back(Work { module, what }),
+                Some((_, module)) => queue.push_back(Work { module, input }),
                 None => {
                     counters.undeliverable.fetch_add(1, Ordering::Relaxed);
                 }
@@ -578,11 +552,11 @@ impl<S: Send + 'static> Worker<S> {
         for external in self.shared().take_external() {
             match external {
                 External::StopRequested => self.on_stop_requested(),
-                External::LogWritten { ticket } => self.notify_membership(Notice::LogWritten(ticket)),
+                External::LogWritten { ticket } => self.notify_membership(Input::LogWritten { ticket }),
                 External::Resolved { peer, set, addresses } => self.on_resolved(peer, set, &addresses),
                 External::HostFound { peer, addresses } => self.on_host_found(peer, &addresses),
                 External::PasswordKey { module, connection, answer } => {
-                    self.notify(module, Notice::PasswordKey(connection, answer));
+                    self.notify(module, Input::PasswordKey { connection, answer });
                 }
             }
         }
@@ -591,31 +565,29 @@ impl<S: Send + 'static> Worker<S> {
     fn on_stop_requested(&mut self) {
         let main = self.modules.iter().position(|slot| slot.address.kind == ModuleKind::Main);
         if let Some(module) = main {
-            self.notify(module, Notice::StopRequested);
+            self.notify(module, Input::StopRequested);
         }
     }
 
     // ---- handling ---------------------------------------------------------------------------------------------------
 
-    fn notify(&mut self, module: usize, notice: Notice) {
-        self.queue.push_back(Work { module, what: What::Notice(notice) });
+    fn notify(&mut self, module: usize, input: OwnedInput<S>) {
+        self.queue.push_back(Work { module, input });
     }
 
     /// Handles queued work until the queue is empty or the round has lasted long enough.
     fn run_queue(&mut self) {
         for _ in 0..ROUND_SIGNALS_MAX {
-            let Some(Work { module, what }) = self.queue.pop_front() else { return };
-            match what {
-                What::Signal(envelope) => {
-                    crash::note(self.now.monotonic, &envelope);
-                    if matches!(envelope.signal, Signal::Continue(_)) {
-                        self.run_slice(module, envelope);
-                    } else {
-                        self.dispatch(module, Input::Signal(envelope));
-                    }
-                }
-                What::Shared { from, shared } => self.dispatch(module, Input::Shared { from, shared }),
-                What::Notice(notice) => self.dispatch_notice(module, notice),
+            let Some(Work { module, input }) = self.queue.pop_front() else { return };
+            let mut is_slice = false;
+            if let Input::Signal(envelope) = &input {
+                crash::note(self.now.monotonic, envelope);
+                is_slice = matches!(envelope.signal, Signal::Continue(_));
+            }
+            if is_slice {
+                self.run_slice(module, input);
+            } else {
+                self.dispatch(module, input);
             }
             if self.handled_since_clock == 0 && self.is_round_over() {
                 return;
@@ -623,29 +595,11 @@ impl<S: Send + 'static> Worker<S> {
         }
     }
 
-    fn dispatch_notice(&mut self, module: usize, notice: Notice) {
-        let input = match notice {
-            Notice::LinkUp(node) => Input::LinkUp { node },
-            Notice::LinkDown(node) => Input::LinkDown { node },
-            Notice::ProcessExited(node, start) => Input::ProcessExited { node, start },
-            Notice::LogWritten(ticket) => Input::LogWritten { ticket },
-            Notice::SecurityChanged(connection, tls) => Input::SecurityChanged { connection, tls },
-            Notice::Writable(connection) => Input::Writable { connection },
-            Notice::Blocked(connection) => Input::Blocked { connection },
-            Notice::MemoryFull(connection) => Input::MemoryFull { connection },
-            Notice::Closed(connection, reason) => Input::Closed { connection, reason },
-            Notice::Report(report) => Input::Report(report),
-            Notice::PasswordKey(connection, answer) => Input::PasswordKey { connection, answer },
-            Notice::StopRequested => Input::StopRequested,
-        };
-        self.dispatch(module, input);
-    }
-
     /// Long work: measured, so that its budget fits the slice.
-    fn run_slice(&mut self, module: usize, envelope: Envelope) {
+    fn run_slice(&mut self, module: usize, input: OwnedInput<S>) {
         self.now = clock::now();
         let start = self.now.monotonic;
-        self.dispatch(module, Input::Signal(envelope));
+        self.dispatch(module, input);
         let spent = self.budget.is_spent();
         self.now = clock::now();
         self.handled_since_clock = 0;
@@ -742,7 +696,7 @@ impl<S: Send + 'static> Worker<S> {
         for (from, to, shared) in std::mem::take(&mut self.outputs.shared) {
             match self.process.modules.find(to.kind, to.instance) {
                 Some((thread, module)) if thread == self.index => {
-                    self.queue.push_back(Work { module, what: What::Shared { from, shared } });
+                    self.queue.push_back(Work { module, input: Input::Shared { from, shared } });
                 }
                 Some((thread, _)) => self.exchange.send(thread, Parcel::Shared { from, to, shared }),
                 None => {
@@ -769,7 +723,7 @@ impl<S: Send + 'static> Worker<S> {
                     let statistics = &self.process.threads[self.index].statistics;
                     self.counting.publish(self.now.monotonic, statistics);
                     let report = report(&self.process);
-                    self.notify(module, Notice::Report(Box::new(report)));
+                    self.notify(module, Input::Report(Box::new(report)));
                 }
                 RequestToRuntime::PublicKey { connection } => {
                     password_key::ask(&self.process, self.index, module, connection, Wanted::Public);
@@ -809,7 +763,7 @@ impl<S: Send + 'static> Worker<S> {
             Some((thread, module)) if thread == self.index => {
                 let goes_behind = matches!(envelope.signal, Signal::Continue(_));
                 let queue = if goes_behind { &mut self.continues } else { &mut self.queue };
-                queue.push_back(Work { module, what: What::Signal(envelope) });
+                queue.push_back(Work { module, input: Input::Signal(envelope) });
             }
             Some((thread, _)) if envelope.signal.is_deferrable() => {
                 self.exchange.hold(thread, Parcel::Signal(envelope));

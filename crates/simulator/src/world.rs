@@ -25,7 +25,7 @@ use protocol::layout::{CpuShare, Layout, LayoutRequest};
 use protocol::module::{BROKEN_PEER, ConnectionAction, EXIT_CANNOT_JOIN, EXIT_LEFT_OUT};
 use protocol::{
     Address, Budget, CloseReason, ConnectionId, ConnectionKind, Envelope, Input, Module, ModuleKind,
-    NodeRole, Outputs, ReceiveBuffer, RequestToRuntime, Signal,
+    NodeRole, Outputs, OwnedInput, ReceiveBuffer, RequestToRuntime, Signal,
 };
 use query::Shared;
 use std::cmp::Reverse;
@@ -86,19 +86,11 @@ pub struct Shape {
     pub scant: Option<u64>,
 }
 
-/// An input that waits in a module's queue.
+/// What waits in a module's queue.
 enum Item {
-    Start([u8; 32]),
-    Signal(Box<Envelope>),
-    Shared(Address, Shared),
-    Opened(ConnectionId, String),
+    Input(OwnedInput<Shared>),
+    /// Bytes of a client, which the module borrows when their turn comes.
     Bytes(ConnectionId, Vec<u8>),
-    Closed(ConnectionId),
-    LinkUp(NodeId),
-    LinkDown(NodeId),
-    LogWritten(u64),
-    Exited(NodeId, u64),
-    StopRequested,
 }
 
 /// A module with its queue.
@@ -366,7 +358,7 @@ impl World {
         }
         for node in self.nodes.keys().copied().collect::<Vec<_>>() {
             for (other, _) in members.iter().filter(|(other, _)| *other != node && Some(*other) != late) {
-                self.enqueue(Address::membership(node), Item::LinkUp(*other));
+                self.enqueue(Address::membership(node), Input::LinkUp { node: *other });
             }
         }
     }
@@ -434,7 +426,7 @@ impl World {
         for (address, module) in build(&settings, &layout, &memory) {
             let mut seed = [0; 32];
             self.prng.fill(&mut seed);
-            let queue = VecDeque::from([Item::Start(seed)]);
+            let queue = VecDeque::from([Item::Input(Input::Start { seed })]);
             let slot = Slot {
                 module,
                 queue,
@@ -478,7 +470,7 @@ impl World {
         };
         let signal = Signal::RecoverVoters(Box::new(order));
         let envelope = Envelope::unstamped(Address::main(node), Address::membership(node), signal);
-        self.enqueue(Address::membership(node), Item::Signal(Box::new(envelope)));
+        self.enqueue(Address::membership(node), Input::Signal(envelope));
     }
 
     // ---- running
@@ -551,7 +543,11 @@ impl World {
         self.nodes.get_mut(&address.node)?.slots.get_mut(&address)
     }
 
-    fn enqueue(&mut self, address: Address, item: Item) {
+    fn enqueue(&mut self, address: Address, input: OwnedInput<Shared>) {
+        self.enqueue_item(address, Item::Input(input));
+    }
+
+    fn enqueue_item(&mut self, address: Address, item: Item) {
         if let Some(slot) = self.slot_mut(address) {
             slot.queue.push_back(item);
         }
@@ -608,7 +604,7 @@ impl World {
         }
         self.end_doomed();
         for (from, to, object) in shared {
-            self.enqueue(to, Item::Shared(from, object));
+            self.enqueue(to, Input::Shared { from, shared: object });
         }
         for (connection, bytes) in replies {
             self.send_to_client(Link { module: address, connection }, bytes);
@@ -675,7 +671,7 @@ impl World {
                 file[offset..end].copy_from_slice(&write.bytes);
             }
         }
-        self.enqueue(Address::membership(node), Item::LogWritten(write.ticket));
+        self.enqueue(Address::membership(node), Input::LogWritten { ticket: write.ticket });
     }
 
     // ---- the network
@@ -712,7 +708,7 @@ impl World {
 
     fn arrive(&mut self, envelope: Box<Envelope>) {
         if self.survives(&envelope) {
-            self.enqueue(envelope.to, Item::Signal(envelope));
+            self.enqueue(envelope.to, Input::Signal(*envelope));
         }
     }
 
@@ -743,11 +739,11 @@ impl World {
                     }
                 }
                 Delivery::ToServer { connection, bytes } => {
-                    self.enqueue(connection.module, Item::Bytes(connection.connection, bytes));
+                    self.enqueue_item(connection.module, Item::Bytes(connection.connection, bytes));
                 }
                 Delivery::ServerClosed { connection } => {
                     self.peers.remove(&connection);
-                    self.enqueue(connection.module, Item::Closed(connection.connection));
+                    self.enqueue(connection.module, closed(connection.connection));
                 }
                 Delivery::ToClient { client, serial, bytes } => {
                     self.clients[client].receive(serial, &bytes);
@@ -759,14 +755,14 @@ impl World {
                 }
                 Delivery::LinkDown { at, node } => {
                     self.faults.down.insert((at, node));
-                    self.enqueue(Address::membership(at), Item::LinkDown(node));
+                    self.enqueue(Address::membership(at), Input::LinkDown { node });
                 }
                 Delivery::LinkUp { at, node } => {
                     // The first end that knows of a link can be answered over it.
                     if self.is_alive(at) && self.is_alive(node) {
                         self.faults.down.remove(&(at, node));
                         self.faults.down.remove(&(node, at));
-                        self.enqueue(Address::membership(at), Item::LinkUp(node));
+                        self.enqueue(Address::membership(at), Input::LinkUp { node });
                     }
                 }
                 Delivery::Start(node) => self.start_late(node),
@@ -776,7 +772,7 @@ impl World {
                 }
                 Delivery::WakeClient(_) => {}
                 Delivery::Exited { at, node, start } => {
-                    self.enqueue(Address::membership(at), Item::Exited(node, start));
+                    self.enqueue(Address::membership(at), Input::ProcessExited { node, start });
                 }
                 Delivery::Disruption(disruption) => self.begin(disruption),
                 Delivery::Mend { from, to, since } => self.mend(from, to, since),
@@ -805,7 +801,8 @@ impl World {
         let link = Link { module, connection };
         let serial = self.clients[client].open(link);
         self.peers.insert(link, (client, serial));
-        self.enqueue(module, Item::Opened(connection, format!("client{client}")));
+        let kind = ConnectionKind::MySqlTcp { loopback: true };
+        self.enqueue(module, Input::Opened { connection, kind, peer: format!("client{client}") });
         true
     }
 
@@ -870,7 +867,7 @@ impl World {
                     let at = self.client_time(client, false);
                     self.later(at, Delivery::ClientClosed { client, serial });
                 }
-                self.enqueue(link.module, Item::Closed(link.connection));
+                self.enqueue(link.module, closed(link.connection));
             }
             ConnectionAction::PauseReading => {
                 if let Some(slot) = self.slot_mut(link.module) {
@@ -888,15 +885,24 @@ impl World {
     }
 }
 
+fn closed(connection: ConnectionId) -> OwnedInput<Shared> {
+    Input::Closed { connection, reason: CloseReason::Peer }
+}
+
 /// Gives one queued input to its module.
 fn feed(slot: &mut Slot, now: Now, item: Item, budget: &mut Budget) {
     let input = match item {
-        Item::Start(seed) => Input::Start { seed },
-        Item::Signal(envelope) => Input::Signal(*envelope),
-        Item::Shared(from, shared) => Input::Shared { from, shared },
-        Item::Opened(connection, peer) => {
-            slot.receive.insert(connection, ReceiveBuffer::default());
-            Input::Opened { connection, kind: ConnectionKind::MySqlTcp { loopback: true }, peer }
+        Item::Input(input) => {
+            if let Input::Opened { connection, .. } = &input {
+                slot.receive.insert(*connection, ReceiveBuffer::default());
+            }
+            if let Input::Closed { connection, .. } = &input {
+                if slot.receive.remove(connection).is_none() {
+                    return;
+                }
+                slot.outputs.forget(*connection);
+            }
+            input
         }
         Item::Bytes(connection, bytes) => {
             let Some(buffer) = slot.receive.get_mut(&connection) else { return };
@@ -906,18 +912,6 @@ fn feed(slot: &mut Slot, now: Now, item: Item, budget: &mut Budget) {
             }
             Input::Bytes { connection, buffer }
         }
-        Item::Closed(connection) => {
-            if slot.receive.remove(&connection).is_none() {
-                return;
-            }
-            slot.outputs.forget(connection);
-            Input::Closed { connection, reason: CloseReason::Peer }
-        }
-        Item::LinkUp(node) => Input::LinkUp { node },
-        Item::LinkDown(node) => Input::LinkDown { node },
-        Item::LogWritten(ticket) => Input::LogWritten { ticket },
-        Item::Exited(node, start) => Input::ProcessExited { node, start },
-        Item::StopRequested => Input::StopRequested,
     };
     slot.module.handle(now, input, budget, &mut slot.outputs);
 }

@@ -9,7 +9,7 @@
 //!   high mark has drained;
 //! - bytes that a module left over come again with more bytes, or after it resumed reading.
 
-use super::{Notice, SWEEP_INTERVAL, Timer, Worker};
+use super::{SWEEP_INTERVAL, Timer, Worker};
 use crate::config::UNIX_SPARE;
 use crate::connections::{
     Client, FirstByte, IDLE_BUFFER_SIZE, NewClient, READ_SIZE, ReadOutcome, Stage, WriteOutcome, read_once,
@@ -400,7 +400,7 @@ impl<S: Send + 'static> Worker<S> {
             // The client takes nothing: hardly anything of what it would be told would reach it.
             _ if is_blocked && size > UNCHARGED_MAX => self.close_client(connection, CloseReason::Limit),
             _ if !client.is_mysql() => self.close_client(connection, CloseReason::Limit),
-            Stage::Open => self.notify(module, Notice::MemoryFull(connection)),
+            Stage::Open => self.notify(module, Input::MemoryFull { connection }),
             Stage::StartingTls => self.close_client(connection, CloseReason::Limit),
             Stage::Closing | Stage::Discarding => {}
         }
@@ -471,7 +471,7 @@ impl<S: Send + 'static> Worker<S> {
         match progress {
             TlsProgress::Going => self.write_client(connection),
             TlsProgress::Established => {
-                self.notify(module, Notice::SecurityChanged(connection, session));
+                self.notify(module, Input::SecurityChanged { connection, tls: session });
                 self.write_client(connection);
             }
             TlsProgress::Failed => self.close_client(connection, CloseReason::Limit),
@@ -564,7 +564,7 @@ impl<S: Send + 'static> Worker<S> {
             self.outputs.set_congested(connection, is_blocked);
             if is_blocked && client.stage == Stage::Open {
                 let module = client.module;
-                self.notify(module, Notice::Blocked(connection));
+                self.notify(module, Input::Blocked { connection });
             }
         }
         self.account(connection);
@@ -577,7 +577,7 @@ impl<S: Send + 'static> Worker<S> {
         if !is_blocked && client.is_congested {
             client.is_congested = false;
             let module = client.module;
-            self.notify(module, Notice::Writable(connection));
+            self.notify(module, Input::Writable { connection });
         }
     }
 
@@ -670,7 +670,7 @@ impl<S: Send + 'static> Worker<S> {
         }
         self.outputs.forget(connection);
         self.shared().statistics.connections.fetch_sub(1, Ordering::Relaxed);
-        self.notify(client.module, Notice::Closed(connection, reason));
+        self.notify(client.module, Input::Closed { connection, reason });
     }
 }
 

@@ -17,7 +17,7 @@ use crate::tls::{TlsFilter, TlsProgress};
 use crate::wake::{Readiness, Token, Wanted};
 use protocol::module::EXIT_REFUSED;
 use protocol::transport::{self, Notice, decode_envelope, decode_hello, next_frame};
-use protocol::{Envelope, LinkSecurity, ModuleKind, PeerReport, Severity};
+use protocol::{Envelope, Input, LinkSecurity, ModuleKind, OwnedInput, PeerReport, Severity};
 use rustix::fd::OwnedFd;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
@@ -390,7 +390,7 @@ impl<S: Send + 'static> Worker<S> {
                 let node = self.process.peers[peer].config.node;
                 match transport::decode_notice(payload) {
                     Some(Ok(Notice::ProcessExited { node: ended, start, .. })) if ended == node => {
-                        self.notify_membership(super::Notice::ProcessExited(node, start));
+                        self.notify_membership(Input::ProcessExited { node, start });
                     }
                     _ => self.refuse_link(slot, "a notice that is not this peer's"),
                 }
@@ -647,12 +647,12 @@ impl<S: Send + 'static> Worker<S> {
                         self.links.greet(slot);
                     }
                 }
-                Step::Up(node) => self.notify_membership(super::Notice::LinkUp(node)),
+                Step::Up(node) => self.notify_membership(Input::LinkUp { node }),
                 Step::Down(node) => {
                     if let Some(peer) = self.process.peer(node) {
                         *unpoisoned(&self.process.peers[peer].connected) = None;
                     }
-                    self.notify_membership(super::Notice::LinkDown(node));
+                    self.notify_membership(Input::LinkDown { node });
                 }
                 Step::Log(severity, message) => self.process.log(severity, message),
                 Step::End(reason) => {
@@ -677,10 +677,10 @@ impl<S: Send + 'static> Worker<S> {
         self.are_orders_held = false;
     }
 
-    pub(super) fn notify_membership(&mut self, notice: super::Notice) {
+    pub(super) fn notify_membership(&mut self, input: OwnedInput<S>) {
         let module = self.modules.iter().position(|slot| slot.address.kind == ModuleKind::Membership);
         if let Some(module) = module {
-            self.notify(module, notice);
+            self.notify(module, input);
         }
     }
 

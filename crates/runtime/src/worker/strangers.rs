@@ -16,7 +16,7 @@
 //! `link_open_timeout`, and with others a line of the log in [`LOG_PAUSE`]. When slots are scarce, the address that
 //! holds most of them loses its oldest one. A stranger is answered nothing but TLS before its proof.
 
-use super::{Notice, Timer, Worker};
+use super::{Timer, Worker};
 use crate::connections::{ReadOutcome, read_once, write_once};
 use crate::keys::NodeKeys;
 use crate::links::{HELLO_SIZE_MAX, announced_size};
@@ -24,8 +24,8 @@ use crate::listeners::{Accepted, ListenerKind, is_of_this_user};
 use crate::process::External;
 use crate::tls::{TlsFilter, TlsProgress};
 use crate::wake::{Readiness, Token};
-use protocol::Severity;
-use protocol::transport::{self, Hello, Notice as PeerNotice, decode_hello, next_frame};
+use protocol::transport::{self, Hello, Notice, decode_hello, next_frame};
+use protocol::{Input, Severity};
 use rustix::fd::OwnedFd;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
@@ -259,9 +259,7 @@ impl<S: Send + 'static> Worker<S> {
             _ => Err("its first frame is no hello".to_owned()),
         };
         let judged = frame.and_then(|(payload, size)| match transport::decode_notice(&payload) {
-            Some(Ok(PeerNotice::ProcessExited { cluster, node, start }))
-                if cluster == self.process.cluster =>
-            {
+            Some(Ok(Notice::ProcessExited { cluster, node, start })) if cluster == self.process.cluster => {
                 self.take_exit(slot, node, start)
             }
             Some(_) => Err("a notice that is not for this cluster".to_owned()),
@@ -286,7 +284,7 @@ impl<S: Send + 'static> Worker<S> {
         }
         if self.prove(slot, peer)? == Proof::Complete {
             self.strangers.slots[slot as usize] = None;
-            self.notify_membership(Notice::ProcessExited(node, start));
+            self.notify_membership(Input::ProcessExited { node, start });
         }
         Ok(())
     }
@@ -391,7 +389,7 @@ impl<S: Send + 'static> Worker<S> {
 /// does not learn it.
 fn tell_refusal(socket: &OwnedFd, tls: Option<&mut TlsFilter>, reason: &str) {
     let mut bytes = Vec::new();
-    transport::encode_notice(&PeerNotice::Refused { reason: reason.to_owned() }, &mut bytes);
+    transport::encode_notice(&Notice::Refused { reason: reason.to_owned() }, &mut bytes);
     if let Some(tls) = tls {
         tls.send(&mut bytes);
         bytes = std::mem::take(&mut tls.outgoing);

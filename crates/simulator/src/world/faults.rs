@@ -6,10 +6,10 @@
 //!
 //! Invariant: every fault ends by itself, so that a cluster that is left alone is whole again, but for the nodes that have died.
 
-use super::{Delivery, Item, Link, Node, World};
+use super::{Delivery, Link, Node, World};
 use crate::timed::Timed;
 use protocol::signal::LeaveStep;
-use protocol::{Address, Envelope, ModuleKind, NodeRole, Signal};
+use protocol::{Address, Envelope, Input, ModuleKind, NodeRole, Signal};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use types::NodeId;
@@ -253,7 +253,7 @@ impl World {
         }
         let Some((_, kept)) = self.faults.cut.remove(&(from, to)) else { return };
         for envelope in kept {
-            self.enqueue(envelope.to, Item::Signal(envelope));
+            self.enqueue(envelope.to, Input::Signal(*envelope));
         }
         let is_down = |at, node| self.faults.down.contains(&(at, node));
         if (is_down(from, to) || is_down(to, from)) && self.is_alive(from) && self.is_alive(to) {
@@ -278,7 +278,7 @@ impl World {
         self.drop_on_the_way(from, to);
         for (at, node) in [(from, to), (to, from)] {
             if self.faults.down.insert((at, node)) {
-                self.enqueue(Address::membership(at), Item::LinkDown(node));
+                self.enqueue(Address::membership(at), Input::LinkDown { node });
             }
         }
     }
@@ -302,7 +302,7 @@ impl World {
         self.drop_on_the_way(one, other);
         for (at, node) in [(one, other), (other, one)] {
             self.faults.down.insert((at, node));
-            self.enqueue(Address::membership(at), Item::LinkDown(node));
+            self.enqueue(Address::membership(at), Input::LinkDown { node });
             let time = self.now + time + self.prng.below(1_000_000);
             self.later(time, Delivery::LinkUp { at, node });
         }
@@ -357,7 +357,7 @@ impl World {
         self.stopping.insert(node);
         self.stopped.insert(node);
         self.count("planned stop");
-        self.enqueue(Address::main(node), Item::StopRequested);
+        self.enqueue(Address::main(node), Input::StopRequested);
     }
 
     /// What a node's main says when the node is about to stop.
@@ -366,7 +366,7 @@ impl World {
         self.count("hand-over");
         let to = Address::membership(node);
         let signal = Signal::Leaving { step };
-        self.enqueue(to, Item::Signal(Box::new(Envelope::unstamped(Address::main(node), to, signal))));
+        self.enqueue(to, Input::Signal(Envelope::unstamped(Address::main(node), to, signal)));
     }
 
     /// A node dies at once: its process is killed, or its machine loses power.
