@@ -4,6 +4,7 @@
 //! A remark names the file, the line and the rule. A rule that no longer holds is deleted, not switched off for a file.
 
 mod dependencies;
+mod documents;
 mod prose;
 
 use crate::arguments::Arguments;
@@ -74,6 +75,8 @@ pub(crate) fn command(workspace: &Workspace, mut arguments: Arguments) -> Result
 pub(crate) fn check(workspace: &Workspace) -> Result<(), Failure> {
     let files = files(workspace)?;
     let mut remarks: Vec<Remark> = files.iter().flat_map(|(name, text)| remarks_on(name, text)).collect();
+    let known = files.iter().map(|(name, _)| name.as_str()).collect();
+    remarks.extend(files.iter().flat_map(|(name, text)| documents::remarks_on(name, text, &known)));
     remarks.extend(prose::judge(&prose_findings(&files), &read_exceptions(workspace)?));
     report(&remarks, &format!("{} files read, ", files.len()))
 }

@@ -1,6 +1,6 @@
 //! Each rule finds what it is there to find, and the table itself runs downwards.
 
-use super::{dependencies, remarks_on};
+use super::{dependencies, documents, remarks_on};
 
 /// The remarks on a file, a line each.
 fn remarks(path: &str, text: &str) -> Vec<String> {
@@ -47,6 +47,20 @@ fn tests_run_and_do_not_sleep() {
 #[test]
 fn machine_paths_stay_outside() {
     assert_eq!(remarks("docs/a.md", &format!("see /wo{}x\n", "rk/")).len(), 1);
+}
+
+#[test]
+fn links_in_documents_lead_to_files() {
+    let known = ["README.md", "docs/a.md", "docs/formats/wire.md"].into();
+    let text = "[a](a.md) [b](formats/wire.md#x) [c](../README.md) [d](formats/) [e](#here) [f](https://b.org/c)\n\n[g](b.md)\n";
+    let found = documents::remarks_on("docs/glossary.md", text, &known);
+    assert_eq!(found.iter().map(|remark| remark.line).collect::<Vec<_>>(), [3], "{found:?}");
+}
+
+#[test]
+fn lines_of_figures_are_objects() {
+    let found = documents::remarks_on("docs/a.jsonl", "{\"a\": 1}\n[1]\n{\"a\": }\n", &[""; 0].into());
+    assert_eq!(found.iter().map(|remark| remark.line).collect::<Vec<_>>(), [2, 3]);
 }
 
 #[test]
