@@ -36,7 +36,7 @@ const WORKLOADS: &[&str] = &[
 /// Connections of the run that has more of them than a server allows by default.
 const MANY_CONNECTIONS: u32 = 1_024;
 
-/// Tables, and who is asked.
+/// Tables, and the server that is asked.
 #[derive(Clone, Debug)]
 pub(crate) struct Load {
     /// A name of sysbench's own, or the path of a script.

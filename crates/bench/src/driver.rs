@@ -6,7 +6,7 @@
 //! error 1180                    nobody knows; the server closes the connection
 //! connection lost               before COMMIT was sent: it was not done; behind it: nobody knows
 //! ```
-//! A server that is about to stop says so (1053) between transactions: whoever hears it goes on elsewhere, and has lost
+//! A server that is about to stop says so (1053) between transactions: the client goes on elsewhere, and has lost
 //! nothing. In a transaction, and as anything else, a refusal or a loss is a *failure*, but for a deadlock among
 //! clients. [`Tally`] counts both.
 //!
@@ -14,8 +14,7 @@
 //! a little, so that a thousand drivers do not keep a recovering server busy.
 //!
 //! **Invariants.** [`End::Refused`] is said only of what certainly has no effect, [`End::Done`] only of what was
-//! acknowledged. An error that no list here knows is a *surprise*: it is kept, and whoever runs the campaign calls it a
-//! failure.
+//! acknowledged. An error that no list here knows is a *surprise*: it is kept, and the campaign calls it a failure.
 //!
 //! **Deliberately not here**: retry by itself. The load decides which work is tried again, and under which name: only
 //! it knows whether its statement may be done twice.

@@ -102,7 +102,7 @@ pub struct Options {
 /// For a person, a line at a time.
 pub type Say<'a> = &'a dyn Fn(&str);
 
-/// Returns when whoever works beside may be disturbed, and when the cluster may be stopped.
+/// Returns when clients that work beside may be disturbed, and when the cluster may be stopped.
 pub type Await<'a> = &'a dyn Fn();
 
 /// How long after the end of the first gap clients are watched: the second in which the pace is measured.

@@ -47,7 +47,7 @@ pub struct Record {
     pub outcome: Outcome,
     /// Before its first statement was sent.
     pub from: u64,
-    /// After its last answer came, or was given up.
+    /// After its last answer came, or is no longer awaited.
     pub until: u64,
     /// Its work, as its load writes it.
     pub detail: String,

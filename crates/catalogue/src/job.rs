@@ -8,8 +8,9 @@
 //! rule keeps the catalogue right:
 //!
 //! **Compare and set.** [`JobStep::Write`] is *one* transaction on slot 0: lock the `schema_version` row exclusively,
-//! compare it with `expected`, put all `writes` (of which the first raises that row), commit. A runner that lost its
-//! lock without knowing finds another version there and writes nothing. So two runners can never both write step n.
+//! compare it with `expected`, put all `writes` (of which the first raises that row), commit. A runner that has no lock
+//! any more, without knowing, finds another version there and writes nothing. So two runners can never both write step
+//! n.
 //!
 //! **Journal.** Every step that is written also puts the job's row in `jobs`: the job as it stands *after* that write.
 //! A runner that gets the lock reads `ids` and `jobs` first ([`Journal`]). Before a job of its own it runs the
@@ -29,18 +30,18 @@
 //! **Users.** A statement that runs on a table uses it in the version that it was bound to; so does an open transaction
 //! that has changed or locked rows of it. Rows that were only read are not kept for their reader, at READ COMMITTED.
 //!
-//! - *Before it locks or writes anything*, a statement waits for those who use its tables already
+//! - *Before it locks or writes anything*, a statement waits for the present users of its tables
 //!   ([`DdlJob::tables_of`]). If one of them does not end within ten seconds (or `lock_wait_timeout`, if that is
 //!   shorter), the statement fails with 1205, and there is nothing to undo.
-//! - A step waits as long for users of older versions, who began meanwhile. A job that can go back then does, with
+//! - A step waits as long for users of older versions that began meanwhile. A job that can go back then does, with
 //!   1205. One that cannot goes on.
 //! - The last step of a job waits for nobody: no version follows that older users must not meet.
 //!
 //! # Why users of other tables need not end
 //!
 //! Every write, lock and prepare names the version of its table. A primary takes the installed one and the one before
-//! only, and no table that was dropped; it looks again when the transaction is prepared. So waiting decides who fails,
-//! and never what is written:
+//! only, and no table that was dropped; it looks again when the transaction is prepared. So waiting decides which
+//! statement fails, and never what is written:
 //!
 //! - *States of an index* are part of the base table's version. A user of the version before meets the neighbouring
 //!   state; one of an older version is refused at its next request and at its commit. A statement that reads by an

@@ -10,7 +10,7 @@
 //! later step had arrived at the replica when the scan ended. And every row of this version was there when it began.
 //! Else [`CatalogueError::Torn`]: scan again.
 //!
-//! Deliberately not here: who reads the rows and when.
+//! Deliberately not here: the readers of the rows, and when they read.
 
 use crate::system::{
     self, DATABASES, DEFAULT_ROLES, FIRST_USER_TABLE, GRANTS, MalformedRow, ROLE_EDGES, SystemTables,

@@ -183,7 +183,7 @@ impl SystemTables {
         Ok(layout.decode(row))
     }
 
-    /// The key of the only row of `ddl_lock`: who holds its exclusive lock may run DDL jobs.
+    /// The key of the only row of `ddl_lock`: the holder of its exclusive lock may run DDL jobs.
     #[must_use]
     pub fn ddl_lock_key(&self) -> Box<[u8]> {
         self.key(DDL_LOCK, &[ValueRef::UInt(ONLY_ROW)])

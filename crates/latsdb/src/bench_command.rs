@@ -59,7 +59,7 @@ pub(crate) fn failover(options: &FailoverOptions) -> Result<ExitCode, Failure> {
     };
     let wait = || {
         if options.await_line {
-            // The end of the input is a line, too: whoever was beside is gone.
+            // The end of the input is a line, too: the program beside is gone.
             let _ = std::io::stdin().read_line(&mut String::new());
         }
     };

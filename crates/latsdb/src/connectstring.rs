@@ -1,4 +1,4 @@
-//! NDB's connectstring: where management nodes are reached, and perhaps who asks.
+//! NDB's connectstring: the addresses of management nodes, and perhaps the id of the node that asks.
 //!
 //! ```text
 //! [nodeid=ID,]HOST[:PORT][,HOST[:PORT]...]

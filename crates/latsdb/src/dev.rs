@@ -325,8 +325,7 @@ impl Cluster {
         }
     }
 
-    /// A node of `dev` is started again after errors, whatever its StopOnError: who works on a cluster of their own
-    /// wants it whole.
+    /// A node of `dev` is started again after errors, whatever its StopOnError: a developer wants the cluster whole.
     fn plan_restart(&mut self, index: usize, status: ExitStatus) {
         let member = &mut self.members[index];
         let has_read_configuration = member.process.restarts_after_errors().map(|_| true);

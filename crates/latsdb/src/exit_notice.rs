@@ -31,7 +31,7 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::Duration;
 use types::NodeId;
 
-/// How long a peer may take to accept the notice; who does not hears of the end by its heartbeats.
+/// How long a peer may take to accept the notice. A peer that does not hears of the end by its heartbeats.
 const TIMEOUT: Duration = Duration::from_millis(500);
 /// How long an angel stays to tell: twice that, to connect and to write.
 const TELLING_MAX: Duration = Duration::from_millis(1000);

@@ -133,7 +133,7 @@ fn refusal(lines: &[String]) -> Option<&str> {
     lines.first().map(String::as_str).filter(|line| line.starts_with(ERROR_PREFIX))
 }
 
-/// Whether who is asked may be gone before it has answered.
+/// Whether the node that is asked may be gone before it has answered.
 fn is_farewell(request: &str) -> bool {
     let words: Vec<String> = request.split_whitespace().map(str::to_ascii_lowercase).collect();
     let (first, last) = (words.first(), words.last());

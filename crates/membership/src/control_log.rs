@@ -34,7 +34,7 @@
 //! - Messages of another founding, to another voter, or that Raft could not take are refused and counted; they change
 //!   nothing.
 //!
-//! Deliberately not here: who is suspected, leases, and telling members of views (`Membership` and its detector).
+//! Deliberately not here: suspicion of nodes, leases, and telling members of views (`Membership` and its detector).
 
 mod convert;
 mod duty;
@@ -148,7 +148,7 @@ pub struct ControlLog {
     config: ControlConfig,
     stage: Stage,
     duty: Duty,
-    /// Where voters live that the state does not name (yet): from whom they were heard.
+    /// The nodes of voters that the state does not name (yet), by the messages that came from there.
     routes: BTreeMap<VoterId, NodeId>,
     /// Nodes to which no link is up.
     down: BTreeSet<NodeId>,
@@ -245,7 +245,7 @@ impl ControlLog {
         self.voter().map(|voter| (voter.id, voter.raft.raft.term, voter.is_leader()))
     }
 
-    /// This copy leads, and somebody who should rather do so is connected: leadership is about to go there.
+    /// This copy leads, and a voter that should rather lead is connected: leadership is about to go there.
     #[must_use]
     pub fn is_handing_over(&self) -> bool {
         let leading = self.voter().filter(|voter| voter.is_leader());
@@ -338,7 +338,7 @@ impl ControlLog {
 
     // ---- inputs -----------------------------------------------------------------------------------------------------
 
-    /// Asks for something to be decided. It may be lost on the way.
+    /// Asks for something to be decided. It may not arrive.
     pub fn propose(&mut self, command: Command, outputs: &mut ControlOutputs) {
         if self.is_frozen {
             return;
@@ -515,7 +515,8 @@ impl ControlLog {
             self.refused += 1;
             return;
         }
-        // The state says where voters live, but this copy may be behind: it answers whom it does not know yet, too.
+        // The state says where voters live, but this copy may be behind: it answers voters that it does not know yet,
+        // too.
         if voter.state.as_ref().is_some_and(|state| state.voter(message.from).is_some()) {
             self.routes.remove(&message.from);
         } else {
@@ -548,7 +549,7 @@ impl ControlLog {
         }
     }
 
-    /// A node without a log knows no leader, nor who has a copy: whoever has one hands it on.
+    /// A node without a log knows neither the leader nor the holders of copies: a node with a copy hands it on.
     fn hand_on(&self, command: Command, outputs: &mut ControlOutputs) {
         let command = Box::new(command);
         for node in others(&self.config).filter(|node| !self.down.contains(node)) {
@@ -585,8 +586,8 @@ impl ControlLog {
         }
     }
 
-    /// This node was let in, so its cluster exists: it founds none in this life, even if it hears of one candidate
-    /// after the other that has lost its log.
+    /// This node was let in, so its cluster exists. It founds none in this life, even if it hears of one candidate
+    /// after the other that has no log any more.
     pub(crate) fn never_found(&mut self) {
         self.config.founding = None;
     }
@@ -694,7 +695,7 @@ impl ControlLog {
             let view = voter.state.as_ref().map(|state| Arc::clone(&state.view));
             outputs.decided.extend(view.map(Decided::View));
         }
-        // A copy that takes the place of a lost one in the same process hears of old views again.
+        // A copy that replaces another one in the same process hears of old views again.
         let newest = &mut self.newest_view;
         outputs.decided.retain(|decided| match decided {
             Decided::View(view) => {

@@ -294,8 +294,8 @@ impl ControlState {
         Verdict::Done
     }
 
-    /// View 1 is decided by whoever comes last: a data node that joins, or a voter without whom the loss of one node
-    /// could be that of the majority.
+    /// The last of these decides view 1: a data node that joins, or a voter without which the loss of one node could be
+    /// that of the majority.
     fn decide_first_view(&mut self) {
         let data = self.settings.members.iter().filter(|(_, role)| *role == NodeRole::Data);
         let voting = self.voters.iter().filter(|info| info.votes).count();

@@ -1,4 +1,4 @@
-//! Which nodes must leave so that all who stay hear each other: a vertex cover of the broken links. Pure.
+//! Which nodes must leave so that all that stay hear each other: a vertex cover of the broken links. Pure.
 //!
 //! A node that somebody hears stays if that can be. Among all covers one with the fewest such nodes is taken, and among
 //! those one of the fewest nodes. If only their number counted, one that lives would leave for the sake of two that
@@ -85,7 +85,7 @@ fn for_each_choice(
     }
 }
 
-/// First those whom nobody hears, then whoever has the most broken links.
+/// First those that nobody hears, then the node with the most broken links.
 fn greedy(broken: &Links, unheard: &[NodeId]) -> Vec<NodeId> {
     let mut left = broken.clone();
     let mut chosen = unheard.to_vec();

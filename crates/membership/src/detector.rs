@@ -1,9 +1,9 @@
 //! The failure detector: heartbeats of all to all, the matrix of links, leases for reading, and which nodes should
 //! leave the view.
 //!
-//! Every member sends every other one a heartbeat each interval and says in it whom it hears: its *row*. A link is
-//! *broken* when one of its ends does not hear the other. From the rows every member knows all links; a row travels on
-//! through third members while not all is well.
+//! Every member sends every other one a heartbeat each interval, and lists in it the nodes that it hears: its *row*. A
+//! link is *broken* when one of its ends does not hear the other. From the rows every member knows all links; a row
+//! travels on through third members while not all is well.
 //!
 //! **Nodes that should leave.** They are nodes whose leaving takes all broken links with them, as few as possible of
 //! those that somebody hears (`cover`), if every group keeps an in-sync member (I5). Nobody leaves for a link to a
@@ -579,7 +579,7 @@ impl Detector {
         }
     }
 
-    /// Says who should leave, when it is this node's turn.
+    /// Says which nodes should leave, when it is this node's turn.
     fn decide(&mut self, now: Instant, outputs: &mut DetectorOutputs) {
         self.is_settled |= now >= self.changed + SETTLE;
         if self.proposal.is_none()
@@ -594,7 +594,7 @@ impl Detector {
             && *at <= now
         {
             outputs.leavers = Some(leavers.clone());
-            // It may be lost on the way, or overtaken: if the view stays, say it again.
+            // It may not arrive, or be overtaken: if the view stays, say it again.
             *at = now + self.config.silence_max();
         }
     }
@@ -631,7 +631,7 @@ impl Detector {
             self.broken.iter().partition(|(link, _)| is_between_holders(link));
         let links =
             links.into_iter().filter(|(link, broken)| counts(link, *broken)).map(|(link, _)| link).collect();
-        // A hint counts at once: the links of who is cut off break one after the other.
+        // A hint counts at once: the links of a node that is cut off break one after the other.
         let hints = hints.into_keys().collect();
         let heard = self.heard_by_somebody(now)?;
         let mut blamed = match mutants::is(Mutant::LateAreBlameless) {
@@ -644,7 +644,7 @@ impl Detector {
         Some(leavers).filter(|leavers| !leavers.is_empty())
     }
 
-    /// This node, those it hears, and whom they hear; None if it hears nobody.
+    /// This node, those it hears, and those that they hear; None if it hears nobody.
     fn heard_by_somebody(&self, now: Instant) -> Option<BTreeSet<NodeId>> {
         let here: Vec<NodeId> = self
             .others()

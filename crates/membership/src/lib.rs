@@ -21,8 +21,8 @@
 //! - a data node is a member only as the process start that the view names, because its rows exist nowhere else. One
 //!   that a view leaves out ends at once. One that starts while the cluster runs is taken in by a view as *joining*, by
 //!   another one as in sync when it has all rows;
-//! - members whose connection broke go on in a newer view, or one of them leaves: signals were lost with it, and only a
-//!   view sends them again;
+//! - members whose connection broke go on in a newer view, or one of them leaves: signals went with it, and only a view
+//!   sends them again;
 //! - primaries move in a view that is about nothing else, when all members are connected: they are handed over
 //!   (`transaction::ldm::slot::view_change::handover`);
 //! - views change only by compare-and-set, and only to viable ones (I5): `succession`.

@@ -6,8 +6,8 @@
 //!
 //! Invariants: those of the crate.
 //!
-//! Deliberately not here: how views are decided (`control_log`), who should leave (`detector`), and which views may
-//! follow (`succession`).
+//! Deliberately not here: how views are decided (`control_log`), which nodes should leave (`detector`), and which views
+//! may follow (`succession`).
 
 use crate::control_log::{ControlConfig, ControlLog, ControlOutputs, Decided};
 use crate::control_state::{ClusterSettings, ControlState, VoterInfo};
@@ -161,8 +161,8 @@ pub struct Membership {
     caught_up: Option<ViewNumber>,
     /// Members whose connection broke since the view was installed.
     broken: BTreeSet<NodeId>,
-    /// One of them is back: what was lost with the connection is repaired by a view with the same members, which is
-    /// asked for then.
+    /// One of them is back: signals that went with the connection are sent again in a view with the same members, which
+    /// is asked for then.
     renew_at: Option<Instant>,
     /// This node is about to stop, or was: what it asks for, and when it does so again.
     leaving: Option<LeaveStep>,
@@ -331,7 +331,7 @@ impl Membership {
         self.ask_to_be_copied_to(now, outputs);
     }
 
-    /// A link to a node is lost: `main` tells everyone here who waits for it.
+    /// A node is lost: `main` tells every module here that waits for it.
     pub fn on_link_down<S>(&mut self, now: Now, node: NodeId, outputs: &mut Outputs<S>) {
         self.up.remove(&node);
         self.on_recovery_link(now, node, outputs);
@@ -451,8 +451,8 @@ impl Membership {
 
     // ---- views ------------------------------------------------------------------------------------------------------
 
-    /// Tells another node the newest view. SQL nodes do not: they live on while a cluster is founded anew. Nor does who
-    /// was not let in yet: what its disk holds may be of a cluster that is gone, or of another one.
+    /// Tells another node the newest view. SQL nodes do not: they live on while a cluster is founded anew. Nor does a
+    /// node that was not let in yet: its disk may hold a cluster that is gone, or another one.
     fn hand_on_view<S>(&self, to: NodeId, outputs: &mut Outputs<S>) {
         let is_let_in = self.incarnation.is_some();
         if self.view.number > ViewNumber(0) && self.config.join.role != NodeRole::Sql && is_let_in {
@@ -488,7 +488,7 @@ impl Membership {
     /// Views of another founding are void, unless it has taken the place of this node's (`recovery`). To a node without
     /// a copy of the log such a view says that its cluster is gone. A node that hands on views has a copy, or is a
     /// member, and does not start beside an older cluster. A node that starts with a copy of another founding has the
-    /// wrong disk: whoever hands on a view was let in, by a majority of voters.
+    /// wrong disk: the node that hands on a view was let in, by a majority of voters.
     fn is_of_another_founding<S>(&mut self, now: Now, view: &View, outputs: &mut Outputs<S>) -> bool {
         let own = self.log_state().map(|state| state.group);
         let known = own.or((self.view.number > ViewNumber(0)).then_some(self.view.founding));
@@ -594,9 +594,9 @@ impl Membership {
         }
     }
 
-    /// Hands the newest view to `main`, who makes the node enter it. Nothing is acknowledged in a view before somebody
-    /// enters it. All that is acknowledged in the view before was prepared at the nodes that were left out, too. So
-    /// this is the only place that waits for leases.
+    /// Hands the newest view to `main`, which makes the node enter it. Nothing is acknowledged in a view before
+    /// somebody enters it. All that is acknowledged in the view before was prepared at the nodes that were left out,
+    /// too. So this is the only place that waits for leases.
     fn install_if_due<S>(&mut self, now: Now, outputs: &mut Outputs<S>) {
         let is_early = now.monotonic < self.install_at();
         if !self.is_install_due || self.is_ending || is_early {
@@ -661,7 +661,7 @@ impl Membership {
         }
     }
 
-    /// Tells another node who has copies of the control log: it may have none, or none any more.
+    /// Tells another node which nodes have copies of the control log: it may have none, or none any more.
     fn hand_on_voters<S>(&self, to: NodeId, outputs: &mut Outputs<S>) {
         if to != self.config.node && self.up.contains(&to) && self.log_state().is_some() {
             let (applied, voters) = self.voters.clone();

@@ -6,13 +6,13 @@
 pub enum Mutant {
     /// A follower answers before its log is on disk.
     AnswerBeforeFlush,
-    /// A voter whose log is lost goes on under its old id.
+    /// A voter whose log is gone goes on under its old id.
     EmptyVoterVotes,
     /// A view is taken without comparing what it was made from.
     ViewsUncompared,
     /// A hole in the log is taken for a torn end.
     DamageTakenForTornEnd,
-    /// A snapshot that was lost on the way is waited for without end.
+    /// A snapshot that did not arrive is waited for without end.
     LostSnapshotAwaited,
     /// The committed index is not written with the log, and a change of voters takes effect all the same.
     VotersFallBack,

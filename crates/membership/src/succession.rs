@@ -4,15 +4,15 @@
 //! Invariants that a legal step keeps (ARCHITECTURE.md numbers them):
 //! - views are numbered without gaps;
 //! - I5: every replica group keeps an in-sync member, and every primary is one;
-//! - I4, the part that a view can show: who enters the in-sync set was *joining* in the view before, in the same life.
-//!   The proposer must know that it has caught up, and that the members have confirmed that they need it.
+//! - I4, the part that a view can show: a node that enters the in-sync set was *joining* in the view before, in the
+//!   same life. The proposer must know that it has caught up, and that the members have confirmed that they need it.
 //! - a member that stays in sync stays in the same life: rows of an earlier process start exist nowhere;
 //! - the founding stays;
 //! - a slot's group and rank never change: they say which `ldm` of a node owns it;
 //! - a primary moves *by hand-over*, to the same line (`since`), only from a member that stays in sync; else a new line
 //!   begins.
 //!
-//! Deliberately not here: adding replica groups (they need their own steps), and who is suspected (`detector`).
+//! Deliberately not here: adding replica groups (they need their own steps), and suspicion of nodes (`detector`).
 
 use protocol::control::GroupId;
 use protocol::{GroupView, NodeInfo, SlotPlace, View};
@@ -149,7 +149,7 @@ pub fn with_leaving(view: &View, node: NodeId) -> Option<View> {
 }
 
 /// The same members once more. Every view begins new streams between replicas, so this repairs what a broken connection
-/// lost.
+/// dropped.
 #[must_use]
 pub fn renewed(view: &View) -> View {
     follow(view)

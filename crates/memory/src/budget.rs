@@ -157,8 +157,8 @@ impl MemoryManager {
         Self::over(config, PagePool::new(Box::new(|_, _| {}), false))
     }
 
-    /// The same; each chunk of pages is prepared before it is used, and is given back by whoever calls
-    /// [`PagePool::give_back_idle`].
+    /// The same; each chunk of pages is prepared before it is used. The thread that calls [`PagePool::give_back_idle`]
+    /// gives it back.
     #[must_use]
     pub fn prepared(config: MemoryConfig, prepare: Prepare) -> Arc<Self> {
         Self::over(config, PagePool::new(prepare, true))
@@ -236,8 +236,8 @@ impl MemoryManager {
         stdx::require!(bytes <= before, "more is freed than was announced");
     }
 
-    /// Bytes of DataMemory that will be freed soon. Nothing hangs on its being exact: who waits for it also has a limit
-    /// of time.
+    /// Bytes of DataMemory that will be freed soon. Nothing depends on its being exact: a thread that waits for it also
+    /// has a limit of time.
     #[must_use]
     pub fn announced(&self) -> u64 {
         self.announced.load(Ordering::Relaxed)

@@ -153,7 +153,7 @@ fn deallocate(start: NonNull<u8>) {
 
 impl Drop for Chunks {
     fn drop(&mut self) {
-        // A chunk with pages in use stays: whoever leaked the pages may still use them.
+        // A chunk with pages in use stays: the code that leaked the pages may still use them.
         let idle = self.idle.drain(..).map(|(_, start)| start);
         self.spares.drain(..).chain(idle).chain(self.bare.drain(..)).for_each(deallocate);
     }

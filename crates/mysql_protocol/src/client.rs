@@ -50,7 +50,7 @@ pub struct ClientOptions {
     pub database: Option<String>,
     /// Low byte of a collation id.
     pub collation: u8,
-    /// Asked for; what the server lacks is left out.
+    /// The capabilities that are asked for; those that the server lacks are omitted.
     pub capabilities: Capabilities,
     pub attributes: Vec<(String, String)>,
     /// Whether the password may be sent in clear, should the server ask.
@@ -272,7 +272,7 @@ pub struct ClientConnection {
     plugin: AuthPlugin,
     stage: Stage,
     pending: VecDeque<Pending>,
-    /// Number of the next packet, whoever sends it. Each command begins a new exchange.
+    /// Number of the next packet of either side. Each command begins a new exchange.
     sequence: u8,
     inbox: Inbox,
     output: Vec<u8>,

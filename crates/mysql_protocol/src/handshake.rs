@@ -139,7 +139,7 @@ pub enum ClientHello<'a> {
     Response(HandshakeResponse<'a>),
 }
 
-/// HandshakeResponse41: who wants in.
+/// HandshakeResponse41: the client's login.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct HandshakeResponse<'a> {
     /// As parsed: what client and server have in common.

@@ -134,7 +134,7 @@ enum Stage {
 #[derive(Debug)]
 pub struct ServerHandshake {
     stage: Stage,
-    /// Number of the next packet, whoever sends it.
+    /// Number of the next packet of either side.
     sequence: u8,
     nonce: Nonce,
     offered: Capabilities,

@@ -175,7 +175,7 @@ fn read_time(reader: &mut Reader<'_>) -> Result<Time, Malformed> {
     Ok(time)
 }
 
-/// The bytes of a date or time, size byte first: trailing parts that are zero are left out.
+/// The bytes of a date or time, size byte first: trailing parts that are zero are omitted.
 pub(crate) struct DateEncoding {
     bytes: [u8; 13],
 }

@@ -1,6 +1,6 @@
 //! The configuration of a runtime, its limits by name, and why it may refuse to start.
 //!
-//! Plain data: whoever reads `config.ini` (the binary) fills it in. Every limit of the runtime is a field of [`Limits`]
+//! Plain data: the binary, which reads `config.ini`, fills it in. Every limit of the runtime is a field of [`Limits`]
 //! or a named constant next to the code that keeps it.
 
 use memory::MemoryManager;
@@ -166,8 +166,8 @@ pub struct Limits {
     pub link_open_timeout: Duration,
     /// A TCP link is closed if its peer acknowledges nothing for this long. Then it can be opened anew as soon as the
     /// network is back, without waiting for ever longer retransmissions. It is also closed if its peer *reads* nothing
-    /// for this long, so that its window is closed: a thread hangs there. Both ends see the same then, so whoever can
-    /// tell which of them hangs must have done so before (`membership`, `laggards.rs`).
+    /// for this long, so that its window is closed: a thread hangs there. Both ends see the same then, so it must have
+    /// been found out before which of them hangs (`membership`, `laggards.rs`).
     pub link_silence_timeout: Duration,
     /// First pause before a lost peer is tried again; doubles up to `reconnect_pause_max`.
     pub reconnect_pause_min: Duration,

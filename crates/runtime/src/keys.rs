@@ -1,4 +1,4 @@
-//! The keys of a node or an operator's tool, and who is let in with which certificate.
+//! The keys of a node or an operator's tool, and which peer is let in with which certificate.
 //!
 //! ```text
 //! certificate file     own certificate, then those of the authorities that are believed (as in NDB)
@@ -12,7 +12,7 @@
 //! Invariants: no peer is let in whose certificate is not judged in both steps. Keys are never changed, but replaced as
 //! a whole, so a connection has one set for its whole life.
 //!
-//! Deliberately not here: revocation. A key that was lost is made worthless by a new authority.
+//! Deliberately not here: revocation. A stolen key is made worthless by a new authority.
 
 use crate::certificates::{self, Bearer, Facts};
 use crate::tls::{TlsError, TlsFilter};
@@ -39,7 +39,7 @@ pub use stream::TlsStream;
 /// The name that connections are made to: it is not checked, certificates say more.
 const NAME: &str = "latsdb";
 
-/// Keys, and whom they are good for.
+/// Keys, and the peers that they are good for.
 #[derive(Clone)]
 pub struct NodeKeys {
     own: Facts,

@@ -22,9 +22,9 @@
 //! | `resident` | memory that the process takes from the system and gives back |
 //!
 //! Invariants: a module is handled by one thread only, for its whole life. Signals between two modules are handled in
-//! the order of sending or, between nodes, lost from some point on until the link is up again. Nothing blocks but the
-//! wait in epoll. An idle node makes no system calls other than for deadlines of its modules, and one look at its
-//! memory a second.
+//! the order of sending. Between nodes they may be dropped from some point on until the link is up again. Nothing
+//! blocks but the wait in epoll. An idle node makes no system calls other than for deadlines of its modules, and one
+//! look at its memory a second.
 //!
 //! Deliberately not here: what signals mean.
 

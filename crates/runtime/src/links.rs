@@ -503,7 +503,8 @@ impl Links {
         if link.is_high {
             self.high_count -= 1;
         }
-        // The crash handler may hold the socket for a moment: end the connection now, whoever closes the descriptor.
+        // The crash handler may hold the socket for a moment: end the connection now, whichever thread closes the
+        // descriptor.
         let _ = rustix::net::shutdown(&*link.socket, rustix::net::Shutdown::Both);
         let route = &mut self.routes[link.peer];
         if let Some(entry) = route.slots.get_mut(link.their_thread)

@@ -1,7 +1,7 @@
 //! The node's memory and the operating system's: one thread fetches what is going to be used, and gives back what was.
 //!
-//! - Chunks of pages are fetched ahead (`memory::pages`, [`huge_pages`]): who comes to use a huge page first would
-//!   stand still while the kernel clears it.
+//! - Chunks of pages are fetched ahead (`memory::pages`, [`huge_pages`]): the first user of a huge page would stand
+//!   still while the kernel clears it.
 //! - Chunks that have been empty for a second or two go back, one after the other with a [`PAUSE`] between, because
 //!   each interrupts all CPUs. Where there are very many, several go at a time, so that they are gone in some seconds.
 //! - Freed memory that the C library keeps goes back when it is much: large rows, packets, and other things that

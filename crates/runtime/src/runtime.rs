@@ -124,7 +124,7 @@ impl Runtime {
         }
     }
 
-    /// For whoever watches the files of its keys.
+    /// For the watcher of its key files.
     #[must_use]
     pub fn key_holder(&self) -> KeyHolder {
         KeyHolder(Arc::clone(&self.process))
@@ -335,8 +335,8 @@ const SIGTERM: i32 = 15;
 const DEFAULT_ACTION: usize = 0;
 const IGNORED: usize = 1;
 
-/// Signals that come together are one request: whoever stops a whole group of processes signals this one, and its
-/// parent does, too.
+/// Signals that come together are one request. A stop of a whole process group signals this process, and its parent
+/// does so, too.
 const SAME_REQUEST: Duration = Duration::from_secs(1);
 
 /// When the first stop signal came; 0: none has.

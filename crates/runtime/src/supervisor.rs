@@ -14,7 +14,8 @@
 //! - LinkUp is told once per set and before any signal from that peer's `membership` of that set is delivered to ours;
 //! - when one link of a set closes, LinkDown follows if LinkUp was told, and all links of the set are closed. A new set
 //!   has a new number, and news about older sets is ignored;
-//! - the acceptor's LinkUp follows the connector's, so that whoever hears it finds all links open at the other end.
+//! - the acceptor's LinkUp follows the connector's, so that a module that hears it finds all links open at the other
+//!   end.
 //!
 //! Signals to other modules may arrive shortly before LinkUp: views fence them. An attempt uses a peer's Unix socket if
 //! it answers, else the first of its addresses that does not refuse at once.

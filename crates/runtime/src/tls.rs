@@ -5,7 +5,7 @@
 //! The certificate for clients comes from files or is made at start; clients of a database verify certificates only
 //! when told to, so a self-signed one is better than none.
 //!
-//! Deliberately not here: the certificates of nodes, and who is let in with them (`keys`).
+//! Deliberately not here: the certificates of nodes, and which peers are let in with them (`keys`).
 
 use protocol::module::TlsSession;
 use rustls::pki_types::pem::PemObject;
@@ -131,7 +131,7 @@ impl TlsFilter {
 
     /// The filter of one end of a connection that begins.
     pub(crate) fn of(mut connection: Connection) -> Self {
-        // The buffers of whoever sends have limits of their own; nothing is buffered here between calls.
+        // The sender's buffers have limits of their own; nothing is buffered here between calls.
         connection.set_buffer_limit(None);
         Self { connection, outgoing: Vec::new(), is_established: false, has_ended: false, failure: None }
     }

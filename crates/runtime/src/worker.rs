@@ -18,8 +18,8 @@
 //!   slice of long work;
 //! - nothing here waits except `wait`; no work means no system call but one `epoll_wait`, and no tick.
 //!
-//! Deliberately not here: what any module does. The worker knows kinds of modules only to know who owns clients, stop
-//! requests and links.
+//! Deliberately not here: what any module does. The worker knows kinds of modules only to know which one owns clients,
+//! stop requests and links.
 
 use crate::clock;
 use crate::config::SpinMethod;

@@ -1,4 +1,4 @@
-//! The deadlines of one module: who wants to be called when.
+//! The deadlines of one module, by key.
 //!
 //! A binary heap with lazy deletion: cancelling is forgetting, the owner checks on expiry whether the key still
 //! matters. Invariant: `next()` is never later than the earliest registered deadline.

@@ -1,7 +1,7 @@
 //! A range of ids that all threads of a node draw from: AUTO_INCREMENT values reserved by one system-table write.
 //!
 //! Invariants: every id is handed out at most once; ids of one `take` are consecutive; a refill never mixes with the
-//! range before it. Values of a range that is refilled too early are lost, never reused.
+//! range before it. Values of a range that is refilled too early are skipped, never reused.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -31,7 +31,7 @@ impl IdRange {
         }
     }
 
-    /// The range becomes `first .. first + count`. False if another thread is refilling: then these values are lost.
+    /// The range becomes `first .. first + count`. False if another thread is refilling: then these values are skipped.
     pub fn refill(&self, first: u64, count: u64) -> bool {
         if self.refilling.swap(true, Ordering::AcqRel) {
             return false;

@@ -48,7 +48,7 @@ impl std::fmt::Display for WireError {
 /// Where values are written.
 #[derive(Debug)]
 pub struct Encoder<'a> {
-    /// The bytes so far; whoever made the encoder may have put a header before them.
+    /// The bytes so far. The maker of the encoder may have put a header before them.
     pub bytes: &'a mut Vec<u8>,
     /// The wire version of the receiver.
     pub version: u16,

@@ -132,8 +132,8 @@ impl<'a> Iterator for Chain<'a> {
     fn next(&mut self) -> Option<Self::Item> {
         let mut bucket = self.bucket?;
         if self.position == SLOTS {
-            // SAFETY: whoever walks a chain may use its buckets for 'a; overflow buckets are linked after they were
-            // filled, and retired not earlier than unlinked.
+            // SAFETY: a thread that walks a chain may use its buckets for 'a; overflow buckets are linked after they
+            // were filled, and retired not earlier than unlinked.
             bucket = unsafe { bucket.overflow.load(Ordering::Acquire).as_ref() }?;
             self.bucket = Some(bucket);
             self.position = 0;

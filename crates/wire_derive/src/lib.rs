@@ -1,7 +1,7 @@
 //! `#[derive(Wire)]`: the binary form of a struct (its fields in order) or an enum (a one-byte tag, then the variant's
 //! fields).
 //!
-//! Attributes: `#[wire(tag = N)]` on a variant (default: its position), `#[wire(since = V)]` on a field (left out below
+//! Attributes: `#[wire(tag = N)]` on a variant (default: its position), `#[wire(since = V)]` on a field (omitted below
 //! wire version V, `Default` when read), `#[wire(bytes)]` on a `Vec<u8>` field (copied in one piece). A recursive enum
 //! must box its recursion (`Box`, `Arc` or `Vec` of boxes): boxes count the depth; `#[wire(nested)]` on the type counts
 //! it too.

@@ -4,7 +4,7 @@
 //! without sysbench, which would take what CPU there is. All of them leave their figures in one file; every line of the
 //! table takes its own from there.
 //!
-//! **Invariants.** A figure that no injection has is left out, and never taken for zero. p99 of fewer than a hundred
+//! **Invariants.** A figure that no injection has is omitted, and never taken for zero. p99 of fewer than a hundred
 //! injections is the longest.
 
 use super::Campaign;

@@ -99,7 +99,7 @@ impl Injection {
         .to_string()
     }
 
-    /// A line for whoever waits.
+    /// A line for a person who waits.
     #[must_use]
     pub fn line(&self) -> String {
         let ms = milliseconds;

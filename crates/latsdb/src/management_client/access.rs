@@ -1,8 +1,8 @@
 //! Where management nodes are, and how this process shows them that it has authority (`node`, management/authority.rs,
 //! has the protocol).
 //!
-//! The token comes from the file of `--token-file`, else from the file that the management node names, which is
-//! readable on its own machine by who it belongs to. The token is not sent: the node's challenge is answered with it.
+//! The token comes from the file of `--token-file`, else from the file that the management node names. That one is on
+//! the node's own machine, and its owner can read it. The token is not sent: the node's challenge is answered with it.
 //!
 //! With keys (`key_files`) the connection is encrypted, and the certificate is proof enough.
 //!

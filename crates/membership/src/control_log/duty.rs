@@ -98,7 +98,7 @@ impl Duty {
         self.hand_over(now, config, voter);
     }
 
-    /// Raft waits for an answer to a snapshot without end, and the snapshot may be lost on its way.
+    /// Raft waits for an answer to a snapshot without end, and the snapshot may not arrive.
     fn repeat_snapshots(&mut self, now: Instant, voter: &mut Voter) {
         let progress = voter.raft.raft.prs().iter();
         let waiting: Vec<u64> = progress
@@ -160,7 +160,7 @@ impl Duty {
             Some(info) if info.start == start || mutants::is(Mutant::EmptyVoterVotes) => {
                 return Some(info.voter);
             }
-            // Its log is lost, or it would not ask: the old copy is void, and counts no more.
+            // Its log is gone, or it would not ask: the old copy is void, and counts no more.
             Some(info) => change(info, VoterStep::Remove),
             None if state.voters().len() < config.voter_count => {
                 VoterChange { voter: state.next_voter(), node, start, step: VoterStep::AddLearner }

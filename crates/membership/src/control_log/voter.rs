@@ -154,7 +154,7 @@ impl Voter {
         self.restoring.is_some()
     }
 
-    /// Nobody leads this copy, and it may not campaign, which would tell it why: now and then it asks.
+    /// This copy has no leader, and it may not campaign, which would tell it why: now and then it asks.
     pub(super) fn is_forgotten(&self) -> bool {
         let raft = &self.raft.raft;
         let silent = raft.election_elapsed;

@@ -12,9 +12,10 @@
 //!                                                          asked to leave again
 //! ```
 //! Every commit waits for a member that joins, too, so one that is as slow as before would only be in the way. All
-//! nodes are told who is asked to leave, and the leader of the control log passes its wish to be copied to on when the
-//! probation is over. A data node that is no member hands leadership on before it asks (`control_log`, `duty`). A
-//! leader that was not connected then, or has started since, knows of no probation: that costs one more round.
+//! nodes are told which node is asked to leave. The leader of the control log passes that node's wish to be copied to
+//! on when the probation is over. A data node that is no member hands leadership on before it asks (`control_log`,
+//! `duty`). A leader that was not connected then, or has started since, knows of no probation: that costs one more
+//! round.
 //!
 //! **Four limits, in this order.** A node that hangs should end itself, or leave, before anything happens that looks
 //! the same at both ends:
@@ -184,7 +185,7 @@ impl Laggards {
     }
 }
 
-/// The view without a late member; None if a group would keep nobody who stays: one that is about to stop is no reason
+/// The view without a late member; None if no member of a group would stay. A member that is about to stop is no reason
 /// to make its heir leave.
 fn without_laggard(view: &View, node: NodeId) -> Option<View> {
     let mut gone = view.leaving.clone();

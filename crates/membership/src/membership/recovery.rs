@@ -20,7 +20,7 @@
 //!
 //! Invariants:
 //! - *No living node is passed over.* Each management and data node of the configuration is named, or takes part, or
-//!   has said itself that it has no log and no rows. None of those named is connected with anyone who takes part. So a
+//!   has said itself that it has no log and no rows. None of those named is connected with a node that takes part. So a
 //!   minority that is cut off recovers only by a false word of its operator.
 //! - *The rows are here*: of each replica group a member takes part that is in sync in the newest view, in the life
 //!   that the view names.
@@ -572,7 +572,7 @@ impl Membership {
         }
     }
 
-    /// The founding of this node has taken the place of that one: who says a view of it has not heard of that yet.
+    /// The founding of this node has replaced that one: a node that says a view of it has not heard of that yet.
     pub(crate) fn has_replaced(&self, old: GroupId) -> bool {
         let by_log = self.log_state().is_some_and(|state| state.replaced().contains(&old));
         by_log || self.known_founding().is_some_and(|own| self.recovery.is_replaced(old, own))

@@ -161,7 +161,7 @@ impl World {
         self.run(100);
     }
 
-    /// Two nodes lose their connection; who has ended a second later.
+    /// Two nodes lose their connection; the nodes that have ended a second later.
     fn cut(&mut self, one: NodeId, other: NodeId) -> Vec<NodeId> {
         for (at, node) in [(one, other), (other, one)] {
             self.input(at, |block, now, outputs| block.on_link_down(now, node, outputs));

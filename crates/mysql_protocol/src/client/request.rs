@@ -17,7 +17,7 @@ impl ClientConnection {
         self.query_with_attributes(text, &[]);
     }
 
-    /// Attributes are left out if the server does not take any.
+    /// Attributes are omitted if the server does not take any.
     pub fn query_with_attributes(&mut self, text: &[u8], attributes: &[(&[u8], ParameterValue<'_>)]) {
         let capabilities = self.capabilities;
         self.request(command_byte::QUERY, Some(Request::Statement(RowFormat::Text)), |packet| {

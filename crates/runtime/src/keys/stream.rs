@@ -24,8 +24,8 @@ impl std::fmt::Debug for TlsStream {
 }
 
 impl TlsStream {
-    /// Establishes TLS; the peer has to be a node of our cluster, and this one if one is claimed. Waits no longer than
-    /// the stream's own timeouts.
+    /// Establishes TLS. The peer has to be a node of our cluster, and the one with this identity if there is one. Waits
+    /// no longer than the stream's own timeouts.
     pub fn connect(stream: TcpStream, keys: &NodeKeys, identity: Option<Identity<'_>>) -> io::Result<Self> {
         let filter = keys.connect().map_err(io::Error::other)?;
         let mut connection = Self { stream, filter, plain: Vec::new(), taken: 0 };

@@ -153,7 +153,7 @@ fn refusal(node: &Node, keys: &NodeKeys) -> String {
     let refused = node.runtime().counters().connections_refused;
     let address = node.runtime().addresses().management.unwrap();
     let met = TlsStream::connect(connect(address), keys, None);
-    // In TLS 1.3 who calls learns by reading that its certificate is refused.
+    // In TLS 1.3 the caller learns by reading that its certificate is refused.
     let error = met.and_then(|mut stream| std::io::Read::read(&mut stream, &mut [0; 100])).unwrap_err();
     while node.runtime().counters().connections_refused == refused {
         std::thread::yield_now();

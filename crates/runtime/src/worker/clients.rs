@@ -201,7 +201,7 @@ impl<S: Send + 'static> Worker<S> {
             ConnectionKind::Management if self.process.management_requires_tls && !is_near() => {
                 FirstByte::Tls
             }
-            // Without keys, too: who wants TLS is told.
+            // Without keys, too: a client that wants TLS is told.
             ConnectionKind::Management => FirstByte::Either,
         }
     }

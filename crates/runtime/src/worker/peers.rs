@@ -287,7 +287,7 @@ impl<S: Send + 'static> Worker<S> {
         }
     }
 
-    /// Reads once from the socket, and decrypts what came. Once it is known who is at the other end, it has to be the
+    /// Reads once from the socket, and decrypts what came. Once the process at the other end is known, it has to be the
     /// node that was called.
     #[cold]
     fn read_tls(&mut self, slot: u32, buffer: &mut Vec<u8>) -> ReadOutcome {
@@ -749,7 +749,7 @@ impl<S: Send + 'static> Worker<S> {
     }
 }
 
-/// Notes who is at the other end of a link, for people.
+/// Notes the process at the other end of a link, for people.
 fn remember_peer(process: &Process, peer: usize, socket: &OwnedFd, tls: Option<&TlsFilter>) {
     let is_local = shared_memory::is_for(socket);
     let address = rustix::net::getpeername(socket).ok().flatten();

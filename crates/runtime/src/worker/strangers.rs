@@ -9,8 +9,8 @@
 //! - by TCP: it comes from an address of that node's HostName, which is looked up anew each time;
 //! - by the Unix socket: it is a process of this user (or root), on this machine.
 //!
-//! A notice that a process has ended counts only with the same proof: it is that node's own angel who says so, from its
-//! host, with its keys. One of a node of this machine comes by the Unix socket.
+//! A notice that a process has ended counts only with the same proof: that node's own angel sends it, from its host,
+//! with its keys. One of a node of this machine comes by the Unix socket.
 //!
 //! Invariants: a stranger costs at most a slot of [`STRANGERS_MAX`], [`STRANGER_BYTES_MAX`] bytes, the time
 //! `link_open_timeout`, and with others a line of the log in [`LOG_PAUSE`]. When slots are scarce, the address that
@@ -186,7 +186,7 @@ impl<S: Send + 'static> Worker<S> {
         }
     }
 
-    /// A free slot, at the cost of whoever has most if there is none.
+    /// A free slot, at the cost of the address that has most if there is none.
     fn slot_for_stranger(&mut self) -> Option<usize> {
         let slots = &mut self.strangers.slots;
         match slots.iter().position(Option::is_none) {
@@ -385,8 +385,8 @@ impl<S: Send + 'static> Worker<S> {
     }
 }
 
-/// Tells whoever said an unacceptable hello why. It fits the empty buffer of a new connection; who does not take it
-/// does not learn it.
+/// Tells the sender of an unacceptable hello why. It fits the empty buffer of a new connection; a stranger that does
+/// not take it does not learn it.
 fn tell_refusal(socket: &OwnedFd, tls: Option<&mut TlsFilter>, reason: &str) {
     let mut bytes = Vec::new();
     transport::encode_notice(&Notice::Refused { reason: reason.to_owned() }, &mut bytes);

@@ -5,7 +5,7 @@
 //! or "o" with a combining mark that is part of a contraction. So a difference between two ASCII characters decides as
 //! soon as both are followed by ASCII or by the end. Where that does not hold, the answer is `None` and ICU4X is asked.
 //!
-//! Sort keys follow ICU's format, byte for byte: primary weights with the lead byte left out where it repeats and is
+//! Sort keys follow ICU's format, byte for byte: primary weights, whose lead byte is omitted where it repeats and is
 //! compressible. Invariant (tested for all pairs of characters and random strings): what these functions say is what
 //! ICU4X says.
 
@@ -26,7 +26,7 @@ struct Tables {
     ranks: [u8; 128],
     /// The primary weight, first byte highest.
     weights: [u32; 128],
-    /// Whether the weight's lead byte is left out when it repeats.
+    /// Whether the weight's lead byte is omitted when it repeats.
     compressible: [bool; 128],
 }
 

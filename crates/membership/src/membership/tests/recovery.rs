@@ -411,7 +411,7 @@ fn a_crash_before_the_file_is_written_changes_nothing() {
     cluster.stalled.insert(4);
     cluster.give_order(4, "test", &[MANAGEMENT, 1, 3]);
     cluster.run(100);
-    // It is being written: who asks another node meanwhile is refused.
+    // It is being written: an operator who asks another node meanwhile is refused.
     cluster.give_order(2, "test", &[MANAGEMENT, 1, 3]);
     cluster.run(100);
     let told = cluster.told.pop().expect("an answer");
