@@ -221,7 +221,7 @@ impl Detector {
     fn is_watched(view: &View, node: NodeId) -> bool {
         let Some(info) = view.node(node) else { return false };
         match info.role {
-            NodeRole::Data => view.is_counted(node),
+            NodeRole::Data => view.is_member(node),
             NodeRole::Management => true,
             NodeRole::Sql => false,
         }
@@ -239,7 +239,7 @@ impl Detector {
             .map(|info| (info.node, info.incarnation))
             .collect();
         for (node, incarnation) in members {
-            let is_witness = !view.is_counted(node);
+            let is_witness = !view.is_member(node);
             let known = self.peers.get(&node).is_some_and(|peer| {
                 peer.incarnation == incarnation || is_witness && peer.incarnation > incarnation
             });
@@ -294,9 +294,8 @@ impl Detector {
         if !self.is_in_sync(self.node) {
             return Instant(0);
         }
-        let may_lead = |node| {
-            self.is_in_sync(node) || self.view.is_counted(node) && !mutants::is(Mutant::JoinersLetRead)
-        };
+        let may_lead =
+            |node| self.is_in_sync(node) || self.view.is_member(node) && !mutants::is(Mutant::JoinersLetRead);
         let granters = self.others().filter(|(node, _)| may_lead(*node));
         granters.map(|(_, peer)| peer.held_until).min().unwrap_or(Instant::FAR_FUTURE)
     }
@@ -395,7 +394,7 @@ impl Detector {
         if heartbeat.view > self.view.number {
             outputs.behind = Some(from);
         }
-        let is_witness = Self::is_watched(&self.view, from) && !self.view.is_counted(from);
+        let is_witness = Self::is_watched(&self.view, from) && !self.view.is_member(from);
         let Some(peer) = self.peers.get_mut(&from) else { return false };
         if is_witness && incarnation > peer.incarnation {
             // It holds no rows: another life of it is as good. A node that holds rows is known when the view has it.
@@ -678,7 +677,7 @@ impl Detector {
     /// Members that hold rows, or are being copied to (every write waits for them, too): a witness does not leave the
     /// view.
     fn holders(&self, nodes: &[NodeId]) -> Vec<NodeId> {
-        nodes.iter().copied().filter(|node| self.view.is_counted(*node)).collect()
+        nodes.iter().copied().filter(|node| self.view.is_member(*node)).collect()
     }
 
     fn is_allowed(&self, leavers: &[NodeId]) -> bool {

@@ -335,7 +335,7 @@ impl Membership {
     pub fn on_link_down<S>(&mut self, now: Now, node: NodeId, outputs: &mut Outputs<S>) {
         self.up.remove(&node);
         self.on_recovery_link(now, node, outputs);
-        if self.view.is_counted(node) && self.view.is_counted(self.config.node) {
+        if self.view.is_member(node) && self.view.is_member(self.config.node) {
             self.broken.insert(node);
             self.want.begin(now.monotonic);
         }
@@ -354,7 +354,7 @@ impl Membership {
             Severity::Info,
             format!("the process of node {node} has ended (incarnation {incarnation})"),
         );
-        if self.view.is_counted(node) {
+        if self.view.is_member(node) {
             self.want.begin(now.monotonic);
         }
         self.with_log(now, outputs, |log, todo| log.on_link_down(now.monotonic, node, todo));
@@ -526,7 +526,7 @@ impl Membership {
     fn is_in_view(&self) -> bool {
         let node = self.config.node;
         self.config.join.role != NodeRole::Data
-            || (self.view.is_counted(node)
+            || (self.view.is_member(node)
                 && self.view.node(node).map(|info| info.incarnation) == self.incarnation)
     }
 
@@ -558,8 +558,8 @@ impl Membership {
         outputs.event(Severity::Info, self.want.end(now.monotonic, self.view.number));
         // Signals that are sent in this view over connections that are down now do not arrive.
         let others = self.view.nodes.iter().map(|info| info.node).filter(|node| *node != self.config.node);
-        let is_counted = self.view.is_counted(self.config.node);
-        let is_broken = |node: &NodeId| is_counted && self.view.is_counted(*node) && !self.up.contains(node);
+        let is_member = self.view.is_member(self.config.node);
+        let is_broken = |node: &NodeId| is_member && self.view.is_member(*node) && !self.up.contains(node);
         self.broken = others.filter(is_broken).collect();
         self.renew_at = None;
         if self.config.join.role != NodeRole::Sql {

@@ -453,7 +453,7 @@ impl MainModule {
 
     /// This node holds slots that are being copied to it.
     pub(super) fn is_joining(&self) -> bool {
-        self.view.is_counted(self.config.node) && !self.holds_rows(self.config.node)
+        self.view.is_member(self.config.node) && !self.holds_rows(self.config.node)
     }
 
     /// The local replica of the system tables, if there is one, is not whole.

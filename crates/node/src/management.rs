@@ -633,7 +633,7 @@ impl Management {
             NodeRole::Data if view.groups.iter().any(|group| group.in_sync.contains(&node.node)) => {
                 NodeState::Started
             }
-            NodeRole::Data if view.is_counted(node.node) => NodeState::Copying,
+            NodeRole::Data if view.is_member(node.node) => NodeState::Copying,
             NodeRole::Data => NodeState::Waiting,
         }
     }

@@ -62,7 +62,7 @@ pub struct SlotPlace {
     pub primary: NodeId,
     /// The position of the slot among those of its group with the same primary: chooses the `ldm` instance on each replica.
     pub rank: u16,
-    /// The first view of this line of primaries: they handed over to each other what was open. What a transaction did here before is lost.
+    /// The first view of this line of primaries: they handed over to each other what was open. Work of transactions from before is void.
     pub since: ViewNumber,
 }
 
@@ -163,7 +163,7 @@ impl View {
         self.groups.first().is_some_and(|group| group.in_sync.contains(&node))
     }
 
-    /// Whether what a transaction did in a slot since it began there, in a view, is lost by this view.
+    /// Whether work of a transaction in a slot, begun there in a view, is void in this view: its line has ended.
     #[must_use]
     pub fn is_lost(&self, slot: SlotId, began: ViewNumber) -> bool {
         self.place(slot).is_none_or(|place| began < place.since)
@@ -171,7 +171,7 @@ impl View {
 
     /// Whether a node is a member: a data node that is in sync, or joining.
     #[must_use]
-    pub fn is_counted(&self, node: NodeId) -> bool {
+    pub fn is_member(&self, node: NodeId) -> bool {
         self.groups.iter().any(|group| group.in_sync.contains(&node) || group.joining.contains(&node))
     }
 

@@ -72,13 +72,13 @@ impl Membership {
         let node = self.config.node;
         if self.config.join.role != NodeRole::Data
             || self.view.number == ViewNumber(0)
-            || self.view.is_counted(node)
+            || self.view.is_member(node)
             || self.is_ending
         {
             return;
         }
         self.join_at = Some(now.monotonic + JOIN_RETRY);
-        let members = self.view.nodes.iter().map(|info| info.node).filter(|node| self.view.is_counted(*node));
+        let members = self.view.nodes.iter().map(|info| info.node).filter(|node| self.view.is_member(*node));
         let is_connected = members.clone().all(|member| self.up.contains(&member));
         if !is_connected && !mutants::is(Mutant::JoinUnconnected) {
             return;
@@ -109,8 +109,8 @@ impl Membership {
         let leads = self.leads();
         let state = self.log_state().filter(|state| leads && state.view.number > ViewNumber(0))?;
         let view = &state.view;
-        let counted = view.nodes.iter().filter(|info| view.is_counted(info.node));
-        let earlier: Vec<NodeId> = counted
+        let members = view.nodes.iter().filter(|info| view.is_member(info.node));
+        let earlier: Vec<NodeId> = members
             .filter(|info| state.incarnation(info.node) > info.incarnation)
             .map(|info| info.node)
             .collect();

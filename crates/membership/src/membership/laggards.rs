@@ -160,8 +160,8 @@ impl Laggards {
     /// A newer view.
     pub(crate) fn on_view(&mut self, now: Instant, before: &View, view: &View) {
         let mut has_left_late = false;
-        let leavers = before.nodes.iter().map(|info| info.node).filter(|node| before.is_counted(*node));
-        for node in leavers.filter(|node| !view.is_counted(*node)) {
+        let leavers = before.nodes.iter().map(|info| info.node).filter(|node| before.is_member(*node));
+        for node in leavers.filter(|node| !view.is_member(*node)) {
             let is_late = self.asked.remove(&node).is_some_and(|asked| now.since(asked) < ASKED_FOR);
             if !is_late {
                 continue;
@@ -203,7 +203,7 @@ impl Membership {
         (node, milliseconds): (NodeId, u32),
         outputs: &mut Outputs<S>,
     ) {
-        if node == self.config.node || !self.view.is_counted(node) || !self.is_in_view() {
+        if node == self.config.node || !self.view.is_member(node) || !self.is_in_view() {
             return;
         }
         // A member that has not come to the newest view waits for something of this node, and those that have do not
@@ -250,7 +250,7 @@ impl Membership {
         outputs: &mut Outputs<S>,
     ) {
         // The late word of one that has left itself tells nothing of a member.
-        if !self.view.is_counted(from) || !self.view.is_counted(node) {
+        if !self.view.is_member(from) || !self.view.is_member(node) {
             return;
         }
         let is_concerned = node == self.config.node || self.config.join.role == NodeRole::Management;
@@ -267,7 +267,7 @@ impl Membership {
     pub(crate) fn is_too_early(&self, now: Now, command: &Command) -> bool {
         let Command::ChangeView { next } = command else { return false };
         let mut joining = next.groups.iter().flat_map(|group| &group.joining);
-        let is_new = |node: &NodeId| !self.view.is_counted(*node);
+        let is_new = |node: &NodeId| !self.view.is_member(*node);
         joining.any(|node| is_new(node) && self.laggards.is_on_probation(now.monotonic, *node))
     }
 }

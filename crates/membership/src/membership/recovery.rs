@@ -176,7 +176,7 @@ pub fn decide(
         .nodes
         .iter()
         .map(|info| info.node)
-        .filter(|node| base.is_counted(*node) && !lives(*node))
+        .filter(|node| base.is_member(*node) && !lives(*node))
         .collect();
     let leap = if mutants::is(Mutant::NumbersGivenTwice) { 1 } else { NUMBERS_LEAP };
     succession::refounded(base, &gone, id, leap).ok_or_else(|| {

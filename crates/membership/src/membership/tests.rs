@@ -361,9 +361,9 @@ fn who_answers_late_has_to_leave_and_waits_for_its_return() {
     world.start_again(OTHER);
     world.run(8_000);
     assert!(world.node(OTHER).block.incarnation.is_some() && world.node(OTHER).exit.is_none());
-    assert!(!world.node(DATA).block.view.is_counted(OTHER), "it is on probation");
+    assert!(!world.node(DATA).block.view.is_member(OTHER), "it is on probation");
     world.run(4_000);
-    assert!(world.node(DATA).block.view.is_counted(OTHER), "it joins");
+    assert!(world.node(DATA).block.view.is_member(OTHER), "it joins");
 }
 
 #[test]
@@ -386,7 +386,7 @@ fn nobody_leaves_for_being_late_soon_after_the_start_or_the_last_of_a_group() {
         world.run(250);
     }
     assert_eq!(world.node(DATA).exit, None);
-    assert!(world.node(DATA).block.view.is_counted(DATA));
+    assert!(world.node(DATA).block.view.is_member(DATA));
 }
 
 #[test]
@@ -483,10 +483,10 @@ fn who_leads_the_control_log_waits_for_its_return_too() {
     assert!(world.node(DATA).block.leads() && world.node(DATA).block.incarnation.is_some());
     world.asleep = None;
     for _ in 0..7 {
-        assert!(!world.node(OTHER).block.view.is_counted(DATA), "it is on probation");
+        assert!(!world.node(OTHER).block.view.is_member(DATA), "it is on probation");
         world.run(1_000);
     }
     assert!(world.node(OTHER).block.leads());
     world.run(4_000);
-    assert!(world.node(OTHER).block.view.is_counted(DATA), "it joins");
+    assert!(world.node(OTHER).block.view.is_member(DATA), "it joins");
 }

@@ -413,7 +413,7 @@ impl MainModule {
             let bytes = stdx::wire::to_bytes(&schema).into();
             outputs.send(self.me(), from, Signal::SchemaFetched { request, schema: bytes });
             self.spread_schema(schema, outputs);
-        } else if self.view.is_counted(from.node) {
+        } else if self.view.is_member(from.node) {
             // What is being committed may wait for this joining member, which waits for a schema. It hears of the newer one like all others.
             let schema = stdx::wire::to_bytes(&*self.map.schema).into();
             outputs.send(self.me(), from, Signal::SchemaFetched { request, schema });

@@ -128,7 +128,7 @@ impl MainModule {
         } else if self.view.number.0 == 0 {
             format!("the first view of the cluster{}", self.away())
         } else if self.role_of(self.config.node) == Some(NodeRole::Data)
-            && !self.view.is_counted(self.config.node)
+            && !self.view.is_member(self.config.node)
         {
             self.waits_to_be_taken_in()
         } else if self.is_joining() && !self.schema_reading.has_fetched() {
@@ -147,7 +147,7 @@ impl MainModule {
     }
 
     fn waits_to_be_taken_in(&self) -> String {
-        let members = self.view.nodes.iter().map(|info| info.node).filter(|node| self.view.is_counted(*node));
+        let members = self.view.nodes.iter().map(|info| info.node).filter(|node| self.view.is_member(*node));
         let away = self.not_found(members);
         if away.is_empty() {
             "the members to take it in (who has left for late answers waits ten seconds and more)".to_owned()

@@ -243,9 +243,9 @@ impl LeaseWorld {
 
     fn check(&self) -> Result<(), String> {
         for (holder, granter) in [(OTHER, VICTIM), (VICTIM, OTHER)] {
-            let is_counted = self.members[&holder].detector.view().0 == 1 || self.is_in_sync(granter);
+            let is_known = self.members[&holder].detector.view().0 == 1 || self.is_in_sync(granter);
             let is_over = self.members[&granter].detector.granted_until(holder) <= self.now();
-            if is_counted && self.may_read(holder) && self.is_alive(granter) && is_over {
+            if is_known && self.may_read(holder) && self.is_alive(granter) && is_over {
                 return Err(format!("node {holder} reads, node {granter} says it may not"));
             }
             let granting = &self.members[&granter].detector;

@@ -1044,7 +1044,7 @@ impl ReplicaWorld {
         if self.crashes_left > 0 {
             let may_die = |node: &NodeId| {
                 is_there(*node)
-                    && self.view.is_counted(*node)
+                    && self.view.is_member(*node)
                     && succession::without(&self.view, &[*node]).is_some()
             };
             choices.extend(nodes.clone().filter(may_die).map(Choice::Crash));
@@ -1151,7 +1151,7 @@ impl SmallWorld for ReplicaWorld {
         let is_installed = self.is_installed_everywhere();
         for member in &self.members {
             let node = member.at.node;
-            if !self.view.is_counted(node) {
+            if !self.view.is_member(node) {
                 continue;
             }
             if member.at.kind == ModuleKind::Ldm {
@@ -1219,7 +1219,7 @@ impl SmallWorld for ReplicaWorld {
             let newest = self.view.number;
             let unsettled = |member: &&Member| member.at.kind == ModuleKind::Ldm && member.settled < newest;
             for at in self.members.iter().filter(unsettled).map(|member| member.at).collect::<Vec<_>>() {
-                if self.view.is_counted(at.node) {
+                if self.view.is_member(at.node) {
                     self.settle(at.node)?;
                 }
             }

@@ -173,7 +173,7 @@ impl Members {
     /// Whom the newest view counts.
     fn members(&self, map: &NodeMap) -> Vec<Member> {
         let counts = |node: NodeId, role: NodeRole| match role {
-            NodeRole::Data => map.view.is_counted(node),
+            NodeRole::Data => map.view.is_member(node),
             NodeRole::Sql => matches!(self.task, MemberTask::Install { .. }) && !map.lost.contains(&node),
             NodeRole::Management => false,
         };

@@ -34,11 +34,11 @@ fn who_is_not_connected_with_all_members_does_not_join() {
     world.connect(OTHER, &[MANAGEMENT, SQL]);
     world.run(2_000);
     assert!(world.node(OTHER).block.incarnation.is_some());
-    let is_counted = |world: &mut World| world.node(DATA).block.view.is_counted(OTHER);
-    assert!(!is_counted(&mut world), "what the other data node sends would be lost");
+    let is_member = |world: &mut World| world.node(DATA).block.view.is_member(OTHER);
+    assert!(!is_member(&mut world), "what the other data node sends would be lost");
     world.connect(OTHER, &[DATA]);
     world.run(2_000);
-    assert!(is_counted(&mut world));
+    assert!(is_member(&mut world));
 }
 
 #[test]
@@ -47,14 +47,14 @@ fn who_starts_again_does_not_wait_until_its_earlier_life_is_missed() {
     world.run(12_000);
     world.start_unconnected(OTHER);
     world.connect(OTHER, &[DATA, MANAGEMENT, SQL]);
-    let is_counted = |world: &mut World| {
+    let is_member = |world: &mut World| {
         let incarnation = world.node(OTHER).block.incarnation;
         let known = world.node(DATA).block.view.node(OTHER).map(|info| info.incarnation);
         incarnation.is_some() && known == incarnation
     };
     let waited = (0..5_000).find(|_| {
         world.run(1);
-        is_counted(&mut world)
+        is_member(&mut world)
     });
     assert!(waited.is_some_and(|waited| waited < 150), "{waited:?} ms");
 }
@@ -72,7 +72,7 @@ fn a_connection_that_broke_is_there_again_with_the_next_view() {
     world.run(1_000);
     let view = Arc::clone(&world.node(DATA).block.view);
     assert!(view.number > before, "what was under way is lost, and nobody says it again");
-    assert!(view.is_counted(DATA) && view.is_counted(OTHER));
+    assert!(view.is_member(DATA) && view.is_member(OTHER));
 }
 
 /// The tests that run with each deliberate bug, and have to fail.
