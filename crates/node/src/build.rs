@@ -18,7 +18,7 @@ use stdx::Duration;
 use transaction::{Ldm, Sizes, Tc};
 use types::NodeId;
 
-/// What a node is.
+/// The settings of a node.
 #[derive(Clone, Debug)]
 pub struct NodeSettings {
     /// Its id.
@@ -41,7 +41,7 @@ pub struct NodeSettings {
     pub config_text: String,
     /// Whether this node could start again.
     pub start_check: Option<StartCheck>,
-    /// What gives authority over the cluster, on management nodes.
+    /// The secret that gives authority over the cluster, on management nodes.
     pub authority: Option<Authority>,
     /// NoOfReplicas.
     pub replica_count: usize,
@@ -63,17 +63,17 @@ pub struct NodeSettings {
     pub transaction_inactive_timeout: Option<Duration>,
     /// How long what became of a commit is kept for a session that has not confirmed that it knows.
     pub marker_time: Duration,
-    /// What is a large transaction; smaller ones are for simulations.
+    /// The sizes from which a transaction is large; smaller ones are for simulations.
     pub sizes: Sizes,
     /// HeartbeatIntervalDbDb.
     pub heartbeat_interval: Duration,
     /// ReplicaAnswerTimeout; zero: nobody is made to leave for late answers.
     pub answer_timeout: Duration,
-    /// What the file of the node's control log holds; empty without one.
+    /// The contents of the file of the node's control log; empty without one.
     pub control_log: Vec<u8>,
     /// The version, for people.
     pub version: String,
-    /// What the management nodes are told of this node; nothing in simulations, where nobody asks.
+    /// The report of this node to management nodes; none in simulations, where nobody asks.
     pub reporting: Option<Reporting>,
 }
 
@@ -81,7 +81,8 @@ pub struct NodeSettings {
 const HANDSHAKES_MAX: usize = 128;
 const HANDSHAKES_MIN: usize = 4;
 
-/// The modules of a node. `layout` says how many of each kind there are; management and SQL nodes have no slots whatever it says.
+/// The modules of a node. `layout` says how many of each kind there are; management and SQL nodes have no slots
+/// whatever it says.
 #[must_use]
 pub fn build(
     settings: &NodeSettings,
@@ -102,7 +103,7 @@ pub fn build(
             (0..layout.count(*kind)).map(|instance| Address::new(settings.node, *kind, instance))
         })
         .collect();
-    // Who holds no rows needs nobody's leave.
+    // A node without rows needs nobody's leave.
     let lease = Arc::new(if settings.role == NodeRole::Data { Lease::default() } else { Lease::unlimited() });
     let empty = Arc::new(NodeMap::empty(settings.node, Arc::new(catalogue::bootstrap())));
     let mut modules: Vec<(Address, NodeModule)> = Vec::with_capacity(addresses.len() + 1);

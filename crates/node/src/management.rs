@@ -1,8 +1,10 @@
-//! The management protocol: what `latsdb mgm` speaks with a management node, and how other nodes fetch their configuration.
+//! The management protocol: what `latsdb mgm` speaks with a management node, and how other nodes fetch their
+//! configuration.
 //!
-//! One request per line; the answer is lines of text, ended by a line with a single dot. Verbs are ndb_mgm's:
-//! `show`, `all status`, `N status`, `N report`, `N stop`, `N restart`, `shutdown`; and ours: `check` (compare replicas), `recover voters`, `get config` (the text of config.ini),
-//! `get status` (for programs) and `authenticate`. What takes several of them, and waits in between, is the client's: `rolling restart`.
+//! One request per line; the answer is lines of text, ended by a line with a single dot. Verbs are ndb_mgm's: `show`,
+//! `all status`, `N status`, `N report`, `N stop`, `N restart`, `shutdown`; and ours: `check` (compare replicas),
+//! `recover voters`, `get config` (the text of config.ini), `get status` (for programs) and `authenticate`. A command
+//! that takes several of them, and waits in between, is the client's: `rolling restart`.
 //!
 //! | file | what |
 //! | --- | --- |
@@ -14,9 +16,10 @@
 //!
 //! A command that loses data is done only if the cluster's name is typed with it, and who did that is in the log.
 //!
-//! Invariants: a line is at most [`LINE_SIZE_MAX`] bytes. The first line that is no command, or is too long, closes its connection: nothing behind it is
-//! read, so no page in a browser can have a command obeyed in the body of a request. A command that needs authority is done only on a connection that has
-//! proved it. Of [`CONNECTIONS_MAX`] connections the one that was idle for longest makes room for the next, if it has proved nothing.
+//! Invariants: a line is at most [`LINE_SIZE_MAX`] bytes. The first line that is no command, or is too long, closes its
+//! connection. Nothing behind it is read, so no page in a browser can have a command obeyed in the body of a request. A
+//! command that needs authority is done only on a connection that has proved it. When there are [`CONNECTIONS_MAX`]
+//! connections, the one that was idle for longest makes room for the next, if it has proved nothing.
 
 mod authority;
 mod command;
@@ -48,11 +51,12 @@ use types::{Incarnation, NodeId};
 pub const LINE_SIZE_MAX: usize = 4_096;
 /// Connections that are kept, if those beyond have proved nothing.
 pub const CONNECTIONS_MAX: usize = 256;
-/// What begins a line of an answer that is not complete yet: how far it is.
+/// The start of a line of an answer that is not complete yet: how far it is.
 pub const PROGRESS_PREFIX: &str = "PROGRESS: ";
 /// Letters of a report that are shown.
 const TOLD_MAX: usize = 400;
-/// How the answer begins to a command for which a connection has not shown enough; the client proves itself then, and asks again.
+/// How the answer begins to a command for which a connection has not shown enough; the client proves itself then, and
+/// asks again.
 pub const NOT_AUTHORIZED: &str = "ERROR: not authorized: ";
 
 /// A configured node, as `show` prints it.
@@ -82,7 +86,7 @@ pub enum ManagementRequest {
     Stop {
         /// The node.
         node: NodeId,
-        /// What its process is to end with.
+        /// The exit code of its process.
         exit_code: u8,
     },
     /// The control log is to go on without nodes that are gone for good (`membership::recovery`).
@@ -100,7 +104,8 @@ pub enum ManagementRequest {
 #[derive(Clone)]
 pub struct StartCheck(pub Arc<StartCheckFunction>);
 
-/// Given the text of config.ini that management nodes hand out: why the node could not start. (A management node reads its file, and not that text.)
+/// Given the text of config.ini that management nodes hand out: why the node could not start. A management node reads
+/// its file, and not that text.
 pub type StartCheckFunction = dyn Fn(&str) -> Result<(), String> + Send + Sync;
 
 impl std::fmt::Debug for StartCheck {
@@ -109,11 +114,11 @@ impl std::fmt::Debug for StartCheck {
     }
 }
 
-/// What `main` knows of the cluster.
+/// The part of `main`'s knowledge of the cluster that is shown.
 pub struct ClusterState<'a> {
     /// The newest view.
     pub view: &'a View,
-    /// Who has copies of the control log.
+    /// The nodes that have copies of the control log.
     pub voters: &'a [VoterPlace],
     /// How often each node was lost.
     pub losses: &'a BTreeMap<NodeId, u64>,
@@ -130,7 +135,7 @@ struct Client {
     /// Host and port.
     from: String,
     proof: Proof,
-    /// What it was asked to answer.
+    /// The challenge that it was asked to answer.
     challenge: Option<Challenge>,
     /// Its place among all uses of connections: the lowest was idle for longest.
     used: u64,
@@ -148,14 +153,14 @@ pub fn write_answer(text: &str, reply: &mut Vec<u8>) {
     reply.extend_from_slice(b".\n");
 }
 
-/// What a command leads to.
+/// The answer to a command.
 enum Answer {
     Text(String),
     /// `main` answers it.
     Later(ManagementRequest),
 }
 
-/// What one node is to do.
+/// The order to one node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Verb {
     Stop,
@@ -185,10 +190,10 @@ pub struct Management {
     start_check: Option<StartCheck>,
     nodes: Vec<ConfiguredNode>,
     up: BTreeMap<NodeId, bool>,
-    /// What connected nodes have told of themselves, and from where those on other machines are connected.
+    /// The reports of connected nodes on themselves, and the addresses of those on other machines.
     reports: BTreeMap<NodeId, NodeReport>,
     addresses: BTreeMap<NodeId, String>,
-    /// Of nodes that are copied to: how many partitions they have, and how many there are.
+    /// For nodes that are copied to: how many slots they have, and how many there are.
     progress: BTreeMap<NodeId, (u32, u32)>,
     clients: FixedMap<ConnectionId, Client>,
     /// How often connections were used.
@@ -256,14 +261,15 @@ impl Management {
     pub fn set_up(&mut self, node: NodeId, is_up: bool) {
         self.up.insert(node, is_up);
         if !is_up {
-            // (What it says may come before it is known here that its links are up.)
+            // Its report may come before it is known here that its links are up.
             self.progress.remove(&node);
             self.reports.remove(&node);
             self.addresses.remove(&node);
         }
     }
 
-    /// A node tells how far it is. Another config.ini of another management node is told in the log, once for each connection.
+    /// A node tells how far it is. Another config.ini of another management node is told in the log, once for each
+    /// connection.
     pub fn set_report(&mut self, node: NodeId, report: NodeReport, outputs: &mut Outputs<Shared>) {
         let is_news = self.reports.get(&node).is_none_or(|before| before.config != report.config);
         self.reports.insert(node, report);
@@ -348,7 +354,7 @@ impl Management {
         if let Some(client) = self.clients.get_mut(&connection) {
             client.used = self.uses;
         }
-        // Who was closed is not heard any more.
+        // A closed connection is not heard any more.
         while self.clients.contains_key(&connection) {
             let end = buffer.bytes().iter().position(|byte| *byte == b'\n');
             let Some(end) = end.filter(|end| *end <= LINE_SIZE_MAX) else { break };
@@ -491,7 +497,7 @@ impl Management {
 
     // ---- authority ----------------------------------------------------------------------------------------------------------------
 
-    /// What a connection is told that has not shown enough: how to show it.
+    /// The answer to a connection that has not shown enough: how to show it.
     fn not_authorized(&self, line: &str) -> String {
         let how = match &self.authority {
             Some(authority) => format!(
@@ -551,7 +557,8 @@ impl Management {
         text
     }
 
-    /// `recover voters NAME without 1,3`: what `main` is to do, or why not. The name is compared where the order is carried out.
+    /// `recover voters NAME without 1,3`: what `main` is to do, or why not. The name is compared where the order is
+    /// carried out.
     fn recover_voters(&self, connection: ConnectionId, words: Option<(&str, &str)>) -> Answer {
         let usage = format!(
             "recover voters {} without 1,3 names the cluster, and all management and data nodes that are gone for good",
@@ -621,7 +628,7 @@ impl Management {
     /// By the links and the newest view.
     fn state(&self, node: &ConfiguredNode, view: &View) -> NodeState {
         let is_connected = self.is_up(node.node);
-        // Who is connected tells at once; where nobody tells anything, this node itself does not.
+        // A connected node tells at once; where no node tells anything, this node itself does not.
         let tells = self.reports.contains_key(&self.node);
         let serves = self.reports.get(&node.node).map_or(!tells, |report| report.serves);
         match node.role {
@@ -724,12 +731,13 @@ impl Management {
     }
 }
 
-/// Whether a person may have typed it, and reads an answer. (A browser does, too, and must not be given what it could take for a page.)
+/// Whether a person may have typed it, and reads an answer. A browser does, too, and must not be given bytes that it
+/// could take for a page.
 fn is_typed(line: &str) -> bool {
     line.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic()) && !line.contains("http/")
 }
 
-/// What another node says, safe for a line.
+/// The words of another node, safe for a line.
 pub(crate) fn told(text: &str) -> String {
     text.chars().filter(|letter| !letter.is_control()).take(TOLD_MAX).collect()
 }

@@ -1,17 +1,21 @@
-//! How long others are waited for, where limits of several parts must stand in an order (`membership`, `laggards.rs`, says why).
+//! How long others are waited for, where limits of several parts must stand in an order (`membership`, `laggards.rs`,
+//! says why).
 //!
-//! Invariant: whoever owes answers is judged by those who wait for them before links close for it, which looks the same at both ends.
+//! Invariant: whoever owes answers is judged by those who wait for them before links close for it, which looks the same
+//! at both ends.
 
 use membership::detector::DetectorConfig;
 use stdx::Duration;
 
 /// A link that takes nothing is closed so long after the other end may have been judged for late answers.
 const LINK_AFTER_ANSWERS: Duration = Duration::from_secs(5);
-/// But not sooner than this: with the default of TimeBetweenWatchDogCheck a thread that hangs has ended its node by then.
+/// But not sooner than this: with the default of TimeBetweenWatchDogCheck a thread that hangs has ended its node by
+/// then.
 const LINK_SILENCE_MIN: Duration = Duration::from_secs(8);
 
-/// For how long a replica may owe an answer, by ReplicaAnswerTimeout and HeartbeatIntervalDbDb; zero: for ever. Members enter a view without one whose
-/// end is not proved when the last lease that they have granted it is over, and that is up to a heartbeat's interval apart.
+/// For how long a replica may owe an answer, by ReplicaAnswerTimeout and HeartbeatIntervalDbDb; zero: for ever. If a
+/// node leaves whose end is not proved, members enter the view when the last lease that they have granted it is over.
+/// These moments are up to a heartbeat's interval apart.
 #[must_use]
 pub fn answer_limit(answer_timeout: Duration, heartbeat_interval: Duration) -> Duration {
     match answer_timeout {

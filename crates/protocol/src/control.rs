@@ -1,8 +1,10 @@
-//! What the members of the control plane say to each other, and what its log holds. The argument is in `membership::control_log`.
+//! Messages between the members of the control plane, and the contents of its log. The argument is in
+//! `membership::control_log`.
 //!
-//! Raft's messages travel in this form, not as protobuf: each kind has exactly the fields that it needs, so that most wrong messages cannot
-//! be written down. Invariants: decoding is bounded (a frame's length, [`ENTRIES_MAX`], [`COMMAND_SIZE_MAX`], [`STATE_SIZE_MAX`]); every
-//! voter's message names its group, so that voters of a cluster that was founded anew never answer those of the old one.
+//! Raft's messages travel in this form, not as protobuf: each kind has exactly the fields that it needs, so that most
+//! wrong messages cannot be written down. Invariants: decoding is bounded by a frame's length, [`ENTRIES_MAX`],
+//! [`COMMAND_SIZE_MAX`] and [`STATE_SIZE_MAX`]. Every voter's message names its group, so that voters of a cluster that
+//! was founded anew never answer those of the old one.
 
 use crate::View;
 use crate::signal::JoinRequest;
@@ -49,10 +51,10 @@ pub enum Command {
     Join {
         /// The node.
         node: NodeId,
-        /// What it is.
+        /// Its description of itself.
         join: Box<JoinRequest>,
-        /// Compare-and-set: the node's newest life when the first copy of the log got this. (A request of a process that is gone may be on its way
-        /// for long; it must not take the place of its successor.)
+        /// Compare-and-set: the node's newest life when the first copy of the log got this. A request of a process that
+        /// is gone may be on its way for long; it must not replace its successor.
         replaces: Incarnation,
     },
     /// Compare-and-set: `next` follows the newest view, or this is void.
@@ -64,7 +66,7 @@ pub enum Command {
     RecordRestart {
         /// One more than the last.
         number: u32,
-        /// What is above it is cut off at every replica.
+        /// Commits above it are cut off at every replica.
         cut: Epoch,
     },
 }
@@ -78,11 +80,11 @@ pub struct VoterChange {
     pub node: NodeId,
     /// The process start that asked: a repeated question gets the same voter.
     pub start: u64,
-    /// What happens to it.
+    /// The step that it takes.
     pub step: VoterStep,
 }
 
-/// What happens to a voter.
+/// A step of a voter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Wire)]
 pub enum VoterStep {
     /// A new copy: it gets the log and does not count.
@@ -93,7 +95,7 @@ pub enum VoterStep {
     Remove,
 }
 
-/// What an entry of the log means.
+/// The meaning of an entry of the log.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Wire)]
 pub enum EntryKind {
     /// `data` is an encoded [`Command`], or empty: a new leader's first entry.
@@ -109,18 +111,18 @@ pub struct LogEntry {
     pub term: u64,
     /// Its place.
     pub index: u64,
-    /// What `data` is.
+    /// The kind of `data`.
     pub kind: EntryKind,
     /// The encoded change.
     pub data: Arc<[u8]>,
 }
 
-/// What a voter must not forget between two terms.
+/// The state that a voter must not forget between two terms.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Wire)]
 pub struct HardState {
     /// The newest term it has seen.
     pub term: u64,
-    /// Whom it voted for in that term; 0 for nobody.
+    /// The voter that it voted for in that term; 0 for none.
     pub vote: u64,
     /// The last entry that it knows to be committed.
     pub commit: u64,
@@ -133,9 +135,9 @@ pub struct LogSnapshot {
     pub index: u64,
     /// That entry's term.
     pub term: u64,
-    /// Who votes.
+    /// The copies that vote.
     pub voters: Vec<VoterId>,
-    /// Who follows.
+    /// The copies that follow.
     pub learners: Vec<VoterId>,
     /// The encoded state.
     pub state: Arc<[u8]>,
@@ -167,7 +169,7 @@ pub enum VoterBody {
         index: u64,
         /// Its term.
         log_term: u64,
-        /// What is committed at the leader.
+        /// The index that is committed at the leader.
         commit: u64,
         /// The entries.
         entries: Vec<LogEntry>,
@@ -176,7 +178,7 @@ pub enum VoterBody {
     AppendDone {
         /// The last entry that is the leader's and on disk.
         index: u64,
-        /// What is committed here.
+        /// The index that is committed here.
         commit: u64,
     },
     /// There is no such entry `index` here.
@@ -187,17 +189,17 @@ pub enum VoterBody {
         hint: u64,
         /// Its term.
         hint_term: u64,
-        /// What is committed here.
+        /// The index that is committed here.
         commit: u64,
     },
     /// The leader is there.
     Heartbeat {
-        /// What is committed, as far as the receiver has it.
+        /// The index that is committed, as far as the receiver has it.
         commit: u64,
     },
     /// So is the follower.
     HeartbeatDone {
-        /// What is committed here.
+        /// The index that is committed here.
         commit: u64,
     },
     /// A candidate asks.
@@ -208,7 +210,7 @@ pub enum VoterBody {
         index: u64,
         /// That entry's term.
         log_term: u64,
-        /// What it knows to be committed.
+        /// The index that it knows to be committed.
         commit: u64,
         /// That entry's term.
         commit_term: u64,
@@ -219,7 +221,7 @@ pub enum VoterBody {
         poll: Poll,
         /// Yes.
         granted: bool,
-        /// What is committed here, with a no.
+        /// The index that is committed here, with a no.
         commit: u64,
         /// That entry's term.
         commit_term: u64,
@@ -241,7 +243,7 @@ pub struct VoterMessage {
     pub to: VoterId,
     /// The sender's term (the term it asks for, in a vote).
     pub term: u64,
-    /// What it says.
+    /// The message.
     pub body: VoterBody,
 }
 
@@ -266,7 +268,8 @@ pub enum ControlMessage {
         /// As in `Propose`.
         is_forwarded: bool,
     },
-    /// "I have no log either": an answer to `VoterWanted`. Where nobody has one, the first candidate may found the cluster.
+    /// "I have no log either": an answer to `VoterWanted`. Where nobody has one, the first candidate may found the
+    /// cluster.
     NoLog {
         /// The process start that asked.
         start: u64,
@@ -317,7 +320,8 @@ pub const GONE_MAX: usize = 64;
 /// Foundings that were replaced by recoveries, as far as they are remembered.
 pub const FOUNDINGS_MAX: usize = 64;
 
-/// An operator's order: the control log goes on without these nodes, which are gone for good. The argument is in `membership::recovery`.
+/// An operator's order: the control log goes on without these nodes, which are gone for good. The argument is in
+/// `membership::recovery`.
 #[derive(Clone, PartialEq, Eq, Debug, Wire)]
 pub struct RecoveryOrder {
     /// Counted by the node that was asked, for the answer.
@@ -350,7 +354,8 @@ pub struct Survivor {
     pub log: Option<(u64, u64)>,
     /// The newest view that it knows.
     pub view: Arc<View>,
-    /// Which of the nodes that are said to be gone it is connected with, and the process start that has told it that it has no log, if one has.
+    /// Which of the nodes that are said to be gone it is connected with, and the process start that has told it that it
+    /// has no log, if one has.
     pub hears: Vec<(NodeId, Option<u64>)>,
     /// Why it takes no part.
     pub refusal: Option<String>,
@@ -396,7 +401,8 @@ pub enum RecoveryMessage {
         /// Which.
         recovery: GroupId,
     },
-    /// Which foundings the sender's has replaced, the oldest first: their logs and views are void. Said ahead of a view of the new one.
+    /// Which foundings the sender's has replaced, the oldest first: their logs and views are void. Said ahead of a view
+    /// of the new one.
     Replaced {
         /// The sender's founding.
         founding: GroupId,

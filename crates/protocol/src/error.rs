@@ -8,7 +8,7 @@ use wire_derive::Wire;
 pub struct SqlError {
     /// MySQL's error number.
     pub code: u16,
-    /// What happened, to what, and what to do.
+    /// The text: what happened, to what, and what to do.
     pub message: String,
 }
 
@@ -34,7 +34,8 @@ impl SqlError {
         Self::new(1235, format!("This version of LatsDB doesn't yet support '{feature}'"))
     }
 
-    /// 1213: the transaction was rolled back; the text says first why. Clients know by the number that the same may go well another time.
+    /// 1213: the transaction was rolled back; the text says first why. Clients know by the number that the same may go
+    /// well another time.
     #[must_use]
     pub fn deadlock(reason: &str) -> Self {
         let mut text = String::new();

@@ -1,7 +1,8 @@
-//! What every member says to every other one, all the time: "I am here, this is my view, this is whom I hear, who of them answers late, and so long
-//! you may read".
+//! Heartbeats, from every member to every other one, all the time. They say: "I am here, this is my view, these I hear,
+//! of those these answer late, and so long you may read".
 //!
-//! The argument is in `membership::detector`. Bounded: rows name members of the view only, at most [`ROWS_MAX`] of them.
+//! The argument is in `membership::detector`. Bounded: rows name members of the view only, at most [`ROWS_MAX`] of
+//! them.
 
 use types::{Incarnation, NodeId, ViewNumber};
 use wire_derive::Wire;
@@ -9,7 +10,7 @@ use wire_derive::Wire;
 /// Most rows, and most nodes in a row.
 pub const ROWS_MAX: usize = 256;
 
-/// Whom a node hears, and how.
+/// The nodes that a node hears, and how.
 #[derive(Clone, PartialEq, Eq, Debug, Wire)]
 pub struct LinkRow {
     /// The node.

@@ -1,7 +1,8 @@
-//! Outcomes that whoever asked for a commit knows: primaries, and by them backups, are told to forget them by the dozen, not one by one.
+//! Outcomes that whoever asked for a commit knows: primaries, and by them backups, are told to forget them by the
+//! dozen, not one by one.
 //!
-//! Invariant: what is noted is told when a slot has [`AT_ONCE`] of them, or [`AFTER`] the first that was not told: a marker is kept a little longer
-//! than somebody needs it, never shorter.
+//! Invariant: notes are told when a slot has [`AT_ONCE`] of them, or [`AFTER`] the first that was not told. A marker is
+//! kept a little longer than somebody needs it, never shorter.
 //!
 //! Deliberately not here: what is lost with a signal or with this module is not told again. Its markers go with time.
 

@@ -1,7 +1,7 @@
-//! What sessions ask slots to do with rows: read programs, write operations, and the batches that come back.
+//! The work on rows that sessions ask of slots: read programs, write operations, and the batches that come back.
 //!
-//! Column slots in all expressions here are column indexes of the stored row. A program names its table by id *and* version: a slot
-//! refuses any but the installed version or the one before, and the session binds again.
+//! Column slots in all expressions here are column indexes of the stored row. A program names its table by id *and*
+//! version: a slot refuses any but the installed version or the one before, and the session binds again.
 
 use crate::SqlError;
 use expression::aggregate::AggregateCall;
@@ -16,7 +16,8 @@ use wire_derive::Wire;
 pub const BATCH_ROWS_MAX: usize = 1_024;
 /// Bytes after which a reply to a read ends early.
 pub const BATCH_BYTES_MAX: usize = 256 * 1024;
-/// Bytes of one row at most, stored or computed: so that no signal comes near the size of the largest frame, whatever else it carries.
+/// Bytes of one row at most, stored or computed: so that no signal comes near the size of the largest frame, whatever
+/// else it carries.
 pub const ROW_SIZE_MAX: usize = 128 << 20;
 /// Bytes at most of what a request carries besides rows: programs with their literals, keys and ranges.
 pub const PROGRAM_SIZE_MAX: usize = 128 << 20;
@@ -30,7 +31,7 @@ pub struct TableRef {
     pub version: u32,
 }
 
-/// What evaluation needs besides rows; the same for all of a statement.
+/// The context of evaluation besides rows; the same for all of a statement.
 #[derive(Clone, PartialEq, Debug, Default, Wire)]
 pub struct StatementContext {
     /// Values of parameter markers.
@@ -47,7 +48,7 @@ impl StatementContext {
         self.parameters.iter().map(size).sum()
     }
 
-    /// What expressions are evaluated with.
+    /// The context with which expressions are evaluated.
     #[must_use]
     pub fn evaluation(&self) -> Context<'_> {
         Context { parameters: &self.parameters, ..Context::from_settings(self.settings) }
@@ -61,7 +62,7 @@ pub struct ReadProgram {
     pub table: TableRef,
     /// Rows for which this is not true are passed over.
     pub filter: Option<Expression>,
-    /// What comes back.
+    /// The values that come back.
     pub output: ReadOutput,
     /// Each row comes with its primary key bytes.
     pub with_primary_key: bool,
@@ -88,7 +89,7 @@ impl ReadProgram {
     }
 }
 
-/// What a read returns of each row, or of all.
+/// The values that a read returns of each row, or of all.
 #[derive(Clone, PartialEq, Debug, Wire)]
 pub enum ReadOutput {
     /// These columns.
@@ -97,7 +98,8 @@ pub enum ReadOutput {
     Expressions(Vec<Expression>),
     /// The stored row as it is (one `Value::Bytes`): for writes that the session computes itself.
     StoredRow,
-    /// One partial aggregate per group: the group's values, then one encoded `AggregateState` (`Value::Bytes`) per call.
+    /// One partial aggregate per group: the group's values, then one encoded `AggregateState` (`Value::Bytes`) per
+    /// call.
     Aggregate {
         /// Groups.
         group_by: Vec<Expression>,
@@ -191,7 +193,7 @@ impl Access {
     }
 }
 
-/// What comes back for a read.
+/// The rows that come back for a read.
 #[derive(Clone, PartialEq, Debug, Default, Wire)]
 pub struct RowBatch {
     /// Rows in `bytes`.
@@ -206,15 +208,16 @@ pub struct RowBatch {
 pub enum ReadProgress {
     /// All rows were visited.
     End,
-    /// The batch is full: ask again for the keys from this position on, or for the ranges from this position on behind this index key.
+    /// The batch is full: ask again for the keys from this position on, or for the ranges from this position on behind
+    /// this index key.
     More {
         /// The last index key visited in the range at `position`.
         after: Option<Box<[u8]>>,
         /// The next position in `Access::Keys`; the current one in the ranges of `Access::Scan`.
         position: u32,
     },
-    /// The next row's newest version is prepared and its outcome not known here: ask its primary for this primary key, then go on behind
-    /// `after`. Never comes from a primary's `ldm`, which waits for the outcome.
+    /// The next row's newest version is prepared and its outcome not known here: ask its primary for this primary key,
+    /// then go on behind `after`. Never comes from a primary's `ldm`, which waits for the outcome.
     Undecided {
         /// The row.
         primary_key: Box<[u8]>,
@@ -225,7 +228,7 @@ pub enum ReadProgress {
     },
 }
 
-/// What INSERT does when the primary key exists.
+/// The behaviour of INSERT when the primary key exists.
 #[derive(Clone, PartialEq, Debug, Wire)]
 pub enum OnDuplicate {
     /// 1062.
@@ -291,7 +294,7 @@ pub enum WriteOperation {
     Update {
         /// Its primary key.
         key: Box<[u8]>,
-        /// What to do.
+        /// The change of the row.
         program: Arc<UpdateProgram>,
     },
     /// Deleted if the filter (if any) is true for its newest version.
@@ -337,7 +340,7 @@ impl WriteOperation {
     }
 }
 
-/// What an operation did.
+/// The effect of an operation.
 #[derive(Clone, PartialEq, Debug, Wire)]
 pub enum OperationResult {
     /// A new row.
@@ -367,7 +370,7 @@ pub enum LockMode {
     Exclusive,
 }
 
-/// What to do about a conflicting lock.
+/// The behaviour at a conflicting lock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Wire)]
 pub enum LockWait {
     /// Wait at most this long, then 1205.
@@ -384,7 +387,8 @@ pub enum LockWait {
 /// Why a slot did not do what was asked.
 #[derive(Clone, PartialEq, Debug, Wire)]
 pub enum Refusal {
-    /// The request was made in another view, or this node is not the primary any more: the transaction is doomed if it had state here.
+    /// The request was made in another view, or this node is not the primary any more: the transaction is doomed if it
+    /// had state here.
     WrongView,
     /// A replica of the slot is lost and no view without it exists: no new writes or locks.
     ReplicaLost,

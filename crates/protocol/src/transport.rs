@@ -7,9 +7,10 @@
 //! signal: from Address | to Address | view u64 | epoch u64 | Signal
 //! mark:   "RING"                                            (what follows goes by shared memory)
 //! ```
-//! Invariants: a frame is at most [`FRAME_SIZE_MAX`]; a bad one closes the links with that peer only; the first frame must be a hello of
-//! the same cluster. That no signal is larger is seen to where its parts are made (`ROW_SIZE_MAX`, `PROGRAM_SIZE_MAX`, batches); one that is larger all
-//! the same is refused here, and costs its request an answer, not the node its life.
+//! Invariants: a frame is at most [`FRAME_SIZE_MAX`]; a bad one closes the links with that peer only; the first frame
+//! must be a hello of the same cluster. Limits on the parts of a signal keep it below that size (`ROW_SIZE_MAX`,
+//! `PROGRAM_SIZE_MAX`, batches). One that is larger all the same is refused here, and costs its request an answer, not
+//! the node its life.
 
 use crate::{Address, Envelope};
 use stdx::wire::{Decoder, Encoder, WIRE_VERSION, Wire, WireError};
@@ -25,7 +26,7 @@ const NOTICE_MAGIC: u32 = u32::from_le_bytes(*b"LATN");
 /// No envelope begins like this: its first two bytes are a node id.
 const RING_MARK: &[u8; 4] = b"RING";
 
-/// Who opens a link, and what it may be used for.
+/// The process that opens a link, and the use of the link.
 #[derive(Clone, PartialEq, Eq, Debug, Wire)]
 pub struct Hello {
     /// Name and identity of the cluster: links between clusters are refused.
@@ -40,7 +41,8 @@ pub struct Hello {
     pub from_thread: u16,
     /// Index of the receiver's thread that should own this link.
     pub to_thread: u16,
-    /// For each of the sender's threads, the modules on it: lets the receiver pick the link that ends at a module's owner.
+    /// For each of the sender's threads, the modules on it: lets the receiver pick the link that ends at a module's
+    /// owner.
     pub threads: Vec<Vec<Address>>,
 }
 
@@ -54,7 +56,7 @@ pub fn encode_hello(hello: &Hello, bytes: &mut Vec<u8>) {
     stdx::require!(framed.is_ok(), "a hello exceeds the frame limit");
 }
 
-/// What is said without a link, or at its end.
+/// A message without a link, or at its end.
 #[derive(Clone, PartialEq, Eq, Debug, Wire)]
 pub enum Notice {
     /// An answer to a hello: no link. The text is for people.
@@ -62,7 +64,8 @@ pub enum Notice {
         /// Why.
         reason: String,
     },
-    /// A process of a node has ended. Its angel says so, who has reaped it; or it did, when all its other threads had stopped for good.
+    /// A process of a node has ended. Its angel says so, who has reaped it; or it did, when all its other threads had
+    /// stopped for good.
     ProcessExited {
         /// Name and identity of its cluster.
         cluster: String,
@@ -131,7 +134,8 @@ pub fn encode_envelope(envelope: &Envelope, bytes: &mut Vec<u8>) -> Result<(), W
 pub fn decode_envelope(payload: &[u8], version: u16) -> Result<Envelope, WireError> {
     let mut decoder = Decoder::new(payload, version);
     let envelope = Envelope::decode(&mut decoder)?;
-    // A newer peer may append fields that this version does not know, but then it writes at our version: leftovers are corruption.
+    // A newer peer may append fields that this version does not know, but then it writes at our version: leftovers are
+    // corruption.
     if decoder.remaining() == 0 { Ok(envelope) } else { Err(WireError::TrailingBytes) }
 }
 
@@ -172,8 +176,8 @@ fn frame(
     Ok(())
 }
 
-/// Whether bytes are the beginning of what a MySQL server says first: a packet with version 10 of its protocol and its version number. Who has called the
-/// wrong port can be told so.
+/// Whether bytes are the beginning of what a MySQL server says first: a packet with version 10 of its protocol and its
+/// version number. So a caller at the wrong port can be told.
 #[must_use]
 pub fn is_mysql_greeting(bytes: &[u8]) -> bool {
     matches!(bytes, [_, _, 0, 0, 10, first, second, ..] if first.is_ascii_digit() && (second.is_ascii_digit() || *second == b'.'))

@@ -1,4 +1,5 @@
-//! Runs seeds of the world of control logs: `--seed N` one, with its transcript's end; `--seeds N [--first M]` a campaign on all CPUs.
+//! Runs seeds of the world of control logs: `--seed N` one, with its transcript's end; `--seeds N [--first M]` a
+//! campaign on all CPUs.
 #![expect(
     clippy::print_stdout,
     clippy::disallowed_methods,

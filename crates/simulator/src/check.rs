@@ -1,4 +1,4 @@
-//! What must hold after a run.
+//! Checks after a run.
 //!
 //! - `linearizable`: registers, one key at a time.
 //! - `isolation`: list-append histories, by our own cycle search and by the crate `adya`.

@@ -1,14 +1,16 @@
-//! A client: a MySQL connection (bytes, through the client half of `mysql_protocol`) and a script that decides what to say next.
+//! A client: a MySQL connection (bytes, through the client half of `mysql_protocol`) and a script that decides what to
+//! say next.
 //!
-//! Invariants: one statement is outstanding at a time; every answer reaches the script exactly once, a lost connection as `Answer::Lost`; a
-//! statement whose connection was lost may or may not have been done, and the script is told no more than that.
+//! Invariants: one statement is outstanding at a time. Every answer reaches the script exactly once, a broken
+//! connection as `Answer::Lost`. A statement whose connection broke may or may not have been done, and the script is
+//! told no more than that.
 
 use crate::world::Link;
 use mysql_protocol::client::{ClientConnection, ClientOptions, Response, Value};
 use stdx::Prng;
 use types::NodeId;
 
-/// What a script hears.
+/// The answer that a script gets.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Answer {
     /// The run begins, or a pause is over.
@@ -32,7 +34,7 @@ pub const LOST: &str = "the connection is lost";
 const COMPLAINTS: [&str; 5] =
     ["view has changed", "is lost", "has no primary", "has lost the transaction", "could not be undone"];
 
-/// What a script wants.
+/// The next action of a script.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Action {
     /// Connect to a node (again).
@@ -71,7 +73,8 @@ pub struct Client {
     is_closing: bool,
     /// When it is run next, whatever arrives before.
     wake_at: Option<u64>,
-    /// Errors that a statement has only because something in the cluster was lost or moved, and of which node's session.
+    /// Errors that a statement has only because something in the cluster was lost or moved, and of which node's
+    /// session.
     complaints: Vec<(NodeId, String)>,
     /// If somebody wants to know: what it heard last, and what it did then.
     pub exchange: Option<String>,
@@ -118,7 +121,7 @@ impl Client {
         self.script.as_ref()
     }
 
-    /// What no client should hear while nothing but planned moves goes on.
+    /// Errors that no client should get while nothing but planned moves goes on.
     #[must_use]
     pub fn complaints(&self) -> &[(NodeId, String)] {
         &self.complaints
@@ -212,7 +215,7 @@ impl Client {
         self.is_closing && self.connection.is_some()
     }
 
-    /// What it has to send.
+    /// The bytes that it has to send.
     pub fn take_output(&mut self) -> Vec<u8> {
         self.connection.as_mut().map_or_else(Vec::new, |connected| connected.protocol.take_output())
     }

@@ -1,13 +1,16 @@
 //! A world of control logs only: three or five copies (and spare nodes), their disks, and a network, from a seed.
 //!
-//! Machines crash (with or without their peers noticing), stop for a while, lose or damage their disks, tear their last write; links drop,
-//! delay, duplicate and reorder messages, and are cut, one way or both; clocks run at different rates. Meanwhile every node asks for views,
-//! incarnations and restarts, stale and repeated ones too. Then everything heals, and the cluster must get well within a bounded time.
+//! Machines crash (with or without their peers noticing), stop for a while, lose or damage their disks, and tear their
+//! last write. Links drop, delay, duplicate and reorder messages, and are cut, one way or both. Clocks run at different
+//! rates. Meanwhile every node asks for views, incarnations and restarts, stale and repeated ones too. Then everything
+//! heals, and the cluster must get well within a bounded time.
 //!
-//! `machine`: a node with its disk. `check`: what must hold. The bytes of every message and write go through their codecs.
+//! `machine`: a node with its disk. `check`: what must hold. The bytes of every message and write go through their
+//! codecs.
 //!
-//! Invariants of the world itself: a disk is lost only while every voter of everybody's configuration is up and has its own (a majority of
-//! lost disks loses the cluster, and rightly so); the record that was acknowledged last is never damaged (`log_file` says why).
+//! Invariants of the world itself: a disk is lost only while every voter of everybody's configuration is up and has its
+//! own. A majority of lost disks loses the cluster, and rightly so. The record that was acknowledged last is never
+//! damaged (`log_file` says why).
 
 mod check;
 mod machine;
@@ -31,15 +34,16 @@ use types::{Epoch, Incarnation, NodeId};
 
 const MILLISECOND: u64 = 1_000_000;
 const MANAGEMENT: NodeId = NodeId(65);
-/// How long a healed cluster may take until all is well: a lost voter is replaced after 10 s, and then by a copy that must catch up.
+/// How long a healed cluster may take until all is well: a lost voter is replaced after 10 s, and then by a copy that
+/// must catch up.
 const RECOVERY: u64 = 40_000 * MILLISECOND;
 /// A run that takes more steps spins.
 const STEPS_MAX: u64 = 3_000_000;
 
-/// What became of a seed.
+/// The outcome of a seed.
 #[derive(Debug)]
 pub struct ControlOutcome {
-    /// What did not hold.
+    /// The failure, if there was one.
     pub failure: Option<String>,
     /// Depends on everything that happened.
     pub digest: u64,
@@ -53,7 +57,7 @@ pub struct ControlOutcome {
     pub tail: String,
 }
 
-/// What a run has met.
+/// The events that a run has met.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Worth {
     /// Views decided.
@@ -97,8 +101,9 @@ pub fn run_control_seed(seed: u64, kept_lines: usize) -> ControlOutcome {
     }
 }
 
-/// Runs one seed in fair weather: of a cluster with more candidates than voters, one voter is lost for good, and returns much later. An error says
-/// what was not as it should be: its place goes to a spare node after ten seconds, not before, and is not given back.
+/// Runs one seed in fair weather: of a cluster with more candidates than voters, one voter is lost for good, and
+/// returns much later. An error says what was not as it should be: its place goes to a spare node after ten seconds,
+/// not before, and is not given back.
 pub fn run_lost_voter_seed(seed: u64) -> Result<(), String> {
     let mut prng = Prng::new(seed);
     let mut world = World::of_shape(Prng::new(prng.next_u64()), 4, 3, 200);
@@ -121,7 +126,7 @@ enum Delivery {
 
 /// How bad things are, drawn per seed.
 struct Weather {
-    /// Of 1 000 messages.
+    /// How many of 1 000 messages.
     dropped: u64,
     duplicated: u64,
     late: u64,
@@ -231,7 +236,7 @@ impl World {
         self.checker.finish(&self.machines)
     }
 
-    /// One voter is lost for good. (Everybody is there, and well, before.)
+    /// One voter is lost for good. Everybody is there, and well, before.
     fn lose_voter(&mut self, prng: &mut Prng) -> Result<(), String> {
         if !self.run_until(RECOVERY, |world| world.is_well(0))? {
             return Err(format!("not well in the beginning: {}", self.ills(0)));
@@ -250,7 +255,8 @@ impl World {
         let is_replaced = |world: &Self| {
             world.voting().is_some_and(|now| now.len() == voters.len() && !now.contains(&lost))
         };
-        // After ten, if nobody else comes to lead, who counts anew; and the views of this world change all the time who should.
+        // After ten, if nobody else comes to lead, who counts anew; and the views of this world change all the time who
+        // should.
         let until = self.now + 60_000 * MILLISECOND;
         if !self.run_until(until, is_replaced)? {
             return Err(format!("node {lost} is a voter still after 69 s: {:?}", self.voting()));
@@ -621,7 +627,8 @@ impl World {
         self.transcript.push(format!("{} links are whole", self.now));
     }
 
-    /// A disk is lost, or damaged where that can be told: only if all voters agree who votes, and all are up with their own logs.
+    /// A disk is lost, or damaged where that can be told: only if all voters agree who votes, and all are up with their
+    /// own logs.
     fn lose_disk(&mut self, node: NodeId) {
         let mut sets = Vec::new();
         for machine in self.machines.values() {
@@ -667,7 +674,7 @@ impl World {
         self.ills(mark).is_empty()
     }
 
-    /// What is not well yet, in words.
+    /// The ills that are left, in words.
     fn ills(&self, mark: u64) -> String {
         let mut ills = Vec::new();
         if self.checker.views() < mark + 3 {

@@ -1,19 +1,23 @@
-//! Worlds so small that everything that can happen in them is tried: every order of deliveries, every moment of every crash.
+//! Worlds so small that everything that can happen in them is tried: every order of deliveries, every moment of every
+//! crash.
 //!
 //! ```text
 //! depth first: world --choice--> world --choice--> ... --> nothing is left to happen: what must hold at the end
 //!                        |            after each step: what must hold always
 //!                        +--> a state with a digest that was met before is not gone into again
 //! ```
-//! A world is small to copy: modules, which own memory, are not part of it but named by it (`blocks`). What a schedule is, is the list of its
-//! choices; a failure prints it. [`walk`] draws schedules from a seed instead of trying all: for worlds that are too large for that.
+//! A world is small to copy: modules, which own memory, are not part of it but named by it (`blocks`). A schedule is
+//! the list of its choices; a failure prints it. [`walk`] draws schedules from a seed instead of trying all: for worlds
+//! that are too large for that.
 //!
-//! `replicas`: commits over several slots, view changes, takeovers, rejoins, between real ldms and tcs in their wrappers (the fence).
-//! `leases`: failure detectors with clocks that tick, and views that leave a node out.
+//! `replicas`: commits over several slots, view changes, takeovers, rejoins, between real ldms and tcs in their
+//! wrappers (the fence). `leases`: failure detectors with clocks that tick, and views that leave a node out.
 //!
-//! Invariants: a world's digest covers everything that decides what may happen next and what is checked; choices are listed in one order.
+//! Invariants: a world's digest covers everything that decides what may happen next and what is checked; choices are
+//! listed in one order.
 //!
-//! Deliberately not here: partial-order reduction (most orders that commute meet in one digest), and time except as a counted choice.
+//! Deliberately not here: partial-order reduction (most orders that commute meet in one digest), and time except as a
+//! counted choice.
 
 mod blocks;
 pub mod leases;
@@ -30,7 +34,7 @@ pub trait SmallWorld: Clone {
     /// All that may happen now, in one order. Nothing: the schedule is over.
     fn choices(&self) -> Vec<Self::Choice>;
 
-    /// What it is, for those who read a schedule.
+    /// A description of a choice, for readers of a schedule.
     fn describe(&self, choice: Self::Choice) -> String {
         format!("{choice:?}")
     }
@@ -44,11 +48,11 @@ pub trait SmallWorld: Clone {
     /// Checks what must hold when the world is quiet.
     fn check_end(&self) -> Result<(), String>;
 
-    /// What decides everything that follows, as a number.
+    /// A digest of all that decides what follows.
     fn digest(&self) -> u64;
 }
 
-/// What an enumeration has met.
+/// The report of an enumeration.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     /// Different states.
@@ -61,7 +65,7 @@ pub struct Report {
     pub depth: usize,
     /// Everything was tried.
     pub is_complete: bool,
-    /// What does not hold, and the schedule that shows it.
+    /// The invariant that does not hold, and the schedule that shows it.
     pub failure: Option<String>,
 }
 
@@ -174,9 +178,9 @@ pub fn walk_seed(seed: u64) -> Option<String> {
 /// A world that can be asked for by name.
 #[derive(Clone, Copy, Debug)]
 pub struct Named {
-    /// What to ask for.
+    /// The name to ask for.
     pub name: &'static str,
-    /// What it is.
+    /// A description.
     pub about: &'static str,
     /// Runs it, up to a number of states.
     pub run: fn(u64) -> Report,

@@ -1,7 +1,8 @@
 //! A whole cluster in one thread, from a seed.
 //!
-//! The same modules that the runtime drives, SQL sessions included, are driven here with a virtual clock, a virtual network and a seeded
-//! scheduler; clients speak MySQL bytes through the client half of `mysql_protocol`. The same seed gives the same transcript, always.
+//! The same modules that the runtime drives, SQL sessions included, are driven here with a virtual clock, a virtual
+//! network and a seeded scheduler. Clients speak MySQL bytes through the client half of `mysql_protocol`. The same seed
+//! gives the same transcript, always.
 //!
 //! - `world`: nodes, queues, the clock, the network; what happens next is drawn from the seed.
 //! - `control`: a world of its own, of control logs only.
@@ -9,7 +10,8 @@
 //! - `mutants`: deliberate bugs, and the seeds that catch them.
 //! - `exhaustive`: worlds so small that everything in them is tried.
 //! - `client`: connections, and scripts that talk over them.
-//! - `workload`: what clients do. `check`: what must hold afterwards. `scenario`: a seed becomes shape, workload and faults, and is run.
+//! - `workload`: what clients do. `check`: what must hold afterwards. `scenario`: a seed becomes shape, workload and
+//!   faults, and is run.
 //!
 //! Deliberately not here: TLS, real sockets, real time.
 

@@ -1,4 +1,4 @@
-//! What will happen at a moment of virtual time. Invariant: of what happens at the same moment, what was said first comes first.
+//! Events at moments of virtual time. Invariant: of what happens at the same moment, what was said first comes first.
 
 use std::cmp::Ordering;
 

@@ -1,4 +1,4 @@
-//! What happened, as text: one line per signal between modules, event and client answer.
+//! The run as text: one line per signal between modules, event and client answer.
 //!
 //! A run keeps only the last lines and a running digest of all of them; two runs of a seed must have equal digests.
 

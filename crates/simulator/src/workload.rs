@@ -1,11 +1,12 @@
-//! What clients do, and the histories they keep for the checkers.
+//! The work of clients, and the histories they keep for the checkers.
 //!
 //! - `registers`: single-row statements on a few keys through all SQL ports, for linearizability.
 //! - `lists`: transactions that append to and read lists, for isolation (list-append).
 //! - `bank`: transfers between accounts, for atomicity: the sum never changes.
 //! - `uniques`: rows with a unique secondary key, made, changed and replaced by several clients at once.
 //! - `numbers`: rows with AUTO_INCREMENT values, for the ranges that nodes reserve.
-//! - `flips`: a table that changes its name while it is read, an account whose privilege comes and goes while it runs statements.
+//! - `flips`: a table that changes its name while it is read, an account whose privilege comes and goes while it runs
+//!   statements.
 //! - `disturbance`: clients that kill others' statements and connections, or hold locks for long.
 //! - `locks`: clients that keep each other out, by SKIP LOCKED, LOCK TABLES and GET_LOCK.
 //! - `holders`: transactions that stay open for long while the schema changes.
@@ -23,8 +24,9 @@ pub mod schema;
 pub mod setup;
 pub mod uniques;
 
-/// Errors after which a statement or transaction was certainly not done, and may be tried again: the node stops, lock wait timeout, deadlock (also: a
-/// replica is lost), a row that cannot be decided or reached, schema changed, killed, memory full.
+/// Errors after which a statement or transaction was certainly not done, and may be tried again. The node stops, a lock
+/// wait times out, a deadlock or a lost replica, a row that cannot be decided or reached, a changed schema, KILL, full
+/// memory.
 #[must_use]
 pub fn is_certain_failure(code: u16) -> bool {
     matches!(code, 1053 | 1114 | 1205 | 1213 | 1297 | 1317 | 1412)

@@ -1,5 +1,6 @@
-//! Every deliberate protocol bug is caught by the seed that the last campaign found, or by another near; `cargo xtask test --only mutants` runs
-//! this and, in their crates, the directed schedules that catch the others. `cargo xtask simulate --mutants` is the campaign.
+//! Every deliberate protocol bug is caught by the seed that the last campaign found, or by another near.
+//! `cargo xtask test --only mutants` runs this and, in their crates, the directed schedules that catch the others.
+//! `cargo xtask simulate --mutants` is the campaign.
 #![cfg(feature = "mutants")]
 
 use membership::mutants::{Mutant, activate};

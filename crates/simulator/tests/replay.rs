@@ -1,7 +1,7 @@
 //! A seed twice gives the same run, step by step.
 //!
-//! It has a process of its own: when memory comes back depends on the readers of all threads of a process (`memory::quiescence`), so
-//! simulations with little memory repeat exactly only if nothing else runs beside them.
+//! It has a process of its own. When memory comes back depends on the readers of all threads of a process
+//! (`memory::quiescence`). So simulations with little memory repeat exactly only if nothing else runs beside them.
 
 use simulator::run_seed;
 

@@ -1,7 +1,7 @@
 //! The text of `config.ini`: sections of `Name = value` lines, with line numbers.
 //!
-//! `Name = value` and `Name: value` both work. `#` and `;` begin a comment at the start of a line or behind white space. A value may stand
-//! in quotes. Lines that are none of these are errors; reading goes on behind them.
+//! `Name = value` and `Name: value` both work. `#` and `;` begin a comment at the start of a line or behind white
+//! space. A value may stand in quotes. Lines that are none of these are errors; reading goes on behind them.
 //!
 //! Deliberately not here: what names mean.
 

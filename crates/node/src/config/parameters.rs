@@ -1,8 +1,11 @@
-//! The names that `config.ini` may use: NDB's, with their units, defaults and one line of description, and whether they do anything here.
+//! The names that `config.ini` may use: NDB's, with their units, defaults and one line of description, and whether they
+//! do anything here.
 //!
-//! One table for the parser; docs/operating/parameters.md tells operators the same. Names are compared without case, and `-` is `_`.
+//! One table for the parser; docs/operating/parameters.md tells operators the same. Names are compared without case,
+//! and `-` is `_`.
 //!
-//! **Invariants** (tested): names are unique; defaults can be read by their kind; every parameter without effect says why.
+//! **Invariants** (tested): names are unique; defaults can be read by their kind; every parameter without effect says
+//! why.
 
 use std::fmt::Write;
 
@@ -62,7 +65,7 @@ impl Sections {
     }
 }
 
-/// What values a parameter takes. Bounds are inclusive.
+/// The values that a parameter takes. Bounds are inclusive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// Any text.
@@ -101,11 +104,11 @@ pub struct Parameter {
     pub sections: Sections,
     /// Its values.
     pub kind: Kind,
-    /// What holds if it is not set; empty: nothing.
+    /// The value if it is not set; empty: none.
     pub default: &'static str,
     /// Whether it does anything.
     pub effect: Effect,
-    /// What it is.
+    /// Its description.
     pub description: &'static str,
 }
 

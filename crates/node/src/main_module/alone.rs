@@ -1,6 +1,8 @@
-//! Replica groups that keep one replica only: logs say so when it comes to that, every [`REPEAT`], and when it is over. (`show` says so at any time.)
+//! Replica groups that keep one replica only: logs say so when it comes to that, every [`REPEAT`], and when it is over.
+//! `show` says so at any time.
 //!
-//! Management nodes say it, and the data node that is the last. A group whose nodes have one replica by configuration is not meant.
+//! Management nodes say it, and the data node that is the last. A group whose nodes have one replica by configuration
+//! is not meant.
 //!
 //! Invariant: what is said is true of the newest view that this node has.
 
@@ -13,7 +15,7 @@ use types::NodeId;
 /// How often it is said again.
 pub(super) const REPEAT: Duration = Duration::from_secs(5 * 60);
 
-/// What was said.
+/// The warnings that were given.
 #[derive(Debug, Default)]
 pub(super) struct Alone {
     /// Numbers of the node groups, with the last node of each.

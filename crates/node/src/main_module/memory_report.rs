@@ -1,7 +1,8 @@
-//! `N report memoryusage` at a management node: data nodes are asked for `ndbinfo.memoryusage`, and their answers told as NDB tells them.
+//! `N report memoryusage` at a management node: data nodes are asked for `ndbinfo.memoryusage`, and their answers told
+//! as NDB tells them.
 //!
-//! **Invariants.** One report is under way for a connection: a newer question takes the place of the one before. A node that has not answered within
-//! [`ANSWER_PATIENCE`] is told so, and the others are told all the same.
+//! **Invariants.** One report is under way for a connection: a newer question takes the place of the one before. A node
+//! that has not answered within [`ANSWER_PATIENCE`] is told so, and the others are told all the same.
 
 use super::MainModule;
 use protocol::signal::{InfoTable, RequestId};
@@ -83,7 +84,7 @@ impl MainModule {
         self.tell_memory_reports(outputs);
     }
 
-    /// Who asked has gone.
+    /// The client that asked has gone.
     pub(super) fn forget_memory_report(&mut self, connection: ConnectionId) {
         self.memory_reports.retain(|report| report.connection != connection);
     }

@@ -3,7 +3,8 @@
 //! ```text
 //! start -> incarnation -> a view has it as joining -> catalogue -> that view is used -> every slot is copied -> in sync: it opens
 //! ```
-//! Each step has the moment at which it was reached first; a view change meanwhile may send the node back, which only takes time.
+//! Each step has the moment at which it was reached first; a view change meanwhile may send the node back, which only
+//! takes time.
 //!
 //! Invariants: a step is reached at most once; who starts with the cluster has no row, because nothing is copied to it.
 
@@ -13,7 +14,7 @@ use query::Shared;
 use stdx::{Duration, Instant};
 use types::{SlotId, Value};
 
-/// What has been reached, in this order.
+/// The steps of a restart, in this order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Step {
     Started,
@@ -76,7 +77,8 @@ impl RestartInfo {
                 0,
                 seconds(Step::Started, Step::Allocated),
                 seconds(Step::Allocated, Step::Included),
-                // secs_until_wait_for_ndbcntr_master, secs_wait_for_ndbcntr_master, secs_to_get_start_permitted, secs_to_wait_for_lcp_..
+                // secs_until_wait_for_ndbcntr_master, secs_wait_for_ndbcntr_master, secs_to_get_start_permitted,
+                // secs_to_wait_for_lcp_..
                 0,
                 0,
                 0,

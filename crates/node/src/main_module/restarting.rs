@@ -6,8 +6,9 @@
 //!                                   <-     RestartChecked(why not)
 //! StopNode                          ->     if it could
 //! ```
-//! **Invariants.** A node that cannot say within [`ANSWER_PATIENCE`] that it could start again is not stopped, nor is one whose operator has gone meanwhile.
-//! The check is done at once, in the node's `main`: it reads files and tries ports, and calls no other machine.
+//! **Invariants.** A node that cannot say within [`ANSWER_PATIENCE`] that it could start again is not stopped, nor is
+//! one whose operator has gone meanwhile. The check is done at once, in the node's `main`: it reads files and tries
+//! ports, and calls no other machine.
 
 use super::MainModule;
 use protocol::module::EXIT_LEFT_OUT;
@@ -49,7 +50,7 @@ impl MainModule {
             .as_ref()
             .map_or_else(String::new, |management| management.config_text().to_owned());
         if exit_code != EXIT_LEFT_OUT || node == self.config.node {
-            // (A management node has looked at its own file already.)
+            // A management node has looked at its own file already.
             return self.stop_node(connection, node, exit_code, outputs);
         }
         let request = self.new_request();
@@ -128,7 +129,7 @@ impl MainModule {
         }
     }
 
-    /// Who asked has gone: nothing is done for it.
+    /// The client that asked has gone: nothing is done for it.
     pub(super) fn forget_asked(&mut self, connection: ConnectionId) {
         self.asked.retain(|asked| asked.connection != connection);
     }

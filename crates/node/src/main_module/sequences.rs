@@ -1,10 +1,11 @@
-//! AUTO_INCREMENT ranges: each is reserved by one committed change of the table's row in `sequences`, before any value of it is used.
+//! AUTO_INCREMENT ranges: each is reserved by one committed change of the table's row in `sequences`, before any value
+//! of it is used.
 //!
 //! ```text
 //! Read (exclusive lock) -> next value        Write (Put next + count, commit) -> the range is this node's
 //! ```
-//! Invariants: requests for one table are served one after the other; a range is given out only after its commit is acknowledged, so no
-//! value is ever given out twice; a failed attempt loses at most a range of values.
+//! Invariants: requests for one table are served one after the other. A range is given out only after its commit is
+//! acknowledged, so no value is ever given out twice. A failed attempt loses at most a range of values.
 
 use super::MainModule;
 use protocol::program::{
@@ -156,7 +157,8 @@ impl MainModule {
         }
     }
 
-    /// The replica that was to hold the reservation is lost: nobody knows whether it was made, so the values are not used.
+    /// The replica that was to hold the reservation is lost: nobody knows whether it was made, so the values are not
+    /// used.
     pub(super) fn on_sequence_unknown(&mut self, done: &CommitDone, outputs: &mut Outputs<Shared>) {
         if let Some(reservation) = self.sequences.running.remove(&done.request) {
             self.fail_reservation(reservation, "its outcome is not known", outputs);
@@ -174,8 +176,8 @@ impl MainModule {
         }
     }
 
-    /// The primary may be another now, or what was asked of it is lost with the connection: every reservation begins again. (One that was made is not used: its
-    /// values are passed over.)
+    /// The primary may be another now, or what was asked of it is lost with the connection: every reservation begins
+    /// again. A reservation that was made is not used: its values are passed over.
     pub(super) fn restart_reservations(&mut self, outputs: &mut Outputs<Shared>) {
         let running = std::mem::take(&mut self.sequences.running).into_values();
         let tables: Vec<TableId> = running
@@ -191,7 +193,8 @@ impl MainModule {
         }
     }
 
-    /// A new primary has taken what is open of a reservation. If that is over, the word did not reach the old one in time.
+    /// A new primary has taken what is open of a reservation. If that is over, the word did not reach the old one in
+    /// time.
     pub(super) fn on_reservation_moved(
         &self,
         from: Address,

@@ -7,9 +7,10 @@
 //! Answering     its coordinators answer the commits that they were asked for
 //! Leaving       a view without it: `membership` ends the process
 //! ```
-//! Invariants: nothing waits for longer than [`PATIENCE`], and [`DRAIN_PATIENCE`] behind it. Who has nobody (any more) who could go on with its slots stays and serves, if an operator
-//! asked at a management node, and ends at once if its process was asked, which cannot be refused; so does a process that is asked twice. Of two requests the
-//! later one says whether the node is started again, but nothing that is asked at a management node takes back what the process was asked.
+//! Invariants: nothing waits for longer than [`PATIENCE`], and [`DRAIN_PATIENCE`] behind it. If no other node could go
+//! on with its slots, the node stays and serves, if an operator asked at a management node. It ends at once if its
+//! process was asked, which cannot be refused, or asked twice. The later of two requests says whether the node is
+//! started again. But no request at a management node takes back a request to the process.
 //!
 //! Deliberately not here: starting again (the angel).
 
@@ -213,7 +214,8 @@ impl MainModule {
         }
     }
 
-    /// What this node's sessions send to primaries of older views was sent before: a node that is about to stop need not wait for more of it.
+    /// This node's sessions have sent their signals to primaries of older views before: a node that is about to stop
+    /// need not wait for more of them.
     pub(super) fn answer_last_words(&mut self, outputs: &mut Outputs<Shared>) {
         if self.rollout.is_none() {
             for ldm in std::mem::take(&mut self.last_words) {

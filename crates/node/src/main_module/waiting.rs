@@ -1,10 +1,12 @@
-//! What a node that starts waits for, and for whom: a line of its log each ten seconds, and what `latsdb mgm` says of it.
+//! Tells what a starting node waits for, and for which nodes: a line of its log every ten seconds, and an answer to
+//! `latsdb mgm`.
 //!
-//! A node *serves* when rows can be read through it: a data or SQL node when it opens its MySQL port, a management node when it has a map of the cluster. Until
-//! then it is *starting*. It tells the management nodes at once when it reaches one of them, when it serves, and with each of its lines ([`NodeReport`]).
+//! A node *serves* when rows can be read through it. A data or SQL node does when it opens its MySQL port, a management
+//! node when it has a map of the cluster. Until then it is *starting*. It tells the management nodes at once when it
+//! reaches one of them, when it serves, and with each of its lines ([`NodeReport`]).
 //!
-//! Invariants: a node that does not serve says so each [`TELL_INTERVAL`], and names what it waits for; one that serves says nothing. A node without
-//! [`Reporting`] (in simulations, where nobody asks) says and sends nothing.
+//! Invariants: a node that does not serve says so each [`TELL_INTERVAL`], and names what it waits for; one that serves
+//! says nothing. A node without [`Reporting`] (in simulations, where nobody asks) says and sends nothing.
 
 use super::MainModule;
 use protocol::signal::NodeReport;
@@ -16,7 +18,7 @@ use types::{Incarnation, NodeId, SlotId};
 /// Between two lines.
 const TELL_INTERVAL: Duration = Duration::from_secs(10);
 
-/// What a node tells of itself besides how far it is.
+/// A node's report on itself besides how far it is.
 #[derive(Clone, Debug)]
 pub struct Reporting {
     /// The version, for people.
@@ -112,7 +114,7 @@ impl MainModule {
         self.role_of(node) == Some(NodeRole::Management)
     }
 
-    /// What this node waits for before rows can be read through it; `None` if they can.
+    /// The condition that this node waits for before rows can be read through it; `None` if they can.
     fn waits_for(&self) -> Option<String> {
         let is_manager = self.config.management.is_some();
         let has_map = self.map.view.number.0 > 0 && self.rollout.is_none();

@@ -1,4 +1,4 @@
-//! Who may change the cluster through the management port: whoever knows the token of the management node.
+//! Authority to change the cluster through the management port: the token of the management node gives it.
 //!
 //! ```text
 //! client                           management node
@@ -7,18 +7,20 @@
 //! authenticate HMAC(token, challenge)   ->
 //!                            <-    authorized
 //! ```
-//! The token is 32 random bytes in a file in the node's DataDir, which only its owner may read. A client on the same machine finds it by what the node
-//! says; elsewhere a copy of it does. The token itself is never sent: the client answers a challenge with HMAC-SHA-256 (RFC 2104), so whoever listens on the
-//! network, or answers in the node's place, learns nothing that could be used later. `id` tells tokens apart, so that one file may hold those of several
-//! management nodes.
+//! The token is 32 random bytes in a file in the node's DataDir, which only its owner may read. A client on the same
+//! machine finds it by what the node says; elsewhere a copy of it does. The token itself is never sent: the client
+//! answers a challenge with HMAC-SHA-256 (RFC 2104). So an attacker who listens on the network, or answers in the
+//! node's place, learns nothing that could be used later. `id` tells tokens apart, so that one file may hold those of
+//! several management nodes.
 //!
-//! **Invariants.** A challenge is given once, belongs to one connection, and is used up by the first answer, right or wrong. Proofs are compared in
-//! constant time. No text, log or `Debug` output has the token.
+//! **Invariants.** A challenge is given once, belongs to one connection, and is used up by the first answer, right or
+//! wrong. Proofs are compared in constant time. No text, log or `Debug` output has the token.
 //!
-//! **Another proof** is a certificate: a connection on which the driver has established TLS has shown one of this cluster. Another one would be a variant of
-//! [`Proof`], and a line in [`Proof::meets`].
+//! **Another proof** is a certificate: a connection on which the driver has established TLS has shown one of this
+//! cluster. Another one would be a variant of [`Proof`], and a line in [`Proof::meets`].
 //!
-//! Deliberately not here: secrecy of what is said, and protection of a connection against somebody in its middle. That takes TLS.
+//! Deliberately not here: secrecy of what is said, and protection of a connection against somebody in its middle. That
+//! takes TLS.
 
 use super::command::Need;
 use sha2::{Digest, Sha256};
@@ -57,7 +59,7 @@ impl Proof {
     }
 }
 
-/// What gives authority over the cluster.
+/// The secret that gives authority over the cluster.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Token([u8; SIZE]);
 
@@ -86,7 +88,7 @@ impl Token {
         to_hex(&self.0)
     }
 
-    /// What tells it from other tokens, without telling it.
+    /// A name that tells it from other tokens, without telling it.
     #[must_use]
     pub fn id(&self) -> String {
         to_hex(&hmac(&self.0, ID_PURPOSE, &[])[..ID_SIZE])
@@ -103,7 +105,7 @@ impl Token {
     }
 }
 
-/// What a management node checks proofs with.
+/// The token and challenges with which a management node checks proofs.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Authority {
     /// Its token.
@@ -130,7 +132,7 @@ impl Challenges {
     }
 }
 
-/// What a client is to answer.
+/// The challenge that a client is to answer.
 pub(super) struct Challenge([u8; SIZE]);
 
 impl Challenge {

@@ -1,25 +1,25 @@
 //! The commands of the management protocol: which lines are one, and what each of them needs.
 //!
-//! This is the one place that says whether a command needs authority ([`Command::need`]). A command that is added gets its answer there, and the compiler
-//! asks for it.
+//! This is the one place that says whether a command needs authority ([`Command::need`]). A command that is added gets
+//! its answer there, and the compiler asks for it.
 //!
-//! Invariants: words are compared without case (the caller gives lines in small letters); a line that is no command is never half understood: its
-//! connection is closed, so that what comes behind it is not read. Lines of HTTP are none.
+//! Invariants: words are compared without case; the caller gives lines in small letters. A line that is no command is
+//! never half understood: its connection is closed, so that nothing behind it is read. Lines of HTTP are none.
 
 use super::pointers::{self, is_start_of, nodes_in_front};
 
 /// A line that is a command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Command<'line> {
-    /// Of all commands, or of those that begin so.
+    /// Help on all commands, or on those that begin so.
     Help(&'line str),
     Show,
     AllStatus,
-    /// Of nodes, by their ids.
+    /// The status of nodes, by their ids.
     Status(&'line str),
     /// About nodes: their ids, or all.
     Report(&'line str, Report),
-    /// What is done elsewhere here, or not at all (`pointers`).
+    /// A command of NDB that is done elsewhere here, or not at all (`pointers`).
     Elsewhere,
     GetConfig,
     GetStatus,
@@ -31,7 +31,8 @@ pub(super) enum Command<'line> {
     Restart(&'line str),
     /// The name that was typed with it, if one was.
     Shutdown(Option<&'line str>),
-    /// The control log goes on without nodes that are gone: the cluster's name and the list of nodes, if both were typed.
+    /// The control log goes on without nodes that are gone: the cluster's name and the list of nodes, if both were
+    /// typed.
     RecoverVoters(Option<(&'line str, &'line str)>),
     /// NDB knows it, and it is refused here whoever asks.
     Refused(Refusal<'line>),
@@ -49,7 +50,7 @@ pub(super) enum Refusal<'line> {
     Several,
 }
 
-/// What data nodes are asked.
+/// The report that data nodes are asked for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Report {
     MemoryUsage,
@@ -66,10 +67,10 @@ impl Report {
     }
 }
 
-/// What a connection must have shown for a command.
+/// The proof that a connection must have shown for a command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Need {
-    /// What starting nodes and onlookers ask: it changes nothing and tells no secret.
+    /// None: starting nodes and onlookers ask such commands, which change nothing and tell no secret.
     Nothing,
     /// It changes the cluster, or takes all nodes' time.
     Authority,
@@ -126,7 +127,7 @@ impl<'line> Command<'line> {
         })
     }
 
-    /// What a connection must have shown before it is done.
+    /// The proof that a connection must have shown before the command is done.
     pub(super) const fn need(self) -> Need {
         match self {
             Self::Help(_)

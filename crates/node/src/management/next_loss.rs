@@ -1,10 +1,12 @@
 //! Which loss, the next one, would stop the cluster: what `show` warns of.
 //!
-//! There are two kinds. A replica group with one replica in sync that is connected loses its rows with it (I5: no view without it can follow). And
-//! where one voter less is no majority any more, no failure can be dealt with: traffic goes on until something else fails.
+//! There are two kinds. A replica group with one replica in sync that is connected loses its rows with it (I5: no view
+//! without it can follow). And where one voter less is no majority any more, no failure can be dealt with: traffic goes
+//! on until something else fails.
 //!
-//! Invariant: a cluster in which everything is connected and in sync gets no warning, unless it was configured so that the first loss is one too many
-//! (NoOfReplicas=1, or fewer than three candidates for the control log); then that is said always, because it is true.
+//! Invariant: a cluster in which everything is connected and in sync gets no warning, unless its configuration makes
+//! the first loss one too many. That is so with NoOfReplicas=1, or fewer than three candidates for the control log.
+//! Then the warning always stands, because it is true.
 //!
 //! Deliberately not here: voters that share a host. On a machine of a developer all of them do.
 
@@ -12,7 +14,8 @@ use protocol::View;
 use protocol::control::VoterPlace;
 use types::NodeId;
 
-/// What an operator should know, a line each, the worst first. `is_up`: which nodes are connected with the management node that is asked.
+/// The warnings to an operator, a line each, the worst first. `is_up`: which nodes are connected with the management
+/// node that is asked.
 pub(super) fn warnings(view: &View, voters: &[VoterPlace], is_up: impl Fn(NodeId) -> bool) -> Vec<String> {
     let mut lines = Vec::new();
     for (number, group) in view.groups.iter().skip(1).enumerate() {

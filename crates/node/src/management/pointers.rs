@@ -1,7 +1,8 @@
-//! NDB's words for what is done elsewhere here, or not at all: what users of ndb_mgm type is answered by one line that names the place.
+//! NDB's words for what is done elsewhere here, or not at all: what users of ndb_mgm type is answered by one line that
+//! names the place.
 //!
-//! Invariants: every answer here depends on the line alone, and changes nothing. An answer that begins with `ERROR` says that nothing was done. What NDB would
-//! refuse, a level or a category that does not exist, is refused by name, too.
+//! Invariants: every answer here depends on the line alone, and changes nothing. An answer that begins with `ERROR`
+//! says that nothing was done. A level or a category that NDB does not have is refused by name, as NDB does.
 
 /// Categories of events that NDB logs.
 const CATEGORIES: [&str; 12] = [
@@ -36,7 +37,7 @@ pub(super) fn nodes_in_front<'line>(words: &[&'line str]) -> Option<(bool, usize
     Some((is_all, count, verb))
 }
 
-/// What is answered to a line of such words; `None` if it is none of them.
+/// The answer to a line of such words; `None` if it is none of them.
 pub(super) fn answer(words: &[&str]) -> Option<String> {
     if let Some((_, count, _)) = nodes_in_front(words) {
         return of_nodes(&words[count..]).map(|text| text + "\n");
@@ -105,7 +106,7 @@ fn of_nodes(words: &[&str]) -> Option<String> {
     })
 }
 
-/// What is typed is the beginning of a name.
+/// Whether the typed text is the beginning of a name.
 pub(super) fn is_start_of(name: &str, typed: &str) -> bool {
     !typed.is_empty() && name.starts_with(typed)
 }
@@ -156,7 +157,7 @@ fn node_log(words: &[&str]) -> String {
     }
 }
 
-/// What may stand behind nodes: for who has typed something else.
+/// The verbs that may stand behind nodes: for a user who has typed something else.
 pub(super) fn verbs(words: &[&str]) -> Option<&'static str> {
     let begins_with_nodes = words.first().is_some_and(|word| {
         *word == "all" || (!word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit()))

@@ -1,16 +1,18 @@
-//! What `get status` says, for programs (`latsdb mgm` follows a restart by it), and why a node may not stop just now.
+//! The answer to `get status`, for programs (`latsdb mgm` follows a restart by it), and the reasons why a node may not
+//! stop just now.
 //!
 //! ```text
 //! cluster view=17 node=1 incarnation=9 even=1 name=dev
 //! voter node=2 votes=1 up=1
 //! node id=2 role=data state=copying incarnation=12 losses=3 leads=0 leaving=0 copied=3 partitions=8 refusal=it is not in sync
 //! ```
-//! Words are `key=value`; `name` and `refusal` come last and go to the end of their line, and may be missing. `cluster` has the node that answers and its
-//! own life, and whether primaries are spread evenly. `incarnation` of a data node is its life in the view: with it, a node that was away and is back can
-//! be told from one that never went. `losses` counts how often its link was lost, for nodes whose lives no view has.
+//! Words are `key=value`; `name` and `refusal` come last and go to the end of their line, and may be missing. `cluster`
+//! has the node that answers and its own life, and whether primaries are spread evenly. `incarnation` of a data node is
+//! its life in the view: with it, a node that was away and is back can be told from one that never went. `losses`
+//! counts how often its link was lost, for nodes whose lives no view has.
 //!
-//! Invariant: who is refused here is refused when it is asked to stop; a node itself may know better and stay all the same (`main_module::stopping`): then its
-//! log says so, and whoever follows it sees nothing happen.
+//! Invariant: a node that is refused here is refused when it is asked to stop. A node itself may know better and stay
+//! all the same (`main_module::stopping`). Then its log says so, and a client that follows it sees nothing happen.
 
 use super::{ClusterState, ConfiguredNode, Management, NodeState};
 use membership::succession;
@@ -84,7 +86,8 @@ impl Management {
         self.refusal_of_voter(id, cluster)
     }
 
-    /// Where somebody is away already, the last majority of voters stays: without it the next failure would stop the cluster.
+    /// Where somebody is away already, the last majority of voters stays: without it the next failure would stop the
+    /// cluster.
     fn refusal_of_voter(&self, node: NodeId, cluster: &ClusterState<'_>) -> Option<String> {
         let voting = cluster.voters.iter().filter(|voter| voter.votes).map(|voter| voter.node);
         let (there, away): (Vec<NodeId>, Vec<NodeId>) = voting.partition(|voter| self.is_up(*voter));

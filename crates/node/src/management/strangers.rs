@@ -1,6 +1,8 @@
-//! Who sends the management port what is no command, or proves what is not true: counted, and a line a minute for each host.
+//! Strangers at the management port, who send something that is no command or prove something that is not true: they
+//! are counted, with a line a minute for each host.
 //!
-//! Invariant: at most [`HOSTS_MAX`] hosts are remembered; while there are as many, those that come anew are counted only.
+//! Invariant: at most [`HOSTS_MAX`] hosts are remembered; while there are as many, those that come anew are counted
+//! only.
 
 use std::collections::BTreeMap;
 use stdx::{Duration, Instant};
@@ -55,7 +57,7 @@ impl Strangers {
     }
 }
 
-/// What a line says, safe for a log.
+/// The text of a line, safe for a log.
 pub(super) fn quoted(line: &[u8]) -> String {
     let part = &line[..line.len().min(TOLD_MAX)];
     let more = if part.len() < line.len() { "…" } else { "" };

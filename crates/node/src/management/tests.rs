@@ -69,7 +69,7 @@ fn send(
     (answer, outputs, requests)
 }
 
-/// What a page in a browser can send: the body of a request is whatever it likes.
+/// As a page in a browser can send it: the body of a request is whatever it likes.
 #[test]
 fn the_body_of_an_http_request_is_not_read() {
     let mut management = management();
@@ -159,7 +159,7 @@ fn without_a_proof_nothing_can_be_changed() {
         assert!(requests.is_empty() && outputs.requests.is_empty() && outputs.signals.is_empty());
         assert!(outputs.actions.is_empty() && outputs.events.is_empty());
     }
-    // What starting nodes need is told to everybody.
+    // The text that starting nodes need is told to everybody.
     assert_eq!(say(&mut management, "get config").0, "[ndbd]\n.\n");
     for line in ["show", "all status", "get status"] {
         let (answer, ..) = say(&mut management, line);
@@ -219,7 +219,7 @@ fn idle_strangers_make_room() {
         (1..).take(closed.len()).map(|slot| (connection(slot), ConnectionAction::Close)).collect();
     assert_eq!(closed, expected);
     assert!(!send(&mut management, connection(0), b"show\n").0.is_empty());
-    // Who has proved something stays.
+    // A connection that has proved something stays.
     assert_eq!(say(&mut management, "65 stop").2.len(), 1);
 }
 
@@ -360,12 +360,12 @@ fn started_means_that_rows_can_be_read() {
     assert_eq!(say(&mut management, "4 status").0, "Node 4: started\n.\n");
     let (shown, ..) = say(&mut management, "show");
     assert!(shown.contains("id=4\t@there = 10.0.0.4  (LatsDB 7, MySQL port 3306)\n"), "{shown}");
-    // What a node said in another life is not said of this one.
+    // A report of another life is not one of this life.
     management.set_up(NodeId(4), false);
     management.set_up(NodeId(4), true);
     let (shown, ..) = say(&mut management, "show");
     assert!(shown.contains("id=4\t@there  (connected, starting)\n"), "{shown}");
-    // What it says may overtake the news that it is there.
+    // Its report may overtake the news that it is there.
     management.set_up(NodeId(4), false);
     management.set_report(NodeId(4), report("a", true), &mut Outputs::default());
     management.set_up(NodeId(4), true);

@@ -51,11 +51,11 @@ pub struct CoordinateRequest {
 pub struct CommitDone {
     /// From the request.
     pub request: RequestId,
-    /// What became of it.
+    /// Its outcome.
     pub outcome: CommitOutcome,
 }
 
-/// What became of a commit.
+/// The outcome of a commit.
 #[derive(Clone, PartialEq, Debug, Wire)]
 pub enum CommitOutcome {
     /// All in-sync replicas have it.
@@ -105,8 +105,8 @@ pub struct Replicate {
     pub coordinator: Option<Address>,
     /// The participants with writes, for recovery.
     pub participants: Arc<Vec<SlotId>>,
-    /// The session of a one-primary commit is on another node than the primary: what it is to hear if that node dies is kept until it
-    /// confirms.
+    /// The session of a one-primary commit is on another node than the primary: what it is to hear if that node dies is
+    /// kept until it confirms.
     pub marker: Option<Vec<OperationResult>>,
     /// How many pieces went ahead.
     pub pieces_ahead: u32,
@@ -114,7 +114,7 @@ pub struct Replicate {
     pub writes: Vec<ReplicatedWrite>,
 }
 
-/// What every in-sync replica tells the coordinator.
+/// The answer of every in-sync replica to the coordinator.
 #[derive(Clone, PartialEq, Debug, Wire)]
 pub struct Prepared {
     /// Whose.
@@ -123,13 +123,14 @@ pub struct Prepared {
     pub slot: SlotId,
     /// Stamped by the primary.
     pub epoch: Epoch,
-    /// Whether there is anything to replicate: false only from the primary of a slot where the transaction only holds locks.
+    /// Whether there is anything to replicate: false only from the primary of a slot where the transaction only holds
+    /// locks.
     pub has_writes: bool,
     /// Why not.
     pub refusal: Option<Refusal>,
 }
 
-/// What the coordinator tells every replica of every participant.
+/// The coordinator's word to every replica of every participant.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Wire)]
 pub struct Outcome {
     /// Whose.

@@ -13,7 +13,7 @@ pub struct CopiedRow {
     pub key: Box<[u8]>,
     /// Its bytes.
     pub row: Box<[u8]>,
-    /// Of its commit.
+    /// The epoch of its commit.
     pub epoch: Epoch,
 }
 
@@ -28,14 +28,14 @@ pub struct CopiedEntries {
     pub keys: Vec<Box<[u8]>>,
 }
 
-/// What became of a transaction whose session does not know it yet.
+/// The outcome of a transaction whose session does not know it yet.
 #[derive(Clone, PartialEq, Debug, Wire)]
 pub struct CopiedOutcome {
     /// Which one.
     pub transaction: TransactionId,
     /// The epoch of its commit, if it committed.
     pub outcome: Option<Epoch>,
-    /// Of a write that carried its commit.
+    /// The results of a write that carried its commit.
     pub results: Vec<OperationResult>,
 }
 
@@ -46,17 +46,17 @@ pub struct CopyPiece {
     pub slot: SlotId,
     /// The rows.
     pub rows: Vec<CopiedRow>,
-    /// What became of transactions that ended before it joined.
+    /// The outcomes of transactions that ended before it joined.
     pub outcomes: Vec<CopiedOutcome>,
     /// There are no more.
     pub is_last: bool,
-    /// Of tables with rows here: indexes whose entries come behind all of the table's rows.
+    /// For tables with rows here: indexes whose entries come behind all of the table's rows.
     #[wire(since = 5)]
     pub later: Vec<(types::TableId, Vec<types::IndexId>)>,
     /// The entries.
     #[wire(since = 5)]
     pub entries: Vec<CopiedEntries>,
-    /// Who sends it sends entries.
+    /// The sender sends entries.
     #[wire(since = 5)]
     pub with_entries: bool,
 }

@@ -4,7 +4,8 @@ use super::RequestId;
 use types::SlotId;
 use wire_derive::Wire;
 
-/// Rows of one [`InfoTable`] that one ldm gives at most, where there may be one for each row of a user's table: the others are left out.
+/// Rows of one [`InfoTable`] that one ldm gives at most, where there may be one for each row of a user's table: the
+/// others are left out.
 pub const INFO_ROWS_MAX: usize = 4_000;
 
 /// Which part of a node answers for a table.

@@ -23,7 +23,7 @@ pub struct JoinRequest {
     pub sql_count: u8,
 }
 
-/// What all nodes of a cluster must have in common, whatever each one's config.ini says.
+/// The terms that all nodes of a cluster must have in common, whatever each one's config.ini says.
 #[derive(Clone, PartialEq, Eq, Debug, Wire)]
 pub struct ClusterTerms {
     /// NoOfReplicas.
@@ -36,7 +36,7 @@ pub struct ClusterTerms {
     pub members: Vec<(NodeId, NodeRole)>,
 }
 
-/// What a data node that is about to stop asks the control plane for.
+/// The step that a data node asks of the control plane when it is about to stop.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Wire)]
 pub enum LeaveStep {
     /// A view in which others lead its slots.

@@ -1,4 +1,4 @@
-//! What sessions and the replicas of slots say to each other: reads, writes, the way back of a request, deadlock probes.
+//! Signals between sessions and the replicas of slots: reads, writes, the way back of a request, deadlock probes.
 
 use super::commit::CommitOneRequest;
 use super::{RequestId, Signal};
@@ -17,18 +17,18 @@ use wire_derive::Wire;
 pub struct ReadRequest {
     /// Echoed.
     pub request: RequestId,
-    /// Whose staged rows are visible, and whose locks these are.
+    /// The transaction whose staged rows are visible, and that gets the locks.
     pub transaction: Option<TransactionId>,
     /// Lock each row (only with `Access::Keys` and a transaction) and read its newest version.
     pub lock: Option<(LockMode, LockWait)>,
     /// Which slot.
     pub slot: SlotId,
-    /// What to do with each row.
+    /// The program for each row.
     pub program: Arc<ReadProgram>,
     /// Which rows.
     pub access: Access,
-    /// With a transaction: how many operations its session knows that the slot's primary holds. One that holds fewer has lost the others, and so
-    /// the transaction.
+    /// With a transaction: how many operations its session knows that the slot's primary holds. One that holds fewer
+    /// has lost the others, and so the transaction.
     pub known: u32,
     /// The transaction that holds what LOCK TABLES locked for the same session: that does not keep this one out.
     #[wire(since = 5)]
@@ -58,8 +58,9 @@ pub struct ReadBatch {
     pub raised: Option<Box<Raised>>,
 }
 
-/// Changes of rows of one table in one slot, done in order up to the first that fails. After a failure the session undoes the
-/// statement by `RollbackTo` or `Abort`; a request that carries its commit is undone by the participant itself.
+/// Changes of rows of one table in one slot, done in order up to the first that fails. After a failure the session
+/// undoes the statement by `RollbackTo` or `Abort`; a request that carries its commit is undone by the participant
+/// itself.
 #[derive(Clone, PartialEq, Debug, Wire)]
 pub struct WriteRequest {
     /// Echoed.
@@ -70,7 +71,7 @@ pub struct WriteRequest {
     pub slot: SlotId,
     /// Which table.
     pub table: TableRef,
-    /// What to do, in this order.
+    /// The operations, in this order.
     pub operations: Vec<WriteOperation>,
     /// How long to wait for locks.
     pub wait: LockWait,
@@ -88,7 +89,7 @@ pub struct WriteRequest {
 pub struct WriteDone {
     /// From the request.
     pub request: RequestId,
-    /// What was done, or what failed.
+    /// The effect, or the failure.
     pub result: Result<WriteSummary, WriteFailure>,
 }
 
@@ -182,7 +183,7 @@ impl ReturnedRequest {
 /// A deadlock probe: does `transaction`, for which the initiator waits, wait for the initiator?
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Wire)]
 pub struct Probe {
-    /// Who waits and asks; the victim if the probe comes back.
+    /// The transaction that waits and asks; the victim if the probe comes back.
     pub initiator: TransactionId,
     /// Where the initiator waits.
     pub home: Address,

@@ -24,7 +24,7 @@ pub struct UndecidedPlace {
     pub is_one_primary: bool,
 }
 
-/// What a member of a new view knows of a slot: everything that the view before left undecided.
+/// A member's report on a slot in a new view: everything that the view before left undecided.
 #[derive(Clone, PartialEq, Eq, Debug, Wire)]
 pub struct GatherReport {
     /// Which slot.
@@ -41,7 +41,7 @@ pub struct GatherReport {
     pub claim: Option<Claim>,
 }
 
-/// What a primary that stepped down has: the open transactions of its line.
+/// A primary that stepped down has the open transactions of its line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Wire)]
 pub struct Claim {
     /// The first view of the line.
@@ -50,7 +50,7 @@ pub struct Claim {
     pub acquired: ViewNumber,
 }
 
-/// What a primary that stepped down hands to the one that follows.
+/// A piece of what a primary that stepped down hands to the next one.
 #[derive(Clone, PartialEq, Debug, Wire)]
 pub struct HandOver {
     /// Which slot.
@@ -72,11 +72,11 @@ pub struct HandedTransaction {
     pub transaction: TransactionId,
     /// Its session.
     pub session: Address,
-    /// What it did, in order.
+    /// Its operations, in order.
     pub operations: Vec<HandedOperation>,
 }
 
-/// What an open transaction did.
+/// An operation of an open transaction.
 #[derive(Clone, PartialEq, Debug, Wire)]
 pub enum HandedOperation {
     /// It staged a row's new bytes, or its deletion.
@@ -97,18 +97,18 @@ pub enum HandedOperation {
 pub enum HandedWait {
     /// A write.
     Write {
-        /// Who asked.
+        /// The module that asked.
         from: Address,
-        /// What: its `wait` is the time that is left.
+        /// The request; its `wait` is the time that is left.
         request: Box<WriteRequest>,
-        /// Of its first operations.
+        /// The results of its first operations.
         results: Vec<OperationResult>,
         /// Warnings so far.
         raised: Option<Box<Raised>>,
     },
     /// A locking read.
     Read {
-        /// Who asked.
+        /// The module that asked.
         from: Address,
         /// What.
         request: Box<ReadRequest>,
@@ -121,7 +121,7 @@ pub enum HandedWait {
     },
 }
 
-/// What a slot knows of a transaction whose coordinator is lost.
+/// The state of a transaction in a slot, when its coordinator is lost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Wire)]
 pub enum RecoveredState {
     /// Decided: committed at this epoch.
@@ -143,6 +143,6 @@ pub struct RecoveryReport {
     pub slot: SlotId,
     /// The participants with writes.
     pub participants: Arc<Vec<SlotId>>,
-    /// What is known there.
+    /// The state there.
     pub state: RecoveredState,
 }

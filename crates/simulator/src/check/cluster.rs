@@ -1,4 +1,5 @@
-//! What the data nodes hold when nothing runs any more: replicas are equal, indexes lead to their rows, unique entries are as many as keys.
+//! The contents of data nodes when nothing runs any more: replicas are equal, indexes lead to their rows, unique
+//! entries are as many as keys.
 
 use crate::world::World;
 use protocol::signal::{ChecksumRequest, RequestId};
@@ -61,7 +62,7 @@ pub fn unfinished(world: &World) -> Option<String> {
     Some(format!("table {} has an index that is neither there nor gone", table.name))
 }
 
-/// What is wrong with the contents, if anything.
+/// The fault of the contents, if there is one.
 #[must_use]
 pub fn differing(contents: &Contents) -> Option<String> {
     if let Some(error) = contents.index_errors.first() {
@@ -86,7 +87,7 @@ pub fn differing(contents: &Contents) -> Option<String> {
 
 type Rows = [Vec<Option<String>>];
 
-/// What is wrong with a table `(id, u, v)` with a unique `u`, read in whole and by every `u`.
+/// The fault of a table `(id, u, v)` with a unique `u`, read in whole and by every `u`.
 #[must_use]
 pub fn uniques(
     rows: &Rows,

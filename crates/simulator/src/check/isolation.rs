@@ -1,5 +1,5 @@
-//! READ COMMITTED as Adya defines it, from list-append histories: no cycle of write and read dependencies (G0, G1c), nothing read
-//! that was aborted (G1a) or not final (G1b), nothing appended lost or twice.
+//! READ COMMITTED as Adya defines it, from list-append histories. There is no cycle of write and read dependencies (G0,
+//! G1c), nothing read that was aborted (G1a) or not final (G1b), nothing appended lost or twice.
 //!
 //! Two judges: our own, below, and the crate `adya`, which knows nothing of us.
 
@@ -81,7 +81,8 @@ fn unseen_own(history: &[Transaction]) -> Option<String> {
     None
 }
 
-/// Committed transactions read only prefixes of the final lists (then followed by their own appends), nothing aborted, nothing intermediate.
+/// Committed transactions read only prefixes of the final lists (then followed by their own appends), nothing aborted,
+/// nothing intermediate.
 fn wrong_reads(
     history: &[Transaction],
     final_lists: &BTreeMap<u64, Vec<u64>>,

@@ -1,7 +1,8 @@
-//! Linearizability of a register: is there one order of all operations on a key that respects real time and in which every answer is right?
+//! Linearizability of a register: is there one order of all operations on a key that respects real time and in which
+//! every answer is right?
 //!
-//! A depth-first search over sets of operations done and the value then (Wing and Gong, with Lowe's memory of states visited). An operation
-//! whose answer is not known may be placed anywhere behind its start, or left out.
+//! A depth-first search over sets of operations done and the value then (Wing and Gong, with Lowe's memory of states
+//! visited). An operation whose answer is not known may be placed anywhere behind its start, or left out.
 
 use crate::workload::registers::{Event, Operation};
 use stdx::FixedSet;

@@ -1,8 +1,10 @@
-//! What must hold in a world of control logs, at every moment and for ever.
+//! Checks of a world of control logs, at every moment and for ever.
 //!
-//! - One history of views: whoever decides view n decides the same one, and it was proposed by somebody who knew view n − 1 of that history.
+//! - One history of views: whoever decides view n decides the same one, and it was proposed by somebody who knew view n
+//!   − 1 of that history.
 //! - A copy decides views in order, and goes through the same states at the same places of the log.
-//! - A process start has one incarnation, and no incarnation is given twice. A term has one leader. A voter lives on one node.
+//! - A process start has one incarnation, and no incarnation is given twice. A term has one leader. A voter lives on
+//!   one node.
 //! - In the end the newest view that anybody ever decided is everybody's.
 
 use super::machine::Machine;

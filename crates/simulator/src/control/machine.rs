@@ -1,4 +1,5 @@
-//! A node with its disk: what was synced survives a crash; of the write that was on its way each sector does or does not.
+//! A node with its disk: what was synced survives a crash; of the write that was on its way each sector does or does
+//! not.
 
 use membership::control_log::{ControlConfig, ControlLog, ControlOutputs};
 use membership::log_file::BLOCK_SIZE;
@@ -28,7 +29,7 @@ impl Machine {
         Self { log: None, disk: Vec::new(), start: 0, paused_until: 0, writing: None, life: 0, skew }
     }
 
-    /// What its clock shows.
+    /// The time that its clock shows.
     pub(super) fn local(&self, now: u64) -> Instant {
         Instant(now / 1_000 * self.skew)
     }

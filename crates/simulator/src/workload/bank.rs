@@ -1,5 +1,5 @@
-//! Transfers between accounts: each a transaction over two rows, sometimes rolled back, sometimes with a locking read first, sometimes
-//! through a savepoint. The sum of all balances never changes.
+//! Transfers between accounts: each a transaction over two rows, sometimes rolled back, sometimes with a locking read
+//! first, sometimes through a savepoint. The sum of all balances never changes.
 
 use crate::client::{Action, Answer, Script};
 use stdx::Prng;
@@ -7,7 +7,7 @@ use types::NodeId;
 
 /// Accounts.
 pub const ACCOUNT_COUNT: u64 = 8;
-/// What each has at first.
+/// The first balance of each.
 pub const FIRST_BALANCE: i64 = 1_000;
 
 /// A client of the bank.

@@ -1,5 +1,5 @@
-//! Clients that disturb others without changing anything: one kills statements and connections that it finds in SHOW PROCESSLIST, one locks
-//! rows of all tables and sits on them until others' waits time out.
+//! Clients that disturb others without changing anything. One kills statements and connections that it finds in SHOW
+//! PROCESSLIST. One locks rows of all tables and sits on them until others' waits time out.
 
 use crate::client::{Action, Answer, Script};
 use stdx::Prng;

@@ -1,6 +1,6 @@
-//! A fact that DDL changes to and fro while clients meet it: a table's name, an account's privilege. Seen through one node it is a register: what
-//! flips it writes the register, a statement that meets it reads it, by its success or by one error. So a table never has both names or none, and
-//! what REVOKE has acknowledged, no node permits any more.
+//! A fact that DDL changes to and fro while clients meet it: a table's name, an account's privilege. Seen through one
+//! node it is a register: what flips it writes the register, a statement that meets it reads it, by its success or by
+//! one error. So a table never has both names or none, and what REVOKE has acknowledged, no node permits any more.
 
 use super::registers::{Event, Operation};
 use crate::client::{Action, Answer, Script};
@@ -11,7 +11,7 @@ const NAMES: [&str; 2] = ["named_a", "named_b"];
 /// The account whose privilege comes and goes.
 const LIMITED: &str = "limited";
 
-/// What is flipped: 0 at first.
+/// The fact that is flipped: 0 at first.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fact {
     /// Which of two names a table has.
@@ -21,7 +21,7 @@ pub enum Fact {
 }
 
 impl Fact {
-    /// What it is about, before it is flipped for the first time.
+    /// The statements that set it up, before it is flipped for the first time.
     #[must_use]
     pub fn setup(self) -> Vec<String> {
         let table = match self {
@@ -38,7 +38,7 @@ impl Fact {
         statements
     }
 
-    /// What makes it `to`.
+    /// The statement that makes it `to`.
     fn flip(self, to: u64) -> String {
         let is_one = to == 1;
         match self {
@@ -166,7 +166,7 @@ pub struct Onlooker {
     left: u32,
     /// Since when, and what the fact is if the statement succeeds.
     running: Option<(u64, u64)>,
-    /// What it saw of the fact.
+    /// Its observations of the fact.
     pub history: Vec<Event>,
     /// An answer that no correct server gives.
     pub failure: Option<String>,

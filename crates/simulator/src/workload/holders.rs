@@ -1,5 +1,5 @@
-//! Transactions that stay open for long while the schema changes: DDL waits for those on its own tables, gives up when they outlast its patience, and
-//! does not notice the others.
+//! Transactions that stay open for long while the schema changes. DDL waits for those on its own tables, fails when
+//! they outlast its patience, and does not notice the others.
 
 use crate::client::{Action, Answer, Script};
 use stdx::Prng;
@@ -8,7 +8,7 @@ use types::NodeId;
 /// How long DDL waits for users of its tables, in nanoseconds.
 const PATIENCE: u64 = 10_000_000_000;
 
-/// Whose rows are held, and for how long.
+/// The rows that are held, and for how long.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Hold {
     /// Rows of a table that no DDL statement names, for longer than DDL waits.
@@ -49,7 +49,7 @@ pub struct Holder {
     is_calm: bool,
     id: u64,
     left: u32,
-    /// Of this transaction, not sent yet, last first; an empty one is the long pause.
+    /// The statements of this transaction that are not sent yet, last first; an empty one is the long pause.
     statements: Vec<String>,
     is_connected: bool,
     /// A commit was sent.
@@ -125,7 +125,8 @@ impl Script for Holder {
                 self.statements.clear();
                 return Action::Wait(5_000_000);
             }
-            // (A transaction that began while a statement waited for others, and outlasts it, is in the way of its next step.)
+            // A transaction that began while a statement waited for others, and outlasts it, is in the way of its next
+            // step.
             Answer::Error(code, _)
                 if super::is_certain_failure(code) && (!self.is_calm || self.hold == Hold::Stubborn) =>
             {

@@ -1,5 +1,6 @@
-//! Transactions that append numbers to lists (a text column) and read them: every read shows the order of all appends before it, so
-//! dependencies between transactions can be inferred from answers alone (Kingsbury and Alvaro, Elle, VLDB 2020).
+//! Transactions that append numbers to lists (a text column) and read them. Every read shows the order of all appends
+//! before it. So dependencies between transactions can be inferred from answers alone (Kingsbury and Alvaro, Elle, VLDB
+//! 2020).
 
 use crate::client::{Action, Answer, Script};
 use stdx::Prng;
@@ -35,7 +36,7 @@ pub struct Transaction {
     pub from: u64,
     /// When it ended.
     pub until: u64,
-    /// What it did.
+    /// The steps that it did.
     pub steps: Vec<Step>,
     /// How it ended.
     pub end: End,
@@ -61,7 +62,7 @@ pub struct Lists {
     started: u64,
     steps: Vec<Step>,
     position: usize,
-    /// What it did.
+    /// The steps that it did.
     pub history: Vec<Transaction>,
     /// An answer that no correct server gives.
     pub failure: Option<String>,

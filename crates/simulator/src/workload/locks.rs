@@ -1,8 +1,8 @@
-//! Clients that keep each other out: by SKIP LOCKED (a queue of jobs, each of which goes to one of them), by LOCK TABLES and by GET_LOCK (a counter each,
-//! read and written by separate statements, which loses counts if two are between them).
+//! Clients that keep each other out. With SKIP LOCKED each job of a queue goes to one of them. With LOCK TABLES and
+//! GET_LOCK they read and write a counter by separate statements, which loses counts if two are between them.
 //!
-//! What must hold: a job is acknowledged to one client and has its mark. Of the counters only where nothing fails: a lock is lost with its primary, and a
-//! session hears of that a little later.
+//! A job must be acknowledged to one client and have its mark. The counters are checked only where nothing fails: a
+//! lock goes with its primary, and a session hears of that a little later.
 
 use crate::client::{Action, Answer, Script};
 use std::collections::VecDeque;
@@ -12,7 +12,7 @@ use types::NodeId;
 /// Jobs in the queue.
 pub const JOB_COUNT: u32 = 60;
 
-/// What a client does under its lock.
+/// The work of a client under its lock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Work {
     Job,

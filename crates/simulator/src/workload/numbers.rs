@@ -1,7 +1,8 @@
-//! Rows whose ids the cluster gives out: AUTO_INCREMENT through all nodes at once. So that nodes reserve ranges often, some rows have an id
-//! far above all others, and each node that meets it or follows it has to reserve again.
+//! Rows whose ids the cluster gives out: AUTO_INCREMENT through all nodes at once. So that nodes reserve ranges often,
+//! some rows have an id far above all others, and each node that meets it or follows it has to reserve again.
 //!
-//! What must hold: no id is given out twice (the client would hear 1062), every statement is answered, and every row that was acknowledged is there.
+//! No id may be given out twice (the client would hear 1062), every statement is answered, and every row that was
+//! acknowledged is there.
 
 use crate::client::{Action, Answer, Script};
 use stdx::Prng;

@@ -1,4 +1,5 @@
-//! Single-row statements on a few keys: reads, locking reads, updates, upserts, deletes, each autocommitted, each with a value of its own.
+//! Single-row statements on a few keys: reads, locking reads, updates, upserts, deletes, each autocommitted, each with
+//! a value of its own.
 
 use crate::client::{Action, Answer, Script};
 use stdx::Prng;
@@ -7,7 +8,7 @@ use types::NodeId;
 /// Keys of the table.
 pub const KEY_COUNT: u64 = 4;
 
-/// What an operation did.
+/// An operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Operation {
     /// It saw this value (None: no row).
@@ -29,7 +30,7 @@ pub struct Event {
     pub from: u64,
     /// When its answer came; None if the answer is not known: it may take effect at any time behind `from`, or never.
     pub until: Option<u64>,
-    /// What it did.
+    /// Its operations.
     pub operation: Operation,
 }
 
@@ -40,7 +41,7 @@ pub struct Registers {
     left: u32,
     next_value: u64,
     running: Option<(u64, u64, Operation)>,
-    /// What it did.
+    /// Its operations.
     pub history: Vec<Event>,
     /// An answer that no correct server gives.
     pub failure: Option<String>,

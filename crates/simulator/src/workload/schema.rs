@@ -1,11 +1,13 @@
-//! DDL that races DML: one client makes and drops an index and other tables, others insert, update and delete rows of the same table.
+//! DDL that races DML: one client makes and drops an index and other tables, others insert, update and delete rows of
+//! the same table.
 
 use super::holders::Hold;
 use crate::client::{Action, Answer, Script};
 use stdx::Prng;
 use types::NodeId;
 
-/// How long a DDL statement may take whose table nobody uses, in milliseconds. (The slowest network delays a signal by 20 ms.)
+/// How long a DDL statement may take whose table nobody uses, in milliseconds. The slowest network delays a signal by
+/// 20 ms.
 const UNHINDERED_MS_MAX: u64 = 5_000;
 
 /// A client that changes the schema.
@@ -54,7 +56,7 @@ impl SchemaChanger {
         Self { calm: hold, ..self }
     }
 
-    /// What only a server does that waits for the wrong ones.
+    /// Refuses answers of a server that waits for the wrong transactions.
     fn check_calm(&self, now: u64, answer: &Answer) -> Result<(), String> {
         let (Some(hold), Some(statement)) = (self.calm, self.pending.last()) else { return Ok(()) };
         let waited_ms = now.saturating_sub(self.sent_at) / 1_000_000;

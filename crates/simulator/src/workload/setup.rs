@@ -9,7 +9,7 @@ pub struct Setup {
     node: NodeId,
     statements: Vec<String>,
     next: usize,
-    /// What could not be done, and why.
+    /// The statement that could not be done, and why.
     pub failure: Option<String>,
     /// Everything was done.
     pub is_done: bool,

@@ -1,8 +1,9 @@
-//! Rows with a unique secondary key: INSERT, ON DUPLICATE KEY UPDATE, REPLACE, UPDATE and DELETE of a few keys by several clients at once,
-//! and reads by the unique key. NULLs have no entry.
+//! Rows with a unique secondary key: INSERT, ON DUPLICATE KEY UPDATE, REPLACE, UPDATE and DELETE of a few keys by
+//! several clients at once, and reads by the unique key. NULLs have no entry.
 //!
-//! What must hold: a read by the unique key gives at most one row, and one with that key; afterwards no key is there twice, every row is found
-//! by its key, entries are as many as rows that have a key, and no row has a value that was never written or certainly not committed.
+//! A read by the unique key must give at most one row, and one with that key. Afterwards no key is there twice, every
+//! row is found by its key, and entries are as many as rows that have a key. No row has a value that was never written
+//! or certainly not committed.
 
 use crate::client::{Action, Answer, Script};
 use std::collections::BTreeSet;
@@ -18,7 +19,7 @@ pub struct Uniques {
     client: u64,
     left: u32,
     next_value: u64,
-    /// What runs: the value it writes, and the unique key that it reads by.
+    /// The running statement: the value it writes, and the unique key that it reads by.
     value: Option<u64>,
     read: Option<u64>,
     /// Values that certainly never came to be.

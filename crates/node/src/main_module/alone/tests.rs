@@ -4,7 +4,7 @@ use std::sync::Arc;
 use stdx::Now;
 use types::ViewNumber;
 
-/// What a data node, 1, logs when it hears of a view, or time passes.
+/// The log of data node 1 when it hears of a view, or time passes.
 fn told(main: &mut MainModule, seconds: u64, in_sync: Option<&[u16]>) -> Vec<String> {
     let mut outputs: Outputs<Shared> = Outputs::default();
     main.now = Now { monotonic: Instant(0) + Duration::from_secs(seconds), ..Now::default() };

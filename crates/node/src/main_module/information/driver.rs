@@ -5,7 +5,7 @@ use protocol::signal::InfoTable;
 use protocol::{Address, CertificateReport, LinkSecurity, PeerReport, RuntimeReport, ThreadReport};
 use types::{NodeId, Value};
 
-/// What the driver knows.
+/// The tables that the driver knows.
 pub(super) fn report_rows(node: NodeId, table: InfoTable, report: &RuntimeReport) -> Vec<Vec<Value>> {
     #[expect(clippy::wildcard_enum_match_arm, reason = "tables that others answer for")]
     match table {

@@ -87,7 +87,7 @@ fn nobody_waits_for_a_node_that_is_late() {
     main.handle(now, Input::Deadline, &mut outputs);
     let lines = "Node 1: it has told nothing\nNode 2: it does not answer\nNode 3: not connected\n.\n";
     assert_eq!(told(&mut outputs), lines);
-    // Who has gone is told nothing.
+    // A client that has gone is told nothing.
     ask(&mut main);
     main.forget_memory_report(CLIENT);
     assert_eq!(main.memory_report_deadline(), None);

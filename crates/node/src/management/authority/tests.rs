@@ -16,7 +16,7 @@ fn who_knows_the_token_can_answer() {
     let challenge = challenges.next();
     let answer = token.answer(&challenge.text()).unwrap();
     assert!(challenge.accepts(&answer, &token));
-    // What was right once is not right again.
+    // An answer that was right once is not right again.
     assert!(!challenges.next().accepts(&answer, &token));
     let challenge = challenges.next();
     let answer = other.answer(&challenge.text()).unwrap();

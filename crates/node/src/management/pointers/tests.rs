@@ -4,7 +4,7 @@ fn said(line: &str) -> Option<String> {
     answer(&line.split_whitespace().collect::<Vec<_>>())
 }
 
-/// What users of ndb_mgm type is answered by one line, which says ERROR where nothing was done.
+/// Words that users of ndb_mgm type are answered by one line, which says ERROR where nothing was done.
 #[test]
 fn words_of_ndb_are_pointed_to_their_place() {
     for (line, beginning) in [
