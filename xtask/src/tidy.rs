@@ -3,6 +3,7 @@
 //! Every file that git knows or would add is read once; each rule is a pure function from its path and text to remarks.
 //! A remark names the file, the line and the rule. A rule that no longer holds is deleted, not switched off for a file.
 
+mod circles;
 mod dependencies;
 mod documents;
 mod prose;
@@ -77,6 +78,7 @@ pub(crate) fn check(workspace: &Workspace) -> Result<(), Failure> {
     let mut remarks: Vec<Remark> = files.iter().flat_map(|(name, text)| remarks_on(name, text)).collect();
     let known = files.iter().map(|(name, _)| name.as_str()).collect();
     remarks.extend(files.iter().flat_map(|(name, text)| documents::remarks_on(name, text, &known)));
+    remarks.extend(circles::remarks(&files));
     remarks.extend(prose::judge(&prose_findings(&files), &read_exceptions(workspace)?));
     report(&remarks, &format!("{} files read, ", files.len()))
 }

@@ -41,9 +41,8 @@ mod duty;
 mod store;
 mod voter;
 
-use crate::control_state::{ClusterSettings, ControlState, Life};
+use crate::control_state::{ClusterSettings, ControlState, Life, NUMBERS_LEAP};
 use crate::log_file::{Durable, LogWriter, Recovery, recover};
-use crate::recovery::NUMBERS_LEAP;
 use duty::Duty;
 use protocol::control::{
     Command, ControlMessage, GroupId, HardState, LogSnapshot, LogWrite, VOTERS_MAX, VoterId, VoterMessage,

@@ -10,7 +10,6 @@
 //! Deliberately not here: epochs and schema (they must not fence data), and what runs on a node.
 
 use crate::mutants::{self, Mutant};
-use crate::recovery::NUMBERS_LEAP;
 use crate::succession::{self, Illegal};
 use protocol::control::{
     Command, FOUNDINGS_MAX, GroupId, STATE_SIZE_MAX, VOTERS_MAX, VoterChange, VoterId, VoterStep,
@@ -22,6 +21,9 @@ use std::sync::Arc;
 use stdx::wire::{Decoder, WIRE_VERSION, Wire, WireError, to_bytes};
 use types::{Epoch, Incarnation, NodeId};
 use wire_derive::Wire;
+
+/// How much higher the numbers of a new founding begin.
+pub const NUMBERS_LEAP: u64 = 1 << 20;
 
 /// The settings with which a cluster is founded.
 #[derive(Clone, PartialEq, Eq, Debug, Wire)]

@@ -202,6 +202,9 @@ pub fn store_value(
     if value.is_null() || (*from == column.sql_type && !is_checked && is_admitted(&value, from, dates)) {
         return Ok(value);
     }
+    if types::is_stored_unchanged(&value, &column.sql_type) {
+        return Ok(value);
+    }
     let is_member = |sql_type: &SqlType| matches!(sql_type, SqlType::Enum { .. } | SqlType::Set { .. });
     let value = if is_member(from) && is_member(&column.sql_type) {
         // The members of one type say nothing about those of another: their texts do.

@@ -20,7 +20,6 @@ mod single;
 #[cfg(test)]
 mod tests;
 
-use crate::{Collation, SqlType};
 use encoding_rs::{DecoderResult, EncoderResult, Encoding};
 use std::borrow::Cow;
 
@@ -143,10 +142,9 @@ impl CharacterSet {
         self.row().4
     }
 
-    /// The collation of columns for which none is named.
-    #[must_use]
-    pub fn default_collation(self) -> Collation {
-        Collation::by_mysql_id(self.row().2).unwrap_or(Collation::Binary)
+    /// MySQL's number of the collation of columns for which none is named.
+    pub(crate) fn default_collation_id(self) -> u16 {
+        self.row().2
     }
 
     /// The character set of that name, without regard to case; `utf8` is utf8mb3.
@@ -325,31 +323,6 @@ impl CharacterSet {
             }
         }
         foreign
-    }
-}
-
-/// A string of type `from` as `to` has it. It is recoded where one of them is binary and the other one text in a
-/// character set whose bytes are not those of UTF-8. Any other string stays as it is.
-pub fn recoded<'a>(bytes: Cow<'a, [u8]>, from: &SqlType, to: &SqlType) -> Result<Cow<'a, [u8]>, MalformedAt> {
-    let other_bytes = |sql_type: &SqlType| {
-        let set = sql_type.character_collation().and_then(Collation::narrow_set);
-        set.filter(|set| !set.is_utf8())
-    };
-    let is_binary = |sql_type: &SqlType| {
-        matches!(sql_type, SqlType::Binary { .. } | SqlType::VarBinary { .. } | SqlType::Blob { .. })
-    };
-    if is_binary(to)
-        && let Some(set) = other_bytes(from)
-    {
-        let mut encoded = Vec::with_capacity(bytes.len());
-        set.encode(&String::from_utf8_lossy(&bytes), &mut encoded);
-        Ok(Cow::Owned(encoded))
-    } else if is_binary(from)
-        && let Some(set) = other_bytes(to)
-    {
-        Ok(Cow::Owned(set.decode(&set.filled(&bytes))?.into_owned().into_bytes()))
-    } else {
-        Ok(bytes)
     }
 }
 

@@ -33,7 +33,6 @@ mod weights;
 pub use names::CollationName;
 
 use crate::CharacterSet;
-use crate::key::TrimSpaces;
 use icu_collator::CollatorBorrowed;
 use icu_collator::options::{AlternateHandling, CaseLevel, CollatorOptions, Strength};
 use std::cmp::Ordering;
@@ -440,3 +439,28 @@ fn last_word(name: &str) -> &str {
 
 #[cfg(test)]
 mod tests;
+
+impl CharacterSet {
+    /// The collation of columns for which none is named.
+    #[must_use]
+    pub fn default_collation(self) -> Collation {
+        Collation::by_mysql_id(self.default_collation_id()).unwrap_or(Collation::Binary)
+    }
+}
+
+/// Cutting the spaces that CHAR and PAD SPACE do not count.
+pub(crate) trait TrimSpaces {
+    /// Without spaces at the end.
+    fn trim_suffix_spaces(&self) -> &Self;
+}
+
+impl TrimSpaces for [u8] {
+    #[inline]
+    fn trim_suffix_spaces(&self) -> &Self {
+        let mut text = self;
+        while let [rest @ .., b' '] = text {
+            text = rest;
+        }
+        text
+    }
+}

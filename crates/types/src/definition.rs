@@ -9,7 +9,7 @@
 //!
 //! Deliberately not here: the limits and messages of DDL (`catalogue`), and expressions (stored encoded).
 
-use crate::row::Form;
+use crate::form::Form;
 use crate::{Collation, ColumnIndex, Decimal, IndexId, IntegerWidth, SqlType, TableId, Value};
 use wire_derive::Wire;
 

@@ -20,7 +20,8 @@
 //! Deliberately not here: decoding, because a sort key has no way back and the row has the values; conversion into the
 //! part's type. Callers bring values there by `store` first, and a value of another type is a bug.
 
-use crate::row::Form;
+use crate::collation::TrimSpaces;
+use crate::form::Form;
 use crate::{Collation, ColumnIndex, KeyPart, RowLayout, SqlType, TableDefinition, ValueRef};
 
 /// How a part becomes bytes.
@@ -217,23 +218,6 @@ pub(crate) fn first_characters(text: &[u8], count: u32) -> &[u8] {
     }
     let start_of_next = text.iter().enumerate().filter(|(_, byte)| **byte & 0xc0 != 0x80).nth(count);
     start_of_next.map_or(text, |(position, _)| &text[..position])
-}
-
-/// Cutting the spaces that CHAR and PAD SPACE do not count.
-pub(crate) trait TrimSpaces {
-    /// Without spaces at the end.
-    fn trim_suffix_spaces(&self) -> &Self;
-}
-
-impl TrimSpaces for [u8] {
-    #[inline]
-    fn trim_suffix_spaces(&self) -> &Self {
-        let mut text = self;
-        while let [rest @ .., b' '] = text {
-            text = rest;
-        }
-        text
-    }
 }
 
 impl KeyEncoder {

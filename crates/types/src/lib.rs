@@ -9,9 +9,11 @@ pub mod character_set;
 pub mod collation;
 pub mod decimal;
 pub mod definition;
+mod form;
 pub mod ids;
 pub mod key;
 pub mod privilege;
+mod recode;
 pub mod row;
 pub mod schema;
 pub mod sql_type;
@@ -23,7 +25,7 @@ pub mod value;
 pub use account::{
     AccountAttributes, PasswordLifetime, PasswordLockTime, RequiredSecurity, ResourceLimits, User,
 };
-pub use character_set::{CharacterSet, MalformedAt, recoded};
+pub use character_set::{CharacterSet, MalformedAt};
 pub use collation::{COLLATION_VERSION, Collation, CollationName};
 pub use decimal::{Decimal, DecimalError, DecimalRef, OutOfRange};
 pub use definition::{
@@ -40,12 +42,13 @@ pub use privilege::{
     AdminOption, DefaultRole, DynamicPrivileges, GrantPlace, GrantRow, GrantTables, Grants, PrivilegeSet,
     Privileges, RoleEdge, TableGrants, UserName, quote_name,
 };
+pub use recode::recoded;
 pub use row::{RowError, RowLayout};
 pub use schema::{Database, GlobalVariable, Schema, SchemaError};
 pub use sql_type::{BlobSize, IntegerWidth, SqlType};
 pub use store::{
-    IncorrectKind, Severity, StoreError, StoreMode, Stored, TemporalKind, implicit_default, store,
-    store_in_column, store_with_warning,
+    IncorrectKind, Severity, StoreError, StoreMode, Stored, TemporalKind, implicit_default,
+    is_stored_unchanged, store, store_in_column, store_with_warning,
 };
 pub use temporal::{Date, DateMode, DateTime, Interval, Parsed, Time, WeekMode};
 pub use text::{format_double, format_float, format_number, format_text, parse_double};

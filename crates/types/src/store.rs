@@ -21,7 +21,8 @@ mod temporals;
 
 use wire_derive::Wire;
 
-use crate::{Collation, Date, DateMode, DateTime, Decimal, NumberFormat, SqlType, Time, Value};
+use crate::form::Form;
+use crate::{Collation, Date, DateMode, DateTime, Decimal, NumberFormat, SqlType, Time, Value, ValueRef};
 
 /// The type that an incorrect value was meant to have: the `%s` of "Incorrect %s value".
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -145,6 +146,25 @@ enum Loss {
 
 /// The nearest value of the type and what was lost.
 type Converted = (Value, Loss);
+
+/// Whether one look tells that [`store`] would give back this very value: true for most integers and strings.
+/// False tells nothing.
+#[must_use]
+pub fn is_stored_unchanged(value: &Value, to: &SqlType) -> bool {
+    let is_text = |text: &[u8], length: u32, collation: Collation| {
+        text.len() <= length as usize && collation.narrow_set().is_none() && std::str::from_utf8(text).is_ok()
+    };
+    match (value, to) {
+        (Value::Int(number), SqlType::Integer { width, unsigned: false }) => {
+            Form::Signed(width.bytes()).accepts(ValueRef::Int(*number))
+        }
+        (Value::Bytes(text), SqlType::Char { length, collation }) => {
+            is_text(text, *length, *collation) && text.last() != Some(&b' ')
+        }
+        (Value::Bytes(text), SqlType::VarChar { length, collation }) => is_text(text, *length, *collation),
+        _ => false,
+    }
+}
 
 /// Brings `value` into the type `to`.
 pub fn store(value: Value, to: &SqlType, mode: StoreMode, dates: DateMode) -> Result<Value, StoreError> {

@@ -27,7 +27,7 @@ pub fn format_text(value: ValueRef<'_>, sql_type: &SqlType, text: &mut Vec<u8>) 
         }
         ValueRef::UInt(number) => format_by_type(number, sql_type, text),
         ValueRef::Double(number) if *sql_type == SqlType::Float => {
-            format_float(crate::row::narrow_double(number), text)
+            format_float(crate::form::narrow_double(number), text)
         }
         ValueRef::Double(number) => format_double(number, text),
         ValueRef::Decimal(decimal) => decimal.to_decimal().write(text),

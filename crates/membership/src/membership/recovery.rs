@@ -37,7 +37,7 @@
 //! lives: they are gone.
 
 use super::Membership;
-use crate::control_state::{ControlState, RecoveryRecord};
+use crate::control_state::{ControlState, NUMBERS_LEAP, RecoveryRecord};
 use crate::mutants::{self, Mutant};
 use crate::succession;
 use protocol::control::{
@@ -50,8 +50,6 @@ use std::sync::Arc;
 use stdx::{Duration, Instant, Now};
 use types::{Incarnation, NodeId, ViewNumber};
 
-/// How much higher the numbers of a new founding begin.
-pub const NUMBERS_LEAP: u64 = 1 << 20;
 /// How long the founder waits for those that live.
 const PREPARE_TIME: Duration = Duration::from_secs(3);
 /// How long an operator's node waits for the founder: less than its client waits for an answer.

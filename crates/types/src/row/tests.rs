@@ -1,5 +1,5 @@
 use super::*;
-use crate::{BlobSize, Collation, ColumnFlags};
+use crate::{BlobSize, Collation, ColumnFlags, Date, DateTime, IntegerWidth, SqlType, Time};
 use proptest::prelude::*;
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! Values into integers, floating point, DECIMAL, BIT and YEAR.
 
 use super::{Converted, IncorrectKind, Loss, StoreError, is_consumed};
-use crate::row::{Form, narrow_double};
+use crate::form::{Form, narrow_double};
 use crate::{DateTime, Decimal, IntegerWidth, NumberFormat, SqlType, Time, Value, ValueRef, parse_double};
 
 /// A number that may lie far outside any column: what integer columns clamp.

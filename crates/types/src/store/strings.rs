@@ -1,7 +1,8 @@
 //! Values into character and binary strings, ENUM and SET.
 
 use super::{Converted, IncorrectKind, Loss, StoreError};
-use crate::key::{TrimSpaces, first_characters};
+use crate::collation::TrimSpaces;
+use crate::key::first_characters;
 use crate::{BlobSize, Collation, SqlType, Value, format_text};
 
 impl BlobSize {

@@ -39,6 +39,9 @@ fn shown(value: &Value, sql_type: &SqlType) -> String {
 /// The stored text and the code of a note, or the code of the error and the text that lenient mode stores.
 fn outcome(value: &Value, to: &SqlType) -> String {
     let lenient = store_with_warning(value.clone(), to, StoreMode::Lenient).unwrap();
+    if is_stored_unchanged(value, to) {
+        assert_eq!((value, lenient.warning), (&lenient.value, None), "{to:?}");
+    }
     let kept = shown(&lenient.value, to);
     match store_with_warning(value.clone(), to, StoreMode::Strict) {
         Ok(Stored { value, warning: None }) => {
@@ -433,7 +436,7 @@ fn any_type() -> impl Strategy<Value = SqlType> {
 proptest! {
     #[test]
     fn what_is_stored_is_of_the_type_and_stays(value in any_value(), to in any_type()) {
-        let form = crate::row::Form::of(&to);
+        let form = crate::form::Form::of(&to);
         let stored = store(value.clone(), &to, StoreMode::Lenient).unwrap();
         prop_assert!(form.accepts(stored.as_ref()), "{:?}", stored);
         prop_assert!(form.accepts(implicit_default(&to).as_ref()));
@@ -458,5 +461,23 @@ fn what_is_let_in_has_another_number_than_what_is_refused() {
         assert_eq!(store(value.clone(), &to, StoreMode::Strict).unwrap_err().code(), refused, "{to:?}");
         let (_, warning) = store_with_warning(value, &to, StoreMode::Lenient).unwrap().warning.unwrap();
         assert_eq!(warning.warning_code(), told, "{to:?}");
+    }
+}
+
+#[test]
+fn one_look_tells_of_most_values_that_they_are_stored_unchanged() {
+    let char = SqlType::Char { length: 3, collation: AI };
+    let varchar = SqlType::VarChar { length: 3, collation: AI };
+    let latin = SqlType::VarChar { length: 3, collation: Collation::by_name("latin1_swedish_ci").unwrap() };
+    for (value, to) in [(Value::Int(127), &TINY), (text("abc"), &char), (text("ab "), &varchar)] {
+        assert!(is_stored_unchanged(&value, to), "{value:?} {to:?}");
+        outcome(&value, to);
+    }
+    let torn = Value::Bytes(vec![0xC3]);
+    let too_large = [(Value::Int(128), &TINY), (text("abcd"), &char), (text("abcd"), &varchar)];
+    let others =
+        [(text("ab "), &char), (torn, &varchar), (text("abc"), &latin), (Value::Int(1), &TINY_UNSIGNED)];
+    for (value, to) in too_large.into_iter().chain(others) {
+        assert!(!is_stored_unchanged(&value, to), "{value:?} {to:?}");
     }
 }

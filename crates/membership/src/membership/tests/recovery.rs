@@ -1,8 +1,8 @@
 //! Operators' recoveries: five voters in four data nodes of two groups and a management node, an SQL node, disks that
 //! take their time, links that are cut.
 
+use crate::control_state::NUMBERS_LEAP;
 use crate::membership::tests::{Input, config};
-use crate::recovery::NUMBERS_LEAP;
 use crate::{Membership, MembershipConfig};
 use protocol::control::{ControlMessage, LogPlace, LogWrite, RecoveryMessage, RecoveryOrder};
 use protocol::module::EXIT_LEFT_OUT;
