@@ -1,14 +1,15 @@
 //! How the rows of one table are found.
 //!
-//! `conditions` takes from WHERE what an index can use: conjuncts about one column and constants, as intervals of that column's values.
-//! Each index then gives a candidate: equal in as many leading columns as there are conditions, then a range in the next. The candidate
-//! with the lowest cost is the path, the conjuncts it implies leave the filter.
+//! `conditions` takes from WHERE what an index can use: conjuncts about one column and constants, as intervals of that
+//! column's values. Each index then gives a candidate: equal in as many leading columns as there are conditions, then a
+//! range in the next. The candidate with the lowest cost is the path, the conjuncts it implies leave the filter.
 //!
-//! There are no statistics yet, so cost is by rank: a whole primary key, a whole unique key, then estimated shares of the table. An index
-//! that only gives the wanted order is used under LIMIT when no condition can use any index.
+//! There are no statistics yet, so cost is by rank: a whole primary key, a whole unique key, then estimated shares of
+//! the table. An index that only gives the wanted order is used under LIMIT when no condition can use any index.
 //!
-//! *Invariants.* A path never misses a row for which WHERE is true, whatever the constants turn out to be: only comparisons in the
-//! column's own kind and collation are used, see `conditions`. A conjunct leaves the filter only if the path implies it exactly.
+//! *Invariants.* A path never misses a row for which WHERE is true, whatever the constants turn out to be. Only
+//! comparisons in the column's own kind and collation are used, see `conditions`. A conjunct leaves the filter only if
+//! the path implies it exactly.
 
 mod candidates;
 mod conditions;
@@ -21,7 +22,7 @@ use expression::{Context, Expression, Node, fold_constants};
 use std::sync::Arc;
 use types::{IndexId, IndexKind, TableDefinition, Value};
 
-/// What happens to the rows.
+/// The purpose for which the rows are read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Purpose {
     /// They are read as they are.
@@ -30,7 +31,7 @@ pub(crate) enum Purpose {
     Lock,
 }
 
-/// What a statement wants besides the rows.
+/// The wishes of a statement besides the rows.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wanted<'a> {
     /// ORDER BY in the source space; empty if the order of rows does not matter.

@@ -1,8 +1,8 @@
-//! What MySQL warns of where the character set utf8mb3, or a collation of it, is named.
+//! MySQL's warnings where the character set utf8mb3, or a collation of it, is named.
 
 use types::{CharacterSet, Collation};
 
-/// What MySQL warns of where a character set is named.
+/// MySQL's warning where a character set is named.
 pub fn character_set_deprecation(name: &str) -> Option<(u16, String)> {
     if name.eq_ignore_ascii_case("utf8") {
         let message = "'utf8' is currently an alias for the character set UTF8MB3, but will be an alias for UTF8MB4 in a future \
@@ -16,7 +16,7 @@ pub fn character_set_deprecation(name: &str) -> Option<(u16, String)> {
     })
 }
 
-/// What MySQL warns of where a collation is named.
+/// MySQL's warning where a collation is named.
 pub fn collation_deprecation(name: &str) -> Option<(u16, String)> {
     let collation = Collation::by_name(name)?;
     (collation.set() == CharacterSet::Utf8mb3).then(|| {

@@ -1,4 +1,5 @@
-//! Walks over the tokens of a statement: the words and names of our own grammar, expressions and queries through the parser crate.
+//! Walks over the tokens of a statement: the words and names of our own grammar, expressions and queries through the
+//! parser crate.
 //!
 //! Invariant: every error is 1064 at the token that does not fit, or the 1235 of a feature that is not there.
 
@@ -170,7 +171,8 @@ impl<'t> Cursor<'t> {
         if self.take(token) { Ok(()) } else { Err(self.unexpected()) }
     }
 
-    /// A word before a parenthesis that makes it a function's: spaces between them count only with IGNORE_SPACE, see `tokens`.
+    /// A word before a parenthesis that makes it a function's: spaces between them count only with IGNORE_SPACE, see
+    /// `tokens`.
     fn is_function(&self, word: &str) -> bool {
         *self.peek_ahead(1) == Token::LParen && is_function_keyword(word)
     }

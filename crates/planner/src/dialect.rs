@@ -1,13 +1,15 @@
 //! The parser crate's MySQL dialect, made exact.
 //!
-//! `MySqlDialect` takes its precedences from PostgreSQL (`a = 1 XOR b = 2` would mean `a = (1 XOR b) = 2`) and lets a prefix be parsed by
-//! trial and error. This dialect gives MySQL's table of precedences and parses every prefix itself by looking at no more than two tokens;
-//! only forms with a grammar of their own (CASE, CAST, TRIM …) are left to the crate.
+//! `MySqlDialect` takes its precedences from PostgreSQL (`a = 1 XOR b = 2` would mean `a = (1 XOR b) = 2`) and lets a
+//! prefix be parsed by trial and error. This dialect gives MySQL's table of precedences and parses every prefix itself
+//! by looking at no more than two tokens. Only forms with a grammar of their own (CASE, CAST, TRIM …) are left to the
+//! crate.
 //!
-//! What sql_mode says about operators (HIGH_NOT_PRECEDENCE, PIPES_AS_CONCAT) is said here: the parser crate wants one dialect for each.
+//! The rules of sql_mode about operators (HIGH_NOT_PRECEDENCE, PIPES_AS_CONCAT) are here: the parser crate wants one
+//! dialect for each.
 //!
-//! Invariant: what is not in the table of precedences does not continue an expression, so that an operator MySQL does not have is a syntax
-//! error at that operator.
+//! Invariant: what is not in the table of precedences does not continue an expression, so that an operator MySQL does
+//! not have is a syntax error at that operator.
 
 #![expect(
     clippy::wildcard_enum_match_arm,
@@ -318,11 +320,11 @@ fn parse_word(parser: &mut Parser<'_>, word: Word, span: Span) -> Result<Option<
     }
 }
 
-/// What `CHAR(… USING character_set)` is called inside, with the character set as its first argument.
+/// The internal name of `CHAR(… USING character_set)`, with the character set as its first argument.
 const CHAR_USING: &str = "CHAR USING";
 
-/// A function call, at its parenthesis. Those with clauses of their own in the parentheses or behind them are the crate's; for all others
-/// that would cost a deep stack.
+/// A function call, at its parenthesis. Those with clauses of their own in the parentheses or behind them are the
+/// crate's; for all others that would cost a deep stack.
 fn parse_call(parser: &mut Parser<'_>, word: Word, span: Span) -> Result<Expr, ParserError> {
     let name = word.into_ident(span);
     if name.quote_style.is_none() && has_clauses(&name.value) {

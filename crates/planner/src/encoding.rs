@@ -1,14 +1,16 @@
 //! The bytes of a statement as text.
 //!
-//! Statements are UTF-8, but clients that have no parameters of their own write binary values into string literals as they are:
-//! `INSERT INTO picture VALUES (1, _binary'…')`. Such a literal is written again as `_binary x'…'`, which means the same; nothing else in
-//! a statement may be anything but UTF-8.
+//! Statements are UTF-8, but clients that have no parameters of their own write binary values into string literals as
+//! they are: `INSERT INTO picture VALUES (1, _binary'…')`. Such a literal is written again as `_binary x'…'`, which
+//! means the same; nothing else in a statement may be anything but UTF-8.
 //!
-//! A client that speaks another character set has its statements read as that. A literal behind a character set's name (`_binary'…'`)
-//! means the bytes that the client sent: it is written again in hexadecimal before the rest is read. Where a character has several
-//! bytes, one of them may look like a quote; there the whole is read first, and the literal's bytes are made again from its text.
+//! A client that speaks another character set has its statements read as that. A literal behind a character set's name
+//! (`_binary'…'`) means the bytes that the client sent: it is written again in hexadecimal before the rest is read.
+//! Where a character has several bytes, one of them may look like a quote; there the whole is read first, and the
+//! literal's bytes are made again from its text.
 //!
-//! Some clients send their texts with the zero byte that ends strings in C; one at the end is passed over, as MySQL does.
+//! Some clients send their texts with the zero byte that ends strings in C; one at the end is passed over, as MySQL
+//! does.
 //!
 //! **Invariant.** A text that is UTF-8 comes back as it is, uncopied.
 
@@ -92,8 +94,8 @@ fn with_binary_literals(bytes: &[u8], modes: TextModes) -> Option<String> {
     String::from_utf8(with_hexadecimal(bytes, modes, literal)?).ok()
 }
 
-/// The text with those literals in hexadecimal for which `bytes_of` gives bytes. It is asked with the literal in its quotes, and whether a
-/// character set's name stands before it. Nothing if the text does not lex.
+/// The text with those literals in hexadecimal for which `bytes_of` gives bytes. It is asked with the literal in its
+/// quotes, and whether a character set's name stands before it. Nothing if the text does not lex.
 fn with_hexadecimal(
     bytes: &[u8],
     modes: TextModes,
@@ -104,7 +106,7 @@ fn with_hexadecimal(
     let mut copied = 0;
     let mut follows_character_set = false;
     loop {
-        // What does not lex is an error of its own; with bytes that cannot be quoted, this one is as good.
+        // A text that does not lex is an error of its own; with bytes that cannot be quoted, this one is as good.
         let token = lexer.next_token().ok()?;
         if token.kind == TokenKind::End {
             text.extend_from_slice(bytes.get(copied..)?);

@@ -1,12 +1,13 @@
 //! Text to tokens: MySQL's lexical rules, and nothing else.
 //!
-//! A token is a kind and two byte offsets; the text is never copied. Comments vanish, but the code inside a version comment that is
-//! meant for us (`/*!40101 … */`) is read as if it stood alone.
+//! A token is a kind and two byte offsets; the text is never copied. Comments vanish, but the code inside a version
+//! comment that is meant for us (`/*!40101 … */`) is read as if it stood alone.
 //!
-//! *Invariants.* Lexing is total: every text gives tokens up to `End`, or one [`LexError`]. Tokens never overlap and never split a UTF-8
-//! character. Work and state are linear in the text; nothing recurses.
+//! *Invariants.* Lexing is total: every text gives tokens up to `End`, or one [`LexError`]. Tokens never overlap and
+//! never split a UTF-8 character. Work and state are linear in the text; nothing recurses.
 //!
-//! Two parts of sql_mode change the rules ([`TextModes`]): ANSI_QUOTES makes `"…"` a name, NO_BACKSLASH_ESCAPES leaves backslashes alone.
+//! Two parts of sql_mode change the rules ([`TextModes`]): ANSI_QUOTES makes `"…"` a name, NO_BACKSLASH_ESCAPES leaves
+//! backslashes alone.
 //!
 //! Deliberately not here: keywords (a word is a word; the parser knows which ones mean something where).
 
@@ -18,7 +19,7 @@ use super::modes::TextModes;
 /// Code in a version comment is read if its number is not above this: the MySQL version whose syntax we follow.
 const VERSION_COMMENT_MAX: u32 = 80_499;
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum TokenKind {
     /// A bare word: keyword or identifier.
@@ -95,7 +96,7 @@ pub(crate) enum Symbol {
 /// A token: `text[start..end]`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Token {
-    /// What it is.
+    /// Its kind.
     pub(crate) kind: TokenKind,
     /// Offset of its first byte.
     pub(crate) start: usize,
@@ -127,7 +128,7 @@ pub(crate) struct LexError {
     pub(crate) offset: usize,
 }
 
-/// What stood between two tokens.
+/// The gap between two tokens.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Gap {
     /// Nothing.
@@ -147,7 +148,7 @@ pub(crate) struct Lexer<'t> {
     in_version_comment: bool,
     /// The token before was a `.`: what follows is a name, even if it begins with a digit.
     after_period: bool,
-    /// What was passed over before the last token.
+    /// The gap before the last token.
     gap: Gap,
     modes: TextModes,
 }
@@ -193,7 +194,7 @@ impl<'t> Lexer<'t> {
         self.modes
     }
 
-    /// What stood before the token that `next_token` gave last.
+    /// The gap before the token that `next_token` gave last.
     pub(crate) fn gap(&self) -> Gap {
         self.gap
     }
@@ -357,7 +358,7 @@ impl<'t> Lexer<'t> {
         }
     }
 
-    /// What follows the point of a number.
+    /// The fraction behind the point of a number.
     fn fraction(&mut self) -> TokenKind {
         while self.peek(0).is_ascii_digit() {
             self.position += 1;

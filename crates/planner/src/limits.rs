@@ -1,10 +1,12 @@
-//! What a statement's text may be at most, checked on its tokens before a parser sees it.
+//! Limits of a statement's text, checked on its tokens before a parser sees it.
 //!
-//! Parsing, binding and dropping a tree recurse, so the depth of any tree that can come out of the tokens is bounded here. The bound is
-//! on the *path*: the sum, over the open parentheses (and CASEs) around a token, of the operators before it in its list item. A chain of
-//! AND and OR is counted apart because it may be long in honest statements and becomes one flat node.
+//! Parsing, binding and dropping a tree recurse, so the depth of any tree that can come out of the tokens is bounded
+//! here. The bound is on the *path*: the sum, over the open parentheses (and CASEs) around a token, of the operators
+//! before it in its list item. A chain of AND and OR is counted apart because it may be long in honest statements and
+//! becomes one flat node.
 //!
-//! Invariant: a statement that passes [`check`] nests at most `nesting_depth_max + operator_path_max + connective_path_max` deep.
+//! Invariant: a statement that passes [`check`] nests at most
+//! `nesting_depth_max + operator_path_max + connective_path_max` deep.
 
 use super::lexer::{Lexer, Symbol, TokenKind};
 use super::modes::TextModes;

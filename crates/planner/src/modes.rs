@@ -1,9 +1,9 @@
 //! The parts of sql_mode that say what a statement's text means.
 //!
-//! They are read while a text is lexed, parsed and bound, and never while its plan runs: plans of sessions that differ in them are kept
-//! apart (`SessionVariables::bind_key`).
+//! They are read while a text is lexed, parsed and bound, and never while its plan runs: plans of sessions that differ
+//! in them are kept apart (`SessionVariables::bind_key`).
 
-/// How the texts of a session are read. (A word of the machine: every text that is normalised copies it.)
+/// How the texts of a session are read. It is a word of the machine, because every text that is normalised copies it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[repr(align(8))]
 pub struct TextModes {
@@ -57,7 +57,8 @@ impl TextModes {
     }
 }
 
-/// Functions that are keywords, but only if their parenthesis follows at once (or behind spaces, with IGNORE_SPACE): else they are names.
+/// Functions that are keywords, but only if their parenthesis follows at once (or behind spaces, with IGNORE_SPACE):
+/// else they are names.
 pub(crate) fn is_function_keyword(word: &str) -> bool {
     const NAMES: [&str; 32] = [
         "ADDDATE",

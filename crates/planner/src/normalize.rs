@@ -1,16 +1,17 @@
 //! Literals become parameters, so that statements that differ only in values share a plan.
 //!
-//! One pass over the tokens writes the text again with `?` for literals, one space for what stood between tokens, and the values aside.
-//! Literals stay where they name or shape something: the select list (its text names columns), GROUP BY and ORDER BY (ordinals), type
-//! arguments, fraction digits, LIKE and REGEXP patterns (they choose the access path, or are compiled with the plan), ESCAPE, SEPARATOR, typed and prefixed literals, hexadecimal
-//! and bit literals (their type depends on what is around them).
+//! One pass over the tokens writes the text again with `?` for literals, one space for what stood between tokens, and
+//! the values aside. Literals stay where they name or shape something. These are the select list (its text names
+//! columns), GROUP BY and ORDER BY (ordinals), type arguments, fraction digits, ESCAPE and SEPARATOR. LIKE and REGEXP
+//! patterns stay, because they choose the access path, or are compiled with the plan. So do typed, prefixed,
+//! hexadecimal and bit literals: their type depends on what is around them.
 //!
-//! *Invariants.* The text with markers, bound with the values' types, means what the original means; where that cannot be had the
-//! original comes back with no parameters. A caller that cannot prepare the text with markers prepares the original and reports what
-//! *that* says: errors then quote what the user wrote.
+//! *Invariants.* The text with markers, bound with the values' types, means what the original means; where that cannot
+//! be had the original comes back with no parameters. A caller that cannot prepare the text with markers prepares the
+//! original and reports what *that* says: errors then quote what the user wrote.
 //!
-//! The digest is a fixed hash of 128 bits over the text with markers and the types. It is not made to resist chosen collisions: a cache
-//! keyed by it also compares the text.
+//! The digest is a fixed hash of 128 bits over the text with markers and the types. It is not made to resist chosen
+//! collisions: a cache keyed by it also compares the text.
 
 #[cfg(test)]
 mod tests;
@@ -77,7 +78,8 @@ pub fn normalize_into(
     Ok(())
 }
 
-/// The statements of a text, without the semicolons; empty ones are left out, comments are not. What does not lex is left to the last one.
+/// The statements of a text, without the semicolons; empty ones are left out, comments are not. Text that does not lex
+/// is left to the last one.
 pub fn split_statements(text: &str, modes: TextModes) -> Vec<&str> {
     let mut lexer = Lexer::new(text, modes);
     let mut statements = Vec::new();
@@ -122,7 +124,7 @@ enum Region {
     Values,
 }
 
-/// What the token before says about a literal.
+/// The meaning of the token before a literal.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Before {
     /// Nothing: it is a value.
@@ -142,7 +144,7 @@ enum Before {
 struct Pass<'t, 'n> {
     text: &'t str,
     parameter_count_max: usize,
-    /// Of text literals.
+    /// The collation of text literals.
     collation: Collation,
     lexer: Lexer<'t>,
     normalized: &'n mut Normalized,
@@ -373,7 +375,7 @@ impl<'t, 'n> Pass<'t, 'n> {
     }
 }
 
-/// What a word says about a literal behind it.
+/// The meaning of a word for a literal behind it.
 fn word_before_literal(word: &[u8]) -> Before {
     const TYPES: [&str; 22] = [
         "char",
@@ -506,7 +508,7 @@ fn fold(left: u64, right: u64) -> u64 {
     product as u64 ^ (product >> 64) as u64
 }
 
-/// What of a parameter's type matters to a plan, as a number.
+/// The part of a parameter's type that matters to a plan, as a number.
 fn type_word(sql_type: &SqlType) -> u64 {
     let parts = |tag: u64, first: u64, second: u64| tag << 48 | first << 8 | second;
     match sql_type {

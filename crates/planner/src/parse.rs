@@ -1,11 +1,11 @@
 //! Text to [`Statement`]: a dispatcher on the first words, and the grammar of INSERT, REPLACE, UPDATE and DELETE.
 //!
-//! Queries and expressions are parsed by the sqlparser crate (with our tokens and our dialect); every other statement is a fixed sequence
-//! of words and names and is parsed here and in `parse/`: the crate's grammar for them is a union of all dialects, and it lacks a good part
-//! of MySQL's.
+//! The sqlparser crate parses queries and expressions, with our tokens and our dialect. Every other statement is a
+//! fixed sequence of words and names and is parsed here and in `parse/`. The crate's grammar for them is a union of all
+//! dialects, and it lacks a good part of MySQL's.
 //!
-//! Invariant: a clause that is not understood is an error, never passed over: 1064 if MySQL does not have it either, else 1235 with its
-//! name.
+//! Invariant: a clause that is not understood is an error, never passed over: 1064 if MySQL does not have it either,
+//! else 1235 with its name.
 
 #![expect(
     clippy::wildcard_enum_match_arm,
@@ -34,7 +34,7 @@ use sqlparser::tokenizer::Token;
 /// A parsed statement.
 #[derive(Debug)]
 pub(crate) struct Parsed {
-    /// What it says.
+    /// The statement.
     pub(crate) statement: Statement,
     /// How many `?` it has.
     pub(crate) marker_count: usize,

@@ -1,18 +1,20 @@
-//! Which privileges a statement needs: all of it is told here, in [`requirements`] and, for columns, in [`check_columns`].
+//! Which privileges a statement needs: all of it is told here, in [`requirements`] and, for columns, in
+//! [`check_columns`].
 //!
 //! ```text
 //! Statement ── requirements ──► what must be held ── check ──► 1044, 1142, 1227 …     before any name is looked up
 //! bound columns ── check_columns ──► 1143                                             when it is known which columns are named
 //! ```
-//! The first step needs names only, and comes before the binder looks for the table: 1142 says nothing about whether the table exists. Where
-//! privileges may be held on columns, one on any column is enough for it; the second step then asks for each column that the statement
-//! names, unless the whole table is permitted.
+//! The first step needs names only, and comes before the binder looks for the table: 1142 says nothing about whether
+//! the table exists. Where privileges may be held on columns, one on any column is enough for it. The second step then
+//! asks for each column that the statement names, unless the whole table is permitted.
 //!
-//! **Invariants**: a plan that is kept is permitted for the [`PrivilegeSet`] that it was bound to, which is part of its key; every statement
-//! passes through here, for the match over [`Statement`] has no default; nothing here depends on rows.
+//! **Invariants**: a plan that is kept is permitted for the [`PrivilegeSet`] that it was bound to, which is part of its
+//! key. Every statement passes through here, for the match over [`Statement`] has no default. Nothing here depends on
+//! rows.
 //!
-//! Deliberately not here: which rows of SHOW and of virtual tables an account sees (`show`), whose connections it may end, and what the
-//! grants are (`types::privilege`).
+//! Deliberately not here: which rows of SHOW and of virtual tables an account sees (`show`), whose connections it may
+//! end, and what the grants are (`types::privilege`).
 
 use super::BindContext;
 use super::bind::ColumnUse;
@@ -42,7 +44,7 @@ enum Requirement {
     AnyOnTable { table: FullName, any_of: Privileges, command: &'static str },
     /// Anything on the whole table: 1142.
     ShowTable { table: FullName },
-    /// What GRANT gives away: 1045.
+    /// The privileges that GRANT gives away: 1045.
     GrantGlobal(Privileges, DynamicPrivileges),
     /// WITH ADMIN OPTION for each of these roles, or ROLE_ADMIN: 1227.
     Admin { roles: Vec<UserName> },
@@ -105,7 +107,7 @@ pub(crate) fn check_columns(
     Ok(())
 }
 
-/// That a column does not exist is told only to those who may see all columns of the table.
+/// Only accounts that may see all columns of the table are told that a column does not exist.
 pub(crate) fn hide_unknown_column(
     error: SqlError,
     statement: &Statement,
@@ -405,7 +407,7 @@ impl Needs<'_> {
                     DynamicPrivileges::NONE,
                 )]
             }
-            // What others run is left out of SHOW PROCESSLIST.
+            // Statements of others are omitted from SHOW PROCESSLIST.
             Show::Databases
             | Show::Variables { .. }
             | Show::Status
@@ -437,7 +439,7 @@ impl Needs<'_> {
         self.on_accounts(needs, &grant.accounts)
     }
 
-    /// Who gives a privilege must have it, with GRANT OPTION, in the same place.
+    /// The giver of a privilege must have it, with GRANT OPTION, in the same place.
     fn given(&self, items: &[GrantItem], level: &WrittenLevel) -> Vec<Requirement> {
         let mut privileges = Privileges::GRANT;
         let mut dynamic = DynamicPrivileges::NONE;
@@ -511,8 +513,8 @@ fn flush(option: FlushOption) -> Requirement {
 
 // ---- whether it is held -----------------------------------------------------------------------------------------------
 
-/// Tables that everybody may read: those of information_schema show each account what it may see, and a few of performance_schema are
-/// about the session.
+/// Tables that everybody may read: those of information_schema show each account what it may see, and a few of
+/// performance_schema are about the session.
 pub fn is_free(database: &str, table: &str) -> bool {
     const OF_SESSION: [&str; 6] = [
         "global_status",
@@ -573,7 +575,7 @@ fn permitted(requirement: &Requirement, context: &BindContext<'_>) -> Result<(),
                 OnColumns::No => set.on_table(database, name),
             };
             let missing = privileges.without(held);
-            // What no table has is asked of the database, what no database has of the server.
+            // Privileges that no table has are asked of the database, those that no database has of the server.
             if !missing.without(Privileges::OF_DATABASE).is_empty() {
                 Err(access_denied(context.user))
             } else if !missing.without(Privileges::OF_TABLE).is_empty() {

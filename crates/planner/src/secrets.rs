@@ -1,12 +1,14 @@
-//! What can be said of a statement's text without parsing it: its first words, and the text without passwords, for people to see.
+//! Facts about a statement's text without parsing it: its first words, and the text without passwords, for people to
+//! see.
 //!
-//! Invariant: no literal behind IDENTIFIED or PASSWORD is shown, nor one that has such a word in it (`PREPARE s FROM 'ALTER USER …'`).
+//! Invariant: no literal behind IDENTIFIED or PASSWORD is shown, nor one that has such a word in it
+//! (`PREPARE s FROM 'ALTER USER …'`).
 
 use super::lexer::{Lexer, TokenKind};
 use super::modes::TextModes;
 use std::borrow::Cow;
 
-/// What is shown in place of a secret.
+/// The text in place of a secret.
 const HIDDEN: &str = "<secret>";
 /// Behind these words stand passwords.
 const TELLTALES: [&str; 2] = ["IDENTIFIED", "PASSWORD"];

@@ -1,4 +1,5 @@
-//! A statement as it was written: what the parser gives and the binder reads. Names are not resolved, expressions are the parser crate's.
+//! A statement as it was written: what the parser gives and the binder reads. Names are not resolved, expressions are
+//! the parser crate's.
 
 use crate::plan::{ExplainFormat, NamedStatement, Show, TableMaintenance, TransactionStatement};
 use catalogue::{AccountOptions, Authentication};
@@ -203,7 +204,7 @@ pub(crate) struct GrantStatement {
     pub(crate) accounts: Vec<Account>,
 }
 
-/// What is granted or taken away.
+/// The privilege or role that is granted or taken away.
 #[derive(Clone, Debug)]
 pub(crate) enum GrantedObject {
     Privileges {
@@ -255,7 +256,7 @@ pub(crate) enum RoleList {
     These(Vec<Account>),
 }
 
-/// What FLUSH names, as far as privileges differ.
+/// The options of FLUSH, as far as privileges differ.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum FlushOption {
     Tables,

@@ -1,6 +1,7 @@
 //! Errors about text: 1064 in MySQL's words, with the place.
 //!
-//! A place that is looked for in the text is found by the default rules: with others (`TextModes`) it may be a little off.
+//! A place that is looked for in the text is found by the default rules: with others (`TextModes`) it may be a little
+//! off.
 
 use super::lexer::{Lexer, Token, TokenKind};
 use super::modes::TextModes;

@@ -1,8 +1,9 @@
 //! Our tokens as the parser crate's, with byte offsets as locations.
 //!
-//! sqlparser knows the keywords of thirty dialects; only those that mean something in MySQL are marked as keywords here, all other words
-//! are plain identifiers. Texts arrive unescaped, adjacent ones joined; `?` arrives numbered. What sql_mode makes of a token is decided here:
-//! behind it a quoted word is a name, and REAL is the type that it stands for.
+//! sqlparser knows the keywords of thirty dialects; only those that mean something in MySQL are marked as keywords
+//! here, all other words are plain identifiers. Texts arrive unescaped, adjacent ones joined; `?` arrives numbered. The
+//! effect of sql_mode on a token is decided here: behind it a quoted word is a name, and REAL is the type that it
+//! stands for.
 //!
 //! Invariant: a token's `span.start.column` is its byte offset in the text plus one (line is always 1).
 

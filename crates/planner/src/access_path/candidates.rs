@@ -1,4 +1,4 @@
-//! What one index can do with the conditions.
+//! The use of one index for the conditions.
 
 use super::conditions::{Condition, Form, Interval};
 use crate::plan::{AccessPath, Inclusive, KeyTemplate, RangeTemplate, ScanDirection};

@@ -1,6 +1,7 @@
-//! What of WHERE an index can use.
+//! The conditions of WHERE that an index can use.
 //!
-//! A conjunct is usable if it compares a plain column with constants *in the domain in which the index orders that column*:
+//! A conjunct is usable if it compares a plain column with constants *in the domain in which the index orders that
+//! column*:
 //!
 //! | column | domain | constants |
 //! | --- | --- | --- |
@@ -11,9 +12,9 @@
 //! | DATE, DATETIME, TIMESTAMP | instant | temporal |
 //! | TIME | duration | temporal |
 //!
-//! So a string column beside a number (compared as doubles) or beside another collation is never looked up, while a number column beside a
-//! string constant is: the constructor converts the constant to the column's type. What a constant's value is, is only known when the plan
-//! runs; `plan` says how values that do not fit the column are treated.
+//! So a string column beside a number (compared as doubles) or beside another collation is never looked up. A number
+//! column beside a string constant is: the constructor converts the constant to the column's type. A constant's value
+//! is only known when the plan runs; `plan` says how values that do not fit the column are treated.
 //!
 //! LIKE with a literal that begins with ASCII letters is a range in collations without padding; it stays in the filter.
 

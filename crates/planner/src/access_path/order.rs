@@ -1,7 +1,8 @@
 //! Whether a scan gives the wanted order.
 //!
-//! Index entries are ordered by the index's columns, entries of an index that is not unique then by the primary key. Ranges are visited in
-//! order, so several ranges keep that order too. A column that is the same in all rows found does not matter.
+//! Index entries are ordered by the index's columns, entries of an index that is not unique then by the primary key.
+//! Ranges are visited in order, so several ranges keep that order too. A column that is the same in all rows found does
+//! not matter.
 
 use super::candidates::Candidate;
 use crate::plan::{AccessPath, ScanDirection, SortKey};

@@ -1,5 +1,5 @@
-//! DDL statements to requests of the catalogue: names completed, types and collations resolved, defaults evaluated. Whether a request
-//! makes sense is the catalogue's to say.
+//! DDL statements to requests of the catalogue: names completed, types and collations resolved, defaults evaluated.
+//! Whether a request makes sense is the catalogue's to say.
 
 use super::expression::{Place, hex_for_column, named_character_set, named_collation};
 use super::scope::Scope;
@@ -302,7 +302,7 @@ fn clause_of_alteration(clause: &AlterClause) -> Option<&CollationClause> {
     }
 }
 
-/// What a DDL statement is warned of: names of utf8mb3.
+/// The warnings of a DDL statement: names of utf8mb3.
 pub(super) fn deprecations(statement: &Statement) -> Vec<(u16, String)> {
     let Statement::Ddl(ddl) = statement else { return Vec::new() };
     let clauses: Vec<&CollationClause> = match &**ddl {
@@ -427,7 +427,7 @@ fn column_type(column: &ColumnClause, table_collation: Collation) -> Result<SqlT
     })
 }
 
-/// What the type says besides its range. A width of 0 is none, as in MySQL.
+/// The format that the type says besides its range. A width of 0 is none, as in MySQL.
 fn number_format(data_type: &TypeClause, sql_type: &SqlType) -> NumberFormat {
     let is_floating = matches!(sql_type, SqlType::Float | SqlType::Double);
     let mut format = NumberFormat {

@@ -1,9 +1,10 @@
 //! Expressions as written to typed expressions.
 //!
-//! Chains of operators are walked by a loop, because they may be long; everything else recurses as deep as `limits` allows.
+//! Chains of operators are walked by a loop, because they may be long; everything else recurses as deep as `limits`
+//! allows.
 //!
-//! *Mixed space.* Aggregates that are allowed here are gathered, and stand in the expression as columns behind the table's own; `grouping`
-//! turns that into the group space.
+//! *Mixed space.* Aggregates that are allowed here are gathered, and stand in the expression as columns behind the
+//! table's own; `grouping` turns that into the group space.
 
 mod call;
 

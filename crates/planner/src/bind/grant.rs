@@ -1,7 +1,8 @@
 //! GRANT, REVOKE and roles: privileges are sorted by what they are about, and each must fit its level.
 //!
-//! Errors as in MySQL: 1144 and 1221 for static privileges that the level does not have, 3619 for dynamic ones below `*.*`, 1146 for tables
-//! that are made when they are read and are not there (the catalogue says it of the others), 1044 for `information_schema`.
+//! Errors are MySQL's: 1144 and 1221 for static privileges that the level does not have, 3619 for dynamic ones below
+//! `*.*`, 1044 for `information_schema`. 1146 is for tables that are made when they are read and are not there; the
+//! catalogue says it of the others.
 
 use super::{Binder, Bound, is_virtual_database};
 use crate::plan::{Plan, SessionValue, SetRole};
@@ -72,7 +73,7 @@ impl Binder<'_> {
                     change.privileges = change.privileges.with(all_of(level));
                     change.dynamic = match (is_global, verb) {
                         (false, _) => change.dynamic,
-                        // What one may not pass on is left out.
+                        // Privileges that one may not pass on are omitted.
                         (true, GrantVerb::Grant) => self.context.privileges.grantable(),
                         (true, GrantVerb::Revoke) => DynamicPrivileges::ALL,
                     };

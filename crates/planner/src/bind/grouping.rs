@@ -1,7 +1,8 @@
 //! From the mixed space (columns, then aggregates) to the group space (values of GROUP BY, then aggregates).
 //!
-//! A column that GROUP BY determines (it holds a whole key of the table, or WHERE fixes the column to a constant) is added to the group's
-//! values: that changes no group. Any other bare column is 1055 or 1140 under ONLY_FULL_GROUP_BY; without it, ANY_VALUE.
+//! A column that GROUP BY determines is added to the group's values: that changes no group. GROUP BY determines it if
+//! it holds a whole key of the table, or WHERE fixes the column to a constant. Any other bare column is 1055 or 1140
+//! under ONLY_FULL_GROUP_BY; without it, ANY_VALUE.
 //!
 //! Invariant: after [`Groups::finish`] every slot of an adopted expression is below `group_by.len() + calls.len()`.
 
@@ -20,7 +21,7 @@ const AGGREGATE_SLOTS: u16 = 1 << 15;
 /// A grouping in the making.
 pub(crate) struct Groups<'a> {
     table: Option<&'a ScopeTable>,
-    /// What the statement groups by, then what it determines.
+    /// The expressions that the statement groups by, then the columns that they determine.
     group_by: Vec<Expression>,
     written: usize,
     first_aggregate: u16,

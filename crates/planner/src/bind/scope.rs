@@ -1,6 +1,7 @@
 //! Which column a name means.
 //!
-//! Invariant: names of columns, aliases and tables in a statement compare without case (table names in FROM do not: the catalogue decides).
+//! Invariant: names of columns, aliases and tables in a statement compare without case (table names in FROM do not: the
+//! catalogue decides).
 
 use crate::bind::Clause;
 use expression::{ColumnSlot, Expression};

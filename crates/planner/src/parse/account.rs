@@ -102,7 +102,7 @@ fn refuse_second_passwords(cursor: &Cursor<'_>) -> Result<(), SqlError> {
     Ok(())
 }
 
-/// What follows the accounts.
+/// The options behind the accounts.
 fn account_options(cursor: &mut Cursor<'_>) -> Result<AccountOptions, SqlError> {
     let mut options = AccountOptions::default();
     if cursor.take_words("REQUIRE") {

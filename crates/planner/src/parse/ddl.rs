@@ -383,7 +383,8 @@ fn table_option(cursor: &mut Cursor<'_>, options: &mut TableOptionsClause) -> Re
     Ok(false)
 }
 
-/// `PARTITION BY [LINEAR] KEY (…) [PARTITIONS n]` by all or a part of the primary key is how tables are spread anyway; the rest is refused.
+/// `PARTITION BY [LINEAR] KEY (…) [PARTITIONS n]` by all or a part of the primary key is how tables are spread anyway;
+/// the rest is refused.
 fn partition_clause(cursor: &mut Cursor<'_>) -> Result<(), SqlError> {
     cursor.expect_words("PARTITION BY")?;
     cursor.take_words("LINEAR");

@@ -1,7 +1,7 @@
 //! GRANT, REVOKE, and the statements about roles.
 //!
-//! Whether a list is one of privileges or of roles is known only behind it: at ON, or at TO and FROM. A word that is no static privilege is
-//! kept as a name until then: of a role, or of a dynamic privilege.
+//! Whether a list is one of privileges or of roles is known only behind it: at ON, or at TO and FROM. A word that is no
+//! static privilege is kept as a name until then: of a role, or of a dynamic privilege.
 
 use crate::cursor::Cursor;
 use crate::statement::{
@@ -83,7 +83,7 @@ fn item(cursor: &mut Cursor<'_>) -> Result<Item, SqlError> {
     if cursor.take_words("USAGE") {
         return Ok(Item::Privilege(GrantItem::Usage));
     }
-    // Of names that begin alike the longest is meant: CREATE ROUTINE before CREATE.
+    // If several names begin alike the longest is meant: CREATE ROUTINE before CREATE.
     let named =
         Privileges::NAMES.iter().filter(|(bit, name, _)| *bit != Privileges::GRANT && cursor.are_words(name));
     let Some((privilege, name, _)) = named.max_by_key(|(_, name, _)| name.len()) else {

@@ -1,4 +1,5 @@
-//! Statements about the session and the server: transactions, SET, SHOW, USE, KILL, FLUSH, and what is accepted without effect.
+//! Statements about the session and the server: transactions, SET, SHOW, USE, KILL, FLUSH, and what is accepted without
+//! effect.
 
 use crate::bind::resolved_collation;
 use crate::cursor::Cursor;
@@ -293,7 +294,7 @@ fn text_expression(text: impl Into<String>) -> Expr {
     Expr::Value(AstValue::SingleQuotedString(text.into()).with_span(Span::empty()))
 }
 
-/// Whose variable an unqualified name in SET means: the word before it holds for it and the names behind it.
+/// The scope of an unqualified name in SET: the word before it holds for it and the names behind it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Scope {
     Session,

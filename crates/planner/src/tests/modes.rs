@@ -1,4 +1,4 @@
-//! What modes make of statements when they are bound: padding, REAL, and functions as reserved words.
+//! The effect of modes on statements when they are bound: padding, REAL, and functions as reserved words.
 
 use super::{TextModes, outcome_in, schema};
 

@@ -112,13 +112,13 @@ fn normalized_statements_mean_the_same() {
             continue;
         }
         let Ok(direct) = prepared(&schema, statement, &[]) else { continue };
-        // What cannot be prepared with markers is prepared as it is: that is the contract.
+        // A text that cannot be prepared with markers is prepared as it is: that is the contract.
         let Ok(marked) = prepared(&schema, &normalized.text_with_markers, &normalized.parameter_types) else {
             continue;
         };
         replaced += normalized.parameters.len();
         let (direct, marked) = (folded(direct, &[]), folded(marked, &normalized.parameters));
-        // That a WHERE is never true is seen in literals only.
+        // Only literals show that a WHERE is never true.
         if direct.contains("Impossible WHERE") {
             continue;
         }

@@ -175,7 +175,7 @@ fn data_type(cursor: &mut Cursor<'_>, collation: &mut CollationClause) -> Result
     }
 }
 
-/// What stands in the parentheses must be what the type takes.
+/// Whether the type takes the arguments in the parentheses.
 fn takes_its_arguments(data_type: &TypeClause) -> bool {
     let numbers = data_type.numbers.len();
     let (least, most) = match data_type.name.as_str() {
@@ -262,7 +262,7 @@ fn current_timestamp(cursor: &mut Cursor<'_>) -> Result<Option<u8>, SqlError> {
     Ok(Some(u8::try_from(fraction).unwrap_or(u8::MAX)))
 }
 
-/// What follows DEFAULT.
+/// The clause behind DEFAULT.
 fn default(cursor: &mut Cursor<'_>) -> Result<DefaultClause, SqlError> {
     if let Some(fraction) = current_timestamp(cursor)? {
         return Ok(DefaultClause::CurrentTimestamp { fraction });
