@@ -1,11 +1,12 @@
-//! What a node knows of its accounts besides the catalogue: passwords seen in clear, what is counted, and who was refused.
+//! A node's knowledge of its accounts besides the catalogue: passwords seen in clear, counts, and refusals.
 //!
-//! Every `sql` module keeps a book of its own and tells the others of the node what it has seen (`query::AccountNews`): each of them
-//! counts all of it, a moment later than the one where it happened.
+//! Every `sql` module keeps a book of its own and tells the others of the node what it has seen (`query::AccountNews`).
+//! Each of them counts all of it, a moment later than the one where it happened.
 //!
-//! *Limits* are counted per hour, from the first thing that was counted; those of connections at one time as they come and go.
-//! *Wrong passwords* in a row are counted for accounts that have FAILED_LOGIN_ATTEMPTS and PASSWORD_LOCK_TIME.
-//! *Digests* of passwords are in memory only, and good only as long as the account's stored verifier is the one that they were checked against.
+//! *Limits* are counted per hour, from the first thing that was counted; those of connections at one time as they come
+//! and go. *Wrong passwords* in a row are counted for accounts that have FAILED_LOGIN_ATTEMPTS and PASSWORD_LOCK_TIME.
+//! *Digests* of passwords are in memory only, and good only as long as the account's stored verifier is the one that
+//! they were checked against.
 //!
 //! Invariants: the tables are bounded; what is known of an account never outlives a change of what it depends on.
 //!
@@ -35,7 +36,7 @@ struct Seen {
     digest: [u8; 32],
 }
 
-/// What is counted of one account.
+/// The counts of one account.
 #[derive(Default)]
 struct Record {
     seen: Option<Seen>,
@@ -65,7 +66,7 @@ impl Record {
         self.turn_hour(now);
     }
 
-    /// What is counted per hour begins anew when the hour is over.
+    /// Counts per hour begin anew when the hour is over.
     fn turn_hour(&mut self, now: Instant) {
         if self.since.is_none_or(|since| now.since(since) >= HOUR) {
             self.since = Some(now);
@@ -74,7 +75,7 @@ impl Record {
     }
 }
 
-/// What a module knows.
+/// The knowledge of a module.
 #[derive(Default)]
 pub(crate) struct AccountBook {
     records: BTreeMap<AccountName, Record>,
@@ -140,7 +141,7 @@ impl AccountBook {
         }
     }
 
-    /// What a client's answer is checked against; None if what is stored is no verifier.
+    /// The verifier for a client's answer; None if no verifier is stored.
     pub(crate) fn verifier(&self, user: &User) -> Option<Verifier> {
         let stored = Verifier::from_stored(&user.verifier)?;
         let seen = self.records.get(&name_of(user)).and_then(|record| record.seen.as_ref());
@@ -264,7 +265,7 @@ pub(crate) fn is_password_expired(user: &User, default_lifetime: u32, now: Now) 
     attributes.is_password_expired || is_too_old
 }
 
-/// What a password is hashed with in vain if there is no account for it, so that the answer takes as long.
+/// The verifier that a password is hashed with in vain if there is no account for it, so that the answer takes as long.
 pub(crate) fn decoy() -> Option<SlowVerifier> {
     SlowVerifier::from_bytes(b"$A$005$abcdefghijklmnopqrstaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa")
 }

@@ -1,9 +1,11 @@
 //! Commits whose sessions are gone before their coordinators have answered.
 //!
-//! A coordinator ends what it was asked to commit, whether anybody listens or not. If it is lost before it has asked all participants to prepare, nobody
-//! knows of the others: the session would have asked what became of it, and then undone the rest. That is left to do here.
+//! A coordinator ends what it was asked to commit, whether anybody listens or not. If it is lost before it has asked
+//! all participants to prepare, nobody knows of the others. The session would have asked for the outcome, and then
+//! undone the rest. This file does so instead.
 //!
-//! Invariant: what is sent is `Abort`, which undoes what is open and leaves alone what is prepared: that is recovered, one way or the other.
+//! Invariant: what is sent is `Abort`, which undoes what is open and leaves alone what is prepared: that is recovered,
+//! one way or the other.
 
 use protocol::signal::RequestId;
 use protocol::{Address, Outputs, Signal};
@@ -44,7 +46,7 @@ impl Orphans {
         }
     }
 
-    /// What the coordinators on lost nodes were asked is undone.
+    /// Undoes the commits that coordinators on lost nodes were asked for.
     pub(crate) fn on_lost(
         &mut self,
         is_lost: impl Fn(NodeId) -> bool,

@@ -1,7 +1,7 @@
 //! How often each kind of statement was begun: the `Com_*` rows of SHOW STATUS.
 //!
-//! A statement is counted once, where it is begun, by the place of its name in [`NAMES`]; point selects, which are answered before that, have a counter
-//! of their own and are added when the rows are shown.
+//! A statement is counted once, where it is begun, by the index of its name in [`NAMES`]. Point selects, which are
+//! answered before that, have a counter of their own and are added when the rows are shown.
 //!
 //! Deliberately not here: kinds that this server does not have are listed, because tools read them, and stay 0.
 

@@ -1,13 +1,15 @@
 //! System variables: what `@@name`, SHOW VARIABLES and SET know.
 //!
-//! `variables/table.rs` lists them all with their defaults and what SET may do to them. A session holds the few that the engine reads
-//! often as fields ([`SessionVariables`]); everything else that was set is kept by name. What has no effect here is accepted only if that is
-//! harmless (`net_write_timeout`), and refused where a client would be misled (`transaction_isolation = SERIALIZABLE`).
+//! `variables/table.rs` lists them all with their defaults and what SET may do to them. A session holds the few that
+//! the engine reads often as fields ([`SessionVariables`]); everything else that was set is kept by name. A variable
+//! that has no effect here is accepted only if that is harmless (`net_write_timeout`), and refused where a client would
+//! be misled (`transaction_isolation = SERIALIZABLE`).
 //!
 //! Invariants: the fields and the values shown agree; a failed SET changes nothing.
 //!
-//! Globals come from the configuration of the node, and from SET GLOBAL: that is a DDL job, so every node has them (`types::Schema::variables`) before
-//! the statement is answered. Sessions that exist keep the values that they began with, as in MySQL.
+//! Globals come from the configuration of the node, and from SET GLOBAL: that is a DDL job, so every node has them
+//! (`types::Schema::variables`) before the statement is answered. Sessions that exist keep the values that they began
+//! with, as in MySQL.
 //!
 //! Deliberately not here: how a SET runs (`session::control`).
 #![expect(clippy::wildcard_enum_match_arm, reason = "a value of another kind is refused")]
@@ -50,14 +52,14 @@ pub(crate) struct SessionVariables {
     pub(crate) ddl_wait_timeout: u32,
     /// sql_mode has a STRICT mode.
     pub(crate) is_strict: bool,
-    /// What of sql_mode evaluation depends on.
+    /// The part of sql_mode that evaluation depends on.
     pub(crate) sql_mode: SqlMode,
-    /// What of sql_mode says how texts are read.
+    /// The part of sql_mode that says how texts are read.
     pub(crate) text_modes: TextModes,
     /// The status flags that variables say: AUTOCOMMIT, NO_BACKSLASH_ESCAPES.
     pub(crate) status: StatusFlags,
-    /// All that a shareable plan depends on besides its text, its parameters' types, the database and the schema: a cache keeps one per
-    /// text *and* this.
+    /// All that a shareable plan depends on besides its text, its parameters' types, the database and the schema: a
+    /// cache keeps one per text *and* this.
     pub(crate) bind_key: u64,
     /// sql_mode has NO_AUTO_VALUE_ON_ZERO.
     pub(crate) no_auto_value_on_zero: bool,
@@ -79,7 +81,8 @@ pub(crate) struct SessionVariables {
     pub(crate) select_limit: u64,
     /// transaction_read_only.
     pub(crate) is_read_only: bool,
-    /// latsdb_stale_reads: where no view can follow any more, rows of this node are read though others may have changed them.
+    /// latsdb_stale_reads: where no view can follow any more, rows of this node are read though others may have changed
+    /// them.
     pub(crate) reads_stale: bool,
     /// A fixed `timestamp`, microseconds since 1970.
     pub(crate) timestamp: Option<u64>,
@@ -91,7 +94,7 @@ pub(crate) struct SessionVariables {
     pub(crate) results: Option<CharacterSet>,
     /// collation_server.
     pub(crate) server_collation: Collation,
-    /// What was set, by name.
+    /// The values that were set, by name.
     changed: BTreeMap<&'static str, Value>,
     /// When the session began.
     globals: Arc<Globals>,
@@ -143,7 +146,7 @@ impl Default for SessionVariables {
     }
 }
 
-/// Whose value is asked for or set.
+/// The scope of a value that is asked for or set.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Scope {
     /// `@@session.x`, `@@x`.
@@ -152,7 +155,7 @@ pub(crate) enum Scope {
     Global,
 }
 
-/// What sessions begin with: what the configuration says, and what SET GLOBAL has said since.
+/// The values that sessions begin with: those of the configuration, and those of SET GLOBAL since.
 pub(crate) fn globals(configured: &Globals, set: &BTreeMap<String, GlobalVariable>) -> Globals {
     let mut globals = configured.clone();
     for (name, variable) in set {
@@ -257,7 +260,7 @@ pub(crate) fn time_zone_offset(text: &str) -> Result<Option<i32>, SqlError> {
 }
 
 impl SessionVariables {
-    /// What follows from the other fields: made here, so that no statement has to.
+    /// Computes what follows from the other fields, so that no statement has to.
     fn derive(&mut self) {
         self.status = StatusFlags::given(StatusFlags::AUTOCOMMIT, self.autocommit)
             | StatusFlags::given(StatusFlags::NO_BACKSLASH_ESCAPES, self.text_modes.no_backslash_escapes);

@@ -1,8 +1,9 @@
-//! Against those who try passwords: the more often a pair of host and account name was refused, the longer its next try waits.
+//! Against those who try passwords: the more often a pair of host and account name was refused, the longer its next try
+//! waits.
 //!
-//! The first [`FREE_TRIES`] refusals cost nothing. From then on each try of the pair is checked some time after the one before; the time
-//! doubles up to [`DELAY_MAX`]. Other hosts, and other names from the same host, do not wait. A try that would have to wait longer than a
-//! client does is refused unseen.
+//! The first [`FREE_TRIES`] refusals cost nothing. From then on each try of the pair is checked some time after the one
+//! before; the time doubles up to [`DELAY_MAX`]. Other hosts, and other names from the same host, do not wait. A try
+//! that would have to wait longer than a client does is refused unseen.
 //!
 //! Refusals are logged: a line for each host, at most one a minute, which says how many there were.
 //!
@@ -50,7 +51,7 @@ pub(crate) enum Admission {
     Refused,
 }
 
-/// Who was refused.
+/// The clients that were refused.
 #[derive(Default)]
 pub(crate) struct Guessing {
     pairs: BTreeMap<(String, String), Pair>,
@@ -62,7 +63,8 @@ fn key(host: &str, user: &str) -> (String, String) {
 }
 
 impl Guessing {
-    /// When the next try of a pair may be checked; that time is taken, the try after it comes later. `patience` is how long a client waits.
+    /// When the next try of a pair may be checked; that time is taken, the try after it comes later. `patience` is how
+    /// long a client waits.
     pub(crate) fn admit(&mut self, host: &str, user: &str, patience: Duration, now: Instant) -> Admission {
         let key = key(host, user);
         let Some(pair) = self.pairs.get_mut(&key) else { return Admission::Now };

@@ -1,4 +1,5 @@
-//! The module as a client and as the slots see it: transcripts over the client half of the protocol, with the test playing the ldms.
+//! The module as a client and as the slots see it: transcripts over the client half of the protocol, with the test
+//! playing the ldms.
 #![expect(clippy::wildcard_enum_match_arm, reason = "an answer of another kind fails the test")]
 
 mod accounts;
@@ -131,7 +132,7 @@ fn the_values_of_a_row_are_limited_together() {
     let large = "REPEAT('x', 60000000)";
     let statement = format!("SELECT {large}, {large}, {large}");
     assert_eq!(errno(harness.ask(client, &statement)), 1153);
-    // What functions work on for one row has a limit of its own, though none of it is in the result.
+    // The texts that functions work on for one row have a limit of their own, though none of them is in the result.
     let lengths = vec![format!("LENGTH({large})"); 3].join(", ");
     assert_eq!(errno(harness.ask(client, &format!("SELECT {lengths}"))), 1041);
     assert_eq!(rows(harness.ask(client, &format!("SELECT LENGTH({large}), 1"))).len(), 1);
@@ -360,7 +361,7 @@ fn an_update_by_key_is_one_signal_that_carries_its_commit() {
     assert_eq!(next.commit, Some(Epoch(5)));
     harness.written(&next, vec![OperationResult::NotMatched], Some(Epoch(6)));
     assert_eq!(affected(harness.response(client)), 0);
-    // That their outcomes are known is said a little later.
+    // Their outcomes are acknowledged a little later.
     harness.advance_ms(99);
     assert!(harness.signals().is_empty());
     harness.advance_ms(1);
@@ -548,7 +549,7 @@ fn what_was_never_sent_to_a_lost_node_is_refused_and_not_unknown() {
     }
     assert_eq!(errno(harness.ask(in_transaction, "COMMIT")), 1213);
     harness.advance_ms(50);
-    // (The transaction's rows are let go of, wherever they are.)
+    // The transaction's rows are let go of, wherever they are.
     let sent = harness.signals();
     assert!(sent.iter().all(|signal| matches!(signal, Signal::Abort { .. })), "{sent:?}");
     harness.give_up(NodeId(2));
@@ -632,7 +633,8 @@ fn a_scan_goes_on_at_another_replica_from_where_it_stood() {
     for value in 0..3 {
         let progress = ReadProgress::More { after: Some(Box::from([value])), position: 0 };
         harness.read_part(&read, &[vec![types::Value::Int(value.into())]], progress);
-        // Whoever answered is asked for the rest, and refuses; who refused the time before is asked again, without a pause.
+        // The node that answered is asked for the rest, and refuses; the node that refused the time before is asked
+        // again, without a pause.
         asked.extend(harness.addressees());
         let rest = read_in(harness.only_signal());
         harness.read_refused(&rest, Refusal::WrongView);
@@ -667,7 +669,7 @@ fn own_writes_are_read_at_the_primary_alone() {
         assert!(harness.signals().is_empty(), "nobody else has them");
         harness.advance_ms(50);
     }
-    // What is left of an answer is asked for as theirs, too.
+    // The rest of an answer is asked for as theirs, too.
     let read = read_in(harness.only_signal());
     let progress = ReadProgress::More { after: None, position: 0 };
     harness.read_part(&read, &[], progress);
@@ -1015,10 +1017,10 @@ fn user_variables_keep_values_and_their_types() {
         rows(harness.ask(client, "SELECT @A, @`b`, @a * 2")),
         [[text("42"), text("käse"), text("84")]]
     );
-    // Of another type from now on.
+    // It is of another type from now on.
     assert_eq!(affected(harness.ask(client, "SET @a = 'text'")), 0);
     assert_eq!(rows(harness.ask(client, "SELECT @a")), [[text("text")]]);
-    // What a dump begins and ends with.
+    // The first and last statements of a dump.
     let dump = "SET @OLD_SQL_MODE=@@SQL_MODE, SQL_MODE='NO_AUTO_VALUE_ON_ZERO'";
     let before = rows(harness.ask(client, "SELECT @@SQL_MODE"));
     assert_eq!(affected(harness.ask(client, dump)), 0);

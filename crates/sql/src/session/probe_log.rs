@@ -1,8 +1,8 @@
 //! The deadlock probes that a session has passed on a moment ago.
 //!
-//! A probe reaches a transaction on every path that leads to it; one of them is enough. So each is passed on once per [`PASS_INTERVAL`], which
-//! is less than the pause between two rounds of probes of one wait. However many there are, no more than [`KNOWN_MAX`] are passed on in that time:
-//! the others come again.
+//! A probe reaches a transaction on every path that leads to it; one of them is enough. So each is passed on once per
+//! [`PASS_INTERVAL`], which is less than the pause between two rounds of probes of one wait. However many there are, no
+//! more than [`KNOWN_MAX`] are passed on in that time: the others come again.
 
 use stdx::{Duration, Instant};
 use types::TransactionId;
@@ -15,7 +15,7 @@ const KNOWN_MAX: usize = 256;
 /// The log.
 #[derive(Debug, Default)]
 pub(crate) struct ProbeLog {
-    /// Who asked, by which of its waits, and when that was passed on; in order of time.
+    /// The transaction that asked, by which of its waits, and when that was passed on; in order of time.
     passed: Vec<(TransactionId, u64, Instant)>,
 }
 

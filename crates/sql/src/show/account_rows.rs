@@ -13,7 +13,7 @@ use types::{
     Date, DateTime, Interval, PasswordLifetime, PasswordLockTime, Privileges, RequiredSecurity, User, Value,
 };
 
-/// What is shown in place of a verifier.
+/// The text in place of a verifier.
 const HIDDEN: &str = "<secret>";
 
 /// Whether the session may see verifiers, and other accounts.
@@ -158,7 +158,7 @@ fn date_of(seconds: u64) -> Option<DateTime> {
     epoch.add_interval(Interval { months: 0, days: 0, microseconds })
 }
 
-/// What MySQL keeps there of an account.
+/// The attributes of an account that MySQL keeps there.
 fn user_attributes(user: &User) -> Value {
     let attributes = &user.attributes;
     let metadata = attributes.metadata.as_ref().map(|metadata| format!("\"metadata\": {metadata}"));

@@ -1,7 +1,8 @@
-//! What accounts may do, as rows: SHOW GRANTS, information_schema's tables of privileges and roles, and MySQL's grant tables.
+//! Privileges of accounts, as rows: SHOW GRANTS, information_schema's tables of privileges and roles, and MySQL's grant
+//! tables.
 //!
-//! An account sees its own privileges and those of its active roles; who may read the database `mysql` sees those of all accounts.
-//! Tables of `mysql` are not filtered: to read them is a privilege of its own.
+//! An account sees its own privileges and those of its active roles; who may read the database `mysql` sees those of
+//! all accounts. Tables of `mysql` are not filtered: to read them is a privilege of its own.
 
 use super::ShowContext;
 use super::pruning::Pruning;
@@ -298,7 +299,7 @@ pub(super) fn flag(held: Privileges, column: &str) -> Value {
     text(if named.is_some_and(|(privilege, ..)| held.has(*privilege)) { "Y" } else { "N" })
 }
 
-/// What is granted to a user everywhere.
+/// The privileges that are granted to a user everywhere.
 pub(super) fn global_of(context: &ShowContext<'_>, user: &User) -> Privileges {
     let account = UserName::new(&*user.name, &*user.host);
     context.schema.grants.of(&account).map_or(Privileges::NONE, |grants| grants.global)

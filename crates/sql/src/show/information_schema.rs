@@ -1,7 +1,8 @@
-//! `information_schema`: MySQL 8's table and column names, column by column in its order, and which function makes the rows.
+//! `information_schema`: MySQL 8's table and column names, column by column in its order, and which function makes the
+//! rows.
 //!
-//! Tables about things that do not exist here (routines, views, triggers, foreign keys) are there and empty, because tools
-//! ask for them; InnoDB's own tables are not there.
+//! Tables about things that do not exist here (routines, views, triggers, foreign keys) are there and empty, because
+//! tools ask for them; InnoDB's own tables are not there.
 
 use super::virtual_tables::{
     Column, Kind, Layout, MakeRows, NAME as TEXT, Origin, Respondents, column, empty, nullable,

@@ -1,4 +1,5 @@
-//! `mysql`: accounts and grants as administration tools read them. They themselves are rows of `latsdb.users`, `latsdb.grants` and so on.
+//! `mysql`: accounts and grants as administration tools read them. They themselves are rows of `latsdb.users`,
+//! `latsdb.grants` and so on.
 
 use super::pruning::Pruning;
 use super::virtual_tables::{Column, Kind, Layout, NAME as TEXT, Origin, column, empty, nullable};

@@ -1,4 +1,5 @@
-//! `performance_schema`: the tables that tools read variables, counters and sessions from. Instruments and events are not there.
+//! `performance_schema`: the tables that tools read variables, counters and sessions from. Instruments and events are
+//! not there.
 
 use super::virtual_tables::{Column, Kind, Layout, NAME as TEXT, Origin, Respondents, column, nullable};
 use super::{ShowContext, information_schema, server_rows};

@@ -1,10 +1,12 @@
-//! Which databases and tables a WHERE over a virtual table can be about, so that rows about all others need not be made.
+//! Which databases and tables a WHERE over a virtual table can be about, so that rows about all others need not be
+//! made.
 //!
-//! Tools ask for one table at a time (`WHERE TABLE_SCHEMA = 'd' AND TABLE_NAME LIKE 't'`), and a catalogue may have thousands. The conditions
-//! that read nothing but the columns of the database's and the table's name are evaluated on these two before anything else is made.
+//! Tools ask for one table at a time (`WHERE TABLE_SCHEMA = 'd' AND TABLE_NAME LIKE 't'`), and a catalogue may have
+//! thousands. The conditions that read nothing but the columns of the database's and the table's name are evaluated on
+//! these two before anything else is made.
 //!
-//! Invariant: only a hint. What is left out does not match the filter; what is left in the caller filters again, and there an error of
-//! evaluation is reported.
+//! Invariant: only a hint. Omitted rows do not match the filter. The caller filters the others again, and there an
+//! error of evaluation is reported.
 
 use expression::{ColumnSlot, Context, Expression, Node, Warnings};
 use types::{TableDefinition, Value};
@@ -28,7 +30,7 @@ impl<'a> Pruning<'a> {
         Self { conditions: Vec::new(), context: None, database: None, table: None, column_count: 0 }
     }
 
-    /// What a filter over `definition` says.
+    /// The hint in a filter over `definition`.
     pub(super) fn of(filter: &'a Expression, definition: &TableDefinition, context: &'a Context<'a>) -> Self {
         let slot = |name: &str| definition.column(name).map(|column| ColumnSlot(column.0));
         let database = DATABASE_COLUMNS.iter().find_map(|name| slot(name));

@@ -168,7 +168,7 @@ pub(super) fn variables(context: &ShowContext<'_>, scope: Scope) -> Vec<Vec<Valu
         .collect()
 }
 
-/// What SET PERSIST and SET PERSIST_ONLY have kept.
+/// The values that SET PERSIST and SET PERSIST_ONLY have kept.
 pub(super) fn persisted_variables(context: &ShowContext<'_>) -> Vec<Vec<Value>> {
     let persisted = context.schema.variables.iter();
     persisted
@@ -176,7 +176,8 @@ pub(super) fn persisted_variables(context: &ShowContext<'_>) -> Vec<Vec<Value>> 
         .collect()
 }
 
-/// Rows about TLS that have one value here: there is no cache of sessions, and who a client is is not asked of its certificate.
+/// Rows about TLS that have one value here: there is no cache of sessions, and who a client is is not asked of its
+/// certificate.
 const SSL_FIXED: [(&str, &str); 20] = [
     ("Ssl_accept_renegotiates", "0"),
     ("Ssl_callback_cache_hits", "0"),
@@ -200,7 +201,7 @@ const SSL_FIXED: [(&str, &str); 20] = [
     ("Ssl_verify_mode", "0"),
 ];
 
-/// What a client may choose from, as OpenSSL names it.
+/// The ciphers that a client may choose from, as OpenSSL names them.
 const CIPHERS: &str = "TLS_AES_256_GCM_SHA384:TLS_AES_128_GCM_SHA256:TLS_CHACHA20_POLY1305_SHA256:ECDHE-ECDSA-AES256-GCM-SHA384:\
 ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-ECDSA-CHACHA20-POLY1305:ECDHE-RSA-AES256-GCM-SHA384:ECDHE-RSA-AES128-GCM-SHA256:ECDHE-RSA-CHACHA20-POLY1305";
 

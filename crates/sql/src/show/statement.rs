@@ -1,6 +1,7 @@
 //! SHOW, DESCRIBE, ANALYZE TABLE and their like: MySQL 8's columns and rows.
 //!
-//! LIKE is applied here, to the first column, as MySQL does: byte by byte where names of databases and tables are, else without case.
+//! LIKE is applied here, to the first column, as MySQL does: byte by byte where names of databases and tables are, else
+//! without case.
 
 use super::schema_rows::{self, ShownTable};
 use super::virtual_tables::{Column, Kind, NAME as TEXT, Respondents, column, nullable, text};
@@ -120,7 +121,7 @@ pub(crate) fn show(
     }))
 }
 
-/// What COM_FIELD_LIST answers: the columns whose names match, with their defaults.
+/// The answer to COM_FIELD_LIST: the columns whose names match, with their defaults.
 pub(crate) fn field_list(
     table: &Arc<TableDefinition>,
     like: Option<&str>,
@@ -183,7 +184,7 @@ fn create_database(context: &ShowContext<'_>, database: &str) -> Result<Vec<Vec<
     Ok(vec![vec![text(name), text(&catalogue::show_create_database(&shown))]])
 }
 
-/// What the operations would do is either always done or never needed; only what cannot be done here is said.
+/// The work of these operations is either always done or never needed; the answer names only what cannot be done here.
 fn maintenance(
     context: &ShowContext<'_>,
     operation: TableMaintenance,

@@ -1,7 +1,7 @@
 //! All virtual tables by name, and how one is declared: its columns, and where its rows come from.
 //!
-//! Declarations are constants; the [`TableDefinition`]s that the binder sees are made from them once per process. They have no index, not
-//! even a primary key: nothing but a scan reads them, and they are in no [`types::Schema`].
+//! Declarations are constants; the [`TableDefinition`]s that the binder sees are made from them once per process. They
+//! have no index, not even a primary key: nothing but a scan reads them, and they are in no [`types::Schema`].
 
 use super::ShowContext;
 use super::pruning::Pruning;
@@ -91,7 +91,7 @@ pub(super) enum Origin {
     AskedForSessions(InfoTable),
 }
 
-/// Who is asked for rows.
+/// The nodes that are asked for rows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Respondents {
     /// Only this node's `main`: its rows are about all nodes.
@@ -160,7 +160,7 @@ pub(super) fn known(database: &str, name: &str) -> Option<&'static Known> {
     registry().get(&(database.to_ascii_lowercase(), name.to_ascii_lowercase()))
 }
 
-/// What the binder sees of the virtual table of that name, in any case.
+/// The definition that the binder sees of the virtual table of that name, in any case.
 pub(crate) fn definition(database: &str, name: &str) -> Option<Arc<TableDefinition>> {
     known(database, name).map(|known| Arc::clone(&known.definition))
 }

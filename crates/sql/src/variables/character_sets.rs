@@ -1,7 +1,8 @@
 //! The variables of character sets and collations: SET NAMES, SET CHARACTER SET, and which variable follows which.
 //!
-//! `character_set_X` and `collation_X` (X is connection, database or server) say the same: setting one sets the other. The client's
-//! and the results' character set have no collation. A client cannot speak a character set whose ASCII characters are no ASCII bytes.
+//! `character_set_X` and `collation_X` (X is connection, database or server) say the same: setting one sets the other.
+//! The client's and the results' character set have no collation. A client cannot speak a character set whose ASCII
+//! characters are no ASCII bytes.
 
 use super::{SessionVariables, shown, wrong_value};
 use protocol::SqlError;
@@ -113,7 +114,7 @@ impl SessionVariables {
         }
     }
 
-    /// What plans depend on: `collation` and `results` as a number of fifteen bits that no other pair has.
+    /// The key that plans depend on: `collation` and `results` as a number of fifteen bits that no other pair has.
     pub(super) fn character_key(&self) -> u64 {
         // A collation's number has nine bits, a character set's position six.
         let results = self.results.map_or(0, |set| set as u64 + 1);

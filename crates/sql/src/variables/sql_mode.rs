@@ -1,7 +1,8 @@
 //! The value of sql_mode: a set of modes, told by names or as the number whose bits they are.
 //!
-//! ANSI and TRADITIONAL are modes and stand for others: what is read back holds them and all that they stand for, in the order of the bits,
-//! as in MySQL 8. Modes that MySQL 8 has dropped (NO_AUTO_CREATE_USER, ORACLE) are unknown.
+//! ANSI and TRADITIONAL are modes and stand for others. The value that is read back holds them and all that they stand
+//! for, in the order of the bits, as in MySQL 8. Modes that MySQL 8 has dropped (NO_AUTO_CREATE_USER, ORACLE) are
+//! unknown.
 
 #[cfg(test)]
 mod tests;

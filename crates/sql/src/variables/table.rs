@@ -1,12 +1,12 @@
 //! All system variables, sorted by name.
 //!
-//! Clients ask for far more of them than mean anything here: drivers on connect, tools, ORMs. Those that do not apply show the value that a
-//! MySQL server without the feature shows.
+//! Clients ask for far more of them than mean anything here: drivers on connect, tools, ORMs. Those that do not apply
+//! show the value that a MySQL server without the feature shows.
 
 use super::Scope;
 use planner::plan::Reach;
 
-/// What kind of value a variable has, and which SET takes.
+/// The kind of value that a variable has, and that SET takes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Kind {
     /// ON, OFF, 1, 0.
@@ -51,7 +51,7 @@ impl Definition {
     }
 }
 
-/// What clients are told: they derive features from the number before the dash.
+/// The version that clients are told: they derive features from the number before the dash.
 pub(crate) const VERSION: &str = concat!("8.0.40-LatsDB-", env!("CARGO_PKG_VERSION"));
 
 /// The same number as NDB writes it: 8.0.40 in three bytes.

@@ -1,8 +1,9 @@
 //! User variables, `@name`: values that a session keeps under names of its own, until it ends or is reset.
 //!
-//! A statement that reads one is bound to the type that its value has at that moment, so its plan is good for one execution only.
+//! A statement that reads one is bound to the type that its value has at that moment, so its plan is good for one
+//! execution only.
 //!
-//! **Invariant.** What a session keeps is at most [`SIZE_MAX`] bytes, names included.
+//! **Invariant.** A session keeps at most [`SIZE_MAX`] bytes, names included.
 //!
 //! Deliberately not here: assignment within an expression (`@a := 1`), which MySQL deprecates, and `SELECT … INTO @a`.
 

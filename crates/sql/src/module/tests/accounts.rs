@@ -1,4 +1,4 @@
-//! Who is let in, and what accounts are held to.
+//! Logins, and the limits of accounts.
 
 use super::*;
 use mysql_protocol::auth::slow::SlowHash;
@@ -262,7 +262,7 @@ fn guessing_makes_the_pair_of_host_and_name_wait_and_nobody_else() {
     harness.advance_ms(2);
     assert_eq!(harness.response(waiting), Response::Connected);
     assert_eq!(rows(harness.ask(waiting, "SELECT 1")), [[text("1")]]);
-    // Who was let in waits no more.
+    // A client that was let in waits no more.
     let again = by_socket(&mut harness, "ann", "secret");
     assert_eq!(harness.response(again), Response::Connected);
 }

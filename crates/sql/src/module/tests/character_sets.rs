@@ -40,7 +40,7 @@ fn a_client_speaks_the_character_set_it_names() {
     // Not UTF-8: one byte.
     assert_eq!(result.columns[4].name, "\u{fffd}");
     assert_eq!((result.columns[0].collation, result.columns[4].collation), (8, 63));
-    // What latin1 does not have is a question mark; errors are in it, too.
+    // A character that latin1 does not have is a question mark; errors are in latin1, too.
     assert_eq!(rows(harness.ask(client, "SELECT _utf8mb4 x'd18f'")), [[text("?")]]);
     harness.query_bytes(client, b"SELECT n\xf6");
     let Response::Error(error) = harness.response(client) else { panic!("no such column") };

@@ -1,4 +1,4 @@
-//! What a client may hold, and how long it may take.
+//! The memory and the time that a client may take.
 
 use super::{affected, errno, harness::Harness, rows, text};
 use mysql_protocol::client::Response;
@@ -252,7 +252,7 @@ fn set_global_is_checked_before_the_cluster_is_asked() {
     assert_eq!(affected(harness.ask(client, "RESET PERSIST IF EXISTS wait_timeout")), 0);
     assert_eq!(rows(harness.ask(client, "SHOW WARNINGS"))[0][1], text("3615"));
     assert!(harness.signals().is_empty());
-    // What is right asks for the lock of the catalogue.
+    // A right value asks for the lock of the catalogue.
     harness.query(client, "SET GLOBAL wait_timeout = 7");
     assert!(matches!(harness.signals().as_slice(), [protocol::Signal::Read(_)]));
 }

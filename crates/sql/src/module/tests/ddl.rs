@@ -109,7 +109,7 @@ fn nobody_locks_rows_of_the_catalogue() {
 
 // ---- users of a statement's tables ------------------------------------------------------------------------------------------------
 
-/// Who the module says uses `tables`, and has for so long.
+/// The users of `tables` for so long, as the module reports them.
 fn users(harness: &mut Harness, tables: &[TableRef], used_for_ms: u32) -> Vec<u32> {
     let (request, version) = (RequestId(9), SchemaVersion(2));
     let ask = Signal::SchemaInstall { request, version, tables: tables.to_vec(), used_for_ms };
@@ -131,7 +131,7 @@ fn begin_update(harness: &mut Harness) -> usize {
     client
 }
 
-/// What members were asked: requests and tables.
+/// The questions to members: requests and tables.
 fn asked(signals: &[Signal]) -> Vec<(RequestId, Vec<TableRef>)> {
     let ask = |signal: &Signal| match signal {
         Signal::SchemaInstall { request, tables, .. } => Some((*request, tables.clone())),

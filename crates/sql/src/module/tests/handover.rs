@@ -1,4 +1,4 @@
-//! What a session's module hears when a slot is handed over to another primary.
+//! A session's module when a slot is handed over to another primary.
 
 use super::harness::{BACKUP, Harness, LDM};
 use super::{affected, errno, write_in};
@@ -7,7 +7,7 @@ use protocol::program::OperationResult;
 use protocol::signal::{CommitOutcome, ReturnedRequest, WriteRequest};
 use types::{Epoch, TransactionId};
 
-/// A transaction whose second statement waits for its answer. (The first one would begin again if it were lost.)
+/// A transaction whose second statement waits for its answer. The first one would begin again if its node were lost.
 fn waiting_update(harness: &mut Harness) -> (usize, WriteRequest) {
     let client = harness.connect();
     harness.ask(client, "BEGIN");

@@ -1,4 +1,4 @@
-//! What a session locks beside its transaction: LOCK TABLES and GET_LOCK, as the slots and the client see them. And KILL.
+//! Session locks: LOCK TABLES and GET_LOCK, as the slots and the client see them. And KILL.
 
 use super::harness::{Harness, LDM};
 use super::{affected, errno, read_in, rows, text, write_in};

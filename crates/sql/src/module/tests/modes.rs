@@ -1,4 +1,4 @@
-//! What sql_mode makes of texts: each session reads its own as it says, and no plan goes from one to the other.
+//! The effect of sql_mode on texts: each session reads its own as it says, and no plan goes from one to the other.
 
 use super::{affected, errno, harness::Harness, rows, text};
 use mysql_protocol::StatusFlags;

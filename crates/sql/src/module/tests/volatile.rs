@@ -55,7 +55,7 @@ fn volatile_functions_are_evaluated_row_by_row_here() {
     }
     let ids: Vec<usize> = of(0).iter().map(|id| id.parse().unwrap()).collect();
     assert!(!ids.is_sorted(), "{ids:?}");
-    // What is ordered by is what is shown.
+    // The value that orders is the value that is shown.
     harness.query(client, "SELECT RAND() AS r FROM test.t ORDER BY r");
     answer_read(&mut harness, &vec![Vec::new(); 20]);
     let shown: Vec<f64> = texts(harness.response(client)).iter().map(|row| row[0].parse().unwrap()).collect();

@@ -21,7 +21,7 @@ fn what_a_session_keeps_is_bounded() {
     let large = || Value::text(&"x".repeat(SIZE_MAX / 2));
     variables.set("a", large(), text_type()).unwrap();
     assert_eq!(variables.set("b", large(), text_type()).unwrap_err().code, 1041);
-    // What is replaced does not count.
+    // A replaced value does not count.
     variables.set("a", large(), text_type()).unwrap();
     variables.set("a", Value::Null, text_type()).unwrap();
     variables.set("b", large(), text_type()).unwrap();
