@@ -5,19 +5,19 @@
 //! Name=shop               NoOfReplicas=2           NodeId=65               NodeId=1                NodeId=67
 //!                         DataMemory=4G            HostName=10.0.0.9       HostName=10.0.0.1       HostName=10.0.0.3
 //! ```
-//! Three passes, each a pure function: ini.rs splits the text into sections with line numbers; here each entry is
-//! looked up in the table of known names (parameters.rs) and its value read; then sections become nodes: own value,
-//! else the one of the role's default section, else the default.
+//! There are three passes, each a pure function. ini.rs splits the text into sections with line numbers. Here each
+//! entry is looked up in the table of known names (parameters.rs) and its value read. Then sections become nodes: own
+//! value, else the one of the role's default section, else the default.
 //!
-//! What goes wrong is told all at once, one line per problem, with its line number. An unknown name is an error that
-//! says the nearest known one. A name that NDB knows and that does nothing here is a warning that says why.
+//! All problems are told at once, one line each, with its line number. An unknown name is an error that says the
+//! nearest known one. A name that NDB knows and that does nothing here is a warning that says why.
 //!
-//! Ports that are not set: each node on a host gets the next free number, in order of node ids, from 2202
+//! A node without a set port gets the next free number of its host, in order of node ids. They begin at 2202
 //! (`ServerPort`, for the other nodes), 3306 (`port`, MySQL protocol; data nodes serve it too) and 1186 (`PortNumber`,
 //! management protocol).
 //!
-//! **Invariants** of a [`ClusterConfig`]: it has a management node and data nodes, a multiple of `replicas`; node ids
-//! are unique and in order; no two nodes on one host share a port; `ThreadConfig` can be laid out; the same text gives
+//! **Invariants** of a [`ClusterConfig`]: it has a management node and data nodes, a multiple of `replicas`. Node ids
+//! are unique and in order. No two nodes on one host share a port. `ThreadConfig` can be laid out. The same text gives
 //! the same configuration on every node.
 //!
 //! Deliberately not here: files, environment, what the machine has.
@@ -50,12 +50,12 @@ pub const NODE_ID_MAX: u16 = 255;
 /// Bytes of a configuration: far more than 255 nodes need.
 pub const TEXT_SIZE_MAX: usize = 4 * 1024 * 1024;
 
-/// What is wrong, for an operator.
+/// An error, for an operator.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ConfigError {
     /// Counted from 1; None if it is about no line in particular.
     pub line: Option<u32>,
-    /// What is wrong and what would be right, in one line.
+    /// The mistake and what would be right, in one line.
     pub message: String,
 }
 
@@ -87,7 +87,7 @@ pub struct ClusterConfig {
     pub answer_timeout: Duration,
     /// All nodes by id.
     pub nodes: Vec<NodeConfig>,
-    /// What is accepted and does nothing, one line each, for the log.
+    /// Settings that are accepted and do nothing, one line each, for the log.
     pub warnings: Vec<ConfigError>,
 }
 
@@ -189,7 +189,7 @@ impl ClusterConfig {
     }
 }
 
-/// What a section's name says.
+/// The kind that a section's name says.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum SectionKind {
     Data,
@@ -657,7 +657,7 @@ fn is_cluster_name(name: &str) -> bool {
         && !["stop", "restart"].iter().any(|verb| name.eq_ignore_ascii_case(verb))
 }
 
-/// What to say about a name that a section cannot have.
+/// The message about a name that a section cannot have.
 fn unknown(name: &str, kind: SectionKind) -> String {
     let section = kind.name();
     if let Some(elsewhere) = parameters::find(name, Sections::ALL) {

@@ -1,5 +1,5 @@
-//! Deliberate bugs of what all modules of a node share and of its `main`, one at a time, behind the feature `mutants`: the simulator must catch
-//! each of them, or a test of this crate.
+//! Deliberate bugs of what all modules of a node share and of its `main`, one at a time, behind the feature `mutants`:
+//! the simulator must catch each of them, or a test of this crate.
 
 /// A bug that can be planted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -16,7 +16,8 @@ pub enum Mutant {
     SchemaBeforeView,
     /// A node without replicas answers though it may not know the newest schema.
     AnswersBehind,
-    /// A node says that it has installed a schema when it has only heard of it: a REVOKE is acknowledged while others permit what it took away.
+    /// A node says that it has installed a schema when it has only heard of it: a REVOKE is acknowledged while others
+    /// permit what it took away.
     RevokeNotAwaited,
     /// A step of DDL does not wait for users of its tables in older versions.
     StepWaitsForNobody,

@@ -10,14 +10,14 @@
 //! ```text
 //! ldm={count=2,cpubind=0,1},query={count=2},tc={count=1},recv={count=2,cpubind=2,3},main={count=1},send={count=0},io={count=1}
 //! ```
-//! A kind with count 0 lives in other threads: `sql` always runs in the receiving threads; `tc`, `ldm` and `query` run
-//! there too when they have no threads of their own (the "receive setup": every receiving thread carries instance *i*
-//! of each), and `main` runs in the first of them. Without `recv` threads the `main` thread receives.
-//! `ldm={count=1,host=recv}`, which NDB does not have, says how many of the receiving threads carry a kind: where the
+//! A kind with count 0 lives in other threads. `sql` always runs in the receiving threads. `tc`, `ldm` and `query` run
+//! there too when they have no threads of their own: every receiving thread carries instance *i* of each (the "receive
+//! setup"). `main` runs in the first of them. Without `recv` threads the `main` thread receives.
+//! `ldm={count=1,host=recv}`, which NDB does not have, says how many of the receiving threads carry a kind. Where the
 //! threads of several nodes share CPUs, each thread less that a write has to visit is a wake-up less.
 //!
-//! Invariants of a [`Layout`]: each module is on exactly one thread; `membership` has a thread of its own; the
-//! instances of a kind are numbered from 0 without gaps; no thread is without modules; the result depends on the
+//! Invariants of a [`Layout`]: each module is on exactly one thread. `membership` has a thread of its own. The
+//! instances of a kind are numbered from 0 without gaps. No thread is without modules. The result depends on the
 //! arguments alone.
 //!
 //! Deliberately not here: what the machine has. Whether a CPU exists and whether a priority is permitted is found out,
@@ -157,7 +157,7 @@ impl ThreadPlan {
 pub struct Layout {
     /// The threads; `membership` is the last.
     pub threads: Vec<ThreadPlan>,
-    /// What the operator asked for and does not get, one line each, for the log.
+    /// Wishes of the operator that are not met, one line each, for the log.
     pub notes: Vec<String>,
 }
 
@@ -214,7 +214,7 @@ impl CpuShare {
     }
 }
 
-/// What a layout is made from.
+/// The request that a layout is made from.
 #[derive(Clone, Copy, Debug)]
 pub struct LayoutRequest<'a> {
     /// `ThreadConfig`; `None` means `AutomaticThreadConfig`.
@@ -234,7 +234,7 @@ pub enum LayoutError {
     Syntax {
         /// Counted from 0.
         position: usize,
-        /// What should be there.
+        /// The expected text.
         expected: &'static str,
     },
     /// No such kind of thread.
@@ -247,7 +247,7 @@ pub enum LayoutError {
         option: String,
         /// The value.
         value: String,
-        /// What it may be.
+        /// The allowed values.
         allowed: &'static str,
     },
     /// More threads than a kind may have.
@@ -327,7 +327,7 @@ impl Layout {
     }
 }
 
-/// What `ThreadConfig` says about one kind.
+/// The part of `ThreadConfig` about one kind.
 #[derive(Clone, Default, Debug)]
 struct ThreadGroup {
     count: u16,

@@ -1,8 +1,9 @@
 //! Every signal and its bytes, the view of the cluster, the limits, and the `Module` trait that the two drivers
 //! (`runtime` and the simulator) drive.
 //!
-//! A *block* owns data and is a state machine; a *module* is a group of blocks that run together and may call each other;
-//! modules talk only by *signals*. `handle` runs to completion and reads no clock, file, socket or random source.
+//! A *block* owns data and is a state machine; a *module* is a group of blocks that run together and may call each
+//! other; modules talk only by *signals*. `handle` runs to completion and reads no clock, file, socket or random
+//! source.
 //!
 //! Deliberately not here: what any block does.
 

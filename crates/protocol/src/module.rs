@@ -1,8 +1,8 @@
-//! What a driver drives: `Module`, its inputs and its outputs.
+//! `Module`, which a driver drives, its inputs and its outputs.
 //!
-//! Invariants of every implementation: `handle` runs to completion, never blocks, and its effects depend only on the module's state
-//! and its arguments. Nothing borrowed from storage outlives a call. A driver calls `handle(Deadline)` no earlier than `deadline()`
-//! and, unless it is late, soon after; spurious `Deadline` inputs are harmless.
+//! Invariants of every implementation: `handle` runs to completion, never blocks, and its effects depend only on the
+//! module's state and its arguments. Nothing borrowed from storage outlives a call. A driver calls `handle(Deadline)`
+//! no earlier than `deadline()` and, unless it is late, soon after; spurious `Deadline` inputs are harmless.
 
 use crate::control::LogWrite;
 use crate::{Address, Envelope, Signal};
@@ -12,7 +12,8 @@ use types::NodeId;
 
 /// A group of blocks that one thread runs.
 pub trait Module {
-    /// What the runtime moves between threads of a node without knowing it (`node::Shared`: readers, the node map).
+    /// Values that the runtime moves between threads of a node without knowing them (`node::Shared`: readers, the node
+    /// map).
     type Shared: Send;
 
     /// Takes one input, changes state, says what should happen.
@@ -65,7 +66,7 @@ pub enum CloseReason {
     Limit,
 }
 
-/// What the two ends of a TLS connection agreed on, as OpenSSL names it.
+/// The terms that the two ends of a TLS connection agreed on, as OpenSSL names them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TlsSession {
     /// `TLSv1.3`.
@@ -74,9 +75,10 @@ pub struct TlsSession {
     pub cipher: &'static str,
 }
 
-/// What happened. It borrows the bytes of a client, and owns everything else.
+/// An input. It borrows the bytes of a client, and owns everything else.
 pub enum Input<'a, S> {
-    /// The first input of a module's life: 32 bytes from a cryptographic source (nonces, salts). In the simulator, from the seed.
+    /// The first input of a module's life: 32 bytes from a cryptographic source (nonces, salts). In the simulator, from
+    /// the seed.
     Start {
         /// Secret randomness.
         seed: [u8; 32],
@@ -85,7 +87,7 @@ pub enum Input<'a, S> {
     Signal(Envelope),
     /// A shared object from a module of this node.
     Shared {
-        /// Who sent it.
+        /// The sender.
         from: Address,
         /// The object.
         shared: S,
@@ -110,7 +112,7 @@ pub enum Input<'a, S> {
     SecurityChanged {
         /// Whose.
         connection: ConnectionId,
-        /// What both ends agreed on.
+        /// The terms that both ends agreed on.
         tls: TlsSession,
     },
     /// The connection is gone; its id never comes again.
@@ -125,12 +127,13 @@ pub enum Input<'a, S> {
         /// Whose.
         connection: ConnectionId,
     },
-    /// The client takes its replies more slowly than they come: `Outputs::is_blocked` says until when, `Outputs::taken` how fast.
+    /// The client takes its replies more slowly than they come: `Outputs::is_blocked` says until when, `Outputs::taken`
+    /// how fast.
     Blocked {
         /// Whose.
         connection: ConnectionId,
     },
-    /// What the driver holds of the connection finds no room in ClientMemory: the module says so and closes it.
+    /// The driver's bytes of the connection find no room in ClientMemory: the module says so and closes it.
     MemoryFull {
         /// Whose.
         connection: ConnectionId,
@@ -145,7 +148,8 @@ pub enum Input<'a, S> {
         /// The node.
         node: NodeId,
     },
-    /// A process of a node has ended: its angel, who has reaped it, says so, or it did itself, at its very end (to `membership` only).
+    /// A process of a node has ended: its angel, who has reaped it, says so, or it did itself, at its very end (to
+    /// `membership` only).
     ProcessExited {
         /// The node.
         node: NodeId,
@@ -226,7 +230,8 @@ impl ReceiveBuffer {
 /// A receive buffer that is kept may be larger than twice its content by this.
 const SLACK_MAX: usize = 4 * 1024;
 
-/// How much work a handler may do before it must put `Signal::Continue` behind its module's queue: counted in rows, not time.
+/// How much work a handler may do before it must put `Signal::Continue` behind its module's queue: counted in rows, not
+/// time.
 #[derive(Debug)]
 pub struct Budget {
     /// Rows left in this slice.
@@ -249,7 +254,7 @@ impl Budget {
     }
 }
 
-/// What a driver does to connections after a `handle` call, besides sending.
+/// An action of a driver on connections after a `handle` call, besides sending.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ConnectionAction {
     /// Answer the client's TLS handshake (after the bytes appended so far were sent).
@@ -260,7 +265,8 @@ pub enum ConnectionAction {
     ResumeReading,
     /// Send what is buffered, then close.
     Close,
-    /// The same for a client that may still be sending: what it sends is dropped for a while, or the last bytes would be lost with the connection.
+    /// The same for a client that may still be sending: what it sends is dropped for a while, or the last bytes would
+    /// be lost with the connection.
     Reject,
 }
 
@@ -268,7 +274,8 @@ pub enum ConnectionAction {
 pub const EXIT_LEFT_OUT: u8 = 3;
 /// The exit code of a node that must not start: the cluster has said so.
 pub const EXIT_REFUSED: u8 = 1;
-/// The exit code of a data node that has too little memory for the rows of the others: whoever starts it again lets time pass.
+/// The exit code of a data node that has too little memory for the rows of the others: whoever starts it again lets
+/// time pass.
 pub const EXIT_CANNOT_JOIN: u8 = 5;
 /// The exit code of a node that could not begin: its configuration, its disk, its ports.
 pub const EXIT_CANNOT_START: u8 = 6;
@@ -278,7 +285,8 @@ pub const EXIT_CANNOT_START: u8 = 6;
 pub enum RequestToRuntime {
     /// CPU times and queues of all threads: answered by `Input::Report` to this module.
     Report,
-    /// The public key with which a client without TLS encrypts its password: answered by `Input::PasswordKey` to this module.
+    /// The public key with which a client without TLS encrypts its password: answered by `Input::PasswordKey` to this
+    /// module.
     PublicKey {
         /// Named in the answer.
         connection: ConnectionId,
@@ -296,12 +304,12 @@ pub enum RequestToRuntime {
     OpenListeners,
 }
 
-/// What the runtime says about the key for passwords.
+/// The answer of the runtime about the key for passwords.
 #[derive(Clone, PartialEq, Eq)]
 pub enum PasswordKeyAnswer {
     /// The public key, in PEM.
     Public(Arc<str>),
-    /// What was encrypted.
+    /// The clear text of what was encrypted.
     Clear(Vec<u8>),
     /// There is no key, it is of no use for what came, or too many ask.
     None,
@@ -343,7 +351,7 @@ pub struct Event {
     pub message: String,
 }
 
-/// What one thread reports for ndbinfo.threads, threadblocks and cpustat.
+/// The report of one thread for ndbinfo.threads, threadblocks and cpustat.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ThreadReport {
     /// `recv`, `ldm`, `main` …
@@ -373,12 +381,12 @@ pub struct ThreadReport {
 /// Events counted since the start, each by its name in ndbinfo.counters.
 pub type Counts = Vec<(&'static str, u64)>;
 
-/// What the driver knows about this process.
+/// The driver's report on this process.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct RuntimeReport {
     /// One row per thread.
     pub threads: Vec<ThreadReport>,
-    /// What went wrong without being anybody's bug here.
+    /// Counts of faults that are nobody's bug here.
     pub counts: Counts,
     /// The nodes that this one has links with.
     pub peers: Vec<PeerReport>,
@@ -410,7 +418,7 @@ pub struct PeerReport {
     pub certificate: Option<CertificateReport>,
 }
 
-/// What people want to know of a certificate.
+/// The facts of a certificate that people want to know.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CertificateReport {
     /// The common name.
@@ -421,17 +429,18 @@ pub struct CertificateReport {
     pub serial: String,
 }
 
-/// High mark of a connection's send buffer: above it, `is_congested` is true and a session stops producing until `Writable`.
+/// High mark of a connection's send buffer: above it, `is_congested` is true and a session stops producing until
+/// `Writable`.
 pub const SEND_BUFFER_HIGH: usize = 256 * 1024;
 
-/// What a handler wants done. One per thread, reused: signals and actions are drained after each call, send buffers live as long as
-/// their connections and are flushed once per round.
+/// The outputs of a handler. One per thread, reused: signals and actions are drained after each call, send buffers live
+/// as long as their connections and are flushed once per round.
 pub struct Outputs<S> {
     /// Signals to send, in order.
     pub signals: Vec<Envelope>,
     /// Shared objects for modules of this node, in order: sender, receiver, object.
     pub shared: Vec<(Address, Address, S)>,
-    /// What to do to connections, in order.
+    /// The actions on connections, in order.
     pub actions: Vec<(ConnectionId, ConnectionAction)>,
     /// Log lines.
     pub events: Vec<Event>,
@@ -502,7 +511,8 @@ impl<S> Outputs<S> {
         self.buffers.get(&connection).is_some_and(|buffer| buffer.is_congested)
     }
 
-    /// Bytes that the client has taken in writes that left something over: it grows as long as a client that is blocked takes any.
+    /// Bytes that the client has taken in writes that left something over: it grows as long as a client that is blocked
+    /// takes any.
     #[must_use]
     pub fn taken(&self, connection: ConnectionId) -> u64 {
         self.buffers.get(&connection).map_or(0, |buffer| buffer.taken)
@@ -528,7 +538,8 @@ impl<S> Outputs<S> {
         self.requests.push(request);
     }
 
-    /// For drivers: puts connections with unsent bytes since the last call into `dirty`, which is empty. (Its memory is used for the next ones.)
+    /// For drivers: puts connections with unsent bytes since the last call into `dirty`, which is empty. Its memory is
+    /// used for the next ones.
     pub fn take_dirty(&mut self, dirty: &mut Vec<ConnectionId>) {
         std::mem::swap(&mut self.dirty, dirty);
         for connection in dirty {

@@ -15,7 +15,8 @@ fn nothing_breaks_in_small_worlds() {
     }
 }
 
-/// Worlds of replicas that seeds draw, larger than can be tried. Among them are those that found something, each named in docs/campaigns.jsonl.
+/// Worlds of replicas that seeds draw, larger than can be tried. Among them are those that found something, each named
+/// in docs/campaigns.jsonl.
 #[test]
 fn nothing_breaks_on_walks() {
     for seed in (0..40).chain([82, 105, 120, 134]) {

@@ -1,10 +1,12 @@
 //! What happens to processes, machines and the network of a simulated cluster.
 //!
-//! Links are TCP connections: nothing is lost while one lives. A cut link keeps what is on its way, in order, until it is mended, or breaks after
-//! [`SILENCE_MAX`], and then both ends hear of it and what was kept is lost. A link that is reset breaks at once. A process that is killed closes its connections, and its angel tells the others; a
-//! machine that loses power does neither.
+//! Links are TCP connections: nothing is lost while one lives. A cut link keeps what is on its way, in order, until it
+//! is mended, or breaks after [`SILENCE_MAX`], and then both ends hear of it and what was kept is lost. A link that is
+//! reset breaks at once. A process that is killed closes its connections, and its angel tells the others; a machine
+//! that loses power does neither.
 //!
-//! Invariant: every fault ends by itself, so that a cluster that is left alone is whole again, but for the nodes that have died.
+//! Invariant: every fault ends by itself, so that a cluster that is left alone is whole again, but for the nodes that
+//! have died.
 
 use super::{Delivery, Link, Node, World};
 use crate::timed::Timed;
@@ -14,9 +16,11 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use types::NodeId;
 
-/// How long a connection may be silent with something to send. (Shorter than `Limits::link_silence_timeout`, so that more of them break.)
+/// How long a connection may be silent with something to send. (Shorter than `Limits::link_silence_timeout`, so that
+/// more of them break.)
 const SILENCE_MAX: u64 = 3_000_000_000;
-/// How long it may have something to send to a node that takes nothing, though its machine answers, in milliseconds: `Limits::link_silence_timeout`.
+/// How long it may have something to send to a node that takes nothing, though its machine answers, in milliseconds:
+/// `Limits::link_silence_timeout`.
 pub const CHOKED_AFTER_MS: u64 = 8_000;
 
 /// How long it takes at most until everybody knows what a broken connection has cost.
@@ -39,8 +43,8 @@ pub enum Disruption {
         /// For so many nanoseconds.
         time: u64,
     },
-    /// A node that hangs has taken nothing for so long that its connections with data nodes close, and are not opened again while it hangs. (With rings in
-    /// shared memory nothing closes.)
+    /// A node that hangs has taken nothing for so long that its connections with data nodes close, and are not opened
+    /// again while it hangs. (With rings in shared memory nothing closes.)
     Choke {
         /// The node.
         node: NodeId,
@@ -327,8 +331,8 @@ impl World {
         self.deliveries.retain(|Reverse(timed)| !is_lost(timed));
     }
 
-    /// A node starts some time from now, but not before what its earlier life had sent has arrived and everybody knows of its end: links of one
-    /// pair of nodes never belong to two lives.
+    /// A node starts some time from now, but not before what its earlier life had sent has arrived and everybody knows
+    /// of its end: links of one pair of nodes never belong to two lives.
     pub fn start_later(&mut self, node: NodeId, nanoseconds: u64) {
         let is_of_node = |(from, to): &(Address, Address)| from.node == node || to.node == node;
         let sent = self.streams.iter().filter(|(stream, _)| is_of_node(stream)).map(|(_, at)| *at).max();
